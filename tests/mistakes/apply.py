@@ -8,8 +8,8 @@ from . import Mistake
 class ForwardCalled(Mistake):
     """forward is called instead of apply.
 
-    `apply` makes the ctx, calls forward with it, and remembers the operation for backward. forward by itself only
-    computes, and misses its ctx.
+    `apply` creates the ctx, calls forward with it, and records the operation for backward. A direct call of forward only
+    computes, and has no ctx.
     """
 
     says = TypeError
@@ -49,9 +49,9 @@ class ForwardCalled(Mistake):
 
 
 class ForwardCalledWithNone(Mistake):
-    """forward is called with None in place of the ctx.
+    """forward is called with None instead of the ctx.
 
-    The ctx is not yours to make: `apply` makes one for each call, and hands the same one to backward.
+    You do not create the ctx yourself: `apply` creates one for each call, and passes the same one to backward.
     """
 
     says = AttributeError
@@ -94,8 +94,8 @@ class ForwardCalledWithNone(Mistake):
 class ForwardCalledBesideSetupContext(Mistake):
     """forward, which takes no ctx, is called instead of apply.
 
-    It computes the right values, and it can even be differentiated, because it is made of operations that can. But the
-    backward of the class is never called.
+    It computes the right values, and you can even differentiate it, because it consists of differentiable operations. But
+    the backward of the class never runs.
     """
 
     says = "forward-called"
@@ -145,7 +145,7 @@ class ForwardCalledBesideSetupContext(Mistake):
 class ClassCalled(Mistake):
     """The class is called like a function.
 
-    Calling a class makes an instance of it, in Python. A Function is used through `apply`, without instances.
+    In Python, calling a class creates an instance. Use a Function through `apply`, without instances.
     """
 
     operation = "Square"
@@ -173,7 +173,7 @@ class ClassCalled(Mistake):
 class InstanceCalled(Mistake):
     """A Function is written like a module: an instance holds its settings and is called.
 
-    The methods of a Function are static. Settings are arguments of forward, and backward finds them on the ctx.
+    The methods of a Function are static. Pass settings as arguments of forward, and store them on the ctx for backward.
     """
 
     operation = "Scale"
@@ -210,7 +210,7 @@ class InstanceCalled(Mistake):
 class InitCallsSuper(Mistake):
     """A Function gets an `__init__` that calls `super().__init__()`.
 
-    There is no instance that could be initialised: the methods of a Function are static.
+    A Function has no instance to initialise: its methods are static.
     """
 
     operation = "Scale"
@@ -235,9 +235,9 @@ class InitCallsSuper(Mistake):
 
 
 class SettingOnInstance(Mistake):
-    """forward looks for a setting of the instance on the ctx.
+    """forward reads a setting of the instance from the ctx.
 
-    The first argument of forward is the ctx of this one call, and no instance, also if `apply` is called through one.
+    The first argument of forward is the ctx of this call, not an instance, even if `apply` is called on an instance.
     """
 
     says = AttributeError
@@ -268,7 +268,7 @@ class SettingOnInstance(Mistake):
 class MissingArgument(Mistake):
     """apply gets fewer arguments than forward takes.
 
-    `apply` takes what forward takes, without the ctx.
+    `apply` takes the arguments of forward, without the ctx.
     """
 
     says = TypeError
@@ -296,7 +296,7 @@ class MissingArgument(Mistake):
 class CtxGiven(Mistake):
     """apply is called with a ctx.
 
-    The ctx is made by `apply` and put before the arguments that you give.
+    `apply` creates the ctx and puts it before your arguments.
     """
 
     says = TypeError
@@ -324,7 +324,7 @@ class CtxGiven(Mistake):
 class UnknownKeyword(Mistake):
     """apply gets a keyword argument that forward does not know.
 
-    The names are those of forward's parameters.
+    Use the names of forward's parameters.
     """
 
     says = TypeError
@@ -350,7 +350,7 @@ class UnknownKeyword(Mistake):
 
 
 class KeywordOnly(Mistake):
-    """forward has a parameter that can be given by keyword only.
+    """forward has a keyword-only parameter.
 
     backward returns one gradient for each argument of forward, by position, so each argument needs a position.
     """
@@ -380,7 +380,7 @@ class KeywordOnly(Mistake):
 class ListOfTensors(Mistake):
     """apply gets a list of tensors.
 
-    backward returns one gradient for each argument, so tensors inside a list would get none.
+    backward returns one gradient for each argument, so tensors inside a list would get no gradient.
     """
 
     says = TypeError

@@ -10,7 +10,7 @@ from . import Mistake
 class CompiledItem(Mistake):
     """A function compiled with fullgraph=True reads a number out of a tensor.
 
-    The compiled program is made once for all values, so that it cannot take a branch that depends on one.
+    The compiled program is the same for all values, so it cannot take a branch that depends on one.
     """
 
     operation = "compile(halved)"
@@ -37,7 +37,7 @@ class CompiledItem(Mistake):
 class CompiledNumpy(Mistake):
     """A function compiled with fullgraph=True uses NumPy.
 
-    What NumPy computes is not recorded and would be a constant of the compiled program.
+    minigrad does not record NumPy's computations; their result would be a constant of the compiled program.
     """
 
     operation = "compile(waves)"
@@ -60,9 +60,9 @@ class CompiledNumpy(Mistake):
 
 
 class CompiledNothing(Mistake):
-    """compile gets the value of a function in place of the function.
+    """compile gets the value of a function instead of the function.
 
-    It needs the function, to run it on other tensors.
+    It needs the function, so that it can run it on other tensors.
     """
 
     says = TypeError
@@ -82,7 +82,7 @@ class CompiledNothing(Mistake):
 class CompiledMask(Mistake):
     """A function compiled with fullgraph=True returns the elements that a condition selects.
 
-    How many these are depends on their values, and the compiled program is made for one size.
+    Their number depends on the values, but the compiled program is made for one size.
     """
 
     operation = "compile(positive)"
@@ -107,7 +107,7 @@ class CompiledMask(Mistake):
 class CompiledAppend(Mistake):
     """A function compiled with fullgraph=True appends to a list from outside.
 
-    Calls run the compiled program, which computes tensors and does nothing else: the list would stay as it is.
+    Calls run the compiled program, which only computes tensors: the list would not grow.
     """
 
     operation = "compile(doubled)"
@@ -137,10 +137,10 @@ class CompiledAppend(Mistake):
 
 
 class CompiledFunction(Mistake):
-    """A function compiled with fullgraph=True calls a custom Function that is not to be looked into.
+    """A function compiled with fullgraph=True calls a custom Function that is not traceable.
 
-    The compiler runs forward and backward a few times, and records their operations. A Function whose methods do more than
-    that says `is_traceable = False`; for others it is left out.
+    The compiler runs forward and backward a few times, and records their operations. If the methods do more than that, set
+    `is_traceable = False`; otherwise omit it.
     """
 
     operation = "compile(doubled)"
@@ -175,9 +175,9 @@ class CompiledFunction(Mistake):
 
 
 class CompiledResult(Mistake):
-    """A function compiled with fullgraph=True returns an object of a class of its own.
+    """A function compiled with fullgraph=True returns an object of your own class.
 
-    The compiled program returns tensors, numbers and text, in tuples, lists and dicts.
+    The compiled program returns tensors, numbers and strings, in tuples, lists and dicts.
     """
 
     operation = "compile(split)"
@@ -200,10 +200,10 @@ class CompiledResult(Mistake):
 
 
 class CompiledWithAPrint(Mistake):
-    """A compiled function does something else than compute: it prints.
+    """A compiled function prints.
 
-    What is recorded once and replayed would print once. The function runs as it stands instead, as slowly as without
-    compile; the warning says why.
+    A recorded and replayed function would print only once. minigrad runs the original function instead, as slowly as
+    without compile; the warning gives the reason.
     """
 
     says = "compile-eager"
@@ -228,10 +228,10 @@ class CompiledWithAPrint(Mistake):
 
 
 class CompiledForEachNumber(Mistake):
-    """A compiled step repeats something as often as a variable outside says, which is another number at each call.
+    """A compiled step repeats an operation n times, where n is an outside variable that changes at each call.
 
-    What is computed of a number, here or outside, is computed at each call. Where a number decides which operations there are,
-    each is a program of its own, which has to be compiled.
+    A number that takes part in the computation may change from call to call. If a number decides which operations run, each
+    value needs its own program, which has to be compiled.
     """
 
     says = "compile-often"

@@ -6,10 +6,9 @@ from . import Mistake
 
 
 class InputOnCtx(Mistake):
-    """An input is kept as an attribute of the ctx, and changed before backward.
+    """An input is stored as an attribute of the ctx, and modified before backward.
 
-    backward then computes with the new numbers, and its result is wrong. What is kept by save_for_backward is watched: a
-    change would be an error.
+    backward then uses the new values, and its result is wrong. With save_for_backward, a modification raises an error.
     """
 
     says = "ctx-attribute-changed"
@@ -56,10 +55,10 @@ class InputOnCtx(Mistake):
 
 
 class OutputOnCtx(Mistake):
-    """An output is kept as an attribute of the ctx.
+    """An output is stored as an attribute of the ctx.
 
-    The output holds its history, the history holds the ctx, and the ctx would hold the output: a circle, so that the
-    memory of the whole graph is not given back when you drop the result, but only when Python looks for such circles.
+    The output holds its history, the history holds the ctx, and the ctx would hold the output. Such a cycle keeps the
+    memory of the whole graph alive after you drop the result, until Python's garbage collector finds it.
     """
 
     says = "ctx-attribute-leak"
@@ -98,9 +97,9 @@ class OutputOnCtx(Mistake):
 
 
 class DirtyNotReturned(Mistake):
-    """An input that forward has changed in place is marked, but another tensor is returned.
+    """forward marks an input that it modifies in place, but returns another tensor.
 
-    Whoever looks at the input afterwards has to find the new value with its new history, so it has to be an output.
+    Code that reads the input later has to find the new value with its new history, so the input has to be an output.
     """
 
     operation = "DoubleInPlace.forward"
@@ -129,9 +128,9 @@ class DirtyNotReturned(Mistake):
 
 
 class OutputMarkedDirty(Mistake):
-    """A new tensor is marked as changed in place.
+    """A new tensor is marked as modified in place.
 
-    mark_dirty is about inputs: what forward makes itself, it may change as it likes.
+    mark_dirty is for inputs: forward may modify its own tensors freely.
     """
 
     operation = "Double.forward"
@@ -194,7 +193,7 @@ class ListMarked(Mistake):
 class MarkNotReturned(Mistake):
     """A tensor is marked as non-differentiable, but another one is returned.
 
-    The mark is for the very tensor that it was given. What is returned here is a new one, without a mark.
+    The mark belongs to the tensor that you pass. This forward returns a new one without a mark.
     """
 
     says = "mark-not-returned"
@@ -228,9 +227,9 @@ class MarkNotReturned(Mistake):
 
 
 class NeedsCountsCtx(Mistake):
-    """needs_input_grad is counted as if the ctx were an argument.
+    """needs_input_grad is indexed as if the ctx were an argument.
 
-    It has one entry for each argument of apply, from 0, and none for the ctx.
+    It has one entry for each argument of apply, starting at 0, and none for the ctx.
     """
 
     says = IndexError
@@ -367,10 +366,10 @@ class MaterializeAssigned(Mistake):
 
 
 class KeptOnClass(Mistake):
-    """forward keeps its input on the class.
+    """forward stores its input on the class.
 
-    There is one class, and many calls of it: the second call replaces what the first has kept, before the backward of the
-    first has read it. Each call has a ctx of its own.
+    All calls share one class: the second call overwrites the input of the first before the first backward reads it. Each
+    call has its own ctx.
     """
 
     says = "class-attribute"

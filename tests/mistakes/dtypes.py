@@ -10,9 +10,9 @@ from . import Mistake
 
 
 class AutocastWithoutGpu(Mistake):
-    """Half precision is asked for on a GPU, and there is none.
+    """Half precision is requested on a GPU, but there is none.
 
-    PyTorch computes in float32 then, as minigrad does; on the processor half precision has to be asked for by its name.
+    PyTorch and minigrad then compute in float32; request half precision on the processor by its name.
     """
 
     says = "autocast-off"
@@ -32,9 +32,9 @@ class AutocastWithoutGpu(Mistake):
 
 
 class ColumnMinusRow(Mistake):
-    """A column of predictions meets a row of targets in a loss.
+    """A loss gets a column of predictions and a row of targets.
 
-    They are broadcast to a square of differences, each prediction with every target, and the model learns the mean.
+    They broadcast to a square of differences, each prediction with every target, and the model learns the mean.
     """
 
     says = "broadcast-loss"
@@ -52,10 +52,10 @@ class ColumnMinusRow(Mistake):
 
 
 class ColumnMinusRowByHand(Mistake):
-    """A column of predictions meets a row of targets in a subtraction.
+    """A row of targets is subtracted from a column of predictions.
 
-    They are broadcast to a square of differences, each prediction with every target. Debug mode looks for it where a
-    model's output meets data; everywhere else broadcasting is just what is meant.
+    They broadcast to a square of differences, each prediction with every target. Debug mode checks for it where a model's
+    output meets data; elsewhere such broadcasting is usually intended.
     """
 
     says = "broadcast-column"
@@ -81,7 +81,7 @@ class ColumnMinusRowByHand(Mistake):
 
 
 class BinaryTargetShape(Mistake):
-    """The target of `binary_cross_entropy_with_logits` has another shape than the input.
+    """The target of `binary_cross_entropy_with_logits` has a different shape than the input.
 
     Each output has its own target.
     """
@@ -103,7 +103,7 @@ class BinaryTargetShape(Mistake):
 class ClassesAsFloats(Mistake):
     """The classes for `cross_entropy` are floating-point numbers.
 
-    Floats are taken as probabilities, one for each class. Classes are integers.
+    Float targets are probabilities, one for each class. Class indices are integers.
     """
 
     operation = "cross_entropy"
@@ -120,9 +120,9 @@ class ClassesAsFloats(Mistake):
 
 
 class OneHotTarget(Mistake):
-    """The classes for `cross_entropy` are rows of zeros and a one, as integers.
+    """The targets of `cross_entropy` are one-hot rows of integers.
 
-    Integers are taken as the numbers of the classes. Rows of probabilities have to be floats.
+    Integer targets are class indices. Rows of probabilities have to be floats.
     """
 
     operation = "cross_entropy"
@@ -139,9 +139,9 @@ class OneHotTarget(Mistake):
 
 
 class TargetAsColumn(Mistake):
-    """The classes for `cross_entropy` stand in a column.
+    """The classes for `cross_entropy` are in a column.
 
-    One class is expected for each example, without a dimension of its own.
+    It expects one class for each example, without an extra dimension.
     """
 
     operation = "cross_entropy"
@@ -160,7 +160,7 @@ class TargetAsColumn(Mistake):
 class ClassesCountedFromOne(Mistake):
     """The classes for `cross_entropy` are counted from 1.
 
-    With three outputs they are 0, 1 and 2.
+    With three outputs the classes are 0, 1 and 2.
     """
 
     says = IndexError
@@ -178,9 +178,9 @@ class ClassesCountedFromOne(Mistake):
 
 
 class ClassesLast(Mistake):
-    """The classes of a sequence stand in the last dimension.
+    """The classes of a sequence are in the last dimension.
 
-    `cross_entropy` has them in dimension 1, behind the batch: (batch, classes, places).
+    `cross_entropy` expects them in dimension 1, after the batch: (batch, classes, positions).
     """
 
     operation = "cross_entropy"
@@ -197,7 +197,7 @@ class ClassesLast(Mistake):
 
 
 class BatchSizesDiffer(Mistake):
-    """There are more examples than classes for them.
+    """There are more examples than targets.
 
     Often one batch was cut short, or the images were flattened into one.
     """
@@ -217,9 +217,9 @@ class BatchSizesDiffer(Mistake):
 
 
 class DoubleMeetsFloat(Mistake):
-    """Data from NumPy, in float64, meets a model in float32.
+    """A float32 model gets float64 data from NumPy.
 
-    Matrix products do not convert.
+    Matrix products do not convert dtypes.
     """
 
     operation = "linear"
@@ -236,9 +236,9 @@ class DoubleMeetsFloat(Mistake):
 
 
 class IntegersIntoModel(Mistake):
-    """Integers are given to a layer.
+    """A layer gets integers.
 
-    The layer's weights are floats, and matrix products do not convert.
+    The layer's weights are floats, and matrix products do not convert dtypes.
     """
 
     operation = "linear"
@@ -253,9 +253,9 @@ class IntegersIntoModel(Mistake):
 
 
 class MatmulOfMixed(Mistake):
-    """A matrix of float64 is multiplied by one of float32.
+    """A float64 matrix is multiplied by a float32 matrix.
 
-    Matrix products do not convert.
+    Matrix products do not convert dtypes.
     """
 
     operation = "matmul"
@@ -270,9 +270,9 @@ class MatmulOfMixed(Mistake):
 
 
 class MeanOfIntegers(Mistake):
-    """The mean of integers is asked for.
+    """The mean of integers is requested.
 
-    The result would have to be an integer too.
+    The result would have to be an integer, too.
     """
 
     operation = "mean"
@@ -289,7 +289,7 @@ class MeanOfIntegers(Mistake):
 class FractionIntoIntegers(Mistake):
     """A fraction is written into a tensor of integers.
 
-    `torch.tensor([0, 0, 0])` holds integers, and 0.5 becomes 0.
+    `torch.tensor([0, 0, 0])` holds integers, so 0.5 becomes 0.
     """
 
     says = "fraction-lost"
@@ -311,7 +311,7 @@ class FractionIntoIntegers(Mistake):
 class ResultsIntoIntegers(Mistake):
     """Results are collected in a tensor of integers.
 
-    `zeros_like` of integers is a tensor of integers, in which every result loses its fraction.
+    `zeros_like` of integers makes a tensor of integers, in which every result loses its fraction.
     """
 
     says = "fraction-lost"
@@ -334,9 +334,9 @@ class ResultsIntoIntegers(Mistake):
 
 
 class IntegerBuffer(Mistake):
-    """A running mean is kept in a buffer of integers.
+    """A running mean is stored in a buffer of integers.
 
-    The result of adding a fraction cannot be an integer.
+    The sum of the buffer and a fraction cannot be an integer.
     """
 
     operation = "add_"
@@ -355,7 +355,7 @@ class IntegerBuffer(Mistake):
 class NegativePowerOfIntegers(Mistake):
     """Integers are raised to a negative power.
 
-    The result would have to be an integer too.
+    The result would have to be an integer, too.
     """
 
     operation = "pow"
@@ -372,7 +372,7 @@ class NegativePowerOfIntegers(Mistake):
 class OneMinusMask(Mistake):
     """A mask is subtracted from 1.
 
-    A mask holds True and False, with which one does not calculate.
+    A mask holds True and False, which do not support subtraction.
     """
 
     operation = "sub"
@@ -391,7 +391,7 @@ class OneMinusMask(Mistake):
 class FloatAsIndex(Mistake):
     """Floats are used as an index.
 
-    Places are counted in integers.
+    An index has to be an integer.
     """
 
     says = IndexError
@@ -409,9 +409,9 @@ class FloatAsIndex(Mistake):
 
 
 class EmbeddingOutOfRange(Mistake):
-    """A word's number is not in the table of an embedding.
+    """A word's index is not in the table of an embedding.
 
-    A table of 10 rows has the numbers 0 to 9; the number of rows is that of the words, with any that were added.
+    A table of 10 rows has the indices 0 to 9. It needs one row for each word, including any words that you added.
     """
 
     says = IndexError
@@ -427,9 +427,9 @@ class EmbeddingOutOfRange(Mistake):
 
 
 class FloatsIntoEmbedding(Mistake):
-    """Floats are given to an embedding.
+    """An embedding gets floats.
 
-    It looks up rows by their numbers, which are integers.
+    It looks up rows by their index, which is an integer.
     """
 
     operation = "embedding"
@@ -446,7 +446,7 @@ class FloatsIntoEmbedding(Mistake):
 class UnsignedDifference(Mistake):
     """Two images of uint8 are subtracted.
 
-    uint8 has no negative numbers: 10 - 20 is 246. Debug mode looks at every result of uint8.
+    uint8 has no negative numbers: 10 - 20 is 246. Debug mode checks every result of uint8.
     """
 
     says = "integer-overflow"
@@ -467,7 +467,7 @@ class UnsignedDifference(Mistake):
 class ShapesDoNotMeet(Mistake):
     """Two tensors of different shapes are added.
 
-    Shapes are compared from the last dimension on; sizes have to be equal, or 1.
+    Shapes are compared from the last dimension; sizes have to be equal, or 1.
     """
 
     operation = "add"
@@ -482,7 +482,7 @@ class ShapesDoNotMeet(Mistake):
 
 
 class InnerSizesDiffer(Mistake):
-    """Two matrices are multiplied whose inner sizes differ.
+    """Two matrices with different inner sizes are multiplied.
 
     The rows of the first have to be as long as the columns of the second.
     """
@@ -501,9 +501,9 @@ class InnerSizesDiffer(Mistake):
 
 
 class ViewOfTransposed(Mistake):
-    """A transposed tensor is looked at in another shape.
+    """view is called on a transposed tensor.
 
-    `view` cannot copy, and the elements do not lie in memory in that order.
+    `view` cannot copy, and the elements are not in that order in memory.
     """
 
     operation = "view"
@@ -518,9 +518,9 @@ class ViewOfTransposed(Mistake):
 
 
 class WrongCount(Mistake):
-    """A tensor is to get a shape with another number of elements.
+    """A tensor is reshaped to a different number of elements.
 
-    A shape only says how the elements are counted.
+    A reshape keeps all elements.
     """
 
     operation = "reshape"
@@ -537,7 +537,7 @@ class WrongCount(Mistake):
 class ConcatenatedWithoutList(Mistake):
     """`cat` gets the tensors one by one.
 
-    It takes them as a list.
+    It takes a list of tensors.
     """
 
     says = TypeError
@@ -555,9 +555,9 @@ class ConcatenatedWithoutList(Mistake):
 
 
 class TruthOfTensor(Mistake):
-    """A tensor of several elements stands in an `if`.
+    """An `if` tests a tensor of several elements.
 
-    It has no single truth.
+    Such a tensor has no single truth value.
     """
 
     operation = "bool"
@@ -578,7 +578,7 @@ class TruthOfTensor(Mistake):
 class ItemOfMany(Mistake):
     """`item()` is called on a tensor of several elements.
 
-    It gives one number.
+    It returns one number.
     """
 
     operation = "item"

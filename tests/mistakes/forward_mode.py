@@ -11,8 +11,8 @@ from . import Mistake
 class JvpMissing(Mistake):
     """A Function without a jvp is used in forward mode.
 
-    Forward mode pushes tangents through every operation, and only a `jvp` says how your Function does that. `backward`
-    goes the other way.
+    Forward mode pushes tangents through every operation, and only a `jvp` defines how they pass through your Function.
+    `backward` works in the other direction.
     """
 
     says = NotImplementedError
@@ -50,8 +50,8 @@ class JvpMissing(Mistake):
 class HessianWithoutJvp(Mistake):
     """The Hessian of a Function that has only a backward.
 
-    `hessian` is `jacfwd(jacrev(f))`: forward mode over reverse mode, which needs a `jvp` of the Function. Reverse mode
-    twice needs none.
+    `hessian` is `jacfwd(jacrev(f))`: forward mode over reverse mode, which needs the Function's `jvp`. Reverse mode twice
+    does not.
     """
 
     says = NotImplementedError
@@ -100,7 +100,7 @@ class HessianWithoutJvp(Mistake):
 class JvpWrongCount(Mistake):
     """jvp returns one tangent for two outputs.
 
-    Every output of forward has a tangent of its own.
+    Every output of forward has its own tangent.
     """
 
     operation = "SinCos.jvp"
@@ -139,10 +139,9 @@ class JvpWrongCount(Mistake):
 
 
 class JvpWrongShape(Mistake):
-    """jvp returns a tangent in the shape of the input.
+    """jvp returns a tangent with the shape of the input.
 
-    A tangent says how the output moves, so it has the output's shape. (backward is the one that returns the shape of
-    the input.)
+    A tangent describes how the output changes, so it has the output's shape. (backward returns the shape of the input.)
     """
 
     operation = "RowSum.jvp"
@@ -179,7 +178,7 @@ class JvpWrongShape(Mistake):
 class JvpWrongDtype(Mistake):
     """jvp returns a float64 tangent for a float32 output.
 
-    A constant made with `dtype=float64` has turned the product into float64.
+    A constant made with `dtype=float64` converts the product to float64.
     """
 
     operation = "Scale.jvp"
@@ -216,7 +215,7 @@ class JvpWrongDtype(Mistake):
 class JvpReturnsNumpy(Mistake):
     """jvp returns a NumPy array.
 
-    Tangents are tensors, so that derivatives of them can be taken in turn.
+    Tangents are tensors, so that they can be differentiated again.
     """
 
     says = TypeError
@@ -252,9 +251,9 @@ class JvpReturnsNumpy(Mistake):
 
 
 class JvpWithoutReturn(Mistake):
-    """jvp computes the tangent and forgets to return it.
+    """jvp computes the tangent but does not return it.
 
-    Python returns None then, which would mean that the output does not move: a derivative of zero, without a word.
+    Python then returns None, which would mean that the output does not change: silently a derivative of zero.
     """
 
     operation = "Double.jvp"
@@ -291,7 +290,7 @@ class JvpWithoutReturn(Mistake):
 class JvpTakesTooFew(Mistake):
     """jvp takes one tangent, but forward takes two arguments.
 
-    jvp gets one tangent for each argument of forward, in the same order; None for arguments that have none.
+    jvp gets one tangent for each argument of forward, in the same order, and None for arguments without a tangent.
     """
 
     says = TypeError
@@ -331,8 +330,8 @@ class JvpTakesTooFew(Mistake):
 class TangentIsNone(Mistake):
     """jvp computes with a tangent that is None.
 
-    Arguments of forward that are no tensors have no tangent, and with `set_materialize_grads(False)` neither have tensors
-    that do not move. Such a tangent is None.
+    Arguments of forward that are not tensors have a tangent of None. With `set_materialize_grads(False)`, so do tensors
+    without a tangent.
     """
 
     says = TypeError
@@ -374,9 +373,9 @@ class TangentIsNone(Mistake):
 
 
 class TangentNotMaterialized(Mistake):
-    """jvp computes with the tangent of a tensor that does not move, after set_materialize_grads(False).
+    """jvp computes with the tangent of a constant tensor, after set_materialize_grads(False).
 
-    That call says that jvp and backward want None rather than a tensor of zeros; they have to look for it.
+    That call requests None instead of a tensor of zeros, so jvp and backward have to check for None.
     """
 
     says = TypeError
@@ -419,9 +418,9 @@ class TangentNotMaterialized(Mistake):
 
 
 class JvpWritesTangent(Mistake):
-    """jvp changes the tangent that it was given in place.
+    """jvp modifies its incoming tangent in place.
 
-    That memory is still the tangent of the input: all other uses of the input would get the changed one.
+    That memory is still the tangent of the input: all other uses of the input would get the modified one.
     """
 
     operation = "Double.jvp"
@@ -456,9 +455,9 @@ class JvpWritesTangent(Mistake):
 
 
 class TangentIgnored(Mistake):
-    """jvp returns the slope, without the tangent that comes in.
+    """jvp returns the slope without the incoming tangent.
 
-    The tangent of the output is the slope of this one step, times the tangent of the input: the chain rule.
+    The tangent of the output is the slope of this step times the tangent of the input: the chain rule.
     """
 
     says = "tangent-unused"
@@ -508,10 +507,9 @@ class TangentIgnored(Mistake):
 
 
 class SavedForTheWrongMode(Mistake):
-    """backward reads what was saved for jvp.
+    """backward reads tensors that were saved for jvp.
 
-    `save_for_forward` keeps tensors for jvp only; what backward reads is kept by `save_for_backward`. Call both where
-    both are needed.
+    `save_for_forward` saves tensors for jvp only, `save_for_backward` for backward. Call both if you need both.
     """
 
     says = ValueError
@@ -552,7 +550,7 @@ class SavedForTheWrongMode(Mistake):
 class LevelEnded(Mistake):
     """The tangent is read after its dual level has ended.
 
-    Tangents live as long as the `with dual_level():` block; after it there are none left, and `unpack_dual` gives None.
+    Tangents live as long as the `with dual_level():` block; after it, `unpack_dual` returns None as the tangent.
     """
 
     says = "level-ended"
@@ -576,7 +574,7 @@ class LevelEnded(Mistake):
 class NestedLevels(Mistake):
     """A dual level is opened inside another one.
 
-    Dual numbers carry one tangent. For a derivative of a derivative nest `func.jvp`.
+    Dual numbers carry one tangent. For a derivative of a derivative, nest `func.jvp`.
     """
 
     operation = "enter_dual_level"
@@ -598,7 +596,7 @@ class NestedLevels(Mistake):
 class MakeDualOutside(Mistake):
     """A dual tensor is made outside of a dual level.
 
-    There is nothing that would carry its tangent along.
+    Only a dual level carries tangents along.
     """
 
     operation = "make_dual"
@@ -614,9 +612,9 @@ class MakeDualOutside(Mistake):
 
 
 class TangentOfOtherShape(Mistake):
-    """A tangent has another shape than its tensor.
+    """A tangent has a different shape than its tensor.
 
-    A tangent says for each element how fast it moves.
+    A tangent has one number for each element of the tensor.
     """
 
     operation = "make_dual"
@@ -633,7 +631,7 @@ class TangentOfOtherShape(Mistake):
 
 
 class TangentOfOtherDtype(Mistake):
-    """A linearized function gets a tangent of another dtype than its primal.
+    """A linearized function gets a tangent of a different dtype than its primal.
 
     The linear function is recorded for the dtypes of the primals.
     """
@@ -654,7 +652,7 @@ class TangentOfOtherDtype(Mistake):
 class IntegerTangent(Mistake):
     """A tangent is made of integers.
 
-    A direction has real numbers; integers would have to be converted, and may be a mask or an index by mistake.
+    A direction has real numbers; an integer tensor is often a mask or an index passed by mistake.
     """
 
     says = ValueError
@@ -672,7 +670,7 @@ class IntegerTangent(Mistake):
 class IntegerPrimal(Mistake):
     """A tensor of integers gets a tangent.
 
-    Integers cannot move a little.
+    Integers have no small changes.
     """
 
     says = ValueError
@@ -690,9 +688,9 @@ class IntegerPrimal(Mistake):
 
 
 class PrimalsNotATuple(Mistake):
-    """func.jvp gets a tensor in place of the tuple of primals.
+    """func.jvp gets a tensor instead of a tuple of primals.
 
-    A function may have several arguments, so that jvp takes a tuple of them and a tuple of tangents.
+    A function may have several arguments, so jvp takes a tuple of primals and a tuple of tangents.
     """
 
     operation = "jvp"
@@ -709,7 +707,7 @@ class PrimalsNotATuple(Mistake):
 class TangentsOfOtherStructure(Mistake):
     """func.jvp gets one tangent for two primals.
 
-    Each primal needs a tangent; zeros for one that does not move.
+    Each primal needs a tangent; pass zeros for a constant one.
     """
 
     operation = "jvp"
@@ -726,9 +724,9 @@ class TangentsOfOtherStructure(Mistake):
 
 
 class JvpTangentShape(Mistake):
-    """A tangent given to func.jvp has another shape than its primal.
+    """func.jvp gets a tangent of a different shape than its primal.
 
-    To get the derivative along each of many directions at once, map jvp over the directions.
+    To get the derivatives along many directions at once, map jvp over the directions.
     """
 
     operation = "jvp"
@@ -746,7 +744,7 @@ class JvpTangentShape(Mistake):
 class JvpOfAnInteger(Mistake):
     """A tensor of integers is a primal of func.jvp.
 
-    What is not differentiated by belongs into a closure.
+    Put arguments that you do not differentiate by into a closure.
     """
 
     says = ValueError
@@ -766,7 +764,7 @@ class JvpOfAnInteger(Mistake):
 class NumpyInForwardMode(Mistake):
     """A dual tensor goes through NumPy.
 
-    NumPy computes the value alone, and the tangent is gone without a word: the derivative would be zero.
+    NumPy computes only the value, and the tangent is lost: the derivative would silently be zero.
     """
 
     says = "tangent-lost"
@@ -788,9 +786,9 @@ class NumpyInForwardMode(Mistake):
 
 
 class UnpackedTuple(Mistake):
-    """unpack_dual gets the tuple of a function's results.
+    """unpack_dual gets a tuple of results.
 
-    It takes one dual tensor apart.
+    It unpacks one dual tensor.
     """
 
     says = TypeError
@@ -810,9 +808,9 @@ class UnpackedTuple(Mistake):
 
 
 class JvpAuxNotDeclared(Mistake):
-    """A function under func.jvp returns something beside its result, and jvp was not told.
+    """A function under func.jvp returns an extra result, but jvp is called without has_aux.
 
-    With `has_aux=True` the second thing is passed through.
+    With `has_aux=True`, jvp passes the second result through.
     """
 
     operation = "jvp"
@@ -829,7 +827,7 @@ class JvpAuxNotDeclared(Mistake):
 
 
 class JvpOfAValue(Mistake):
-    """func.jvp gets the value of the function in place of the function.
+    """func.jvp gets the value of the function instead of the function.
 
     It runs the function itself, on values that carry tangents.
     """

@@ -8,7 +8,7 @@ from . import Mistake
 class ForwardWithoutCtx(Mistake):
     """forward does not take the ctx.
 
-    The first argument of forward is the ctx, unless the class has a setup_context, which gets it then.
+    The first argument of forward is the ctx, unless the class has a setup_context, which then receives it.
     """
 
     says = TypeError
@@ -36,7 +36,7 @@ class ForwardWithoutCtx(Mistake):
 class SelfBesideCtx(Mistake):
     """The methods take a `self` before the ctx, and are not static.
 
-    A Function has no instances, so there is no `self` to give.
+    A Function has no instances, so there is no `self`.
     """
 
     says = TypeError
@@ -61,9 +61,9 @@ class SelfBesideCtx(Mistake):
 
 
 class ClassMethod(Mistake):
-    """forward is a class method in place of a static one.
+    """forward is a class method instead of a static method.
 
-    A class method gets the class as its first argument, in the place of the ctx.
+    A class method gets the class as its first argument, instead of the ctx.
     """
 
     says = TypeError
@@ -91,7 +91,7 @@ class ClassMethod(Mistake):
 class ForwardMissing(Mistake):
     """A Function has no forward, because its name is misspelt.
 
-    `apply` looks for a method that is called forward.
+    `apply` looks for a method with the name forward.
     """
 
     says = NotImplementedError
@@ -126,7 +126,7 @@ class ForwardMissing(Mistake):
 class BackwardMissing(Mistake):
     """backward is misspelt.
 
-    Nobody looks for a method that is called backwards, so that the Function has no backward at all.
+    minigrad does not look for a method with the name backwards, so this Function has no backward at all.
     """
 
     says = NotImplementedError
@@ -162,9 +162,9 @@ class BackwardMissing(Mistake):
 
 
 class NoBackward(Mistake):
-    """A Function is differentiated that has no backward.
+    """A Function without backward is differentiated.
 
-    minigrad cannot look into forward: gradients are not recorded there, so backward has to say what they are.
+    minigrad records nothing inside forward, so backward has to compute the gradients.
     """
 
     says = NotImplementedError
@@ -200,7 +200,7 @@ class NoBackward(Mistake):
 class BackwardAndVjp(Mistake):
     """A Function defines both backward and vjp.
 
-    They are two names of the same method.
+    Both are names of the same method.
     """
 
     operation = "Double"
@@ -239,7 +239,7 @@ class BackwardAndVjp(Mistake):
 class DictReturned(Mistake):
     """forward returns a dict of tensors.
 
-    What forward returns is a tensor or a tuple of tensors. Tensors inside a dict would have no gradient.
+    forward returns a tensor or a tuple of tensors. Tensors inside a dict would have no gradient.
     """
 
     says = TypeError
@@ -266,9 +266,9 @@ class DictReturned(Mistake):
 
 
 class ForwardReturnsNothing(Mistake):
-    """forward has no return.
+    """forward has no `return`.
 
-    A method without return gives None, in Python, and None has no gradient.
+    A Python function without `return` returns None, and None has no gradient.
     """
 
     says = "no-tensor-output"
@@ -302,7 +302,7 @@ class ForwardReturnsNothing(Mistake):
 class ForwardReturnsArray(Mistake):
     """forward returns a NumPy array.
 
-    Only tensors carry a history, so the gradient ends at the array without a word.
+    Only tensors carry a history, so the gradient would silently end at the array.
     """
 
     says = "no-tensor-output"
@@ -334,7 +334,7 @@ class ForwardReturnsArray(Mistake):
 class CapturedWeight(Mistake):
     """forward uses a weight that is not one of its arguments.
 
-    Gradients are not recorded inside forward, so the weight would never get one.
+    minigrad records nothing inside forward, so the weight would never get a gradient.
     """
 
     says = "captured-tensor"
@@ -372,9 +372,9 @@ class CapturedWeight(Mistake):
 
 
 class GradInsideForward(Mistake):
-    """forward asks for a derivative of what it computes.
+    """forward differentiates one of its own results.
 
-    Gradients are not recorded inside forward, so that there is nothing to differentiate, unless you turn them on.
+    minigrad records nothing inside forward, so there is nothing to differentiate, unless you enable gradients there.
     """
 
     operation = "grad"

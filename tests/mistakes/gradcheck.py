@@ -11,7 +11,7 @@ float64 = torch.float64
 class GradcheckFloat32(Mistake):
     """gradcheck in single precision.
 
-    It subtracts two nearly equal numbers and divides by 1e-6: of the seven digits of float32 nothing is left.
+    It subtracts two nearly equal numbers and divides by 1e-6, which uses up all seven digits of float32.
     """
 
     says = "gradcheck-float32"
@@ -31,7 +31,7 @@ class GradcheckFloat32(Mistake):
 class NothingToCheck(Mistake):
     """No input of gradcheck requires grad.
 
-    It checks the gradients of the inputs that require one, and here is none.
+    It checks the gradients of inputs that require grad, and there are none.
     """
 
     says = ValueError
@@ -49,7 +49,7 @@ class NothingToCheck(Mistake):
 class OverlappingInput(Mistake):
     """An input of gradcheck is an expanded tensor.
 
-    Its elements share memory: moving one of them moves all.
+    Its elements share memory: changing one of them changes all.
     """
 
     operation = "gradcheck"
@@ -68,7 +68,7 @@ class OverlappingInput(Mistake):
 class WrongFactor(Mistake):
     """backward misses a factor.
 
-    gradcheck compares with finite differences and shows where the two differ most.
+    gradcheck compares with finite differences, and shows the largest difference.
     """
 
     operation = "gradcheck"
@@ -146,7 +146,7 @@ class WrongSign(Mistake):
 class GradientMissing(Mistake):
     """backward returns None for an input that the output depends on.
 
-    None says that the derivative is zero.
+    None means that the derivative is zero.
     """
 
     operation = "gradcheck"
@@ -187,8 +187,8 @@ class GradientMissing(Mistake):
 class Kink(Mistake):
     """gradcheck at a kink.
 
-    At 0 the absolute value has no derivative: the difference to the left and to the right are averaged to 0, and what
-    backward returns there is a convention.
+    The absolute value has no derivative at 0: the central difference averages both sides to 0, and the value that backward
+    returns is a convention.
     """
 
     operation = "gradcheck"
@@ -205,10 +205,10 @@ class Kink(Mistake):
 
 
 class GradientNotMultiplied(Mistake):
-    """backward does not multiply by the gradient that it is given.
+    """backward does not multiply by the incoming gradient.
 
-    The chain rule has two factors: the incoming gradient and the derivative of the Function. Where the incoming gradient
-    is 1 nobody notices.
+    The chain rule has two factors: the incoming gradient and the derivative of the Function. An incoming gradient of 1
+    hides the mistake.
     """
 
     operation = "gradcheck"
@@ -247,7 +247,7 @@ class GradientNotMultiplied(Mistake):
 class RandomBackward(Mistake):
     """backward draws random numbers.
 
-    The gradient of the same numbers is another one each time, and none of them belongs to the forward that was run.
+    Each call then gives a different gradient for the same numbers, and none of them belongs to the forward that ran.
     """
 
     operation = "gradcheck"
@@ -285,7 +285,7 @@ class RandomBackward(Mistake):
 class RandomForward(Mistake):
     """gradcheck of a function that draws random numbers.
 
-    Finite differences compare two calls, which differ by the random numbers more than by the step.
+    Finite differences compare two calls, whose random numbers differ by more than the step.
     """
 
     operation = "gradcheck"
@@ -307,7 +307,7 @@ class RandomForward(Mistake):
 class DetachedOutput(Mistake):
     """gradcheck of a function that loses the history of its input.
 
-    The output moves with the input, but no gradient will ever say so.
+    The output depends on the input, but gets no gradient.
     """
 
     operation = "gradcheck"
@@ -324,9 +324,9 @@ class DetachedOutput(Mistake):
 
 
 class WrongJvp(Mistake):
-    """backward is right, and jvp is not.
+    """backward is right, but jvp is not.
 
-    gradcheck looks at jvp only when asked, with `check_forward_ad=True`.
+    gradcheck checks jvp only with `check_forward_ad=True`.
     """
 
     operation = "gradcheck"
@@ -371,7 +371,8 @@ class WrongJvp(Mistake):
 class Transposed(Mistake):
     """backward forgets to transpose.
 
-    The pull-back through a matrix multiplies by its transpose; with a square matrix the shapes do not tell.
+    The gradient of a product with a matrix is a product with its transpose; for a square matrix the shapes do not reveal
+    the mistake.
     """
 
     operation = "gradcheck"
@@ -412,8 +413,8 @@ class Transposed(Mistake):
 class WrongSecondDerivative(Mistake):
     """The gradient is right, but its derivative is not.
 
-    backward is differentiated like any other program. What it hides from autograd is missing there; gradgradcheck finds
-    that.
+    backward is differentiated like any other program. A second derivative misses the parts that it hides from autograd;
+    gradgradcheck finds them.
     """
 
     operation = "gradcheck"
@@ -450,9 +451,9 @@ class WrongSecondDerivative(Mistake):
 
 
 class GradcheckOfAValue(Mistake):
-    """gradcheck gets the value of the function in place of the function.
+    """gradcheck gets the value of the function instead of the function.
 
-    It calls the function again and again, on inputs that are moved a little.
+    It calls the function many times, on slightly changed inputs.
     """
 
     says = TypeError
@@ -472,7 +473,7 @@ class GradcheckOfAValue(Mistake):
 class GradcheckOfANumber(Mistake):
     """gradcheck of a function that returns a Python number.
 
-    A number has no gradient; there would be nothing to check, and the check would pass.
+    A number has no gradient. There would be nothing to check, and the check would pass.
     """
 
     says = TypeError

@@ -6,7 +6,7 @@ from . import Mistake, results
 
 
 class GradientsSwapped(Mistake):
-    """backward returns the gradients in another order than forward takes its arguments.
+    """backward returns the gradients in a different order than forward takes its arguments.
 
     The first gradient belongs to the first argument, and so on.
     """
@@ -47,7 +47,7 @@ class GradientsSwapped(Mistake):
 class GradientTransposed(Mistake):
     """The gradient of a matrix is returned transposed.
 
-    A gradient has the shape of the argument that it belongs to.
+    A gradient has the shape of its argument.
     """
 
     operation = "Linear.backward"
@@ -84,10 +84,10 @@ class GradientTransposed(Mistake):
 
 
 class GradientOfOutputsShape(Mistake):
-    """backward passes on a gradient in the shape of the output.
+    """backward returns a gradient with the shape of the output.
 
-    What arrives has the shape of the output, and what is returned has that of the input: here each element of a row has
-    the same gradient.
+    The incoming gradient has the shape of the output, and the returned gradient that of the input: here each element of a
+    row has the same gradient.
     """
 
     operation = "RowSum.backward"
@@ -124,7 +124,7 @@ class GradientOfOutputsShape(Mistake):
 class GradientSummed(Mistake):
     """backward returns one number for a whole tensor.
 
-    Each element of the input has a gradient of its own.
+    Each element of the input has its own gradient.
     """
 
     operation = "Scale.backward"
@@ -165,7 +165,7 @@ class GradientSummed(Mistake):
 class GradientNotReduced(Mistake):
     """backward of a mean over the batch forgets the batch.
 
-    The gradient of each row is a tensor of its own; together they have the shape of the input.
+    Each row has its own gradient; together they have the shape of the input.
     """
 
     operation = "BatchMean.backward"
@@ -201,7 +201,7 @@ class GradientNotReduced(Mistake):
 class BooleanGradient(Mistake):
     """backward returns a condition instead of a gradient.
 
-    A slope of 0 or 1 is to be multiplied with the gradient that arrives: that is the chain rule.
+    Multiply a slope of 0 or 1 by the incoming gradient: that is the chain rule.
     """
 
     says = "gradient-dtype"
@@ -241,7 +241,7 @@ class BooleanGradient(Mistake):
 class IntegerGradient(Mistake):
     """backward returns a tensor of integers.
 
-    Everything behind the point is lost before the gradient goes on.
+    The decimals are lost before the gradient goes on.
     """
 
     says = "gradient-dtype"
@@ -313,7 +313,7 @@ class ArrayReturned(Mistake):
 class NumberReturned(Mistake):
     """backward returns a number.
 
-    Gradients are tensors: the slope times the gradient that arrives.
+    Gradients are tensors: the slope times the incoming gradient.
     """
 
     operation = "Double.backward"
@@ -338,7 +338,7 @@ class NumberReturned(Mistake):
 class ListInTuple(Mistake):
     """backward nests its gradients.
 
-    They stand in one row, in the order of forward's arguments.
+    Return them side by side, in the order of forward's arguments.
     """
 
     operation = "Product.backward"
@@ -365,7 +365,7 @@ class ListInTuple(Mistake):
 class DictOfGradients(Mistake):
     """backward returns a dict of gradients.
 
-    Gradients go by their position, not by names.
+    Gradients are matched by position, not by name.
     """
 
     operation = "Double.backward"
@@ -388,9 +388,9 @@ class DictOfGradients(Mistake):
 
 
 class ChainRuleForgotten(Mistake):
-    """backward returns the slope, without the gradient that arrives.
+    """backward returns the slope without the incoming gradient.
 
-    What is returned is the gradient of the loss: the slope of this one step, times the gradient that arrives.
+    It has to return the gradient of the loss: the slope of this step times the incoming gradient.
     """
 
     says = "gradient-unused"

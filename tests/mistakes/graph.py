@@ -12,7 +12,7 @@ from . import Mistake
 class BackwardTwice(Mistake):
     """The same graph is differentiated twice.
 
-    The first backward frees what the operations have saved, so that memory is given back as early as possible.
+    The first backward frees the saved tensors, to release memory as early as possible.
     """
 
     operation = "MulBackward0"
@@ -35,7 +35,7 @@ class BackwardTwice(Mistake):
 class GradThenBackward(Mistake):
     """`autograd.grad` is followed by `backward` on the same loss.
 
-    Both go through the graph, and the first frees what the operations have saved.
+    Both pass through the graph, and the first frees the saved tensors.
     """
 
     operation = "PowBackward0"
@@ -58,7 +58,7 @@ class GradThenBackward(Mistake):
 class ForwardOutsideTheLoop(Mistake):
     """The loss is computed once, before the loop that differentiates it.
 
-    Each round needs a loss of its own, computed with the parameters as they are then.
+    Each round needs its own loss, computed with the current parameters.
     """
 
     operation = "MulBackward0"
@@ -79,9 +79,9 @@ class ForwardOutsideTheLoop(Mistake):
 
 
 class PredictionOutsideTheLoop(Mistake):
-    """The loss is computed in each round, but from a prediction that was made before the loop.
+    """Each round computes the loss from a prediction made before the loop.
 
-    The first backward has freed the prediction's graph. In debug mode the line that made the prediction is named.
+    The first backward frees the prediction's graph. Debug mode names the line that made the prediction.
     """
 
     under = "debug"
@@ -107,7 +107,7 @@ class PredictionOutsideTheLoop(Mistake):
 class ComputedInInit(Mistake):
     """A module computes a tensor from its parameters in `__init__` and uses it in each forward.
 
-    The tensor's graph is freed by the first backward, and it would not follow the parameters when they are updated.
+    The first backward frees the tensor's graph, and the tensor would not follow updates of the parameters.
     """
 
     operation = "ExpBackward0"
@@ -143,7 +143,7 @@ class ComputedInInit(Mistake):
 
 
 class HiddenStateNotDetached(Mistake):
-    """The hidden state of one batch goes into the next with its whole history.
+    """The hidden state of one batch is passed to the next with its whole history.
 
     The second backward reaches through it into the first batch's graph, which is freed.
     """
@@ -170,9 +170,9 @@ class HiddenStateNotDetached(Mistake):
 
 
 class HiddenStateOfAnLSTM(Mistake):
-    """The state of an LSTM, a tuple of two tensors, goes on to the next batch with its history.
+    """The state of an LSTM, a tuple of two tensors, is passed to the next batch with its history.
 
-    Both tensors have to be cut off.
+    Detach both tensors.
     """
 
     operation = "Backward0"
@@ -198,8 +198,8 @@ class HiddenStateOfAnLSTM(Mistake):
 class GrowingStateRetained(Mistake):
     """retain_graph=True hides that a hidden state is never detached.
 
-    There is no error any more, but each backward goes through all batches so far: every round is slower than the one
-    before, and memory runs out in the end.
+    There is no error any more, but each backward passes through all batches so far: every round is slower than the last,
+    and memory finally runs out.
     """
 
     says = "growing-graph"
@@ -232,7 +232,7 @@ class GrowingStateRetained(Mistake):
 class GrowingTotalRetained(Mistake):
     """The sum of all losses so far is differentiated in each round, with retain_graph=True.
 
-    Each round goes once more through all earlier ones, and counts their gradients again.
+    Each round passes through all earlier ones again, and adds their gradients again.
     """
 
     says = "growing-graph"
@@ -258,8 +258,8 @@ class GrowingTotalRetained(Mistake):
 class StepWithARetainedState(Mistake):
     """A hidden state is never detached, retain_graph=True hides it, and an optimizer updates the parameters in between.
 
-    Backward comes to an earlier round, whose parameters have been overwritten. The remedy is not another way to write the
-    update: the earlier round has no business in this backward.
+    backward reaches an earlier round, whose parameters have been overwritten. A different way to write the update does not
+    help: this backward should not reach the earlier round.
     """
 
     operation = "MulBackward0"
@@ -289,7 +289,7 @@ class StepWithARetainedState(Mistake):
 class RunningTotalDifferentiated(Mistake):
     """Losses are added up in a loop, and the sum so far is differentiated in each round.
 
-    It contains the losses of the earlier rounds, whose graphs are freed already.
+    The sum contains the losses of earlier rounds, whose graphs are already freed.
     """
 
     operation = "PowBackward0"
@@ -314,7 +314,7 @@ class RunningTotalDifferentiated(Mistake):
 class TotalThatKeepsGraphs(Mistake):
     """Losses are added up for a report, as tensors, after their backward.
 
-    The sum is tracked, so it holds on to the graphs of all rounds, and memory grows.
+    The sum is tracked, so it keeps the graphs of all rounds, and memory grows.
     """
 
     says = "kept-graph"
@@ -345,7 +345,7 @@ class TotalThatKeepsGraphs(Mistake):
 class TotalBeforeBackward(Mistake):
     """A loss is added to a running total for a report just before its backward.
 
-    When the next one is added, the total still holds the graph of the round before.
+    When the next loss is added, the total still holds the graph of the previous round.
     """
 
     says = "kept-graph"
@@ -375,9 +375,9 @@ class TotalBeforeBackward(Mistake):
 
 
 class MeanOfTrackedLosses(Mistake):
-    """Losses are collected as tensors, and NumPy is asked for their mean.
+    """Losses are collected as tensors, and NumPy computes their mean.
 
-    The list holds the graphs of all rounds, and NumPy cannot take part in them.
+    The list holds the graphs of all rounds, and NumPy cannot record its part.
     """
 
     operation = "numpy"
@@ -455,7 +455,7 @@ class FakeNotDetached(Mistake):
 class RowsOfAJacobian(Mistake):
     """The elements of a result are differentiated one by one.
 
-    Each call goes through the same graph, which the first has freed.
+    Each call passes through the same graph, which the first call frees.
     """
 
     operation = "SinBackward0"
@@ -476,7 +476,7 @@ class RowsOfAJacobian(Mistake):
 class SecondBackwardOfAFunction(Mistake):
     """A graph with a custom Function is differentiated twice.
 
-    What `save_for_backward` has kept is freed as for any other operation.
+    The tensors of `save_for_backward` are freed as for any other operation.
     """
 
     operation = "SquareBackward"
@@ -517,9 +517,9 @@ class SecondBackwardOfAFunction(Mistake):
 
 
 class SavedTensorReadTooLate(Mistake):
-    """What a node has saved is looked at after backward.
+    """The saved tensors of a node are read after backward.
 
-    By then it is freed.
+    By then they are freed.
     """
 
     operation = "ExpBackward0"
@@ -540,7 +540,7 @@ class SavedTensorReadTooLate(Mistake):
 class CopyOfAResult(Mistake):
     """A result is deep-copied, to keep the best values of a training run.
 
-    A copy would need the whole graph that made the result.
+    A copy would need the whole graph of the result.
     """
 
     operation = "deepcopy"

@@ -13,7 +13,7 @@ from . import Mistake
 class CreateGraphForgotten(Mistake):
     """The gradient is differentiated, but it was computed without a graph.
 
-    `grad` computes plain numbers unless `create_graph=True` asks it to record how the gradient was computed.
+    `grad` returns plain numbers; with `create_graph=True` it records the computation of the gradient.
     """
 
     operation = "grad"
@@ -34,7 +34,7 @@ class CreateGraphForgotten(Mistake):
 class GradOfGradAttribute(Mistake):
     """x.grad is differentiated after a plain backward.
 
-    `backward` fills `.grad` with plain numbers unless `create_graph=True` is passed.
+    `backward` fills `.grad` with plain numbers, unless you pass `create_graph=True`.
     """
 
     operation = "backward"
@@ -55,7 +55,7 @@ class GradOfGradAttribute(Mistake):
 class OnceDifferentiableTwice(Mistake):
     """A Function marked once_differentiable is differentiated twice.
 
-    The decorator says that backward computes outside of autograd, so that nothing is known about its own derivative.
+    The decorator declares that backward computes outside of autograd, so its own derivative is unknown.
     """
 
     operation = "ExpBackward"
@@ -101,7 +101,7 @@ class OnceDifferentiableTwice(Mistake):
 class OnceDifferentiableInFunc(Mistake):
     """grad(grad(f)) goes through a Function marked once_differentiable.
 
-    The transforms differentiate what backward does, and the decorator forbids that.
+    The transforms differentiate backward itself, which the decorator forbids.
     """
 
     operation = "SquareBackward"
@@ -145,9 +145,9 @@ class OnceDifferentiableInFunc(Mistake):
 
 
 class NumpyInBackward(Mistake):
-    """backward leaves autograd through detach().numpy(), and a second derivative is asked for.
+    """backward leaves autograd through detach().numpy(), and a second derivative is requested.
 
-    What NumPy computes is not recorded, so that the second derivative would miss this Function's part without a word.
+    minigrad does not record NumPy's computations, so the second derivative would silently miss this Function's part.
     """
 
     says = "untracked-backward"
@@ -187,9 +187,9 @@ class NumpyInBackward(Mistake):
 
 
 class NumpyOfGradient(Mistake):
-    """backward calls .numpy() on the incoming gradient, and a second derivative is asked for.
+    """backward calls .numpy() on the incoming gradient, and a second derivative is requested.
 
-    With `create_graph=True` the gradient is tracked itself, and NumPy would lose that.
+    With `create_graph=True` the gradient is tracked, and NumPy would lose its history.
     """
 
     operation = "numpy"
@@ -227,7 +227,7 @@ class NumpyOfGradient(Mistake):
 class DetachInBackward(Mistake):
     """backward detaches the incoming gradient.
 
-    The gradient is right, but the derivative of it is not: it does not know the incoming gradient any more.
+    The gradient is right, but its derivative is not: it has lost the incoming gradient.
     """
 
     says = "untracked-backward"
@@ -265,7 +265,7 @@ class DetachInBackward(Mistake):
 class NoGradInBackward(Mistake):
     """backward computes under no_grad.
 
-    Under a plain backward nothing is recorded anyway; with `create_graph=True` recording is what was asked for.
+    A plain backward records nothing anyway, but `create_graph=True` asks for a recording.
     """
 
     says = "untracked-backward"
@@ -305,9 +305,9 @@ class NoGradInBackward(Mistake):
 
 
 class DerivativeByAnUnusedInput(Mistake):
-    """The gradient by a tensor is asked for that the output does not depend on.
+    """The gradient is requested for a tensor that the output does not depend on.
 
-    Its derivative is zero everywhere, which is more often a forgotten argument than what was meant.
+    Its derivative is zero everywhere, usually because an argument was forgotten.
     """
 
     operation = "grad"
@@ -326,9 +326,9 @@ class DerivativeByAnUnusedInput(Mistake):
 
 
 class HessianRowsFreed(Mistake):
-    """The rows of a Hessian are computed one by one, and the first frees the graph.
+    """The rows of a Hessian are computed one by one, and the first call frees the graph.
 
-    Each row runs backward through the same graph of the gradient. All but the last have to keep it.
+    Each row runs backward through the same graph of the gradient. All calls but the last have to retain it.
     """
 
     operation = "Backward0"
@@ -349,7 +349,7 @@ class HessianRowsFreed(Mistake):
 class HessianOfVector(Mistake):
     """The Hessian of a function that returns a vector.
 
-    Each element would have a Hessian of its own.
+    Each element would have its own Hessian.
     """
 
     operation = "hessian"
@@ -366,7 +366,7 @@ class HessianOfVector(Mistake):
 class JacobianOfList(Mistake):
     """The inputs of jacobian are given as a list.
 
-    Several inputs are a tuple of tensors.
+    Pass several inputs as a tuple of tensors.
     """
 
     says = TypeError
@@ -382,9 +382,9 @@ class JacobianOfList(Mistake):
 
 
 class HvpVectorShape(Mistake):
-    """The vector of a Hessian-vector product has another shape than the input.
+    """The vector of a Hessian-vector product has a different shape than the input.
 
-    The product multiplies the Hessian, of shape input x input, with a vector of the input's shape.
+    The product multiplies the Hessian, of shape input x input, by a vector of the input's shape.
     """
 
     operation = "hvp"
@@ -401,7 +401,7 @@ class HvpVectorShape(Mistake):
 class IndependentInStrictMode(Mistake):
     """A Jacobian with strict=True of a function that does not use its input.
 
-    Often the function uses a tensor from outside in place of its argument; strict mode finds that.
+    Often the function uses a tensor from outside instead of its argument; strict mode finds this.
     """
 
     operation = "jacobian"
@@ -418,9 +418,9 @@ class IndependentInStrictMode(Mistake):
 
 
 class MathOfTensor(Mistake):
-    """A function of Python's math is called inside of func.grad.
+    """A function of Python's math is called inside func.grad.
 
-    math.exp takes the tensor for a number, and gives a number: what is computed from it is a constant for `grad`.
+    math.exp converts the tensor to a plain number, so its result is a constant for `grad`.
     """
 
     says = "math-of-tensor"
@@ -444,9 +444,9 @@ class MathOfTensor(Mistake):
 
 
 class MathInForwardMode(Mistake):
-    """A function of Python's math is called inside of func.jvp.
+    """A function of Python's math is called inside func.jvp.
 
-    math.sin gives a number, which has no tangent.
+    math.sin returns a plain number, which has no tangent.
     """
 
     says = "math-of-tensor"

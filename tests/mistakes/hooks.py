@@ -8,7 +8,7 @@ from . import Mistake
 class HookOnUntracked(Mistake):
     """A hook is put on a tensor that does not require grad.
 
-    Such a tensor gets no gradient, so there is nothing to call the hook with.
+    Such a tensor gets no gradient, so the hook would never be called.
     """
 
     operation = "register_hook"
@@ -25,9 +25,9 @@ class HookOnUntracked(Mistake):
 
 
 class HookAfterBackward(Mistake):
-    """A hook is registered when backward has run already.
+    """A hook is registered after backward.
 
-    The graph of this result is used up, so the hook is never called.
+    The graph of this result is freed, so the hook is never called.
     """
 
     says = "late-hook"
@@ -54,9 +54,9 @@ class HookAfterBackward(Mistake):
 
 
 class RetainGradAfterBackward(Mistake):
-    """`retain_grad()` is called when backward has run already.
+    """`retain_grad()` is called after backward.
 
-    The gradient has passed by, and the graph is used up.
+    The gradient has already passed, and the graph is freed.
     """
 
     says = "late-hook"
@@ -81,9 +81,9 @@ class RetainGradAfterBackward(Mistake):
 
 
 class HookReturnsAnotherShape(Mistake):
-    """A hook returns a tensor of another shape than the gradient has.
+    """A hook returns a tensor with a different shape than the gradient.
 
-    What a hook returns takes the gradient's place.
+    The result of a hook replaces the gradient.
     """
 
     operation = "hook"
@@ -102,9 +102,9 @@ class HookReturnsAnotherShape(Mistake):
 
 
 class HookReturnsAnotherDtype(Mistake):
-    """A hook returns the gradient as another dtype.
+    """A hook returns the gradient in a different dtype.
 
-    What a hook returns takes the gradient's place.
+    The result of a hook replaces the gradient.
     """
 
     operation = "hook"
@@ -125,7 +125,7 @@ class HookReturnsAnotherDtype(Mistake):
 class HookReturnsANumber(Mistake):
     """A hook returns a number.
 
-    What a hook returns takes the gradient's place, so it has to be a tensor, or None to leave the gradient as it is.
+    The result of a hook replaces the gradient, so it has to be a tensor, or None to keep the gradient.
     """
 
     says = TypeError
@@ -196,9 +196,9 @@ class HookOfAModuleOnATensor(Mistake):
 
 
 class HookCalledInsteadOfPassed(Mistake):
-    """A hook is called where it should be passed.
+    """A hook is called instead of passed.
 
-    What is registered is what the call returns, here None.
+    This registers the result of the call, here None.
     """
 
     says = TypeError
@@ -244,9 +244,9 @@ class HookRegisteredInALoop(Mistake):
 
 
 class HookWithoutReturn(Mistake):
-    """A hook computes a new gradient and does not return it.
+    """A hook computes a new gradient but does not return it.
 
-    Assigning to the parameter `grad` names another tensor; the gradient itself stays as it is.
+    An assignment to the parameter `grad` only rebinds the name; the gradient itself does not change.
     """
 
     says = "hook-without-return"
@@ -282,9 +282,9 @@ class HookWithoutReturn(Mistake):
 
 
 class HookThatDropsItsResult(Mistake):
-    """A hook calls `clamp` on the gradient and does not return what it gives.
+    """A hook calls `clamp` on the gradient but does not return the result.
 
-    Operations without an underscore at the end make a new tensor and leave the gradient as it is.
+    Operations without a trailing underscore make a new tensor and leave the gradient unchanged.
     """
 
     says = "hook-without-return"
@@ -318,9 +318,9 @@ class HookThatDropsItsResult(Mistake):
 
 
 class PostAccumulateHookOnAResult(Mistake):
-    """A hook that runs when `.grad` is filled is put on a result.
+    """A post-accumulate hook is registered on a result.
 
-    Only leaves have a `.grad` that backward fills.
+    It runs when backward has filled `.grad`, and only leaves have a `.grad` that backward fills.
     """
 
     operation = "register_post_accumulate_grad_hook"
@@ -339,9 +339,9 @@ class PostAccumulateHookOnAResult(Mistake):
 
 
 class PostAccumulateHookThatReturns(Mistake):
-    """A hook that runs when `.grad` is filled returns a new gradient.
+    """A post-accumulate hook returns a new gradient.
 
-    The gradient is in `.grad` already, so what is returned would be lost.
+    The gradient is already in `.grad`, so the result would be lost.
     """
 
     operation = "hook"
@@ -363,9 +363,9 @@ class PostAccumulateHookThatReturns(Mistake):
 
 
 class HookOfANodeReturnsOneGradient(Mistake):
-    """The hook of a node returns one gradient, and the node has two inputs.
+    """The hook of a node returns one gradient, but the node has two inputs.
 
-    What it returns takes the place of the gradients of all inputs.
+    Its result replaces the gradients of all inputs.
     """
 
     says = TypeError
@@ -389,7 +389,7 @@ class HookOfANodeReturnsOneGradient(Mistake):
 class PrehookReturnsTooFew(Mistake):
     """The pre-hook of a node with two results returns one gradient.
 
-    What it returns takes the place of the gradients of all results.
+    Its result replaces the gradients of all results.
     """
 
     operation = "hook"
@@ -410,7 +410,7 @@ class PrehookReturnsTooFew(Mistake):
 
 
 class HookOfANodeReturnsAnotherShape(Mistake):
-    """The hook of a node returns a gradient of another shape than the node's input has.
+    """The hook of a node returns a gradient with a different shape than the node's input.
 
     It would reach the parameter, whose `.grad` has the parameter's shape.
     """
@@ -433,9 +433,9 @@ class HookOfANodeReturnsAnotherShape(Mistake):
 
 
 class PrehookReturnsAnotherShape(Mistake):
-    """The pre-hook of a node returns a gradient of another shape than the node's result has.
+    """The pre-hook of a node returns a gradient with a different shape than the node's result.
 
-    What it returns is what the node's backward works with.
+    The node's backward computes with this gradient.
     """
 
     operation = "ExpBackward0"
@@ -456,9 +456,9 @@ class PrehookReturnsAnotherShape(Mistake):
 
 
 class UnpackHookReturnsAnotherShape(Mistake):
-    """The unpack hook of saved_tensors_hooks returns a tensor of another shape than the one that was packed.
+    """The unpack hook of saved_tensors_hooks returns a tensor with a different shape than the packed one.
 
-    Backward computes with it, and broadcasting hides the difference.
+    backward computes with it, and broadcasting hides the difference.
     """
 
     operation = "saved_tensors_hooks"
@@ -483,7 +483,7 @@ class UnpackHookReturnsAnotherShape(Mistake):
 class UnpackHookReturnsAnArray(Mistake):
     """The unpack hook of saved_tensors_hooks returns a NumPy array.
 
-    Backward needs a tensor.
+    backward needs a tensor.
     """
 
     says = TypeError

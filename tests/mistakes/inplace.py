@@ -8,9 +8,9 @@ from . import Mistake
 
 
 class UpdateOutsideNoGrad(Mistake):
-    """A parameter is updated while operations are being recorded.
+    """A parameter is updated while minigrad records operations.
 
-    The update would become a part of the graph, and the parameter a result of it, which no longer gets a `.grad`.
+    The update would become part of the graph, and the parameter a result of it, which no longer gets a `.grad`.
     """
 
     operation = "sub_"
@@ -30,9 +30,9 @@ class UpdateOutsideNoGrad(Mistake):
 
 
 class LossThatStartsAsALeaf(Mistake):
-    """The sum of the losses begins as a tensor with `requires_grad=True`, and `+=` writes into it.
+    """The sum of the losses starts as a tensor with `requires_grad=True`, and `+=` writes to it.
 
-    A leaf is where differentiation ends, so it may not become the result of an addition.
+    A leaf is an end of the graph, so it cannot become the result of an addition.
     """
 
     operation = "add_"
@@ -57,7 +57,7 @@ class LossThatStartsAsALeaf(Mistake):
 class ElementOfALeaf(Mistake):
     """An element of a parameter is assigned.
 
-    The assignment is an operation in place like any other.
+    The assignment is an in-place operation like any other.
     """
 
     operation = "copy_"
@@ -75,9 +75,9 @@ class ElementOfALeaf(Mistake):
 
 
 class MaskedAssignmentToALeaf(Mistake):
-    """The negative entries of a parameter are set to 0 by `w[w < 0] = 0`.
+    """`w[w < 0] = 0` sets the negative entries of a parameter to 0.
 
-    This writes into a leaf. To have the entries cut off in the forward pass, and differentiated, make a new tensor.
+    This writes to a leaf. Make a new tensor to cut the entries off in the forward pass and differentiate it.
     """
 
     operation = "masked_fill_"
@@ -95,9 +95,9 @@ class MaskedAssignmentToALeaf(Mistake):
 
 
 class RowOfALeaf(Mistake):
-    """A row of a parameter is changed through a view.
+    """A row of a parameter is modified through a view.
 
-    The view has the parameter's memory, so the parameter changes as well.
+    The view shares the parameter's memory, so the parameter changes as well.
     """
 
     operation = "mul_"
@@ -116,9 +116,9 @@ class RowOfALeaf(Mistake):
 
 
 class InitialValuesOfALeaf(Mistake):
-    """A parameter gets its initial values while operations are being recorded.
+    """A parameter gets its initial values while minigrad records operations.
 
-    Drawing random numbers into a leaf writes into it. The functions of `nn.init` switch the recording off themselves.
+    Drawing random numbers into a leaf writes to it. The functions of `nn.init` switch recording off themselves.
     """
 
     operation = "normal_"
@@ -135,9 +135,9 @@ class InitialValuesOfALeaf(Mistake):
 
 
 class LoadIntoALeaf(Mistake):
-    """Pretrained values are copied into a parameter while operations are being recorded.
+    """Pretrained values are copied into a parameter while minigrad records operations.
 
-    `copy_` writes into the leaf, and would make it the result of the copy.
+    `copy_` writes to the leaf, and would make it the result of the copy.
     """
 
     operation = "copy_"
@@ -157,7 +157,7 @@ class LoadIntoALeaf(Mistake):
 class TransposeOfALeafInPlace(Mistake):
     """A parameter is transposed in place.
 
-    Methods that end in an underscore change the tensor itself, also those that only change its shape.
+    Methods that end in an underscore change the tensor itself, even those that only change its shape.
     """
 
     operation = "t_"
@@ -176,7 +176,7 @@ class TransposeOfALeafInPlace(Mistake):
 class OutOfTracked(Mistake):
     """The result of an operation on tracked tensors is written into `out=`.
 
-    Such a write is not recorded, so the gradient would end there.
+    minigrad does not record such a write, so the gradient would end there.
     """
 
     operation = "add"
@@ -197,9 +197,9 @@ class OutOfTracked(Mistake):
 
 
 class SavedResultChanged(Mistake):
-    """The result of `exp` is changed in place before backward.
+    """The result of `exp` is modified in place before backward.
 
-    The derivative of exp is its own result, which exp has kept, not a copy of it.
+    The derivative of exp is its own result, which exp saves without a copy.
     """
 
     operation = "ExpBackward0"
@@ -220,9 +220,9 @@ class SavedResultChanged(Mistake):
 
 
 class SavedInputChanged(Mistake):
-    """A tensor is changed in place after another operation has used it.
+    """A tensor is modified in place after another operation has used it.
 
-    The square needs its input for the derivative, and the input is no longer what it was.
+    The square needs its input for the derivative, but the input has new values.
     """
 
     operation = "PowBackward0"
@@ -247,7 +247,7 @@ class SavedInputChanged(Mistake):
 class ReluInPlaceAfterSigmoid(Mistake):
     """An activation with `inplace=True` follows an operation that needs its own result.
 
-    The sigmoid's derivative is computed from its result, over which the activation writes.
+    The sigmoid's derivative needs its result, which the activation overwrites.
     """
 
     operation = "SigmoidBackward0"
@@ -270,7 +270,8 @@ class ReluInPlaceAfterSigmoid(Mistake):
 class MaskedSoftmax(Mistake):
     """Entries of a softmax are set to 0 in place.
 
-    The softmax needs its result for the derivative. Mask the scores before it, which also makes the rest sum to 1.
+    The softmax needs its result for the derivative. Mask the scores before the softmax; then the remaining entries also sum
+    to 1.
     """
 
     operation = "SoftmaxBackward0"
@@ -293,7 +294,7 @@ class MaskedSoftmax(Mistake):
 class StatesInOneBuffer(Mistake):
     """The states of a recurrence are written one by one into a buffer.
 
-    Each product has kept the state before it, a view of the buffer, and the next assignment changes the buffer's memory.
+    Each product saves the previous state, a view of the buffer, and the next assignment modifies the buffer's memory.
     """
 
     operation = "MulBackward0"
@@ -316,9 +317,9 @@ class StatesInOneBuffer(Mistake):
 
 
 class DetachedAlias(Mistake):
-    """A detached tensor is changed in place, as if `detach()` were a copy.
+    """A detached tensor is modified in place, as if `detach()` made a copy.
 
-    `detach()` gives another tensor on the same memory.
+    `detach()` returns another tensor on the same memory.
     """
 
     operation = "TanhBackward0"
@@ -341,9 +342,9 @@ class DetachedAlias(Mistake):
 
 
 class RowOfASavedTensor(Mistake):
-    """A row of a result is changed, and with it the result that an operation has kept.
+    """A row of a result is modified, and with it the result that an operation has saved.
 
-    Indexing with a number or a slice gives a view, which shares its memory.
+    Indexing with a number or a slice returns a view, which shares the memory.
     """
 
     operation = "ExpBackward0"
@@ -366,9 +367,10 @@ class RowOfASavedTensor(Mistake):
 
 
 class DataOfASavedTensor(Mistake):
-    """A result is changed through `.data`.
+    """A result is modified through `.data`.
 
-    Such a write is not counted, so backward goes on with wrong numbers. Only debug mode looks at the numbers themselves.
+    The version counter does not see such a write, so backward continues with wrong numbers. Only debug mode compares the
+    numbers themselves.
     """
 
     under = "debug"
@@ -390,9 +392,9 @@ class DataOfASavedTensor(Mistake):
 
 
 class DataAssignedBeforeBackward(Mistake):
-    """A parameter gets new values by `w.data = ...` between the forward pass and backward.
+    """A parameter gets new values through `w.data = ...` between the forward pass and backward.
 
-    The derivative of the loss that was computed is one at the old values, which are gone.
+    The derivative of the loss belongs to the old values, which are gone.
     """
 
     operation = "MulBackward0"
@@ -417,9 +419,9 @@ class DataAssignedBeforeBackward(Mistake):
 
 
 class NumpyAlias(Mistake):
-    """The NumPy array of a tensor is changed before backward.
+    """The NumPy array of a tensor is modified before backward.
 
-    `numpy()` gives the tensor's own memory, and minigrad does not see what NumPy does there.
+    `numpy()` returns the tensor's own memory, and minigrad does not see NumPy's writes.
     """
 
     under = "debug"
@@ -443,9 +445,9 @@ class NumpyAlias(Mistake):
 
 
 class ReusedArray(Mistake):
-    """The array that a tensor was made of by `from_numpy` is filled anew before backward.
+    """The array behind a tensor from `from_numpy` is refilled before backward.
 
-    The tensor lies in the array's memory: the batch that the loss was computed from has been overwritten by the next one.
+    The tensor shares the array's memory, so the next batch overwrites the one that the loss was computed from.
     """
 
     under = "debug"
@@ -473,7 +475,7 @@ class ReusedArray(Mistake):
 class UpdateBeforeBackward(Mistake):
     """A parameter is updated under no_grad between the forward pass and backward.
 
-    no_grad keeps the update out of the graph, but the product has kept the parameter, whose numbers are now others.
+    no_grad keeps the update out of the graph, but the product has saved the parameter, which now has new values.
     """
 
     operation = "MulBackward0"
@@ -496,9 +498,9 @@ class UpdateBeforeBackward(Mistake):
 
 
 class StepBeforeBackward(Mistake):
-    """An optimizer makes its step while another loss that depends on the same parameters waits for its backward.
+    """An optimizer steps before the backward of another loss that depends on the same parameters.
 
-    The second loss was computed with the old parameters, over which the step has written.
+    The second loss was computed with the old parameters, which the step overwrites.
     """
 
     operation = "MulBackward0"
@@ -525,9 +527,9 @@ class StepBeforeBackward(Mistake):
 
 
 class WriteToExpanded(Mistake):
-    """A tensor that `expand` has repeated is changed in place.
+    """An expanded tensor is modified in place.
 
-    Its rows are all one memory, so there is only one row to write to.
+    All its rows share one memory, so there is only one row to write to.
     """
 
     operation = "add_"
@@ -548,7 +550,7 @@ class WriteToExpanded(Mistake):
 class ResultThatDoesNotFit(Mistake):
     """A larger tensor is added to a smaller one in place.
 
-    Broadcasting would make the result larger, and the memory cannot grow.
+    Broadcasting would make the result larger, but the memory cannot grow.
     """
 
     operation = "add_"
@@ -568,7 +570,7 @@ class ResultThatDoesNotFit(Mistake):
 class FractionsIntoIntegers(Mistake):
     """Fractions are added to a tensor of integers in place.
 
-    There is no room for what stands behind the decimal point.
+    An integer tensor cannot hold decimals.
     """
 
     operation = "add_"
@@ -585,9 +587,9 @@ class FractionsIntoIntegers(Mistake):
 
 
 class WriteToAViewMadeUnderNoGrad(Mistake):
-    """A view is made under no_grad, and written to when operations are recorded again.
+    """A view is made under no_grad, and written to when minigrad records again.
 
-    The view does not know its place in the graph, so the tensor that it shows a part of could not be told of the write.
+    The view has no place in the graph, so its base would not get the history of the write.
     """
 
     operation = "mul_"
@@ -610,9 +612,9 @@ class WriteToAViewMadeUnderNoGrad(Mistake):
 
 
 class WriteToAnInferenceTensor(Mistake):
-    """A tensor made under inference_mode is changed outside of it.
+    """A tensor made under inference_mode is modified outside of it.
 
-    Such tensors count no writes, which is what makes them fast, so nobody could notice this one.
+    Such tensors count no writes, which makes them fast, so minigrad could not notice this one.
     """
 
     operation = "add_"
@@ -634,7 +636,7 @@ class WriteToAnInferenceTensor(Mistake):
 class DetachAViewInPlace(Mistake):
     """A view is detached in place.
 
-    It would leave the graph while the tensor that it is a part of, in the same memory, stays there.
+    It would leave the graph while its base, which shares the memory, stays there.
     """
 
     operation = "detach_"
@@ -651,10 +653,10 @@ class DetachAViewInPlace(Mistake):
 
 
 class ForgottenMarkDirty(Mistake):
-    """The forward of a Function changes its input in place and does not say so.
+    """The forward of a Function modifies its input in place without mark_dirty.
 
-    The input has other numbers now, but its place in the graph is the old one: what is computed from it later gets a
-    gradient as if nothing had happened.
+    The input has new values but its old place in the graph, so later results would get gradients as if nothing had
+    happened.
     """
 
     operation = "Double"
@@ -695,7 +697,7 @@ class ForgottenMarkDirty(Mistake):
 
 
 class NumpyWriteInForward(Mistake):
-    """A forward that is written in NumPy changes its argument's array.
+    """A forward written in NumPy modifies the array of its argument.
 
     The array is the memory of the input itself. Only debug mode compares the numbers before and after.
     """
@@ -735,9 +737,9 @@ class NumpyWriteInForward(Mistake):
 
 
 class LeafIntoAnInplaceFunction(Mistake):
-    """A Function that works in place is applied to a parameter.
+    """An in-place Function is applied to a parameter.
 
-    It would make the parameter its result; like every operation in place, it needs a tensor that is no leaf.
+    The parameter would become its result. Like every in-place operation, the Function needs a tensor that is not a leaf.
     """
 
     operation = "Double"
@@ -774,9 +776,9 @@ class LeafIntoAnInplaceFunction(Mistake):
 
 
 class ResultOfAFunctionChanged(Mistake):
-    """The result of a custom Function is changed in place, though the Function has saved it for backward.
+    """The result of a custom Function is modified in place, although the Function has saved it for backward.
 
-    `save_for_backward` keeps the tensor itself. Backward asks for it, and it is no longer what it was.
+    `save_for_backward` saves the tensor itself. When backward reads it, it has new values.
     """
 
     operation = "ExpBackward"
@@ -818,9 +820,9 @@ class ResultOfAFunctionChanged(Mistake):
 
 
 class GradientChangedInBackward(Mistake):
-    """A backward changes the gradient that it was given.
+    """A backward modifies its incoming gradient.
 
-    The same memory may be on its way to other tensors, whose gradients would change too.
+    The same memory may be the gradient of other tensors, which would change too.
     """
 
     operation = "DoubleBackward"
@@ -856,9 +858,9 @@ class GradientChangedInBackward(Mistake):
 
 
 class GradientChangedByNumpy(Mistake):
-    """A backward that is written in NumPy changes the gradient's array.
+    """A backward written in NumPy modifies the array of its gradient.
 
-    It is the memory of the gradient itself. Only debug mode compares the numbers before and after.
+    The array is the memory of the gradient itself. Only debug mode compares the numbers before and after.
     """
 
     under = "debug"
@@ -898,9 +900,9 @@ class GradientChangedByNumpy(Mistake):
 
 
 class SavedTensorChangedInBackward(Mistake):
-    """A backward uses a saved input as its scratch memory.
+    """A backward uses a saved input as scratch memory.
 
-    `ctx.saved_tensors` gives the input itself: the caller's tensor, perhaps the training data, has other numbers after
+    `ctx.saved_tensors` returns the input itself: the caller's tensor, perhaps the training data, has new values after
     backward.
     """
 
@@ -941,7 +943,7 @@ class SavedTensorChangedInBackward(Mistake):
 class ParameterChangedInAHook(Mistake):
     """A hook updates a parameter while backward still needs it.
 
-    The products further back have kept the parameter, and their derivatives are computed from it.
+    Products deeper in the graph have saved the parameter, and need it for their derivatives.
     """
 
     operation = "MulBackward0"
@@ -968,9 +970,9 @@ class ParameterChangedInAHook(Mistake):
 
 
 class PackHookThatWrites(Mistake):
-    """The pack hook of saved_tensors_hooks changes the tensor that is to be saved.
+    """The pack hook of saved_tensors_hooks modifies the tensor to save.
 
-    It is given the tensor itself, which the program goes on to compute with.
+    It receives the tensor itself, with which the program continues to compute.
     """
 
     operation = "saved_tensors_hooks"

@@ -10,8 +10,8 @@ from . import Mistake
 class GradOfResult(Mistake):
     """The `.grad` of a result is read.
 
-    backward fills the `.grad` of leaves only: tensors that were made by you, with `requires_grad=True`. What an operation
-    returns is no leaf.
+    backward fills the `.grad` of leaves only: tensors that you create with `requires_grad=True`. The result of an operation
+    is not a leaf.
     """
 
     says = "grad-of-non-leaf"
@@ -33,7 +33,7 @@ class GradOfResult(Mistake):
 
 
 class IntegerParameter(Mistake):
-    """A tensor of integers is to require grad.
+    """A tensor of integers is set to require grad.
 
     Derivatives are about small changes, which integers do not have.
     """
@@ -50,9 +50,9 @@ class IntegerParameter(Mistake):
 
 
 class UpdateMakesResult(Mistake):
-    """`w = w - lr * w.grad` puts a result in the place of the parameter.
+    """`w = w - lr * w.grad` replaces the parameter by a result.
 
-    The new `w` is what a subtraction returned, no leaf, so the next backward fills no `.grad` of it. Write into the
+    The new `w` is the result of a subtraction, not a leaf, so the next backward does not fill its `.grad`. Write to the
     parameter instead, with recording switched off.
     """
 
@@ -77,10 +77,10 @@ class UpdateMakesResult(Mistake):
 
 
 class ScaledParameter(Mistake):
-    """A parameter is scaled after it was asked to require grad.
+    """A parameter is scaled after it was set to require grad.
 
-    The leaf is the unscaled tensor, which nobody holds any more; what is left is the result of a division, and gets no
-    `.grad`. Scale first, then call `requires_grad_()`.
+    The leaf is the unscaled tensor, which no variable holds any more. What remains is the result of a division, which gets
+    no `.grad`. Scale first, then call `requires_grad_()`.
     """
 
     says = "grad-of-non-leaf"
@@ -99,9 +99,9 @@ class ScaledParameter(Mistake):
 
 
 class ConvertedParameter(Mistake):
-    """A parameter is converted, or moved, after it was asked to require grad.
+    """A parameter is converted or moved after it was set to require grad.
 
-    `.to()`, `.double()` and `.cuda()` are operations: what they return is no leaf, and backward fills the `.grad` of the
+    `.to()`, `.double()` and `.cuda()` are operations: their result is not a leaf, and backward fills the `.grad` of the
     tensor before the conversion. Debug mode names the line of the conversion.
     """
 
@@ -122,9 +122,9 @@ class ConvertedParameter(Mistake):
 
 
 class IntegerRange(Mistake):
-    """Numbers from `arange` are to require grad.
+    """Numbers from `arange` are set to require grad.
 
-    `torch.arange(3)` has integers, and a derivative is about small changes, which integers do not have.
+    `torch.arange(3)` has integers, and derivatives are about small changes, which integers do not have.
     """
 
     operation = "requires_grad_"
@@ -141,7 +141,7 @@ class IntegerRange(Mistake):
 class RequiresGradTooLate(Mistake):
     """`requires_grad` is set after the computation.
 
-    An operation is remembered only if one of its inputs requires grad at that moment. Debug mode names the operation that
+    An operation is recorded only if one of its inputs requires grad at that moment. Debug mode names the operation that
     came too early.
     """
 
@@ -164,9 +164,9 @@ class RequiresGradTooLate(Mistake):
 
 
 class NothingRequiresGrad(Mistake):
-    """Nothing that the loss was computed from requires grad.
+    """No tensor behind the loss requires grad.
 
-    Then no operation was remembered, and there is nothing to differentiate by.
+    Then no operation is recorded, and there is nothing to differentiate.
     """
 
     operation = "backward"
@@ -187,7 +187,7 @@ class NothingRequiresGrad(Mistake):
 class MisspeltRequiresGrad(Mistake):
     """`requires_grad` is misspelt.
 
-    Python makes a new attribute of any name, and the tensor goes on as before.
+    Python accepts a new attribute of any name, and the tensor does not change.
     """
 
     says = AttributeError
@@ -206,9 +206,9 @@ class MisspeltRequiresGrad(Mistake):
 
 
 class FreezingMisspelt(Mistake):
-    """A parameter is to be frozen, and `requires_grad` is misspelt.
+    """A parameter should be frozen, but `requires_grad` is misspelt.
 
-    The parameter goes on being trained, and nothing would tell.
+    Training would continue to update the parameter without any notice.
     """
 
     says = AttributeError
@@ -229,7 +229,7 @@ class FreezingMisspelt(Mistake):
 class MethodAssigned(Mistake):
     """A method is assigned to instead of called.
 
-    `x.retain_grad` is a method. Assigning True to it hides it, and no gradient is retained.
+    `x.retain_grad` is a method. Assigning True to it hides the method and retains no gradient.
     """
 
     says = AttributeError
@@ -248,10 +248,10 @@ class MethodAssigned(Mistake):
 
 
 class RequiresGradOfModule(Mistake):
-    """A module is to be frozen by an attribute that modules do not have.
+    """A module should be frozen, but modules have no `requires_grad`.
 
-    `requires_grad` belongs to tensors. Set on a module, it is a new attribute that nobody reads, and all parameters go on
-    being trained.
+    `requires_grad` belongs to tensors. On a module it is a new attribute without effect, and training updates all
+    parameters.
     """
 
     says = "requires-grad-of-module"
@@ -298,9 +298,9 @@ class GradSetToZero(Mistake):
 
 
 class GradOfOtherShape(Mistake):
-    """A gradient of another shape is put into `.grad`.
+    """A gradient of a different shape is assigned to `.grad`.
 
-    The gradient has one number for each number of the tensor.
+    The gradient has one number for each element of the tensor.
     """
 
     operation = "grad"
@@ -360,7 +360,7 @@ class TensorOfResults(Mistake):
 class ResultTurnedOff(Mistake):
     """`requires_grad` of a result is set to False.
 
-    Whether a result requires grad follows from what it was computed from; only leaves can choose.
+    The inputs of an operation decide whether its result requires grad; you can only choose for leaves.
     """
 
     operation = "requires_grad"
@@ -381,7 +381,7 @@ class ResultTurnedOff(Mistake):
 class CopyOfResult(Mistake):
     """A result is copied with `copy.deepcopy`.
 
-    Its copy would need a copy of its whole history. Leaves, and modules made of them, can be copied.
+    The copy would need a copy of the whole history. Leaves, and modules made of them, can be copied.
     """
 
     operation = "deepcopy"
@@ -401,9 +401,9 @@ class CopyOfResult(Mistake):
 
 
 class InputsWithoutGrad(Mistake):
-    """`autograd.grad` is asked for the derivative by a tensor that does not require grad.
+    """`autograd.grad` is called for a tensor that does not require grad.
 
-    Only operations on tensors that require grad are remembered.
+    Only operations on tensors that require grad are recorded.
     """
 
     operation = "grad"
@@ -420,9 +420,9 @@ class InputsWithoutGrad(Mistake):
 
 
 class UnusedInput(Mistake):
-    """`autograd.grad` is asked for the derivative by a tensor that the result does not depend on.
+    """`autograd.grad` is called for a tensor that the result does not depend on.
 
-    That is often a copy, or an element: `x[0]` written twice makes two tensors, and only one of them was used.
+    Often that is a copy or an element: `x[0]` written twice makes two tensors, and the result uses only one of them.
     """
 
     operation = "grad"

@@ -10,8 +10,8 @@ from . import Mistake
 class ForwardUnderNoGrad(Mistake):
     """The loss is computed under `no_grad`.
 
-    There nothing is remembered, so there is nothing to differentiate afterwards. Debug mode names the operation whose
-    history is missing.
+    no_grad records nothing, so there is nothing to differentiate afterwards. Debug mode names the operation whose history
+    is missing.
     """
 
     operation = "backward"
@@ -37,7 +37,7 @@ class ForwardUnderNoGrad(Mistake):
 class DetachInTheMiddle(Mistake):
     """A result is detached on the way to the loss.
 
-    What comes before `detach()` gets no gradient. Debug mode names the line where the history ends.
+    Tensors before `detach()` get no gradient. Debug mode names the line where the history ends.
     """
 
     operation = "backward"
@@ -60,9 +60,9 @@ class DetachInTheMiddle(Mistake):
 
 
 class DataInTheMiddle(Mistake):
-    """`.data` of a result is computed with.
+    """`.data` of a result is used on the way to the loss.
 
-    It is the same memory without the history, as after `detach()`: no gradient passes.
+    It shares the memory but has no history, as after `detach()`: no gradient passes.
     """
 
     operation = "backward"
@@ -86,8 +86,8 @@ class DataInTheMiddle(Mistake):
 class ArgmaxInLoss(Mistake):
     """A loss is computed from the predicted class.
 
-    `argmax` gives the place of the largest number. A place does not move when the numbers change a little, so there is no
-    slope to follow; use a loss for classes.
+    `argmax` returns the index of the largest number. An index does not change when the numbers change a little, so it has
+    no slope; use a loss for classes.
     """
 
     operation = "backward"
@@ -111,7 +111,7 @@ class ArgmaxInLoss(Mistake):
 class ComparisonInLoss(Mistake):
     """A loss counts errors with a comparison.
 
-    The result of a comparison is True or False, and jumps. It has no slope to follow.
+    The result of a comparison jumps between True and False, so it has no slope.
     """
 
     operation = "backward"
@@ -156,7 +156,7 @@ class ConvertedToInteger(Mistake):
 class RoundInTheMiddle(Mistake):
     """A result is rounded on the way to the loss.
 
-    `round` is flat everywhere: its slope is 0, and so is the gradient of everything before it, whatever the loss is.
+    `round` is flat everywhere: its slope is 0, and so is the gradient of everything before it.
     """
 
     says = "zero-gradient"
@@ -207,7 +207,7 @@ class SignInTheMiddle(Mistake):
 class EncoderDetached(Mistake):
     """The features of one part are detached before the next.
 
-    The second part is trained, the first never gets a gradient, and the loss goes down all the same. Debug mode names the
+    The second part is trained, the first never gets a gradient, and the loss still goes down. Debug mode names the
     parameters that were used but are cut off.
     """
 
@@ -235,7 +235,7 @@ class EncoderDetached(Mistake):
 
 
 class ForwardOfEncoderUnderNoGrad(Mistake):
-    """A part of the model that is to be trained runs under `no_grad`.
+    """A trainable part of the model runs under `no_grad`.
 
     Its parameters never get a gradient, while those of the other part do.
     """
@@ -266,10 +266,9 @@ class ForwardOfEncoderUnderNoGrad(Mistake):
 
 
 class NoGradAsStatement(Mistake):
-    """`torch.no_grad()` stands on a line of its own.
+    """`torch.no_grad()` is a statement on its own line.
 
-    It makes a switch and throws it away: recording goes on. It acts between `with torch.no_grad():` and the end of that
-    block, or as a decorator.
+    It creates a switch and throws it away: recording continues. Use it as `with torch.no_grad():`, or as a decorator.
     """
 
     says = "mode-not-entered"
@@ -291,9 +290,9 @@ class NoGradAsStatement(Mistake):
 
 
 class InferenceModeAsStatement(Mistake):
-    """`torch.inference_mode()` stands on a line of its own.
+    """`torch.inference_mode()` is a statement on its own line.
 
-    It makes a switch and throws it away: recording goes on.
+    It creates a switch and throws it away: recording continues.
     """
 
     says = "mode-not-entered"
@@ -314,7 +313,7 @@ class InferenceModeAsStatement(Mistake):
 class WithoutCall(Mistake):
     """`with torch.no_grad:` lacks its parentheses.
 
-    `no_grad` is the class of the switch; a call makes one.
+    `no_grad` is a class; call it to create the switch.
     """
 
     says = TypeError
@@ -333,7 +332,7 @@ class WithoutCall(Mistake):
 class DecoratorWithoutFlag(Mistake):
     """`@torch.set_grad_enabled` is used without its flag.
 
-    It has to be told whether to record: True or False.
+    It needs True to record, or False not to.
     """
 
     says = TypeError
@@ -362,8 +361,8 @@ class DecoratorWithoutFlag(Mistake):
 class InferenceTensorSaved(Mistake):
     """A tensor from `inference_mode` is used in training.
 
-    Writes to such tensors are not counted, so backward could not know whether it still has the right numbers. Under
-    `no_grad` they are counted.
+    Such tensors do not count writes, so backward could not know if the numbers are still right. Under `no_grad` writes are
+    counted.
     """
 
     operation = "save_for_backward"
@@ -384,7 +383,7 @@ class InferenceTensorSaved(Mistake):
 
 
 class InferenceTensorAsParameter(Mistake):
-    """A tensor from `inference_mode` is to require grad.
+    """A tensor from `inference_mode` is set to require grad.
 
     It can never be part of a graph; a copy can.
     """
@@ -404,9 +403,9 @@ class InferenceTensorAsParameter(Mistake):
 
 
 class NumPyOfTracked(Mistake):
-    """A tensor that requires grad is given to NumPy.
+    """A tensor that requires grad is converted to a NumPy array.
 
-    NumPy does not remember how its numbers were computed, so no gradient could flow back.
+    NumPy does not record how its numbers were computed, so no gradient could flow back.
     """
 
     operation = "numpy"
@@ -423,9 +422,9 @@ class NumPyOfTracked(Mistake):
 
 
 class NumPyFunction(Mistake):
-    """A function of NumPy is called on a tensor that requires grad.
+    """A NumPy function is called on a tensor that requires grad.
 
-    NumPy does not remember how its numbers were computed. minigrad has the function under the same name.
+    NumPy does not record how its numbers were computed. minigrad has the function under the same name.
     """
 
     operation = "sin"
@@ -444,7 +443,7 @@ class NumPyFunction(Mistake):
 class ClassDecorated(Mistake):
     """A class is decorated with `no_grad`.
 
-    The switch holds while a function runs.
+    The switch applies while a function runs.
     """
 
     says = TypeError

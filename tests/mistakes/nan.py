@@ -8,7 +8,7 @@ from . import Mistake
 class RootOfZero(Mistake):
     """A square root is differentiated at 0, where its slope is infinite.
 
-    The infinity meets a 0 on its way back, and `0 * inf` is NaN, which then spreads to all parameters.
+    On the way back the infinity meets a 0, and `0 * inf` is NaN, which then spreads to all parameters.
     """
 
     says = "nan-gradient"
@@ -50,7 +50,7 @@ class RootOfZeroNamed(Mistake):
 
 
 class RootOfZeroInGrad(Mistake):
-    """The root of 0 is differentiated by `autograd.grad`.
+    """`autograd.grad` differentiates the root of 0.
 
     The slope is infinite there, and `0 * inf` is NaN.
     """
@@ -90,10 +90,10 @@ class RootOfZeroToBeDifferentiatedAgain(Mistake):
 
 
 class DeadBranch(Mistake):
-    """The bad numbers of a root are masked out after it.
+    """A root is masked after it has produced NaN or an infinite slope.
 
-    `where` sends a gradient of 0 into the branch that it did not take, and 0 times the infinite slope of the root is NaN.
-    The argument has to be made safe before the root.
+    `where` sends a gradient of 0 into the branch that it does not take, and 0 times the infinite slope of the root is NaN.
+    Mask the argument before the root.
     """
 
     says = "nan-gradient"
@@ -112,9 +112,9 @@ class DeadBranch(Mistake):
 
 
 class DeadBranchOfNegatives(Mistake):
-    """The roots of negative numbers are masked out after they were computed.
+    """The roots of negative numbers are masked after the computation.
 
-    Their slope is NaN, and 0 times NaN is NaN. The loss looks well all the time.
+    Their slope is NaN, and 0 times NaN is NaN, although the loss looks fine.
     """
 
     operation = "SqrtBackward0"
@@ -134,10 +134,9 @@ class DeadBranchOfNegatives(Mistake):
 
 
 class DeadBranchOfNegativesHinted(Mistake):
-    """A branch of NaN that is masked out poisons the gradient.
+    """A masked branch of NaN poisons the gradient.
 
-    The loss looks well all the time, and so it is noticed only when the gradient is NaN. The hint names the line of the
-    operation all the same.
+    The loss looks fine, so the NaN shows up only in the gradient. The warning still names the line of the operation.
     """
 
     says = "nan-gradient"
@@ -160,7 +159,8 @@ class DeadBranchOfNegativesHinted(Mistake):
 class LogOfNegative(Mistake):
     """The logarithm of a negative number is taken.
 
-    There is none, and the result is NaN, as is the loss. detect_anomaly names the operation that made the first NaN.
+    It does not exist: the result is NaN, and so is the loss. detect_anomaly names the operation that produced the first
+    NaN.
     """
 
     operation = "log"
@@ -268,7 +268,7 @@ class LogOfSigmoid(Mistake):
 class CrossEntropyByHand(Mistake):
     """A binary cross-entropy is computed by hand.
 
-    Where the probability is exactly 1, `(1 - y) * log(1 - p)` is 0 times infinity.
+    If the probability is exactly 1, `(1 - y) * log(1 - p)` is 0 times infinity.
     """
 
     operation = "mul"
@@ -311,7 +311,7 @@ class NormalisedZero(Mistake):
 class StandardisedConstant(Mistake):
     """A column of equal numbers is divided by its standard deviation.
 
-    That is 0, and 0 / 0 is NaN.
+    The standard deviation is 0, and 0 / 0 is NaN.
     """
 
     operation = "div"
@@ -331,7 +331,7 @@ class StandardisedConstant(Mistake):
 
 
 class DeviationOfOne(Mistake):
-    """The standard deviation of one number is asked for.
+    """The standard deviation of one number is computed.
 
     It divides by the count less one, which is 0.
     """
@@ -355,7 +355,7 @@ class DeviationOfOne(Mistake):
 class PowerOfZero(Mistake):
     """0 to the power of 0.5 is differentiated.
 
-    The slope is infinite there, as that of the root is.
+    The slope is infinite there, like the slope of the root.
     """
 
     says = "nan-gradient"
@@ -373,9 +373,9 @@ class PowerOfZero(Mistake):
 
 
 class PowerOfNegative(Mistake):
-    """A negative number is raised to a power that is no integer.
+    """A negative number is raised to a power that is not an integer.
 
-    The result is no real number.
+    The result is not a real number.
     """
 
     operation = "pow"
@@ -415,7 +415,7 @@ class AngleBetweenParallels(Mistake):
 
 
 class FullyMaskedRow(Mistake):
-    """All places of a row are masked out before a softmax.
+    """All positions of a row are masked before a softmax.
 
     The softmax of nothing but -infinity is 0 / 0.
     """
@@ -464,7 +464,7 @@ class MeanOfNothing(Mistake):
 class VarianceByHand(Mistake):
     """A standard deviation is computed from the mean of the squares.
 
-    In float32 the difference of two large numbers that are nearly equal is rounded, and can be negative.
+    In float32 the difference of two large, nearly equal numbers is rounded, and can be negative.
     """
 
     operation = "sqrt"
@@ -484,9 +484,9 @@ class VarianceByHand(Mistake):
 
 
 class NanInData(Mistake):
-    """There is a NaN in the data.
+    """The data contain NaN.
 
-    Missing numbers are often written so. Everything that is computed with one is NaN.
+    NaN often stands for missing numbers. Every result computed from NaN is NaN.
     """
 
     operation = "mul"
@@ -510,7 +510,8 @@ class NanInData(Mistake):
 class NanLossHinted(Mistake):
     """A loss that is NaN is differentiated.
 
-    All gradients are NaN then, and after the next step all parameters. minigrad says which operation made the first NaN.
+    All gradients are then NaN, and after the next step all parameters. minigrad names the operation that produced the first
+    NaN.
     """
 
     says = "nan-loss"
@@ -532,7 +533,7 @@ class NanLossHinted(Mistake):
 class InfiniteLoss(Mistake):
     """A loss that is infinite is differentiated.
 
-    exp(100) is more than float32 can hold. The gradients are infinite, and after the next step the parameters.
+    exp(100) overflows float32. The gradients are infinite, and after the next step the parameters.
     """
 
     says = "infinite-loss"
@@ -574,7 +575,7 @@ class AllTargetsIgnored(Mistake):
 
 
 class InfiniteWeight(Mistake):
-    """A ratio has 0 below the line, and is masked out with a product.
+    """A ratio with a divisor of 0 is masked by a product.
 
     1 / 0 is infinite, and 0 times infinity is NaN. A product does not mask.
     """

@@ -9,8 +9,8 @@ from . import Mistake
 class BackwardInsideGrad(Mistake):
     """backward is called inside a function that grad differentiates.
 
-    `grad` wants the loss itself and differentiates it. What backward would put into `.grad` belongs to a tensor that
-    exists inside only.
+    `grad` needs the loss itself and differentiates it. backward would write to the `.grad` of a tensor that exists only
+    inside.
     """
 
     operation = "backward"
@@ -49,7 +49,7 @@ class VectorOutput(Mistake):
 class GradOfGradient(Mistake):
     """grad(grad(f)) of a function of a vector.
 
-    The gradient is a vector, and the second grad wants a scalar. The second derivatives are a matrix, the Hessian.
+    The gradient is a vector, but the second grad needs a scalar. The second derivatives form a matrix, the Hessian.
     """
 
     operation = "grad"
@@ -66,9 +66,9 @@ class GradOfGradient(Mistake):
 
 
 class AuxNotDeclared(Mistake):
-    """The function returns the loss and the prediction, and grad was not told.
+    """The function returns the loss and the prediction, but grad is called without has_aux.
 
-    With `has_aux=True` the first result is differentiated and the second passed through.
+    With `has_aux=True`, grad differentiates the first result and passes the second through.
     """
 
     operation = "grad"
@@ -91,9 +91,9 @@ class AuxNotDeclared(Mistake):
 
 
 class AuxNotReturned(Mistake):
-    """has_aux=True, but the function returns the loss alone.
+    """has_aux=True, but the function returns only the loss.
 
-    It promises a pair.
+    It has to return a pair.
     """
 
     operation = "grad"
@@ -108,7 +108,7 @@ class AuxNotReturned(Mistake):
 
 
 class LossAsANumber(Mistake):
-    """The loss is turned into a Python number before it is returned.
+    """The loss is converted to a Python number before it is returned.
 
     A number has no history to differentiate.
     """
@@ -127,7 +127,7 @@ class LossAsANumber(Mistake):
 class IntegerResult(Mistake):
     """grad of a count.
 
-    How many predictions are right is an integer: it does not change under small changes, and jumps under larger ones.
+    The number of right predictions is an integer: it does not change under small changes, and jumps under larger ones.
     """
 
     operation = "grad"
@@ -161,7 +161,7 @@ class IntegerArgument(Mistake):
 class NumberArgument(Mistake):
     """grad by a Python number.
 
-    Only tensors can be differentiated by.
+    You can only differentiate by tensors.
     """
 
     says = ValueError
@@ -198,7 +198,7 @@ class ArgnumsOutOfRange(Mistake):
 class ArgnumsList(Mistake):
     """argnums is a list.
 
-    Several arguments are a tuple of numbers.
+    Pass several arguments as a tuple of numbers.
     """
 
     operation = "grad"
@@ -232,9 +232,9 @@ class KeywordArgument(Mistake):
 
 
 class GradOfAValue(Mistake):
-    """grad gets the value of the function in place of the function.
+    """grad gets the value of the function instead of the function.
 
-    It calls the function itself, on tensors that it watches. What was computed before is gone.
+    It calls the function itself, on tensors that it tracks. The history of an earlier computation is gone.
     """
 
     says = TypeError
@@ -254,9 +254,9 @@ class GradOfAValue(Mistake):
 
 
 class ArgumentsInsideGrad(Mistake):
-    """The arguments are given to grad itself.
+    """The arguments are passed to grad itself.
 
-    `grad(f)` is a function, which then takes f's arguments.
+    `grad(f)` returns a function, which takes the arguments of f.
     """
 
     operation = "grad"
@@ -271,9 +271,9 @@ class ArgumentsInsideGrad(Mistake):
 
 
 class EscapedTensor(Mistake):
-    """A tensor from inside a transformed function is kept in a list and used afterwards.
+    """A tensor from inside a transformed function is stored in a list and used afterwards.
 
-    Inside it stands for what the transform watches; afterwards the transform is over.
+    Inside, it stands for a value that the transform tracks; afterwards the transform is over.
     """
 
     operation = "grad"
@@ -301,7 +301,7 @@ class EscapedTensor(Mistake):
 
 
 class EscapedIntoTheNextCall(Mistake):
-    """A hidden state is kept on an object and used by the next call.
+    """A hidden state is stored on an object and used by the next call.
 
     It belongs to the first call's transform, which is over when the second one runs.
     """
@@ -330,9 +330,9 @@ class EscapedIntoTheNextCall(Mistake):
 
 
 class InPlaceOnCaptured(Mistake):
-    """A function under grad changes a tensor from outside in place.
+    """A function under grad modifies a tensor from outside in place.
 
-    The function would not be the same when it is called again, and what it wrote belongs to the transform.
+    A second call of the function would give a different result, and the written values belong to the transform.
     """
 
     operation = "add_"
@@ -359,7 +359,7 @@ class InPlaceOnCaptured(Mistake):
 class OptimizerInsideGrad(Mistake):
     """An optimizer steps inside a function that is differentiated.
 
-    The step writes to the parameters in place, and they are not arguments of the function.
+    The step writes to the parameters in place, but they are not arguments of the function.
     """
 
     operation = "grad"
@@ -387,7 +387,7 @@ class OptimizerInsideGrad(Mistake):
 class RequiresGradInside(Mistake):
     """requires_grad_() inside a function under grad.
 
-    The transform itself decides what is tracked.
+    The transform itself decides what to track.
     """
 
     operation = "requires_grad_"
@@ -407,7 +407,7 @@ class RequiresGradInside(Mistake):
 
 
 class CapturedParameters(Mistake):
-    """The loss uses the model's own parameters in place of the ones it is given.
+    """The loss uses the model's own parameters instead of its argument.
 
     Then it does not depend on its argument, and the gradient is zero everywhere.
     """
@@ -439,7 +439,7 @@ class CapturedParameters(Mistake):
 class NumpyInsideGrad(Mistake):
     """A function under grad uses NumPy.
 
-    What NumPy computes has no derivative.
+    NumPy's results have no derivative.
     """
 
     operation = "grad"
@@ -457,7 +457,7 @@ class NumpyInsideGrad(Mistake):
 
 
 class CotangentShape(Mistake):
-    """The function from vjp gets a cotangent of another shape than the result.
+    """The function from vjp gets a cotangent of a different shape than the result.
 
     The cotangent weights the elements of the result.
     """
@@ -478,7 +478,7 @@ class CotangentShape(Mistake):
 class CotangentStructure(Mistake):
     """The function from vjp gets one cotangent for two results.
 
-    The cotangents are nested like the results.
+    Cotangents have the same structure as the results.
     """
 
     operation = "vjp"
@@ -497,7 +497,7 @@ class CotangentStructure(Mistake):
 class UnknownParameterName(Mistake):
     """functional_call gets a parameter by a name that the module does not have.
 
-    The names are those of `named_parameters()`; a wrapper puts its own in front of them.
+    Use the names of `named_parameters()`; a wrapper adds its own prefix.
     """
 
     says = KeyError
@@ -519,7 +519,7 @@ class UnknownParameterName(Mistake):
 class ModelsThatDiffer(Mistake):
     """Models of different sizes are stacked for an ensemble.
 
-    vmap runs one model with the parameters of all, so that all need the same shapes.
+    vmap runs one model with the parameters of all, so all need the same shapes.
     """
 
     operation = "stack_module_state"
@@ -555,9 +555,9 @@ class StateInTheWrongMode(Mistake):
 
 
 class LossDetached(Mistake):
-    """The loss is cut off from the argument by detach().
+    """detach() cuts the loss off from the argument.
 
-    Then it is a constant for the transform, whose gradient is zero everywhere.
+    The loss is then a constant for the transform, with a gradient of zero everywhere.
     """
 
     says = "untracked-result"
@@ -586,7 +586,7 @@ class LossDetached(Mistake):
 class LossUnderNoGrad(Mistake):
     """The loss is computed under no_grad.
 
-    Nothing is recorded there, so that grad finds nothing to differentiate.
+    no_grad records nothing, so grad finds nothing to differentiate.
     """
 
     says = "untracked-result"
@@ -611,9 +611,9 @@ class LossUnderNoGrad(Mistake):
 
 
 class NothingReturned(Mistake):
-    """The loss is computed and not returned.
+    """The loss is computed but not returned.
 
-    Python returns None then.
+    Python then returns None.
     """
 
     operation = "grad"

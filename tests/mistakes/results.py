@@ -8,7 +8,7 @@ from . import Mistake
 class TooFewGradients(Mistake):
     """backward returns fewer gradients than forward has arguments.
 
-    Each argument of forward has its place in what backward returns, also one that is no tensor: None stands there.
+    backward returns one entry for each argument of forward; the entry of an argument that is not a tensor is None.
     """
 
     operation = "Scale.backward"
@@ -45,7 +45,7 @@ class TooFewGradients(Mistake):
 class TooManyGradients(Mistake):
     """backward returns more gradients than forward has arguments.
 
-    It returns one for each argument of forward, not one for each tensor that forward has used.
+    It returns one for each argument of forward, not one for each tensor that forward uses.
     """
 
     operation = "Product.backward"
@@ -84,7 +84,7 @@ class TooManyGradients(Mistake):
 class GradientForCtx(Mistake):
     """backward returns a None for the ctx.
 
-    The ctx is no argument of apply, and has no place among the gradients.
+    The ctx is not an argument of apply, and gets no gradient.
     """
 
     operation = "Double.backward"
@@ -117,9 +117,9 @@ class GradientForCtx(Mistake):
 
 
 class MissingReturn(Mistake):
-    """backward computes the gradient and does not return it.
+    """backward computes the gradient but does not return it.
 
-    A method without return gives None, in Python, and None says that the gradient is zero.
+    A Python function without `return` returns None, and None means that the gradient is zero.
     """
 
     says = "backward-returns-nothing"
@@ -165,7 +165,7 @@ class MissingReturn(Mistake):
 class MissingReturnOfTwo(Mistake):
     """backward of a Function with two arguments does not return its gradients.
 
-    A method without return gives None, in Python, which is one value and not two.
+    A Python function without `return` returns None, which is one value instead of two.
     """
 
     operation = "Product.backward"
@@ -203,9 +203,9 @@ class MissingReturnOfTwo(Mistake):
 
 
 class GradientForNumber(Mistake):
-    """backward returns a gradient for an argument that is no tensor.
+    """backward returns a gradient for an argument that is not a tensor.
 
-    A number cannot have a gradient: None stands in its place.
+    A number cannot have a gradient: return None for it.
     """
 
     operation = "Scale.backward"
@@ -245,7 +245,7 @@ class GradientForNumber(Mistake):
 class OneGradientForTwoOutputs(Mistake):
     """backward takes one gradient, but forward returns two outputs.
 
-    A gradient arrives for each output, also for one that was not used: zeros.
+    backward receives a gradient for each output; for an unused output it is zeros.
     """
 
     says = TypeError
@@ -287,7 +287,7 @@ class OneGradientForTwoOutputs(Mistake):
 class BackwardWithoutCtx(Mistake):
     """backward does not take the ctx.
 
-    Its first argument is the ctx, and a gradient for each output of forward follows.
+    Its first argument is the ctx, followed by one gradient for each output of forward.
     """
 
     says = TypeError
@@ -313,7 +313,7 @@ class BackwardWithoutCtx(Mistake):
 class NoneNotMaterialized(Mistake):
     """backward computes with a gradient that is None.
 
-    After `set_materialize_grads(False)` an output that was not used has None as its gradient, and no zeros.
+    After `set_materialize_grads(False)` the gradient of an unused output is None instead of zeros.
     """
 
     says = TypeError
@@ -360,9 +360,9 @@ class NoneNotMaterialized(Mistake):
 
 
 class NoneForNeeded(Mistake):
-    """backward returns None for an argument whose gradient is wanted.
+    """backward returns None for an argument whose gradient is needed.
 
-    None says that the gradient is zero. Here the two conditions are exchanged.
+    None means that the gradient is zero. Here the two conditions are swapped.
     """
 
     says = "none-for-needed"

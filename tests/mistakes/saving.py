@@ -8,7 +8,7 @@ from . import Mistake
 class NumberSaved(Mistake):
     """A number is saved with save_for_backward.
 
-    save_for_backward watches over tensors: whether they are changed, when they can be freed. A number needs none of that.
+    save_for_backward watches tensors for modifications and frees them. A number needs neither.
     """
 
     says = TypeError
@@ -69,7 +69,7 @@ class ListSaved(Mistake):
 class ArraySaved(Mistake):
     """A NumPy array is saved with save_for_backward.
 
-    Arrays are kept as attributes of the ctx.
+    Store arrays as attributes of the ctx.
     """
 
     says = TypeError
@@ -104,7 +104,7 @@ class ArraySaved(Mistake):
 class SavedTwice(Mistake):
     """save_for_backward is called twice.
 
-    The second call would replace what the first has saved.
+    The second call would replace the tensors of the first.
     """
 
     operation = "Product.forward"
@@ -134,7 +134,7 @@ class SavedTwice(Mistake):
 class SaveMisspelt(Mistake):
     """save_for_backward is misspelt.
 
-    The ctx has no method of that name.
+    The ctx has no method with that name.
     """
 
     says = AttributeError
@@ -165,7 +165,7 @@ class SaveMisspelt(Mistake):
 class SavedMisspelt(Mistake):
     """saved_tensors is misspelt.
 
-    The property has an s at its end, also when a single tensor was saved.
+    The property ends in s, even for a single tensor.
     """
 
     says = AttributeError
@@ -236,7 +236,7 @@ class SaveAssigned(Mistake):
 class SavedTensorsAssigned(Mistake):
     """Tensors are assigned to saved_tensors.
 
-    saved_tensors is for backward, to read what forward has given to save_for_backward.
+    saved_tensors is read-only: backward reads from it the tensors of save_for_backward.
     """
 
     says = AttributeError
@@ -292,9 +292,9 @@ class SavedTensorsCalled(Mistake):
 
 
 class SavedNotUnpacked(Mistake):
-    """The tuple of saved tensors is used like the one tensor in it.
+    """The tuple of saved tensors is used like its only tensor.
 
-    saved_tensors is a tuple, also when a single tensor was saved. The comma in `x, = ctx.saved_tensors` takes it apart.
+    saved_tensors is a tuple, even for a single tensor. The comma in `x, = ctx.saved_tensors` unpacks it.
     """
 
     says = TypeError
@@ -320,9 +320,9 @@ class SavedNotUnpacked(Mistake):
 
 
 class SavedCount(Mistake):
-    """backward takes another number of tensors from saved_tensors than forward has saved.
+    """backward unpacks a different number of saved tensors than forward has saved.
 
-    saved_tensors has what save_for_backward was given, in that order.
+    saved_tensors holds the tensors of save_for_backward, in the same order.
     """
 
     says = ValueError
@@ -360,9 +360,9 @@ class SavedCount(Mistake):
 
 
 class NothingSaved(Mistake):
-    """backward asks for a saved tensor, but forward has saved none.
+    """backward reads a saved tensor, but forward has saved none.
 
-    Only what save_for_backward was given is there.
+    saved_tensors holds only the tensors of save_for_backward.
     """
 
     says = IndexError

@@ -8,7 +8,7 @@ from . import Mistake
 class BothStyles(Mistake):
     """forward takes a ctx although the class has a setup_context.
 
-    There are two styles: forward(ctx, x), or forward(x) with setup_context(ctx, inputs, output), and no mixture.
+    Use one of two styles: forward(ctx, x), or forward(x) with setup_context(ctx, inputs, output).
     """
 
     says = TypeError
@@ -44,7 +44,7 @@ class BothStyles(Mistake):
 class CtxInForward(Mistake):
     """forward uses a ctx that it does not have.
 
-    Beside a setup_context, forward only computes. What backward needs is kept in setup_context.
+    With a setup_context, forward only computes. Store the values for backward in setup_context.
     """
 
     says = NameError
@@ -71,7 +71,7 @@ class CtxInForward(Mistake):
 class SetupMissing(Mistake):
     """forward takes no ctx, but the class has no setup_context.
 
-    Then nothing could be kept for backward, so forward is called with a ctx.
+    Without setup_context, minigrad calls forward with the ctx, because nothing else could store values for backward.
     """
 
     says = TypeError
@@ -111,7 +111,7 @@ class SetupMissing(Mistake):
 class SetupMisspelt(Mistake):
     """setup_context is misspelt.
 
-    Nobody looks for a method that is called setup_contex, so that forward is called with a ctx.
+    minigrad does not look for a method with the name setup_contex, so it calls forward with a ctx.
     """
 
     says = TypeError
@@ -137,7 +137,7 @@ class SetupMisspelt(Mistake):
 class SetupMisspeltUnnoticed(Mistake):
     """setup_context is misspelt, and forward takes any number of arguments.
 
-    forward then gets the ctx as one of them, without a word.
+    forward then silently gets the ctx as one of them.
     """
 
     says = "misspelt-method"
@@ -179,8 +179,8 @@ class SetupMisspeltUnnoticed(Mistake):
 class TransformWithoutSetup(Mistake):
     """A Function whose forward takes a ctx is used under func.grad.
 
-    Under a transform a tensor has a value inside and another outside. A forward that both computes and keeps cannot tell
-    which of them it keeps, so that the two have to be apart.
+    Under a transform a tensor has one value inside and another outside. A forward that both computes and saves cannot tell
+    which one it saves, so the two steps have to be separate.
     """
 
     operation = "Square"
@@ -220,7 +220,7 @@ class TransformWithoutSetup(Mistake):
 class InputsSaved(Mistake):
     """setup_context saves the tuple of inputs.
 
-    inputs is a tuple of all arguments of forward, also of a single one.
+    inputs is a tuple of all arguments of forward, even of a single one.
     """
 
     says = TypeError
@@ -244,9 +244,9 @@ class InputsSaved(Mistake):
 
 
 class InputsNotUnpacked(Mistake):
-    """setup_context uses the tuple of inputs like the one tensor in it.
+    """setup_context uses the tuple of inputs like its only tensor.
 
-    inputs is a tuple of all arguments of forward, also of a single one. The comma in `x, = inputs` takes it apart.
+    inputs is a tuple of all arguments of forward, even of a single one. The comma in `x, = inputs` unpacks it.
     """
 
     says = AttributeError
@@ -281,9 +281,9 @@ class InputsNotUnpacked(Mistake):
 
 
 class InputsCount(Mistake):
-    """setup_context takes fewer values from inputs than forward has arguments.
+    """setup_context unpacks fewer values from inputs than forward has arguments.
 
-    inputs has all arguments of forward, not only its tensors.
+    inputs has all arguments of forward, not only the tensors.
     """
 
     says = ValueError
@@ -322,7 +322,7 @@ class InputsCount(Mistake):
 class OutputsSaved(Mistake):
     """setup_context saves the tuple of outputs.
 
-    output is what forward has returned: of a forward with several outputs, their tuple.
+    output is the return value of forward: for several outputs, their tuple.
     """
 
     says = TypeError
@@ -384,7 +384,7 @@ class OutputForgotten(Mistake):
 class InputsSpreadOut(Mistake):
     """setup_context takes forward's arguments one by one.
 
-    They come as one tuple.
+    They arrive as one tuple.
     """
 
     says = TypeError
@@ -408,9 +408,9 @@ class InputsSpreadOut(Mistake):
 
 
 class CtxNotFirst(Mistake):
-    """setup_context takes its arguments in another order.
+    """setup_context takes its arguments in a different order.
 
-    They go by position, and the ctx is the first, whatever the names are.
+    They are passed by position, and the ctx is always the first.
     """
 
     says = AttributeError
@@ -436,7 +436,7 @@ class CtxNotFirst(Mistake):
 class SetupReturns(Mistake):
     """setup_context returns something.
 
-    It works on the ctx that it is given, and what it returns is not looked at.
+    It fills the ctx; its return value is ignored.
     """
 
     says = "setup-context-returns"
@@ -466,7 +466,7 @@ class SetupReturns(Mistake):
 class CtxReturned(Mistake):
     """forward returns the ctx beside its result.
 
-    minigrad keeps the ctx itself. What forward returns goes to whoever has called apply.
+    minigrad keeps the ctx itself. The return value of forward goes to the caller of apply.
     """
 
     says = TypeError
@@ -486,10 +486,10 @@ class CtxReturned(Mistake):
 
 
 class DerivedSaved(Mistake):
-    """Something computed from the input is saved, and the gradient is differentiated once more.
+    """A tensor computed from the input is saved, and the gradient is differentiated again.
 
-    What forward has computed carries no history. backward takes it for a constant, so that the second derivative misses
-    the part that goes through it.
+    Tensors computed in forward have no history. backward treats them as constants, so the second derivative misses the part
+    that goes through them.
     """
 
     says = "saved-intermediate"

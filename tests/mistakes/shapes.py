@@ -11,8 +11,8 @@ from . import Mistake
 class ForgottenFlatten(Mistake):
     """An image goes into a linear layer without being flattened.
 
-    A linear layer multiplies the last dimension. Of images (batch, channel, height, width) that is the width alone, not
-    all pixels, so its size is not the number of features.
+    A linear layer multiplies the last dimension. For images (batch, channel, height, width) that is only the width, not all
+    pixels, so its size is not the number of features.
     """
 
     operation, numbers, remedy = "linear", ("(8, 1, 28, 28)", "(10, 784)"), "input.flatten(1)"
@@ -27,9 +27,9 @@ class ForgottenFlatten(Mistake):
 
 
 class WrongInFeatures(Mistake):
-    """A layer's in_features is not what the layer before it gives.
+    """A layer's in_features differs from the output size of the layer before it.
 
-    The number of inputs of a layer has to be the number of outputs of the one before.
+    The number of inputs of a layer has to match the number of outputs of the previous layer.
     """
 
     operation, numbers, remedy = "linear", ("(4, 32)", "(10, 64)"), "in_features=32"
@@ -46,7 +46,7 @@ class WrongInFeatures(Mistake):
 class WeightNotTransposed(Mistake):
     """A weight of shape (out, in) is multiplied without being transposed.
 
-    A linear layer keeps its weight as (out_features, in_features), so the product with a batch of rows is x @ weight.T.
+    A linear layer stores its weight as (out_features, in_features), so the product with a batch of rows is x @ weight.T.
     """
 
     operation, numbers, remedy = "matmul", ("(4, 8)", "(10, 8)", "inner sizes 8", "and 10"), "input @ other.mT"
@@ -63,9 +63,9 @@ class WeightNotTransposed(Mistake):
 class NormPerRowWithoutKeepdim(Mistake):
     """Rows are divided by their sums, which have lost a dimension.
 
-    Shapes are aligned at their ends. The sums of (5, 3) over dimension 1 have shape (5,), which is laid beside the 3
-    columns; with keepdim=True they have shape (5, 1) and lie beside the rows. (For a square matrix the mistake would
-    not be noticed, and the result would be wrong.)
+    Shapes are aligned at their ends. The sums of (5, 3) over dimension 1 have shape (5,), which aligns with the 3 columns;
+    with keepdim=True they have shape (5, 1), which aligns with the rows. (A square matrix would hide the mistake, and the
+    result would be wrong.)
     """
 
     operation, numbers, remedy = "div", ("(5, 3)", "(5,)", "-1 has sizes 3 and 5"), "other.unsqueeze(-1)"
@@ -80,10 +80,10 @@ class NormPerRowWithoutKeepdim(Mistake):
 
 
 class ChannelsLast(Mistake):
-    """An image with its channels at the end goes into a convolution.
+    """An image with its channels last goes into a convolution.
 
-    Image files and plots have the channels last, (height, width, channels). Convolutions want them in front, as
-    (batch, channels, height, width).
+    Image files and plots have the channels last, (height, width, channels). Convolutions expect them first, as (batch,
+    channels, height, width).
     """
 
     operation, numbers, remedy = "conv2d", ("3 channels", "got 32", "(1, 32, 32, 3)"), "input.movedim(-1, -3)"
@@ -100,7 +100,7 @@ class ChannelsLast(Mistake):
 class ImageWithoutChannel(Mistake):
     """A grey image goes into a convolution without its one channel.
 
-    A single image of shape (height, width) has no dimension of channels, also where there is only one.
+    An image of shape (height, width) has no channel dimension; a convolution needs one, even of size 1.
     """
 
     operation, numbers, remedy = "conv2d", ("(28, 28)", "3D", "4D"), "input.unsqueeze(0)"
@@ -117,8 +117,8 @@ class ImageWithoutChannel(Mistake):
 class FlattenedTheBatch(Mistake):
     """reshape(-1, n) divides the examples into wrong rows.
 
-    A number of features that is not the true one moves elements from one example into another, so the batch has another
-    size. The loss notices it: there are more rows than targets.
+    A wrong number of features moves elements from one example to another and changes the size of the batch. The loss
+    detects it: there are more rows than targets.
     """
 
     says = ValueError
@@ -138,8 +138,7 @@ class FlattenedTheBatch(Mistake):
 class OneHotTargets(Mistake):
     """Integer one-hot rows are given as targets of cross_entropy.
 
-    Integer targets are numbers of classes, one for each example. Rows with a 1 at the class are probabilities, which
-    have to be floats.
+    Integer targets are class indices, one for each example. One-hot rows are probabilities, which have to be floats.
     """
 
     operation, numbers, remedy = "cross_entropy", ("(4, 3)", "(4,)"), "target.argmax(1)"
@@ -158,7 +157,7 @@ class OneHotTargets(Mistake):
 class FloatClasses(Mistake):
     """Classes are given to cross_entropy as floats.
 
-    Float targets are taken for probabilities, one for each class. Numbers of classes are integers.
+    Float targets are probabilities, one for each class. Class indices are integers.
     """
 
     operation, numbers, remedy = "cross_entropy", ("(4, 3)", "(4,)"), "target.long()"
@@ -175,7 +174,7 @@ class FloatClasses(Mistake):
 class ClassesInTheLastDimension(Mistake):
     """A sequence model's logits have their classes last.
 
-    cross_entropy looks for the classes in dimension 1, also where a sequence follows: (batch, classes, length).
+    cross_entropy expects the classes in dimension 1, also for sequences: (batch, classes, length).
     """
 
     operation, numbers, remedy = "cross_entropy", ("(2, 5, 9)", "(2, 9)", "(2, 5)"), "input.movedim(-1, 1)"
@@ -190,9 +189,9 @@ class ClassesInTheLastDimension(Mistake):
 
 
 class TensorsBesideANewDimension(Mistake):
-    """cat is called where stack is meant.
+    """cat is called instead of stack.
 
-    cat joins along a dimension that is there; scalars have none. stack makes a new one, as for the losses of a loop.
+    cat joins tensors along an existing dimension; scalars have none. stack makes a new one, as for the losses of a loop.
     """
 
     operation, numbers, remedy = "cat", ("position 0",), "stack(tensors)"
@@ -209,7 +208,7 @@ class TensorsBesideANewDimension(Mistake):
 class StackOfUnequalLengths(Mistake):
     """Sequences of different lengths are stacked.
 
-    A tensor has rows of one length. Shorter sequences are padded first, or kept in a list.
+    All rows of a tensor have the same length. Pad shorter sequences first, or keep them in a list.
     """
 
     operation, numbers, remedy = "stack", ("(3,)", "(5,)", "entry 1"), "nn.functional.pad"
@@ -226,8 +225,8 @@ class StackOfUnequalLengths(Mistake):
 class ViewAfterTranspose(Mistake):
     """view is called on a transposed tensor.
 
-    view looks at the same memory under another shape, which is not possible where the elements do not lie in their
-    order. reshape copies them then.
+    view shows the same memory in another shape, which is impossible if the elements are in a different order. reshape
+    copies them if necessary.
     """
 
     operation, numbers, remedy = "view", ("(6,)", "(3, 2)"), ".reshape("
@@ -242,7 +241,7 @@ class ViewAfterTranspose(Mistake):
 
 
 class ReshapeToAnotherNumber(Mistake):
-    """A reshape has sizes whose product is not the number of elements.
+    """The sizes of a reshape do not match the number of elements.
 
     reshape keeps all elements: the sizes of both shapes have the same product.
     """
@@ -261,7 +260,7 @@ class ReshapeToAnotherNumber(Mistake):
 class DimensionsCountedFromOne(Mistake):
     """Dimensions are counted from 1.
 
-    The dimensions of a matrix are 0 and 1, or from the end -2 and -1. There is no dimension 2.
+    The dimensions of a matrix are 0 and 1, or -2 and -1 from the end. There is no dimension 2.
     """
 
     says = IndexError
@@ -275,9 +274,9 @@ class DimensionsCountedFromOne(Mistake):
 
 
 class MisspeltArgument(Mistake):
-    """An argument has another name than the one that is written.
+    """An argument has a different name in PyTorch.
 
-    PyTorch's word for the dimensions of a sum is dim (NumPy's axis is understood too).
+    The dimension of a sum is called dim (NumPy's axis works, too).
     """
 
     says = TypeError
@@ -293,7 +292,7 @@ class MisspeltArgument(Mistake):
 class FunctionWithoutReturn(Mistake):
     """A function computes a value but does not return it.
 
-    Without `return` a function gives None, which the next operation cannot use.
+    Without `return` a function returns None, which the next operation cannot use.
     """
 
     says = TypeError
@@ -313,9 +312,9 @@ class FunctionWithoutReturn(Mistake):
 
 
 class TruthOfSeveral(Mistake):
-    """A comparison of tensors stands in an if.
+    """An `if` tests a comparison of tensors.
 
-    x > 0 has one truth for each element, and if asks for a single one: of all, or of any.
+    x > 0 has one truth value for each element, but `if` needs a single one: of all, or of any.
     """
 
     operation, numbers, remedy = "bool", ("(3,)", "3 elements"), ".all()"
@@ -334,7 +333,7 @@ class TruthOfSeveral(Mistake):
 class ItemOfAVectorOfLosses(Mistake):
     """item() is called on the losses of all examples.
 
-    With reduction="none" there is one loss for each example. A number for the log is their mean.
+    With reduction="none" there is one loss for each example. Log their mean.
     """
 
     operation, numbers, remedy = "item", ("(3,)", "3 elements"), ".tolist()"
@@ -351,7 +350,7 @@ class ItemOfAVectorOfLosses(Mistake):
 class IndicesOfFloats(Mistake):
     """Floats are used as indices.
 
-    An index says which element, so it is an integer; results of arithmetic with division are floats.
+    An index is an integer, and arithmetic with division returns floats.
     """
 
     says = IndexError
@@ -367,9 +366,9 @@ class IndicesOfFloats(Mistake):
 
 
 class WordBeyondTheVocabulary(Mistake):
-    """An embedding is asked for a word that it does not have.
+    """An embedding is indexed with a word that it does not have.
 
-    An embedding of n words has rows 0 to n - 1. Often a word for padding or unknown words was added and not counted.
+    An embedding of n words has rows 0 to n - 1. Often extra words for padding or unknown words were not counted.
     """
 
     says = IndexError
@@ -387,7 +386,7 @@ class WordBeyondTheVocabulary(Mistake):
 class IntegerInputs(Mistake):
     """Integers go into a layer of floats.
 
-    Pixels and counts come as integers, and a layer's weights are floats. Products do not convert by themselves.
+    Pixels and counts are integers, but a layer's weights are floats. Products do not convert dtypes.
     """
 
     operation, numbers, remedy = "linear", ("int64", "float32"), ".to("
@@ -402,7 +401,7 @@ class IntegerInputs(Mistake):
 
 
 class SpreadOfOneElement(Mistake):
-    """The standard deviation of one element is asked for.
+    """The standard deviation of one element is computed.
 
     It divides by n - 1, which is 0 for one element: the result is NaN.
     """
@@ -418,9 +417,9 @@ class SpreadOfOneElement(Mistake):
 
 
 class SoftmaxWithoutDim(Mistake):
-    """softmax is called without the dimension that it normalises.
+    """softmax is called without a dimension.
 
-    Which one is chosen then depends on the number of dimensions, so that a batch is easily normalised across its examples.
+    The default depends on the number of dimensions, so a batch is easily normalised across its examples.
     """
 
     says = "implicit-dim"
@@ -434,7 +433,7 @@ class SoftmaxWithoutDim(Mistake):
 
 
 class ReadOnlyArray(Mistake):
-    """A NumPy array that cannot be written is made a tensor, which shares its memory.
+    """A tensor is made from a read-only NumPy array and shares its memory.
 
     Writing to the tensor would write to the array.
     """
@@ -452,9 +451,9 @@ class ReadOnlyArray(Mistake):
 
 
 class ResultOfAnotherShape(Mistake):
-    """`out=` is given a tensor of another shape than the result.
+    """`out=` gets a tensor of a different shape than the result.
 
-    It gets memory of its own, and whatever shared the old memory does not see the result.
+    It gets new memory, and tensors that shared its old memory do not see the result.
     """
 
     says = "resized-out"

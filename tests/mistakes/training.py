@@ -8,7 +8,7 @@ from . import Mistake
 
 
 class StepAfterClearing(Mistake):
-    """`optimizer.step()` runs after `zero_grad()` has cleared what backward had computed.
+    """`optimizer.step()` runs after `zero_grad()` has cleared the gradients.
 
     The order is: clear, forward, backward, step. Without gradients `step()` changes nothing.
     """
@@ -40,7 +40,7 @@ class StepAfterClearing(Mistake):
 class BackwardNotCalled(Mistake):
     """`loss.backward` lacks its parentheses.
 
-    The line names the method and does not call it. No gradient is computed, and `step()` changes nothing.
+    The line names the method but does not call it. No gradient is computed, and `step()` changes nothing.
     """
 
     says = "step-without-gradients"
@@ -66,7 +66,7 @@ class BackwardNotCalled(Mistake):
 class GradientsNotCleared(Mistake):
     """`zero_grad()` is forgotten between two steps.
 
-    backward adds to the gradients that are there, so the second step goes along the sum of both gradients.
+    backward adds to existing gradients, so the second step follows the sum of both.
     """
 
     says = "gradients-not-cleared"
@@ -101,7 +101,7 @@ class GradientsNotCleared(Mistake):
 class ReplacedAfterOptimizer(Mistake):
     """A layer is replaced after the optimizer was made.
 
-    The optimizer has the parameters of the old layer; those of the new one are never updated.
+    The optimizer has the parameters of the old layer and never updates those of the new one.
     """
 
     says = "replaced-parameter"
@@ -129,7 +129,8 @@ class ReplacedAfterOptimizer(Mistake):
 class ParameterReplacedAfterOptimizer(Mistake):
     """A parameter is replaced after the optimizer was made.
 
-    The optimizer has the old one, which nothing uses any more. Write into the parameter, or make the optimizer later.
+    The optimizer has the old parameter, which the model no longer uses. Write to the parameter instead, or make the
+    optimizer later.
     """
 
     says = "replaced-parameter"
@@ -155,7 +156,7 @@ class ParameterReplacedAfterOptimizer(Mistake):
 class LayersInList(Mistake):
     """Layers are kept in a plain list.
 
-    A module finds its parts by their attributes. It does not look into lists, so these layers are never trained, saved or
+    A module finds its parts through attributes. It does not look into lists, so these layers are never trained, saved or
     moved.
     """
 
@@ -190,7 +191,7 @@ class LayersInList(Mistake):
 class ParametersInList(Mistake):
     """Parameters are kept in a plain list.
 
-    A module finds its parameters by their attributes, and does not look into lists, so there is nothing to optimize.
+    A module finds its parameters through attributes, and does not look into lists, so there is nothing to optimize.
     """
 
     says = ValueError
@@ -216,9 +217,9 @@ class ParametersInList(Mistake):
 
 
 class UsedUpParameters(Mistake):
-    """The parameters were counted before they were given to the optimizer.
+    """The parameters are counted before they are passed to the optimizer.
 
-    `parameters()` returns an iterator, which gives each parameter once and then is empty.
+    `parameters()` returns an iterator, which yields each parameter once and is then empty.
     """
 
     says = ValueError
@@ -256,7 +257,7 @@ class ModelGivenToOptimizer(Mistake):
 
 
 class ParametersNotCalled(Mistake):
-    """The optimizer gets the method `parameters` instead of what it returns.
+    """The optimizer gets the method `parameters` instead of its result.
 
     The parentheses are missing.
     """
@@ -276,7 +277,7 @@ class ParametersNotCalled(Mistake):
 
 
 class ParametersInsideList(Mistake):
-    """The iterator of the parameters stands inside a list.
+    """The iterator of the parameters is put into a list.
 
     `[model.parameters()]` is a list with one iterator in it, not a list of parameters.
     """
@@ -298,7 +299,7 @@ class ParametersInsideList(Mistake):
 class OptimizerOfResult(Mistake):
     """The optimizer gets the result of an operation.
 
-    Scaling a tensor that requires grad gives a result, which gets no `.grad`. Scale first, then call `requires_grad_()`.
+    Scaling a tensor that requires grad returns a result, which gets no `.grad`. Scale first, then call `requires_grad_()`.
     """
 
     says = ValueError
@@ -316,9 +317,9 @@ class OptimizerOfResult(Mistake):
 
 
 class LossGivenToStep(Mistake):
-    """The loss is given to `step`.
+    """The loss is passed to `step`.
 
-    `step` takes the gradients from the parameters. You can only pass it a function that recomputes the loss.
+    `step` reads the gradients from the parameters. It accepts only a function that recomputes the loss.
     """
 
     says = TypeError
@@ -343,7 +344,7 @@ class LossGivenToStep(Mistake):
 class NegativeRate(Mistake):
     """The learning rate is negative.
 
-    The optimizer goes against the gradient by itself, with a positive rate; `maximize=True` climbs.
+    The optimizer already goes against the gradient, with a positive rate; `maximize=True` goes along it.
     """
 
     says = ValueError
@@ -363,7 +364,7 @@ class NegativeRate(Mistake):
 class LossNotScalar(Mistake):
     """backward is called on a tensor of many losses.
 
-    It starts from one number. For many it would have to know how much each counts.
+    It starts from one number. For several, it would need a weight for each.
     """
 
     operation = "backward"
@@ -382,9 +383,9 @@ class LossNotScalar(Mistake):
 
 
 class SoftmaxBeforeCrossEntropy(Mistake):
-    """Probabilities are given to `cross_entropy`.
+    """Probabilities are passed to `cross_entropy`.
 
-    It applies the softmax itself. Applied twice, the probabilities cannot come near 0 or 1 any more, and learning is slow.
+    It applies the softmax itself. After a second softmax the probabilities cannot come near 0 or 1, and learning is slow.
     """
 
     says = "softmax-twice"
@@ -406,9 +407,9 @@ class SoftmaxBeforeCrossEntropy(Mistake):
 
 
 class SoftmaxBeforeNll(Mistake):
-    """Probabilities are given to `nll_loss`.
+    """Probabilities are passed to `nll_loss`.
 
-    It takes their logarithms, and only picks out the one of the right class. It does not compute a logarithm.
+    It expects their logarithms and only picks the one of the right class. It does not compute a logarithm.
     """
 
     says = "probabilities-as-logarithms"
@@ -429,9 +430,9 @@ class SoftmaxBeforeNll(Mistake):
 
 
 class SoftmaxInKlDiv(Mistake):
-    """Probabilities are given to `kl_div` as its input.
+    """Probabilities are passed to `kl_div` as its input.
 
-    The input has to be logarithms of probabilities; only the target is probabilities.
+    The input has to be log-probabilities; only the target is probabilities.
     """
 
     says = "probabilities-as-logarithms"
@@ -451,7 +452,7 @@ class SoftmaxInKlDiv(Mistake):
 
 
 class SigmoidBeforeLogits(Mistake):
-    """Probabilities are given to `binary_cross_entropy_with_logits`.
+    """Probabilities are passed to `binary_cross_entropy_with_logits`.
 
     It applies the sigmoid itself.
     """
@@ -472,7 +473,7 @@ class SigmoidBeforeLogits(Mistake):
 
 
 class LogitsInBce(Mistake):
-    """Logits are given to `binary_cross_entropy`.
+    """Logits are passed to `binary_cross_entropy`.
 
     It takes probabilities, between 0 and 1.
     """
@@ -493,7 +494,7 @@ class LogitsInBce(Mistake):
 class OneClass(Mistake):
     """`cross_entropy` is used with a single output.
 
-    The softmax of one number is always 1, so the loss is always 0 and nothing is learned.
+    The softmax of one number is always 1, so the loss is always 0 and the model learns nothing.
     """
 
     says = "one-class"
@@ -511,9 +512,9 @@ class OneClass(Mistake):
 
 
 class LossMadeOfTensors(Mistake):
-    """The prediction is given to the loss when it is made.
+    """The prediction is passed to the constructor of a loss.
 
-    `nn.MSELoss(...)` makes a loss with its settings. A second call gives it the tensors.
+    `nn.MSELoss(...)` creates a loss with its settings. Pass the tensors in a second call.
     """
 
     operation = "MSELoss"
@@ -531,9 +532,9 @@ class LossMadeOfTensors(Mistake):
 
 
 class ActivationMadeOfTensor(Mistake):
-    """A tensor is given to an activation when it is made.
+    """A tensor is passed to the constructor of an activation.
 
-    `nn.ReLU(...)` makes a layer with its settings. A second call gives it the tensor.
+    `nn.ReLU(...)` creates a layer with its settings. Pass the tensor in a second call.
     """
 
     says = TypeError
@@ -553,7 +554,7 @@ class ActivationMadeOfTensor(Mistake):
 class SuperInitForgotten(Mistake):
     """`super().__init__()` is forgotten.
 
-    It makes the places where a module keeps its parts.
+    It creates the dicts in which a module keeps its parts.
     """
 
     says = AttributeError
@@ -580,7 +581,7 @@ class SuperInitForgotten(Mistake):
 class SuperInitForgottenWithoutParts(Mistake):
     """`super().__init__()` is forgotten in a module without parts.
 
-    Nothing is missed until the module is called.
+    The mistake shows only when the module is called.
     """
 
     says = AttributeError
@@ -636,9 +637,9 @@ class ForwardMisspelt(Mistake):
 
 
 class TensorAsParameter(Mistake):
-    """A plain tensor is assigned in the place of a parameter.
+    """A plain tensor replaces a parameter.
 
-    A module knows its parameters by their type.
+    A module recognizes parameters by their type.
     """
 
     says = TypeError
@@ -693,7 +694,7 @@ class ListInSequential(Mistake):
 
 
 class WrongInputSize(Mistake):
-    """The input of a layer has another size than the layer was made for."""
+    """The input of a layer has a different size than the layer expects."""
 
     __doc__ += "\n\n    The last dimension of the input of `nn.Linear(8, 2)` has to be 8."
     operation = "linear"
@@ -710,7 +711,7 @@ class WrongInputSize(Mistake):
 class BatchOfOne(Mistake):
     """Batch normalisation is trained with a batch of one example.
 
-    One number has no spread to divide by. The last batch of an epoch is often that small.
+    One number has a spread of 0, by which it cannot be divided. The last batch of an epoch is often that small.
     """
 
     says = ValueError
@@ -731,7 +732,7 @@ class BatchOfOne(Mistake):
 class ScheduleBeforeOptimizer(Mistake):
     """The schedule steps before the optimizer.
 
-    Then the first learning rate is never used.
+    The first learning rate is then never used.
     """
 
     says = "schedule-before-step"
@@ -756,9 +757,9 @@ class ScheduleBeforeOptimizer(Mistake):
 
 
 class ParameterTwice(Mistake):
-    """A parameter stands in an optimizer's list twice.
+    """A parameter is in an optimizer's list twice.
 
-    It is updated twice in each step, as with twice the learning rate.
+    Each step updates it twice, as with twice the learning rate.
     """
 
     says = "repeated-parameter"
@@ -776,12 +777,12 @@ class ParameterTwice(Mistake):
 class CheckpointWithoutForm(Mistake):
     """`checkpoint` is called without `use_reentrant`.
 
-    It then takes the older form, as PyTorch does, with which `grad`, keyword arguments and second derivatives do not work.
+    It then uses the older form, as PyTorch does, which does not support `grad`, keyword arguments and second derivatives.
     """
 
     says = "checkpoint-form"
     operation = "checkpoint"
-    numbers = ("use_reentrant is missing",)
+    numbers = ("use_reentrant is not given",)
     remedy = "use_reentrant=False"
 
     def wrong():
@@ -796,7 +797,8 @@ class CheckpointWithoutForm(Mistake):
 class CheckpointWithoutGradient(Mistake):
     """A checkpoint of the older form gets no argument that requires grad.
 
-    It is a Function of its arguments: parameters that its function uses are none, so nothing inside gets a gradient.
+    The checkpoint is a Function of its arguments. Parameters that it only captures do not count, so no tensor inside gets a
+    gradient.
     """
 
     says = "checkpoint-without-grad"

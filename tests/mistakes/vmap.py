@@ -7,9 +7,9 @@ from . import Mistake
 
 
 class IfOnBatched(Mistake):
-    """`if` on a value that differs between the examples.
+    """`if` tests a value that differs between the examples.
 
-    Under vmap all examples run at once. Python can take one branch only, but some examples want the other.
+    Under vmap all examples run at once. Python can take only one branch, but some examples need the other.
     """
 
     operation = "vmap"
@@ -29,7 +29,7 @@ class IfOnBatched(Mistake):
 
 
 class ItemOfBatched(Mistake):
-    """.item() of a value that differs between the examples.
+    """.item() is called on a value that differs between the examples.
 
     There is one number per example, not one number.
     """
@@ -49,9 +49,9 @@ class ItemOfBatched(Mistake):
 
 
 class LoopOverBatchedNumber(Mistake):
-    """A loop runs as often as a batched tensor says.
+    """A batched tensor decides how often a loop runs.
 
-    Each example would need another number of turns. Run the largest number of turns, and mask those that are too many.
+    Each example would need a different number of iterations. Run the largest number, and mask the surplus ones.
     """
 
     operation = "vmap"
@@ -80,8 +80,8 @@ class LoopOverBatchedNumber(Mistake):
 class MappedSizesDiffer(Mistake):
     """Two inputs have different numbers of examples.
 
-    vmap takes one example of each input at a time, so that both need the same number. An input that is shared by all
-    examples gets `None` in `in_dims`.
+    vmap takes one example of each input at a time, so all inputs need the same number. Use `None` in `in_dims` for an input
+    that all examples share.
     """
 
     says = ValueError
@@ -97,9 +97,9 @@ class MappedSizesDiffer(Mistake):
 
 
 class InDimsStructure(Mistake):
-    """in_dims has another number of entries than the function has arguments.
+    """in_dims has a different number of entries than the function has arguments.
 
-    It says for each argument which dimension holds the examples.
+    It has one entry for each argument: the dimension that holds the examples.
     """
 
     says = ValueError
@@ -117,7 +117,7 @@ class InDimsStructure(Mistake):
 class InDimsList(Mistake):
     """in_dims is a list.
 
-    A list would mean an argument that is a list; the dimensions of several arguments are a tuple.
+    A list stands for an argument that is a list; use a tuple for the dimensions of several arguments.
     """
 
     says = ValueError
@@ -153,7 +153,7 @@ class InDimOutOfRange(Mistake):
 class AllInDimsNone(Mistake):
     """No input has a batch dimension.
 
-    Then nothing says how many examples there are.
+    Nothing then determines the number of examples.
     """
 
     says = ValueError
@@ -171,7 +171,7 @@ class AllInDimsNone(Mistake):
 class NumberMapped(Mistake):
     """A Python number is an argument of a mapped function.
 
-    vmap would take a batch dimension out of every argument, and a number has none.
+    vmap maps over a dimension of every argument, and a number has none.
     """
 
     says = ValueError
@@ -187,9 +187,9 @@ class NumberMapped(Mistake):
 
 
 class ListInPlaceOfBatch(Mistake):
-    """The examples are given as a list of tensors.
+    """The examples are passed as a list of tensors.
 
-    vmap maps over a dimension of tensors. A list is one argument made of several tensors, each with a batch dimension.
+    vmap maps over a dimension of tensors. It treats a list as one argument of several tensors, each with a batch dimension.
     """
 
     says = ValueError
@@ -209,7 +209,7 @@ class ListInPlaceOfBatch(Mistake):
 class OutDimsNone(Mistake):
     """out_dims=None for an output that differs between the examples.
 
-    None says that all examples give the same. Here each gives its own.
+    None means that all examples have the same output. Here they differ.
     """
 
     says = ValueError
@@ -227,7 +227,7 @@ class OutDimsNone(Mistake):
 class OutDimsStructure(Mistake):
     """out_dims has two entries, but the function returns one tensor.
 
-    It says for each output where the batch dimension goes.
+    out_dims has one entry for each output: the position of its batch dimension.
     """
 
     says = ValueError
@@ -245,7 +245,7 @@ class OutDimsStructure(Mistake):
 class OutDimOutOfRange(Mistake):
     """out_dims names a dimension that the output does not have.
 
-    With its batch dimension the output of one number per example has one dimension.
+    One number per example gives an output with a single dimension, the batch.
     """
 
     says = IndexError
@@ -263,7 +263,7 @@ class OutDimOutOfRange(Mistake):
 class MappedReturnsNumber(Mistake):
     """A mapped function returns a Python number.
 
-    It has no dimension in which the examples could lie.
+    It has no dimension that could hold the examples.
     """
 
     says = ValueError
@@ -279,9 +279,9 @@ class MappedReturnsNumber(Mistake):
 
 
 class MappedReturnsNothing(Mistake):
-    """A mapped function has no return.
+    """A mapped function has no `return`.
 
-    Python returns None then.
+    Python then returns None.
     """
 
     says = ValueError
@@ -305,7 +305,7 @@ class MappedReturnsNothing(Mistake):
 class RandomnessNotSaid(Mistake):
     """Random numbers are drawn under vmap.
 
-    Shall all examples get the same, or each its own? vmap does not guess.
+    Should all examples get the same numbers, or each its own? vmap does not guess.
     """
 
     operation = "rand"
@@ -325,7 +325,7 @@ class RandomnessNotSaid(Mistake):
 class DropoutUnderVmap(Mistake):
     """A model with dropout in training mode is mapped.
 
-    Dropout draws random numbers, and vmap wants to know whether each example gets its own.
+    Dropout draws random numbers, and vmap needs to know if each example gets its own.
     """
 
     operation = "dropout"
@@ -342,7 +342,7 @@ class DropoutUnderVmap(Mistake):
 
 
 class RandomnessMisspelt(Mistake):
-    """randomness is not one of the three words.
+    """randomness is not one of its three values.
 
     It is "error", "different" or "same".
     """
@@ -359,9 +359,9 @@ class RandomnessMisspelt(Mistake):
 
 
 class AssignmentToUnbatched(Mistake):
-    """A result is written into a tensor made by zeros inside the mapped function.
+    """A mapped function writes a result to a tensor that it made with zeros.
 
-    That tensor is one for all examples, and would have to hold another number for each.
+    All examples share that tensor, which would have to hold a different number for each.
     """
 
     operation = "vmap"
@@ -388,7 +388,7 @@ class AssignmentToUnbatched(Mistake):
 class AssignmentToGlobal(Mistake):
     """A mapped function writes to a tensor from outside.
 
-    All examples would write to the same memory. Return what is to be kept.
+    All examples would write to the same memory. Return the result instead.
     """
 
     operation = "vmap"
@@ -431,7 +431,7 @@ class BatchNormUnderVmap(Mistake):
 class NumpyUnderVmap(Mistake):
     """A mapped function uses NumPy.
 
-    A batched tensor has no array that would hold one example.
+    A batched tensor has no array for one example.
     """
 
     operation = "vmap"
@@ -451,7 +451,7 @@ class NumpyUnderVmap(Mistake):
 class MaskUnderVmap(Mistake):
     """A mapped function selects elements by a condition.
 
-    Each example may select another number of elements, but the results have to have one shape.
+    Each example may select a different number of elements, but all results need one shape.
     """
 
     operation = "vmap"
@@ -469,9 +469,9 @@ class MaskUnderVmap(Mistake):
 
 
 class NonzeroUnderVmap(Mistake):
-    """A mapped function asks where its input is not zero.
+    """A mapped function calls nonzero on its input.
 
-    The number of places depends on the example.
+    The number of positions depends on the example.
     """
 
     operation = "nonzero"
@@ -488,7 +488,7 @@ class NonzeroUnderVmap(Mistake):
 class ShapesOfOneExample(Mistake):
     """Shapes do not fit under vmap.
 
-    What counts are the shapes of one example, without the batch dimension.
+    The shapes are those of one example, without the batch dimension.
     """
 
     operation = "add"
@@ -505,9 +505,9 @@ class ShapesOfOneExample(Mistake):
 
 
 class MatmulOfOneExample(Mistake):
-    """A matrix product under vmap whose inner sizes differ.
+    """The inner sizes of a matrix product differ under vmap.
 
-    One example is a vector of 3 elements, and the matrix takes vectors of 4.
+    One example is a vector of 3 elements, but the matrix needs vectors of 4.
     """
 
     operation = "matmul"
@@ -544,7 +544,7 @@ class DimensionOfTheBatch(Mistake):
 class ReshapeWithTheBatch(Mistake):
     """A mapped function reshapes as if the batch were there.
 
-    Only the elements of one example can be arranged anew.
+    It can only reshape the elements of one example.
     """
 
     operation = "reshape"
@@ -561,7 +561,7 @@ class ReshapeWithTheBatch(Mistake):
 class StackOfOneExample(Mistake):
     """Tensors of different shapes are stacked under vmap.
 
-    What one example sees is what has to fit.
+    The shapes of one example have to match.
     """
 
     operation = "stack"
@@ -578,9 +578,9 @@ class StackOfOneExample(Mistake):
 
 
 class LinearLayerOfOneExample(Mistake):
-    """A layer gets examples of another size than it was made for, under vmap.
+    """A layer gets examples of the wrong size under vmap.
 
-    One example has 3 features, and the layer takes 4.
+    One example has 3 features, but the layer expects 4.
     """
 
     operation = "linear"
@@ -624,7 +624,7 @@ class BackwardUnderVmap(Mistake):
 class ChunkSizeZero(Mistake):
     """chunk_size is 0.
 
-    It says how many examples are computed at once.
+    It is the number of examples that vmap computes at once.
     """
 
     says = ValueError
@@ -640,9 +640,9 @@ class ChunkSizeZero(Mistake):
 
 
 class VmapRuleMissing(Mistake):
-    """A Function without a rule for vmap is used under vmap.
+    """A Function without a vmap rule is used under vmap.
 
-    It was written for one example, and nothing says what it does to many.
+    It is written for one example, and has no rule for many.
     """
 
     operation = "Square"
@@ -677,9 +677,9 @@ class VmapRuleMissing(Mistake):
 
 
 class VmapRuleWithoutOutDims(Mistake):
-    """The vmap staticmethod returns the output alone.
+    """The vmap staticmethod returns only the output.
 
-    vmap has to know which dimension of the output holds the examples.
+    vmap needs to know which dimension of the output holds the examples.
     """
 
     operation = "Square.vmap"
@@ -720,9 +720,9 @@ class VmapRuleWithoutOutDims(Mistake):
 
 
 class VmapRuleWrongDim(Mistake):
-    """The vmap staticmethod says that the batch lies in another dimension than it does.
+    """The vmap staticmethod returns the wrong batch dimension.
 
-    Each example would get numbers of others.
+    Each example would get numbers of other examples.
     """
 
     operation = "Transpose.vmap"
@@ -765,7 +765,7 @@ class VmapRuleWrongDim(Mistake):
 class VmapRuleOutDimsCount(Mistake):
     """The vmap staticmethod returns one dimension for two outputs.
 
-    Each output has its own.
+    Each output needs its own dimension.
     """
 
     operation = "SinCos.vmap"
@@ -808,7 +808,7 @@ class VmapRuleOutDimsCount(Mistake):
 class VmapRuleWithoutInfo(Mistake):
     """The vmap staticmethod does not take info and in_dims.
 
-    It is called with what is to be known of the batch first, then with forward's arguments.
+    It receives the information about the batch first, and then forward's arguments.
     """
 
     says = TypeError
@@ -850,9 +850,9 @@ class VmapRuleWithoutInfo(Mistake):
 
 
 class TwoVmapRules(Mistake):
-    """A Function has a vmap staticmethod and generate_vmap_rule = True.
+    """A Function has both a vmap staticmethod and generate_vmap_rule = True.
 
-    Which of the two is meant?
+    minigrad cannot know which of the two you mean.
     """
 
     operation = "Square"
@@ -938,7 +938,7 @@ class NumpyWithGeneratedRule(Mistake):
 
 
 class VmapOfAValue(Mistake):
-    """vmap gets the value of the function in place of the function.
+    """vmap gets the value of the function instead of the function.
 
     It runs the function itself, on all examples at once.
     """
