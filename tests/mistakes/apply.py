@@ -1,4 +1,4 @@
-"""Functions: how they are called."""
+"""Functions: calls of apply and forward."""
 
 import minigrad as torch
 
@@ -79,7 +79,7 @@ class ForwardCalledWithNone(Mistake):
         class Fourth(torch.autograd.Function):
             @staticmethod
             def forward(ctx, x):
-                return Square.forward(ctx, x) ** 2  # a ctx is at hand here
+                return Square.forward(ctx, x) ** 2  # passes its own ctx
 
         class Double(torch.autograd.Function):
             @staticmethod
@@ -87,7 +87,7 @@ class ForwardCalledWithNone(Mistake):
                 return x * 2
 
         x = torch.tensor([1.0, 2.0], requires_grad=True)
-        Double.forward(None, x)  # needs no ctx
+        Double.forward(None, x)  # does not use the ctx
         return Square.apply(x), Fourth.apply(x)
 
 
@@ -116,7 +116,7 @@ class ForwardCalledBesideSetupContext(Mistake):
 
             @staticmethod
             def backward(ctx, g):
-                return g  # straight through, also where clamp has a slope of 0
+                return g  # straight through, even where clamp has a slope of 0
 
         x = torch.tensor([0.5, 2.0], requires_grad=True)
         Clip.forward(x).sum().backward()  # <-

@@ -1,4 +1,4 @@
-"""compile."""
+"""Compiled functions."""
 
 import numpy as np
 

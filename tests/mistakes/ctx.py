@@ -1,4 +1,4 @@
-"""The ctx: its attributes and marks, and which gradients are wanted."""
+"""The ctx: its attributes and marks, and needs_input_grad."""
 
 import minigrad as torch
 
@@ -38,7 +38,7 @@ class InputOnCtx(Mistake):
             @staticmethod
             def forward(ctx, x, calls):
                 ctx.x = x
-                ctx.calls = calls  # a counter, which has no gradient, may change
+                ctx.calls = calls  # a counter without a gradient may change
                 ctx.own = x.clone()
                 ctx.own.mul_(2)
                 return x * x

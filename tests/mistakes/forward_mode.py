@@ -1,4 +1,4 @@
-"""jvp and forward mode."""
+"""Forward mode and jvp."""
 
 import numpy as np
 
@@ -281,7 +281,7 @@ class JvpWithoutReturn(Mistake):
 
             @staticmethod
             def jvp(ctx, x_t):
-                return None  # the output does not move
+                return None  # the output is constant
 
         with fwAD.dual_level():
             Sign.apply(fwAD.make_dual(torch.ones(2), torch.ones(2)))

@@ -1,4 +1,4 @@
-"""Functions: how they are defined, and what forward returns."""
+"""Functions: their definition, and the results of forward."""
 
 import minigrad as torch
 

@@ -1,4 +1,4 @@
-"""gradcheck."""
+"""Checks of gradients with gradcheck."""
 
 import minigrad as torch
 from minigrad.autograd import gradcheck, gradgradcheck

@@ -269,7 +269,7 @@ class IntegerGradient(Mistake):
 
             @staticmethod
             def backward(ctx, g):
-                return g.double() / 2  # another dtype of floating point is fitted to the input's
+                return g.double() / 2  # another floating-point dtype is converted to the input's
 
         Half.apply(torch.tensor([1.0, -1.0], requires_grad=True)).sum().backward()
 

@@ -1,4 +1,4 @@
-"""How long a graph lives."""
+"""The lifetime of a graph."""
 
 import copy
 
@@ -225,7 +225,7 @@ class GrowingStateRetained(Mistake):
         for _ in range(20):
             h = torch.tanh(w * h + 1)
             losses.append(h.sum())
-        for loss in losses:  # each goes further back, but nothing is added between
+        for loss in losses:  # each goes further back, but nothing is added in between
             loss.backward(retain_graph=True)
 
 

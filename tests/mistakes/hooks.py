@@ -76,7 +76,7 @@ class RetainGradAfterBackward(Mistake):
         y = x.exp()
         y.retain_grad()
         y.sum().backward()
-        y.retain_grad()  # once more is harmless
+        y.retain_grad()  # a second call is harmless
         return y.grad
 
 

@@ -1,4 +1,4 @@
-"""Writing in place."""
+"""In-place operations."""
 
 import numpy as np
 
@@ -415,7 +415,7 @@ class DataAssignedBeforeBackward(Mistake):
         loss.backward()
         w.data = w.data * 0.5
         (w * w).sum().backward()
-        fixed.backward()  # of the old memory, in which nothing was written
+        fixed.backward()  # of the old memory, which is unchanged
 
 
 class NumpyAlias(Mistake):
@@ -682,7 +682,7 @@ class ForgottenMarkDirty(Mistake):
             @staticmethod
             def forward(ctx, x, calls):
                 ctx.mark_dirty(x)
-                calls += 1  # nothing is differentiated by it
+                calls += 1  # nothing is differentiated with respect to it
                 return x.mul_(2)
 
             @staticmethod
@@ -928,7 +928,7 @@ class SavedTensorChangedInBackward(Mistake):
         class Square(torch.autograd.Function):
             @staticmethod
             def forward(ctx, x):
-                slope = 2 * x  # nobody else has it, so backward may write to it
+                slope = 2 * x  # no other code uses it, so backward may write to it
                 ctx.save_for_backward(x, slope)
                 return x * x
 

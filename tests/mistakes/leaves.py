@@ -267,7 +267,7 @@ class RequiresGradOfModule(Mistake):
         class Scale(torch.nn.Module):
             def __init__(self, requires_grad):
                 super().__init__()
-                self.requires_grad = requires_grad  # a setting of its own
+                self.requires_grad = requires_grad  # the module's own setting
                 self.factor = torch.nn.Parameter(torch.ones(1), requires_grad)
 
         Scale(True)

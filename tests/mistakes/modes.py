@@ -226,7 +226,7 @@ class EncoderDetached(Mistake):
 
     def right():
         model = torch.nn.Sequential(torch.nn.Linear(3, 2), torch.nn.Linear(2, 1), torch.nn.Linear(2, 1))
-        model[0].bias.requires_grad = False  # frozen, and the head number 2 is not used
+        model[0].bias.requires_grad = False  # frozen, and head number 2 is not used
         optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
         features = model[0](torch.ones(4, 3))
         model[1](features).sum().backward()

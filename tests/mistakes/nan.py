@@ -151,7 +151,7 @@ class DeadBranchOfNegativesHinted(Mistake):
 
     def right():
         x = torch.tensor([-1.0, 4.0], requires_grad=True)
-        roots = x.detach().sqrt()  # NaN, of which no gradient is wanted
+        roots = x.detach().sqrt()  # NaN, but no gradient is needed
         roots = torch.where(x > 0, x, 1.0).sqrt() + torch.where(x > 0, roots, 0.0)
         torch.where(x > 0, roots, 0.0).sum().backward()
 

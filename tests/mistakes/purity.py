@@ -1,4 +1,4 @@
-"""Functions for func's transforms."""
+"""Functions under func's transforms."""
 
 import minigrad as torch
 from minigrad.func import functional_call, grad, jacrev, stack_module_state, vjp

@@ -1,4 +1,4 @@
-"""What backward takes and returns: how many, and for which argument."""
+"""Arguments and results of backward: their number and order."""
 
 import minigrad as torch
 
@@ -76,7 +76,7 @@ class TooManyGradients(Mistake):
             @staticmethod
             def backward(ctx, g):
                 x, y = ctx.saved_tensors
-                return g * y, g * x, None  # a None too many does no harm
+                return g * y, g * x, None  # an extra None is harmless
 
         Product.apply(torch.ones(2, requires_grad=True), torch.ones(2)).sum().backward()
 
@@ -156,7 +156,7 @@ class MissingReturn(Mistake):
 
             @staticmethod
             def backward(ctx, g):
-                return None  # on purpose: it is written there
+                return None  # explicit, so on purpose
 
         x = torch.ones(2, requires_grad=True)
         (Double.apply(x) + Stop.apply(x)).sum().backward()

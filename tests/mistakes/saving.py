@@ -1,4 +1,4 @@
-"""The ctx: what forward saves there for backward."""
+"""The ctx: saving tensors for backward."""
 
 import minigrad as torch
 

@@ -1,4 +1,4 @@
-"""setup_context: a forward without ctx, and what is kept for backward beside it."""
+"""setup_context: a forward without ctx, and saving values for backward."""
 
 import minigrad as torch
 
@@ -169,7 +169,7 @@ class SetupMisspeltUnnoticed(Mistake):
 
             @staticmethod
             def context(ctx):
-                """A helper with a name of its own."""
+                """Help under an unrelated name."""
 
             forward_twice = backward_slow = setup = vmapped = context
 

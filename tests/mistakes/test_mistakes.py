@@ -1,4 +1,4 @@
-"""Each mistake of the collection is detected, explained and located; its correct twin is quiet."""
+"""minigrad detects, explains and locates each mistake of the collection; the correct twin is quiet."""
 
 import ast
 import pathlib
@@ -16,7 +16,7 @@ MODES = {"": nullcontext, "debug": torch.debug, "anomaly": torch.autograd.detect
 
 
 def said(mistake: type[Mistake]) -> str:
-    """What minigrad says to the mistake; it has to be of the type or name that is expected."""
+    """Return minigrad's message for the mistake, which has to be of the expected type or name."""
     with MODES[mistake.under](), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", torch.MinigradWarning)
         if isinstance(mistake.says, str):
@@ -36,7 +36,7 @@ def test_a_mistake_is_detected_explained_and_located(mistake, record_property):
     record_property("mistake", "detected")
     missing = [word for word in (mistake.operation, *map(str, mistake.numbers), mistake.remedy) if word not in text]
     assert not missing, f"{missing} not in:\n{text}"
-    assert mistake.operation and mistake.remedy, "the collection has to say who is named, and what advice is given"
+    assert mistake.operation and mistake.remedy, "each mistake needs an operation and a remedy"
     record_property("mistake", "explained")
     assert "{}:{}".format(*mistake.place()) in text, text
     record_property("mistake", "located")
@@ -58,7 +58,7 @@ def test_every_mistake_has_a_page_of_its_own():
 
 
 def names_of_warnings():
-    """Those that stand in the source as `warn("name", ...)`."""
+    """Yield the names in the source's calls of `warn("name", ...)`."""
     for path in pathlib.Path(torch.__file__).parent.rglob("*.py"):
         for call in ast.walk(ast.parse(path.read_text())):
             name = getattr(call, "func", None)
@@ -68,7 +68,7 @@ def names_of_warnings():
 
 def test_every_warning_has_a_page():
     pages = {m.says for m in MISTAKES if isinstance(m.says, str)}
-    # no mistake of anybody's, or one of several processes (tests/distributed)
+    # problems of the machine, and a mistake of several processes (tests/distributed)
     failures = {"no-kernels", "untrusted-kernels", "no-kernel-key", "gpu-through-host", "uneven-inputs"}
     assert not set(names_of_warnings()) - pages - failures
     text = (pathlib.Path(__file__).parents[2] / "docs" / "errors.md").read_text()

@@ -29,7 +29,7 @@ class StepAfterClearing(Mistake):
         model = nn.Linear(3, 1)
         optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
         schedule = torch.optim.lr_scheduler.StepLR(optimizer, 1)
-        for _ in range(3):  # a look at the rates, with nothing computed
+        for _ in range(3):  # only lists the rates
             optimizer.step()
             schedule.step()
         optimizer.zero_grad()

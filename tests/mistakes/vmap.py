@@ -1,4 +1,4 @@
-"""vmap."""
+"""Batches with vmap."""
 
 import minigrad as torch
 from minigrad import vmap
