@@ -261,7 +261,7 @@ def written(node: Any, i: int, g: Tensor) -> Exception:
         RuntimeError,
         type(node).__name__,
         f"modifies incoming gradient {i}, of shape {tuple(g.shape)}, {how}; gradients of other tensors may share its memory",
-        "make a new tensor, g = g * 2 for g *= 2, or work on a copy: g.clone(), g.numpy().copy()",
+        "make a new tensor, g = g * 2 instead of g *= 2, or work on a copy: g.clone(), g.numpy().copy()",
         counter.place if counted else None,
         [
             *noted("its backward is", defined_at(node._fn.backward)),
@@ -280,7 +280,7 @@ def check_private(node: Ctx, saved: Saved) -> None:
         type(node).__name__,
         f"modifies saved tensor {i}, of shape {tuple(saved.tensor.shape)}, in place ({counter.writer}), which changes "
         f"{'the result' if saved.index is not None else 'an argument'} of forward as well",
-        "make a new tensor, x = x * 2 for x *= 2, or work on a copy: x.clone()",
+        "make a new tensor, x = x * 2 instead of x *= 2, or work on a copy: x.clone()",
         counter.place,
         noted("its backward is", defined_at(node._fn.backward)),
     )

@@ -34,7 +34,7 @@ def listed(who: str, params: Any) -> tuple[list, Any]:
     if isinstance(params, Tensor) or is_module(params) or not isinstance(params, Iterable):
         what = "a tensor" if isinstance(params, Tensor) else type(params).__name__
         if callable(params) and hasattr(params, "__name__"):
-            what = f"the method {params.__name__} without a call"
+            what = f"the method {params.__name__}, which is not called"
         fix = "pass a list: [tensor]" if isinstance(params, Tensor) else "pass model.parameters()"
         raise error(TypeError, who, f"params argument should be an iterable of tensors or dicts, but got {what}", fix)
     if isinstance(params, Generator) and params.gi_frame is None:

@@ -19,7 +19,7 @@ from .report import explains
 from .retained_graphs import last_round
 
 ASSIGNED = ("index_put_", "copy_", "masked_fill_", "ViewScatter")  # operations that write to a part of a tensor
-CARRIED = "if each round passes it to the next as a state, detach it: h = h.detach()"
+CARRIED = "detach a state that each round passes to the next, h = h.detach()"
 
 
 @explains("a saved tensor was modified in place")
@@ -45,7 +45,7 @@ def modified(node: Any, saved: Any) -> Exception:
         )
     else:
         fix = (
-            "make a new tensor, x = x + ... instead of x += ... (omit inplace=True of an activation), or write to a copy, "
+            "make a new tensor, x = x + ... instead of x += ... (for an activation, omit inplace=True), or write to a copy, "
             "x.clone() or x.detach().clone()"
         )
     return error(RuntimeError, who, what, fix, place, [*notes, *saved_at(node)])
@@ -58,7 +58,7 @@ def modified_unseen(node: Any, saved: Any) -> Exception:
         name_of(node),
         f"a tensor of shape {tuple(saved.tensor.shape)} that it saved for backward has new values without an in-place "
         "operation: its memory was written through .data or a NumPy array",
-        "write with `with minigrad.no_grad(): x.copy_(...)`, which minigrad notices, after backward; or let NumPy work on a "
+        "write after backward, inside `with minigrad.no_grad(): x.copy_(...)`, which minigrad notices; or let NumPy work on a "
         "copy: x.detach().numpy().copy(), minigrad.tensor(array)",
         running_place(),
         [*debug.lent(storage(bottom(saved.tensor)._a)), *saved_at(node)],
@@ -83,7 +83,7 @@ def freed(node: Any) -> Exception:
     root = max(producer(e)._seq for e in pending.roots)
     what = "trying to backward through the graph a second time"
     if root == first.root and first.place == pending.place:
-        what += ", at the same line: a loop differentiates one result in each round"
+        what += ", at the same line: a loop differentiates the same result in each round"
         fix = "compute the result again inside the loop, or specify retain_graph=True to use one graph"
     elif root == first.root:
         fix = "specify retain_graph=True in the first call, or run the forward pass again"
@@ -91,7 +91,7 @@ def freed(node: Any) -> Exception:
         what += f": the two results share this operation, whose output has shape {node._meta[0][0]}"
         fix = "differentiate them together, (loss1 + loss2).backward(), or specify retain_graph=True in the first call"
     elif any(n._seq == first.root for n in nodes):
-        what += ": the result contains an earlier loss, which that backward has already differentiated"
+        what += ": the result contains an earlier loss that is already differentiated"
         fix = "call backward once, after the loop, or start a new sum in each round"
     else:
         old = max((n for n in nodes if n._seq < first.at), key=lambda n: n._seq)

@@ -149,7 +149,7 @@ def miscalled(cls: type[Function], name: str, args: tuple) -> Exception:
     elif name != "forward":
         more, fix = "", f"write def {name}({', '.join(parameters_for(cls, name, n))}), as a @staticmethod"
     elif near := misspelt(cls, "setup_context"):
-        more, fix = f"; the class has no setup_context, but `{near[0]}`", f"rename {near[0]} to setup_context"
+        more, fix = f"; the class has no setup_context, but has `{near[0]}`", f"rename {near[0]} to setup_context"
         notes += near[1]
     else:
         more, fix = fault_of_forward(cls, method, names, args)
@@ -255,7 +255,7 @@ def a_tuple(cls: type[Function], name: str, args: tuple, e: Any, code: str) -> t
         )
     kept = args[0].saved_tensors
     if misused and "saved_tensors" in code:
-        fix = f"unpack the same number of tensors that {where(args[0])} saves with ctx.save_for_backward(...), in order"
+        fix = f"unpack exactly the tensors that {where(args[0])} saves with ctx.save_for_backward(...), in order"
         if "callable" in str(e):
             fix = f"omit the parentheses: {'(x,)' if len(kept) == 1 else 'a, b'} = ctx.saved_tensors"
         return f"ctx.saved_tensors is a tuple of {counted(len(kept), 'tensor')}, from save_for_backward; {e}", fix
