@@ -36,7 +36,7 @@ def page(mistake: type[Mistake]) -> str:
     return (
         f"# {title.rstrip('.')}\n\n{why}\n\n## The mistake\n\n```python\n{source(mistake.wrong)}\n```\n\n"
         f"{WHERE[mistake.under]}minigrad says ({'the warning `' + says + '`' if says.islower() else '`' + says + '`'}):\n\n"
-        f"```text\n{printed(mistake)}\n```\n\n## The fix\n\n```python\n{source(mistake.right)}\n```\n"
+        f"```text\n{printed(mistake)}\n```\n\n## The corrected program\n\n```python\n{source(mistake.right)}\n```\n"
     )
 
 
@@ -50,7 +50,7 @@ def printed(mistake: type[Mistake]) -> str:
     """Return minigrad's message, with the file named program.py and lines counted in the program on the page."""
     file, _ = mistake.place()
     first = inspect.getsourcelines(mistake.wrong)[1]
-    with contextlib.redirect_stdout(io.StringIO()):  # some mistakes print something on purpose
+    with contextlib.redirect_stdout(io.StringIO()):  # some mistakes print something
         text = said(mistake)
     text = re.sub(re.escape(file) + r":(\d+)", lambda m: f"program.py:{int(m[1]) - first}", text)
     return text.replace("  # <-", "").replace(str(ROOT), "...")

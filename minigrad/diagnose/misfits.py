@@ -125,7 +125,7 @@ OF_SEVERAL = {  # for `*size`, which also takes one tuple or list
 
 
 def misfit(f: Callable, args: Sequence, kwargs: Mapping) -> tuple[str, Any, str] | None:
-    """Return the first argument of a wrong kind: the parameter's name, what was given, and what is wanted, in words."""
+    """Return the first argument of the wrong kind: its parameter, its value, and the kind that is needed, in words."""
     parameters = inspect.signature(f).parameters
     for name, value in by_name(f, args, kwargs).items():
         p = parameters.get(name)

@@ -372,7 +372,7 @@ class CapturedWeight(Mistake):
 
 
 class GradInsideForward(Mistake):
-    """forward differentiates one of its own results.
+    """forward differentiates a result that it has just computed.
 
     minigrad records nothing inside forward, so there is nothing to differentiate, unless you enable gradients there.
     """

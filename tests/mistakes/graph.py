@@ -428,7 +428,7 @@ class TwoLossesOneTrunk(Mistake):
 
 
 class FakeNotDetached(Mistake):
-    """The discriminator's loss runs back into the generator, which then has a loss of its own.
+    """The discriminator's loss runs back into the generator, which then has its own loss.
 
     The first backward frees the generator's graph. The discriminator needs the samples only as data.
     """

@@ -782,7 +782,7 @@ class CheckpointWithoutForm(Mistake):
 
     says = "checkpoint-form"
     operation = "checkpoint"
-    numbers = ("use_reentrant is not given",)
+    numbers = ("use_reentrant is missing",)
     remedy = "use_reentrant=False"
 
     def wrong():
