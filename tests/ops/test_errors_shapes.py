@@ -204,7 +204,7 @@ CASES = [
     ("T(2).fill_('a')", 'fill_', 'expected a number or a 0-d tensor, got str', 'write x.fill_(0.0)'),
     ('T(2).fill_(T(2))', 'fill_', 'expected a number or a 0-d tensor, got one of shape (2,)', 'use copy_'),
     ('torch.full((2,), 300, dtype=torch.uint8)', 'full', 'does not fit into uint8', 'use a dtype that holds'),
-    ('T(2, 3).unflatten(1, 5)', 'unflatten', "argument 'sizes' must be a tuple or list of ints, not 5", 'write unflatten(input'),
+    ('T(2, 3).unflatten(1, 5)', 'unflatten', "argument 'sizes' must be a tuple or list of ints, not 5", 'write unflatten('),
     ('bool(T(2))', 'bool', 'the truth value of a tensor of shape (2,) with 2 elements is ambiguous', 'use .any() or .all()'),
     ('int(T(2))', 'int', 'scalars; this one has shape (2,)', 'index one element first, or use'),
     ('float(T(2, 2))', 'float', 'scalars; this one has shape (2, 2)', 'index one element first, or use'),
