@@ -1,4 +1,4 @@
-"""Distributed computing with torch.distributed's names, on MPI: `mpiexec -n 4 minigrad run train.py`.
+"""Distributed computing with torch.distributed's names, on MPI: `minigrad run -n 4 train.py`.
 
 groups.py has the process groups, collectives.py the collectives, point_to_point.py the messages between two ranks, and
 objects.py both for Python objects; mpi_memory.py passes tensors to MPI, and launch.py starts processes from a program or a

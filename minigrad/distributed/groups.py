@@ -15,7 +15,7 @@ from .failures import ends
 from .waiting import Ear
 
 FIX = "call torch.distributed.init_process_group('mpi') first"
-INSTALL = "install it: pip install 'minigrad-viz[mpi]', and start the program with: mpiexec -n 4 minigrad run train.py"
+INSTALL = "install it: pip install 'minigrad-viz[mpi]', and start the program with: minigrad run -n 4 train.py"
 
 
 default_pg_timeout = timedelta(minutes=30)  # PyTorch's
@@ -198,7 +198,7 @@ def init_process_group(
     world = MPI.COMM_WORLD
     if world_size not in (-1, world.size) or rank not in (-1, world.rank):
         what = f"this is process {world.rank} of {world.size}, not {rank} of {world_size}: MPI numbers the processes"
-        raise error(ValueError, who, what, f"start it with: mpiexec -n {max(world_size, 1)} minigrad run train.py")
+        raise error(ValueError, who, what, f"start it with: minigrad run -n {max(world_size, 1)} train.py")
     limit = seconds(timeout, who, default_pg_timeout.total_seconds())
     ear = Ear(world.Dup())
     GroupMember.WORLD = ProcessGroup(world.Dup(), range(world.size), limit, ear)
