@@ -1,8 +1,8 @@
-"""Lessons for a class or for oneself: `NN_name.py` here are the texts, as scripts with cells; `minigrad lessons` opens them.
+"""Lessons for a class or for self-study.  Each `NN_name.py` is a script with cells; `minigrad lessons` opens it as a notebook.
 
-In a lesson, `check` says whether an answer is right, `hint` helps, `solution` shows one that is.  catalogue.py finds the
-lessons, exercise.py the checks, which stand in exercises/ and are written with expect.py; difference.py draws where a
-learner's graph is not the expected one; progress.py remembers what has been solved.
+Inside a lesson, `check` judges an answer, `hint` helps, and `solution` shows a right answer.  catalogue.py finds the lessons
+and exercise.py loads their checks from exercises/.  The checks use expect.py; difference.py draws where a learner's graph
+differs from the expected one, and progress.py remembers the solved exercises.
 """
 
 from .catalogue import Lesson, lesson, lessons

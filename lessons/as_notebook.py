@@ -1,4 +1,7 @@
-"""Lessons as notebooks: made from the scripts when a learner opens one, and never overwritten."""
+"""Lessons as notebooks: made from the scripts when a learner opens one, and never overwritten.
+
+Submitted notebooks are read here, too: `sources` checks everything in a file, which may be damaged or hostile.
+"""
 
 from __future__ import annotations
 
@@ -12,12 +15,12 @@ from pathlib import Path
 from .catalogue import Lesson, lessons
 
 TAB = re.compile(r'^=== "(.+)"\n((?:[ \t]*\n| {4}.*\n?)+)', re.MULTILINE)
-LARGEST = 20_000_000  # bytes of a notebook: as Python's objects they may take forty times as much
+LARGEST = 20_000_000  # bytes of a notebook; as Python objects they may take forty times the memory
 KERNEL = {"name": "python3", "display_name": "Python 3", "language": "python"}
 
 
 def notebook(one: Lesson) -> str:
-    """The notebook of a lesson, as the text of an .ipynb file; its metadata name the lesson.
+    """Return a lesson's notebook as the text of an .ipynb file; its metadata name the lesson.
 
     >>> notebook(lessons()[0]).count('"cell_type": "code"') > 5
     True
@@ -33,7 +36,7 @@ def notebook(one: Lesson) -> str:
 
 
 def untabbed(markdown: str) -> str:
-    """Markdown with the tabs of the site as headings, since notebooks have none.
+    """Replace the site's tabs in Markdown by headings, since notebooks have no tabs.
 
     >>> print(untabbed('=== "Python"\\n\\n    x = 1\\n'))
     **Python**
@@ -45,12 +48,12 @@ def untabbed(markdown: str) -> str:
 
 
 def place(one: Lesson, folder: Path) -> Path:
-    """Where a lesson's notebook lies in a learner's folder."""
+    """Return the path of a lesson's notebook in a learner's folder."""
     return folder / f"{one.name}.ipynb"
 
 
 def write(one: Lesson, folder: Path) -> bool:
-    """Write the notebook of a lesson; False where there is one already, which stays as it is."""
+    """Write the notebook of a lesson; return False if there is one already, and leave it unchanged."""
     folder.mkdir(parents=True, exist_ok=True)
     try:
         with place(one, folder).open("x", encoding="utf-8") as file:
@@ -61,7 +64,7 @@ def write(one: Lesson, folder: Path) -> bool:
 
 
 def set_aside(one: Lesson, folder: Path) -> Path | None:
-    """Give the notebook of a lesson another name, under which it stays; None where there is none."""
+    """Rename the notebook of a lesson and return its new path, or None if there is no notebook."""
     old = place(one, folder)
     if not old.exists():
         return None
@@ -72,9 +75,9 @@ def set_aside(one: Lesson, folder: Path) -> Path | None:
 
 
 def sources(path: Path) -> tuple[Lesson | None, list[str]]:
-    """Return the lesson that a notebook belongs to, by its metadata or its name, and the texts of its code cells.
+    """Return the lesson that a notebook belongs to, by its metadata or file name, and the texts of its code cells.
 
-    Raises ValueError for what is no notebook.
+    Raise ValueError if the file is not a notebook.
     """
     try:
         document = json.loads(whole(path).decode())
@@ -82,14 +85,14 @@ def sources(path: Path) -> tuple[Lesson | None, list[str]]:
         raise ValueError(f"it is not a notebook: {type(e).__name__}: {e}") from None
     cells = document.get("cells") if isinstance(document, dict) else None
     if not isinstance(cells, list) or not all(isinstance(cell, dict) for cell in cells):
-        raise ValueError("it is not a notebook: there is no list of cells in it")
+        raise ValueError("it is not a notebook: it has no list of cells")
     texts = []
     for number, cell in enumerate(cells, 1):
         if cell.get("cell_type") == "code":
             lines = cell.get("source")
             lines = [lines] if isinstance(lines, str) else lines
             if not isinstance(lines, list) or not all(isinstance(line, str) for line in lines):
-                raise ValueError(f"it is not a notebook: the source of cell {number} is no text")
+                raise ValueError(f"it is not a notebook: the source of cell {number} is not text")
             texts.append("".join(lines))
     found = document
     for key in ("metadata", "minigrad", "lesson"):
@@ -99,7 +102,7 @@ def sources(path: Path) -> tuple[Lesson | None, list[str]]:
 
 
 def whole(path: Path) -> bytes:
-    """Read a notebook that is not too large."""
+    """Read a notebook; raise ValueError if it is too large."""
     found = content(path, LARGEST + 1)
     if len(found) > LARGEST:
         raise ValueError(f"it has more than {LARGEST:,} bytes: clear the outputs of its cells")
@@ -107,15 +110,15 @@ def whole(path: Path) -> bytes:
 
 
 def content(path: Path, most: int, link: bool = True) -> bytes:
-    """Read at most so many bytes of a file, which must be a regular one: a pipe would have to be waited for.
+    """Read at most `most` bytes of a regular file; raise ValueError for others.
 
-    A device, or a file of the system's, may have no end, or nothing for now.  With link=False a link is not followed.
+    Reading a pipe could wait forever, and a device may be endless or have no data yet.  With link=False, follow no link.
     """
     flags = [getattr(os, flag, 0) for flag in ("O_BINARY", "O_NONBLOCK", *["O_NOFOLLOW"] * (not link))]
     with open(path, "rb", opener=lambda name, mode: os.open(name, mode | sum(flags))) as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-            raise ValueError("it is no regular file")
+            raise ValueError("it is not a regular file")
         found = file.read(most)
     if found is None:
-        raise ValueError("there is nothing to read in it")
+        raise ValueError("it has no data to read")
     return found

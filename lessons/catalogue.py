@@ -1,4 +1,4 @@
-"""Which lessons there are, read from their files: title, minutes, what they need, their exercises."""
+"""List of the lessons, read from their files: title, minutes, required lessons and exercises."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FOLDER = Path(__file__).parent
 
 @dataclass(frozen=True)
 class Lesson:
-    """One lesson: its number, its file, and what its first cell and its calls of `lessons.check` say.
+    """A lesson: its number and file, the text of its first cell, and the exercises that it calls `lessons.check` for.
 
     >>> lesson(1).minutes, lesson(1).needs, lesson(1).exercises[0]
     (20, (), 'three_uses')
@@ -30,13 +30,13 @@ class Lesson:
 
     @property
     def name(self) -> str:
-        """The name of the file without its ending, such as 01_numbers_that_remember."""
+        """The file's name without its suffix, such as 01_numbers_that_remember."""
         return self.path.stem
 
 
 @functools.cache
 def lessons() -> tuple[Lesson, ...]:
-    """All lessons, in their order.
+    """Return all lessons in order.
 
     >>> lessons()[0].title
     'Numbers that remember'
@@ -45,7 +45,7 @@ def lessons() -> tuple[Lesson, ...]:
 
 
 def lesson(which: int | str) -> Lesson:
-    """The lesson with this number or this name, also without its number; ValueError for one that does not exist.
+    """Return the lesson with a number or name, which may lack the number; raise ValueError if there is none.
 
     >>> lesson(1) is lesson("01_numbers_that_remember") is lesson("numbers_that_remember")
     True
@@ -57,7 +57,7 @@ def lesson(which: int | str) -> Lesson:
 
 
 def of_exercise(name: str) -> Lesson:
-    """The lesson that asks an exercise; ValueError for one that does not exist."""
+    """Return the lesson with an exercise; raise ValueError if there is none."""
     for one in lessons():
         if name in one.exercises:
             return one
@@ -66,7 +66,7 @@ def of_exercise(name: str) -> Lesson:
 
 
 def cells(path: Path) -> list[tuple[str, str]]:
-    """The cells of a script: what stands behind `# %%`, and the text up to the next; what comes before the first is left out.
+    """Return the cells of a script: the title after `# %%`, and the text up to the next.  Skip the lines before the first.
 
     >>> cells(FOLDER / "01_numbers_that_remember.py")[0][0]
     '[markdown]'
@@ -76,7 +76,7 @@ def cells(path: Path) -> list[tuple[str, str]]:
 
 
 def _read(path: Path) -> Lesson:
-    """What a lesson's text says of itself."""
+    """Read a lesson's title, minutes, required lessons, summary and exercises from its file."""
     text = path.read_text(encoding="utf-8")
     first = re.sub(r"^# ?", "", cells(path)[0][1], flags=re.MULTILINE)
     title, about, summary = (part.strip() for part in first.split("\n\n", 2))

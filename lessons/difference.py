@@ -1,4 +1,4 @@
-"""Where a learner's graph is not the expected one: operations too many, missing, or with other numbers, drawn in the former."""
+"""Differences between a learner's graph and the expected one: extra or missing operations and wrong numbers, drawn as notes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from viz.text import contents
 
 @dataclass
 class Difference:
-    """Two records of functions called with the same arguments, and what changed from the expected one to the learner's."""
+    """Records of two functions called with the same arguments, and the changes from the expected one to the learner's."""
 
     yours: Ran
     expected: Ran
@@ -26,21 +26,21 @@ class Difference:
 
     @classmethod
     def between(cls, answer: Callable, expected: Callable, args: tuple) -> Difference:
-        """Run both, with their backward passes as far as they have one, and compare."""
+        """Run and compare both, with the backward pass if an argument requires grad."""
         yours, wanted = Ran.of(answer, args), Ran.of(expected, args)
         return cls(yours, wanted, compare(_bare(wanted.record), _bare(yours.record)))
 
     def words(self) -> str:
-        """The first changes in words."""
+        """Describe the first three changes, and count the others."""
         said = [f"{change.title} {_told(change)}" for change in self.changes[:3]]
         more = [f"and {len(self.changes) - 3} more"] if len(self.changes) > 3 else []
         return "; ".join([*said, *more])
 
     def drawing(self, graph: bool = False) -> Drawing | None:
-        """The learner's graph, with notes where it differs; None where nothing was recorded.
+        """Return the learner's graph with notes at the differences, or None if it has no operation.
 
-        Its steps are compared where those of the expected one are the same, or have to be (`graph`).  Else a right answer
-        may take other steps, and only results and gradients are compared.
+        Compare single steps if both graphs have the same ones, or must have (`graph`).  Otherwise a right answer may take
+        other steps: compare only results and gradients.
         """
         record = self.yours.record
         forward = [op for op in record["ops"] if op["phase"] == "forward"]
@@ -55,12 +55,12 @@ class Difference:
         return Drawing(record, passes_of(record)[0])
 
     def steps(self) -> list[tuple[dict, str]]:
-        """What is wrong with each operation of the learner's graph."""
+        """Return each operation of the learner's graph that differs, with a note."""
         ops = {op["id"]: op for op in self.yours.record["ops"]}
         return [(ops[change.after], _told(change)) for change in self.changes if change.after is not None]
 
     def ends(self) -> list[tuple[dict, str]]:
-        """What is wrong with the results, noted at the operations that give them, and with the gradients of the arguments."""
+        """Return notes on wrong results, at the operations that return them, and on wrong gradients of arguments."""
         notes = []
         for (op, given), (_, wanted) in zip(self.yours.results(), self.expected.results()):
             if op is not None and not same(given["summary"], wanted["summary"]):
@@ -73,34 +73,34 @@ class Difference:
 
 @dataclass
 class Ran:
-    """The record of a call, and which of its values the arguments are."""
+    """The record of a call, and the numbers of its arguments among the record's values."""
 
     record: dict
     arguments: list[int | None]
 
     @classmethod
     def of(cls, f: Callable, args: tuple) -> Ran:
-        """Run a function, and its backward pass where an argument wants a gradient."""
+        """Run a function, and its backward pass if an argument requires grad."""
         passes = ("forward", "backward") if any(getattr(a, "requires_grad", False) for a in args) else ("forward",)
         rec = minigrad.record(f, *copies(args), passes=passes, name="yours", inside=True)
         _, number = numbered(rec)
-        tensors = sum(isinstance(a, Tensor) for a in args)  # they are noted first, in their order
+        tensors = sum(isinstance(a, Tensor) for a in args)  # the record notes them first, in order
         rec.file = ""
         return cls(rec.to_dict(), [number.new.get(i) for i in range(tensors)])
 
     def results(self) -> list[tuple[dict | None, dict]]:
-        """The values that were returned, with the operations that made them."""
+        """Return the function's results, each after the operation that computed it."""
         made = {o: op for op in self.record["ops"] if op["phase"] == "forward" for o in op["outputs"]}
         return [(made.get(o), self.record["values"][o]) for o in self.record["outputs"]]
 
     def gradients(self) -> list[dict | None]:
-        """The gradient of each argument that is a tensor."""
+        """Return the gradient of each tensor argument."""
         found = [self.record["gradients"].get(str(value)) for value in self.arguments]
         return [None if gradient is None else self.record["values"][gradient] for gradient in found]
 
 
 def _told(change: Change) -> str:
-    """What is wrong with an operation; a change's lines say `name: expected → given`."""
+    """Describe the mistake in an operation; the lines of a change read `name: expected → given`."""
     if change.kind != "changed":
         return "is missing" if change.kind == "removed" else "is not expected"
     parts = [re.fullmatch(r"(.*?): (.*) → (.*)", line) for line in change.lines]
@@ -108,12 +108,12 @@ def _told(change: Change) -> str:
 
 
 def copies(args: tuple) -> tuple:
-    """Arguments with tensors of their own, so that a call that writes to them harms no other."""
+    """Copy the tensors among arguments, so that a call that modifies them does not affect another."""
     return tuple(a.detach().clone().requires_grad_(a.requires_grad) if isinstance(a, Tensor) else a for a in args)
 
 
 def _bare(record: dict) -> dict:
-    """A record without what may differ between right answers: lines, formulas, names of values and of custom Functions."""
+    """Remove all that may differ between right answers: lines, formulas, names of values and of custom Functions."""
     ops: list[dict[str, Any]] = [{**op, "where": None, "formula": ""} for op in record["ops"]]
     ops = [{**op, "name": "Function", "function": "Function"} if op["function"] else op for op in ops]
     values = [

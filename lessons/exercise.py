@@ -1,7 +1,7 @@
-"""Exercises: their checks, hints and solutions, and the verdict that a learner gets to see.
+"""Exercises: their checks, hints and solutions, and the verdict that a learner sees.
 
-A check is a function in exercises/NN_name.py, called like the answer that it looks at.  It returns if the answer is right,
-its docstring saying why it is, and raises Wrong (mostly through `expect`) if it is not.
+A check is a function in exercises/NN_name.py with the name of the answer that it judges.  It returns if the answer is right,
+and its docstring tells the learner why.  For a wrong answer it raises Wrong, mostly through `expect`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class Wrong(Exception):
-    """An answer is not right: what is wrong, in words for the learner, and the difference drawn where there is one."""
+    """A wrong answer: the mistake in words for the learner, and a drawing of the difference if there is one."""
 
     def __init__(self, message: str, drawing: Drawing | None = None):
         super().__init__(message)
@@ -42,7 +42,7 @@ COLOURS = {"right": "#2e7d32", "wrong": "#c62828", "open": "#757575"}
 
 @dataclass(frozen=True)
 class Verdict:
-    """What `check` says of an answer; a notebook shows it beside a bar of colour, with the difference drawn.
+    """Result of `check`.  A notebook shows it beside a coloured bar, with a drawing of the difference.
 
     >>> print(Verdict("sum_of_two", "right", "Two and two are four."))
     ✓ sum_of_two: Two and two are four.
@@ -68,14 +68,14 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Exercise:
-    """The check of an answer, and the hints to it."""
+    """The check of an answer, and its hints."""
 
     judge: Callable[[Any], None]
     hints: tuple[str, ...]
 
 
 def exercise(*hints: str) -> Callable[[Callable[[Any], None]], Exercise]:
-    """Mark a function of exercises/NN_name.py as the check of the answer of the same name; hints come one at a time.
+    """Mark a function in exercises/NN_name.py as the check of the answer with its name; hints are shown one at a time.
 
     >>> exercise("Count again.")(print).hints
     ('Count again.',)
@@ -84,21 +84,21 @@ def exercise(*hints: str) -> Callable[[Callable[[Any], None]], Exercise]:
 
 
 def check(name: str, answer: Any) -> Verdict:
-    """Whether an answer to the exercise `name` is right, and if not, what is wrong with it.
+    """Judge an answer to the exercise `name`: right, wrong and why, or still open.
 
-    Nothing is raised for a wrong answer, also not for one that fails.  ValueError for an exercise that does not exist.
+    A wrong answer raises nothing, even if its code fails.  Raises ValueError if there is no such exercise.
 
     >>> check("three_uses", ...)
-    ○ three_uses: not answered yet. Put your answer in the place of the dots; lessons.hint("three_uses") helps.
+    ○ three_uses: not answered yet. Replace the dots with your answer; lessons.hint("three_uses") helps.
     """
     judge = _exercises(of_exercise(name).name)[name].judge
-    with warnings.catch_warnings(record=True) as warned:  # said in the verdict, once each
+    with warnings.catch_warnings(record=True) as warned:  # the verdict shows each once
         warnings.simplefilter("always", UserWarning)
         try:
             judge(answer)
         except Exception as e:
             if has_gap(answer):
-                words = "not answered yet. Put your answer in the place of the dots"
+                words = "not answered yet. Replace the dots with your answer"
                 return Verdict(name, "open", f'{words}; lessons.hint("{name}") helps.')
             words, drawing = (str(e), e.drawing) if isinstance(e, Wrong) else (_failed(e), None)
             return Verdict(name, "wrong", words + _warnings(warned), drawing)
@@ -107,13 +107,13 @@ def check(name: str, answer: Any) -> Verdict:
 
 
 def _warnings(warned: list[warnings.WarningMessage]) -> str:
-    """The first lines of what was warned of; minigrad's texts are equal if they warn of the same mistake."""
+    """Return the first line of each warning, without repeats: minigrad's texts are equal for the same mistake."""
     texts = dict.fromkeys(text for w in warned for text in getattr(w.message, "args", ())[:1])
-    return "".join(f"\nthere is a warning: {str(text).partition(chr(10))[0]}" for text in texts)
+    return "".join(f"\nyour code warns: {str(text).partition(chr(10))[0]}" for text in texts)
 
 
 def _failed(e: Exception) -> str:
-    """That the learner's code raised something, with its line; lines of the checks themselves are left out."""
+    """Return the error that the learner's code raised, with its line but without lines of the checks."""
     from minigrad.places import PACKAGE
 
     checks = re.escape(f"{FOLDER}{os.sep}")
@@ -125,7 +125,7 @@ def _failed(e: Exception) -> str:
 
 
 def has_gap(answer: Any) -> bool:
-    """Whether dots still stand in the place of an answer, or of a part of a function or class that is one.
+    """Return True if an answer is still dots, or is a function or class in which dots replace a part.
 
     >>> has_gap(...), has_gap(lambda x: ...), has_gap(lambda x: x[..., 0]), has_gap(3)
     (True, True, False, False)
@@ -135,20 +135,20 @@ def has_gap(answer: Any) -> bool:
     >>> has_gap(njit(lambda x: ...)), has_gap(njit(lambda x: x)), has_gap(Node)
     (True, False, False)
     """
-    if isinstance(answer, type):  # its methods; the class of nodes that a Function keeps leads back to the Function
+    if isinstance(answer, type):  # skip inner classes: a Function's node class leads back to the Function
         own = [getattr(value, "__func__", value) for value in vars(answer).values()]
         return any(has_gap(value) for value in own if not isinstance(value, type))
     if isinstance(answer, (list, tuple)):
         return any(has_gap(one) for one in answer)
-    plain = inspect.unwrap(answer)  # a forward is wrapped by its class
-    plain = getattr(plain, "py_func", plain)  # and Numba wraps in its own way
+    plain = inspect.unwrap(answer)  # the class wraps its forward
+    plain = getattr(plain, "py_func", plain)  # Numba's wrapper
     return answer is ... or inspect.isfunction(plain) and _dots(plain)
 
 
 def _dots(f: Any) -> bool:
-    """Whether dots stand in a function other than as an index, such as in x[..., 0].
+    """Return True if a function contains dots that are not an index as in x[..., 0].
 
-    Its text tells; of a lambda, whose text is the whole line, and of what has no text the constants do.
+    Search its source.  Search the constants of a lambda, whose source is the whole line, and of a function without source.
     """
     try:
         tree = None if f.__name__ == "<lambda>" else ast.parse(textwrap.dedent(inspect.getsource(f)))
@@ -162,7 +162,7 @@ def _dots(f: Any) -> bool:
 
 
 class Words(str):
-    """Text that a notebook shows as it is, without quotes."""
+    """Text that a notebook shows without quotes."""
 
     __slots__ = ()
 
@@ -174,7 +174,7 @@ _given: dict[str, Iterator[str]] = {}
 
 
 def hint(name: str) -> Words:
-    """The next hint for an exercise; after the last one, the first again.
+    """Return the next hint for an exercise; the first one follows the last.
 
     >>> hint("three_uses")
     Hint 1 of 2: There is one edge to `a` for each use of it, and each sends back a contribution.
@@ -185,7 +185,7 @@ def hint(name: str) -> Words:
 
 
 def hints(name: str) -> list[str]:
-    """All hints for an exercise.
+    """Return all hints for an exercise.
 
     >>> len(hints("three_uses"))
     2
@@ -194,7 +194,7 @@ def hints(name: str) -> list[str]:
 
 
 def solution(name: str) -> Words:
-    """The text of a right answer to an exercise.
+    """Return the source of a right answer to an exercise.
 
     >>> solution("three_uses")
     three_uses = 12.0
@@ -205,7 +205,7 @@ def solution(name: str) -> Words:
 
 @functools.cache
 def _exercises(lesson: str) -> dict[str, Exercise]:
-    """The exercises of a lesson by their names."""
+    """Return the exercises of a lesson by name."""
     spec = importlib.util.spec_from_file_location(f"lessons.exercises.{lesson}", FOLDER / "exercises" / f"{lesson}.py")
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)

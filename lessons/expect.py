@@ -1,8 +1,8 @@
-"""What checks of exercises expect of an answer: each function returns if it finds that, and else raises Wrong with words.
+"""Expectations for the checks of exercises: each function returns if an answer meets it, and raises Wrong otherwise.
 
-`number`, `tensor`, `choice` look at values; `computes` calls the learner's function and the expected one side by side, and
-draws where their graphs part; `function` does the same for a custom Function; `saves` counts bytes, `keeps` looks at tensors;
-`raises` and `quiet` look at errors.
+`number`, `tensor` and `choice` compare values.  `computes` calls the learner's function and the expected one and draws where
+their graphs differ; `function` does the same for a custom Function.  `saves` limits the bytes saved for backward, and `keeps`
+compares the saved tensors.  `raises` and `quiet` check errors and warnings.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ __all__ = [
     "tensor",
 ]
 
-NONE: Mapping = MappingProxyType({})  # of known mistakes
+NONE: Mapping = MappingProxyType({})  # no known mistakes
 
 
 def number(answer: Any, value: float, mistakes: Mapping[float, str] = NONE, rtol: float = 1e-4) -> None:
-    """A single number, given as one or as a tensor, array or list of one; `mistakes` say what others come from.
+    """Expect a number, or a tensor, array or list with one element; `mistakes` explains known wrong numbers.
 
     >>> number(minigrad.tensor(2.0), 2.0)
     """
@@ -60,7 +60,7 @@ def number(answer: Any, value: float, mistakes: Mapping[float, str] = NONE, rtol
 
 
 def numbers(answer: Any, right: Iterable[float], mistakes: Mapping[tuple, str] = NONE) -> None:
-    """A short list of numbers in their order, such as a shape; `mistakes` say what other lists come from.
+    """Expect a short list of numbers in order, such as a shape; `mistakes` explains known wrong lists.
 
     >>> numbers(minigrad.ones(3, 5).shape, [3, 5])
     """
@@ -82,7 +82,7 @@ def numbers(answer: Any, right: Iterable[float], mistakes: Mapping[tuple, str] =
 
 
 def tensor(answer: Any, value: Any, what: str = "the answer", rtol: float = 1e-4, atol: float = 1e-6) -> None:
-    """Numbers of a shape, given as a tensor, an array or nested lists.
+    """Expect the shape and numbers of `value` in a tensor, an array or nested lists; `what` names the answer in the message.
 
     >>> tensor([1.0, 2.0], minigrad.tensor([1.0, 2.0]))
     """
@@ -100,7 +100,7 @@ def tensor(answer: Any, value: Any, what: str = "the answer", rtol: float = 1e-4
 
 
 def choice(answer: Any, right: str | Iterable[Any], mistakes: Mapping[Any, str] = NONE) -> None:
-    """One of some words or values, or all of several in any order; capitals and spaces around words do not count.
+    """Expect a word or value, or several in any order; case and surrounding spaces do not matter.
 
     >>> choice("Backward ", "backward"), choice(["b", "a"], {"a", "b"})
     (None, None)
@@ -116,9 +116,9 @@ def choice(answer: Any, right: str | Iterable[Any], mistakes: Mapping[Any, str] 
     given, wanted = {_word(one) for one in answer}, {_word(one) for one in right}
     for wrong in sorted(given - wanted, key=str):
         why = {_word(one): why for one, why in mistakes.items()}.get(wrong)
-        raise Wrong(f"{wrong!r} does not belong there" + (f": {why}" if why else ""))
+        raise Wrong(f"{wrong!r} does not belong in the list" + (f": {why}" if why else ""))
     if missing := wanted - given:
-        raise Wrong(f"{len(missing)} more {'belongs' if len(missing) == 1 else 'belong'} there")
+        raise Wrong(f"{len(missing)} more {'is' if len(missing) == 1 else 'are'} missing")
 
 
 def computes(
@@ -129,10 +129,10 @@ def computes(
     graph: bool = False,
     rtol: float = 1e-4,
 ) -> None:
-    """A function that gives what `expected` gives for the arguments of each call, and the same gradients.
+    """Expect a function with the results of `expected` for the arguments of each call, and the same gradients.
 
-    Tensors that require grad are differentiated by.  With `graph`, the operations have to be the same ones as well.
-    A difference is told in words and drawn in the learner's own graph.
+    Gradients are taken with respect to the tensors that require grad.  With `graph`, the operations must be the same, too.
+    Wrong describes a difference in words and draws it in the learner's graph.
 
     >>> computes(lambda x: x * x, lambda x: x**2, (minigrad.tensor(3.0, requires_grad=True),))
     """
@@ -149,12 +149,12 @@ def computes(
             raise Wrong(str(wrong), _drawn(answer, expected, args)) from None
         if graph and (difference := Difference.between(answer, expected, args)).changes:
             raise Wrong(
-                f"the numbers are right, the graph is not: {difference.words()}", difference.drawing(graph=True)
+                f"the numbers are right, but the graph is not: {difference.words()}", difference.drawing(graph=True)
             )
 
 
 def _drawn(answer: Callable, expected: Callable, args: tuple) -> Drawing | None:
-    """The difference, drawn; None where a function, wrong as it is, cannot be recorded."""
+    """Return a drawing of the difference, or None if the wrong function cannot be recorded."""
     try:
         return Difference.between(answer, expected, args).drawing()
     except Exception:
@@ -162,7 +162,7 @@ def _drawn(answer: Callable, expected: Callable, args: tuple) -> Drawing | None:
 
 
 def function(answer: Any, expected: type, *calls: tuple, gradients: bool = True, rtol: float = 1e-4) -> None:
-    """A custom Function whose `apply` computes what that of `expected` does, with the same gradients.
+    """Expect a custom Function whose `apply` has the results and gradients of `expected.apply`.
 
     >>> function(float, minigrad.autograd.Function)
     Traceback (most recent call last):
@@ -174,33 +174,33 @@ def function(answer: Any, expected: type, *calls: tuple, gradients: bool = True,
 
 
 def holds(answer: type, *args: Any, skip: Iterable[str] = ()) -> None:
-    """A custom Function in which `minigrad check` finds nothing wrong, when called with `args`.
+    """Expect a custom Function that passes `minigrad check` when called with `args`.
 
     >>> class Halved(minigrad.autograd.Function):
     ...     forward = staticmethod(lambda ctx, x: x / 2)
     ...     backward = staticmethod(lambda ctx, g: g)
     >>> holds(Halved, minigrad.tensor([1.0, 2.0]))
     Traceback (most recent call last):
-    lessons.exercise.Wrong: minigrad check says of gradients: ...
+    lessons.exercise.Wrong: minigrad check finds a mistake (gradients): ...
     """
     failures = minigrad.testing.check(answer, *args, skip=skip).failures
     if failures:
-        raise Wrong(f"minigrad check says of {failures[0].name}: {failures[0].message}")
+        raise Wrong(f"minigrad check finds a mistake ({failures[0].name}): {failures[0].message}")
 
 
 def saves(f: Callable, args: tuple, most: int) -> None:
-    """A function that keeps at most so many bytes for backward, its leaves included.
+    """Expect a function that saves at most `most` bytes for backward, including leaves.
 
     >>> saves(lambda x: x * 2, (minigrad.ones(3, requires_grad=True),), most=0)
     """
     ops = minigrad.record(f, *copies(args), inside=True).to_dict()["ops"]
     kept = {entry["value"]: entry["bytes"] for op in ops for entry in op["saved"]}
     if sum(kept.values()) > most:
-        raise Wrong(f"{sum(kept.values())} bytes are kept for backward, {most} are enough")
+        raise Wrong(f"{sum(kept.values())} bytes are saved for backward; {most} are enough")
 
 
 def keeps(result: Tensor, *wanted: Tensor, what: str) -> None:
-    """A result of a custom Function whose ctx keeps tensors with just these values, by save_for_backward; `what` names them.
+    """Expect a custom Function's result whose ctx saves only the tensors `wanted`, by save_for_backward; `what` names them.
 
     >>> x = minigrad.tensor(2.0, requires_grad=True)
     >>> keeps(x.exp(), x.exp(), what="the result")
@@ -210,18 +210,18 @@ def keeps(result: Tensor, *wanted: Tensor, what: str) -> None:
     saved = [t for t in node.saved_tensors if t is not None]
     attributes = [name for name, value in getattr(node, "__dict__", {}).items() if isinstance(value, Tensor)]
     if not saved:
-        raise Wrong(f"the numbers are right, but nothing was given to save_for_backward: {enough}")
+        raise Wrong(f"the numbers are right, but save_for_backward saves no tensor: {enough}")
     if attributes:
-        raise Wrong(f"a tensor is kept as ctx.{attributes[0]} besides what was given to save_for_backward: {enough}")
+        raise Wrong(f"a tensor is kept as ctx.{attributes[0]} besides those of save_for_backward: {enough}")
     if len(saved) > len(wanted):
-        raise Wrong(f"{len(saved)} tensors are kept: {enough}")
+        raise Wrong(f"{len(saved)} tensors are saved: {enough}")
     for kept in saved:
         if not any(kept.shape == one.shape and np.allclose(_array(kept), _array(one)) for one in wanted):
-            raise Wrong(f"{_described(kept)} is kept: {enough}")
+            raise Wrong(f"{_described(kept)} is saved: {enough}")
 
 
 def raises(f: Callable[[], Any], kind: type[Exception], words: str = "") -> None:
-    """A call that fails with this type of error, whose message has these words.
+    """Expect a call to raise an error of type `kind` whose message contains `words`.
 
     >>> raises(lambda: minigrad.ones(2) + minigrad.ones(3), RuntimeError, "must match")
     """
@@ -230,41 +230,41 @@ def raises(f: Callable[[], Any], kind: type[Exception], words: str = "") -> None
     except kind as e:
         if words in str(e):
             return
-        raise Wrong(f"a {kind.__name__} was raised, but another one: {e}") from None
-    raise Wrong(f"nothing was raised, expected a {kind.__name__}")
+        raise Wrong(f"your code raises a different {kind.__name__}: {e}") from None
+    raise Wrong(f"your code raises no error, expected a {kind.__name__}")
 
 
 def quiet(f: Callable[[], Any]) -> Any:
-    """What a call gives that must not warn.
+    """Return the result of a call; expect no warning from it.
 
     >>> quiet(lambda: 2 + 2)
     4
     """
     with warnings.catch_warnings(record=True) as said:
-        warnings.simplefilter("always", UserWarning)  # minigrad's, and not NumPy's RuntimeWarnings, which it silences
+        warnings.simplefilter("always", UserWarning)  # not NumPy's RuntimeWarnings, which minigrad silences
         result = f()
     if said:
-        raise Wrong(f"there is a warning: {str(said[0].message).splitlines()[0]}")
+        raise Wrong(f"your code warns: {str(said[0].message).splitlines()[0]}")
     return result
 
 
 def refused(name: str) -> None:
-    """For a function that the answer gets: that it is not called by the function of minigrad that the answer is to do without.
+    """Expect that minigrad's function `name` is not the caller.  Call this in a function that you pass to the answer.
 
     >>> minigrad.func.jacrev(lambda x: refused("jacrev") or x)(minigrad.ones(1))
     Traceback (most recent call last):
-    lessons.exercise.Wrong: jacrev is called; the exercise is to do it without
+    lessons.exercise.Wrong: your code calls jacrev; solve the exercise without it
     """
     frame = sys._getframe(1)
     while frame is not None:
         code = frame.f_code
         if code.co_filename.startswith(PACKAGE) and code.co_qualname.split(".")[0] == name:
-            raise Wrong(f"{name} is called; the exercise is to do it without")
+            raise Wrong(f"your code calls {name}; solve the exercise without it")
         frame = frame.f_back
 
 
 def _leaves(args: tuple) -> list[Tensor]:
-    """The tensors among arguments that require grad."""
+    """Return the tensors among arguments that require grad."""
     return [a for a in args if isinstance(a, Tensor) and a.requires_grad]
 
 
@@ -274,7 +274,7 @@ def _same_results(given: Any, wanted: Any, called: str, rtol: float) -> None:
     if not isinstance(wanted, (tuple, list)):
         tensor(given, wanted, f"the result {called}", rtol)
     elif not isinstance(given, (tuple, list)) or len(given) != len(wanted):
-        raise Wrong(f"{called} it gives {_described(given)}, expected {len(wanted)} results")
+        raise Wrong(f"{called} it returns {_described(given)}, expected {len(wanted)} results")
     else:
         for i, (a, b) in enumerate(zip(given, wanted)):
             tensor(a, b, f"result {i} {called}", rtol)
@@ -289,7 +289,7 @@ def _same_gradients(answer: Callable, expected: Callable, args: tuple, called: s
         raise Wrong(f"{called} the result does not require grad: something cut the graph")
     for i, (a, b) in enumerate(zip(given, wanted)):
         which = f"the gradient by argument {i} {called}" if len(wanted) > 1 else f"the gradient {called}"
-        which += ", where 0.7, 1.4 and so on arrive,"
+        which += ", with incoming gradients 0.7, 1.4, ...,"
         if (a is None) != (b is None):
             raise Wrong(f"{which} is {'missing' if a is None else 'there'}, expected {'one' if a is None else 'none'}")
         if b is not None:
@@ -297,7 +297,7 @@ def _same_gradients(answer: Callable, expected: Callable, args: tuple, called: s
 
 
 def _gradients(f: Callable, args: tuple) -> tuple | None:
-    """The gradients of a weighted sum of all results, so that an upstream gradient of ones hides nothing."""
+    """Return the gradients of a weighted sum of all results: incoming gradients of ones could hide a mistake."""
     own = copies(args)
     results = f(*own)
     tracked = [
@@ -315,7 +315,7 @@ def _array(what: Any) -> np.ndarray:
     if isinstance(what, (list, tuple)):
         return np.array([_array(one) for one in what])
     if what is None:
-        raise TypeError("to NumPy None is NaN")
+        raise TypeError("NumPy turns None into NaN")
     return np.asarray(what, dtype=float)
 
 
@@ -324,7 +324,7 @@ def _word(what: Any) -> Any:
 
 
 def _described(what: Any) -> str:
-    """A value, in a few words."""
+    """Return a short description of a value."""
     words = " ".join(repr(what.detach() if isinstance(what, Tensor) else what).split())
-    kind = "" if isinstance(what, Tensor) else f"{type(what).__name__} "  # which begins its words anyway
+    kind = "" if isinstance(what, Tensor) else f"{type(what).__name__} "  # a Tensor's repr begins with its type
     return words if len(words) <= 60 else f"{kind}{words[:40]}…"

@@ -1,4 +1,4 @@
-"""Which exercises have been solved, in a file of the user's: MINIGRAD_LESSONS_PROGRESS, or one in the folder for user data."""
+"""Record of solved exercises in a user's file: MINIGRAD_LESSONS_PROGRESS, or lessons.json in the folder for user data."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 
 def file() -> Path:
-    """The file; it need not exist."""
+    """Return the file's path; the file need not exist."""
     if own := os.environ.get("MINIGRAD_LESSONS_PROGRESS"):
         return Path(own)
     base = os.environ.get("XDG_DATA_HOME") or os.environ.get("LOCALAPPDATA")
@@ -18,7 +18,7 @@ def file() -> Path:
 
 
 def load() -> dict[str, str]:
-    """The day on which each exercise was solved, by its name; what is no such file counts as none."""
+    """Return the day on which each exercise was solved; a missing or damaged file counts as empty."""
     try:
         return json.loads(file().read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -26,8 +26,8 @@ def load() -> dict[str, str]:
 
 
 def save(days: dict[str, str]) -> None:
-    """Write the file whole; a folder that cannot be written to means that nothing is remembered."""
-    from minigrad.files import written  # the list of lessons is shown without
+    """Write the whole file, or nothing if its folder is not writable."""
+    from minigrad.files import written  # here, since the list of lessons needs no minigrad
 
     with suppress(OSError):
         file().parent.mkdir(parents=True, exist_ok=True)
@@ -36,12 +36,12 @@ def save(days: dict[str, str]) -> None:
 
 
 def solved(name: str) -> None:
-    """Remember that an exercise was solved today, unless it was before."""
+    """Record that an exercise was solved today, unless it was solved before."""
     days = load()
     if name not in days:
         save({**days, name: date.today().isoformat()})
 
 
 def forget(names: tuple[str, ...]) -> None:
-    """Let exercises be unsolved again."""
+    """Mark exercises as unsolved."""
     save({name: day for name, day in load().items() if name not in names})

@@ -1,8 +1,8 @@
 """Run a learner's cells in this process and judge their answers: `python -m lessons.run LESSON CELLS RESULTS SECONDS BYTES`.
 
-Cells run one after the other, also after one that fails or takes too long.  An answer is judged as soon as it is there, by
-the name of its exercise, whether or not the notebook still asks for that; each verdict is a line of JSON in the file RESULTS,
-so that those found before a process is ended are not lost.
+Cells run in order, even after one that fails or takes too long.  After each cell, every new answer is judged by the name of
+its exercise, even if the notebook no longer calls `check`.  Each verdict is a line of JSON in the file RESULTS, so the verdicts
+found before a process is killed are not lost.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ from typing import Any
 from .catalogue import Lesson, lesson
 from .exercise import check
 
-LINE = 500  # characters of what is said of a cell that failed
+LINE = 500  # characters of the message of a failed cell
 
 
 class TooLong(BaseException):
-    """A cell, or the check of an answer, has had its time; no `except Exception` of a learner's stops it."""
+    """The time of a cell or check is over.  A BaseException, so that a learner's `except Exception` does not catch it."""
 
 
 def shell() -> Any:
-    """An IPython shell without history, in which magics work as in the notebook."""
+    """Return an IPython shell without history, in which magics work as in a notebook."""
     from IPython.core.interactiveshell import InteractiveShell
     from traitlets.config import Config
 
     class Shell(InteractiveShell):
         def enable_gui(self, gui: str | None = None) -> None:
-            """`%matplotlib inline` asks for it; here nobody looks."""
+            """Do nothing: `%matplotlib inline` calls this, but no one sees the figures."""
 
     config = Config()
     config.HistoryManager.enabled = False
@@ -40,12 +40,12 @@ def shell() -> Any:
 
 
 def limit_memory(extra: int) -> None:
-    """Let this process have so many bytes more than it has now, where the system can see to that; 0 for no limit."""
+    """Limit this process to `extra` more bytes of memory than it has now, on Linux; 0 means no limit."""
     if not extra or not sys.platform.startswith("linux"):
         return
     import resource
 
-    import minigrad  # noqa: F401  what the lessons import is not the learner's
+    import minigrad  # noqa: F401  so that its memory does not count as the learner's
 
     pages = int(Path("/proc/self/statm").read_text().split()[0])
     most = pages * resource.getpagesize() + extra
@@ -53,7 +53,7 @@ def limit_memory(extra: int) -> None:
 
 
 def within(seconds: float, f: Callable[[], Any]) -> Any:
-    """What f gives; TooLong if that takes longer, where the system has timers."""
+    """Return f's result; raise TooLong after some seconds, where the system has timers."""
 
     def ring(*_: Any) -> None:
         raise TooLong(f"stopped after {seconds:g} s")
@@ -69,7 +69,7 @@ def within(seconds: float, f: Callable[[], Any]) -> Any:
 
 
 def main(name: str, cells: str, results: str, seconds: str, extra: str) -> None:
-    """Run all cells and write what there is to say: a line for each verdict, and for each cell that fails."""
+    """Run all cells, and write a line for each verdict and each failed cell."""
     one, texts = lesson(name), json.loads(Path(cells).read_text())
     python, judged, process = shell(), {}, os.getpid()
     limit_memory(int(extra))
@@ -80,7 +80,7 @@ def main(name: str, cells: str, results: str, seconds: str, extra: str) -> None:
                 wrong = done.error_before_exec or done.error_in_exec
             except TooLong as e:
                 wrong = e
-            if os.getpid() != process:  # of a cell that forked, one goes on
+            if os.getpid() != process:  # a cell forked: only the parent continues
                 os._exit(0)
             if wrong is not None:
                 failed = f"{type(wrong).__name__}: {wrong}".partition("\n")[0][:LINE]
@@ -90,7 +90,7 @@ def main(name: str, cells: str, results: str, seconds: str, extra: str) -> None:
 
 
 def judge(one: Lesson, names: dict[str, Any], judged: dict[str, Any], seconds: float) -> list[dict]:
-    """The verdicts on the answers that are new since the last look."""
+    """Return the verdicts on answers that are new or changed since the last call."""
     verdicts = []
     for name in one.exercises:
         if name not in names or names[name] is judged.get(name, judged):
@@ -100,7 +100,7 @@ def judge(one: Lesson, names: dict[str, Any], judged: dict[str, Any], seconds: f
             verdict = within(seconds, lambda name=name, answer=answer: check(name, answer))
             verdicts.append({"exercise": name, "status": verdict.status, "message": verdict.message})
         except TooLong as e:
-            verdicts.append({"exercise": name, "status": "wrong", "message": f"its check was {e}"})
+            verdicts.append({"exercise": name, "status": "wrong", "message": f"the check was {e}"})
     return verdicts
 
 

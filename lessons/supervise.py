@@ -1,12 +1,11 @@
-"""Run a command with limits that hold for all that it starts: `python supervise.py SECONDS BYTES COMMAND ...`.
+"""Run a command with limits for it and all processes that it starts: `python supervise.py SECONDS BYTES COMMAND ...`.
 
-The command is ended when its time is over, when its processes together use more memory than they may, are more, or have more
-threads, when this process is ended, or when whoever started this one is gone (its standard input ends).  Afterwards what the
-command started is ended too.  On Linux that includes processes that have left its session: when their parents end they become
-children of this one.  What happened is written as a line of JSON: {"code": the command's exit code, "ended": why it was ended,
-or ""}.
+The command is killed after SECONDS, when its processes together exceed a limit of memory, processes or threads, when this
+process ends, or when the parent of this process is gone (standard input ends).  Afterwards all processes that it started are
+killed, too.  On Linux these include processes that left its session: when their parents end, they become children of this
+one.  The output is a line of JSON: {"code": the command's exit code, "ended": the reason if it was killed, else ""}.
 
-This file is run by its path and imports nothing of ours, since it starts once for each notebook.
+The grader runs this file by its path, once for each notebook, so it imports only the standard library.
 """
 
 from __future__ import annotations
@@ -25,14 +24,14 @@ from pathlib import Path
 
 LINUX = sys.platform.startswith("linux")
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
-PROCESSES, THREADS = 200, 2000  # a process that has ended and was not waited for counts as a thread
-USUAL = 1 << 30  # bytes that Python and minigrad may take besides
+PROCESSES, THREADS = 200, 2000  # a zombie process counts as a thread
+USUAL = 1 << 30  # additional bytes for Python and minigrad
 FILE = 1 << 30  # bytes of the largest file
-LOOK = 0.1  # seconds between two looks
+LOOK = 0.1  # seconds between two checks
 
 
 def supervise(command: list[str], seconds: float, extra: int) -> dict[str, object]:
-    """Run the command; return how it ended."""
+    """Run the command; return its exit code, and the reason if it was killed."""
     if LINUX:
         prctl(PR_SET_CHILD_SUBREAPER, 1)
     quiet, before = subprocess.DEVNULL, shared()
@@ -45,7 +44,7 @@ def supervise(command: list[str], seconds: float, extra: int) -> dict[str, objec
             if time.monotonic() > end:
                 ended = f"after {seconds:g} s"
             elif abandoned():
-                ended = "by whoever started it"
+                ended = "since its parent process is gone"
             else:
                 ended = excess(extra, before)
     finally:
@@ -54,12 +53,12 @@ def supervise(command: list[str], seconds: float, extra: int) -> dict[str, objec
 
 
 def prctl(option: int, value: int) -> None:
-    """Set what Linux knows of this process."""
+    """Set an attribute of this process on Linux."""
     ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
 
 
 def limit() -> None:
-    """Let the command end with this process, and write no huge files."""
+    """Make the command end with this process, and limit the size of its files."""
     if LINUX:
         prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     with suppress(ImportError):
@@ -70,8 +69,8 @@ def limit() -> None:
 
 
 def abandoned() -> bool:
-    """Wait a moment; say whether the standard input has ended."""
-    if os.name != "posix":  # where only sockets can be waited for
+    """Wait LOOK seconds; return True if the standard input has ended."""
+    if os.name != "posix":  # select takes only sockets there
         time.sleep(LOOK)
         return False
     ready, _, _ = select.select([sys.stdin], [], [], LOOK)
@@ -79,7 +78,7 @@ def abandoned() -> bool:
 
 
 def excess(extra: int, before: int) -> str:
-    """Say what the processes have too much of, if anything; `before` is what files in memory took when they began."""
+    """Return the limit that the processes exceed, or ""; `before` is the size of files in memory at the start."""
     found = dict(descendants()) if LINUX else {}
     alive = [pid for pid, threads in found.items() if threads]
     if len(alive) > PROCESSES:
@@ -89,18 +88,18 @@ def excess(extra: int, before: int) -> str:
     if extra and sum(map(memory, alive)) > extra + USUAL:
         return f"with more than {extra / 2**30:g} GiB in {len(alive)} processes"
     if extra and shared() - before > extra + USUAL:
-        return f"with more than {extra / 2**30:g} GiB in files that are in memory"
+        return f"with more than {extra / 2**30:g} GiB in files in memory"
     return ""
 
 
 def descendants() -> Iterator[tuple[int, int]]:
-    """Find the processes that this one has started, and those that they have; each with its threads, 0 if it has ended."""
+    """Yield each process that descends from this one, and the number of its threads: 0 if it has ended."""
     children: dict[int, list[tuple[int, int]]] = {}
     for entry in os.listdir("/proc"):
         if entry.isdigit():
-            with suppress(OSError):  # it has just been waited for
+            with suppress(OSError):  # the process is gone by now
                 state = Path(f"/proc/{entry}/stat").read_text(errors="replace").rpartition(")")[2].split()
-                threads = int(state[17])  # one that has ended still says 1; with more, only its first thread has ended
+                threads = int(state[17])  # a zombie reports 1; with more, only its first thread has ended
                 found = int(entry), 0 if state[0] == "Z" and threads <= 1 else threads
                 children.setdefault(int(state[1]), []).append(found)
     waiting = [os.getpid()]
@@ -111,9 +110,9 @@ def descendants() -> Iterator[tuple[int, int]]:
 
 
 def memory(pid: int) -> int:
-    """Return the bytes that a process has in memory, its part of what it shares with others.
+    """Return the bytes of memory of a process, with its share of pages that it shares with others.
 
-    Where its first thread has ended, the others know.
+    If its first thread has ended, read the number from another thread.
     """
     with suppress(OSError):
         for thread in sorted(os.listdir(f"/proc/{pid}/task"), key=int):
@@ -126,14 +125,14 @@ def memory(pid: int) -> int:
 
 
 def shared() -> int:
-    """Return the bytes of all files that are in memory, on the whole machine: no process need have them mapped."""
+    """Return the bytes of files in memory on the whole machine, since a file need not be mapped by any process."""
     if not LINUX:
         return 0
     return 1024 * int(Path("/proc/meminfo").read_text().partition("\nShmem:")[2].split()[0])
 
 
 def end_all(process: subprocess.Popen) -> None:
-    """End the command and all that it started; one that was ended may have started another in between."""
+    """Kill the command and all its descendants, repeatedly, since one may start another before it dies."""
     with suppress(OSError):
         os.killpg(process.pid, signal.SIGKILL) if hasattr(os, "killpg") else process.kill()
     process.wait()

@@ -155,17 +155,17 @@ def texts(**parts):
 
 
 ODD = {
-    "pipe": (fifo, "it is no regular file"),
+    "pipe": (fifo, "it is not a regular file"),
     "folder": (lambda path: path.mkdir(), "it is not a notebook: IsADirectoryError"),
-    "device": (lambda path: path.symlink_to("/dev/zero"), "it is no regular file"),
+    "device": (lambda path: path.symlink_to("/dev/zero"), "it is not a regular file"),
     "nowhere": (lambda path: path.symlink_to("nowhere"), "it is not a notebook: FileNotFoundError"),
     "latin": (lambda path: path.write_bytes('{"cells": "é"}'.encode("latin-1")), "UnicodeDecodeError"),
     "text": (lambda path: path.write_text("three_uses = 12"), "it is not a notebook: JSONDecodeError"),
-    "list": (lambda path: path.write_text("[]"), "there is no list of cells in it"),
-    "words": (lambda path: path.write_text('{"cells": ["a"]}'), "there is no list of cells in it"),
+    "list": (lambda path: path.write_text("[]"), "it has no list of cells"),
+    "words": (lambda path: path.write_text('{"cells": ["a"]}'), "it has no list of cells"),
     "deep": (lambda path: path.write_text("[" * 100_000), "it is not a notebook: RecursionError"),
-    "number": (lambda path: path.write_text(texts(cell={"source": 5})), "the source of cell 1 is no text"),
-    "none": (lambda path: path.write_text(texts(cell={"source": [None]})), "the source of cell 1 is no text"),
+    "number": (lambda path: path.write_text(texts(cell={"source": 5})), "the source of cell 1 is not text"),
+    "none": (lambda path: path.write_text(texts(cell={"source": [None]})), "the source of cell 1 is not text"),
     "no metadata": (lambda path: path.write_text(texts(metadata=None)), "it is of no lesson"),
     "odd metadata": (lambda path: path.write_text(texts(metadata={"minigrad": [1]})), "it is of no lesson"),
     "odd lesson": (lambda path: path.write_text(texts(metadata={"minigrad": {"lesson": {}}})), "it is of no lesson"),

@@ -69,4 +69,4 @@ def test_files_in_memory_are_counted_though_no_process_has_them_mapped(of_this_p
     with open(os.memfd_create("x"), "wb") as file:
         for _ in range(200):
             file.write(bytes(1 << 20))
-        assert supervise.excess(100 << 20, before) == "with more than 0.0976562 GiB in files that are in memory"
+        assert supervise.excess(100 << 20, before) == "with more than 0.0976562 GiB in files in memory"

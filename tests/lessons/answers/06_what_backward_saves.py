@@ -89,7 +89,7 @@ class SavedTanh(torch.autograd.Function):
         return grad_output * (1 - x.tanh() ** 2)
 
 
-# %% wrong SavedTanh: 2 tensors are kept
+# %% wrong SavedTanh: 2 tensors are saved
 class SavedTanh(torch.autograd.Function):
     @staticmethod
     def forward(ctx, x):

@@ -10,7 +10,7 @@ several_nones = ["N ", "mode", "bias"]
 # %% wrong several_nones: is dropped
 several_nones = ["n", "y", "mode", "bias"]
 
-# %% wrong several_nones: 1 more belongs
+# %% wrong several_nones: 1 more is missing
 several_nones = ["n", "mode"]
 
 # %% wrong several_nones: in a list

@@ -281,7 +281,7 @@ class InplaceRelu(torch.autograd.Function):
         return grad_output * (result >= 0)
 
 
-# %% wrong InplaceRelu: nothing was given to save_for_backward
+# %% wrong InplaceRelu: save_for_backward saves no tensor
 class InplaceRelu(torch.autograd.Function):
     @staticmethod
     def forward(ctx, x):

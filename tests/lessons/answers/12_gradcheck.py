@@ -143,7 +143,7 @@ class CheckedHypot(Function):
         return grad_output * b / length, grad_output * a / length
 
 
-# %% wrong CheckedHypot: minigrad check says
+# %% wrong CheckedHypot: minigrad check finds
 class CheckedHypot(Function):
     @staticmethod
     def forward(ctx, a, b):
@@ -294,7 +294,7 @@ def checked_gradient(f, x):
     return bool(torch.isclose(slope, gradient.view(-1)[0], atol=1e-5))
 
 
-# %% wrong checked_gradient: gradcheck is called
+# %% wrong checked_gradient: calls gradcheck
 def checked_gradient(f, x):
     return gradcheck(f, x.detach().clone().requires_grad_(), raise_exception=False)
 

@@ -244,7 +244,7 @@ def partial_change(f, x, y, u):
     return 2 * (x * u).sum(1) * y
 
 
-# %% wrong jacobian_of_rows: jacrev is called
+# %% wrong jacobian_of_rows: calls jacrev
 def jacobian_of_rows(f, x):
     return torch.func.jacrev(f)(x)
 
