@@ -1,4 +1,4 @@
-"""`minigrad lessons`: the list with progress, a lesson as a notebook, its check, a fresh start, and grades for a class."""
+"""`minigrad lessons`: list lessons with progress; open, check and reset a lesson's notebook; grade a class."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from .grading import Graded, Limits, grade, grade_folder, write_csv
 
 EXAMPLES = """Examples:
 
-  minigrad lessons                  all lessons, and which exercises are solved
-  minigrad lessons open 1           the first one, as a notebook in JupyterLab
-  minigrad lessons check 1          run the notebook, and say what is right
-  minigrad lessons reset 1          begin again; the old notebook is kept
-  minigrad lessons grade handed_in  a table of what a class has solved"""
+  minigrad lessons                  all lessons, and the solved exercises
+  minigrad lessons open 1           the first lesson, as a notebook in JupyterLab
+  minigrad lessons check 1          run the notebook and judge its answers
+  minigrad lessons reset 1          start again; the old notebook is kept
+  minigrad lessons grade handed_in  a table of the exercises that each student solved"""
 
 app = App(
     name="lessons",
@@ -40,23 +40,23 @@ app = App(
 )
 
 UNCONFINED = (
-    "the notebooks run with your rights, for bubblewrap (bwrap) is not there, may not work here, or Python and its packages do "
-    "not start in it: run this in a container without a network for a class that you do not trust."
+    "the notebooks run with your permissions: bubblewrap (bwrap) is missing or not permitted, or Python and its packages do "
+    "not start in it. For a class that you do not trust, run this in a container without a network."
 )
 if not sys.platform.startswith("linux"):
-    UNCONFINED += " Processes that a notebook leaves in sessions of their own are not ended on this system."
+    UNCONFINED += " On this system, processes that a notebook starts in new sessions continue after it."
 Folder = Annotated[Path, Parameter(name=["--folder", "-d"])]
 HERE = Path("minigrad-lessons")
 
 
 @app.default
 def listed(*, json: Json = False) -> None:
-    """List the lessons with what is solved of each.
+    """List the lessons and the solved exercises.
 
     Parameters
     ----------
     json
-        Write the list as JSON: {number, name, title, minutes, needs, exercises: {name: day on which it was solved or null}}.
+        Write the list as JSON: {number, name, title, minutes, needs, exercises: {name: day of its solution or null}}.
     """
     days = progress.load()
     if json:
@@ -88,26 +88,26 @@ def open(
     folder: Folder = HERE,
     lab: Annotated[bool, Parameter(name=["--lab"], negative="--no-lab", show_default=False)] = True,
 ) -> None:
-    """Write the notebook of a lesson, and start JupyterLab with it.
+    """Write a lesson's notebook and open it in JupyterLab.
 
-    A notebook that is there already is opened as it is.
+    An existing notebook is opened unchanged.
 
     Parameters
     ----------
     which
         The number of the lesson, or its name.
     folder
-        Where the notebooks lie.
+        Folder of the notebooks.
     lab
         Start JupyterLab; --no-lab only writes the notebook.
     """
     one = known(which)
     needed("jupytext", *(["jupyterlab"] if lab else []))
     new = write(one, folder)
-    print(f"{'wrote' if new else 'there is already'} {as_notebook.place(one, folder)}", flush=True)
+    print(f"{'wrote' if new else 'already exists:'} {as_notebook.place(one, folder)}", flush=True)
     if lab:
         command = [sys.executable, "-m", "jupyterlab", str(as_notebook.place(one, folder).name)]
-        # a container's user is root, whom Jupyter refuses unless told
+        # users of containers are root, which Jupyter refuses by default
         command += ["--allow-root"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
         try:
             sys.exit(subprocess.call(command, cwd=folder))
@@ -117,14 +117,14 @@ def open(
 
 @app.command(help_epilogue="")
 def check(which: str, /, *, folder: Folder = HERE, json: Json = False) -> None:
-    """Run the notebook of a lesson, and say which answers are right; ends with 1 if not all are.
+    """Run a lesson's notebook and judge its answers; exit with 1 if not all are right.
 
     Parameters
     ----------
     which
         The number of the lesson, its name, or the path of a notebook.
     folder
-        Where the notebooks lie.
+        Folder of the notebooks.
     json
         Write the verdicts as JSON.
     """
@@ -144,7 +144,7 @@ def check(which: str, /, *, folder: Folder = HERE, json: Json = False) -> None:
 
 @app.command(help_epilogue="")
 def reset(which: str, /, *, folder: Folder = HERE) -> None:
-    """Begin a lesson again: a fresh notebook, nothing solved.
+    """Start a lesson again, with a fresh notebook and no solved exercises.
 
     The old notebook is kept under another name.
 
@@ -153,14 +153,14 @@ def reset(which: str, /, *, folder: Folder = HERE) -> None:
     which
         The number of the lesson, or its name.
     folder
-        Where the notebooks lie.
+        Folder of the notebooks.
     """
     one = known(which)
     needed("jupytext")
     kept = as_notebook.set_aside(one, folder)
     write(one, folder)
     progress.forget(one.exercises)
-    print(f"wrote {as_notebook.place(one, folder)}" + (f"; what was there is now {kept}" if kept else ""))
+    print(f"wrote {as_notebook.place(one, folder)}" + (f"; the old notebook is now {kept}" if kept else ""))
 
 
 @app.command(name="grade", help_epilogue="")
@@ -175,33 +175,33 @@ def graded(
     jobs: Annotated[int, Parameter(name=["--jobs", "-j"])] = 2,
     json: Json = False,
 ) -> None:
-    """Run the checks on a folder of notebooks, and write a table of the results.
+    """Grade a folder of notebooks and write a table of the results.
 
-    Each notebook runs in processes of its own, with limits, in an empty folder that is removed.
-    With bubblewrap (on Linux) it sees none of your files and has no network; without it, it has all your rights.
-    A notebook's code can make its checks pass: a mark is worth as much as the learner is honest.
+    Each notebook runs in separate processes, with limits, in an empty folder that is removed afterwards.
+    With bubblewrap (on Linux) it sees none of your files and has no network; without it, it has all your permissions.
+    A notebook's code can make its checks pass, so a grade is only as reliable as the student is honest.
 
     Parameters
     ----------
     folder
-        Where the notebooks lie, in folders of any depth.
+        Folder of the notebooks, with subfolders of any depth.
     output
-        The table to write, with a row for each notebook; - for the standard output.
+        File of the table, with a row for each notebook; - for standard output.
     seconds
-        How long one cell, or one check, may take.
+        Time limit of a cell or a check.
     total
-        How long a notebook may take; what was checked until then counts.
+        Time limit of a notebook; the checks up to then count.
     memory
-        GiB that a notebook may use beyond what minigrad needs (on Linux); 0 for any.
+        Memory limit of a notebook in GiB, beyond minigrad's own needs (on Linux); 0 for none.
     jobs
-        How many notebooks run at a time.
+        Number of notebooks that run at a time.
     json
-        Write the results as JSON instead, with all that the checks said.
+        Write the results as JSON instead, with all messages of the checks.
     """
     if not folder.is_dir():
         raise Usage(f"there is no folder {folder}.")
     if min(seconds, total) <= 0 or memory < 0 or jobs < 1:
-        raise Usage("--seconds, --total and --jobs have to be greater than 0, and --memory must not be less than 0.")
+        raise Usage("--seconds, --total and --jobs must be greater than 0, and --memory at least 0.")
     place = None if json or output in STDOUT else place_of(output)
     needed("IPython")
     limits = Limits(seconds, total, int(memory * 2**30))
@@ -222,7 +222,7 @@ def graded(
 
 
 def known(which: str) -> Lesson:
-    """The lesson that is meant."""
+    """Return the lesson with a number or name; raise Usage if there is none."""
     try:
         return lesson(which)
     except ValueError as wrong:
@@ -230,13 +230,13 @@ def known(which: str) -> Lesson:
 
 
 def needed(*modules: str) -> None:
-    """Say what to install where a module is missing; the list of lessons needs none of them."""
+    """Raise Usage with the command that installs missing modules; the list of lessons needs none of them."""
     if missing := [name for name in modules if find_spec(name) is None]:
-        raise Usage(f"{' and '.join(missing)} is not installed. For the notebooks: pip install 'minigrad-viz[lessons]'")
+        raise Usage(f"not installed: {' and '.join(missing)}. To install: pip install 'minigrad-viz[lessons]'")
 
 
 def write(one: Lesson, folder: Path) -> bool:
-    """Write a notebook, or say why that cannot be done."""
+    """Write a notebook; raise Usage if the file cannot be written."""
     try:
         return as_notebook.write(one, folder)
     except OSError as wrong:
@@ -244,19 +244,19 @@ def write(one: Lesson, folder: Path) -> bool:
 
 
 def line(graded: Graded) -> str:
-    """Return a notebook in one line, in which nothing commands a terminal."""
+    """Describe a grade in one line, without control characters for a terminal."""
     notes = f"  ({'; '.join(graded.notes)})" if graded.notes else ""
     return clean(f"{graded.points}/{len(graded.statuses)}  {graded.file}{notes}")
 
 
 def show(graded: Graded) -> None:
-    """The verdicts for a learner at the terminal."""
+    """Print the verdicts for a learner at the terminal."""
     from rich.console import Console
     from rich.text import Text
 
     console = Console(highlight=False)
     for name, status in graded.statuses.items():
-        said = graded.messages.get(name, "there is no such name after the last cell")
+        said = graded.messages.get(name, f"the notebook does not define {name}")
         console.print(Text(f"{SIGNS.get(status, '○')} {name}: {said}", style=COLOURS.get(status, "")), soft_wrap=True)
     for note in graded.notes:
         console.print(Text(note, style="yellow"), soft_wrap=True)

@@ -1,8 +1,8 @@
-"""Confine a notebook that is graded: it sees few variables of the environment, and within bubblewrap few folders.
+"""Confine a notebook during grading: it sees few environment variables and, inside bubblewrap, few folders.
 
-A notebook could find a token in a variable, a key in a file, and in /tmp or /run the socket of a program that takes commands.
-So bubblewrap starts with an empty file system, into which come the system's programs, Python with its packages, and minigrad,
-none of which can be written to, and one folder that can.
+A notebook could find a token in a variable, a key in a file, or in /tmp or /run the socket of a program that takes commands.
+So bubblewrap starts with an empty file system.  It adds the system's programs, Python with its packages and minigrad, all
+read-only, and one writable folder.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ import tempfile
 from pathlib import Path
 
 SYSTEM = [f"/{name}" for name in "usr bin sbin lib lib32 lib64 nix/store gnu/store".split()]
-# of /etc what programs need and everybody may know: where libraries lie, the names of users, fonts, the time zone
+# files of /etc that programs need and that hold no secrets: paths of libraries, names of users, fonts, the time zone
 SYSTEM += [f"/etc/{name}" for name in "ld.so.cache alternatives passwd group nsswitch.conf fonts localtime".split()]
-VARIABLES = {"PATH", "LANG", "LANGUAGE", "TZ", "LD_LIBRARY_PATH", "PYTHONHOME"} | {  # these of Windows
+VARIABLES = {"PATH", "LANG", "LANGUAGE", "TZ", "LD_LIBRARY_PATH", "PYTHONHOME"} | {  # on Windows
     "SYSTEMROOT", "SYSTEMDRIVE", "WINDIR", "COMSPEC", "PATHEXT", "NUMBER_OF_PROCESSORS", "PROCESSOR_ARCHITECTURE"
 }  # fmt: skip
-FAMILIES = ("LC_", "OMP_", "MKL_", "OPENBLAS_", "NUMBA_", "CUDA_", "MINIGRAD_")  # of variables
-HOMES = {"HOME", "USERPROFILE", "LOCALAPPDATA", "XDG_CACHE_HOME", "XDG_STATE_HOME"}  # where compiled kernels lie
+FAMILIES = ("LC_", "OMP_", "MKL_", "OPENBLAS_", "NUMBA_", "CUDA_", "MINIGRAD_")  # prefixes of variables
+HOMES = {"HOME", "USERPROFILE", "LOCALAPPDATA", "XDG_CACHE_HOME", "XDG_STATE_HOME"}  # places of compiled kernels
 ROOT = Path(__file__).parent.parent
 TRIAL = "import lessons.run, minigrad, numba, IPython"
 
 
 def environment(folder: Path, held: bool) -> dict[str, str]:
-    """Return the variables that a notebook gets; confined to its folder, it has its home and its kernels there."""
+    """Return a notebook's environment variables.  If bubblewrap confines it (`held`), home and kernels are in its folder."""
     names = VARIABLES if held else VARIABLES | HOMES
     found = {k: v for k, v in os.environ.items() if k.upper() in names or k.startswith(FAMILIES)}
     if held:
@@ -39,27 +39,27 @@ def environment(folder: Path, held: bool) -> dict[str, str]:
 
 
 def own_modules(variables: dict[str, str]) -> dict[str, str]:
-    """Return variables by which Python finds our packages first: a notebook's folder may hold others of these names."""
+    """Add variables that make Python find minigrad's packages before files with these names in a notebook's folder."""
     paths = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
     return variables | {"PYTHONPATH": paths, "PYTHONSAFEPATH": "1", "MPLBACKEND": "agg"}
 
 
 def confined(folder: Path) -> list[str]:
-    """Return what to put before a command so that it sees what `places` lists and this folder, and can write to this alone."""
-    own = [("tmp", "/tmp"), ("shm", "/dev/shm"), ("", str(folder))]  # on the disk, as memory would not be counted
+    """Return the bubblewrap command to put before another: it then sees `places()` and this folder, and writes only here."""
+    own = [("tmp", "/tmp"), ("shm", "/dev/shm"), ("", str(folder))]  # on disk: in memory they would count for no limit
     for name, _ in own:
         (folder / name).mkdir(exist_ok=True)
     before, *others = [("--bind", str(folder / name), place) for name, place in own]
     shown = [("--ro-bind-try", place, place) for place in places()]
-    # root may write to the system's settings even without capabilities
+    # even without capabilities root may write to the system's settings
     system = [("--proc", "/proc"), ("--ro-bind", "/proc/sys", "/proc/sys"), ("--dev", "/dev")]
-    closed = [("--remount-ro", "/dev"), ("--remount-ro", "/")]  # they would be memory, too
+    closed = [("--remount-ro", "/dev"), ("--remount-ro", "/")]  # these would be in memory, too
     options = ["--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL"]
     return ["bwrap", *options, *(word for words in [before, *shown, *system, *others, *closed] for word in words)]
 
 
 def places() -> list[str]:
-    """Return the folders that Python, its packages and minigrad lie in, but none that the home folder lies in."""
+    """Return the folders of the system, Python, its packages and minigrad, but none that contains the home folder."""
     packages = [path for path in sys.path if path.endswith("-packages")]
     ours = [ROOT / name for name in ("minigrad", "viz", "lessons")]
     found = [*map(Path, [*SYSTEM, sys.base_prefix, sys.prefix, *packages]), *ours]
@@ -70,7 +70,7 @@ def places() -> list[str]:
 
 @functools.cache
 def confinement() -> bool:
-    """Say whether bubblewrap is there and allowed to work, and Python finds there what it needs."""
+    """Return True if bubblewrap is installed and permitted, and Python with its packages starts inside it."""
     if shutil.which("bwrap") is None:
         return False
     with tempfile.TemporaryDirectory() as folder:

@@ -1,7 +1,7 @@
-"""Grades for notebooks: each runs in processes of its own with limits, and whatever happens there becomes a note in its row.
+"""Grades for notebooks: each runs in separate processes with limits, and every failure becomes a note in its row.
 
-A notebook's code runs in `lessons.run`, under supervise.py, and on Linux within bubblewrap where that can be had
-(confinement.py): it sees nothing of the teacher's then, can write to nothing but a folder of its own, and has no network.
+A notebook's code runs in `lessons.run`, under supervise.py, and on Linux inside bubblewrap if it works (confinement.py).
+There it sees none of the teacher's files, writes only to a temporary folder, and has no network.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ from .confinement import confined, confinement, environment, own_modules
 from .run import LINE
 
 STATUSES = ("right", "wrong", "open")
-MOST = 10_000_000  # bytes of results that are read
-NOTES = 100  # of one notebook
-CELL = 32_767  # characters of a cell that spreadsheets take
-FORMULA = re.compile(r'(^|[;|])(?=[\s"]*[=+\-@＝＋－＠])')  # how one begins, also in the signs of East Asian keyboards
+MOST = 10_000_000  # bytes of results to read
+NOTES = 100  # per notebook
+CELL = 32_767  # characters that a spreadsheet's cell may have
+FORMULA = re.compile(r'(^|[;|])(?=[\s"]*[=+\-@＝＋－＠])')  # the start of one, also in full-width signs
 PATIENCE = 30.0  # seconds
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What a notebook may take: seconds for one cell and for all, and bytes beyond what minigrad itself needs (0: any)."""
+    """Limits of a notebook: seconds for a cell and in total, and bytes of memory beyond minigrad's own needs (0: no limit)."""
 
     cell: float = 120.0
     total: float = 600.0
@@ -53,7 +53,7 @@ USUAL = Limits()
 
 @dataclass
 class Graded:
-    """What became of one notebook: by exercise its status and message, and what else has to be said."""
+    """Grade of a notebook: the status and message of each exercise, and notes for the teacher."""
 
     file: str
     lesson: str = ""
@@ -64,25 +64,25 @@ class Graded:
 
     @property
     def points(self) -> int:
-        """How many exercises are solved."""
+        """The number of solved exercises."""
         return list(self.statuses.values()).count("right")
 
     def to_dict(self) -> dict:
-        """All of it, as JSON has it."""
+        """Return all fields and the points, ready for JSON."""
         return {**asdict(self), "points": self.points, "of": len(self.statuses)}
 
 
 def grade(path: Path, limits: Limits = USUAL, name: str = "", own_folder: bool = True) -> Graded:
-    """Run a notebook in a process of its own, and say what its answers are worth.
+    """Run a notebook in a separate process and grade its answers.
 
-    With `own_folder` it runs in an empty folder that is removed afterwards, confined where that is possible, and no progress
-    is remembered.  A notebook that cannot be run, or that belongs to no lesson, gets a note and no points; nothing is raised.
+    With `own_folder` it runs in an empty folder that is removed afterwards, confined if possible, and no progress is recorded.
+    A notebook that cannot run, or that belongs to no lesson, gets a note and no points; nothing is raised.
     """
     graded, begun = Graded(name or str(path)), time.monotonic()
     try:
         one, texts = sources(path)
         if one is None:
-            graded.notes.append("it is of no lesson: neither its metadata nor its name says of which")
+            graded.notes.append("it belongs to no lesson: neither its metadata nor its name is that of one")
             return graded
         graded.lesson, graded.statuses = one.name, dict.fromkeys(one.exercises, "missing")
         with folder_for(graded) as folder:
@@ -91,15 +91,15 @@ def grade(path: Path, limits: Limits = USUAL, name: str = "", own_folder: bool =
             run(folder, None if own_folder else path.parent, limits, graded)
     except ValueError as e:
         graded.notes.append(str(e))
-    except Exception as e:  # the others are graded all the same
-        graded.notes.append(f"it could not be graded: {type(e).__name__}: {e}")
+    except Exception as e:  # grade the others all the same
+        graded.notes.append(f"it cannot be graded: {type(e).__name__}: {e}")
     graded.seconds = round(time.monotonic() - begun, 1)
     return graded
 
 
 @contextmanager
 def folder_for(graded: Graded) -> Iterator[Path]:
-    """Give a folder that is removed afterwards, however deep it has become."""
+    """Yield a temporary folder, and remove it afterwards, however deep it is."""
     folder = tempfile.mkdtemp()
     try:
         yield Path(folder)
@@ -107,15 +107,15 @@ def folder_for(graded: Graded) -> Iterator[Path]:
         try:
             shutil.rmtree(folder)
         except (OSError, RecursionError):
-            for command in (["chmod", "-R", "u+rwx"], ["rm", "-rf"]):  # which can go deeper
+            for command in (["chmod", "-R", "u+rwx"], ["rm", "-rf"]):  # these go deeper than Python
                 if shutil.which(command[0]):
                     subprocess.run([*command, folder], stderr=subprocess.DEVNULL, check=False)
         if os.path.exists(folder):
-            graded.notes.append(f"the folder {folder} could not be removed")
+            graded.notes.append(f"the folder {folder} cannot be removed")
 
 
 def run(folder: Path, where: Path | None, limits: Limits, graded: Graded) -> None:
-    """Run the cells of a notebook under supervision, `where` or else confined to a folder, and read what was written there."""
+    """Run a notebook's cells under supervision and read the results.  Without `where`, confine them to `folder`."""
     results = folder / "results"
     command = [sys.executable, "-m", "lessons.run", graded.lesson, str(folder / "cells"), str(results)]
     command += [str(limits.cell), str(limits.memory)]
@@ -127,17 +127,17 @@ def run(folder: Path, where: Path | None, limits: Limits, graded: Graded) -> Non
     supervisor = [sys.executable, "-I", str(Path(__file__).with_name("supervise.py"))]
     supervisor += [str(limits.total), str(limits.memory), *command]
     options = {"cwd": where, "env": own_modules(variables), "stdin": subprocess.PIPE}
-    # files, since a pipe may be held open by what a notebook has started
+    # files, since a process that the notebook started may hold a pipe open
     with tempfile.TemporaryFile() as said, tempfile.TemporaryFile() as errors:
         with started(supervisor, stdout=said, stderr=errors, **options) as process:
-            wait(process, limits.total)  # if this is left early, its input ends, and so does it
+            wait(process, limits.total)  # after an exception its input ends, and so it ends
         graded.notes += how_it_ended(last(said), process.returncode, last(errors).decode(errors="replace"))
-    folder.chmod(0o700)  # which the notebook may have taken away
+    folder.chmod(0o700)  # the notebook may have removed permissions
     read(results, graded)
 
 
 def started(command: list[str], **options: Any) -> subprocess.Popen:
-    """Start a process.  Where notebooks have all the processes that the user may have, wait: they will be ended."""
+    """Start a process.  If notebooks use up the user's limit of processes, wait until they are killed."""
     end = time.monotonic() + PATIENCE
     while True:
         try:
@@ -149,7 +149,7 @@ def started(command: list[str], **options: Any) -> subprocess.Popen:
 
 
 def wait(process: subprocess.Popen, seconds: float) -> None:
-    """Wait for a supervisor to end.  If a notebook has stopped it, let it go on when the time is over, or end it."""
+    """Wait for a supervisor to end.  If a notebook stopped it, continue it when the time is over, and then kill it."""
     for number in (getattr(signal, "SIGCONT", signal.SIGTERM), getattr(signal, "SIGKILL", signal.SIGTERM)):
         try:
             process.wait(seconds + PATIENCE)
@@ -159,25 +159,25 @@ def wait(process: subprocess.Popen, seconds: float) -> None:
 
 
 def last(file: BinaryIO) -> bytes:
-    """Return the last part of a file, wherever others that write to it have left off."""
+    """Return the last 10,000 bytes of a file, wherever other processes moved its position."""
     file.seek(max(file.seek(0, os.SEEK_END) - 10_000, 0))
     return file.read(10_000)
 
 
 def how_it_ended(said: bytes, code: int, errors: str) -> list[str]:
-    """Return what has to be noted about the end of a notebook's process."""
+    """Return a note if a notebook's process failed or was killed."""
     try:
         found = json.loads(said)
     except ValueError:
-        return [f"its supervisor ended with {code}"]
+        return [f"its supervisor ended with exit code {code}"]
     if found["ended"]:
         return [f"ended {found['ended']}"]
     last = (errors.strip().splitlines() or [""])[-1]
-    return [f"its process ended with {found['code']}: {last}".removesuffix(": ")] if found["code"] else []
+    return [f"its process ended with exit code {found['code']}: {last}".removesuffix(": ")] if found["code"] else []
 
 
 def read(results: Path, graded: Graded) -> None:
-    """Take over the lines that lessons.run wrote, up to the first that it cannot have written; the last may be cut off."""
+    """Read the lines that lessons.run wrote, up to the first that it cannot have written; the last may be cut off."""
     failed: list[str] = []
     try:
         for line in io.BytesIO(content(results, MOST, link=False)):
@@ -185,13 +185,13 @@ def read(results: Path, graded: Graded) -> None:
                 take(json.loads(line), graded, failed)
     except OSError as e:
         failed.append(f"its results cannot be read: {e.strerror}")
-    except Exception:  # a notebook may write there whatever it likes
-        failed.append("there are results that the checks did not write")
+    except Exception:  # a notebook may write anything there
+        failed.append("its results contain lines that the checks did not write")
     graded.notes += failed[-NOTES:]
 
 
 def take(said: Any, graded: Graded, failed: list[str]) -> None:
-    """Take over a verdict, or what failed in a cell."""
+    """Add a verdict to the grade, or the failure of a cell to the notes."""
     if "exercise" not in said:
         failed.append(f"cell {int(said['cell'])}: {str(said['failed']).partition(chr(10))[0]}"[:LINE])
         return
@@ -204,7 +204,7 @@ def take(said: Any, graded: Graded, failed: list[str]) -> None:
 def grade_folder(
     folder: Path, limits: Limits, jobs: int, done: Callable[[Graded], None] = lambda graded: None
 ) -> list[Graded]:
-    """Grade all notebooks in a folder and its folders, several at a time, in the order of their names."""
+    """Grade all notebooks in a folder and its subfolders, `jobs` at a time; return the grades in order of the names."""
 
     def one(found: tuple[Path, str]) -> Graded:
         path, trouble = found
@@ -218,7 +218,7 @@ def grade_folder(
 
 
 def notebooks(folder: Path) -> list[tuple[Path, str]]:
-    """Return the notebooks in a folder and its folders, and why one of them cannot be read; links to folders are left out."""
+    """Return the notebooks in a folder and its subfolders, and the reason if a folder is unreadable; skip linked folders."""
     found, waiting = [], [folder]
     while waiting:
         place = waiting.pop()
@@ -237,7 +237,7 @@ def notebooks(folder: Path) -> list[tuple[Path, str]]:
 
 
 def write_csv(all_of_them: Iterable[Graded], file: TextIO) -> None:
-    """Write a row for each notebook, with a column for each exercise of the lessons that are there.
+    """Write a row for each notebook, with a column for each exercise that one of them has.
 
     >>> import sys
     >>> write_csv([Graded("ann.ipynb", "01_numbers", {"three_uses": "right"})], sys.stdout)
@@ -254,9 +254,9 @@ def write_csv(all_of_them: Iterable[Graded], file: TextIO) -> None:
 
 
 def cell(text: str) -> str:
-    """Return text that a spreadsheet shows as it is: what begins like a formula gets an apostrophe in front.
+    """Return text that a spreadsheet shows unchanged: an apostrophe goes before text that begins like a formula.
 
-    A semicolon begins a cell, too, where numbers have decimal commas.
+    A semicolon starts a new cell where numbers have decimal commas.
 
     >>> cell("=1+1"), cell("ann.ipynb"), cell("\x1b[2J"), cell("a; =1+1")
     ("'=1+1", 'ann.ipynb', '\ufffd[2J', "a;' =1+1")

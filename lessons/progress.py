@@ -26,7 +26,7 @@ def load() -> dict[str, str]:
 
 
 def save(days: dict[str, str]) -> None:
-    """Write the whole file, or nothing if its folder is not writable."""
+    """Replace the file, or leave it unchanged if it cannot be written."""
     from minigrad.files import written  # here, since the list of lessons needs no minigrad
 
     with suppress(OSError):

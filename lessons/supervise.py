@@ -69,7 +69,7 @@ def limit() -> None:
 
 
 def abandoned() -> bool:
-    """Wait LOOK seconds; return True if the standard input has ended."""
+    """Wait up to LOOK seconds; return True if the standard input has ended."""
     if os.name != "posix":  # select takes only sockets there
         time.sleep(LOOK)
         return False

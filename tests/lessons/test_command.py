@@ -50,14 +50,14 @@ def test_a_learner_opens_solves_checks_and_resets(tmp_path):
     assert done.returncode == 1 and "○ three_uses: not answered yet" in done.stdout.decode()
     solve(tmp_path / WRITTEN)
     before = (tmp_path / WRITTEN).read_text()
-    assert b"there is already" in minigrad(tmp_path, "lessons", "open", ONE.name, "--no-lab").stdout
+    assert b"already exists" in minigrad(tmp_path, "lessons", "open", ONE.name, "--no-lab").stdout
     assert (tmp_path / WRITTEN).read_text() == before
     done = minigrad(tmp_path, "lessons", "check", "1")
     assert done.returncode == 0, done.stdout.decode()
     assert "4 of 4 solved" in done.stdout.decode()
     assert "●●●●" in minigrad(tmp_path, "lessons").stdout.decode()
     done = minigrad(tmp_path, "lessons", "reset", "1")
-    assert done.returncode == 0 and "what was there is now" in done.stdout.decode()
+    assert done.returncode == 0 and "the old notebook is now" in done.stdout.decode()
     assert (tmp_path / "minigrad-lessons" / f"{ONE.name}.1.ipynb").read_text() == before
     assert "○○○○" in minigrad(tmp_path, "lessons").stdout.decode()
 
@@ -91,7 +91,7 @@ def test_grade_writes_a_table(tmp_path):
         (("reset", "numbers"), "there is no lesson numbers"),
         (("grade", "nowhere"), "there is no folder nowhere"),
         (("grade", "."), "there are no notebooks"),
-        (("grade", ".", "--jobs", "0"), "have to be greater than 0"),
+        (("grade", ".", "--jobs", "0"), "must be greater than 0"),
         (("grade", ".", "-o", "no/grades.csv"), "there is no folder no"),
         (("open", "1", "--no-lab", "-d", "/proc/nowhere"), "cannot be written"),
     ],

@@ -124,12 +124,12 @@ def verdict(status="right"):
 RESULTS = {
     "none": (lambda place: None, "its results cannot be read: No such file"),
     "folder": (lambda place: place.mkdir(), "its results cannot be read: Is a directory"),
-    "pipe": (lambda place: os.mkfifo(place), "there are results that the checks did not write"),
+    "pipe": (lambda place: os.mkfifo(place), "its results contain lines that the checks did not write"),
     "loop": (lambda place: place.symlink_to(place.name), "its results cannot be read: Too many levels"),
     "endless": (lambda place: place.symlink_to("/dev/zero"), "its results cannot be read: Too many levels"),
     "system's": (lambda place: place.symlink_to("/proc/kmsg"), "its results cannot be read: Too many levels"),
-    "infinite": (lambda place: place.write_text('{"cell": 1e999, "failed": ""}\n'), "there are results that"),
-    "text": (lambda place: place.write_text('"exercise"\n'), "there are results that the checks did not write"),
+    "infinite": (lambda place: place.write_text('{"cell": 1e999, "failed": ""}\n'), "its results contain lines that"),
+    "text": (lambda place: place.write_text('"exercise"\n'), "its results contain lines that the checks did not write"),
 }
 
 
@@ -145,7 +145,7 @@ def test_results_that_are_none_are_a_note(tmp_path, kind):
 def test_results_count_up_to_the_first_odd_line_and_a_line_that_was_cut_off_is_not_odd(tmp_path):
     (tmp_path / "results").write_text(verdict() + "\n" + verdict("wrong"))
     graded = read(tmp_path / "results")
-    assert graded.points == 1 and graded.notes == ["there are results that the checks did not write"]
+    assert graded.points == 1 and graded.notes == ["its results contain lines that the checks did not write"]
     (tmp_path / "results").write_text(verdict() + verdict("wrong")[:-20])
     graded = read(tmp_path / "results")
     assert graded.points == 1 and graded.notes == []
@@ -157,7 +157,7 @@ def test_many_lines_are_read_in_a_moment_and_few_are_kept(tmp_path, text):
     begun = time.process_time()
     graded = read(tmp_path / "results")
     assert time.process_time() - begun < 3 and len(graded.notes) <= grading.NOTES
-    assert graded.notes[-1] == "there are results that the checks did not write"
+    assert graded.notes[-1] == "its results contain lines that the checks did not write"
 
 
 SPOILS = {
@@ -253,7 +253,7 @@ time.sleep(60)
     path = handed_in(tmp_path / "ann.ipynb", "three_uses = 12", stop if way == "stopped" else hold)
     graded = grade(path, Limits(total=5.0))
     assert graded.points == 1 and graded.seconds < 15
-    assert graded.notes == (["ended after 5 s"] if way == "stopped" else ["its supervisor ended with -9"])
+    assert graded.notes == (["ended after 5 s"] if way == "stopped" else ["its supervisor ended with exit code -9"])
 
 
 def test_a_process_is_started_when_others_have_ended(monkeypatch):

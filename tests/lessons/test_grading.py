@@ -86,7 +86,7 @@ def test_memory_has_a_limit(tmp_path):
 def test_a_process_that_ends_itself_is_told(tmp_path):
     path = handed_in(tmp_path / "eve.ipynb", "three_uses = 12", "import os; os._exit(3)")
     graded = grade(path)
-    assert graded.points == 1 and graded.notes == ["its process ended with 3"]
+    assert graded.points == 1 and graded.notes == ["its process ended with exit code 3"]
 
 
 def test_a_notebook_writes_into_an_empty_folder_of_its_own(tmp_path):
@@ -101,7 +101,7 @@ def test_what_is_no_notebook_and_what_is_of_no_lesson_gets_a_note(tmp_path):
     (tmp_path / "broken.ipynb").write_text("{")
     assert "is not a notebook" in grade(tmp_path / "broken.ipynb").notes[0]
     handed_in(tmp_path / "other.ipynb", "x = 1", metadata=False)
-    assert "of no lesson" in grade(tmp_path / "other.ipynb").notes[0]
+    assert "belongs to no lesson" in grade(tmp_path / "other.ipynb").notes[0]
     path = handed_in(tmp_path / f"{ONE.name}_ann.ipynb", "three_uses = 12", metadata=False)
     assert sources(path)[0] is ONE
 
@@ -166,9 +166,9 @@ ODD = {
     "deep": (lambda path: path.write_text("[" * 100_000), "it is not a notebook: RecursionError"),
     "number": (lambda path: path.write_text(texts(cell={"source": 5})), "the source of cell 1 is not text"),
     "none": (lambda path: path.write_text(texts(cell={"source": [None]})), "the source of cell 1 is not text"),
-    "no metadata": (lambda path: path.write_text(texts(metadata=None)), "it is of no lesson"),
-    "odd metadata": (lambda path: path.write_text(texts(metadata={"minigrad": [1]})), "it is of no lesson"),
-    "odd lesson": (lambda path: path.write_text(texts(metadata={"minigrad": {"lesson": {}}})), "it is of no lesson"),
+    "no metadata": (lambda path: path.write_text(texts(metadata=None)), "belongs to no lesson"),
+    "odd metadata": (lambda path: path.write_text(texts(metadata={"minigrad": [1]})), "belongs to no lesson"),
+    "odd lesson": (lambda path: path.write_text(texts(metadata={"minigrad": {"lesson": {}}})), "belongs to no lesson"),
     "surrogate": (lambda path: path.write_text(texts(cell={"source": "x = '\ud800'"})), "cell 1: UnicodeEncodeError"),
     "nested": (nested, None),
 }
@@ -230,7 +230,7 @@ three_uses = 12
 def test_lines_that_no_check_wrote_do_no_harm(tmp_path):
     graded = grade(handed_in(tmp_path / "ann.ipynb", FORGED))
     assert graded.points == 1 and graded.statuses["count_paths"] == "missing"
-    assert graded.notes == ["there are results that the checks did not write"]
+    assert graded.notes == ["its results contain lines that the checks did not write"]
 
 
 def test_text_commands_neither_a_terminal_nor_a_spreadsheet(tmp_path):
@@ -289,7 +289,7 @@ def test_a_notebook_that_ends_its_supervisor_ends_with_it(tmp_path, monkeypatch)
     name = f"kills-{os.getpid()}"[:15]
     kills = f"open('/proc/self/comm', 'w').write({name!r})\nimport os, time\nos.kill(os.getppid(), 9)\ntime.sleep(600)"
     graded = grade(handed_in(tmp_path / "ann.ipynb", "three_uses = 12", kills))
-    assert graded.points == 1 and graded.notes == ["its supervisor ended with -9"]
+    assert graded.points == 1 and graded.notes == ["its supervisor ended with exit code -9"]
     wait_until(lambda: not running(name))
 
 
