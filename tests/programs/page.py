@@ -1,4 +1,4 @@
-"""docs/programs.md, made of the programs, what they say of themselves, and the losses in curves.json."""
+"""Write docs/programs.md from the programs' docstrings and the losses in curves.json."""
 
 import ast
 from pathlib import Path
@@ -25,13 +25,13 @@ the same. Programs that would enlarge any rounding, as a game whose moves are dr
 
 
 def text() -> str:
-    """Return the page."""
+    """Return the text of the page."""
     curves = kept()
     return HEAD.format(count=len(SCRIPTS)) + "".join(row(name, **curves[name]) for name in SCRIPTS)
 
 
 def row(name: str, minigrad: Curve, torch: Curve) -> str:
-    """Return a program's row of the table."""
+    """Return the table's row for a program."""
     what, after = described(SCRIPTS[name])
     lines = len(SCRIPTS[name].read_text().splitlines())
     apart = f"{difference(minigrad, torch):.0e}".replace("0e+00", "0")
@@ -40,7 +40,7 @@ def row(name: str, minigrad: Curve, torch: Curve) -> str:
 
 
 def described(script: Path) -> tuple[str, str]:
-    """Return what a program does and whose manner it follows, from its docstring."""
+    """Return a program's purpose and its source, from its docstring."""
     what, after = (ast.get_docstring(ast.parse(script.read_text())) or "").split("\n\nAfter ")
     return what.replace("\n", " ").rstrip("."), after.replace("\n", " ").rstrip(".")
 
