@@ -45,7 +45,7 @@ def lessons() -> tuple[Lesson, ...]:
 
 
 def lesson(which: int | str) -> Lesson:
-    """Return the lesson with a number or name, which may lack the number; raise ValueError if there is none.
+    """Return the lesson with this number or name, with or without the leading number; raise ValueError if there is none.
 
     >>> lesson(1) is lesson("01_numbers_that_remember") is lesson("numbers_that_remember")
     True

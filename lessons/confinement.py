@@ -18,7 +18,7 @@ from pathlib import Path
 SYSTEM = [f"/{name}" for name in "usr bin sbin lib lib32 lib64 nix/store gnu/store".split()]
 # files of /etc that programs need and that hold no secrets: paths of libraries, names of users, fonts, the time zone
 SYSTEM += [f"/etc/{name}" for name in "ld.so.cache alternatives passwd group nsswitch.conf fonts localtime".split()]
-VARIABLES = {"PATH", "LANG", "LANGUAGE", "TZ", "LD_LIBRARY_PATH", "PYTHONHOME"} | {  # on Windows
+VARIABLES = {"PATH", "LANG", "LANGUAGE", "TZ", "LD_LIBRARY_PATH", "PYTHONHOME"} | {  # the others are for Windows
     "SYSTEMROOT", "SYSTEMDRIVE", "WINDIR", "COMSPEC", "PATHEXT", "NUMBER_OF_PROCESSORS", "PROCESSOR_ARCHITECTURE"
 }  # fmt: skip
 FAMILIES = ("LC_", "OMP_", "MKL_", "OPENBLAS_", "NUMBA_", "CUDA_", "MINIGRAD_")  # prefixes of variables

@@ -121,7 +121,7 @@ def _failed(e: Exception) -> str:
     steps = traceback.extract_tb(e.__traceback__)
     own = [step for step in steps if not step.filename.startswith((PACKAGE, f"{FOLDER}{os.sep}")) and step.line]
     line = f"\nin the line: {own[-1].line}" if own and str(own[-1].line) not in said else ""
-    return f"your code raised {type(e).__name__}: {said.rstrip()}{line}"
+    return f"your code raises {type(e).__name__}: {said.rstrip()}{line}"
 
 
 def has_gap(answer: Any) -> bool:

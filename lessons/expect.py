@@ -249,7 +249,7 @@ def quiet(f: Callable[[], Any]) -> Any:
 
 
 def refused(name: str) -> None:
-    """Expect that minigrad's function `name` is not the caller.  Call this in a function that you pass to the answer.
+    """Expect that minigrad's function `name` is not among the callers.  Call this in a function that you pass to the answer.
 
     >>> minigrad.func.jacrev(lambda x: refused("jacrev") or x)(minigrad.ones(1))
     Traceback (most recent call last):

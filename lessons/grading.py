@@ -82,7 +82,7 @@ def grade(path: Path, limits: Limits = USUAL, name: str = "", own_folder: bool =
     try:
         one, texts = sources(path)
         if one is None:
-            graded.notes.append("it belongs to no lesson: neither its metadata nor its name is that of one")
+            graded.notes.append("it belongs to no lesson: neither its metadata nor its file name contains the name of one")
             return graded
         graded.lesson, graded.statuses = one.name, dict.fromkeys(one.exercises, "missing")
         with folder_for(graded) as folder:
@@ -130,7 +130,7 @@ def run(folder: Path, where: Path | None, limits: Limits, graded: Graded) -> Non
     # files, since a process that the notebook started may hold a pipe open
     with tempfile.TemporaryFile() as said, tempfile.TemporaryFile() as errors:
         with started(supervisor, stdout=said, stderr=errors, **options) as process:
-            wait(process, limits.total)  # after an exception its input ends, and so it ends
+            wait(process, limits.total)  # an exception closes its input, which ends it
         graded.notes += how_it_ended(last(said), process.returncode, last(errors).decode(errors="replace"))
     folder.chmod(0o700)  # the notebook may have removed permissions
     read(results, graded)

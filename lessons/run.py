@@ -53,7 +53,7 @@ def limit_memory(extra: int) -> None:
 
 
 def within(seconds: float, f: Callable[[], Any]) -> Any:
-    """Return f's result; raise TooLong after some seconds, where the system has timers."""
+    """Return f's result; raise TooLong after `seconds`, if the system has timers."""
 
     def ring(*_: Any) -> None:
         raise TooLong(f"stopped after {seconds:g} s")

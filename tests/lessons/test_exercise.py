@@ -26,7 +26,7 @@ def test_what_an_answer_raises_is_told_with_its_line():
 
     verdict = lessons.check("count_paths", count_paths)
     assert verdict.status == "wrong"
-    assert "your code raised AttributeError" in verdict.message
+    assert "your code raises AttributeError" in verdict.message
     assert "return len(node.no_such_thing)" in verdict.message
 
 

@@ -219,7 +219,7 @@ def newton_root(f, x):
     return x
 
 
-# %% wrong newton_root: your code raised
+# %% wrong newton_root: your code raises
 def newton_root(f, x):
     for _ in range(15):
         x = x - f(x) / grad(f)(x)
