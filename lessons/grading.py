@@ -82,7 +82,7 @@ def grade(path: Path, limits: Limits = USUAL, name: str = "", own_folder: bool =
     try:
         one, texts = sources(path)
         if one is None:
-            graded.notes.append("it belongs to no lesson: neither its metadata nor its file name contains the name of one")
+            graded.notes.append("it belongs to no lesson: neither its metadata nor its file name names one")
             return graded
         graded.lesson, graded.statuses = one.name, dict.fromkeys(one.exercises, "missing")
         with folder_for(graded) as folder:
