@@ -288,7 +288,7 @@ def _same_gradients(answer: Callable, expected: Callable, args: tuple, called: s
     if given is None:
         raise Wrong(f"{called} the result does not require grad: something cut the graph")
     for i, (a, b) in enumerate(zip(given, wanted)):
-        which = f"the gradient by argument {i} {called}" if len(wanted) > 1 else f"the gradient {called}"
+        which = f"the gradient of argument {i} {called}" if len(wanted) > 1 else f"the gradient {called}"
         which += ", with incoming gradients 0.7, 1.4, ...,"
         if (a is None) != (b is None):
             raise Wrong(f"{which} is {'missing' if a is None else 'there'}, expected {'one' if a is None else 'none'}")

@@ -31,7 +31,7 @@ def as_in_a_loop(answer, expected, in_dims, *args):
     except RuntimeError as e:
         raise Wrong(f"{where}: {str(e).splitlines()[0]}") from None
     for i, (a, b) in enumerate(zip(by_each, gradients(expected))):
-        expect.tensor(a, b, f"the result is right, but the gradient by argument {i} {where}")
+        expect.tensor(a, b, f"the result is right, but the gradient of argument {i} {where}")
 
 
 @exercise(

@@ -61,14 +61,14 @@ class SeveralMix(SeveralMix):
         return (1 - ctx.t) * grad_output, ctx.t * grad_output
 
 
-# %% wrong SeveralMix: the gradient by argument 0
+# %% wrong SeveralMix: the gradient of argument 0
 class SeveralMix(SeveralMix):
     @staticmethod
     def backward(ctx, grad_output):
         return ctx.t * grad_output, (1 - ctx.t) * grad_output, None
 
 
-# %% wrong SeveralMix: the gradient by argument 0
+# %% wrong SeveralMix: the gradient of argument 0
 class SeveralMix(SeveralMix):
     @staticmethod
     def backward(ctx, grad_output):

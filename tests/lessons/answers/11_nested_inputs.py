@@ -76,7 +76,7 @@ class NestedScale(NestedIOFunction):
         return {name: g * factor for name, g in grads.items()}
 
 
-# %% wrong NestedScale: by argument 3
+# %% wrong NestedScale: of argument 3
 class NestedScale(NestedIOFunction):
     def forward_extended(self, tensors, factor):
         self.save_for_backward(tensors, factor)
@@ -87,7 +87,7 @@ class NestedScale(NestedIOFunction):
         return {n: g * factor for n, g in grads.items()}, grads["a"] * tensors["a"]
 
 
-# %% wrong NestedScale: gradient by argument 0
+# %% wrong NestedScale: gradient of argument 0
 class NestedScale(NestedIOFunction):
     def forward_extended(self, tensors, factor):
         self.save_for_backward(tensors, factor)
@@ -158,7 +158,7 @@ class NestedDistance(NestedIOFunction):
         return {"x": 2 * dx * grad_output, "y": 2 * dy * grad_output}, [-2 * dy * grad_output]
 
 
-# %% wrong NestedDistance: gradient by argument 0
+# %% wrong NestedDistance: gradient of argument 0
 class NestedDistance(NestedIOFunction):
     def forward_extended(self, point, other):
         self.save_for_backward(point, other)
@@ -170,7 +170,7 @@ class NestedDistance(NestedIOFunction):
         return {"x": 2 * dx, "y": 2 * dy}, [-2 * dx, -2 * dy]
 
 
-# %% wrong NestedDistance: gradient by argument 2
+# %% wrong NestedDistance: gradient of argument 2
 class NestedDistance(NestedIOFunction):
     def forward_extended(self, point, other):
         self.save_for_backward(point, other)

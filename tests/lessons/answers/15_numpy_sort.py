@@ -314,7 +314,7 @@ class NumpySolve(torch.autograd.Function):
         return grad_A, grad_b if ctx.needs_input_grad[1] else None
 
 
-# %% wrong NumpySolve: the gradient by argument 0
+# %% wrong NumpySolve: the gradient of argument 0
 class NumpySolve(torch.autograd.Function):
     @staticmethod
     def forward(A, b):

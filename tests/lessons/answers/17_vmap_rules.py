@@ -359,7 +359,7 @@ class DotRule(torch.autograd.Function):
         return DotRule.apply(a.movedim(in_dims[0], 0), b.movedim(in_dims[1], 0)), 0
 
 
-# %% wrong DotRule: gradient by argument
+# %% wrong DotRule: gradient of argument
 class DotRule(torch.autograd.Function):
     @staticmethod
     def forward(a, b):

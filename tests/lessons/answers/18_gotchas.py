@@ -124,7 +124,7 @@ class GotchaDense(Function):
         return grad_output @ weight, torch.outer(x, grad_output)
 
 
-# %% wrong GotchaDense: gradient by argument 1
+# %% wrong GotchaDense: gradient of argument 1
 class GotchaDense(Function):
     @staticmethod
     def forward(x, weight):
