@@ -168,7 +168,7 @@ class multinomial(Bounded):
 
 
 class independent(Constraint):
-    """A constraint with `reinterpreted_batch_ndims` more dimensions in an event, all of which has to be valid."""
+    """A constraint with `reinterpreted_batch_ndims` more dimensions in an event, all of which must be valid."""
 
     def __init__(self, base_constraint: Constraint, reinterpreted_batch_ndims: int):
         self.base_constraint, self.reinterpreted_batch_ndims = base_constraint, reinterpreted_batch_ndims
