@@ -1,10 +1,9 @@
-"""viz draws what minigrad records: the forward, backward and jvp pass of a program, in the formats of `FORMATS`.
+"""viz draws minigrad's records: the forward, backward and jvp passes of a program, in the formats of `FORMATS`.
 
-`draw` is the one entry; `Drawing` is what it gives.  A record goes through graph (what to draw), fold (less of it) and
-cards (what stands on each) to text: sketch, mermaid, dot.  Pictures go on through layout (where cards lie) and picture
-(shapes of one pass) or film (of all passes, one after the other) to svg, export and tikz, in one of the themes.
-`draw_threads` draws the threads of a kernel that `minigrad.cuda.watch` has seen.  The command line is in cli.
-`from_torch` makes the record of a PyTorch program.
+`draw` is the entry point and returns a `Drawing`.  A record becomes a graph (drawn_graph), which fold shortens and cards
+fills with text.  sketch, mermaid and dot write it as text.  Pictures pass through layout, which places the cards, and
+picture (one pass) or film (all passes in turn), to svg, export and tikz, in one of the themes.  `draw_threads` draws the
+threads of a kernel watched by `minigrad.cuda.watch`.  `from_torch` records a PyTorch program.  The command line is in cli.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ PARTS = {
 
 
 def __getattr__(name: str) -> Any:
-    """A part, imported when it is used: the command shows its help without any."""
+    """Import a public name on first use: `minigrad --help` needs none of them."""
     if name == "notebook":
         return importlib.import_module(".notebook", __name__)
     if name not in PARTS:

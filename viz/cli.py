@@ -1,7 +1,7 @@
-"""The command `minigrad`: its parts are the modules of viz/commands, put together here.
+"""The command `minigrad`, assembled from the modules of viz/commands.
 
-minigrad, Graphviz and Matplotlib are imported when a command needs them, so that help comes at once.  A failure of the
-user's program ends with 1 and the user's lines of the traceback, a wrong command with 2; either way nothing is written.
+A command imports minigrad, Graphviz and Matplotlib only when it needs them, so help appears at once.  If the user's program
+fails, the exit code is 1 and the traceback shows the user's lines only; a wrong command exits with 2.  Neither writes a file.
 """
 
 from __future__ import annotations
@@ -36,19 +36,19 @@ def _version() -> str:
 EXAMPLES = """Examples:
 
   minigrad render net.py:loss              all passes, into loss.svg
-  minigrad render net.py:loss -f txt -o -  the same as text, in the terminal
-  minigrad step net.py:loss                one operation after the other
-  minigrad explain net.py:loss --of w      how the derivative of loss by w comes about
-  minigrad diff before.json net.py:loss    what changed since before.json
-  minigrad check functions.py:MyCube       whether a custom Function is right
-  minigrad run train.py                    a program that imports torch, with minigrad in its place
-  minigrad lessons                         learn how all of it works
+  minigrad render net.py:loss -f txt -o -  as text, in the terminal
+  minigrad step net.py:loss                step through the operations
+  minigrad explain net.py:loss --of w      derive the gradient of loss with respect to w
+  minigrad diff before.json net.py:loss    list the changes since before.json
+  minigrad check functions.py:MyCube       test a custom Function
+  minigrad run train.py                    run a program that imports torch on minigrad
+  minigrad lessons                         learn how autograd works
 
-minigrad COMMAND --help says more about each."""
+Run minigrad COMMAND --help for details."""
 
 app = App(
     name="minigrad",
-    help="Draw the forward, backward and jvp pass of a program, and look after its kernels.",
+    help="Draw the forward, backward and jvp passes of a program, and manage compiled kernels.",
     help_format="plaintext",
     help_epilogue=EXAMPLES,
     version=_version,
@@ -63,15 +63,15 @@ app.command(run_command.port, help_epilogue=run_command.PORT_EXAMPLES)
 app.command(source_command.source, help_epilogue=source_command.EXAMPLES)
 app.command(
     "lessons.command:app", name="lessons"
-)  # by name: the lessons are made with viz, and not the other way round
+)  # by name: the lessons import viz, and viz does not import the lessons
 app.command(maintenance.doctor, help_epilogue="")
 app.command(maintenance.warmup, help_epilogue="")
 app.command(maintenance.completion, help_epilogue="")
 
 
 def main(tokens: list[str] | None = None) -> None:
-    """Run the command; the process ends with 0, 1 (the user's program failed) or 2 (the command is wrong)."""
-    for stream in (sys.stdout, sys.stderr):  # a name that the terminal cannot write must not end the command
+    """Run the command; the exit code is 0, 1 (the user's program failed) or 2 (the command is wrong)."""
+    for stream in (sys.stdout, sys.stderr):  # a character that the terminal cannot encode must not end the command
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
     words = sys.argv[1:] if tokens is None else tokens
@@ -90,25 +90,25 @@ def main(tokens: list[str] | None = None) -> None:
         sys.exit(code)
     except KeyboardInterrupt:
         sys.exit(130)
-    except BrokenPipeError:  # the reader of -o - has seen enough
+    except BrokenPipeError:  # the reader of -o - closed the pipe
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
 
 
 def with_programs_own(words: list[str]) -> list[str]:
-    """Put -- behind the program of `run`: the words that follow are the program's own, --help included.
+    """Insert -- after the program of `run`: the words that follow belong to the program, --help included.
 
     >>> with_programs_own(["run", "-n", "2", "train.py", "--help"])
     ['run', '-n', '2', 'train.py', '--', '--help']
     """
-    at = 1  # where the program stands
+    at = 1  # index of the program
     while at < len(words) and words[at].startswith("-") and words[at] != "-":
         at += 2 if words[at] == "-n" else 1
     return [*words[: at + 1], "--", *words[at + 1 :]]
 
 
 def _end_other_ranks() -> None:
-    """End the other processes after a failure on one of several: they would wait for it."""
+    """End the other ranks after a failure on one of them: they would wait for it forever."""
     groups = sys.modules.get("minigrad.distributed.groups")
     if groups is not None:
         sys.stdout.flush()
@@ -116,7 +116,7 @@ def _end_other_ranks() -> None:
 
 
 def _say(what: str, code: int, words: list[str]) -> int:
-    """Print what went wrong, for the person at the terminal, and with --json for the program that reads the output."""
+    """Print the error to stderr for people and, with --json, to stdout for programs.  Return the exit code."""
     print(what, file=sys.stderr)
     if "--json" in words[: words.index("--") if "--" in words else None]:
         print(json.dumps({"error": what, "code": code}))

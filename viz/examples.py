@@ -1,4 +1,4 @@
-"""An example for a module, minigrad's or PyTorch's, made up: the first layer tells what shape it takes."""
+"""Example inputs for modules, minigrad's or PyTorch's: the first layer that has a known input shape determines it."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ import inspect
 from types import ModuleType
 from typing import Any
 
-SIDES = (8, 16, 28, 32, 64, 96, 128, 224, 256)  # of pictures, tried in turn: a layer behind may want a certain one
-STEPS = 4  # of a sequence
+SIDES = (8, 16, 28, 32, 64, 96, 128, 224, 256)  # image sizes, tried in turn: a later layer may need a certain one
+STEPS = 4  # length of a sequence
 DIMENSIONS = {f"{kind}{dims}d": dims for kind in ("Conv", "BatchNorm") for dims in (1, 2, 3)}
 
 
 def example(module: Any, library: ModuleType) -> tuple[Any, str] | None:
-    """An input that a module of a library takes, and the words that make it; None where no layer tells.
+    """Return an input that a module accepts, and the code that makes it; None if no layer determines the shape.
 
-    What is tried runs on a copy, and leaves the state of the random numbers as it was.
+    Trials run on a copy of the module and restore the state of the random number generator.
 
     >>> import minigrad as torch
     >>> made, words = example(torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.ReLU()), torch)
@@ -33,7 +33,7 @@ def example(module: Any, library: ModuleType) -> tuple[Any, str] | None:
                 given = eval(words, {"torch": library})
                 try:
                     copy.deepcopy(module)(given)
-                except Exception:  # of another size, or of another form: the next
+                except Exception:  # a wrong shape: try the next
                     continue
                 return given, words.removeprefix("" if library.__name__ == "torch" else "torch.")
     finally:
@@ -42,7 +42,7 @@ def example(module: Any, library: ModuleType) -> tuple[Any, str] | None:
 
 
 def required(forward: Any) -> list[str]:
-    """The arguments that have to be given."""
+    """Return the names of the required arguments."""
     parameters = inspect.signature(forward).parameters.values()
     return [
         p.name for p in parameters if p.default is p.empty and p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
@@ -50,12 +50,14 @@ def required(forward: Any) -> list[str]:
 
 
 def taken(layer: Any) -> list[str]:
-    """What a layer takes, in words; several, where it does not tell the size."""
-    kinds = [base.__name__ for base in type(layer).__mro__]  # both libraries have the same
+    """Return code for inputs that a layer accepts; several candidates if it does not determine the size."""
+    kinds = [base.__name__ for base in type(layer).__mro__]  # both libraries use the same class names
     for kind in kinds:
         if kind in DIMENSIONS:
             norm = kind.startswith("BatchNorm")
-            batch, channels = (2, layer.num_features) if norm else (1, layer.in_channels)  # one alone has no deviation
+            batch, channels = (
+                (2, layer.num_features) if norm else (1, layer.in_channels)
+            )  # a batch of one has no variance
             found = [random(batch, channels, *[side] * DIMENSIONS[kind]) for side in SIDES]
             return [random(batch, channels), *found] if kind == "BatchNorm1d" else found
         if kind == "Linear":
@@ -73,5 +75,5 @@ def taken(layer: Any) -> list[str]:
 
 
 def random(*shape: int) -> str:
-    """The words for random numbers of a shape."""
+    """Return the code for a random tensor of a shape."""
     return f"torch.randn({', '.join(map(str, shape))})"

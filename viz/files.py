@@ -1,4 +1,4 @@
-"""Formats by name and suffix, and files that are written whole or not at all."""
+"""File formats by name and suffix, and files written completely or not at all."""
 
 from __future__ import annotations
 
@@ -12,35 +12,35 @@ if TYPE_CHECKING:
 
 FORMATS = {
     "html": ((".html",), "the viewer: one page that steps through the passes"),
-    "svg": ((".svg",), "the picture, each operation, value and edge an element of its own"),
+    "svg": ((".svg",), "the picture, with an element for each operation, value and edge"),
     "film": ((), "an SVG in which the passes appear step by step"),
     "png": ((".png",), "the picture in pixels"),
-    "pdf": ((".pdf",), "the picture on paper, a page for each pass"),
-    "tex": ((".tex",), "LaTeX with TikZ, its formulas set as mathematics, a page for each pass"),
+    "pdf": ((".pdf",), "the picture for print, one page per pass"),
+    "tex": ((".tex",), "LaTeX with TikZ and typeset formulas, one page per pass"),
     "dot": ((".dot", ".gv"), "text for Graphviz"),
     "mmd": ((".mmd", ".mermaid"), "text for Mermaid"),
-    "txt": ((".txt",), "a drawing of letters and lines"),
+    "txt": ((".txt",), "a drawing in plain text"),
     "json": ((".json",), "the record itself"),
 }
 SUFFIXES = {suffix: name for name, (suffixes, _) in FORMATS.items() for suffix in suffixes}
 
 
 def format_of(suffix: str) -> str:
-    """The format that a suffix means.
+    """Return the format of a suffix.
 
-    Raises ValueError, with the suffixes there are and the nearest of them, for one that means none.
+    Raises ValueError for an unknown suffix, naming the nearest and all known ones.
 
     >>> format_of(".gv")
     'dot'
     """
     if suffix.lower() not in SUFFIXES:
         meant = nearest(suffix.lower(), SUFFIXES)
-        raise ValueError(f"draw: no format has the suffix {suffix!r}. {meant} Use one of {', '.join(SUFFIXES)}.")
+        raise ValueError(f"draw: unknown suffix {suffix!r}. {meant} Use one of {', '.join(SUFFIXES)}.")
     return SUFFIXES[suffix.lower()]
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
-    """The question whether a known word is meant, or "" where none is near.
+    """Return the question "Did you mean ...?" with the nearest known word, or "" if none is near.
 
     >>> nearest(".svgg", [".svg", ".png"]), nearest("x", ["loss"])
     ('Did you mean .svg?', '')
@@ -50,13 +50,13 @@ def nearest(word: str, known: Iterable[str]) -> str:
 
 
 def maker(drawing: Drawing, name: str) -> Callable[[], str | bytes]:
-    """What makes a drawing's file of a format."""
+    """Return the function that renders a drawing in a format."""
     return {"mmd": drawing.mermaid, "txt": drawing.text}.get(name) or getattr(drawing, name)
 
 
 def write(path: Path, made: bytes) -> Path:
-    """Write a file whole or not at all, or to a device or pipe."""
-    from minigrad.files import written  # what is written has been made by minigrad
+    """Write a file completely or not at all; devices and pipes work as well."""
+    from minigrad.files import written  # imported here: minigrad is loaded by now, since it made the record
 
     with written(path) as file:
         file.write(made)

@@ -1,6 +1,6 @@
-"""The libraries that a program computes with: minigrad, PyTorch, or both of them.  Each that it imports records it.
+"""The libraries that a program computes with: minigrad, PyTorch, or both.  Each one it imports records the program.
 
-PyTorch is optional: it is loaded for programs that import it, and for nothing else.
+PyTorch is optional: only programs that import it load it.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from typing import Any
 
 
 def sources(text: bytes, folder: Path) -> dict[str, ast.Module]:
-    """A program and the modules in its folder that it imports, by name, as far as their texts tell."""
+    """Parse a program and all modules that it imports from its folder; return the trees by module name."""
     found: dict[str, ast.Module] = {}
     pending = [("__main__", text)]
     while pending:
         name, text = pending.pop()
         try:
             found[name] = ast.parse(text)
-        except (SyntaxError, ValueError):  # running it will say so
+        except (SyntaxError, ValueError):  # running it raises the error
             continue
         for module in set(imported(found[name])) - found.keys():
             parts = folder.joinpath(*module.split("."))
@@ -33,7 +33,7 @@ def sources(text: bytes, folder: Path) -> dict[str, ast.Module]:
 
 
 def imported(tree: ast.Module) -> Iterator[str]:
-    """The modules that a text imports anywhere."""
+    """Yield the modules that a program imports, wherever the import stands."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from [alias.name for alias in node.names]
@@ -43,7 +43,7 @@ def imported(tree: ast.Module) -> Iterator[str]:
 
 
 def imports(trees: dict[str, ast.Module], library: str) -> bool:
-    """Whether one of these texts imports a library, or one that builds on it, as torchvision on torch.
+    """Return True if a program imports a library, or one whose name begins with it, such as torchvision for torch.
 
     >>> imports(sources(b"from torch import nn", Path()), "torch")
     True
@@ -52,20 +52,20 @@ def imports(trees: dict[str, ast.Module], library: str) -> bool:
 
 
 def compiles(trees: dict[str, ast.Module]) -> bool:
-    """Whether one of these texts speaks of `compile`."""
+    """Return True if the name `compile` occurs in a program."""
     words = [getattr(node, "attr", getattr(node, "id", "")) for tree in trees.values() for node in ast.walk(tree)]
     return "compile" in words or any(name.endswith(".compile") for tree in trees.values() for name in imported(tree))
 
 
 def stands_for_torch() -> bool:
-    """Return whether `import torch` gives minigrad."""
+    """Return True if `import torch` imports minigrad."""
     from minigrad import config
 
     return config.library_name == "torch"
 
 
 class Libraries:
-    """The libraries that a program imports, as far as they are installed.
+    """The installed libraries that a program imports.
 
     >>> Libraries(b"import minigrad as torch", Path()).torch
     False
@@ -73,30 +73,30 @@ class Libraries:
 
     def __init__(self, text: bytes, folder: Path):
         trees = sources(text, folder)
-        there = not stands_for_torch() and find_spec("torch") is not None  # a program may do without
+        there = not stands_for_torch() and find_spec("torch") is not None
         self.torch = there and imports(trees, "torch")
         self.minigrad = imports(trees, "minigrad") or not self.torch
         self.compiled = self.torch and compiles(trees)
 
     @classmethod
     def of_session(cls, cell: str) -> Libraries:
-        """The libraries of a notebook's cell: those that are loaded, and those that it imports."""
+        """Return the libraries of a notebook's cell: the loaded ones and the ones it imports."""
         made = cls(cell.encode(), Path())
         made.torch, made.minigrad = made.torch or "torch" in sys.modules and not stands_for_torch(), True
         return made
 
     def uncompiled(self) -> AbstractContextManager:
-        """What PyTorch compiles runs as it was written meanwhile."""
+        """Run functions under torch.compile uncompiled inside the block."""
         if not self.compiled:
             return nullcontext()
-        import torch._dynamo  # type: ignore[import-not-found]  # noqa: F401  what compiles, so that it can be told not to
+        import torch._dynamo  # type: ignore[import-not-found]  # noqa: F401  loads the compiler, to switch it off
 
         from .pytorch.torch_calls import uncompiled
 
         return uncompiled()
 
     def record(self, program: Callable[[], Any], passes: Sequence[str], name: str) -> Any:
-        """Run a program, and return the recording of the library whose tensors it gives; with no results if it gives none."""
+        """Run a program, and return the recording of the library whose tensors it returns; no tensors, no results."""
         import minigrad
 
         given: list[Any] = []
@@ -114,7 +114,7 @@ class Libraries:
         return ours if self.minigrad and not theirs else recording
 
     def record_function(self, fn: Callable, args: tuple, passes: Sequence[str], name: str) -> Any:
-        """Record what a function does with arguments."""
+        """Record a call of a function."""
         import minigrad
 
         if self.of(fn, args) is minigrad:
@@ -125,7 +125,7 @@ class Libraries:
             return recording_of(fn, args, passes, name)
 
     def of(self, fn: Any, args: Any = ()) -> ModuleType:
-        """The library that a function computes with: that of its arguments, of the module it is, or of what it calls."""
+        """Return the library that a function uses, judged by its arguments, itself (a module), and the names it calls."""
         import minigrad
 
         if not self.torch:
@@ -146,7 +146,7 @@ class Libraries:
 
 
 def leaves(tree: Any) -> Iterator[Any]:
-    """What is in nested tuples, lists and dictionaries."""
+    """Yield the leaves of nested tuples, lists and dictionaries."""
     if isinstance(tree, (tuple, list, dict)):
         for part in tree.values() if isinstance(tree, dict) else tree:
             yield from leaves(part)
@@ -155,7 +155,7 @@ def leaves(tree: Any) -> Iterator[Any]:
 
 
 def library_of_tensor(value: Any) -> str:
-    """The library that a value is a tensor of; "" for what is no tensor."""
+    """Return the library that a tensor belongs to, or "" if the value is not a tensor."""
     for name in ("minigrad", "torch"):
         module = sys.modules.get(name)
         if module is not None and isinstance(value, module.Tensor):
@@ -164,11 +164,11 @@ def library_of_tensor(value: Any) -> str:
 
 
 def is_module(value: Any) -> bool:
-    """Whether a value is a module that can be called, such as a Linear."""
+    """Return True if a value is a callable module, such as a Linear."""
     return hasattr(value, "named_parameters") and callable(value) and not isinstance(value, type)
 
 
 def is_drawn(value: Any) -> bool:
-    """Whether a value of a program can be drawn: a tensor, a module, or a function of the program's own."""
+    """Return True if a value can be drawn: a tensor, a module, or a function that the program itself defines."""
     own = isinstance(value, FunctionType) and value.__module__ == "__main__"
     return own or bool(library_of_tensor(value)) or is_module(value)

@@ -1,6 +1,6 @@
-"""What changed between two records: operations that came and went, and what the others compute now.
+"""The differences between two records: added and removed operations, and changed results of the others.
 
-Operations are matched in the order of the program, by name and line; ids may differ.
+Operations are matched in program order, by name and line; ids may differ.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from .drawn_graph import Graph
 
 @dataclass
 class Change:
-    """One operation that differs: what it was and is called, and what differs in it."""
+    """One operation that differs: its ids in both records, its title, and the differences."""
 
     kind: str  # added | removed | changed
     before: int | None  # id in the first record
@@ -24,12 +24,12 @@ class Change:
     lines: list[str]
 
     def to_dict(self) -> dict:
-        """The change as JSON has it."""
+        """Return the change as a dictionary for JSON."""
         return asdict(self)
 
 
 def compare(before: dict, after: dict, tolerance: float = 1e-6) -> list[Change]:
-    """The changes from one record to another; numbers are the same within a relative tolerance.
+    """Return the changes from one record to another; numbers within the relative tolerance are equal.
 
     >>> compare({"program": {}, "values": [], "ops": []}, {"program": {}, "values": [], "ops": []})
     []
@@ -52,7 +52,7 @@ def compare(before: dict, after: dict, tolerance: float = 1e-6) -> list[Change]:
 
 
 def _matched(old: list[tuple], new: list[tuple]) -> list[tuple]:
-    """Runs of marks that are equal or not, as difflib gives them; what the ends share is cut off first, for speed."""
+    """Match two lists of marks, as difflib does; the common beginning and end are cut off first, for speed."""
     head = next((i for i, (a, b) in enumerate(zip(old, new)) if a != b), min(len(old), len(new)))
     rest = min(len(old), len(new)) - head
     tail = next((i for i in range(rest) if old[-1 - i] != new[-1 - i]), rest)
@@ -70,7 +70,7 @@ def _mark(op: dict) -> tuple:
 
 
 def _by_name(old: list[dict], new: list[dict]) -> list[tuple]:
-    """The same for operations whose lines differ, by their names alone."""
+    """Match operations whose lines differ by their names alone."""
     names = [[op["name"] for op in ops] for ops in (old, new)]
     return SequenceMatcher(None, *names, autojunk=False).get_opcodes()
 
@@ -85,7 +85,7 @@ def _title(graph: Graph, op: dict) -> str:
 
 
 def _differences(old: Graph, new: Graph, a: dict, b: dict, tolerance: float) -> list[str]:
-    """What differs between an operation and what it was, line by line."""
+    """List the differences between an operation and its earlier version."""
     lines = []
     if (a.get("where") or {}).get("code") != (b.get("where") or {}).get("code"):
         lines.append(f"line: {text.source(a.get('where'))} → {text.source(b.get('where'))}")
@@ -112,7 +112,7 @@ def _differences(old: Graph, new: Graph, a: dict, b: dict, tolerance: float) -> 
 
 
 def _values(name: str, old: dict | None, new: dict | None, tolerance: float) -> list[str]:
-    """How a value changed: in shape and type, or in what it holds."""
+    """Describe how a value changed: its shape and dtype, else its contents."""
     if old is None or new is None:
         return [] if old is new else [f"{name}: {_told(old)} → {_told(new)}"]
     types = [f"{value['dtype']} {text.shape(value['shape'])}" for value in (old, new)]
@@ -126,7 +126,7 @@ def _told(value: dict | None) -> str:
 
 
 def same(a, b, tolerance: float = 1e-6) -> bool:
-    """Whether two summaries, or parts of them, are the same."""
+    """Return True if two summaries, or parts of them, are equal within the tolerance."""
     if isinstance(a, dict) and isinstance(b, dict):
         return a.keys() == b.keys() and all(same(a[key], b[key], tolerance) for key in a)
     if isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)):

@@ -1,4 +1,4 @@
-"""Running a user's program for the command line: as a script, with its errors cut to the user's own lines."""
+"""Run a user's program for the command line: as a script, with tracebacks cut to the user's own lines."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .trimmed_record import leading_to_outputs
 
 
 class Usage(Exception):
-    """The command asks for something that is not there."""
+    """The command is wrong; the message ends with the fix."""
 
 
 class Failure(Exception):
@@ -29,32 +29,37 @@ class Failure(Exception):
 
     @classmethod
     def of(cls, error: BaseException) -> Failure:
-        """A failure with the traceback of an error, without the lines of minigrad and viz."""
+        """Return a failure with the traceback of an error, without the frames of minigrad and viz."""
         return cls("".join(_trimmed(traceback.TracebackException.from_exception(error)).format()).rstrip())
 
 
 @dataclass
 class Program:
-    """A user's program: its text, what it is called, and the words on its command line."""
+    """A user's program: its file, its text, and the words of its command line."""
 
-    file: str  # as the user wrote it; <stdin> for what came from there
+    file: str  # as the user wrote it; <stdin> for the standard input
     text: bytes
     words: Sequence[str] = ()
     names: dict[str, Any] = field(default_factory=dict)
-    said: list[str] = field(default_factory=list)  # how something was called, where the user has not told
+    said: list[str] = field(default_factory=list)  # notes, such as the example input that a module was called with
 
     @classmethod
     def read(cls, file: str, words: Sequence[str] = ()) -> Program:
-        """The program in a file, or, for -, in the standard input."""
+        """Read a program from a file, or from the standard input for -."""
         if file != "-":
             return cls(file, text_of(file), words)
         text = sys.stdin.buffer.read()
         lines = python_text("the standard input", text).splitlines(keepends=True)
-        linecache.cache["<stdin>"] = (len(text), None, lines, "<stdin>")  # where lines of code are looked up
+        linecache.cache["<stdin>"] = (
+            len(text),
+            None,
+            lines,
+            "<stdin>",
+        )  # tracebacks and records look up code lines here
         return cls("<stdin>", text, words)
 
     def execute(self) -> None:
-        """Run it as `python file` would, and keep the names that it leaves behind."""
+        """Run it as `python file` does, and keep the names that it defines."""
         module = ModuleType("__main__")
         here = self.file == "<stdin>"
         path = self.file if here else str(Path(self.file).resolve())
@@ -69,32 +74,32 @@ class Program:
             raise Failure.of(error) from error
 
     def run(self) -> None:
-        """Run it; a program that ends itself early has failed, unless it says that all went well."""
+        """Run it; a program that calls sys.exit fails, unless the exit code is None or 0."""
         try:
             self.execute()
         except SystemExit as ended:
             if ended.code not in (None, 0):
-                raise Failure(f"{self.file} ended itself with {ended.code!r} before it could be drawn.") from ended
+                raise Failure(f"{self.file} exited with {ended.code!r}; nothing is drawn.") from ended
 
     @cached_property
     def libraries(self) -> Libraries:
-        """The libraries that it computes with."""
+        """The libraries that it uses."""
         return Libraries(self.text, Path() if self.file == "<stdin>" else Path(self.file).parent)
 
     def record(self, name: str, passes: Sequence[str], args: str | None = None) -> tuple[dict, list[str]]:
-        """Run it and record how its tensor `name` comes about, or its function `name` on `args`; with the recording's notes."""
+        """Run it and record the computation of its tensor `name`, or its function `name` on `args`; return record and notes."""
         rec = self.recording(name, passes, args)
         if rec is None:
             return self.record_function(name, passes, args)
         made = leading_to_outputs(document_of(rec, leading_to_outputs))
         if not any(op["phase"] == "forward" for op in made["ops"]):
-            raise Usage(f"{name} in {self.file} has no graph: no operation made it. Name the result of operations.")
+            raise Usage(f"{name} in {self.file} has no graph: no operation made it. Name the result of an operation.")
         return {**made, "program": {**made["program"], "file": self.file}}, rec.notes
 
     def recording(self, name: str, passes: Sequence[str], args: str | None = None) -> Any:
-        """Run it under a recording, and run the passes from its tensor `name`; None where that is a function.
+        """Run it under a recording, and run the passes from its tensor `name`; return None if that is a function.
 
-        A program that only defines the function is not recorded while it runs.
+        If the program defines a function of this name, nothing is recorded while the program runs.
         """
 
         def program():
@@ -110,10 +115,10 @@ class Program:
         if not library:
             return None
         if args is not None:
-            raise Usage(f"--args is for functions, and {name} is a tensor.")
+            raise Usage(f"--args is for functions, and {name} is a tensor. Leave it out.")
         if not getattr(self.libraries, library):
-            what = f"{name} in {self.file} is a tensor of {library}, which {self.file} does not import"
-            raise Usage(f"{what}. Write import {library} in it.")
+            what = f"{name} in {self.file} is a {library} tensor, but {self.file} does not import {library}"
+            raise Usage(f"{what}. Add: import {library}")
         rec.name_values(names_of_tensors(self.names))
         return rec
 
@@ -131,22 +136,24 @@ class Program:
         return {**made, "program": {**made["program"], "file": self.file}}, rec.notes
 
     def find(self, name: str) -> Any:
-        """The tensor, module or function that the program calls `name`."""
+        """Return the program's tensor, module or function `name`."""
         own = [key for key, value in self.names.items() if not key.startswith("_") and is_drawn(value)]
         if name not in self.names:
-            have = nearest(name, own) or f"It has: {', '.join(own) or 'nothing that can be drawn'}."
+            have = nearest(name, own) or f"It defines: {', '.join(own) or 'nothing that can be drawn'}."
             raise Usage(f"{self.file} has no {name}. {have}")
         what = self.names[name]
         if isinstance(what, type) and hasattr(what, "named_parameters"):
-            raise Usage(f"{name} in {self.file} is a class of modules. Name a module of it: net = {name}(...).")
+            raise Usage(
+                f"{name} in {self.file} is a module class. Create an instance and name that: net = {name}(...)."
+            )
         if not library_of_tensor(what) and (not callable(what) or isinstance(what, type)):
             have, kind = ", ".join(own) or "none", type(what).__name__
             said = f"{name} in {self.file} is a{'n' * (kind[0] in 'AEIOaeio')} {kind}"
-            raise Usage(f"{said}, neither a tensor nor a function. Such are: {have}.")
+            raise Usage(f"{said}, neither a tensor nor a function. Choose from: {have}.")
         return what
 
     def making(self, name: str) -> Any:
-        """A compiled function of no arguments that makes the tensor `name` anew, by the program's lines behind its leaves."""
+        """Compile the program's lines from the leaves to the tensor `name` into a function without arguments."""
         import minigrad
 
         lines, needed = [], {name}
@@ -160,7 +167,7 @@ class Program:
         again.body[0].body[:0] = lines
         own = dict(self.names)
         exec(compile(again, str(Path(self.file).resolve()), "exec"), own)
-        made, why = minigrad.compile(own[name], fullgraph=True), "they make another value when they run again"
+        made, why = minigrad.compile(own[name], fullgraph=True), "a second run gives another value"
         try:
             same = minigrad.allclose(made(), self.names[name], equal_nan=True)
         except Exception as error:
@@ -168,11 +175,11 @@ class Program:
         if same:
             return made
         raise Usage(
-            f"the lines of {self.file} that make {name} cannot be taken by themselves: {why}. Make a function of them."
+            f"the lines of {self.file} that compute {name} do not run on their own: {why}. Turn them into a function."
         )
 
     def inputs(self, name: str, text: str | None) -> tuple:
-        """What a function or module is called with; a module may get an example that is made up for it, which `said` says."""
+        """Return the arguments of a function or module; a module without any gets a generated example, noted in `said`."""
         what = self.names[name]
         examples = self.names.get("example_inputs") if text is None else ()
         library = self.libraries.of(what, examples)
@@ -182,21 +189,21 @@ class Program:
 
             if (made := example(what, library)) is not None:
                 given, words = made
-                self.said.append(f"{name} is called with an example: {words}. Give another with --args.")
+                self.said.append(f"{name} is called with the example {words}. Choose your own with --args.")
                 return (given,)
         return self.arguments(name, text, library)
 
     def arguments(self, name: str, text: str | None, library: ModuleType | None = None) -> tuple:
-        """A function's arguments: from the command line, else the program's `example_inputs`.
+        """Return a function's arguments: from the command line, else from the program's `example_inputs`.
 
-        These are a tuple, or a dictionary of such by the function's name.  The text may use what the library, minigrad
-        unless it is given, defines.
+        `example_inputs` is a tuple, or a dictionary of tuples by function name.  The text may use all names of the program
+        and of the library (default minigrad).
         """
         if text is None:
             if "example_inputs" not in self.names:
                 what = "module" if is_module(self.names[name]) else "function"
                 raise Usage(
-                    f"{name} is a {what}: give its arguments with --args, or let {self.file} define example_inputs."
+                    f"{name} is a {what} and needs arguments. Pass --args, or define example_inputs in {self.file}."
                 )
             given = self.names["example_inputs"]
             given = given.get(name, ()) if isinstance(given, dict) else given
@@ -207,30 +214,30 @@ class Program:
         try:
             return eval(f"{text},", {**defined, defined["__name__"]: library, **self.names}) if text.strip() else ()
         except Exception as error:
-            raise Usage(f"--args {text!r} is not a list of Python values: {type(error).__name__}: {error}.") from error
+            raise Usage(f"--args {text!r} cannot be evaluated: {type(error).__name__}: {error}.") from error
 
 
 def text_of(file: str) -> bytes:
-    """The bytes of a program's file, which are a text of Python's."""
+    """Return the bytes of a program's file; raise Usage if they are not Python source."""
     place = Path(file)
     if not place.exists():
-        raise Usage(f"there is no file {file}.{_beside(file)}")
-    if not place.is_file():  # a pipe could be read once, and its lines are looked up later
+        raise Usage(f"the file {file} does not exist.{_beside(file)}")
+    if not place.is_file():  # a pipe can be read only once, and linecache reads the lines again later
         raise Usage(
-            f"{file} is {'a folder' if place.is_dir() else 'no file'}. Name a file, or - for the standard input."
+            f"{file} is {'a folder' if place.is_dir() else 'not a file'}. Name a file, or - for the standard input."
         )
     try:
         text = place.read_bytes()
     except OSError as refused:
-        raise Usage(f"{file} cannot be read: {refused.strerror}.") from refused
+        raise Usage(f"cannot read {file}: {refused.strerror}.") from refused
     python_text(file, text)
     return text
 
 
 def python_text(file: str, text: bytes) -> str:
-    """The text that bytes are to Python, in UTF-8 or in the encoding that they name."""
+    """Decode a program, as UTF-8 or in the encoding that it declares."""
     if b"\0" in text:
-        raise Usage(f"{file} is not a Python program: it has bytes of 0 in it.")
+        raise Usage(f"{file} is not a Python program: it contains null bytes.")
     try:
         return decode_source(text)
     except (SyntaxError, UnicodeDecodeError) as wrong:
@@ -238,15 +245,15 @@ def python_text(file: str, text: bytes) -> str:
 
 
 def document_of(rec: Any, part: Callable[[dict], dict]) -> dict:
-    """The record of a recording of either library; one of PyTorch's says all there is to say of a part of it alone."""
+    """Return the record of a recording of either library; only PyTorch's is cut by `part`."""
     return rec.to_dict() if hasattr(rec, "to_dict") else rec.document(part).to_dict()
 
 
 def names_of_tensors(names: dict[str, Any]) -> dict[int, str]:
-    """What a program calls its tensors, by id: by a variable, or by a module and a parameter's name in it.
+    """Return the program's names for its tensors, by id: a variable, or a module's variable and a parameter in it.
 
-    Of several variables for a tensor the last counts; of several modules around it the first, which was there before others
-    were made of it.
+    If several variables hold a tensor, the last one counts.  If several modules contain it, the first one does: it existed
+    before the others were built from it.
     """
     inside: dict[int, str] = {}
     for key, value in names.items():
@@ -256,16 +263,16 @@ def names_of_tensors(names: dict[str, Any]) -> dict[int, str]:
 
 
 def defines(text: bytes, name: str) -> bool:
-    """Whether a program defines a function of this name, as far as its text tells."""
+    """Return True if a program's text defines a function of this name at its top level."""
     try:
         tree = ast.parse(text)
-    except (SyntaxError, ValueError):  # running it will say so
+    except (SyntaxError, ValueError):  # running it raises the error
         return False
     return any(isinstance(line, ast.FunctionDef) and line.name == name for line in tree.body)
 
 
 def view_from(show: str | None, rankdir: str | None = None, size: str | None = None) -> View:
-    """What of a picture is shown and how, from the words of --show and other options."""
+    """Build the view from --show and other options; raise Usage for an unknown word."""
     words = None if show is None else [word.strip() for word in show.split(",") if word.strip()]
     try:
         return view_of(words, rankdir, size)
@@ -273,19 +280,19 @@ def view_from(show: str | None, rankdir: str | None = None, size: str | None = N
         word, known = str(unknown), (*SHOW, "all", *ADDED)
         meant = nearest(word, known)
         raise Usage(
-            f"--show {word!r} is unknown. {meant + ' ' * bool(meant)}Use some of {','.join(known)}."
+            f"--show {word!r} is unknown. {meant + ' ' * bool(meant)}Choose from {','.join(known)}."
         ) from unknown
 
 
 def _beside(file: str) -> str:
-    """A file of nearly this name in the same folder, as a question."""
+    """Return the question "Did you mean ...?" if a file in the same folder has nearly this name, else ""."""
     folder = Path(file).parent
     found = [path.name for path in folder.glob("*.py")] if folder.is_dir() else []
     return " " + meant if (meant := nearest(Path(file).name, found)) else ""
 
 
 def _trimmed(error: traceback.TracebackException) -> traceback.TracebackException:
-    """The same error, and what caused it, without frames of minigrad, viz and PyTorch."""
+    """Remove the frames of minigrad, viz and PyTorch from a traceback and from its causes."""
     import minigrad
 
     packages = [

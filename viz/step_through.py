@@ -1,6 +1,6 @@
-"""A record step by step: each operation in each pass, told in a few lines.
+"""A record as steps: each operation in each pass, described in a few lines.
 
-Forward goes from the inputs to the results, backward the other way round, jvp forward again.
+Forward runs from the inputs to the results, backward in reverse, jvp forward again.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ class Step:
     lines: list[str]
 
     def to_dict(self) -> dict:
-        """The step as JSON has it."""
+        """Return the step as a dictionary for JSON."""
         return asdict(self)
 
 
 def walk(graph: Graph, cards: dict[str, Card], passes: Sequence[str]) -> list[Step]:
-    """The steps of the passes, in the order in which they happen."""
+    """Return the steps of the passes, in the order in which they run."""
     ops = [node for node in graph.nodes if node.is_op]
     arrived: Counter[int] = Counter()
     tell = {
@@ -49,13 +49,13 @@ def walk(graph: Graph, cards: dict[str, Card], passes: Sequence[str]) -> list[St
 
 
 def _named(graph: Graph, value: int, entry: dict | None, sign: str = "") -> str:
-    """A value, or what is known of it in this pass, under its name."""
+    """Format a value's name and its known contents in this pass."""
     amount = text.contents(entry) or "not known"
     return f"{sign}{text.shorten(graph.name(value), 24)} = {amount}"
 
 
 def _forward(graph: Graph, node: Node, card: Card) -> Iterator[str]:
-    """What an operation reads, gives and keeps."""
+    """Describe an operation's inputs, outputs and saved tensors."""
     for value in dict.fromkeys(edge.value for edge in node.inputs) if "values" in graph.view.show else ():
         yield f"reads  {_named(graph, value, graph.values[value])}"
     for i, line in enumerate(body_words(card)):
@@ -68,7 +68,7 @@ def _section(card: Card, name: str) -> list[str]:
 
 
 def _backward(graph: Graph, node: Node, cards: dict[str, Card], arrived: Counter[int]) -> Iterator[str]:
-    """What arrives, what goes back along each edge, and where sums stand; `arrived` counts what each value has got."""
+    """Describe the incoming gradient, the gradient of each input, and the sums; `arrived` counts contributions per value."""
     flows = [edge for edge in node.inputs if edge.flow]
     if flows:
         yield from (f"arrives  {line}" for line in _section(cards[node.key], "backward")[:1])
@@ -83,7 +83,7 @@ def _backward(graph: Graph, node: Node, cards: dict[str, Card], arrived: Counter
 
 
 def _jvp(graph: Graph, node: Node, card: Card) -> Iterator[str]:
-    """The tangents that come to an operation, and the one that it gives."""
+    """Describe the input tangents of an operation, and its output tangent."""
     lines = _section(card, "jvp")
     if lines:
         for value in dict.fromkeys(edge.value for edge in node.inputs):

@@ -192,7 +192,7 @@ def test_a_function_of_autograd_is_one_operation(folder):
 )
 def test_a_module_gets_an_example_that_its_layers_take_and_that_is_said(folder, name, words, count):
     made, said = record(folder, f"net.py:{name}")
-    assert f"{name} is called with an example: {words}. Give another with --args." in said
+    assert f"{name} is called with the example {words}. Choose your own with --args." in said
     assert len(calls(made)) == count
 
 
@@ -256,27 +256,27 @@ def test_a_tensor_of_a_library_that_is_not_imported_is_told(folder):
     code, _, said = minigrad(folder, "render", "hidden.py:loss")
     assert (
         code == 2
-        and "loss in hidden.py is a tensor of torch, which hidden.py does not import. Write import torch" in said
+        and "loss in hidden.py is a torch tensor, but hidden.py does not import torch. Add: import torch" in said
     )
 
 
 @pytest.mark.parametrize(
     "words, said",
     [
-        (["net.py:Layer"], "Layer in net.py is a class of modules. Name a module of it: net = Layer(...)."),
-        (["net.py:pair"], "pair is a module: give its arguments with --args, or let net.py define example_inputs."),
+        (["net.py:Layer"], "Layer in net.py is a module class. Create an instance and name that: net = Layer(...)."),
+        (["net.py:pair"], "pair is a module and needs arguments. Pass --args, or define example_inputs in net.py."),
         (
             ["net.py:rate"],
-            "rate in net.py is a float, neither a tensor nor a function. Such are: w, x, plain, h, loss, f, cube",
+            "rate in net.py is a float, neither a tensor nor a function. Choose from: w, x, plain, h, loss, f, cube",
         ),
         (
             ["train.py:optimizer"],
-            "optimizer in train.py is an Adam, neither a tensor nor a function. Such are: net, x, target, main, loss.",
+            "optimizer in train.py is an Adam, neither a tensor nor a function. Choose from: net, x, target, main, loss.",
         ),
         (["net.py:plain"], "plain in net.py has no graph: no operation made it."),
         (["net.py:los"], "net.py has no los. Did you mean loss?"),
         (["net.py:loss", "--args", "3"], "--args is for functions, and loss is a tensor."),
-        (["net.py:cube", "--args", "tensor("], "is not a list of Python values"),
+        (["net.py:cube", "--args", "tensor("], "cannot be evaluated"),
     ],
 )
 def test_errors_say_what_is_there_and_what_to_write(folder, words, said):

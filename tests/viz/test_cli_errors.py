@@ -42,12 +42,12 @@ def test_a_program_that_exits_with_an_error_is_not_drawn(net):
 
 
 def test_a_missing_file_is_named(tmp_path):
-    assert "there is no file nowhere.py" in refused(tmp_path, "render", "nowhere.py:x")
+    assert "the file nowhere.py does not exist" in refused(tmp_path, "render", "nowhere.py:x")
 
 
 NO_PROGRAMS = {
-    "a.png": (b"\x89PNG\r\n\x1a\n\x00\xff", "a.png is not a Python program: it has bytes of 0 in it"),
-    "wide.py": ("x = 1\n".encode("utf-16"), "wide.py is not a Python program: it has bytes of 0 in it"),
+    "a.png": (b"\x89PNG\r\n\x1a\n\x00\xff", "a.png is not a Python program: it contains null bytes"),
+    "wide.py": ("x = 1\n".encode("utf-16"), "wide.py is not a Python program: it contains null bytes"),
     "latin.py": (b'x = "\xe9"\n', "latin.py is not a Python program: "),
     "unknown.py": (b"# coding: klingon\n", "unknown.py is not a Python program: unknown encoding: klingon"),
 }
@@ -69,7 +69,7 @@ def test_a_program_in_another_encoding_that_it_names_is_read(net):
 
 def test_a_standard_input_that_is_no_program_is_named(tmp_path):
     done = minigrad(tmp_path, "render", "-:x", given=b"\x00")
-    assert done.returncode == 2 and b"the standard input is not a Python program: it has bytes of 0" in done.stderr
+    assert done.returncode == 2 and b"the standard input is not a Python program: it contains null bytes" in done.stderr
 
 
 def test_a_folder_in_place_of_a_program_is_named(tmp_path):
@@ -80,13 +80,13 @@ def test_a_folder_in_place_of_a_program_is_named(tmp_path):
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes with names")
 def test_a_pipe_in_place_of_a_program_is_named(tmp_path):
     os.mkfifo(tmp_path / "net.py")
-    assert "net.py is no file. Name a file, or - for the standard input." in refused(tmp_path, "render", "net.py:x")
+    assert "net.py is not a file. Name a file, or - for the standard input." in refused(tmp_path, "render", "net.py:x")
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may read anything")
 def test_a_program_that_may_not_be_read_is_named(net):
     (net / "net.py").chmod(0)
-    assert "net.py cannot be read: Permission denied" in refused(net, "render", "net.py:loss")
+    assert "cannot read net.py: Permission denied" in refused(net, "render", "net.py:loss")
 
 
 def test_a_target_without_a_name_says_how_to_write_it(net):
@@ -148,7 +148,7 @@ WRONG = {
 
 
 AGAIN = {
-    "they make another value when they run again": "v = w * 1\nv.add_(1)\nloss = v * v\n",
+    "a second run gives another value": "v = w * 1\nv.add_(1)\nloss = v * v\n",
     "item()": "loss = w * w if w > 0 else w\n",
 }
 
@@ -157,14 +157,14 @@ AGAIN = {
 def test_lines_that_do_not_make_their_tensor_alone_have_no_source(net, why):
     (net / "net.py").write_text("from minigrad import tensor\nw = tensor(0.5, requires_grad=True)\n" + AGAIN[why])
     message = refused(net, "source", "net.py:loss")
-    assert "lines of net.py that make loss cannot be taken by themselves: " in message and why in message
+    assert "lines of net.py that compute loss do not run on their own: " in message and why in message
 
 
 @pytest.mark.parametrize(
     "message, words", WRONG.items(), ids=["-".join(w[:2]) + str(i) for i, w in enumerate(WRONG.values())]
 )
 def test_what_is_wrong_with_a_command_ends_with_2_and_says_what_to_do(net, message, words):
-    assert message.replace("There", "cannot be read") in refused(net, *words)
+    assert message.replace("There", "cannot read") in refused(net, *words)
 
 
 def test_with_json_an_error_is_json_on_stdout(net):
@@ -175,7 +175,7 @@ def test_with_json_an_error_is_json_on_stdout(net):
 
 def test_a_missing_folder_is_refused_before_the_program_runs(net):
     (net / "net.py").write_text("1 / 0\n")
-    assert "there is no folder" in refused(net, "render", "net.py:loss", "-o", "none/x.svg")
+    assert "the folder none does not exist" in refused(net, "render", "net.py:loss", "-o", "none/x.svg")
 
 
 def test_a_function_without_arguments_says_where_to_give_them(net):
@@ -199,7 +199,7 @@ def test_an_unknown_pass_is_refused(net):
 def test_a_place_that_cannot_be_written_is_refused(net):
     (net / "x.svg").mkdir()
     done = minigrad(net, "render", "net.py:loss", "-o", "x.svg")
-    assert done.returncode == 2 and b"x.svg cannot be written" in done.stderr
+    assert done.returncode == 2 and b"cannot write x.svg" in done.stderr
 
 
 @pytest.mark.parametrize("target, code", [("net.py:los", 2), ("net.py:broken", 1)])

@@ -78,7 +78,7 @@ def test_diff_tells_what_a_change_did(net):
 def test_diff_refuses_what_is_no_record(net):
     (net / "list.json").write_text("[1]")
     (net / "broken.json").write_text("{")
-    for name, words in (("list.json", "is no record"), ("broken.json", "is no JSON")):
+    for name, words in (("list.json", "is not a record"), ("broken.json", "is not JSON")):
         done = minigrad(net, "diff", name, "net.py:loss")
         assert done.returncode == 2 and words in done.stderr.decode()
 
@@ -159,7 +159,7 @@ def test_what_takes_long_is_told_at_a_terminal(net):
 
 
 def test_refusals_write_nothing(net):
-    assert "there is no file" in refused(net, "step", "nowhere.py:x")
+    assert "does not exist" in refused(net, "step", "nowhere.py:x")
 
 
 def test_a_pass_by_name_that_is_not_there_is_refused_with_the_reason(net):

@@ -201,7 +201,7 @@ def test_records_without_a_key_are_drawn_or_refused(tmp_path):
             try:
                 read_and_drawn(path, document)
             except Usage as said:
-                assert str(said).startswith(f"{path} is no record"), way
+                assert str(said).startswith(f"{path} is not a record"), way
 
 
 @pytest.mark.slow
@@ -258,14 +258,14 @@ WRONG = {
 def test_a_damaged_record_is_refused_with_the_way_to_what_is_wrong(what, tmp_path):
     document = two_uses()
     WRONG[what](document)
-    with pytest.raises(ValueError, match="is no record") as said:
+    with pytest.raises(ValueError, match="is not a record") as said:
         viz.draw(document)
     assert what in str(said.value)
     path = tmp_path / "r.json"
     path.write_text(json.dumps(document))
     with pytest.raises(Usage) as told:
         record_of(str(path), None)
-    assert f"{path} is no record: {what}" in str(told.value) and "minigrad render" in str(told.value)
+    assert f"{path} is not a record: {what}" in str(told.value) and "minigrad render" in str(told.value)
 
 
 def test_diff_of_a_damaged_record_ends_with_2(net):
@@ -274,7 +274,7 @@ def test_diff_of_a_damaged_record_ends_with_2(net):
     (net / "r.json").write_text(json.dumps(document))
     done = command(net, "diff", "r.json", "net.py:loss")
     assert done.returncode == 2 and not done.stdout
-    assert done.stderr.decode().startswith("minigrad: r.json is no record: ops[3].inputs[0]: 99 is not a value.")
+    assert done.stderr.decode().startswith("minigrad: r.json is not a record: ops[3].inputs[0]: 99 is not a value.")
 
 
 @pytest.mark.parametrize("text", [b"", b"{", b"\xff\xfe", b"[" * 100_000, b"[]", b"1" * 5000, b'{"schema": 3}'])

@@ -88,9 +88,9 @@ def test_the_command_gives_data(net):
     "words, message",
     [
         (("net.py:loss", "--of", "z"), "'z' has no gradient here; available: w"),
-        (("net.py:loss", "--index", "a"), "--index 'a' is no list of whole numbers"),
+        (("net.py:loss", "--index", "a"), "--index 'a' is not a list of integers"),
         (("net.py:loss", "--index", "0"), "there is no element (0,) in a tensor of shape ()"),
-        (("net.py:loss", "-o", "w.xyz"), "no format has this suffix"),
+        (("net.py:loss", "-o", "w.xyz"), "has an unknown suffix"),
         (("net.py:plain",), "no tensor here has a gradient"),
         (("net.py:rate",), "neither a tensor nor a function"),
     ],

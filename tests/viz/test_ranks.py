@@ -217,12 +217,12 @@ def test_a_function_cannot_be_drawn_on_several_processes(tmp_path):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["-n", "2"], "add --ranks"),
-        (["--timeline"], "add --ranks"),
-        (["--ranks", "--rankdir", "LR"], "leave out --rankdir LR"),
-        (["--ranks", "--size", "slide"], "leave out --size slide"),
+        (["-n", "2"], "Add --ranks"),
+        (["--timeline"], "Add --ranks"),
+        (["--ranks", "--rankdir", "LR"], "Leave out --rankdir LR"),
+        (["--ranks", "--size", "slide"], "Leave out --size slide"),
         (["--ranks", "--args", "1"], "takes no --args"),
-        (["--ranks", "--timeline", "-o", "a.tex"], "--timeline has no tex"),
+        (["--ranks", "--timeline", "-o", "a.tex"], "--timeline cannot write tex"),
         (["--ranks", "-n", "0"], "at least one process"),
     ],
 )

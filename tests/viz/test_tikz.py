@@ -115,4 +115,4 @@ def test_the_command_writes_it_and_refuses_two_formats(net):
     assert minigrad(net, "render", "net.py:loss", "--tex", "-p", "backward").returncode == 0
     assert r"\bar{w}" in (net / "loss.tex").read_text()
     (net / "loss.tex").unlink()
-    assert "--tex and -f png are two formats" in refused(net, "render", "net.py:loss", "--tex", "-f", "png")
+    assert "--tex and -f png contradict each other" in refused(net, "render", "net.py:loss", "--tex", "-f", "png")

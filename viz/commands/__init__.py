@@ -1,1 +1,1 @@
-"""The commands of `minigrad`, a module for each; common.py has what they have in common, viz/cli.py puts them together."""
+"""The commands of `minigrad`, one module each; common.py holds the shared parts, viz/cli.py assembles them."""

@@ -1,4 +1,4 @@
-"""`minigrad check`: whether a custom Function does all that PyTorch's documents ask of it."""
+"""`minigrad check`: test a custom Function against everything that PyTorch's documentation asks of it."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 
 EXAMPLES = """Examples:
 
-  minigrad check functions.py                                    every Function of the file
-  minigrad check functions.py:MyCube --args "tensor([1., 2.])"   one, at these arguments
-  minigrad check functions.py:MyCube -o wrong.svg                draw where backward is wrong
-  minigrad check functions.py --json                             for machines"""
+  minigrad check functions.py                                    every Function in the file
+  minigrad check functions.py:MyCube --args "tensor([1., 2.])"   one, with these arguments
+  minigrad check functions.py:MyCube -o wrong.svg                draw the wrong derivative
+  minigrad check functions.py --json                             for scripts"""
 
-INPUT = "smallest input"  # the file that the drawing names for its call
+INPUT = "smallest input"  # the file name that the drawing shows for its call
 COLOURS = {"holds": "green", "fails": "bold red", "not defined": "dim", "left out": "yellow"}
 
 
@@ -42,28 +42,28 @@ def check(
     as_torch: AsTorch = False,
     json: Json = False,
 ) -> None:
-    """Run custom Functions through everything that PyTorch's documents ask of them; ends with 1 if something fails.
+    """Test custom Functions against everything that PyTorch's documentation asks of them. Exits with 1 on a failure.
 
     Parameters
     ----------
     target
-        PROG.py:NAME of a subclass of autograd.Function, minigrad's or PyTorch's, or PROG.py for all that it defines. The
-        program runs as a script does.
+        PROG.py:NAME for one subclass of autograd.Function (minigrad's or PyTorch's), PROG.py for all that it defines. The
+        program runs as a script.
     args
-        What the Function's apply takes, in Python, as in --args "tensor([1., 2.]), 3". They may use the program's names.
-        Without it: the program's example_inputs, a tuple or a dictionary by the Function's name; or else shapes are tried.
+        Arguments for the Function's apply, in Python: --args "tensor([1., 2.]), 3". They may use the program's names.
+        Default: the program's example_inputs (a tuple, or a dictionary of tuples by Function name), else trial shapes.
     skip
-        Rows to leave out, with commas: --skip "gradients,func.grad".
+        Rows to skip, separated by commas: --skip "gradients,func.grad".
     output
-        Draw where forward and backward disagree, in the format of the suffix, as render does. Without it: as text.
+        File for a picture of a wrong derivative; the suffix selects the format, as for render. Default: text.
     as_torch
-        Give the program minigrad where it imports torch.
+        Replace the program's torch with minigrad.
     json
-        Write the results as JSON: a list, one for each Function.
+        Write the results as a JSON list, one entry per Function.
     """
     file, name = split(target)
     place, kind = destination(output, None, name or "check") if output else (None, "txt")
-    place = place and place.absolute()  # the program may change the folder
+    place = place and place.absolute()  # the program may change the working directory
     with apart(), computing(as_torch):
         program = Program.read(file, words)
         with working(f"running {program.file}"):
@@ -85,13 +85,13 @@ def check(
     elif drawing and not json:
         print(made)
     elif output:
-        say(["forward and backward disagree nowhere: there is nothing to draw"])
+        say(["forward and backward agree: nothing to draw"])
     if not all(result.ok for result in results):
         sys.exit(1)
 
 
 def split(target: str) -> tuple[str, str]:
-    """The file and the name of PROG.py:NAME; no name for all Functions.
+    """Split PROG.py:NAME into the file and the name; the name is empty for all Functions.
 
     >>> split("net.py:Cube"), split("net.py")
     (('net.py', 'Cube'), ('net.py', ''))
@@ -101,22 +101,22 @@ def split(target: str) -> tuple[str, str]:
 
 
 def functions_of(program: Program, name: str) -> dict[str, type]:
-    """The Functions to check, by name: the one that is asked for, or all that the program defines."""
-    import minigrad  # noqa: F401  one of the two libraries that may have made them
+    """Return the Functions to check by name: the requested one, or all that the program defines."""
+    import minigrad  # noqa: F401  one of the two libraries that may define them
     from minigrad.testing.function_checks import library_of
 
     libraries = {key: library for key, value in program.names.items() if (library := library_of(value))}
     own = [key for key in libraries if program.names[key].__module__ == "__main__"]
     if name and name not in libraries:
-        have = nearest(name, own) or f"It has: {', '.join(own) or 'none'}."
-        raise Usage(f"{program.file} has no autograd.Function called {name}. {have}")
+        have = nearest(name, own) or f"It defines: {', '.join(own) or 'none'}."
+        raise Usage(f"{program.file} has no autograd.Function named {name}. {have}")
     if not own and not name:
         raise Usage(f"{program.file} defines no subclass of autograd.Function.")
     return {key: program.names[key] for key in ([name] if name else own)}
 
 
 def library(function: Any) -> ModuleType:
-    """The module that a Function's tensors come from."""
+    """Return the module whose tensors a Function takes."""
     from minigrad.testing.function_checks import library_of
 
     found = library_of(function)
@@ -125,7 +125,7 @@ def library(function: Any) -> ModuleType:
 
 
 def result_of(program: Program, name: str, function: Any, args: str | None, skip: str) -> Result:
-    """The check of one Function."""
+    """Check one Function."""
     from minigrad.testing import check
 
     examples = program.names.get("example_inputs")
@@ -134,14 +134,14 @@ def result_of(program: Program, name: str, function: Any, args: str | None, skip
     rows = [word.strip() for word in skip.split(",") if word.strip()]
     try:
         return check(function, *given, skip=rows)
-    except ValueError as wrong:  # an unknown row, or no arguments that fit
+    except ValueError as wrong:  # an unknown row, or no arguments fit
         said = [line.removeprefix("  To fix: ") for line in str(wrong).splitlines() if not line.startswith("  at ")]
         raise Usage(". ".join(said)) from wrong
 
 
 # ---------------------------------------------------------------------- the drawing
 def drawn(program: Program, function: Any, one: Outcome) -> viz.Drawing:
-    """The smallest input at which a derivative is wrong, forward and backward, with both numbers at the input."""
+    """Draw forward and backward for the smallest input with a wrong derivative, with both numbers at the input."""
     import minigrad
 
     from .. import from_torch
@@ -154,7 +154,7 @@ def drawn(program: Program, function: Any, one: Outcome) -> viz.Drawing:
     tensors = {key: value for key, value in names.items() if isinstance(value, module.Tensor)}
     which = f"[{wrong['output']}]" if isinstance(eval(call, names), (tuple, list)) else ""
     text = f"def run({', '.join(tensors)}):\n    return {call}{which}\n"
-    linecache.cache[INPUT] = (len(text), None, text.splitlines(True), INPUT)  # where lines of code are looked up
+    linecache.cache[INPUT] = (len(text), None, text.splitlines(True), INPUT)  # the recording looks up code lines here
     exec(compile(text, INPUT, "exec"), names)
     record = minigrad.record if module is minigrad else from_torch
     rec = record(
@@ -166,10 +166,10 @@ def drawn(program: Program, function: Any, one: Outcome) -> viz.Drawing:
 
 
 def annotated(record: dict, place: int, wrong: dict) -> dict:
-    """A record whose input number `place` says at its gradient what differences give."""
+    """Add the numerical derivative as a note to the gradient of input number `place`, and return the record."""
     leaf = [value for value in record["values"] if value["kind"] in ("input", "parameter")][place]
     leaf["name"] = leaf["name"] or wrong["argument"]
-    if str(leaf["id"]) not in record["gradients"]:  # none arrives
+    if str(leaf["id"]) not in record["gradients"]:  # it gets no gradient
         record["gradients"][str(leaf["id"])] = len(record["values"])
         nothing = {**leaf, "id": len(record["values"]), "name": "", "kind": "gradient", "summary": {}}
         record["values"].append(nothing)
@@ -181,7 +181,7 @@ def annotated(record: dict, place: int, wrong: dict) -> dict:
 
 # ---------------------------------------------------------------------- the table
 def show(result: Result) -> None:
-    """A result for people: the table, each failure with its remedy, and what could be added."""
+    """Print a result: the table, each failure with its fix, and optional additions."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
@@ -198,7 +198,7 @@ def show(result: Result) -> None:
         said = Text(message, overflow="fold", style=style if one.status == "fails" else "")
         table.add_row(Text(SIGNS[one.status], style=style), Text(f"  {one.name}"), said)
     console = Console()
-    found = "with arguments found by trying" if result.guessed else "called so"
+    found = "with arguments found by trial" if result.guessed else "called with"
     console.print(Text(f"{result.function} ({result.library}), {found}:"))
     console.print(Text("    " + result.input.replace("\n", "\n    ")), soft_wrap=True)
     console.print()
@@ -209,7 +209,7 @@ def show(result: Result) -> None:
     for names, message, remedy in result.to_add:
         console.print()
         console.print(
-            Text(f"· {names}: {message}. To have them, add:\n    " + remedy.replace("\n", "\n    ")), soft_wrap=True
+            Text(f"· {names}: {message}. To support them, add:\n    " + remedy.replace("\n", "\n    ")), soft_wrap=True
         )
     console.print()
     console.print(Text(result.heading, style="bold"))

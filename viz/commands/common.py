@@ -1,4 +1,4 @@
-"""What the commands share: their targets and options, output that is theirs alone, and news of what takes long."""
+"""Parts that the commands share: targets and options, a standard output kept clean, and progress messages."""
 
 from __future__ import annotations
 
@@ -23,22 +23,27 @@ Args = Annotated[str | None, Parameter(name=["--args"], allow_leading_hyphen=Tru
 Json = Annotated[bool, Parameter(name=["--json"], negative="", show_default=False)]
 AsTorch = Annotated[bool, Parameter(name=["--as-torch"], negative="", show_default=False)]
 Rankdir = Literal["TB", "BT", "LR", "RL"]
-given: list[str] = []  # the words of the command that runs
-STDOUT = ("-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")  # as the output: nothing else is written there then
+given: list[str] = []  # the words of the running command
+STDOUT = (
+    "-",
+    "/dev/stdout",
+    "/dev/fd/1",
+    "/proc/self/fd/1",
+)  # names of the standard output; only the picture goes there
 
 
 def target_of(target: str) -> tuple[str, str]:
-    """The file (- for the standard input) and the name of PROG.py:NAME."""
+    """Split PROG.py:NAME into the file (- for the standard input) and the name."""
     file, colon, name = target.rpartition(":")
     if not colon or not name.isidentifier():
-        raise Usage(f"{target!r} names nothing to draw. Write PROG.py:NAME, such as net.py:loss.")
+        raise Usage(f"{target!r} has no name to draw. Write PROG.py:NAME, such as net.py:loss.")
     return file, name
 
 
 def recorded(target: str, passes: str, args: str | None, words: tuple[str, ...] = ()) -> tuple[dict, list[str], tuple]:
-    """The record of a target, what has to be said about it, and its passes: those asked for that it has.
+    """Return the record of a target, notes for the user, and the requested passes that it has.
 
-    All passes are all that the program has; one by name has to be there.
+    With "all", missing passes are left out with a note; a single missing pass raises Usage.
     """
     file, name = target_of(target)
     program = Program.read(file, words)
@@ -50,11 +55,11 @@ def recorded(target: str, passes: str, args: str | None, words: tuple[str, ...] 
 def recorded_by_ranks(
     target: str, passes: tuple[str, ...], lanes: str, words: tuple[str, ...] = ()
 ) -> tuple[dict, list[str], tuple[str, ...]] | None:
-    """Return the same of all processes, with a lane for ranks that do the same, or for each; None on those that do not draw."""
+    """Return the same for all ranks, with a lane per group of equal ranks or per rank; None on ranks that do not draw."""
     from ..ranks.collect import gathered, together, told
 
     if find_spec("mpi4py") is None:
-        raise Usage("--ranks draws programs on MPI, and mpi4py is not installed: pip install 'minigrad-viz[mpi]'.")
+        raise Usage("--ranks needs mpi4py, which is not installed: pip install 'minigrad-viz[mpi]'.")
     file, name = target_of(target)
     program = Program.read(file, words)
     with working(f"running {program.file}"):
@@ -69,7 +74,7 @@ def recorded_by_ranks(
 def shown(
     record: dict, notes: list[str], program: Program, name: str, passes: tuple[str, ...]
 ) -> tuple[dict, list[str], tuple[str, ...]]:
-    """A record, what has to be said about it, and its passes."""
+    """Return a record, notes for the user, and its passes."""
     have, missing = passes_of(record, notes)
     if len(passes) == 1 and passes[0] in missing:
         raise Usage(f"{name} in {program.file} has no {passes[0]} pass: {missing[passes[0]]}.")
@@ -80,24 +85,24 @@ def shown(
 
 
 def say(notes: list[str]) -> None:
-    """Notes for the person at the terminal."""
+    """Print notes to stderr."""
     for note in notes:
         print(f"minigrad: {note}", file=sys.stderr)
 
 
 def place_of(output: str) -> Path:
-    """Where to write, checked before anything runs."""
+    """Return the path to write; raise Usage, before anything runs, if it is not a file in an existing folder."""
     place = Path(output)
     if place.is_dir():
-        raise Usage(f"{place} cannot be written: it is a folder. Name a file in it.")
+        raise Usage(f"cannot write {place}: it is a folder. Name a file in it.")
     if not place.parent.is_dir():
-        raise Usage(f"{place}: there is no folder {place.parent}. Make it first.")
+        raise Usage(f"cannot write {place}: the folder {place.parent} does not exist. Create it first.")
     return place
 
 
 @contextmanager
 def apart(wanted: bool = True) -> Iterator[None]:
-    """What the program and its libraries print goes to the standard error, so that the output is ours alone."""
+    """Send everything that the program and its libraries print to stderr, so that stdout holds only the picture."""
     if not wanted:
         yield
         return
@@ -113,7 +118,7 @@ def apart(wanted: bool = True) -> Iterator[None]:
 
 
 def computing(as_torch: bool) -> AbstractContextManager:
-    """Give programs that import torch minigrad, with --as-torch."""
+    """Replace torch with minigrad under --as-torch."""
     import minigrad
 
     return minigrad.as_torch() if as_torch else nullcontext()
@@ -121,7 +126,7 @@ def computing(as_torch: bool) -> AbstractContextManager:
 
 @contextmanager
 def working(what: str, after: float = 1.0) -> Iterator[None]:
-    """Say what is being done, at a terminal, if it takes longer than a second."""
+    """Print a progress message at a terminal if the block takes longer than `after` seconds."""
     if not sys.stderr.isatty():
         yield
         return

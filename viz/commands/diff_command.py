@@ -1,4 +1,4 @@
-"""`minigrad diff`: what changed between two records, or between two programs."""
+"""`minigrad diff`: list the changes between two records, or between two programs."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from .common import Args, Json, Target, apart, recorded, say
 
 EXAMPLES = """Examples:
 
-  minigrad render net.py:loss -o before.json    keep a record
-  minigrad diff before.json net.py:loss         what a change of the program did to it
-  minigrad diff net.py:a net.py:b               two results of one program"""
+  minigrad render net.py:loss -o before.json    save a record
+  minigrad diff before.json net.py:loss         list the effects of an edit
+  minigrad diff net.py:a net.py:b               compare two results of one program"""
 
 SIGNS = {"added": "+", "removed": "-", "changed": "~"}
 
@@ -30,20 +30,20 @@ def diff(
     tolerance: Annotated[float, Parameter(name=["--tolerance"])] = 1e-6,
     json: Json = False,
 ) -> None:
-    """Say what changed from one record to another: operations, values, gradients, what is saved.
+    """List the changes from one record to another: operations, values, gradients, saved tensors.
 
     Parameters
     ----------
     before
-        A record, as render writes it with -o before.json, or PROG.py:NAME.
+        A record written by render -o before.json, or PROG.py:NAME.
     after
-        The other one.
+        The record to compare it with, or PROG.py:NAME.
     args
-        The arguments of functions, in Python.
+        Arguments for functions, in Python.
     tolerance
-        The relative difference up to which numbers count as the same.
+        Relative difference up to which numbers count as equal.
     json
-        Write the changes as JSON: a list of {kind, before, after, title, lines}.
+        Write the changes as a JSON list of {kind, before, after, title, lines}.
     """
     with apart():
         changes = compare(record_of(before, args), record_of(after, args), tolerance)
@@ -60,26 +60,26 @@ def diff(
 
 
 def record_of(what: str, args: str | None) -> dict:
-    """The record in a file, or that of a program."""
+    """Return the record in a file, or record a program."""
     if not what.lower().endswith(".json"):
         record, notes, _ = recorded(what, "all", args)
         say(notes)
         return record
-    anew = f"Write one with: minigrad render PROG.py:NAME -o {what}"
+    anew = f"Write a record with: minigrad render PROG.py:NAME -o {what}"
     try:
         record = js.loads(Path(what).read_text(encoding="utf-8"))
     except OSError as refused:
-        raise Usage(f"{what} cannot be read: {refused.strerror}.") from refused
+        raise Usage(f"cannot read {what}: {refused.strerror}.") from refused
     except RecursionError as deep:
-        raise Usage(f"{what} is no record: its lists lie too deep in one another. {anew}") from deep
+        raise Usage(f"{what} is not a record: its lists are nested too deeply. {anew}") from deep
     except ValueError as broken:
-        raise Usage(f"{what} is no JSON: {broken}.") from broken
+        raise Usage(f"{what} is not JSON: {broken}.") from broken
     if not isinstance(record, dict) or "schema" not in record:
-        raise Usage(f"{what} is no record. {anew}")
+        raise Usage(f"{what} is not a record. {anew}")
     from minigrad.record.validate import NotARecord, validate
 
     try:
         validate(record)
     except NotARecord as wrong:
-        raise Usage(f"{what} is no record: {wrong}. {anew}") from wrong
+        raise Usage(f"{what} is not a record: {wrong}. {anew}") from wrong
     return record

@@ -1,4 +1,4 @@
-"""`minigrad explain`: how the derivative of a tensor that a program computes comes about, step by step."""
+"""`minigrad explain`: derive the derivative of a program's tensor, step by step."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from .render_command import deliver
 
 EXAMPLES = """Examples:
 
-  minigrad explain net.py:loss                      by the first parameter
-  minigrad explain net.py:loss --of w --index 0,2   by one element of w
-  minigrad explain net.py:loss --of w -o w.svg      the paths as a picture
-  minigrad explain net.py:f --args "tensor(2.)"     of a function"""
+  minigrad explain net.py:loss                      with respect to the first parameter
+  minigrad explain net.py:loss --of w --index 0,2   with respect to one element of w
+  minigrad explain net.py:loss --of w -o w.svg      draw the paths
+  minigrad explain net.py:f --args "tensor(2.)"     the derivative of a function"""
 
 
 def explain(
@@ -32,25 +32,25 @@ def explain(
     as_torch: AsTorch = False,
     json: Json = False,
 ) -> None:
-    """Derive a derivative step by step: the paths that lead to it, the local partials, and their numbers.
+    """Explain a derivative step by step: the paths behind it, the local derivatives, and their numbers.
 
     Parameters
     ----------
     target
-        PROG.py:NAME of a tensor, or of a function, that is differentiated; of several elements their sum.
-        A backward that the program runs itself from there is the one that is explained.
+        PROG.py:NAME of the tensor or function to differentiate; several elements are summed. If the program itself runs
+        backward from this tensor, that backward is explained.
     of
-        What it is differentiated by: a tensor that the program calls so, or the function's parameter. Without it: the
-        first one that requires grad.
+        Name of the variable to differentiate with respect to: a tensor of the program, or a parameter of the function.
+        Default: the first tensor that requires grad.
     index
-        The element that is explained, such as 0,2. Without it: all of at most 4, else the largest.
+        The element to explain, such as 0,2. Default: all elements if there are at most 4, else the largest.
     output
-        File to write: .txt, .json (the explanation as data), or a picture as render makes it. Without it: text, on the
+        File to write: .txt, .json (the explanation as data), or a picture in any of render's formats. Default: text on the
         standard output.
     args
-        The function's arguments, in Python. Without it: the program's example_inputs.
+        Arguments for the function, in Python. Default: the program's example_inputs.
     as_torch
-        Give the program minigrad where it imports torch.
+        Replace the program's torch with minigrad.
     json
         Write the explanation as JSON on the standard output.
     """
@@ -58,9 +58,7 @@ def explain(
     place = None if output in (None, *STDOUT) else place_of(output).absolute()
     if place is not None and place.suffix.lower() not in SUFFIXES:
         known = " ".join(SUFFIXES)
-        raise Usage(
-            f"{output}: no format has this suffix. {nearest(place.suffix.lower(), SUFFIXES)} Use one of {known}."
-        )
+        raise Usage(f"{output} has an unknown suffix. {nearest(place.suffix.lower(), SUFFIXES)} Use one of {known}.")
     at = element(index)
     program = Program.read(file, words)
     with apart(), computing(as_torch):
@@ -77,15 +75,15 @@ def explain(
 
 
 def element(index: str | None) -> tuple[int, ...] | None:
-    """The numbers of --index."""
+    """Parse --index."""
     try:
         return None if index is None else tuple([int(i) for i in index.split(",") if i.strip()])
     except ValueError as wrong:
-        raise Usage(f"--index {index!r} is no list of whole numbers. Write them as in --index 0,2.") from wrong
+        raise Usage(f"--index {index!r} is not a list of integers. Write it as in --index 0,2.") from wrong
 
 
 def explanation(program: Program, name: str, of: str | None, index: Any, args: str | None) -> Any:
-    """The explanation of a tensor's derivative, or of a function's."""
+    """Explain the derivative of a tensor or of a function."""
     import minigrad
 
     passes = ("forward", "backward")
@@ -113,7 +111,7 @@ def explanation(program: Program, name: str, of: str | None, index: Any, args: s
 
 
 def rendered(found: Any, place: Path) -> bytes:
-    """The bytes of a file: the text, the data, or the picture."""
+    """Render the explanation as text, data or a picture; the file's suffix selects which."""
     from ..drawing import draw
 
     if place.suffix.lower() == ".txt":

@@ -1,4 +1,4 @@
-"""`minigrad doctor`, `minigrad warmup` and `minigrad completion`: looking after the installation."""
+"""`minigrad doctor`, `minigrad warmup` and `minigrad completion`: maintain the installation."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from .common import Json
 
 
 def doctor(*, fix: Annotated[bool, Parameter(negative="", show_default=False)] = False, json: Json = False) -> None:
-    """Say what is there for minigrad to run with, and what to do about what is missing.
+    """Inspect the installation: packages, processor, threads, kernel cache, GPU, fonts; say how to fix each problem.
 
     Parameters
     ----------
     fix
-        First remove compiled kernels that are damaged, and see whether new ones can be compiled.
+        First remove damaged kernels, then test that new ones compile.
     json
-        Write the findings as JSON: a list of {name, found, advice}, advice being empty where nothing is wrong.
+        Write the findings as a JSON list of {name, found, advice}; advice is empty if nothing is wrong.
     """
     from ..doctor import as_json, attempt, examine, mend, show
 
@@ -30,14 +30,14 @@ def warmup(
     everything: Annotated[bool, Parameter(name=["--all"], negative="", show_default=False)] = False,
     json: Json = False,
 ) -> None:
-    """Compile the common kernels now, for float32 and float64, so that no program has to wait for them.
+    """Compile the common kernels for float32 and float64 now, so that no program waits for them later.
 
     Parameters
     ----------
     everything
         Compile the kernels of all operations.
     json
-        Say what was done as JSON.
+        Write the counts and the cache folder as JSON.
     """
     import json as js
     import time
@@ -45,7 +45,7 @@ def warmup(
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-    import minigrad  # noqa: F401  its operations are what is compiled
+    import minigrad  # noqa: F401  defines the operations to compile
     from minigrad.kernels import cache
     from minigrad.warmup import jobs, tally
 
@@ -62,17 +62,17 @@ def warmup(
     if json:
         print(js.dumps({"compiled": made, "found": kept, "seconds": round(seconds, 3), "cache": place and str(place)}))
         return
-    shown = place or "no folder: there is no home, so nothing was kept"
+    shown = place or "none (no home directory), nothing was saved"
     print(f"{made} kernels compiled, {kept} found, in {seconds:.1f} s; cache: {shown}")
 
 
 def completion(shell: Literal["bash", "zsh", "fish"], /) -> None:
-    """Write the shell's script that completes commands and options.
+    """Write the completion script for a shell.
 
     Parameters
     ----------
     shell
-        As in: minigrad completion bash > ~/.local/share/bash-completion/completions/minigrad
+        For example: minigrad completion bash > ~/.local/share/bash-completion/completions/minigrad
     """
     from ..cli import app
 

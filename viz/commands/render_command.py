@@ -1,4 +1,4 @@
-"""`minigrad render`: the picture of what a program computes, in a file or on the standard output."""
+"""`minigrad render`: draw a program's computation, into a file or on the standard output."""
 
 from __future__ import annotations
 
@@ -44,17 +44,17 @@ LOOK, PROCESSES = Look(), Processes()
 EXAMPLES = """Examples:
 
   minigrad render net.py:loss                       all passes, into loss.svg
-  minigrad render net.py:loss -p backward -o -      one, on the standard output
+  minigrad render net.py:loss -p backward -o -      one pass, on the standard output
   minigrad render net.py:loss -o loss.html          the viewer, to step through
   minigrad render net.py:loss -f txt -o -           in the terminal
-  minigrad render net.py:loss -f film -o film.svg   an SVG that moves
-  minigrad render net.py:loss --size slide -o l.pdf a slide for each pass
+  minigrad render net.py:loss -f film -o film.svg   an animated SVG
+  minigrad render net.py:loss --size slide -o l.pdf one slide per pass
   minigrad render net.py:loss --theme print --tex   LaTeX, in black and white
-  minigrad render net.py:f --args "tensor(2.), 3"   a function of these
+  minigrad render net.py:f --args "tensor(2.), 3"   a function, with these arguments
   minigrad render net.py:loss --depth 1 -o net.pdf  each module as one box
-  minigrad render net.py:loss --ranks -n 4          on 4 processes, in one picture
-  minigrad render net.py:loss --ranks --timeline -n 2 -o t.pdf  when each computes and waits
-  minigrad render net.py:loss -- --epochs 3         the program's own options"""
+  minigrad render net.py:loss --ranks -n 4          4 processes in one picture
+  minigrad render net.py:loss --ranks --timeline -n 2 -o t.pdf  a timeline of 2 processes
+  minigrad render net.py:loss -- --epochs 3         with the program's own options"""
 
 
 def render(
@@ -72,40 +72,40 @@ def render(
     as_torch: AsTorch = False,
     json: Json = False,
 ) -> None:
-    """Draw a tensor that a program computes, or one of its functions.
+    """Draw the computation behind a tensor, or a function or module, of a program.
 
     Parameters
     ----------
     target
-        PROG.py:NAME. The program, of minigrad or of PyTorch, runs as a script does; NAME is a tensor, a function or a
-        module that it leaves behind.
+        PROG.py:NAME. The program, written for minigrad or PyTorch, runs as a script; NAME is a tensor, function or module
+        that it defines.
         -:NAME reads the program from the standard input.
     passes
         Which pass to draw. A pass that the program does not run itself is run for it, seeded with ones.
     output
-        File to write, in the format of its suffix: .html (the viewer) .svg .png .pdf .tex .dot .gv .mmd .txt .json (the
-        record). - writes to the standard output, and nothing else does. Without it: NAME.svg.
+        File to write; the suffix selects the format: .html (the viewer) .svg .png .pdf .tex .dot .gv .mmd .txt .json (the
+        record). - writes the picture alone to the standard output. Default: NAME.svg.
     format
-        The format, whatever the suffix. film is an SVG in which the passes appear step by step.
+        The format, overriding the suffix. film is an SVG in which the passes appear step by step.
     tex
-        The same as -f tex: LaTeX with TikZ, its formulas set as mathematics.
+        Same as -f tex: LaTeX with TikZ, with typeset formulas.
     args
-        The function's arguments, in Python, as in --args "tensor([1., 2.]), 3". They may use the program's names.
-        Without it: the program's example_inputs.
+        Arguments for the function, in Python: --args "tensor([1., 2.]), 3". They may use the program's names.
+        Default: the program's example_inputs.
     open
-        Show the file afterwards, in the program that the system has for it.
+        Open the file afterwards, in the system's default program.
     as_torch
-        Give the program minigrad where it imports torch.
+        Replace the program's torch with minigrad.
     json
-        Say what was written as JSON.
+        Write a summary as JSON: the file, its format, passes, counts and notes.
     """
     _, name = target_of(target)
     if tex and format not in (None, "tex"):
-        raise Usage(f"--tex and -f {format} are two formats: choose one.")
+        raise Usage(f"--tex and -f {format} contradict each other. Choose one.")
     place, kind = destination(output, "tex" if tex else format, name)
-    final = place and place.absolute()  # the program may change the folder
+    final = place and place.absolute()  # the program may change the working directory
     if place is None and (open or json):
-        raise Usage(f"{'--open' if open else '--json'} needs a file: name one with -o.")
+        raise Usage(f"{'--open' if open else '--json'} needs a file. Name one with -o.")
     seen = look.view(kind)
     processes.check(kind, seen, from_file=args is None and not target.startswith("-:"))
     if processes.n is not None:
@@ -138,7 +138,7 @@ def render(
 
 
 def drawn(draw: Callable[[], viz.Drawing], kind: str) -> tuple[viz.Drawing, str | bytes]:
-    """Return a drawing, and the same in a format."""
+    """Return a drawing, and its text or bytes in a format."""
     try:
         drawing = draw()
         with working(f"drawing {drawing.whole.operations} operations"):
@@ -158,14 +158,14 @@ def destination(output: str | None, format: str | None, name: str) -> tuple[Path
             meant = nearest(place.suffix.lower(), SUFFIXES)
             known = " ".join(SUFFIXES)
             raise Usage(
-                f"{place}: no format has the suffix {place.suffix!r}. {meant + ' ' * bool(meant)}Use one of {known}, or -f."
+                f"{place} has an unknown suffix {place.suffix!r}. {meant + ' ' * bool(meant)}Use one of {known}, or -f."
             )
         format = format_of(place.suffix)
     return place, format
 
 
 def deliver(made: bytes, place: Path | None) -> None:
-    """Write a picture, whole or not at all."""
+    """Write a picture, completely or not at all."""
     if place is None:
         sys.stdout.buffer.write(made)
         sys.stdout.flush()
@@ -173,11 +173,11 @@ def deliver(made: bytes, place: Path | None) -> None:
     try:
         write(place, made)
     except OSError as refused:
-        raise Usage(f"{place} cannot be written: {refused.strerror}.") from refused
+        raise Usage(f"cannot write {place}: {refused.strerror}.") from refused
 
 
 def counts(drawing: viz.Drawing) -> dict:
-    """Return the numbers of a drawing, for machines."""
+    """Return a drawing's counts for --json."""
     graph = drawing.graph
     return {
         "passes": list(drawing.passes),

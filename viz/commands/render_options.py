@@ -1,4 +1,4 @@
-"""Options of `minigrad render` that belong together: the look of a picture, and the processes that run the program."""
+"""Two groups of `minigrad render` options: the look of a picture, and the processes that run the program."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ class Look:
     Parameters
     ----------
     show
-        Parts to show besides the operations: some of values,grads,shapes,saved,lines. Without it: all of these, on a slide
-        values,grads. all,update adds what a training step writes, all,setup what gave the parameters their first numbers.
+        Parts to show besides the operations, any of values,grads,shapes,saved,lines. Default: all of these; on a slide
+        values,grads. all,update adds the writes of a training step; all,setup adds the initialization of the parameters.
     rankdir
-        Which way the graph runs: from top to bottom (TB), BT, LR or RL. Without it: TB, and on a slide as it fits best.
+        Direction of the graph: top to bottom (TB), BT, LR or RL. Default: TB; on a slide, the best fit.
     depth
-        How many levels of modules, or of functions where there are none, are open; what is deeper is one box.
+        Number of levels of modules (or functions, if there are no modules) to open; each deeper one becomes one box.
     max_nodes
-        Fold a graph with more nodes than this: lines, rounds of loops, modules or functions become boxes. 0: never.
-        Without it: 500, and in JSON never.
+        Fold a graph with more nodes than this: lines, loop iterations, modules or functions become boxes. 0: never.
+        Default: 500; in JSON, never.
     size
-        slide: a page of 16 to 9 for each pass, with large letters, on which up to 12 boxes fit.
+        slide: a 16:9 page per pass in large type, with room for up to 12 boxes.
     theme
-        The colours: light or dark, or print for black and white, with lines and hatching in their place.
+        Colours: light or dark, or print for black and white, with line styles and hatching instead of colours.
     """
 
     show: str | None = None
@@ -47,14 +47,14 @@ class Look:
     theme: Literal["light", "dark", "print"] = "light"
 
     def view(self, kind: str) -> View:
-        """Return what a picture of a format shows.  Raises Usage for words that name nothing, and for negative numbers."""
+        """Return the view for a format.  Raises Usage for unknown words and for negative numbers."""
         for option, number in (("--depth", self.depth), ("--max-nodes", self.max_nodes)):
             if number is not None and number < 0:
                 raise Usage(f"{option} {number} is less than 0.")
         return view_from(self.show, self.rankdir, self.size if kind in PICTURES else None)
 
     def fold(self, kind: str) -> tuple[int | None, int | None]:
-        """Return how many levels are open, and how many nodes a picture may have; None for all."""
+        """Return the number of open levels and the largest number of nodes; None means no limit."""
         most = None if kind == "json" else MOST
         return self.depth, most if self.max_nodes is None else self.max_nodes or None
 
@@ -64,7 +64,7 @@ class Look:
         return THEMES[self.theme]
 
     def unused(self, kind: str, seen: View) -> list[str]:
-        """Return a note for each option that a format, or a timeline, does not use."""
+        """Return a note for each given option that the format, or a timeline, ignores."""
         options = {
             "--show": None if seen.show.issuperset(SHOW) else self.show,
             "--depth": self.depth,
@@ -75,11 +75,11 @@ class Look:
         }
         given = [name for name, value in options.items() if value is not None]
         if kind == "timeline":
-            return [f"{', '.join(given)}: a timeline has none"] if given else []
+            return [f"a timeline ignores {', '.join(given)}"] if given else []
         if kind == "html":
-            return [f"{', '.join(given)}: the viewer shows all and folds on request, in its own way"] if given else []
+            return [f"the viewer ignores {', '.join(given)}: it shows everything and folds on request"] if given else []
         without = [] if kind in PICTURES else ["--size"] + ["--theme"] * (kind in ("txt", "json"))
-        return [f"{name}: the format {kind} has none" for name in without if name in given]
+        return [f"the format {kind} ignores {name}" for name in without if name in given]
 
 
 @Parameter(name="*", group="Many processes")
@@ -90,15 +90,14 @@ class Processes:
     Parameters
     ----------
     ranks
-        Draw what all processes do, each in its own lane, and what travels between them. mpiexec starts the command, or -n
-        does.
+        Draw all processes, each in its own lane, with the messages between them. Start the command with mpiexec, or add -n.
     n
-        With --ranks: start this many processes, by mpiexec.
+        With --ranks: start this many processes with mpiexec.
     timeline
-        With --ranks: draw when each process computes, waits and communicates, into .svg, .png or .pdf; .json is a trace for
+        With --ranks: draw when each process computes, waits and communicates, as .svg, .png or .pdf; .json is a trace for
         ui.perfetto.dev.
     lanes
-        With --ranks: ranks that do the same share a lane, or each has its own.
+        With --ranks: same lets ranks that do the same share a lane; each gives every rank its own.
     """
 
     ranks: Annotated[bool, Parameter(negative="", show_default=False)] = False
@@ -107,17 +106,17 @@ class Processes:
     lanes: Literal["same", "each"] = "same"
 
     def check(self, kind: str, seen: View, from_file: bool) -> None:
-        """Refuse options that do not go with several processes; a program `from_file` has its tensor there."""
+        """Raise Usage for options that contradict --ranks, or need it; `from_file` means that the program makes the tensor."""
         for option, there in (("--timeline", self.timeline), (f"-n {self.n}", self.n is not None)):
             if there and not self.ranks:
-                raise Usage(f"{option} is for several processes: add --ranks.")
+                raise Usage(f"{option} needs several processes. Add --ranks.")
         if not self.ranks:
             return
         if not from_file:
-            what = "it takes no --args, and nothing from the standard input"
-            raise Usage(f"--ranks draws a tensor that a file computes: {what}.")
+            what = "Name a tensor that a file computes"
+            raise Usage(f"--ranks takes no --args and no program from the standard input. {what}.")
         if seen.slide or seen.rankdir in ("LR", "RL"):
             option = "--size slide" if seen.slide else f"--rankdir {seen.rankdir}"
-            raise Usage(f"--ranks draws lanes beside one another, from top to bottom: leave out {option}.")
+            raise Usage(f"--ranks draws lanes side by side, from top to bottom. Leave out {option}.")
         if self.timeline and kind not in ("svg", "png", "pdf", "json"):
-            raise Usage(f"--timeline has no {kind}: write .svg, .png, .pdf, or .json for a trace.")
+            raise Usage(f"--timeline cannot write {kind}. Use .svg, .png, .pdf, or .json for a trace.")

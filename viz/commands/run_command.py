@@ -1,4 +1,4 @@
-"""`minigrad run` and `minigrad port`: a program for PyTorch, run with minigrad in its place, or read for what it needs."""
+"""`minigrad run` runs a PyTorch program on minigrad; `minigrad port` lists what the program needs that minigrad lacks."""
 
 from __future__ import annotations
 
@@ -16,33 +16,33 @@ from .common import Json, Target, given
 
 RUN_EXAMPLES = """Examples:
 
-  minigrad run train.py                 train.py, which imports torch, computes with minigrad
+  minigrad run train.py                 run train.py, which imports torch, on minigrad
   minigrad run train.py --epochs 3      with the program's own options
   minigrad run -n 4 train.py            on 4 processes
-  python -m minigrad train.py           the same"""
+  python -m minigrad train.py           same as minigrad run train.py"""
 PORT_EXAMPLES = """Examples:
 
-  minigrad port train.py                what it needs that minigrad does not have, by line
-  minigrad port train.py --json         for machines"""
+  minigrad port train.py                list everything that minigrad lacks, by line
+  minigrad port train.py --json         for scripts"""
 
 Options = Annotated[str, Parameter(show=False, allow_leading_hyphen=True)]
 
 
 def run(program: Target, /, *words: Options, n: Annotated[int | None, Parameter(name=["-n"])] = None) -> None:
-    """Run a program that imports torch with minigrad in PyTorch's place.
+    """Run a program that imports torch on minigrad instead.
 
-    It ends as the program ends; of an error, the program's own lines are shown.
+    The exit code is the program's; a traceback shows only the program's own lines.
 
     Parameters
     ----------
     program
-        The file; - reads it from the standard input. Words behind it are the program's own.
+        The file; - reads it from the standard input. Words after it belong to the program.
     n
-        Start this many processes, by mpiexec: the ranks of torch.distributed. It stands before the program.
+        Start this many processes with mpiexec, as the ranks of torch.distributed. Write it before the program.
     """
     if n is not None:
         if program == "-":
-            raise Usage(f"-n {n}: only one process can read the standard input: name a file.")
+            raise Usage(f"-n {n} needs a file: only one process can read the standard input. Name a file.")
         return start(n, given)
     import minigrad
 
@@ -52,9 +52,9 @@ def run(program: Target, /, *words: Options, n: Annotated[int | None, Parameter(
 
 
 def port(program: Target, /, *, json: Json = False) -> None:
-    """Read a program for PyTorch without running it, and list what it needs that minigrad does not have.
+    """Read a PyTorch program without running it, and list everything it uses that minigrad lacks.
 
-    Modules in its folder that it imports are read as well. Ends with 1 if something is missing.
+    Modules that it imports from its own folder are read as well. Exits with 1 if something is missing.
 
     Parameters
     ----------
@@ -77,6 +77,6 @@ def port(program: Target, /, *, json: Json = False) -> None:
         for file, need in found:
             print(f"{file}:{need.line}: {need}")
         if not found:
-            print(f"{made.file}: all that it names is there. Run it with: minigrad run {made.file}")
+            print(f"{made.file}: minigrad has everything that it uses. Run it with: minigrad run {made.file}")
     if found:
         sys.exit(1)

@@ -1,4 +1,4 @@
-"""`minigrad source`: what minigrad.compile makes of a function, or of the lines behind a tensor, beside the graph."""
+"""`minigrad source`: show the program that minigrad.compile generates for a function or a tensor, beside the graph."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ from .common import Args, Json, Target, apart, target_of, working
 
 EXAMPLES = """Examples:
 
-  minigrad source net.py:f --args "tensor([1., 2.])"   side by side if wide
+  minigrad source net.py:f --args "tensor([1., 2.])"   side by side in a wide terminal
   minigrad source net.py:f --json                      {forward, backward, graph, notes}"""
 
-LEAST = 100  # columns of a terminal in which both have room side by side
+LEAST = 100  # columns that a terminal needs to show both side by side
 
 
 def source(
     target: Target, /, *words: Annotated[str, Parameter(show=False)], args: Args = None, json: Json = False
 ) -> None:
-    """Compile a function, or the lines that make a tensor, and write the generated program beside the graph.
+    """Compile a function, or the lines behind a tensor, and print the generated program beside the graph.
 
     Parameters
     ----------
     target
-        PROG.py:NAME of a function, compiled or not, or of a tensor.
+        PROG.py:NAME of a tensor or a function, compiled or not.
     args
-        The function's arguments, in Python. Without it: the program's example_inputs.
+        Arguments for the function, in Python. Default: the program's example_inputs.
     json
-        Write the texts and the record as JSON.
+        Write the generated programs and the record as JSON.
     """
     file, name = target_of(target)
     program = Program.read(file, words)
@@ -54,7 +54,7 @@ def source(
 
 
 def compiled(function, given: tuple) -> tuple[str, str | None]:
-    """The text of the forward and, if there is one, the backward program."""
+    """Return the source of the forward program and, if there is one, of the backward program."""
     import minigrad
 
     made = function if hasattr(function, "source") else minigrad.compile(function)
@@ -70,7 +70,7 @@ def compiled(function, given: tuple) -> tuple[str, str | None]:
 
 
 def beside(left: list[str], right: list[str], columns: int) -> str:
-    """Two texts side by side if they have room, else one below the other.
+    """Lay out two texts side by side if they fit, else one below the other.
 
     >>> beside(["a"], ["b"], 80)
     'a\\n\\nb'

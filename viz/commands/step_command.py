@@ -1,4 +1,4 @@
-"""`minigrad step`: the walk through the passes of a program, in the terminal."""
+"""`minigrad step`: walk through the passes of a program in the terminal."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from .common import Args, AsTorch, Json, Pass, Target, apart, computing, recorde
 
 EXAMPLES = """Examples:
 
-  minigrad step net.py:loss                Enter goes on, b back, a number to that step, q ends
+  minigrad step net.py:loss                Enter: next, b: back, a number: go to that step, q: quit
   minigrad step net.py:loss -p backward    one pass only
   minigrad step net.py:loss | less         all steps at once"""
 
 KEYS = "Enter next · b back · number go there · a all · q quit"
-COLOURS = {"forward": "36", "backward": "31", "jvp": "35"}  # of the terminal
+COLOURS = {"forward": "36", "backward": "31", "jvp": "35"}  # ANSI colour codes
 
 
 def step(
@@ -36,27 +36,27 @@ def step(
     as_torch: AsTorch = False,
     json: Json = False,
 ) -> None:
-    """Walk through the passes of a program, one operation after the other.
+    """Step through the passes of a program, one operation at a time.
 
     Parameters
     ----------
     target
         PROG.py:NAME, as for render.
     passes
-        Which pass to walk through.
+        Which pass to step through.
     args
-        The function's arguments, in Python.
+        Arguments for the function, in Python.
     show
-        What to show of values,grads,shapes,saved,lines. Without it: all of these; update and setup add operations, as
+        Parts to show, any of values,grads,shapes,saved,lines. Default: all of these; update and setup add operations, as
         for render.
     depth
-        How many levels of modules or functions are open; what is deeper is one step.
+        Number of levels of modules or functions to open; each deeper one becomes one step.
     max_nodes
         Fold a graph with more nodes than this. 0: never.
     as_torch
-        Give the program minigrad where it imports torch.
+        Replace the program's torch with minigrad.
     json
-        Write all steps as JSON: a list of {phase, op, title, lines}.
+        Write all steps as a JSON list of {phase, op, title, lines}.
     """
     seen = view_from(show)
     with apart(), computing(as_torch):
@@ -74,7 +74,7 @@ def step(
 
 
 def told(steps: list[Step], number: int) -> str:
-    """A step as text, in the colour of its pass where the terminal has colours."""
+    """Return a step as text, in the colour of its pass if the terminal has colours."""
     one = steps[number]
     head = f"{one.phase} · step {number + 1} of {len(steps)}"
     if coloured():
@@ -83,14 +83,14 @@ def told(steps: list[Step], number: int) -> str:
 
 
 def coloured() -> bool:
-    """Whether colours are wanted: at a terminal, unless NO_COLOR says no (no-color.org)."""
+    """Return True at a terminal with colours, unless NO_COLOR is set (no-color.org)."""
     import os
 
     return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
 def by_hand(steps: list[Step]) -> None:
-    """Step as the reader says."""
+    """Step interactively: read a key, show a step."""
     number = 0
     while number < len(steps):
         print("\n" + told(steps, number))
