@@ -1,4 +1,4 @@
-"""A picture in one sentence, for those who hear it: the program, its operations in their order, result and derivatives."""
+"""A picture in one sentence, for screen readers: the program, its operations in order, result and derivatives."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections.abc import Iterable, Sequence
 from . import text
 from .drawn_graph import Graph
 
-MOST = 12  # names in a list: what is read aloud has to end
+MOST = 12  # names in a list: a text that is read aloud must be short
 
 
 def alt(graph: Graph, passes: Sequence[str]) -> str:
-    """What the picture of these passes shows; what the view hides is not said.
+    """Describe the picture of these passes, without the parts that the view hides.
 
     >>> from viz import draw
     >>> from minigrad import tensor
@@ -36,7 +36,7 @@ def alt(graph: Graph, passes: Sequence[str]) -> str:
 
 
 def named(passes: Sequence[str]) -> str:
-    """Passes in words.
+    """Name the passes in words.
 
     >>> named(["forward", "backward", "jvp"]), named(["forward"])
     ('forward, backward and jvp pass', 'forward pass')
@@ -46,7 +46,7 @@ def named(passes: Sequence[str]) -> str:
 
 
 def listed(words: Iterable[str]) -> str:
-    """Words with commas, the later of many left out.
+    """Join words with commas, and count those after the first MOST.
 
     >>> listed("abc"), listed("abcdefghijklmno")
     ('a, b, c', 'a, b, c, d, e, f, g, h, i, j, k, l and 3 more')
@@ -60,7 +60,7 @@ def _operation(op: dict) -> str:
 
 
 def _values(graph: Graph, what: str, values: Iterable[int], of) -> list[str]:
-    """A list of those among the values of which something is known."""
+    """List the values that the record knows, with their contents."""
     found = {value: text.gist(of(value)) for value in values if of(value)}
     words = listed(f"{text.shorten(graph.name(value), 32)} {gist}" for value, gist in found.items())
     return [f"{what}: {words}"] if words else []

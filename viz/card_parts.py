@@ -1,7 +1,6 @@
-"""What cards are made of: lines of text, blocks of lines, and the card with its measures.
+"""The parts of cards: lines of text, blocks of lines, and the card with its measures.
 
-A card that stands for what several lanes do together is a Bar: it reaches from the first of them to the last, and what it says
-of a lane stands in that lane's column.
+A collective of several lanes is a Bar: a card that spans them all, with a column for each lane's texts.
 """
 
 from __future__ import annotations
@@ -16,14 +15,14 @@ from .orientation import WAYS, Way
 from .style import TEXTS, measure
 
 SIDE, ABOVE, BETWEEN = 11, 6, 16  # padding left and right, above and below a section, between texts
-GAP, ROOM, NARROW = 14.0, 24.0, 18.0  # between labels of edges, and along an edge beside its label; that on a slide
+GAP, ROOM, NARROW = 14.0, 24.0, 18.0  # between labels of edges; along an edge beside its label, and there on a slide
 
 Run = tuple[str, str]  # a text and the name of its style
 
 
 @dataclass
 class Line:
-    """A line of text: runs from the left, and one at the right; or a formula in LaTeX, with about the size it will have."""
+    """A line of text: runs from the left, and one at the right; or a formula in LaTeX, with its approximate size."""
 
     left: list[Run]
     right: Run | None = None
@@ -32,7 +31,7 @@ class Line:
 
     @property
     def width(self) -> float:
-        """What the line needs."""
+        """The width that the line needs."""
         if self.latex:
             return self.size[0]
         return sum(measure(*run) for run in self.left) + (BETWEEN + measure(*self.right) if self.right else 0)
@@ -53,12 +52,12 @@ class Line:
 
 @dataclass
 class Block:
-    """Lines that belong together, and the id of the value they tell of."""
+    """Lines that belong together, and the id of the value they describe."""
 
     role: str  # head | value | saved | gradient | tangent | waited | source
     lines: list[Line]
     value: int | None = None
-    lane: int | None = None  # on a Bar: the lane that it tells of
+    lane: int | None = None  # on a Bar: the lane it belongs to
 
     @property
     def height(self) -> float:
@@ -68,14 +67,14 @@ class Block:
 
 @dataclass
 class Card:
-    """The contents of a node and its measures; the strip of labels is part of the box that the layout places."""
+    """A node's texts and their measures; the strip of labels is part of the box that the layout places."""
 
     node: Node
     head: list[Block]
     body: list[Block] = field(default_factory=list)
     passes: dict[str, list[Block]] = field(default_factory=dict)
     foot: list[Block] = field(default_factory=list)
-    labels: list[list[Line]] = field(default_factory=list)  # backward: one for each edge in
+    labels: list[list[Line]] = field(default_factory=list)  # backward: one per incoming edge
     way: Way = WAYS["TB"]
     room: float = ROOM
 
@@ -100,14 +99,14 @@ class Card:
         self.along, self.inset = self.strip + paper, (self.across - need) / 2
 
     def arranged(self, blocks: list[Block]) -> Iterator[tuple[Block, float, float, float]]:
-        """Blocks, each with its left and right end on the card, and how far down it lies: one below the other."""
+        """Yield each block with its left end, right end and top on the card: one below the other."""
         top = 0.0
         for block in blocks:
             yield block, 0.0, self.width, top
             top += block.height
 
     def filled(self, section: list[Block]) -> float:
-        """The height of a section with its padding."""
+        """Return the height of a section with its padding."""
         return max(top + block.height for block, *_, top in self.arranged(section)) + 2 * ABOVE
 
     def entry(self, slot: int) -> float:
@@ -121,11 +120,11 @@ class Card:
 
 @dataclass
 class Bar(Card):
-    """The card of what several lanes do together; `columns` say where each of them lies on it."""
+    """The card of a collective of several lanes, with a column for each of them."""
 
-    ins: list[int] = field(default_factory=list)  # the lane of each edge in
-    outs: list[int] = field(default_factory=list)  # and of each value out
-    names: dict[int, str] = field(default_factory=dict)  # of the lanes, for plain text, which has no columns
+    ins: list[int] = field(default_factory=list)  # the lane of each incoming edge
+    outs: list[int] = field(default_factory=list)  # the lane of each output
+    names: dict[int, str] = field(default_factory=dict)  # names of the lanes, for plain text, which has no columns
     columns: dict[int, tuple[float, float]] = field(default_factory=dict)  # lane -> left end, width
 
     def __post_init__(self):
@@ -146,7 +145,7 @@ class Bar(Card):
         self.spread(columns, start)
 
     def spread(self, columns: dict[int, tuple[float, float]], width: float) -> None:
-        """Lie over lanes: where each has its column, and how wide that makes the card."""
+        """Set the columns of the lanes and the width of the card."""
         self.columns, self.width = columns, width
         self.across, self.along = self.way.size(width, self.height + self.strip)
 
@@ -154,12 +153,12 @@ class Bar(Card):
         return [wide for wide, of in zip(self.slots, self.ins) if of == lane]
 
     def entry_in(self, lane: int, slot: int, width: float) -> float:
-        """How far across the column of a lane an edge comes in."""
+        """Return the position of an incoming edge across the column of its lane."""
         before = [wide for i, (wide, of) in enumerate(zip(self.slots, self.ins)) if of == lane and i < slot]
         return (width - sum(self._slots(lane))) / 2 + sum(before) + self.slots[slot] / 2
 
     def exit_in(self, lane: int, port: int, width: float) -> float:
-        """How far across the column of a lane an edge goes out."""
+        """Return the position of an outgoing edge across the column of its lane."""
         place = self.outs[:port].count(lane)
         return width * (2 * place + 1) / (2 * self.outs.count(lane))
 
@@ -174,7 +173,7 @@ class Bar(Card):
         return self.columns[lane][0] + self.exit_in(lane, port, self.columns[lane][1])
 
     def arranged(self, blocks: list[Block]) -> Iterator[tuple[Block, float, float, float]]:
-        """Blocks with their places: those of one lane one below the other, and lanes side by side."""
+        """Yield blocks with their places: lanes side by side, the blocks of a lane one below the other."""
         tops: dict[int, float] = dict.fromkeys(self.columns, 0.0)
         for block in blocks:
             start, wide = (
@@ -190,12 +189,12 @@ class Bar(Card):
 
 
 def sections(blocks: list[Block]) -> list[list[Block]]:
-    """Blocks with those of the same role together: each lies on a tint of its own."""
+    """Group neighbouring blocks of the same role: each group has its own tint."""
     return [list(same) for _, same in groupby(blocks, lambda block: block.role)]
 
 
 def label_size(label: list[Line]) -> tuple[float, float]:
-    """Width and height of the paper under a label; nothing for none."""
+    """Return the width and height of the paper under a label; zeros if it has no lines."""
     if not label:
         return 0.0, 0.0
     return max(line.width for line in label) + 12, sum(line.height for line in label) + 8

@@ -1,8 +1,8 @@
-"""What stands on each card, for each pass, and how large the card must be.
+"""The text on each card, for each pass, and the size of the card.
 
-A card has a head (name, arguments, formula), its values, one section that differs between the passes (what is saved;
-the gradient and its sum; the tangent and its rule) and the user's line.  Above it lies a strip with one label for each
-edge that backward sends up.  Sizes fit the widest pass, so the pictures of the passes can be laid over one another.
+A card has a head (name, arguments, formula), its values, one section per pass (saved tensors; the gradient and its sum; the
+tangent and its rule) and the user's line.  A strip above it holds a label for each edge that backward follows.  A card is as
+large as its largest pass needs, so the pictures of the passes can be laid over one another.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from .style import TEXTS, measure
 WIDE = 72  # characters that a value and its type may have on one line of text
 KINDS = {"computed": "value"}  # a leaf made before the recording began
 
-READABLE = 0.7  # of its size: what has to be smaller to fit is not set as mathematics
+READABLE = 0.7  # a formula that needs a smaller scale than this to fit is not typeset
 
 
 def card(graph: Graph, node: Node, passes: Sequence[str], together: bool = False) -> Card:
-    """The card of a node, with room for these passes one at a time, or `together` in one picture."""
+    """Make the card of a node, with room for these passes one at a time, or `together` in one picture."""
     way = WAYS[graph.view.rankdir]
     if node.kind == "copy":
         head = [Block("head", [Line([(text.shorten(graph.name(node.outputs[0]), 24), "call")])])]
@@ -48,7 +48,7 @@ def card(graph: Graph, node: Node, passes: Sequence[str], together: bool = False
 
 
 def _transfer(graph: Graph, node: Node, passes: Sequence[str], together: bool) -> Card:
-    """The card of what travels between processes: a bar where that is between lanes."""
+    """Make the card of a collective or message; it is a Bar if it joins several lanes."""
     told = {"forward": _saved, "backward": _gradients, "jvp": _tangents}
     extra = {name: [*travelling.waits(graph, node, name), *told[name](graph, node)] for name in passes}
     if together:
@@ -80,7 +80,7 @@ def _source(graph: Graph, node: Node, columns: int) -> list[Block]:
 
 
 def flow_label(graph: Graph, edge: Edge) -> list[Line]:
-    """What backward does along an edge: the formula of the contribution, and what it comes to."""
+    """Return the label of an edge in backward: the formula of the contribution, and its value."""
     if edge.flow is None:
         return []
     formula, latex = formula_of(graph, edge), edge.flow.get("latex")
@@ -89,12 +89,12 @@ def flow_label(graph: Graph, edge: Edge) -> list[Line]:
 
 
 def flow_formula(graph: Graph, edge: Edge) -> str:
-    """The formula of what goes back along an edge; the words for a local partial in a record that has none."""
+    """Return the formula of a contribution as plain text; a record without formulas gives the local derivative's name."""
     return text.clean(graph.words(formula_of(graph, edge)))
 
 
 def formula_of(graph: Graph, edge: Edge) -> str:
-    """The same in labels; of what travels, the collective that its gradient goes through."""
+    """Return the formula of a contribution; for a collective, the collective that its gradient passes through."""
     flow = edge.flow or {}
     back = graph.transfers[edge.target.record["id"]].get("backward") if edge.target.kind == "transfer" else None
     if back and flow.get("formula", "").endswith(".backward(g)"):
@@ -105,8 +105,8 @@ def formula_of(graph: Graph, edge: Edge) -> str:
 def formula_lines(
     graph: Graph, formula: str, style: str, latex: str | None, columns: int, begin: str = ""
 ) -> list[Line]:
-    """A formula in lines, a long one in named parts; or in LaTeX where that is wanted and not too wide."""
-    from minigrad.formulas.named_parts import in_parts  # whoever has a record has loaded minigrad
+    """Break a formula into lines, a long one into named parts; or return it in LaTeX if requested and not too wide."""
+    from minigrad.formulas.named_parts import in_parts  # the record was made by minigrad, so this costs no import time
 
     said = lambda formula: begin + text.clean(graph.words(formula))
     if graph.view.tex and latex:
@@ -116,13 +116,13 @@ def formula_lines(
             return [Line([(said(formula), style)], None, latex, (min(wide * size, most), rows * TEXTS[style].height))]
     whole, parts = (formula, {}) if graph.view.slide else in_parts(formula)
     told = [said(whole), *(f"{name} = {text.clean(graph.words(part))}" for name, part in parts.items())]
-    most = graph.view.lines if graph.view.slide else 2 * graph.view.lines  # so that nothing of a formula is cut off
+    most = graph.view.lines if graph.view.slide else 2 * graph.view.lines  # enough lines to show the whole formula
     return [Line([(line, style)]) for one in told for line in text.wrap(one, columns, most)]
 
 
 def given_lines(graph: Graph, edge: Edge) -> list[Line]:
-    """What an edge contributes, in numbers."""
-    alone = graph.view.slide and len(graph.back[edge.value]) == 1  # then it is the gradient, which stands on the card
+    """Return the value of an edge's contribution as lines."""
+    alone = graph.view.slide and len(graph.back[edge.value]) == 1  # then it equals the gradient, which the card shows
     if edge.flow is None or "grads" not in graph.view.show or alone:
         return []
     if told := edge.flow.get("told"):  # of an explanation: the equations of single elements
@@ -133,25 +133,25 @@ def given_lines(graph: Graph, edge: Edge) -> list[Line]:
 
 
 def flow_text(cards: dict[str, Card], edge: Edge) -> list[str]:
-    """The lines of an edge's label as plain text; none where nothing goes back."""
+    """Return the lines of an edge's label as plain text; none if no gradient flows back along it."""
     labels = cards[edge.target.key].labels
     return [line.text for line in labels[edge.slot]] if labels and edge.flow else []
 
 
 def words(card: Card, *passes: str) -> list[str]:
-    """What stands on a card in these passes, as plain text line by line."""
+    """Return the text on a card in these passes, line by line."""
     lines = [line.text for block in card.head for line in block.lines]
     blocks = [*(block for name in passes for block in card.passes.get(name, ())), *card.foot]
     return [*lines, *body_words(card), *(whose(card, block) + line.text for block in blocks for line in block.lines)]
 
 
 def whose(card: Card, block: Block) -> str:
-    """Return the lane that a block of a bar tells of, as the beginning of its lines."""
+    """Return the prefix that names the lane of a bar's block, or ""."""
     return f"{card.names[block.lane]}: " if isinstance(card, Bar) and block.lane is not None else ""
 
 
 def body_words(card: Card) -> list[str]:
-    """The values of a card as plain text; a value and its type share a line if they fit."""
+    """Return a card's values as plain text; a value and its type share a line if they fit."""
     lines = []
     for block in card.body:
         texts = [line.text for line in block.lines]
@@ -185,7 +185,7 @@ def _op_head(graph: Graph, node: Node) -> Block:
 
 
 def called(graph: Graph, node: Node) -> tuple[str, str, str]:
-    """Name, arguments and expression of an operation; no expression where it is but the call.
+    """Return an operation's name, arguments and expression; the expression is "" if it is just the call.
 
     >>> values = [{"id": i, "name": n, "kind": "input"} for i, n in enumerate("wxy")]
     >>> op = {"id": 0, "phase": "forward", "name": "mul", "call": "w * x", "inputs": [0, 1], "outputs": [2]}
@@ -205,7 +205,7 @@ def called(graph: Graph, node: Node) -> tuple[str, str, str]:
 
 
 def _fold_head(graph: Graph, node: Node) -> Block:
-    """What a box of several operations is called, and what is in it."""
+    """Return the head of a box of several operations: its name, and the operations in it."""
     inner = node.record["folded"]
     counted = [f"{many} {name}" if many > 1 else name for name, many in inner["names"].items()]
     more = [f"{len(counted) - 5} other kinds"] if len(counted) > 6 else []
@@ -223,7 +223,7 @@ def _leaf_head(graph: Graph, node: Node) -> Block:
     kind = KINDS.get(node.kind, node.kind) if of is None else f"gradient of {text.shorten(graph.name(of), 24)}"
     kind += " · output" * (value in graph.outputs)
     name = graph.name(value)
-    path = graph.values[value].get("name") or ""  # of a module's parameter; formulas have a label for a long one
+    path = graph.values[value].get("name") or ""  # a module's parameter; formulas use a short label for a long path
     said = [(text.shorten(path, 40), "name"), (f"  {name}", "call")] if "." in path and "." not in name else []
     return Block("head", [Line(said or [(text.shorten(name, 32), "name")], (kind, "tag"))], value)
 
@@ -241,14 +241,14 @@ def _value(graph: Graph, value: int, with_name: bool) -> Block:
 
 
 def _assigned(name: str, amount: str, style: str, view: View) -> list[Line]:
-    """`name = amount`, wrapped, as far as both are known."""
+    """Return `name = amount` in lines; an unknown part is left out."""
     joint = " " if amount.startswith(("min ", "all ", "(")) else " = "
     whole = f"{name}{joint}{amount}" if name and amount else name or amount
     return [Line([(line, style)]) for line in text.wrap(whole, view.columns, view.lines)] if whole else []
 
 
 def _amount(graph: Graph, entry: dict | None) -> str:
-    """What a value holds; on a slide a large one has its shape alone, unless there are lines for shapes."""
+    """Return a value's contents; on a slide a large one shows only its shape, unless there are lines for shapes."""
     amount = text.contents(entry)
     if entry is None or not amount or text.whole(entry) or not graph.view.slide or "shapes" in graph.view.show:
         return amount
@@ -275,7 +275,7 @@ def _saved(graph: Graph, node: Node) -> list[Block]:
 
 
 def _ids(node: Node) -> list[int]:
-    """The operations that a node stands for."""
+    """Return the ids of the operations that a node stands for."""
     if not node.is_op:
         return []
     return node.record["folded"]["ops"] if node.kind == "fold" else [node.record["id"]]
@@ -292,7 +292,7 @@ def _gradients(graph: Graph, node: Node) -> list[Block]:
             lines += [Line([(line, "sum")]) for line in text.wrap(_sum(terms), columns, 2)]
         elif not terms and value in graph.outputs:
             lines += [Line([("here backward starts", "sum")])]
-        if gradient and "note" in gradient:  # what a check has to say of it, as it may of an operation
+        if gradient and "note" in gradient:  # a note of minigrad check
             lines += [Line([(line, "sum")]) for line in text.wrap(gradient["note"], columns, 3)]
         if gradient and gradient["id"] in graph.outputs:  # as the result of func.grad is
             lines += [Line([(f"output: {text.shorten(graph.name(gradient['id']), 24)}", "sum")])]
@@ -304,7 +304,7 @@ def _gradients(graph: Graph, node: Node) -> list[Block]:
 
 
 def _sum(terms: list[dict | None]) -> str:
-    """How contributions meet, with the numbers where they are few and short.
+    """Describe the sum of contributions, with the numbers if they are few and short.
 
     >>> _sum([{"shape": [], "summary": {"values": 1.5}}, {"shape": [], "summary": {"values": -0.5}}])
     'sum of 2 contributions: 1.5 + (-0.5)'
@@ -329,12 +329,12 @@ def _tangents(graph: Graph, node: Node) -> list[Block]:
 
 
 def pushed(node: Node, push: dict) -> str:
-    """The formula of a tangent; of what travels, the collective that it goes through."""
+    """Return the formula of a tangent; for a collective, the collective that it passes through."""
     if node.kind != "transfer":
         return push["formula"]
     return travelling.called(node.record) + "(" + push["formula"].partition("(")[2]
 
 
 def push_of(node: Node, value: int) -> dict | None:
-    """What the record says of how the tangent of a result is computed."""
+    """Return the record's rule for the tangent of an output, or None."""
     return next((push for push in node.record.get("pushes", ()) if push["output"] == value), None)

@@ -1,7 +1,7 @@
-"""A graph as DOT text, for Graphviz and whatever else reads it: one node for each card, one edge for each use.
+"""A graph as DOT text, for Graphviz and other readers: one node per card, one edge per use.
 
-Nodes and edges carry the ids and classes that the SVG has, so both can be searched alike.  Backward edges keep the
-direction of the graph and turn their arrow (dir=back): laid out by Graphviz, the passes then lie alike too.
+Nodes and edges have the ids and classes of the SVG.  Backward edges keep the direction of the graph and only reverse their
+arrow (dir=back), so Graphviz lays out all passes alike.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ STYLES = {
 
 
 def dot(graph: Graph, cards: dict[str, Card], passes: list[str], theme: Theme = LIGHT) -> str:
-    """DOT text of the passes; with more than one, a cluster for each."""
+    """Write the passes as DOT; several passes become clusters."""
     title = text.clean(graph.record["program"].get("name") or "")
     page, ink = ({"bgcolor": quoted(theme.page)} if theme.page else {}), quoted(theme.texts["call"].colour)
     line = quoted(theme.looks["paper-op"].stroke)
@@ -45,7 +45,7 @@ def dot(graph: Graph, cards: dict[str, Card], passes: list[str], theme: Theme = 
 
 
 def quoted(*lines: str, end: str = "") -> str:
-    r"""A DOT string of lines, each with its `end`; nothing in them is taken for an escape.
+    r"""Quote lines as one DOT string, each with its `end`; backslashes and quotes in them are escaped.
 
     >>> print(quoted('a "b"', r"\N", end=r"\l"))
     "a \"b\"\l\\N\l"

@@ -1,4 +1,4 @@
-"""`draw` and the Drawing it gives: from a record, a tensor or a function to pictures of its passes."""
+"""`draw` and the `Drawing` it returns: from a record, a tensor or a function to pictures of its passes."""
 
 from __future__ import annotations
 
@@ -37,33 +37,33 @@ def draw(
     """Draw a record, the graph behind a tensor, or a function called with `args`.
 
     Args:
-        what: what `minigrad.record` gives (or its dict), a tensor that has a graph, its `grad_fn`, or a function.
+        what: a record of `minigrad.record` (or its dict), a tensor with a graph, its `grad_fn`, or a function.
         args: the function's arguments.
-        passes: of "forward", "backward", "jvp"; "all" for the three.
-        name: a title; by default the program's or function's name.
-        show: what cards show besides operations, of "values", "grads" (and tangents), "shapes", "saved", "lines", or "all"
-            of these, as without it; on a slide the first two. Also "setup", the operations that gave parameters their
-            first numbers, and "update", those of a training step.
-        rankdir: the way it runs, as in Graphviz: "TB" from top to bottom, as by default, "BT", "LR" or "RL". A slide runs
-            as it fits best, in two or three rows if need be.
-        depth: how many levels of modules (functions, where there are no modules) are open; all, unless it is given.
-        max_nodes: larger graphs are folded until they have at most so many nodes; None for never.
-        theme: the colours, "light" or "dark", or "print" for black and white, with lines and hatching in their place.
-        size: "slide" for a page of 16 to 9 with large letters for each pass, on which up to 12 boxes fit.
+        passes: any of "forward", "backward", "jvp"; "all" for all three.
+        name: a title; the default is the program's or function's name.
+        show: parts of the cards besides operations, any of "values", "grads" (and tangents), "shapes", "saved", "lines".
+            "all", the default, shows all of these; slides show the first two. "setup" adds the operations that initialize
+            parameters, "update" those of a training step.
+        rankdir: the direction of the graph, as in Graphviz: "TB" (top to bottom, the default), "BT", "LR" or "RL". A slide
+            uses the best fit, in two or three rows if necessary.
+        depth: the number of levels of modules (functions, if there are no modules) to open; the default is all.
+        max_nodes: larger graphs are folded until they have at most this many nodes; None means never.
+        theme: the colours, "light" or "dark", or "print" for black and white, with line styles and hatching.
+        size: "slide" for a 16:9 page per pass in large type, with room for up to 12 boxes.
 
     Returns:
-        A `Drawing`, which shows itself in a notebook and saves itself in the formats of `viz.FORMATS`.
+        A `Drawing`, which displays itself in a notebook and saves itself in the formats of `viz.FORMATS`.
 
-    Raises ValueError for an unknown word in `passes`, `show`, `rankdir`, `theme` or `size`, for a dictionary that is no
-    record, for a record without a pass that is asked for, and for more than a slide can hold; TypeError for what cannot be
-    drawn.
+    Raises ValueError for an unknown word in `passes`, `show`, `rankdir`, `theme` or `size`, for a dictionary that is not a
+    record, for a record without a requested pass, and for a graph too large for a slide; TypeError for an object that cannot
+    be drawn.
 
     >>> from minigrad import tensor
     >>> w = tensor(2.0, requires_grad=True)
     >>> print(draw(w.tanh(), name="tanh").graph.nodes[1].key)
     op-0
     """
-    if isinstance(part := getattr(what, "record", None), dict):  # an explanation: its part of a record, and its pass
+    if isinstance(part := getattr(what, "record", None), dict):  # an explanation: draw its part of the record
         from minigrad.explain.blackboard import labelled
 
         what, passes = labelled(what), part["program"]["passes"][-1]
@@ -83,27 +83,27 @@ def draw(
 
 
 def _validated(record: dict) -> dict:
-    """A record that the caller made or read: it may be anything."""
+    """Return the dictionary if it is a valid record, else raise ValueError."""
     from minigrad.record.validate import NotARecord, validate
 
     try:
         validate(record)
     except NotARecord as wrong:
-        raise ValueError(f"draw: the dictionary is no record: {wrong}. Write one with minigrad.record.") from wrong
+        raise ValueError(f"draw: the dictionary is not a record: {wrong}. Make one with minigrad.record.") from wrong
     return record
 
 
 def _known(what: str, words: str | Iterable[str], known: tuple[str, ...]) -> tuple[str, ...]:
-    """The words as a tuple, all of them known."""
+    """Return the words as a tuple; raise ValueError if one is unknown."""
     given = (words,) if isinstance(words, str) else tuple(words)
     if unknown := [one for one in given if one not in known]:
         also = ", and 'all'" if known is PASSES else ""
-        raise ValueError(f"draw: no {what} is called {unknown[0]!r}. There are {', '.join(known)}{also}.")
+        raise ValueError(f"draw: unknown {what} {unknown[0]!r}. Choose from {', '.join(known)}{also}.")
     return given
 
 
 def _recorded(what: Any, args: tuple, wanted: tuple[str, ...]):
-    """The recording of a tensor or a function."""
+    """Record a tensor or a function."""
     import minigrad
     from minigrad.places import users_code
     from minigrad.record.passes import applied
@@ -117,25 +117,25 @@ def _recorded(what: Any, args: tuple, wanted: tuple[str, ...]):
         made.file = code.co_filename if code else ""
         return made
     raise TypeError(
-        f"draw: {type(what).__name__} cannot be drawn. Give a record, a tensor or a function with its arguments."
+        f"draw: {type(what).__name__} cannot be drawn. Pass a record, a tensor, or a function with its arguments."
     )
 
 
 def _uncollected() -> AbstractContextManager:
-    """While a graph or a page of a hundred thousand operations is made, none of which is garbage."""
+    """Switch the garbage collector off while a large graph or page is built, none of which is garbage."""
     from minigrad.record.event_log import uncollected
 
     return uncollected()
 
 
 class MissingPass(ValueError):
-    """A record does not hold the pass that is to be drawn."""
+    """The record lacks a requested pass."""
 
 
 class Drawing:
     """Pictures of the passes of one record, on one layout.
 
-    `notes` say what the recording could not do, for the message when a pass is missing.
+    `notes` of the recording explain a missing pass in the error message.
 
     >>> record = {"schema": "minigrad.record/1", "program": {"name": "empty", "passes": ["forward"]}, "values": [],
     ...           "ops": [], "outputs": [], "gradients": {}}
@@ -160,31 +160,31 @@ class Drawing:
         if view.slide:
             slide.check(self.whole, self.graph)
         if not passes:
-            raise MissingPass("draw: no pass is asked for. Name some of forward, backward, jvp.")
+            raise MissingPass("draw: passes is empty. Choose from forward, backward, jvp.")
         if missing := [one for one in passes if one not in self.whole.passes]:
-            have = ", ".join(self.whole.passes) or "nothing"
+            have = ", ".join(self.whole.passes) or "none"
             why = "; ".join(notes) or f"record it: minigrad.record(f, *args, passes={passes!r})"
-            raise MissingPass(f"draw: the record holds no {missing[0]} pass, only {have}: {why}.")
+            raise MissingPass(f"draw: the record has no {missing[0]} pass (it has: {have}): {why}.")
 
     @cached_property
     def graph(self) -> Graph:
-        """What pictures show: the whole graph, or one with boxes in it; the viewer folds by itself."""
+        """The graph in pictures, possibly folded; the viewer folds the whole graph itself."""
         with _uncollected():
             return fold(self.whole, len(self.whole.nodes) if self.max_nodes is None else self.max_nodes, self.depth)
 
     @cached_property
     def cards(self) -> dict[str, Card]:
-        """What stands on each card, by its id."""
+        """The cards by node id."""
         return self._cards(self.graph)
 
     @cached_property
     def placed(self) -> slide.Placed:
-        """The graph as it is drawn, its cards, and where they lie, for all passes."""
+        """The graph as drawn, its cards and their layout, for all passes."""
         return self._placed(self.graph, self._cards)
 
     @property
     def layout(self) -> Layout:
-        """Where the cards lie, for all passes."""
+        """The layout of the cards, for all passes."""
         return self.placed[2]
 
     def _cards(self, graph: Graph, together: bool = False) -> dict[str, Card]:
@@ -198,30 +198,30 @@ class Drawing:
         return graph, cards, layout(graph, cards)
 
     def pictures(self) -> dict[str, Picture]:
-        """The picture of each pass."""
+        """Return the picture of each pass."""
         return {name: picture(*self.placed, name) for name in self.passes}
 
     def alt(self) -> str:
-        """What the picture shows in one sentence; its SVG says it to those who hear it."""
+        """Return a one-sentence description of the picture, which its SVG offers to screen readers."""
         from .alt import alt
 
         return alt(self.graph, self.passes)
 
     def svg(self) -> str:
-        """SVG text; several passes lie side by side."""
+        """Return SVG text; several passes are side by side."""
         from .svg import svg
 
         return svg(self.pictures(), self.alt(), self.theme)
 
     def html(self) -> str:
-        """The viewer: one HTML file that steps through all passes of the record, and opens folded to `depth`."""
+        """Return the viewer: one HTML file that steps through all passes of the record, and opens folded to `depth`."""
         from .viewer import page
 
         with _uncollected():
             return page(self.whole, self.depth)
 
     def film(self) -> str:
-        """SVG text of all passes in one picture, in which everything appears in its turn."""
+        """Return SVG text of all passes in one animated picture: values, gradients and tangents appear in turn."""
         from .film import film
         from .svg import svg
 
@@ -229,37 +229,37 @@ class Drawing:
         return svg({"film": film(*placed, self.passes)}, self.alt(), self.theme)
 
     def dot(self) -> str:
-        """DOT text; several passes are clusters."""
+        """Return DOT text; several passes are clusters."""
         from .dot import dot
 
         return dot(self.graph, self.cards, list(self.passes), self.theme)
 
     def mermaid(self) -> str:
-        """Mermaid text; several passes are subgraphs."""
+        """Return Mermaid text; several passes are subgraphs."""
         from .mermaid import mermaid
 
         return mermaid(self.graph, self.cards, list(self.passes), self.theme)
 
     def text(self) -> str:
-        """A drawing of letters and lines, with all passes beside one graph."""
+        """Return a plain-text drawing, with all passes beside one graph."""
         from .sketch import sketch
 
         return sketch(self.graph, self.cards, list(self.passes))
 
     def png(self, scale: float = 2.0) -> bytes:
-        """PNG with `scale` pixels for each unit; several passes lie side by side."""
+        """Return a PNG with `scale` pixels per unit; several passes are side by side."""
         from .export import png
 
         return png(self.pictures(), scale, self.theme)
 
     def pdf(self) -> bytes:
-        """PDF; several passes are pages."""
+        """Return a PDF; several passes are pages."""
         from .export import pdf
 
         return pdf(self.pictures(), self.theme)
 
     def tex(self) -> str:
-        """LaTeX text, with TikZ; several passes are pages, and formulas are set as mathematics."""
+        """Return LaTeX text with TikZ and typeset formulas; several passes are pages."""
         from .tikz import tikz
 
         graph = copy(self.graph)
@@ -268,31 +268,31 @@ class Drawing:
         return tikz({name: picture(*placed, name) for name in self.passes}, self.alt(), self.theme)
 
     def json(self) -> str:
-        """The record, without what is not shown; where the graph is folded, boxes stand for their operations."""
+        """Return the record without the hidden parts, as JSON; in a folded graph boxes replace their operations."""
         import json
 
         return json.dumps(document(self.record, self.whole, self.graph), indent=1) + "\n"
 
     def warnings(self, format: str) -> list[str]:
-        """What is lost in a format: the better layout without Graphviz, and in PNG and PDF letters that no font has."""
+        """Return warnings about a format: a plainer layout without Graphviz; in PNG and PDF, characters that no font has."""
         said = []
         if format in ("html", "svg", "film", "png", "pdf", "tex") and not graphviz_is_here():
-            said.append("Graphviz is missing, so the layout is a plainer one: pip install pygraphviz")
+            said.append("Graphviz is missing, so the layout is plainer: pip install pygraphviz")
         if format in ("png", "pdf"):
             from .export import without_glyph
 
             letters = without_glyph(self.pictures())
             some = "".join(letters[:8]) + "…" * (len(letters) > 8)
-            said += [f"no font here has {some}: a box stands for each; SVG shows them"] if letters else []
+            said += [f"no font here has {some}: they appear as boxes; use SVG to show them"] if letters else []
         return said
 
     def rendered(self, suffix: str) -> bytes:
-        """The bytes of a file with this suffix, one of those in `viz.FORMATS`."""
+        """Return the bytes of a file with this suffix, one of `viz.FORMATS`."""
         made = files.maker(self, files.format_of(suffix))()
         return made if isinstance(made, bytes) else made.encode()
 
     def save(self, path: str | Path) -> Path:
-        """Write a file in the format of its suffix; nothing is written when drawing fails."""
+        """Write a file in the format of its suffix; if drawing fails, nothing is written."""
         path = Path(path)
         made = self.rendered(path.suffix)
         for warning in self.warnings(files.format_of(path.suffix)):
@@ -300,9 +300,9 @@ class Drawing:
         return files.write(path, made)
 
     def shown(self) -> dict[str, str]:
-        """What a notebook shows: the viewer, the picture where pages cannot run scripts, text in a terminal.
+        """Return the representations for a notebook: the viewer, an SVG for pages without scripts, text for a terminal.
 
-        A slide, and a picture in a theme of its own, is shown as it is.
+        A slide, or a picture in another theme than light, comes without the viewer.
         """
         from .viewer import frame
 

@@ -1,9 +1,8 @@
 """A record as a graph to draw: its forward operations and the leaf values that feed them, joined by edges.
 
-Backward and jvp pass bring no nodes of their own: what they add is looked up by value (`gradient`, `tangent`) or hangs
-on an edge (`flow`), so one graph and one layout serve all three.  A leaf with many uses is drawn once, at its first
-use, and as a small copy at the others, and so is a use far away: hub-like leaves would make every edge cross every
-other, and the layout not end.
+The backward and jvp passes add no nodes: gradients and tangents are looked up by value (`gradient`, `tangent`), and
+contributions are stored on edges (`flow`), so one graph and one layout serve all three.  A leaf with many uses, or with one
+far away, is drawn once, at its first use, and as a small copy elsewhere: a hub would make every edge cross every other.
 """
 
 from __future__ import annotations
@@ -16,18 +15,18 @@ from dataclasses import dataclass, field
 from . import text
 
 PASSES = ("forward", "backward", "jvp")
-# what cards show besides operations and their formulas
+# parts of cards besides operations and their formulas
 SHOW: tuple[str, ...] = ("values", "grads", "shapes", "saved", "lines")
-ON_SLIDES = ("values", "grads")  # unless more or less is asked for
-# operations that a picture leaves out: what gave parameters their first numbers, and what a step of training writes
+ON_SLIDES = ("values", "grads")  # the default on slides
+# operations that a picture leaves out by default: the initialization of parameters, and the writes of a training step
 ADDED = ("setup", "update")
 RANKDIRS = ("TB", "BT", "LR", "RL")
 SIZES = ("slide",)
-MANY, FAR = 3, 8  # more uses, or operations since the first use: a copy
+MANY, FAR = 3, 8  # a leaf with more uses, or a use more operations after the first, is drawn as a copy
 
 
 def parts(words: Iterable[str]) -> frozenset[str]:
-    """What words of `show` name: "all" is all that stands on cards.  Raises ValueError with a word that names nothing.
+    """Return the parts that words of `show` name; "all" means all parts of cards.  Raises ValueError(word) if one is unknown.
 
     >>> sorted(parts(["all", "update"]) - parts(["all"]))
     ['update']
@@ -39,7 +38,7 @@ def parts(words: Iterable[str]) -> frozenset[str]:
 
 
 def wanted(passes: str | Sequence[str]) -> tuple[str, ...]:
-    """Return the passes that are asked for: "all", one by its name, or several.
+    """Return the requested passes as a tuple: "all", one by name, or several.
 
     >>> wanted("all"), wanted("jvp")
     (('forward', 'backward', 'jvp'), ('jvp',))
@@ -48,9 +47,9 @@ def wanted(passes: str | Sequence[str]) -> tuple[str, ...]:
 
 
 def passes_of(record: dict, notes: Sequence[str] = ()) -> tuple[tuple[str, ...], dict[str, str]]:
-    """The passes that a record holds, and for each of the others why it is not there.
+    """Return the passes that a record holds, and the reason for each missing one.
 
-    A jvp pass that stops at a custom Function would be half a pass, and counts as none.
+    A jvp pass that stops at a custom Function is incomplete, and counts as missing.
     """
     stops = [op["function"] for op in record["ops"] if any(f"stops at {op['function']}," in note for note in notes)]
     have = tuple(one for one in PASSES if one in record["program"]["passes"] and not (one == "jvp" and stops))
@@ -63,23 +62,23 @@ def passes_of(record: dict, notes: Sequence[str] = ()) -> tuple[tuple[str, ...],
 
 @dataclass(frozen=True)
 class View:
-    """What of a graph is shown, which way it runs, and whether it is for a slide."""
+    """What a picture shows, the direction of the graph, and the settings of slides and LaTeX."""
 
     show: frozenset[str] = frozenset(SHOW)
-    rankdir: str = "TB"  # TB | BT | LR | RL: where the first operations lie, and where the last
+    rankdir: str = "TB"  # TB | BT | LR | RL: from the first operations to the last
     slide: bool = False
-    any_way: bool = False  # which a slide may choose
-    tex: bool = False  # whether formulas are for LaTeX
+    any_way: bool = False  # True if a slide may choose its rankdir
+    tex: bool = False  # True if formulas are typeset in LaTeX
     columns: int = 50  # characters after which a text on a card is wrapped
 
     @property
     def lines(self) -> int:
-        """Lines that a text may have; on a slide columns are narrow."""
+        """The largest number of lines of a text; it is higher on slides, which have narrow columns."""
         return 5 if self.slide else 3
 
     @property
     def label_columns(self) -> int:
-        """The same for the label of an edge."""
+        """Characters after which the label of an edge is wrapped."""
         return max(20, self.columns * 3 // 4)
 
 
@@ -87,7 +86,7 @@ WHOLE = View()
 
 
 def view_of(show: Iterable[str] | None = None, rankdir: str | None = None, size: str | None = None) -> View:
-    """What is shown and how, where not all of it is said.
+    """Build a View, with defaults for the arguments that are None.
 
     >>> view_of(rankdir="LR").rankdir, sorted(view_of(size="slide").show)
     ('LR', ['grads', 'values'])
@@ -104,23 +103,23 @@ class Node:
     key: str  # its id in the picture: op-3, fold-3-7, value-1, value-1-copy-2
     kind: str  # op | function | fold | transfer | input | parameter | constant | computed | copy
     record: dict  # the record's entry: an operation or a value
-    outputs: list[int]  # values that leave it, one port each
+    outputs: list[int]  # its output values, one port each
     inputs: list[Edge] = field(default_factory=list)  # in the order of the arguments
 
     @property
     def is_op(self) -> bool:
-        """Whether the node is an operation."""
+        """True if the node is an operation."""
         return self.kind in ("op", "function", "fold", "transfer")
 
     @property
     def lanes(self) -> tuple[int, ...]:
-        """The lanes of a record of several processes that the node lies in; none in another one."""
+        """The node's lanes in a record of several processes; empty in other records."""
         return tuple(self.record.get("lanes", ()))
 
 
 @dataclass(slots=True)
 class Edge:
-    """A value on its way into an operation."""
+    """A use of a value by an operation."""
 
     key: str  # edge-<value>-<operation>-<place among the inputs>
     value: int
@@ -128,11 +127,11 @@ class Edge:
     port: int  # which output of the source
     target: Node
     slot: int  # which input of the target
-    flow: dict | None = None  # what goes back along it: formula, upstream, gives; parts, where that are several flows
+    flow: dict | None = None  # its gradient contribution: formula, upstream, gives; parts, if there are several
 
 
 class Graph:
-    """The drawable graph of a record; of a folded one, names, values and what belongs to them are those of the `whole`.
+    """The drawable graph of a record; a folded graph takes names, values and their gradients from the `whole` graph.
 
     >>> value = {"name": "", "kind": "input", "shape": [], "dtype": "float64", "device": "cpu", "bytes": 8}
     >>> values = [{**value, "id": 0, "name": "x"}, {**value, "id": 1, "kind": "computed"}]
@@ -144,7 +143,7 @@ class Graph:
 
     def __init__(self, record: dict, view: View = WHOLE, whole: Graph | None = None):
         self.record, self.view = record, view
-        # a backward that was differentiated itself is a part of the program like any other operation
+        # a backward operation that was itself differentiated is part of the program
         self.ops = [
             op
             for op in record["ops"]
@@ -160,41 +159,41 @@ class Graph:
         self.passes = [name for name in PASSES if name in record["program"].get("passes", PASSES)]
         self.nodes: list[Node] = []
         self.edges: list[Edge] = []
-        self.again = {op["of"] for op in record["ops"] if op.get("again")}  # what a checkpoint has computed again
+        self.again = {op["of"] for op in record["ops"] if op.get("again")}  # operations that a checkpoint recomputes
         self.gradient_of = {gradient: value for value, gradient in self.gradients.items()}
         self._build()
         self.shown = {value for node in self.nodes for value in node.outputs}
-        self.back: dict[int, list[dict]] = defaultdict(list)  # flows by the value they reach
+        self.back: dict[int, list[dict]] = defaultdict(list)  # gradient contributions by value
         for edge in self.edges:
             if edge.flow:
                 self.back[edge.value].extend(edge.flow.get("parts", [edge.flow]))
 
     @property
     def operations(self) -> int:
-        """How many operations there are, also in boxes of several."""
+        """The number of operations, including those inside boxes."""
         return sum(len(op["folded"]["ops"]) if "folded" in op else 1 for op in self.ops)
 
     @property
     def ranks(self) -> str:
-        """How many processes a record of several has, in words; "" for that of one."""
+        """The number of ranks as text, such as "4 ranks"; "" for a record of one process."""
         many = sum(len(lane["ranks"]) for lane in self.lanes)
         return f"{many} rank{'s' * (many > 1)}" if many else ""
 
     def name(self, value: int) -> str:
-        """What a value is called."""
+        """Return the name of a value."""
         return self.names[value]
 
     def kind(self, value: int) -> str:
-        """The kind of a leaf; what is none in the record was computed before."""
+        """Return the kind of a leaf; "computed" if it was computed before the recording."""
         kind = self.values[value]["kind"]
         return kind if kind in ("input", "parameter", "constant") else "computed"
 
     def lane(self, value: int) -> int | None:
-        """The lane of a value, in a record of several processes."""
+        """Return the lane of a value in a record of several processes, else None."""
         return next(iter(self.values[value].get("lanes", ())), None)
 
     def lane_name(self, lane: int) -> str:
-        """What a lane is called.
+        """Return the name of a lane.
 
         >>> Graph({"program": {}, "values": [], "ops": [], "lanes": [{"ranks": [0, 1, 2, 5]}]}).lane_name(0)
         'ranks 0–2, 5'
@@ -202,7 +201,7 @@ class Graph:
         return text.ranks(self.lanes[lane]["ranks"])
 
     def lane_title(self, lane: int) -> str:
-        """Return a lane's name, and the rank whose values it shows where several ranks share it.
+        """Return a lane's name; if several ranks share it, also the rank whose values it shows.
 
         >>> Graph({"program": {}, "values": [], "ops": [], "lanes": [{"ranks": [0, 1]}]}).lane_title(0)
         'ranks 0, 1 (values of rank 0)'
@@ -212,52 +211,52 @@ class Graph:
         return self.lane_name(lane) + f" (values of rank {first})" * values
 
     def whose(self, node: Node) -> str:
-        """Return the title of a node's lane; of several lanes, their ranks."""
+        """Return the title of a node's lane, or the ranks of its lanes if there are several."""
         if len(node.lanes) == 1:
             return self.lane_title(node.lanes[0])
         return text.ranks(sorted(rank for lane in node.lanes for rank in self.lanes[lane]["ranks"]))
 
     def elements(self, value: int) -> int:
-        """How many numbers a value holds; 0 where the record does not know it."""
+        """Return the number of elements of a value; 0 if the record does not have it."""
         return math.prod(self.values[value]["shape"]) if value in self.values else 0
 
     def gradient(self, value: int) -> dict | None:
-        """The value that is the gradient of `value`."""
+        """Return the record's entry for the gradient of `value`, or None."""
         return self.values.get(self.gradients.get(value))
 
     def tangent(self, value: int) -> dict | None:
-        """The value that is the tangent of `value`."""
+        """Return the record's entry for the tangent of `value`, or None."""
         return self.values.get(self.tangents.get(value))
 
     def contributions(self, value: int) -> list[dict | None]:
-        """The values that add up to the gradient of `value`, one for each edge back into it; None for one not known."""
+        """Return the contributions to the gradient of `value`, one per edge; None for one that the record lacks."""
         return [self.values.get(flow["gives"]) for flow in self.back.get(value, ())]
 
     def saved(self, op: dict, freed: bool = False) -> dict[int, int]:
-        """Bytes by value that an operation keeps for backward, or of these only what backward has `freed`."""
+        """Return the bytes of each tensor that an operation saves for backward, or only of those that backward `freed`."""
         kept = [entry for entry in op.get("saved", ()) if not freed or entry.get("freed_by") is not None]
         return {entry["value"]: entry["bytes"] for entry in kept}
 
     def saved_bytes(self) -> int:
-        """Bytes kept for backward by all operations; what several keep counts once."""
+        """Return the bytes saved for backward by all operations; a tensor saved several times counts once."""
         return sum({value: size for op in self.ops for value, size in self.saved(op).items()}.values())
 
     def _read(self) -> None:
-        """Look up what belongs to values: their names, gradients and tangents."""
-        from minigrad.record.labels import ShownNames  # whoever has a record has loaded minigrad
+        """Look up the names, gradients and tangents of values."""
+        from minigrad.record.labels import ShownNames  # the record was made by minigrad, so this costs no import time
 
         values = self.record["values"]
         there = _mentioned(self.record)
         shown = ShownNames([v if v["id"] in there else {**v, "name": ""} for v in values])
         self.values, self.names, self.words = {value["id"]: value for value in values}, shown.names, shown.words
         self.gradients, self.tangents = self._gradients(), self._tangents()
-        self.transfers: dict[int, dict[str, list[dict]]] = defaultdict(dict)  # what travels, by operation and pass
+        self.transfers: dict[int, dict[str, list[dict]]] = defaultdict(dict)  # collectives, by operation and pass
         for op in self.record["ops"]:
             if op.get("transfers"):
                 self.transfers[op["id"] if op.get("of") is None else op["of"]][op["phase"]] = op["transfers"]
 
     def _gradients(self) -> dict[int, int]:
-        """Gradient by value; where the record names none, what is upstream of the operation that made the value."""
+        """Return the gradient of each value; if the record names none, the incoming gradient of the operation that made it."""
         known = {int(value): gradient for value, gradient in self.record.get("gradients", {}).items()}
         for op in self.ops:
             for edge in op.get("edges", ()) if len(op["outputs"]) == 1 else ():
@@ -273,14 +272,14 @@ class Graph:
         uses = Counter(i for op in self.ops for i in op["inputs"] if not isinstance(i, dict) and i not in made)
         homes: dict[int, Node] = {}  # by operation
         leaves: dict[int, Node] = {}
-        first: dict[int, int] = {}  # by leaf, when it is first used
+        first: dict[int, int] = {}  # by leaf, the index of the operation that uses it first
         copies: Counter = Counter()
         for time, op in enumerate(self.ops):
             node = _operation(op)
             pending = list(op.get("edges", ()))
             slot = 0
             for i, value in enumerate(op["inputs"]):
-                if isinstance(value, dict):  # a Python constant: written in the card
+                if isinstance(value, dict):  # a Python constant: it is text on the card
                     continue
                 if value in made and made[value][0] in homes:
                     source, port = homes[made[value][0]], made[value][1]
@@ -309,7 +308,7 @@ class Graph:
 
 
 def _mentioned(record: dict) -> set[int]:
-    """The values that operations of a record read, give or send along; a part of a record may have others."""
+    """Return the values that a record's operations read, make or send; part of a record may contain others."""
     found = {*record.get("outputs", ())}
     for op in record["ops"]:
         found.update(v for v in op["inputs"] if not isinstance(v, dict))
@@ -318,7 +317,7 @@ def _mentioned(record: dict) -> set[int]:
 
 
 def _operation(op: dict) -> Node:
-    """The node of an operation, or of several that were folded."""
+    """Return the node of an operation, or of a box of several."""
     if inner := op.get("folded"):
         return Node(f"fold-{inner['ops'][0]}-{inner['ops'][-1]}", "fold", op, op["outputs"])
     kind = "transfer" if op.get("transfers") else "function" if op.get("function") else "op"
@@ -326,9 +325,9 @@ def _operation(op: dict) -> Node:
 
 
 def _take(flows: list[dict], value: int, last: bool) -> dict | None:
-    """The next flow into `value`: the record lists them in the order of the arguments.
+    """Take the next contribution to `value`: the record lists them in the order of the arguments.
 
-    The last argument takes all that are left: an operation with several outputs may send back one for each of them.
+    The last argument takes all that are left: an operation with several outputs may contribute once for each of them.
     """
     here = [flow for flow in flows if flow["input"] == value]
     taken = here if last else here[:1]

@@ -1,6 +1,6 @@
-"""A picture as PNG or PDF, drawn by Matplotlib: its fonts come with it, so a machine without any draws the same.
+"""A picture as PNG or PDF, drawn by Matplotlib, which brings its own fonts: all machines draw the same.
 
-A PNG holds the passes side by side, a PDF has a page for each.
+A PNG shows the passes side by side, a PDF has a page for each.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from .shapes import Group, Path, Text
 from .style import TEXTS, Look
 from .themes import LIGHT, WHITE, Theme
 
-SIDE, AREA = 30_000, 60_000_000  # pixels: beyond, a PNG is scaled down rather than fail
+SIDE, AREA = 30_000, 60_000_000  # pixels: a larger PNG is scaled down
 LEGIBLE = {"png": 1.5, "pdf": 0.3}  # pixels or points: smaller text is left out
 FONTS = {"sans": "DejaVu Sans", "mono": "DejaVu Sans Mono"}
 ANCHORS: dict[str, Literal["left", "center", "right"]] = {"start": "left", "middle": "center", "end": "right"}
-SLIDE = 0.75  # points for a unit: 13.33 by 7.5 inches
+SLIDE = 0.75  # points per unit: 13.33 by 7.5 inches
 PAGE = 14_400  # points: the longest side that PDF readers accept
 
 
 def png(pictures: dict[str, Picture], scale: float = 2.0, theme: Theme = LIGHT) -> bytes:
-    """All pictures, with `scale` pixels for each unit of the picture."""
+    """Return a PNG of all pictures, with `scale` pixels per unit."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -37,13 +37,13 @@ def png(pictures: dict[str, Picture], scale: float = 2.0, theme: Theme = LIGHT) 
     for _, page, x, y in pages:
         pen.draw(page.items, x, y)
     out = io.BytesIO()
-    with _quiet({"text.hinting": "none"}):  # hinted letters are wider, and would leave their card
+    with _quiet({"text.hinting": "none"}):  # hinted text is wider, and would leave its card
         FigureCanvasAgg(figure).print_png(out)
     return out.getvalue()
 
 
 def pdf(pictures: dict[str, Picture], theme: Theme = LIGHT) -> bytes:
-    """A page for each picture, as vectors and with its fonts."""
+    """Return a PDF with a page per picture, as vectors with embedded fonts."""
     from matplotlib.backends.backend_pdf import PdfPages
     from matplotlib.figure import Figure
 
@@ -58,7 +58,7 @@ def pdf(pictures: dict[str, Picture], theme: Theme = LIGHT) -> bytes:
 
 
 def without_glyph(pictures: dict[str, Picture]) -> list[str]:
-    """The letters of the pictures that their fonts do not have, in order."""
+    """Return the characters of the pictures that their fonts lack, sorted."""
     from matplotlib import font_manager
 
     missing: set[str] = set()
@@ -73,7 +73,7 @@ def without_glyph(pictures: dict[str, Picture]) -> list[str]:
 
 
 def texts(items: list) -> Iterator[Text]:
-    """All texts of a picture."""
+    """Yield all texts of a picture."""
     for item in items:
         if isinstance(item, Group):
             yield from texts(item.items)
@@ -83,7 +83,7 @@ def texts(items: list) -> Iterator[Text]:
 
 @contextmanager
 def _quiet(settings: dict):
-    """Matplotlib with settings, and silent about letters that no font has: it draws a box, which is what we want."""
+    """Set Matplotlib's settings, and silence its warning about missing glyphs: it draws a box, as intended."""
     import matplotlib
 
     with matplotlib.rc_context({"hatch.linewidth": 0.4, **settings}), warnings.catch_warnings():
@@ -92,7 +92,7 @@ def _quiet(settings: dict):
 
 
 class Pen:
-    """Adds groups, paths and texts to a figure, one above the other in the order of the picture."""
+    """Draws groups, paths and texts on a figure, in the order of the picture."""
 
     def __init__(self, figure, unit: float, height: float, smallest: float, theme: Theme):
         from matplotlib.transforms import Affine2D
@@ -102,7 +102,7 @@ class Pen:
         self.drawn = 0
 
     def draw(self, items: list, x: float, y: float, scale: float = 1.0) -> None:
-        """Draw items whose origin lies at x, y, so many times as large."""
+        """Draw items with their origin at x, y, `scale` times as large."""
         for item in items:
             if isinstance(item, Group):
                 self.draw(item.items, x + scale * item.shift[0], y + scale * item.shift[1], scale * item.scale)

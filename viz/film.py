@@ -1,7 +1,7 @@
-"""The three passes as one picture in which everything appears in its turn: values, then gradients, then tangents.
+"""The three passes as one animated picture: values appear step by step, then gradients, then tangents.
 
-The picture is that of all passes together; each part only learns when it appears.  CSS in svg.py does the rest, without
-any script: it runs once, or in a loop where a page says so, and where motion is not wanted the end stands there at once.
+It is the picture of all passes together, and each part has the step at which it appears.  CSS in svg.py does the rest,
+without a script: it runs once, or in a loop if the page asks for it; with reduced motion it shows the end at once.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from .layout import Layout
 from .picture import RING, SHAPES, Picture, Placed, around, heading, page, tip_back
 from .shapes import Group, Path
 
-LONGEST, BEAT = 40.0, 0.9  # seconds: of a film, of a step
-REST = 5  # steps for which the end stands there, before a film that runs in a loop begins again
+LONGEST, BEAT = 40.0, 0.9  # the longest film and step, in seconds
+REST = 5  # steps for which the end stays, before a looping film begins again
 CAPTIONS = {"forward": "Forward: values appear", "backward": "Backward: gradients, against the arrows",
             "jvp": "Jvp: tangents beside the values"}  # fmt: skip
 
 
 def film(graph: Graph, cards: dict[str, Card], placed: Layout, passes: Sequence[str]) -> Picture:
-    """The picture with its times; `cards` are those for these passes together."""
+    """Draw the animated picture; `cards` are those for these passes together."""
     times = Times(graph, passes)
     here = Placed(graph, cards, placed, "together")
     titles = [CAPTIONS[name] for name in passes] + [named(passes).capitalize()]
@@ -79,11 +79,11 @@ class Times:
                 self.last[edge.value] = max(self.last.get(edge.value, 0), self.backward[edge.target.key])
 
     def arrived(self, value: int) -> int:
-        """When a value's gradient is whole; the operation that gave the value passes it on a step later."""
+        """Return the step at which a value's gradient is complete; the operation that made the value uses it a step later."""
         return self.last.get(value, self.starts["backward"])
 
     def of(self, role: str, card: Card) -> int | None:
-        """When a section of a card appears; None for what is there from the start."""
+        """Return the step at which a section of a card appears; None if it is there from the start."""
         key = card.node.key
         if role in ("value", "saved"):
             return self.forward.get(key)
@@ -93,7 +93,7 @@ class Times:
 
 
 def _timed(group: Group, card: Card, times: Times) -> Group:
-    """A card whose sections know when they appear."""
+    """Give each section of a card the step at which it appears."""
     items = [
         replace(item, at=times.of(item.classes.split()[0], card)) if isinstance(item, Group) else item
         for item in group.items
@@ -102,14 +102,14 @@ def _timed(group: Group, card: Card, times: Times) -> Group:
 
 
 def _titles(graph: Graph, times: Times, titles: list[str]) -> Iterator[Group]:
-    """One heading after the other."""
+    """Yield the heading of each pass, with the steps at which it appears and disappears."""
     starts = [*times.starts.values(), times.end]
     for title, start, end in zip(titles, starts, [*starts[1:], None]):
         yield heading(graph, title, at=start, until=end)
 
 
 def _flashes(here: Placed, times: Times) -> Iterator[Group]:
-    """Edges in the colour of the pass that runs along them."""
+    """Yield edges in the colour of the pass that runs along them."""
     for edge in here.graph.edges:
         points = here.placed.routes[edge.key]
         if edge.flow and edge.target.key in times.backward:
@@ -126,7 +126,7 @@ def _line(here: Placed, edge: Edge, look: str) -> Path:
 
 
 def _pulses(here: Placed, times: Times) -> Iterator[Group]:
-    """A ring around the card in play."""
+    """Yield a ring around each card at the step that reaches it."""
     for name, steps in (("forward", times.forward), ("backward", times.backward), ("jvp", times.jvp)):
         for key, at in steps.items():
             card = here.cards[key]

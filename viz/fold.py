@@ -1,8 +1,7 @@
-"""Folding: a graph in which operations that belong together are one box with a count.
+"""Folding: operations that belong together become one box with a count.
 
-A box holds operations that follow one another in the program, so a folded graph has no cycles, whatever is put together:
-the operations of a module, of a function, of a source line or of one round of a loop.  The result is a Graph like any
-other, so every format can draw it.
+A box holds consecutive operations of the program, those of a module, a function, a source line or a loop iteration, so a
+folded graph never has cycles.  The result is a Graph like any other, and every format can draw it.
 """
 
 from __future__ import annotations
@@ -16,34 +15,34 @@ from . import text
 from .drawn_graph import Graph
 
 MOST = 500  # nodes; a graph with more is folded
-FEW = 8  # boxes; a folding that leaves fewer shows too little of a large graph
+FEW = 8  # boxes; a folding with fewer shows too little of a large graph
 
 Key = Callable[[dict], tuple]
 
 
 @dataclass
 class Box:
-    """Operations that become one node, and what that is called."""
+    """Operations that become one node, and its name."""
 
     kind: str  # module | function | line | round
     name: str
-    start: int  # its operations are those of the graph from here
-    stop: int  # up to here
+    start: int  # index of its first operation
+    stop: int  # index after its last operation
 
 
 class Folding:
-    """A way to fold a graph: operations that follow one another go together where a key says the same of them."""
+    """A way to fold a graph: consecutive operations with the same key form a box."""
 
     def __init__(self, graph: Graph, kind: str, key: Key):
         self.ops, self.kind, self.key = graph.ops, kind, key
-        # a box lies in one lane, and what travels between processes is in none
+        # a box stays in one lane, and a collective is never in a box
         places = [(*op.get("lanes", ()), op["id"] if op.get("transfers") else None) for op in self.ops]
         marks = [(place, key(op)) for place, op in zip(places, self.ops)]
         self.starts = [i for i, mark in enumerate(marks) if not i or mark != marks[i - 1]]
         self.places = [places[i] for i in self.starts]
 
     def boxes(self, together: int = 1) -> list[Box]:
-        """The boxes, up to so many neighbours of a lane in one."""
+        """Return the boxes, each of up to `together` neighbouring groups of one lane."""
         firsts: list[int] = []
         for n, place in enumerate(self.places):
             if not firsts or n - firsts[-1] == together or place != self.places[n - 1]:
@@ -53,14 +52,14 @@ class Folding:
         return [Box(self.kind, self.span(n, end - 1), starts[n], starts[end]) for n, end in zip(firsts, ends)]
 
     def span(self, first: int, last: int) -> str:
-        """What a box that reaches from one place to another is called."""
+        """Return the name of a box that spans several groups."""
         one, other = self.title(first), self.title(last)
         if one == other:
             return one
         return f"rounds {first + 1} to {last + 1}" if self.kind == "round" else f"{one} to {other}"
 
     def title(self, place: int) -> str:
-        """What the operations that go together are called."""
+        """Return the name of one group of operations."""
         op = self.ops[self.starts[place]]
         where = op.get("where") or {}
         if self.kind == "round":
@@ -71,10 +70,10 @@ class Folding:
 
 
 def fold(graph: Graph, most: int = MOST, depth: int | None = None) -> Graph:
-    """The graph itself if it has at most `most` nodes, else one with boxes in it that has.
+    """Return the graph itself if it has at most `most` nodes, else a folded one that does.
 
-    `depth` says how many levels stay open, whatever the size: the modules around an operation are its levels, or the
-    function that it stands in where there are none.
+    `depth` is the number of levels that stay open, whatever the size.  An operation's levels are the modules around it, or
+    its function if there are none.
 
     >>> value = {"kind": "computed", "name": "", "shape": [], "dtype": "float64", "device": "cpu", "bytes": 8}
     >>> op = {"phase": "forward", "name": "sin", "where": {"file": "f.py", "line": 1, "code": "y = y.sin()"}}
@@ -105,7 +104,7 @@ def fold(graph: Graph, most: int = MOST, depth: int | None = None) -> Graph:
 
 
 def foldings(graph: Graph) -> Iterator[Folding]:
-    """The ways to fold a graph."""
+    """Yield the ways to fold a graph."""
     rounds = rounds_of(graph.ops)
     yield Folding(graph, "round", lambda op: (rounds[op["id"]],))
     yield Folding(graph, "line", lambda op: (rounds[op["id"]], *line_of(op)))
@@ -115,7 +114,7 @@ def foldings(graph: Graph) -> Iterator[Folding]:
 
 
 def at_depth(depth: int) -> Key:
-    """Operations with the same outermost `depth` levels go together; those above that depth stay alone."""
+    """Return a key that groups operations by their outermost `depth` levels; shallower operations stay single."""
 
     def key(op: dict) -> tuple:
         levels = tuple(op.get("module") or [(op.get("where") or {}).get("function")])
@@ -125,13 +124,13 @@ def at_depth(depth: int) -> Key:
 
 
 def line_of(op: dict) -> tuple:
-    """The file and the line that asked for an operation."""
+    """Return the file and the line that called an operation."""
     where = op.get("where") or {}
     return where.get("file"), where.get("line")
 
 
 def rounds_of(ops: list[dict]) -> dict[int, int]:
-    """Which round of the program's loops each operation belongs to: one ends where an expression comes again.
+    """Return the loop iteration that each operation belongs to: a new one begins when an expression repeats.
 
     >>> line = {"file": "f.py", "line": 1, "columns": [1, 5]}
     >>> rounds_of([{"id": i, "name": name, "where": line} for i, name in enumerate(["mul", "sin", "mul", "sin"])])
@@ -149,12 +148,12 @@ def rounds_of(ops: list[dict]) -> dict[int, int]:
 
 
 class Uses:
-    """Where the values of a graph are read, which says what goes into a box and what comes out of it, whatever is a box."""
+    """The first and last read of each value: they determine the inputs and outputs of any box."""
 
     def __init__(self, graph: Graph):
         self.graph = graph
-        self.first: dict[int, int] = {}  # by value, the place of the first operation that reads it
-        self.last: dict[int, float] = {}  # and of the last one; an output is read after all of them
+        self.first: dict[int, int] = {}  # by value, the index of the first operation that reads it
+        self.last: dict[int, float] = {}  # and of the last one; outputs are read after all operations
         for place, op in enumerate(graph.ops):
             for value in op["inputs"]:
                 if not isinstance(value, dict):
@@ -163,19 +162,19 @@ class Uses:
         self.last |= dict.fromkeys(graph.outputs, inf)
 
     def outside(self, value: int, box: Box) -> bool:
-        """Whether a value is read by what is not in a box."""
+        """Return True if an operation outside a box reads a value."""
         if value not in self.last:
             return False
         return self.first.get(value, inf) < box.start or self.last[value] >= box.stop
 
     def folded(self, boxes: list[Box]) -> Graph:
-        """The graph with one node for each box; a box of one operation is that operation."""
+        """Return the graph with one node per box; a box of one operation is that operation."""
         graph = self.graph
         ops = [graph.ops[box.start] if box.stop - box.start == 1 else self.entry(box) for box in boxes]
         return Graph({**graph.record, "ops": ops}, graph.view, graph)
 
     def entry(self, box: Box) -> dict:
-        """The record's entry for a box: what goes in and out, what it keeps, and what flows back out of it."""
+        """Build the record's entry for a box: inputs, outputs, saved tensors and gradient contributions."""
         graph, ops = self.graph, self.graph.ops[box.start : box.stop]
         made = {value for op in ops for value in op["outputs"]}
         read = dict.fromkeys(v for op in ops for v in op["inputs"] if not isinstance(v, dict) and v not in made)
@@ -207,7 +206,7 @@ class Uses:
         }
 
     def flows(self, ops: list[dict], inputs: list[int]) -> list[dict]:
-        """What goes back out of a box to each of its inputs; where that is a sum, the gradient if nothing else adds to it."""
+        """Return a box's contribution to each input; for a sum, the input's gradient if nothing else adds to it."""
         graph, found = self.graph, defaultdict(list)
         for op in ops:
             for flow in op.get("edges", ()):
@@ -224,7 +223,7 @@ class Uses:
 
 
 def lines_of(ops: list[dict]) -> list[int]:
-    """The first and the last line that operations stand on, if they stand in one file."""
+    """Return the first and last source line of operations, if they are all in one file."""
     places = [line_of(op) for op in ops]
     numbers = [line for file, line in places if file and file == places[0][0]]
     return [min(numbers), max(numbers)] if len(numbers) == len(places) else []

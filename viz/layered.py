@@ -1,8 +1,8 @@
-"""A layered layout for large graphs, in about the time it takes to read them.
+"""A fast layered layout for large graphs.
 
-Sugiyama's steps in their simplest form: ranks by the longest path, order in a rank by barycentres, then x by least
-squares under the order (Barlow et al., isotonic regression).  Edges over several ranks run through small stand-ins,
-which keep their lane free of boxes.  Runs in plain Python: 10,000 nodes take about two seconds.
+Sugiyama's steps in their simplest form: ranks by the longest path, order within a rank by barycentres, then x by least
+squares under that order (isotonic regression, Barlow et al.).  Edges over several ranks pass through small dummy nodes,
+which keep their lane free of boxes.  Plain Python: 10,000 nodes take about two seconds.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from collections import defaultdict
 from itertools import accumulate
 
 GAP, LANE, ROWS = 24.0, 10.0, 44.0  # between boxes, between lanes, between ranks
-FAR = 40  # an edge over more ranks is drawn straight across
+FAR = 40  # an edge across more ranks is drawn straight
 SWEEPS = 4
 
 Link = tuple[str, str, float, str, float]  # edge, tail, offset in the tail, head, offset in the head
 
 
 def layered(boxes: dict[str, tuple[float, float]], links: list[Link], leaves: set[str]):
-    """Corners of boxes, routes of links, width and height.
+    """Return the corners of boxes, the routes of links, and the total width and height.
 
     >>> corners, routes, width, height = layered({"a": (10, 10), "b": (10, 10)}, [("e", "a", 5, "b", 5)], {"a"})
     >>> corners["a"], corners["b"], routes["e"][0], routes["e"][-1]
@@ -34,26 +34,26 @@ def layered(boxes: dict[str, tuple[float, float]], links: list[Link], leaves: se
     left = min(x.values())
     heights = [max(sizes[key][1] for key in row) for row in rows]
     tops = list(accumulate((tall + ROWS for tall in heights[:-1]), initial=0.0))
-    low = {key: tops[rank[key]] + heights[rank[key]] for key in sizes}  # boxes of a rank stand on one line
+    low = {key: tops[rank[key]] + heights[rank[key]] for key in sizes}  # boxes of a rank share their bottom line
     corners = {key: (x[key] - left, low[key] - boxes[key][1]) for key in boxes}
     routes = {}
     for key, tail, out, head, into in links:
         points = [(corners[tail][0] + out, low[tail])]
         for lane in lanes[key]:
             points += [(x[lane] - left, tops[rank[lane]]), (x[lane] - left, low[lane])]
-        end = corners[head][0] + into  # upright from the rank's top on, past taller neighbours
+        end = corners[head][0] + into  # vertical from the top of the rank, past taller neighbours
         routes[key] = curve([*points, (end, tops[rank[head]]), (end, corners[head][1])])
     return corners, routes, max(x[key] - left + sizes[key][0] for key in sizes), tops[-1] + heights[-1]
 
 
 def ranks_of(boxes, links: list[Link], leaves: set[str]) -> dict[str, int]:
-    """Operations as low as their longest path says; a leaf just above its first use."""
+    """Rank operations by their longest path; a leaf is just above its first use."""
     above, below = defaultdict(list), defaultdict(list)
     for _, tail, _, head, _ in links:
         above[head].append(tail)
         below[tail].append(head)
     rank: dict[str, int] = {}
-    for key in boxes:  # a graph lists its nodes after what feeds them
+    for key in boxes:  # a graph lists each node after its inputs
         rank[key] = max((rank.get(tail, 0) + 1 for tail in above[key]), default=0)
     for key in leaves:
         rank[key] = min((rank[head] for head in below[key]), default=1) - 1
@@ -61,7 +61,7 @@ def ranks_of(boxes, links: list[Link], leaves: set[str]) -> dict[str, int]:
 
 
 def stand_ins(rank: dict[str, int], sizes: dict, links: list[Link]) -> dict[str, list[str]]:
-    """Stand-ins for each link in the ranks it crosses; enters them into `rank` and `sizes`."""
+    """Make dummy nodes for each link in the ranks it crosses, and add them to `rank` and `sizes`."""
     lanes: dict[str, list[str]] = {}
     for key, tail, _, head, _ in links:
         crossed = range(rank[tail] + 1, rank[head])
@@ -72,7 +72,7 @@ def stand_ins(rank: dict[str, int], sizes: dict, links: list[Link]) -> dict[str,
 
 
 def rows_of(rank: dict[str, int], many: int) -> list[list[str]]:
-    """So many rows, with what lies in each."""
+    """Return `many` rows with their boxes and dummy nodes."""
     rows: list[list[str]] = [[] for _ in range(many)]
     for key, level in rank.items():
         rows[level].append(key)
@@ -80,11 +80,11 @@ def rows_of(rank: dict[str, int], many: int) -> list[list[str]]:
 
 
 def neighbours(links: list[Link], lanes: dict[str, list[str]], leaves: set[str]):
-    """For each box and stand-in, its ties above and below: (other, own offset, the other's offset, how strong)."""
+    """Return the neighbours of each box and dummy node, above and below: (other, own offset, other's offset, weight)."""
     up, down = defaultdict(list), defaultdict(list)
     for key, tail, out, head, into in links:
         path = [(tail, out), *((lane, LANE / 2) for lane in lanes[key]), (head, into)]
-        strong = 1.0 if tail in leaves else 5.0  # the main line straight, leaves beside it
+        strong = 1.0 if tail in leaves else 5.0  # keeps the main line straight, with leaves beside it
         for (a, off_a), (b, off_b) in zip(path, path[1:]):
             down[a].append((b, off_a, off_b, strong))
             up[b].append((a, off_b, off_a, strong))
@@ -92,7 +92,7 @@ def neighbours(links: list[Link], lanes: dict[str, list[str]], leaves: set[str])
 
 
 def order(rows: list[list[str]], sizes: dict, joined) -> None:
-    """Sort each rank by the mean place of its neighbours, and where on them it is tied, down and up in turn."""
+    """Sort each rank by the mean position of its neighbours' ports, downwards and upwards in turn."""
     place = {key: i + 0.5 for row in rows for i, key in enumerate(row)}
     for sweep in range(SWEEPS):
         near = joined[sweep % 2]
@@ -108,7 +108,7 @@ def order(rows: list[list[str]], sizes: dict, joined) -> None:
 
 
 def across(rows: list[list[str]], sizes: dict, joined) -> dict[str, float]:
-    """Left sides: each box as near to its neighbours as the order lets it be."""
+    """Return the left side of each box, as near to its neighbours as the order allows."""
     x: dict[str, float] = {}
     for row in rows:
         side = 0.0
@@ -129,13 +129,13 @@ def across(rows: list[list[str]], sizes: dict, joined) -> dict[str, float]:
 
 
 def _apart(wishes: list[float], widths: list[float], weights: list[float]) -> list[float]:
-    """The places nearest to the wishes (least squares) that keep order and distance: pool adjacent violators.
+    """Return the positions nearest to the wishes (least squares) that keep order and distance: pool adjacent violators.
 
     >>> _apart([0.0, 0.0], [10.0, 10.0], [1.0, 1.0])
     [-5.0, 5.0]
     """
     starts = list(accumulate(widths[:-1], initial=0.0))
-    pools: list[list[float]] = []  # [sum of weighted wishes, weight, how many]
+    pools: list[list[float]] = []  # [sum of weighted wishes, weight, number of boxes]
     for wish, start, weight in zip(wishes, starts, weights):
         pools.append([weight * (wish - start), weight, 1])
         while len(pools) > 1 and pools[-2][0] / pools[-2][1] >= pools[-1][0] / pools[-1][1]:
@@ -146,7 +146,7 @@ def _apart(wishes: list[float], widths: list[float], weights: list[float]) -> li
 
 
 def curve(points: list[tuple[float, float]]) -> list[tuple[float, float]]:
-    """Cubic pieces through the points, upright at each."""
+    """Return cubic pieces through the points, vertical at each."""
     curve = [points[0]]
     for (x0, y0), (x1, y1) in zip(points, points[1:]):
         middle = (y0 + y1) / 2

@@ -1,9 +1,8 @@
-"""Where the cards lie and how the edges run: one layout for all passes.
+"""The positions of cards and the routes of edges: one layout for all passes.
 
-Graphviz places graphs of up to some hundred nodes; larger ones, and those on which it would spend too long, are placed by
-`layered.py`: Graphviz takes minutes for ten thousand nodes and prints its coordinates with five digits only.  Either gets
-boxes (card and label strip) with ports, so that labels can neither overlap nor be cut.  The way that a picture runs is a
-matter of turning the layout (orientation.py).
+Graphviz lays out graphs of up to some hundred nodes.  `layered.py` takes over for larger ones, and if Graphviz exceeds its
+time: it needs minutes for ten thousand nodes, and prints coordinates with only five digits.  Both lay out boxes (card and
+label strip) with ports, so labels neither overlap nor get cut off.  Other directions are rotations (orientation.py).
 """
 
 from __future__ import annotations
@@ -23,11 +22,11 @@ from .layered import layered
 from .orientation import WAYS, Way
 
 SMALL = 600  # nodes that Graphviz lays out in about half a second
-HERE = 60  # nodes that it lays out at once whatever the edges are
-LIMIT = 10.0  # seconds that it may take for more
-EXACT = 99_999  # the largest coordinate that five digits hold to a point
+HERE = 60  # nodes that it lays out instantly, whatever the edges
+LIMIT = 10.0  # seconds that it may take for more nodes
+EXACT = 99_999  # the largest coordinate that five digits represent to a point
 
-HALO = 10  # points around a box that Graphviz keeps edges out of
+HALO = 10  # points around a box that Graphviz keeps free of edges
 IN_A_PROCESS = """
 import sys, pygraphviz
 sys.stdout.buffer.write(pygraphviz.AGraph(string=sys.stdin.buffer.read().decode()).draw(format="json0", prog="dot"))
@@ -38,14 +37,14 @@ Point = tuple[float, float]
 
 @dataclass
 class Layout:
-    """Upper left corners of boxes by node, and edges as cubic curves (start, then three points for each piece)."""
+    """Upper left corners of boxes by node, and edges as cubic curves (a start, then three points per piece)."""
 
     corners: dict[str, Point]
     routes: dict[str, list[Point]]
     width: float
     height: float
-    lanes: list[tuple[str, Point, Point]] = field(default_factory=list)  # of processes: name, corner, size
-    over: set[str] = field(default_factory=set)  # edges that pass over a card that lies across their lane
+    lanes: list[tuple[str, Point, Point]] = field(default_factory=list)  # lanes of processes: name, corner, size
+    over: set[str] = field(default_factory=set)  # edges drawn over a card that spans their lane
 
 
 def layout(graph: Graph, cards: dict[str, Card]) -> Layout:
@@ -61,7 +60,7 @@ def layout(graph: Graph, cards: dict[str, Card]) -> Layout:
 
 
 def turned(placed: Layout, cards: dict[str, Card], way: Way) -> Layout:
-    """A layout from top to bottom, the way that is wanted."""
+    """Rotate a layout from top to bottom into the requested direction."""
     total = placed.height
     corners = {key: way.corner(corner, cards[key].along, total) for key, corner in placed.corners.items()}
     routes = {key: [way.point(point, total) for point in points] for key, points in placed.routes.items()}
@@ -70,7 +69,7 @@ def turned(placed: Layout, cards: dict[str, Card], way: Way) -> Layout:
 
 
 def side_by_side(graph: Graph, cards: dict[str, Card]) -> Layout:
-    """The layout of several processes, each in a lane (ranks/side_by_side.py)."""
+    """Lay out several processes, each in a lane (ranks/side_by_side.py)."""
     from .ranks.side_by_side import placed
 
     return Layout(*placed(graph, cards))
@@ -92,8 +91,8 @@ def _own(graph: Graph, cards: dict[str, Card]) -> Layout:
 
 
 def _graphviz(graph: Graph, cards: dict[str, Card]) -> Layout | None:
-    """The layout by Graphviz, or None where it would take too long."""
-    numbers = {key: i for i, key in enumerate(cards)}  # neutral names: nothing of the user's reaches Graphviz
+    """Return the layout by Graphviz, or None if it takes too long."""
+    numbers = {key: i for i, key in enumerate(cards)}  # neutral names: no user text reaches Graphviz
     apart = 0.1 if graph.view.slide and all(len(flows) < 2 for flows in graph.back.values()) else 0.3  # inches
     text = ["digraph {", f"ranksep={apart}; nodesep=0.1; node [shape=plain]; edge [dir=none]"]
     text += [f"{numbers[key]} [label=<{_ports(card)}>]" for key, card in cards.items()]
@@ -101,7 +100,7 @@ def _graphviz(graph: Graph, cards: dict[str, Card]) -> Layout | None:
         f'{numbers[e.source.key]} -> {numbers[e.target.key]} [tailport="o{e.port + 1}:s", headport="i{e.slot + 1}:n", '
         f"weight={5 if e.source.is_op else 1}]"
         for e in graph.edges
-    ]  # the main line straight, leaves beside it
+    ]  # heavy edges keep the main line straight, with leaves beside it
     drawn = placed_by_dot("\n".join([*text, "}"]), len(cards))
     if drawn is None:
         return None
@@ -113,14 +112,14 @@ def _graphviz(graph: Graph, cards: dict[str, Card]) -> Layout | None:
     for edge, thing in zip(graph.edges, drawn.get("edges", ())):
         points = [tuple(map(float, point.split(","))) for point in thing["pos"].split()]
         inner = [(x - HALO, height - (y - HALO)) for x, y in points]
-        (x0, y0), (x1, y1) = inner[0], inner[-1]  # through the halo edges run upright
+        (x0, y0), (x1, y1) = inner[0], inner[-1]  # edges cross the halo vertically
         start, end = (x0, y0 - HALO), (x1, y1 + HALO)
         routes[edge.key] = [start, start, inner[0], *inner, inner[-1], end, end]
     return Layout(corners, routes, width, height)
 
 
 def _ports(card: Card) -> str:
-    """A table of the card's size and its halo, with a cell for each edge in and each value out."""
+    """Return an HTML table of the card's size with its halo, and a cell for each incoming edge and each output."""
     table = '<TABLE BORDER="0" CELLBORDER="0" CELLSPACING="0" CELLPADDING="0">'
 
     def row(prefix: str, widths: list[float], height: float) -> str:
@@ -139,14 +138,14 @@ def _ports(card: Card) -> str:
 
 
 def graphviz_is_here() -> bool:
-    """Whether Graphviz can be asked; it comes inside pygraphviz."""
+    """Return True if Graphviz is installed, as part of pygraphviz."""
     return importlib.util.find_spec("pygraphviz") is not None
 
 
 def placed_by_dot(text: str, nodes: int) -> dict | None:
-    """What dot says about a graph; None after LIMIT seconds, and where there is no Graphviz.
+    """Run dot on a graph and return its JSON; None after LIMIT seconds, or without Graphviz.
 
-    Nothing can stop it in this process, where it also keeps all threads from running: but for small graphs it gets its own.
+    Larger graphs run in a separate process: in this one nothing can stop dot, and it blocks all threads.
     """
     if not graphviz_is_here():
         return None
@@ -168,7 +167,7 @@ def placed_by_dot(text: str, nodes: int) -> dict | None:
 
 @contextmanager
 def quiet():
-    """Keep what C code writes to the standard error (font warnings) out of notebooks; an error shows it all."""
+    """Hide what C code writes to stderr (font warnings); an exception gets all of it as a note."""
     sys.stderr.flush()
     with tempfile.TemporaryFile() as said:
         before = os.dup(2)

@@ -1,4 +1,4 @@
-"""The legend under a picture: only what occurs in it, each with the sign that the picture uses."""
+"""The legend under a picture: an entry for each sign that occurs in it."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ KINDS = (
     ("copy", "the same leaf, used again", "cut", 4),
 )
 
-Entry = tuple[list, str]  # the sign, drawn at the origin, and its words
+Entry = tuple[list, str]  # the sign, drawn at the origin, and its text
 
 
 def legend(graph: Graph, passes: Sequence[str], width: float, at: tuple[float, float]) -> Group:
-    """The legend of a picture of these passes, in lines of at most `width`."""
+    """Draw the legend of a picture of these passes, in lines of at most `width`."""
     items, x, y = [], 0.0, 0.0
     for sign, words in _entries(graph, passes):
         wide = SIGN + 7 + measure(words, "note")
@@ -37,7 +37,7 @@ def legend(graph: Graph, passes: Sequence[str], width: float, at: tuple[float, f
 
 
 def height(graph: Graph, passes: Sequence[str], width: float) -> float:
-    """The height of that legend."""
+    """Return the height of that legend."""
     return legend(graph, passes, width, (0, 0)).items[-1].shift[1] + ROW if graph.nodes else 0.0
 
 
@@ -50,7 +50,7 @@ def _entries(graph: Graph, passes: Sequence[str]) -> list[Entry]:
 
 
 def _sign(kind: str, form: str, corner: int) -> list:
-    """A small card of a kind."""
+    """Draw a small card of a kind."""
     sign = [Path(outline(0, 1, SIGN, 14, [corner] * 4, form), "paper-" + kind)]
     if kind != "copy":
         sign.append(Path(outline(0.7, 1.7, SIGN - 1.4, 6, [corner - 1] * 2 + [0, 0], form), "band-" + kind))

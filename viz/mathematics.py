@@ -1,4 +1,4 @@
-"""Formulas as mathematics: a call in LaTeX, and about how much room LaTeX will need for a formula."""
+"""Formulas as mathematics: a call in LaTeX, and an estimate of a formula's size in LaTeX."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import re
 
 from .drawn_graph import Graph
 
-PLAIN = str.maketrans("₀₁₂₃₄₅₆₇₈₉", "0123456789")  # h₂ is set as h2 is: with an index
-COMMAND = re.compile(r"\\[A-Za-z]+|\\.")  # of LaTeX
+PLAIN = str.maketrans("₀₁₂₃₄₅₆₇₈₉", "0123456789")  # h₂ is typeset like h2: with an index
+COMMAND = re.compile(r"\\[A-Za-z]+|\\.")  # a LaTeX command
 SILENT = {
     rf"\{word}"
     for word in ("left", "right", "bar", "dot", "frac", "mathrm", "mathbf", "operatorname", "text", "begin", "end", ",")
@@ -15,7 +15,7 @@ SILENT = {
 
 
 def of(graph: Graph, expression: str) -> str:
-    """An expression in labels as mathematics; "" where no LaTeX is wanted, or it is none."""
+    """Return an expression as LaTeX; "" if the view asks for none, or the text is not an expression."""
     from minigrad.formulas.expression import parsed
     from minigrad.formulas.latex import latex
 
@@ -27,7 +27,7 @@ def of(graph: Graph, expression: str) -> str:
 
 
 def extent(latex: str) -> tuple[float, float]:
-    r"""About how wide LaTeX sets a formula, in ems, and how many lines of text it is high.
+    r"""Estimate a formula's size in LaTeX: its width in ems, and its height in lines of text.
 
     >>> extent(r"\bar{x} = \bar{y} \, x"), extent(r"\frac{x}{2}")
     ((2.4, 1.0), (1.2, 1.5))

@@ -1,7 +1,7 @@
-"""A graph as Mermaid text, which code hosts, wikis and notebooks turn into a picture by themselves.
+"""A graph as Mermaid text, which code hosts, wikis and notebooks render as a picture.
 
-Nodes are called by the ids of the SVG (op_3 for op-3), and their kinds are classes.  Mermaid cannot turn an arrow without
-turning the graph: the backward pass is drawn from below, with its arrows as the gradients run.
+Nodes have the ids of the SVG (op_3 for op-3), and their kinds are classes.  Mermaid cannot reverse an arrow without reversing
+the graph, so the backward pass runs from bottom to top, with its arrows in the direction of the gradients.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ TURNED = {"TB": "BT", "BT": "TB", "LR": "RL", "RL": "LR"}
 
 
 def mermaid(graph: Graph, cards: dict[str, Card], passes: list[str], theme: Theme = LIGHT) -> str:
-    """Mermaid text of the passes; with more than one, a subgraph for each."""
+    """Write the passes as Mermaid text; several passes become subgraphs."""
     way = graph.view.rankdir
     if len(passes) == 1:
         name = passes[0]
@@ -47,7 +47,7 @@ def mermaid(graph: Graph, cards: dict[str, Card], passes: list[str], theme: Them
 
 
 def escaped(line: str) -> str:
-    """A line of a label: what Mermaid or HTML would read is written as its number.
+    """Escape a line of a label: characters with a meaning in Mermaid or HTML become their code points.
 
     >>> escaped('a "b" <c>')
     'a #34;b#34; #60;c#62;'

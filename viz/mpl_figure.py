@@ -1,4 +1,4 @@
-"""A Matplotlib figure that shows itself in a notebook, also where pyplot is not in use."""
+"""A Matplotlib figure that displays itself in a notebook, even without pyplot."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from matplotlib import figure
 
 
 class Figure(figure.Figure):
-    """A figure as Matplotlib's.
+    """A Matplotlib figure with a notebook representation.
 
     >>> Figure()._repr_png_()[1:4]
     b'PNG'

@@ -1,7 +1,7 @@
-"""One pass of a placed graph as shapes and texts, which svg.py and export.py then write out.
+"""One pass of a laid-out graph as shapes and texts, which svg.py and export.py write to files.
 
-A picture is a tree of groups; every operation, value and edge is a group of its own, whose id and classes name the
-record's ids.  Title above, legend below, edges under the cards, labels over the edges.
+A picture is a tree of groups; every operation, value and edge has its own group, whose id and classes name the record's
+ids.  Title above, legend below, edges under the cards, labels over the edges.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ TITLES = {
     "jvp": "Jvp pass: values and tangents",
 }
 TIP = 8.0  # length of an arrow head
-WIDE = 1.4  # times as wide as high: such pictures lie one below the other
+WIDE = 1.4  # pictures with a larger ratio of width to height are stacked
 RING = 4.0  # distance of the ring around an output
-PLUS = 9.0  # radius of the mark where contributions add
+PLUS = 9.0  # radius of the plus where contributions add up
 SHAPES = {
     "op": ("round", 6),
     "function": ("round", 6),
@@ -45,8 +45,7 @@ SHAPES = {
 
 @dataclass
 class Picture:
-    """Shapes on a page; `beat` seconds for each of the steps up to `end`, if they appear one after the other; whether it is
-    a slide."""
+    """Shapes on a page.  A film also has the seconds of a step (`beat`) and the last step (`end`)."""
 
     width: float
     height: float
@@ -57,7 +56,7 @@ class Picture:
 
 
 def picture(graph: Graph, cards: dict[str, Card], placed: Layout, name: str) -> Picture:
-    """The picture of one pass."""
+    """Draw the picture of one pass."""
     here = Placed(graph, cards, placed, name)
     made, place = page(graph, placed, [name], [TITLES[each] for each in graph.passes or ["forward"]])
     below, above = ([edge for edge in graph.edges if (edge.key in placed.over) is over] for over in (False, True))
@@ -76,7 +75,7 @@ def picture(graph: Graph, cards: dict[str, Card], placed: Layout, name: str) -> 
 
 
 def page(graph: Graph, placed: Layout, shown: Sequence[str], titles: Sequence[str]) -> tuple[Picture, dict[str, Any]]:
-    """A page with the legend of what is shown, of one size whatever pass and title that is, and where the graph lies on it."""
+    """Make a page with its legend, as large as any pass and title needs, and return it with the graph's position on it."""
     if graph.view.slide:
         return slide_page(graph, placed, shown)
     wide = max([placed.width, 460.0, *(line.width for title in titles for line in headings(graph, title))])
@@ -87,7 +86,7 @@ def page(graph: Graph, placed: Layout, shown: Sequence[str], titles: Sequence[st
 
 
 def slide_page(graph: Graph, placed: Layout, shown: Sequence[str]) -> tuple[Picture, dict[str, Any]]:
-    """The same of a slide, on which the graph is as large as it can be."""
+    """Make the page of a slide, on which the graph is as large as possible."""
     bottom = slide.legend_height(graph, shown)
     size = slide.fitting(graph, placed, bottom)
     top = slide.HEIGHT - slide.BELOW - bottom
@@ -101,7 +100,7 @@ def slide_page(graph: Graph, placed: Layout, shown: Sequence[str]) -> tuple[Pict
 
 
 def heading(graph: Graph, title: str, at: int | None = None, until: int | None = None) -> Group:
-    """The heading of a page; on a slide the title alone, large. In a picture that moves it has times."""
+    """Make the heading of a page; on a slide only the title, large. In a film it appears and disappears at given steps."""
     if graph.view.slide:
         shift = slide.SIDE - slide.TITLE * MARGIN, -20.0
         return Group("", "heading", headings(graph, title)[:1], shift=shift, at=at, until=until, scale=slide.TITLE)
@@ -109,7 +108,7 @@ def heading(graph: Graph, title: str, at: int | None = None, until: int | None =
 
 
 def arranged(pictures: dict[str, Picture]) -> tuple[list[tuple[str, Picture, float, float]], float, float]:
-    """Pictures with their corners, side by side or, where they are wide, one below the other, and the size of it all."""
+    """Place pictures side by side, or stack them if they are wide; return them with their corners, and the total size."""
     pages = list(pictures.items())
     stacked = all(page.width > WIDE * page.height for page in pictures.values())
     placed, x, y = [], 0.0, 0.0
@@ -121,7 +120,7 @@ def arranged(pictures: dict[str, Picture]) -> tuple[list[tuple[str, Picture, flo
 
 
 def headings(graph: Graph, title: str) -> list[Text]:
-    """The title of a picture and the line below it."""
+    """Return the title of a picture and the line below it."""
     program = graph.record["program"]
     what = text.shorten(program.get("name") or "", 60)
     file = text.shorten(text.file_name(program.get("file")), 60)
@@ -136,7 +135,7 @@ def headings(graph: Graph, title: str) -> list[Text]:
 
 @dataclass
 class Placed:
-    """What the drawing of one pass needs at hand."""
+    """The graph, cards and layout of one pass, and the methods that draw them."""
 
     graph: Graph
     cards: dict[str, Card]
@@ -145,11 +144,11 @@ class Placed:
 
     @property
     def way(self) -> Way:
-        """The way the picture runs."""
+        """The direction of the graph."""
         return WAYS[self.graph.view.rankdir]
 
     def lanes(self) -> list:
-        """The lanes of several processes: a frame around each, and whose it is."""
+        """Draw the lanes of several processes: a frame around each, and its name."""
         items: list = []
         for name, (x, y), (wide, tall) in self.placed.lanes:
             items.append(Path(outline(x, y, wide, tall, [8] * 4, "round"), "lane"))
@@ -157,20 +156,20 @@ class Placed:
         return items
 
     def card(self, card: Card) -> Group:
-        """A card: paper, band under the head, sections, texts."""
+        """Draw a card: paper, band under the head, sections, texts."""
         node, (x, y) = card.node, self.way.paper(self.placed.corners[card.node.key], card.strip)
         form, corner = SHAPES[node.kind]
         head, body, _, foot = card.parts
         items: list = []
         if self.graph.outputs & set(node.outputs) and node.kind != "copy":
             items.append(Path(around(x, y, card, RING, corner, form), "ring"))
-        for apart in (6, 3) if node.kind == "fold" else ():  # several sheets, beside the edges
+        for apart in (6, 3) if node.kind == "fold" else ():  # a stack of sheets, clear of the edges
             wide, tall = self.way.size(card.across, card.along - card.strip - 2 * apart)
             sheet = outline(x + apart, y + apart, wide, tall, [corner] * 4, form)
             items.append(Path(sheet, "paper-fold"))
         items.append(Path(outline(x, y, card.width, card.height, [corner] * 4, form), "paper-" + node.kind))
         if node.kind != "copy":
-            edge = 0.7  # the band stays inside the outline, below too where nothing stands under the head
+            edge = 0.7  # the band stays inside the outline, at the bottom too if the card is only a head
             alone = head > card.height - corner
             corners = [corner - edge] * 2 + [alone * (corner - edge)] * 2
             band = outline(x + edge, y + edge, card.width - 2 * edge, head - edge - alone * edge, corners, form)
@@ -187,7 +186,7 @@ class Placed:
         return Group(node.key, classes, items, _record_ids(card), _tip(card))
 
     def _extra(self, card: Card, x: float, y: float) -> list:
-        """The section that differs between the passes, on a tint of its own."""
+        """Draw the section that differs between the passes, on its own tint."""
         items, kind = [], card.node.kind
         inset = 6.0 if kind == "function" else 0.7
         low = {"input": 16.0, "parameter": 8.0}.get(kind, 0.0)
@@ -216,7 +215,7 @@ class Placed:
         return items
 
     def edge(self, edge: Edge) -> Group:
-        """An edge with its arrow head and, in the backward pass, its label."""
+        """Draw an edge with its arrow head and, in the backward pass, its label."""
         card, (x, y) = self.cards[edge.target.key], self.way.ahead
         points = self.placed.routes[edge.key]
         box = points[-1]
@@ -238,7 +237,7 @@ class Placed:
         return Group(edge.key, classes, items, data)
 
     def label(self, edge: Edge) -> list[Group]:
-        """What goes back along an edge, in the middle of the strip before its card."""
+        """Draw an edge's gradient contribution, in the middle of the strip before its card."""
         card, (x, y), box = self.cards[edge.target.key], self.way.ahead, self.placed.routes[edge.key][-1]
         lines = card.labels[edge.slot]
         if not lines or edge.flow is None:
@@ -253,11 +252,11 @@ class Placed:
         return "-jvp" if self.name == "jvp" and moves else ""
 
     def _adds(self, key: str, value: int) -> bool:
-        """Whether contributions to a value meet at this card (copies only pass theirs on)."""
+        """Return True if contributions to a value add up at this card (copies only pass theirs on)."""
         return len(self.graph.back.get(value, ())) > 1 and not key.startswith(f"value-{value}-copy")
 
     def sums(self) -> list[Group]:
-        """In the backward pass, a plus where contributions meet."""
+        """Draw, in the backward pass, a plus wherever contributions add up."""
         marks = []
         for key, card in self.cards.items() if self.name in ("backward", "together") else ():
             for port, value in enumerate(card.node.outputs):
@@ -276,7 +275,7 @@ class Placed:
 
 
 def _label(lines: list[Line], flow: dict, middle: tuple[float, float], tip: str) -> Group:
-    """What flows along an edge, on paper of its own; the tip has the whole of what had to be shortened."""
+    """Draw a contribution on its own paper; the tooltip has the full text if it was shortened."""
     wide, tall = label_size(lines)
     x, y = middle[0] - wide / 2, middle[1] - tall / 2
     items: list = [Path(outline(x, y, wide, tall, [5] * 4, "round"), "label")]
@@ -289,12 +288,12 @@ def _label(lines: list[Line], flow: dict, middle: tuple[float, float], tip: str)
 
 
 def around(x: float, y: float, card: Card, gap: float, corner: float, form: str) -> list[tuple]:
-    """An outline around a card."""
+    """Return an outline around a card."""
     return outline(x - gap, y - gap, card.width + 2 * gap, card.height + 2 * gap, [corner + gap] * 4, form)
 
 
 def _record_ids(card: Card) -> dict[str, int | str]:
-    """The ids that a card has in the record."""
+    """Return a card's ids in the record."""
     node = card.node
     if node.kind == "fold":
         return {"ops": " ".join(map(str, node.record["folded"]["ops"]))}
@@ -302,7 +301,7 @@ def _record_ids(card: Card) -> dict[str, int | str]:
 
 
 def _texts(line: Line, start: float, end: float, top: float) -> list[Text]:
-    """The texts of a line: runs from the left one after the other, and one that ends at the right."""
+    """Place the texts of a line: runs from the left in turn, and one that ends at the right."""
     base, texts = top + 0.75 * line.height, []
     for run, style in line.left:
         texts.append(Text(start, base, run, style, "start", line.latex, (end - start, line.height)))
@@ -313,14 +312,14 @@ def _texts(line: Line, start: float, end: float, top: float) -> list[Text]:
 
 
 def behind(text: Text) -> tuple[float, float, float, float]:
-    """The rectangle behind a text: its corner, width and height, with a little room on each side."""
+    """Return the rectangle behind a text (corner, width, height), with a little room on each side."""
     size = TEXTS[text.style].size
     start = text.x - (text.width if text.anchor == "end" else 0)
     return start - 3, text.y - size, text.width + 6, 1.3 * size
 
 
 def _tip(card: Card) -> str:
-    """The whole of what had to be shortened on a card, for the pointer to show."""
+    """Return the tooltip of a card: the full text of everything that had to be shortened."""
     blocks = (*card.head, *card.body, *card.foot, *(block for section in card.passes.values() for block in section))
     texts = [line.text for block in blocks for line in block.lines]
     if not any("…" in one for one in texts):
@@ -335,7 +334,7 @@ def _tip(card: Card) -> str:
 
 
 def _tip_at(point: tuple[float, float], direction: tuple[float, float]) -> list[tuple]:
-    """A triangle whose point lies at `point`, looking along `direction`."""
+    """Return a triangle with its tip at `point`, pointing along `direction`."""
     (x, y), (dx, dy) = point, direction
     back, side = (x - TIP * dx, y - TIP * dy), (3.8 * -dy, 3.8 * dx)
     return [
@@ -347,7 +346,7 @@ def _tip_at(point: tuple[float, float], direction: tuple[float, float]) -> list[
 
 
 def tip_back(points: list[tuple[float, float]], gap: float) -> list[tuple]:
-    """A triangle at the start of a curve, looking back along it, `gap` away from the start."""
+    """Return a triangle that points back along a curve, `gap` away from its start."""
     (x0, y0), (x1, y1) = (
         points[0],
         next((p for p in points[1:] if math.dist(p, points[0]) > 1), (points[0][0], points[0][1] + 1)),

@@ -1,4 +1,4 @@
-"""The three things a picture is made of (groups, paths, texts) and the outlines of cards."""
+"""The three elements of a picture (groups, paths, texts) and the outlines of cards."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from .style import measure
 
-ROUND = 0.5523  # how far the handles of a quarter circle reach
+ROUND = 0.5523  # length of the Bézier handles of a quarter circle, relative to its radius
 
 
 @dataclass
@@ -22,7 +22,7 @@ class Path:
 class Text:
     """A text on its baseline, in a style of `style.TEXTS`.
 
-    A formula may have its LaTeX, with the width and the height that it may take.
+    A formula may have LaTeX, with the width and height available to it.
     """
 
     x: float
@@ -35,16 +35,15 @@ class Text:
 
     @property
     def width(self) -> float:
-        """The width that the text gets."""
+        """The width of the text."""
         return measure(self.text, self.style)
 
 
 @dataclass
 class Group:
-    """Things that belong together; `data` becomes data-... attributes, `tip` what shows under the pointer.
+    """Items that belong together; `data` becomes data-... attributes, `tip` a tooltip.
 
-    They are drawn `scale` times as large, then moved by `shift`. In a picture that moves they appear `at` a step, and go
-    `until` another.
+    The items are scaled by `scale`, then moved by `shift`. In a film they appear at the step `at`, and disappear at `until`.
     """
 
     id: str
@@ -59,7 +58,7 @@ class Group:
 
 
 def outline(x: float, y: float, width: float, height: float, corners: Sequence[float], form: str) -> list[tuple]:
-    """A box whose corners (from the upper left, clockwise) are round or cut.
+    """Return the outline of a box with round or cut corners (from the upper left, clockwise).
 
     >>> outline(0, 0, 4, 2, [0, 0, 0, 0], "cut")
     [('M', 0, 0), ('L', 4, 0), ('L', 4, 2), ('L', 0, 2), ('Z',)]

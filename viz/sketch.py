@@ -1,7 +1,7 @@
-"""A graph as a text drawing, for terminals, mails and comments: one node below the other, values running beside them.
+"""A graph as a text drawing, for terminals, mails and comments: one node below the other, values as lines beside them.
 
-A value that is still wanted has a column of its own: a line from the node that made it to its last use.  Beside the
-node stands what its card shows, in all passes that are asked for.  Text always runs from top to bottom.
+A value has its own column from the node that made it to its last use.  The text of its card is beside each node, for all
+requested passes.  The drawing always runs from top to bottom.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ KINDS = {
     "transfer": ("⇄", "between processes"),
 }
 UP, DOWN, LEFT, RIGHT = 1, 2, 4, 8
-LINES = dict(zip(range(16), " ╵╷│╴╯╮┤╶╰╭├─┴┬┼"))  # by the sides that a line goes to
+LINES = dict(zip(range(16), " ╵╷│╴╯╮┤╶╰╭├─┴┬┼"))  # by the sides that a line reaches
 
-Lane = tuple[str, int]  # a value on its way: node and output
+Lane = tuple[str, int]  # a value that is still needed: node and output
 
 
 def sketch(graph: Graph, cards: dict[str, Card], passes: list[str]) -> str:
-    """The drawing, under a heading and over a legend."""
+    """Draw the graph between a heading and a legend."""
     lanes = Lanes(Counter((edge.source.key, edge.port) for edge in graph.edges))
     lines, whose = [], ""
     for card in cards.values():
-        if graph.lanes and whose != (whose := graph.whose(card.node)):  # of several processes, one after the other
+        if graph.lanes and whose != (whose := graph.whose(card.node)):  # several processes: name each in turn
             lines.append(f"{lanes.row()}  {whose}:".lstrip())
         lines += lanes.into(card.node)
         column = lanes.column
@@ -57,7 +57,7 @@ def _heading(graph: Graph, passes: list[str]) -> list[str]:
 
 
 def _beside(graph: Graph, cards: dict[str, Card], card: Card, passes: list[str]) -> list[str]:
-    """The lines beside a node: what its card shows, and what goes back along its edges."""
+    """Return the lines beside a node: the text of its card, and the contributions along its edges."""
     lines = words(card, *passes)
     if graph.outputs & set(card.node.outputs) and not card.node.is_op and "output" not in lines[0]:
         lines[0] += "  output"
@@ -69,19 +69,19 @@ def _beside(graph: Graph, cards: dict[str, Card], card: Card, passes: list[str])
 
 
 class Lanes:
-    """The columns of values on their way, from left to right; None where one is free."""
+    """The columns of values that are still needed, from left to right; None marks a free column."""
 
     def __init__(self, uses: Counter[Lane]):
         self.uses, self.lanes, self.column = uses, [], 0
 
     def row(self, column: int = -1, sign: str = "") -> str:
-        """A row of lines, with a sign in one column."""
+        """Draw a row of lines, with a sign in one column."""
         width = max(len(self.lanes), column + 1)
         marks = [sign if i == column else "│" if i < len(self.lanes) and self.lanes[i] else " " for i in range(width)]
         return " ".join(marks)
 
     def into(self, node: Node) -> list[str]:
-        """Take what a node reads out of its columns, and choose the node's column; the row that joins them, if any."""
+        """End the columns of a node's inputs after their last use, and choose the node's column; return the joining row."""
         read = Counter((edge.source.key, edge.port) for edge in node.inputs)
         places = [i for i, lane in enumerate(self.lanes) if lane in read]
         for lane, many in read.items():
@@ -97,7 +97,7 @@ class Lanes:
         crossed = range(min(joined), max(joined) + 1)
         for i in joined:
             sides[i] |= (LEFT if i > crossed[0] else 0) | (RIGHT if i < crossed[-1] else 0)
-        bridges = {i for i in crossed if i not in joined and sides[i]}  # lines that are only crossed
+        bridges = {i for i in crossed if i not in joined and sides[i]}  # lines that the row only crosses
         row = ""
         for i, side in enumerate(sides):
             row += "│" if i in bridges else LINES[side] if side or i not in crossed else "─"
@@ -107,7 +107,7 @@ class Lanes:
         return [row.rstrip()] if len(set(joined)) > 1 else []
 
     def out_of(self, node: Node) -> list[str]:
-        """Give a column to each value that leaves a node; the row that leads to them, if there are several."""
+        """Give each output of a node a column; return the row that branches to them, if there are several."""
         wanted = [(node.key, port) for port in range(len(node.outputs)) if self.uses[node.key, port]]
         places = []
         for lane in wanted:
@@ -129,6 +129,6 @@ class Lanes:
         return [row.rstrip()]
 
     def trim(self) -> None:
-        """Give up free columns at the right."""
+        """Drop free columns at the right."""
         while self.lanes and self.lanes[-1] is None:
             self.lanes.pop()

@@ -1,7 +1,7 @@
-"""A picture for a slide: 16 to 9, with letters that the last row can read, and so with a dozen boxes at most.
+"""A picture for a slide: 16:9, in type that the last row can read, and so with a dozen boxes at most.
 
-The graph runs from left to right and, where that makes the letters larger, goes on in a row below, as text does.  Whoever
-asks for more than fits is told how to fold.
+The graph runs from left to right and wraps into further rows, as text does, if that makes the type larger.  A graph that does
+not fit raises TooMuch, which suggests how to fold it.
 """
 
 from __future__ import annotations
@@ -19,39 +19,39 @@ from .drawn_graph import Edge, Graph
 from .fold import fold
 from .layout import Layout, Point, layout
 
-COLUMNS = (28, 20)  # characters that a card may be wide: both are tried
+COLUMNS = (28, 20)  # widths of a card in characters: both are tried
 WIDTH, HEIGHT = 1280.0, 720.0
 BOXES = 12
 SIDE, TOP, BELOW = 40.0, 84.0, 22.0  # margins left and right, room for the title, margin below the legend
-TITLE, LEGEND = 1.9, 1.3  # how much larger than in other pictures the title and the legend are
+TITLE, LEGEND = 1.9, 1.3  # scale of the title and the legend, relative to other pictures
 SMALLEST, LARGEST = (
     0.95,
     2.2,
-)  # times the letters of other pictures, which are 11.5 high: a sixtieth of the height or more
+)  # scale of the type, which is 11.5 high in other pictures: at least a sixtieth of the page's height
 LEGEND_WIDTH = (WIDTH - 2 * SIDE) / LEGEND
-TRACK, BEND = 7.0, 6.0  # between edges that run from row to row, and the radius of their corners
-RUN = 0.97  # what such an edge is worth: letters three hundredths smaller
+TRACK, BEND = 7.0, 6.0  # distance between edges that run from row to row, and the radius of their corners
+RUN = 0.97  # the price of such an edge: as bad as type three percent smaller
 
 Placed = tuple[Graph, dict[str, Card], Layout]
 
 
 class TooMuch(ValueError):
-    """More than a slide can hold."""
+    """The graph does not fit on a slide."""
 
 
 def check(whole: Graph, graph: Graph) -> None:
-    """Raise TooMuch for a graph with more boxes than a slide holds, with the foldings that leave few enough."""
+    """Raise TooMuch for a graph with more boxes than a slide holds, and suggest foldings that fit."""
     if (many := boxes(graph)) > BOXES:
         raise TooMuch(f"draw: {many} boxes are too many for a slide, which holds {BOXES}. {advice(whole, graph)}")
 
 
 def boxes(graph: Graph) -> int:
-    """The cards of a graph, without the small copies of leaves."""
+    """Count the cards of a graph, without the small copies of leaves."""
     return sum(node.kind != "copy" for node in graph.nodes)
 
 
 def advice(whole: Graph, graph: Graph) -> str:
-    """How to fold a graph so that fewer boxes are left."""
+    """Return the options that fold a graph into few enough boxes."""
     ways = [(f"--depth {depth}", fold(whole, depth=depth)) for depth in (2, 1)]
     ways += [(f"--max-nodes {most}", fold(whole, most)) for most in (12, 6)]
     fewer = {
@@ -60,32 +60,32 @@ def advice(whole: Graph, graph: Graph) -> str:
         if 1 < boxes(made) < min(boxes(graph), BOXES + 1)
     }
     fold_it = f"Fold it: {', '.join(fewer)}. " if fewer else ""
-    return f"{fold_it}{'Or draw' if fewer else 'Draw'} a part: a function, or a tensor that fewer operations lead to."
+    return f"{fold_it}{'Or draw' if fewer else 'Draw'} a part: a function, or a tensor with fewer operations behind it."
 
 
 def legend_height(graph: Graph, shown: Sequence[str]) -> float:
-    """The height of the legend, one for all passes."""
+    """Return the height of the legend, the same for all passes."""
     return LEGEND * max(legend.height(graph, each, LEGEND_WIDTH) for each in (shown, *([name] for name in shown)))
 
 
 def scale(placed: Layout, bottom: float) -> float:
-    """How large a graph can be drawn over a legend of a height."""
+    """Return the largest scale of a graph above a legend of height `bottom`."""
     wide, tall = WIDTH - 2 * SIDE, HEIGHT - TOP - bottom - 2 * BELOW
     return min(LARGEST, wide / max(placed.width, 1), tall / max(placed.height, 1))
 
 
 def fitting(graph: Graph, placed: Layout, bottom: float) -> float:
-    """The scale of a graph on its slide; raises TooMuch where the letters would be too small."""
+    """Return the scale of a graph on its slide; raise TooMuch if the type would be too small."""
     if (size := scale(placed, bottom)) < SMALLEST:
         raise TooMuch(
-            f"draw: on a slide the letters of this picture would be {size / SMALLEST:.0%} as high as they have to be. "
+            f"draw: the type on this slide would have only {size / SMALLEST:.0%} of the readable height. "
             f"{advice(graph, graph)} Or show less, such as --show grads."
         )
     return size
 
 
 def placed(graph: Graph, passes: Sequence[str], cards_of: Callable[[Graph], dict[str, Card]]) -> Placed:
-    """The graph placed the way that is asked for, else the way that makes it largest."""
+    """Lay the graph out in the requested direction, else in the direction that makes it largest."""
     bottom = legend_height(graph, passes)
     found = []
     for way, columns in product(("LR", "TB") if graph.view.any_way else (graph.view.rankdir,), COLUMNS):
@@ -97,7 +97,7 @@ def placed(graph: Graph, passes: Sequence[str], cards_of: Callable[[Graph], dict
 
 
 def in_rows(graph: Graph, cards: dict[str, Card], bottom: float) -> Layout:
-    """The layout in one, two or three rows of which the next begins where one ends, whichever can be drawn largest."""
+    """Lay the graph out in one, two or three rows, whichever can be drawn largest."""
     ops = [node for node in graph.nodes if node.is_op]
     readers: dict[str, int] = {}
     for edge in reversed(graph.edges):
@@ -123,7 +123,7 @@ def in_rows(graph: Graph, cards: dict[str, Card], bottom: float) -> Layout:
 
 
 def joined(graph: Graph, cards: dict[str, Card], rows: list[Layout]) -> tuple[Layout, int]:
-    """Rows one below the other, and how many edges run from one to another, through the lanes between them."""
+    """Stack rows, and route edges from row to row through the lanes between them; return the number of such edges too."""
     home = {key: i for i, row in enumerate(rows) for key in row.corners}
     running = [edge for edge in graph.edges if home[edge.source.key] != home[edge.target.key]]
     lane = TRACK * (len(running) + 3)
@@ -137,8 +137,8 @@ def joined(graph: Graph, cards: dict[str, Card], rows: list[Layout]) -> tuple[La
     }
     for track, edge in enumerate(running, 1):
         start, end = ends(edge, cards, corners)
-        tip = 30.0 if len(graph.back[edge.value]) > 1 else 12.0  # room for an arrow head, and a plus before it
-        others = TRACK * (len(running) - track + 1)  # the lanes still to come find room between the columns, too
+        tip = 30.0 if len(graph.back[edge.value]) > 1 else 12.0  # room for an arrow head, with or without a plus
+        others = TRACK * (len(running) - track + 1)  # room between the columns for the remaining edges
         *_, right, after = lanes(edge.source.key, cards, corners, home)
         out = min(right + tip + TRACK * track, after - others)
         before, into, *_ = lanes(edge.target.key, cards, corners, home)
@@ -146,7 +146,7 @@ def joined(graph: Graph, cards: dict[str, Card], rows: list[Layout]) -> tuple[La
         below = tops[home[edge.source.key]] + rows[home[edge.source.key]].height + TRACK * (track + 1)
         above = tops[home[edge.target.key]] - lane + TRACK * (track + 1)
         turns = [(out, start[1]), (out, below)]
-        if below != above:  # a row lies between: around it on the left
+        if below != above:  # a row is in between: pass it on the left
             turns += [(left - TRACK * track, below), (left - TRACK * track, above)]
         routes[edge.key] = rounded([start, *turns, (into, above), (into, end[1]), end])
     width = max(row.width for row in rows) + 2 * left
@@ -154,14 +154,14 @@ def joined(graph: Graph, cards: dict[str, Card], rows: list[Layout]) -> tuple[La
 
 
 def ends(edge: Edge, cards: dict[str, Card], corners: dict[str, Point]) -> tuple[Point, Point]:
-    """Where an edge leaves one box and enters another."""
+    """Return the points where an edge leaves one box and enters another."""
     source, target = cards[edge.source.key], cards[edge.target.key]
     (x0, y0), (x1, y1) = corners[edge.source.key], corners[edge.target.key]
     return (x0 + source.along, y0 + source.exit(edge.port)), (x1, y1 + target.entry(edge.slot))
 
 
 def lanes(key: str, cards: dict[str, Card], corners: dict[str, Point], home: dict[str, int]) -> list[float]:
-    """The column of a box in its row: where the one before ends, it begins, it ends, and the next begins."""
+    """Return the bounds of a box's column in its row: the end of the previous one, its start, its end, the next one's start."""
     spans = [(corners[one][0], corners[one][0] + cards[one].along) for one in corners if home[one] == home[key]]
     start, end = corners[key][0], corners[key][0] + cards[key].along
     near = [span for span in spans if span[0] < end and start < span[1]]
@@ -171,7 +171,7 @@ def lanes(key: str, cards: dict[str, Card], corners: dict[str, Point], home: dic
 
 
 def rounded(corners: list[Point]) -> list[Point]:
-    """Straight lines with round corners, as cubic curves."""
+    """Return straight lines with round corners, as cubic curves."""
     points = [corners[0]]
     for before, at, after in zip(corners, corners[1:], corners[2:]):
         near, far = towards(at, before), towards(at, after)
@@ -180,7 +180,7 @@ def rounded(corners: list[Point]) -> list[Point]:
 
 
 def towards(corner: Point, other: Point) -> Point:
-    """The point where the bend of a corner begins."""
+    """Return the point where the bend of a corner begins."""
     far = max(abs(other[0] - corner[0]) + abs(other[1] - corner[1]), 1e-9)
     part = min(BEND, far / 2) / far
     return corner[0] + part * (other[0] - corner[0]), corner[1] + part * (other[1] - corner[1])

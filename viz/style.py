@@ -1,8 +1,7 @@
-"""How things look: the styles of text, of boxes and of lines, and the width that a text will have.
+"""The styles of texts, boxes and lines, and the width of a text.
 
-Kinds differ by shape and by lightness, so pictures survive a grey printer; cards carry their own paper, and what lies
-beside them is mid grey, so pictures can stand on a light or a dark page.  All formats read the same two tables, or what
-themes.py makes of them.
+Kinds differ in shape and lightness, so pictures survive a grey printer.  Cards have their own paper and everything beside
+them is mid grey, so pictures work on light and dark pages.  All formats use these two tables, or their variants in themes.py.
 """
 
 from __future__ import annotations
@@ -24,13 +23,13 @@ class TextStyle:
 
     @property
     def height(self) -> float:
-        """Height of a line of this text."""
+        """The height of a line of this text."""
         return round(self.size * 1.42, 1)
 
 
 @dataclass(frozen=True)
 class Look:
-    """Fill and outline of a shape; `hatch` is the way that lines across the fill lean, / or \\."""
+    """Fill and outline of a shape; `hatch` is the direction of hatching lines, / or \\."""
 
     fill: str = "none"
     stroke: str = "none"
@@ -40,12 +39,12 @@ class Look:
 
     @property
     def seen(self) -> bool:
-        """Whether there is anything to draw."""
+        """True if there is anything to draw."""
         return (self.fill, self.stroke) != ("none", "none")
 
 
 TEXTS = {
-    "title": TextStyle("sans", 16, "#6a7480", True),  # mid grey: lies on the page itself, light or dark
+    "title": TextStyle("sans", 16, "#6a7480", True),  # mid grey: it is on the page itself, light or dark
     "note": TextStyle("sans", 11, "#6a7480"),
     "name": TextStyle("sans", 13, INK, True),
     "call": TextStyle("mono", 11.5, INK),
@@ -127,7 +126,7 @@ _WIDTHS = {
 
 
 def measure(text: str, style: str) -> float:
-    """The width of a text; both outputs then hold the text to it, whichever font a machine has.
+    """Return the width of a text; SVG and LaTeX fit the text to it, whichever font a machine has.
 
     >>> measure("abc", "value") == round(3 * 0.602 * 11.5, 1)
     True
@@ -142,7 +141,7 @@ def measure(text: str, style: str) -> float:
 
 
 def _other(char: str, usual: float) -> float:
-    """Ems of a character outside ASCII: twice as wide where East Asian fonts make it so, nothing where it combines."""
+    """Return the ems of a non-ASCII character: 1.2 if it is wide in East Asian fonts, 0 if it combines, else `usual`."""
     if unicodedata.combining(char):
         return 0.0
     return 1.2 if unicodedata.east_asian_width(char) in "WF" else usual

@@ -1,6 +1,6 @@
 """A picture as SVG text: one group for each operation, value and edge, classes instead of repeated attributes.
 
-Every text states the width that its card left for it (textLength), so a machine with other fonts cuts nothing.
+Every text states its width on the card (textLength), so nothing is cut off on a machine with other fonts.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ FAMILIES = {
 
 HATCHES = {"/": "minigrad-hatch-up", "\\": "minigrad-hatch-down"}  # ids of patterns
 
-# a film is one animation, that of the step t: what appears stays, a pulse goes again, and a heading goes when the next one
-# comes; t is past the end for those who want no motion, and on paper
+# a film animates one variable, the step t: parts appear and stay, pulses disappear again, and a heading disappears when the
+# next one appears; with reduced motion and in print, t is past the end
 MOVING = """
 @property --t{syntax:"&lt;number>";inherits:true;initial-value:9999}
 .minigrad.moving{animation:minigrad-film calc(var(--end)*var(--beat)) linear both}
@@ -33,10 +33,10 @@ MOVING = """
 
 
 def svg(pictures: dict[str, Picture], alt: str, theme: Theme = LIGHT) -> str:
-    """Pictures by pass as one SVG that `alt` describes; with more than one, ids begin with the pass."""
+    """Write pictures by pass as one SVG, described by `alt`; if there are several, ids begin with the pass."""
     pages, width, height = arranged(pictures)
     beat, end = max((page.beat, page.end) for page in pictures.values())
-    # times are those of this picture: rules are those of all on a page
+    # inline, since each picture has its own times, but CSS rules apply to all pictures on a page
     time = f' style="--beat:{beat:.2f}s;--end:{end}"' if beat else ""
     moving = " moving" if beat else ""
     out = [
@@ -58,12 +58,12 @@ def svg(pictures: dict[str, Picture], alt: str, theme: Theme = LIGHT) -> str:
 
 
 def _class(theme: Theme, joint: str) -> str:
-    """The classes of a picture, by which the rules of one theme leave another's pictures on the same page alone."""
+    """Return the classes of a picture: the rules of a theme apply only to its own pictures on a page."""
     return "minigrad" + (joint + theme.name if theme is not LIGHT else "")
 
 
 def _css(theme: Theme) -> str:
-    """The tables of a theme as rules that touch nothing but our own picture."""
+    """Return the styles of a theme as CSS rules that apply only to minigrad's pictures."""
     here = "." + _class(theme, ".")
     rules = [
         f"{here} .t-{name}{{font:{'bold ' if t.bold else ''}{t.size}px {FAMILIES[t.family]};fill:{t.colour}}}"
@@ -81,7 +81,7 @@ def _css(theme: Theme) -> str:
 
 
 def _hatching(lean: str) -> str:
-    """A pattern of fine lines on white."""
+    """Return a pattern of fine lines on white."""
     turn = 45 if lean == "/" else -45
     return (
         f'<pattern id="{HATCHES[lean]}" width="5" height="5" patternUnits="userSpaceOnUse" '
@@ -130,5 +130,5 @@ def _text(text: Text) -> str:
 
 
 def _n(x: float) -> str:
-    """A coordinate to a tenth."""
+    """Format a coordinate to a tenth."""
     return f"{x:.1f}".rstrip("0").rstrip(".") if isinstance(x, float) else str(x)

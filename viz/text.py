@@ -1,8 +1,8 @@
-"""The words of a picture: numbers, shapes, bytes and names from a record, as short text.
+"""The texts in a picture: numbers, shapes, bytes and names from a record, in short form.
 
-Small values are shown whole with four significant digits, larger ones by shape, least, mean and greatest element.
-viewer/model.js writes numbers by the same rule.
-Everything a user may have typed passes through `clean`, so that no name can break an SVG, a PDF or a terminal.
+Small values are shown whole with four significant digits, larger ones by shape, minimum, mean and maximum.
+viewer/model.js formats numbers by the same rule.
+All text that comes from a user passes through `clean`, so no name can break an SVG, a PDF or a terminal.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ import textwrap
 import unicodedata
 from collections.abc import Sequence
 
-WHOLE = 6  # values with more elements are summed up
+WHOLE = 6  # values with more elements are summarized
 EXPONENT = re.compile(r"e\+?(-?)0*(\d+)")  # e+09, e-07
-WORDED = re.compile(r"\b(min|mean|max|all) (?=[-\d])")  # a number that has a word before it
+WORDED = re.compile(r"\b(min|mean|max|all) (?=[-\d])")  # a number with a word before it
 BREAKS = re.compile(r"(?<=.)[(,]|\w(?=\.[A-Za-z])")
 ROW = re.compile(r"\[[^\[\]]*\]")  # of a matrix, and an index
-ROUND = 1e7  # from here on numbers have an exponent
+ROUND = 1e7  # numbers from here on have an exponent
 
 
 def number(x, digits: int = 4) -> str:
-    """A number with so many significant digits, more only before the point: none is made up, and zero has no sign.
+    """Format a number with `digits` significant digits; all digits before the point are kept, and zero has no sign.
 
     >>> number(0.123456), number(3.0), number(True), number(float("nan"))
     ('0.1235', '3', 'True', 'nan')
@@ -37,7 +37,7 @@ def number(x, digits: int = 4) -> str:
 
 
 def nested(values) -> str:
-    """Nested lists of numbers as text.
+    """Format nested lists of numbers.
 
     >>> nested([[1.0, 2.5], [3.0, 4.0]])
     '[[1, 2.5], [3, 4]]'
@@ -48,7 +48,7 @@ def nested(values) -> str:
 
 
 def flat(values) -> list:
-    """The elements of nested lists in one list.
+    """Flatten nested lists into one list.
 
     >>> flat([[1, 2], [3]])
     [1, 2, 3]
@@ -59,7 +59,7 @@ def flat(values) -> list:
 
 
 def whole(value: dict | None, most: int = WHOLE) -> str:
-    """A value of at most `most` elements, all of it; "" where it has more or the record does not know it.
+    """Return all elements of a value as text; "" if there are more than `most` or the record lacks them.
 
     >>> whole({"shape": [2], "summary": {"values": [1.0, 2.0]}})
     '[1, 2]'
@@ -71,7 +71,7 @@ def whole(value: dict | None, most: int = WHOLE) -> str:
 
 
 def contents(value: dict | None) -> str:
-    """What a value holds: all of it, or its least, mean and greatest element, or "" where the record does not know.
+    """Return a value's elements as text, or its minimum, mean and maximum, or "" if the record lacks them.
 
     >>> contents({"shape": [8, 8], "summary": {"min": -1.0, "mean": 0.25, "max": 2.0}})
     'min -1  mean 0.25  max 2'
@@ -89,7 +89,7 @@ def contents(value: dict | None) -> str:
 
 
 def gist(value: dict | None) -> str:
-    """What a value holds where its type is not beside it: all of it, or its shape and what `contents` says.
+    """Return a value's elements, or its shape and `contents`: for places that do not show its type.
 
     >>> gist({"shape": [8, 8], "summary": {"min": -3.0, "mean": 0.25, "max": 2.0}})
     '(8, 8)  min -3  mean 0.25  max 2'
@@ -100,13 +100,13 @@ def gist(value: dict | None) -> str:
 
 
 def summed(value: dict | None) -> dict:
-    """The summary of a value, with its least, mean and greatest element also where the record holds all elements."""
+    """Return a value's summary with minimum, mean and maximum; they are computed if the record holds all elements."""
     summary = (value or {}).get("summary") or {}
     return spread(flat(summary["values"])) if "values" in summary else summary
 
 
 def spread(elements: list) -> dict:
-    """Least, mean and greatest of the finite elements, and how many are not.
+    """Return minimum, mean and maximum of the finite elements, and the numbers of nan and inf.
 
     >>> spread([1.0, 3.0, float("nan")])
     {'min': 1.0, 'mean': 2.0, 'max': 3.0, 'nan': 1, 'inf': 0}
@@ -118,7 +118,7 @@ def spread(elements: list) -> dict:
 
 
 def shape(sizes) -> str:
-    """A shape as Python writes it.
+    """Format a shape as Python does.
 
     >>> shape([3]), shape([2, 4]), shape([])
     ('(3,)', '(2, 4)', '()')
@@ -127,7 +127,7 @@ def shape(sizes) -> str:
 
 
 def size(count: int) -> str:
-    """A number of bytes for people.
+    """Format a number of bytes with a unit.
 
     >>> size(12), size(2048), size(5_000_000)
     ('12 B', '2.0 kB', '4.8 MB')
@@ -141,7 +141,7 @@ def size(count: int) -> str:
 
 
 def seconds(time: float) -> str:
-    """A time for people, with two digits.
+    """Format a time with two digits and a unit.
 
     >>> seconds(0.00001234), seconds(0.0123), seconds(2.5)
     ('12 µs', '12 ms', '2.5 s')
@@ -154,7 +154,7 @@ def seconds(time: float) -> str:
 
 
 def ranks(numbers: Sequence[int]) -> str:
-    """Processes by their numbers.
+    """Name ranks by their numbers.
 
     >>> ranks([1]), ranks([0, 1, 2, 5])
     ('rank 1', 'ranks 0–2, 5')
@@ -170,7 +170,7 @@ def ranks(numbers: Sequence[int]) -> str:
 
 
 def kind_of(value: dict) -> str:
-    """One line on a value's type: dtype, shape, bytes, and the device where that is a GPU.
+    """Describe a value's type in one line: dtype, shape, bytes, and the device unless it is the CPU.
 
     >>> kind_of({"dtype": "float32", "shape": [3], "bytes": 12})
     'float32 (3,) · 12 B'
@@ -183,7 +183,7 @@ def kind_of(value: dict) -> str:
 
 
 def source(where: dict | None) -> str:
-    """The user's line: file, number, code.
+    """Format the user's line: file, number, code.
 
     >>> source({"file": "/home/ada/net.py", "line": 3, "code": "y = w * x"})
     'net.py:3  y = w * x'
@@ -194,12 +194,12 @@ def source(where: dict | None) -> str:
 
 
 def file_name(path: str | None) -> str:
-    """The last part of a path, of whichever system; a notebook's cells have no files, whatever they are called.
+    """Return the last part of a path of any operating system; a notebook's cell gets its number instead.
 
     >>> file_name("C:\\\\ada\\\\net.py"), file_name(None), file_name("<ipython-input-3-0f1e2d>")
     ('net.py', '', 'In[3]')
     """
-    from minigrad.places import cell_name  # whoever has a picture has loaded minigrad
+    from minigrad.places import cell_name  # the record was made by minigrad, so this costs no import time
 
     if path and (cell := cell_name(path)):
         return cell
@@ -207,20 +207,20 @@ def file_name(path: str | None) -> str:
 
 
 def clean(text: str) -> str:
-    """Text without characters that XML, terminals or fonts cannot take: controls, surrogates and direction marks.
+    """Replace characters that XML, terminals or fonts cannot take: controls, surrogates and direction marks.
 
     >>> clean("a\\x00b\\tc")
     'a\\ufffdb c'
     """
     out = str(text)
-    if out.isprintable():  # a line of a program, as it nearly always is
+    if out.isprintable():  # the usual case
         return out
     out = out.replace("\t", " ").replace("\r", " ").replace("\n", " ")
     return "".join("\ufffd" if unicodedata.category(c) in ("Cc", "Cf", "Cs", "Co", "Cn") else c for c in out)
 
 
 def shorten(text: str, width: int) -> str:
-    """Text of at most `width` characters, its end replaced by an ellipsis.
+    """Cut text to at most `width` characters, with an ellipsis at the end.
 
     >>> shorten("a rather long name", 10)
     'a rather …'
@@ -230,7 +230,7 @@ def shorten(text: str, width: int) -> str:
 
 
 def wrap(text: str, width: int, most: int) -> list[str]:
-    """Text in at most `most` lines of `width` characters; a matrix is broken between its rows, a call at its brackets.
+    """Wrap text into at most `most` lines of `width` characters; matrices break between rows, calls at brackets.
 
     >>> wrap("one two three", 8, 3), wrap("[[1, 2], [3, 4], [5, 6]]", 20, 3)
     (['one two', 'three'], ['[[1, 2], [3, 4],', '[5, 6]]'])
@@ -247,7 +247,7 @@ def wrap(text: str, width: int, most: int) -> list[str]:
 
 
 def _divided(word: str, width: int) -> str:
-    """A word with a blank where a line may end, if it is longer than a line: behind a bracket or before a method.
+    """Put blanks into a word longer than a line where it may break: after a bracket or before a method.
 
     >>> _divided("conv2d(images.transpose(0,", 20)
     'conv2d(images .transpose(0,'

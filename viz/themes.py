@@ -1,7 +1,7 @@
-"""Themes: how the styles and looks of style.py come out on a light page, on a dark one, and in black and white.
+"""Themes: the styles and looks of style.py for a light page, a dark one, and in black and white.
 
-Dark is light with the lightness of each colour turned around and its hue kept; print tells apart by lines and hatching what
-the others tell by colour.  The writers (svg.py, export.py, tikz.py, dot.py, mermaid.py) draw any picture in any theme.
+Dark inverts the lightness of each colour and keeps its hue; print uses line styles and hatching instead of colours.  The
+writers (svg.py, export.py, tikz.py, dot.py, mermaid.py) draw any picture in any theme.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ BLACK, WHITE = "#000000", "#ffffff"
 
 @dataclass(frozen=True)
 class Theme:
-    """Texts and looks by name, and the page below; without a page a picture stands on whatever it is put on."""
+    """Texts and looks by name, and the page's colour; "" leaves the page transparent."""
 
     name: str
     texts: Mapping[str, TextStyle]
@@ -25,7 +25,7 @@ class Theme:
 
 
 def turned(colour: str) -> str:
-    """A colour with its lightness turned around, a little bluer: white becomes a dark paper, ink a light one.
+    """Invert a colour's lightness and make it a little bluer: white paper becomes dark, dark ink becomes light.
 
     >>> turned("#ffffff"), turned("#18202b"), turned("none")
     ('#1f212a', '#e2f1ff', 'none')
@@ -37,7 +37,7 @@ def turned(colour: str) -> str:
 
 
 def oklab(colour: str) -> tuple[float, float, float]:
-    """Lightness from 0 to 1 as it is perceived, and hue as two numbers (Ottosson, A perceptual color space, 2020)."""
+    """Return perceived lightness from 0 to 1, and hue as two numbers (Ottosson, A perceptual color space, 2020)."""
     parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
     r, g, b = (x / 12.92 if x <= 0.04045 else ((x + 0.055) / 1.055) ** 2.4 for x in parts)
     long = (0.4122214708 * r + 0.5363325363 * g + 0.0514459929 * b) ** (1 / 3)
@@ -51,7 +51,7 @@ def oklab(colour: str) -> tuple[float, float, float]:
 
 
 def from_oklab(light: float, a: float, b: float) -> str:
-    """The nearest colour that a screen has.
+    """Return the nearest colour that a screen can show.
 
     >>> from_oklab(*oklab("#8f1d1d"))
     '#8f1d1d'
@@ -70,14 +70,14 @@ def from_oklab(light: float, a: float, b: float) -> str:
 
 
 def repainted(name: str, change: Callable[[str], str], page: str, own: Mapping[str, Look] | None = None) -> Theme:
-    """The light theme with its colours changed, and with some looks of its own."""
+    """Return the light theme with its colours changed, and some looks replaced."""
     texts = {key: replace(text, colour=change(text.colour)) for key, text in TEXTS.items()}
     looks = {key: replace(look, fill=change(look.fill), stroke=change(look.stroke)) for key, look in LOOKS.items()}
     return Theme(name, texts, looks | dict(own or {}), page)
 
 
 def in_ink(colour: str) -> str:
-    """Black where a colour is dark enough to be a line or a letter, else the white of the paper.
+    """Return black for a colour that is dark enough for lines and letters, else white.
 
     >>> in_ink("#8f1d1d"), in_ink("#fbe9e7"), in_ink("none")
     ('#000000', '#ffffff', 'none')
@@ -92,7 +92,7 @@ IN_PRINT = RULED | {
     "band-transfer": Look(WHITE, BLACK, 1.6),
     "waited": Look(WHITE, BLACK, 0.6, (1, 1)),
     "lane": Look("none", BLACK, 0.6, (6, 4)),
-    "head-text": Look(WHITE),  # keeps the hatching away from the letters
+    "head-text": Look(WHITE),  # keeps the hatching away from the text
     "saved": Look(WHITE, BLACK, 0.8, (1, 2)),
     "gradient": Look(WHITE, BLACK, 0.8),
     "tangent": Look(WHITE, BLACK, 0.8, (6, 3)),

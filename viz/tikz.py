@@ -1,7 +1,7 @@
-r"""A picture as a LaTeX file of its own, drawn by TikZ: a page for each pass, and formulas set as mathematics.
+r"""A picture as a standalone LaTeX file, drawn by TikZ: a page per pass, with typeset formulas.
 
-Boxes and edges lie where all formats have them.  What LaTeX sets is as wide as LaTeX makes it: \said and \formula make it
-smaller where it would leave its room.  Nothing is needed but TikZ and amsmath, and any engine sets it.
+Boxes and edges are where all formats have them.  LaTeX determines the width of texts; \said and \formula shrink those that do
+not fit.  The file needs only TikZ and amsmath, and compiles with any engine.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ HEAD = r"""\documentclass{article}
 
 
 def tikz(pictures: dict[str, Picture], alt: str, theme: Theme = LIGHT) -> str:
-    """The LaTeX file of pictures that `alt` describes."""
+    """Write pictures as a LaTeX file; `alt` becomes a comment."""
     pages = list(pictures.values())
     unit = SLIDE if pages[0].slide else 1.0
     size = {"width": n(unit * pages[0].width), "height": n(unit * pages[0].height)}
@@ -59,7 +59,7 @@ def tikz(pictures: dict[str, Picture], alt: str, theme: Theme = LIGHT) -> str:
 
 
 def styles(theme: Theme) -> Iterator[str]:
-    """The colours and styles of a theme."""
+    """Yield the definitions of a theme's colours and styles."""
     seen = {name: look for name, look in theme.looks.items() if look.seen}
     colours = {t.colour for t in theme.texts.values()} | {c for look in seen.values() for c in (look.fill, look.stroke)}
     for colour in sorted((colours | {theme.page or WHITE}) - {"none"}):
@@ -91,7 +91,7 @@ def painting(look: Look) -> str:
 
 
 def drawn(group: Group, theme: Theme) -> Iterator[str]:
-    """The commands of a group, in a scope of its own where it lies elsewhere or is larger."""
+    """Yield the commands of a group, in a scope if it is shifted or scaled."""
     if group.id:
         yield f"% {group.id}"
     scoped = group.shift != (0.0, 0.0) or group.scale != 1
@@ -113,7 +113,7 @@ def drawn(group: Group, theme: Theme) -> Iterator[str]:
 
 
 def steps(path: Path) -> str:
-    """The steps of a path as TikZ writes them."""
+    """Write the steps of a path in TikZ syntax."""
     out = []
     for letter, *places in path.steps:
         points = [f"({n(x)},{n(y)})" for x, y in zip(places[::2], places[1::2])]
@@ -125,7 +125,7 @@ def steps(path: Path) -> str:
 
 
 def lettered(said: Text, before: Text | None) -> str:
-    """A text on its baseline, right behind the one `before` where it continues that, or a formula in the room that it has."""
+    """Write a text on its baseline, directly after the one `before` if it continues that, or a formula fitted to its room."""
     if said.latex:
         wide, tall = said.room
         set_in = rf"\formula{{{n(wide)}bp}}{{{n(tall)}bp}}{{{for_all_engines(said.latex)}}}"
@@ -137,7 +137,7 @@ def lettered(said: Text, before: Text | None) -> str:
 
 
 def plain(said: str) -> str:
-    r"""A text that LaTeX sets as it is.
+    r"""Escape a text for LaTeX.
 
     >>> print(plain("a_1 <= 50%  θ"))
     a\_1 \textless{}= 50\%~~$\theta$
@@ -149,7 +149,7 @@ def plain(said: str) -> str:
 
 
 def for_all_engines(latex: str) -> str:
-    r"""Mathematics without letters that only some engines have, and with bars as long as what they stand over.
+    r"""Return mathematics without characters that only some engines accept, and with bars as wide as their argument.
 
     >>> print(for_all_engines(r"\bar{θ} \, x"))
     \bar{{\theta}} \, x
@@ -159,7 +159,7 @@ def for_all_engines(latex: str) -> str:
 
 
 def letter(c: str) -> str:
-    """A letter of another alphabet in mathematics."""
+    """Return a non-ASCII letter as LaTeX mathematics."""
     alphabet, _, name = unicodedata.name(c, "").lower().rpartition(" letter ")
     name = name.replace("lamda", "lambda")
     known = name.capitalize() if alphabet == "greek capital" else name if alphabet == "greek small" else ""
@@ -173,10 +173,10 @@ Gamma Delta Theta Lambda Xi Pi Sigma Upsilon Phi Psi Omega""".split()
 
 
 def coloured(colour: str) -> str:
-    """The name of a colour in the file."""
+    """Return the name of a colour in the file."""
     return "c" + colour.removeprefix("#")
 
 
 def n(x: float) -> str:
-    """A length to a hundredth."""
+    """Format a length to a hundredth."""
     return f"{x:.2f}".rstrip("0").rstrip(".")
