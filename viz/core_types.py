@@ -1,9 +1,9 @@
-"""Whether OpenBLAS multiplies matrices as quickly as it can on this machine: `minigrad doctor` says what to set if not.
+"""Check for `minigrad doctor` that OpenBLAS multiplies matrices as fast as it can on this machine, and advise if not.
 
-OpenBLAS, which is what NumPy's and SciPy's wheels bring, has products for many types of cores and chooses one when it is
-loaded.  A processor that is newer than the library may get that of a far older one, at half the speed.
-OPENBLAS_CORETYPE names another, but only to a process that has not yet loaded the library.  So each type is tried in a
-process of its own, where one that this processor cannot run does no harm.
+OpenBLAS, which comes with NumPy's and SciPy's wheels, has matrix products for many core types and selects one when it is
+loaded.  On a processor newer than the library, it may select a far older type, at half the speed.  OPENBLAS_CORETYPE
+overrides the choice, but only before the library is loaded.  So each type is tried in its own process, where a type that the
+processor cannot run does no harm.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 VARIABLE = "OPENBLAS_CORETYPE"
-ENOUGH = 1.2  # less of a gain is not worth a variable, and may be noise
-FITTING = {  # the types worth a trial, by the best vector instructions, as LLVM calls them
+ENOUGH = 1.2  # a smaller gain is not worth a variable, and may be noise
+FITTING = {  # the types worth a trial, by the best vector instructions, under LLVM's names
     "avx512f": ("SkylakeX", "Haswell"),
     "avx2": ("Haswell", "Zen"),
     "sve": ("NeoverseV1", "NeoverseN1"),
@@ -45,20 +45,20 @@ print(json.dumps([core[0] if core else "", quickest("float32"), quickest("float6
 
 @dataclass(frozen=True)
 class Speed:
-    """Seconds of a product of 512 x 512 numbers on one thread, and the type of core that OpenBLAS then takes this for."""
+    """Seconds of a 512 x 512 matrix product on one thread, and the core type that OpenBLAS selected."""
 
-    core: str  # empty where NumPy has another library for its products
+    core: str  # empty if NumPy uses another library
     float32: float
     float64: float
 
     @property
     def seconds(self) -> float:
-        """Both products."""
+        """The time of both products."""
         return self.float32 + self.float64
 
 
 def tried(core_type: str | None) -> Speed | None:
-    """Measure in a new process with this core type, or with none for None; None if that does not run."""
+    """Measure in a new process with this core type, or without one for None; return None if that does not run."""
     environment = {name: value for name, value in os.environ.items() if name != VARIABLE}
     environment |= {"OPENBLAS_NUM_THREADS": "1"} | ({VARIABLE: core_type} if core_type else {})
     done = subprocess.run([sys.executable, "-c", TRIAL], env=environment, capture_output=True, text=True)
@@ -66,29 +66,29 @@ def tried(core_type: str | None) -> Speed | None:
 
 
 def fitting(features: Mapping[str, bool]) -> tuple[str | None, ...]:
-    """The core types to be tried on a processor with these features, and none: OpenBLAS then chooses itself."""
+    """Return the core types to try on a processor with these features; the first is None, OpenBLAS's own choice."""
     return None, *next((types for feature, types in FITTING.items() if features.get(feature)), ())
 
 
 def advice(usual: Speed, others: Mapping[str | None, Speed]) -> str:
-    """Return what to set so that both products take much less time than usual; empty where nothing helps."""
+    """Return the setting that makes both products much faster than usual; "" if none does."""
     if not others:
         return ""
     best = min(others, key=lambda core_type: others[core_type].seconds)
     if None in others and others[None].seconds <= ENOUGH * others[best].seconds:
-        best = None  # what needs no variable is preferred
+        best = None  # prefer the solution without a variable
     if usual.seconds <= ENOUGH * others[best].seconds:
         return ""
-    share = f"products of matrices then take {others[best].seconds / usual.seconds:.2f} of the time"
+    share = f"matrix products then take {others[best].seconds / usual.seconds:.2f} of the time"
     if best is None:
         return f"unset {VARIABLE}: {share}"
     return f"`export {VARIABLE}={best}` before Python starts: {share}"
 
 
 def compared(features: Mapping[str, bool]) -> tuple[Speed, str]:
-    """The speed of products as they are, and what to set to make them quicker.
+    """Return the current speed of products, and the setting that makes them faster.
 
-    What seems to be quicker is measured once more, as it may have been another program that made the others slow.
+    If one seems to help, the current speed is measured once more: another program may have slowed the first measurement.
     """
     now = os.environ.get(VARIABLE) or None
     usual = tried(now)

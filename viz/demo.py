@@ -1,8 +1,8 @@
 """The demonstration: train a two-layer network on scikit-learn's handwritten digits, and draw one step of it.
 
-Run it by `make demo` or `python -m viz.demo`.  It checks a gradient against finite differences, and leaves in the folder
-demo/ one training step (its forward, backward and jvp pass, all three as a film and as a page to step through, what it
-keeps in memory, how its values and gradients are distributed) and the gradients over all steps, as a figure and as a film.
+Run it with `make demo` or `python -m viz.demo`.  It checks a gradient against finite differences, and writes into the folder
+demo/ pictures of one training step (forward, backward and jvp passes, a film, a page to step through, saved memory,
+histograms of values and gradients) and of the gradients over all steps (a figure and a film).
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ class Net(nn.Module):
         self.out = nn.Linear(32, 10)
 
     def forward(self, images):
-        """Scores of the ten digits."""
+        """Return the scores of the ten digits."""
         return self.out(self.hidden(images).tanh())
 
 
 def digits() -> tuple:
-    """Images and labels to train on, then a fifth to test on."""
+    """Return images and labels for training, then a fifth of the data for testing."""
     from sklearn.datasets import load_digits
     from sklearn.model_selection import train_test_split
 
@@ -48,13 +48,13 @@ def digits() -> tuple:
 
 
 def accuracy(net: Net, images, labels) -> float:
-    """The share of digits that get their highest score at the right place."""
+    """Return the share of digits that the network recognizes."""
     with minigrad.no_grad():
         return float((net(images).argmax(1) == labels).numpy().mean())
 
 
 def train(net: Net, images, labels, test) -> dict[str, list[float]]:
-    """Train by plain gradient descent; gives the norm of each parameter's gradient at each step."""
+    """Train by plain gradient descent; return the norm of each parameter's gradient at each step."""
     optimizer = optim.SGD(net.parameters(), lr=RATE)
     history: dict[str, list[float]] = {name: [] for name, _ in net.named_parameters()}
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
@@ -77,7 +77,7 @@ def train(net: Net, images, labels, test) -> dict[str, list[float]]:
 
 
 def check_gradient(net: Net, images, labels) -> tuple[float, float]:
-    """One weight's derivative of the loss, by backward and by central differences, in double precision."""
+    """Return the derivative of the loss by one weight, from backward and from central differences, in double precision."""
     given = [parameter.detach().double() for parameter in net.parameters()]
     weight = given[0].clone().requires_grad_()
     step_of(images.double(), labels)(weight, *given[1:]).backward()
@@ -91,7 +91,7 @@ def check_gradient(net: Net, images, labels) -> tuple[float, float]:
 
 
 def step_of(images, labels):
-    """The loss of a training step as a function of the network's parameters."""
+    """Return the loss of a training step as a function of the network's parameters."""
 
     def training_step(hidden_weight, hidden_bias, out_weight, out_bias):
         hidden = F.linear(images, hidden_weight, hidden_bias).tanh()
@@ -109,7 +109,7 @@ def main(folder: Path = Path("demo")) -> None:
     net = Net()
     history = train(net, train_images, train_labels, test)
     reached = accuracy(net, *test)
-    say(f"accuracy on {len(test[1])} digits that it never saw: {reached:.1%}")
+    say(f"accuracy on {len(test[1])} unseen digits: {reached:.1%}")
 
     by_backward, by_differences = check_gradient(net, train_images[:BATCH], train_labels[:BATCH])
     say(f"a gradient: {by_backward:.8f} by backward, {by_differences:.8f} by finite differences")

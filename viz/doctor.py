@@ -1,8 +1,8 @@
-"""What minigrad finds on this machine: `minigrad doctor`.
+"""`minigrad doctor`: inspect the installation on this machine.
 
-Each finding has a name, what was found, and, where something is wrong, what to do about it.  Nothing is changed, apart
-from one small file that is written into the cache folder and removed again; only `mend`, behind `--fix`, removes damaged
-kernels and sees whether new ones can be had.
+Each finding has a name, a value and, if something is wrong, advice.  Nothing is changed, apart from one small file that is
+written into the cache folder and removed again; only `mend`, behind `--fix`, removes damaged kernels and tests that new ones
+compile.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ PACKAGES = (
     "rich",
     "cyclopts",
 )
-OPTIONAL = {"torch": "peer of the comparisons", "numba_cuda": "kernels on a GPU", "sklearn": "the digits of the demo"}
-VECTORS = ("avx", "avx2", "fma", "avx512f", "neon", "sve")  # the processors' vector instructions, as LLVM calls them
+OPTIONAL = {"torch": "for comparisons", "numba_cuda": "for kernels on a GPU", "sklearn": "for the digits of the demo"}
+VECTORS = ("avx", "avx2", "fma", "avx512f", "neon", "sve")  # vector instructions, under LLVM's names
 LIMITS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "OPENBLAS_CORETYPE", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 SWITCHES = (
     "MINIGRAD_CACHE",
@@ -54,7 +54,7 @@ SWITCHES = (
 
 @dataclass
 class Finding:
-    """One thing that was looked at; `advice` says what to do where it is not as it should be."""
+    """The result of one check; `advice` says how to fix a problem, and is empty if there is none."""
 
     name: str
     found: Any
@@ -62,7 +62,7 @@ class Finding:
 
 
 def examine() -> list[Finding]:
-    """All findings.  A look that fails is a finding too."""
+    """Run all checks and return their findings.  A check that raises is a finding too."""
     findings: list[Finding] = []
     for look in (versions, switches, processor, products, threads, memory, cache, kernel_key, cuda, pictures):
         findings += attempt(look)
@@ -70,7 +70,7 @@ def examine() -> list[Finding]:
 
 
 def attempt(look: Callable[[], Iterator[Finding]]) -> list[Finding]:
-    """What one look finds, or what went wrong with it."""
+    """Return the findings of one check, or its exception as a finding."""
     try:
         return list(look())
     except Exception as e:
@@ -78,7 +78,7 @@ def attempt(look: Callable[[], Iterator[Finding]]) -> list[Finding]:
 
 
 def versions() -> Iterator[Finding]:
-    """Python and the packages, which have to import."""
+    """Check Python and the packages, which must import."""
     yield Finding("Python", f"{platform.python_version()} at {sys.executable}")
     for name in PACKAGES:
         try:
@@ -92,10 +92,10 @@ def versions() -> Iterator[Finding]:
 
 
 def switches() -> Iterator[Finding]:
-    """Variables of the environment that change what minigrad does."""
+    """Yield the environment variables that change minigrad's behaviour."""
     advice = {
-        "MINIGRAD_GENERIC": "unset it for speed: only the definitions run",
-        "NUMBA_DISABLE_JIT": "unset it: Numba does not compile, large arrays are slow",
+        "MINIGRAD_GENERIC": "unset it for speed: it disables the fast paths",
+        "NUMBA_DISABLE_JIT": "unset it for speed: it disables Numba's compiler, and large arrays are slow",
     }
     for name in SWITCHES:
         if name in os.environ:
@@ -103,18 +103,20 @@ def switches() -> Iterator[Finding]:
 
 
 def processor() -> Iterator[Finding]:
-    """What LLVM compiles for."""
+    """Yield the processor and the vector instructions that LLVM compiles for."""
     from llvmlite import binding
 
     features = [name for name, there in binding.get_host_cpu_features().items() if there]
     vectors = [name for name in VECTORS if name in features]
-    advice = "" if vectors else "kernels compute one number at a time: LLVM finds no vector instructions here"
+    advice = (
+        "" if vectors else "use a processor with vector instructions: without them kernels compute one number at a time"
+    )
     yield Finding("processor", f"{binding.get_host_cpu_name()}, {platform.machine()}")
     yield Finding("vector instructions", " ".join(vectors) or "none", advice)
 
 
 def products() -> Iterator[Finding]:
-    """How quickly matrices are multiplied, and whether another setting of OpenBLAS makes it quicker."""
+    """Measure matrix products, and look for a faster setting of OpenBLAS."""
     from llvmlite import binding
 
     from .core_types import compared
@@ -122,11 +124,11 @@ def products() -> Iterator[Finding]:
     speed, advice = compared(binding.get_host_cpu_features())
     library = f"OpenBLAS for {speed.core}" if speed.core else "a library other than OpenBLAS"
     figures = " and ".join(f"{2e-9 * 512**3 / s:.0f} GFLOP/s" for s in (speed.float32, speed.float64))
-    yield Finding("matrix products", f"{figures} in float32 and float64 on one thread, by {library}", advice)
+    yield Finding("matrix products", f"{figures} in float32 and float64 on one thread, with {library}", advice)
 
 
 def threads() -> Iterator[Finding]:
-    """Among how many threads kernels are split, and what limits other libraries."""
+    """Yield the number of threads for kernels, and the limits of other libraries."""
     from minigrad.kernels.threads import get_num_threads
 
     n, processors = get_num_threads(), os.cpu_count()
@@ -139,32 +141,34 @@ def threads() -> Iterator[Finding]:
 
 
 def memory() -> Iterator[Finding]:
-    """How much freed memory stays for the next tensors."""
+    """Yield the amount of freed memory that stays for new tensors."""
     from minigrad.kernels import buffer_pool
 
     if buffer_pool.library() is None:
-        yield Finding("buffer pool", "none: it needs glibc, and so Linux")
+        yield Finding("buffer pool", "none: it needs glibc (Linux)")
     elif buffer_pool.get_pool_limit():
         kept = f"up to {buffer_pool.get_pool_limit() >> 20} MiB of freed memory"
         yield Finding("buffer pool", f"{kept}; minigrad.set_pool_limit(bytes) and empty_pool() change it")
     else:
-        yield Finding("buffer pool", "off", "large results pay page faults: unset MALLOC_... and GLIBC_TUNABLES")
+        yield Finding(
+            "buffer pool", "off", "unset MALLOC_... and GLIBC_TUNABLES: without the pool large results page-fault"
+        )
 
 
 def cache() -> Iterator[Finding]:
-    """The folder of compiled kernels: can it be written, what is in it, is it whole."""
+    """Check the folder of compiled kernels: that it is writable, and that its files are intact."""
     from minigrad.kernels import cache
 
     place = cache.folder()
     if place is None:
-        yield Finding("kernel cache", "none: there is no home", "set MINIGRAD_CACHE to a folder that can be written")
+        yield Finding("kernel cache", "none: no home directory", "set MINIGRAD_CACHE to a writable folder")
         return
     refused = unwritable(place)
-    advice = f"{refused}: each process compiles anew. Set MINIGRAD_CACHE to a folder that can be written"
+    advice = f"set MINIGRAD_CACHE to a writable folder: each process compiles again ({refused})"
     yield Finding("kernel cache", str(place), advice if refused else "")
     files = [(f, f.lstat()) for f in sorted(place.iterdir()) if named_like_ours(f)] if place.is_dir() else []
     if foreign := [f.name for f, s in files if cache.distrust(s)]:
-        advice = f"others may have written them, so they are not read: chmod 700 {place}, and remove them"
+        advice = f"chmod 700 {place} and remove them: other users may have written them, so they are not read"
         yield Finding("kernels of others", foreign, advice)
         files = [(f, s) for f, s in files if not cache.distrust(s)]
     texts = [f for f, _ in files if f.suffix == ".py"]
@@ -174,35 +178,37 @@ def cache() -> Iterator[Finding]:
     filled = f"{len(binaries)} compiled functions of {len(texts)} modules, {size:.1f} MB"
     yield Finding("kernels", filled if files else "none yet: `minigrad warmup` compiles the common ones")
     if len(now) < len(texts):
-        yield Finding("kernels of other versions", len(texts) - len(now), f"they may be deleted: rm -r {place}")
+        yield Finding("kernels of other versions", len(texts) - len(now), f"rm -r {place} deletes them safely")
     damaged = [f.name for f in binaries if not whole(f)]
     if damaged:
         yield Finding(
-            "damaged kernels", damaged, "they count as missing and are replaced; minigrad doctor --fix removes them"
+            "damaged kernels", damaged, "minigrad doctor --fix removes them; until then they are recompiled on use"
         )
     unfinished = [f.name for f, _ in files if f.match(cache.UNFINISHED) and stale(f)]
     if unfinished:
-        yield Finding("unfinished files", unfinished, "nothing: of killed processes, removed at the next write")
+        yield Finding(
+            "unfinished files", unfinished, "do nothing: killed processes left them; the next write removes them"
+        )
 
 
 def named_like_ours(f: Path) -> bool:
-    """Say whether something in the cache folder is a file, or stands where a kernel of ours would."""
+    """Return True if an entry of the cache folder is a file, or has the name of a kernel."""
     return f.name.startswith("minigrad_") or not f.is_dir()
 
 
 def kernel_key() -> Iterator[Finding]:
-    """The key with which kernels are sealed: it is made with the first one, and here only looked at."""
+    """Check the key that seals kernels; the first kernel creates it, this check only reads it."""
     from minigrad.kernels import seal
 
     place, advice = seal.file(), ""
     if place is None:
-        yield Finding("kernel key", "none: there is no home", "set XDG_STATE_HOME to a folder that can be written")
+        yield Finding("kernel key", "none: no home directory", "set XDG_STATE_HOME to a writable folder")
         return
     try:
         if os.path.lexists(place):
             seal.content(place)
         elif refused := unwritable(place.parent):
-            advice = f"{refused}: each process compiles anew. Set XDG_STATE_HOME to a folder that can be written"
+            advice = f"set XDG_STATE_HOME to a writable folder: each process compiles again ({refused})"
     except (OSError, ValueError) as e:
         advice = str(e)
     yield Finding("kernel key", str(place), advice)
@@ -213,7 +219,7 @@ import sys, warnings
 import minigrad
 from minigrad.warmup import jobs
 
-warnings.simplefilter("error")  # that NumPy computes in the place of a kernel is a warning
+warnings.simplefilter("error")  # minigrad warns if NumPy computes instead of a kernel
 for name, compile_it in jobs():
     if name in ("exp float32", "softmax float32"):
         compile_it()
@@ -221,7 +227,7 @@ for name, compile_it in jobs():
 
 
 def mend() -> Iterator[Finding]:
-    """Remove what is damaged or unfinished, and try to compile; where that fails, remove all our kernels and try again."""
+    """Remove damaged and unfinished files, and try to compile; if that fails, remove all kernels and try again."""
     from minigrad.kernels import cache
 
     place = cache.folder()
@@ -236,7 +242,7 @@ def mend() -> Iterator[Finding]:
 
 
 def removed(files: list[Path]) -> list[str]:
-    """The names of the files that could be removed."""
+    """Remove files, and return the names of the removed ones."""
     gone = []
     for f in files:
         with contextlib.suppress(OSError):
@@ -246,13 +252,13 @@ def removed(files: list[Path]) -> list[str]:
 
 
 def tried() -> str:
-    """What goes wrong where two kernels are compiled, or found, in a process of its own; empty where nothing does."""
+    """Compile (or find) two kernels in a separate process, and return its error; "" if there is none."""
     done = subprocess.run([sys.executable, "-c", TRIAL], capture_output=True, text=True)
     return "" if done.returncode == 0 else done.stderr.strip()
 
 
 def stale(f: Path) -> bool:
-    """Whether nobody writes to an unfinished file any more."""
+    """Return True if no process writes to an unfinished file any more."""
     from minigrad.kernels import cache
 
     with contextlib.suppress(OSError):
@@ -261,7 +267,7 @@ def stale(f: Path) -> bool:
 
 
 def unwritable(place: Path) -> str:
-    """Why a folder, or the one that it would be made in, cannot be written; empty where it can."""
+    """Return why a folder, or its nearest existing parent, is not writable; "" if it is."""
     while not place.exists() and place != place.parent:
         place = place.parent
     try:
@@ -273,7 +279,7 @@ def unwritable(place: Path) -> str:
 
 
 def current(text: Path, stamp: str) -> bool:
-    """Whether a module belongs to these versions and this processor: its name ends in the hash of its text and of both."""
+    """Return True if a module belongs to these versions and this processor: its name ends in the hash of its text and both."""
     try:
         return hashlib.sha256(text.read_bytes() + stamp.encode()).hexdigest()[:16] == text.stem.rpartition("_")[2]
     except OSError:
@@ -281,7 +287,7 @@ def current(text: Path, stamp: str) -> bool:
 
 
 def whole(binary: Path) -> bool:
-    """Say whether the seal of compiled code is right; without a key, which is not made here, none is."""
+    """Return True if the seal of compiled code is valid; without a key, which this check does not make, none is."""
     from minigrad.kernels import cache, seal
 
     place = seal.file()
@@ -293,7 +299,7 @@ def whole(binary: Path) -> bool:
 
 
 def cuda() -> Iterator[Finding]:
-    """A GPU's driver, what is needed to use it, and the GPU that it finds."""
+    """Check for a GPU: its driver, the package to use it, and the GPU that the driver finds."""
     import ctypes.util
 
     from minigrad import cuda
@@ -309,7 +315,7 @@ def cuda() -> Iterator[Finding]:
     there = importlib.util.find_spec("numba_cuda") is not None
     yield Finding("CUDA", f"driver {driver}", "" if there else 'pip install "minigrad-viz[cuda12]"')
     if there and not cuda.is_available():
-        yield Finding("GPU", "the driver finds none", "see what nvidia-smi says, and CUDA_VISIBLE_DEVICES")
+        yield Finding("GPU", "the driver finds none", "check nvidia-smi and CUDA_VISIBLE_DEVICES")
     elif there:
         free, total = cuda.mem_get_info()
         major, minor = cuda.get_device_capability()
@@ -318,13 +324,13 @@ def cuda() -> Iterator[Finding]:
 
 
 def pictures() -> Iterator[Finding]:
-    """The layout engine and the fonts that pictures need."""
+    """Check the layout engine and the fonts of pictures."""
     yield from attempt(layout_engine)
     yield from attempt(fonts)
 
 
 def layout_engine() -> Iterator[Finding]:
-    """Graphviz, which comes inside pygraphviz: it has to place two nodes."""
+    """Check that Graphviz, which is part of pygraphviz, lays out two nodes."""
     try:
         import pygraphviz
 
@@ -342,7 +348,7 @@ def layout_engine() -> Iterator[Finding]:
 
 
 def fonts() -> Iterator[Finding]:
-    """The fonts of PNG and PDF; in SVG it is the reader that has fonts."""
+    """Check the fonts of PNG and PDF; an SVG uses the reader's fonts."""
     from matplotlib import font_manager
 
     from .export import FONTS
@@ -355,14 +361,14 @@ def fonts() -> Iterator[Finding]:
 
 
 def as_json(findings: list[Finding]) -> str:
-    """The findings for programs."""
+    """Return the findings as JSON."""
     import json
 
     return json.dumps([asdict(f) for f in findings], indent=1, default=str)
 
 
 def show(findings: list[Finding]) -> None:
-    """The findings for people, what is wrong once more at the end; nothing in the name of a file commands the terminal."""
+    """Print the findings, then the advice again; file names are cleaned of terminal escapes."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
@@ -380,5 +386,5 @@ def show(findings: list[Finding]) -> None:
 
 
 def lines(text: str) -> str:
-    """Return text that may have several lines, each of them clean."""
+    """Clean each line of a text."""
     return "\n".join(map(clean, text.split("\n")))

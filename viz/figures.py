@@ -1,8 +1,8 @@
-"""Figures of a record and of a training run, drawn by Matplotlib; nothing in them is told by colour alone.
+"""Figures of a record and of a training run, drawn by Matplotlib and readable without colour.
 
-`gradient_magnitudes` and `TrainingFilm` (in training.py) show what gradients do over the steps, `saved_memory` what one
-step keeps for its backward pass and when, `histograms` how activations and gradients are distributed, and
-`timeline_of_ranks` when each of several processes computes, waits and communicates.
+`gradient_magnitudes` and `TrainingFilm` (in training.py) show gradient norms over the steps, `saved_memory` the memory of
+saved tensors over one step, `histograms` the distributions of activations and gradients, and `timeline_of_ranks` when each
+of several processes computes, waits and communicates.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 LINES = (("#1f4e8c", "solid"), ("#b2443c", "dashed"), ("#0d5546", "dashdot"), ("#8a5a00", "dotted"))
-CALM = 0.1  # share of a step in the running mean that is drawn over the single steps
+CALM = 0.1  # weight of a new step in the running mean
 
 
 def gradient_magnitudes(history: Mapping[str, Sequence[float]]) -> Figure:
-    """The magnitude of each layer's gradient over the steps of a training run.
+    """Plot the norm of each layer's gradient over the steps of a training run.
 
     Args:
         history: for each layer, the norm of its gradient at each step.
 
     Returns:
-        A Matplotlib figure: single steps faintly, their running mean above them.
+        A Matplotlib figure: a faint line through the steps, and a bold one for their running mean.
 
     >>> figure = gradient_magnitudes({"hidden": [1.0, 0.5, 0.25], "out": [2.0, 1.0, 0.5]})
     >>> [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
@@ -54,7 +54,7 @@ def gradient_magnitudes(history: Mapping[str, Sequence[float]]) -> Figure:
 
 
 def running_mean(steps: Sequence[float]) -> list[float]:
-    """The exponential running mean, started at the first step.
+    """Return the exponential running mean, started at the first step.
 
     >>> running_mean([1.0, 2.0])
     [1.0, 1.1]
@@ -66,10 +66,10 @@ def running_mean(steps: Sequence[float]) -> list[float]:
 
 
 def saved_memory(record: Any) -> Figure:
-    """What is kept for the backward pass while a program runs: it grows forward, and shrinks backward.
+    """Plot the memory of saved tensors while a program runs: it grows in forward, and shrinks in backward.
 
     Args:
-        record: what `minigrad.record` gives, or its dict.
+        record: a record of `minigrad.record`, or its dict.
 
     Returns:
         A Matplotlib figure: bytes after each operation, the phases side by side.
@@ -105,13 +105,13 @@ def saved_memory(record: Any) -> Figure:
 
 
 def kept_bytes(ops: Sequence[dict]) -> list[int]:
-    """Bytes that are kept at the start and after each operation; a value that several operations keep counts once.
+    """Return the bytes of saved tensors at the start and after each operation; a tensor saved several times counts once.
 
     >>> keep = [{"value": 7, "bytes": 4, "freed_by": 2}]
     >>> kept_bytes([{"id": 0, "saved": keep}, {"id": 1, "saved": keep}, {"id": 2, "saved": []}])
     [0, 4, 4, 0]
     """
-    holders: dict[int, int] = {}  # value -> how many operations keep it
+    holders: dict[int, int] = {}  # value -> number of operations that save it
     size_of = {entry["value"]: entry["bytes"] for op in ops for entry in op["saved"]}
     freed: dict[int, list[int]] = {}
     for op in ops:
@@ -131,11 +131,11 @@ def kept_bytes(ops: Sequence[dict]) -> list[int]:
 
 
 def histograms(record: Any, most: int = 12) -> Figure:
-    """How the results of a program's operations are distributed, and beside each its gradient.
+    """Plot histograms of the results of a program's operations, each beside the histogram of its gradient.
 
     Args:
-        record: what `minigrad.record` gives, or its dict.
-        most: how many results to show; of more, as many spread evenly over the program.
+        record: a record of `minigrad.record`, or its dict.
+        most: the largest number of results to show; of more, a selection spread evenly over the program.
 
     Returns:
         A Matplotlib figure with a row for each result.
@@ -176,7 +176,7 @@ def histograms(record: Any, most: int = 12) -> Figure:
 
 
 def bins(value: dict | None, most: int = 16) -> tuple[list[float], list[int]]:
-    """The edges and counts of a value's histogram: the record's, or made of the elements where it has them all.
+    """Return the edges and counts of a value's histogram: the record's, or computed if the record has all elements.
 
     >>> bins({"summary": {"values": [0.0, 1.0, 1.0]}}, 2)
     ([0.0, 0.5, 1.0], [1, 2])
@@ -197,6 +197,6 @@ def _document(record: Any) -> dict:
 
 
 def _plain(axes: Any) -> None:
-    """No frame but two sides, and faint lines across."""
+    """Reduce the frame to two sides, and add faint horizontal lines."""
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(axis="y", color="#dfe3e8", linewidth=0.6)

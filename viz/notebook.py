@@ -1,6 +1,6 @@
-"""How things show themselves in a notebook: a tensor, a node and a record by the graph behind them; and `%%trace`.
+"""Notebook display of tensors, nodes and records, by the graph behind them, and the magic `%%trace`.
 
-`%load_ext minigrad` comes here through minigrad.record.show.
+`%load_ext minigrad` gets here through minigrad.record.show.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from .libraries import Libraries, leaves, library_of_tensor
 from .run_program import Usage, document_of, names_of_tensors, view_from
 from .trimmed_record import leading_to_outputs
 
-SMALL = 300  # operations: larger graphs are not drawn unasked
+SMALL = 300  # operations: larger graphs are drawn only on request
 
 
 def mimebundle(what: Any) -> dict[str, str]:
-    """What a notebook shows for a tensor, a node, a record or an explanation: its text, and of a graph viewer and picture.
+    """Return the notebook display of a tensor, node, record or explanation: its text, and the viewer and picture of a graph.
 
     >>> from minigrad import tensor
     >>> w = tensor(2.0, requires_grad=True)
@@ -38,7 +38,7 @@ def mimebundle(what: Any) -> dict[str, str]:
 
 
 def drawn(record: dict, notes: Any = (), view: View = WHOLE) -> Drawing:
-    """A record with all passes that it holds."""
+    """Draw a record with all passes that it has."""
     return Drawing(record, passes_of(record, notes)[0], notes, view)
 
 
@@ -48,7 +48,7 @@ def load(shell: Any) -> None:
     def magic(line: str, cell: str) -> Drawing | None:
         """Run the cell under a recording and show its passes: %%trace [NAME] [--show WORDS].
 
-        NAME is the tensor that what is shown has led to, WORDS what is shown of it, as for `minigrad render`.
+        NAME is the tensor to draw, WORDS are the parts to show, as for `minigrad render`.
         """
         return trace(shell, line, cell)
 
@@ -56,11 +56,11 @@ def load(shell: Any) -> None:
     shell.register_magic_function(in_place_of_torch, "line", "minigrad")
 
 
-STANDING_IN: list[Any] = []  # the as_torch() of this notebook, while it holds
+STANDING_IN: list[Any] = []  # the active as_torch() of this notebook
 
 
 def in_place_of_torch(line: str) -> None:
-    """Let `import torch` give minigrad in the cells that follow: %minigrad as_torch, until %minigrad as_torch off."""
+    """Make `import torch` import minigrad in the following cells: %minigrad as_torch, until %minigrad as_torch off."""
     import minigrad
 
     words = line.split()
@@ -69,14 +69,13 @@ def in_place_of_torch(line: str) -> None:
     elif words == ["as_torch", "off"] and STANDING_IN:
         STANDING_IN.pop().close()
     elif words not in (["as_torch"], ["as_torch", "off"]):
-        print(f"%minigrad {line}: unknown. Write %minigrad as_torch, and %minigrad as_torch off at the end.")
+        print(f"%minigrad {line}: unknown. Write %minigrad as_torch to begin, %minigrad as_torch off to end.")
 
 
 def trace(shell: Any, line: str, cell: str) -> Drawing | None:
-    """Run a cell in a shell, and draw what led to its result: to the tensor that the magic's line names, else to what the
-    cell's last line gives.
+    """Run a cell in a shell, and draw the computation of the tensor that the magic names, else of the last line's result.
 
-    Backward and jvp are run for it, seeded with ones, where the cell does not run them itself.
+    Passes that the cell does not run itself are run for it, seeded with ones.
     """
     try:
         name, view = _asked(line)
@@ -84,7 +83,9 @@ def trace(shell: Any, line: str, cell: str) -> Drawing | None:
         print(f"%%trace: {wrong}")
         return None
     names = shell.user_ns
-    file = shell.compile.cache(cell, shell.execution_count)  # so that the cell's lines are found
+    file = shell.compile.cache(
+        cell, shell.execution_count
+    )  # makes the cell's lines available to tracebacks and records
     tree = ast.parse(shell.transform_cell(cell), file)
     last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
 
@@ -101,7 +102,7 @@ def trace(shell: Any, line: str, cell: str) -> Drawing | None:
     rec.file = file
     record = leading_to_outputs(document_of(rec, leading_to_outputs))
     if not record["ops"]:
-        print("%%trace: no operation ran that leads to a tensor. Let the last line be one, or write %%trace NAME.")
+        print("%%trace: no operation made the result. End the cell with a tensor, or write %%trace NAME.")
         return None
     for one, why in passes_of(record, rec.notes)[1].items():
         print(f"%%trace: the {one} pass is left out: {why}")
@@ -109,19 +110,19 @@ def trace(shell: Any, line: str, cell: str) -> Drawing | None:
 
 
 def _asked(line: str) -> tuple[str, View]:
-    """The name and what is to be shown, from the magic's line."""
+    """Parse the magic's line: the name, and the view."""
     words = line.replace("--show=", "--show ").split()
     show = None
     if "--show" in words:
         i = words.index("--show")
         show, words = ",".join(words[i + 1 : i + 2]), words[:i] + words[i + 2 :]
     if len(words) > 1 or words and not words[0].isidentifier():
-        raise Usage(f"{line!r} is not [NAME] [--show WORDS], such as: %%trace loss --show all,update")
+        raise Usage(f"{line!r} is not of the form [NAME] [--show WORDS]. Write, say: %%trace loss --show all,update")
     return "".join(words), view_from(show)
 
 
 def _assigned(tree: ast.Module, names: dict[str, Any]) -> Any:
-    """What the last assignment of a cell gave."""
+    """Return the value of a cell's last assignment."""
     from minigrad.record.build import assigned
 
     words = [assigned(ast.unparse(line))[0] for line in tree.body]

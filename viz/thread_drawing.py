@@ -1,8 +1,8 @@
-"""The threads of a kernel and the elements that they touch, as a simulated launch has recorded them.
+"""The threads of a kernel and the elements that they access, recorded by a simulated launch.
 
-A card for the threads and one for each array; on it a board for what is read and one for what is written, whose cells name
-the thread that does it.  Shared arrays have boards for each stretch between two barriers.  Below stand how a warp's accesses
-fall together, and in red what must not be: races, and what lies outside.
+There is a card for the threads and one for each array, with a board for reads and one for writes; a cell names the thread
+that accesses the element.  Shared arrays have boards for each interval between two barriers.  Below them are the cost of a
+warp's accesses and, in red, the faults: races and accesses outside an array.
 """
 
 from __future__ import annotations
@@ -24,26 +24,26 @@ from .thread_grid import SIDE, Board, Card, Cell
 if TYPE_CHECKING:
     from minigrad.kernels.cuda.watch import Access, Array, Launch
 
-LINE = 16  # cells
-BELOW = 14.0  # a card
-MOST = 256  # cells of a board, and threads that are drawn
-FEW = 4  # races in words
-TINTS = ("input", "parameter", "fold", "function")  # of style.LOOKS: blocks take turns
+LINE = 16  # cells in a line of a board
+BELOW = 14.0  # space below a card
+MOST = 256  # the largest number of cells on a board, and of threads drawn
+FEW = 4  # the largest number of races described
+TINTS = ("input", "parameter", "fold", "function")  # names in style.LOOKS, used by blocks in turn
 DONE = {"reads": "read", "updates": "updated", "writes": "written"}
-WARP, SECTOR, BANK, BANKS = 32, 128, 4, 32  # threads; bytes of a transaction, of a bank's word; banks
+WARP, SECTOR, BANK, BANKS = 32, 128, 4, 32  # threads of a warp; bytes of a transaction and of a bank's word; banks
 
 
 def draw_threads(launch: Launch, array: str | None = None) -> Threads:
-    """Draw which thread of a launch touches which element, and what goes wrong there.
+    """Draw which thread of a launch accesses which element, with races and accesses outside an array.
 
     Args:
-        launch: one of the `launches` of what `minigrad.cuda.watch` gives.
-        array: the name of the only array to draw.
+        launch: one of the `launches` recorded by `minigrad.cuda.watch`.
+        array: the name of one array to draw; the default is all.
 
     Returns:
-        A drawing, which shows itself in a notebook and saves itself as .svg, .png, .pdf or .txt.
+        A drawing, which displays itself in a notebook and saves itself as .svg, .png, .pdf or .txt.
 
-    Raises ValueError if the launch has no array called so.
+    Raises ValueError if the launch has no array of this name.
 
     >>> from minigrad.kernels.cuda.watch import Launch
     >>> draw_threads(Launch("idle", (2, 1, 1), (3, 1, 1), None)).alt()
@@ -53,13 +53,13 @@ def draw_threads(launch: Launch, array: str | None = None) -> Threads:
 
     names = [one.name for one in launch.arrays]
     if array is not None and array not in names:
-        raise error(ValueError, "draw_threads", f"the kernel {launch.kernel} has no array called {array!r}",
-                    f"pass one of {', '.join(names)}, or none for all")  # fmt: skip
+        raise error(ValueError, "draw_threads", f"the kernel {launch.kernel} has no array named {array!r}",
+                    f"pass one of {', '.join(names)}, or None for all")  # fmt: skip
     return Threads(launch, [one for one in launch.arrays if array in (None, one.name)])
 
 
 class Threads:
-    """The picture of one launch and the words that go with it.
+    """The picture and the description of one launch.
 
     >>> from minigrad.kernels.cuda.watch import Launch
     >>> Threads(Launch("idle", (1, 1, 1), (4, 1, 1), None), []).svg().startswith("<svg")
@@ -76,13 +76,13 @@ class Threads:
         return f"{size(self.launch.grid, 'block')} of {size(self.launch.block, 'thread')}"
 
     def idle(self) -> int:
-        """How many threads touch nothing."""
+        """Return the number of threads that access no element."""
         busy = {(access.block, access.thread) for access in self.launch.accesses}
         busy |= {(miss.block, miss.thread) for miss in self.launch.outside}
         return prod(self.launch.grid) * prod(self.launch.block) - len(busy)
 
     def alt(self) -> str:
-        """What the picture shows in one sentence."""
+        """Return a one-sentence description of the picture."""
         parts = [f"Threads of the kernel {self.launch.kernel}, {self.title}"]
         for does, done in DONE.items():
             touched = dict.fromkeys(a.array.name for a in self.launch.accesses if a.does == does)
@@ -93,29 +93,29 @@ class Threads:
         return "; ".join([*parts, *map(str, self.launch.outside)]) + "."
 
     def pictures(self) -> dict[str, Picture]:
-        """The one picture, as viz.svg and viz.export take it."""
+        """Return the one picture, in the form that viz.svg and viz.export expect."""
         return {"threads": picture(self)}
 
     def svg(self) -> str:
-        """SVG text."""
+        """Return SVG text."""
         from .svg import svg
 
         return svg(self.pictures(), self.alt())
 
     def png(self, scale: float = 2.0) -> bytes:
-        """PNG with `scale` pixels for each unit."""
+        """Return a PNG with `scale` pixels per unit."""
         from .export import png
 
         return png(self.pictures(), scale)
 
     def pdf(self) -> bytes:
-        """PDF of one page."""
+        """Return a PDF of one page."""
         from .export import pdf
 
         return pdf(self.pictures())
 
     def text(self) -> str:
-        """The launch in words."""
+        """Return a description of the launch."""
         told = [f"  {line}" for array in self.arrays for line in together(self.launch, array)]
         return "\n".join([str(self.launch), *told]) + "\n"
 
@@ -127,7 +127,7 @@ class Threads:
             from minigrad.errors import error
 
             raise error(
-                ValueError, "save", f"threads are not drawn as {path.suffix!r}", f"use one of {', '.join(makers)}"
+                ValueError, "save", f"cannot draw threads as {path.suffix!r}", f"use one of {', '.join(makers)}"
             )
         made = makers[path.suffix.lower()]()
         return files.write(path, made if isinstance(made, bytes) else made.encode())
@@ -139,9 +139,9 @@ class Threads:
         return f"<Threads of {self.launch.kernel}: {self.title}>"
 
 
-# ---------------------------------------------------------------------- what stands on the boards
+# ---------------------------------------------------------------------- the boards
 def boards(launch: Launch, array: Array) -> list[Board]:
-    """What is read, updated and written of an array; of a shared one in the first block, from barrier to barrier."""
+    """Make boards for the reads, updates and writes of an array; for a shared one in the first block, per interval."""
     accesses = [access for access in launch.accesses if access.array == array]
     groups: dict[tuple, list[Access]] = {}
     for access in accesses:
@@ -153,13 +153,13 @@ def boards(launch: Launch, array: Array) -> list[Board]:
     found = []
     for (interval, does), some in groups.items():
         when = f"after barrier {interval}: " if interval else "at first: " if array.shared else ""
-        found.append((matrix if len(array.shape) > 1 else row)(launch, array, does, some))  # each without its title
+        found.append((matrix if len(array.shape) > 1 else row)(launch, array, does, some))  # the title follows
         found[-1].title = f"{when}{DONE[does]} by{found[-1].title}"
     return found
 
 
 def row(launch: Launch, array: Array, does: str, accesses: list[Access]) -> Board:
-    """The elements of a 1-d array, each with the threads that are in these accesses; beyond the end, those that missed."""
+    """Make the board of a 1-d array: each element with its threads, then the accesses beyond the end."""
     cells = elements(launch, array, ((i,) for i in range(min(own_shape(array)[0], MOST))), accesses)
     missed = [miss for miss in launch.outside if (miss.name, miss.does) == (array.name, does)]
     cells += [Cell(name(launch, m.block, m.thread), str(m.index[0]), "", True, str(m)) for m in missed]
@@ -167,7 +167,7 @@ def row(launch: Launch, array: Array, does: str, accesses: list[Access]) -> Boar
 
 
 def matrix(launch: Launch, array: Array, does: str, accesses: list[Access]) -> Board:
-    """The elements of an array of more dimensions, its rows below each other."""
+    """Make the board of an array of more dimensions, row by row."""
     *outer, inner = own_shape(array)
     wide = min(inner, LINE)
     rows = list(islice(indices(outer), MOST // LINE))
@@ -178,7 +178,7 @@ def matrix(launch: Launch, array: Array, does: str, accesses: list[Access]) -> B
 
 
 def elements(launch: Launch, array: Array, of: Iterable[tuple], accesses: list[Access]) -> list[Cell]:
-    """The cells of these elements: in each its thread, or the first of several and how many more."""
+    """Make the cells of these elements: each shows its thread, or the first of several and the number of the others."""
     by: dict[tuple, list[Access]] = {}
     for access in accesses:
         by.setdefault(access.index, []).append(access)
@@ -198,35 +198,35 @@ def elements(launch: Launch, array: Array, of: Iterable[tuple], accesses: list[A
 
 
 def more(array: Array, shown: int) -> str:
-    """How many elements there is no room for."""
+    """Return a note on the elements that are not shown."""
     left = prod(own_shape(array)) - shown
-    return f" (and {left} elements more)" if left > 0 else ""
+    return f" (and {left} more elements)" if left > 0 else ""
 
 
 def own_shape(array: Array) -> tuple:
-    """The shape without the repetitions of a broadcast array, which are one memory."""
+    """Return an array's shape with 1 for broadcast dimensions, whose elements share memory."""
     return tuple(min(n, 1) if step == 0 else n for n, step in zip(array.shape, array.strides))
 
 
 def indices(shape: Sequence[int]) -> Iterator[tuple]:
-    """Every index of an array, the last fastest."""
+    """Yield every index of an array; the last dimension varies fastest."""
     return product(*map(range, shape))
 
 
 def in_lines(cells: list[Cell], wide: int) -> list[list[Cell]]:
-    """Cells cut into lines."""
+    """Split cells into lines."""
     return [cells[i : i + wide] for i in range(0, len(cells), wide)]
 
 
 def name(launch: Launch, block: tuple, thread: tuple, more: int = 0) -> list[str]:
-    """A thread as in `2.7`, thread 7 of block 2, and how many more; numbers of several dimensions stand in two lines."""
+    """Name a thread (`2.7` is thread 7 of block 2) and count the others; numbers of several dimensions take two lines."""
     one, two = numbers(block, launch.grid), numbers(thread, launch.block)
     last = f" +{more}" * bool(more)
     return [one, two + last] if "," in one + two else [f"{one}.{two}{last}"]
 
 
 def numbers(index: tuple, sizes: tuple) -> str:
-    """An index without the dimensions that a grid or block does not have.
+    """Format an index without the trailing dimensions that a grid or block does not have.
 
     >>> numbers((3, 0, 0), (8, 1, 1)), numbers((3, 0, 0), (8, 2, 1))
     ('3', '3,0')
@@ -236,12 +236,12 @@ def numbers(index: tuple, sizes: tuple) -> str:
 
 
 def tint_of(launch: Launch, block: tuple) -> str:
-    """The tint of a block: neighbours differ, beside and below each other."""
+    """Return the tint of a block; neighbours in x, y and z differ."""
     return TINTS[(block[0] + 2 * block[1] + block[2]) % len(TINTS)]
 
 
 def blocks(launch: Launch) -> list[Board]:
-    """The threads of the first blocks, those that touch nothing dashed."""
+    """Make boards of the threads of the first blocks; idle threads are dashed."""
     missed = {(miss.block, miss.thread) for miss in launch.outside}
     busy = missed | {(access.block, access.thread) for access in launch.accesses}
     wide = launch.block[0] if launch.block[1] > 1 else LINE
@@ -255,30 +255,30 @@ def blocks(launch: Launch) -> list[Board]:
             cells.append(Cell([numbers(who[1], launch.block)], "", tint, who in missed))
         found.append(Board(f"block {numbers(block, launch.grid)}", in_lines(cells, wide)))
     left = prod(launch.grid) - most
-    found[-1].title += f" (and {left} blocks more)" if left > 0 else ""
+    found[-1].title += f" (and {left} more blocks)" if left > 0 else ""
     return found
 
 
-# ---------------------------------------------------------------------- words
+# ---------------------------------------------------------------------- sentences
 def together(launch: Launch, array: Array) -> list[str]:
-    """How the accesses of the first warp fall together, for each thing that is done to an array."""
+    """Describe how the first warp's reads, updates and writes of an array coalesce."""
     found = []
     for does in DONE:
         accesses = [a for a in launch.accesses if a.array == array and a.does == does]
         at_once = [a for a in accesses if instruction(a) == instruction(accesses[0])]
-        lanes = {a.number: a for a in reversed(at_once)}  # of each thread the first
+        lanes = {a.number: a for a in reversed(at_once)}  # the first access of each thread
         if len(lanes) > 1:
             found.append(sentence(array, does, [lanes[number] for number in sorted(lanes)]))
     return found
 
 
 def instruction(access: Access) -> tuple:
-    """What is equal for accesses that the threads of a warp do at once."""
+    """Return a key that is equal for accesses that a warp's threads make at once."""
     return access.block, access.number // WARP, access.interval, access.place
 
 
 def sentence(array: Array, does: str, lanes: list[Access]) -> str:
-    """One instruction of a warp in words: the pattern of its addresses, and what it costs."""
+    """Describe one instruction of a warp: the pattern of its addresses, and its cost."""
     places = [sum(i * step for i, step in zip(a.index, array.strides)) for a in lanes]
     low = sum(min(0, (n - 1) * step) for n, step in zip(array.shape, array.strides))
     places = [place - low for place in places]  # bytes from the array's beginning
@@ -299,7 +299,7 @@ def sentence(array: Array, does: str, lanes: list[Access]) -> str:
     if array.shared:
         words = {place // BANK for place in places}
         ways = max(sum(word % BANKS == bank for word in words) for bank in range(BANKS))
-        cost = "no two in one bank" if ways == 1 else f"a bank gives {ways} of them, one after the other"
+        cost = "no two in one bank" if ways == 1 else f"one bank serves {ways} of them in turn"
     else:
         n = len({place // SECTOR for place in places})
         cost = f"{n} transaction{'s' * (n > 1)} of {SECTOR} bytes"
@@ -307,25 +307,25 @@ def sentence(array: Array, does: str, lanes: list[Access]) -> str:
 
 
 def faults(launch: Launch) -> list[str]:
-    """What must not be, in words: races, accesses outside, and what else was noted."""
+    """Describe the faults: races, accesses outside an array, and the launch's notes."""
     found = []
     for race in launch.races[:FEW]:
         one, two = (f"{spelt(launch, a)} {a.does} it in {a.place.short}" for a in race[1:])
         code = race.second.place.code
         found.append(f"race for {race.first.element}: {one}, {two}, with no barrier between" + f": {code}" * bool(code))
     more = len(launch.races) - FEW
-    found += [f"and {more} races more"] if more > 0 else []
+    found += [f"and {more} more races"] if more > 0 else []
     return found + [f"outside: {miss}" for miss in launch.outside] + list(launch.notes)
 
 
 def spelt(launch: Launch, who: Access) -> str:
-    """A thread in words."""
+    """Name a thread in words."""
     return f"thread {numbers(who.thread, launch.block)} of block {numbers(who.block, launch.grid)}"
 
 
 # ---------------------------------------------------------------------- the page
 def picture(drawing: Threads) -> Picture:
-    """Heading, cards, words of faults and legend, one below the other."""
+    """Draw heading, cards, faults and legend, one below the other."""
     launch, idle = drawing.launch, drawing.idle()
     told = [f"{idle} thread{'s touch' if idle > 1 else ' touches'} nothing"] if idle else []
     cards = [Card("threads", "Threads", "dashed: touches nothing" * bool(idle), "op", blocks(launch), told)]
@@ -358,7 +358,7 @@ def picture(drawing: Threads) -> Picture:
 
 
 def legend(launch: Launch) -> str:
-    """What the signs mean, by the example of a thread."""
+    """Explain the signs, with one thread as the example."""
     block, thread = (tuple(min(i, n - 1) for i, n in enumerate(sizes, 1)) for sizes in (launch.grid, launch.block))
     sign = " over ".join(name(launch, block, thread))
     example = f"{sign}: thread {numbers(thread, launch.block)} of block {numbers(block, launch.grid)}"

@@ -1,4 +1,4 @@
-"""Boards of cells on cards: a cell is a thread or an element, tinted by the block that it belongs to or is touched by."""
+"""Boards of cells on cards: a cell is a thread or an element, in the tint of its block or of the block that accesses it."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ from dataclasses import dataclass, field
 from .shapes import Group, Path, Text, outline
 from .style import TEXTS, measure
 
-WIDTH, SIDE, GAP = 720.0, 14.0, 22.0  # of a card at least; around its boards, and between them
-HIGH, ROW = 20.0, 11.0  # of a cell, and what a second line of text adds
-HEAD, TITLE = 30.0, 20.0  # of a card, of a board
+WIDTH, SIDE, GAP = 720.0, 14.0, 22.0  # least width of a card; space around its boards, and between them
+HIGH, ROW = 20.0, 11.0  # height of a cell, and of a second line of text
+HEAD, TITLE = 30.0, 20.0  # height of a card's head, and of a board's title
 
 
 @dataclass
 class Cell:
-    """A thread or an element on a board: what stands in it and over it, its tint, and its marks."""
+    """A thread or an element on a board: the text in it and over it, its tint and its marks."""
 
     lines: list[str]
     over: str
-    tint: str = ""  # none: nobody touches it
+    tint: str = ""  # "" if there is no access
     red: bool = False
     tip: str = ""
 
     def drawn(self, x: float, y: float, wide: float, high: float) -> Group:
-        """The cell: tinted if somebody touches it, dashed if nobody does."""
+        """Draw the cell: tinted if there is an access, else dashed."""
         items: list = [Path(around(x, y, wide, high), f"band-{self.tint}" if self.tint else "paper-constant")]
         low = y + high / 2 + 3.5 - ROW / 2 * (len(self.lines) - 1)
         items += [Text(x + wide / 2, low + i * ROW, line, "code", "middle") for i, line in enumerate(self.lines)]
@@ -40,13 +40,13 @@ class Board:
 
     @property
     def size(self) -> tuple[float, float]:
-        """Of a cell: all are as wide and high as the texts of the largest."""
+        """The size of a cell: large enough for the texts of any of them."""
         cells = [cell for row in self.lines for cell in row]
         wide = max([26.0, *(measure(line, "code") + 8 for cell in cells for line in cell.lines)])
         return wide, HIGH + ROW * (max((len(cell.lines) for cell in cells), default=1) > 1)
 
     def drawn(self) -> tuple[Group, float, float]:
-        """The board, its width and its height."""
+        """Draw the board; return it with its width and height."""
         (wide, high), y = self.size, TITLE
         left = max((measure(text, "code") + 6 for text in self.left), default=0.0)
         items: list = [Text(0, 11, self.title, "tag")]
@@ -60,14 +60,16 @@ class Board:
                 items.append(Text(left - 5, y + high / 2 + 3.5, self.left[i], "code", "end"))
             boxes = [(cell, (left + j * wide, y, wide, high)) for j, cell in enumerate(row)]
             items += [cell.drawn(*box) for cell, box in boxes]
-            items += [Path(around(*box), "pulse-backward") for cell, box in boxes if cell.red]  # over the neighbours
+            items += [
+                Path(around(*box), "pulse-backward") for cell, box in boxes if cell.red
+            ]  # last, over the neighbours
             y += high + 3 * (not self.left)
         across = left + wide * max((len(row) for row in self.lines), default=0)
         return Group("", "board", items), max(across, measure(self.title, "tag")), y
 
 
 class Card:
-    """A card with boards side by side, as far as they fit, and words below."""
+    """A card with boards side by side, wrapped to its width, and sentences below."""
 
     def __init__(self, key: str, title: str, kind: str, look: str, boards: list[Board], told: list[str]):
         self.key, self.title, self.kind, self.look = key, title, kind, look
@@ -89,7 +91,7 @@ class Card:
         self.height = y + 12
 
     def drawn(self, width: float) -> tuple[Group, float]:
-        """The card, as wide as the others, and its height."""
+        """Draw the card at a width that all cards share; return it with its height."""
         paper = Path(outline(0, 0, width, self.height, [6] * 4, "round"), f"paper-{self.look}")
         band = Path(outline(0.7, 0.7, width - 1.4, HEAD - 4, [5, 5, 0, 0], "round"), f"band-{self.look}")
         words = [Text(SIDE, 18, self.title, "name"), Text(width - SIDE, 18, self.kind, "tag", "end")]
@@ -97,5 +99,5 @@ class Card:
 
 
 def around(x: float, y: float, wide: float, high: float) -> list[tuple]:
-    """The outline of a cell."""
+    """Return the outline of a cell."""
     return outline(x + 1, y + 1, wide - 2, high - 2, [2] * 4, "round")

@@ -1,4 +1,4 @@
-"""The film of a training run: each layer's gradient as a bar, step by step, as a GIF or as a page that needs nothing else."""
+"""The film of a training run: each layer's gradient norm as a bar, step by step, as a GIF or a self-contained page."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from .text import shorten
 
 __all__ = ["TrainingFilm"]
 
-FRAMES = 120  # of a longer run every so many steps are shown
-PACE = 12  # frames a second
+FRAMES = 120  # the largest number of frames; a longer run skips steps
+PACE = 12  # frames per second
 
 PAGE = """<!doctype html>
 <html lang="en"><meta charset="utf-8"><title>Gradients of a training run</title>
@@ -27,7 +27,7 @@ IMAGE = '<img alt="The norm of each layer\'s gradient, step by step" src="data:i
 
 
 class TrainingFilm:
-    """The film of a training run; it shows itself in a notebook.
+    """The film of a training run; it displays itself in a notebook.
 
     Args:
         history: for each layer, the norm of its gradient at each step.
@@ -41,11 +41,11 @@ class TrainingFilm:
 
     def __init__(self, history: Mapping[str, Sequence[float]]):
         if not any(len(steps) for steps in history.values()):
-            raise ValueError("TrainingFilm: the history holds no step. Give the norms of at least one step.")
+            raise ValueError("TrainingFilm: the history is empty. Pass the norms of at least one step.")
         self.history = history
 
     def gif(self) -> bytes:
-        """The film as a GIF."""
+        """Return the film as a GIF."""
         import numpy as np
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
@@ -68,7 +68,7 @@ class TrainingFilm:
         return out.getvalue()
 
     def html(self) -> str:
-        """The film as a page that needs nothing else."""
+        """Return the film as a self-contained page."""
         return PAGE.format(image=self._repr_html_())
 
     def save(self, path: str | Path) -> Path:
@@ -76,7 +76,7 @@ class TrainingFilm:
         path = Path(path)
         suffix = path.suffix.lower()
         if suffix not in (".gif", ".html"):
-            raise ValueError(f"TrainingFilm.save: {path.suffix!r} is no format of films. Use .gif or .html.")
+            raise ValueError(f"TrainingFilm.save: unknown suffix {path.suffix!r}. Use .gif or .html.")
         return write(path, self.gif() if suffix == ".gif" else self.html().encode())
 
     def _repr_html_(self) -> str:
@@ -84,7 +84,7 @@ class TrainingFilm:
 
 
 def _frame(figure, names: list[str], history: Mapping, means: Mapping, step: int, steps: int) -> None:
-    """One frame: the same scale in all of them."""
+    """Draw one frame, on the scale that all frames share."""
     positive = [x for norms in history.values() for x in norms if x > 0]
     axes = figure.add_subplot(xlabel="norm of the gradient", xscale="log" if positive else "linear")
     least, most = (min(positive) / 2, max(positive) * 2) if positive else (0.0, 1.0)

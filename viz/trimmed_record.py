@@ -1,7 +1,7 @@
-"""Less of a record: what leads to its outputs, without setup and updates, and as JSON without what `--show` leaves out.
+"""Parts of a record: the operations behind its outputs, without setup and updates, and JSON without the hidden parts.
 
-A parameter begins a picture.  What computed its first numbers is its setup, what writes it from gradients an update: both
-stand in a record, and are drawn where they are asked for.
+A picture begins at the parameters.  The operations that initialize them are setup, those that write them from gradients are
+updates: a record contains both, and a picture shows them on request.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from typing import Any
 from .drawn_graph import SHOW, Graph
 
 FLOWS = ("gradient", "tangent")
-WRITTEN = ("forward", "update")  # the phases whose operations give values of the program
+WRITTEN = ("forward", "update")  # the phases whose operations make the program's values
 
 
-# ---------------------------------------------------------------------- what belongs to a picture
+# ---------------------------------------------------------------------- the part that a picture shows
 def leading_to_outputs(record: dict) -> dict:
-    """The part of a record that its outputs depend on, with the same ids.
+    """Return the part of a record that its outputs depend on, with the same ids.
 
-    Where an output is itself a gradient, as the result of a transform may be, the operations that it is the gradient of
-    belong to it; a tangent comes from the operation that gave it to its result.  Setup and the last step's updates of the
+    If an output is itself a gradient, as the result of a transform may be, the operations that it differentiates belong to
+    the part; an output that is a tangent brings the operation that computed it.  Setup and the last step's updates of the
     parameters stay.
 
     >>> op = {"phase": "forward", "of": None, "edges": [], "tangents": {}}
@@ -38,7 +38,7 @@ def leading_to_outputs(record: dict) -> dict:
     flows = [(flow, op) for op in record["ops"] for flow in op["edges"]]
     given = {flow["gives"] for flow, _ in flows} | {v for op in record["ops"] for v in op["outputs"]}
     of = {gradient: int(value) for value, gradient in record["gradients"].items()}
-    for gradient in wanted & set(of) - given:  # a sum that the engine made: what it is the sum of
+    for gradient in wanted & set(of) - given:  # a sum that the engine made: include its terms
         wanted = wanted | {flow["gives"] for flow, _ in flows if flow["input"] == of[gradient]}
     kept |= {op["id"] for flow, op in flows if flow["gives"] in wanted}
     for op in reversed(record["ops"]):
@@ -59,7 +59,7 @@ def leading_to_outputs(record: dict) -> dict:
 
 
 def with_transfers(record: dict, part: dict) -> dict:
-    """A part of a record, and what travels between processes from its first operation to the end of its step."""
+    """Add to a part of a record the collectives from its first operation to the end of its step."""
     kept, setup = {op["id"] for op in part["ops"]}, parts_of(record)
     places = [i for i, op in enumerate(record["ops"]) if op["id"] in kept and op["phase"] != "jvp"]
     begins = [
@@ -78,17 +78,17 @@ def with_transfers(record: dict, part: dict) -> dict:
 
 
 def tensors(op: dict) -> Iterator[int]:
-    """The values that an operation reads."""
+    """Return the values that an operation reads."""
     return (value for value in op["inputs"] if not isinstance(value, dict))
 
 
 def histories(record: dict, parameters: set[int]) -> set[int]:
-    """The operations that gave parameters their first numbers, and those of the update that follows, else of the last one."""
+    """Return the operations that initialize parameters, and those of the following update, or else of the last one."""
     parts, rounds = parts_of(record), rounds_of(record)
     ops = [op for op in record["ops"] if op["id"] in parts]
     update_of = {v: rounds[op["id"]] for op in ops if parts[op["id"]] == "update" for v in op["outputs"]}
     found: set[int] = set()
-    following: set[tuple[int, int]] = set()  # what an update after the picture's own has made, and its round
+    following: set[tuple[int, int]] = set()  # values that a later update made, each with its round
     for op in filter(writes, ops):
         before, after, now = op["inputs"][0], op["outputs"][0], rounds[op["id"]]
         if after not in parameters and (before in parameters or (before, now) in following):
@@ -103,18 +103,18 @@ def histories(record: dict, parameters: set[int]) -> set[int]:
 
 
 def writes(op: dict) -> bool:
-    """Whether an operation writes without gradients to a parameter, or to what a training step keeps."""
+    """Return True if an operation writes, without gradients, to a parameter or to an optimizer's state."""
     return op["phase"] == "update" and bool(op["inplace"])
 
 
 def rounds_of(record: dict) -> dict[int, int]:
-    """How many forward operations ran before each operation: the same for all that one step of training writes."""
+    """Return the number of forward operations before each operation: equal for all writes of one training step."""
     before = accumulate([op["phase"] == "forward" for op in record["ops"]], initial=0)
     return dict(zip([op["id"] for op in record["ops"]], before))
 
 
 def added_up(part: dict, before: Counter[int]) -> dict:
-    """A part of a record whose gradients are the sums of what flows in this part; `before` counts what flowed in the whole."""
+    """Recompute the gradients of a part of a record from its own contributions; `before` counts those in the whole record."""
     arrives: dict[int, list[int]] = {int(value): [] for value in part["gradients"] if before[int(value)]}
     for op in part["ops"]:
         for flow in op["edges"]:
@@ -135,20 +135,20 @@ def added_up(part: dict, before: Counter[int]) -> dict:
 
 
 def _sum(terms: list) -> Any:
-    """The sum of nested lists of numbers, element by element; NaN and infinities may be words."""
+    """Add nested lists of numbers element by element; NaN and infinities may be strings."""
     if isinstance(terms[0], list):
         return [_sum(list(each)) for each in zip(*terms)]
     return sum(map(float, terms))
 
 
-# ---------------------------------------------------------------------- what is not shown
+# ---------------------------------------------------------------------- the parts that a picture hides
 def without(record: dict, shown: frozenset[str]) -> dict:
-    """The record without the operations of setup and of updates, unless these are shown."""
+    """Return the record without the operations of setup and updates, unless `shown` names them."""
     parts = parts_of(record)
     hidden = {op for op, part in parts.items() if part not in shown}
     if not hidden:
         return record
-    travels: set[int] = set()  # values that lead to what travels in an update, which is shown
+    travels: set[int] = set()  # values behind the collectives of an update, which stay visible
     for op in reversed(record["ops"]):
         if parts.get(op["id"]) == "update" and (op.get("transfers") or not travels.isdisjoint(op["outputs"])):
             hidden.discard(op["id"])
@@ -157,9 +157,9 @@ def without(record: dict, shown: frozenset[str]) -> dict:
 
 
 def parts_of(record: dict) -> dict[int, str]:
-    """The operations that are "setup" or "update", by id.
+    """Return "setup" or "update" for each operation that is one of them, by id.
 
-    An update is what a training step computes from gradients, and writes; setup leads to parameters and nowhere else.
+    Updates are computed from gradients, and written, by a training step; setup leads to parameters and nowhere else.
 
     >>> values = [{"id": 0, "kind": "constant"}, {"id": 1, "kind": "parameter"}, {"id": 2, "kind": "computed"}]
     >>> ops = [{"id": i, "phase": "forward", "inputs": [i], "outputs": [i + 1], "edges": []} for i in (0, 1)]
@@ -170,14 +170,14 @@ def parts_of(record: dict) -> dict[int, str]:
     ops = [op for op in record["ops"] if op["phase"] in WRITTEN]
     found: dict[int, str] = {}
     moved = {value for value, kind in kinds.items() if kind == "gradient"}
-    travelled: set[int] = set()  # gradients that came from other processes, and what is computed from them
+    travelled: set[int] = set()  # gradients that came from other processes, and values computed from them
     for op in ops:
         came = op["phase"] == "update" and bool(op.get("transfers")) or not travelled.isdisjoint(tensors(op))
         if op["phase"] == "update" and not moved.isdisjoint(tensors(op)) or came and not op.get("edges"):
             found[op["id"]] = "update"
             moved.update(op["outputs"])
             travelled.update(op["outputs"] if came else ())
-    into = {(v, rounds[op["id"]]) for op in ops if op["id"] in found for v in tensors(op)}  # what else a step computes
+    into = {(v, rounds[op["id"]]) for op in ops if op["id"] in found for v in tensors(op)}  # inputs of the updates
     for op in reversed(ops):
         if op["phase"] == "update" and any((v, rounds[op["id"]]) in into for v in op["outputs"]):
             found[op["id"]] = "update"
@@ -198,12 +198,12 @@ def parts_of(record: dict) -> dict[int, str]:
 
 
 def received(op: dict) -> bool:
-    """Whether an operation receives a message, which leads on whatever it is written to."""
+    """Return True if an operation receives a message, so the tensor that it writes to has a history."""
     return any(transfer["number"] is None for transfer in op.get("transfers", ()))
 
 
 def document(record: dict, whole: Graph, graph: Graph) -> dict:
-    """The record of a graph; where that is folded, an entry with `folded` stands for the operations of each box."""
+    """Return the record of a graph without the hidden parts; an entry with `folded` replaces the operations of each box."""
     if graph is not whole:
         record = {**record, "ops": graph.record["ops"]}
     hidden = frozenset(SHOW) - graph.view.show
@@ -216,14 +216,14 @@ def document(record: dict, whole: Graph, graph: Graph) -> dict:
 
 
 def _value(value: dict, hidden: frozenset[str]) -> dict:
-    """A value without its numbers, or without shape, dtype and bytes."""
+    """Remove a value's numbers, or its shape, dtype and bytes."""
     if ("grads" if value["kind"] in FLOWS else "values") in hidden:
         value = {**value, "summary": {}}
     return {**value, "shape": [], "dtype": "", "bytes": 0} if "shapes" in hidden else value
 
 
 def _op(op: dict, hidden: frozenset[str]) -> dict:
-    """An operation without what it keeps, what flows through it, or its line."""
+    """Remove an operation's saved tensors, its gradients and tangents, or its line."""
     less: dict = {"saved": []} if "saved" in hidden else {}
     less |= {"edges": [], "tangents": {}} if "grads" in hidden else {}
     less |= {"where": {"file": "", "line": 0, "code": "", "function": "", "columns": []}} if "lines" in hidden else {}

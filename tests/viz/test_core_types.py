@@ -16,10 +16,7 @@ def speed(seconds):
 
 def test_the_quickest_core_type_is_to_be_set():
     said = advice(speed(2.0), {"Haswell": speed(1.0), "SkylakeX": speed(1.1)})
-    assert (
-        said
-        == "`export OPENBLAS_CORETYPE=Haswell` before Python starts: products of matrices then take 0.50 of the time"
-    )
+    assert said == "`export OPENBLAS_CORETYPE=Haswell` before Python starts: matrix products then take 0.50 of the time"
 
 
 def test_a_small_gain_is_not_worth_a_variable():
@@ -29,7 +26,7 @@ def test_a_small_gain_is_not_worth_a_variable():
 
 def test_none_at_all_is_preferred_where_it_is_about_as_quick():
     said = advice(speed(2.0), {None: speed(1.1), "Haswell": speed(1.0)})
-    assert said == "unset OPENBLAS_CORETYPE: products of matrices then take 0.55 of the time"
+    assert said == "unset OPENBLAS_CORETYPE: matrix products then take 0.55 of the time"
     assert "=Haswell" in advice(speed(2.0), {None: speed(1.9), "Haswell": speed(1.0)})
 
 

@@ -51,7 +51,7 @@ def test_doctor_speaks_to_people(tmp_path):
 def test_doctor_sees_a_folder_that_cannot_be_written(tmp_path):
     (tmp_path / "file").write_text("in the way")
     found = findings(tmp_path, MINIGRAD_CACHE=tmp_path / "file" / "below")
-    assert "Not a directory: each process compiles anew" in found["kernel cache"]["advice"]
+    assert "each process compiles again (Not a directory)" in found["kernel cache"]["advice"]
 
 
 def test_doctor_finds_damage_and_what_is_left_over(tmp_path):
@@ -75,7 +75,8 @@ def test_doctor_looks_at_the_key(tmp_path):
     assert findings(tmp_path)["kernel key"] == {"name": "kernel key", "found": str(key), "advice": ""}
     (tmp_path / "file").touch()
     assert (
-        "Not a directory: each process" in findings(tmp_path, XDG_STATE_HOME=tmp_path / "file")["kernel key"]["advice"]
+        "each process compiles again (Not a directory)"
+        in findings(tmp_path, XDG_STATE_HOME=tmp_path / "file")["kernel key"]["advice"]
     )
     key.parent.mkdir(parents=True)
     key.write_bytes(bytes(32))

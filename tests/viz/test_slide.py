@@ -104,7 +104,7 @@ def test_more_boxes_than_a_slide_holds_are_refused_with_foldings_that_fit():
 
 def test_letters_that_would_be_too_small_are_refused_with_what_to_leave_out():
     drawing = viz.draw(records.mlp(), passes="backward", size="slide", show=viz.drawn_graph.SHOW)
-    with pytest.raises(TooMuch, match=r"the letters of this picture would be \d\d% as high .* show less"):
+    with pytest.raises(TooMuch, match=r"only \d\d% of the readable height.* show less"):
         drawing.svg()
 
 
@@ -140,5 +140,5 @@ def test_the_command_makes_slides_and_says_what_does_not_fit(net):
 
 
 def test_an_unknown_size_is_refused():
-    with pytest.raises(ValueError, match="no size is called 'poster'. There are slide."):
+    with pytest.raises(ValueError, match="unknown size 'poster'. Choose from slide."):
         viz.draw(records.two_uses(), size="poster")

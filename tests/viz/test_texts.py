@@ -149,7 +149,7 @@ def test_the_way_is_told_to_graphviz_and_mermaid(way):
 
 
 def test_an_unknown_part_or_way_is_refused():
-    with pytest.raises(ValueError, match="no part is called 'colours'. There are values, grads"):
+    with pytest.raises(ValueError, match="unknown part 'colours'. Choose from values, grads"):
         viz.draw(records.two_uses(), show=["colours"])
     with pytest.raises(ValueError, match="'UP'"):
         viz.draw(records.two_uses(), rankdir="UP")

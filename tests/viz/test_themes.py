@@ -92,5 +92,5 @@ def test_a_dark_png_is_dark_and_so_are_pdf_and_film():
 
 
 def test_an_unknown_theme_is_refused():
-    with pytest.raises(ValueError, match="no theme is called 'sepia'. There are light, dark, print."):
+    with pytest.raises(ValueError, match="unknown theme 'sepia'. Choose from light, dark, print."):
         viz.draw(records.two_uses(), theme="sepia")

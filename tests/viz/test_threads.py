@@ -131,9 +131,7 @@ def test_transactions_are_counted(index, shape, told):
 
 
 @simulated
-@pytest.mark.parametrize(
-    "width, told", [(32, "a bank gives 32 of them, one after the other"), (33, "no two in one bank")]
-)
+@pytest.mark.parametrize("width, told", [(32, "one bank serves 32 of them in turn"), (33, "no two in one bank")])
 def test_banks_are_counted(width, told):
     text = "@cuda.jit\ndef f(x_):\n    tile = cuda.shared.array((32, WIDTH), np.float32)\n    tile[cuda.grid(1), 0] = 1"
     launch = launched(text.replace("WIDTH", str(width)), "f", 1, 32, np.zeros(1))
@@ -146,7 +144,7 @@ def test_large_launches_are_cut():
     text = "@cuda.jit\ndef f(x_):\n    i, j = cuda.grid(2)\n    x_[j, i] = 1\n"
     drawing = draw_threads(launched(text, "f", (10, 10), (10, 10), x))
     assert len(cells(card(drawing, "array-x_"))) == 256 and len(cells(card(drawing, "threads"))) == 200
-    assert "written by (and 9744 elements more)" in words(drawing) and "block 1,0 (and 98 blocks more)" in words(
+    assert "written by (and 9744 more elements)" in words(drawing) and "block 1,0 (and 98 more blocks)" in words(
         drawing
     )
 
@@ -179,7 +177,7 @@ def test_the_picture_says_what_it_shows():
 
 def test_unknown_arrays_and_formats_are_refused(tmp_path):
     idle = Launch("idle", (1, 1, 1), (4, 1, 1), None)
-    with pytest.raises(ValueError, match="draw_threads: the kernel idle has no array called 'x'"):
+    with pytest.raises(ValueError, match="draw_threads: the kernel idle has no array named 'x'"):
         draw_threads(idle, "x")
-    with pytest.raises(ValueError, match="save: threads are not drawn as '.dot'"):
+    with pytest.raises(ValueError, match="save: cannot draw threads as '.dot'"):
         draw_threads(idle).save(tmp_path / "idle.dot")
