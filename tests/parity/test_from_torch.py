@@ -301,7 +301,7 @@ def test_a_record_shows_and_saves_itself(tmp_path):
     "error, said, call",
     [
         (ValueError, "'sideways' is not a pass", lambda: viz.from_torch(torch.sin, leaf(1), passes="sideways")),
-        (TypeError, "the result of <lambda> holds no tensor", lambda: viz.from_torch(lambda x: 3, leaf(1))),
+        (TypeError, "the result of <lambda> contains no tensor", lambda: viz.from_torch(lambda x: 3, leaf(1))),
     ],
 )
 def test_errors_say_what_to_do(error, said, call):

@@ -1,9 +1,9 @@
-"""A PyTorch program as a record, so that all our pictures can be made of it: `viz.from_torch(f, *args)`.
+"""`viz.from_torch(f, *args)`: record a PyTorch program, so that viz can draw it.
 
-PyTorch is needed for nothing else here and is imported only when this is called.  One run of the program gives all three
-passes: a TorchFunctionMode sees each call as the user wrote it (torch_calls.py, torch_recorder.py), hooks on the nodes of
-the graph see what backward sends along each edge (torch_graph.py), and each call made once more on dual tensors carries
-tangents along (torch_tangents.py).  torch_recording.py holds these together.
+PyTorch is imported only here, and only when this is called.  One run of the program yields all three passes: a
+TorchFunctionMode sees each call as the user wrote it (torch_calls.py, torch_recorder.py), hooks on the graph's nodes see the
+gradient along each edge (torch_graph.py), and a second run of each call on dual tensors computes tangents
+(torch_tangents.py).  torch_recording.py combines them.
 """
 
 # pyright: reportMissingImports=false
@@ -20,26 +20,26 @@ PASSES = ("forward", "backward", "jvp")
 
 
 def from_torch(fn: Callable, *args: Any, passes: str | Sequence[str] = PASSES, name: str | None = None) -> TorchRecord:
-    """Run a PyTorch function or module once and record its forward, backward and jvp pass.
+    """Run a PyTorch function or module once and record its forward, backward and jvp passes.
 
     A pass that the program does not run itself is run for it, seeded with ones, as `minigrad.record` does: backward from
-    its results (no `.grad` is touched), jvp from all leaves that require grad.  If nothing requires grad, the float tensors
-    among `args` are differentiated.  For the jvp pass each operation is computed a second time, on dual tensors; one that
-    has no derivative in forward mode stops the tangents that reach it, and `notes` says so.
+    its results (without touching `.grad`), jvp from all leaves that require grad.  If nothing requires grad, the float tensors
+    among `args` are differentiated.  For the jvp pass each operation runs a second time, on dual tensors; an operation
+    without a forward-mode derivative stops the tangents, and `notes` names it.
 
     Args:
-        fn: a function, a module, or anything else that can be called.
-        args: what it is called with.
-        passes: of "forward", "backward", "jvp".
-        name: a title; by default the function's name.
+        fn: a function, a module, or any other callable.
+        args: its arguments.
+        passes: any of "forward", "backward", "jvp".
+        name: a title; the default is the function's name.
 
     Returns:
-        The record: `viz.draw` draws it, `to_json()` gives its text (docs/record.md).
+        The record: `viz.draw` draws it, `to_json()` returns it as text (docs/record.md).
 
     Raises:
         ModuleNotFoundError: PyTorch is not installed.
-        ValueError: `passes` names one that there is not.
-        TypeError: the result holds no tensor.
+        ValueError: `passes` names an unknown pass.
+        TypeError: the result contains no tensor.
 
     >>> import torch
     >>> from viz import draw, from_torch
@@ -53,7 +53,7 @@ def from_torch(fn: Callable, *args: Any, passes: str | Sequence[str] = PASSES, n
 
     wanted = (passes,) if isinstance(passes, str) else tuple(passes)
     if unknown := [one for one in wanted if one not in PASSES]:
-        raise error(ValueError, "from_torch", f"{unknown[0]!r} is not a pass", f"use some of {', '.join(PASSES)}")
+        raise error(ValueError, "from_torch", f"{unknown[0]!r} is not a pass", f"choose from {', '.join(PASSES)}")
     try:
         import torch  # noqa: F401
     except ModuleNotFoundError as e:

@@ -1,7 +1,7 @@
-"""Who sees the calls of a PyTorch program: a TorchFunctionMode those of functions and methods, a patch those of Functions.
+"""Interception of a PyTorch program's calls: functions and methods by a TorchFunctionMode, custom Functions by a patch.
 
-`Function.apply` does not go through the mode.  While anything is recorded, its base class has an `apply` that asks first
-whether this thread is recording; so it does not matter if a program has bound `f = MyFunction.apply` long ago.
+`Function.apply` bypasses the mode.  While a recording is active, its base class has an `apply` that first checks whether this
+thread is recording; so even a program that bound `f = MyFunction.apply` long ago is recorded.
 """
 
 # pyright: reportMissingImports=false, reportAttributeAccessIssue=false, reportPrivateImportUsage=false
@@ -20,7 +20,7 @@ from torch.overrides import TorchFunctionMode
 
 
 class Running(threading.local):
-    """The recordings of each thread, the innermost last: it alone sees the calls."""
+    """The recordings of each thread, innermost last; only the innermost sees the calls."""
 
     def __init__(self):
         self.recorders: list[Any] = []
@@ -28,12 +28,12 @@ class Running(threading.local):
 
 RUNNING = Running()
 LOCK = threading.Lock()
-REPLACED: list[tuple] = []  # while there are any: (class, name of a method, what the class itself had there)
-everywhere = 0  # recordings, in all threads
+REPLACED: list[tuple] = []  # patched methods: (class, name of a method, the class's own attribute before)
+everywhere = 0  # number of active recordings, in all threads
 
 
 class Calls(TorchFunctionMode):
-    """Hands each call to the recorder."""
+    """Passes each call to the recorder."""
 
     def __init__(self, recorder: Any):
         super().__init__()
@@ -44,12 +44,12 @@ class Calls(TorchFunctionMode):
 
 
 def sees(recorder: Any) -> bool:
-    """Whether a call belongs to this recording: not if it is made inside another call, or by an inner recording."""
+    """Return True if a call belongs to this recording, not to another call or an inner recording."""
     return RUNNING.recorders[-1:] == [recorder] and not recorder.passes_by()
 
 
 def apply(cls: Any, *args: Any, **kwargs: Any) -> Any:
-    """What `Function.apply` comes to where no transform is."""
+    """Replace `Function.apply` outside all transforms: record the call if this thread is recording."""
 
     def run(*args: Any, **kwargs: Any) -> Any:
         return super(_SingleLevelFunction, cls).apply(*args, **kwargs)
@@ -62,7 +62,7 @@ def apply(cls: Any, *args: Any, **kwargs: Any) -> Any:
 
 @contextmanager
 def watching(recorder: Any) -> Iterator[None]:
-    """Hand what this thread calls to the recorder."""
+    """Pass this thread's calls to the recorder."""
     global everywhere
     with LOCK:
         everywhere += 1
@@ -81,7 +81,7 @@ def watching(recorder: Any) -> Iterator[None]:
 
 
 def put_back() -> None:
-    """Give classes the methods that they had."""
+    """Restore the patched methods of classes."""
     while REPLACED:
         cls, name, before = REPLACED.pop()
         if before is None:
@@ -91,5 +91,5 @@ def put_back() -> None:
 
 
 def uncompiled() -> AbstractContextManager:
-    """What torch.compile has made runs as it was written, or nothing of it could be seen."""
+    """Run functions under torch.compile uncompiled: calls in compiled code are invisible."""
     return torch.compiler.set_stance("force_eager") if "torch._dynamo" in sys.modules else nullcontext()

@@ -1,7 +1,7 @@
-"""A recording of PyTorch as one of minigrad's, so that `minigrad.explain` can derive its gradients step by step.
+"""A PyTorch recording as a minigrad recording, so that `minigrad.explain` can derive its gradients step by step.
 
-The operations that lead to the results run again in minigrad, one on the results of the other.  One that minigrad has not, or
-that gives other numbers, is a Function there which gives what was recorded: its numbers can be followed, its rule is not known.
+The operations behind the results run again in minigrad, each on the results of the previous ones.  An operation that minigrad
+lacks, or that gives other numbers, becomes a Function that returns the recorded numbers, without a known rule.
 """
 
 # pyright: reportMissingImports=false
@@ -25,7 +25,7 @@ from .torch_replay import array, function_of, largest, near, plain
 
 
 class Chain:
-    """The operations that lead to some results, run again."""
+    """The operations behind some results, run again in minigrad."""
 
     def __init__(self, calls: list[Call], outputs: list[Noted], backward: Backward):
         self.backward, self.tensors = backward, {}
@@ -41,7 +41,7 @@ class Chain:
             self.rec.values[self.rec.ref(t)].name = value.name
 
     def tensor(self, value: Noted) -> Any:
-        """The tensor that stands for a value; what nothing here has made is a leaf."""
+        """Return the tensor for a value; a value that no operation here made becomes a leaf."""
         if value not in self.tensors:
             t = wrap(np.array(held(value)))
             self.tensors[value] = t.requires_grad_() if value.kind == "parameter" else t
@@ -49,7 +49,7 @@ class Chain:
         return self.tensors[value]
 
     def run(self, call: Call) -> None:
-        """Run an operation, and note that the user's line has called it."""
+        """Run an operation, and attribute it to the user's line."""
         self.rec.settle()
         before = len(self.rec.groups)
         args, kwargs = tree_map(
@@ -61,7 +61,7 @@ class Chain:
             known = call.cls is None and not any(call.dims.values()) and bool(outs)
             read = max([largest(array(one, call)) for one in call.inputs if isinstance(one, Noted)], default=0.0)
             alike = known and all(near(t.detach().numpy(), array(o, call), read) for t, o in zip(outs, call.outputs))
-        except Exception:  # minigrad has no such operation, or takes other arguments
+        except Exception:  # minigrad lacks the operation, or takes other arguments
             alike = False
         if not alike:
             self.rec.settle()
@@ -74,7 +74,7 @@ class Chain:
             group.function = call.function
 
     def as_recorded(self, call: Call) -> list:
-        """The results of a Function that gives what the operation has given, forward and backward."""
+        """Apply a Function that returns the operation's recorded numbers, in forward and backward."""
         operands = list(dict.fromkeys([one for one in call.inputs if isinstance(one, Noted)]))
         gives = {value: total for value in operands if (total := self.sent(call, value)) is not None}
 
@@ -86,7 +86,7 @@ class Chain:
         def backward(ctx: Any, *grads: Any) -> tuple:
             return tuple([wrap(gives[value]) if value in gives else None for value in operands])
 
-        if call.cls is not None:  # an explanation names the place of its rule
+        if call.cls is not None:  # an explanation shows the location of the user's backward
             theirs = call.cls.backward.__code__
             backward.__code__ = backward.__code__.replace(
                 co_filename=theirs.co_filename, co_firstlineno=theirs.co_firstlineno
@@ -96,14 +96,14 @@ class Chain:
         return list(tensors_in(made.apply(*[self.tensor(value) for value in operands])))
 
     def sent(self, call: Call, value: Noted) -> np.ndarray | None:
-        """What an operation has sent back to one of its operands, in all runs of backward that count."""
+        """Return an operation's contribution to the gradient of an operand, over all runs of backward that count."""
         counted = [
             gives for run, one, _, gives in call.flows if one is value and run not in self.backward.differentiated
         ]
         return np.array(sum(held(gives) for gives in counted)) if counted else None
 
     def pull(self, outputs: list[Noted]) -> None:
-        """Run backward, from the gradients that the results had."""
+        """Run backward from the recorded gradients of the results."""
         roots = [self.tensor(o) for o in outputs]
         given = [self.backward.gradient(o) for o in outputs]
         seeds = [t.new_ones(t.shape) if g is None else wrap(np.array(held(g))) for t, g in zip(roots, given)]
@@ -115,7 +115,7 @@ class Chain:
 
 
 def leading_to(calls: list[Call], outputs: list[Noted]) -> list[Call]:
-    """The forward operations that some values depend on."""
+    """Return the forward operations that some values depend on."""
     wanted, found = set(outputs), []
     for call in reversed(calls):
         if call.phase == "forward" and wanted & set(call.outputs):
@@ -125,7 +125,7 @@ def leading_to(calls: list[Call], outputs: list[Noted]) -> list[Call]:
 
 
 def held(value: Noted) -> np.ndarray:
-    """What a value held.  Raises ValueError where minigrad has no such numbers."""
+    """Return the elements of a value; raise ValueError if minigrad does not support them."""
     if value.array is None or value.array.dtype.kind == "c":
-        raise ValueError("explain: the program computes with complex numbers, or on meta, and minigrad has none such")
+        raise ValueError("explain: minigrad does not support the program's complex numbers or meta tensors")
     return value.array

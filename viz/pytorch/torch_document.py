@@ -1,7 +1,7 @@
-"""What a recording of a PyTorch program notes, and the document of the schema made of it.
+"""The values and operations of a recorded PyTorch program, and the document built from them.
 
-Values (Noted) and operations (Call) point at each other; they get their numbers when the document is made, each value
-when it is first mentioned.  torch_recorder.py and torch_graph.py fill them in.
+Values (Noted) and operations (Call) refer to each other, and torch_recorder.py and torch_graph.py fill them in.  The document
+numbers each value at its first mention.
 """
 
 # pyright: reportMissingImports=false, reportAttributeAccessIssue=false, reportPrivateImportUsage=false
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 class Noted:
-    """A value of the program: what one tensor held at one moment."""
+    """A value of the program: the contents of one tensor at one moment."""
 
     def __init__(self, t: torch.Tensor, kind: str, array: np.ndarray | None = None):
         self.dims = batches(t)
@@ -50,7 +50,7 @@ class Noted:
 
     @functools.cached_property
     def summary(self) -> dict:
-        """What is in it, as the schema has it; complex numbers, which its statistics do not know, go by their magnitude."""
+        """The summary of its elements, in the schema's form; the statistics of complex numbers use their magnitudes."""
         a = self.array
         if a is None:
             return {}
@@ -58,7 +58,7 @@ class Noted:
 
 
 class Call:
-    """One operation as the user wrote it, or what backward ran for one (`of`)."""
+    """One operation as the user wrote it, or the entry of backward for one (`of`)."""
 
     def __init__(self, phase: str, name: str, where: schema.Where, of: Call | None = None):
         self.phase, self.name, self.where, self.of = phase, name, where, of
@@ -67,26 +67,28 @@ class Call:
         self.cls: Any = None  # the user's Function
         self.layers: list[str] = []
         self.modules: list[str] = []
-        self.word = name  # PyTorch's own, and the arguments with values for tensors
+        self.word = name  # PyTorch's own name; in args and kwargs values replace tensors
         self.args: tuple[Any, ...] = ()
         self.kwargs: dict[str, Any] = {}
-        self.dims: dict[Noted, list[int]] = {}  # of each argument and result, as `batches` has them
+        self.dims: dict[Noted, list[int]] = {}  # the `batches` of each argument and result
         self.inputs: list[Any] = []  # Noted, or {"const": ...}
-        self.labels: list[str] = []  # for each input the name of its parameter
+        self.labels: list[str] = []  # the parameter name of each input
         self.outputs: list[Noted] = []
         self.primitive: Any = None  # minigrad's class for the same operation
-        self.boundary: dict[tuple, Noted] = {}  # (node, which output) of each tensor that went in or came out
-        self.nodes: list[Any] = []  # of PyTorch's graph
-        self.upstream: dict[int, Noted] = {}  # by run of backward
-        self.flows: list[tuple] = []  # (run, input, upstream, gives), as they happened
+        self.boundary: dict[tuple, Noted] = {}  # (node, number of its output) of each input and output tensor
+        self.nodes: list[Any] = []  # nodes of PyTorch's graph
+        self.upstream: dict[int, Noted] = {}  # incoming gradient by run of backward
+        self.flows: list[tuple] = []  # (run, input, upstream, gives), in the order in which they happened
         self.kept: list[tuple] = []  # (value, bytes, node)
-        self.internal: dict[Any, Noted] = {}  # what its nodes keep that is neither argument nor result
+        self.internal: dict[Any, Noted] = {}  # saved tensors that are neither arguments nor results
         self.tangents: dict[Noted, Noted] = {}
-        self.insides: list[Inside] = []  # what the methods of a custom Function did
+        self.insides: list[Inside] = []  # calls of the methods of a custom Function
 
     def edges(self) -> list[tuple]:
-        """(run, input, partial, upstream, gives), one for each use of an input: an operation of several nodes may lead
-        to an input more than once."""
+        """Return (run, input, partial, upstream, gives) for each use of an input.
+
+        An operation of several nodes may contribute to an input more than once.
+        """
         by_input: dict[tuple, list] = {}
         for run, value, upstream, gives in self.flows:
             by_input.setdefault((run, value), []).append((upstream, gives))
@@ -99,14 +101,14 @@ class Call:
         return made
 
     def partial(self, i: int) -> str:
-        """The partial derivative by the input at place i, in words: minigrad's formula where it has the same operation."""
+        """Return the partial derivative by input i as text: minigrad's formula if it has the same operation."""
         if self.function:
             return f"{self.function}.backward"
         if self.primitive is not None and len(self.nodes) == 1:
             star = self.primitive.variadic
             count = len(self.primitive.names) if star is None else star + len(self.inputs)
             texts = [self.primitive.partial_text(k) for k in range(count)]
-            if getattr(self.primitive, "kernel", None) is None:  # its arguments stand in another order
+            if getattr(self.primitive, "kernel", None) is None:  # minigrad's arguments have another order
                 i, texts = sum(isinstance(one, Noted) for one in self.inputs[:i]), [text for text in texts if text]
             if texts and (text := texts[min(i, len(texts) - 1)]):
                 return text
@@ -115,7 +117,7 @@ class Call:
 
 @dataclass
 class TorchRecord(schema.Document):
-    """The record of a PyTorch program; `notes` say what could not be recorded, and why."""
+    """The record of a PyTorch program; `notes` name the gaps in the recording, with the reasons."""
 
     notes: list[str] = field(default_factory=list)
 
@@ -132,7 +134,7 @@ class TorchRecord(schema.Document):
 
 
 class Builder:
-    """Makes the document: a value gets its number when it is first mentioned."""
+    """Builds the document, and numbers each value at its first mention."""
 
     def __init__(self, calls: list[Call], outputs: list[Noted], backward: Backward):
         self.calls, self.returned, self.backward = calls, outputs, backward
@@ -143,11 +145,11 @@ class Builder:
         self.freeing = {call.of: i for call, i in self.ids.items() if call.of is not None}  # the last run of backward
 
     def number(self, one: Any) -> Any:
-        """A value's number in the document, or a constant as JSON has it."""
+        """Return a value's number in the document, or a constant in JSON form."""
         return schema.jsonable(one) if isinstance(one, dict) else self.numbers.setdefault(one, len(self.numbers))
 
     def document(self, program: dict) -> dict[str, Any]:
-        """The fields of the document."""
+        """Return the fields of the document."""
         gradients = self.backward.gradients()
         ops = [self.entry(call) for call in self.calls]
         with_tangents = [call for call in self.calls if any(o in call.tangents for o in call.outputs)]
@@ -172,7 +174,7 @@ class Builder:
                 "gradients": whole}  # fmt: skip
 
     def entry(self, call: Call) -> schema.Op:
-        """One operation, or what backward ran for one."""
+        """Build the entry of an operation, or of its backward."""
         ins, outs = self.ends(call)
         op = self.op(call, call.phase, self.ids[call], ins, outs)
         op.of, op.inplace = None if call.of is None else self.ids[call.of], call.inplace
@@ -193,7 +195,7 @@ class Builder:
         return op
 
     def tangent_entry(self, call: Call, id: int) -> schema.Op:
-        """What the jvp pass did for an operation."""
+        """Build the entry of the jvp pass for an operation."""
         ins, outs = (
             [call.tangents[v] for v in side if isinstance(v, Noted) and v in call.tangents] for side in self.ends(call)
         )
@@ -202,24 +204,24 @@ class Builder:
         return op
 
     def op(self, call: Call, phase: str, id: int, ins: list, outs: list) -> schema.Op:
-        """What all entries of a call have in common."""
+        """Build the fields that all entries of a call share."""
         read, made = [self.number(one) for one in ins], [self.number(one) for one in outs]
         return schema.Op(id, phase, call.name, call.formula, "", call.layers, read, made, None, False, call.where,
                          call.function, module=call.modules)  # fmt: skip
 
     def ends(self, call: Call) -> tuple[list, list]:
-        """What goes into an operation and what comes out of it; results that nobody uses are left out."""
+        """Return the inputs and outputs of an operation; unused outputs are left out."""
         if call.of is not None and not call.inputs:
             ups, gives = zip(*[edge[-2:] for edge in self.through(call)]) if self.through(call) else ((), ())
             return list(dict.fromkeys(ups)), list(dict.fromkeys(gives))
         return call.inputs, [o for o in call.outputs if o in self.used] or call.outputs
 
     def flows(self, call: Call) -> list[tuple]:
-        """The edges of an operation, but for those of runs that were a part of the program of a later one."""
+        """Return the edges of an operation, without runs of backward that were differentiated themselves."""
         return [edge for edge in self.edges[call] if edge[0] not in self.backward.differentiated]
 
     def write_words(self, document: schema.Document, part: Callable[[dict], dict]) -> None:
-        """Say of each operation in a part of the record what was called, and by which formulas it is derived."""
+        """Add calls and derivative formulas to the operations in a part of the record."""
         from .torch_wording import Words
 
         known = {value: document.values[i].label for value, i in self.numbers.items()}
@@ -233,16 +235,16 @@ class Builder:
                 Words(op, call, known, used).write(flows, grads)
 
     def through(self, call: Call) -> list[tuple]:
-        """The edges of the forward operation along which this entry of backward sent something."""
+        """Return the edges of the forward operation along which this entry of backward sent a gradient."""
         return [edge for edge in self.edges[call.of] if edge[0] in call.upstream] if call.of is not None else []
 
 
 def total(parts: list[Noted]) -> Noted:
-    """The sum of gradients, which is the gradient itself where there is one."""
+    """Return the sum of gradients; a single one is returned itself."""
     if len(parts) == 1:
         return parts[0]
     made = copy.copy(parts[0])
-    made.__dict__.pop("summary", None)  # worked out for the first part
+    made.__dict__.pop("summary", None)  # cached for the first part
     arrays = [part.array for part in parts if part.array is not None]
     made.array = np.asarray(sum(arrays)) if len(arrays) == len(parts) else None
     return made
@@ -250,14 +252,14 @@ def total(parts: list[Noted]) -> Noted:
 
 # ---------------------------------------------------------------------------------------------------------- tensors
 def bottom(t: torch.Tensor) -> torch.Tensor:
-    """The tensor underneath all transforms of torch.func."""
+    """Return the tensor underneath all transforms of torch.func."""
     while functorch.is_functorch_wrapped_tensor(t):
         t = functorch.get_unwrapped(t)
     return t
 
 
 def batches(t: torch.Tensor) -> list[int]:
-    """Which dimension each vmap around a tensor runs over, innermost first."""
+    """Return the batch dimension of each vmap around a tensor, innermost first."""
     found = []
     while functorch.is_functorch_wrapped_tensor(t):
         found += [functorch.maybe_get_bdim(t)] if functorch.is_batchedtensor(t) else []
@@ -266,22 +268,22 @@ def batches(t: torch.Tensor) -> list[int]:
 
 
 def is_leaf(t: torch.Tensor) -> bool:
-    """Whether a tensor is one whose gradient is asked for; PyTorch also calls a view of one so that was made without grad."""
+    """Return True for a leaf that requires grad, except a view of a leaf made without grad, which PyTorch also calls a leaf."""
     try:
         return t.requires_grad and t.is_leaf and (t._base is None or not t._base.requires_grad)
-    except RuntimeError:  # a view whose base was written in another grad mode: PyTorch refuses to use it
+    except RuntimeError:  # PyTorch raises for a view whose base was written in another grad mode
         return False
 
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """What is computed here is our own: outside all transforms and without a graph."""
+    """Leave all transforms and record no graph inside the block."""
     with torch._C.DisableTorchFunction(), torch.no_grad(), temporarily_clear_interpreter_stack():
         yield
 
 
 def numbers(t: torch.Tensor) -> np.ndarray | None:
-    """A copy of a tensor's elements; None where they cannot be read, as on the device "meta"."""
+    """Return a copy of a tensor's elements; None if they cannot be read, as on the device "meta"."""
     if t.is_meta or functorch.is_legacy_batchedtensor(t):
         return None
     with quiet():
@@ -295,18 +297,18 @@ def numbers(t: torch.Tensor) -> np.ndarray | None:
 
 
 def has_memory(t: torch.Tensor) -> bool:
-    """Whether a tensor lies in memory of its own kind: neither sparse nor meta, nor a zero that was never made."""
+    """Return True for a strided tensor with real memory: not sparse, nested, on meta, or a zero without storage."""
     other = t.is_meta or t.is_nested or t._is_zerotensor() or functorch.is_legacy_batchedtensor(t)
     return t.layout is torch.strided and not other
 
 
 def size_of(t: torch.Tensor) -> int:
-    """The bytes of a tensor's elements."""
+    """Return the bytes of a tensor's elements."""
     return t.numel() * t.element_size()
 
 
 def kept_by(node: Any) -> list[torch.Tensor]:
-    """The tensors that a node keeps for backward.  Those packed by hooks are left out: to look at them may run code."""
+    """Return the tensors that a node saves for backward, except those packed by hooks: unpacking them may run code."""
     found = []
     for name in saved_names(type(node)):
         raw = getattr(node, name)
@@ -318,12 +320,12 @@ def kept_by(node: Any) -> list[torch.Tensor]:
 
 @functools.cache
 def saved_names(kind: type) -> tuple[str, ...]:
-    """The attributes of a kind of node that hold what it keeps."""
+    """Return the names of a node type's attributes for saved tensors."""
     return tuple(name for name in dir(kind) if name.startswith("_raw_saved_"))
 
 
 def freed(node: Any) -> bool:
-    """Whether backward has let go what a node kept."""
+    """Return True if backward has freed a node's saved tensors."""
     try:
         return not kept_by(node)
     except RuntimeError:

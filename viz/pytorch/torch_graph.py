@@ -1,8 +1,8 @@
-"""The backward pass of a recorded PyTorch program: hooks on the nodes of its graph tell what flows along each edge.
+"""The backward pass of a recorded PyTorch program: hooks on the graph's nodes see the gradient along each edge.
 
-One call may make several nodes (cross_entropy is log_softmax and nll_loss).  They are found by walking from the node of
-each result down to the edges that the arguments had before the call; whatever crosses one of these edges is what the call
-sends to that argument.  So it does not matter who runs backward, how often, or in how many steps.
+One call may make several nodes (cross_entropy is log_softmax and nll_loss).  A walk from the node of each result down to the
+edges that the arguments had before the call finds them; a gradient that crosses one of these edges is the call's contribution
+to that argument.  So it does not matter who runs backward, how often, or in how many steps.
 """
 
 # pyright: reportMissingImports=false, reportAttributeAccessIssue=false, reportPrivateImportUsage=false
@@ -21,16 +21,16 @@ from .torch_document import Call, Noted, bottom, kept_by, size_of, total
 
 
 class Backward:
-    """What backward sends where, while the recording runs."""
+    """The gradients of a recording, by edge and by value."""
 
     def __init__(self, recorder: Any):
         self.recorder = recorder
         self.ran, self.last = False, -1
-        self.differentiated: set[int] = set()  # runs that were a part of the program of a later one
+        self.differentiated: set[int] = set()  # runs that a later run differentiated
         self.owner: dict[Any, Call] = {}  # node -> the operation it belongs to
         self.leaves: dict[int, list[Noted]] = {}  # id of a leaf -> its values that were used, one after each write
         self.arrived: dict[Noted, dict[int, Noted]] = {}  # the whole gradient of a value, by run of backward
-        self.given: dict[Noted, dict[int, list[Noted]]] = {}  # its parts, one for each edge that leads to it
+        self.given: dict[Noted, dict[int, list[Noted]]] = {}  # its contributions, one per edge
         self.inner: set[tuple] = set()  # edges from one node of an operation to another
         self.entries: dict[tuple, Call] = {}
         self.sums: dict[tuple, Noted] = {}
@@ -38,19 +38,19 @@ class Backward:
         self._heard: set[Any] = set()  # the AccumulateGrad nodes among those with a hook
 
     def close(self) -> None:
-        """Take the hooks off again."""
+        """Remove the hooks."""
         for handle in self._handles:
             handle.remove()
 
     # -------------------------------------------------------------------------------------------------- the graph
     def edges(self, tensors: dict[int, tuple]) -> dict[tuple, Noted]:
-        """The edge of each tensor in the graph, on all levels of transforms, and its value."""
+        """Return the edge of each tensor in the graph, on all levels of transforms, with its value."""
         return {edge: value for t, value in tensors.values() for edge in edges_of(t)}
 
     def attach(self, call: Call, results: list[tuple[torch.Tensor, Noted]]) -> None:
-        """Find the nodes that a call made, note what they keep, and listen to them."""
+        """Find the nodes that a call made, note their saved tensors, and hook them."""
         ends = {edge: value for t, value in results for edge in edges_of(t)}
-        known = {node for node, _ in call.boundary}  # a result may be an argument as it was
+        known = {node for node, _ in call.boundary}  # a result may be an unchanged argument
         pending = [node for node, _ in ends if node not in known]
         while pending:
             node = pending.pop()
@@ -69,17 +69,17 @@ class Backward:
                     self.inner.add((below, nr))
             tops = {nr: value for (one, nr), value in ends.items() if one is node}
             self._handles.append(node.register_hook(self.listener(call, node, tops, leads)))
-            others = {value for value, _, _ in call.kept}  # what several nodes of a call keep is kept once
+            others = {value for value, _, _ in call.kept}  # a tensor that several nodes of a call save counts once
             kept = [(self.recorder.kept(t, call), size_of(t), node) for t in kept_by(node)]
             call.kept += [entry for entry in kept if entry[0] is not None and entry[0] not in others]
         call.boundary |= ends
 
     def is_leaf(self, node: Any) -> bool:
-        """Whether a node of the graph adds what arrives to a leaf's `.grad`."""
+        """Return True if a node of the graph accumulates into a leaf's `.grad`."""
         return isinstance(node, ACCUMULATE)
 
     def leaf(self, node: Any) -> Noted:
-        """The value of a leaf, which from now on tells what arrives there."""
+        """Return the value of a leaf, and hook its incoming gradients."""
         leaf = node.variable
         if node not in self._heard:
 
@@ -95,9 +95,9 @@ class Backward:
             values.append(now)
         return now
 
-    # ------------------------------------------------------------------------------------------- what flows through
+    # ----------------------------------------------------------------------------------------- gradients through nodes
     def listener(self, call: Call, node: Any, tops: dict, leads: dict) -> Callable:
-        """The hook of a node: notes what arrived and what it sends on."""
+        """Return the hook of a node, which notes its incoming gradients and its results."""
 
         def hook(sent: tuple, arrived: tuple) -> None:
             with self.recorder.aside():
@@ -106,19 +106,19 @@ class Backward:
         return hook
 
     def flowed(self, call: Call, node: Any, tops: dict, leads: dict, sent: tuple, arrived: tuple) -> None:
-        """A node has run: each number it sent on belongs to the edge it was sent along."""
+        """Assign each gradient that a node has sent to its edge."""
         self.ran, run = True, run_now()
         self.last = run
         if call.phase == "backward":
-            self.differentiated.add(next(iter(call.upstream)))  # the run that the entry was made in
-        ups: dict[int, Noted] = {}  # by the identity of the tensor: some nodes send on what arrived
+            self.differentiated.add(next(iter(call.upstream)))  # the run that made the entry
+        ups: dict[int, Noted] = {}  # by the identity of the tensor: some nodes pass the incoming gradient on
         for nr, g in enumerate(arrived):
             if g is not None and nr in tops:
                 ups[id(g)] = self.arrive(tops[nr], run, g, (node, nr) in self.inner)
         first = next((g for g in arrived if g is not None), None)
         if first is None:
             return
-        if run not in call.upstream:  # backward of backward may come by what an operation kept, not by its result
+        if run not in call.upstream:  # double backward may arrive through a saved tensor instead of the result
             call.upstream[run] = next(iter(ups.values())) if ups else Noted(first, "gradient")
         entry = self.entry(call, run)
         gives: list[tuple[torch.Tensor, Noted]] = []
@@ -133,7 +133,7 @@ class Backward:
             self.again(call, entry, [g for g in arrived if g is not None], ups, gives)
 
     def again(self, call: Call, entry: Call, arrived: list, ups: dict, gives: list) -> None:
-        """Backward is itself differentiated: the entry of backward is an operation with a graph of its own."""
+        """Make an entry of backward, which is itself differentiated, an operation with its own graph."""
         entry.boundary |= call.boundary
         for g in arrived:
             if id(g) in ups:
@@ -151,7 +151,7 @@ class Backward:
             self.recorder.tangents.own(entry, [(g, ups[id(g)]) for g in arrived if id(g) in ups], gives)
 
     def entry(self, call: Call, run: int) -> Call:
-        """The entry of backward for a call, in one run."""
+        """Return the entry of backward for a call in one run."""
         if (call, run) not in self.entries:
             made = self.entries[call, run] = Call("backward", call.name, call.where, call)
             made.function, made.modules, made.layers = call.function, call.modules, call.layers
@@ -161,9 +161,9 @@ class Backward:
 
     # ---------------------------------------------------------------------------------------------------- gradients
     def arrive(self, value: Noted, run: int, g: torch.Tensor, inner: bool = False) -> Noted:
-        """The whole gradient of a value in one run; where one edge alone gave it, it is what that edge gave.
+        """Note and return the whole gradient of a value in one run; if it has one contribution, it is that contribution.
 
-        `inner`: it also got what went to another result of its operation, such as the view that was written to.
+        `inner` means that the gradient also includes the part of another result of the same operation, such as a written view.
         """
         known = self.arrived.setdefault(value, {})
         if run not in known:
@@ -173,7 +173,7 @@ class Backward:
         return known[run]
 
     def arrive_at(self, t: torch.Tensor, run: int, g: torch.Tensor) -> Noted:
-        """The whole gradient of a tensor; a leaf written between its uses is several values, each with its own part."""
+        """Return the whole gradient of a tensor; a leaf written between its uses is several values, each with its part."""
         values = self.leaves.get(id(bottom(t)), [])
         used = [value for value in values if run in self.given.get(value, {})]
         if len(used) > 1:
@@ -181,9 +181,9 @@ class Backward:
         return self.arrive(used[0] if used else self.recorder.ref(t), run, g)
 
     def gradient(self, value: Noted) -> Noted | None:
-        """The gradient of a value, of all runs together; None where nothing arrived.
+        """Return the gradient of a value, summed over all runs; None if it has none.
 
-        Runs that were differentiated themselves do not count: what they gave is a value like others.
+        Runs that were differentiated themselves do not count: their results are values like others.
         """
         runs = sorted({*self.arrived.get(value, ()), *self.given.get(value, ())} - self.differentiated)
         if not runs:
@@ -195,11 +195,11 @@ class Backward:
         return self.sums[parts]
 
     def gradients(self) -> dict[Noted, Noted]:
-        """All gradients, by the value they belong to."""
+        """Return all gradients, by the value they belong to."""
         return {value: g for value in {**self.given, **self.arrived} if (g := self.gradient(value)) is not None}
 
     def returned(self, inputs: Sequence[Any], grads: Sequence[torch.Tensor | None]) -> None:
-        """What `autograd.grad` gave back is the gradient of that run."""
+        """Register the results of `autograd.grad` as the gradients of that run."""
         for t, g in zip(inputs, grads):
             if isinstance(t, torch.Tensor) and g is not None:
                 whole = self.arrive_at(t, self.last, g)
@@ -207,7 +207,7 @@ class Backward:
                     self.recorder.know(g, whole)
 
     def stored(self, t: torch.Tensor, g: torch.Tensor) -> None:
-        """What `.grad` holds is the gradient of all runs, unless the program has changed it; or of a value before a write."""
+        """Identify `.grad` as the gradient of a leaf, or of its value before a write, unless the program has changed it."""
         if self.recorder.knows(g):
             return
         held, values = Noted(g, "gradient"), [*self.leaves.get(id(bottom(t)), []), self.recorder.ref(t)]
@@ -219,17 +219,17 @@ ACCUMULATE = torch._C._functions.AccumulateGrad
 
 
 def run_now() -> int:
-    """The number of the run of backward that is going on; -1 where there is none."""
+    """Return the number of the current run of backward; -1 outside backward."""
     return torch._C._current_graph_task_id()
 
 
 def edges_of(t: torch.Tensor) -> list[tuple]:
-    """Node and number of the output that a tensor is, as each transform around it sees it, and as it is underneath."""
+    """Return node and output number of a tensor, at each level of transforms around it and underneath them."""
     found = []
     while True:
         try:
             found += [(t.grad_fn, t.output_nr)] if t.grad_fn is not None else []
-        except RuntimeError:  # a view whose base was written in another grad mode: PyTorch refuses to use it
+        except RuntimeError:  # PyTorch raises for a view whose base was written in another grad mode
             return found
         if not is_functorch_wrapped_tensor(t):
             return found
@@ -237,7 +237,7 @@ def edges_of(t: torch.Tensor) -> list[tuple]:
 
 
 def same(a: np.ndarray | None, b: np.ndarray | None) -> bool:
-    """Whether two arrays hold the same numbers."""
+    """Return True if two arrays have the same shape and elements."""
     return (
         a is not None and b is not None and a.shape == b.shape and np.array_equal(a, b, equal_nan=a.dtype.kind == "f")
     )

@@ -1,7 +1,7 @@
-"""What the methods of a custom Function of PyTorch's do: each runs under a recording of its own, a part of the outer one.
+"""The inside of a PyTorch custom Function: each of its methods runs under its own recording, nested in the outer one.
 
-PyTorch looks a method up when it calls it, so a class that is used under a recording has methods that ask first whether
-this thread is recording.  The ctx, which is the node of the results, tells for which operation a method ran.
+PyTorch looks up a method when it calls it.  So a class used under a recording gets methods that first check whether this
+thread is recording.  The ctx, which is the node of the results, identifies the operation that a method ran for.
 """
 
 # pyright: reportMissingImports=false
@@ -26,28 +26,28 @@ from .torch_words import tensors_in
 if TYPE_CHECKING:
     from .torch_recorder import Recorder
 
-ASKING: WeakSet = WeakSet()  # methods as `asking` has made them
+ASKING: WeakSet = WeakSet()  # methods that `asking` has wrapped
 METHODS = ("forward", "setup_context", "backward", "vjp", "jvp")
 BACK = ("backward", "vjp")
 
 
 class Inside:
-    """One call of a method: what it did, and which of its values are values outside."""
+    """One call of a method: its recording, and those of its values that also exist outside."""
 
     def __init__(self, name: str, ctx: Any, recorder: Recorder):
         self.name, self.ctx, self.recorder, self.run = name, ctx, recorder, run_now()
-        self.gradients: list[Noted | None] = []  # what arrived at each result, for a backward
+        self.gradients: list[Noted | None] = []  # for a backward, the gradient of each result
         self.outputs: list[Noted] = []
         self.same: dict[Noted, Noted] = {}
 
     def find(self, outer: Recorder) -> None:
-        """Look for values that are known outside by where they lie."""
+        """Match values with values outside by their place in memory."""
         for value, t in self.recorder.held():
             if value not in self.same and (there := outer.known(t)) is not None:
                 self.same[value] = there
 
     def document(self, builder: Builder, call: Call) -> schema.Method:
-        """The method as the record has it."""
+        """Return the method in the record's form."""
         inner = Builder(self.recorder.calls, self.outputs, self.recorder.backward)
         document = schema.Document(**inner.document({"file": "", "name": self.name}))
         inner.write_words(document, lambda record: record)
@@ -58,7 +58,7 @@ class Inside:
         return schema.Method(self.name, made["values"], made["ops"], made["outputs"], known)
 
     def passed(self, builder: Builder, call: Call) -> Iterator[tuple[Noted, Noted]]:
-        """The gradients that came in and went out: of a run of backward."""
+        """Yield pairs of inner and outer values for the gradients that a run of backward passed in and out."""
         tops = {nr: value for (node, nr), value in call.boundary.items() if node is self.ctx}
         for nr, inner in enumerate(self.gradients):
             arrived = builder.backward.arrived.get(tops[nr], {}) if nr in tops else {}
@@ -70,7 +70,7 @@ class Inside:
 
 
 def look_into(cls: Any) -> None:
-    """Have the methods of a Function ask whether they are recorded, until nothing is recorded any more."""
+    """Patch a Function's methods to check for a recording, until the last recording ends."""
     for name in METHODS:
         own = getattr(cls, name, None)
         if own is None or own is getattr(torch.autograd.Function, name, None) or own in ASKING:
@@ -81,7 +81,7 @@ def look_into(cls: Any) -> None:
 
 
 def asking(name: str, method: Callable) -> Callable:
-    """A method that runs under a recording of its own where its thread is recording."""
+    """Wrap a method to run under its own recording if its thread is recording."""
 
     @wraps(method)
     def run(*args: Any) -> Any:
@@ -92,7 +92,7 @@ def asking(name: str, method: Callable) -> Callable:
 
 
 def watched(outer: Recorder, name: str, method: Callable, args: tuple) -> Any:
-    """Run a method under a recording, and give that to the one around it."""
+    """Run a method under a recording, and pass that to the outer recording."""
     inner = type(outer)(jvp=False)
     ran = Inside(name, args[0] if args and hasattr(args[0], "next_functions") else None, inner)
     try:

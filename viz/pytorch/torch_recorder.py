@@ -1,7 +1,7 @@
-"""The recording of a PyTorch program while it runs: which of its calls are operations, and what values they read and made.
+"""The recording of a PyTorch program while it runs: its operations, and the values that they read and make.
 
-torch_calls.py hands it each call as the user wrote it, torch_graph.py listens to backward, torch_tangents.py pushes
-tangents, torch_document.py makes the document.
+torch_calls.py passes it each call as the user wrote it, torch_graph.py hooks backward, torch_tangents.py pushes tangents,
+torch_document.py builds the document.
 """
 
 # pyright: reportMissingImports=false, reportAttributeAccessIssue=false, reportPrivateImportUsage=false
@@ -42,39 +42,41 @@ from .torch_words import (
     where,
 )
 
-REFUSED = (  # where PyTorch cannot run another backward, whatever the program's own might do
-    "second time",  # the program's has freed the graph
-    "use_reentrant=True",  # a checkpoint of that kind wants a backward that writes to .grad
+REFUSED = (  # errors of PyTorch that mean it cannot run another backward
+    "second time",  # the program's own backward freed the graph
+    "use_reentrant=True",  # such a checkpoint needs a backward that writes to .grad
     "_will_engine_execute_node",  # so does a hook for several gradients
 )
-RUNNING = ("batch_norm", "instance_norm")  # these write running statistics without anybody being told
-COMPOSED = ("multi_head_attention_forward",)  # these are looked into: they are a page of other operations
-MODULE = torch.nn.Module._wrapped_call_impl.__code__  # what calls a module
+RUNNING = ("batch_norm", "instance_norm")  # these write running statistics without a version change
+COMPOSED = ("multi_head_attention_forward",)  # recorded as the many operations that they consist of
+MODULE = torch.nn.Module._wrapped_call_impl.__code__  # the code that calls a module
 
 
 class Recorder:
-    """Notes what happens while `with watching(recorder):` is open."""
+    """Records the calls of a program while `with watching(recorder):` is open."""
 
     def __init__(self, jvp: bool):
-        self.within = run_now()  # the run of backward that it began in: one of a method of a Function
+        self.within = run_now()  # the run of backward that it began in, for the backward method of a Function
         self.calls: list[Call] = []
         self.backward, self.tangents = Backward(self), Tangents(self, jvp)
-        self.notes: list[str] = []  # what could not be recorded, and why
-        self.tensors: dict[Noted, torch.Tensor] = {}  # of the leaves, and of the values that no operation here made
+        self.notes: list[str] = []  # gaps in the recording, with the reasons
+        self.tensors: dict[
+            Noted, torch.Tensor
+        ] = {}  # the tensors of leaves, and of values that no recorded operation made
         self._known: dict[int, tuple] = {}  # id -> (tensor, state of its memory, value)
-        self._owners: dict[Noted, torch.Tensor] = {}  # whose value it was first, or the leaf that it is
-        self._places: dict[tuple, Noted] = {}  # where in memory -> the value there that was read last
-        self._extents: dict[tuple, Noted] = {}  # the same whatever its shape
-        self._views: dict[int, Call] = {}  # id of a tensor that is a view -> the operation that made it
+        self._owners: dict[Noted, torch.Tensor] = {}  # value -> the tensor that had it first, or its leaf
+        self._places: dict[tuple, Noted] = {}  # place in memory -> the value last read there
+        self._extents: dict[tuple, Noted] = {}  # the same, regardless of shape
+        self._views: dict[int, Call] = {}  # id of a view -> the operation that made it
         self._writers: dict[int, Call] = {}  # memory -> the operation that wrote there last
-        self._writes: dict[int, int] = {}  # memory -> how many have: `.data` has a version of its own
+        self._writes: dict[int, int] = {}  # memory -> number of writes: `.data` has a separate version counter
         self._paths: dict[Any, dict] = {}
         self._busy = False
-        self._insides: list[Inside] = []  # what methods did of the Function that is being called
+        self._insides: list[Inside] = []  # calls of methods of the Function that is running
 
     @contextmanager
     def aside(self) -> Iterator[None]:
-        """What runs here is not the program's."""
+        """Suspend recording: the block's calls are not the program's."""
         before, self._busy = self._busy, True
         try:
             yield
@@ -82,12 +84,12 @@ class Recorder:
             self._busy = before
 
     def passes_by(self) -> bool:
-        """Whether calls are not noted now: inside another one, and in backward, whose hooks tell all."""
+        """Return True if calls are not recorded now: inside another call, or in backward, which hooks record."""
         return self._busy or run_now() != self.within
 
     # ------------------------------------------------------------------------------------------------------- calls
     def asked(self, func: Any, args: tuple, kwargs: dict) -> Any:
-        """A call of the user's: an operation, or only a question."""
+        """Handle a call of the user: an operation, or only a query."""
         name = getattr(func, "__name__", type(func).__name__)
         if name in ("__get__", "__set__", "__delete__"):
             attribute = func.__self__.__name__
@@ -98,7 +100,7 @@ class Recorder:
                 return func(*args, **kwargs)
         if func is custom_function_call:
             return self.call(func, args[0].__name__, args, kwargs, args[0])
-        if name == "__rdiv__":  # 2 / x is x.reciprocal() * 2, in PyTorch and here
+        if name == "__rdiv__":  # 2 / x is x.reciprocal() * 2, in PyTorch and in minigrad
             return self.call(torch.mul, "mul", (self.call(torch.reciprocal, "reciprocal", args[:1], {}), *args[1:]), {})
         if name in COMPOSED:
             with Calls(self):
@@ -118,10 +120,10 @@ class Recorder:
         return out
 
     def call(self, run: Callable, name: str, args: tuple, kwargs: dict, cls: Any = None) -> Any:
-        """Make a call and note it, if it was an operation: if it gave new tensors from tensors, or wrote to some."""
+        """Make a call, and record it if it is an operation: if it makes new tensors from tensors, or writes to some."""
         with self.aside():
             given = {id(t): (t, self.ref(t)) for t in tensors_in((args, kwargs))}
-            # what is written to a view is written to its base
+            # a write to a view also writes to its base
             bases = [t._base for t, _ in given.values() if t._is_view() and not is_leaf(t)]
             around = {**given, **{id(t): (t, self.ref(t)) for t in bases if t is not None}}
             versions = {key: version(t) for key, (t, _) in around.items()}
@@ -140,11 +142,11 @@ class Recorder:
                 written |= {key: pair for key, pair in given.items() if not pair[0].requires_grad and changed(*pair)}
             new = name in MADE or name.endswith("_like") or name.startswith("new_")
             if not given or not written and (new or not fresh):
-                return out  # a question, or a tensor that is made of nothing
+                return out  # a query, or a tensor made from no tensor
             made = self.begin(run, name, cls, args, {key: one for key, one in kwargs.items() if key != "out"}, given)
             made.boundary = boundary
             if any(is_leaf(t) for t, _ in written.values()):
-                made.phase = "update"  # a parameter is given numbers
+                made.phase = "update"  # it writes to a parameter
             made.inputs += [value for key, (_, value) in written.items() if key not in given]
             made.inplace = bool(written) and next(iter(given)) in written
             self._writes |= {at: self._writes.get(at, 0) + 1 for at in {memory(t) for t, _ in written.values()}}
@@ -162,7 +164,7 @@ class Recorder:
             return out
 
     def ran(self, inside: Inside) -> None:
-        """A method of a custom Function ran: now, or in backward."""
+        """Note that a method of a custom Function ran, in a call or in backward."""
         if (home := self.backward.owner.get(inside.ctx)) is not None:
             inside.find(self)
             home.insides.append(inside)
@@ -170,7 +172,7 @@ class Recorder:
             self._insides.append(inside)
 
     def begin(self, run: Any, name: str, cls: Any, args: tuple, kwargs: dict, given: dict[int, tuple]) -> Call:
-        """The entry of a call: who asked for what."""
+        """Begin the entry of a call: its operation, arguments, line and modules."""
         phase = "update" if self.backward.ran and not torch.is_grad_enabled() else "forward"
         frame = sys._getframe(2)
         made = Call(phase, op_name(name) if cls is None else cls.__name__, where(frame))
@@ -197,13 +199,13 @@ class Recorder:
         return made
 
     def layers(self) -> list[str]:
-        """The transforms of torch.func that are running, outermost first."""
+        """Return the active transforms of torch.func, outermost first."""
         stack = torch._C._functorch.get_interpreter_stack() or []
         return [str(one.key()).rsplit(".", 1)[-1].lower() for one in stack]
 
     # ------------------------------------------------------------------------------------------------------ values
     def ref(self, t: torch.Tensor) -> Noted:
-        """The value that a tensor holds now."""
+        """Return the current value of a tensor."""
         t = bottom(t)
         _, at, value = self._known.get(id(t), (None, None, None))
         here = value if at == self.state(t) else self._places.get(self.place(t) or ())
@@ -216,14 +218,14 @@ class Recorder:
         return self.know(t, made)
 
     def is_of(self, value: Noted, t: torch.Tensor) -> bool:
-        """Whether a value is that of a leaf; an input, or what was computed there, becomes one by `requires_grad_`."""
+        """Return True if a value belongs to a leaf; `requires_grad_` turns an input or a computed value into one."""
         if value.kind == "input" or value.kind == "computed" and self._owners[value] is t:
             value.kind = "parameter"
             self._owners[value] = self.tensors[value] = t
         return value.kind == "parameter" and self._owners[value] is t
 
     def know(self, t: torch.Tensor, value: Noted) -> Noted:
-        """From now on, and until it is written, a tensor holds this value.  It is kept alive, and so its memory its own."""
+        """Assign a value to a tensor until its next write.  The tensor is kept alive, so its memory is not reused."""
         t = bottom(t)
         self._known[id(t)] = (t, self.state(t), value)
         self._owners.setdefault(value, t)
@@ -233,31 +235,31 @@ class Recorder:
         return value
 
     def known(self, t: torch.Tensor) -> Noted | None:
-        """The value that is known to lie where a tensor does."""
+        """Return the known value at a tensor's place in memory, or None."""
         return self._known[id(bottom(t))][2] if self.knows(t) else self._places.get(self.place(t) or ())
 
     def knows(self, t: torch.Tensor) -> bool:
-        """Whether a tensor's value is known."""
+        """Return True if a tensor's value is known and current."""
         t = bottom(t)
         return id(t) in self._known and self._known[id(t)][1] == self.state(t)
 
     def state(self, t: torch.Tensor) -> tuple[int, int]:
-        """How often a tensor's memory was written: by its own count, and by operations here."""
+        """Return the number of writes to a tensor's memory: by its own version, and by recorded operations."""
         return version(t), self._writes.get(memory(t), 0)
 
     def place(self, t: torch.Tensor) -> tuple | None:
-        """Where a tensor lies, and which write made what is there; None where that says nothing."""
+        """Return a tensor's place in memory and the number of writes to it; None if it has no memory or no elements."""
         t = bottom(t)
         known = has_memory(t) and t.numel()
         return (t.data_ptr(), t.shape, t.stride(), t.dtype, t.device, *self.state(t)) if known else None
 
     def extent(self, t: torch.Tensor) -> tuple:
-        """The memory that a tensor fills, in whatever shape, and which write made what is there."""
+        """Return a tensor's place in memory, regardless of shape, and the number of writes to it."""
         t = bottom(t)
         return t.data_ptr(), t.numel(), t.dtype, t.device, *self.state(t)
 
     def result(self, t: torch.Tensor, call: Call | None) -> Noted:
-        """The value of what a call gave or wrote."""
+        """Make the value of a tensor that a call returned or wrote."""
         if call is not None:
             self._writers[memory(t)] = call
         value = self.know(t, Noted(t, "parameter" if is_leaf(t) else "computed"))
@@ -266,7 +268,7 @@ class Recorder:
         return value
 
     def kept(self, t: torch.Tensor, call: Call) -> Noted | None:
-        """The value of a tensor that a node keeps, be it in another shape; None for a number in the program's text."""
+        """Return the value of a tensor that a node saves, also in another shape; None for a number in the program's text."""
         at = self.place(t)
         known = self._places.get(at or ()) or self._extents.get(self.extent(t) if at else ())
         if known is None and (low := bottom(t)).dim() == 0 and {"const": low.item()} in call.inputs:
@@ -274,9 +276,10 @@ class Recorder:
         return known or call.internal.setdefault(at, Noted(t, "computed"))
 
     def seen_again(self, t: torch.Tensor) -> Noted:
-        """A tensor is read for the first time since its memory was written through another one.
+        """Return the value of a tensor whose memory was written through another tensor since its last read.
 
-        It is a result of that write; where it is tracked, autograd takes the view of the new base, an operation of its own.
+        The value is a result of that write; for a view with a graph, autograd takes the view of the new base again, which is a
+        separate operation.
         """
         maker, writer = self._views.get(id(t)), self._writers.get(memory(t))
         if not edges_of(t) or t._base is None or maker is None:
@@ -305,24 +308,24 @@ class Recorder:
 
     # --------------------------------------------------------------------------------------------------- at the end
     def held(self) -> Iterator[tuple[Noted, torch.Tensor]]:
-        """The values that are in tensors now, and those of leaves that were in them before a write."""
+        """Yield the values that tensors have now, and earlier values of leaves."""
         yield from self.tensors.items()
         for t, at, value in self._known.values():
             if at == self.state(t):
                 yield value, t
 
     def returned(self, outs: list[torch.Tensor]) -> list[Noted]:
-        """The values that the program returned."""
+        """Return the values of the program's results."""
         given = set(self.tensors)
         values = [self.ref(o) for o in outs]
         if any(v.kind == "computed" and v in self.tensors and v not in given for v in values):
             self.notes.append(
-                "a result was computed where its operations are not seen: in TorchScript, or in another thread"
+                "a result was computed in TorchScript or in another thread, where operations are not recorded"
             )
         return values
 
     def run_backward(self, outs: list[torch.Tensor]) -> None:
-        """Backward from all results that require grad, seeded with ones, unless the program ran it itself."""
+        """Run backward from all results that require grad, seeded with ones, unless the program ran it itself."""
         roots = [o for o in outs if o.requires_grad]
         leaves = [*{id(t): t for t in self.tensors.values() if t.requires_grad}.values()]
         if not roots or not leaves or any(self.backward.gradient(self.ref(o)) is not None for o in outs):
@@ -332,18 +335,18 @@ class Recorder:
         except RuntimeError as e:
             if not any(said in str(e) for said in REFUSED):
                 raise
-            self.notes.append(f"backward could not be run for the program: {str(e).splitlines()[0]}")
+            self.notes.append(f"PyTorch could not run backward for the program: {str(e).splitlines()[0]}")
             return
         self.backward.returned(leaves, found)
 
 
 def changed(t: torch.Tensor, value: Noted) -> bool:
-    """Whether a tensor holds something else than this value."""
+    """Return True if a tensor's elements differ from this value."""
     return not same(Noted(t, "").array, value.array)
 
 
 def opened(func: Any) -> Callable:
-    """A function of PyTorch's that computes at once, rather than asking who else wants to: what it calls is seen."""
+    """Return a copy of a PyTorch function that skips the override dispatch, so that the functions it calls are recorded."""
     own = {**func.__globals__, "has_torch_function": lambda tensors: False}
     made = FunctionType(func.__code__, own, func.__name__, func.__defaults__, func.__closure__)
     made.__kwdefaults__ = func.__kwdefaults__
@@ -351,13 +354,13 @@ def opened(func: Any) -> Callable:
 
 
 def memory(t: torch.Tensor) -> int:
-    """What memory a tensor lies in."""
+    """Return an identifier of a tensor's storage."""
     t = bottom(t)
     return t.untyped_storage()._cdata if has_memory(t) else id(t)
 
 
 def modules_around(frame: FrameType | None) -> list:
-    """The modules in whose call a frame runs, outermost first."""
+    """Return the modules in whose call a frame runs, outermost first."""
     found = []
     while frame is not None:
         if frame.f_code is MODULE:

@@ -1,4 +1,4 @@
-"""A recording of what PyTorch does, as `minigrad.record()` is one of what minigrad does: run it, then say what it gives."""
+"""A recording of a PyTorch program, the counterpart of `minigrad.record()`: run the program, then name its results."""
 
 # pyright: reportMissingImports=false
 
@@ -23,10 +23,10 @@ from .torch_words import tensors_in
 
 
 class TorchRecording:
-    """What this thread computes with PyTorch while `with recording:` is open.
+    """A recording of this thread's PyTorch operations while `with recording:` is open.
 
-    `end` says afterwards which results it is about, `name_values` what the program calls its tensors; then `document` gives
-    the record.  `notes` say what could not be recorded, and why.
+    Afterwards, `end` sets the results, `name_values` names the tensors, and `document` returns the record.  `notes` name the
+    gaps in the recording, with the reasons.
     """
 
     def __init__(self, passes: Sequence[str], name: str, file: str = ""):
@@ -36,7 +36,7 @@ class TorchRecording:
 
     @property
     def notes(self) -> list[str]:
-        """What could not be recorded, and why."""
+        """The gaps in the recording, with the reasons."""
         return self.recorder.notes
 
     def __enter__(self) -> TorchRecording:
@@ -50,7 +50,7 @@ class TorchRecording:
             self.recorder.backward.close()
 
     def end(self, outs: list[torch.Tensor]) -> None:
-        """Say what the program gives.  Backward is run from there, seeded with ones, unless the program has run it."""
+        """Set the program's results.  Run backward from them, seeded with ones, unless the program ran it itself."""
         try:
             with watching(self.recorder), self.recorder.aside():
                 for call in self.recorder.calls:
@@ -63,19 +63,19 @@ class TorchRecording:
             self.recorder.backward.close()
 
     def name_arguments(self, fn: Any, args: tuple) -> None:
-        """Note the arguments of a function first, under the names of its parameters."""
+        """Register the arguments of a function under the names of its parameters."""
         with self.recorder.aside():
             for name, a in zip(parameter_names(getattr(fn, "forward", fn), len(args)), args):
                 if isinstance(a, torch.Tensor):
                     self.recorder.ref(a).name = name
 
     def name_values(self, names: dict[int, str]) -> None:
-        """Name the values that have no name yet, by the ids of their tensors."""
+        """Name the unnamed values, by the ids of their tensors."""
         for value, t in self.recorder.held():
             value.name = value.name or names.get(id(t), "")
 
     def document(self, part: Callable[[dict], dict] = lambda record: record) -> TorchRecord:
-        """The record; calls and formulas, which take most of the time, are worked out for a part of it."""
+        """Build the record; calls and formulas, which take most of the time, are computed only for a part of it."""
         recorder = self.recorder
         builder = Builder(recorder.calls, self.outputs, recorder.backward)
         document = TorchRecord(**builder.document({"file": self.file, "name": self.name}), notes=self.notes)
@@ -83,7 +83,7 @@ class TorchRecording:
         return document
 
     def as_minigrad(self) -> Record:
-        """What leads to the results as a recording of minigrad's, which can be explained."""
+        """Return the operations behind the results as a minigrad recording, which `minigrad.explain` accepts."""
         from .torch_chain import Chain
 
         made = Chain(self.recorder.calls, self.outputs, self.recorder.backward).rec
@@ -96,7 +96,7 @@ class TorchRecording:
 
 def recording_of(fn: Callable, args: tuple, passes: Sequence[str], name: str | None = None) -> TorchRecording:
     """Run a function or a module under a recording."""
-    fn = getattr(fn, "_orig_mod", fn)  # a module as it was before torch.compile
+    fn = getattr(fn, "_orig_mod", fn)  # the module that torch.compile wraps
     around = surroundings(fn)
     if not tracks(around, args):
         args = tree_map_only(torch.Tensor, lambda t: t.detach().requires_grad_() if t.is_floating_point() else t, args)
@@ -106,15 +106,15 @@ def recording_of(fn: Callable, args: tuple, passes: Sequence[str], name: str | N
         recording.name_arguments(fn, args)
         outs = tensors_in(fn(*args))
         if not outs:
-            fix = "let the function return a tensor, or a structure with tensors in it"
-            raise error(TypeError, "from_torch", f"the result of {title(fn)} holds no tensor", fix)
+            fix = "return a tensor, or a structure of tensors"
+            raise error(TypeError, "from_torch", f"the result of {title(fn)} contains no tensor", fix)
     recording.end(outs)
     recording.name_values(names_in(around))
     return recording
 
 
 def tracks(around: dict[str, Any], args: tuple) -> bool:
-    """Whether anything that a function can see requires grad."""
+    """Return True if a tensor that a function can access requires grad."""
     modules = [one for one in (*around.values(), *args) if hasattr(one, "named_parameters")]
     return any(t.requires_grad for t in tensors_in((args, around))) or any(
         p.requires_grad for module in modules for p in module.parameters()
@@ -122,12 +122,12 @@ def tracks(around: dict[str, Any], args: tuple) -> bool:
 
 
 def title(fn: Any) -> str:
-    """The name of a function, or of a module's class."""
+    """Return the name of a function, or of a module's class."""
     return getattr(fn, "__name__", type(fn).__name__)
 
 
 def surroundings(fn: Any) -> dict[str, Any]:
-    """What a function sees besides its arguments, by name: the module it belongs to, or the variables it closes over."""
+    """Return the objects that a function accesses besides its arguments, by name: its module, or its globals and closure."""
     owner = getattr(fn, "__self__", fn)
     if hasattr(owner, "named_parameters"):
         return {"": owner}
@@ -138,9 +138,9 @@ def surroundings(fn: Any) -> dict[str, Any]:
 
 
 def names_in(names: dict[str, Any]) -> dict[int, str]:
-    """What a program calls its tensors, by id: by a variable, or by a module and a parameter's name in it.
+    """Return the program's names for its tensors, by id: a variable, or a module's variable and a parameter in it.
 
-    Of several variables for one thing the first counts.
+    If several variables hold a tensor, the first one counts.
     """
     known: dict[int, str] = {}
     for name, one in names.items():

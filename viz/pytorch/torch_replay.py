@@ -1,7 +1,7 @@
-"""An operation of a PyTorch program, run again by minigrad on the values that were recorded.
+"""An operation of a PyTorch program, run again by minigrad on the recorded values.
 
-Both libraries call their operations alike.  So what minigrad says of an operation in a record of its own, its call and the
-formulas of its derivatives, holds for PyTorch's, as long as both compute the same numbers; and that is looked at.
+Both libraries use the same names.  So minigrad's call and derivative formulas for an operation hold for PyTorch's as well, if
+both compute the same numbers, which is checked here.
 """
 
 # pyright: reportMissingImports=false
@@ -27,25 +27,25 @@ from minigrad.tensors.nested import tensors_in
 from .torch_document import Call, Noted
 from .torch_words import CONVERSIONS, PROPERTIES, op_name
 
-NEAR = {2: 2e-2, 4: 2e-3, 8: 1e-6}  # how far numbers of so many bytes may differ, relative to the largest
-NOISE = 5e-3  # so much of what was read counts as the largest, where a result is nothing but rounding
+NEAR = {2: 2e-2, 4: 2e-3, 8: 1e-6}  # tolerance by bytes per number, relative to the largest
+NOISE = 5e-3  # this share of the largest input counts as the largest, for results that are mere rounding errors
 
 
 class Unlike(Exception):
-    """minigrad has no such operation, or computes something else."""
+    """minigrad lacks the operation, or computes other numbers."""
 
 
 class Replay:
-    """One operation run again, forward, backward and pushing tangents.
+    """One operation run again: forward, backward and jvp.
 
-    `grads` are the gradients of its results, by run of backward, and `used` those of its results that the program used.
-    Raises Unlike where minigrad has no such operation.
+    `grads` are the gradients of its results by run of backward, `used` the results that the program used.  Raises Unlike if
+    minigrad lacks the operation.
     """
 
     def __init__(self, call: Call, grads: Sequence[dict[Noted, Noted]], used: Sequence[Noted]):
         self.call = call
         self.tensors: dict[Noted, Any] = {}
-        self.leaves: dict[Noted, Any] = {}  # what gets a gradient
+        self.leaves: dict[Noted, Any] = {}  # tensors that get a gradient
         function = function_of(call.word)
         with unsaid(), minigrad.random.fork_rng(), minigrad.enable_grad(), forward_ad.dual_level():
             args, kwargs = tree_map(self.given, (call.args, call.kwargs))
@@ -66,7 +66,7 @@ class Replay:
         self.rec.settle()
 
     def given(self, a: Any) -> Any:
-        """An argument: a tensor with its tangent and, where it gets a gradient, with a graph."""
+        """Convert an argument: a tensor gets its tangent and, if it needs a gradient, a graph."""
         if not isinstance(a, Noted):
             return plain(a)
         if a not in self.tensors:
@@ -81,7 +81,7 @@ class Replay:
         return self.tensors[a]
 
     def pull(self, outs: dict[Noted, Any], grads: dict[Noted, Noted]) -> None:
-        """Run backward from the gradients of the results."""
+        """Run backward from the recorded gradients of the results."""
         pairs = [(outs[o], wrap(np.array(array(g, self.call, o)))) for o, g in grads.items() if o in outs]
         roots = [(t, g) for t, g in pairs if t.requires_grad and t.shape == g.shape]
         if roots:
@@ -89,20 +89,20 @@ class Replay:
             minigrad.autograd.grad(ends, list(self.leaves.values()), seeds, retain_graph=True, allow_unused=True)
 
     def document(self, labels: dict[Noted, str]) -> tuple[schema.Op, dict[int, Noted]]:
-        """What minigrad's record says of it, in the labels of PyTorch's values, and these values by number."""
+        """Return minigrad's entry for the operation, in the labels of PyTorch's values, and these values by number."""
         for value, i in self.index.items():
             self.rec.values[i].name = labels[value]
         for group in self.rec.groups:
             group.where = self.call.where
         for noted in self.rec.values:
-            noted.summary = {}  # nobody asks for it
+            noted.summary = {}  # not needed
         document, number = numbered(self.rec)
         (op,) = [op for op in document.ops if op.phase in ("forward", "update")]
         return op, {number.new[i]: value for value, i in self.index.items() if i in number.new}
 
 
 def function_of(word: str) -> Callable:
-    """minigrad's function for one of PyTorch's, by its own name: a method, an attribute, or what the table has."""
+    """Return minigrad's function for PyTorch's name: a method, an attribute, or an entry of the table."""
     own, name = getattr(minigrad.Tensor, word, None), op_name(word)
     if word in PROPERTIES:
         return lambda x: getattr(x, word)
@@ -114,7 +114,7 @@ def function_of(word: str) -> Callable:
 
 
 def plain(a: Any) -> Any:
-    """An argument that is no tensor, as minigrad takes it."""
+    """Convert an argument that is not a tensor to minigrad's form."""
     if isinstance(a, torch.dtype):
         return getattr(minigrad, str(a).removeprefix("torch."))
     if isinstance(a, (torch.device, torch.memory_format, torch.layout, torch.Generator)):
@@ -123,9 +123,9 @@ def plain(a: Any) -> Any:
 
 
 def array(value: Noted, call: Call, of: Noted | None = None) -> np.ndarray:
-    """What a value held, as the transforms around see it: under vmap that of the first example.
+    """Return a value's elements as the transforms around it see them: under vmap those of the first example.
 
-    A gradient or tangent `of` a value that is computed outside of the vmap lies in memory as that value does.
+    A gradient or tangent `of` a value has that value's memory layout, if it is computed outside the vmap.
     """
     found = value.array
     if found is None or found.dtype.kind == "c":
@@ -139,7 +139,7 @@ def array(value: Noted, call: Call, of: Noted | None = None) -> np.ndarray:
 
 
 def near(a: np.ndarray, b: np.ndarray, read: float = 0) -> bool:
-    """Whether two arrays hold the same numbers, up to rounding; of what is computed from numbers as large as `read`."""
+    """Return True if two arrays are equal up to rounding, given that their inputs are as large as `read`."""
     if a.shape != b.shape:
         return False
     few = NEAR.get(min(a.dtype.itemsize, b.dtype.itemsize), 0) if a.dtype.kind == "f" else 0
@@ -148,5 +148,5 @@ def near(a: np.ndarray, b: np.ndarray, read: float = 0) -> bool:
 
 
 def largest(a: np.ndarray) -> float:
-    """The largest magnitude of a finite element; 0 of what holds no floats."""
+    """Return the largest magnitude of a finite element; 0 if the dtype is not floating point."""
     return float(np.max(np.abs(a), initial=0, where=np.isfinite(a))) if a.dtype.kind == "f" else 0.0

@@ -1,7 +1,7 @@
-"""The jvp pass of a recorded PyTorch program: each call is run once more, on dual tensors of our own.
+"""The jvp pass of a recorded PyTorch program: each call runs a second time, on dual tensors.
 
-So the program itself never sees a dual tensor.  The second run draws the same random numbers and writes into copies.  A
-program that opens a dual level of its own keeps it: then its tangents are noted, and none of ours.
+So the program itself never sees a dual tensor.  The second run draws the same random numbers and writes into copies.  If the
+program opens its own dual level, its tangents are recorded instead.
 """
 
 # pyright: reportMissingImports=false, reportAttributeAccessIssue=false, reportPrivateImportUsage=false
@@ -26,10 +26,10 @@ STOPPED = (None, None)
 
 
 class Tangents:
-    """The tangents of the tensors that a program holds, by their identity; a write makes them stale.
+    """The tangents of a program's tensors, by identity; a write invalidates them.
 
-    What comes out of an operation that tangents cannot be pushed through has none (STOPPED), and so has all that is
-    computed from it: a tangent that is given is always whole.
+    The results of an operation without a jvp have none (STOPPED), nor does anything computed from them: every tangent is
+    complete.
     """
 
     def __init__(self, recorder: Any, wanted: bool):
@@ -37,7 +37,7 @@ class Tangents:
         self._known: dict[int, tuple] = {}  # id -> (tensor, version, tangent, its value)
 
     def of(self, t: torch.Tensor) -> tuple[torch.Tensor | None, Noted | None] | None:
-        """The tangent of a tensor and its value; a leaf that requires grad starts with ones, a view reads its base's."""
+        """Return the tangent of a tensor and its value; a leaf that requires grad starts with ones, a view reads its base's."""
         t = bottom(t)
         _, at, *found = self._known.get(id(t), (None, -2, *STOPPED))
         if at == version(t):
@@ -56,13 +56,13 @@ class Tangents:
         return STOPPED if self.recorder.ref(t).kind == "gradient" else None
 
     def put(self, t: torch.Tensor, tangent: torch.Tensor) -> tuple[torch.Tensor, Noted]:
-        """Remember the tangent of a tensor."""
+        """Store the tangent of a tensor."""
         t, noted = bottom(t), Noted(tangent, "tangent")
         self._known[id(t)] = (t, version(t), bottom(tangent), noted)
         return bottom(tangent), noted
 
     def written(self, t: torch.Tensor, tangent: torch.Tensor) -> None:
-        """A tensor was written: it has a new tangent, and so has the tensor that it is a view of."""
+        """Store the new tangent of a written tensor, and update its base's if it is a view."""
         self.put(t, tangent)
         if (base := t._base if t._is_view() else None) is not None:
             _, _, before, _ = self._known.get(id(base), (None, None, None, None))
@@ -71,15 +71,15 @@ class Tangents:
             self.put(base, flat.as_strided(base.shape, base.stride(), base.storage_offset()))
 
     def note(self, call: Call, t: torch.Tensor, value: Noted) -> None:
-        """Note the tangent of an operation's argument or result, where it has one."""
+        """Note the tangent of an operation's argument or result, if it has one."""
         if self.wanted and forward_ad._current_level < 0 and (found := self.of(t)) is not None and found[1] is not None:
             call.tangents[value] = found[1]
 
     # -------------------------------------------------------------------------------------------------- the pass
     def before(self, run: Callable, name: str, args: tuple, kwargs: dict, given: dict, cls: Any) -> Callable | None:
-        """What has to be kept of a call's arguments; the result pushes the tangents, once the call has been made.
+        """Save a call's arguments and return a function that pushes their tangents after the call.
 
-        `given` has tensor and value of each argument by its identity.  None where nothing is to be pushed.
+        `given` maps the identity of each argument to its tensor and value.  Returns None if there is no tangent to push.
         """
         if forward_ad._current_level >= 0:
             return lambda call, out, results: self.own(call, list(given.values()), results)
@@ -93,10 +93,10 @@ class Tangents:
         random = generator_states(args, kwargs)
 
         def plain(t: torch.Tensor) -> torch.Tensor:
-            """An argument as it was; it may be written to."""
+            """Return an argument as it was before the call, safe to write to."""
             if id(t) in copies:
                 return copies[id(t)]
-            constant = id(t) not in tangents  # maybe running statistics, which are written without anybody being told
+            constant = id(t) not in tangents  # maybe running statistics, which change without a new version
             changed = version(t) != versions.get(id(t))
             apart = constant or changed or torch._debug_has_internal_overlap(bottom(t))
             return t.detach().clone() if apart else t.detach()
@@ -132,7 +132,7 @@ class Tangents:
         return push
 
     def take(self, out: Any, twins: list, given: dict, inputs: dict, versions: dict) -> None:
-        """Keep the tangents of a call's results, and of the arguments that it has written."""
+        """Store the tangents of a call's results and of its written arguments."""
         for t, tangent in zip(tensors_in(out), twins):
             if id(t) not in given and tangent is not None and tangent.shape == bottom(t).shape:
                 self.put(t, tangent.clone())
@@ -142,7 +142,7 @@ class Tangents:
                 self.written(t, tangent.clone())
 
     def stop(self, results: list) -> None:
-        """Results whose tangents are not known."""
+        """Mark results whose tangents are unknown."""
         for t, _ in results:
             if t.is_floating_point() or t.is_complex():
                 self._known[id(bottom(t))] = (bottom(t), version(t), *STOPPED)
@@ -150,7 +150,7 @@ class Tangents:
     def dual(
         self, run: Callable, args: tuple, kwargs: dict, plain: Callable, known: dict, out: Any
     ) -> tuple[list, dict]:
-        """The tangents of what a call gives, and of its arguments afterwards, by dual tensors."""
+        """Compute the tangents of a call's results, and of its arguments after the call, with dual tensors."""
         duals: dict[int, torch.Tensor] = {}
 
         def made(t: torch.Tensor) -> torch.Tensor:
@@ -163,13 +163,13 @@ class Tangents:
         with forward_ad.dual_level():
             again = run(*tree_map_only(torch.Tensor, made, args), **tree_map_only(torch.Tensor, made, kwargs))
             if not all(alike(t, twin) for t, twin in zip(tensors_in(out), tensors_in(again))):
-                raise NotImplementedError("a second run gives something else")
+                raise NotImplementedError("a second run gives other results")
             return [tangent_of(t) for t in tensors_in(again)], {key: tangent_of(t) for key, t in duals.items()}
 
     def nested(
         self, run: Callable, args: tuple, kwargs: dict, plain: Callable, known: dict, _: Any
     ) -> tuple[list, dict]:
-        """The same inside transforms, by one more of them; what is written there is not followed."""
+        """Compute the tangents inside transforms, with an additional torch.func.jvp; writes are not followed."""
 
         def f(*primals: torch.Tensor) -> tuple:
             twins = dict(zip(known, primals))
@@ -183,18 +183,18 @@ class Tangents:
         primals = tuple(plain(t) for t, _ in known.values())
         outs, found, *_ = torch.func.jvp(f, primals, tuple(as_seen(t, tangent) for t, tangent in known.values()))
         if any(batches(t) != batches(tangent) for t, tangent in zip(outs, found)):
-            raise NotImplementedError("its tangent is not batched as its result is")
+            raise NotImplementedError("its tangent and its result have different batch dimensions")
         return [bottom(tangent) for tangent in found], {}
 
     def own(self, call: Call, given: list, results: list) -> None:
-        """Note the tangents that the program itself has.  What computed them in the graph belongs to the operation too."""
+        """Record the program's own tangents.  Their nodes in the graph belong to the operation too."""
         for side in (given, results):
             found = []
             for t, value in side:
                 with torch._C.DisableTorchFunction():
                     try:
                         tangent = tangent_of(t)
-                    except RuntimeError:  # under some stacks of transforms it cannot be asked for
+                    except RuntimeError:  # some stacks of transforms do not support the query
                         tangent = None
                 if tangent is not None:
                     _, at, _, noted = self._known.get(id(bottom(t)), (None, None, None, None))
@@ -208,7 +208,7 @@ class Tangents:
 
 
 def as_seen(t: torch.Tensor, tangent: torch.Tensor) -> torch.Tensor:
-    """A tangent wrapped as its tensor is, which lies under transforms."""
+    """Wrap a tangent in the same transforms as its tensor."""
     if not functorch.is_functorch_wrapped_tensor(t):
         return tangent
     inner, level = as_seen(functorch.get_unwrapped(t), tangent), functorch.maybe_get_level(t)
@@ -218,30 +218,30 @@ def as_seen(t: torch.Tensor, tangent: torch.Tensor) -> torch.Tensor:
 
 
 def tangent_of(t: torch.Tensor | None) -> torch.Tensor | None:
-    """The tangent of a dual tensor."""
+    """Return the tangent of a dual tensor."""
     return None if t is None or not (t.is_floating_point() or t.is_complex()) else forward_ad.unpack_dual(t).tangent
 
 
 def alike(t: torch.Tensor, twin: torch.Tensor) -> bool:
-    """Whether two runs of a call gave the same, up to rounding: attention is computed in another way to be differentiated."""
+    """Return True if two runs of a call agree up to rounding: attention uses another kernel when it is differentiated."""
     return t.shape == twin.shape and torch.allclose(t.detach(), twin.detach(), rtol=1e-2, atol=1e-3, equal_nan=True)
 
 
 def version(t: torch.Tensor) -> int:
-    """How often a tensor was written; tensors made in inference mode do not count."""
+    """Return a tensor's version counter; -1 for a tensor made in inference mode, which has none."""
     t = bottom(t)
     return -1 if t.is_inference() else t._version
 
 
 def laid_out(base: torch.Tensor, tangent: torch.Tensor) -> torch.Tensor:
-    """A tangent in memory as its tensor is, so that views can be taken of it in the same way."""
+    """Lay a tangent out in memory like its tensor, so that the same views can be taken of it."""
     flat = tangent.new_zeros(base.untyped_storage().nbytes() // base.element_size())
     flat.as_strided(base.shape, base.stride(), base.storage_offset()).copy_(tangent)
     return flat
 
 
 def may_write(run: Callable, name: str, args: tuple, kwargs: dict) -> bool:
-    """Whether a call may write into its arguments, as far as its name and its arguments tell."""
+    """Return True if a call's name or arguments indicate that it writes to its arguments."""
     if name == "__setitem__" or "out" in kwargs:
         return True
     if name.endswith("_") and not name.endswith("__") or name.startswith("__i") and name != "__invert__":
@@ -253,7 +253,7 @@ def may_write(run: Callable, name: str, args: tuple, kwargs: dict) -> bool:
 
 
 def generator_states(args: tuple, kwargs: dict) -> Callable:
-    """The states of the random generators now; the result goes back to them for a while."""
+    """Save the states of the random generators; return a context manager that restores them inside its block."""
     given = [one for one in (*args, *kwargs.values()) if isinstance(one, torch.Generator)]
     cuda = torch.cuda.default_generators if torch.cuda.is_initialized() else ()
     states = [(generator, generator.get_state()) for generator in (torch.default_generator, *cuda, *given)]

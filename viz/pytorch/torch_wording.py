@@ -1,7 +1,7 @@
-"""What a record of a PyTorch program says of an operation, as docs/record.md has it: its call, and formulas of its derivatives.
+"""The texts of an operation in the record of a PyTorch program (docs/record.md): its call, and its derivative formulas.
 
-They are minigrad's, for the same operation on the same values (torch_replay.py).  A formula is taken only where it gives the
-number that PyTorch has computed.
+The formulas are minigrad's, for the same operation on the same values (torch_replay.py).  A formula is used only if it gives
+the number that PyTorch computed.
 """
 
 # pyright: reportMissingImports=false
@@ -24,20 +24,20 @@ from minigrad.record.call_style import by_method
 from .torch_document import Call, Noted
 from .torch_replay import Replay, array, largest, near
 
-# what formulas are made of
+# the names that formulas use
 PUBLIC = {
     word: one for module in (minigrad.nn.functional, minigrad) for word, one in vars(module).items() if word[0] != "_"
 }
 
 
 class Words:
-    """The words of one operation; `used` are those of its results that the record shows."""
+    """The texts of one operation; `used` are the results that the record shows."""
 
     def __init__(self, op: schema.Op, call: Call, labels: dict[Noted, str], used: Sequence[Noted]):
         self.op, self.call, self.labels, self.used = op, call, labels, used
 
     def write(self, flows: Sequence[tuple], grads: dict[int, dict]) -> None:
-        """Fill them in; `flows` are those of the edges, `grads` the gradients of the results by run of backward."""
+        """Write call and formulas; `flows` belong to the edges, `grads` are the gradients of the results by run of backward."""
         call, op = self.call, self.op
         op.call = self.called()
         if call.function:
@@ -45,7 +45,7 @@ class Words:
         try:
             replay = Replay(call, list(grads.values()), self.used)
             said, values = replay.document(self.labels)
-        except Exception:  # minigrad has no such operation, or takes other arguments
+        except Exception:  # minigrad lacks the operation, or takes other arguments
             return
         op.call = said.call or op.call
         if call.name.endswith("dropout") and call.internal:
@@ -56,7 +56,7 @@ class Words:
             self.write_pushes(said, values, names)
 
     def write_edges(self, said: schema.Op, values: dict, names: dict, flows: Sequence, grads: dict[int, dict]) -> None:
-        """Give the edges those formulas of minigrad's that give their numbers."""
+        """Give each edge minigrad's formula if the formula gives the edge's number."""
         left = list(said.edges)
         for edge, (run, value, *_, gives) in zip(self.op.edges, flows):
             given = [self.tensor(grads[run][o], o) if o in grads[run] else self.tensor(o) * 0 for o in self.used]
@@ -69,7 +69,7 @@ class Words:
                     break
 
     def write_pushes(self, said: schema.Op, values: dict[int, Noted], names: dict) -> None:
-        """Give the tangents of the results theirs."""
+        """Give each tangent of a result minigrad's formula if the formula gives its number."""
         tangents = {value: array(t, self.call, value) for value, t in self.call.tangents.items()}
         names = {**names, **{f"d{self.labels[value]}": wrap(np.array(t)) for value, t in tangents.items()}}
         read = max(map(largest, tangents.values()), default=0.0)
@@ -80,7 +80,7 @@ class Words:
                 self.push(value, push["formula"], push["latex"])
 
     def write_dropout(self, flows: Sequence[tuple]) -> None:
-        """Say of a dropout, which draws random numbers, by which factor that it keeps it multiplies."""
+        """Write the formulas of a dropout, whose saved tensor is its random factor."""
         (x,), (out,) = [one for one in self.call.inputs if isinstance(one, Noted)], self.used
         for factor in [one for one in self.call.internal.values() if one.shape == out.shape]:
             kept, word = array(factor, self.call), self.labels[factor]
@@ -96,7 +96,7 @@ class Words:
                     self.push(out, f"d{self.labels[x]} * {word}", latex)
 
     def write_custom(self) -> None:
-        """Name the methods of a custom Function."""
+        """Write the formulas of a custom Function: calls of its methods."""
         grads = "g" if len(self.used) == 1 else ", ".join(f"g[{k}]" for k in range(len(self.used)))
         for edge in self.op.edges:
             edge.formula = f"{self.op.name}.backward({grads})"
@@ -105,15 +105,15 @@ class Words:
             self.push(value, f"{self.op.name}.jvp({', '.join([f'd{self.labels[one]}' for one in moving])})", "")
 
     def push(self, value: Noted, formula: str, latex: str) -> None:
-        """Say how the tangent of a result is computed."""
+        """Add the formula for the tangent of a result."""
         self.op.pushes.append({"output": self.op.outputs[self.used.index(value)], "formula": formula, "latex": latex})
 
     def tensor(self, value: Noted, of: Noted | None = None) -> Tensor:
-        """A value, or the gradient `of` one, as a tensor of minigrad's."""
+        """Return a value, or the gradient `of` one, as a minigrad tensor."""
         return wrap(np.array(array(value, self.call, of)))
 
     def called(self) -> str:
-        """The call in words, of PyTorch's own function."""
+        """Write the call of PyTorch's function."""
         call = self.call
         args = [self.spelled(a) for a in call.args]
         named = [f"{key}={self.spelled(a)}" for key, a in call.kwargs.items()]
@@ -129,7 +129,7 @@ class Words:
         return f"{word}({', '.join(args + named)})"
 
     def spelled(self, a: Any) -> str:
-        """An argument as it is written."""
+        """Write an argument as in source code."""
         if isinstance(a, Noted):
             return self.labels[a]
         if isinstance(a, (tuple, list)):
@@ -144,10 +144,10 @@ class Words:
 
 
 def gives_that(formula: str, names: dict[str, Any], number: np.ndarray, read: float) -> bool:
-    """Whether a formula gives a number that PyTorch has computed, for names that stand for its values."""
+    """Return True if a formula, with these values for its names, gives the number that PyTorch computed."""
     try:
         with unsaid():
             found = eval(formula, names)
-    except Exception:  # it speaks of something that minigrad alone keeps
+    except Exception:  # it uses a tensor that only minigrad saves
         return False
     return near(found.numpy(), number, read)

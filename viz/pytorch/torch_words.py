@@ -1,5 +1,4 @@
-"""What a call of PyTorch's is called here: the names of minigrad's own record, its formulas, the names of parameters,
-and the user's line."""
+"""From PyTorch's calls to the terms of minigrad's record: operation names, formulas, parameter names, the user's line."""
 
 # pyright: reportMissingImports=false, reportAttributeAccessIssue=false, reportPrivateImportUsage=false
 
@@ -23,7 +22,7 @@ from minigrad.record import schema
 from minigrad.record.callers import columns
 
 VIZ = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
-COMMAND = VIZ + "libraries.py"  # what runs programs for the command
+COMMAND = VIZ + "libraries.py"  # the module that runs programs for the command line
 OWN = (os.path.dirname(inspect.getfile(torch)) + os.sep, VIZ, PACKAGE)
 OPERATORS = {"radd": "add", "rmul": "mul", "rsub": "sub", "truediv": "div", "rpow": "pow",
              "rmatmul": "matmul", "floordiv": "floor_divide", "rfloordiv": "floor_divide", "mod": "remainder",
@@ -34,14 +33,22 @@ INPLACE = {
     f"i{name}": OPERATORS.get(name, name) for name in "add sub mul truediv div pow and or xor floordiv mod".split()
 }
 PROPERTIES = {"T": "permute", "mT": "transpose", "H": "adjoint", "mH": "adjoint", "real": "real", "imag": "imag"}
-SIZES = ("view", "reshape", "permute", "expand", "repeat", "tile", "flip")  # methods that take numbers one by one
+SIZES = (
+    "view",
+    "reshape",
+    "permute",
+    "expand",
+    "repeat",
+    "tile",
+    "flip",
+)  # methods that take sizes as separate arguments
 CONVERSIONS = "float double half bfloat16 int long short char byte bool type type_as".split()
-MADE = ("tensor", "__deepcopy__")  # these make new tensors, as zeros does, of what is in others
-SAME = ("detach", "detach_", "data", "requires_grad_", "_make_dual", "_unpack_dual")  # other tensors of the same value
+MADE = ("tensor", "__deepcopy__")  # these make new tensors, as zeros does, from the contents of others
+SAME = ("detach", "detach_", "data", "requires_grad_", "_make_dual", "_unpack_dual")  # these return the same value
 
 
 def op_name(name: str) -> str:
-    """minigrad's name for one of PyTorch's functions: `__rsub__` is sub, `add_` add, `swapaxes` transpose."""
+    """Return minigrad's name for a PyTorch function: sub for `__rsub__`, add for `add_`, transpose for `swapaxes`."""
     plain = PROPERTIES.get(name, name.strip("_"))
     if name.startswith("__"):
         plain = INPLACE.get(plain, OPERATORS.get(plain, plain))
@@ -52,13 +59,13 @@ def op_name(name: str) -> str:
 
 @functools.cache
 def aliases() -> dict[str, str]:
-    """The name of each operation by its names: of several for one function, the first."""
+    """Map every name of an operation to the first name of its function."""
     first: dict[Any, str] = {}
     return {name: first.setdefault(entry.function, name) for name, entry in TABLE.items()}
 
 
 def defaults(run: Any) -> dict[str, Any]:
-    """What a function's parameters are unless they are given: PyTorch's own functions pass all of them on."""
+    """Return the defaults of a function's parameters, which PyTorch's own functions pass explicitly."""
     try:
         return {name: p.default for name, p in inspect.signature(run).parameters.items()}
     except (TypeError, ValueError):  # a builtin
@@ -66,21 +73,21 @@ def defaults(run: Any) -> dict[str, Any]:
 
 
 def spread(arg: Any) -> list:
-    """An argument, or if it is a structure with tensors in it, what is in it."""
+    """Return an argument as a list, or the elements of a list or tuple that contains tensors."""
     if isinstance(arg, (list, tuple)) and tensors_in(arg):
         return [one for part in arg for one in spread(part)]
     return [] if arg is None else [arg]
 
 
 def forward_parameters(cls: Any) -> list[str]:
-    """The parameters of a custom Function's forward, without ctx."""
+    """Return the parameters of a custom Function's forward, without ctx."""
     names = list(inspect.signature(cls.forward).parameters)
     return names[1:] if cls.setup_context is _SingleLevelFunction.setup_context else names
 
 
 @functools.cache
 def primitives() -> dict[str, list]:
-    """minigrad's primitives by name."""
+    """Return minigrad's primitives by name."""
     found: dict[str, list] = {}
     pending: list[Any] = [Primitive]
     while pending:
@@ -91,7 +98,7 @@ def primitives() -> dict[str, list]:
 
 
 def primitive_of(name: str, keywords: dict) -> Any:
-    """minigrad's class for an operation, where it is one primitive under the same name and with the same parameters."""
+    """Return minigrad's class for an operation if it is one primitive with the same name and parameters, else None."""
     entry = TABLE.get(name)
     candidates = primitives().get(name, [])
     if entry is not None and entry.cls is not None:
@@ -103,7 +110,7 @@ def primitive_of(name: str, keywords: dict) -> Any:
 
 @functools.cache
 def parameters_of(name: str) -> tuple[str, ...]:
-    """The names of an operation's parameters."""
+    """Return the names of an operation's parameters."""
     if name in ("getitem", "setitem"):
         return "x", "index", "value"
     if name.endswith("_cell"):
@@ -114,7 +121,7 @@ def parameters_of(name: str) -> tuple[str, ...]:
 
 
 def formula_of(name: str, primitive: Any, said: list[tuple[str, Any]]) -> str:
-    """What an operation computes: its kernel, or the call with the arguments that are no tensors."""
+    """Return an operation's formula: its kernel as text, or the call with its arguments."""
     kernel = getattr(primitive, "kernel", None)
     if kernel is not None and (text := formula.shown(kernel)):
         return text
@@ -123,12 +130,12 @@ def formula_of(name: str, primitive: Any, said: list[tuple[str, Any]]) -> str:
 
 
 def tensors_in(tree: Any) -> list[torch.Tensor]:
-    """The tensors in a structure, in order."""
+    """Return the tensors in a structure, in order."""
     return [one for one in tree_leaves(tree) if isinstance(one, torch.Tensor)]
 
 
 def where(frame: FrameType | None) -> schema.Where:
-    """The innermost line outside PyTorch and our own code; none where the command has called a module of PyTorch's."""
+    """Return the innermost line outside PyTorch, minigrad and viz; an empty place if the command called a PyTorch module."""
     while frame is not None and frame.f_code.co_filename.startswith(OWN) and frame.f_code.co_filename != COMMAND:
         frame = frame.f_back
     if frame is None or frame.f_code.co_filename == COMMAND:

@@ -1,8 +1,8 @@
 """The viewer: one HTML file that steps through forward, backward and jvp of a record, offline and without a framework.
 
-`page` puts together what content.py says about the record, the text of the user's program (sources.py), the style sheet
-and the scripts, which stand beside this file and are joined in the order of SCRIPTS.  The page needs nothing else: its
-content security policy allows its own script and style by their hashes, and no request to anywhere.
+`page` assembles the record's data (content.py), the text of the user's program (sources.py), the style sheet and the
+scripts, which are in this folder and joined in the order of SCRIPTS.  The page is self-contained: its content security
+policy allows its own script and style by their hashes, and no network request.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ SCRIPTS = """
 
 
 def page(record: Any, depth: int | None = None) -> str:
-    """The page of a record (what `minigrad.record` gives, its dict, or its graph), as the text of an HTML file.
+    """Return the page of a record (of `minigrad.record`, its dict, or its graph) as the text of an HTML file.
 
-    With a `depth` it opens folded: modules, or functions where there are none, are open to this level.
+    With a `depth` the page opens folded: modules, or functions if there are none, are open to this level.
 
     >>> value = {"id": 0, "name": "</script>", "kind": "input", "shape": [], "dtype": "float32", "device": "cpu",
     ...          "bytes": 4, "summary": {"values": 1.0}}
@@ -54,12 +54,12 @@ def page(record: Any, depth: int | None = None) -> str:
 
 
 def frame(made: str, height: str = "36rem") -> str:
-    """A page of the viewer in a frame, for a notebook or another page: what runs in it can reach nothing around it.
+    """Wrap a page of the viewer in a sandboxed frame, for a notebook or another page.
 
     >>> frame("<p>").endswith(' srcdoc="&lt;p&gt;"></iframe>')
     True
     """
-    source = escape(made).replace("\n", "&#10;")  # Markdown would take an empty line for the end of the frame
+    source = escape(made).replace("\n", "&#10;")  # in Markdown an empty line would end the frame
     style = f"width: 100%; height: {height}; border: 0"
     return f'<iframe title="The viewer" sandbox="allow-scripts" style="{style}" srcdoc="{source}"></iframe>'
 
@@ -71,31 +71,31 @@ def _read(name: str) -> str:
 
 @cache
 def _script() -> str:
-    """All scripts in one function of their own, so that nothing of theirs is global."""
+    """Return all scripts, wrapped in one function so that none of their names is global."""
     parts = [_read(f"{name}.js") for name in SCRIPTS]
     return '\n(() => {\n"use strict";\n' + "\n".join(parts) + "})();\n"
 
 
 def _hash(inline: str) -> str:
-    """How a content security policy names an inline script or style."""
+    """Return the name of an inline script or style in a content security policy."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(inline.encode()).digest()).decode()}'"
 
 
 def _embedded(data: dict) -> str:
-    """JSON that stands inside a script element: nothing in it ends the element or a line of the page.
+    """Write JSON for a script element: its text cannot end the element, or a line of the page.
 
     >>> print(_embedded({"a": "</script><!-- & \\u2028", "b": iter([1, 2])}))
     {"a":"\\u003c/script>\\u003c!-- & \\u2028","b":[1,2]}
     """
     write = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode  # ASCII: also lone surrogates are safe
     parts = []
-    for key, part in data.items():  # in their order: what is told last may be known only when the others are written
+    for key, part in data.items():  # in order: the last parts may be complete only when the others are written
         written = f"[{','.join(_stretches(part, write))}]" if isinstance(part, Iterator) else write(part)
         parts.append(f"{write(key)}:{written}".replace("<", "\\u003c"))
     return "{" + ",".join(parts) + "}"
 
 
 def _stretches(entries: Iterator, write: Callable[[list], str]) -> Iterator[str]:
-    """Entries of a list as JSON, a thousand at a time, so that those of a large program never stand beside their text."""
+    """Yield the entries of a list as JSON, a thousand at a time, so a large program is never in memory twice."""
     while stretch := list(islice(entries, 1000)):
         yield write(stretch)[1:-1]

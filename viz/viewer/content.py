@@ -1,7 +1,7 @@
-"""What the viewer's page is told of a record: operations and values by their place in a list, formulas in the user's words.
+"""The data of the viewer's page: operations and values by their index in a list, formulas in the user's names.
 
-Everything that needs Python's grammar is worked out here; what changes from step to step,
-and every layout, is the page's own business.  Keys are short because a page may hold a hundred thousand operations.
+Everything that needs Python's grammar is computed here; the page itself computes the steps and every layout.  Keys are short
+because a page may contain a hundred thousand operations.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from ..ranks import travelling
 from .sources import sources
 
 INFINITY = float("inf")
-READ = re.compile(r"(?<![\w.])[A-Za-z_]\w*(?![\w(])(?!=[^=])")  # a name in a formula, not of a function or a keyword
+READ = re.compile(r"(?<![\w.])[A-Za-z_]\w*(?![\w(])(?!=[^=])")  # a name in a formula that is not a function or keyword
 
 
 def content(graph: Graph) -> dict:
-    """The record of a graph as the page reads it; values and operations are made one by one, as they are asked for.
+    """Return the record of a graph in the page's form; values and operations are generated lazily.
 
     >>> value = {"id": 0, "name": "x", "kind": "input", "shape": [], "dtype": "float32", "device": "cpu", "bytes": 4,
     ...          "summary": {"values": 0.1}}
@@ -51,7 +51,7 @@ def content(graph: Graph) -> dict:
 
 
 class Teller:
-    """Says what the page is told of each part of a graph; ids become places in the lists."""
+    """Translates the parts of a graph for the page; ids become list indices."""
 
     def __init__(self, graph: Graph):
         self.graph = graph
@@ -62,7 +62,7 @@ class Teller:
         }
 
     def lanes(self) -> dict:
-        """Return names and titles of the lanes, and the lane of each value, of a record of several processes."""
+        """Return the lanes' names and titles, and the lane of each value; empty for a record of one process."""
         graph = self.graph
         if not graph.lanes:
             return {}
@@ -74,21 +74,21 @@ class Teller:
         }
 
     def places(self, ids: Any) -> list[int]:
-        """Values as places in the list."""
+        """Return the list indices of values."""
         return [self.place[i] for i in ids if i in self.place]
 
     def pairs(self, ids: dict[int, int]) -> list[tuple[int, int]]:
-        """A mapping between values."""
+        """Translate a mapping between values into pairs of indices."""
         return [(self.place[a], self.place[b]) for a, b in ids.items() if a in self.place and b in self.place]
 
     def order(self, nodes: list[Node]) -> list[int]:
-        """The operations in the order in which backward went through them."""
+        """Return the operations in the order in which backward ran through them."""
         went = [self.ran[of] for of in self.back.values() if of in self.ran]
         through = [self.ran[node.record["id"]] for node in reversed(nodes) if any(edge.flow for edge in node.inputs)]
         return list(dict.fromkeys([*went, *through]))
 
     def op(self, node: Node, files: Any) -> dict:
-        """An operation: its call and formula, what went in and out, what it kept, what flows back through it."""
+        """Describe an operation: its call and formula, inputs and outputs, saved tensors and gradient contributions."""
         op, where = node.record, node.record.get("where") or {}
         name, call, shown = called(self.graph, node)
         if node.kind == "transfer":
@@ -120,7 +120,7 @@ class Teller:
         return said | {key: value for key, value in more.items() if value}
 
     def _transfer(self, node: Node) -> dict | None:
-        """What travels between processes: what the card says of it, and by pass how long each lane has waited."""
+        """Describe a collective or message: the text of its card, and the waiting time of each lane by pass."""
         if node.kind != "transfer":
             return None
         lines = travelling.head(self.graph, node).lines
@@ -142,11 +142,11 @@ class Teller:
         return self.place.get(entry) if isinstance(entry, int) else [_constant(entry)]
 
     def _saved(self, entry: dict) -> list:
-        """Value, bytes, and the operation whose backward lets it go."""
+        """Return a saved tensor's value, its bytes, and the operation whose backward frees it."""
         return [self.place[entry["value"]], entry["bytes"], self.ran.get(self.back.get(entry.get("freed_by"), -1))]
 
     def _steps(self, ran: dict) -> list[dict]:
-        """What a method of a custom Function did, one operation after the other, in the names of its own lines."""
+        """List the operations that a method of a custom Function ran, in the names of its own lines."""
         inner = Graph({"program": {}, **ran})
         given = {value["id"] for value in ran["values"] if value.get("name")}
         outside = {int(i): self.graph.names[o] for i, o in ran["same"].items() if o in self.graph.names}
@@ -154,7 +154,7 @@ class Teller:
         inner.names.update({value["id"]: value["name"] for value in ran["values"] if value.get("name")})
         inner.names.update({i: name for i, name in outside.items() if i not in given and i not in made})
         unnamed = {i: name for i, name in made.items() if inner.names[i] == f"v{i}"}
-        inner.names.update(unnamed)  # called by their line in the list
+        inner.names.update(unnamed)  # their names are their numbers in the list
         return [self._step(inner, node) for node in inner.nodes if node.is_op]
 
     def _step(self, inner: Graph, node: Node) -> dict:
@@ -165,7 +165,7 @@ class Teller:
         return {"text": shown or name + call, "out": results, "line": where.get("line", 0)}
 
     def _flow(self, edge: Edge) -> dict | None:
-        """What goes back along an edge: the formula, and the same with numbers in the places of single elements."""
+        """Describe the contribution along an edge: the formula, also with numbers for values of one element."""
         if edge.flow is None or edge.flow["gives"] not in self.place or edge.flow["upstream"] not in self.place:
             return None
         up, gives = edge.flow["upstream"], edge.flow["gives"]
@@ -174,7 +174,7 @@ class Teller:
         return {**said, "figures": figures} if figures not in ("", said["rule"]) else said
 
     def _figures(self, op: dict, flow: dict) -> str:
-        """A formula with numbers for its names; "" unless all are single numbers."""
+        """Replace the names in a formula by numbers; return "" unless all are single numbers."""
         formula = flow.get("formula") or ""
         entries = [self._entry(i) for i in (*op["inputs"], *op["outputs"])]
         labelled = {**{entry.get("label"): entry for entry in entries}, "g": self._entry(flow["upstream"])}
@@ -190,7 +190,7 @@ class Teller:
 
 
 def described(value: dict, name: str) -> dict:
-    """A value: what it is, and all of it or its statistics."""
+    """Describe a value: its type, and all its elements or their statistics."""
     said = {"id": value["id"], "name": text.clean(name)}
     said |= {key: value[key] for key in ("kind", "shape", "dtype", "bytes")}
     if value.get("device", "cpu") != "cpu":
@@ -205,22 +205,22 @@ def described(value: dict, name: str) -> dict:
 
 
 def packed(told: dict) -> dict:
-    """The same in less room: what values share (kind, shape, dtype, bytes, device) stands once, usual names and ids nowhere.
+    """Compress the data: what values share (kind, shape, dtype, bytes, device) is stored once, default names and ids never.
 
     >>> value = {"id": 0, "name": "v0", "kind": "input", "shape": [], "dtype": "float32", "bytes": 4, "all": 0.1}
     >>> made = packed({"values": [value, {**value, "id": 1, "name": "x"}]})
     >>> list(made["values"]), made["sorts"]
     ([{'sort': 0, 'all': 0.1}, {'sort': 0, 'name': 'x', 'all': 0.1}], [['input', [], 'float32', 4]])
     """
-    sorts: list[list] = []  # known when the last value has been asked for
+    sorts: list[list] = []  # complete when the last value has been generated
     return {**told, "values": _sorted(told["values"], sorts), "sorts": sorts}
 
 
 def _sorted(values: Iterable[dict], sorts: list[list]) -> Iterator[dict]:
-    """Values without what is entered among the sorts."""
+    """Yield values without the fields that are stored in `sorts`."""
     known: dict[tuple, int] = {}
     for i, value in enumerate(values):
-        place = [value["device"]] if "device" in value else []  # the processor goes without saying
+        place = [value["device"]] if "device" in value else []  # the CPU is the default
         sort = (value["kind"], tuple(value["shape"]), value["dtype"], value["bytes"], *place)
         if sort not in known:
             known[sort] = len(sorts)
@@ -232,7 +232,7 @@ def _sorted(values: Iterable[dict], sorts: list[list]) -> Iterator[dict]:
 
 
 def rounded(numbers: Any) -> Any:
-    """Numbers, also in nested lists, to the seven digits that a float32 has; what JSON has not, as words.
+    """Round numbers, also in nested lists, to the seven digits of a float32; nan and inf become strings for JSON.
 
     >>> rounded([[0.1 + 0.2, 5], "nan", float("inf")])
     [[0.3, 5], 'nan', 'inf']

@@ -1,4 +1,4 @@
-"""The user's source for the source pane: whole files where they still say what ran, else the lines that the record has."""
+"""The user's source for the source pane: whole files if they have not changed since the run, else the recorded lines."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from pathlib import Path
 
 from ..text import clean, file_name
 
-LARGEST = 400_000  # bytes: of larger files only the lines that ran are shown
+LARGEST = 400_000  # bytes: from larger files only the recorded lines are shown
 
 
 def sources(places: list[dict]) -> tuple[list[dict], list[int]]:
-    """Files by their lines, `{"name", "lines": {number: text}}`, and for each place which of the files it is in.
+    """Return files by their lines, `{"name", "lines": {number: text}}`, and the index of the file of each place.
 
-    A file is read only to show lines that the record shows already: unless all of them are found in it, word for word,
-    it is another file by now, and so a record made elsewhere brings nothing of this machine into a page.
+    A whole file is used only if it contains all recorded lines, word for word.  Otherwise it has changed, or the record comes
+    from another machine, and none of its text may get into the page.
 
     >>> place = {"file": "/nowhere/net.py", "line": 3, "code": "y = w * x"}
     >>> sources([place, place])
@@ -32,7 +32,7 @@ def sources(places: list[dict]) -> tuple[list[dict], list[int]]:
 
 
 def _whole(file: str, ran: dict[int, str]) -> dict[int, str]:
-    """All lines of a file, or nothing where it cannot be read or has changed since."""
+    """Return all lines of a file, or {} if it cannot be read or has changed."""
     lines = _read(file).expandtabs(4).splitlines()
     for line, code in ran.items():
         if not (0 < line <= len(lines) and code and lines[line - 1].strip() == code.strip()):
@@ -41,7 +41,7 @@ def _whole(file: str, ran: dict[int, str]) -> dict[int, str]:
 
 
 def _read(file: str) -> str:
-    """The text of a file, or of a notebook's cell; nothing for what is none or too large."""
+    """Return the text of a file or of a notebook's cell; "" if there is none or it is too large."""
     try:
         if os.path.isfile(file):
             return Path(file).read_text(encoding="utf-8") if os.path.getsize(file) <= LARGEST else ""
