@@ -1,5 +1,5 @@
-// Several processes step together: in a beat each lane that can go on takes one unit, and lanes share a unit where they
-// communicate.
+// Several processes step together: in each beat every lane that is ready takes one unit; lanes share the unit of a
+// collective.
 //
 // A unit is an operation (forward, jvp), or one edge back through it; a collective is one unit of all its lanes, with all its
 // edges.  A record of one process has one unit in each beat.
@@ -7,12 +7,12 @@
 const lanes = data.lanes ?? [];
 const laneOf = (value) => data.laneOf?.[value] ?? 0;
 
-/** Put units into beats: each lane keeps its order, and a unit comes after the operations that it `needs`. */
+/** Group units into beats: each lane keeps its order, and a unit comes after the operations that it `needs`. */
 function beatsOf(units, needs) {
   if (lanes.length < 2) return units.map((unit) => [unit]);
   const queues = lanes.map(() => []);
   for (const unit of units) for (const lane of unit.op.lanes) queues[lane].push(unit);
-  const left = new Map(); // by operation, how many of its units still come
+  const left = new Map(); // by operation, the number of its units still to come
   for (const { op } of units) left.set(op, (left.get(op) ?? 0) + 1);
   const free = (unit) =>
     unit.op.lanes.every((lane) => queues[lane][0] === unit) && needs(unit.op).every((op) => op === unit.op || !left.get(op));
@@ -30,7 +30,7 @@ function beatsOf(units, needs) {
   return beats;
 }
 
-/** The units of backward: one for each edge that a gradient goes along, and one for all edges of a bar. */
+/** Return the units of backward: one for each edge with a gradient, and one for all edges of a bar. */
 function unitsBack() {
   const found = [];
   for (const op of data.backward.map((index) => ops[index])) {

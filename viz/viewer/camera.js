@@ -1,11 +1,11 @@
-// Where the eye is: the graph is larger than the window, and only what lies in the window is drawn.
+// The camera: the graph is larger than the window, and only the part in the window is drawn.
 
 const stage = $("stage");
 const camera = { x: 0, y: 0, k: 1 };
 let onCamera = () => {};
 let glide = 0;
 const NARROW = 600; // pixels: a phone
-let fitted = null; // where `fit` has put the camera last, and for what
+let fitted = null; // the last result of `fit`, and its input
 
 function moveTo(x, y, k = camera.k) {
   camera.k = Math.min(3, Math.max(0.004, k));
@@ -14,7 +14,7 @@ function moveTo(x, y, k = camera.k) {
   onCamera();
 }
 
-/** The part of the graph that the window shows, with a margin around it in window pixels. */
+/** Return the part of the graph in the window, with a margin in window pixels. */
 function windowOnGraph(margin = 0) {
   const { k, x, y } = camera;
   return {
@@ -33,10 +33,10 @@ function zoomAt(factor, px = stage.clientWidth / 2, py = stage.clientHeight / 2)
 
 const centred = (size, room) => (room - size) / 2;
 
-/** All of the graph if it can be read at that size, else where it starts at the size of reading. */
+/** Show the whole graph if it is readable at that size, else its beginning at a readable size. */
 function fit(size, whole = false) {
   cancelAnimationFrame(glide);
-  const narrow = stage.clientWidth < NARROW; // the whole width in small letters, rather than a part
+  const narrow = stage.clientWidth < NARROW; // small type over the whole width, rather than a part of the graph
   const margin = narrow ? 8 : 24;
   const [w, h] = [stage.clientWidth - 2 * margin, stage.clientHeight - 40];
   const all = Math.min(w / size.width, h / size.height, 1.25);
@@ -50,13 +50,13 @@ function fit(size, whole = false) {
   fitted = { ...camera, size, whole };
 }
 
-/** The window has another size: fit again, unless the camera has been moved since. A notebook shows frames before it sizes them. */
+/** Fit again after a change of the window's size, unless the camera was moved. A notebook shows frames before it sizes them. */
 function refit() {
   const still = fitted && camera.x === fitted.x && camera.y === fitted.y && camera.k === fitted.k;
   still ? fit(fitted.size, fitted.whole) : onCamera();
 }
 
-/** Bring a rectangle of the graph into the window if it is not there, softly where motion is welcome. */
+/** Bring a rectangle of the graph into the window if it is outside, smoothly unless reduced motion is set. */
 function show(box, centre = false) {
   const view = windowOnGraph(-8);
   const inside = box.x >= view.left && box.x + box.w <= view.right && box.y >= view.top && box.y + box.h <= view.bottom;
@@ -81,7 +81,7 @@ function show(box, centre = false) {
   glide = requestAnimationFrame(move);
 }
 
-/** How far to shift, from `shift`, so that a stretch stands in the room with something of what lies around it. */
+/** Return the shift, starting from `shift`, that shows an interval with some of its surroundings. */
 function nearest(shift, from, size, room) {
   if (from + shift >= 8 && from + size + shift <= room - 8) return shift;
   const around = Math.min(room * 0.3, (room - size) / 2);
@@ -91,7 +91,7 @@ function nearest(shift, from, size, room) {
 stage.addEventListener(
   "wheel",
   (event) => {
-    if (window.parent !== window && !document.hasFocus()) return; // the page around scrolls, until this frame is clicked
+    if (window.parent !== window && !document.hasFocus()) return; // the surrounding page scrolls until this frame is clicked
     event.preventDefault();
     cancelAnimationFrame(glide);
     const { left, top } = stage.getBoundingClientRect();

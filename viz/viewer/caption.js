@@ -1,4 +1,4 @@
-// The sentence of the step: what happens in it, as an equation with a word under each of its terms.
+// The caption of a step: an equation with a word under each of its terms.
 
 const TITLES = { forward: "Forward", backward: "Backward", jvp: "Jvp" };
 const STARTS = {
@@ -28,7 +28,7 @@ function caption(step) {
   return backwardCaption(op, op.flows[slot], op.tensors[slot], step);
 }
 
-/** What a closed fold, taken as a whole, gives: its results, the gradients of what it reads, the tangents of its results. */
+/** Describe a closed fold as a whole: its outputs, the gradients of its inputs, or the tangents of its outputs. */
 function foldCaption(box, pass, step) {
   const size = count(box.to - box.from, "operation");
   const read = [...new Set(box.ins.filter((edge, i) => box.labels[i]).map((edge) => edge.value))];
@@ -78,7 +78,7 @@ function backwardCaption(op, flow, value, step) {
   return [upstream, sign("→"), rule, sign("="), gives, sumSoFar(value, step)].filter(Boolean);
 }
 
-/** Where branches meet: the contributions that have arrived, and how many are still to come. */
+/** Describe a sum of contributions: those that have arrived, and the number still to come. */
 function sumSoFar(value, step) {
   const all = arrivals.get(value) ?? [];
   if (all.length < 2) return null;
@@ -93,7 +93,7 @@ function sumSoFar(value, step) {
   );
 }
 
-/** The sentence of one step; of several at once, with the process that takes it. */
+/** Return the caption of one step; if several processes step at once, with the name of its process. */
 function told(step, several) {
   const { op } = steps[step];
   if (!several || !op) return caption(step);
@@ -114,7 +114,7 @@ function showCaption(step) {
 
 const SPOKEN = { "=": "equals", "\u00d7": "times", "\u2192": ",", "\u2295": ", together" };
 
-/** The sentence as it is heard: which step it is, and each term after its word. */
+/** Return the caption for screen readers: the number of the step, and each term after its word. */
 function spokenStep() {
   const said = ([text, word, note]) => [word, text, note].filter(Boolean).join(" ");
   const parts = [...$("caption").querySelectorAll(".sign, .term, p")].map((one) =>

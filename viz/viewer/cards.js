@@ -1,4 +1,4 @@
-// What stands on each card, and how large it has to be for everything that it will ever show: one layout for all steps.
+// The text on each card, and its size: large enough for every step, so that one layout serves all.
 
 const SIDE = 12;
 const HEAD = 30;
@@ -21,20 +21,20 @@ const advance = {};
 for (const style of ["mono", "bold"])
   ((pen.font = FONTS[style]), (advance[style] = pen.measureText("0".repeat(100)).width / 100));
 
-/** The width of a text; of ASCII in a monospaced font by counting. */
+/** Measure the width of a text; ASCII in a monospaced font is counted. */
 function textWidth(text, style) {
   if (advance[style] && /^[ -~\u2212\u2013…×·]*$/.test(text)) return text.length * advance[style];
   pen.font = FONTS[style];
   return pen.measureText(text).width;
 }
 
-const cards = new Map(); // by key, what does not depend on the fold
+const cards = new Map(); // by key, the cards that do not depend on the fold
 
 /** Give each box its rows, head and size. */
 function measure(boxes) {
   for (const box of boxes) {
     const card = cards.get(box.key) ?? describe(box);
-    if (box.kind !== "fold") cards.set(box.key, card); // what leaves a fold depends on what else is open
+    if (box.kind !== "fold") cards.set(box.key, card); // the outputs of a fold depend on which others are open
     Object.assign(box, card);
     box.labels = box.ins.map((edge) => edgeLabel(edge));
     const tallest = box.labels.reduce((most, label) => Math.max(most, label ? label.height : 0), 0);
@@ -85,7 +85,7 @@ const rowWidth = (row) =>
   row.longest +
   (row.type ? textWidth(row.type, "small") + 18 : 0);
 
-/** How long each lane has waited for what travels, in the pass that is shown. */
+/** Return the waiting time of each lane of a collective, in the current pass. */
 function waitRows(op) {
   if (!op.transfer) return [];
   const { waited } = op.transfer;
@@ -130,7 +130,7 @@ function heading(box) {
   return { title, note, right: op.formula ? shorten(op.formula, WIDEST - title.length) : "", tag: tag.join(" · ") };
 }
 
-/** Value, gradient and tangent of one result; each row is as wide as its longest text. */
+/** Make the rows of one result: value, gradient and tangent; each is as wide as its longest text. */
 function rowsOf(box, value) {
   const name = shorten(values[value].name, 20);
   const end = steps.length - 1;
@@ -151,7 +151,7 @@ function rowsOf(box, value) {
   return made;
 }
 
-/** The tensors that an operation keeps for backward, each with its bytes and the step that frees it. */
+/** List the tensors that an operation saves for backward, each with its bytes and the step that frees it. */
 function keptRows(op) {
   const shown = (op.saved ?? []).filter(([value], i, all) => all.findIndex(([other]) => other === value) === i);
   const rows = shown.slice(0, MOST_ROWS).map(([value, size, freer]) => {
@@ -176,7 +176,7 @@ function keptRows(op) {
   return rows;
 }
 
-/** What stands beside an edge once backward has gone along it: the rule in one line or two, and the contribution. */
+/** Make the label of an edge after backward has passed: the rule in one or two lines, and the contribution. */
 function edgeLabel(edge) {
   const flows = edge.uses.map(([op, slot]) => ops[op].flows[slot] && [op, slot, ops[op].flows[slot]]).filter(Boolean);
   if (!flows.length) return null;
@@ -189,7 +189,7 @@ function edgeLabel(edge) {
   return { rule, gives, step, width, height: (rule.length + (gives ? 1 : 0)) * LABEL_LINE + 6 };
 }
 
-/** A text in two lines at most, broken at a space as near to the middle as there is one. */
+/** Break a text into at most two lines, at the space nearest to the middle. */
 function wrapped(text, most) {
   if (text.length <= most) return [text];
   const spaces = [...text.matchAll(/ /g)].map(({ index }) => index).filter((at) => at > 4 && at < text.length - 4);

@@ -1,4 +1,4 @@
-// Elements are made here and nowhere else.  Text goes in as text, so nothing that a user wrote can become markup.
+// Only this file creates elements.  It inserts text as text, so no text of a user can become markup.
 
 const $ = (id) => document.getElementById(id);
 

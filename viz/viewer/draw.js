@@ -1,4 +1,4 @@
-// Cards as SVG.  A card is built once, when it comes into the window; a step updates the texts and classes that it changes.
+// Cards as SVG.  A card is built once, when it enters the window; a step updates only the texts and classes that change.
 
 const layers = { lanes: $("lanes"), edges: $("edges"), over: $("over"), cards: $("cards"), labels: $("labels") };
 const mounted = new Map(); // by key, the elements of a card
@@ -15,7 +15,7 @@ const FORMS = {
   copy: ["cut", 6],
 };
 
-/** A box whose corners are round or cut. */
+/** Draw a box with round or cut corners. */
 function outline(x, y, w, h, corner, form, low = corner) {
   const [a, b] = [Math.min(corner, h / 2), Math.min(low, h / 2)];
   const [right, bottom] = [x + w, y + h];
@@ -43,7 +43,7 @@ function mountCard(box) {
   updateCard(made);
 }
 
-/** The shapes of a card: what says its kind, without words. */
+/** Draw the shapes of a card, which show its kind. */
 function frame(box, headTall) {
   const { kind, w, strip: top } = box;
   const [form, corner] = FORMS[kind];
@@ -62,7 +62,7 @@ function frame(box, headTall) {
   return made;
 }
 
-/** Name, arguments, formula and tags. */
+/** Draw name, arguments, formula and tags. */
 function headTexts(box) {
   const copy = box.kind === "copy";
   const y = box.strip + (copy ? 17.5 : 20);
@@ -74,7 +74,7 @@ function headTexts(box) {
   return made;
 }
 
-/** The value of a box in which several contributions meet (copies only pass theirs on). */
+/** Return the value of a box whose contributions add up there (copies only pass theirs on). */
 function sumValue(box) {
   const meet = (value) => (flowsInto.get(value) ?? []).length > 1 && gradientOf.has(value);
   return box.kind === "copy" ? undefined : box.exits.find(meet);
@@ -91,7 +91,7 @@ function mountSum(box) {
 }
 
 function mountRow(g, box, row, y) {
-  const [from, wide] = box.columns?.get(row.lane) ?? [0, box.w]; // of a bar, the column of a lane
+  const [from, wide] = box.columns?.get(row.lane) ?? [0, box.w]; // on a bar, the column of a lane
   const [left, base] = [from + (box.kind === "function" ? BAR + 3 : 5), y + 15.5];
   const styles = { kept: ["small", "small"], wait: ["small", "small"], value: ["mono label", "mono"] }[row.kind] ?? ["mono label", "mono strong"];
   const text = shape("tspan", { class: styles[1] });
@@ -129,7 +129,7 @@ function updateCard({ box, g, rows, sum }) {
   if (sum) sum.setAttribute("class", gradientAt(box.sums, state.step).terms.length ? "sum on" : "sum");
 }
 
-/** How far a row is at this step: todo, part or known; what is kept may be freed again. */
+/** Return the state of a row at this step: todo, part or known; saved tensors may be freed again. */
 function standing(row) {
   const { step } = state;
   if (row.kind === "wait") return step >= (stepFor[steps[step].pass].get(row.op) ?? 0) ? "known" : "todo";
@@ -139,7 +139,7 @@ function standing(row) {
   return step >= (row.kind === "value" ? known[row.value] : tangentKnown.get(row.value)) ? "known" : "todo";
 }
 
-/** What a card is called by a screen reader. */
+/** Return the name of a card for screen readers. */
 function spoken(box) {
   const [value] = box.out;
   const copy = box.kind === "copy" ? "copy of " : "";

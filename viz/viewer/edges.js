@@ -1,10 +1,10 @@
-// Edges as SVG: values go down along them, gradients up, and what backward multiplied stands beside them.
+// Edges as SVG: values flow down along them, gradients up, and labels show the rules of backward.
 
 const mountedEdges = new Map(); // by key, the elements of an edge
 
 function mountEdge(edge) {
   const [[x0, y0], [x1, y1]] = [edge.points[0], edge.points.at(-1)];
-  const low = sumValue(edge.source) === edge.value ? 20 : 1; // below the mark where contributions add
+  const low = sumValue(edge.source) === edge.value ? 20 : 1; // below the plus where contributions add up
   const tip = (name, x, y, by) => shape("path", { class: `tip ${name}`, d: `M${x} ${y}L${x - 4} ${y + by}H${x + 4}Z` });
   const line = shape("path", { class: "line", d: curve(edge.points) });
   const g = shape("g", { id: edge.key }, line, tip("down", x1, y1, -8), tip("up", x0, y0 + low, 8));
@@ -14,7 +14,7 @@ function mountEdge(edge) {
   updateEdge(made);
 }
 
-/** The label of an edge just above its target. */
+/** Draw the label of an edge just above its target. */
 function mountLabel(label, x, low) {
   if (!label) return null;
   const [y, w] = [low - 8 - label.height, label.width + 14];
@@ -27,7 +27,7 @@ function mountLabel(label, x, low) {
   return made;
 }
 
-/** Whether anything goes along an edge in the pass of this step, and whether it has gone. */
+/** Return whether an edge takes part in the pass of this step, and whether its flow has already passed. */
 function passage(edge, flow) {
   const { pass } = steps[state.step];
   const [op] = edge.uses[0];
@@ -52,7 +52,7 @@ function updateEdge({ edge, g, line, label }) {
   if (label) updateLabel(label, flow, share, pass === "backward" && passed, state.now.has(edge.key));
 }
 
-/** The rule and the contribution once backward has passed; where paths are shown, the share. */
+/** Show the rule and the contribution after backward has passed; with paths on, the share. */
 function updateLabel(label, flow, share, passed, now) {
   const on = state.paths ? share !== undefined : passed;
   label.setAttribute("class", `flow${on ? " on" : ""}${now ? " now" : ""}${share !== undefined ? " path" : ""}`);

@@ -1,10 +1,10 @@
-// Seen from far, thousands of cards are dots: they are painted, not built, each in the colour of its kind and state.
+// The view from afar: thousands of cards are dots, painted on a canvas in the colour of their kind and state.
 
 const far = $("far");
 const paint = far.getContext("2d");
-const NEAR = 0.22; // below this size nothing can be read
-const CROWDED = 420; // more cards in the window are painted, too
-const NAMED = 400; // so many names are written on them
+const NEAR = 0.22; // below this scale text is unreadable
+const CROWDED = 420; // more cards than this in the window are painted, too
+const NAMED = 400; // the largest number of names on them
 let colours = {};
 
 function readColours() {
@@ -29,7 +29,7 @@ function readColours() {
   colours.computed = colours.copy = colours.constant;
 }
 
-/** Paint the graph if it is seen from far; says whether it was. */
+/** Paint the graph if the view is from afar; return true if it did. */
 function paintFar() {
   const view = windowOnGraph(0);
   const distant = camera.k < NEAR || boxesIn(view).length > CROWDED;
@@ -64,7 +64,7 @@ function paintFar() {
   return true;
 }
 
-/** The name of a box, where it has room in a size that can be read. */
+/** Paint the name of a box if it fits at a readable size. */
 function paintName(box) {
   const [w, h] = [box.w * camera.k, (box.h - box.strip) * camera.k];
   const room = Math.floor((w - 4) / 6.2);

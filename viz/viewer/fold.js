@@ -1,12 +1,12 @@
-// Folding: which operations stand as one box, and the graph of boxes that results.
+// Folding: groups of operations as single boxes, and the resulting graph of boxes.
 //
-// A fold is always a stretch of the program, operations that ran one after the other, so that the graph of boxes has no
-// cycle whatever is folded.  Stretches nest: a tree, of which the open nodes show their parts.
+// A fold is always a stretch of consecutive operations of the program, so the graph of boxes never has a cycle.  Stretches
+// nest and form a tree, whose open nodes show their parts.
 
-const MANY = 150; // more boxes than this open folded
-const FEW_BOXES = 4; // of fewer, the outermost folds are opened at first
-const CROWD = 120; // parts of one fold; more are gathered into stretches
-const USES = 3; // a leaf with more uses, or one that is used far apart, is drawn as a copy at each later use
+const MANY = 150; // a graph with more boxes than this opens folded
+const FEW_BOXES = 4; // with fewer, the outermost folds start open
+const CROWD = 120; // the largest number of parts of a fold; more are grouped into stretches
+const USES = 3; // a leaf with more uses, or with uses far apart, is drawn as a copy at each later use
 const FAR_USE = 8;
 
 const FOLDS = {
@@ -16,7 +16,7 @@ const FOLDS = {
   round: (op) => (rounds.at(-1) > 1 ? [`round ${rounds[op.index]}`] : []),
 };
 
-/** By operation, the round of the program's loops that it belongs to: one ends where an expression comes again. */
+/** Return the loop iteration of each operation: a new one begins when an expression repeats. */
 const rounds = roundsOfLoops();
 
 function roundsOfLoops() {
@@ -30,7 +30,7 @@ function roundsOfLoops() {
   });
 }
 
-/** The tree of folds by a rule, which gives the path of names above each operation. */
+/** Build the tree of folds by a rule, which returns the path of names above each operation. */
 function tree(pathOf) {
   const root = { label: "", from: 0, to: ops.length, parts: [], open: true };
   let stack = [root];
@@ -52,7 +52,7 @@ function tree(pathOf) {
   return simpler(root);
 }
 
-/** Without folds that hold one operation or one other fold. */
+/** Remove folds that contain only one operation or one other fold. */
 function simpler(node) {
   node.parts = node.parts.map((part) => {
     if (typeof part === "number") return part;
@@ -61,7 +61,7 @@ function simpler(node) {
   return node;
 }
 
-/** Long rows of parts in stretches of a size that can be looked at. */
+/** Group long rows of parts into stretches of a readable size. */
 function gathered(node) {
   for (const part of node.parts) if (part.parts) gathered(part);
   if (node.parts.length <= CROWD) return node;
@@ -79,13 +79,13 @@ function stretch(parts) {
   return { label, from, to, parts, open: false };
 }
 
-let folded = null; // the tree in force, or null: everything is open
+let folded = null; // the current tree, or null if everything is open
 let boxOf = []; // by operation, its box
 
-/** The folds that would gather anything in this program. */
+/** Return the rules that would fold anything in this program. */
 const foldModes = () => Object.keys(FOLDS).filter((mode) => tree(FOLDS[mode]).parts.some((part) => part.parts));
 
-/** Fold by a rule: open to a depth if there is one, else as far as it takes to show a few boxes. */
+/** Fold by a rule: open to a given depth, else as far as necessary to show a few boxes. */
 function foldBy(mode, depth = null) {
   folded = mode === "none" ? null : gathered(tree(FOLDS[mode] ?? (() => [])));
   if (folded && depth !== null) return openTo(folded, depth);
@@ -104,7 +104,7 @@ function openTo(node, depth) {
   }
 }
 
-/** The fold that holds an operation and is open, innermost: what closing it means. */
+/** Return the innermost open fold around an operation, which "close" acts on. */
 function foldAround(index) {
   let found = null;
   for (let node = folded; node;) {
@@ -114,7 +114,7 @@ function foldAround(index) {
   return found;
 }
 
-/** Open every fold around an operation, so that it has a box of its own. */
+/** Open every fold around an operation, so that it has its own box. */
 function reveal(index) {
   for (let node = folded; node;) {
     node.open = true;
@@ -130,7 +130,7 @@ function visibleParts() {
   return found;
 }
 
-/** The box of one visible part: an operation, or a fold. */
+/** Make the box of one visible part: an operation, or a fold. */
 function boxFor(part) {
   if (part.parts) {
     const { from, to, label } = part;
@@ -142,14 +142,14 @@ function boxFor(part) {
   return { key: `op-${op.id}`, kind, from: part, to: part + 1, out: op.out, lanes: op.lanes ?? [] };
 }
 
-/** The boxes that are to be seen and the edges between them. */
+/** Build the visible boxes and the edges between them. */
 function boxGraph() {
   const made = { boxes: [], edges: [], leaves: new Map(), copies: new Map() };
   boxOf = new Array(ops.length);
   for (const part of visibleParts()) {
     const box = boxFor(part);
     boxOf.fill(box, box.from, box.to);
-    const edges = edgesInto(made, box); // before the box itself: boxes stand after what feeds them
+    const edges = edgesInto(made, box); // before the box itself: each box comes after its inputs
     addBox(made, box);
     for (const edge of edges) connect(made, edge, box);
   }
@@ -163,7 +163,7 @@ function addBox({ boxes }, box) {
   return box;
 }
 
-/** What comes into a box from outside; a fold reads a value once, and its parameters stay inside. */
+/** Return the edges into a box; a fold reads a value once, and its parameters stay inside. */
 function edgesInto(made, box) {
   const found = [];
   const seen = new Map();
@@ -181,7 +181,7 @@ function edgesInto(made, box) {
   return found;
 }
 
-/** The box of a leaf for a use at a time: the leaf itself, or a copy where it has many uses or one far away. */
+/** Return the box of a leaf for one use: the leaf itself, or a copy if it has many uses or one far away. */
 function leafBox(made, value, time) {
   const key = `value-${values[value].id}`;
   const first = made.leaves.get(value);

@@ -1,6 +1,6 @@
-// Deeper than the graph: what each transform saw of an operation, and what the methods of a custom Function did.
+// The inside of an operation: the view of each transform around it, and the methods of a custom Function.
 
-/** The operation as each transform around it saw it, outermost last: there it has its batch dimension. */
+/** Show the operation as each transform around it sees it, outermost last, where it has its batch dimension. */
 function transforms(op) {
   if (!op.layer?.length) return null;
   const bottom = { layer: "underneath", inputs: op.tensors.map((value) => values[value].shape) };
@@ -19,7 +19,7 @@ function transforms(op) {
   return part("Transforms", el("p", { class: "note" }, words), el("table", { class: "views" }, el("tbody", {}, rows)));
 }
 
-/** The methods of a custom Function as they ran, operation by operation. */
+/** List the methods of a custom Function as they ran, operation by operation. */
 function inside(op) {
   return (op.inside ?? []).map(({ method, steps }) =>
     el(

@@ -1,4 +1,4 @@
-// The keyboard.  Keys work as soon as the page is open; a field that is typed in keeps its own.
+// The keyboard.  Keys work as soon as the page is open; text fields keep their own keys.
 
 const KEYS = [
   ["→ ←", "next, previous step"],
@@ -55,7 +55,7 @@ $("keys").append(
   ),
 );
 
-// What the shapes of cards mean, for the kinds that this record has.
+// The legend of card shapes, for the kinds in this record.
 const SIGNS = {
   parameter: "parameter (requires grad)",
   input: "input",

@@ -1,11 +1,11 @@
-// The layout of several processes: each has a lane, and a box that several lanes share is a bar across them, as in
+// The layout of several processes: each has a lane, and a box shared by several lanes is a bar across them, as in
 // ranks/side_by_side.py.
 //
-// Rows run through all lanes.  The boxes before a transfer lie above it in its lane, the boxes after it below; on a bar each
-// lane has a pad, where its edges come in and go out.
+// Rows run through all lanes.  In its lane, the boxes before a transfer are above it and the boxes after it below; on a bar
+// each lane has a pad, where its edges enter and leave.
 
 const TITLE = 40; // room for the title of a lane
-const MARGIN = 18; // beside its cards
+const MARGIN = 18; // space beside its cards
 const BETWEEN = 24;
 
 const spanOf = (box) => [Math.min(...box.lanes), Math.max(...box.lanes)];
@@ -29,7 +29,7 @@ function laneLayout({ boxes, edges }) {
   for (const box of boxes) {
     const places = box.lanes.map((lane) => columns[lane].left + columns[lane].xOf(box));
     [box.rank, box.x] = [rank[box.index], places[0]];
-    box.y = tops[box.rank] + heights[box.rank] - box.h; // boxes of a rank stand on one line
+    box.y = tops[box.rank] + heights[box.rank] - box.h; // boxes of a rank share their bottom line
     if (!isBar(box)) continue;
     const [first, last] = spanOf(box).map((lane) => columns[lane]);
     box.x = first.left + MARGIN;
@@ -49,7 +49,7 @@ function laneLayout({ boxes, edges }) {
   return { start: boxes[0].x + boxes[0].w / 2, width: left - BETWEEN, height, rows, tops, frames };
 }
 
-/** The points of an edge, from its source past the rows between to its target. */
+/** Return the points of an edge, from its source past the rows in between to its target. */
 function pointsOf(edge, column, tops, heights) {
   const { source, target } = edge;
   const start = source.x + source.exitAt(edge.value);
@@ -61,13 +61,13 @@ function pointsOf(edge, column, tops, heights) {
   return [...points, [end, tops[target.rank]], [end, target.y + target.strip]];
 }
 
-/** The lane that an edge ends in; on a bar, the lane of its value. */
+/** Return the lane that an edge ends in; on a bar, the lane of its value. */
 const laneOfEdge = ({ target, value }) => (isBar(target) ? laneOf(value) : target.lanes[0]);
 
-/** The row of each box: below what feeds it, and below the transfers that its lane takes part in before. */
+/** Return the row of each box: below its inputs, and below the earlier transfers of its lane. */
 function rowsOfLanes(boxes) {
   const rank = new Array(boxes.length).fill(0);
-  const floor = lanes.map(() => 0); // the first row that a lane has free below that
+  const floor = lanes.map(() => 0); // the first free row of a lane below them
   const deepest = lanes.map(() => -1);
   for (const box of boxes) {
     const across = [...lanes.keys()].filter((lane) => liesAcross(box, lane));
@@ -90,7 +90,7 @@ function rowsOfLanes(boxes) {
   return rank;
 }
 
-/** The boxes of one lane side by side in their rows, and the stand-ins of edges that pass rows. */
+/** Place the boxes of one lane side by side in their rows, and dummy nodes for the edges that pass rows. */
 function columnOf(lane, boxes, edges, rank, many) {
   const here = boxes.filter((box) => box.lanes.includes(lane));
   const place = new Map(here.map((box, i) => [box, i]));
@@ -98,7 +98,7 @@ function columnOf(lane, boxes, edges, rank, many) {
   const rows = Array.from({ length: many }, () => []);
   here.forEach((box, i) => rows[rank[box.index]].push(i));
   const [up, down] = [here.map(() => []), here.map(() => [])];
-  const ways = new Map(); // by edge, its stand-ins and their rows
+  const ways = new Map(); // by edge, its dummy nodes and their rows
   for (const edge of edges.filter((one) => laneOfEdge(one) === lane)) {
     const { source, target } = edge;
     const path = place.has(source) ? [[place.get(source), exitIn(source, lane, edge.value)]] : [];
@@ -131,7 +131,7 @@ function columnOf(lane, boxes, edges, rank, many) {
   };
 }
 
-/** How far across the pad of a lane an edge comes in. */
+/** Return the position of an incoming edge across the pad of a lane. */
 function entryIn(box, lane, slot) {
   if (!isBar(box)) return box.entryAt(slot);
   const own = box.ins.map((edge, i) => [i, laneOf(edge.value), box.slots[i]]).filter(([, of]) => of === lane);
@@ -140,7 +140,7 @@ function entryIn(box, lane, slot) {
   return (box.pads.get(lane) - all) / 2 + before + box.slots[slot] / 2;
 }
 
-/** How far across the pad of a lane an edge goes out. */
+/** Return the position of an outgoing edge across the pad of a lane. */
 function exitIn(box, lane, value) {
   if (!isBar(box)) return box.exitAt(value);
   const own = box.exits.filter((one) => laneOf(one) === lane);

@@ -1,14 +1,14 @@
-// A layered layout (Sugiyama): ranks by the longest path, order in a rank by barycentres, x by least squares under the
-// order.  The same steps as viz/layered.py, on numbers in place of names; ten thousand boxes take a fraction of a second.
+// A layered layout (Sugiyama): ranks by the longest path, order within a rank by barycentres, x by least squares under that
+// order.  The same steps as viz/layered.py, on numbers instead of names; ten thousand boxes take a fraction of a second.
 
 const GAP = 26; // between boxes
 const LANE = 12; // room for an edge that passes a rank
 const ROW = 42; // between ranks
-const FAR_RANKS = 40; // an edge over more ranks is drawn straight across
+const FAR_RANKS = 40; // an edge across more ranks is drawn straight
 const SWEEPS = 4;
-const STUB = 22; // edges of one value leave it together: there stands the mark where contributions add
+const STUB = 22; // edges of one value leave it together, at the plus where contributions add up
 
-/** Gives boxes x, y and edges their route: points that a curve goes through upright. */
+/** Give boxes x and y, and edges their routes: points that a curve passes vertically. */
 function layout({ boxes, edges }) {
   if (!boxes.length) return { start: 0, width: 0, height: 0, rows: [], tops: [] };
   const rank = ranks(boxes);
@@ -23,7 +23,7 @@ function layout({ boxes, edges }) {
       (rank.push(level), width.push(LANE), up.push([]), down.push([]));
     }
     path.push([edge.target.index, edge.target.entryAt(edge.slot)]);
-    const strong = edge.source.leaf ? 1 : 5; // the main line straight, leaves beside it
+    const strong = edge.source.leaf ? 1 : 5; // keeps the main line straight, with leaves beside it
     for (let i = 1; i < path.length; i++) {
       const [[a, atA], [b, atB]] = [path[i - 1], path[i]];
       down[a].push([b, atA, atB, strong]);
@@ -42,7 +42,7 @@ function layout({ boxes, edges }) {
   for (const box of boxes) {
     box.rank = rank[box.index];
     box.x = x[box.index] - left;
-    box.y = tops[box.rank] + heights[box.rank] - box.h; // boxes of a rank stand on one line
+    box.y = tops[box.rank] + heights[box.rank] - box.h; // boxes of a rank share their bottom line
   }
   edges.forEach((edge, i) => {
     const { source, target } = edge;
@@ -67,7 +67,7 @@ function layout({ boxes, edges }) {
   };
 }
 
-/** Boxes as low as their longest path says; a leaf, and what is made of parameters alone, just above its first use. */
+/** Rank boxes by their longest path; a leaf, or a value computed from parameters alone, is just above its first use. */
 function ranks(boxes) {
   const rank = new Array(boxes.length).fill(0);
   const loose = new Array(boxes.length).fill(false);
@@ -83,7 +83,7 @@ function ranks(boxes) {
   return rank;
 }
 
-/** Sort each rank by the mean place of its neighbours, and where on them it is tied, down and up in turn. */
+/** Sort each rank by the mean position of its neighbours' ports, downwards and upwards in turn. */
 function order(rows, width, joined) {
   const place = new Float64Array(width.length);
   rows.forEach((row) => row.forEach((i, at) => (place[i] = at + 0.5)));
@@ -103,7 +103,7 @@ function order(rows, width, joined) {
   }
 }
 
-/** Left sides: each box as near to its neighbours as the order lets it be. */
+/** Return the left side of each box, as near to its neighbours as the order allows. */
 function across(rows, width, joined) {
   const x = new Array(width.length).fill(0);
   for (const row of rows) row.reduce((side, i) => ((x[i] = side), side + width[i] + GAP), 0);
@@ -126,9 +126,9 @@ function across(rows, width, joined) {
   return x;
 }
 
-/** The places nearest to the wishes (least squares) that keep order and distance: pool adjacent violators. */
+/** Return the positions nearest to the wishes (least squares) that keep order and distance: pool adjacent violators. */
 function apart(wishes, widths, weights) {
-  const pools = []; // [sum of weighted wishes, weight, how many]
+  const pools = []; // [sum of weighted wishes, weight, number of boxes]
   const starts = [];
   let start = 0;
   wishes.forEach((wish, k) => {
@@ -145,7 +145,7 @@ function apart(wishes, widths, weights) {
   return pools.flatMap(([total, heavy, many]) => Array.from({ length: many }, () => total / heavy + starts[k++]));
 }
 
-/** A smooth line through points, upright at each. */
+/** Return a smooth line through points, vertical at each. */
 function curve(points) {
   let path = `M${points[0][0].toFixed(1)} ${points[0][1].toFixed(1)}`;
   for (let i = 1; i < points.length; i++) {

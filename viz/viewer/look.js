@@ -1,6 +1,6 @@
-// What the reader looks at: the card under the pointer, the one that is selected, the one with the keyboard's focus.
+// The reader's attention: the card under the pointer, the selected card, the card with the keyboard focus.
 
-let focused = null; // the card with the keyboard's focus
+let focused = null; // the card with the keyboard focus
 let hovered = null;
 
 const current = () => hovered ?? graph.boxes.find((one) => one.key === state.selected) ?? null;
@@ -28,7 +28,7 @@ function focusCard(box, grab = true) {
   if (grab) mounted.get(box.key)?.g.focus({ preventScroll: true });
 }
 
-/** To the next card along the arrows, or against them; from card to card of the same inputs by turns. */
+/** Move to the next card along the arrows, or against them; at the end of a path, to the next in the program. */
 function walk(by) {
   const from = current() ?? graph.boxes.find((one) => state.now.has(one.key));
   if (!from) return select(by > 0 ? graph.boxes[0] : graph.boxes.at(-1), true);
@@ -51,7 +51,7 @@ function leave() {
   document.activeElement?.blur();
 }
 
-/** Open one of the panes that share the room of a phone, or close it. */
+/** Open or close one of the panes that share a phone's screen. */
 function openPane(name) {
   const aside = document.querySelector("aside");
   aside.dataset.pane = name;

@@ -1,15 +1,15 @@
-// The page comes to life: what the pointer, the buttons and the printer do, and how it starts.
+// The start of the page, and its reactions to pointer, buttons and printer.
 
-const PRINTED = 1000; // boxes: a page with more could not be read
-let screen = null; // where the eye was before printing
-let distant = false; // whether the graph is painted, as seen from far
+const PRINTED = 1000; // boxes: with more, a printed page is unreadable
+let screen = null; // the camera's position before printing
+let distant = false; // true if the graph is painted, as seen from afar
 
 function drawFar() {
   if (distant) paintFar();
 }
 
 onCamera = () => {
-  if (screen) return; // it is being printed
+  if (screen) return; // the page is being printed
   world.setAttribute(
     "transform",
     `translate(${camera.x.toFixed(1)} ${camera.y.toFixed(1)}) scale(${camera.k.toFixed(4)})`,
@@ -36,7 +36,7 @@ stage.addEventListener("pointermove", (event) => {
   look(current());
 });
 stage.addEventListener("pointerleave", () => ((hovered = null), look(current())));
-let pressedOn = null; // what was selected before the pointer came down, which selects
+let pressedOn = null; // the selection before the press, which itself selects
 stage.addEventListener("pointerdown", () => (pressedOn = state.selected));
 stage.addEventListener("click", (event) => {
   if (stage.dataset.moved) return;
@@ -90,7 +90,7 @@ function toggleTheme() {
   setTheme(dark ? "light" : "dark");
 }
 
-// a page around this one may say which theme it has
+// a surrounding page may announce its theme
 window.addEventListener("message", ({ source, data }) => {
   if (source === window.parent && ["light", "dark"].includes(data?.theme)) setTheme(data.theme);
 });
@@ -119,7 +119,7 @@ matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => (rea
 window.addEventListener("hashchange", () => go(stepInLink()));
 new ResizeObserver(() => graph.boxes.length && refit()).observe(stage);
 
-// On paper the whole graph stands on one page, with all its text.
+// In print the whole graph is on one page, with all its text.
 window.addEventListener("beforeprint", () => {
   if (graph.boxes.length > PRINTED) return;
   screen = { ...camera };
@@ -158,7 +158,7 @@ function start() {
   foldBy(mode, levels ? data.depth : null);
   $("fold").value = mode;
   rebuild();
-  go(stepInLink(), false); // its words take their room before the graph is fitted into what is left
+  go(stepInLink(), false); // the caption takes its space before the graph is fitted into the rest
   fit(graph.size);
   if (state.step) go(state.step);
   document.documentElement.dataset.ready = Math.round(performance.now());

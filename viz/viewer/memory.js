@@ -1,11 +1,11 @@
-// The strip under the graph: bytes kept for backward, over the steps.  It shares the slider's axis.
+// The strip under the graph: bytes saved for backward, over the steps.  It shares the slider's axis.
 
 const strip = $("memory");
 const alive = memoryOverSteps();
 const peak = alive.reduce((most, size) => Math.max(most, size), 0);
-const COLUMNS = 600; // more steps than that are drawn by the largest of several
+const COLUMNS = 600; // with more steps, a column shows the largest of several
 
-/** After each step, how many bytes are kept; what several operations keep counts once. */
+/** Return the saved bytes after each step; a tensor saved by several operations counts once. */
 function memoryOverSteps() {
   const change = new Float64Array(steps.length + 1);
   const spans = new Map(); // value -> bytes, first step, last step

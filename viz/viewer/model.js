@@ -1,4 +1,4 @@
-// The record as the page has it, and how its numbers are written.
+// The record in the page's form, and the format of its numbers.
 
 const data = JSON.parse($("record").textContent);
 const { values, ops, files } = data;
@@ -15,7 +15,7 @@ values.forEach((value, i) => {
 
 const maker = new Int32Array(values.length).fill(-1); // by value, the operation that made it
 const uses = new Map(); // by value, [operation, slot] of each use
-const flowsInto = new Map(); // by value, the edges of backward that lead to it
+const flowsInto = new Map(); // by value, the edges that contribute to its gradient
 const gradientFor = new Map(); // by gradient, the value that it belongs to
 
 const listed = (map, key) => map.get(key) ?? (map.set(key, []), map.get(key));
@@ -32,7 +32,7 @@ for (const op of ops) {
 }
 for (const [value, gradient] of gradientOf) gradientFor.set(gradient, value);
 
-/** The place in sorted numbers of the first that is at least `least`. */
+/** Return the index in sorted numbers of the first that is at least `least`. */
 function firstFrom(sorted, least) {
   let [low, high] = [0, sorted.length];
   while (low < high) {
@@ -51,10 +51,10 @@ const leafKind = (value) =>
 
 const minus = (text) => text.replace(/-/g, "\u2212");
 
-/** A number as text.py writes it: four significant digits, more only before the point; with a true minus sign. */
+/** Format a number as text.py does: four significant digits, all digits before the point, but with a true minus sign. */
 function number(x, digits = 4) {
   if (typeof x === "boolean") return x ? "True" : "False";
-  if (!Number.isFinite(x)) return minus(String(x)); // a word, too
+  if (!Number.isFinite(x)) return minus(String(x)); // it may be a string, too
   const size = Math.abs(x);
   if (size < 1e7 && (Number.isInteger(x) || size >= 10 ** digits - 0.5)) return minus(String(Math.round(x)));
   const [mantissa, exponent] = x.toExponential(digits - 1).split("e").map(Number);
@@ -76,16 +76,16 @@ function bytes(count) {
 
 const typeOf = (value) => `${value.dtype} ${sizes(value.shape)}${value.device ? ` on ${value.device}` : ""}`;
 
-const LONGEST = 44; // characters of a value that stands whole on a card
+const LONGEST = 44; // characters of a value shown whole on a card
 
-/** All of a value with at most `most` elements, or nothing where that is too long. */
+/** Return all elements of a value with at most `most`, or nothing if the text is too long. */
 function whole(value, most = 6) {
   if (value.all === undefined || elements(value) > most) return "";
   const text = elements(value) ? nested(value.all) : "no elements";
   return text.length <= LONGEST ? text : "";
 }
 
-/** Least, greatest and mean element, spread, and how many are NaN or infinite; nothing where the record does not know. */
+/** Return minimum, maximum, mean, spread, and the numbers of NaN and infinity; nothing if the record lacks them. */
 function statistics(value) {
   if (value.statistics) return value.statistics;
   const all = [value.all].flat(Infinity).map(Number);
@@ -98,7 +98,7 @@ function statistics(value) {
   return [...ends, nan, all.length - finite.length - nan];
 }
 
-/** What a value holds in a few characters: all of it, or from where to where it goes. */
+/** Describe a value in a few characters: all its elements, or their range. */
 function gist(value, most = 6) {
   const all = whole(value, most);
   if (all) return all;

@@ -1,9 +1,9 @@
-// What lies in the window: only that is drawn, and what a step has changed of it is updated.
+// The part of the graph in the window: only this is drawn, and a step updates only its changes.
 
 const world = $("world");
-const FEW = 300; // cards: so few stay drawn, so that the browser's own search and screen readers find them all
+const FEW = 300; // cards: up to this many stay drawn, so that the browser's search and screen readers find all
 
-/** Draw what has come into the window and drop what has left it. */
+/** Draw cards and edges that have entered the window, and drop those that have left it. */
 function mount(everything = graph.boxes.length <= FEW) {
   if (everything && mounted.size === graph.boxes.length) return;
   const view = everything ? { left: -Infinity, top: -Infinity, right: Infinity, bottom: Infinity } : windowOnGraph(160);
@@ -30,7 +30,7 @@ function unmount() {
   mountedEdges.clear();
 }
 
-/** The ranks that a view shows, as places in graph.rows. */
+/** Return the ranks that a view shows, as indices of graph.rows. */
 function ranksIn({ top, bottom }) {
   const { tops } = graph.size;
   return [Math.max(0, firstFrom(tops, top) - 1), firstFrom(tops, bottom)];
@@ -48,7 +48,7 @@ function boxesIn(view) {
   return found;
 }
 
-/** The edges that pass through a view: those that end at or leave one of its ranks, and the few that are longer. */
+/** Return the edges that pass through a view: those that enter or leave one of its ranks, and the few longer ones. */
 function edgesIn(view) {
   const [from, to] = ranksIn(view);
   const found = new Set();
@@ -61,7 +61,7 @@ function edgesIn(view) {
   return found;
 }
 
-/** Update the cards and edges of these keys; of everything drawn where none are given. */
+/** Update the cards and edges with these keys; without keys, all that are drawn. */
 function refresh(keys) {
   if (!keys) {
     for (const card of mounted.values()) updateCard(card);

@@ -1,14 +1,14 @@
-// Where a gradient comes from: the paths from the outputs that contribute to it, each with its share.
+// The origin of a gradient: the paths from the outputs that contribute to it, each with its share.
 //
-// The share of an edge is how much of the gradient its contribution makes up.  Going on to the outputs, shares multiply:
-// along a path they give the path's share, summed over the paths through an edge the share that flows through it.
+// The share of an edge is its contribution relative to the whole gradient.  Towards the outputs, shares multiply: their product
+// along a path is the path's share; the sum over all paths through an edge is the share that flows through the edge.
 
 const PATHS = 6;
-const TRIES = 4000; // partial paths looked at: there may be more paths than could ever be listed
+const TRIES = 4000; // the largest number of partial paths examined: there may be too many paths to list
 
 const percent = (share) => `${minus((100 * share).toFixed(Math.abs(share) < 0.095 && share !== 0 ? 1 : 0))} %`;
 
-/** The shares of the contributions to a value: by projection on the gradient where all elements are known, else by size. */
+/** Return the shares of a value's contributions: projected on the gradient if all elements are known, else by size. */
 function shares(value) {
   const all = flowsInto.get(value) ?? [];
   if (all.length === 1) return [[all[0], 1]];
@@ -26,7 +26,7 @@ function shares(value) {
   return all.map((flow, i) => [flow, sum ? sized[i] / sum : 1 / all.length]);
 }
 
-/** The result of an operation through which the upstream gradient of a flow came. */
+/** Return the result of an operation through which the incoming gradient of a flow came. */
 const through = (flow) =>
   ops[flow.op].out.includes(gradientFor.get(flow.up)) ? gradientFor.get(flow.up) : ops[flow.op].out[0];
 
@@ -46,7 +46,7 @@ function trace(value) {
   return { value, weights, onEdges, list: heaviest(value) };
 }
 
-/** The paths with the largest shares, the largest first. */
+/** Return the paths with the largest shares, largest first. */
 function heaviest(value) {
   const open = [{ at: value, share: 1, ops: [] }];
   const found = [];
@@ -62,7 +62,7 @@ function heaviest(value) {
   return found;
 }
 
-/** Light up what contributes to a value's gradient. */
+/** Highlight everything that contributes to a value's gradient. */
 function showPaths(value) {
   state.paths = trace(value);
   placePaths();
@@ -75,7 +75,7 @@ function showPaths(value) {
   announce(`Gradient of ${values[value].name}, ${amount}. Its heaviest paths: ${heaviest}.`);
 }
 
-/** The boxes and edges of the graph as it is folded now through which shares flow. */
+/** Return the boxes and edges of the current folding through which shares flow. */
 function placePaths() {
   if (!state.paths) return;
   const { value, onEdges } = state.paths;

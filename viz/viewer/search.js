@@ -46,7 +46,7 @@ function search(words) {
   drawFar();
 }
 
-/** Whether a box is, or holds, what was searched for. */
+/** Return true if a box is a hit, or contains one. */
 function matches(one) {
   if (one.leaf) return state.found.leaves.has(one.out[0]);
   for (let i = one.from; i < one.to; i++) if (state.found.ops[i]) return true;

@@ -1,11 +1,11 @@
-// The user's program, with the line of the step in play and of the card under the pointer marked.
+// The user's program, with the lines of the current step and of the card under the pointer marked.
 
 const source = $("source");
-const LONG = 3000; // lines: of longer files only those around lines that ran
+const LONG = 3000; // lines: longer files show only the surroundings of lines that ran
 const AROUND = 4;
 let shownFile = null;
 let marks = [];
-const lineOf = new Map(); // "file:line" -> element, of the file that is shown
+const lineOf = new Map(); // "file:line" -> element, for the shown file
 const opsAt = new Map(); // "file:line" -> operations
 
 for (const op of ops) if (op.at) listed(opsAt, op.at.join(":")).push(op.index);
@@ -48,7 +48,7 @@ function toLine(at) {
   go(stepFor.forward.get(after ?? opsAt.get(at)[0]));
 }
 
-/** Mark the line of the step, and that of the card in question. */
+/** Mark the line of the step, and the line of the card under the pointer. */
 function showSource(op, looked) {
   const at = (looked ?? op)?.at;
   if (at) showFile(at[0]);
@@ -77,7 +77,7 @@ function markLine(file, line) {
   scrollTo(lineOf.get(`${file}:${line}`));
 }
 
-/** Scroll the pane, and nothing else, until a line stands in it. */
+/** Scroll only the pane, until a line is visible. */
 function scrollTo(line) {
   if (!line) return;
   const [top, tall] = [line.offsetTop - source.offsetTop, source.clientHeight];

@@ -1,12 +1,12 @@
-// What the page shows: the graph as it is folded now, the steps to halt at, and what is lit, found and selected.
+// The state of the page: the folded graph, the steps to halt at, and the highlights, search hits and selection.
 
 const state = { step: 0, now: new Set(), found: null, paths: null, selected: null };
 let graph = { boxes: [], edges: [], long: [], size: { start: 0, width: 0, height: 0, rows: [], tops: [] } };
-let stops = []; // the steps to halt at: what happens inside a closed fold is one stop
+let stops = []; // the steps to halt at: all steps inside a closed fold are one stop
 let edgeAt = []; // by operation and slot, the edge
 let home = new Map(); // by value, the box that shows it
 
-/** Lay the graph out again, as it is folded now. */
+/** Lay out the graph in its current folding. */
 function rebuild(keep) {
   unmount();
   hovered = null;
@@ -33,15 +33,15 @@ function rebuild(keep) {
   drawPassBar();
 }
 
-/** The closed fold inside which all of a step happens, or null. */
+/** Return the closed fold that contains a whole step, or null. */
 function foldOf({ op, slot }) {
   const box = op && boxOf[op.index];
   return box?.kind === "fold" && (slot === null || !edgeAt[op.index][slot]) ? box : null;
 }
 
-/** The last step of each beat, and of each run of beats that all happen inside the same closed folds. */
+/** Return the last step of each beat, and of each run of beats inside the same closed folds. */
 function halts() {
-  const names = new Map(); // by beat, the folds; null where something happens outside of them
+  const names = new Map(); // by beat, the folds; null if something happens outside them
   for (const step of steps) {
     const [fold, before] = [foldOf(step), names.get(step.beat)];
     const name = fold && before !== null ? `${before ?? step.pass} ${fold.key}` : null;
@@ -53,10 +53,10 @@ function halts() {
   return last.filter((i, k) => nameAt(i) === null || nameAt(i) !== nameAt(last[k + 1]));
 }
 
-/** The place of a step among the stops. */
+/** Return the index of a step among the stops. */
 const stopAt = (step) => Math.min(firstFrom(stops, step), stops.length - 1);
 
-/** Keys of the cards and edges that a step is about; of a closed fold, all that come to it and leave it. */
+/** Return the keys of the cards and edges of a step; for a closed fold, all that enter and leave it. */
 const inPlay = (step) => new Set(together(step).flatMap((one) => [...inPlayAt(one)]));
 
 function inPlayAt(step) {
@@ -70,7 +70,7 @@ function inPlayAt(step) {
   return new Set([at.key, ...around, edge?.key, edge?.source.key, home.get(op.tensors[slot])?.key]);
 }
 
-/** The values whose gradient or tangent a pass starts from. */
+/** Return the values whose gradient or tangent a pass starts from. */
 function startsWith(pass, step) {
   const given = { forward: [], backward: gradientKnown, jvp: tangentKnown }[pass];
   return [...given].filter(([, at]) => at === step).map(([value]) => value);
@@ -84,7 +84,7 @@ function refoldAll(mode) {
   go(stops[stopAt(state.step)]);
 }
 
-/** Open or close a fold; the rest of the picture stays where it is as far as it can. */
+/** Open or close a fold, and keep the rest of the picture in place as far as possible. */
 function refold(node, open = false) {
   node.open = open;
   const before = boxOf[node.from];
@@ -105,7 +105,7 @@ function closeAround(box) {
   if (fold) refold(fold);
 }
 
-/** The box of an operation, made visible if it stands in a fold. */
+/** Return the box of an operation, and open the folds around it. */
 function uncover(index) {
   if (boxOf[index].kind === "fold") {
     reveal(index);

@@ -1,9 +1,9 @@
-// Going from step to step: the one function that changes the step, and what calls it.
+// Moving between steps: the one function that changes the step, and its callers.
 
 let playing = 0;
 let speed = 3;
-const SPEEDS = [0.25, 0.5, 1, 2, 4, 8, 16, 60]; // steps a second
-const SPEECH = 0.5; // steps a second that can be read aloud while they play
+const SPEEDS = [0.25, 0.5, 1, 2, 4, 8, 16, 60]; // steps per second
+const SPEECH = 0.5; // the fastest speed in steps per second at which captions are read aloud
 
 function go(step, follow = true) {
   const before = state.step;
@@ -17,14 +17,14 @@ function go(step, follow = true) {
   tell();
 }
 
-/** Bring what the step is about into the window. */
+/** Bring the cards of the step into the window. */
 function followStep() {
   const { op, pass } = steps[state.step];
   const lit = op ? around(together(state.step).map((step) => bounds(step, pass))) : graph.boxes.find((one) => state.now.has(one.key));
   if (lit) show(lit);
 }
 
-/** The rectangle around several, or the first of them where the window is too small for all. */
+/** Return the rectangle around several boxes, or the first if the window is too small for all. */
 function around(boxes) {
   const [x, y] = [Math.min(...boxes.map((box) => box.x)), Math.min(...boxes.map((box) => box.y))];
   const [w, h] = [Math.max(...boxes.map((box) => box.x + box.w)) - x, Math.max(...boxes.map((box) => box.y + box.h)) - y];
@@ -32,7 +32,7 @@ function around(boxes) {
   return fits ? { x, y, w, h } : boxes[0];
 }
 
-/** Everything around the graph says which step it is. */
+/** Update everything around the graph to the current step. */
 function tell() {
   const { op, pass } = steps[state.step];
   const i = stopAt(state.step);
@@ -50,7 +50,7 @@ function tell() {
   if (!playing || SPEEDS[speed] <= SPEECH) announce(spokenStep());
 }
 
-/** What has to be seen of a step: its card, and in backward the card that the gradient goes to, if both fit. */
+/** Return the rectangle of a step: its card and, in backward, the card that gets the gradient, unless it is far away. */
 function bounds(step, pass) {
   const { op, slot } = steps[step];
   const at = boxOf[op.index];
@@ -76,7 +76,7 @@ function play(on) {
   if (on) playing = setTimeout(tick, 0);
   $("play").textContent = on ? "Pause" : "Play";
   $("play").setAttribute("aria-pressed", String(on));
-  if (!on) announce(spokenStep()); // where it has come to
+  if (!on) announce(spokenStep()); // the step it stopped at
 }
 
 function changeSpeed(by) {
@@ -84,13 +84,13 @@ function changeSpeed(by) {
   $("speed").value = speed;
 }
 
-/** The step as a link; inside an iframe without an address of its own there is none to keep it in. */
+/** Store the step in the page's address; an iframe without its own address has no place for it. */
 function keepPlace() {
   if (!/^(file|https?):$/.test(location.protocol) || playing) return;
   history.replaceState(null, "", `#${stepName(state.step).replace(" ", "-")}`);
 }
 
-/** The step that the address names: of a pass, or `#12` of all. */
+/** Return the step in the address: its number in a pass, or among all steps, as in `#12`. */
 function stepInLink() {
   const [, pass, n] = /^#(?:(forward|backward|jvp)-)?(\d+)$/.exec(location.hash) ?? [];
   if (n !== undefined && pass === undefined) return Math.min(Number(n), steps.length - 1);

@@ -1,8 +1,8 @@
-// The three passes as one row of steps, and when each value, gradient and tangent is known.
+// The three passes as one row of steps, and the step at which each value, gradient and tangent is known.
 //
-// A step is an operation (forward, jvp) or one edge into an operation (backward); the first of each pass shows what the
-// pass starts from.  What a card shows at a step follows from a few tables by value alone, so that any step can be jumped
-// to, and a move touches only the cards that the steps in between name.
+// A step is an operation (forward, jvp) or one edge into an operation (backward); the first step of each pass shows its
+// starting values.  A few tables by value determine the content of every card at every step, so the page can jump to any step,
+// and a move updates only the cards that the steps in between name.
 
 const steps = [];
 const startOf = {}; // by pass, its first step
@@ -10,10 +10,10 @@ const known = new Int32Array(values.length); // by value, the step that makes it
 const gradientKnown = new Map(); // by value, the step with its last contribution
 const tangentKnown = new Map();
 const arrivals = new Map(); // by value, [step, the value that arrived] of each contribution
-const freedAt = new Map(); // by operation, the step with which its backward has run
+const freedAt = new Map(); // by operation, the step that completes its backward
 const stepFor = { forward: new Map(), backward: new Map(), jvp: new Map() }; // by operation, its first step in a pass
 
-let beat = 0; // what several processes do in one beat are as many steps
+let beat = 0; // the current beat; steps that several processes take together share one
 
 function begin(pass) {
   startOf[pass] = steps.length;
@@ -69,7 +69,7 @@ const lastOf = (pass) => {
   return (next.length ? Math.min(...next) : steps.length) - 1;
 };
 
-/** The steps of a beat, by one of them. */
+/** Return the steps of a beat, given one of them. */
 function together(step) {
   const same = (other) => steps[other]?.beat === steps[step].beat;
   let [from, to] = [step, step];
@@ -78,13 +78,13 @@ function together(step) {
   return Array.from({ length: to - from + 1 }, (_, i) => from + i);
 }
 
-/** A step as people name it: its pass and its number in the pass, which counts from 1. */
+/** Name a step by its pass and its number in the pass, counted from 1. */
 const stepName = (step) => `${steps[step].pass} ${placeIn(step)}`;
 
-/** The number of a step in its pass: of its beat, where several processes step together. */
+/** Return the number of a step in its pass; if several processes step together, the number of its beat. */
 const placeIn = (step) => steps[step].beat - steps[startOf[steps[step].pass]].beat;
 
-/** The gradient of a value as it stands at a step: how far it is known, and the contributions so far. */
+/** Return the state of a value's gradient at a step, and the contributions so far. */
 function gradientAt(value, step) {
   const done = gradientKnown.get(value);
   if (done === undefined || !gradientOf.has(value)) return { state: "none", terms: [] };
@@ -92,7 +92,7 @@ function gradientAt(value, step) {
   return { state: step >= done ? "known" : terms.length ? "part" : "todo", terms };
 }
 
-/** The gradient's text at a step: “–” before it is known, never 0. */
+/** Return the gradient's text at a step: “–” before it is known, never 0. */
 function gradientText(value, step) {
   const { state, terms } = gradientAt(value, step);
   const amounts = terms.map((term) => whole(term, 1));
@@ -107,7 +107,7 @@ function gradientText(value, step) {
   return short ? `${sum} = ${total}` : `${total}  (sum of ${terms.length})`;
 }
 
-/** Whether the contributions make up the gradient: there is more to it where the program itself took derivatives. */
+/** Return true if the contributions add up to the gradient; they do not if the program itself took derivatives. */
 function addsUp(value) {
   const parts = (arrivals.get(value) ?? []).map(([, gives]) => [values[gives].all].flat(Infinity)[0]);
   const total = [values[gradientOf.get(value)].all].flat(Infinity)[0];

@@ -1,9 +1,9 @@
-// The pane beside the graph: all that the record knows of the card under the pointer or in focus.
+// The pane beside the graph: everything that the record has on the card under the pointer or in focus.
 
 const details = $("details");
-const HASTE = 6; // at this speed and above the pane rests while the steps run
+const HASTE = 6; // from this speed on, the pane pauses while the steps play
 
-/** All of a card; without one, of what is in play: an operation, or a fold as a whole. */
+/** Show a card in full; without one, the current operation, or the current fold as a whole. */
 function showDetails(looked) {
   const { op } = steps[state.step];
   if (!looked && op && playing && speed >= HASTE) return;
@@ -88,7 +88,7 @@ function opDetails(box) {
   ];
 }
 
-/** Value, gradient and tangent of one value, as far as they are known at this step. */
+/** Show value, gradient and tangent of one value, as far as they are known at this step. */
 function valueParts(value) {
   const parts = [part(values[value].name, onePart(values[value], known[value], "value"))];
   if (passes.includes("backward") && gradientKnown.has(value) && gradientOf.has(value)) {
@@ -122,7 +122,7 @@ function onePart(value, from, kind) {
   return el("div", { class: `contents ${kind}` }, contents(value), type);
 }
 
-/** All elements of a small value, statistics and histogram of a large one. */
+/** Show all elements of a small value, statistics and histogram of a large one. */
 function contents(value) {
   if (value.all !== undefined) {
     const rows = value.shape.length === 2 && elements(value) ? value.all : null;
@@ -207,7 +207,7 @@ function histogram(value) {
   );
 }
 
-/** The formulas of an operation: one line for each edge of backward. */
+/** List the formulas of an operation: one line per edge of backward. */
 function formulas(op) {
   const rows = op.flows.map(
     (flow, slot) =>
@@ -221,7 +221,7 @@ function formulas(op) {
   return rows.some(Boolean) ? part("Backward along each edge", el("ul", { class: "plain" }, rows)) : null;
 }
 
-/** What an operation keeps for backward, and when that is let go. */
+/** List the tensors that an operation saves for backward, and when they are freed. */
 function kept(op) {
   if (!op.saved?.length) return null;
   const rows = op.saved.map(([value, size, freer]) => {
@@ -237,7 +237,7 @@ function kept(op) {
   return part("Keeps for backward", el("ul", { class: "plain" }, rows));
 }
 
-/** Ways from a card to the steps in which it is in play. */
+/** Link a card to its steps. */
 function jumps(box) {
   const op = box.leaf ? null : ops[box.from];
   const at = op
