@@ -110,11 +110,11 @@ class Card:
         return max(top + block.height for block, *_, top in self.arranged(section)) + 2 * ABOVE
 
     def entry(self, slot: int) -> float:
-        """How far across an edge comes in."""
+        """Return the position of an incoming edge across the card."""
         return self.inset + sum(self.slots[:slot]) + self.slots[slot] / 2
 
     def exit(self, port: int) -> float:
-        """How far across an edge goes out."""
+        """Return the position of an outgoing edge across the card."""
         return self.across * (2 * port + 1) / (2 * len(self.node.outputs))
 
 
@@ -163,12 +163,12 @@ class Bar(Card):
         return width * (2 * place + 1) / (2 * self.outs.count(lane))
 
     def entry(self, slot: int) -> float:
-        """How far across an edge comes in."""
+        """Return the position of an incoming edge across the card."""
         lane = self.ins[slot]
         return self.columns[lane][0] + self.entry_in(lane, slot, self.columns[lane][1])
 
     def exit(self, port: int) -> float:
-        """How far across an edge goes out."""
+        """Return the position of an outgoing edge across the card."""
         lane = self.outs[port]
         return self.columns[lane][0] + self.exit_in(lane, port, self.columns[lane][1])
 

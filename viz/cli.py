@@ -38,10 +38,10 @@ EXAMPLES = """Examples:
   minigrad render net.py:loss              all passes, into loss.svg
   minigrad render net.py:loss -f txt -o -  as text, in the terminal
   minigrad step net.py:loss                step through the operations
-  minigrad explain net.py:loss --of w      derive the gradient of loss with respect to w
+  minigrad explain net.py:loss --of w      explain the gradient of w
   minigrad diff before.json net.py:loss    list the changes since before.json
   minigrad check functions.py:MyCube       test a custom Function
-  minigrad run train.py                    run a program that imports torch on minigrad
+  minigrad run train.py                    run a PyTorch program on minigrad
   minigrad lessons                         learn how autograd works
 
 Run minigrad COMMAND --help for details."""

@@ -178,7 +178,7 @@ def cache() -> Iterator[Finding]:
     filled = f"{len(binaries)} compiled functions of {len(texts)} modules, {size:.1f} MB"
     yield Finding("kernels", filled if files else "none yet: `minigrad warmup` compiles the common ones")
     if len(now) < len(texts):
-        yield Finding("kernels of other versions", len(texts) - len(now), f"rm -r {place} deletes them safely")
+        yield Finding("kernels of other versions", len(texts) - len(now), f"delete them with rm -r {place}")
     damaged = [f.name for f in binaries if not whole(f)]
     if damaged:
         yield Finding(

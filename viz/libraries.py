@@ -96,7 +96,7 @@ class Libraries:
         return uncompiled()
 
     def record(self, program: Callable[[], Any], passes: Sequence[str], name: str) -> Any:
-        """Run a program, and return the recording of the library whose tensors it returns; no tensors, no results."""
+        """Run a program, and return the recording of the library whose tensors it returns."""
         import minigrad
 
         given: list[Any] = []

@@ -123,7 +123,7 @@ class Program:
         return rec
 
     def record_function(self, name: str, passes: Sequence[str], args: str | None) -> tuple[dict, list[str]]:
-        """Record what a function of the program does, or a module."""
+        """Record a call of the program's function or module `name`."""
         what = self.names[name]
         given = self.inputs(name, args)
         try:
@@ -132,7 +132,7 @@ class Program:
             raise Failure.of(error) from error
         made = document_of(rec, lambda record: record)
         if not made["ops"]:
-            raise Usage(f"{name} in {self.file} has no graph: it runs no operation on these arguments.")
+            raise Usage(f"{name} in {self.file} has no graph: it runs no operation on these arguments. Pass others.")
         return {**made, "program": {**made["program"], "file": self.file}}, rec.notes
 
     def find(self, name: str) -> Any:
@@ -245,7 +245,7 @@ def python_text(file: str, text: bytes) -> str:
 
 
 def document_of(rec: Any, part: Callable[[dict], dict]) -> dict:
-    """Return the record of a recording of either library; only PyTorch's is cut by `part`."""
+    """Return the record of a recording of either library; PyTorch's computes calls and formulas only for `part`."""
     return rec.to_dict() if hasattr(rec, "to_dict") else rec.document(part).to_dict()
 
 

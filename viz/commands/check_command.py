@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 EXAMPLES = """Examples:
 
-  minigrad check functions.py                                    every Function in the file
-  minigrad check functions.py:MyCube --args "tensor([1., 2.])"   one, with these arguments
-  minigrad check functions.py:MyCube -o wrong.svg                draw the wrong derivative
+  minigrad check functions.py                                    every Function
+  minigrad check functions.py:MyCube --args "tensor([1., 2.])"   with arguments
+  minigrad check functions.py:MyCube -o wrong.svg                draw the fault
   minigrad check functions.py --json                             for scripts"""
 
 INPUT = "smallest input"  # the file name that the drawing shows for its call
@@ -47,8 +47,8 @@ def check(
     Parameters
     ----------
     target
-        PROG.py:NAME for one subclass of autograd.Function (minigrad's or PyTorch's), PROG.py for all that it defines. The
-        program runs as a script.
+        PROG.py:NAME for one subclass of autograd.Function (minigrad's or PyTorch's), PROG.py for all in the file.
+        The program runs as a script.
     args
         Arguments for the Function's apply, in Python: --args "tensor([1., 2.]), 3". They may use the program's names.
         Default: the program's example_inputs (a tuple, or a dictionary of tuples by Function name), else trial shapes.
@@ -111,7 +111,7 @@ def functions_of(program: Program, name: str) -> dict[str, type]:
         have = nearest(name, own) or f"It defines: {', '.join(own) or 'none'}."
         raise Usage(f"{program.file} has no autograd.Function named {name}. {have}")
     if not own and not name:
-        raise Usage(f"{program.file} defines no subclass of autograd.Function.")
+        raise Usage(f"{program.file} defines no subclass of autograd.Function. Name a file that defines one.")
     return {key: program.names[key] for key in ([name] if name else own)}
 
 

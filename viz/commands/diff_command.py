@@ -16,7 +16,7 @@ EXAMPLES = """Examples:
 
   minigrad render net.py:loss -o before.json    save a record
   minigrad diff before.json net.py:loss         list the effects of an edit
-  minigrad diff net.py:a net.py:b               compare two results of one program"""
+  minigrad diff net.py:a net.py:b               compare two results"""
 
 SIGNS = {"added": "+", "removed": "-", "changed": "~"}
 

@@ -15,10 +15,10 @@ from .render_command import deliver
 
 EXAMPLES = """Examples:
 
-  minigrad explain net.py:loss                      with respect to the first parameter
-  minigrad explain net.py:loss --of w --index 0,2   with respect to one element of w
+  minigrad explain net.py:loss                      the first parameter
+  minigrad explain net.py:loss --of w --index 0,2   one element of w
   minigrad explain net.py:loss --of w -o w.svg      draw the paths
-  minigrad explain net.py:f --args "tensor(2.)"     the derivative of a function"""
+  minigrad explain net.py:f --args "tensor(2.)"     a function"""
 
 
 def explain(
@@ -37,16 +37,16 @@ def explain(
     Parameters
     ----------
     target
-        PROG.py:NAME of the tensor or function to differentiate; several elements are summed. If the program itself runs
-        backward from this tensor, that backward is explained.
+        PROG.py:NAME of the tensor or function to differentiate; several elements are summed.
+        If the program itself runs backward from this tensor, that backward is explained.
     of
         Name of the variable to differentiate with respect to: a tensor of the program, or a parameter of the function.
         Default: the first tensor that requires grad.
     index
         The element to explain, such as 0,2. Default: all elements if there are at most 4, else the largest.
     output
-        File to write: .txt, .json (the explanation as data), or a picture in any of render's formats. Default: text on the
-        standard output.
+        File to write: .txt, .json (the explanation as data), or a picture in any of render's formats.
+        Default: text on the standard output.
     args
         Arguments for the function, in Python. Default: the program's example_inputs.
     as_torch

@@ -44,17 +44,17 @@ LOOK, PROCESSES = Look(), Processes()
 EXAMPLES = """Examples:
 
   minigrad render net.py:loss                       all passes, into loss.svg
-  minigrad render net.py:loss -p backward -o -      one pass, on the standard output
+  minigrad render net.py:loss -p backward -o -      one pass, to stdout
   minigrad render net.py:loss -o loss.html          the viewer, to step through
   minigrad render net.py:loss -f txt -o -           in the terminal
   minigrad render net.py:loss -f film -o film.svg   an animated SVG
   minigrad render net.py:loss --size slide -o l.pdf one slide per pass
   minigrad render net.py:loss --theme print --tex   LaTeX, in black and white
-  minigrad render net.py:f --args "tensor(2.), 3"   a function, with these arguments
+  minigrad render net.py:f --args "tensor(2.), 3"   a function with arguments
   minigrad render net.py:loss --depth 1 -o net.pdf  each module as one box
   minigrad render net.py:loss --ranks -n 4          4 processes in one picture
-  minigrad render net.py:loss --ranks --timeline -n 2 -o t.pdf  a timeline of 2 processes
-  minigrad render net.py:loss -- --epochs 3         with the program's own options"""
+  minigrad render net.py:loss --ranks --timeline -n 2 -o t.pdf  a timeline
+  minigrad render net.py:loss -- --epochs 3         the program's own options"""
 
 
 def render(
@@ -77,14 +77,14 @@ def render(
     Parameters
     ----------
     target
-        PROG.py:NAME. The program, written for minigrad or PyTorch, runs as a script; NAME is a tensor, function or module
-        that it defines.
+        PROG.py:NAME. The program, written for minigrad or PyTorch, runs as a script.
+        NAME is a tensor, function or module that it defines.
         -:NAME reads the program from the standard input.
     passes
         Which pass to draw. A pass that the program does not run itself is run for it, seeded with ones.
     output
-        File to write; the suffix selects the format: .html (the viewer) .svg .png .pdf .tex .dot .gv .mmd .txt .json (the
-        record). - writes the picture alone to the standard output. Default: NAME.svg.
+        File to write. Its suffix is the format: .html (viewer) .svg .png .pdf .tex .dot .gv .mmd .txt .json (record).
+        - writes the picture alone to the standard output. Default: NAME.svg.
     format
         The format, overriding the suffix. film is an SVG in which the passes appear step by step.
     tex

@@ -24,8 +24,8 @@ class Look:
     Parameters
     ----------
     show
-        Parts to show besides the operations, any of values,grads,shapes,saved,lines. Default: all of these; on a slide
-        values,grads. all,update adds the writes of a training step; all,setup adds the initialization of the parameters.
+        Parts to show besides operations, any of values,grads,shapes,saved,lines. Default: all; on a slide values,grads.
+        all,update adds the writes of a training step; all,setup adds the initialization of the parameters.
     rankdir
         Direction of the graph: top to bottom (TB), BT, LR or RL. Default: TB; on a slide, the best fit.
     depth
@@ -50,7 +50,7 @@ class Look:
         """Return the view for a format.  Raises Usage for unknown words and for negative numbers."""
         for option, number in (("--depth", self.depth), ("--max-nodes", self.max_nodes)):
             if number is not None and number < 0:
-                raise Usage(f"{option} {number} is less than 0.")
+                raise Usage(f"{option} {number} is less than 0. Pass 0 or more.")
         return view_from(self.show, self.rankdir, self.size if kind in PICTURES else None)
 
     def fold(self, kind: str) -> tuple[int | None, int | None]:
@@ -94,10 +94,10 @@ class Processes:
     n
         With --ranks: start this many processes with mpiexec.
     timeline
-        With --ranks: draw when each process computes, waits and communicates, as .svg, .png or .pdf; .json is a trace for
-        ui.perfetto.dev.
+        With --ranks: draw when each process computes, waits and communicates, as .svg, .png or .pdf.
+        .json is a trace for ui.perfetto.dev.
     lanes
-        With --ranks: same lets ranks that do the same share a lane; each gives every rank its own.
+        With --ranks: ranks that do the same share a lane (same), or every rank has its own (each).
     """
 
     ranks: Annotated[bool, Parameter(negative="", show_default=False)] = False
@@ -109,7 +109,7 @@ class Processes:
         """Raise Usage for options that contradict --ranks, or need it; `from_file` means that the program makes the tensor."""
         for option, there in (("--timeline", self.timeline), (f"-n {self.n}", self.n is not None)):
             if there and not self.ranks:
-                raise Usage(f"{option} needs several processes. Add --ranks.")
+                raise Usage(f"{option} works only with several processes. Add --ranks.")
         if not self.ranks:
             return
         if not from_file:

@@ -16,13 +16,13 @@ from .common import Json, Target, given
 
 RUN_EXAMPLES = """Examples:
 
-  minigrad run train.py                 run train.py, which imports torch, on minigrad
+  minigrad run train.py                 run a PyTorch program on minigrad
   minigrad run train.py --epochs 3      with the program's own options
   minigrad run -n 4 train.py            on 4 processes
   python -m minigrad train.py           same as minigrad run train.py"""
 PORT_EXAMPLES = """Examples:
 
-  minigrad port train.py                list everything that minigrad lacks, by line
+  minigrad port train.py                list everything that minigrad lacks
   minigrad port train.py --json         for scripts"""
 
 Options = Annotated[str, Parameter(show=False, allow_leading_hyphen=True)]

@@ -16,8 +16,8 @@ from .common import Args, Json, Target, apart, target_of, working
 
 EXAMPLES = """Examples:
 
-  minigrad source net.py:f --args "tensor([1., 2.])"   side by side in a wide terminal
-  minigrad source net.py:f --json                      {forward, backward, graph, notes}"""
+  minigrad source net.py:f --args "tensor([1., 2.])"   beside the graph
+  minigrad source net.py:f --json                      as JSON"""
 
 LEAST = 100  # columns that a terminal needs to show both side by side
 

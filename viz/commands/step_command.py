@@ -16,7 +16,7 @@ from .common import Args, AsTorch, Json, Pass, Target, apart, computing, recorde
 
 EXAMPLES = """Examples:
 
-  minigrad step net.py:loss                Enter: next, b: back, a number: go to that step, q: quit
+  minigrad step net.py:loss                Enter: next, b: back, q: quit
   minigrad step net.py:loss -p backward    one pass only
   minigrad step net.py:loss | less         all steps at once"""
 
@@ -47,8 +47,8 @@ def step(
     args
         Arguments for the function, in Python.
     show
-        Parts to show, any of values,grads,shapes,saved,lines. Default: all of these; update and setup add operations, as
-        for render.
+        Parts to show, any of values,grads,shapes,saved,lines. Default: all.
+        update and setup add operations, as for render.
     depth
         Number of levels of modules or functions to open; each deeper one becomes one step.
     max_nodes
