@@ -108,9 +108,7 @@ def processor() -> Iterator[Finding]:
 
     features = [name for name, there in binding.get_host_cpu_features().items() if there]
     vectors = [name for name in VECTORS if name in features]
-    advice = (
-        "" if vectors else "use a processor with vector instructions: without them kernels compute one number at a time"
-    )
+    advice = "" if vectors else "use a processor with vector instructions: here kernels compute one number at a time"
     yield Finding("processor", f"{binding.get_host_cpu_name()}, {platform.machine()}")
     yield Finding("vector instructions", " ".join(vectors) or "none", advice)
 
@@ -150,9 +148,7 @@ def memory() -> Iterator[Finding]:
         kept = f"up to {buffer_pool.get_pool_limit() >> 20} MiB of freed memory"
         yield Finding("buffer pool", f"{kept}; minigrad.set_pool_limit(bytes) and empty_pool() change it")
     else:
-        yield Finding(
-            "buffer pool", "off", "unset MALLOC_... and GLIBC_TUNABLES: without the pool large results page-fault"
-        )
+        yield Finding("buffer pool", "off", "unset MALLOC_... and GLIBC_TUNABLES, or large results pay page faults")
 
 
 def cache() -> Iterator[Finding]:
@@ -187,7 +183,7 @@ def cache() -> Iterator[Finding]:
     unfinished = [f.name for f, _ in files if f.match(cache.UNFINISHED) and stale(f)]
     if unfinished:
         yield Finding(
-            "unfinished files", unfinished, "do nothing: killed processes left them; the next write removes them"
+            "unfinished files", unfinished, "nothing: killed processes left them, the next write removes them"
         )
 
 

@@ -55,9 +55,7 @@ def taken(layer: Any) -> list[str]:
     for kind in kinds:
         if kind in DIMENSIONS:
             norm = kind.startswith("BatchNorm")
-            batch, channels = (
-                (2, layer.num_features) if norm else (1, layer.in_channels)
-            )  # a batch of one has no variance
+            batch, channels = (2, layer.num_features) if norm else (1, layer.in_channels)  # one alone has no variance
             found = [random(batch, channels, *[side] * DIMENSIONS[kind]) for side in SIDES]
             return [random(batch, channels), *found] if kind == "BatchNorm1d" else found
         if kind == "Linear":

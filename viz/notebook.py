@@ -83,9 +83,7 @@ def trace(shell: Any, line: str, cell: str) -> Drawing | None:
         print(f"%%trace: {wrong}")
         return None
     names = shell.user_ns
-    file = shell.compile.cache(
-        cell, shell.execution_count
-    )  # makes the cell's lines available to tracebacks and records
+    file = shell.compile.cache(cell, shell.execution_count)  # so that records find the cell's lines
     tree = ast.parse(shell.transform_cell(cell), file)
     last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
 

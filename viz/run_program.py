@@ -50,12 +50,7 @@ class Program:
             return cls(file, text_of(file), words)
         text = sys.stdin.buffer.read()
         lines = python_text("the standard input", text).splitlines(keepends=True)
-        linecache.cache["<stdin>"] = (
-            len(text),
-            None,
-            lines,
-            "<stdin>",
-        )  # tracebacks and records look up code lines here
+        linecache.cache["<stdin>"] = (len(text), None, lines, "<stdin>")  # where code lines are looked up
         return cls("<stdin>", text, words)
 
     def execute(self) -> None:
@@ -143,9 +138,7 @@ class Program:
             raise Usage(f"{self.file} has no {name}. {have}")
         what = self.names[name]
         if isinstance(what, type) and hasattr(what, "named_parameters"):
-            raise Usage(
-                f"{name} in {self.file} is a module class. Create an instance and name that: net = {name}(...)."
-            )
+            raise Usage(f"{name} in {self.file} is a module class. Name an instance of it: net = {name}(...).")
         if not library_of_tensor(what) and (not callable(what) or isinstance(what, type)):
             have, kind = ", ".join(own) or "none", type(what).__name__
             said = f"{name} in {self.file} is a{'n' * (kind[0] in 'AEIOaeio')} {kind}"

@@ -24,10 +24,7 @@ WIDTH, HEIGHT = 1280.0, 720.0
 BOXES = 12
 SIDE, TOP, BELOW = 40.0, 84.0, 22.0  # margins left and right, room for the title, margin below the legend
 TITLE, LEGEND = 1.9, 1.3  # scale of the title and the legend, relative to other pictures
-SMALLEST, LARGEST = (
-    0.95,
-    2.2,
-)  # scale of the type, which is 11.5 high in other pictures: at least a sixtieth of the page's height
+SMALLEST, LARGEST = 0.95, 2.2  # scale of the type, 11.5 high elsewhere: at least a sixtieth of the page's height
 LEGEND_WIDTH = (WIDTH - 2 * SIDE) / LEGEND
 TRACK, BEND = 7.0, 6.0  # distance between edges that run from row to row, and the radius of their corners
 RUN = 0.97  # the price of such an edge: as bad as type three percent smaller

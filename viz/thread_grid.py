@@ -60,9 +60,7 @@ class Board:
                 items.append(Text(left - 5, y + high / 2 + 3.5, self.left[i], "code", "end"))
             boxes = [(cell, (left + j * wide, y, wide, high)) for j, cell in enumerate(row)]
             items += [cell.drawn(*box) for cell, box in boxes]
-            items += [
-                Path(around(*box), "pulse-backward") for cell, box in boxes if cell.red
-            ]  # last, over the neighbours
+            items += [Path(around(*box), "pulse-backward") for cell, box in boxes if cell.red]  # over the neighbours
             y += high + 3 * (not self.left)
         across = left + wide * max((len(row) for row in self.lines), default=0)
         return Group("", "board", items), max(across, measure(self.title, "tag")), y

@@ -263,7 +263,7 @@ def test_a_tensor_of_a_library_that_is_not_imported_is_told(folder):
 @pytest.mark.parametrize(
     "words, said",
     [
-        (["net.py:Layer"], "Layer in net.py is a module class. Create an instance and name that: net = Layer(...)."),
+        (["net.py:Layer"], "Layer in net.py is a module class. Name an instance of it: net = Layer(...)."),
         (["net.py:pair"], "pair is a module and needs arguments. Pass --args, or define example_inputs in net.py."),
         (
             ["net.py:rate"],

@@ -24,12 +24,7 @@ Json = Annotated[bool, Parameter(name=["--json"], negative="", show_default=Fals
 AsTorch = Annotated[bool, Parameter(name=["--as-torch"], negative="", show_default=False)]
 Rankdir = Literal["TB", "BT", "LR", "RL"]
 given: list[str] = []  # the words of the running command
-STDOUT = (
-    "-",
-    "/dev/stdout",
-    "/dev/fd/1",
-    "/proc/self/fd/1",
-)  # names of the standard output; only the picture goes there
+STDOUT = ("-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")  # as the output: nothing else is printed there
 
 
 def target_of(target: str) -> tuple[str, str]:

@@ -60,9 +60,7 @@ class Recorder:
         self.calls: list[Call] = []
         self.backward, self.tangents = Backward(self), Tangents(self, jvp)
         self.notes: list[str] = []  # gaps in the recording, with the reasons
-        self.tensors: dict[
-            Noted, torch.Tensor
-        ] = {}  # the tensors of leaves, and of values that no recorded operation made
+        self.tensors: dict[Noted, torch.Tensor] = {}  # of leaves, and of values that no recorded operation made
         self._known: dict[int, tuple] = {}  # id -> (tensor, state of its memory, value)
         self._owners: dict[Noted, torch.Tensor] = {}  # value -> the tensor that had it first, or its leaf
         self._places: dict[tuple, Noted] = {}  # place in memory -> the value last read there

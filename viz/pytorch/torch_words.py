@@ -33,15 +33,7 @@ INPLACE = {
     f"i{name}": OPERATORS.get(name, name) for name in "add sub mul truediv div pow and or xor floordiv mod".split()
 }
 PROPERTIES = {"T": "permute", "mT": "transpose", "H": "adjoint", "mH": "adjoint", "real": "real", "imag": "imag"}
-SIZES = (
-    "view",
-    "reshape",
-    "permute",
-    "expand",
-    "repeat",
-    "tile",
-    "flip",
-)  # methods that take sizes as separate arguments
+SIZES = ("view", "reshape", "permute", "expand", "repeat", "tile", "flip")  # methods that take sizes one by one
 CONVERSIONS = "float double half bfloat16 int long short char byte bool type type_as".split()
 MADE = ("tensor", "__deepcopy__")  # these make new tensors, as zeros does, from the contents of others
 SAME = ("detach", "detach_", "data", "requires_grad_", "_make_dual", "_unpack_dual")  # these return the same value
