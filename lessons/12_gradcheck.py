@@ -317,7 +317,7 @@ assert done.returncode == 1 and "✗ gradients" in done.stdout
 
 # %%
 picture = draw(record, passes="backward")
-assert "where differences of forward give" in picture.svg()
+assert "but finite differences give" in picture.svg()
 picture
 
 # %% [markdown]

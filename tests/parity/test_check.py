@@ -95,6 +95,6 @@ def test_the_command_with_torch(tmp_path):
     done = command("f.py", "--args", "tensor([2.0, 3.0])")
     assert done.returncode == 1, done.stderr
     assert "off by a factor of 1.5" in done.stdout and "f.py:11: return g * 2" in done.stdout
-    assert "✗ 2, where differences of forward give 3" in done.stdout
+    assert "✗ 2, but finite differences give 3" in done.stdout
     data = json.loads(command("f.py:Cube", "--json").stdout)
     assert (data[0]["library"], data[0]["ok"]) == ("torch", False)

@@ -66,7 +66,7 @@ def test_a_wrong_function_ends_with_1_the_line_the_input_the_remedy_and_a_sketch
     assert "wrong.py:27: return g * x ** (ctx.n - 1), None" in text
     assert "x = minigrad.tensor(1.0, dtype=minigrad.float64, requires_grad=True)\n      Cube.apply(x, 3)" in text
     assert "return ...  # multiply by 3 for x" in text
-    assert "✗ 1, where differences of forward give 3" in text and "▣  Cube(x, 3)" in text
+    assert "✗ 1, but finite differences give 3" in text and "▣  Cube(x, 3)" in text
 
 
 def test_all_functions_of_a_file_are_checked(folder):
@@ -85,7 +85,7 @@ def test_the_drawing_goes_to_a_file(folder, suffix, start):
     made = (folder / f"cube.{suffix}").read_bytes()
     assert made.startswith(start)
     if suffix == "svg":
-        assert "where differences of forward give 3" in made.decode().replace("\u00a0", " ")
+        assert "but finite differences give 3" in made.decode().replace("\u00a0", " ")
 
 
 def test_nothing_is_drawn_where_nothing_disagrees(folder):
@@ -102,7 +102,7 @@ def test_rows_can_be_skipped(folder):
 def test_without_a_gradient_the_drawing_shows_both_numbers_all_the_same(folder):
     (folder / "none.py").write_text(RIGHT.replace("return g * 2", "return None"))
     text = minigrad(folder, "check", "none.py", "--args", "tensor([3.])").stdout.decode()
-    assert "✗ 0, where differences of forward give 2" in text
+    assert "✗ 0, but finite differences give 2" in text
 
 
 @pytest.mark.parametrize(

@@ -175,7 +175,7 @@ def annotated(record: dict, place: int, wrong: dict) -> dict:
         record["values"].append(nothing)
     gradient = next(value for value in record["values"] if value["id"] == record["gradients"][str(leaf["id"])])
     where = f" at [{', '.join(map(str, wrong['index']))}]" if wrong["index"] else ""
-    gradient["note"] = f"✗ {wrong['analytical']:.6g}{where}, where differences of forward give {wrong['numerical']:.6g}"
+    gradient["note"] = f"✗ {wrong['analytical']:.6g}{where}, but finite differences give {wrong['numerical']:.6g}"
     return record
 
 
