@@ -110,7 +110,7 @@ def test_without_a_gradient_the_drawing_shows_both_numbers_all_the_same(folder):
     [
         (["nothing.py"], "the file nothing.py does not exist"),
         (["wrong.py:Cub"], "wrong.py has no autograd.Function named Cub. Did you mean Cube?"),
-        (["wrong.py:example_inputs"], "It has: Double, Cube."),
+        (["wrong.py:example_inputs"], "It defines: Double, Cube."),
         (["empty.py"], "empty.py defines no subclass of autograd.Function."),
         (["right.py", "--skip", "gradient"], "there is no row 'gradient'"),
         (["right.py:Double", "--args", "tensor("], "cannot be evaluated"),
