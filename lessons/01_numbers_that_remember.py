@@ -1,10 +1,10 @@
 # %% [markdown]
 # # Numbers that remember
 #
-# *20 minutes. Needs no other.*
+# *20 minutes. Needs no other lesson.*
 #
-# A tensor with `requires_grad=True` remembers what is done with it, and from that memory derivatives are worked out. You
-# will follow the memory by hand, walk it backwards, and see why the order of that walk matters.
+# A tensor with `requires_grad=True` remembers the operations applied to it, and autograd computes derivatives from that
+# memory. You will follow the memory by hand, walk it backwards, and see why the order of that walk matters.
 
 # %%
 import lessons
@@ -14,7 +14,7 @@ from viz import draw
 # %% [markdown]
 # ## One step
 #
-# `b` is made of `a`, so it has a `grad_fn`: the node of the operation that made it.
+# `b` is computed from `a`, so it has a `grad_fn`: the node of the operation that produced it.
 
 # %%
 a = torch.tensor(3.0, requires_grad=True)
@@ -23,9 +23,9 @@ print(b)
 assert b.grad_fn.name() == "MulBackward0"
 
 # %% [markdown]
-# The node knows where its inputs came from: for each of them there is a pair of the node that made it, and which of that
-# node's outputs it was, counted from 0. `a` is a leaf, made by no operation: the end of the path is where its gradient is
-# accumulated.
+# The node knows where its inputs came from. For each input it has a pair: the node that produced the input, and the index
+# of the output there, counted from 0. No operation produced `a`. It is a leaf, and the path ends at the node that
+# accumulates its gradient.
 
 # %%
 for node, output in b.grad_fn.next_functions:
@@ -33,8 +33,8 @@ for node, output in b.grad_fn.next_functions:
 assert [node.name() for node, _ in b.grad_fn.next_functions] == ["AccumulateGrad", "AccumulateGrad"]
 
 # %% [markdown]
-# Here is that memory as a picture. A tensor does not know the name of its variable, so `a` is called `v0` there and `b`
-# `v1`. Two lines lead from `a` to the product, one for each use.
+# Here is that memory as a picture. A tensor does not know the name of its variable, so the picture calls `a` `v0` and
+# `b` `v1`. Two lines lead from `a` to the product, one for each use.
 
 # %%
 draw(b)
@@ -42,8 +42,8 @@ draw(b)
 # %% [markdown]
 # ## Walking back
 #
-# `backward` starts with the derivative of `b` by itself, which is 1, and multiplies it by each edge's local derivative.
-# Both edges of `a * a` lead to `a`; each gives 3, and what meets at a leaf is added.
+# `backward` starts with the derivative of `b` with respect to itself, which is 1, and multiplies it by each edge's
+# local derivative. Both edges of `a * a` lead to `a`. Each contributes 3, and the leaf adds the contributions.
 
 # %%
 b.backward()
@@ -51,13 +51,13 @@ print(a.grad)
 assert a.grad.item() == 6.0
 
 # %% [markdown]
-# In the picture of the backward pass, each edge says what was multiplied, and the leaf says what was added.
+# In the picture of the backward pass, each edge shows its multiplication and the leaf shows its sum.
 
 # %%
 draw(a * a, passes="backward")
 
 # %% [markdown]
-# The memory is gone now: `backward` frees what the nodes kept, and a second walk says so.
+# The memory is gone now: `backward` frees the saved tensors, and a second walk raises an error.
 
 # %%
 try:
@@ -80,18 +80,18 @@ c = b + b
 draw(c, passes=("forward", "backward"))
 
 # %% [markdown]
-# Let us write such a walk: it goes on from a node as soon as something arrives. It gives the right number, but see how
-# often it visits a node when the doubling is repeated.
+# Here is such a walk: it continues from a node as soon as a gradient arrives. The result is right, but watch the number
+# of visits as the doubling is repeated.
 
 
 # %%
 def hasty_walk(node, upstream):
-    """Follow every path on its own; returns what arrives at the leaf, and how many nodes were visited."""
+    """Follow every path separately; return the gradient of the leaf and the number of nodes visited."""
     if node.name() == "AccumulateGrad":
         return upstream, 1
     arrived, visits = 0.0, 1
     for following, _ in node.next_functions:
-        more, below = hasty_walk(following, upstream)  # + passes on what it gets
+        more, below = hasty_walk(following, upstream)  # + passes its gradient on unchanged
         arrived, visits = arrived + more, visits + below
     return arrived, visits
 
@@ -105,8 +105,8 @@ assert hasty_walk(c.grad_fn, 1.0)[0] == 4.0
 assert hasty_walk(last.grad_fn, 1.0)[1] == 2**13 - 1
 
 # %% [markdown]
-# minigrad visits each node once. It always continues at the youngest node that something has arrived at: inputs are older
-# than outputs, so nothing that is still to come can send that node anything more. Such an order is called topological.
+# minigrad visits each node once. It always continues with the youngest node that has received a gradient. Inputs are older than
+# outputs, so none of the remaining nodes can send that node anything more. Such an order is called topological.
 
 # %%
 c.backward()
@@ -114,7 +114,7 @@ print(a.grad)
 assert a.grad.item() == 4.0
 
 # %% [markdown]
-# Hooks show the order: functions that a node calls when its turn comes, with what it got. Each node here writes that down.
+# Hooks show the order. A node calls its hooks when its turn comes, with the gradient it received; the hooks here record it.
 
 # %%
 a = torch.tensor(1.0, requires_grad=True)
@@ -134,7 +134,7 @@ assert turns == [("c", 1.0), ("b", 2.0)]
 #
 # ### 1. Three uses
 #
-# What is `a.grad` after `(a * a * a).backward()` with `a = 2.0`? Work it out by hand, edge by edge.
+# Compute `a.grad` after `(a * a * a).backward()` with `a = 2.0`. Work by hand, edge by edge.
 
 # %%
 three_uses = ...
@@ -144,8 +144,8 @@ lessons.check("three_uses", three_uses)
 # %% [markdown]
 # ### 2. Count the paths
 #
-# Write a function that counts the paths from a node to leaves that want a gradient. In `next_functions`, `None` stands for
-# an input that wants none.
+# Write a function that counts the paths from a node to leaves that require grad. In `next_functions`, `None` stands for an
+# input that does not.
 
 
 # %%
@@ -171,8 +171,8 @@ lessons.check("walking_order", walking_order)
 # %% [markdown]
 # ### 4. By hand
 #
-# Let `b = 2 * a` and `c = b * b`. Write the function that gives the derivative of `c` by `a`, as a backward pass would find
-# it: begin with 1, and go through both uses of `b`. Do not call `backward`.
+# Let `b = 2 * a` and `c = b * b`. Write a function that returns the derivative of `c` with respect to `a` as a backward
+# pass computes it: begin with 1, and go through both uses of `b`. Do not call `backward`.
 
 
 # %%

@@ -3,8 +3,8 @@
 #
 # *25 minutes. Needs lesson 1.*
 #
-# You will write an operation with a derivative of its own: a `Function` with a `forward` and a `backward`. You will see
-# what `apply` does with it, what the `ctx` is that both get, and what happens when `backward` is wrong.
+# You will write an operation with its own derivative: a `Function` with a `forward` and a `backward`. You will see what
+# `apply` does with it, what the `ctx` is that both receive, and what happens when `backward` is wrong.
 
 # %%
 import warnings
@@ -16,10 +16,9 @@ from viz import draw
 # %% [markdown]
 # ## An exponential
 #
-# minigrad knows the derivative of each of its operations. For an operation that it does not have, or for a derivative
-# that you want to be another one, you write a `Function`: `forward` computes the result, `backward` the derivative. This
-# is the one from PyTorch's documentation. The derivative of exp is exp itself, so `forward` keeps its result for
-# `backward`.
+# minigrad knows the derivative of each of its operations. For an operation that it lacks, or to replace a derivative
+# with another, you write a `Function`: `forward` computes the result, `backward` the derivative. This example is from
+# PyTorch's documentation. The derivative of exp is exp itself, so `forward` keeps its result for `backward`.
 
 
 # %%
@@ -37,8 +36,7 @@ class Exp(torch.autograd.Function):
 
 
 # %% [markdown]
-# It is used by calling `apply`, never by making an instance. The values and the gradients are those of the built-in
-# `exp`.
+# Call it through `apply`; never create an instance. Values and gradients are the same as for the built-in `exp`.
 
 # %%
 x = torch.tensor([0.0, 1.0], requires_grad=True)
@@ -52,8 +50,8 @@ assert torch.equal(x.grad, x.exp())
 # %% [markdown]
 # ## One node
 #
-# In the graph, the call is a single node called `ExpBackward`, whatever `forward` does inside. Its card also shows what
-# is kept for `backward`: the result, two numbers of 4 bytes each.
+# In the graph, the call is a single node called `ExpBackward`, whatever `forward` does inside. Its card also shows the
+# tensor saved for `backward`: the result, two numbers of 4 bytes each.
 
 # %%
 y = Exp.apply(x)
@@ -62,8 +60,8 @@ assert [node.name() for node, _ in y.grad_fn.next_functions] == ["AccumulateGrad
 draw(y)
 
 # %% [markdown]
-# The `exp` inside has left no trace because `apply` switches recording off while `forward` runs: nobody needs the
-# derivatives of its parts, `backward` gives that of the whole.
+# The `exp` inside leaves no trace because `apply` switches recording off while `forward` runs. The derivatives of the
+# parts are not needed: `backward` computes the derivative of the whole.
 
 
 # %%
@@ -81,9 +79,9 @@ Curious.apply(x)
 # %% [markdown]
 # ## What backward gets and gives
 #
-# `grad_output` is the derivative of the final result by the output of this node; `backward` gives the derivative of the
-# final result by the input. So it has to multiply: what arrives, times the slope of this one operation. Here 3 arrives for
-# each element.
+# `grad_output` is the derivative of the final result with respect to the output of this node; `backward` returns the
+# derivative with respect to the input. So it has to multiply: the incoming gradient times the slope of this one operation.
+# Here the incoming gradient is 3 for each element.
 
 
 # %%
@@ -104,8 +102,8 @@ assert torch.equal(found, 3 * x.exp())
 # %% [markdown]
 # ## What ctx is
 #
-# The `ctx` is where `forward` leaves what `backward` will need. It is the node of the graph itself, made by `apply`, one
-# for each call. What stands on it lives as long as the graph does.
+# The `ctx` is where `forward` leaves what `backward` will need. It is the node of the graph itself: `apply` creates one
+# for each call. Its attributes live as long as the graph does.
 
 
 # %%
@@ -128,9 +126,9 @@ assert seen[0] is seen[1] is y.grad_fn
 assert Watched.apply(x).grad_fn is not y.grad_fn
 
 # %% [markdown]
-# Tensors are left there with `save_for_backward`, and found again in `ctx.saved_tensors`, a tuple in the same order; lesson
-# 6 says why. Anything else, such as a number, is an attribute. `backward` returns one gradient for each argument of
-# `forward` (`ctx` does not count), and `None` for an argument that has none.
+# Save tensors with `save_for_backward` and read them from `ctx.saved_tensors`, a tuple in the same order; lesson 6 says
+# why. Anything else, such as a number, is an attribute. `backward` returns one gradient for each argument of `forward`
+# (`ctx` does not count), and `None` for an argument that has none.
 
 
 # %%
@@ -155,7 +153,7 @@ assert x.grad.tolist() == [3.0, 12.0]
 # %% [markdown]
 # ## Calls that are refused
 #
-# The `ctx` is made by `apply`. A call past it has none, and minigrad says what to call in its place.
+# `apply` creates the `ctx`. A call that bypasses `apply` has none, and minigrad says what to call instead.
 
 # %%
 for wrong_call in (lambda: Exp.forward(x), lambda: Exp(x), lambda: Exp.apply(x, 2)):
@@ -170,7 +168,7 @@ for wrong_call in (lambda: Exp.forward(x), lambda: Exp(x), lambda: Exp.apply(x, 
 # %% [markdown]
 # ## A wrong backward
 #
-# Some mistakes show themselves: the number of gradients and their shapes are counted and measured.
+# minigrad detects some mistakes by itself: it checks the number of gradients and their shapes.
 
 
 # %%
@@ -196,7 +194,7 @@ for broken, words in ((TooMany, "expected 1, got 2"), (TooSmall, "invalid gradie
         raise AssertionError("a wrong gradient was accepted")
 
 # %% [markdown]
-# A `return` that was forgotten gives `None`, which means "no gradient": allowed, but hardly meant, so there is a warning.
+# A forgotten `return` returns `None`, which means "no gradient". That is allowed but hardly intended, so minigrad warns.
 
 
 # %%
@@ -215,8 +213,8 @@ print(said[0].message)
 assert "has no `return`" in str(said[0].message) and x.grad is None
 
 # %% [markdown]
-# Who forgets `grad_output` gets the right numbers as long as the operation stands last before a sum, for then 1 arrives.
-# With anything else behind it they are wrong. minigrad warns when it sees that a gradient does not depend on what arrived.
+# Without `grad_output` the numbers are right only if the operation is the last before a sum, where the incoming gradient is 1.
+# With any other operation behind it they are wrong. minigrad warns when a gradient does not depend on the incoming one.
 
 
 # %%
@@ -238,7 +236,7 @@ assert len(said) == 1 and "does not depend on grad_output" in str(said[0].messag
 
 # %% [markdown]
 # A wrong formula is something else: minigrad takes your word for it. Only a comparison with the values of `forward` finds
-# it. Move the input a little to both sides, and look how far the output moves.
+# it: move the input a little to both sides, and see how far the output moves.
 
 
 # %%
@@ -274,8 +272,8 @@ else:
 #
 # ### 1. Take its word for it
 #
-# This `Function` squares, but its `backward` claims a slope of 5. What is `x.grad` after
-# `(10 * Claim.apply(x)).backward()` with `x = 3.0`?
+# This `Function` squares, but its `backward` claims a slope of 5. Compute `x.grad` after `(10 *
+# Claim.apply(x)).backward()` with `x = 3.0`.
 
 
 # %%
@@ -316,8 +314,8 @@ lessons.check("CombinedReciprocal", CombinedReciprocal)
 # %% [markdown]
 # ### 3. Repair
 #
-# This one is to compute `scale * sin(x)`, where `scale` is a number. It has three mistakes: run the cell, read what is
-# said, mend one, run it again.
+# This `Function` should compute `scale * sin(x)`, where `scale` is a number. It has three mistakes: run the cell, read
+# the message, fix one, run it again.
 
 
 # %%
@@ -338,8 +336,8 @@ lessons.check("CombinedSine", CombinedSine)
 # %% [markdown]
 # ### 4. A gradient that is not the derivative
 #
-# Sometimes a wrong gradient is what one wants. Write a `Function` of a tensor `x` and a number `bound` that gives `x`
-# unchanged, and whose gradient is the one that arrives, with each element clipped to lie between `-bound` and `bound`.
+# Sometimes you want a gradient that is wrong on purpose. Write a `Function` of a tensor `x` and a number `bound` that
+# returns `x` unchanged. Its gradient is the incoming one, with each element clipped to between `-bound` and `bound`.
 
 
 # %%

@@ -18,7 +18,7 @@ from viz import draw
 # ## Exp again
 #
 # In the combined form, `forward` does two jobs: it computes, and it leaves on the `ctx` what `backward` will need. In the
-# separate form each job has a method of its own. `backward` is the same in both.
+# separate form each job has its own method. `backward` is the same in both.
 
 
 # %%
@@ -129,8 +129,8 @@ else:
     raise AssertionError("a combined form went through a transform")
 
 # %% [markdown]
-# The reason shows if we watch. Each `grad` is a level with a graph of its own, and each level needs a `ctx` of its own, but
-# the computation should run only once. A transform can do that if computing and keeping are apart: it calls `forward` once
+# You can watch the reason. Each `grad` is a level with its own graph, and each level needs its own `ctx`, but the
+# computation should run only once. A transform can do that if computing and saving are separate: it calls `forward` once
 # and `setup_context` for each level.
 
 
@@ -161,12 +161,12 @@ for name, f in (
 assert calls.count("setup_context") == 3
 
 # %% [markdown]
-# The ground below all levels, where `apply` alone runs, counts as one more. Look at what is kept last in "grad of
-# grad": a `GradTensor`, a tensor that the outer `grad` follows. What the inner `backward` computes from it is followed
-# as well, and that is how a second derivative comes about. A `forward` with `ctx` runs below all levels and would keep
-# plain numbers, which nobody follows.
+# The ground below all levels, where `apply` alone runs, counts as one more. Look at the last tensor saved in "grad of
+# grad": a `GradTensor`, a tensor that the outer `grad` follows. The outer `grad` also follows everything that the inner
+# `backward` computes from it, which makes a second derivative possible. A `forward` with `ctx` runs below all levels
+# and would save plain numbers, which no level follows.
 #
-# The other transforms want the separate form for the same reason. For `vmap` the class says besides that its methods may be
+# The other transforms need the separate form for the same reason. For `vmap` the class says besides that its methods may be
 # run on a whole batch (lesson 17); for `jvp` there is a method of that name (lesson 5).
 
 
@@ -213,9 +213,9 @@ assert first(zero) == 2.0
 assert second(zero) == 0.0  # and not 4
 
 # %% [markdown]
-# minigrad cannot see this in each call, but it finds it when it is asked: `debug` watches where saved tensors come from,
-# and the check of a `Function` compares the second derivatives with differences. (It does so at a point of its own and with
-# weights, which is why it does not speak of 4.)
+# minigrad cannot see this in each call, but finds it on request: `debug` watches where saved tensors come from, and the
+# check of a `Function` compares the second derivatives with differences. (It chooses its own point and weights, so it does
+# not mention 4.)
 
 # %%
 start = torch.tensor(0.0, requires_grad=True)
@@ -310,7 +310,7 @@ for broken, words in ((Both, "which receives the ctx"), (WholeTuple, "only takes
         raise AssertionError("a mixed form was accepted")
 
 # %% [markdown]
-# What `setup_context` returns is not looked at, and a warning says so: the result is `forward`'s.
+# minigrad ignores the return value of `setup_context` and warns: the result is `forward`'s.
 
 
 # %%

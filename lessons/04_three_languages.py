@@ -198,8 +198,8 @@ assert torch.func.grad(Separate.apply)(torch.tensor(0.0)) == 1.0
 # %% [markdown]
 # ## The example of the C++ documents
 #
-# This class stands in the documents of PyTorch's C++ interface. It has a number among its arguments and doubles its other
-# argument in place; `mark_dirty` says so to autograd (lesson 8). `is_traceable` says that it may be compiled (lesson 22).
+# This class is from the documentation of PyTorch's C++ interface. It takes a number and doubles its other argument in
+# place; `mark_dirty` tells autograd about the write (lesson 8). `is_traceable` says that it may be compiled (lesson 22).
 #
 # ```cpp
 # class MyFunction : public Function<MyFunction> {

@@ -50,8 +50,8 @@ print(y)
 assert (y.value, y.tangent) == (33.0, 29.0)
 
 # %% [markdown]
-# Other functions need a rule of their own, the chain rule: the value's function, and the tangent times its slope. This is
-# exp, and the derivative of exp(x²) at 1, which is 2 · e.
+# Other functions need their own rule, which follows from the chain rule: apply the function to the value, and multiply
+# the tangent by its slope. This is exp, and the derivative of exp(x²) at 1, which is 2 · e.
 
 
 # %%
@@ -409,7 +409,7 @@ for h, at in ((loss, many), (curve, single)):
 #
 # ### 1. By hand
 #
-# Let z = x · x · y with x = 3 and y = 2. What is the tangent of z if the tangent of x is 1 and that of y is 10?
+# Let z = x · x · y with x = 3 and y = 2. Compute the tangent of z if the tangent of x is 1 and the tangent of y is 10.
 
 # %%
 forward_tangent = ...

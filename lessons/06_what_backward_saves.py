@@ -122,8 +122,8 @@ at_once
 #
 # ## How long it is kept
 #
-# The ctx is the node. What was saved can be read from it until backward has run; then it is freed, though the result is
-# still there.
+# The ctx is the node. You can read the saved tensors from it until backward has run, which frees them even though the
+# result is still there.
 
 # %%
 y = sigmoid(x)
@@ -172,9 +172,9 @@ assert gradient.tolist() == [2.0, 2.0, 2.0, 2.0]
 # %% [markdown]
 # ## What not to keep on ctx
 #
-# The ctx takes any attribute, and a number such as an exponent belongs there. A tensor does not: nobody compares its
-# version. minigrad warns where it sees the change, but backward goes on with the new numbers: the derivative of `x * x` at
-# 3 comes out as 8 instead of 6.
+# The ctx takes any attribute, and a number such as an exponent belongs there. A tensor does not: its version is not
+# checked. minigrad warns where it sees the change, but backward continues with the new numbers: the derivative of `x * x`
+# at 3 comes out as 8 instead of 6.
 
 
 # %%
@@ -232,7 +232,7 @@ class Exp(torch.autograd.Function):
 
 
 def outlives_its_name(function):
-    """Whether a result is still in memory after its only name is gone."""
+    """Return True if a result is still in memory after its only name is gone."""
     y = function.apply(x)
     memory = weakref.ref(y)
     del y
@@ -251,7 +251,7 @@ print(found)
 assert found == {"CarelessExp": True, "Exp": False}
 
 # %% [markdown]
-# What is not a tensor is refused by `save_for_backward`, with the place where it belongs.
+# `save_for_backward` accepts tensors only; for any other value, the error says where it belongs.
 
 
 # %%

@@ -3,9 +3,9 @@
 #
 # *25 minutes. Needs lessons 2, 3 and 6.*
 #
-# `backward` answers `forward` place by place: one gradient comes in for each output, one goes out for each argument. You
-# will write Functions with tensors, numbers and optional arguments, leave out work that nobody wants, and return two
-# tensors from one Function.
+# `backward` mirrors `forward`: it receives one gradient for each output and returns one for each argument. You will
+# write Functions with tensors, numbers and optional arguments, leave out unneeded work, and return two tensors from one
+# Function.
 
 # %%
 import lessons
@@ -66,7 +66,7 @@ class ForTheNumber(ScaledProduct):
 
 
 def message_of(f, *args):
-    """What the error says that f raises."""
+    """Return the message of the error that f raises."""
     try:
         f(*args)
     except (RuntimeError, TypeError) as e:
@@ -106,7 +106,7 @@ print(message)
 assert "(3, 2) is the shape of argument 1, w" in message
 
 # %% [markdown]
-# Where both have the same shape nobody can see it, and the numbers are wrong without a word. `torch.testing.check`, or
+# If both have the same shape, minigrad cannot see the mistake, and the numbers are silently wrong. `torch.testing.check`, or
 # `minigrad check` as a command (lesson 12), compares with differences of `forward`, and names the mistake.
 
 
@@ -168,11 +168,11 @@ Linear.apply(rows, weight, None).sum().backward()
 assert bias.grad.tolist() == [4.0, 4.0]
 
 # %% [markdown]
-# ## Leave out what nobody wants
+# ## Skip gradients that are not needed
 #
-# `ctx.needs_input_grad` says for each argument whether its gradient is wanted. The data that a model is trained on wants
-# none, so one of the two products of `Linear.backward` is computed for nothing. `forward` can already ask, and not even
-# keep what the other gradient would need.
+# `ctx.needs_input_grad` says for each argument whether its gradient is needed. The data that a model is trained on needs
+# none, so `Linear.backward` computes one of its two products for nothing. `forward` can already ask, and not even save
+# the tensor that the unneeded gradient would use.
 
 
 # %%
@@ -216,8 +216,8 @@ assert products_and_bytes(Linear, data, weight, None) == (2, (12 + 6) * 4)
 assert products_and_bytes(LeanLinear, data, weight, None) == (1, 12 * 4)
 
 # %% [markdown]
-# Leaving out is a saving only: a gradient that nobody wants may be returned, and is dropped. The other way round is a
-# mistake. `None` for a gradient that is wanted means zero, and `.grad` stays empty.
+# This only saves work: you may return a gradient that is not needed, and minigrad drops it. The reverse is a mistake.
+# `None` for a gradient that is needed means zero, and `.grad` stays empty.
 
 
 # %%
@@ -285,7 +285,7 @@ class FromPolar(torch.autograd.Function):
 
 
 def area(r, t):
-    """The area of the rectangle between the origin and a point."""
+    """Return the area of the rectangle between the origin and a point."""
     x, y = FromPolar.apply(r, t)
     return x * y
 
@@ -326,7 +326,7 @@ print(r.grad, t.cos())
 assert torch.allclose(r.grad, t.cos())
 
 # %% [markdown]
-# A `backward` that takes too few gradients is told what it is called with.
+# If `backward` takes too few gradients, the error lists the ones it is called with.
 
 
 # %%
@@ -377,8 +377,8 @@ lessons.check("SeveralMix", SeveralMix)
 # %% [markdown]
 # ### 3. Less work
 #
-# This product is right, but wasteful: it keeps and computes everything, whatever is wanted. Repair it so that it keeps a
-# tensor only for a gradient that is wanted, and computes no other.
+# This product is right, but wasteful: it saves and computes everything, needed or not. Repair it so that it saves a
+# tensor only for a gradient that is needed, and computes no other gradient.
 
 
 # %%

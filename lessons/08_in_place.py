@@ -13,7 +13,7 @@ from viz import draw
 
 
 def message_of(f, *args):
-    """What the error says that f raises."""
+    """Return the message of the error that f raises."""
     try:
         f(*args)
     except RuntimeError as e:
@@ -166,7 +166,7 @@ def program(leaf):
 draw(program, leaf, passes=("forward", "backward"))
 
 # %% [markdown]
-# With the one gradient of the C++ text, the count is wrong, and backward says so.
+# With the one gradient of the C++ text, the count is wrong, and backward raises an error.
 
 
 # %%
@@ -182,8 +182,8 @@ print(message)
 assert "1 gradient for the 2 arguments of forward, (n, var)" in message
 
 # %% [markdown]
-# The example shows how data travels, and nothing more: the numbers are doubled, and the gradient is multiplied by 6. A
-# derivative it is not, and `minigrad check` says so. With `n = 2` it holds.
+# The example only shows how data travels: it doubles the numbers and multiplies the gradient by 6. That is not the
+# derivative, and `minigrad check` reports it. With `n = 2` it is.
 
 # %%
 failure = torch.testing.check(MyFunction, 6, leaf * 1).failures[0]
@@ -273,7 +273,7 @@ print(b.grad)
 assert b.grad.item() == 18.0
 
 # %% [markdown]
-# Nobody can know which numbers were meant. `minigrad check` compares with differences of `forward`, and finds it.
+# minigrad cannot know which numbers were meant. `minigrad check` compares with differences of `forward`, and finds the mistake.
 
 # %%
 failure = torch.testing.check(WrongSquare_, b * 1).failures[0]
@@ -352,7 +352,7 @@ assert torch.allclose(gradient, torch.stack([leaf[0].exp(), torch.tensor(1.0)]))
 #
 # ### 1. Two writes
 #
-# What is `leaf.grad` at the end? Give the three numbers.
+# Compute `leaf.grad` at the end. Give the three numbers.
 #
 # ```python
 # leaf = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)

@@ -1,11 +1,11 @@
 # %% [markdown]
-# # What has no derivative
+# # Outputs without a derivative
 #
 # *20 minutes. Needs lessons 6 and 7.*
 #
-# Some outputs have no derivative: an index, a mask, a number for a log. Others have one that nobody asks for. You will
-# tell the graph about the first with `mark_non_differentiable`, and choose with `set_materialize_grads` what `backward`
-# gets for the second: zeros or `None`.
+# Some outputs have no derivative: an index, a mask, a number for a log. Others have one that the program does not use.
+# You will mark the first with `mark_non_differentiable`, and choose with `set_materialize_grads` what `backward`
+# receives for the second: zeros or `None`.
 
 # %%
 import warnings
@@ -19,7 +19,7 @@ from viz import draw
 
 
 def message_of(f, *args):
-    """What the error says that f raises."""
+    """Return the message of the error that f raises."""
     try:
         f(*args)
     except (RuntimeError, TypeError) as e:
@@ -86,8 +86,8 @@ print(kept, mask)
 assert kept.requires_grad and not mask.requires_grad
 
 # %% [markdown]
-# What is computed from a marked output takes it as a constant. The dashed line in the backward pass says that no gradient
-# is needed there.
+# Later operations treat a marked output as a constant. The dashed line in the backward pass says that no gradient is
+# needed there.
 
 
 # %%
@@ -99,7 +99,7 @@ def weighted(x):
 draw(weighted, x, passes=("forward", "backward"))
 
 # %% [markdown]
-# Who asks for the derivative of the mask all the same is told that there is none.
+# Asking for the derivative of the mask raises an error: there is none.
 
 # %%
 message = message_of(mask.sum().backward)
@@ -195,8 +195,8 @@ assert rounded.requires_grad
 # %% [markdown]
 # ## What backward gets
 #
-# `backward` has a place for every output, also for those that are marked or that nobody uses. In such a place stand zeros.
-# This is an example of PyTorch's documentation; `once_differentiable` is what lesson 10 is about.
+# `backward` has an argument for every output, even if the output is marked or unused. For those, it receives zeros. This
+# example is from PyTorch's documentation; lesson 10 is about `once_differentiable`.
 
 
 # %%
@@ -253,13 +253,13 @@ print(a.grad)
 assert a.grad.item() == 1.0
 
 # %% [markdown]
-# Let us see what came in, for both Functions and for each way to use their two outputs. `TripledAndMarked` stands for a
-# marked output: what is computed from it arrives nowhere, and zeros stand in its place as well.
+# See what came in, for both Functions and for each way to use their two outputs. `TripledAndMarked` shows a marked
+# output: no gradient flows back through it, and `backward` receives zeros for it as well.
 
 
 # %%
 def came_in(function, use):
-    """What the backward of such a Function gets, when `use` is computed from its outputs."""
+    """Return the gradients that `function`'s backward receives when `use` is computed from its outputs."""
     seen = []
 
     class Seeing(function):
@@ -374,9 +374,9 @@ assert tangents == [(1.0, 0.0), (1.0, None)]
 #
 # ### 1. What comes in?
 #
-# `forward` returns three floats, `a`, `b` and `c`, and has marked `c` as not differentiable. `set_materialize_grads` is not
-# called. The loss is `2 * a + 3 * c`; nobody uses `b`. Which three numbers does `backward` get? Give a list, with `None`
-# where it gets no number.
+# `forward` returns three floats, `a`, `b` and `c`, and marks `c` as not differentiable. It does not call
+# `set_materialize_grads`. The loss is `2 * a + 3 * c`; `b` is unused. Which three numbers does `backward` receive? Give a
+# list, with `None` where it receives no number.
 
 # %%
 nondiff_received = ...

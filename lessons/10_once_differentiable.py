@@ -104,7 +104,7 @@ class KeptSlope(Function):
 
 
 def two_derivatives(f, at):
-    """The first and second derivative of f, as numbers."""
+    """Return the first and second derivative of f, as numbers."""
     x = torch.tensor(at, requires_grad=True)
     (slope,) = torch.autograd.grad(f(x), x, create_graph=True)
     (curvature,) = torch.autograd.grad(slope, x)
@@ -203,8 +203,8 @@ else:
     raise AssertionError("a once_differentiable backward was differentiated")
 
 # %% [markdown]
-# The error comes when someone asks for the second derivative, not before: a gradient with a history that nobody follows
-# does no harm. In the picture, `delayed_error` stands where the lost part of the graph would be.
+# The error comes only with the second derivative, not before: a gradient whose history is never used does no harm. In
+# the picture, `delayed_error` stands where the lost part of the graph would be.
 
 # %%
 (slope,) = torch.autograd.grad(OnceCube.apply(x), x, create_graph=True)
@@ -261,7 +261,7 @@ assert two_derivatives(product_of_copies(SumOfTwo), 5.0) == (75.0, 30.0)
 #
 # ## Exercises
 #
-# ### 1. What is missed
+# ### 1. The missing part
 #
 # `Square.backward` returns `grad_output * slope`, where `slope` is `2 * x`, computed and saved in `forward`. The second
 # derivative of `Square.apply(x) ** 2`, which is $x^4$, should be 108 at `x = 3`. Which number comes instead? Work it

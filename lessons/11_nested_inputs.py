@@ -4,8 +4,8 @@
 # *20 minutes. Needs lessons 2, 3 and 7.*
 #
 # Programs keep tensors in dicts of parameters and lists of layers; a Function takes them one by one. You will see why,
-# write a Function that takes nested arguments all the same, see in a picture what becomes of the nesting, and learn
-# what one does instead today.
+# write a Function that takes nested arguments all the same, see in a picture how it flattens them, and learn what is
+# done today instead.
 
 # %%
 import lessons
@@ -132,7 +132,7 @@ except RuntimeError as e:
     print(e)
     assert "1 gradient, expected 2" in str(e)
 else:
-    raise AssertionError("a gradient was missing, and nobody noticed")
+    raise AssertionError("a gradient was missing without an error")
 
 # %% [markdown]
 # In a dict, a missing name counts as None: no gradient. That may be meant, so nothing is said. Here the bias is

@@ -3,9 +3,9 @@
 #
 # *25 minutes. Needs lesson 13.*
 #
-# Write a function for one example, and `vmap` makes one for a whole batch out of it, without a loop. You will say which
-# dimension of which argument is the batch, see what becomes of an `if`, and get the gradient of each single example,
-# which a sum over the batch would hide.
+# Write a function for one example, and `vmap` turns it into a function of a whole batch, without a loop. You will say
+# which dimension of which argument is the batch, replace an `if`, and get the gradient of each single example, which a
+# sum over the batch would hide.
 
 # %%
 import time
@@ -96,9 +96,8 @@ assert operations(scores, torch.ones(3, 2)) == operations(scores, torch.ones(300
 # %% [markdown]
 # ## Which dimension
 #
-# `in_dims` says for each argument which of its dimensions is the batch: 0 unless it is told, and `None` for an argument
-# that is the same for all examples. `out_dims` says where the batch goes in the result. Here the examples are the
-# columns of a matrix.
+# `in_dims` gives the batch dimension of each argument: 0 by default, and `None` for an argument that is the same for
+# all examples. `out_dims` says where the batch goes in the result. Here the examples are the columns of a matrix.
 
 
 # %%
@@ -177,7 +176,7 @@ assert torch.func.grad(total)(w, xs, ys).tolist() == per_sample(w, xs, ys).sum(0
 # These two compositions are not the same thing. `vmap(grad(loss))` is one gradient for each example, `grad(total)`,
 # with the vmap inside, one for all of them.
 #
-# What is it good for? Here are 30 examples on a line, and one measured wrongly. Its gradient stands out.
+# This finds outliers. Here are 30 examples on a line, one of them measured wrongly. Its gradient stands out.
 
 # %%
 torch.manual_seed(0)

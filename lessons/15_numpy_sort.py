@@ -162,9 +162,9 @@ class NumpyTake(torch.autograd.Function):
 # Why may `forward` call `numpy()` on a tensor that requires grad? Inside `forward` nothing is recorded: it sees plain
 # numbers, and what it does with them stands in the graph as one step.
 #
-# The permutations are worked out in `forward`, but only `setup_context` can save them, and that sees nothing but inputs
-# and outputs. So they are outputs too. Nobody is to differentiate by a place in a list: `mark_non_differentiable` says
-# so. A small function hides them from the caller.
+# `forward` computes the permutations, but only `setup_context` can save them, and it sees only inputs and outputs. So
+# they are outputs too. A position in a list has no derivative, so `mark_non_differentiable` marks them. A small
+# function hides them from the caller.
 
 
 # %%
@@ -261,7 +261,7 @@ else:
     raise AssertionError("NumPy was differentiated")
 
 # %% [markdown]
-# If first derivatives are all you want, put `@once_differentiable` on such a backward: that says so in the code.
+# If first derivatives are all you need, put `@once_differentiable` on such a backward: it states the limit in the code.
 #
 # `NumpySort` goes on: its backward is a step in the graph of the gradient, and that step knows its own backward.
 
@@ -329,8 +329,8 @@ else:
 #
 # ### 1. Where the gradient goes
 #
-# What is the gradient of `(numpy_sort(x) * torch.tensor([1.0, 2.0, 3.0, 4.0])).sum()` at `x = [30.0, 10.0, 40.0,
-# 20.0]`? Give a list, worked out by hand.
+# Work out by hand the gradient of `(numpy_sort(x) * torch.tensor([1.0, 2.0, 3.0, 4.0])).sum()` at `x = [30.0, 10.0,
+# 40.0, 20.0]`. Give a list.
 
 # %%
 sorting_gradient = ...

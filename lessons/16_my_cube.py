@@ -187,8 +187,8 @@ assert "grad_dx is not used" in failure.message
 assert not torch.testing.check(MyCube, point).failures
 
 # %% [markdown]
-# Marking `dx` as not differentiable is the same mistake, but on purpose: it promises that nobody wants its derivative.
-# The second derivative does.
+# Marking `dx` as not differentiable is the same mistake, but on purpose: it promises that the derivative of `dx` is
+# never needed. The second derivative needs it.
 
 
 # %%
@@ -277,8 +277,8 @@ print(torch.func.grad(torch.func.grad(SoftPlus.apply))(zero))
 assert torch.func.grad(torch.func.grad(SoftPlus.apply))(zero).item() == 0.25
 
 # %% [markdown]
-# *Another gradient on purpose.* This Function changes no number, but lets no gradient larger than 1 through. It is no
-# derivative of anything, and gradcheck would say so. That is what you asked for.
+# *Another gradient on purpose.* This Function changes no number, but lets no gradient larger than 1 through. It is not
+# the derivative of anything, and gradcheck would fail. That is what you asked for.
 
 
 # %%

@@ -12,18 +12,18 @@ from lessons.exercise import Wrong, exercise
     "Each contribution is the product of the other two factors: 2 * 2.",
 )
 def three_uses(answer):
-    """Three edges lead to a, each brings 2 * 2 = 4, and what meets at a leaf is added: 12."""
+    """Three edges lead to a. Each contributes 2 * 2 = 4, and the leaf adds them: 12."""
     mistakes = {4.0: "that is what one of the three edges brings", 8.0: "that is the value of the product"}
     expect.number(answer, 12.0, mistakes)
 
 
 @exercise(
     "`grad_fn.next_functions` is a list of pairs: a node, and which of its outputs was used.",
-    "Where the node is that of a leaf, called AccumulateGrad, a path ends: the answer is 1.",
-    "Anywhere else, call the function for each following node that is not None, and add what it gives.",
+    "At the node of a leaf, AccumulateGrad, a path ends: the answer is 1.",
+    "At any other node, call the function for each next node that is not None, and add the results.",
 )
 def count_paths(answer):
-    """Each use of a number is a path of its own: they double with every c = b + b."""
+    """Each use of a number is a separate path: the number of paths doubles with every c = b + b."""
 
     def expected(node):
         if node.name() == "AccumulateGrad":
@@ -48,7 +48,7 @@ def count_paths(answer):
     "The names end in Backward0: of `*` MulBackward0, of `+` AddBackward0. The last operation made the youngest node.",
 )
 def walking_order(answer):
-    """From the youngest to the oldest: when a node's turn comes, all that it can get has arrived."""
+    """From the youngest to the oldest: when a node's turn comes, all of its gradients have arrived."""
     if isinstance(answer, (str, set)) or not isinstance(answer, Iterable):
         raise Wrong(f"expected a list of names, got {answer!r}")
     given = [str(name).strip() for name in answer]
@@ -63,12 +63,12 @@ def walking_order(answer):
 
 
 @exercise(
-    "The gradient is the sum over the two uses of b of what comes back through each.",
+    "b is used twice. Its gradient is the sum of the gradients that come back through both uses.",
     "2 * a has one use of a; its square has two of b.",
     "1 goes back to b twice, each time multiplied by the other factor, b; the sum goes on to a, multiplied by 2.",
 )
 def gradient_by_hand(answer):
-    """d(4a²)/da = 8a, whatever way the graph takes."""
+    """d(4a²)/da = 8a, whichever graph computes it."""
 
     def without_recording(a):
         try:

@@ -10,7 +10,7 @@ from lessons.exercise import Wrong, exercise
     "backward multiplies what arrives by 5. The values of forward play no part.",
 )
 def combined_claim(answer):
-    """10 arrives, and backward makes 50 of it; nobody asks whether the slope of a square is 5."""
+    """backward turns the incoming 10 into 50; minigrad does not check that the slope of a square is 5."""
     mistakes = {
         60.0: "that is the true derivative of 10 * x * x, but backward claims another one",
         5.0: "that leaves out the 10 that arrives",

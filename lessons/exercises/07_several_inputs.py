@@ -19,10 +19,10 @@ def vector(*numbers, grad=True):
     "A gradient that is not wanted may be returned all the same: that is wasted work, and no mistake.",
 )
 def several_nones(answer):
-    """A number, a word and a missing tensor have no gradient. One for y may be returned, and is dropped."""
+    """Numbers, words and missing tensors have no gradient. You may return one for y; minigrad drops it."""
     mistakes = {
-        "y": "y is a tensor. Its gradient is not wanted, so that None is enough, but one that is returned is dropped",
-        "x": "x requires grad: its gradient is wanted",
+        "y": "y is a tensor. Its gradient is not needed, so None is enough, but one that is returned is dropped",
+        "x": "x requires grad: its gradient is needed",
         "ctx": "backward returns nothing for the ctx",
     }
     expect.choice(answer, {"n", "mode", "bias"}, mistakes)
@@ -49,7 +49,7 @@ def SeveralMix(answer):
     "In backward, return None instead of the product that is not wanted: a if condition else None.",
 )
 def SeveralLean(answer):
-    """What nobody wants is neither kept nor computed: x is kept for the gradient of y, and y for that of x."""
+    """Unneeded work is left out: x is saved only for the gradient of y, and y only for the gradient of x."""
     for x_wants, y_wants in ((True, True), (True, False), (False, True)):
         x, y = vector(1.0, 2.0, 3.0, grad=x_wants), vector(4.0, 5.0, 6.0, grad=y_wants)
         expect.function(answer, by_formula(lambda x, y: x * y), (x, y))
@@ -64,7 +64,7 @@ def SeveralLean(answer):
 
 
 def lean(answer, x, y, when, wanted):
-    """That only those tensors are kept, and only those products computed, which are wanted."""
+    """Check that only the needed tensors are saved and only the needed products computed."""
     needed = [other for name, other in (("x", y), ("y", x)) if name in wanted]
     expect.keeps(answer.apply(x, y), *needed, what=f"{when}, {'one of them' if len(wanted) == 1 else 'the two'}")
     (op,) = [op for op in torch.record(answer.apply, x, y, inside=True).to_dict()["ops"] if op["phase"] == "forward"]

@@ -6,7 +6,7 @@ from lessons.exercise import Wrong, exercise
 
 
 def in_place(function, x, *args):
-    """That a Function writes to its argument and returns that; what it gives for `x`, with a graph."""
+    """Check that a Function writes to its argument and returns it; return its result for `x`, with a graph."""
     if not (isinstance(function, type) and issubclass(function, torch.autograd.Function)):
         raise Wrong(f"expected a subclass of autograd.Function, got {function!r}")
     own = x * 1
@@ -22,7 +22,7 @@ def in_place(function, x, *args):
 
 
 def in_place_like(function, formula, *calls):
-    """That a Function writes what the formula says to its argument, with that formula's gradient."""
+    """Check that a Function writes the formula's values to its argument and has the formula's gradient."""
     for x, *args in calls:
         given, wanted = in_place(function, x, *args), formula(x, *args)
         expect.tensor(given, wanted, f"the result for {x.tolist()}")
@@ -72,7 +72,7 @@ def InplaceScale(answer):
     "s = s - 0.5",
 )
 def inplace_repaired(answer):
-    """What sigmoid keeps stays as it is; the difference is a tensor of its own."""
+    """Sigmoid's saved result stays unchanged; the difference is a new tensor."""
     inputs = [(leaf(0.0, 1.0, -2.0),), (leaf(3.0),)]
     expect.computes(answer, lambda x: ((x.sigmoid() - 0.5) ** 2).sum(), *inputs)
 

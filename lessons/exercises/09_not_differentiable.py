@@ -12,7 +12,7 @@ from lessons.exercise import Wrong, exercise
     "c counts as a constant. Zeros are what stands for a gradient that there is not, unless forward asks for None.",
 )
 def nondiff_received(answer):
-    """2 for a; nobody uses b, and c is a constant: for both of them zeros are made."""
+    """2 for a; b is unused and c is a constant, so minigrad makes zeros for both."""
     if isinstance(answer, (str, dict, set)) or not hasattr(answer, "__len__") or len(answer) != 3:
         raise Wrong(f"expected a list of three numbers, one for each output, got {answer!r}")
     given = dict(zip("abc", answer))
@@ -27,7 +27,7 @@ def nondiff_received(answer):
 
 
 def two_outputs(function, x):
-    """What apply returns, which has to be a pair."""
+    """Return apply's results, which have to be a pair."""
     if not (isinstance(function, type) and issubclass(function, torch.autograd.Function)):
         raise Wrong(f"expected a subclass of autograd.Function, got {function!r}")
     with warnings.catch_warnings(record=True) as said:

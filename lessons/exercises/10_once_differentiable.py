@@ -8,7 +8,7 @@ from lessons.exercise import Wrong, exercise
 
 
 def curvature(f, x):
-    """The second derivative of the sum of f(x), for x of one dimension whose elements do not mix."""
+    """Return the second derivative of the sum of f(x), for x of one dimension whose elements do not mix."""
     x = x.detach().clone().requires_grad_()
     (slope,) = torch.autograd.grad(f(x).sum(), x, create_graph=True)
     return torch.autograd.grad(slope.sum(), x)[0]
@@ -35,7 +35,7 @@ def second_missed(answer):
     "Inputs and outputs. Save `root` and compute the slope from it in backward.",
 )
 def SecondRoot(answer):
-    """What is saved is an input or an output now, and the slope is computed where it is recorded."""
+    """Only an input or output is saved now, and the slope is computed where autograd records it."""
 
     class Root(torch.autograd.Function):
         @staticmethod

@@ -28,7 +28,7 @@ def nested_gradients(answer):
 
 
 def nested(answer):
-    """That an answer is a NestedIOFunction."""
+    """Check that an answer is a NestedIOFunction."""
     if not (isinstance(answer, type) and issubclass(answer, NestedIOFunction)):
         raise Wrong(f"expected a subclass of NestedIOFunction, got {answer!r}")
 
@@ -75,7 +75,7 @@ def NestedDistance(answer):
 
 
 def used_nested(f, args):
-    """Whether a NestedIOFunction takes part in what f computes."""
+    """Return True if f calls a NestedIOFunction."""
     seen, call = [], NestedIOFunction.__call__
 
     def __call__(self, *inputs):

@@ -133,7 +133,7 @@ class Exchanged(WrongInOne):
 
 
 @exercise(
-    "Take the gradient first: torch.autograd.grad(f(x).sum(), x), with an x of its own that requires grad.",
+    "Take the gradient first: torch.autograd.grad(f(x).sum(), x), with a separate x that requires grad.",
     "Then, for each index, move this one element of a copy by eps = 1e-6, and compare (up - down) / (2 * eps).",
     "The results are sums over f(x), as all outputs may move. torch.isclose, or abs(a - b) < 1e-5, compares.",
 )

@@ -37,7 +37,7 @@ def both_outputs(answer, x):
 
 
 @exercise(
-    "The walk starts at 10 * gradient. What is gradient made of, the result of MyCube or its dx?",
+    "The walk starts at 10 * gradient. Which of MyCube's outputs is gradient computed from: the result or dx?",
     "gradient = 1 * dx + 0 * 6 * x. Its upstream gradient is 10, and y has no part in it.",
 )
 def second_walk(answer):
@@ -136,7 +136,7 @@ def SafeSqrt(answer):
 
     expect.tensor(root(x), [2.0, 0.0, 0.5], "the root")
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a NaN on the way is told of below
+        warnings.simplefilter("ignore")  # a NaN on the way is reported below
         (first,) = derivatives(root, x, 1)
         if not first.isfinite().all():
             raise Wrong(f"the gradient at 0 is {first[1].item()}, expected 0")
