@@ -272,8 +272,8 @@ else:
 #
 # ### 1. Take its word for it
 #
-# This `Function` squares, but its `backward` claims a slope of 5. Compute `x.grad` after `(10 *
-# Claim.apply(x)).backward()` with `x = 3.0`.
+# This `Function` squares, but its `backward` claims a slope of 5. Compute `x.grad` after
+# `(10 * Claim.apply(x)).backward()` with `x = 3.0`.
 
 
 # %%

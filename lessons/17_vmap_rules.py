@@ -3,8 +3,8 @@
 #
 # *30 minutes. Needs lessons 14, 15 and 16.*
 #
-# `vmap` knows how its own operations behave on a batch, but not your Function. You will let it work that out, or tell
-# it by a `vmap` staticmethod where it cannot, and see how a rule can be wrong without an error.
+# `vmap` knows how minigrad's operations behave on a batch, but not how your Function does. You will let it generate a
+# rule, write a `vmap` staticmethod where it cannot, and see how a rule can be wrong without an error.
 
 # %%
 import numpy as np
@@ -16,8 +16,8 @@ from viz import draw
 # %% [markdown]
 # ## No rule
 #
-# `MyCube` of the last lesson, called under `vmap`: the result of one example is known, but what is that of a batch? A
-# Function says nothing of it unless it is asked to.
+# Call `MyCube` of the last lesson under `vmap`. `forward` defines the result for one example, but not for a batch: a
+# Function needs a rule for that.
 
 
 # %%
@@ -51,7 +51,7 @@ else:
 # ## A generated rule
 #
 # `MyCube` is made of tensor operations only, and those have rules. `generate_vmap_rule = True` allows vmap to use them.
-# This is the example of PyTorch's documentation, with its check.
+# This example and its check are from PyTorch's documentation.
 
 
 # %%
@@ -89,8 +89,8 @@ result = torch.vmap(my_cube)(x)
 assert torch.allclose(result, x**3)
 
 # %% [markdown]
-# The rule is simple: each method of the Function is itself run under vmap, `forward` now and `backward` when its time
-# comes. So it composes with `grad`, in both orders and more than once.
+# The rule is simple: vmap runs each method of the Function on the batch, `forward` now and `backward` later. So the
+# rule composes with `grad`, in both orders and more than once.
 
 # %%
 x = torch.tensor([1.0, 2.0, 3.0])
@@ -102,9 +102,9 @@ assert torch.func.grad(lambda x: torch.vmap(my_cube)(x).sum())(x).tolist() == [3
 assert torch.vmap(torch.func.grad(torch.func.grad(my_cube)))(x).tolist() == [6.0, 12.0, 18.0]
 
 # %% [markdown]
-# Code of another system cannot be run on a batch that way: NumPy would have to see one example, and there is none by
-# itself. minigrad says so; the message names two vmaps, the one that is called and that of the generated rule. (PyTorch's
-# documentation warns that there the behaviour is undefined.)
+# Code of another system cannot run on a batch that way: NumPy would need a single example, and under vmap there is none.
+# minigrad raises an error that names two vmaps: the one you call and the one of the generated rule. (PyTorch's
+# documentation warns that the behaviour is undefined.)
 
 
 # %%
@@ -138,11 +138,11 @@ else:
     raise AssertionError("NumPy was run under vmap")
 
 # %% [markdown]
-# ## A rule of your own: what arrives
+# ## Your own rule: its arguments
 #
-# The staticmethod `vmap(info, in_dims, *args)` takes the place of `forward` when there is a batch. The arguments come
-# whole, with the batch dimension, and `in_dims` says for each where that is: `None` for what is no tensor, and for a
-# tensor that is the same for all examples. It returns the output for the whole batch, and where the batch is in it.
+# With a batch, minigrad calls the staticmethod `vmap(info, in_dims, *args)` instead of `forward`. The arguments include
+# the batch dimension, and `in_dims` says where it is in each: `None` for a non-tensor, and for a tensor that is the
+# same for all examples. The method returns the output for the whole batch and its batch dimension.
 
 
 # %%
@@ -173,10 +173,10 @@ assert result.tolist() == [[15.0, 25.0, 35.0], [15.0, 25.0, 35.0]]
 # %% [markdown]
 # ## NumpySort and NumpyTake
 #
-# The Functions of lesson 15 with the rules of the document, as they stand there. The idea of both: bring the batch to
-# the front, and call the Function again on the whole, one dimension further right. `NumpyTake` has three tensors; those
-# that are the same for all examples are expanded first. (In the document, `backward` of `NumpySort` lacks its first
-# line here.)
+# These are the Functions of lesson 15 with the rules from PyTorch's documentation, unchanged. Both move the batch to
+# the front and call the Function again on the whole, one dimension further right. `NumpyTake` has three tensors and
+# first expands those that are the same for all examples. (In the documentation, `backward` of `NumpySort` lacks the
+# first line that it has here.)
 
 
 # %%
@@ -298,7 +298,8 @@ def numpy_sort(x, dim=-1):
 
 
 # %% [markdown]
-# The check of the document: each row of the result is sorted. A sharper one: each row holds the numbers of its own row.
+# The documentation checks that each row of the result is sorted. A sharper check: each row holds the numbers of the
+# same input row.
 
 # %%
 x = torch.randn(2, 3)
@@ -311,8 +312,8 @@ assert torch.vmap(numpy_sort)(rows).tolist() == [numpy_sort(row).tolist() for ro
 assert torch.vmap(numpy_sort, in_dims=1, out_dims=1)(rows.T).tolist() == torch.vmap(numpy_sort)(rows).T.tolist()
 
 # %% [markdown]
-# In the picture there is `NumpySort` twice: the rule as it stands in the document sorts once for `result`, which nobody
-# uses, and once more in the return. Pictures find such things.
+# The picture shows `NumpySort` twice: the documentation's rule sorts once for `result`, which is never used, and once
+# more in the return. Pictures reveal such waste.
 
 # %%
 sorts = [op["name"] for op in torch.record(torch.vmap(numpy_sort), rows, passes="forward").to_dict()["ops"]]
@@ -321,7 +322,7 @@ assert sorts.count("NumpySort") == 2
 draw(torch.vmap(numpy_sort), rows)
 
 # %% [markdown]
-# Gradients pass through, for a vmap inside of grad and outside.
+# Gradients pass through, with vmap inside grad or outside.
 
 # %%
 weights = torch.tensor([1.0, 10.0, 100.0])
@@ -337,8 +338,8 @@ print(outside)
 assert outside.tolist() == inside.tolist() == [[100.0, 1.0, 10.0], [1.0, 100.0, 10.0]]
 
 # %% [markdown]
-# `jacrev` works out all rows of a Jacobian by vmap over the backward pass. It needs a rule for `NumpyTake`, which is
-# what backward calls; the forward pass runs once, without a batch.
+# `jacrev` computes all rows of a Jacobian with vmap over the backward pass. It needs a rule for `NumpyTake`, which
+# backward calls; the forward pass runs once, without a batch.
 
 # %%
 jacobian = torch.func.jacrev(numpy_sort)(rows[0])
@@ -348,10 +349,10 @@ assert jacobian.tolist() == [[0.0, 1.0, 0.0], [0.0, 0.0, 1.0], [1.0, 0.0, 0.0]]
 # %% [markdown]
 # ## A wrong rule
 #
-# vmap promises what a loop would give. A rule that keeps another promise raises no error, as long as the shapes fit.
-# The one of `NumpyTake` is such a rule: for a negative `dim` it adds `x_bdim - 1`, which should be the number of
-# dimensions of one example, `x.dim() - 1`. With the batch in dimension 0 that goes well by chance: -1 becomes -2 and
-# then -1, the last. With the batch in dimension 1, the -1 becomes 0, which is the batch.
+# vmap promises the results of a loop. A rule that breaks the promise raises no error as long as the shapes fit.
+# `NumpyTake` has such a rule: for a negative `dim` it adds `x_bdim - 1`, where it should add the number of dimensions
+# of one example, `x.dim() - 1`. With the batch in dimension 0 the rule works by chance: -1 becomes -2 and then -1, the
+# last. With the batch in dimension 1, the -1 becomes 0, the batch.
 
 # %%
 columns = torch.tensor([[3.0, 4.0, 9.0], [1.0, 6.0, 8.0], [2.0, 5.0, 7.0]])
@@ -371,7 +372,8 @@ assert looped.tolist() == torch.sort(columns, dim=0).values.tolist()
 assert mapped.tolist() != looped.tolist()
 
 # %% [markdown]
-# `torch.testing.check` (lesson 12) tries a rule with the batch in each place, alone and together, and compares with a loop. It finds this one.
+# `torch.testing.check` (lesson 12) tries a rule with the batch in each place, alone and together, and compares with a loop. It
+# finds the mistake.
 
 # %%
 failures = torch.testing.check(NumpyTake, columns[:, 0], ind[:, 0], ind_inv[:, 0], -1).failures
@@ -379,7 +381,7 @@ print(failures[0].name, "-", failures[0].message)
 assert [failure.name for failure in failures] == ["vmap"]
 
 # %% [markdown]
-# Repaired, in a class of its own:
+# Repaired, in a subclass:
 
 
 # %%
@@ -399,7 +401,7 @@ repaired = torch.vmap(lambda x, i, j: RepairedTake.apply(x, i, j, -1), in_dims=1
 assert repaired.tolist() == looped.tolist()
 
 # %% [markdown]
-# What a rule returns is looked at. One place is needed for each output of `forward`.
+# minigrad checks the return value of a rule: it needs one batch dimension for each output of `forward`.
 
 
 # %%
@@ -420,9 +422,9 @@ else:
 # %% [markdown]
 # ## What a rule has to keep
 #
-# `grad` of `vmap` has to be `grad` of the loop, too. That is easily broken by a Function whose gradient looks at the
-# whole of its argument. This one shortens the gradient to length 1, and its rule calls itself on the batch: an
-# operation that copies each number needs no more, it seems.
+# `grad` of `vmap` has to equal `grad` of the loop, too. A Function whose gradient depends on its whole argument easily
+# breaks this. The one below shortens the gradient to length 1, and its rule calls the Function on the batch. That seems
+# enough for an operation that copies each number.
 
 
 # %%
@@ -453,7 +455,7 @@ pairs = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
 
 
 def gradients(f):
-    """Of a loss that sums over rows, each with the gradient [3, 4] before it is shortened."""
+    """Differentiate a loss that sums over rows, each with the gradient [3, 4] before it is shortened."""
     three_four = torch.tensor([3.0, 4.0])
     by_loop = torch.func.grad(lambda rows: sum((f(row) * three_four).sum() for row in rows))(pairs)
     by_vmap = torch.func.grad(lambda rows: torch.vmap(lambda row: (f(row) * three_four).sum())(rows).sum())(pairs)
@@ -470,12 +472,12 @@ assert torch.allclose(by_generated, by_loop)
 assert not torch.allclose(by_own, by_loop)  # both rows together were shortened to length 1
 
 # %% [markdown]
-# In the loop each row's gradient is shortened by itself, and so it is under the generated rule, which maps `backward`
-# as well. Under the rule by hand, `backward` gets the gradients of the whole batch as one tensor, and shortens that.
+# The loop shortens each row's gradient separately. So does the generated rule, which maps `backward` as well. With the
+# rule written by hand, `backward` receives the gradients of the whole batch as one tensor and shortens that.
 #
-# Which to take? The generated rule where all methods are made of tensor operations. A rule by hand for other systems,
-# or where the batch can be computed in a better way, or where the meaning of the generated rule is not the one you
-# want. Not both: that is an error.
+# Which should you choose? Take the generated rule where all methods consist of tensor operations. Write a rule by hand
+# for other systems, for a better way to compute the batch, or where the generated rule does not mean what you want.
+# Having both is an error.
 
 
 # %%
@@ -497,7 +499,7 @@ else:
 # ### 1. In the rule
 #
 # `torch.vmap(lambda row, w: Affine.apply(row, w, 2), in_dims=(1, None))(A, w)` with `A` of shape (3, 5) and `w` of
-# shape (3,). Which shape has `x` in `Affine.vmap`? Give a list of numbers.
+# shape (3,). What shape does `x` have in `Affine.vmap`? Give a list of numbers.
 
 # %%
 rule_shape = ...
@@ -549,9 +551,9 @@ lessons.check("CumsumRule", CumsumRule)
 # %% [markdown]
 # ### 4. Two arguments
 #
-# `forward` and `backward` are given, and work along the last dimension, with any number of dimensions before it, as
-# long as both arguments have the same shape. Write `vmap`: each of the two may have the batch in any dimension, or be
-# the same for all examples. Think of the gradient by an argument that is the same for all.
+# `forward` and `backward` are given. They work along the last dimension, with any number of dimensions before it, as
+# long as both arguments have the same shape. Write `vmap`: each argument may have the batch in any dimension, or be the
+# same for all examples. Think of the gradient of an argument that is the same for all.
 
 
 # %%

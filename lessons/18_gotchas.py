@@ -3,7 +3,7 @@
 #
 # *30 minutes. Needs lessons 10, 11, 12, 16 and 17.*
 #
-# Of some mistakes PyTorch's documentation says: "We are not able to catch many of these situations and error out
+# PyTorch's documentation says of some mistakes: "We are not able to catch many of these situations and error out
 # gracefully so they will lead to undefined behavior." You will make each of them once, see what it costs and what
 # minigrad says, and repair it.
 
@@ -22,7 +22,7 @@ from viz import draw
 
 
 def message(f):
-    """The error or the first warning of a call, which has to be there."""
+    """Return the error or the first warning of a call; there has to be one."""
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
         try:
@@ -36,8 +36,8 @@ def message(f):
 # ## Captured tensors
 #
 # "Please do not capture Tensors that are being transformed over, have requires_grad=True, or are dual tensors, into the
-# methods of the `torch.autograd.Function`." Only what goes through `apply` gets an edge. Here `w` comes from outside,
-# and gets none: its gradient is None, as if the result did not depend on it.
+# methods of the `torch.autograd.Function`." Only the arguments of `apply` get an edge. Here `w` comes from outside and
+# gets none: its gradient is None, as if the result did not depend on it.
 
 # %%
 w = torch.tensor(3.0, requires_grad=True)
@@ -73,13 +73,13 @@ def of_x(x):
 draw(of_x, torch.tensor(2.0, requires_grad=True), passes=("forward", "backward"))
 
 # %% [markdown]
-# A captured tensor that a transform goes over is refused: inside it has no number of its own. Of a dual tensor the
-# tangent would be lost, and that is said as well.
+# A captured tensor of a transform raises an error: it has no single number inside. A captured dual tensor would lose
+# its tangent, so that is an error too.
 
 
 # %%
 def capture(w):
-    """A Function that multiplies by w, which is caught from around it."""
+    """Return a Function that multiplies by w, a captured tensor."""
 
     class Times(Function):
         @staticmethod
@@ -106,8 +106,8 @@ print(said)
 assert "its tangent is lost" in said
 
 # %% [markdown]
-# The repair is always the same: what the result depends on is an argument of `apply`, and goes to `backward` through
-# `save_for_backward`.
+# The repair is always the same: pass every tensor that the result depends on to `apply`, and hand it to `backward`
+# through `save_for_backward`.
 
 
 # %%
@@ -142,8 +142,8 @@ draw(of_both, x, w, passes=("forward", "backward"))
 # %% [markdown]
 # ## Tensors in structures
 #
-# "`torch.autograd.Function` does not handle Tensors in pytrees". A list is passed on as it is, and the tensors in it
-# are as good as captured. The remedy of lesson 11: give them one by one.
+# "`torch.autograd.Function` does not handle Tensors in pytrees". `apply` passes a list on as it is, and the tensors in
+# it are as good as captured. Lesson 11 has the fix: pass them one by one.
 
 
 # %%
@@ -197,7 +197,7 @@ print(said)
 assert "ctx-attribute-changed" in said and z.grad.item() == 40.0
 
 # %% [markdown]
-# What `save_for_backward` keeps has a version, and a write to it makes the walk an error.
+# Saved tensors have a version: after a write to one of them, the backward pass raises an error.
 
 
 # %%
@@ -218,9 +218,9 @@ print(said)
 assert "modified by an inplace operation" in said
 
 # %% [markdown]
-# An output on the ctx makes a circle: the output holds its node, the node is the ctx, and the ctx holds the output.
-# Python's reference counting never frees a circle; the memory waits for the garbage collector. `save_for_backward`
-# knows outputs, and makes no circle.
+# An output on the ctx makes a reference cycle: the output holds its node, the node is the ctx, and the ctx holds the
+# output. Python's reference counting never frees a cycle; the memory waits for the garbage collector.
+# `save_for_backward` recognizes outputs and makes no cycle.
 
 
 # %%
@@ -248,7 +248,7 @@ class NoCircle(Function):
 
 
 def lives_on(function):
-    """Whether the node is still there when nobody holds the output any more."""
+    """Return True if the node is still alive when nothing holds the output any more."""
     gc.collect()
     gc.disable()
     watch = weakref.ref(function.apply(z).grad_fn)
@@ -267,15 +267,14 @@ with warnings.catch_warnings():
 # %% [markdown]
 # ## An intermediate that is not returned
 #
-# In the separate form, `setup_context` sees inputs and outputs only. What `forward` has computed on the way is not
-# there.
+# In the separate form, `setup_context` sees inputs and outputs only. Intermediate results of `forward` are not there.
 
 
 # %%
 class NotReturned(Function):
     @staticmethod
     def forward(x):
-        slope = 3 * x * x  # noqa: F841  nobody gets to see it
+        slope = 3 * x * x  # noqa: F841  never used
         return x**3
 
     @staticmethod
@@ -288,10 +287,10 @@ print(said)
 assert "'slope' is not defined" in said
 
 # %% [markdown]
-# One is tempted to compute it in `setup_context`. The documentation asks not to: "Please do not do additional compute
-# (e.g. add Tensors together) in setup_context." That is not recorded, as in lesson 10, and the second derivative of
-# $x^6$ at 1 is 18 instead of 30. As an output the slope has a history, and a gradient, which `backward` adds (lesson
-# 16).
+# It is tempting to compute it in `setup_context`. The documentation advises against it: "Please do not do additional
+# compute (e.g. add Tensors together) in setup_context." Such computation is not recorded, as in lesson 10, and the
+# second derivative of $x^6$ at 1 is 18 instead of 30. As an output, the slope has a history and a gradient, which
+# `backward` adds (lesson 16).
 
 
 # %%
@@ -346,9 +345,9 @@ assert "saved-intermediate" in said
 # %% [markdown]
 # ## Two forms at once, and the wrong one
 #
-# With a `setup_context`, `forward` takes no ctx; without one, it does. Mixed forms are refused at the first call, with
-# the line to write. And a Function in the combined form cannot be transformed: the message has the skeleton of the
-# other.
+# With a `setup_context`, `forward` takes no ctx; without one, it does. Mixed forms raise an error at the first call,
+# with the line to write. A Function in the combined form cannot be transformed: the message shows the skeleton of the
+# separate form.
 
 
 # %%
@@ -385,10 +384,9 @@ assert "must override the setup_context staticmethod" in said
 # ## A backward that cannot be transformed
 #
 # To be composed with transforms at will, "all other staticmethods other than `forward()` and `setup_context()` must be
-# transformable". This `backward` computes in NumPy. One `grad` is content with it, a second one is not: under it,
-# tensors have no single array. The repair is what `NumpyTake` was for in lesson 15: what leaves the graph goes into the
-# `forward` of a Function with a derivative of its own. Here that Function is at hand already: the derivative of $e^x$
-# is its own output.
+# transformable". This `backward` computes in NumPy. One `grad` works, a second does not: under it, tensors have no
+# single array. The repair is the one of `NumpyTake` in lesson 15: code that leaves the graph goes into the `forward` of
+# a Function with its own derivative. Here that Function exists already: the derivative of $e^x$ is its own output.
 
 
 # %%
@@ -425,8 +423,8 @@ assert torch.func.grad(torch.func.grad(TransformableExp.apply))(zero).item() == 
 # ## A generated rule for what cannot be batched
 #
 # `generate_vmap_rule = True` runs `forward` itself under `vmap`. That works for tensor operations only. PyTorch's
-# document says that violating this "may lead to undefined behavior"; here it is an error. Code in another system needs
-# a `vmap` of its own (lesson 17); having both is refused.
+# documentation says that violating this "may lead to undefined behavior"; here it is an error. Code in another system
+# needs its own `vmap` (lesson 17); having both is an error.
 
 
 # %%
@@ -462,9 +460,8 @@ for function in (GeneratedSquares, TwoRules):
 assert torch.vmap(WrittenSquares.apply)(rows).tolist() == [[1.0, 4.0], [9.0, 16.0]]
 
 # %% [markdown]
-# A rule that is there can still be wrong, and no message can tell: this one sums over the examples, for the dimension
-# of the batch stands in front. What helps is comparing with a loop, and `minigrad check` does that, among all else of
-# this lesson.
+# A rule can still be wrong without any message: this one sums over the examples, because the batch dimension is in
+# front. Comparing with a loop helps: `minigrad check` does that, along with everything else in this lesson.
 
 
 # %%
@@ -504,7 +501,7 @@ assert "second derivatives" in found["ComputesLate"] and "vmap" in found["Sums"]
 #
 # ### 1. The written input
 #
-# `z` is 3. `a = z * 1`, `y = OnCtx.apply(a)`, then `a.mul_(2)` and `y.backward()`. Which number stands in `z.grad`?
+# `z` is 3. `a = z * 1`, `y = OnCtx.apply(a)`, then `a.mul_(2)` and `y.backward()`. Which number is in `z.grad`?
 
 # %%
 gotcha_written = ...
@@ -514,8 +511,8 @@ lessons.check("gotcha_written", gotcha_written)
 # %% [markdown]
 # ### 2. A captured weight
 #
-# Repair `GotchaDense`: let it be called as `GotchaDense.apply(x, weight)`, with the right gradients for both, also
-# under `torch.func.grad`. `x` is a vector, the result `weight @ x`.
+# Repair `GotchaDense` so that `GotchaDense.apply(x, weight)` has the right gradients for both, also under
+# `torch.func.grad`. `x` is a vector, the result `weight @ x`.
 
 # %%
 weight = torch.tensor([[1.0, 2.0], [0.0, -1.0], [3.0, 0.5]], requires_grad=True)
@@ -536,8 +533,8 @@ lessons.check("GotchaDense", GotchaDense)
 # %% [markdown]
 # ### 3. On ctx, and late
 #
-# `GotchaReciprocal` has two of the faults of this lesson. Repair it, so that its second derivative is right, too. What
-# `apply` gives stays one tensor, `1 / x`.
+# `GotchaReciprocal` has two of the faults of this lesson. Repair it so that its second derivative is right, too.
+# `apply` should still return one tensor, `1 / x`.
 
 
 # %%
@@ -563,8 +560,8 @@ lessons.check("GotchaReciprocal", GotchaReciprocal)
 # %% [markdown]
 # ### 4. A rule for NumPy
 #
-# `GotchaSums.apply(x, dim)` sums up along the dimension `dim`, which counts from 0. Give it a rule for `vmap` in place
-# of the generated one. The batch may lie in any dimension of `x`.
+# `GotchaSums.apply(x, dim)` sums up along the dimension `dim`, which counts from 0. Write a rule for `vmap` that
+# replaces the generated one. The batch may be any dimension of `x`.
 
 
 # %%

@@ -3,9 +3,9 @@
 #
 # *25 minutes. Needs lessons 5, 10 and 17.*
 #
-# A gradient belongs to a function with one result. For several results there is a whole matrix of derivatives, and for
-# second derivatives another one. You will build both from passes that you know, see which way is cheaper when, do
-# without the matrix where only its product with a vector is wanted, and find minima with Newton's method.
+# A gradient belongs to a function with one result. Several results have a whole matrix of derivatives, and second
+# derivatives have another. You will build both from passes that you know and see which way is cheaper when. You will do
+# without the matrix where its product with a vector is enough, and find minima with Newton's method.
 
 # %%
 import time
@@ -21,8 +21,8 @@ from viz import draw
 # %% [markdown]
 # ## All derivatives in a table
 #
-# `f` takes two numbers and gives two. Its Jacobian has a row for each result and a column for each input: in row `i` and
-# column `j` stands how fast result `i` changes with input `j`.
+# `f` takes two numbers and returns two. Its Jacobian has a row for each result and a column for each input: the number
+# in row `i` and column `j` says how fast result `i` changes with input `j`.
 
 
 # %%
@@ -39,7 +39,7 @@ assert jacrev(f)(x).tolist() == [[3.0, 2.0], [4.0, 0.0]]
 # By hand: `a * b` changes with `a` by `b`, which is 3, and with `b` by `a`, which is 2. `a * a` changes with `a` by `2 *
 # a`, which is 4, and with `b` not at all.
 #
-# ## Rows come from behind, columns from the front
+# ## Backward gives rows, forward gives columns
 #
 # A backward pass that starts with 1 at one result and 0 at the others gives that result's row. A forward pass (`jvp`) that
 # starts with 1 at one input and 0 at the others gives that input's column.
@@ -74,7 +74,7 @@ assert sum_of_rows.equal(jacrev(f)(x).sum(0)) and sum_of_rows.tolist() == [7.0, 
 assert sum_of_columns.equal(jacrev(f)(x).sum(1)) and sum_of_columns.tolist() == [5.0, 4.0]
 
 # %% [markdown]
-# The whole matrix is one such pass for each row of the identity. `vmap` runs them all at once, and then `jacrev` is three
+# The whole matrix takes one such pass for each row of the identity. `vmap` runs them all at once, so `jacrev` is three
 # lines.
 
 
@@ -95,8 +95,8 @@ assert my_jacrev(f, x).equal(jacrev(f)(x))
 assert my_jacfwd(f, x).equal(jacfwd(f)(x))
 
 # %% [markdown]
-# Inputs and results of any shape go the same way: the shape of the Jacobian is that of the result, then that of the
-# input. `grad` is for one result only, and says so.
+# Inputs and results may have any shape: the shape of the Jacobian is the shape of the result followed by the shape of
+# the input. `grad` takes one result only; for more, it raises an error.
 
 # %%
 matrix = torch.ones(2, 3)
@@ -114,8 +114,7 @@ else:
 # ## Which way is cheaper
 #
 # `jacrev` needs a pass for each result, `jacfwd` one for each input. So a tall Jacobian, many results of few inputs, is
-# work for `jacfwd`, and a wide one for `jacrev`. Let us count the bytes of all results that come up on the way, and look
-# at the clock.
+# work for `jacfwd`, and a wide one for `jacrev`. Count the bytes of all intermediate results, and look at the clock.
 
 # %%
 tall_weights = torch.linspace(-1.0, 1.0, 3 * 400).reshape(400, 3)
@@ -130,12 +129,12 @@ def wide(x):
 
 
 def bytes_made(f, *args):
-    """The bytes of all tensors that come up while f runs."""
+    """Return the bytes of all tensors created while f runs."""
     return sum(value["bytes"] for value in torch.record(f, *args, passes="forward").to_dict()["values"])
 
 
 def seconds(f, *args):
-    """The shortest of five runs."""
+    """Return the shortest time of five runs."""
     times = []
     for _ in range(5):
         start = time.perf_counter()
@@ -157,8 +156,8 @@ assert made["wide", "jacrev"] < made["wide", "jacfwd"] / 10
 # %% [markdown]
 # A loss has one result and thousands of inputs: as wide as can be. That is why training goes backward.
 #
-# The two ways also ask different things of a Function that calls another system. `jacrev` runs `vmap` over the backward
-# pass only, so `backward` has to be made of tensor operations, and neither a `vmap` nor a `jvp` staticmethod is needed.
+# The two ways also need different methods of a Function that calls another system. `jacrev` runs `vmap` over the backward pass
+# only, so `backward` has to consist of tensor operations, and the Function needs neither a `vmap` nor a `jvp` staticmethod.
 
 
 # %%
@@ -191,8 +190,8 @@ else:
 # %% [markdown]
 # ## Second derivatives
 #
-# The Hessian of a function with one result is the Jacobian of its gradient. `hessian` is `jacfwd(jacrev(f))`: the
-# gradient by one backward pass, and then, as it has as many results as inputs, forward passes through that.
+# The Hessian of a function with one result is the Jacobian of its gradient. `hessian` is `jacfwd(jacrev(f))`: one
+# backward pass for the gradient, then forward passes through it, since it has as many results as inputs.
 #
 # Take `a³ + 2ab²`. Its gradient is `[3a² + 2b², 4ab]`, and the derivatives of that are `[[6a, 4b], [4b, 4a]]`.
 
@@ -211,9 +210,9 @@ assert hessian(g)(x).equal(jacfwd(jacrev(g))(x))
 assert hessian(g)(x).equal(torch.autograd.functional.hessian(g, x))
 
 # %% [markdown]
-# A Hessian is symmetric: it does not matter by which input one differentiates first. It knows only what can be
-# differentiated twice. `relu` is made of straight pieces, so wherever a Hessian of it exists, it is zero, and Newton's
-# method, which comes below, has nothing to go by.
+# A Hessian is symmetric: the order of the two differentiations does not matter. It sees only functions that can be
+# differentiated twice. `relu` consists of straight pieces, so its Hessian is zero wherever it exists, and gives
+# Newton's method (below) nothing to work with.
 
 # %%
 bent = lambda x: x.relu().sum()
@@ -231,7 +230,7 @@ else:
 # ## Without the matrix
 #
 # A network with a million weights has a Hessian with 10¹² elements. But its product with a vector `v` is only the
-# derivative of the gradient along `v`: one forward pass through a backward pass. Nothing larger than `x` comes up.
+# derivative of the gradient along `v`: one forward pass through a backward pass. No tensor is larger than `x`.
 
 
 # %%
@@ -255,8 +254,8 @@ print(f"through the matrix {by_matrix:,} bytes, without it {by_product:,}")
 assert by_product * 50 < by_matrix
 
 # %% [markdown]
-# The same product by two backward passes: the gradient times `v` is one number, and its gradient is the product sought.
-# For that the first pass has to leave a graph behind.
+# Two backward passes give the same product: the gradient times `v` is one number, and its gradient is the product. For
+# that, the first pass has to leave a graph behind.
 
 # %%
 leaf = x.clone().requires_grad_()
@@ -337,10 +336,10 @@ for (name, points), style in zip(ways.items(), ("--.", "-o", "k*")):
     axes.legend(loc="lower left")
 
 # %% [markdown]
-# ## What Newton's method does not know
+# ## Not every level point is a minimum
 #
-# The point that it steps to is where the parabola is level. That is a minimum only if the parabola opens upwards in all
-# directions, which is so where all eigenvalues of the Hessian are positive. `a² - b²` has a saddle at zero, and Newton's
+# Newton's method steps to the point where the parabola is level. That is a minimum only if the parabola opens upwards in
+# all directions, that is, if all eigenvalues of the Hessian are positive. `a² - b²` has a saddle at zero, and Newton's
 # method goes right there, though the function falls without end along `b`.
 
 # %%
@@ -352,13 +351,13 @@ assert reached.equal(torch.zeros(2))
 assert bending.tolist() == [-2.0, 2.0]
 
 # %% [markdown]
-# So look at the eigenvalues of what you have found before you call it a minimum.
+# So look at the eigenvalues at a point before you call it a minimum.
 #
 # ## Exercises
 #
 # ### 1. A Jacobian by hand
 #
-# What is the Jacobian of `[x0 * x1, x0 * x0, x1]` by `x` at `x = [2, 3]`? Give it as a list of rows.
+# Work out the Jacobian of `[x0 * x1, x0 * x0, x1]` with respect to `x` at `x = [2, 3]`. Give it as a list of rows.
 
 # %%
 jacobian_by_hand = ...
@@ -397,7 +396,7 @@ lessons.check("curvature", curvature)
 # %% [markdown]
 # ### 4. A repair
 #
-# This function should find a minimum with Newton's method, but gives nonsense. Two things are wrong with it.
+# This function should find a minimum with Newton's method, but returns nonsense. Two things are wrong with it.
 
 
 # %%
@@ -416,7 +415,7 @@ lessons.check("newton_minimum", newton_minimum)
 #
 # Newton's method also solves equations. Near `x`, `f` looks like `f(x) + J d`, where `d` is a step and `J` the Jacobian;
 # go where that is zero, and again from there. Write `newton_root(f, x)` for functions that have as many results as inputs.
-# Fifteen steps are enough for all that the check asks.
+# Fifteen steps are enough for the check.
 
 
 # %%

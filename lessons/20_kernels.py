@@ -4,7 +4,7 @@
 # *30 minutes. Needs lessons 1, 6 and 12.*
 #
 # An operation of minigrad states one formula, and one for each derivative. You will read such a formula, see the compiled
-# loop that is written from its text, count and measure what one loop saves, and declare an operation of your own.
+# loop generated from its text, count and measure the savings of one loop, and declare your own operation.
 
 # %%
 import inspect
@@ -28,8 +28,9 @@ from viz import draw
 # %% [markdown]
 # ## One formula
 #
-# `silu` is an activation of neural networks: a number times its sigmoid. This is all that minigrad has of it: `kernel` says
-# what comes out, `dx` is the derivative by `x`. Both are lambdas, and their text is taken from the file they stand in.
+# `silu` is an activation of neural networks: a number times its sigmoid. This is its whole definition in minigrad: `kernel`
+# computes the result, `dx` the derivative with respect to `x`. Both are lambdas, and minigrad reads their text from the
+# source file.
 
 # %%
 print("kernel:", formula.text(Silu.kernel))
@@ -39,8 +40,8 @@ print(value)
 assert math.isclose(value.item(), 1 / (1 + math.exp(-1)), rel_tol=1e-6)
 
 # %% [markdown]
-# One formula is read in three ways. On tensors it is called as it is. On arrays the same code runs with NumPy's functions
-# where it names operations: that serves small arrays. The third way is for large ones: its text goes into a loop.
+# minigrad uses one formula in three ways. On tensors it calls the formula as it is. On small arrays the same code runs
+# with NumPy's functions in place of the operations. For large arrays, the text goes into a loop.
 
 # %%
 numbers = [-1.0, 0.0, 2.0]
@@ -62,8 +63,8 @@ source = generate.forward("silu", Silu.kernel, (True,), f32)
 print(source)
 
 # %% [markdown]
-# The constant 1 has become `float32(1)`. For Numba, Python's own numbers are int64 or float64: a float32 that meets one is
-# widened to float64, and so is all that is computed from it, with half as many numbers in each vector instruction.
+# The constant 1 has become `float32(1)`. For Numba, Python's own numbers are int64 or float64. A float32 that meets one is
+# widened to float64, and so are all later results, with half as many numbers in each vector instruction.
 
 # %%
 widened, narrow = njit(lambda x: 1 + x), njit(lambda x: np.float32(1) + x)
@@ -80,8 +81,8 @@ print(generate.forward("silu", Silu.kernel, (True,), f64))
 assert "float32(1)" in source
 
 # %% [markdown]
-# The operation does the same by itself when it meets a large array: more than a few thousand numbers. The module then lies
-# in the cache folder, as a file that you can open, and the machine code beside it.
+# The operation does the same by itself for a large array, one of more than a few thousand numbers. The cache folder then
+# holds the module, a file that you can open, and the machine code beside it.
 
 # %%
 torch.nn.functional.silu(torch.zeros(10_000))
@@ -93,7 +94,7 @@ print(file.name)
 assert not file.exists() or file.read_text() == source  # where no file can be written, the text is in memory only
 
 # %% [markdown]
-# It is a module like any other, and its function can be called: it reads one array and writes another.
+# It is a module like any other, and you can call its function: it reads one array and writes another.
 
 # %%
 x = np.array(numbers, np.float32)
@@ -106,12 +107,12 @@ assert np.allclose(out, on_array, rtol=1e-6)
 # ## Why one loop wins
 #
 # NumPy computes `x / (1 + exp(-x))` one operation after the other. Each reads its whole input from memory and writes a whole
-# array for the next one to read. This array counts the bytes that go to and fro.
+# array for the next one to read. This array class counts the bytes read and written.
 
 
 # %%
 class Counted(np.ndarray):
-    """An array that adds up the bytes which NumPy's functions read and write."""
+    """Array that counts the bytes that NumPy's functions read and write."""
 
     moved = 0
 
@@ -133,14 +134,14 @@ assert Counted.moved == 9 * x.nbytes and in_one_loop == 2 * x.nbytes
 
 # %% [markdown]
 # Nine arrays against two. Now the clock: the least processor time of several runs, on one thread. The last one only copies,
-# so it shows what moving the bytes costs alone. The ratios differ between machines, and on a busy one from run to run.
+# so it shows the cost of moving the bytes. The ratios differ between machines, and on a busy one from run to run.
 
 # %%
 torch.set_num_threads(1)
 
 
 def milliseconds(f, runs=20):
-    """The least processor time of several runs; the first one, which may compile, does not count."""
+    """Return the least processor time of several runs, without the first, which may compile."""
     f()
     times = []
     for _ in range(runs):
@@ -178,9 +179,9 @@ axes.spines[["top", "right"]].set_visible(False)
 # %% [markdown]
 # ## The function inside the loop
 #
-# One loop is not all. `exp` in the module above is minigrad's own, from `vecmath`: it has no branch, so the compiler can
-# compute several numbers with one instruction. The C library's `exp`, behind `math.exp`, takes one at a time. The text of
-# the loop is the same otherwise.
+# One loop is not everything. `exp` in the module above is minigrad's own, from `vecmath`: it has no branch, so the
+# compiler can compute several numbers with one instruction. The C library's `exp`, behind `math.exp`, takes one at a
+# time. The text of the loop is the same otherwise.
 
 
 # %%
@@ -199,15 +200,15 @@ assert np.allclose(out, other, rtol=1e-5, atol=1e-6)
 # %% [markdown]
 # ## Derivatives are loops too
 #
-# The derivative's formula goes the same way. Its loop reads the gradient of the result, `g_`, and what the formula names:
-# here only `x`. What a formula names is also what the node keeps for the backward pass.
+# The derivative's formula becomes a loop in the same way. The loop reads the gradient of the result, `g_`, and the arrays
+# that the formula names: here only `x`. The node saves the same arrays for the backward pass.
 
 # %%
 print(generate.backward("silu", ["g", "x"], (True, True), [("dx", Silu.dx)], f32))
 
 # %% [markdown]
-# Written as four operations, the same function has four nodes. Count what each keeps: the division keeps both of its inputs,
-# `exp` its result.
+# Written as four operations, the same function has four nodes. Count the bytes that each saves: the division saves both of
+# its inputs, `exp` its result.
 
 
 # %%
@@ -228,7 +229,7 @@ draw(fused, torch.tensor([-1.0, 0.0, 2.0], requires_grad=True), passes=("forward
 
 # %%
 def kept(f, x):
-    """The bytes of all values that nodes keep for backward, each of them once."""
+    """Return the bytes of all values that nodes save for backward, counting each once."""
     saved = [entry for op in torch.record(f, x).to_dict()["ops"] for entry in op["saved"]]
     return sum({entry["value"]: entry["bytes"] for entry in saved}.values())
 
@@ -239,7 +240,7 @@ assert kept(steps, small) == 3 * 3 * 4  # x, exp(-x) and 1 + exp(-x), of three f
 assert kept(fused, small) == 3 * 4
 
 # %% [markdown]
-# ## An operation of your own
+# ## Your own operation
 #
 # `Pointwise` is the family of operations that work element by element: `kernel`, and `d` with an argument's name for its
 # derivative. `out` stands for the result. This is the bell curve: its derivative is -2x times the curve itself.
@@ -286,7 +287,7 @@ assert math.isclose(large.grad[0].item(), -2 / math.e, rel_tol=1e-6)
 
 # %%
 class Bent(Pointwise):
-    """exp(-x²), with a derivative that is not its own."""
+    """exp(-x²), with a wrong derivative."""
 
     kernel = lambda x: exp(-x * x)
     dx = lambda x: -2 * x
@@ -300,7 +301,7 @@ else:
     raise AssertionError("a wrong derivative was accepted")
 
 # %% [markdown]
-# A formula for numbers of one kind refuses others, and says what to do.
+# A formula for numbers of one kind raises an error for others, and says what to do.
 
 # %%
 try:
@@ -311,8 +312,8 @@ else:
     raise AssertionError("integers were accepted")
 
 # %% [markdown]
-# A formula that calls a function which minigrad does not know for single numbers has no loop: `generate` gives None, and NumPy
-# computes at every size. It is right, but gains nothing.
+# A formula has no loop if it calls a function that minigrad does not know for single numbers: `generate` returns None, and
+# NumPy computes at every size. The result is right, but no faster.
 
 
 # %%
@@ -329,17 +330,17 @@ assert generate.forward("window", Window.kernel, (True,), f32) is None
 # %% [markdown]
 # ## A line at a time
 #
-# `softmax` is not element by element: each number of a row is divided by a sum over the row. minigrad has it as a program of
-# three other operations.
+# `softmax` is not elementwise: it divides each number of a row by a sum over the row. In minigrad it is a program of three
+# other operations.
 
 # %%
 print(inspect.getsource(Softmax.program))
 
 # %% [markdown]
-# Run one after the other they would read and write the whole table again and again. What compiles your programs in lesson 22
-# writes the kernel: it follows the program on an example, and makes one pass over the rows of it. A row that has just been read
-# lies in the processor's nearest memory, so that the second and third loop over it cost little. The functions that are not
-# shown here add numbers up, and compare them, several at once.
+# Run one after the other, they would read and write the whole table again and again. The compiler of lesson 22 writes the
+# kernel: it traces the program on an example, and turns it into one pass over the rows. A row just read is still in the
+# processor's nearest memory, so the second and third loop over it cost little. The functions not shown here add or compare
+# several numbers at once.
 
 # %%
 table = np.random.default_rng(0).standard_normal((300, 10)).astype(np.float32)
@@ -348,17 +349,17 @@ print(text[text.index("def softmax") :])
 assert "class" not in text and len(text) < 4000
 
 # %% [markdown]
-# For a GPU the same program becomes another text. Here the threads of a warp share a row: each takes every 32nd number of it,
-# and what they have found is put together by `block_max` and `block_sum`. There is no nearest memory to keep `exp` in, so
-# it is computed twice, which costs less than writing it down.
+# For a GPU the same program becomes another text. Here the threads of a warp share a row: each takes every 32nd number, and
+# `block_max` and `block_sum` combine their results. There is no nearest memory to keep `exp` in, so the kernel computes it
+# twice, which costs less than writing it down.
 
 # %%
 text = eager_kernels.text(lines.forward_plan(Softmax), (table, (1,)), on_device=True)
 print(text[text.index("def softmax_0") :])
 
 # %% [markdown]
-# The gradient's kernel comes from the formula of the derivative in the same way. One formula serves both devices, small arrays,
-# compiled programs and the derivative's derivative.
+# The gradient's kernel comes from the derivative's formula in the same way. One formula serves both devices, small arrays,
+# compiled programs and the second derivative.
 
 # %%
 print(formula.text(Softmax.dx))
@@ -372,14 +373,14 @@ p = np.exp(table) / np.exp(table).sum(1, keepdims=True)
 assert np.allclose(found.grad.numpy(), 2 * p * (p - (p * p).sum(1, keepdims=True)), atol=1e-6)
 
 # %% [markdown]
-# A loop over one operation, or over one line, is where fusing begins. Lesson 22 compiles a whole function, so that all its
-# operations stand in one loop.
+# A loop over one operation, or over one row, is where fusing begins. Lesson 22 compiles a whole function, so that all its
+# operations are in one loop.
 #
 # ## Exercises
 #
 # ### 1. Bytes
 #
-# `x` and `y` are arrays of 1,000,000 float32 numbers, each of 4 bytes. How many bytes does NumPy read and write, in sum, for
+# `x` and `y` are arrays of 1,000,000 float32 numbers, each of 4 bytes. How many bytes does NumPy read and write in total for
 # `(x + y) * x`, one operation after the other?
 
 # %%
@@ -390,8 +391,8 @@ lessons.check("kernel_bytes", kernel_bytes)
 # %% [markdown]
 # ### 2. The loop
 #
-# Softsign is `x / (1 + |x|)`. Write its loop as minigrad would: for each index, read `x_`, compute, write `out_`. Nothing is
-# returned, and no array is made.
+# Softsign is `x / (1 + |x|)`. Write its loop as minigrad would: for each index, read `x_`, compute, write `out_`. Return
+# nothing, and create no array.
 
 
 # %%
@@ -421,8 +422,8 @@ lessons.check("KernelRepaired", KernelRepaired)
 # %% [markdown]
 # ### 4. One loop for two gradients
 #
-# Of `out = x * exp(y)`, write the loop of the backward pass: it reads `g_`, `x_` and `y_`, and writes both gradients, `dx_` and
-# `dy_`. `math.exp` will do.
+# Write the loop of the backward pass of `out = x * exp(y)`: it reads `g_`, `x_` and `y_`, and writes both gradients, `dx_` and
+# `dy_`. You may use `math.exp`.
 
 
 # %%
@@ -434,8 +435,8 @@ lessons.check("kernel_backward", kernel_backward)
 # %% [markdown]
 # ### 5. From scratch
 #
-# Declare an operation of two operands, `sqrt(x² + y² + 1)`, with the derivatives by both. `torch.sqrt` may stand in a formula,
-# and each formula may read other names than those given here.
+# Declare an operation of two operands, `sqrt(x² + y² + 1)`, with the derivatives with respect to both. A formula may use
+# `torch.sqrt`, and each formula may read other names than those given here.
 
 
 # %%

@@ -6,7 +6,7 @@ from lessons.exercise import Wrong, exercise
 
 
 def as_in_a_loop(answer, expected, in_dims, *args):
-    """That vmap of a Function gives what vmap of minigrad's own operations gives, with the same gradients."""
+    """Check that vmap of a Function gives the results and gradients of vmap of minigrad's own operations."""
     where = f"with in_dims={in_dims}"
     tracked = [i for i, a in enumerate(args) if isinstance(a, torch.Tensor)]
     tensors, numbers = [args[i] for i in tracked], tuple(range(len(tracked)))
@@ -39,10 +39,10 @@ def as_in_a_loop(answer, expected, in_dims, *args):
     "In the rule, arguments come whole, with the batch dimension where in_dims says.",
 )
 def rule_shape(answer):
-    """The whole of A arrives, with the batch in dimension 1."""
+    """All of A arrives, with the batch in dimension 1."""
     mistakes = {
         (3,): "that is what the lambda sees, one example; the rule gets all of them",
-        (5, 3): "nobody has moved the batch to the front: that is the rule's own matter",
+        (5, 3): "minigrad has not moved the batch to the front: the rule does that",
         (5,): "there are 5 examples, with 3 numbers each",
     }
     expect.numbers(answer, [3, 5], mistakes)
@@ -50,7 +50,7 @@ def rule_shape(answer):
 
 @exercise(
     "The generated rule runs all methods under vmap. Which of these methods cannot be run there?",
-    "NumPy cannot, and neither can item(), which needs one number. What has a rule of its own can.",
+    "NumPy cannot, and neither can item(), which needs one number. Operations and Functions that have a rule can.",
 )
 def may_generate(answer):
     """Tensor operations, and Functions that have a rule themselves."""
@@ -69,7 +69,7 @@ def may_generate(answer):
     "return CumsumRule.apply(x.movedim(in_dims[0], 0), dim if dim < 0 else dim + 1), 0",
 )
 def CumsumRule(answer):
-    """The batch goes to the front, and the dimension follows, unless it is counted from the end."""
+    """Once the batch moves to the front, dim moves one further, unless it counts from the end."""
     if not (isinstance(answer, type) and issubclass(answer, torch.autograd.Function)):
         raise Wrong(f"expected a subclass of autograd.Function, got {answer!r}")
 
@@ -93,7 +93,7 @@ def CumsumRule(answer):
     "return DotRule.apply(a, b), 0",
 )
 def DotRule(answer):
-    """The batch stands at the front of both, and the gradient by an argument for all examples is the sum over them."""
+    """Both arguments have the batch in front; an argument shared by all examples gets the sum of their gradients."""
     if not (isinstance(answer, type) and issubclass(answer, torch.autograd.Function)):
         raise Wrong(f"expected a subclass of autograd.Function, got {answer!r}")
 

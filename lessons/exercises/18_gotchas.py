@@ -34,7 +34,7 @@ def a_function(answer):
     "The gradient of weight has its shape: torch.outer(grad_output, x).",
 )
 def GotchaDense(answer):
-    """What the result depends on goes through apply, and comes back from ctx.saved_tensors."""
+    """Every tensor that the result depends on goes through apply and comes back from ctx.saved_tensors."""
     a_function(answer)
     x = torch.tensor([1.0, -2.0], requires_grad=True)
     weight = torch.tensor([[1.0, 4.0], [0.0, -1.0], [3.0, 0.5]], requires_grad=True)
@@ -65,7 +65,7 @@ def GotchaDense(answer):
     "ctx.save_for_backward(output) in setup_context, and the slope in backward. The dict is not needed.",
 )
 def GotchaReciprocal(answer):
-    """Saved is what has a history, by save_for_backward, and the slope is computed where it is recorded."""
+    """save_for_backward keeps a tensor with a history, and the slope is computed where autograd records it."""
     a_function(answer)
 
     def expected(x):
@@ -89,9 +89,9 @@ def GotchaReciprocal(answer):
 
 
 @exercise(
-    "Take generate_vmap_rule away, and write def vmap(info, in_dims, x, dim). in_dims[0] says where the batch lies in x.",
+    "Take generate_vmap_rule away, and write def vmap(info, in_dims, x, dim). in_dims[0] is the batch dimension of x.",
     "Move the batch to the front: x.movedim(in_dims[0], 0). Then all other dimensions are one further back.",
-    "Return the result of GotchaSums.apply with the new dim, and 0: the batch lies in front.",
+    "Return the result of GotchaSums.apply with the new dim, and 0: the batch is in front.",
 )
 def GotchaSums(answer):
     """With the batch in front, the dimension to sum along is one further back."""

@@ -23,7 +23,7 @@ def valley(x):
     "The first row: x0 * x1 changes with x0 by x1, and with x1 by x0.",
 )
 def jacobian_by_hand(answer):
-    """A row for each result, a column for each input."""
+    """Each result has a row, each input a column."""
     wanted = [[3.0, 2.0], [4.0, 0.0], [0.0, 1.0]]
     try:
         expect.tensor(answer, [list(column) for column in zip(*wanted)])
@@ -49,7 +49,7 @@ def jacobian_modes(answer):
 
 @exercise(
     "The slope along v is a number: the gradient times v. How does that change along v?",
-    "H v is the derivative of the gradient along v; the lesson's hvp gives it. What is left is to multiply by v.",
+    "H v is the derivative of the gradient along v; the lesson's hvp gives it. Multiply that by v.",
     "return v @ jvp(grad(f), (x,), (v,))[1], if x is a vector. For other shapes multiply and take the sum.",
 )
 def curvature(answer):
@@ -79,7 +79,7 @@ def curvature(answer):
     "torch.linalg.solve(H, g) gives H⁻¹ g.",
 )
 def newton_minimum(answer):
-    """It stops where the gradient has vanished, and steps by the solution of H d = g."""
+    """Newton's method steps by the solution of H d = g, and stops where the gradient is zero."""
     bowl = lambda x: (x[0] - 3) ** 2 + 10 * (x[1] + 1) ** 2 + x[0] * x[1]
     lowest = torch.linalg.solve(doubles(*[[2.0, 1.0], [1.0, 20.0]]), doubles(6.0, -20.0))
     _minimum(answer, bowl, doubles(20.0, 20.0), lowest, "a bowl")
