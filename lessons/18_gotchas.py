@@ -73,8 +73,8 @@ def of_x(x):
 draw(of_x, torch.tensor(2.0, requires_grad=True), passes=("forward", "backward"))
 
 # %% [markdown]
-# A captured tensor of a transform raises an error: it has no single number inside. A captured dual tensor would lose
-# its tangent, so that is an error too.
+# A captured tensor that a transform follows raises an error: inside, it has no single value. A captured dual tensor
+# would lose its tangent, so that is an error too.
 
 
 # %%

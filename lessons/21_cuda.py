@@ -3,8 +3,8 @@
 #
 # *30 minutes. Needs lessons 1, 2, 6, 12 and 20.*
 #
-# A GPU runs one small program in thousands of threads. You will compute with tensors in its memory, read the kernels that do so,
-# see which thread touches which number, write kernels with a backward pass of your own, and find a race.
+# A GPU runs one small program in thousands of threads. You will compute with tensors in its memory, read the kernels, and see
+# which thread touches which number. Then you will write your own kernels with a backward pass, and find a race.
 
 # %%
 import os
@@ -13,7 +13,7 @@ import shutil
 import subprocess
 import sys
 
-# A GPU can be simulated on the processor. That has to be chosen before minigrad is imported: is there a GPU here?
+# The processor can simulate a GPU. Choose that before importing minigrad: is there a GPU here?
 probe = "import minigrad; raise SystemExit(not minigrad.cuda.is_available())"
 if "NUMBA_ENABLE_CUDASIM" not in os.environ:
     there = shutil.which("nvidia-smi") and subprocess.run([sys.executable, "-c", probe]).returncode == 0
@@ -35,13 +35,13 @@ print("This runs in the simulator, on the processor." if simulated else f"This r
 
 # %% [markdown]
 # The line above says where this lesson runs. Its programs give the same results in both places. The simulator runs the threads
-# one after the other, in Python: it is slow, and it sees what each of them does. A GPU is fast and tells nothing, so the
-# pictures of threads are there in the simulator only. `NUMBA_ENABLE_CUDASIM=1` in the environment chooses it by hand.
+# one after the other, in Python: it is slow, but sees every access of each thread. A GPU is fast but reports nothing, so only
+# the simulator has pictures of threads. Set `NUMBA_ENABLE_CUDASIM=1` in the environment to choose the simulator yourself.
 #
 # ## Tensors on the device
 #
-# A GPU has its own memory. `device="cuda"` puts a tensor there, and what is computed from it stays there. `cpu()` brings it
-# back, and so does `item()`, or `print`.
+# A GPU has its own memory. `device="cuda"` puts a tensor there, and results computed from it stay there. `cpu()`, `item()`
+# and `print` bring it back.
 
 # %%
 x = torch.tensor([1.0, 2.0, 3.0], device="cuda")
@@ -50,8 +50,8 @@ print(y)
 assert y.device.type == "cuda" and y.cpu().tolist() == [2.0, 5.0, 10.0]
 
 # %% [markdown]
-# Nothing crosses unasked. An operation of one tensor here and one there is an error, and so is NumPy's view of memory that
-# NumPy cannot reach. Both say what to do.
+# No tensor moves by itself. An operation on one tensor here and one there is an error, and so is a NumPy view of memory
+# that NumPy cannot reach. Both messages say what to do.
 
 # %%
 for mixed in (lambda: x + torch.ones(3), lambda: x.numpy()):
@@ -64,8 +64,8 @@ for mixed in (lambda: x + torch.ones(3), lambda: x.numpy()):
         raise AssertionError("a number crossed unasked")
 
 # %% [markdown]
-# The way there and the way back are operations, with gradients that go the other way. In the picture find both: behind `cuda()`
-# the program is the one of lesson 1, and the gradient of `w` comes home to the processor.
+# Moving there and back are operations, and their gradients move the other way. Find both in the picture: after `cuda()` the
+# program is the one of lesson 1, and the gradient of `w` returns to the processor.
 
 # %%
 w = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
@@ -84,8 +84,8 @@ draw(there_and_back, torch.tensor([1.0, 2.0, 3.0], requires_grad=True), passes=(
 # %% [markdown]
 # ## The kernel of a formula
 #
-# Lesson 20 put the text of `silu` into a loop. On the device the same text stands in a kernel: a function that every thread
-# runs. The module lies in the cache folder, where you can open it.
+# Lesson 20 put the text of `silu` into a loop. On the device the same text is in a kernel: a function that every thread
+# runs. You can open the module in the cache folder.
 
 # %%
 x = torch.linspace(-2.0, 2.0, 10, device="cuda", requires_grad=True)
@@ -96,10 +96,10 @@ print(file.read_text() if file.exists() else file)
 assert np.allclose(out.detach().cpu().numpy(), torch.nn.functional.silu(x.detach().cpu()).numpy(), rtol=1e-5, atol=1e-6)
 
 # %% [markdown]
-# `cuda.grid(1)` is the number of the thread, `cuda.gridsize(1)` how many there are. Each computes one element, then the one
-# that lies so many further on. So the text serves any number of elements, with any number of threads.
+# `cuda.grid(1)` is the index of the thread, `cuda.gridsize(1)` the number of threads. Each thread computes one element, then
+# the element `cuda.gridsize(1)` further on, and so forth. So the text serves any number of elements with any number of threads.
 #
-# `watch` records what the threads of the kernels do that are launched meanwhile.
+# `watch` records the accesses of all threads of the kernels launched inside it.
 
 # %%
 g = torch.ones_like(out)
@@ -113,8 +113,8 @@ if simulated:
 # %% [markdown]
 # ## What one thread does
 #
-# A loop says: for each index, do this. A kernel says only: do this, for one index. `torch.cuda.jit` makes a function a kernel
-# that takes tensors on the device; what stands in it is Numba's `cuda`. Threads come in blocks of equal size; all blocks
+# A loop says: for each index, do this. A kernel says only: do this, for one index. `torch.cuda.jit` turns a function, written
+# with Numba's `cuda`, into a kernel that takes tensors on the device. Threads come in blocks of equal size; all blocks
 # together are the grid. Here each thread writes the number of its block.
 
 
@@ -132,14 +132,14 @@ print(block)
 assert block.tolist() == [0, 0, 0, 0, 1, 1, 1, 1, 2, 2]
 
 # %% [markdown]
-# `who[3, 4]` is the launch: 12 threads for 10 elements. The index of an element is the number of threads in the blocks before,
+# `who[3, 4]` is the launch: 12 threads for 10 elements. The index of an element is the number of threads in the earlier blocks
 # plus the thread's own number; `cuda.grid(1)` is that sum. In the picture 2.1 is thread 1 of block 2. Find the threads that
 # touch nothing.
 
 
 # %%
 def watched(launch, array=None):
-    """Launch; in the simulator, give the picture of what the threads have done, to one array or to all."""
+    """Launch; in the simulator, return the picture of the threads' accesses to one array or to all."""
     if not simulated:
         return launch()
     with torch.cuda.watch() as trace:
@@ -152,9 +152,9 @@ watched(lambda: who[3, 4](block))
 # %% [markdown]
 # ## The bound
 #
-# Blocks have equal sizes, so there are threads too many whenever the number of elements is no multiple. Their `if` is all that
-# keeps them from writing behind the array. The simulator names a thread that does. A GPU does not: it writes into the memory
-# of whatever lies there, so this cell runs in the simulator only.
+# Blocks have equal sizes, so there are surplus threads whenever the number of elements is not a multiple of that size. Only
+# the `if` keeps them from writing past the end of the array. The simulator names a thread that does. A GPU does not: it
+# overwrites the memory there, so this cell runs in the simulator only.
 
 
 # %%
@@ -172,12 +172,12 @@ if simulated:
         raise AssertionError("a thread wrote behind the array")
 
 # %% [markdown]
-# How many blocks are enough? As many as hold all elements, rounded up.
+# How many blocks are enough? The number of elements divided by the threads of a block, rounded up.
 
 
 # %%
 def blocks_for(elements, threads):
-    """The number of blocks with so many threads each that hold all elements."""
+    """Return the number of blocks of `threads` threads that cover all elements."""
     return math.ceil(elements / threads)
 
 
@@ -187,8 +187,8 @@ assert [blocks_for(n, 4) for n in (1, 4, 10, 12, 13)] == [1, 1, 3, 3, 4]
 # %% [markdown]
 # ## Your kernels as an operation
 #
-# Autograd does not see what a kernel writes. A tensor that requires grad is therefore refused, where its gradient would be
-# lost.
+# Autograd does not see what a kernel writes. So a launch with a tensor that requires grad raises an error if its gradient
+# would be lost.
 
 
 # %%
@@ -214,8 +214,8 @@ else:
     raise AssertionError("a gradient was lost")
 
 # %% [markdown]
-# Within a Function they are at home: one kernel in `forward`, the other in `backward`. `empty_like` makes the memory that
-# they write. A kernel takes arrays of any strides, so nothing needs to be copied before.
+# Kernels belong in a Function: one in `forward`, the other in `backward`. `empty_like` allocates the memory that they
+# write. A kernel takes arrays of any strides, so no copy is needed first.
 
 
 # %%
@@ -249,8 +249,8 @@ draw(bell, torch.tensor([-1.0, 0.0, 2.0], device="cuda", requires_grad=True), pa
 # %% [markdown]
 # ## A race
 #
-# Element by element is easy, for no two threads touch the same number. Counting is not. `count_[k] += 1` reads the number, adds,
-# and writes it back; between the two, another thread may have written. Nobody promises an order.
+# Elementwise kernels are easy: no two threads touch the same number. Counting is harder. `count_[k] += 1` reads the number,
+# adds, and writes it back; in between, another thread may write. The order is not defined.
 
 
 # %%
@@ -267,9 +267,9 @@ racing_count[2, 4](classes, count)
 print(count)
 
 # %% [markdown]
-# In the simulator this is even right: its threads run one after the other. On a GPU two that read before either of them writes
-# lose an addition. `watch` goes by the rule and not by what happened: two threads, one element, one of them writes, no
-# barrier between.
+# In the simulator the count is even right: its threads run one after the other. On a GPU, two threads that both read before
+# either writes lose an addition. `watch` applies the rule, whatever the result: a race is two threads at one element, of which
+# one writes, without a barrier between them.
 
 # %%
 if simulated:
@@ -282,7 +282,7 @@ if simulated:
 watched(lambda: racing_count[2, 4](classes, count), "count_")
 
 # %% [markdown]
-# An atomic addition reads, adds and writes as one step that no other thread can come between.
+# An atomic addition reads, adds and writes in one step that no other thread can interrupt.
 
 
 # %%
@@ -301,12 +301,12 @@ assert count.tolist() == [2, 1, 3] and (not simulated or not picture.launch.race
 # %% [markdown]
 # ## A sum in shared memory
 #
-# Atomic additions to one number wait in line. The threads of a block can do better: they have memory of their own, shared and
-# fast. Each thread puts its number there; then half of the threads add the numbers of the other half to their own, then half
-# of these, until one number is left. Eight numbers take three steps, a thousand take ten.
+# Atomic additions to one number wait in line. The threads of a block can do better: they share a small, fast memory. Each
+# thread puts its number there; then half of the threads add the numbers of the other half to theirs, then half of these,
+# until one number is left. Eight numbers take three steps, a thousand take ten.
 #
 # A thread reads what others wrote, so each step ends at a barrier: at `syncthreads` each thread waits for all others of its
-# block. Every thread has to come to it: it stands outside of the `if`. Threads without an element put 0 there.
+# block. Every thread has to reach it, so it is outside the `if`. Threads without an element write 0 to shared memory.
 
 # %%
 THREADS = 8
@@ -335,15 +335,15 @@ print(sums, "together", sums.sum().item())
 assert sums.tolist() == [36.0, 69.0] and sums.sum().item() == numbers.sum().item()
 
 # %% [markdown]
-# The picture shows the shared memory of the first block from barrier to barrier: who reads, and who writes. Half as many threads
-# are left after each.
+# The picture shows which threads read and write the shared memory of the first block from barrier to barrier. After each
+# barrier, half as many threads are left.
 
 # %%
 watched(lambda: block_sums[2, THREADS](numbers, sums), "shared")
 
 # %% [markdown]
-# Each block leaves one number, for blocks cannot wait for one another within a kernel. The few sums that are left are added by a
-# second launch, or with one atomic addition for each block. What if the barriers are forgotten?
+# Each block leaves one number, because blocks cannot wait for one another within a kernel. A second launch adds the few
+# remaining sums, or each block adds its sum atomically. What happens without the barriers?
 
 
 # %%
@@ -364,14 +364,14 @@ if simulated:
     assert len(trace.launches[0].races) == 1 and math.isnan(sums[0].item())
 
 # %% [markdown]
-# Thread 0 came first here, and read what thread 1 had yet to write. Shared memory is full of garbage at first, which in the
-# simulator is not a number.
+# Thread 0 came first here and read a number that thread 1 had not yet written. Shared memory starts with garbage, which is
+# NaN in the simulator.
 #
 # ## What memory costs
 #
-# The 32 threads of a warp go step by step together. What they read at once comes in pieces of 128 bytes: 32 neighbouring
-# floats are one piece, 32 floats that lie far apart are 32 pieces, of which most is thrown away. This kernel transposes, so it
-# reads along rows and writes across them.
+# The 32 threads of a warp advance together, step by step. Their reads come in pieces of 128 bytes: 32 neighbouring floats are
+# one piece; 32 floats far apart are 32 pieces, mostly thrown away. This kernel transposes, so it reads along rows and writes
+# across them.
 
 # %%
 SIDE, PADDED = 32, 33
@@ -387,7 +387,7 @@ matrix, result = torch.rand(SIDE, SIDE, device="cuda"), torch.empty(SIDE, SIDE, 
 
 
 def costs(kernel):
-    """How the first warp's accesses fall together, in words."""
+    """Describe in words how the first warp's accesses combine."""
     picture = watched(lambda: kernel[1, (SIDE, SIDE)](matrix, result))
     assert torch.equal(result, matrix.T)
     return [line for line in picture.text().splitlines() if "warp 0" in line] if simulated else []
@@ -396,8 +396,8 @@ def costs(kernel):
 print(*costs(transposed), sep="\n")
 
 # %% [markdown]
-# The cure is to turn the numbers where crossing rows costs little: in shared memory. Its words lie in 32 banks, each of which
-# gives one at a time; a row of 33 instead of 32 puts the elements of a column into different banks.
+# The cure is to transpose where crossing rows costs little: in shared memory. Its words are spread over 32 banks, each of
+# which serves one word at a time; a row of 33 instead of 32 puts the elements of a column into different banks.
 
 
 # %%
@@ -415,13 +415,13 @@ print(*found, sep="\n")
 assert not simulated or all(line.endswith((": 1 transaction of 128 bytes", ": no two in one bank")) for line in found)
 
 # %% [markdown]
-# minigrad's own kernels for matrix products, reductions and copies are made of these pieces; they are in
+# minigrad's own kernels for matrix products, reductions and copies use these techniques; they are in
 # `minigrad/kernels/cuda`, and `watch` shows their threads as well.
 #
 # ## Fewer launches
 #
-# Every operation is a launch, and each reads its arrays from the device's memory and writes one there. `torch.compile`, of which
-# lesson 22 tells, writes one kernel for operations that go element by element.
+# Every operation is a launch that reads its arrays from the device's memory and writes one there. `torch.compile`, the subject
+# of lesson 22, writes one kernel for several elementwise operations.
 
 
 # %%
@@ -456,8 +456,8 @@ lessons.check("cuda_blocks", cuda_blocks)
 # %% [markdown]
 # ### 2. Repair
 #
-# This kernel should double each element. It works when the number of elements is a multiple of the block's size, and starts
-# anew with each block when there is more than one. Repair both.
+# This kernel should double each element. It works only if the number of elements is a multiple of the block's size, and
+# with several blocks each starts again at the first element. Repair both.
 
 
 # %%
@@ -486,8 +486,8 @@ lessons.check("cuda_tanh_backward", cuda_tanh_backward)
 # %% [markdown]
 # ### 4. The gradient of an index
 #
-# The forward pass of an embedding is `out[i] = table[index[i]]`. Its backward pass adds each `g_[i]` to `dtable_[index_[i]]`, and
-# an index may come twice. Write the kernel; `dtable_` is full of zeros at first.
+# The forward pass of an embedding is `out[i] = table[index[i]]`. Its backward pass adds each `g_[i]` to `dtable_[index_[i]]`,
+# and an index may come twice. Write the kernel; `dtable_` starts with zeros.
 
 
 # %%
@@ -500,8 +500,8 @@ lessons.check("cuda_index_backward", cuda_index_backward)
 # %% [markdown]
 # ### 5. The largest of each block
 #
-# Write a kernel that puts the largest number of each block into `out_`, at the block's place. It is launched with blocks of
-# `THREADS` threads, and the number of elements need not be a multiple.
+# Write a kernel that puts the largest number of each block into `out_`, at the block's place. The launch has blocks of
+# `THREADS` threads, and the number of elements need not be a multiple of `THREADS`.
 
 
 # %%

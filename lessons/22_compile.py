@@ -4,7 +4,7 @@
 # *25 minutes. Needs lessons 2, 8 and 20.*
 #
 # `torch.compile` writes a module for a whole function, gradients and updates included. You will read that module, see when it
-# is made anew and what keeps a function from being compiled, and measure what it saves.
+# is written again and what prevents compilation, and measure the savings.
 
 # %%
 import math
@@ -20,8 +20,8 @@ from viz import draw
 # %% [markdown]
 # ## One call is captured
 #
-# A compiled function is called like the function itself. The first call runs it once and notes each operation; from the notes
-# one module is written, and that is what runs from then on.
+# You call a compiled function like the original. The first call runs it once and records each operation; minigrad writes one
+# module from the record, and later calls run that.
 
 
 # %%
@@ -37,31 +37,31 @@ print(y)
 assert math.isclose(y.item(), wave(x, w).item(), rel_tol=1e-6)
 
 # %% [markdown]
-# `source()` is the module. The lines of the function stand as comments above the loop that computes them. All four operations
-# are in one loop, and their results are numbers like `mul_result_i` that no array has to hold. One of them is put into an array
-# all the same.
+# `source()` is the module. Comments above each loop quote the lines of the function that it computes. All four operations are
+# in one loop, and their results are numbers like `mul_result_i` that need no array. One of them goes into an array all the
+# same.
 
 # %%
 print(compiled.source())
 assert compiled.source().count("for i in range") == 1
 
 # %% [markdown]
-# `explain()` says what each loop is made of. There is one for the backward pass as well, written at the same time.
+# `explain()` lists the operations of each loop. The backward pass has a loop as well, written at the same time.
 
 # %%
 print(compiled.explain())
 assert compiled.explain().count("one loop over (3,)") == 2
 
 # %% [markdown]
-# `graph()` is the record of the same call, which `draw` takes. What goes along the edges between operations are the numbers of
-# the loop above.
+# `graph()` is the record of the same call, which `draw` takes. The edges between operations carry the numbers of the loop
+# above.
 
 # %%
 draw(compiled.graph())
 
 # %% [markdown]
-# The result can be differentiated like any other. Its backward pass is a module of its own, and now it is clear what the array
-# is for: the derivative of `sin` needs `x * w`.
+# You can differentiate the result like any other. Its backward pass is a separate module and shows the purpose of the array:
+# the derivative of `sin` needs `x * w`.
 
 # %%
 y.backward()
@@ -89,7 +89,7 @@ def train(x, y, w, b, rate):
 
 
 def fresh():
-    """Parameters that begin at zero."""
+    """Return parameters that start at zero."""
     return torch.zeros(2, requires_grad=True), torch.zeros(1, requires_grad=True)
 
 
@@ -105,9 +105,9 @@ print(w.detach(), b.detach())
 assert loss.item() < 1e-3 and np.allclose(w.detach().numpy(), [1.0, -2.0], atol=0.05)
 
 # %% [markdown]
-# Read it from the top. `x @ w` is one call of BLAS. The error and the sum of its squares share a loop: a sum can be made while
-# its terms are. The gradient begins where the mean ends, since it needs no value of the loss; it is written into the memory of
-# `error`, which nothing reads afterwards. The last loops are the updates, on the memory of `w` and `b` themselves.
+# Read it from the top. `x @ w` is one call of BLAS. The error and the sum of its squares share a loop: it adds each term as it
+# computes it. The gradient begins where the mean ends, since it does not need the value of the loss; it reuses the memory of
+# `error`, which nothing reads afterwards. The last loops are the updates, in the memory of `w` and `b` themselves.
 
 # %%
 print(step.source())
@@ -126,18 +126,18 @@ assert np.allclose(w.detach().numpy(), w_eager.detach().numpy(), rtol=1e-4, atol
 assert np.allclose(b.detach().numpy(), b_eager.detach().numpy(), rtol=1e-4, atol=1e-5)
 
 # %% [markdown]
-# ## What it saves
+# ## The savings
 #
-# Two things cost time besides the arithmetic. Each operation has a price of its own for being called, which counts for small
-# arrays. Each writes an array for the next one to read, which counts for large ones. Both are measured here on one thread; the
-# figures are those of the machine that runs this.
+# Two things cost time besides the arithmetic. Each call of an operation has a fixed price, which counts for small arrays. Each
+# operation writes an array for the next one to read, which counts for large ones. This cell measures both on one thread, on
+# the machine that runs it.
 
 # %%
 torch.set_num_threads(1)
 
 
 def microseconds(f, *args, runs=30):
-    """The least processor time of several calls, after two that may compile."""
+    """Return the least processor time of several calls, after two that may compile."""
     f(*args)
     f(*args)
     times = []
@@ -165,9 +165,9 @@ assert math.isclose(chain(*large).item(), fast_chain(*large).item(), rel_tol=1e-
 # %% [markdown]
 # ## When a function is captured again
 #
-# A module fits one kind of call: the dtypes, sizes and layouts of the tensors, and which of them require grad. A call of
-# another kind is captured anew, so that nothing is assumed of it; this makes another specialisation. The text is mostly the
-# same for other sizes, and then it is not compiled twice.
+# A module fits one kind of call: the dtypes, sizes and layouts of the tensors, and which of them require grad. minigrad
+# captures a call of another kind again, without any assumption about it; this makes another specialisation. The text is
+# usually the same for other sizes, and then minigrad does not compile it twice.
 
 
 # %%
@@ -189,8 +189,8 @@ print(scaled, "after float64")
 assert "3 specialisations" in repr(scaled) and scaled.source() != text
 
 # %% [markdown]
-# Python values count as well. A number is an argument of the module, and what is computed of it is computed at each call. Where
-# it decides something, as in an `if`, or as the count of a loop, the decision is compared.
+# Python values count as well. A number is an argument of the module, which computes with it at each call. Where it decides
+# something, as in an `if` or as the count of a loop, minigrad compares the decision.
 
 # %%
 scaled(torch.ones(3), 0.125)
@@ -213,8 +213,8 @@ print(scheduled.explain())
 assert "2 specialisations" in repr(scheduled)
 
 # %% [markdown]
-# So is everything that a function reads from outside. A changed global is seen; it would be a silent mistake if it were not. A
-# number that has changed once is looked up at each call from then on, as if it were an argument.
+# The same holds for everything that a function reads from outside. minigrad notices a changed global; ignoring it would be a
+# silent mistake. After a number has changed once, minigrad looks it up at each call, as if it were an argument.
 
 # %%
 offset = 1.0
@@ -238,12 +238,12 @@ assert "2 specialisations" in repr(shifted)
 # %% [markdown]
 # ## A training loop
 #
-# What a call leaves behind belongs to the program too: `backward()` fills `.grad`, an optimizer writes to parameters and keeps a
-# state, attributes and entries of dictionaries change. So a training step compiles as it is written for eager code. The loss is
-# read with `item()`, as a number for the caller: that works for what is returned or kept, and for nothing that the program
-# itself depends on.
+# The side effects of a call belong to the program too: `backward()` fills `.grad`, an optimizer writes to parameters and keeps
+# a state, attributes and entries of dictionaries change. So a training step compiles as it is written for eager code. `item()`
+# reads the loss as a number for the caller: that works for values that are returned or stored, but not for values that the
+# program itself depends on.
 #
-# The first call makes the state of the optimizer. No call after it does that, so it runs as it is, and the second is compiled.
+# The first call creates the optimizer's state. No later call does, so the first runs eagerly, and the second is compiled.
 
 # %%
 torch.manual_seed(0)
@@ -271,11 +271,11 @@ print(history[0], history[-1], training_step)
 assert history[-1] < 0.1 * history[0] and "2 specialisations" in repr(training_step)
 
 # %% [markdown]
-# ## What is refused
+# ## Limits
 #
-# The notes of one call hold for another only if both would do the same operations. An `if` on a tensor decides by numbers that
-# nobody knows beforehand. Such a function runs as it is, with one warning that names the line. The results are right, and
-# nothing is gained.
+# The record of one call is valid for another only if both do the same operations. An `if` on a tensor decides by numbers that
+# are unknown beforehand. Such a function runs eagerly, with one warning that names the line. The results are right, but no
+# faster.
 
 
 # %%
@@ -294,7 +294,7 @@ print(results)
 assert len(said) == 1 and results == [[2.0, 2.0], [-3.0, -3.0]]
 
 # %% [markdown]
-# With `fullgraph=True` it is an error instead, for programs that are to be compiled or not to run.
+# With `fullgraph=True` it is an error instead, for programs that must not run uncompiled.
 
 # %%
 try:
@@ -305,7 +305,7 @@ else:
     raise AssertionError("one branch was taken for both")
 
 # %% [markdown]
-# `where` computes both branches and picks by the number, which is the same program for all numbers.
+# `where` computes both branches and picks one by the number: the program is the same for all numbers.
 
 
 # %%
@@ -319,9 +319,9 @@ for numbers in ([1.0, 1.0], [-1.0, -1.0]):
     assert straight(torch.tensor(numbers)).tolist() == bent(torch.tensor(numbers)).tolist()
 
 # %% [markdown]
-# Effects that are no values, such as `print` or a list that grows, would happen once, during the capture, and never
-# again. Sizes that depend on numbers, as `x[x > 0]` has them, would be those of the first call. Both are refused. A sum of
-# `x[x > 0]` needs no size, and is compiled.
+# Effects other than values, such as `print` or a growing list, would happen once, during the capture, and never again.
+# Sizes that depend on numbers, as in `x[x > 0]`, would stay those of the first call. minigrad compiles neither. A sum of
+# `x[x > 0]` needs no size, so it compiles.
 
 # %%
 seen = []
@@ -354,8 +354,8 @@ for f in (noting, positive):
         raise AssertionError(f"{f.__name__} was compiled")
 
 # %% [markdown]
-# A Function of your own is looked into: what its methods compute is part of the program. One whose methods do more than that
-# says `is_traceable = False`, and what calls it runs eagerly.
+# minigrad traces your own Functions: the computations of their methods become part of the program. If the methods do more
+# than compute, set `is_traceable = False`; code that calls the Function then runs eagerly.
 
 
 # %%
@@ -397,7 +397,7 @@ else:
 #
 # ### 1. Count
 #
-# How many specialisations has this function after these five calls?
+# How many specialisations does this function have after these five calls?
 
 
 # %%
@@ -418,8 +418,8 @@ lessons.check("compile_count", compile_count)
 # %% [markdown]
 # ### 2. Loops
 #
-# How many loops over the elements of `x` does the program of `x.exp() / x.exp().sum()` need at least? A sum can be made while
-# its terms are; what needs the whole sum cannot be.
+# How many loops over the elements of `x` does the program of `x.exp() / x.exp().sum()` need at least? A loop can add terms as
+# it computes them; an operation that needs the whole sum has to wait.
 
 # %%
 compile_loops = ...
@@ -429,8 +429,8 @@ lessons.check("compile_loops", compile_loops)
 # %% [markdown]
 # ### 3. Repair
 #
-# The function limits the length of a vector to 1. It is right, and cannot be compiled. Write one with the same results that
-# can.
+# The function limits the length of a vector to 1. It is right, but does not compile. Write one with the same results that
+# does.
 
 
 # %%
@@ -446,8 +446,8 @@ lessons.check("compile_limited", compile_limited)
 # %% [markdown]
 # ### 4. One thing at a time
 #
-# This function also keeps its losses in a list, so it runs eagerly. Rewrite it so that it compiles, and still returns all that
-# its caller needs to keep a list: the loss and the gradient, in this order.
+# This function also keeps its losses in a list, so it runs eagerly. Rewrite it so that it compiles and still returns
+# everything that its caller needs to keep a list: the loss and the gradient, in this order.
 
 # %%
 losses = []

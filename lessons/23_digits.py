@@ -4,8 +4,8 @@
 # *30 minutes. Needs lessons 1 and 12.*
 #
 # You will train a network to read handwritten digits, with tensors and `backward` alone: real pictures, a loss written by
-# hand, a loop of steps, and a look at its gradients while it learns. What `nn` and `optim` add comes at the end, and then
-# it holds no secret.
+# hand, a loop of steps, and a look at its gradients while it learns. `nn` and `optim` come at the end, when they hold no
+# secrets.
 
 # %%
 import numpy as np
@@ -23,8 +23,8 @@ from viz.training import TrainingFilm
 # %% [markdown]
 # ## The pictures
 #
-# scikit-learn brings 1797 digits that people wrote, each of them 8 by 8 pixels between 0 and 16. We divide by 16, so that
-# all numbers that go into the network are between 0 and 1.
+# scikit-learn includes 1797 handwritten digits, each of 8 by 8 pixels between 0 and 16. Divide by 16, so that all inputs
+# of the network are between 0 and 1.
 
 # %%
 pixels, written = load_digits(return_X_y=True)
@@ -45,8 +45,8 @@ def show(pictures, titles):
 show(images[:10], labels[:10].tolist())
 
 # %% [markdown]
-# A network can learn pictures by heart. Whether it can read is seen on pictures that it was not trained on, so we put
-# every fifth away, by chance.
+# A network can learn pictures by heart. Only pictures outside its training show that it can read, so set a random fifth
+# aside.
 
 # %%
 torch.manual_seed(0)
@@ -58,9 +58,9 @@ assert not set(test.tolist()) & set(train.tolist())
 # %% [markdown]
 # ## The network
 #
-# 64 pixels, 32 hidden units, a score for each of the ten digits. Each layer multiplies by a matrix and adds a vector;
-# between the two stands `tanh`. A hidden unit adds up 64 products: dividing the weights by the square root of that keeps
-# its result around one, where `tanh` is not yet flat.
+# 64 pixels, 32 hidden units, a score for each of the ten digits. Each layer multiplies by a matrix and adds a vector,
+# with `tanh` between the two layers. A hidden unit adds up 64 products: dividing the weights by the square root of 64
+# keeps its result around one, where `tanh` is not yet flat.
 
 
 # %%
@@ -85,9 +85,9 @@ print(f"mean slope of tanh: {slope:.2f}, with weights that were not divided: {sl
 assert slope > 0.7 and slope_undivided < 0.4
 
 # %% [markdown]
-# Why not begin with zeros? Then the hidden units are all zero, and so is what comes back through `w2`. Three of the four
-# gradients vanish, and that does not change when `b2` takes a step: it is the only one that learns, and does not even see
-# the picture.
+# Why not start with zeros? Then the hidden units are all zero, and so is the gradient that comes back through `w2`. Three
+# of the four gradients vanish, even after `b2` takes a step: it is the only parameter that learns, and it does not even
+# see the picture.
 
 # %%
 zeros = [torch.zeros(p.shape, requires_grad=True) for p in parameters]
@@ -119,8 +119,8 @@ assert abs(first_loss.item() - np.log(10)) < 0.5
 assert first_loss.allclose(F.cross_entropy(scores, labels[train]))
 
 # %% [markdown]
-# `cross_entropy` does this in one operation, and holds where `exp` overflows. Its gradient by the scores is simple:
-# probability minus one for the right digit, probability for the others, divided by the number of pictures.
+# `cross_entropy` does this in one operation, and works even where `exp` overflows. Its gradient with respect to the scores is
+# simple: probability minus one for the right digit, probability for the others, divided by the number of pictures.
 
 # %%
 some = network(images[:5], *parameters).detach().requires_grad_()
@@ -137,8 +137,8 @@ assert F.cross_entropy(huge, torch.tensor([1])).item() == 1000.0
 # %% [markdown]
 # ## A step
 #
-# Here is the whole step for 32 pictures: what is computed, what is kept for the backward pass, and on each edge what comes
-# back. The `+ b1` sends the sum of its gradient over the 32 pictures, as each of them used the same `b1`.
+# Here is the whole step for 32 pictures: the operations, the saved tensors, and the gradient on each edge. `+ b1` sends
+# back the sum of its gradient over the 32 pictures, as each of them used the same `b1`.
 
 
 # %%
@@ -152,8 +152,8 @@ def step_loss(w1, b1, w2, b2):
 draw(step_loss, *parameters, passes=("forward", "backward"))
 
 # %% [markdown]
-# Do not believe a gradient that you have not checked once. In double precision, `gradcheck` compares all 2410 derivatives
-# with finite differences.
+# Do not trust a gradient that you have never checked. In double precision, `gradcheck` compares all 2410 derivatives with
+# finite differences.
 
 # %%
 in_double = [p.detach().double().requires_grad_() for p in parameters]
@@ -166,8 +166,8 @@ def loss_in_double(*parameters):
 assert torch.autograd.gradcheck(loss_in_double, in_double)
 
 # %% [markdown]
-# A step goes against the gradient. A parameter is changed in place, and that must not be recorded as a calculation: it
-# would be the parameter's own history. minigrad refuses it and says how it is done.
+# A step goes against the gradient. It changes a parameter in place, and must not be recorded: the update would become
+# the parameter's own history. minigrad raises an error that shows the right way.
 
 # %%
 step_loss(*parameters).backward()
@@ -189,7 +189,7 @@ print(before, "->", step_loss(*parameters).item())
 assert step_loss(*parameters).item() < before
 
 # %% [markdown]
-# `backward` adds to `grad`. Who forgets to clear it goes along with all gradients of the past.
+# `backward` adds to `grad`. If you forget to clear it, each step follows the sum of all past gradients.
 
 # %%
 for p in parameters:
@@ -203,8 +203,8 @@ assert parameters[0].grad.allclose(2 * once)
 # %% [markdown]
 # ## Training
 #
-# Twenty times through all pictures, 32 at a time, in a new order each time. Of each step we keep the loss and the norm of
-# each gradient, as plain numbers: a loss kept as a tensor would hold its whole graph.
+# Go through all pictures twenty times, 32 at a time, in a new order each time. Keep the loss and the norm of each
+# gradient of every step as plain numbers: a loss kept as a tensor would hold its whole graph.
 
 
 # %%
@@ -236,9 +236,9 @@ for numbers, how in ((losses, {"alpha": 0.3}), (running_mean(losses), {"linewidt
 assert np.mean(losses[-45:]) < 0.2 < 1 < losses[0]
 
 # %% [markdown]
-# The gradients while it learns: each bar is the running mean of one parameter's, the mark the norm of this very step. They
-# shrink as the loss does, and the marks jump more and more: what is left comes from a few hard pictures, and some batches
-# have none.
+# These are the gradients while it learns: each bar is the running mean of the norms of one parameter's gradient, the mark
+# the norm at this step. They shrink with the loss, and the marks jump more and more: the remaining error comes from a few
+# hard pictures, and some batches have none.
 
 # %%
 TrainingFilm(norms)
@@ -251,9 +251,10 @@ print(f"its spread over its mean: {calm.std() / calm.mean():.2f} at first, {late
 assert late.mean() < calm.mean() and late.std() / late.mean() > calm.std() / calm.mean()
 
 # %% [markdown]
-# ## What it cannot read
+# ## Pictures it cannot read
 #
-# Some of the pictures that it gets wrong are hard for us, too. Above each stands what it is, and what was read.
+# Some of the pictures that it gets wrong are hard for people, too. The title of each gives the right digit and the
+# network's answer.
 
 # %% alt="Test pictures that the network reads wrongly, each with what it is and what it was read as"
 said = network(images[test], *parameters).argmax(1)
@@ -266,8 +267,8 @@ show(images[wrong[:8]], [f"{labels[i]}, not {said[test == i].item()}" for i in w
 # ## The same with modules
 #
 # `nn.Linear` holds a weight and a bias, `nn.Sequential` calls one module after the other, and an optimizer knows the
-# parameters: `zero_grad` clears their gradients, `step` is the update under `no_grad`. From the same numbers it goes the
-# same way. `nn.Linear` keeps its weight as `(outputs, inputs)`, hence the transpose.
+# parameters: `zero_grad` clears their gradients, `step` is the update under `no_grad`. Starting from the same numbers,
+# it follows the same path. `nn.Linear` keeps its weight as `(outputs, inputs)`, hence the transpose.
 
 # %%
 model = nn.Sequential(nn.Linear(64, 32), nn.Tanh(), nn.Linear(32, 10))
@@ -296,8 +297,8 @@ assert model[0].weight.allclose(parameters[0].mT, atol=1e-5)
 #
 # ### 1. A surprise
 #
-# Of a picture of a 3 the network says that it is a 3 with a probability of `1 / 4`, and a 5 with `3 / 4`. What is the loss
-# of this picture?
+# For a picture of a 3, the network gives the 3 a probability of `1 / 4` and the 5 a probability of `3 / 4`. Compute the
+# loss of this picture.
 
 # %%
 digit_surprise = ...
@@ -307,8 +308,8 @@ lessons.check("digit_surprise", digit_surprise)
 # %% [markdown]
 # ### 2. Half of the zeros
 #
-# Only `w2` begins with zeros, the rest as in the lesson. Which gradients are zero in the first step? Give a list of names
-# out of `w1`, `b1`, `w2`, `b2`.
+# Only `w2` starts with zeros, the rest as in the lesson. Which gradients are zero in the first step? Give a list of names
+# from `w1`, `b1`, `w2`, `b2`.
 
 # %%
 digit_zeros = ...
@@ -318,8 +319,8 @@ lessons.check("digit_zeros", digit_zeros)
 # %% [markdown]
 # ### 3. A loss that holds
 #
-# Write `digit_loss(scores, labels)`, which gives what `loss_by_hand` does, for scores of 1000 as well. Adding the same number
-# to all scores of a picture changes no probability.
+# Write `digit_loss(scores, labels)`, which returns the same as `loss_by_hand` and also works for scores of 1000. Adding the
+# same number to all scores of a picture changes no probability.
 
 
 # %%
@@ -331,9 +332,9 @@ lessons.check("digit_loss", digit_loss)
 # %% [markdown]
 # ### 4. A repair
 #
-# This function should take `steps` steps of gradient descent on `loss()`, a function of no argument that computes the loss
-# with the parameters as they are, and give the losses before each step as a list of plain numbers. It runs, but nothing is
-# learned, and there is more. Find three mistakes.
+# This function should take `steps` steps of gradient descent on `loss()`, a function without arguments that computes the
+# loss with the current parameters. It should return the loss before each step in a list of plain numbers. It runs, but
+# learns nothing, and that is not all. Find three mistakes.
 
 
 # %%
@@ -353,9 +354,9 @@ lessons.check("digit_training", digit_training)
 # %% [markdown]
 # ### 5. Momentum
 #
-# Write `digit_momentum(loss, parameters, steps, rate, momentum)`, which does the same with a velocity for each parameter: it
-# begins with zeros, in each step becomes `momentum` times itself plus the gradient, and the parameter goes against it by
-# `rate` times the velocity.
+# Write `digit_momentum(loss, parameters, steps, rate, momentum)`, which does the same with a velocity for each parameter. A
+# velocity starts with zeros; each step multiplies it by `momentum`, adds the gradient, and subtracts `rate` times the
+# velocity from the parameter.
 
 
 # %%

@@ -3,8 +3,8 @@
 #
 # *30 minutes. Needs lessons 19 and 23.*
 #
-# You will write attention, build a small transformer from it, see what it cannot know without positions, teach it in half a
-# minute to sort six digits, and look into it: at its graph, folded layer by layer, and at where each position looks.
+# You will write attention, build a small transformer from it, and see why it needs positions. You will teach it in half a
+# minute to sort six digits, and look inside: at its graph, folded layer by layer, and at where each position looks.
 
 # %%
 from matplotlib import pyplot as plt
@@ -23,8 +23,8 @@ torch.set_num_threads(1)  # the matrices here are so small that a second thread 
 # ## Attention
 #
 # Each position asks a question, its query `q`. Each position also has a key `k`, which says what it knows about, and a
-# value `v`, which says what it tells. How well a query fits a key is their product; `softmax` makes weights of all the
-# products of a query, and the result is the mean of the values with these weights.
+# value `v`, which says what it tells. The product of a query and a key says how well they fit; `softmax` turns all
+# products of a query into weights, and the result is the mean of the values with these weights.
 
 
 # %%
@@ -54,14 +54,14 @@ assert attention(q, k, v).allclose(F.scaled_dot_product_attention(q, k, v))
 draw(attention, q, k, v, passes=("forward", "backward"))
 
 # %% [markdown]
-# Backward, too, attention mixes positions. What a value gets is what came to each position, times the weight with which
-# that position looked at it: `softmax(...).mT @ g`.
+# Attention mixes positions in the backward pass, too. The gradient of a value is the sum of each position's gradient
+# times the weight with which that position looked at the value: `softmax(...).mT @ g`.
 #
-# ## Why divided
+# ## Why divide
 #
-# A product of two vectors of `d` random numbers has a spread of about `√d`. `softmax` of numbers that lie far apart puts
-# everything on the largest one, and then its derivative is nearly zero: there is nothing to learn from. So the products are
-# divided by `√d`.
+# A product of two vectors of `d` random numbers has a spread of about `√d`. `softmax` of numbers far apart puts all weight
+# on the largest one, and then its derivative is nearly zero: the model cannot learn from it. So attention divides the
+# products by `√d`.
 
 # %%
 torch.manual_seed(0)
@@ -78,9 +78,9 @@ assert 25 < products.std().item() < 40 and slopes[0] < slopes[1] / 5
 # %% [markdown]
 # ## A layer, and a model of layers
 #
-# A layer adds to each position what attention finds, and then what a small network makes of it. It *adds*: what was there
-# stays, and backward the gradient has a way around each layer. The norms keep the numbers in a range that is good to
-# compute with.
+# A layer adds to each position the result of attention, and then the result of a small network. It *adds*: the old
+# numbers stay, and the gradient can bypass each layer on its way back. The norms keep the numbers in a range that is good
+# to compute with.
 
 
 # %%
@@ -136,8 +136,8 @@ print(model(six).shape, sum(p.numel() for p in model.parameters()), "numbers to 
 assert model(six).shape == (6, 10)
 
 # %% [markdown]
-# Folded to its layers, the graph says what each of them holds, what it keeps for the backward pass, and what comes back out
-# of it. In a notebook, two clicks on a layer open it.
+# Folded to its layers, the graph shows each layer's parameters, saved tensors and gradients. In a notebook, double-click a
+# layer to open it.
 
 
 # %%
@@ -148,10 +148,10 @@ def sort_digits(digits):
 draw(sort_digits, six, passes=("forward", "backward"), depth=2, show=("values", "grads", "shapes", "saved"))
 
 # %% [markdown]
-# ## What it cannot know
+# ## No order without positions
 #
-# Attention looks at all positions alike. Without the vectors for the positions, exchanging two digits exchanges their
-# results, and changes nothing else. But the sorted digits are the same as before: no such model can give both right.
+# Attention treats all positions alike. Without the vectors for the positions, exchanging two digits exchanges their
+# results, and changes nothing else. But the sorted digits stay the same: no such model can get both right.
 
 # %%
 blind = Sorter(positions=False)
@@ -175,8 +175,8 @@ else:
 # %% [markdown]
 # ## Training
 #
-# Each step makes 128 new sequences, so nothing can be learned by heart. The labels are what `sort` gives. We train the
-# model, and for fewer steps the one without positions.
+# Each step draws 128 new sequences, so the model cannot learn them by heart. The labels are the sorted digits. The cell
+# trains the model and, for fewer steps, the one without positions.
 
 
 # %%
@@ -193,7 +193,7 @@ def train(model, steps):
 
 
 def share_sorted(model):
-    """How many of 1000 new sequences come out right, in all six places."""
+    """Count how many of 1000 new sequences come out right, in all six places."""
     digits = torch.randint(0, 10, (1000, 6))
     with torch.no_grad():
         return (model(digits).argmax(2) == digits.sort(1).values).all(1).float().mean().item()
@@ -218,12 +218,12 @@ print(six.tolist(), "->", model(six).argmax(1).tolist())
 # ## Where it looks
 #
 # The weights of attention are numbers like all others: each row says where a place of the result looks, and adds up to one.
-# The first layer looks about, and compares; in the second, most places look at the digit that belongs there.
+# The first layer looks around and compares; in the second, most places look at the digit that belongs there.
 
 
 # %%
 def looks(model, digits):
-    """The weights of attention in each layer."""
+    """Return the weights of attention in each layer."""
     x, weights = model.digit(digits) + model.position(torch.arange(len(digits))), []
     for block in model.blocks:
         y = block.norm1(x)
@@ -256,8 +256,8 @@ for i, (axes, weights) in enumerate(zip(places, looks(model, six))):
 # ## The same from nn
 #
 # `nn.TransformerEncoderLayer` is this block, with some more settings: several heads, which attend in slices of the width,
-# dropout, and norms behind each part instead of before. With our settings and our numbers it gives our result. It keeps
-# the weights of query, key and value in one matrix.
+# dropout, and norms behind each part instead of before. With the same settings and numbers it gives the same result. It
+# keeps the weights of query, key and value in one matrix.
 
 # %%
 block = model.blocks[0]
@@ -277,8 +277,8 @@ assert ready(x).allclose(block(x), atol=1e-5)
 #
 # ### 1. By hand
 #
-# A position's products with two keys, already divided, are `0` and `log 3`. The values are `4` and `8`. What does attention
-# give it?
+# A position's products with two keys, already divided, are `0` and `log 3`. The values are `4` and `8`. What is the result
+# of attention there?
 
 # %%
 attention_by_hand = ...
@@ -288,8 +288,8 @@ lessons.check("attention_by_hand", attention_by_hand)
 # %% [markdown]
 # ### 2. How many numbers
 #
-# How many numbers are there to learn in `Block(32, 64)`? Count them by hand: four linear layers for attention, two of the
-# small network, two norms, all of them with a bias.
+# How many parameters does `Block(32, 64)` have, counted as numbers? Count them by hand: four linear layers for attention,
+# two of the small network, two norms, all of them with a bias.
 
 # %%
 transformer_size = ...
@@ -299,7 +299,7 @@ lessons.check("transformer_size", transformer_size)
 # %% [markdown]
 # ### 3. A repair
 #
-# This attention has two mistakes. It runs, and gives numbers of the right shape, which is why such mistakes live long.
+# This attention has two mistakes. It runs and returns the right shape, which is why such mistakes live long.
 
 
 # %%
@@ -327,7 +327,7 @@ lessons.check("attention_causal", attention_causal)
 # ### 5. Several heads
 #
 # One position can look at one thing only. With several heads it looks at several: head `h` attends with its slice of the
-# width of `q`, `k` and `v`, and the results stand side by side again. Write `attention_heads(q, k, v, heads)` for `q`, `k`
+# width of `q`, `k` and `v`, and the results are concatenated again. Write `attention_heads(q, k, v, heads)` for `q`, `k`
 # and `v` of shape `(sequences, positions, width)`, where `heads` divides the width.
 
 

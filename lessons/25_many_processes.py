@@ -295,8 +295,8 @@ else:
 #
 # ### 1. By hand
 #
-# `one_rank` runs in *three* processes. Rank `r` has `x = r + 1`, and its loss is `(r + 1) * total²`. What is the gradient
-# of `x` on rank 0?
+# `one_rank` runs in *three* processes. Rank `r` has `x = r + 1`, and its loss is `(r + 1) * total²`. Compute the gradient
+# of `x` on rank 0.
 
 # %%
 gradient_over_ranks = ...
@@ -321,8 +321,8 @@ lessons.check("gradient_of_all", gradient_of_all)
 # ### 3. The backward of all_gather
 #
 # `all_gather` gives each rank the tensors of all ranks, concatenated along dimension 0: with two ranks and three rows each,
-# six rows. In backward, a rank receives `grad`, the gradient of *its copy* of these rows, and must return the gradient of its
-# own tensor. `rank` is its number, `size` the number of ranks.
+# six rows. In backward, a rank receives `grad`, the gradient of *its copy* of these rows, and must return the gradient of the
+# tensor it gave. `rank` is its number, `size` the number of ranks.
 
 
 # %%
