@@ -277,8 +277,8 @@ assert ready(x).allclose(block(x), atol=1e-5)
 #
 # ### 1. By hand
 #
-# A position's products with two keys, already divided, are `0` and `log 3`. The values are `4` and `8`. What is the result
-# of attention there?
+# A position's products with two keys, already divided, are `0` and `log 3`. The values are `4` and `8`. Compute the result
+# of attention there.
 
 # %%
 attention_by_hand = ...

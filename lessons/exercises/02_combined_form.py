@@ -6,8 +6,8 @@ from lessons.exercise import Wrong, exercise
 
 
 @exercise(
-    "What arrives at the node of Claim is the derivative of 10 * y by y.",
-    "backward multiplies what arrives by 5. The values of forward play no part.",
+    "Claim's incoming gradient is the derivative of 10 * y with respect to y.",
+    "backward multiplies the incoming gradient by 5. The values of forward play no part.",
 )
 def combined_claim(answer):
     """backward turns the incoming 10 into 50; minigrad does not check that the slope of a square is 5."""
@@ -33,12 +33,12 @@ class Reciprocal(torch.autograd.Function):
 
 
 @exercise(
-    "The result stands in ctx.saved_tensors, a tuple with one element.",
-    "What backward returns is what arrives, times the slope.",
+    "The result is in ctx.saved_tensors, a tuple with one element.",
+    "backward returns the incoming gradient times the slope.",
     "return grad_output * -result * result, or the same in another way.",
 )
 def CombinedReciprocal(answer):
-    """What arrives, times minus the square of the result: nothing but the result has to be kept."""
+    """Minus the square of the result times the incoming gradient: only the result has to be saved."""
     expect.function(answer, Reciprocal, *points(0.5, [1.0, -2.0], [[4.0, 0.25]]))
     expect.saves(answer.apply, points([2.0, 4.0])[0], 8)
 
@@ -57,12 +57,12 @@ class Sine(torch.autograd.Function):
 
 
 @exercise(
-    "backward reads ctx.scale. Who has put it there?",
+    "backward reads ctx.scale. Which line sets it?",
     "forward has two arguments besides the ctx, so backward returns two gradients: None for the number.",
-    "The gradient is what arrives times the slope: grad_output * ctx.scale * x.cos().",
+    "The gradient is the incoming one times the slope: grad_output * ctx.scale * x.cos().",
 )
 def CombinedSine(answer):
-    """The number is left on the ctx, there are two gradients, and the first is a multiple of what arrives."""
+    """All three are repaired: the number is on the ctx, backward returns two gradients, and the first depends on the incoming one."""
     expect.function(answer, Sine, *points(0.5, [1.0, -2.0], after=(3.0,)), *points([0.0, 2.0], after=(-0.5,)))
 
 
@@ -83,7 +83,7 @@ class Clip(torch.autograd.Function):
     "return grad_output.clamp(-ctx.bound, ctx.bound), None",
 )
 def CombinedClip(answer):
-    """The values pass through, and the gradient is clipped element by element, on its way back."""
+    """Values pass through unchanged; backward clips the gradient element by element."""
     expect.function(answer, Clip, *points(0.5, [[1.0, -2.0, 3.0]], after=(2.0,)), gradients=False)
     for bound, arriving, clipped in (
         (1.0, [0.5, -3.0, 2.0], [0.5, -1.0, 1.0]),
@@ -101,5 +101,5 @@ def CombinedClip(answer):
 
 
 def points(*values, after=()):
-    """Calls with one tensor that requires grad, and with what stands after it."""
+    """Return calls with one tensor that requires grad, and with the further arguments."""
     return [(torch.tensor(value, requires_grad=True), *after) for value in values]

@@ -7,11 +7,11 @@ from minigrad.func import grad
 
 
 @exercise(
-    "`inputs` are the arguments of forward, whether they were given or not.",
-    "The ctx is no argument of forward in this form.",
+    "`inputs` holds all arguments of forward, given or not.",
+    "The ctx is not an argument of forward in this form.",
 )
 def separate_inputs(answer):
-    """x, y, factor and shift: also what was left out is there, with its default."""
+    """x, y, factor and shift: an omitted argument is there too, with its default."""
     mistakes = {
         3.0: "arguments that are left out are there, too, with their defaults",
         5.0: "the ctx is not among them",
@@ -26,7 +26,7 @@ def separate_inputs(answer):
     "backward: (result,) = ctx.saved_tensors; return grad_output * (1 - result**2)",
 )
 def SeparateTanh(answer):
-    """One tensor is kept, and what is computed from it can be differentiated again."""
+    """One tensor is saved, and the gradient computed from it can be differentiated again."""
     differentiates(answer, torch.tanh, (0.0, 0.5, -2.0))
     x = torch.tensor([2.0, 4.0], requires_grad=True)
     expect.saves(answer.apply, (x,), 8)
@@ -39,13 +39,13 @@ def SeparateTanh(answer):
     "Save x alone, and begin backward with s = torch.sigmoid(x).",
 )
 def SeparateSilu(answer):
-    """Split, and what is saved is an input or an output, so that the second derivative is right."""
+    """Split, it saves only an input or an output, so the second derivative is right."""
     differentiates(answer, lambda x: x * torch.sigmoid(x), (0.0, 0.5, -2.0))
 
 
 @exercise(
-    "forward(x, n=2) computes; setup_context finds both in `inputs`, a tuple of two, also if n was left out.",
-    "x is a tensor: save_for_backward. n is a number: ctx.n = n.",
+    "forward(x, n=2) computes; setup_context finds both in `inputs`, a tuple of two, even if the call omits n.",
+    "x is a tensor: use save_for_backward. n is a number: ctx.n = n.",
     "backward returns two gradients, the second of them None.",
 )
 def SeparatePower(answer):
@@ -54,7 +54,7 @@ def SeparatePower(answer):
 
 
 def differentiates(answer, expected, points, *more):
-    """A Function with the values and gradients of `expected`, and the first two derivatives by grad; also as first of two."""
+    """Check a Function's values, gradients and first two derivatives by grad against `expected`, also as first of two."""
     if not (isinstance(answer, type) and issubclass(answer, torch.autograd.Function)):
         raise Wrong(f"expected a subclass of autograd.Function, got {answer!r}")
 
@@ -78,14 +78,14 @@ def differentiates(answer, expected, points, *more):
 
 
 def again(f, x):
-    """The second derivative by two walks back."""
+    """Return the second derivative by two backward passes."""
     x = x.clone().requires_grad_()
     (slope,) = torch.autograd.grad(f(x), x, create_graph=True)
     return torch.autograd.grad(slope, x)[0] if slope.requires_grad else torch.zeros_like(x)
 
 
 def second_is(given, wanted, what, words):
-    """The second derivative, with a word on how it gets lost."""
+    """Compute the second derivative, with a word on how it gets lost."""
     try:
         expect.tensor(given, wanted, what)
     except Wrong as wrong:

@@ -6,11 +6,11 @@ from lessons.exercise import Wrong, exercise
 
 
 @exercise(
-    "As many as forward has arguments. The ctx is none of them.",
-    "The number s has no gradient, but a place in the list: Variable() stands there.",
+    "One for each argument of forward. The ctx does not count.",
+    "The number s has no gradient, but still an element in the list: Variable().",
 )
 def languages_gradients(answer):
-    """For a, s and b: a gradient, Variable(), a gradient."""
+    """For a, s and b, the list has a gradient, Variable() and a gradient."""
     mistakes = {
         2.0: "s has no gradient, but a place in the list, where Variable() stands",
         4.0: "the ctx is not counted",
@@ -38,7 +38,7 @@ class Clip(torch.autograd.Function):
     "backward(ctx, grad_output): (x,) = ctx.saved_tensors; return grad_output * (x.abs() <= ctx.bound), None",
 )
 def LanguagesClip(answer):
-    """The tensor is saved, the number is an attribute, and None stands where C++ has Variable()."""
+    """x is saved, bound is an attribute, and None replaces the Variable() of C++."""
     calls = [(torch.tensor(x, requires_grad=True), bound) for x, bound in ((0.5, 1.0), (-3.0, 1.0))]
     vector = torch.tensor([1.0, -2.5, 3.0, 0.0], requires_grad=True)
     expect.function(answer, Clip, *calls, (vector, 2.0), (vector, 0.5), (vector, 2.5))  # the last: at the bound itself
@@ -65,7 +65,7 @@ class Hypot(torch.autograd.Function):
     "backward: x, y, r = ctx.saved_tensors; return grad_output * x / r, grad_output * y / r",
 )
 def LanguagesHypot(answer):
-    """The same three methods; mul, div and add may be written as operators."""
+    """Python has the same three methods; mul, div and add may become operators."""
     rows = torch.tensor([[3.0, -1.0]], requires_grad=True), torch.tensor([[4.0, 2.0]], requires_grad=True)
     three, four = torch.tensor(3.0), torch.tensor(4.0)
     expect.function(answer, Hypot, (three.clone().requires_grad_(), four.clone().requires_grad_()), rows)
@@ -87,12 +87,12 @@ class Times(torch.autograd.Function):
 
 
 @exercise(
-    "forward makes a new tensor, n * var, and so there is nothing to mark.",
+    "forward creates a new tensor, n * var, so there is nothing to mark.",
     "The number comes first among the arguments, so its None comes first among the gradients.",
     "return n * var, and in backward: return None, grad_output * ctx.n",
 )
 def LanguagesTimes(answer):
-    """A new tensor, the factor that backward also uses, and a gradient for each of the two arguments."""
+    """forward returns a new tensor, both use the same factor, and backward returns a gradient for each of the two arguments."""
     var = torch.tensor([1.0, 2.0], requires_grad=True)
     if not (isinstance(answer, type) and issubclass(answer, torch.autograd.Function)):
         raise Wrong(f"expected a subclass of autograd.Function, got {answer!r}")

@@ -9,7 +9,7 @@ from minigrad.func import jvp
 
 @exercise(
     "First x · x: its value is 9, its tangent 3 · 1 + 1 · 3.",
-    "Then (x · x) · y: the value of the one times the tangent of the other, both ways: 9 · 10 + 6 · 2.",
+    "Then (x · x) · y: the value of each factor times the tangent of the other: 9 · 10 + 6 · 2.",
 )
 def forward_tangent(answer):
     """x · x has the tangent 6, so z has 9 · 10 + 6 · 2 = 102."""
@@ -25,7 +25,7 @@ def forward_tangent(answer):
 
 
 @exercise(
-    "Let q = a / b, so that a = q · b, and write down the rule for that product.",
+    "Let q = a / b. Then a = q · b: write down the rule for that product.",
     "a′ = q · b′ + q′ · b. Solve it for q′.",
     "value = a / b; tangent = (a_tangent - value * b_tangent) / b; return both.",
 )
@@ -72,12 +72,12 @@ class Cube(torch.autograd.Function):
 
 
 @exercise(
-    "What does ctx.saved_tensors hold in jvp? What save_for_forward was given.",
-    "The tangent of the output is the slope times the tangent that comes in.",
+    "In jvp, ctx.saved_tensors holds the tensors given to save_for_forward.",
+    "The tangent of the output is the slope times the incoming tangent.",
     "ctx.save_for_forward(*inputs), and return 3 * x**2 * x_tangent",
 )
 def ForwardCube(answer):
-    """x is saved for forward mode as well, and the slope is multiplied with the tangent that comes in."""
+    """x is saved for forward mode as well, and jvp multiplies the slope by the incoming tangent."""
     expect.function(answer, Cube, (torch.tensor([2.0, -1.0], requires_grad=True),))
     tangents(answer, lambda x: x**3, (2.0,), (1.0,), (10.0,), (0.0,))
     tangents(answer, lambda x: x**3, ([2.0, -1.0, 0.5],), ([1.0, 3.0, -2.0],))
@@ -103,12 +103,12 @@ class ForwardOnly(torch.autograd.Function):
 
 
 @exercise(
-    "torch.eye(x.numel()) has a tangent for each input in its rows.",
-    "torch.func.jvp(f, (x,), (tangent,))[1] is the column that belongs to it.",
+    "Each row of torch.eye(x.numel()) is the tangent for one input.",
+    "torch.func.jvp(f, (x,), (tangent,))[1] is the column of that input.",
     "torch.stack(columns, dim=1) puts columns beside each other.",
 )
 def forward_jacobian(answer):
-    """One pass for each input, each of them a column."""
+    """One pass for each input computes one column."""
 
     def g(x):
         return torch.stack([x[0] * x[1], x[1] + 10 * x[2]])
@@ -133,7 +133,7 @@ def forward_jacobian(answer):
 
 
 def tangents(answer, expected, at, *directions):
-    """A Function whose tangents at a point, in some directions, are those of `expected`."""
+    """Check a Function's tangents at a point, in some directions, against those of `expected`."""
     if not (isinstance(answer, type) and issubclass(answer, torch.autograd.Function)):
         raise Wrong(f"expected a subclass of autograd.Function, got {answer!r}")
     point = tuple(map(torch.tensor, at))

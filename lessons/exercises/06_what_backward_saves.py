@@ -7,7 +7,7 @@ from lessons.exercise import Wrong, exercise
 
 
 @exercise(
-    "Which of the four operations keep something? Write down what each one's derivative needs.",
+    "Which of the four operations save a tensor? Write down what each derivative needs.",
     "sin needs x, cos needs x, and the product needs both of its factors. A tensor kept twice is in memory once.",
     "That makes x and the two factors: three tensors of 1000 numbers with 4 bytes each.",
 )
@@ -24,11 +24,11 @@ def saved_bytes_of_product(answer):
 
 
 @exercise(
-    "In forward: ctx.save_for_backward(...), with the tensor that backward is to use.",
+    "In forward: ctx.save_for_backward(...), with the tensor that backward should use.",
     "In backward: (result,) = ctx.saved_tensors; the gradient is grad_output times the derivative.",
 )
 def SavedTanh(answer):
-    """The result is all that backward needs; neither the input nor e is kept."""
+    """Only the result is saved: backward needs neither the input nor e."""
 
     class Expected(torch.autograd.Function):
         @staticmethod
@@ -47,21 +47,21 @@ def SavedTanh(answer):
 
 
 @exercise(
-    "mul_ writes to the memory of e. Who else needs what stands there?",
-    "exp has kept e for its backward, and the last line adds e. Leave e alone: make a new tensor.",
-    "Without the underscore, mul makes one.",
+    "mul_ writes to the memory of e. Which other operations need the old numbers?",
+    "exp has saved e for its backward, and the last line adds e. Leave e alone: create a new tensor.",
+    "Without the underscore, mul returns one.",
 )
 def saved_then_changed(answer):
-    """A new tensor leaves both the sum and what exp has kept untouched."""
+    """With a new tensor, the sum and exp's saved result stay intact."""
     inputs = [(torch.tensor(v, requires_grad=True),) for v in ([0.0, 1.0], -2.0)]
     expect.computes(answer, lambda x: 2 * x.exp() + x.exp(), *inputs)
 
 
 @exercise(
     "A number is kept as an attribute, ctx.n = n; a tensor with ctx.save_for_backward(x).",
-    "backward gives one gradient per argument of forward; for the number, that is None.",
-    "jvp reads ctx.saved_tensors as well: what save_for_forward has kept, or without it what save_for_backward has.",
-    "Both multiply by n * x ** (n - 1); jvp gets None for the tangent of the number.",
+    "backward returns one gradient per argument of forward; for the number, that is None.",
+    "jvp reads ctx.saved_tensors as well: the tensors of save_for_forward or, without it, of save_for_backward.",
+    "Both multiply by n * x ** (n - 1); jvp receives None as the tangent of the number.",
 )
 def SavedPower(answer):
     """One tensor serves both directions: the derivative of x**n is n * x**(n - 1) in each."""
@@ -92,12 +92,12 @@ def SavedPower(answer):
 
 
 @exercise(
-    "The hook that packs sees every tensor that is saved. Let it count, and return the tensor.",
+    "The pack hook sees every saved tensor. Let it count, and return the tensor.",
     "t.nbytes is the number of bytes. A function inside yours can append it to a list.",
     "with torch.autograd.graph.saved_tensors_hooks(pack, lambda t: t): f(*args)",
 )
 def bytes_saved(answer):
-    """Whatever is saved comes through the hook, from operations and from Functions alike."""
+    """Every saved tensor passes through the hook, from operations and Functions alike."""
 
     def expected(f, args):
         found = []

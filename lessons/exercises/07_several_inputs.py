@@ -6,7 +6,7 @@ from lessons.exercise import Wrong, exercise
 
 
 def by_formula(f):
-    """Something with an `apply` that is an ordinary function: what a learner's Function is compared with."""
+    """Wrap an ordinary function as `apply`, for comparison with a learner's Function."""
     return type("Expected", (), {"apply": staticmethod(f)})
 
 
@@ -15,8 +15,8 @@ def vector(*numbers, grad=True):
 
 
 @exercise(
-    "Only a tensor can have a gradient. Which of the five arguments are none?",
-    "A gradient that is not wanted may be returned all the same: that is wasted work, and no mistake.",
+    "Only a tensor can have a gradient. Which of the five arguments are not tensors?",
+    "You may return a gradient that is not needed: that is wasted work, not a mistake.",
 )
 def several_nones(answer):
     """Numbers, words and missing tensors have no gradient. You may return one for y; minigrad drops it."""
@@ -29,11 +29,11 @@ def several_nones(answer):
 
 
 @exercise(
-    "By what is the gradient multiplied on its way to x? It is what x was multiplied by.",
+    "On its way to x, the gradient is multiplied by the factor of x.",
     "Three arguments of forward, three gradients. The last one is None: t is a number.",
 )
 def SeveralMix(answer):
-    """Each gradient is the one that arrives times what its tensor was multiplied by; the number has none."""
+    """Each gradient is the incoming one times the factor of its tensor; the number has none."""
     calls = [
         (vector(1.0, 2.0), vector(5.0, 6.0), 0.25),
         (vector(1.0), vector(3.0), 1),
@@ -43,10 +43,10 @@ def SeveralMix(answer):
 
 
 @exercise(
-    "Each tensor is kept for the gradient of the other one.",
-    "ctx.needs_input_grad is a pair of booleans, in forward and in backward. save_for_backward takes None in a tensor's place.",
+    "Each tensor is saved for the gradient of the other.",
+    "ctx.needs_input_grad is a pair of booleans, in forward and in backward. save_for_backward accepts None instead of a tensor.",
     "ctx.save_for_backward(x if ctx.needs_input_grad[1] else None, y if ctx.needs_input_grad[0] else None)",
-    "In backward, return None instead of the product that is not wanted: a if condition else None.",
+    "In backward, return None instead of a product that is not needed: a if condition else None.",
 )
 def SeveralLean(answer):
     """Unneeded work is left out: x is saved only for the gradient of y, and y only for the gradient of x."""
@@ -75,11 +75,11 @@ def lean(answer, x, y, when, wanted):
 
 @exercise(
     "*tensors is a tuple with all of them. enumerate(tensors, 1) counts from 1.",
-    "backward cannot see the arguments; how many there were is a number, to be kept as an attribute of the ctx.",
+    "backward cannot see the arguments; keep their number as an attribute of the ctx.",
     "Return a tuple with one gradient for each: tuple(k * grad_output for k in range(1, n + 1)).",
 )
 def SeveralWeighted(answer):
-    """As many gradients as tensors, each with its own weight."""
+    """Each tensor has a gradient with its own weight."""
     calls = [
         (vector(1.0, 2.0), vector(3.0, 4.0)),
         (vector(1.0, 2.0),),
@@ -90,11 +90,11 @@ def SeveralWeighted(answer):
 
 @exercise(
     "return two tensors: return s, c. Save both; backward finds them in ctx.saved_tensors.",
-    "The derivative of the sine is the cosine, that of the cosine is minus the sine.",
+    "The derivative of the sine is the cosine; the derivative of the cosine is minus the sine.",
     "x influences both outputs: the gradient is a sum of two terms.",
 )
 def SeveralSinCos(answer):
-    """Both outputs depend on x, so both gradients contribute; the two results are all that is needed for it."""
+    """Both outputs depend on x, so both gradients contribute; backward needs only the two results."""
     x = vector(0.5, -1.0, 3.0)
     expect.function(answer, by_formula(lambda x: (x.sin(), x.cos())), (x,))
     expect.computes(lambda x: answer.apply(x)[0], lambda x: x.sin(), (x,))

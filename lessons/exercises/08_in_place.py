@@ -37,11 +37,11 @@ def leaf(*numbers):
 
 
 @exercise(
-    "Write down by what each of the three numbers is multiplied from leaf to the sum.",
+    "Write down the factors of each of the three numbers from leaf to the sum.",
     "All are multiplied by 2 and by 3, the first one by 5 as well.",
 )
 def inplace_gradient(answer):
-    """2 * 5 * 3 for the first, 2 * 3 for the others: a write to a part is a part of the past of the whole."""
+    """2 * 5 * 3 for the first, 2 * 3 for the others: a write to a part belongs to the history of the whole."""
     for wrong, why in {
         (10.0, 2.0, 2.0): "the last write is missing",
         (6.0, 6.0, 6.0): "the write to x[0] changes x, too",
@@ -57,18 +57,18 @@ def inplace_gradient(answer):
 
 
 @exercise(
-    "Which method of the ctx says that an input has been written to?",
-    "ctx.mark_dirty(x); and what is marked has to be returned.",
+    "Which method of the ctx marks an input as modified?",
+    "ctx.mark_dirty(x), and return the marked tensor.",
     "backward returns a gradient for x, which was multiplied by k, and None for the number.",
 )
 def InplaceScale(answer):
-    """Marked and returned, so that the graph knows of the write; k is all that backward needs."""
+    """x is marked and returned, so the graph knows of the write; backward needs only k."""
     in_place_like(answer, lambda x, k: x * k, (leaf(1.0, 2.0), 3), (leaf(-1.0, 0.5), 0.5))
 
 
 @exercise(
-    "The message says who has saved what was written to: sigmoid its own result.",
-    "`s -= 0.5` writes to s. Make a new tensor.",
+    "The message names the operation that saved the modified tensor: sigmoid saves its result.",
+    "`s -= 0.5` writes to s. Create a new tensor.",
     "s = s - 0.5",
 )
 def inplace_repaired(answer):
@@ -79,23 +79,23 @@ def inplace_repaired(answer):
 
 @exercise(
     "x.clamp_(min=0) or x.relu_() write in place.",
-    "Mark x as dirty, save it, and return it: what backward finds is the result.",
+    "Mark x as dirty, save it, and return it: backward then finds the result.",
     "In backward, (result > 0) is a mask; grad_output * (result > 0) is the gradient.",
 )
 def InplaceRelu(answer):
-    """The result tells where the input was positive, so that nothing else has to be kept."""
+    """Where the input was positive, so is the result: no other tensor has to be saved."""
     x = leaf(1.0, -2.0, 3.0, -0.5)
     in_place_like(answer, lambda x: x.relu(), (x,), (leaf(-1.0, 2.0),))
     expect.keeps(in_place(answer, x), x.relu(), what="the result")
 
 
 @exercise(
-    "backward needs the old numbers. After the write they are nowhere: keep a copy of them.",
+    "backward needs the old numbers. The write destroys them: save a copy first.",
     "old = x.clone() before the write; save_for_backward(old).",
-    "A square does not tell the sign of what it was made of, so that the result is not enough.",
+    "A square does not show the sign of its input, so the result is not enough.",
 )
 def InplaceSquare(answer):
-    """The old numbers exist only in the copy that was made before the write."""
+    """After the write, only the copy holds the old numbers."""
     three = leaf(3.0)
     (gradient,) = torch.autograd.grad(in_place(answer, three), three, torch.ones(1))
     if gradient.tolist() == [18.0]:

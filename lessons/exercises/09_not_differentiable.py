@@ -8,8 +8,8 @@ from lessons.exercise import Wrong, exercise
 
 
 @exercise(
-    "Every output has its place, in the order in which forward returned them.",
-    "c counts as a constant. Zeros are what stands for a gradient that there is not, unless forward asks for None.",
+    "backward receives one gradient for each output, in the order of forward's return.",
+    "c counts as a constant. Zeros replace a missing gradient, unless forward asks for None.",
 )
 def nondiff_received(answer):
     """2 for a; b is unused and c is a constant, so minigrad makes zeros for both."""
@@ -43,10 +43,10 @@ def two_outputs(function, x):
 
 @exercise(
     "ctx.mark_non_differentiable(inside), and ctx.save_for_backward(inside) for the gradient.",
-    "backward gets two gradients. The first times the mask is the answer, the second is not needed.",
+    "backward receives two gradients. The first times the mask is the answer, the second is not needed.",
 )
 def NondiffClip(answer):
-    """The mask is what backward multiplies by; marked, it is a constant to whatever is computed from it."""
+    """backward multiplies by the mask; marked, the mask is a constant to all later operations."""
     x = torch.tensor([0.5, -2.0, 3.0, -1.0], requires_grad=True)
     clipped, inside = two_outputs(answer, x)
     expect.tensor(clipped, [0.5, -1.0, 1.0, -1.0], "the first output")
@@ -60,11 +60,11 @@ def NondiffClip(answer):
 
 
 @exercise(
-    "x.round() makes a new tensor in each call. Give the one that is returned a name, and mark it.",
+    "x.round() creates a new tensor in each call. Give the returned one a name, and mark it.",
     "The rest is x minus a constant: its derivative is 1.",
 )
 def NondiffParts(answer):
-    """The returned tensor is marked, and the gradient of the rest goes through as it is."""
+    """forward marks the tensor that it returns, and the gradient of the rest passes through unchanged."""
     x = torch.tensor([1.25, -2.5, 3.75], requires_grad=True)
     whole, rest = two_outputs(answer, x)
     expect.tensor(whole, x.round(), "the whole part")
@@ -78,12 +78,12 @@ def NondiffParts(answer):
 
 
 @exercise(
-    "ctx.set_materialize_grads(False) stands in forward.",
+    "Call ctx.set_materialize_grads(False) in forward.",
     "In backward, add up g1, 2 * g2 and 3 * g3, each only if it is not None.",
-    "If one output is used, at least one of the three is a tensor: begin with None or 0 and add what is there.",
+    "If one output is used, at least one of the three is a tensor: start with None or 0 and add the tensors.",
 )
 def NondiffMultiples(answer):
-    """No zeros are made, and only what came in is added up."""
+    """No zeros are created, and backward adds only the gradients that came in."""
     if not (isinstance(answer, type) and issubclass(answer, torch.autograd.Function)):
         raise Wrong(f"expected a subclass of autograd.Function, got {answer!r}")
     x = torch.tensor([1.0, -2.0], requires_grad=True)

@@ -15,12 +15,12 @@ def curvature(f, x):
 
 
 @exercise(
-    "The first derivative is `2 * y * slope`, with y = Square.apply(x). Of the two factors, one is taken for a constant.",
-    "Only y changes with x: the second derivative found is 2 * slope * (derivative of y by x).",
-    "The derivative of y by x is what backward says: slope. So it is 2 * slope * slope, with slope = 6.",
+    "The first derivative is `2 * y * slope`, with y = Square.apply(x). One of the two factors counts as a constant.",
+    "Only y changes with x: the second derivative comes out as 2 * slope * (derivative of y by x).",
+    "backward gives the derivative of y by x: slope. So the answer is 2 * slope * slope, with slope = 6.",
 )
 def second_missed(answer):
-    """2 * slope * slope = 2 * 6 * 6 = 72; the 2 * y * 2 = 36 of the term in which the slope changes are missing."""
+    """2 * slope * slope = 2 * 6 * 6 = 72; the term of the changing slope, 2 * y * 2 = 36, is missing."""
     mistakes = {
         108.0: "that is the right second derivative; here the slope counts as a constant",
         36.0: "that is what is missing, the term in which the slope changes",
@@ -66,12 +66,12 @@ def SecondRoot(answer):
 
 
 @exercise(
-    "Tensors become arrays by `x.detach().numpy()`, and arrays tensors by `torch.tensor(array)`.",
+    "`x.detach().numpy()` turns a tensor into an array, `torch.tensor(array)` an array into a tensor.",
     "The derivative of the exponential function is its own result: save that.",
-    "Above `def backward` stand two lines: `@staticmethod`, and below it `@once_differentiable`.",
+    "Write two lines above `def backward`: `@staticmethod`, and below it `@once_differentiable`.",
 )
 def OnceExp(answer):
-    """First derivatives are right, and the second is refused instead of being wrong."""
+    """First derivatives are right, and the second raises an error instead of being wrong."""
 
     class Exp(torch.autograd.Function):
         @staticmethod
@@ -105,7 +105,7 @@ def OnceExp(answer):
     "`(slope,) = torch.autograd.grad(f(x), x, create_graph=True)`, and then the sum of its squares.",
 )
 def second_penalty(answer):
-    """The gradient carries its graph, so the penalty reaches x and the weights inside f."""
+    """With its graph, the gradient lets the penalty reach x and the weights inside f."""
     w = torch.tensor([2.0, -1.0], requires_grad=True)
     x = torch.tensor([1.0, 3.0], requires_grad=True)
     given = answer(lambda x: (w * x**3).sum(), x)
@@ -127,12 +127,12 @@ def second_penalty(answer):
 
 
 @exercise(
-    "Begin with `x = torch.tensor(at, requires_grad=True)` and `y = f(x)`, and take the gradient of what you have n times.",
-    "Each gradient needs create_graph=True, so that the next one can be taken of it.",
+    "Begin with `x = torch.tensor(at, requires_grad=True)` and `y = f(x)`, and take the gradient of the latest result n times.",
+    "Each gradient needs create_graph=True, so that you can differentiate it again.",
     "`for _ in range(n): (y,) = torch.autograd.grad(y, x, create_graph=True)`, and at the end y.item().",
 )
 def second_and_more(answer):
-    """Each turn takes the graph that the last one has left."""
+    """Each turn differentiates the graph that the last one left."""
     cases = [
         (lambda x: x**5, 2.0, (32.0, 80.0, 160.0, 240.0, 240.0)),
         (lambda x: torch.exp(2 * x), 0.0, (1.0, 2.0, 4.0, 8.0, 16.0)),

@@ -7,7 +7,7 @@ from minigrad.autograd.function import NestedIOFunction
 
 
 @exercise(
-    "What arrives at the sum, and what at the product? These are the derivatives of the loss by the two outputs.",
+    "Which gradients arrive at the sum and at the product? They are the derivatives of the loss by the two outputs.",
     "1 arrives at the sum, 10 at the product. The derivative of a * b by a is b.",
 )
 def nested_gradients(answer):
@@ -34,9 +34,9 @@ def nested(answer):
 
 
 @exercise(
-    "Return two things, as there are two arguments: a dict with a gradient for each name, and the gradient of factor.",
+    "Return one result for each of the two arguments: a dict with a gradient for each name, and the gradient of factor.",
     "The gradient of tensors[name] is grads[name] * factor.",
-    "factor is used by all numbers of all tensors: its gradient is the sum of (grads[name] * tensors[name]).sum().",
+    "All numbers of all tensors use factor: its gradient is the sum of (grads[name] * tensors[name]).sum().",
 )
 def NestedScale(answer):
     """Each tensor gets its gradient under its name, and factor the sum over all uses."""
@@ -56,12 +56,12 @@ def NestedScale(answer):
 
 
 @exercise(
-    "Compare what is returned with the arguments: a dict with two tensors, and a list with two tensors.",
-    "The derivatives by u and v are those by x and y with the other sign.",
-    "What arrives has to be in each of them: grad_output * 2 * dx.",
+    "Compare the return value with the arguments: a dict with two tensors, and a list with two tensors.",
+    "The derivatives by u and v equal those by x and y with the opposite sign.",
+    "Each of them has to include the incoming gradient: grad_output * 2 * dx.",
 )
 def NestedDistance(answer):
-    """Four gradients in the nesting of the arguments, each multiplied with what arrives."""
+    """Four gradients, nested like the arguments, each multiplied by the incoming one."""
     nested(answer)
 
     def expected(x, y, u, v):
@@ -96,7 +96,7 @@ def used_nested(f, args):
     "backward returns a tuple with one gradient for each tensor: tuple(grad_output * t for t in ctx.saved_tensors).",
 )
 def nested_squares(answer):
-    """The Function sees a row of tensors; the dict is a matter of the function around it."""
+    """Only the outer function handles the dict; the Function takes tensors one by one."""
 
     def expected(a, b, c):
         return ((a**2).sum() + (b**2).sum() + (c**2).sum()) / 2

@@ -16,7 +16,7 @@ from minigrad.autograd import Function, gradcheck
     "The two points are 2 * eps apart.",
 )
 def difference_by_hand(answer):
-    """The error shrinks with the square of eps, as both sides take part."""
+    """With points on both sides, the error shrinks with the square of eps."""
     for f, x in ((lambda v: v**3, 2.0), (math.exp, 0.0), (abs, 0.25)):
         for eps in (0.5, 1e-4):
             given, wanted = answer(f, x, eps), (f(x + eps) - f(x - eps)) / (2 * eps)
@@ -50,7 +50,7 @@ def difference_at_corner(answer):
 
 
 class Leaky(Function):
-    """As in the lesson; `slope` is what backward takes below -1."""
+    """Function of the lesson; `slope` is the slope that backward uses below -1."""
 
     slope = 0.01
 
@@ -75,7 +75,7 @@ class RightLeaky(Leaky):
     "torch.tensor([-2.0], dtype=..., requires_grad=...): gradcheck needs float64.",
 )
 def checked_input(answer):
-    """Below -1 the slopes are 0.1 and 0.01; at other inputs the mistake is not seen."""
+    """Below -1 the slopes are 0.1 and 0.01; other inputs do not show the mistake."""
     if isinstance(answer, (tuple, list)) and len(answer) == 1 and isinstance(answer[0], torch.Tensor):
         answer = answer[0]
     if not isinstance(answer, torch.Tensor):
@@ -94,10 +94,10 @@ def checked_input(answer):
 
 @exercise(
     "There are two mistakes. Check one argument at a time, as in torch.testing.check(CheckedHypot, a, b).",
-    "The derivative of the length by a is a / length. Which of the two has lost what arrives?",
+    "The derivative of the length by a is a / length. Which of the two ignores the incoming gradient?",
 )
 def CheckedHypot(answer):
-    """grad_output * a / length and grad_output * b / length; everything else holds, too."""
+    """grad_output * a / length and grad_output * b / length; everything else is right, too."""
     if not (isinstance(answer, type) and issubclass(answer, Function)):
         raise Wrong(f"expected a subclass of autograd.Function, got {answer!r}")
     a, b = torch.tensor([3.0, -1.0], dtype=torch.float64), torch.tensor([4.0, 2.0], dtype=torch.float64)
@@ -107,7 +107,7 @@ def CheckedHypot(answer):
 
 
 class WrongInOne(Function):
-    """Its gradient is wrong for numbers above 2 only."""
+    """Function whose gradient is wrong only for numbers above 2."""
 
     @staticmethod
     def forward(x):
@@ -124,7 +124,7 @@ class WrongInOne(Function):
 
 
 class Exchanged(WrongInOne):
-    """Its gradients are right, but for those of the first and the last element, which stand in each other's place."""
+    """Function whose gradients of the first and last element are exchanged, and all others right."""
 
     @staticmethod
     def backward(ctx, grad_output):
@@ -138,7 +138,7 @@ class Exchanged(WrongInOne):
     "The results are sums over f(x), as all outputs may move. torch.isclose, or abs(a - b) < 1e-5, compares.",
 )
 def checked_gradient(answer):
-    """One element at a time is moved, all outputs are looked at, and one difference is enough to refuse."""
+    """Move one element at a time, compare all outputs: one difference is enough to fail."""
     right = [torch.sin, lambda x: x * x.flip(0), lambda x: x.cumsum(0) ** 2, lambda x: (x**3).mean()]
     wrong = [
         (WrongInOne.apply, "whose gradient is wrong for one element"),

@@ -21,7 +21,7 @@ def vjp_by_hand(answer):
 
 
 @exercise(
-    "argnums=(0, 1) gives the gradients by w and by b in one run.",
+    "argnums=(0, 1) gives the gradients by w and b in one run.",
     "by_w, by_b = torch.func.grad(loss, argnums=(0, 1))(w, b, xs, ys); then one subtraction for each.",
 )
 def descent_step(answer):
@@ -53,12 +53,12 @@ def descent_step(answer):
 
 @exercise(
     "What does grad need to differentiate: a number or a tensor? .item() gives a plain number.",
-    "The pair that mean_square returns has to be announced to grad.",
+    "Tell grad that mean_square returns a pair.",
     "Return (errors**2).mean() without .item(), and call torch.func.grad(mean_square, has_aux=True). The largest error is "
     "no part of what is differentiated, but inside a transform it is a tensor: take .item() of it outside, or of .detach().",
 )
 def gradient_and_worst(answer):
-    """The loss stays a tensor, and has_aux lets the other result through."""
+    """With has_aux, grad passes the other result through; the loss stays a tensor."""
 
     def expected(w, xs, ys):
         errors = w * xs - ys
@@ -111,12 +111,12 @@ def jacobian_of_rows(answer):
 
 
 @exercise(
-    "jvp takes a tangent for each argument. Which tangent has an argument that does not move?",
+    "jvp takes a tangent for each argument. Which tangent belongs to an argument that does not move?",
     "torch.zeros_like(y), or a function of x alone.",
     "_, change = torch.func.jvp(f, (x, y), (u, torch.zeros_like(y))), and return change.",
 )
 def partial_change(answer):
-    """What stands still has a tangent of zeros."""
+    """y does not move, so its tangent is zeros."""
 
     ran = []
 

@@ -6,23 +6,23 @@ from lessons.exercise import Wrong, exercise
 
 
 def loss(w, x, y):
-    """The loss of the lesson, of one example."""
+    """Return the loss of one example, as in the lesson."""
     return (torch.dot(w, x) - y) ** 2
 
 
 def without_loop(f, small, large):
-    """That a function runs no more operations for a large batch than for a small one."""
+    """Check that a function runs no more operations for a large batch than for a small one."""
     few, many = (len(torch.record(f, *args, passes="forward").to_dict()["ops"]) for args in (small, large))
     if many > few:
         raise Wrong(f"the numbers are right, but a larger batch takes more operations, {many} instead of {few}: a loop")
 
 
 @exercise(
-    "What does torch.outer get for one example? A has its batch in dimension 1.",
+    "Which arguments does torch.outer receive for one example? A has its batch in dimension 1.",
     "One example gives (3, 4), and there are 5 of them. out_dims=2 says where the 5 goes.",
 )
 def vmap_shape(answer):
-    """Five results of shape (3, 4), and the 5 stands in dimension 2."""
+    """Five results of shape (3, 4), with the 5 in dimension 2."""
     mistakes = {
         (5, 3, 4): "that is where the batch would be with out_dims=0",
         (3, 5, 4): "that is where the batch would be with out_dims=1",
@@ -42,7 +42,7 @@ def vmap_shape(answer):
     "torch.vmap(torch.vmap(distance, in_dims=(None, 0)), in_dims=(0, None))(ps, qs)",
 )
 def all_distances(answer):
-    """The inner vmap goes along a row, the outer one from row to row."""
+    """Inner vmap: along a row. Outer vmap: from row to row."""
 
     def expected(ps, qs):
         return (ps[:, None, :] - qs[None, :, :]).norm(dim=2)
@@ -59,7 +59,7 @@ def all_distances(answer):
 
 
 @exercise(
-    "An `if` decides once, but each element wants its own answer.",
+    "An `if` decides once, but each element needs its own answer.",
     "torch.where(condition, a, b) computes both and chooses.",
     "return torch.where(e.abs() <= 1, e * e, 2 * e.abs() - 1)",
 )
@@ -79,7 +79,7 @@ def robust_losses(answer):
     "The length of each row is .norm(dim=1), and .argmax() says where the longest is.",
 )
 def most_influential(answer):
-    """The gradient is 2 * error * x: a large error or a long x."""
+    """2 * error * x is the gradient: a large error or a long x makes it large."""
 
     def expected(w, xs, ys):
         return torch.vmap(torch.func.grad(loss), in_dims=(None, 0, 0))(w, xs, ys).norm(dim=1).argmax().item()
@@ -102,10 +102,10 @@ def most_influential(answer):
 @exercise(
     "One gradient for each example first, and their lengths: .norm(dim=1, keepdim=True).",
     "Each is multiplied by most / length, but never by more than 1.",
-    "A length of zero must not be divided by: lengths.clamp(min=most) is at least `most`, and most / that at most 1.",
+    "Do not divide by a length of zero: lengths.clamp(min=most) is at least `most`, so most divided by it is at most 1.",
 )
 def clipped_mean(answer):
-    """Each gradient keeps its direction and is at most so long, then they are averaged."""
+    """Each gradient keeps its direction and is at most `most` long; the answer is their mean."""
 
     def gradients(w, xs, ys):
         return 2 * (xs @ w - ys)[:, None] * xs

@@ -8,7 +8,7 @@ from lessons.exercise import Wrong, exercise
 
 
 def calls_numpy(answer, names, *args):
-    """That forward leaves the computation to another system: what it does by minigrad's operations is in a recording."""
+    """Check that forward leaves the computation to another system: a recording would show minigrad's operations."""
     recorded = torch.record(answer.apply, *args, passes="forward", inside=True).to_dict()["ops"]
     forwards = [method for op in recorded for method in op["inside"] if method["method"] == "forward"]
     if ran := [name for method in forwards for op in method["ops"] for name in names if name in op["name"]]:
@@ -16,7 +16,7 @@ def calls_numpy(answer, names, *args):
 
 
 def second_order(answer, expected, *args):
-    """That the derivative of the gradient, weighted by itself, is the expected one by each argument."""
+    """Check the derivative of the gradient, weighted by itself, with respect to each argument."""
 
     def twice(f):
         leaves = [a.clone().requires_grad_() for a in args]
@@ -50,11 +50,11 @@ def sorting_gradient(answer):
 
 
 @exercise(
-    "Sorting the permutation itself would do. Without sorting: write k to the place ind[k].",
+    "You could sort the permutation itself. Without sorting: write k to position ind[k].",
     "inv = np.empty_like(ind), then inv[ind] = np.arange(len(ind)).",
 )
 def inverse_permutation(answer):
-    """Place by place: inv[ind[k]] = k."""
+    """Position by position: inv[ind[k]] = k."""
     for ind in ([1, 2, 0], [0], [3, 1, 0, 2, 4], [1, 2, 3, 0], list(range(6))):
         given = answer(np.array(ind))
         if given is None:
@@ -69,11 +69,11 @@ def inverse_permutation(answer):
 
 
 @exercise(
-    "What backward uses has to be a tensor that knows where it came from: save_for_backward.",
+    "backward has to use a tensor with a history: save_for_backward.",
     "Save the output, and compute 1 - y**2 in backward with tensors.",
 )
 def NumpyTanh(answer):
-    """The saved output belongs to the graph, so what is computed from it has a derivative as well."""
+    """y, a saved output, belongs to the graph, so results computed from it have a derivative as well."""
 
     class Expected(torch.autograd.Function):
         @staticmethod
@@ -94,13 +94,13 @@ def NumpyTanh(answer):
 
 
 @exercise(
-    "The sum from the end: turn the gradient round, take the running sum, turn it back.",
-    "A running sum by NumPy inside of backward cannot be differentiated again, but there is a Function for it: "
+    "Sum from the end: flip the gradient, take the running sum, flip it back.",
+    "A NumPy running sum inside backward cannot be differentiated again, but there is a Function for it:  "
     "NumpyCumsum itself.",
     "return NumpyCumsum.apply(grad_output.flip(0)).flip(0)",
 )
 def NumpyCumsum(answer):
-    """A running sum from the other end, by the same Function."""
+    """backward is a running sum from the other end, by the same Function."""
 
     class Expected(torch.autograd.Function):
         @staticmethod
@@ -119,11 +119,11 @@ def NumpyCumsum(answer):
 
 @exercise(
     "setup_context saves what backward needs: A, which is an input, and x, which is the output.",
-    "The gradient by b is the solution of other equations: NumpySolve.apply(A.T, grad_output).",
+    "The gradient of b solves other equations: NumpySolve.apply(A.T, grad_output).",
     "return -torch.outer(grad_b, x), grad_b in backward, in the order of the arguments.",
 )
 def NumpySolve(answer):
-    """The backward pass solves with the transposed matrix, by the same Function."""
+    """backward solves with the transposed matrix, by the same Function."""
 
     class Expected(torch.autograd.Function):
         @staticmethod

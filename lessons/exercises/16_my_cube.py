@@ -8,7 +8,7 @@ from lessons.exercise import Wrong, exercise
 
 
 def derivatives(f, x, most):
-    """The derivatives of f at each number of x, from the first to one of this order, in a row each."""
+    """Return the derivatives of f at each number of x, one row for each order up to the given one."""
     found = []
     for _ in range(most):
         g = (lambda f: lambda x: torch.autograd.grad(f(x).sum(), x, create_graph=True, allow_unused=True)[0])(f)
@@ -28,7 +28,7 @@ def derivatives(f, x, most):
 
 
 def both_outputs(answer, x):
-    """That the answer is a Function with two outputs."""
+    """Check that the answer is a Function with two outputs."""
     if not (isinstance(answer, type) and issubclass(answer, torch.autograd.Function)):
         raise Wrong(f"expected a subclass of autograd.Function, got {answer!r}")
     given = answer.apply(x)
@@ -41,7 +41,7 @@ def both_outputs(answer, x):
     "gradient = 1 * dx + 0 * 6 * x. Its upstream gradient is 10, and y has no part in it.",
 )
 def second_walk(answer):
-    """The gradient is dx, so the 10 arrives there, and nothing at the result."""
+    """10 arrives at dx, which is the gradient; nothing arrives at the result."""
     mistakes = {
         (10.0, 0.0): "that would be a walk that starts at 10 * my_cube(x); here it starts at 10 times the gradient",
         (1.0, 0.0): "that is what the first walk brings",
@@ -58,7 +58,7 @@ def second_walk(answer):
     "return grad_output * dx + grad_dx * 12 * x**2",
 )
 def MyFourth(answer):
-    """Both outputs depend on x, and both pay."""
+    """Both outputs depend on x, and both contribute."""
     x = torch.tensor([2.0, -1.0, 0.5])
 
     class Expected(torch.autograd.Function):
@@ -83,12 +83,12 @@ def MyFourth(answer):
 
 
 @exercise(
-    "What arrives as grad_cosine has to be used: times the derivative of the cosine.",
+    "Use grad_cosine as well, times the derivative of the cosine.",
     "The derivative of the cosine is -sine, and the sine is saved.",
     "return grad_sine * cosine - grad_cosine * sine",
 )
 def MySine(answer):
-    """Each output is the other's derivative, up to the sign, so nothing more has to be saved."""
+    """Each output is the other's derivative, up to the sign, so no other tensor has to be saved."""
     x = torch.tensor([0.5, -1.0, 2.0])
 
     class Expected(torch.autograd.Function):
@@ -118,14 +118,14 @@ def MySine(answer):
 
 
 @exercise(
-    "torch.where(x > 0, a, b) chooses the gradient. Which of x and the root is saved does not matter.",
+    "torch.where(x > 0, a, b) chooses the gradient. You may save either x or the root.",
     "where is differentiated on both sides: 0 times an infinite derivative is NaN again. So what stands in the root has to be "
     "positive also where it is not used.",
     "In backward: safe = torch.where(x > 0, x, torch.ones_like(x)), then grad_output * torch.where(x > 0, 0.5 / safe.sqrt(), "
     "torch.zeros_like(x)).",
 )
 def SafeSqrt(answer):
-    """The other branch of where is kept finite too, so that its derivatives are."""
+    """Both branches of where are finite, so their derivatives are, too."""
     if not (isinstance(answer, type) and issubclass(answer, torch.autograd.Function)):
         raise Wrong(f"expected a subclass of autograd.Function, got {answer!r}")
     x = torch.tensor([4.0, 0.0, 0.25])

@@ -35,8 +35,8 @@ def as_in_a_loop(answer, expected, in_dims, *args):
 
 
 @exercise(
-    "The function that is mapped sees one row without the batch. And the rule?",
-    "In the rule, arguments come whole, with the batch dimension where in_dims says.",
+    "The mapped function sees one row without the batch. And the rule?",
+    "A rule receives whole arguments, with the batch dimension given by in_dims.",
 )
 def rule_shape(answer):
     """All of A arrives, with the batch in dimension 1."""
@@ -49,11 +49,11 @@ def rule_shape(answer):
 
 
 @exercise(
-    "The generated rule runs all methods under vmap. Which of these methods cannot be run there?",
+    "The generated rule runs all methods under vmap. Which of these methods cannot run there?",
     "NumPy cannot, and neither can item(), which needs one number. Operations and Functions that have a rule can.",
 )
 def may_generate(answer):
-    """Tensor operations, and Functions that have a rule themselves."""
+    """Tensor operations and Functions that have a rule can run under vmap."""
     mistakes = {
         "b": "its forward calls NumPy, which cannot be run under vmap",
         "c": "item() needs one number, but under vmap each example has its own",

@@ -30,8 +30,8 @@ def a_function(answer):
 
 @exercise(
     "weight becomes the second argument of forward, and backward returns two gradients.",
-    "Under torch.func.grad it has to have the separate form: forward(x, weight) and setup_context(ctx, inputs, output).",
-    "The gradient of weight has its shape: torch.outer(grad_output, x).",
+    "torch.func.grad needs the separate form: forward(x, weight) and setup_context(ctx, inputs, output).",
+    "The gradient of weight has the shape of weight: torch.outer(grad_output, x).",
 )
 def GotchaDense(answer):
     """Every tensor that the result depends on goes through apply and comes back from ctx.saved_tensors."""
@@ -89,7 +89,7 @@ def GotchaReciprocal(answer):
 
 
 @exercise(
-    "Take generate_vmap_rule away, and write def vmap(info, in_dims, x, dim). in_dims[0] is the batch dimension of x.",
+    "Remove generate_vmap_rule, and write def vmap(info, in_dims, x, dim). in_dims[0] is the batch dimension of x.",
     "Move the batch to the front: x.movedim(in_dims[0], 0). Then all other dimensions are one further back.",
     "Return the result of GotchaSums.apply with the new dim, and 0: the batch is in front.",
 )

@@ -8,12 +8,12 @@ from lessons.exercise import Wrong, exercise
 
 
 def doubles(*numbers):
-    """Numbers in double precision, in which Newton's method shows all it can."""
+    """Return numbers in double precision, where Newton's method shows its full speed."""
     return torch.tensor(numbers, dtype=torch.float64)
 
 
 def valley(x):
-    """Rosenbrock's, with its minimum at (1, 1)."""
+    """Return Rosenbrock's function of x, with its minimum at (1, 1)."""
     a, b = x
     return (1 - a) ** 2 + 100 * (b - a**2) ** 2
 
@@ -38,7 +38,7 @@ def jacobian_by_hand(answer):
     "The loss is one result; the time is one input.",
 )
 def jacobian_modes(answer):
-    """As many passes as there are results in reverse, as inputs forward: the smaller number is cheaper."""
+    """Reverse mode needs a pass for each result, forward mode one for each input: the smaller number is cheaper."""
     whats = ("a loss has 1 result and 1000 inputs", "a place has 3 results of 1 input", "10 results of 784 inputs")
     answer = answer.tolist() if isinstance(answer, np.ndarray) else answer
     if not isinstance(answer, (list, tuple)) or len(answer) != len(whats):
@@ -53,7 +53,7 @@ def jacobian_modes(answer):
     "return v @ jvp(grad(f), (x,), (v,))[1], if x is a vector. For other shapes multiply and take the sum.",
 )
 def curvature(answer):
-    """One forward pass through a backward pass, and nothing larger than x."""
+    """One forward pass through a backward pass, and no tensor larger than x."""
     product = lambda x: x[0] ** 3 + 2 * x[0] * x[1] ** 2
     for f, x, v, bends in (
         (product, torch.tensor([1.0, 2.0]), torch.tensor([1.0, -1.0]), 6 - 16 + 4),
@@ -74,7 +74,7 @@ def curvature(answer):
 
 
 @exercise(
-    "When is it time to stop? When the gradient is larger than something, or when it is smaller?",
+    "When should it stop: when the gradient is large, or when it is small?",
     "The step is H⁻¹ g. What does the program multiply with?",
     "torch.linalg.solve(H, g) gives H⁻¹ g.",
 )
@@ -105,7 +105,7 @@ def _minimum(answer, f, start, lowest, called):
     "for _ in range(15): x = x - torch.linalg.solve(jacrev(f)(x), f(x))",
 )
 def newton_root(answer):
-    """Each step solves the equations that f looks like."""
+    """Each step solves the linear equations that approximate f."""
     circle = lambda x: torch.stack([x[0] ** 2 + x[1] ** 2 - 25, x[0] - x[1] - 1])
     _root(answer, circle, doubles(5.0, 1.0), doubles(4.0, 3.0), "a circle and a line")
     turned = lambda x: torch.stack([x[1] - 2, x[0].exp() - 1, x[2] * x[1] - 6])

@@ -13,7 +13,7 @@ from minigrad.ops.base.families import Pointwise
 
 
 class Cells:
-    """Memory that is read and written one number at a time, as a loop does it; None stands where nothing was written."""
+    """Memory that a loop reads and writes one number at a time; None marks unwritten elements."""
 
     def __init__(self, numbers):
         self.numbers, self.writes = list(numbers), 0
@@ -49,7 +49,7 @@ class Cells:
 
 
 def loops(answer, expected, count, inputs):
-    """That a function of `inputs` and `count` memories to write to fills these, one number at a time, and compiles."""
+    """Check that a function of `inputs` and `count` memories fills these, one number at a time, and compiles."""
     from numba import njit
     from numba.core.errors import NumbaError
 
@@ -73,7 +73,7 @@ def loops(answer, expected, count, inputs):
 
 
 def number_by_number(plain, names, inputs, wanted):
-    """That a loop, run in Python, reads the inputs and writes each number of the results."""
+    """Check that a loop, run in Python, reads the inputs and writes each number of the results."""
     read, written = [Cells(numbers) for numbers in inputs], [Cells([None] * len(inputs[0])) for _ in wanted]
     returned = plain(*read, *written)
     if not any(cells.writes for cells in written):
@@ -87,7 +87,7 @@ def number_by_number(plain, names, inputs, wanted):
 
 
 @exercise(
-    "The sum is one operation and the product is another. Write down for each which arrays it reads and which it writes.",
+    "The sum is one operation and the product another. Write down the arrays that each reads and writes.",
     "Each of the two reads two arrays and writes one: six arrays of 4,000,000 bytes.",
 )
 def kernel_bytes(answer):
@@ -108,16 +108,16 @@ def kernel_bytes(answer):
     "In the loop: read `x = x_[i]`, and write `out_[i] = ...` with abs(x).",
 )
 def kernel_loop(answer):
-    """Each number is read once, computed with while it is in a register, and written once."""
+    """Each number is read once, stays in a register for the computation, and its result is written once."""
     loops(answer, lambda x: (x / (1 + abs(x)),), 1, [[-3.0, -0.5, 0.0, 1.0, 4.0]])
 
 
 @exercise(
-    "The chain rule: the derivative of log(u) by u is 1 / u, and there is a factor for what stands inside.",
+    "The chain rule: the derivative of log(u) by u is 1 / u, times the derivative of u.",
     "u is 1 + x * x, and its derivative is 2 * x. `out` is log(u), not u.",
 )
 def KernelRepaired(answer):
-    """2x / (1 + x²): the derivative of the logarithm, times that of what is inside."""
+    """2x / (1 + x²): the derivative of the logarithm, times the derivative of 1 + x²."""
     apply, points = operation(answer), torch.tensor([-2.0, -0.4, 0.5, 3.0], dtype=torch.float64, requires_grad=True)
     expected = declared(answer, kernel=lambda x: torch.log(1 + x * x), dx=lambda x: 2 * x / (1 + x * x))
     expect.tensor(apply(points), expected(points), "the kernel, log(1 + x²),")
@@ -126,17 +126,17 @@ def KernelRepaired(answer):
 
 
 def slope(f):
-    """The derivative of an elementwise function, as a function that can be differentiated again."""
+    """Return the derivative of an elementwise function, as a function that can be differentiated again."""
     return lambda *x: torch.autograd.grad(f(*x).sum(), x[0], create_graph=True)[0]
 
 
 def declared(answer, **formulas):
-    """The operation as it should be, under the name of the answer: so the pictures of both have the same steps."""
+    """Return the right operation under the name of the answer, so that the pictures of both have the same steps."""
     return type(answer.__name__, (Pointwise,), formulas).apply
 
 
 def operation(answer):
-    """The function of an operation that an answer declares."""
+    """Return the function of an operation that an answer declares."""
     if not (isinstance(answer, type) and hasattr(answer, "kernel")):
         raise Wrong(f"expected a subclass of Pointwise, got {answer!r}")
     if not callable(answer.kernel):
@@ -148,12 +148,12 @@ def operation(answer):
 
 
 @exercise(
-    "The derivative by x is exp(y), the one by y is x * exp(y); both are multiplied by the gradient of the result.",
+    "The derivative by x is exp(y), the one by y is x * exp(y); multiply both by the gradient of the result.",
     "Keep exp(y) in a variable: e = math.exp(y_[i]).",
     "Then dx_[i] = g_[i] * e and dy_[i] = g_[i] * x_[i] * e.",
 )
 def kernel_backward(answer):
-    """What both gradients need is computed once, and each input is read once: that is why they share a loop."""
+    """Both gradients share a loop: it computes exp(y) once, and reads each input once."""
     inputs = [[1.0, 2.0, -1.0], [3.0, -0.5, 2.0], [0.0, 1.0, -2.0]]
     loops(answer, lambda g, x, y: (g * math.exp(y), g * x * math.exp(y)), 2, inputs)
 
@@ -163,7 +163,7 @@ def kernel_backward(answer):
     "sqrt(u) is the result, which a formula reads as `out`: dx = lambda x, out: x / out.",
 )
 def KernelDistance(answer):
-    """x / out and y / out: formulas that read the result save computing it again."""
+    """x / out and y / out: formulas that read the result need not compute it again."""
     apply = operation(answer)
     right = {"kernel": lambda x, y: torch.sqrt(x * x + y * y + 1), "dx": lambda x, out: x / out}
     expected = declared(answer, **right, dy=lambda y, out: y / out)

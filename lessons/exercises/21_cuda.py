@@ -12,7 +12,7 @@ UNWRITTEN, BEHIND = -77.0, 1e9  # what stands in the memory of a result beforeha
 
 
 def launched(kernel, blocks, threads, inputs, size, start=UNWRITTEN):
-    """The `size` numbers that a kernel writes to its last argument, where `start` stands beforehand."""
+    """Return the `size` numbers that a kernel writes to its last argument, which is filled with `start` first."""
     from minigrad.kernels.cuda.simulator import SIMULATED
     from minigrad.own_kernels import OwnKernel
 
@@ -61,11 +61,11 @@ def cuda_blocks(answer):
 
 
 @exercise(
-    "Which element is it for a thread of the second block? Count the threads of the blocks before.",
-    "i = cuda.grid(1), and nothing happens unless i < out_.size.",
+    "Which element belongs to a thread of the second block? Count the threads of the earlier blocks.",
+    "i = cuda.grid(1), and write only if i < out_.size.",
 )
 def cuda_doubled(answer):
-    """An index of the whole grid, and a bound: every kernel that goes element by element begins so."""
+    """Every elementwise kernel begins like this: an index in the whole grid, and a bound."""
     for blocks, threads, size in ((1, 4, 4), (2, 4, 8), (3, 4, 10), (4, 8, 27)):
         x = np.arange(1, size + 1, dtype=np.float32)
         wanted = 2 * x
@@ -74,11 +74,11 @@ def cuda_doubled(answer):
 
 
 @exercise(
-    "The index and the bound are those of the kernels above.",
+    "Index and bound are the same as in the kernels above.",
     "The derivative is multiplied by the gradient of the result: dx_[i] = g_[i] * (1 - ...).",
 )
 def cuda_tanh_backward(answer):
-    """It reads the result instead of computing tanh anew: what the forward pass has found need not be found again."""
+    """out_ already holds tanh(x) from the forward pass, so the kernel need not compute it again."""
     for blocks, threads, size in ((3, 4, 10), (4, 8, 27)):
         out = np.tanh(np.linspace(-2, 2, size)).astype(np.float32)
         g = np.arange(1, size + 1, dtype=np.float32)
@@ -86,7 +86,7 @@ def cuda_tanh_backward(answer):
 
 
 @exercise(
-    "Which thread takes which element: one of g_, or one of dtable_? Both can be done.",
+    "Should each thread take an element of g_ or one of dtable_? Both are possible.",
     "With a thread for each element of g_ the bound is g_.size, and two threads may add to one element of dtable_.",
     "cuda.atomic.add(dtable_, index_[i], g_[i])",
 )
@@ -105,12 +105,12 @@ def cuda_index_backward(answer):
 
 
 @exercise(
-    "It is the sum of the lesson with another step: shared[t] becomes the larger one of two numbers.",
+    "It is the lesson's sum with another step: shared[t] becomes the larger of two numbers.",
     "A thread without an element must not change the result. 0 would, if all numbers are negative.",
     "Put -math.inf there (or -np.inf); then halve as in block_sums, with max(shared[t], shared[t + half]).",
 )
 def cuda_largest(answer):
-    """The same tree serves every operation in which order does not count; each has its own number that changes nothing."""
+    """With this tree, any operation works whose order does not matter; each has its own neutral element."""
     cases = {
         "8 numbers": [3.0, 1.0, 4.0, 1.0, 5.0, 9.0, 2.0, 6.0],
         "11 negative numbers": [-3.0, -1.0, -4.0, -1.5, -5.0, -9.0, -2.0, -6.0, -5.0, -3.5, -8.0],

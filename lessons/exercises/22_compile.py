@@ -8,7 +8,7 @@ from lessons.exercise import Wrong, exercise
 
 
 def compiled(answer):
-    """The answer, compiled so that it must not run eagerly; a call that would, is Wrong."""
+    """Compile the answer so that a call that would run eagerly raises Wrong."""
     if not callable(answer):
         raise Wrong(f"expected a function, got {answer!r}")
     fast = torch.compile(getattr(answer, "function", answer), fullgraph=True)  # of a compiled one, what it is made of
@@ -27,7 +27,7 @@ def compiled(answer):
 
 @exercise(
     "Which calls are of the same kind as an earlier one? A float is an argument of the module.",
-    "The second and the fifth call are like the first. Another size is another kind, and an int is no float.",
+    "The second and the fifth call are like the first. Another size is another kind, and an int is not a float.",
 )
 def compile_count(answer):
     """Four floats, six floats, and six floats times an int: floats that only enter arithmetic make no difference."""
@@ -41,7 +41,7 @@ def compile_count(answer):
 
 
 @exercise(
-    "Which loop can compute the exponentials? And can it also divide them?",
+    "Which loop can compute the exponentials? Can it also divide them?",
     "A quotient needs the whole sum, and that is known only after the last term.",
 )
 def compile_loops(answer):
@@ -55,12 +55,12 @@ def compile_loops(answer):
 
 
 @exercise(
-    "The `if` and the `item()` need the value of a tensor. Let both stay tensors.",
-    "torch.where(length > 1, x / length, x) picks without asking.",
+    "The `if` and the `item()` need the value of a tensor. Keep both as tensors.",
+    "torch.where(length > 1, x / length, x) chooses without an `if`.",
     "Or divide by something that is never below 1: x / length.clamp(min=1).",
 )
 def compile_limited(answer):
-    """The same operations for every vector: what was a decision has become a number."""
+    """Every vector now takes the same operations: a number replaces the decision."""
 
     def expected(x):
         length = (x * x).sum().sqrt()
@@ -72,12 +72,12 @@ def compile_limited(answer):
 
 
 @exercise(
-    "What outlives the call is the list. Let the caller append to it.",
+    "The list outlives the call. Let the caller append to it.",
     "The loss may be returned as a tensor, or as a number, with item().",
     "return loss, dw",
 )
 def compile_noted(answer):
-    """A function without effects: what is to be kept is returned, and the caller keeps it."""
+    """Without effects, the function returns its results, and the caller keeps them."""
 
     def expected(x, w):
         return ((x * w).sum() - 1) ** 2, 2 * ((x * w).sum() - 1) * x
@@ -123,7 +123,7 @@ def compile_momentum(answer):
 
 
 def momentum(x, y, w, velocity, rate):
-    """One step with momentum."""
+    """Take one step with momentum."""
     loss = (x @ w - y).square().mean()
     (dw,) = torch.autograd.grad(loss, w)
     with torch.no_grad():

@@ -28,22 +28,22 @@ def digit_surprise(answer):
 
 
 @exercise(
-    "Go backward from the scores: `hidden @ w2 + b2`. What does each of its three inputs get?",
+    "Go backward from the scores: `hidden @ w2 + b2`. Which gradient does each of its three inputs get?",
     "hidden gets the gradient of the scores times w2, which is zero. w2 gets it times hidden, which is not.",
 )
 def digit_zeros(answer):
-    """What goes back through w2 is multiplied by it; w2 itself is multiplied by the hidden units, and those are not zero."""
+    """w2 is zero, and so are the gradients behind it; its own gradient uses the hidden units, which are not zero."""
     learns = "it gets the hidden units times the gradient of the scores, and both are there"
     expect.choice(answer, {"w1", "b1"}, {"w2": learns, "b2": "it gets the gradient of the scores, which is there"})
 
 
 @exercise(
-    "Take the largest score of each picture from all of its scores before exp.",
+    "Subtract the largest score of each picture from all of its scores before exp.",
     "scores.logsumexp(1) and scores.log_softmax(1) do that for you.",
     "(scores.logsumexp(1) - scores[torch.arange(len(labels)), labels]).mean()",
 )
 def digit_loss(answer):
-    """The largest exp is then that of 0, which is 1: nothing overflows, and the logarithm is not of 0."""
+    """exp(0) = 1 is then the largest: nothing overflows, and the logarithm is never of 0."""
     torch.manual_seed(1)
     scores, labels = torch.randn(6, 10).requires_grad_(), torch.tensor([3, 1, 4, 1, 5, 9])
     expect.computes(answer, F.cross_entropy, (scores, labels))
@@ -60,37 +60,37 @@ def digit_loss(answer):
 
 
 @exercise(
-    "`p = p - ...` makes a new tensor and forgets it. Change the numbers of the parameter, as the lesson does.",
+    "`p = p - ...` creates a new tensor and forgets it. Change the numbers of the parameter, as the lesson does.",
     "What does backward do with a gradient that is already there?",
-    "What does a list of tensors with a graph keep alive? `.item()` gives the number alone.",
+    "What does a list of tensors with a graph keep alive? `.item()` returns only the number.",
 )
 def digit_training(answer):
-    """The parameters are changed in place, by this step's gradient alone, and no graph outlives its step."""
+    """Each step changes the parameters in place, by its own gradient alone, and no graph outlives it."""
     past = "is a gradient of the past still there?"
     _trains(answer, (0.1,), lambda parameters: optim.SGD(parameters, lr=0.1), past)
 
 
 @exercise(
-    "Make the velocities before the loop: a list with torch.zeros_like(p) for each parameter.",
+    "Create the velocities before the loop: a list with torch.zeros_like(p) for each parameter.",
     "In each step, for each p and its velocity v: v becomes momentum * v + p.grad, and p loses rate * v, under no_grad.",
     "Clear the gradients in each step, but not the velocities.",
 )
 def digit_momentum(answer):
-    """As optim.SGD with momentum does it: steps in the same direction add up."""
+    """optim.SGD with momentum does the same: steps in the same direction add up."""
     for momentum in (0.0, 0.9):
         past = "is the velocity that of the step before, and the gradient only that of this one?"
         _trains(answer, (0.05, momentum), lambda p: optim.SGD(p, lr=0.05, momentum=momentum), past)
 
 
 def _task():
-    """A loss, and the parameters that it is computed with."""
+    """Return a loss function and its parameters."""
     parameters = [torch.tensor([[1.0, -2.0], [0.5, 3.0]], requires_grad=True), torch.ones(2, requires_grad=True)]
     examples, values = torch.tensor([[1.0, 2.0], [0.0, 1.0], [2.0, -1.0]]), torch.tensor([1.0, 0.0, 2.0])
     return lambda: (((examples @ parameters[0] + parameters[1]).sum(1) - values) ** 2).mean(), parameters
 
 
 def _trains(answer, settings, optimizer, past):
-    """Whether a function goes the way of an optimizer, in its losses and in where it ends."""
+    """Return True if a function matches an optimizer in its losses and final parameters."""
     loss, parameters = _task()
     steps, wanted, own = 6, [], optimizer(parameters)
     for _ in range(steps):
@@ -121,4 +121,4 @@ def _trains(answer, settings, optimizer, past):
         if not p.is_leaf or not p.requires_grad:
             raise Wrong("after the training a parameter is no leaf that requires grad any more: update under no_grad")
     if kept := [one for one in given if isinstance(one, torch.Tensor) and one.grad_fn is not None]:
-        raise Wrong(f"the numbers are right, but {len(kept)} losses keep their graphs; plain numbers are wanted")
+        raise Wrong(f"the numbers are right, but {len(kept)} losses keep their graphs; return plain numbers")

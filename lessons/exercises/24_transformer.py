@@ -11,7 +11,7 @@ from minigrad.nn import functional as F
     "The weights are 1/4 and 3/4; the result is the mean of the values with these weights.",
 )
 def attention_by_hand(answer):
-    """A quarter of 4 and three quarters of 8."""
+    """4 / 4 + 3 * 8 / 4 = 7: a quarter of 4 and three quarters of 8."""
     mistakes = {
         6.0: "that is the plain mean; the second key fits better",
         5.0: "the weights are exchanged: the larger product gets the larger weight",
@@ -41,7 +41,7 @@ def transformer_size(answer):
 
 
 def _positions(*shape):
-    """Queries, keys and values of a shape, by which is differentiated."""
+    """Return queries, keys and values of a shape, all of which require grad."""
     torch.manual_seed(2)
     return tuple(torch.randn(*shape).requires_grad_() for _ in range(3))
 
@@ -67,12 +67,12 @@ def attention_repaired(answer):
 
 
 @exercise(
-    "Before softmax, the products with later positions have to become so small that exp makes 0 of them.",
+    "Before softmax, make the products with later positions so small that their exp is 0.",
     "torch.ones(n, n).triu(1) has ones above the diagonal: there key j is later than query i.",
     'scores.masked_fill(torch.ones(n, n).triu(1).bool(), -float("inf")).softmax(-1) @ v',
 )
 def attention_causal(answer):
-    """What is -inf before softmax is 0 after it, and the rest of the row adds up to one."""
+    """-inf before softmax becomes 0 after it, and the rest of the row adds up to one."""
     q, k, v = _positions(5, 4)
     given = answer(q, k, v)
     if isinstance(given, torch.Tensor) and given.shape == v.shape:
@@ -95,10 +95,10 @@ def attention_causal(answer):
 @exercise(
     "Head h has the columns from h * size to (h + 1) * size, where size is the width divided by the number of heads.",
     "A loop over the heads with q[..., columns], and torch.cat of the results along the last dimension, is enough.",
-    "Without a loop: q.unflatten(-1, (heads, -1)).transpose(1, 2), attention, and the way back.",
+    "Without a loop: q.unflatten(-1, (heads, -1)).transpose(1, 2), then attention, then back again.",
 )
 def attention_heads(answer):
-    """Each head divides by the root of its own width, and sees nothing of the others' columns."""
+    """Each head divides by the root of the head's own width, and sees only its own columns."""
 
     def expected(q, k, v, heads):
         q, k, v = (t.unflatten(-1, (heads, -1)).transpose(1, 2) for t in (q, k, v))
@@ -114,5 +114,5 @@ def attention_heads(answer):
         slices = [t.unflatten(-1, (heads, -1)).transpose(1, 2) for t in (q, k, v)]
         whole = ((slices[0] @ slices[1].mT / 8**0.5).softmax(-1) @ slices[2]).transpose(1, 2).flatten(2)
         if heads > 1 and given.allclose(whole, atol=1e-5):
-            raise Wrong("each head divides by the root of its own width, not of the whole")
+            raise Wrong("divide by the root of each head's own width, not of the whole")
     expect.computes(answer, expected, *[(q, k, v, heads) for heads in (1, 2, 4)], (*_positions(3, 4, 6), 3))

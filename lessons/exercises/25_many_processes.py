@@ -67,12 +67,12 @@ def gradient_over_ranks(answer):
 
 
 @exercise(
-    "grad is a mean over count examples. What is the sum of their gradients?",
-    "Two sums over all ranks are needed: of the gradients of all examples, and of how many there are.",
+    "grad is a mean over count examples. Compute the sum of their gradients from it.",
+    "You need two sums over all ranks: of the gradients of all examples, and of their number.",
     "all_reduce(grad * count) / all_reduce(torch.tensor(float(count)))",
 )
 def gradient_of_all(answer):
-    """The sum of all examples' gradients, divided by how many there are: each example counts as much as any other."""
+    """Sum all examples' gradients and divide by their number: each example counts as much as any other."""
     torch.manual_seed(3)
     for counts in ((4, 4), (4, 3, 3), (1, 0, 6)):
         grads = [torch.randn(2, 3) for _ in counts]
@@ -96,7 +96,7 @@ def gradient_of_all(answer):
     "all_reduce(grad).chunk(size)[rank]",
 )
 def all_gather_backward(answer):
-    """The sum over all ranks, of which each takes its own rows: a reduce_scatter, the transposed all_gather."""
+    """Each rank takes its own rows of the sum over all ranks: a reduce_scatter, the transposed all_gather."""
     torch.manual_seed(4)
     for size, shape in ((2, (3,)), (3, (2, 2)), (4, (1, 3))):
         inputs = [torch.randn(*shape, requires_grad=True) for _ in range(size)]
@@ -127,7 +127,7 @@ def known_mistake(given, right, total, own, size):
 
 @exercise(
     "The square of the whole norm is the sum of all squares, on all ranks.",
-    "Whether to clip is a question about the whole gradient, and all_reduce is called by all ranks or by none.",
+    "The decision to clip depends on the whole gradient, and all ranks call all_reduce, or none does.",
     "norm = all_reduce(part.square().sum()).sqrt(), and then part / norm.clamp(min=1)",
 )
 def clipped_part(answer):
