@@ -3,9 +3,9 @@
 #
 # *20 minutes. Needs lessons 1 and 2.*
 #
-# The same `Function` can be written with a `forward` that knows nothing of `ctx`, and a `setup_context` that does the
-# bookkeeping. You will write both forms of one operation, see why the transforms of `torch.func` work with the second only,
-# and what may be kept for `backward` then.
+# You can also write a `Function` with a `forward` that knows nothing of `ctx`, and a `setup_context` that does the
+# bookkeeping. You will write both forms of one operation, see why the transforms of `torch.func` work only with the second,
+# and learn what it may save for `backward`.
 
 # %%
 import warnings
@@ -56,7 +56,7 @@ assert torch.equal(a, b)
 assert torch.equal(torch.autograd.grad(a.sum(), x)[0], torch.autograd.grad(b.sum(), x)[0])
 
 # %% [markdown]
-# In the graph both are one node that keeps its result, 8 bytes.
+# In the graph, each is one node that saves its result, 8 bytes.
 
 
 # %%
@@ -67,18 +67,18 @@ def total(x):
 draw(total, x)
 
 # %% [markdown]
-# A `forward` without `ctx` is an ordinary function, which can be called and tested by itself. (The combined `forward`
-# refused that in lesson 2.)
+# A `forward` without `ctx` is an ordinary function: you can call and test it by itself. (The combined `forward` of
+# lesson 2 raised an error.)
 
 # %%
 print(Separate.forward(torch.tensor(0.0)))
 assert Separate.forward(torch.tensor(0.0)) == 1.0
 
 # %% [markdown]
-# ## What setup_context gets
+# ## The arguments of setup_context
 #
-# `inputs` is always a tuple, with all arguments of `forward`, those that were left out included. `output` is what `forward`
-# has returned: a tensor if that was a tensor, a tuple if that was a tuple.
+# `inputs` is always a tuple of all arguments of `forward`, including omitted ones. `output` is the return value of
+# `forward`: a tensor or a tuple.
 
 
 # %%
@@ -107,8 +107,8 @@ assert y.grad_fn.factor == 2.0
 # %% [markdown]
 # ## Why the transforms need it
 #
-# `torch.func.grad(f)` is the function that computes the derivative of `f` (lesson 13 has more of it). It works with the
-# separate form, also twice: the second derivative of exp at 0 is 1.
+# `torch.func.grad(f)` is a function that computes the derivative of `f` (more in lesson 13). It works with the separate
+# form, even twice: the second derivative of exp at 0 is 1.
 
 # %%
 zero = torch.tensor(0.0)
@@ -117,7 +117,7 @@ assert torch.func.grad(Separate.apply)(zero) == 1.0
 assert torch.func.grad(torch.func.grad(Separate.apply))(zero) == 1.0
 
 # %% [markdown]
-# The combined form is refused, and the message shows how to split it.
+# The combined form raises an error, and the message shows how to split it.
 
 # %%
 try:
@@ -166,8 +166,8 @@ assert calls.count("setup_context") == 3
 # `backward` computes from it, which makes a second derivative possible. A `forward` with `ctx` runs below all levels
 # and would save plain numbers, which no level follows.
 #
-# The other transforms need the separate form for the same reason. For `vmap` the class says besides that its methods may be
-# run on a whole batch (lesson 17); for `jvp` there is a method of that name (lesson 5).
+# The other transforms need the separate form for the same reason. For `vmap`, the class also states that its methods may
+# run on a whole batch (lesson 17); for `jvp`, there is a method of that name (lesson 5).
 
 
 # %%
@@ -179,12 +179,12 @@ print(torch.vmap(Batched.apply)(torch.tensor([0.0, 1.0])))
 assert torch.equal(torch.vmap(Batched.apply)(x.detach()), x.exp())
 
 # %% [markdown]
-# ## What may be kept
+# ## Saved tensors
 #
-# `setup_context` sees inputs and outputs, and only these may be saved, besides numbers and shapes as attributes. Let us take
-# exp(x)², computed as `e * e` with the intermediate `e`. At 0 its value is 1, its derivative 2, its second derivative 4.
+# `setup_context` sees inputs and outputs, and may save only these, besides numbers and shapes as attributes. Take exp(x)²,
+# computed as `e * e` with the intermediate `e`. At 0 its value is 1, its derivative 2, its second derivative 4.
 #
-# Who smuggles `e` past `setup_context` gets the first derivative right. The second one is silently wrong, because the
+# If you smuggle `e` past `setup_context`, the first derivative is right. The second is silently wrong, because the
 # smuggled tensor comes from below all levels: it counts as a constant.
 
 
@@ -230,9 +230,9 @@ print(failure.name + ":", failure.message)
 assert failure.name == "second derivatives"
 
 # %% [markdown]
-# There are two ways out. Save the input, and compute the intermediate again in `backward`: this takes time, and nothing is
-# kept that was not there before. Or return the intermediate as one more output: then it may be saved, but it also gets a
-# gradient, which has to be added. Who wants only the first result hides the other one behind a function.
+# There are two fixes. Save the input and compute the intermediate again in `backward`: this takes time, but no extra
+# memory. Or return the intermediate as one more output: then you may save it, but it also gets a gradient, which
+# `backward` has to add. To return only the first result to the caller, hide the other one in a function.
 
 
 # %%
@@ -283,8 +283,8 @@ for f in (Recomputed.apply, returned):
 # %% [markdown]
 # ## Mixing them up
 #
-# A class has one form or the other. Where both are mixed, or where the tuple `inputs` is taken for a tensor, the message
-# says which line to change.
+# A class has one form or the other. If you mix them, or take the tuple `inputs` for a tensor, the message says which
+# line to change.
 
 
 # %%
@@ -328,8 +328,8 @@ print(said[0].message)
 assert "setup_context: returns" in str(said[0].message) and y == 1.0
 
 # %% [markdown]
-# Which form to choose? The separate one, unless there is a reason not to: it can do everything that the combined one can,
-# except to keep an intermediate without returning it.
+# Which form should you choose? The separate one, unless there is a reason not to: it can do everything that the combined
+# one can, except save an intermediate without returning it.
 #
 # ## Exercises
 #
@@ -346,8 +346,7 @@ lessons.check("separate_inputs", separate_inputs)
 # %% [markdown]
 # ### 2. Fill the gaps
 #
-# The derivative of tanh is 1 minus the square of its result. Write `setup_context` and `backward`; only the result is to be
-# kept.
+# The derivative of tanh is 1 minus the square of its result. Write `setup_context` and `backward`; save only the result.
 
 
 # %%
@@ -368,8 +367,8 @@ lessons.check("SeparateTanh", SeparateTanh)
 # %% [markdown]
 # ### 3. Split it
 #
-# This one is right, but in the combined form. Write it in the separate form, so that `torch.func.grad` of it works, and
-# also the second derivative is right.
+# This one is right, but in the combined form. Write it in the separate form, so that `torch.func.grad` works and the
+# second derivative is right, too.
 
 
 # %%
@@ -391,8 +390,8 @@ lessons.check("SeparateSilu", SeparateSilu)
 # %% [markdown]
 # ### 4. From scratch
 #
-# Write a `Function` in the separate form that computes `x**n` for a number `n`, which is 2 if it is left out. The derivative
-# is `n * x**(n - 1)`; `torch.func.grad` of it is to work as often as one likes.
+# Write a `Function` in the separate form that computes `x**n` for a number `n`, 2 by default. The derivative is
+# `n * x**(n - 1)`; `torch.func.grad` should work any number of times.
 
 
 # %%

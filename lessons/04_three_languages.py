@@ -3,9 +3,9 @@
 #
 # *20 minutes. Needs lessons 2 and 3.*
 #
-# PyTorch has `Function` in Python and in C++, and a port of it exists for TypeScript. You will read the same class in the
-# three languages, learn what corresponds to what, and translate C++ and TypeScript to Python. The C++ and TypeScript here is
-# that of their documents, or follows it; what runs in this lesson is the Python.
+# PyTorch has `Function` in Python and in C++, and a port of it exists for TypeScript. You will read the same class in all
+# three languages, match their parts, and translate C++ and TypeScript to Python. The C++ and TypeScript code is from their
+# documentation or follows it; this lesson runs only the Python.
 
 # %%
 import lessons
@@ -84,8 +84,8 @@ from viz import draw
 # | times | `a * b` | `a * b` | `a.mul(b)` |
 # | call | `Exp.apply(x)` | `Exp::apply(x)` | `Exp.apply(x)` |
 #
-# Python can be written in the manner of the two others, too. A parameter with a star collects the gradients in one tuple, as
-# `variable_list` does; a tuple may be returned also where there is one gradient; and each operator has a method.
+# You can write Python in the style of the other two. A parameter with a star collects the gradients in one tuple, like
+# `variable_list`; `backward` may return a tuple even for one gradient; and each operator has a method.
 
 
 # %%
@@ -125,7 +125,7 @@ x = torch.tensor(1.0, requires_grad=True)
 draw(both, x, passes="backward")
 
 # %% [markdown]
-# Each gives what the built-in `exp` gives, so `x` gets twice the slope of exp.
+# Each returns the same as the built-in `exp`, so `x` gets twice the slope of exp.
 
 # %%
 both(x).backward()
@@ -135,8 +135,8 @@ assert x.grad == 2 * x.exp()
 # %% [markdown]
 # ## Exp, the separate form
 #
-# TypeScript has the separate form as well, with the same three methods; its documents recommend it. The documents of C++
-# know only `forward(AutogradContext *ctx, ...)`.
+# TypeScript has the separate form as well, with the same three methods; its documentation recommends it. The C++
+# documentation has only `forward(AutogradContext *ctx, ...)`.
 #
 # === "Python"
 #
@@ -254,9 +254,9 @@ class MyFunction(torch.autograd.Function):
 
 
 # %% [markdown]
-# It is an illustration of names, not a program that runs. Three things are wrong with it, and trying it in Python shows one
-# after the other. The first: if `x` is a leaf that requires grad, its values may not be written over. (The refusal comes
-# when `forward` has run: `x` holds the doubled values by then.)
+# It illustrates names and is not a program that runs. Three things are wrong with it, and Python shows one after the other.
+# First, an operation may not overwrite a leaf that requires grad. (The error comes after `forward` has run: by then `x`
+# holds the doubled values.)
 
 # %%
 x = torch.tensor([1.0, 2.0], requires_grad=True)
@@ -270,8 +270,8 @@ else:
 assert x.tolist() == [2.0, 4.0]
 
 # %% [markdown]
-# A copy of it may be. The second: `forward` has two arguments besides the `ctx`, and `backward` has to say for each of them
-# what its gradient is, also for the number, in all three languages.
+# A copy of the leaf works. Second, `forward` has two arguments besides the `ctx`, and `backward` has to return a gradient
+# for each, even for the number, in all three languages.
 
 # %%
 x = torch.tensor([1.0, 2.0], requires_grad=True)
@@ -285,8 +285,8 @@ else:
 
 
 # %% [markdown]
-# In C++ one returns `{Variable(), grad_output[0]*n}`, in Python `None` and the gradient. Now it runs, and the third shows
-# only in the numbers: `forward` doubles, so the slope is 2, but `backward` multiplies by `n`, which is 6.
+# In C++, return `{Variable(), grad_output[0]*n}`; in Python, `None` and the gradient. Now it runs, and the third mistake
+# shows only in the numbers: `forward` doubles, so the slope is 2, but `backward` multiplies by `n`, which is 6.
 
 
 # %%
@@ -309,7 +309,7 @@ assert slope.tolist() == [6.0, 6.0]
 draw(doubled, x, passes="backward")
 
 # %% [markdown]
-# A comparison with differences of the values tells by what factor.
+# A comparison with differences of the values finds the factor.
 
 # %%
 at = torch.tensor([1.0, 2.0], dtype=torch.float64, requires_grad=True)
@@ -322,15 +322,14 @@ else:
     raise AssertionError("a wrong gradient went through")
 
 # %% [markdown]
-# If `n` was meant to be the factor, `forward` has to multiply by it. The last exercise asks for that.
+# If `n` should be the factor, `forward` has to multiply by it: that is the last exercise.
 #
 # ## Exercises
 #
 # ### 1. How many gradients?
 #
-# A C++ `Function` has
-# `static variable_list forward(AutogradContext *ctx, Variable a, double s, Variable b)`. How many elements does the list
-# have that its `backward` returns?
+# A C++ `Function` has `static variable_list forward(AutogradContext *ctx, Variable a, double s, Variable b)`. How many
+# elements does the list returned by its `backward` have?
 
 # %%
 languages_gradients = ...
@@ -405,8 +404,8 @@ lessons.check("LanguagesHypot", LanguagesHypot)
 # %% [markdown]
 # ### 4. Repair the example
 #
-# Make `MyFunction` right: `LanguagesTimes.apply(n, var)` gives one tensor, `n` times `var`, with the right gradient. It may
-# be called with a leaf, and leaves `var` as it is.
+# Repair `MyFunction`: `LanguagesTimes.apply(n, var)` returns one tensor, `n` times `var`, with the right gradient. It
+# accepts a leaf, and leaves `var` unchanged.
 
 
 # %%

@@ -3,7 +3,7 @@
 #
 # *30 minutes. Needs lessons 2 and 3.*
 #
-# Derivatives can also be computed along with the values, from the inputs to the outputs, without a graph. You will do it by
+# You can also compute derivatives along with the values, from the inputs to the outputs, without a graph. You will do it by
 # hand with dual numbers, then with minigrad, give a `Function` its `jvp`, and see when forward mode is the better choice and
 # when `backward` is.
 
@@ -20,8 +20,8 @@ from viz import draw
 # ## Dual numbers
 #
 # A dual number is a value together with a tangent: how fast the value changes when the input does. Sums and products of
-# duals follow the rules of school: (a + b)′ = a′ + b′ and (a · b)′ = a · b′ + a′ · b. That is all there is to forward mode:
-# each operation computes two numbers in place of one.
+# duals follow the rules you learned at school: (a + b)′ = a′ + b′ and (a · b)′ = a · b′ + a′ · b. That is all of forward
+# mode: each operation computes two numbers instead of one.
 
 
 # %%
@@ -40,8 +40,8 @@ class Dual:
 
 
 # %% [markdown]
-# The input itself changes as fast as itself, so its tangent is 1; a constant has the tangent 0. Let us take x³ + 2x at 3:
-# its value is 27 + 6 = 33, its derivative 3 · 9 + 2 = 29.
+# The input changes as fast as itself, so its tangent is 1; a constant has the tangent 0. Take x³ + 2x at 3: its value is
+# 27 + 6 = 33, its derivative 3 · 9 + 2 = 29.
 
 # %%
 x, two = Dual(3.0, 1.0), Dual(2.0, 0.0)
@@ -67,7 +67,7 @@ assert math.isclose(y.tangent, 2 * math.e)
 # %% [markdown]
 # ## A tangent is a direction
 #
-# With two inputs each has a tangent, and together they say in which direction one moves. Along `a` alone, the product a · b
+# With two inputs, each has a tangent, and together these give the direction of the move. Along `a` alone, the product a · b
 # changes by b; along `b` alone by a; along both at once by the sum.
 
 
@@ -115,11 +115,11 @@ value, tangent = torch.func.jvp(f, (torch.tensor(3.0),), (torch.tensor(1.0),))
 assert value == 33.0 and tangent == 29.0
 
 # %% [markdown]
-# ## Nothing is kept
+# ## No saved tensors
 #
-# `backward` walks from the end, so until then the graph has to keep what the slopes need, and a longer program keeps more.
-# Forward mode is done with a value as soon as the next one is computed. `torch.record` writes down what `draw` draws, also
-# how many bytes each operation has saved.
+# `backward` walks from the end, so until then the graph has to save the tensors that the slopes need, and a longer program
+# saves more. Forward mode is done with a value as soon as the next one is computed. `torch.record` records what `draw`
+# draws, including the bytes that each operation saves.
 
 
 # %%
@@ -171,7 +171,7 @@ with fwAD.dual_level():
         raise AssertionError("a tangent of another shape was accepted")
 
 # %% [markdown]
-# When the level ends, the tangents are gone. Take them off inside.
+# When the level ends, the tangents are gone. Unpack them inside.
 
 # %%
 with fwAD.dual_level():
@@ -185,7 +185,7 @@ assert late is None and "has ended" in str(said[0].message)
 # %% [markdown]
 # ## A Function with a jvp
 #
-# For your own `Function`, `backward` says nothing of tangents: without a method `jvp` it stops forward mode.
+# `backward` says nothing about tangents: without a `jvp` method, your `Function` stops forward mode with an error.
 
 
 # %%
@@ -213,8 +213,8 @@ else:
     raise AssertionError("forward mode went through a Function without jvp")
 
 # %% [markdown]
-# `jvp` gets one tangent for each argument of `forward`, and gives one for each output: `backward` the other way round. What
-# it needs is saved with `save_for_forward`, and found in `ctx.saved_tensors` like the rest (lesson 6 compares the two).
+# `jvp` receives one tangent for each argument of `forward` and returns one for each output: the reverse of `backward`.
+# `save_for_forward` saves its tensors, and `ctx.saved_tensors` returns them (lesson 6 compares the two).
 
 
 # %%
@@ -246,7 +246,7 @@ assert torch.allclose(tangent, 2 * one.exp())
 draw(exp_of_square, one.clone().requires_grad_(), passes="all")
 
 # %% [markdown]
-# The shape and the number of tangents are checked.
+# minigrad checks the shape and the number of tangents.
 
 
 # %%
@@ -265,8 +265,7 @@ else:
     raise AssertionError("a tangent too many was accepted")
 
 # %% [markdown]
-# Who leaves out the tangent that comes in gets the right number as long as that is 1, and a wrong one, with a warning, when
-# it is not.
+# Without the incoming tangent, the result is right as long as that tangent is 1; otherwise it is wrong, and minigrad warns.
 
 
 # %%
@@ -287,7 +286,8 @@ assert lucky == one.exp() and wrong == one.exp()
 assert len(said) == 1 and "does not depend on i_tangent" in str(said[0].message)
 
 # %% [markdown]
-# A formula is believed, as that of `backward` is. `gradcheck` compares it with differences when it is asked for forward mode.
+# minigrad takes the formula on trust, as it does in `backward`. `gradcheck` compares it with differences if you request
+# forward mode.
 
 
 # %%
@@ -309,8 +309,8 @@ else:
 # %% [markdown]
 # ## Columns and rows
 #
-# Let `g` take three numbers to two. All its derivatives make a table of two rows and three columns, the Jacobian: the rows
-# belong to outputs, the columns to inputs.
+# Let `g` map three numbers to two. Its derivatives form a table of two rows and three columns, the Jacobian: rows belong
+# to outputs, columns to inputs.
 #
 # Forward mode with the tangent (0, 1, 0) asks how everything changes with the second input: a column. `backward` with the
 # gradient (0, 1) asks how the second output changes with everything: a row.
@@ -354,8 +354,7 @@ assert u @ jv == uj @ v
 # %% [markdown]
 # ## Which when
 #
-# To have all derivatives, forward mode needs a pass for each input, `backward` one for each output. Let us have a `Function`
-# count them.
+# For all derivatives, forward mode needs a pass for each input, `backward` one for each output. This `Function` counts them.
 
 
 # %%
@@ -402,8 +401,8 @@ for h, at in ((loss, many), (curve, single)):
 
 # %% [markdown]
 # Training has a million inputs, the weights, and one output, the loss: one `backward` gives all derivatives. A path through
-# space has one input, the time, and many outputs: one pass of forward mode gives all velocities, and keeps nothing. And where
-# one direction is enough, forward mode needs one pass, whatever the numbers.
+# space has one input, the time, and many outputs: one pass of forward mode gives all velocities and saves nothing. If one
+# direction is enough, forward mode needs one pass, whatever the numbers of inputs and outputs.
 #
 # ## Exercises
 #
@@ -419,8 +418,8 @@ lessons.check("forward_tangent", forward_tangent)
 # %% [markdown]
 # ### 2. A rule
 #
-# Write division for dual numbers: from the value and the tangent of `a`, and those of `b`, return the value and the tangent
-# of a / b, as a pair.
+# Write division for dual numbers: from the values and tangents of `a` and `b`, return the value and the tangent of a / b as
+# a pair.
 
 
 # %%
@@ -490,8 +489,8 @@ lessons.check("ForwardCube", ForwardCube)
 # %% [markdown]
 # ### 5. A Jacobian, column by column
 #
-# Write a function that takes `f` and a vector `x`, and gives the Jacobian of `f` at `x`: one row for each output, one column
-# for each input. Use forward mode only: the check has a `Function` without `backward`.
+# Write a function that takes `f` and a vector `x` and returns the Jacobian of `f` at `x`: one row for each output, one
+# column for each input. Use forward mode only: the check has a `Function` without `backward`.
 
 
 # %%

@@ -3,9 +3,9 @@
 #
 # *25 minutes. Needs lessons 2, 3 and 5.*
 #
-# A derivative mostly needs numbers from the forward pass, and those stay in memory until backward has run. You will see
-# which numbers an operation keeps and how many bytes that is, choose for your own Functions, and learn why tensors belong
-# in `save_for_backward` and nowhere else.
+# Most derivatives need numbers from the forward pass, and these stay in memory until backward has run. You will see which
+# tensors an operation saves and how many bytes they take, choose for your own Functions, and learn why tensors belong in
+# `save_for_backward` and nowhere else.
 
 # %%
 import gc
@@ -18,10 +18,10 @@ import minigrad.autograd.forward_ad as fwAD
 from viz import draw
 
 # %% [markdown]
-# ## Who keeps what
+# ## Which operation saves what
 #
-# Take `(exp(x) + sin(x)) * 2`. The derivative of `exp(x)` is its own result, that of `sin(x)` is `cos(x)` and needs `x`,
-# and those of `+` and `* 2` need nothing. The green lines of the picture say what each operation keeps.
+# Take `(exp(x) + sin(x)) * 2`. The derivative of `exp(x)` is its own result; the derivative of `sin(x)` is `cos(x)` and needs
+# `x`; the derivatives of `+` and `* 2` need nothing. The green lines of the picture show the tensors that each operation saves.
 
 # %%
 x = torch.tensor([0.0, 1.0, 2.0, 3.0], requires_grad=True)
@@ -34,8 +34,8 @@ def f(x):
 draw(f, x, passes=("forward", "backward"))
 
 # %% [markdown]
-# Four float32 numbers are 16 bytes. The picture's record can be asked for the same: each forward operation lists what it
-# has saved, as a value of the record and its bytes.
+# Four float32 numbers are 16 bytes. The picture's record has the same data: each forward operation lists the values it
+# saves and their bytes.
 
 
 # %%
@@ -52,8 +52,8 @@ for name, kept in saved(f, x):
 assert saved(f, x) == [("exp", {"v1": 16}), ("sin", {"x": 16}), ("add", {}), ("mul", {})]
 
 # %% [markdown]
-# A tensor that two operations keep is in memory once. Here `exp` keeps its result and so does the product, which needs
-# both factors: three entries, but two tensors, 32 bytes. The head of the picture counts it so.
+# A tensor that two operations save is in memory once. Here `exp` saves its result, and the product saves both factors:
+# three entries, but two tensors, 32 bytes. The head of the picture counts each tensor once.
 
 
 # %%
@@ -69,8 +69,8 @@ drawing
 # %% [markdown]
 # ## The choice is yours in a Function
 #
-# What a Function keeps is what it gives to `save_for_backward`. Take the sigmoid, `s = 1 / (1 + exp(-x))`. Written as a
-# chain of operations, `exp` keeps its result, and the division keeps what it divides by.
+# A Function saves the tensors that it passes to `save_for_backward`. Take the sigmoid, `s = 1 / (1 + exp(-x))`. In a
+# chain of operations, `exp` saves its result, and the division saves its denominator.
 
 
 # %%
@@ -83,8 +83,8 @@ print(in_steps.graph.saved_bytes(), "bytes")
 in_steps
 
 # %% [markdown]
-# Its derivative is `s * (1 - s)`: the result alone is enough. One tensor is kept instead of two, and the arithmetic is
-# the same.
+# Its derivative is `s * (1 - s)`: the result alone is enough. The Function saves one tensor instead of two, with the
+# same arithmetic.
 
 
 # %%
@@ -117,10 +117,10 @@ assert torch.allclose(gradient, expected)
 at_once
 
 # %% [markdown]
-# How much that is depends on what would stay in memory anyway. An input is there already if something else holds it, a
-# parameter for example; an intermediate exists for backward alone.
+# The gain depends on the tensors that stay in memory anyway. An input is there already if something else holds it, for
+# example a parameter; an intermediate exists for backward alone.
 #
-# ## How long it is kept
+# ## How long tensors stay saved
 #
 # The ctx is the node. You can read the saved tensors from it until backward has run, which frees them even though the
 # result is still there.
@@ -141,7 +141,8 @@ else:
 # ## A saved tensor must not change
 #
 # Saving makes no copy: the node holds the tensor itself. To notice a change, each tensor counts the writes to its memory in
-# `_version`, and the node remembers the count. Backward compares the two, and refuses to compute with the wrong numbers.
+# `_version`, and the node remembers the count. Backward compares the two, and raises an error instead of computing with the
+# wrong numbers.
 
 # %%
 y = x.exp()
@@ -159,7 +160,7 @@ else:
     raise AssertionError("backward used numbers that had changed")
 
 # %% [markdown]
-# Only what was saved matters. `y * 2` keeps nothing of `y`, so that `y` may change afterwards.
+# Only saved tensors matter. `y * 2` does not save `y`, so `y` may change afterwards.
 
 # %%
 y = x + 1
@@ -202,8 +203,8 @@ assert a.grad.item() == 8.0
 
 # %% [markdown]
 # An output on the ctx has another fault. The output holds its graph, the graph holds the ctx, and the ctx holds the output:
-# a circle. Nothing in it is given back when the last name is gone, only when Python's garbage collector happens to look.
-# `save_for_backward` knows the outputs and makes no circle.
+# a reference cycle. Python frees it not with the last name but only when the garbage collector happens to run.
+# `save_for_backward` recognizes outputs and makes no cycle.
 
 
 # %%
@@ -240,7 +241,7 @@ def outlives_its_name(function):
 
 
 gc.collect()
-gc.disable()  # so that it does not happen to look just now
+gc.disable()  # so that it does not run just now
 with warnings.catch_warnings(record=True) as said:
     warnings.simplefilter("always")
     found = {function.__name__: outlives_its_name(function) for function in (CarelessExp, Exp)}
@@ -278,9 +279,9 @@ else:
 # %% [markdown]
 # ## Saving for jvp
 #
-# Forward mode runs `jvp` right after `forward`, and it may need other tensors than `backward` does: `save_for_forward`
-# keeps those, and inside `jvp` they are what `ctx.saved_tensors` gives. This is the example of PyTorch's documentation:
-# `x * y * z` with a number `z`, which is kept as an attribute.
+# Forward mode runs `jvp` right after `forward`, and `jvp` may need other tensors than `backward`: `save_for_forward`
+# saves those, and `ctx.saved_tensors` returns them inside `jvp`. This example is from PyTorch's documentation:
+# `x * y * z` with a number `z`, an attribute.
 
 
 # %%
@@ -317,7 +318,7 @@ with fwAD.dual_level():
     assert fwAD.unpack_dual(d).tangent.item() == 8.0  # 4 * (2 * 1 + 1 * 0)
 
 # %% [markdown]
-# `vjp` is another name of `backward`. All three passes in one row: the jvp pass here gives both inputs the tangent 1.
+# `vjp` is another name for `backward`. Here are all three passes in one row; the jvp pass gives both inputs the tangent 1.
 
 
 # %%
@@ -328,7 +329,7 @@ def product(a, b):
 draw(product, a, b, passes="all")
 
 # %% [markdown]
-# Only what is saved for backward stays: `jvp` has run when `apply` returns, and what was saved for it is let go.
+# Only the tensors saved for backward stay: when `apply` returns, `jvp` has run, and its tensors are freed.
 
 
 # %%
@@ -356,10 +357,10 @@ with fwAD.dual_level():
     assert memories[0]() is None
 
 # %% [markdown]
-# ## Saving it in another form
+# ## Saving tensors in another form
 #
 # `saved_tensors_hooks` takes a function that every saved tensor passes through, and one that undoes it when backward needs
-# the tensor. It works for all operations, built in or not. Here float64 numbers are kept as float32.
+# the tensor. It works for all operations, built in or not. Here it stores float64 numbers as float32.
 
 # %%
 packed, unpacked = [], []
@@ -387,15 +388,15 @@ print((x.grad - exact).abs().max())
 assert 0 < (x.grad - exact).abs().max() < 1e-6
 
 # %% [markdown]
-# The hooks see each saving by itself: the result of `exp` came twice, and was packed twice. The price of half the memory is
-# a gradient that is right to seven digits instead of sixteen.
+# The hooks see each save separately: the result of `exp` came twice and was packed twice. The price of half the memory is a
+# gradient that is right to seven digits instead of sixteen.
 #
 # ## Exercises
 #
 # ### 1. Count the bytes
 #
-# `x` has 1000 float32 numbers. How many bytes does `(x.sin() * x.cos()).sum()` keep for backward, `x` included? A sum keeps
-# only the shape of what it has summed.
+# `x` has 1000 float32 numbers. How many bytes does `(x.sin() * x.cos()).sum()` save for backward, `x` included? A sum saves
+# only the shape of its input.
 
 # %%
 saved_bytes_of_product = ...
@@ -405,7 +406,7 @@ lessons.check("saved_bytes_of_product", saved_bytes_of_product)
 # %% [markdown]
 # ### 2. One tensor is enough
 #
-# The derivative of `tanh` is `1 - tanh(x)**2`. Fill in what is missing, so that the result is kept and nothing else.
+# The derivative of `tanh` is `1 - tanh(x)**2`. Fill in the gaps, so that the Function saves the result and nothing else.
 
 
 # %%
@@ -427,7 +428,7 @@ lessons.check("SavedTanh", SavedTanh)
 # %% [markdown]
 # ### 3. Repair
 #
-# This is to compute `2 * exp(x) + exp(x)`. It does not, and its backward raises as well. Repair both.
+# This should compute `2 * exp(x) + exp(x)`. It does not, and its backward raises an error as well. Repair both.
 
 
 # %%
@@ -442,8 +443,8 @@ lessons.check("saved_then_changed", saved_then_changed)
 # %% [markdown]
 # ### 4. Both directions
 #
-# Write the Function `x, n -> x**n` for a tensor `x` and a number `n`, with `backward` and `jvp`. Keep one tensor, and the
-# number where numbers belong.
+# Write the Function `x, n -> x**n` for a tensor `x` and a number `n`, with `backward` and `jvp`. Save one tensor, and
+# keep the number where numbers belong.
 
 
 # %%
@@ -463,8 +464,8 @@ lessons.check("SavedPower", SavedPower)
 # %% [markdown]
 # ### 5. Measure it yourself
 #
-# Write `bytes_saved(f, *args)`: call `f`, and return how many bytes are saved for backward meanwhile, each time a tensor is
-# saved counted by itself (so `x.exp() * x` of four float32 numbers saves 48). Use `saved_tensors_hooks`.
+# Write `bytes_saved(f, *args)`: call `f` and return the number of bytes that it saves for backward. Count each save
+# separately (so `x.exp() * x` of four float32 numbers saves 48). Use `saved_tensors_hooks`.
 
 
 # %%

@@ -46,8 +46,8 @@ assert y.grad.tolist() == [10.0, 20.0]
 draw(scaled_product, x, y, passes=("forward", "backward"))
 
 # %% [markdown]
-# Return too few, and the message counts them against the arguments of `forward`. Return a tensor for the number, and it
-# says which one that is.
+# If you return too few, the message compares their number with the arguments of `forward`. If you return a tensor for
+# the number, it names that argument.
 
 
 # %%
@@ -83,8 +83,8 @@ assert "argument scale (gradient 2), which is not a tensor" in for_the_number
 # %% [markdown]
 # ## The right order
 #
-# A gradient has the shape of its argument. For a matrix product the shapes differ, so that two gradients in the wrong order
-# are noticed.
+# A gradient has the shape of its argument. For a matrix product the shapes differ, so minigrad notices two gradients in the
+# wrong order.
 
 
 # %%
@@ -126,10 +126,10 @@ print(failure.message)
 assert "swapped" in failure.message
 
 # %% [markdown]
-# ## Inputs that were stretched
+# ## Broadcast inputs
 #
-# A product may stretch a smaller input: here a single number is used by both elements of `x`. Its gradient is the sum over
-# all its uses. `backward` returned one number for each element; the engine adds them up to the shape of the argument.
+# A product broadcasts a smaller input: here both elements of `x` use a single number. Its gradient is the sum over all its
+# uses. `backward` returns one number for each element; the engine adds them up to the shape of the argument.
 
 # %%
 factor = torch.tensor(3.0, requires_grad=True)
@@ -140,8 +140,8 @@ assert factor.grad.item() == 1.0 + 2.0
 # %% [markdown]
 # ## Arguments that may be missing
 #
-# An argument may be a tensor in one call and `None` in the next, like the bias of a layer. It gets a gradient exactly when
-# it is a tensor that wants one; `None` gets `None`.
+# An argument may be a tensor in one call and `None` in the next, like the bias of a layer. It gets a gradient exactly if
+# it is a tensor that requires grad; `None` gets `None`.
 
 
 # %%
@@ -199,12 +199,12 @@ LeanLinear.apply(data, weight, None).sum().backward()
 assert data.grad is None
 
 # %% [markdown]
-# The record of a call with its inside counts what `backward` really computed, and the bytes that were kept for it.
+# The record of a call, including its inside, counts the products that `backward` computes and the bytes saved for it.
 
 
 # %%
 def products_and_bytes(function, *args):
-    """How many matrix products backward computed, and how many bytes were kept for it."""
+    """Count the matrix products that backward computed and the bytes saved for it."""
     op = torch.record(function.apply, *args, inside=True).to_dict()["ops"][0]
     (backward,) = (method for method in op["inside"] if method["method"] == "backward")
     return sum(op["name"] == "matmul" for op in backward["ops"]), sum(kept["bytes"] for kept in op["saved"])
@@ -236,8 +236,8 @@ assert b.grad is None
 # %% [markdown]
 # ## Many tensors
 #
-# `apply` does not look into lists or dictionaries: a tensor in there would be invisible to the graph. minigrad refuses it.
-# Pass the tensors one by one, and let `forward` collect them.
+# `apply` does not look into lists or dictionaries: a tensor inside would be invisible to the graph, so minigrad raises an
+# error. Pass the tensors one by one, and let `forward` collect them.
 
 
 # %%
@@ -266,9 +266,9 @@ draw(total, x, y, z)
 # %% [markdown]
 # ## Two outputs
 #
-# `forward` may return several tensors; both outputs share one node. `backward` then gets one gradient for each. From polar
-# to plane coordinates: `x = r cos(t)` and `y = r sin(t)`. Each input influences both outputs, so each gradient is a sum of
-# two terms.
+# `forward` may return several tensors; both outputs share one node. `backward` then receives one gradient for each. This
+# one converts polar to plane coordinates: `x = r cos(t)` and `y = r sin(t)`. Each input influences both outputs, so each
+# gradient is a sum of two terms.
 
 
 # %%
@@ -294,8 +294,8 @@ r, t = torch.tensor(2.0, requires_grad=True), torch.tensor(0.5, requires_grad=Tr
 draw(area, r, t, passes=("forward", "backward"))
 
 # %% [markdown]
-# The gradients that come in are crossed: `x` gets the value of `y`, and `y` that of `x`. The result is that of the same
-# formula in ordinary operations.
+# The incoming gradients are crossed: `x` gets the value of `y`, and `y` the value of `x`. The result is the same as
+# with ordinary operations.
 
 # %%
 given = torch.autograd.grad(area(r, t), (r, t))
@@ -304,8 +304,8 @@ print(given, expected)
 assert all(torch.allclose(one, other) for one, other in zip(given, expected))
 
 # %% [markdown]
-# If only one output is used, the gradient of the other is zero, and `backward` gets zeros. It is called once, with all
-# gradients together, never once per output.
+# If only one output is used, the gradient of the other is zero, and `backward` receives zeros. The engine calls it
+# once, with all gradients together, never once per output.
 
 
 # %%
@@ -346,9 +346,8 @@ assert "a gradient for each of the 2 outputs" in message
 #
 # ### 1. Where None must stand
 #
-# A Function has `forward(ctx, x, n, y, mode, bias)` and is called as `apply(x, 3, y, "fast", None)`. The tensor `x`
-# requires grad, the tensor `y` does not. For which arguments has `backward` no choice but to return `None`? Give the list of
-# their names.
+# A Function has `forward(ctx, x, n, y, mode, bias)` and is called as `apply(x, 3, y, "fast", None)`. The tensor `x` requires
+# grad, the tensor `y` does not. For which arguments must `backward` return `None`? Give the list of their names.
 
 # %%
 several_nones = ...
@@ -399,7 +398,7 @@ lessons.check("SeveralLean", SeveralLean)
 # %% [markdown]
 # ### 4. As many as you like
 #
-# `SeveralWeighted.apply(a, b, c, ...)` shall give `1 * a + 2 * b + 3 * c + ...` for any number of tensors.
+# `SeveralWeighted.apply(a, b, c, ...)` should return `1 * a + 2 * b + 3 * c + ...` for any number of tensors.
 
 
 # %%
@@ -416,7 +415,7 @@ lessons.check("SeveralWeighted", SeveralWeighted)
 # %% [markdown]
 # ### 5. Two from one
 #
-# Write a Function whose `apply(x)` returns the pair `x.sin(), x.cos()`. The derivative of each is made of the other: keep
+# Write a Function whose `apply(x)` returns the pair `x.sin(), x.cos()`. The derivative of each needs only the other: save
 # the two results and nothing else.
 
 

@@ -85,7 +85,7 @@ def again(f, x):
 
 
 def second_is(given, wanted, what, words):
-    """Compute the second derivative, with a word on how it gets lost."""
+    """Check the second derivative; Wrong adds a word on how it gets lost."""
     try:
         expect.tensor(given, wanted, what)
     except Wrong as wrong:
