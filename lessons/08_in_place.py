@@ -22,10 +22,10 @@ def message_of(f, *args):
 
 
 # %% [markdown]
-# ## The same tensor, another past
+# ## The same tensor with a new history
 #
-# `mul_` gives back the very tensor that it was called on. Its numbers are others now, and so is its past: `grad_fn` is the
-# write, and what the tensor was before is only an input of that. `_version` counts the writes.
+# `mul_` returns the very tensor that you call it on. Its numbers have changed, and so has its history: `grad_fn` is the
+# write, and the old tensor is only an input of that. `_version` counts the writes.
 
 # %%
 leaf = torch.tensor([1.0, 2.0], requires_grad=True)
@@ -39,8 +39,8 @@ assert x.grad_fn is not before
 assert x.grad_fn.next_functions[0][0] is before
 
 # %% [markdown]
-# In the picture a write is an operation like any other, marked "in place". The value before it and the one after are drawn
-# apart, though they were at the same place in memory.
+# In the picture a write is an operation like any other, marked "in place". It shows the values before and after the write
+# separately, although they share their memory.
 
 
 # %%
@@ -53,10 +53,10 @@ def times_fifteen(leaf):
 draw(times_fifteen, leaf, passes=("forward", "backward"))
 
 # %% [markdown]
-# ## What may not be written
+# ## Forbidden writes
 #
-# A leaf that requires grad is refused: after the write it would be the result of an operation, and there would be no leaf
-# left that `.grad` could belong to. Under `no_grad` nothing is remembered and the leaf stays one; optimizers work so.
+# Writing to a leaf that requires grad is an error: after the write it would be the result of an operation, and no leaf
+# would be left to hold `.grad`. Under `no_grad` nothing is recorded and the leaf stays a leaf; optimizers use this.
 
 # %%
 message = message_of(leaf.mul_, 2)
@@ -68,8 +68,8 @@ print(leaf)
 assert leaf.is_leaf and leaf.tolist() == [2.0, 4.0]
 
 # %% [markdown]
-# The second refusal you know from lesson 6: what an operation has saved must not change before its backward. It depends on
-# the formula. `sigmoid` keeps its result, so the result must stay as it is. `leaf + 1` keeps nothing.
+# You know the second error from lesson 6: a saved tensor must not change before backward. It depends on the formula.
+# `sigmoid` saves its result, so the result must stay unchanged. `leaf + 1` saves nothing.
 
 # %%
 s = leaf.sigmoid()
@@ -83,8 +83,8 @@ s.sum().backward()
 assert leaf.grad.tolist() == [2.0, 2.0]
 
 # %% [markdown]
-# The count belongs to the memory, not to the name. `detach` gives a tensor without a past on the same memory, and a write
-# through it is noticed as well.
+# The count belongs to the memory, not to the name. `detach` returns a tensor without a history on the same memory, and
+# minigrad notices a write through it as well.
 
 # %%
 a = torch.tensor([1.0, 2.0], requires_grad=True)
@@ -97,7 +97,7 @@ assert "it is at version 1, expected version 0" in message
 # %% [markdown]
 # ## A Function that writes in place
 #
-# This is the example of PyTorch's page on C++ Functions, which lesson 4 has read line by line:
+# This is the example from PyTorch's page on C++ Functions, which lesson 4 reads line by line:
 #
 # ```cpp
 # class MyFunction : public Function<MyFunction> {
@@ -122,8 +122,9 @@ assert "it is at version 1, expected version 0" in message
 # };
 # ```
 #
-# In Python it reads as follows. `mark_dirty` says which inputs `forward` has written to, and those are returned. The example
-# gives back one gradient for two arguments, though its page asks for one for each input: in Python it has `None` for `n`.
+# In Python it reads as follows. `mark_dirty` names the inputs that `forward` modifies, and `forward` returns those. The C++
+# example returns one gradient for two arguments, though its page asks for one for each input; in Python there is a `None`
+# for `n`.
 
 
 # %%
@@ -192,8 +193,8 @@ assert "backward gives 6" in failure.message and "finite differences give 2" in 
 assert "gradients" not in [failure.name for failure in torch.testing.check(MyFunction, 2, leaf * 1).failures]
 
 # %% [markdown]
-# `x` had to be the result of something, here of `leaf * 1`. With the leaf itself the Function is refused like `mul_`. But
-# see when: `forward` has run by then, and its write has happened.
+# `x` had to be the result of an operation, here of `leaf * 1`. With the leaf itself, the Function raises the same error
+# as `mul_`. But it comes late: `forward` has already run and written.
 
 # %%
 message = message_of(MyFunction.apply, 6, leaf)
@@ -203,10 +204,10 @@ print(leaf)
 assert leaf.tolist() == [2.0, 4.0]
 
 # %% [markdown]
-# ## What mark_dirty is for
+# ## The purpose of mark_dirty
 #
-# Without the mark the graph would not know of the write: `x` would keep the past it had, and gradients that come back
-# through `x` would miss the factor 2. minigrad sees that an input was written to, and does not let it pass.
+# Without the mark the graph would not know of the write: `x` would keep its old history, and gradients through `x`
+# would miss the factor 2. minigrad sees the modified input and raises an error.
 
 
 # %%
@@ -225,7 +226,7 @@ print(message)
 assert "in place (mul_) without ctx.mark_dirty(x)" in message
 
 # %% [markdown]
-# The other half of the promise is to return what was marked. The new past has to hang on some output.
+# The other half of the promise is to return the marked tensor. The new history has to belong to some output.
 
 
 # %%
@@ -248,9 +249,9 @@ assert "not returned as output" in message
 # %% [markdown]
 # ## What did you save?
 #
-# `save_for_backward` keeps the tensor, not its numbers. A tensor that `forward` then writes to has its new numbers in
-# `backward`, in whatever order the lines stand. For the derivative of `x * x`, which needs the old ones, that is wrong: at 3
-# it gives 18 instead of 6, without a word.
+# `save_for_backward` keeps the tensor, not its numbers. If `forward` writes to a saved tensor, `backward` sees the new
+# numbers, whatever the order of the lines. That is wrong for the derivative of `x * x`, which needs the old ones: at 3 it is
+# silently 18 instead of 6.
 
 
 # %%
@@ -281,8 +282,8 @@ print(failure.message)
 assert failure.name == "gradients"
 
 # %% [markdown]
-# Where the derivative is made of the result, the same is just right, and working in place saves a tensor: nothing but the
-# result exists.
+# If the derivative needs only the result, the same is just right, and working in place saves a tensor: only the result
+# exists.
 
 
 # %%
@@ -314,9 +315,9 @@ draw(exp_in_place, b)
 # %% [markdown]
 # ## A write to a part
 #
-# A view, such as `x[0]`, has the memory of its base. A write to the view changes the base, too, and the graph has to know:
-# the base becomes "itself, with one place replaced". What flows back goes apart there: through the write for that place,
-# directly for the rest.
+# A view, such as `x[0]`, shares the memory of its base. A write to the view changes the base, too, and the graph has to
+# know: the base becomes "itself, with one element replaced". There the gradient splits: through the write for that
+# element, directly for the rest.
 
 
 # %%
@@ -334,7 +335,7 @@ assert leaf.grad.tolist() == [10.0, 1.0]
 draw(first_times_ten, leaf, passes=("forward", "backward"))
 
 # %% [markdown]
-# A Function that is given a view and marks it dirty works in the same way. Base and view share one count of writes.
+# A Function that receives a view and marks it dirty works in the same way. Base and view share one count of writes.
 
 # %%
 x = leaf * 1
@@ -370,7 +371,7 @@ lessons.check("inplace_gradient", inplace_gradient)
 # %% [markdown]
 # ### 2. The promise
 #
-# This Function multiplies its input by a number, in place. Fill in what is missing.
+# This Function multiplies its input by a number, in place. Fill in the gaps.
 
 
 # %%
@@ -391,7 +392,7 @@ lessons.check("InplaceScale", InplaceScale)
 # %% [markdown]
 # ### 3. Repair
 #
-# Backward of this program raises. Repair it: the result has to stay what it is, and the gradient has to be right.
+# The backward pass of this program raises an error. Repair it: keep the result, and make the gradient right.
 
 
 # %%
@@ -407,7 +408,7 @@ lessons.check("inplace_repaired", inplace_repaired)
 # ### 4. ReLU in place
 #
 # Write a Function that sets all negative elements of its input to 0, in place. Its derivative is 1 where the result is
-# positive, and 0 elsewhere. Keep no tensor but the result.
+# positive, and 0 elsewhere. Save no tensor but the result.
 
 
 # %%
@@ -424,7 +425,7 @@ lessons.check("InplaceRelu", InplaceRelu)
 # %% [markdown]
 # ### 5. A right square
 #
-# Write what `WrongSquare_` above was meant to be: it squares its input in place, and its gradient is right.
+# Write a right version of `WrongSquare_` above: it squares its input in place and has the right gradient.
 
 
 # %%

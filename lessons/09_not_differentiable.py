@@ -30,8 +30,8 @@ def message_of(f, *args):
 # %% [markdown]
 # ## Integers
 #
-# The largest element has a derivative, the place where it stands has none: a place cannot change by a little. minigrad
-# knows that of all integers, and lets them be. Only the first output belongs to the graph.
+# The largest element has a derivative; its index has none, because an index cannot change by a little. minigrad knows
+# this of all integers and leaves them alone. Only the first output belongs to the graph.
 
 
 # %%
@@ -61,8 +61,8 @@ assert x.grad.tolist() == [0.0, 1.0, 0.0]
 # %% [markdown]
 # ## Floats
 #
-# A float may have a derivative, so minigrad takes it that it has one. `forward` has to say which output is an exception.
-# Here a mask of ones and zeros says what was kept: it jumps, and between the jumps it does not move.
+# A float may have a derivative, so minigrad assumes that it does. `forward` has to mark the exceptions. Here a mask of
+# ones and zeros says which elements were kept: it jumps, and between the jumps it is constant.
 
 
 # %%
@@ -109,9 +109,9 @@ assert "does not require grad" in message
 # %% [markdown]
 # ## Without the mark
 #
-# Here a Function returns its result, and beside it a number for a log. Its author did not think of a gradient for that
-# number. Somebody adds it to the loss: `y` is three times `x`, the size of positive numbers grows like them, so that the
-# derivative is 3 + 1. The graph gives 3, without a word.
+# Here a Function returns its result together with a number for a log. Its author did not think of a gradient for that
+# number. Then a user adds it to the loss: `y` is three times `x`, and the size of positive numbers grows like them, so
+# the derivative is 3 + 1. The graph silently gives 3.
 
 
 # %%
@@ -133,8 +133,8 @@ assert size.requires_grad
 assert x.grad.tolist() == [3.0, 3.0]  # wrong: size has a derivative, too
 
 # %% [markdown]
-# `minigrad check` compares with differences of `forward`, for each output, and finds what was not used. Two ways lead out:
-# use `grad_size` in `backward`, or mark the size.
+# `minigrad check` compares with differences of `forward`, for each output, and finds the unused gradient. There are two
+# fixes: use `grad_size` in `backward`, or mark the size.
 
 # %%
 failure = torch.testing.check(Tripled, x).failures[0]
@@ -169,7 +169,7 @@ print(gradient)
 assert gradient.tolist() == [4.0, 4.0]
 
 # %% [markdown]
-# The mark belongs to the tensor that is returned, not to its numbers. Marking another one with the same numbers does
+# The mark belongs to the returned tensor, not to its numbers. Marking another tensor with the same numbers does
 # nothing; minigrad warns.
 
 
@@ -193,7 +193,7 @@ assert "the mark has no effect" in str(said[0].message)
 assert rounded.requires_grad
 
 # %% [markdown]
-# ## What backward gets
+# ## The gradients that backward receives
 #
 # `backward` has an argument for every output, even if the output is marked or unused. For those, it receives zeros. This
 # example is from PyTorch's documentation; lesson 10 is about `once_differentiable`.
@@ -219,9 +219,9 @@ print(a.grad)
 assert a.grad.item() == 1.0
 
 # %% [markdown]
-# Zeros are convenient: the formula needs no `if`. But they are made, and they are added, for nothing; for a large output
-# that is a large tensor. `set_materialize_grads(False)` leaves them out, and `None` stands in their place. The
-# documentation changes the example so:
+# Zeros are convenient: the formula needs no `if`. But minigrad creates and adds them for nothing; for a large output
+# that is a large tensor. `set_materialize_grads(False)` replaces them with `None`. The documentation changes the example
+# like this:
 
 
 # %%
@@ -287,7 +287,7 @@ assert came_in(Func, lambda b, c: b * 5 + c * 7) == [5.0, 7.0]
 assert came_in(TripledAndMarked, lambda y, size: y * 5 + size * 7) == [5.0, 0.0]
 
 # %% [markdown]
-# With `None` in place of zeros, a formula that does not look fails. The message names the gradient and the reason.
+# With `None` instead of zeros, a formula without a check fails. The message names the gradient and the reason.
 
 
 # %%
@@ -310,8 +310,8 @@ assert "g2, gradient 1, which is None: its output is not used" in message
 # %% [markdown]
 # ## Zeros cost
 #
-# Here one output is a single number and the other one has a million. Only the small one is used. The bytes of what comes in
-# are counted in `backward`.
+# Here one output is a single number and the other has a million. Only the small one is used. `backward` counts the bytes of
+# its incoming gradients.
 
 
 # %%
@@ -372,7 +372,7 @@ assert tangents == [(1.0, 0.0), (1.0, None)]
 # %% [markdown]
 # ## Exercises
 #
-# ### 1. What comes in?
+# ### 1. Which gradients come in?
 #
 # `forward` returns three floats, `a`, `b` and `c`, and marks `c` as not differentiable. It does not call
 # `set_materialize_grads`. The loss is `2 * a + 3 * c`; `b` is unused. Which three numbers does `backward` receive? Give a
@@ -386,8 +386,8 @@ lessons.check("nondiff_received", nondiff_received)
 # %% [markdown]
 # ### 2. Clip, and say where
 #
-# This Function clips its input to the range from -1 to 1, and returns a mask with 1 where nothing was clipped. Fill in what
-# is missing: the gradient goes through where nothing was clipped, and the mask has none.
+# This Function clips its input to the range from -1 to 1, and returns a mask with 1 where nothing was clipped. Fill in the
+# gaps: the gradient passes where nothing was clipped, and the mask has none.
 
 
 # %%
@@ -408,8 +408,8 @@ lessons.check("NondiffClip", NondiffClip)
 # %% [markdown]
 # ### 3. Repair
 #
-# This splits numbers into the nearest whole number and the rest. The whole part is not meant to have a derivative, but its
-# mark has no effect. And it is claimed that the rest has none, though it grows like `x`. Repair both.
+# This splits numbers into the nearest whole number and the rest. The whole part should have no derivative, but its mark
+# has no effect. The Function also claims that the rest has none, though it grows like `x`. Repair both.
 
 
 # %%
@@ -429,8 +429,8 @@ lessons.check("NondiffParts", NondiffParts)
 # %% [markdown]
 # ### 4. No zeros
 #
-# Write a Function that returns `x`, `2 * x` and `3 * x` as three new tensors. Its backward must not be given zeros, and
-# has to work whichever outputs are used.
+# Write a Function that returns `x`, `2 * x` and `3 * x` as three new tensors. Its backward must not receive zeros, and
+# has to work for any choice of used outputs.
 
 
 # %%

@@ -3,9 +3,9 @@
 #
 # *25 minutes. Needs lessons 2, 6 and 9.*
 #
-# A gradient is made of operations, and these can be remembered like any others: then it has a derivative in its turn.
-# You will ask for second derivatives, see in a picture what they go through, and write a `backward` that either can be
-# differentiated again or says that it cannot.
+# A gradient is the result of operations, and minigrad can record these like any others: then the gradient has a
+# derivative itself. You will compute second derivatives, see their path in a picture, and write a `backward` that
+# either can be differentiated again or raises an error.
 
 # %%
 import warnings
@@ -21,8 +21,8 @@ from viz import draw
 # %% [markdown]
 # ## A gradient that remembers
 #
-# `torch.autograd.grad` returns gradients instead of adding them to `.grad`. By default they remember nothing: they are
-# results, and the way to them is forgotten. A second derivative is then refused.
+# `torch.autograd.grad` returns gradients instead of adding them to `.grad`. By default they have no history, so a
+# second derivative raises an error.
 
 # %%
 x = torch.tensor(5.0, requires_grad=True)
@@ -39,8 +39,8 @@ else:
     raise AssertionError("a gradient without memory was differentiated")
 
 # %% [markdown]
-# With `create_graph=True` the backward pass is recorded as it runs. The gradient of $x^3$ is then $3x^2$ not only as a
-# number but as a graph, and its derivative is $6x$.
+# With `create_graph=True`, minigrad records the backward pass as it runs. The gradient of $x^3$ is then $3x^2$ not only
+# as a number but as a graph, and its derivative is $6x$.
 
 # %%
 (slope,) = torch.autograd.grad(x**3, x, create_graph=True)
@@ -52,9 +52,8 @@ assert [t.item() for t in (slope, curvature, third)] == [75.0, 30.0, 6.0]
 # %% [markdown]
 # ## Your backward is recorded too
 #
-# The same holds for a Function of your own, as long as its `backward` is made of operations on tensors, and begins with
-# tensors that are tracked: the incoming gradient, and what `ctx.saved_tensors` gives back of forward's inputs and
-# outputs.
+# The same holds for your own Function, as long as its `backward` consists of operations on tensors and begins with
+# tracked tensors: the incoming gradient, and forward's inputs and outputs from `ctx.saved_tensors`.
 
 
 # %%
@@ -76,18 +75,18 @@ print(slope.item(), curvature.item())
 assert (slope.item(), curvature.item()) == (75.0, 30.0)
 
 # %% [markdown]
-# The graph behind `slope` is what `backward` has computed from `x`, the parameter in the picture. Its first product,
-# `grad_output * 3`, is an input there, as the incoming gradient is the constant 1. `Cube` itself is not in it, only what
-# it has saved: `x`. So the second derivative goes through the formula that you have written, and not through `forward`.
+# The graph behind `slope` holds the operations of `backward` on `x`, the parameter in the picture. Its first product,
+# `grad_output * 3`, is an input there, as the incoming gradient is the constant 1. `Cube` itself is not in it, only its
+# saved tensor, `x`. So the second derivative goes through the formula that you wrote, not through `forward`.
 
 # %%
 draw(slope, passes=("forward", "backward"))
 
 # %% [markdown]
-# ## What forward has computed has no memory
+# ## Intermediate results of forward have no history
 #
-# `forward` runs with recording off. A tensor made there has no history: saved and used in `backward`, it is a constant.
-# This Function saves work by computing its slope in `forward`. Its first derivative is right.
+# `forward` runs with recording off. A tensor created there has no history: saved and used in `backward`, it is a
+# constant. This Function saves work by computing its slope in `forward`. Its first derivative is right.
 
 
 # %%
@@ -117,9 +116,9 @@ assert two_derivatives(lambda x: Cube.apply(x) ** 2, 1.0) == (6.0, 30.0)
 assert two_derivatives(lambda x: KeptSlope.apply(x) ** 2, 1.0) == (6.0, 18.0)
 
 # %% [markdown]
-# The derivatives of $x^6$ at 1 are 6 and 30. The 18 is wrong, and nothing was said: of the product rule only the term
-# is there in which the incoming gradient changes; the 12 of the term in which the slope changes are missing. In the
-# picture the kept slope, 3, is an input to which no path from `x`, at the top, leads.
+# The derivatives of $x^6$ at 1 are 6 and 30. The 18 is silently wrong: of the product rule, only the term of the
+# changing incoming gradient is there; the term of the changing slope, 12, is missing. In the picture the saved slope,
+# 3, is an input without a path from `x`, at the top.
 
 # %%
 x = torch.tensor(1.0, requires_grad=True)
@@ -127,9 +126,9 @@ x = torch.tensor(1.0, requires_grad=True)
 draw(slope)
 
 # %% [markdown]
-# `torch.debug()` follows what `forward` computes, and says what will be missed and where it was made. The remedy is
-# that of `Cube`: save the input and compute the slope in `backward`. (Lesson 16 shows another one, which keeps the work
-# in `forward`.)
+# `torch.debug()` follows the computations of `forward`, and names the missing term and the line that created it. The
+# fix is the one of `Cube`: save the input and compute the slope in `backward`. (Lesson 16 shows another, which keeps
+# the work in `forward`.)
 
 # %%
 with warnings.catch_warnings(record=True) as said, torch.debug():
@@ -141,8 +140,8 @@ assert "saved-intermediate" in str(said[0].message)
 # %% [markdown]
 # ## A backward that leaves the graph
 #
-# Some backwards cannot be recorded at all, because they compute in another system: NumPy, a simulator, a kernel of your
-# own. Their results come back as bare numbers. Here is one, and what happens when it is differentiated again.
+# Some backward methods cannot be recorded at all, because they compute in another system: NumPy, a simulator, your own
+# kernel. Their results come back as bare numbers. Here is one, differentiated twice.
 
 
 # %%
@@ -173,9 +172,9 @@ assert "untracked-backward" in str(said[0].message)
 #
 # ## once_differentiable
 #
-# The decorator `once_differentiable` states that a `backward` cannot be differentiated. It stands below
-# `@staticmethod`. First derivatives work as before, and with `create_graph=True` the gradient gets a history that
-# refuses to be walked.
+# The decorator `once_differentiable` states that a `backward` cannot be differentiated. Put it below `@staticmethod`.
+# First derivatives work as before, and with `create_graph=True` the gradient gets a history that raises an error when
+# walked.
 
 
 # %%
@@ -213,7 +212,7 @@ draw(slope)
 # %% [markdown]
 # ## When not to use it
 #
-# The decorator forbids the second derivative, also where it would be right. This is `SimpleFunc` of lesson 9, from
+# The decorator forbids the second derivative, even where it would be right. This is `SimpleFunc` of lesson 9, from
 # PyTorch's documentation, which adds two gradients; a sum can well be differentiated.
 
 
@@ -255,17 +254,16 @@ print(two_derivatives(product_of_copies(SumOfTwo), 5.0))
 assert two_derivatives(product_of_copies(SumOfTwo), 5.0) == (75.0, 30.0)
 
 # %% [markdown]
-# So: a `backward` of tensor operations that reads inputs and outputs stays without the decorator. One that leaves the
-# graph, or reads what `forward` has computed besides, gets it. `gradgradcheck` of lesson 12 tests that a Function keeps
-# the promise.
+# So a `backward` of tensor operations that reads inputs and outputs needs no decorator. One that leaves the graph, or
+# reads intermediate results of `forward`, does. `gradgradcheck` of lesson 12 tests that a Function keeps the promise.
 #
 # ## Exercises
 #
 # ### 1. The missing part
 #
 # `Square.backward` returns `grad_output * slope`, where `slope` is `2 * x`, computed and saved in `forward`. The second
-# derivative of `Square.apply(x) ** 2`, which is $x^4$, should be 108 at `x = 3`. Which number comes instead? Work it
-# out by hand.
+# derivative of `Square.apply(x) ** 2`, which is $x^4$, should be 108 at `x = 3`. Which number comes out instead? Work
+# it out by hand.
 
 # %%
 second_missed = ...
@@ -298,7 +296,7 @@ lessons.check("SecondRoot", SecondRoot)
 # ### 3. Only once
 #
 # Write `OnceExp`, the exponential function, with `np.exp` in `forward` and a `backward` that computes in NumPy as well.
-# First derivatives have to be right, a second one has to be refused.
+# First derivatives have to be right; a second one has to raise an error.
 
 
 # %%
@@ -315,9 +313,9 @@ lessons.check("OnceExp", OnceExp)
 # %% [markdown]
 # ### 4. A penalty on slopes
 #
-# Some trainings ask a function not to be steep. Write the penalty: the sum of the squares of the gradient of `f(x)` by
-# `x`, where `f` gives a single number and `x` requires grad. The penalty has to be differentiable, by `x` and by
-# whatever else `f` uses.
+# Some training needs a function that is not steep. Write the penalty: the sum of the squares of the gradient of `f(x)`
+# by `x`, where `f` returns a single number and `x` requires grad. The penalty has to be differentiable by `x` and by
+# all other tensors that `f` uses.
 
 
 # %%
@@ -329,8 +327,8 @@ lessons.check("second_penalty", second_penalty)
 # %% [markdown]
 # ### 5. As often as you like
 #
-# Write the function that gives the `n`-th derivative of `f` at the number `at`, as a number; for `n = 0` it is the
-# value. `f` takes and gives a tensor with one number, and has more derivatives than you are asked for.
+# Write a function that returns the `n`-th derivative of `f` at the number `at`, as a number; for `n = 0` it is the
+# value. `f` takes and returns a tensor with one number, and has more derivatives than you need.
 
 
 # %%
