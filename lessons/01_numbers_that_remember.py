@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Numbers that remember
 #
-# *20 minutes. Needs no other lesson.*
+# *20 minutes. Needs no other.*
 #
 # A tensor with `requires_grad=True` remembers the operations applied to it, and autograd computes derivatives from that
 # memory. You will follow the memory by hand, walk it backwards, and see why the order of that walk matters.
