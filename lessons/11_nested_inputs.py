@@ -17,9 +17,9 @@ from viz import draw
 # %% [markdown]
 # ## apply does not look into structures
 #
-# `apply` goes through its arguments once: those that are tensors get an edge in the graph, everything else is passed to
-# `forward` as it is. A tensor inside a dict would get no edge, and its gradient would be lost. minigrad refuses it,
-# where PyTorch computes and leaves `.grad` at None.
+# `apply` goes through its arguments once: tensors get an edge in the graph, and everything else passes to `forward` as
+# it is. A tensor inside a dict would get no edge, and its gradient would be lost. minigrad raises an error, where
+# PyTorch computes and leaves `.grad` at None.
 
 
 # %%
@@ -48,9 +48,9 @@ else:
 # %% [markdown]
 # ## NestedIOFunction
 #
-# The message names a class for this. A `NestedIOFunction` has two methods of your own, `forward_extended` and
-# `backward_extended`. They are no static methods: `self` is the ctx. Arguments come as they were given, saved tensors
-# come back nested as they were saved, and the gradients are returned nested like the arguments.
+# The message names a class for this. For a `NestedIOFunction` you write two methods, `forward_extended` and
+# `backward_extended`. They are not static methods: `self` is the ctx. Arguments arrive unchanged, saved tensors keep
+# their nesting, and the gradients you return are nested like the arguments.
 
 
 # %%
@@ -71,9 +71,8 @@ print(y.item(), weight.grad.item(), bias.grad.item(), x.grad.item())
 assert (y.item(), weight.grad.item(), bias.grad.item(), x.grad.item()) == (7.0, 3.0, 1.0, 2.0)
 
 # %% [markdown]
-# In the picture there is no dict. The class takes the tensors out in their order, runs one operation on the row of
-# them, and gives your methods the nested view. So the engine, which knows tensors only, has three inputs to send
-# gradients to.
+# In the picture there is no dict. The class takes the tensors out in order, runs one operation on all of them, and
+# gives your methods the nested view. So the engine, which knows only tensors, has three inputs to send gradients to.
 
 
 # %%
@@ -87,8 +86,8 @@ draw(line, weight, bias, x, passes=("forward", "backward"))
 # %% [markdown]
 # ## Nested outputs
 #
-# Outputs may be nested as well. Then `backward_extended` gets the gradients nested like the outputs. An output that
-# nothing was made of has a gradient of zeros, as in any Function.
+# Outputs may be nested as well. Then `backward_extended` receives the gradients nested like the outputs. An unused
+# output has a gradient of zeros, as in any Function.
 
 
 # %%
@@ -115,8 +114,8 @@ assert (a.grad.item(), b.grad.item()) == (5.0, 2.0)
 # %% [markdown]
 # ## Mistakes
 #
-# The gradients are put into their places by the nesting. If one is missing in a list, the places are not known any
-# more, and the message says what was expected.
+# The nesting assigns the gradients to their arguments. If one is missing in a list, the assignment is unknown, and the
+# message says what was expected.
 
 
 # %%
@@ -135,7 +134,7 @@ else:
     raise AssertionError("a gradient was missing without an error")
 
 # %% [markdown]
-# In a dict, a missing name counts as None: no gradient. That may be meant, so nothing is said. Here the bias is
+# In a dict, a missing name counts as None: no gradient. That may be intended, so there is no message. Here the bias is
 # forgotten, and would never learn.
 
 
@@ -153,11 +152,11 @@ assert found[1] is None
 # %% [markdown]
 # The next lesson is about a tool that finds such gradients: it compares all of them with differences.
 #
-# ## What one does today
+# ## The way to do it today
 #
-# Of `NestedIOFunction`, PyTorch's documentation says: "This class is here only for backward compatibility reasons. Use
-# Function instead of this for any new use case." The remedy is what you have seen in the picture: let the Function take
-# the tensors in a row, and nest them in an ordinary function around it.
+# PyTorch's documentation says of `NestedIOFunction`: "This class is here only for backward compatibility reasons. Use
+# Function instead of this for any new use case." The picture shows the fix: let the Function take the tensors one by
+# one, and nest them in an ordinary function around it.
 
 
 # %%
@@ -188,7 +187,7 @@ assert (weight.grad.item(), bias.grad.item(), x.grad.item()) == (3.0, 1.0, 2.0)
 
 # %% [markdown]
 # In the separate form it also works under transforms, and these do look into dicts: `torch.func.grad` of a function of
-# a dict gives a dict of gradients.
+# a dict returns a dict of gradients.
 
 # %%
 params = {"weight": torch.tensor(2.0), "bias": torch.tensor(1.0)}
@@ -198,13 +197,13 @@ assert {name: g.item() for name, g in gradients.items()} == {"weight": 3.0, "bia
 
 
 # %% [markdown]
-# Where the number of tensors is not known beforehand, the Function takes `*tensors`, after its other arguments, and
+# If the number of tensors is not known beforehand, the Function takes `*tensors`, after its other arguments, and
 # `backward` returns a tuple of that length.
 
 
 # %%
 class SumOfPowers(Function):
-    """The sum of a power of all numbers in any number of tensors."""
+    """Function for the sum of a power of all numbers in any number of tensors."""
 
     @staticmethod
     def forward(ctx, power, *tensors):
@@ -256,8 +255,8 @@ lessons.check("NestedScale", NestedScale)
 # %% [markdown]
 # ### 3. Repair
 #
-# The square of the distance between the point `{"x": x, "y": y}` and the point `[u, v]`. Its gradients are not right
-# yet: there are mistakes in numbers and in the nesting.
+# This computes the square of the distance between the points `{"x": x, "y": y}` and `[u, v]`. Its gradients are not
+# right yet: there are mistakes in the numbers and in the nesting.
 
 
 # %%
@@ -277,9 +276,9 @@ lessons.check("NestedDistance", NestedDistance)
 # %% [markdown]
 # ### 4. Without NestedIOFunction
 #
-# `nested_squares(params)` takes a dict whose values are tensors or lists of tensors, and gives half the sum of the
-# squares of all numbers in it. Let a `Function` of your own (not NestedIOFunction) compute it: its gradient by each
-# tensor is the tensor itself, times what arrives.
+# `nested_squares(params)` takes a dict whose values are tensors or lists of tensors, and returns half the sum of the
+# squares of all numbers in it. Compute it with your own `Function` (not NestedIOFunction): the gradient of each tensor
+# is the tensor itself times the incoming gradient.
 
 
 # %%

@@ -4,8 +4,8 @@
 # *30 minutes. Needs lessons 2, 7 and 10.*
 #
 # A wrong `backward` raises no error: training only goes worse than it should. You will compare gradients with
-# differences, by hand and with `gradcheck`, read what it says, know when it is the check that is wrong, and run
-# `minigrad check`, which looks at everything else, too.
+# differences, by hand and with `gradcheck`, read its messages, and learn when the check itself is wrong. Then you will
+# run `minigrad check`, which tests everything else, too.
 
 # %%
 import json
@@ -26,8 +26,8 @@ from viz import draw
 # %% [markdown]
 # ## Two ways to a slope
 #
-# The derivative of `tanh` is $1 - y^2$, where $y$ is the result. In this Function the square has been forgotten.
-# Nothing complains: shapes and types are right.
+# The derivative of `tanh` is $1 - y^2$, where $y$ is the result. This Function lacks the square. There is no error:
+# shapes and types are right.
 
 
 # %%
@@ -49,8 +49,8 @@ x = torch.tensor(1.0, dtype=torch.float64, requires_grad=True)
 print(analytical.item())
 
 # %% [markdown]
-# `forward` alone knows the slope as well: move the input a little to both sides, and see how much the result moves.
-# This is a central difference. It needs no formula, so it makes no mistakes in formulas.
+# `forward` alone also gives the slope: move the input a little to both sides, and see how much the result moves. This
+# is a central difference. It needs no formula, so it makes no mistakes in formulas.
 
 
 # %%
@@ -64,7 +64,7 @@ assert abs(numerical.item() - (1 - np.tanh(1.0) ** 2)) < 1e-9
 assert abs(numerical.item() - analytical.item()) > 0.1
 
 # %% [markdown]
-# In pictures, the Function and the built-in operation give the same value and send different gradients back.
+# In the pictures, the Function and the built-in operation return the same value and send different gradients back.
 
 
 # %%
@@ -84,8 +84,8 @@ draw(with_square, x, passes="backward")
 # %% [markdown]
 # ## The point matters
 #
-# Here are both slopes over a range of inputs. At 0 they agree, since $1 - 0 = 1 - 0^2$: a check at that point only
-# would find nothing. Check at points that are nothing special, of both signs, several at a time.
+# Here are both slopes over a range of inputs. At 0 they agree, since $1 - 0 = 1 - 0^2$: a check at that point alone
+# would find nothing. Check at several ordinary points, of both signs.
 
 # %% alt="Two curves over x from -3 to 3. The slope from differences is a bell with its top 1 at x = 0. The slope from backward falls from 2 to 0 and meets the bell at x = 0 only."
 xs = torch.linspace(-3.0, 3.0, 61, dtype=torch.float64).requires_grad_()
@@ -105,7 +105,7 @@ assert xs[agree].tolist() == [xs[30].item()] and abs(xs[30].item()) < 1e-12
 # ## gradcheck
 #
 # `gradcheck(f, inputs)` moves every element of every input that requires grad, and compares all elements of the
-# Jacobian: row $i$, column $j$ is the derivative of output $j$ by input $i$. It is true, or raises an error.
+# Jacobian: row $i$, column $j$ is the derivative of output $j$ by input $i$. It returns True or raises an error.
 
 # %%
 inputs = torch.tensor([0.0, 1.0, -2.0], dtype=torch.float64, requires_grad=True)
@@ -121,9 +121,9 @@ else:
     raise AssertionError("the wrong gradient was accepted")
 
 # %% [markdown]
-# Read it from below: what to look at; which line of which `backward`; the element that is furthest off, with both
-# numbers; the two Jacobians. Their form often tells the mistake. Outside of the diagonal an elementwise function has
-# zeros. A Function that forgets `grad_output` fills whole rows:
+# Read it from the bottom: what to look at; which line of which `backward`; the element that is furthest off, with both
+# numbers; the two Jacobians. Their pattern often reveals the mistake. An elementwise function has zeros off the
+# diagonal. A Function that forgets `grad_output` fills whole rows:
 
 
 # %%
@@ -159,8 +159,8 @@ for wrong in (Forgetful, Flipped):
 # ## How small a step?
 #
 # A large step sees the bend of the curve: the error of a central difference shrinks with the square of `eps`. A small
-# step subtracts two nearly equal numbers, and their rounding errors are divided by `2 * eps`. So there is a best step
-# in between, and how good it gets depends on the dtype.
+# step subtracts two nearly equal numbers and divides their rounding errors by `2 * eps`. So there is a best step in
+# between, and its error depends on the dtype.
 
 
 # %% alt="Error of the central difference of exp at 1 over eps, both axes logarithmic. Both curves are V-shaped: float64 has its lowest point near 1e-5 with an error below 1e-9, float32 near 1e-2 with an error above 1e-6."
@@ -183,8 +183,8 @@ assert best[torch.float64] < 1e-8 < 1e-6 < best[torch.float32]
 assert found[torch.float64][0] > 100 * best[torch.float64] and found[torch.float64][-1] > 100 * best[torch.float64]
 
 # %% [markdown]
-# `gradcheck` takes `eps=1e-6`, which is for float64. With float32 it finds mistakes that are none, and warns before it
-# does. Convert the inputs: the formulas are the same in both.
+# The default of `gradcheck`, `eps=1e-6`, is for float64. With float32 it warns, and then reports mistakes that do not
+# exist. Convert the inputs: the formulas are the same in both.
 
 # %%
 single = torch.tensor([0.5, 1.0, -2.0], requires_grad=True)
@@ -198,7 +198,7 @@ assert gradcheck(torch.tanh, single.detach().double().requires_grad_())
 # ## Kinks
 #
 # At a corner there is no derivative. Differences take the mean of both sides, `backward` takes one of them, and neither
-# is wrong. The same happens when the corner lies within `eps` of the input. Move the input away from it.
+# is wrong. The same happens if the corner is within `eps` of the input. Move the input away from it.
 
 # %%
 corner = torch.tensor([0.0], dtype=torch.float64, requires_grad=True)
@@ -229,7 +229,7 @@ class Relu(Function):
 assert torch.testing.check(Relu, torch.tensor([0.0, 1.0]))
 
 # %% [markdown]
-# A function that gives other results when it is called again has no differences either. That is said, and not that the
+# A function whose results change from call to call has no differences either. The message says that, not that the
 # gradient is wrong.
 
 # %%
@@ -244,8 +244,8 @@ else:
 # %% [markdown]
 # ## Second derivatives
 #
-# `gradgradcheck` takes the gradients for the function and checks theirs. It finds what lesson 10 was about: a slope
-# that `forward` has computed, and that is a constant for the second derivative.
+# `gradgradcheck` treats the gradients as the function and checks their gradients. It finds the mistake of lesson 10: a
+# slope computed in `forward`, which is a constant for the second derivative.
 
 
 # %%
@@ -275,8 +275,8 @@ else:
 # %% [markdown]
 # ## Everything at once
 #
-# Right gradients are not all that a Function promises. `minigrad.testing.check` runs it through what PyTorch's
-# documents ask for: shapes without elements, several threads, memory, transforms. Of a failure it keeps the smallest
+# Right gradients are not all that a Function promises. `minigrad.testing.check` tests the requirements of PyTorch's
+# documentation: shapes without elements, several threads, memory, transforms. For each failure it keeps the smallest
 # input that shows it.
 
 # %%
@@ -286,8 +286,8 @@ print(failure.message, failure.line, failure.input, failure.remedy, sep="\n")
 assert not result and [one.name for one in result.failures] == ["gradients"]
 
 # %% [markdown]
-# The command `minigrad check` does the same for a file. With `-o wrong.svg` it draws the failure; as JSON, the record
-# can be drawn here. Let us save the Function in a file and run the command on it.
+# The command `minigrad check` does the same for a file. With `-o wrong.svg` it draws the failure; with JSON output, you
+# can draw the record here. Save the Function in a file and run the command on it.
 
 # %%
 program = """import minigrad as torch
@@ -313,7 +313,7 @@ print(done.stdout.replace(f"{folder}/", ""))
 assert done.returncode == 1 and "✗ gradients" in done.stdout
 
 # %% [markdown]
-# The picture shows the smallest input. At its gradient stands what differences give.
+# The picture shows the smallest input. Next to its gradient is the result of differences.
 
 # %%
 picture = draw(record, passes="backward")
@@ -372,7 +372,7 @@ lessons.check("checked_input", checked_input)
 # %% [markdown]
 # ### 4. Repair
 #
-# The length of the hypotenuse, $\sqrt{a^2 + b^2}$. Let `minigrad check` find nothing wrong with it any more.
+# The length of the hypotenuse, $\sqrt{a^2 + b^2}$. Repair it until `minigrad check` finds no mistake.
 
 
 # %%
@@ -392,10 +392,10 @@ class CheckedHypot(Function):
 lessons.check("CheckedHypot", CheckedHypot)
 
 # %% [markdown]
-# ### 5. A gradcheck of your own
+# ### 5. Your own gradcheck
 #
-# Write `checked_gradient(f, x)`: whether the gradient of `f(x).sum()` by the float64 tensor `x` is what differences
-# say, for each element of `x`. `f` may mix the elements. Do not use `gradcheck`, and leave `x` as it was.
+# Write `checked_gradient(f, x)`: return True if the gradient of `f(x).sum()` by the float64 tensor `x` agrees with
+# differences for each element of `x`. `f` may mix the elements. Do not use `gradcheck`, and leave `x` unchanged.
 
 
 # %%

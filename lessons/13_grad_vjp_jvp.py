@@ -3,9 +3,9 @@
 #
 # *25 minutes. Needs lessons 1 and 5.*
 #
-# `torch.func` asks for derivatives without `requires_grad`, `backward` and `.grad`: you give it a function and get a
-# function. You will differentiate by the arguments you choose, carry other results along, and see that `grad` is one
-# case of `vjp`, which multiplies from the left by the matrix that `jvp` multiplies from the right.
+# `torch.func` computes derivatives without `requires_grad`, `backward` and `.grad`: you give it a function and get a
+# function. You will differentiate by the arguments you choose and carry other results along. You will see that `grad`
+# is one case of `vjp`, which multiplies the Jacobian from the left, as `jvp` does from the right.
 
 # %%
 import warnings
@@ -33,8 +33,7 @@ assert slope(x).item() == 12.0  # 3 * 2**2
 assert x.grad is None and not x.requires_grad
 
 # %% [markdown]
-# What comes out is a function like the one that went in, so it can go in again. The derivatives of x³ are 3x², 6x and
-# 6.
+# The result is a function like the input, so you can pass it to `grad` again. The derivatives of x³ are 3x², 6x and 6.
 
 # %%
 curvature = torch.func.grad(slope)
@@ -46,7 +45,7 @@ assert torch.func.grad(curvature)(x).item() == 6.0
 # ## By which argument
 #
 # `grad` differentiates by the first argument. `argnums` names others by their position: an int gives one gradient, a
-# tuple gives a tuple of them. The arguments that are not named, here the data, are taken as they are.
+# tuple gives a tuple of them. All other arguments, here the data, stay constant.
 
 
 # %%
@@ -87,9 +86,8 @@ print(gradients)
 assert gradients == {"w": by_w, "b": by_b}
 
 # %% [markdown]
-# Only what comes in as an argument is differentiated by. A function that uses a tensor from outside in place of its
-# argument does not depend on that argument, and the gradient is zero. If that tensor is a parameter, there is a
-# warning.
+# `grad` differentiates only by arguments. A function that uses a tensor from outside instead of its argument does not
+# depend on that argument, and the gradient is zero. If that tensor is a parameter, minigrad warns.
 
 # %%
 weight = torch.tensor(3.0, requires_grad=True)
@@ -102,9 +100,9 @@ assert zero.item() == 0.0
 assert "the same tensor from outside" in str(said[0].message)
 
 # %% [markdown]
-# ## Something else along with it
+# ## Other results
 #
-# A training step wants the loss as well, and often the predictions. `grad_and_value` gives the value in the same run.
+# A training step needs the loss as well, and often the predictions. `grad_and_value` returns the value in the same run.
 
 # %%
 gradient, value = torch.func.grad_and_value(loss)(w, b, xs, ys)
@@ -112,7 +110,7 @@ print(gradient, value)
 assert gradient.item() == -8.0 and value.item() == (4 + 9) / 2
 
 # %% [markdown]
-# A function with `has_aux=True` returns a pair: what is differentiated, and anything else, which is handed through.
+# With `has_aux=True`, the function returns a pair: the result to differentiate, and anything else, which `grad` passes through.
 
 
 # %%
@@ -127,7 +125,7 @@ assert gradient.item() == -8.0 and predictions.tolist() == [1.0, 2.0]
 assert not predictions.requires_grad  # plain numbers, outside the transform
 
 # %% [markdown]
-# Without `has_aux` the pair is no scalar, and that is said.
+# Without `has_aux`, the pair is an error: it is not a scalar.
 
 # %%
 try:
@@ -142,7 +140,7 @@ else:
 # ## Several results: a matrix
 #
 # A function of 2 numbers with 3 results has 6 derivatives. They form the Jacobian: one row for each result, one column
-# for each input. Here it is worked out by hand.
+# for each input. Here it is, worked out by hand.
 
 
 # %%
@@ -162,7 +160,7 @@ print(f(x))
 print(J)
 
 # %% [markdown]
-# `grad` refuses such a function, for there is no single gradient to give.
+# `grad` raises an error for such a function: it has no single gradient.
 
 # %%
 try:
@@ -192,8 +190,8 @@ print(weighted)
 assert weighted.tolist() == (v @ J).tolist() == [1 * 3 + 10 * 1, 1 * 2 + 10 * 1 + 100 * 5]
 
 # %% [markdown]
-# The graph of `f` is kept, so `pull` can be called as often as one likes. It returns a tuple, one gradient for each
-# argument of `f`. A cotangent that is not like the result is refused.
+# `pull` keeps the graph of `f`, so you can call it any number of times. It returns a tuple, one gradient for each
+# argument of `f`. A cotangent that does not match the result is an error.
 
 # %%
 try:
@@ -257,8 +255,8 @@ else:
 # %% [markdown]
 # ## Both meet
 #
-# `v @ J @ u` is one number, and it does not matter from which side it is worked out. This is a good test of any pair of
-# derivative rules, and it needs no Jacobian at all.
+# `v @ J @ u` is one number, from whichever side you compute it. This is a good test of any pair of derivative rules,
+# and it needs no Jacobian at all.
 
 # %%
 from_the_left = pull(v)[0] @ u
@@ -296,7 +294,7 @@ assert runs == 4
 assert by_forward.tolist() == by_reverse.tolist() == [2.0, 4.0, 6.0, 8.0]
 
 # %% [markdown]
-# A function of one number with many results is the other way round, and jvp keeps nothing for a backward pass.
+# For a function of one number with many results it is the reverse, and jvp saves nothing for a backward pass.
 #
 # ## Exercises
 #
@@ -314,7 +312,7 @@ lessons.check("vjp_by_hand", vjp_by_hand)
 # ### 2. Only the weights
 #
 # Write a function that returns one step of gradient descent, `(new_w, new_b)`, for the `loss` of this lesson: each of
-# the two minus `rate` times its gradient. The data is not to be differentiated by.
+# the two minus `rate` times its gradient. Do not differentiate by the data.
 
 
 # %%
@@ -326,7 +324,7 @@ lessons.check("descent_step", descent_step)
 # %% [markdown]
 # ### 3. Repair
 #
-# This function is to return the gradient of the mean squared error by `w`, and the largest error as a plain number. It
+# This function should return the gradient of the mean squared error by `w`, and the largest error as a plain number. It
 # raises an error. Repair it.
 
 
@@ -359,7 +357,7 @@ lessons.check("jacobian_of_rows", jacobian_of_rows)
 # ### 5. A slope in a direction
 #
 # Write a function that says how fast `f(x, y)` changes when `x` moves with speed `u` and `y` does not move. `f` takes
-# two tensors of any shapes, and nothing may be kept for a backward pass: go forward.
+# two tensors of any shapes. Save nothing for a backward pass: use forward mode.
 
 
 # %%

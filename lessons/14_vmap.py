@@ -40,15 +40,15 @@ else:
     raise AssertionError("dot took a matrix")
 
 # %% [markdown]
-# `vmap(score)` is a function that takes all examples at once, one in each row, and gives one result for each.
+# `vmap(score)` is a function that takes all examples at once, one in each row, and returns one result for each.
 
 # %%
 print(torch.vmap(score)(xs))
 assert torch.vmap(score)(xs).tolist() == [score(x).item() for x in xs] == [11.0, 12.0, 13.0]
 
 # %% [markdown]
-# Inside, the function sees the shape of a single example. The dimension that is mapped over is hidden from it. And it
-# ran only once: each operation worked on all three examples.
+# Inside, the function sees the shape of a single example. The mapped dimension is hidden from it. And the function ran
+# only once: each operation worked on all three examples.
 
 # %%
 seen = []
@@ -84,7 +84,7 @@ def scores_by_loop(xs):
 
 
 def operations(f, *args):
-    """How many operations a call runs."""
+    """Count the operations that a call runs."""
     return len(torch.record(f, *args, passes="forward").to_dict()["ops"])
 
 
@@ -115,8 +115,8 @@ print(each_its_own)
 assert each_its_own.tolist() == [[1.0, 0.0], [0.0, 10.0], [100.0, 100.0]]
 
 # %% [markdown]
-# An argument that is shared, but not said to be, is cut along its first dimension as well. If the sizes do not agree,
-# the message names them; if they agree by chance, the result is another one than was meant. So say `None`.
+# A shared argument without `None` is cut along its first dimension as well. If the sizes do not agree, the message
+# names them; if they agree by chance, the result is silently wrong. So say `None`.
 
 # %%
 try:
@@ -173,8 +173,8 @@ print(torch.func.grad(total)(w, xs, ys))
 assert torch.func.grad(total)(w, xs, ys).tolist() == per_sample(w, xs, ys).sum(0).tolist() == [6.0, 8.0]
 
 # %% [markdown]
-# These two compositions are not the same thing. `vmap(grad(loss))` is one gradient for each example, `grad(total)`,
-# with the vmap inside, one for all of them.
+# These two compositions differ. `vmap(grad(loss))` is one gradient for each example, `grad(total)`, with the vmap
+# inside, one for all of them.
 #
 # This finds outliers. Here are 30 examples on a line, one of them measured wrongly. Its gradient stands out.
 
@@ -257,7 +257,7 @@ else:
     raise AssertionError("rows of different length")
 
 # %% [markdown]
-# Writing in place to a tensor from outside is refused too: it has room for one value, and each example brings its own.
+# Writing in place to a tensor from outside is an error too: it has room for one value, and each example brings its own.
 
 # %%
 total_so_far = torch.zeros(())
@@ -294,15 +294,14 @@ print(same, different)
 assert len(set(same.tolist())) == 1 and len(set(different.tolist())) == 4
 
 # %% [markdown]
-# minigrad's own operations know how they behave under vmap. A Function of your own has to say it: that is the matter of
-# a later lesson.
+# minigrad's own operations have rules for vmap. Your own Function needs one, too: see lesson 17.
 #
 # ## Exercises
 #
 # ### 1. A shape
 #
-# `A` has the shape (3, 5), `b` the shape (4,). Which shape has `torch.vmap(torch.outer, in_dims=(1, None),
-# out_dims=2)(A, b)`? `torch.outer` of vectors with m and n elements has the shape (m, n). Give a list of numbers.
+# `A` has the shape (3, 5), `b` the shape (4,). What shape does `torch.vmap(torch.outer, in_dims=(1, None), out_dims=2)(A, b)`
+# have? `torch.outer` of vectors with m and n elements has the shape (m, n). Give a list of numbers.
 
 # %%
 vmap_shape = ...
@@ -312,7 +311,7 @@ lessons.check("vmap_shape", vmap_shape)
 # %% [markdown]
 # ### 2. All pairs
 #
-# `distance` compares two points. Write a function of two matrices, with a point in each row, that gives the table of
+# `distance` compares two points. Write a function of two matrices, with a point in each row, that returns the table of
 # all distances: row i, column j for point i of the first and point j of the second.
 
 
@@ -329,7 +328,7 @@ lessons.check("all_distances", all_distances)
 # %% [markdown]
 # ### 3. Repair
 #
-# The square of small errors, the absolute value of large ones: this loss is to be worked out for each element of a
+# The square of small errors, the absolute value of large ones: this loss should be computed for each element of a
 # vector. It raises an error. Repair it, without a loop.
 
 
@@ -348,7 +347,7 @@ lessons.check("robust_losses", robust_losses)
 # %% [markdown]
 # ### 4. Whose gradient
 #
-# Write a function that returns the number of the example whose gradient by `w` is longest, for the `loss` of this
+# Write a function that returns the index of the example whose gradient by `w` is longest, for the `loss` of this
 # lesson.
 
 
@@ -361,9 +360,9 @@ lessons.check("most_influential", most_influential)
 # %% [markdown]
 # ### 5. Clip each
 #
-# Training that keeps single examples private first shortens the gradient of each example to the length `most`, if it is
-# longer, and takes the mean of them then. Write it for the `loss` of this lesson, without a loop. Some example may have
-# a gradient of zero.
+# Training that keeps single examples private first shortens each example's gradient to the length `most` if it is
+# longer, and then takes the mean. Write it for the `loss` of this lesson, without a loop. Some example may have a
+# gradient of zero.
 
 
 # %%
