@@ -3,9 +3,9 @@
 #
 # *25 minutes. Needs lessons 3, 9, 12 and 13.*
 #
-# NumPy, a C library, a simulator: code that knows nothing of gradients can be a step of a graph, if you say what its
-# derivative is. You will wrap NumPy's sort as a Function, write its backward so that it can be differentiated again,
-# and see what happens to one that cannot.
+# NumPy, a C library, a simulator: code that knows nothing of gradients can be a step of a graph if you supply its
+# derivative. You will wrap NumPy's sort as a Function, write its backward so that it can be differentiated again, and
+# see the result of one that cannot.
 
 # %%
 import numpy as np
@@ -17,8 +17,8 @@ from viz import draw
 # %% [markdown]
 # ## What NumPy does to a graph
 #
-# A NumPy array has no memory of where it came from. So a tensor that requires grad does not turn into one by itself: it
-# says that the way back would be lost.
+# A NumPy array has no history. So a tensor that requires grad does not convert to one by itself: the error says that
+# the history would be lost.
 
 # %%
 x = torch.tensor([3.0, 1.0, 2.0], requires_grad=True)
@@ -31,8 +31,8 @@ else:
     raise AssertionError("a graph was cut without a word")
 
 # %% [markdown]
-# With `detach` the numbers come out, and the result is right. But it is a new leaf that depends on nothing, and there
-# is no way back to `x`.
+# `detach` gives you the numbers, and the result is right. But it is a new leaf that depends on nothing, without a path
+# back to `x`.
 
 # %%
 cut = torch.tensor(np.sort(x.detach().numpy()))
@@ -43,8 +43,8 @@ assert cut.grad_fn is None and not cut.requires_grad
 # %% [markdown]
 # ## The derivative of sorting
 #
-# Sorting changes no number, it only moves them. So the derivative moves gradients back to where the numbers came from.
-# That takes two permutations: `ind` says which element comes to each place, and `ind_inv` says to which place each
+# Sorting changes no number, it only moves them. So the derivative moves gradients back to the original positions. That
+# takes two permutations: `ind` says which element comes to each position, and `ind_inv` says to which position each
 # element went.
 
 # %%
@@ -61,8 +61,8 @@ assert ordered.tolist() == [1.0, 2.0, 3.0]
 assert np.take_along_axis(ordered, ind_inv, axis=0).tolist() == values.tolist()
 
 # %% [markdown]
-# Suppose the gradient of something by the sorted numbers is [1, 10, 100]. The 100 belongs to the largest number, which
-# is element 0 of the unsorted ones: taking along `ind_inv` brings it there.
+# Suppose the gradient of some result by the sorted numbers is [1, 10, 100]. The 100 belongs to the largest number,
+# which is element 0 of the unsorted ones: taking along `ind_inv` brings it there.
 
 # %%
 back = np.take_along_axis(np.array([1.0, 10.0, 100.0]), ind_inv, axis=0)
@@ -74,7 +74,7 @@ assert back.tolist() == [100.0, 1.0, 10.0]
 #
 # Here are the two Functions of PyTorch's documentation, "Extending torch.func with autograd.Function". `NumpySort`
 # calls NumPy in its forward. Its backward has to take along an index, again with NumPy, so it calls a second Function,
-# `NumpyTake`, whose backward is `NumpyTake` once more, the other way round.
+# `NumpyTake`. The backward of `NumpyTake` is `NumpyTake` again, with the indices exchanged.
 
 
 # %%
@@ -160,7 +160,7 @@ class NumpyTake(torch.autograd.Function):
 
 # %% [markdown]
 # Why may `forward` call `numpy()` on a tensor that requires grad? Inside `forward` nothing is recorded: it sees plain
-# numbers, and what it does with them stands in the graph as one step.
+# numbers, and the graph shows its work as one step.
 #
 # `forward` computes the permutations, but only `setup_context` can save them, and it sees only inputs and outputs. So
 # they are outputs too. A position in a list has no derivative, so `mark_non_differentiable` marks them. A small
@@ -179,8 +179,8 @@ assert numpy_sort(x).tolist() == [1.0, 2.0, 3.0]
 assert [output.requires_grad for output in NumpySort.apply(x, -1)] == [True, False, False]
 
 # %% [markdown]
-# The check of the document: if all sorted numbers are added up, each has the gradient 1. That would hold for any
-# permutation, also for a wrong one. Different weights tell more.
+# The documentation checks that each number has the gradient 1 if all sorted numbers are added up. That holds for any
+# permutation, even for a wrong one. Different weights are a better test.
 
 # %%
 some = torch.randn(2, 3)
@@ -198,8 +198,8 @@ print(torch.func.grad(weighted)(x.detach()))
 assert torch.func.grad(weighted)(x.detach()).tolist() == [100.0, 1.0, 10.0]
 
 # %% [markdown]
-# In the picture, `NumpySort` is one step like any other. It keeps two index lists of 3 numbers, 8 bytes each: 48 bytes.
-# The input itself is not kept, for the derivative does not need it.
+# In the picture, `NumpySort` is one step like any other. It saves two index lists of 3 numbers, 8 bytes each: 48 bytes.
+# It does not save the input, because the derivative does not need it.
 
 # %%
 kept = [entry["bytes"] for entry in torch.record(numpy_sort, x, passes="forward").to_dict()["ops"][0]["saved"]]
@@ -208,8 +208,8 @@ assert kept == [24, 24]
 draw(weighted, x, passes=("forward", "backward"))
 
 # %% [markdown]
-# `gradcheck` compares with small differences. It holds as long as no two numbers are equal. At a tie sorting has a
-# kink: the two may trade places, and what `backward` gives is one of several answers.
+# `gradcheck` compares with small differences. It passes as long as no two numbers are equal. At a tie, sorting has a
+# kink: the two may trade places, and `backward` returns one of several answers.
 
 # %%
 different = torch.tensor([3.0, 1.0, 2.0], dtype=torch.float64, requires_grad=True)
@@ -225,9 +225,9 @@ else:
     raise AssertionError("a kink was not found")
 
 # %% [markdown]
-# ## Why backward is made of Functions
+# ## Why backward calls a Function
 #
-# It would be shorter to call NumPy in `backward` as well. This does so.
+# It would be shorter to call NumPy in `backward` as well, like this.
 
 
 # %%
@@ -248,7 +248,7 @@ print(torch.func.grad(hasty_cubes)(plain))
 assert torch.func.grad(hasty_cubes)(plain).tolist() == [27.0, 3.0, 12.0]
 
 # %% [markdown]
-# First derivatives are right. The second derivative is the derivative of what `backward` computes, and there NumPy cuts
+# First derivatives are right. The second derivative differentiates the computation of `backward`, and there NumPy cuts
 # the graph, as it did at the beginning. minigrad notices that the incoming gradient is itself being differentiated.
 
 # %%
@@ -288,9 +288,9 @@ draw(gradient)
 # %% [markdown]
 # ## A saved array is no saved tensor
 #
-# There is a quieter way to lose a derivative: a `backward` that uses numbers which depend on `x`, but were kept as an
-# array. The second derivative of tanh is not zero. Yet with `y` as an array, `backward` looks like a multiplication by
-# a constant.
+# There is a quieter way to lose a derivative: `backward` uses numbers that depend on `x` but are stored as an array.
+# The second derivative of tanh is not zero. Yet with `y` as an array, `backward` looks like a multiplication by a
+# constant.
 
 
 # %%
@@ -341,7 +341,7 @@ lessons.check("sorting_gradient", sorting_gradient)
 # ### 2. The way back
 #
 # Write a function that takes a permutation, as a NumPy array of ints such as `ind` above, and returns its inverse, also
-# as an array: the element at place `ind[k]` is `k`. Can you do it without sorting?
+# as an array: the element at position `ind[k]` is `k`. Can you do it without sorting?
 
 
 # %%
@@ -353,7 +353,7 @@ lessons.check("inverse_permutation", inverse_permutation)
 # %% [markdown]
 # ### 3. Repair
 #
-# `ArrayTanh` again, under another name. Change it so that second derivatives are right. `forward` goes on to use NumPy.
+# This is `ArrayTanh` under another name. Change it so that second derivatives are right. `forward` should still use NumPy.
 
 
 # %%
@@ -376,9 +376,9 @@ lessons.check("NumpyTanh", NumpyTanh)
 # %% [markdown]
 # ### 4. A running sum
 #
-# Fill in `backward` of this running sum along dimension 0. A number of the input goes into all sums from its place on;
-# so its gradient is the sum of all gradients from its place on. Second derivatives have to work. (`flip(0)` turns a
-# tensor round.)
+# Fill in `backward` of this running sum along dimension 0. A number of the input enters all sums from its position on,
+# so its gradient is the sum of all gradients from its position on. Second derivatives have to work. (`flip(0)` reverses
+# a tensor.)
 
 
 # %%
@@ -401,7 +401,7 @@ lessons.check("NumpyCumsum", NumpyCumsum)
 # ### 5. Equations
 #
 # Write a Function whose `apply(A, b)` solves `A @ x = b` for a square matrix and a vector by `np.linalg.solve`. Both
-# arguments want gradients. With the incoming gradient `g`, the gradient by `b` solves `A.T @ grad_b = g`, and the
+# arguments need gradients. With the incoming gradient `g`, the gradient by `b` solves `A.T @ grad_b = g`, and the
 # gradient by `A` is `-torch.outer(grad_b, x)`. Second derivatives have to work.
 
 

@@ -1,11 +1,11 @@
 # %% [markdown]
-# # A gradient of your own, twice
+# # Your own gradient, twice
 #
 # *25 minutes. Needs lessons 3, 12 and 13.*
 #
-# A Function may be made of ordinary operations and still bring its own gradient: to be faster, to survive large
-# numbers, or to do something else on purpose. You will see what such a Function owes to the gradient of its gradient,
-# and how to find one that does not pay.
+# A Function may consist of ordinary operations and still define its own gradient: to be faster, to survive large
+# numbers, or to do something else on purpose. You will see what the second derivative needs from such a Function, and
+# find one that fails to provide it.
 
 # %%
 import warnings
@@ -18,7 +18,7 @@ from viz import draw
 # ## MyCube
 #
 # PyTorch's documentation, "Extending torch.func with autograd.Function", has this example. The derivative of x³ is 3x².
-# Usually the backward pass works that out; here the forward pass does, and hands it over as a second result.
+# Usually the backward pass computes that; here the forward pass does, and returns it as a second result.
 
 
 # %%
@@ -53,7 +53,7 @@ def my_cube(x):
 
 
 # %% [markdown]
-# Value, first and second derivative are right: x³, 3x² and 6x. The last line is the check of the document.
+# Value, first and second derivative are right: x³, 3x² and 6x. The last line is the check from the documentation.
 
 # %%
 x = torch.tensor(2.0)
@@ -67,7 +67,7 @@ ggx = torch.func.grad(torch.func.grad(my_cube))(x)
 assert torch.allclose(ggx, 6 * x)
 
 # %% [markdown]
-# ## Where the work is done
+# ## Where the work happens
 #
 # A recording can look inside a Function. The powers are all in `forward`; `backward` has only products and a sum.
 
@@ -79,7 +79,7 @@ print(inside)
 assert "pow" in inside["forward"] and "pow" not in inside["backward"]
 
 # %% [markdown]
-# The price is memory: two numbers are kept for each element, `x` and `dx`, where plain `x ** 3` keeps `x` alone.
+# The price is memory: `MyCube` saves two numbers for each element, `x` and `dx`, where plain `x ** 3` saves only `x`.
 
 
 # %%
@@ -92,9 +92,9 @@ print(bytes_kept(my_cube), bytes_kept(lambda x: x**3))
 assert bytes_kept(my_cube) == 8 and bytes_kept(lambda x: x**3) == 4
 
 # %% [markdown]
-# ## What arrives at backward
+# ## The incoming gradients
 #
-# `MyCube` has two outputs, so `backward` gets two gradients. This one prints them and does the same.
+# `MyCube` has two outputs, so `backward` receives two gradients. This one prints them and does the same.
 
 
 # %%
@@ -116,11 +116,11 @@ assert arrived == [(0.0, 1.0)]
 assert gradient.item() == 12.0 and curvature.item() == 12.0
 
 # %% [markdown]
-# The first walk starts at `y`. Nothing else was used, so `grad_dx` is zero, and `backward` returns 1 * dx + 0.
+# The first walk starts at `y`. The other output is unused, so `grad_dx` is zero, and `backward` returns 1 * dx + 0.
 #
-# The second walk starts at that result, and it was made of `dx`. Now `dx` is an output that something was computed
-# from, and `grad_dx` is 1. The result `y` had no part in it: `grad_output` is zero. All of the second derivative comes
-# through the second term, `grad_dx * 6 * x`.
+# The second walk starts at that result, which was computed from `dx`. Now the output `dx` is in use, and `grad_dx` is
+# 1. The result `y` has no part in it: `grad_output` is zero. All of the second derivative comes through the second
+# term, `grad_dx * 6 * x`.
 #
 # Here is the graph of the gradient. The output of `MyCube` that it uses is `dx`, which is 12. The 1 and the 0 beside it
 # are from the first walk: `grad_output`, and `grad_dx` times 6. Going back, the second walk enters `MyCube` through
@@ -133,8 +133,8 @@ draw(gradient, passes=("forward", "backward"))
 # %% [markdown]
 # ## Forgetting it
 #
-# Leave the second term out, and first derivatives stay right. The second derivative of x³ becomes zero, and nothing
-# raises an error: to the graph, this is a Function whose second output has no derivative.
+# Without the second term, first derivatives stay right. But the second derivative of x³ becomes zero, without an error:
+# to the graph, this is a Function whose second output has no derivative.
 
 
 # %%
@@ -156,8 +156,8 @@ assert torch.func.grad(forgetful_cube)(point).item() == 12.0
 assert torch.func.grad(torch.func.grad(forgetful_cube))(point).item() == 0.0  # it should be 12
 
 # %% [markdown]
-# What finds it? `gradcheck` of the small function does not, since that hides `dx`. `gradcheck` of `apply` looks at both
-# outputs, and `gradgradcheck` at second derivatives. Both say what is wrong.
+# Which check finds it? `gradcheck` of the small function does not, because the function hides `dx`. `gradcheck` of
+# `apply` tests both outputs, and `gradgradcheck` tests second derivatives. Both report the mistake.
 
 # %%
 precise = torch.tensor(2.0, dtype=torch.float64, requires_grad=True)
@@ -177,8 +177,8 @@ for look in (
         raise AssertionError("a forgotten derivative was not found")
 
 # %% [markdown]
-# `minigrad check` on the command line, or `check` in Python, tries a Function in every way it knows. It names the
-# argument that was not used.
+# `minigrad check` on the command line, or `check` in Python, tests a Function in every way it knows. It names the
+# unused argument.
 
 # %%
 failure = torch.testing.check(ForgetfulCube, point).failures[0]
@@ -231,9 +231,9 @@ for cube in (my_cube, LateCube.apply):
 # %% [markdown]
 # ## Other reasons
 #
-# *Large numbers.* log(1 + exp(x)) is nearly x for a large x, and its derivative is the logistic function. Written down
-# plainly, exp(100) is infinite in float32, and the derivative a quotient of two infinities. minigrad warns where the
-# NaN was made.
+# *Large numbers.* log(1 + exp(x)) is nearly x for a large x, and its derivative is the logistic function. In the plain
+# formula, exp(100) is infinite in float32, and the derivative is a quotient of two infinities. minigrad warns where the
+# NaN appears.
 
 
 # %%
@@ -250,8 +250,8 @@ print(said[0].message)
 assert nan.isnan() and "exp: " in str(said[0].message)
 
 # %% [markdown]
-# A Function computes both in a way that overflows nowhere. Its `backward` uses `torch.sigmoid`, an operation that has
-# derivatives itself: this is all that second derivatives need.
+# This Function computes both without overflow. Its `backward` uses `torch.sigmoid`, an operation with its own
+# derivatives: second derivatives need nothing more.
 
 
 # %%
@@ -311,7 +311,7 @@ assert torch.func.grad(lambda x: 5 * GradientClip.apply(x) ** 2)(point).item() =
 # torch.autograd.grad(10 * gradient, x)
 # ```
 #
-# Which two numbers does `MyCube.backward` get in the last line, as `grad_output` and `grad_dx`? Give them as a list.
+# Which two numbers does `MyCube.backward` receive in the last line, as `grad_output` and `grad_dx`? Give them as a list.
 
 # %%
 second_walk = ...
@@ -345,8 +345,8 @@ lessons.check("MyFourth", MyFourth)
 # %% [markdown]
 # ### 3. Repair
 #
-# The sine and the cosine are worked out together. First derivatives of the sine are right, second ones are zero. Repair
-# `backward`; nothing more has to be saved.
+# This Function computes the sine and the cosine together. First derivatives of the sine are right, second ones are
+# zero. Repair `backward`; you need not save anything more.
 
 
 # %%
@@ -371,9 +371,9 @@ lessons.check("MySine", MySine)
 # %% [markdown]
 # ### 4. A root without infinity
 #
-# The derivative of the square root at 0 is infinite, and 0 times infinity is NaN: lengths of zero have spoilt many a
-# training run. Write a Function that computes the square root of numbers that are not negative. Its gradient is the
-# usual one, but 0 where the number is 0. Second derivatives have to be right for positive numbers, and no NaN at 0.
+# The derivative of the square root at 0 is infinite, and 0 times infinity is NaN: lengths of zero have spoilt many
+# training runs. Write a Function that computes the square root of non-negative numbers. Its gradient is the usual one,
+# but 0 where the number is 0. Second derivatives have to be right for positive numbers, and no NaN at 0.
 
 
 # %%
