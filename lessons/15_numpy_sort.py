@@ -329,8 +329,8 @@ else:
 #
 # ### 1. Where the gradient goes
 #
-# Work out by hand the gradient of `(numpy_sort(x) * torch.tensor([1.0, 2.0, 3.0, 4.0])).sum()` at `x = [30.0, 10.0,
-# 40.0, 20.0]`. Give a list.
+# Work out by hand the gradient of `(numpy_sort(x) * torch.tensor([1.0, 2.0, 3.0, 4.0])).sum()` at
+# `x = [30.0, 10.0, 40.0, 20.0]`. Give a list.
 
 # %%
 sorting_gradient = ...

@@ -507,7 +507,7 @@ rule_shape = ...
 lessons.check("rule_shape", rule_shape)
 
 # %% [markdown]
-# ### 2. Who may generate?
+# ### 2. When to generate
 #
 # For which of these is `generate_vmap_rule = True` right? Give a list of letters.
 #

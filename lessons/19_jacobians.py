@@ -36,8 +36,8 @@ print(jacrev(f)(x))
 assert jacrev(f)(x).tolist() == [[3.0, 2.0], [4.0, 0.0]]
 
 # %% [markdown]
-# By hand: `a * b` changes with `a` by `b`, which is 3, and with `b` by `a`, which is 2. `a * a` changes with `a` by `2 *
-# a`, which is 4, and with `b` not at all.
+# By hand: `a * b` changes with `a` by `b`, which is 3, and with `b` by `a`, which is 2. `a * a` changes with `a` by
+# `2 * a`, which is 4, and with `b` not at all.
 #
 # ## Backward gives rows, forward gives columns
 #

@@ -14,7 +14,7 @@ def combined_claim(answer):
     mistakes = {
         60.0: "that is the true derivative of 10 * x * x, but backward claims another one",
         5.0: "that leaves out the 10 that arrives",
-        10.0: "that is what arrives at Claim",
+        10.0: "10 is the gradient that arrives at Claim",
         90.0: "that is the value, not the gradient",
     }
     expect.number(answer, 50.0, mistakes)
@@ -62,7 +62,7 @@ class Sine(torch.autograd.Function):
     "The gradient is the incoming one times the slope: grad_output * ctx.scale * x.cos().",
 )
 def CombinedSine(answer):
-    """All three are repaired: the number is on the ctx, backward returns two gradients, and the first depends on the incoming one."""
+    """Now the number is on the ctx, and backward returns two gradients, the first a multiple of the incoming one."""
     expect.function(answer, Sine, *points(0.5, [1.0, -2.0], after=(3.0,)), *points([0.0, 2.0], after=(-0.5,)))
 
 
