@@ -44,7 +44,7 @@ def SeveralMix(answer):
 
 @exercise(
     "Each tensor is saved for the gradient of the other.",
-    "ctx.needs_input_grad is a pair of booleans, in forward and in backward. save_for_backward accepts None instead of a tensor.",
+    "ctx.needs_input_grad is a pair of booleans, in forward and backward. save_for_backward accepts None instead of a tensor.",
     "ctx.save_for_backward(x if ctx.needs_input_grad[1] else None, y if ctx.needs_input_grad[0] else None)",
     "In backward, return None instead of a product that is not needed: a if condition else None.",
 )
