@@ -23,9 +23,9 @@ collect_ignore_glob += [] if find_spec("mpi4py") else ["minigrad/distributed/*"]
 
 
 def pytest_addoption(parser):
-    """The device that the tests' tensors are made on."""
+    """Add the option for the device of the tests' tensors."""
     parser.addoption(
-        "--device", default="cpu", metavar="NAME", help="where tensors are made that are not told: cpu, cuda"
+        "--device", default="cpu", metavar="NAME", help="device of tensors that name none: cpu, cuda"
     )
 
 

@@ -27,7 +27,7 @@ BOOK: dict[type, Page] = {}
 
 
 def textbook(cls: Any, holds: Callable[..., bool] = lambda *args: True, **formulas: Callable) -> None:
-    """Register other formulas of a class, under the names of its own."""
+    """Register further formulas of a class, with the same names."""
     BOOK[cls] = Page(type(cls.__name__, (cls,), {"name": cls.name, "node": cls.node, **formulas}), holds)
 
 

@@ -158,7 +158,7 @@ def draw_rank(axes: Any, own: Sequence[Span], row: Sequence[tuple[Span, int]], v
 
 
 def bar(axes: Any, span: Span, view: View, top: float, height: float) -> None:
-    """Draw the part of a span that lies in view."""
+    """Draw the visible part of a span."""
     begin, end = max(span.begin, view[0]), min(span.end, view[1])
     if begin < end:
         fill, hatch = LOOKS[span.kind]

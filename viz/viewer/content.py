@@ -146,7 +146,7 @@ class Teller:
         return [self.place[entry["value"]], entry["bytes"], self.ran.get(self.back.get(entry.get("freed_by"), -1))]
 
     def _steps(self, ran: dict) -> list[dict]:
-        """List the operations that a method of a custom Function ran, in the names of its own lines."""
+        """List the operations that a method of a custom Function ran, with the names that its lines use."""
         inner = Graph({"program": {}, **ran})
         given = {value["id"] for value in ran["values"] if value.get("name")}
         outside = {int(i): self.graph.names[o] for i, o in ran["same"].items() if o in self.graph.names}

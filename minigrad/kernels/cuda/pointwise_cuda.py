@@ -44,7 +44,7 @@ def text(name: str, title: str, head: str, inputs: Sequence, results: Sequence, 
     if rank:
         head += f"\nfrom numpy import {counter}"
         arrays = [n + "_" for n, read in inputs if read]
-        repeated = {a for a, lies in zip(arrays, along) if not lies} if along else None
+        repeated = {a for a, same in zip(arrays, along) if not same} if along else None
         body = flat.counted_text(name, args, parameters, expressions, rank, counter, repeated)
     else:
         body = flat.text(name, args, parameters, [], expressions)
