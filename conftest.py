@@ -24,9 +24,7 @@ collect_ignore_glob += [] if find_spec("mpi4py") else ["minigrad/distributed/*"]
 
 def pytest_addoption(parser):
     """Add the option for the device of the tests' tensors."""
-    parser.addoption(
-        "--device", default="cpu", metavar="NAME", help="device of tensors that name none: cpu, cuda"
-    )
+    parser.addoption("--device", default="cpu", metavar="NAME", help="device of tensors that name none: cpu, cuda")
 
 
 def pytest_configure(config):
