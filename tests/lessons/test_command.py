@@ -92,7 +92,7 @@ def test_grade_writes_a_table(tmp_path):
         (("grade", "nowhere"), "there is no folder nowhere"),
         (("grade", "."), "there are no notebooks"),
         (("grade", ".", "--jobs", "0"), "must be greater than 0"),
-        (("grade", ".", "-o", "no/grades.csv"), "there is no folder no"),
+        (("grade", ".", "-o", "no/grades.csv"), "the folder no does not exist"),
         (("open", "1", "--no-lab", "-d", "/proc/nowhere"), "cannot be written"),
     ],
 )

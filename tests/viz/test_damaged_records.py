@@ -281,7 +281,7 @@ def test_diff_of_a_damaged_record_ends_with_2(net):
 def test_a_file_that_is_no_record_is_named(tmp_path, text):
     path = tmp_path / "r.json"
     path.write_bytes(text)
-    with pytest.raises(Usage, match=r"r\.json is no (JSON|record)"):
+    with pytest.raises(Usage, match=r"r\.json is not (JSON|a record)"):
         record_of(str(path), None)
 
 

@@ -91,7 +91,7 @@ def test_a_long_run_is_shown_in_not_too_many_frames():
 
 
 def test_a_film_without_steps_or_of_another_kind_is_refused(tmp_path):
-    with pytest.raises(ValueError, match="no step"):
+    with pytest.raises(ValueError, match="the history is empty"):
         TrainingFilm({"out": []})
     with pytest.raises(ValueError, match="'.mp4'"):
         TrainingFilm(HISTORY).save(tmp_path / "run.mp4")

@@ -175,7 +175,7 @@ def test_n_processes_run_a_program_with_its_own_options(folder):
     done = minigrad(folder, "run", "-n", 2, "ranks.py", "-n", "3")
     assert done.returncode == 0, done.stderr.decode()
     assert sorted(done.stdout.decode().splitlines()) == ["rank 0 ['-n', '3']", "rank 1 ['-n', '3']"]
-    assert "name a file" in minigrad(folder, "run", "-n", "2", "-").stderr.decode()
+    assert "Name a file" in minigrad(folder, "run", "-n", "2", "-").stderr.decode()
 
 
 @needs_mpi

@@ -207,7 +207,7 @@ class LanguagesHypot(torch.autograd.Function):
         return grad_output * (x + y) / r
 
 
-# %% wrong LanguagesHypot: by argument 0
+# %% wrong LanguagesHypot: argument 0
 class LanguagesHypot(torch.autograd.Function):
     @staticmethod
     def forward(x, y):
