@@ -218,7 +218,7 @@ def test_complex_numbers_are_drawn_and_not_explained(folder):
     (folder / "net.py").write_text(PROGRAM + "size = torch.complex(w, x).abs()\n")
     assert calls(record(folder, "net.py:size")[0])[0] == "complex(w, x)"
     code, _, said = minigrad(folder, "explain", "net.py:size")
-    assert code == 2 and "the program computes with complex numbers" in said
+    assert code == 2 and "does not support the program's complex numbers" in said
 
 
 BOTH = """
