@@ -243,5 +243,5 @@ def check_range(who: str, index: Tensor, n: int, dim: int, kind: type, low: int 
             kind,
             who,
             f"index {worst} is out of bounds for dimension {dim} with size {n}",
-            f"use indices from {low} to {n - 1}" if n else "there is nothing to choose from: skip what is empty",
+            f"use indices from {low} to {n - 1}" if n else "there is nothing to choose from: skip the empty tensor",
         )
