@@ -62,7 +62,7 @@ def passes_of(record: dict, notes: Sequence[str] = ()) -> tuple[tuple[str, ...],
 
 @dataclass(frozen=True)
 class View:
-    """What a picture shows, the direction of the graph, and the settings of slides and LaTeX."""
+    """The contents of a picture, the direction of the graph, and the settings of slides and LaTeX."""
 
     show: frozenset[str] = frozenset(SHOW)
     rankdir: str = "TB"  # TB | BT | LR | RL: from the first operations to the last

@@ -124,7 +124,7 @@ class Word:
 
 
 class layout(Word):
-    """How a tensor's elements are stored; the only layout is `strided`.
+    """The storage format of a tensor's elements; the only layout is `strided`.
 
     >>> import minigrad
     >>> minigrad.ones(2).layout

@@ -99,9 +99,10 @@ class Bucket:
         """Set the gradient of member i to the reduced one: to the view itself if `as_view`, else to a copy."""
         p, view = self.members[i].tensor, self.views[i]
         if as_view:
-            p._grad = view
+            if p._grad is not view:
+                p.grad = view
         elif (grad := p._grad) is None:
-            p._grad = view.clone()
+            p.grad = view.clone()
         elif both_direct(grad, view):
             np.copyto(grad._a, view._a)
             memory(grad).bump("all_reduce", place)

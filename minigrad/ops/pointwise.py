@@ -290,7 +290,7 @@ class Sign(Pointwise):
 
 
 class Sgn(Sign):
-    """The same; PyTorch's sgn differs only for complex numbers."""
+    """The sign, -1, 0 or 1; PyTorch's sgn differs from sign only for complex numbers."""
 
 
 class Copysign(Pointwise):

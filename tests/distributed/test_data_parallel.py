@@ -207,6 +207,8 @@ assert seen == [(0, False, [(1,)]), (1, True, [(1, 2)])]
 assert net.module.bias.grad.item() == size / 2 and net.module.weight.grad.tolist() == [[size * (size + 1) / 4] * 2]
 refuses(RuntimeError, "only be called once", net.register_comm_hook, None, halved)
 refuses(TypeError, "hook must be callable", DDP(nn.Linear(1, 1)).register_comm_hook, None, 1)
+changed = DDP(nn.Linear(1, 1), gradient_as_bucket_view=True).half()  # the buckets are float32
+refuses(RuntimeError, "dtype", lambda: changed(torch.ones(1, 1).half()).sum().backward())
 local = DDP(nn.Linear(2, 1))
 def unchanged(state, bucket):
     future = torch.futures.Future()

@@ -292,3 +292,13 @@ def test_the_command_is_started_again_without_its_number():
         "x.svg",
     ]
     assert without_number(["render", "a.py:x", "-n=3", "--", "-n", "1"]) == ["render", "a.py:x", "--", "-n", "1"]
+
+
+@needs_mpi
+def test_a_program_that_imports_torch_computes_with_minigrad(tmp_path):
+    (tmp_path / "prog.py").write_text(
+        programs.STEP.replace("minigrad as torch", "torch").replace("minigrad.", "torch.")
+    )
+    done = programs.command(tmp_path, "render", "prog.py:loss", "--ranks", "-n", 2, "-o", "prog.json")
+    assert done.returncode == 0, done.stderr
+    assert "all_reduce" in (tmp_path / "prog.json").read_text()

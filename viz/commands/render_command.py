@@ -110,7 +110,7 @@ def render(
     processes.check(kind, seen, from_file=args is None and not target.startswith("-:"))
     if processes.n is not None:
         return start(processes.n, given)
-    with apart(place is None or json), computing(as_torch):
+    with apart(place is None or json), computing(as_torch or processes.ranks):  # ranks compute with minigrad
         if processes.ranks:
             told = PASSES[:2] if processes.timeline else wanted(passes)
             everything = recorded_by_ranks(target, told, processes.lanes, words)

@@ -91,6 +91,7 @@ class Processes:
     ----------
     ranks
         Draw all processes, each in its own lane, with the messages between them. Start the command with mpiexec, or add -n.
+        A program that imports torch computes with minigrad.
     n
         With --ranks: start this many processes with mpiexec.
     timeline

@@ -45,8 +45,6 @@ def told(program: Program, name: str, passes: Sequence[str]) -> Told:
             rec, why_not = next(iter(alive()), None), str(wrong)
     if rec is None:
         return Told(None, [], why_not, times)
-    if not hasattr(rec, "backward_times"):
-        return Told(None, [], f"{program.file} computes with PyTorch: --ranks draws programs of minigrad.", times)
     times["backward"] = rec.backward_times
     return Told(record_of_step(rec, program.names, program.file), rec.notes, why_not, times)
 

@@ -24,7 +24,7 @@ from .device_functions import WIDEST
 
 
 class Layout(NamedTuple):
-    """How a kernel traverses its arrays: rank 0 stands for flat memory.
+    """The order in which a kernel traverses its arrays: rank 0 stands for flat memory.
 
     Otherwise they have `rank` dimensions, each with its own steps, and indices of type `counter`. If rows are read by four
     neighbours, `along` tells for each array whether it has them (True) or one element for the whole row (False).
