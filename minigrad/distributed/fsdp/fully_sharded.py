@@ -25,7 +25,7 @@ INNER = "_fsdp_wrapped_module."  # stands in the names of parameters, but not in
 
 
 class ShardingStrategy(Enum):
-    """The amount of sharding: FULL_SHARD frees the whole parameters after forward, SHARD_GRAD_OP keeps them until backward ends.
+    """The amount of sharding: FULL_SHARD frees whole parameters after forward, SHARD_GRAD_OP keeps them until backward ends.
 
     The other members have PyTorch's names; FullyShardedDataParallel refuses them.
 
