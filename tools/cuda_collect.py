@@ -170,7 +170,7 @@ def formula_kernel(cls, direction: str, wanted: dict, names: list, dtype: str, r
     computed = pointwise_cuda.computed_in(np.dtype(dtype))
     result = np.dtype(bool if cls.kind == "bool" else dtype)
     write, layout = pointwise_cuda.how_written(result), pointwise_cuda.Layout(rank, "uint32" if rank else "")
-    given = tuple(wanted.items()), tuple(inputs), write, computed, layout, tuple(scaled)
+    given = tuple(wanted.items()), tuple(inputs), write, computed, tuple(scaled), layout
     kernel = pointwise_cuda.kernel(f"{cls.name}_{direction}", *given)
     if kernel is None:
         return

@@ -164,13 +164,16 @@ def write_apply(plan: Plan) -> str:
 
 def few(cls: Any, arrays: list) -> str:
     """Return the condition to compute directly: few elements, or NumPy's function is as fast as ours; "" for always."""
+    on_device = (
+        f" or type({arrays[0]}) is not ndarray" if isinstance(cls.ufunc, np.ufunc) else ""
+    )  # one kernel for all sizes
     if not isinstance(cls.ufunc, np.ufunc) or pointwise_calls.has_kernel(cls):
-        return f"{arrays[0]}.size < {pointwise_calls.kernel_threshold(cls)}"
+        return f"{arrays[0]}.size < {pointwise_calls.kernel_threshold(cls)}{on_device}"
     if len(arrays) == 1:
         return ""
     x, y = arrays
     alike = f"{x}.shape == {y}.shape and {x}.flags.forc and {y}.flags.forc"  # whole arrays, without repetition
-    return f"{x}.size < {pointwise_calls.BROADCAST_FROM} or {alike}"
+    return f"{x}.size < {pointwise_calls.BROADCAST_FROM} or {alike}{on_device}"
 
 
 def write_partial(plan: Plan, k: str, scope: dict) -> str:

@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
+import numpy as np
+
 from ...arrays.nowhere import NOWHERE, fresh_address, inside
 from ...errors import OutOfMemoryError, error
 from . import machine
@@ -24,13 +26,16 @@ LARGE_FROM = 1 << 20
 class Block:
     """Memory on the device, which returns to the allocator when its last reference is gone.
 
-    Memory of another library is a Block too: `owner` keeps it alive, and the allocator does not reuse it.
+    Memory of another library is a Block too: `owner` keeps it alive, and the allocator does not reuse it. `memory` is the
+    block as NumPy sees it, of which shadows of arrays are views (device_array.py).
     """
 
-    __slots__ = ("__weakref__", "address", "nbytes", "owner", "pool", "reserved")
+    __slots__ = ("__weakref__", "address", "memory", "nbytes", "owner", "pool", "reserved")
 
-    def __init__(self, address: int, nbytes: int, reserved: int, owner: Any = None, pool: Pool | None = None):
+    def __init__(self, address: int, nbytes: int, reserved: int, owner: Any = None, pool: Pool | None = None,
+                 memory: np.ndarray | None = None):  # fmt: skip
         self.address, self.nbytes, self.reserved, self.owner, self.pool = address, nbytes, reserved, owner, pool
+        self.memory = machine.bytes_of(address, max(nbytes, reserved)) if memory is None else memory
 
     def __del__(self):
         if self.owner is None and ALLOCATOR is not None:  # at exit, modules are cleared first
@@ -45,8 +50,8 @@ class Pool:
 
     def __del__(self):
         with self.allocator.lock:
-            for size, addresses in self.free.items():
-                self.allocator.free[size] += addresses
+            for size, blocks in self.free.items():
+                self.allocator.free[size] += blocks
 
 
 class Pooling(threading.local):
@@ -60,7 +65,7 @@ class Allocator:
 
     def __init__(self):
         self.lock = threading.RLock()  # a Block may be freed while this thread holds the lock
-        self.free: dict[int, list[int]] = defaultdict(list)
+        self.free: dict[int, list[tuple[int, np.ndarray]]] = defaultdict(list)  # blocks' addresses and memory
         self.pooling = Pooling()
         self.allocated = self.reserved = self.most_allocated = self.most_reserved = self.allocations = self.reused = 0
 
@@ -70,17 +75,19 @@ class Allocator:
             return Block(fresh_address(nbytes), nbytes, 0, NOWHERE)
         size, pool = rounded(nbytes), self.pooling.pool
         with self.lock:
-            free = self.free if pool is None else pool.free
-            if free[size]:
-                address, self.reused = free[size].pop(), self.reused + 1
+            free = (self.free if pool is None else pool.free)[size]
+            if free:
+                address, memory = free.pop()
+                self.reused += 1
             else:
-                address = self.fresh(size)
+                address, memory = self.fresh(size), None
                 self.reserved += size
                 self.most_reserved = max(self.most_reserved, self.reserved)
             self.allocations += 1
             self.allocated += size
-            self.most_allocated = max(self.most_allocated, self.allocated)
-        return Block(address, nbytes, size, None, pool)
+            if self.allocated > self.most_allocated:
+                self.most_allocated = self.allocated
+        return Block(address, nbytes, size, None, pool, memory)
 
     def fresh(self, size: int) -> int:
         """Return the address of new memory from the device."""
@@ -105,7 +112,7 @@ class Allocator:
         with self.lock:
             self.allocated -= block.reserved
             free = self.free if block.pool is None else block.pool.free
-            free[block.reserved].append(block.address)
+            free[block.reserved].append((block.address, block.memory))
 
     @contextmanager
     def pooled(self) -> Iterator[Pool]:
@@ -127,10 +134,10 @@ class Allocator:
         with self.lock:
             place = machine.current()
             place.synchronize()
-            for size, addresses in self.free.items():
-                for address in addresses:
+            for size, blocks in self.free.items():
+                for address, _ in blocks:
                     place.free(address)
-                self.reserved -= size * len(addresses)
+                self.reserved -= size * len(blocks)
             self.free.clear()
 
 

@@ -67,6 +67,11 @@ class DeviceArray(np.lib.mixins.NDArrayOperatorsMixin):
         """Return the view of this memory that the shadow describes; `begin` is its address, if known."""
         return DeviceArray(shadow, self.block, self if self.base is None else self.base, begin)
 
+    def laid_out(self, shape: tuple, strides: tuple) -> DeviceArray:
+        """Return a view of the memory from the first element on, with other strides, in bytes."""
+        begin, block = self.address, self.block
+        return self.seen(np.ndarray(shape, self.shadow.dtype, block.memory, begin - block.address, strides), begin)
+
     def reshape(self, *shape: Any, order: str = "C", copy: bool | None = None) -> DeviceArray:
         """Return the elements in another shape: a view if the layout allows it, else a copy, or ValueError if copy is False."""
         shape = shape[0] if len(shape) == 1 else shape
@@ -96,9 +101,9 @@ class DeviceArray(np.lib.mixins.NDArrayOperatorsMixin):
 
     def astype(self, dtype: Any, order: str = "K", casting: str = "unsafe", copy: bool = True) -> DeviceArray:
         """Return the elements converted; the array itself if nothing changes and `copy` is False."""
-        dtype = np.dtype(dtype)
-        if not copy and dtype == self.dtype:
+        if not copy and (dtype is self.shadow.dtype or dtype == self.shadow.dtype):
             return self
+        dtype = np.dtype(dtype)
         out = like(self, dtype=dtype, order=order)
         kernel_of(np.copyto)(out, self)
         return out
@@ -218,8 +223,7 @@ def full(shape: Any, value: Any, dtype: Any) -> DeviceArray:
 
 def placed(block: Block, shape: tuple, dtype: np.dtype, strides: tuple | None = None) -> DeviceArray:
     """Return an array at the beginning of a block."""
-    memory = np.asarray(machine.Interface(block.address, (max(block.nbytes, dtype.itemsize),)))
-    return DeviceArray(np.ndarray(shape, dtype, memory, 0, strides), block, None, block.address)
+    return DeviceArray(np.ndarray(shape, dtype, block.memory, 0, strides), block, None, block.address)
 
 
 def like(a: Any, shape: Any = None, dtype: Any = None, order: str = "K") -> DeviceArray:

@@ -11,9 +11,10 @@ import functools
 import hashlib
 import pathlib
 import re
+import struct
 import sys
 import types
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -23,7 +24,7 @@ from ...arrays.dtypes import BF2
 from ...arrays.nowhere import inside
 from .. import cache
 from . import machine, simulator
-from .device_array import DeviceArray
+from .device_array import DeviceArray, plain
 
 # kernels are compiled to PTX for this capability, from which newer GPUs get native machine code
 OLDEST = (7, 5)
@@ -75,6 +76,14 @@ def stamp() -> str:
     return f"{hashlib.sha256(functions).hexdigest()} {OLDEST} {versions} {sys.version_info[:2]}"
 
 
+class Ready(NamedTuple):
+    """A kernel in the device's memory: its handle, the layout of its arguments, and the object that keeps it there."""
+
+    handle: int
+    arguments: struct.Struct
+    loaded: Any
+
+
 class Kernel:
     """A kernel: `kernel[grid, block](*args)`, as in Numba.
 
@@ -85,7 +94,7 @@ class Kernel:
 
     def __init__(self, module: str, source: str, name: str, function: Any):
         self.module, self.source, self.name, self.function = module, source, name, function
-        self.compiled: dict[tuple, Any] = {}
+        self.compiled: dict[tuple, Ready] = {}
 
     def __getitem__(self, shape: tuple) -> Any:
         return functools.partial(self.launch, *shape)
@@ -94,19 +103,48 @@ class Kernel:
         """Run it in `grid` blocks of `block` threads."""
         if inside.yes:
             return
-        args = tuple([a.reshape(1) if isinstance(a, DeviceArray) and not a.ndim else a for a in args])
-        signature = tuple([type_name(a) for a in args])
-        if launched is not None:
-            launched[self.module, self.name, signature] = Launched(self.module, self.source, self.name, signature)
         if simulator.SIMULATED:
-            hosts = [a.host() if isinstance(a, DeviceArray) else a for a in args]
-            machine.current().do(simulator.run, self.function, grid, block, hosts)
+            self.simulate(grid, block, args)
             return
         place = machine.current()
-        if signature not in self.compiled:
-            entry, cubin = self.machine_code(signature, place.arch)
-            self.compiled[signature] = core().ObjectCode.from_cubin(cubin).get_kernel(entry)
-        core().launch(place.queue, shape_of_launch(grid, block), self.compiled[signature], *fields(args))
+        signature, fields = described(args)
+        place.launch(self.compiled.get(signature) or self.ready(signature, place), grid, block, fields)
+
+    def launch_flat(self, size: int, args: Sequence, signature: tuple, itemsizes: tuple) -> None:
+        """Run it by fours over arrays of `size` elements in C order, as flat memory (flat.py).
+
+        The caller knows the types of the arguments, and the size in bytes of each array's elements, 0 for a number.
+        """
+        if inside.yes:
+            return
+        if simulator.SIMULATED:
+            flat = [plain(a).reshape(-1) if type(a) is DeviceArray else a for a in args]
+            self.simulate(*threads(-(-size // 4)), flat)
+            return
+        place, fields = machine.current(), []
+        for a, itemsize in zip(args, itemsizes):
+            if itemsize:
+                fields += (0, 0, size, itemsize, a.address, size, itemsize)
+            else:
+                fields.append(a)
+        ready = self.compiled.get(signature) or self.ready(signature, place)
+        place.launch(ready, *threads(-(-size // 4)), fields)
+
+    def simulate(self, grid: Any, block: Any, args: Sequence) -> None:
+        """Run it in the simulator, which sees the device's memory as NumPy arrays."""
+        args = [a.reshape(1) if type(a) is DeviceArray and not a.ndim else a for a in args]
+        if launched is not None:
+            signature = described(args)[0]
+            launched[self.module, self.name, signature] = Launched(self.module, self.source, self.name, signature)
+        hosts = [a.host() if type(a) is DeviceArray else a for a in args]
+        machine.current().do(simulator.run, self.function, grid, block, hosts)
+
+    def ready(self, signature: tuple, place: Any) -> Ready:
+        """Return the kernel for these types, loaded into the device."""
+        entry, cubin = self.machine_code(signature, place.arch)
+        loaded = core().ObjectCode.from_cubin(cubin).get_kernel(entry)
+        made = Ready(int(loaded.handle), struct.Struct("".join(map(packing, signature))), loaded)
+        return self.compiled.setdefault(signature, made)
 
     def machine_code(self, signature: tuple, arch: str) -> tuple[str, bytes]:
         """Return the entry's name and the cubin for these types, from the cache folder if possible."""
@@ -123,29 +161,34 @@ class Kernel:
 
 @functools.cache
 def core() -> Any:
-    """Return the module that launches kernels; without a GPU it may be missing."""
+    """Return the module that loads kernels; without a GPU it may be missing."""
     import cuda.core
 
     return cuda.core
 
 
-@functools.lru_cache(4096)
-def shape_of_launch(grid: Any, block: Any) -> Any:
-    """Return the driver's description of a launch, cached because a program repeats its launches."""
-    return core().LaunchConfig(grid=grid, block=block)
-
-
-def type_name(a: Any) -> str:
-    """Return the type of an argument in Numba's notation: float32[::1] is in C order, float32[:] in any."""
-    if isinstance(a, DeviceArray):
-        shadow = a.shadow
-        return array_type(shadow.dtype, shadow.ndim, shadow.flags.c_contiguous)
-    return number_type(type(a))
+def described(args: Sequence) -> tuple[tuple, list]:
+    """Return the types of arguments, and the fields that compiled code gets for them."""
+    types, fields = [], []
+    for a in args:
+        if type(a) is DeviceArray:
+            shadow = a.shadow
+            itemsize, shape = shadow.itemsize, shadow.shape
+            types.append(array_type(shadow.dtype, len(shape) or 1, shadow.flags.c_contiguous))
+            # of Numba's array: two pointers that kernels do not use, size, itemsize, address, and the layout
+            fields += (0, 0, shadow.size, itemsize, a.address, *(shape or (1,)), *(shadow.strides or (itemsize,)))
+        else:
+            types.append(number_type(type(a)))
+            fields.append(a)
+    return tuple(types), fields
 
 
 @functools.cache
 def array_type(dtype: np.dtype, ndim: int, whole: bool) -> str:
-    """Return the type of an array, cached: NumPy takes as long for a dtype's name as the driver for a launch."""
+    """Return an array's type in Numba's notation: float32[::1] is in C order, float32[:] in any.
+
+    Cached, because NumPy takes as long for a dtype's name as the driver for a launch.
+    """
     assert dtype is not BF2, "kernels see bfloat16 as its bits: use device_array.plain"
     row = ", ".join([":"] * (ndim - 1) + ["::1" if whole else ":"])
     return f"{element(dtype)}[{row}]"
@@ -162,25 +205,14 @@ def element(dtype: np.dtype) -> str:
     return {"bool": "boolean", "bfloat16": "uint16"}.get(dtype.name, dtype.name)
 
 
-def fields(args: tuple) -> list:
-    """Return the arguments of compiled code; an array becomes two pointers for Numba, size, itemsize, address and layout."""
-    found: list = []
-    for a in args:
-        if isinstance(a, DeviceArray):
-            shadow = a.shadow
-            found += (0, 0, shadow.size, shadow.itemsize, a.address, *shadow.shape, *shadow.strides)
-        else:
-            found.append(a)
-    return found
+def packing(name: str) -> str:
+    """Return the fields of an argument of this type, in the notation of `struct`: an array has seven, or more, of 8 bytes.
 
-
-def widths(signature: tuple) -> list[int]:
-    """Return the size in bytes of each field that `fields` makes for arguments of these types."""
-    found = []
-    for name in signature:
-        dims = name.count(":") - name.count("::")
-        found += [8] * (5 + 2 * dims) if dims else [np.dtype(name.replace("boolean", "bool")).itemsize]
-    return found
+    >>> packing("float32[:, ::1]"), packing("float32")
+    ('qqqqqqqqq', 'f')
+    """
+    dims = name.count(":") - name.count("::")
+    return "q" * (5 + 2 * dims) if dims else np.dtype(name.replace("boolean", "bool")).char.replace("l", "q")
 
 
 class Code(NamedTuple):
@@ -216,7 +248,8 @@ def linked(ptx: str, signature: tuple, arch: str) -> Code:
     entry = re.search(r"\.visible \.entry (\w+)\((.*?)\)", ptx, re.S)
     assert entry is not None
     taken = [int(bits) // 8 for bits in re.findall(r"\.param \.\w(\d+)", entry[2])]
-    assert taken == widths(signature), f"{entry[1]} takes {taken}, but gets {widths(signature)}"
+    given = [struct.calcsize(field) for field in "".join(map(packing, signature))]
+    assert taken == given, f"{entry[1]} takes {taken}, but gets {given}"
     linker = Linker(ObjectCode.from_ptx(ptx.encode()), options=LinkerOptions(arch=arch, verbose=True))
     return Code(entry[1], bytes(linker.link("cubin").code), linker.get_info_log())
 

@@ -39,7 +39,7 @@ class Tile(NamedTuple):
 # processors busy, and results of a few rows (as of vectors) smaller ones, to leave few threads idle.
 LARGE, MEDIUM, FLAT = Tile(128, 128, 8, 8, 8), Tile(64, 64, 8, 4, 4), Tile(8, 128, 8, 2, 4)
 SMALL = Tile(8, 8, 4, 2, 2)  # for the simulator, where each thread costs time
-SHORTEST = 8 if simulator.SMALL else 512  # terms of a sum that are worth a separate block
+SHORTEST = 8 if simulator.SMALL else 64  # terms of a sum that are worth a separate block
 
 
 class Operand(NamedTuple):
@@ -167,6 +167,21 @@ def product(rows, columns, depth, some, inner, x, x_outer, x_inner, x_rows, x_co
 '''
 
 
+TOGETHER = '''"""Parts of sums, which several blocks have computed, added up."""
+
+from numba import cuda
+
+
+@cuda.jit
+def together(parts, out):
+    for i in range(cuda.grid(1), out.size, cuda.gridsize(1)):
+        total = parts[i]
+        for p in range(i + out.size, parts.size, out.size):
+            total += parts[p]
+        out[i] = total
+'''
+
+
 @functools.cache
 def module(dtype: np.dtype, tile: Tile, tables: tuple, along_k: tuple, vectors: tuple) -> Any:
     """Return the module with the kernel `product`."""
@@ -245,15 +260,16 @@ def run(x: Operand, y: Operand, out: Operand, batch: tuple, rows: int, columns: 
     kernel[tiles * parts, tile.threads](
         rows, columns, depth, some, batch[1], *x[:5], *y[:5], target.reshape(-1), *out[1:5], out.memory.size)  # fmt: skip
     if parts > 1:  # in a fixed order, unlike atomic additions
-        out.memory[...] = np.add.reduce(target, 0)
+        together = kernel_modules.load("matmul_parts", TOGETHER).together
+        together[kernel_modules.threads(out.memory.size)](target.reshape(-1), out.memory)
 
 
 # ---------------------------------------------------------------------- NumPy's functions
-def matrices(a: DeviceArray, outer: int, inner: int) -> Operand:
+def matrices(a: DeviceArray, outer: int = 0, inner: int = 0) -> Operand:
     """Return the last two dimensions of an array as an operand; outer and inner are steps between matrices in bytes."""
-    size = a.itemsize
-    *_, rows, columns = [s // size for s in a.strides]
-    extent = 1 + sum([(n - 1) * s // size for n, s in zip(a.shape, a.strides)])
+    size = a.shadow.itemsize
+    *_, rows, columns = steps = [s // size for s in a.shadow.strides]
+    extent = 1 + sum([(n - 1) * s for n, s in zip(a.shadow.shape, steps)])
     memory = strided(a, (extent,), (size,))
     return Operand(memory, outer // size, inner // size, rows, columns, columns == 1 or rows != 1)
 
@@ -268,17 +284,23 @@ def matmul(x: Any, y: Any) -> DeviceArray:
     x, y = x.reshape(1, -1) if row else x, y.reshape(-1, 1) if column else y
     if x.shape[-1] != y.shape[-2]:
         raise ValueError(f"matmul: shapes {x.shape} and {y.shape} cannot be multiplied")
-    batch = np.broadcast_shapes(x.shape[:-2], y.shape[:-2])
-    shape = (*batch, x.shape[-2], y.shape[-1])
-    result = empty(shape, dtype)
-    fill(np.broadcast_to(x, (*batch, *x.shape[-2:])), np.broadcast_to(y, (*batch, *y.shape[-2:])), result)
-    return result.reshape(*batch, *shape[-2 + row :][: 2 - row - column])
+    if x.ndim == y.ndim == 2:
+        batch, result = (), empty((x.shape[0], y.shape[1]), dtype)
+    else:
+        batch = np.broadcast_shapes(x.shape[:-2], y.shape[:-2])
+        result = empty((*batch, x.shape[-2], y.shape[-1]), dtype)
+        x, y = [np.broadcast_to(a, (*batch, *a.shape[-2:])) for a in (x, y)]
+    fill(x, y, result)
+    return result.reshape(*batch, *result.shape[-2 + row :][: 2 - row - column]) if row or column else result
 
 
 def fill(x: DeviceArray, y: DeviceArray, out: DeviceArray) -> None:
     """Compute out = x @ y for batches of one shape, whose dimensions are merged to two at most if memory allows."""
     if not out.size or not x.size:
         out.fill(0)
+        return
+    if out.ndim == 2:
+        run(matrices(x), matrices(y), matrices(out), (1, 1), *out.shape, x.shape[-1])
         return
     corners = [a[..., 0, 0] for a in (x, y, out)]
     sizes, steps = walked(out.shape[:-2], corners)

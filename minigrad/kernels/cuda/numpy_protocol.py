@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.special
@@ -18,7 +18,7 @@ from ...arrays.kinds import place
 from ...arrays.nowhere import inside, is_meta
 from .. import formula
 from . import pointwise_cuda
-from .device_array import DeviceArray, like
+from .device_array import DeviceArray, empty, like
 from .device_functions import digamma, erf, erfc, erfinv, lgamma, where
 from .functions import FUNCTIONS, no_kernel, of_arrays
 
@@ -52,7 +52,9 @@ def ufunc_of_arrays(ufunc: np.ufunc, method: str, inputs: tuple, options: dict) 
 def refuse_others(name: str, inputs: tuple) -> None:
     """Raise an error if arrays of the device meet others in main memory; single numbers may."""
     for a in inputs:
-        apart = inside.yes and not is_meta(a) if type(a) is DeviceArray else isinstance(a, np.ndarray)
+        if type(a) is DeviceArray and not inside.yes:
+            continue
+        apart = not is_meta(a) if type(a) is DeviceArray else isinstance(a, np.ndarray)
         if apart and a.ndim:
             raise OnAnotherDevice(f"{name}: an array of shape {a.shape} is on {place(a)}, but another one is not")
 
@@ -62,17 +64,41 @@ class OnAnotherDevice(ValueError):
 
 
 # ---------------------------------------------------------------------- ufuncs
+class Loop(NamedTuple):
+    """The formula of a ufunc for operands of some kinds, its parameters, and the dtypes of the computation and the result.
+
+    If all arrays among the operands have the computation's dtype, `plan` is its kernel; `first` is the first array's position.
+    """
+
+    formula: Callable
+    names: tuple
+    target: np.dtype
+    result: np.dtype
+    plan: pointwise_cuda.Plan | None
+    first: int
+
+
 def elementwise(ufunc: np.ufunc, inputs: tuple, out: Any) -> Any:
     """Return a ufunc of arrays and numbers."""
-    f, names, target, result = loop_of(ufunc, tuple([kind(a) for a in inputs]))
-    if result.kind == "b" and target.kind in "iu" and not all([fits(a, target) for a in inputs]):
-        target = I8  # a comparison, which NumPy answers for any number
-    operands = [a.astype(target, copy=False) if isinstance(a, DeviceArray) else a for a in inputs]
+    kinds = tuple([a.shadow.dtype if type(a) is DeviceArray else kind(a) for a in inputs])
+    loop = loop_of(ufunc, kinds, tuple([type(a) is DeviceArray for a in inputs]))
     given = out[0] if isinstance(out, tuple) else out
     given = None if given is Ellipsis else given
-    if given is not None and not can_cast(result, given.dtype):
-        raise TypeError(f"the result of {ufunc.__name__} is {result}, which cannot be written into {given.dtype}")
-    made = pointwise_cuda.apply(ufunc.__name__, f, names, operands, target, result, given)
+    if given is None and loop.plan is not None:
+        shape = inputs[loop.first].shadow.shape
+        made = empty(
+            shape if pointwise_cuda.in_c_order(inputs, shape) else pointwise_cuda.broadcast(inputs), loop.result
+        )
+        number = lambda a: pointwise_cuda.one(a, pointwise_cuda.computed_in(loop.target))
+        loop.plan.compute([a if type(a) is DeviceArray else number(a) for a in inputs], (made,))
+        return made
+    target = loop.target
+    if loop.result.kind == "b" and target.kind in "iu" and not all([fits(a, target) for a in inputs]):
+        target = I8  # a comparison, which NumPy answers for any number
+    operands = [a.astype(target, copy=False) if type(a) is DeviceArray else a for a in inputs]
+    if given is not None and not can_cast(loop.result, given.dtype):
+        raise TypeError(f"the result of {ufunc.__name__} is {loop.result}, which cannot be written into {given.dtype}")
+    made = pointwise_cuda.apply(ufunc.__name__, loop.formula, loop.names, operands, target, loop.result, given)
     assert made is not None, ufunc
     return made
 
@@ -85,14 +111,19 @@ def formulas() -> dict[np.ufunc, Callable]:
 
 
 @functools.cache
-def loop_of(ufunc: np.ufunc, kinds: tuple) -> tuple[Callable, tuple, np.dtype, np.dtype]:
-    """Return a ufunc's formula, its parameters, and the dtypes of its computation and result, for operands of these kinds."""
+def loop_of(ufunc: np.ufunc, kinds: tuple, there: tuple) -> Loop:
+    """Return the Loop of a ufunc for operands of these kinds, of which those marked in `there` are arrays on the device."""
     if ufunc not in formulas():
         raise no_kernel(ufunc.__name__)
     f = formulas()[ufunc]
     *loop, result = ufunc.resolve_dtypes((*kinds, None))
     target = next((d for d in loop if d.kind != "b"), loop[0])
-    return f, tuple(formula.parameters(f)), target, result
+    names, plan = tuple(formula.parameters(f)), None
+    converted = {k for k, array in zip(kinds, there) if array} != {target}
+    if not converted and (all(there) or target.kind == "f"):  # a number may not fit into an integer dtype
+        types = [target if array else pointwise_cuda.computed_in(target).type for array in there]
+        plan = pointwise_cuda.planned_forward(ufunc.__name__, f, names, tuple(types), result, target)
+    return Loop(f, names, target, result, plan, there.index(True))
 
 
 def fits(a: Any, dtype: np.dtype) -> bool:
@@ -102,7 +133,9 @@ def fits(a: Any, dtype: np.dtype) -> bool:
 
 def kind(a: Any) -> Any:
     """Return an operand's kind for NumPy's promotion: the dtype, or the type of a Python number."""
-    return a.dtype if isinstance(a, (DeviceArray, np.ndarray, np.generic)) else type(a)
+    if type(a) is DeviceArray:
+        return a.shadow.dtype
+    return a.dtype if isinstance(a, (np.ndarray, np.generic)) else type(a)
 
 
 # ---------------------------------------------------------------------- needed by every computation

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from functools import cache
+from dataclasses import dataclass
+from functools import cache, cached_property, lru_cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ...arrays.dtypes import BF2, F2, F4, HALVES
-from ...arrays.kinds import strided
 from .. import formula
 from . import flat, kernel_modules
 from .device_array import DeviceArray, empty, plain
@@ -58,6 +58,38 @@ def counter_of(size: int) -> str:
     return "uint32" if size < 1 << 31 else "uint64"
 
 
+@dataclass(eq=False)
+class Plan:
+    """A pointwise computation for operands and results of some dtypes: all of its kernel but the layout.
+
+    `reads` has for each operand the expression that reads it, "" for a number. If all arrays are in C order, the `flat` kernel
+    takes them, with arguments of the types `signature` and elements of these sizes in bytes (0 for a number).
+    """
+
+    make: Callable[[Layout], Any]
+    reads: tuple
+    signature: tuple
+    itemsizes: tuple
+
+    @cached_property
+    def flat(self) -> Any:
+        return self.make(Layout(0))
+
+    def compute(self, operands: Sequence, outs: Sequence) -> None:
+        """Compute the results of the operands, arrays that broadcast to the results' shape, and numbers."""
+        size, shape = outs[0].shadow.size, outs[0].shadow.shape
+        if not size:
+            return
+        if in_c_order(operands, shape) and in_c_order(outs, shape):
+            self.flat.launch_flat(size, (*operands, *outs), self.signature, self.itemsizes)
+            return
+        layout, laid = laid_out(shape, [*[v for v, read in zip(operands, self.reads) if read], *outs])
+        arrays = iter([plain(a) for a in laid])
+        given = [next(arrays) if read else v for v, read in zip(operands, self.reads)]
+        count = size if layout.rank and not layout.along else -(-size // 4)
+        self.make(layout).launch(*kernel_modules.threads(count), *given, *arrays)
+
+
 def run(
     name: str, formulas: dict[str, Callable], values: dict, target: np.dtype, outs: Sequence, scaled: Sequence = ()
 ) -> bool:
@@ -67,23 +99,48 @@ def run(
     and bfloat16 are read as float32 and rounded when written.
     """
     target = computed_in(target)
-    values = {k: one(v, target) for k, v in values.items()}
-    arrays = [v for v in values.values() if isinstance(v, DeviceArray)] + list(outs)
-    layout, laid = laid_out(outs[0].shape, arrays)
-    reads = tuple([how_read(v.dtype) if isinstance(v, DeviceArray) else "" for v in values.values()])
-    write = how_written(outs[0].dtype)
-    found = kernel(name, tuple(formulas.items()), tuple(zip(values, reads)), write, target, layout, tuple(scaled))
-    if found is not None and (size := outs[0].size):
-        rest = iter([plain(a) for a in laid])
-        args = [next(rest) if read else v for v, read in zip(values.values(), reads)]
-        by_four = not layout.rank or layout.along
-        found.launch(*kernel_modules.threads(-(-size // 4) if by_four else size), *args, *rest)
-    return found is not None
+    operands = [v if type(v) is DeviceArray else one(v, target) for v in values.values()]
+    kinds = tuple([v.shadow.dtype if type(v) is DeviceArray else type(v) for v in operands])
+    results = tuple([out.shadow.dtype for out in outs])
+    plan = planned(name, tuple(formulas.items()), tuple(values), kinds, results, target, tuple(scaled))
+    if plan is not None:
+        plan.compute(operands, outs)
+    return plan is not None
+
+
+def in_c_order(values: Sequence, shape: tuple) -> bool:
+    """Return True if all arrays among the values have this shape, in C order: the common case, which costs least."""
+    for v in values:  # noqa: SIM110  all() of a generator takes twice as long
+        if type(v) is DeviceArray and (v.shadow.shape != shape or not v.shadow.flags.c_contiguous):
+            return False
+    return True
+
+
+def planned_forward(name: str, kernel: Callable, names: tuple, kinds: tuple, result: np.dtype, target: np.dtype) -> Any:
+    """Return the Plan for a formula whose result is `out`."""
+    return planned(f"{name}_forward", (("out", kernel),), names, kinds, (result,), computed_in(target), ())
+
+
+@cache
+def planned(
+    name: str, formulas: tuple, names: tuple, kinds: tuple, results: tuple, target: np.dtype, scaled: tuple
+) -> Any:
+    """Return the Plan for operands of these kinds, dtypes of arrays and types of numbers; None if there is no kernel."""
+    numbers = [not isinstance(k, np.dtype) for k in kinds]
+    reads = tuple(["" if number else how_read(k) for k, number in zip(kinds, numbers)])
+    make = partial(kernel, name, formulas, tuple(zip(names, reads)), how_written(results[0]), target, scaled)
+    if formula.prelude([f for _, f in formulas], target, formula.CUDA) is None:  # no text for scalars
+        return None
+    element = lambda k: kernel_modules.array_type(np.dtype(np.uint16) if k == BF2 else k, 1, True)
+    types = [kernel_modules.number_type(k) if number else element(k) for k, number in zip(kinds, numbers)]
+    sizes = [0 if number else k.itemsize for k, number in zip(kinds, numbers)]
+    signature = (*types, *map(element, results))
+    return Plan(make, reads, signature, (*sizes, *[k.itemsize for k in results]))
 
 
 @cache
 def kernel(
-    name: str, formulas: tuple, inputs: tuple, write: str, target: np.dtype, layout: Layout, scaled: tuple
+    name: str, formulas: tuple, inputs: tuple, write: str, target: np.dtype, scaled: tuple, layout: Layout
 ) -> Any:
     """Return the kernel of these formulas; None if one has no text for scalars."""
     head = formula.prelude([f for _, f in formulas], target, formula.CUDA)
@@ -135,30 +192,50 @@ def one(v: Any, target: np.dtype) -> Any:
 
 
 # ---------------------------------------------------------------------- dimensions
+class Memory(NamedTuple):
+    """The layout of an array in memory; `offset` is its address modulo the most that a thread reads at once."""
+
+    shape: tuple
+    strides: tuple
+    itemsize: int
+    offset: int
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+
 def laid_out(shape: tuple, arrays: list) -> tuple[Layout, list[DeviceArray]]:
     """Return the layout of arrays that broadcast to a shape, and the arrays as the kernel takes them."""
-    if all([a.shape == shape and a.flags.c_contiguous for a in arrays]):  # the common case, without further checks
-        return Layout(0), [a.reshape(-1) for a in arrays]
+    known = tuple([Memory(s.shape, s.strides, s.itemsize, a.address % WIDEST) for a in arrays for s in (a.shadow,)])
+    layout, shape, steps = layout_of(shape, known)
+    if not layout.rank:
+        return layout, [a.reshape(-1) for a in arrays]
+    as_it_lies = lambda a, s: a.shadow.shape == shape and a.shadow.strides == s
+    return layout, [a if as_it_lies(a, s) else a.laid_out(shape, s) for a, s in zip(arrays, steps)]
+
+
+@lru_cache(4096)
+def layout_of(shape: tuple, arrays: tuple[Memory, ...]) -> tuple[Layout, tuple, tuple]:
+    """Return the layout, the merged dimensions, and each array's steps in them. A program repeats its layouts."""
     shape, steps = walked(shape, arrays)
     if not shape or all([s == (a.itemsize,) for s, a in zip(steps, arrays)]):
-        return Layout(0), [a.reshape(-1) for a in arrays]
-    layout = Layout(len(shape), counter_of(math.prod(shape)), in_fours(shape, arrays, steps))
-    as_it_lies = lambda a, s: a.shape == shape and a.strides == s
-    return layout, [a if as_it_lies(a, s) else strided(a, shape, s) for a, s in zip(arrays, steps)]
+        return Layout(0), shape, steps
+    return Layout(len(shape), counter_of(math.prod(shape)), in_fours(shape, arrays, steps)), shape, steps
 
 
-def in_fours(shape: tuple, arrays: list, steps: list) -> tuple:
+def in_fours(shape: tuple, arrays: Sequence[Memory], steps: Sequence) -> tuple:
     """Return whether each array has elements along the rows or repeats one, if rows can be read by fours; else ()."""
     if len(shape) < 2 or shape[-1] % 4:
         return ()
     for a, (*outer, last) in zip(arrays, steps):
         multiple = min(4 * a.itemsize, WIDEST)
-        if last != 0 and (last != a.itemsize or any([step % multiple for step in (a.address, *outer)])):
+        if last != 0 and (last != a.itemsize or any([step % multiple for step in (a.offset, *outer)])):
             return ()
     return tuple([s[-1] != 0 for s in steps])
 
 
-def walked(shape: tuple, arrays: list) -> tuple[tuple, list]:
+def walked(shape: tuple, arrays: Sequence) -> tuple[tuple, list]:
     """Return the shape with as few dimensions as possible, and each array's steps in it in bytes: 0 where it repeats."""
     sizes: list[int] = []
     kept: list[tuple] = []  # for each dimension the steps of all arrays
@@ -173,7 +250,7 @@ def walked(shape: tuple, arrays: list) -> tuple[tuple, list]:
     return tuple(sizes), list(zip(*kept)) or [()] * len(arrays)
 
 
-def repeated_steps(a: DeviceArray, shape: tuple) -> list[int]:
+def repeated_steps(a: Any, shape: tuple) -> list[int]:
     """Return the steps of an array that broadcasts to a shape. Raises ValueError if it cannot, as NumPy does."""
     lead = len(shape) - a.ndim
     if lead < 0 or any([n != 1 and n != m for n, m in zip(a.shape, shape[lead:])]):
@@ -184,7 +261,11 @@ def repeated_steps(a: DeviceArray, shape: tuple) -> list[int]:
 def apply(name: str, kernel: Callable, names: Sequence, operands: Sequence, target: np.dtype, result: np.dtype,
           out: DeviceArray | None = None) -> DeviceArray | None:  # fmt: skip
     """Return kernel(*operands), broadcast; None if the formula has no text for scalars."""
-    if out is None:
-        shapes = {a.shape for a in operands if isinstance(a, np.ndarray)}
-        out = empty(shapes.pop() if len(shapes) == 1 else np.broadcast_shapes(*shapes), result)
+    out = empty(broadcast(operands), result) if out is None else out
     return out if run(f"{name}_forward", {"out": kernel}, dict(zip(names, operands)), target, [out]) else None
+
+
+def broadcast(operands: Sequence) -> tuple:
+    """Return the shape of the arrays among the operands, broadcast together."""
+    shapes = {a.shape for a in operands if isinstance(a, np.ndarray)}
+    return shapes.pop() if len(shapes) == 1 else np.broadcast_shapes(*shapes)

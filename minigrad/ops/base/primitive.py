@@ -18,7 +18,7 @@ import numpy as np
 from ...arrays import halves
 from ...arrays.dtypes import F4, FLOATS, HALVES, float32, is_half, of_numpy
 from ...arrays.errstate import listener, restore
-from ...arrays.kinds import KINDS, Array, as_array, on_device, on_two_devices
+from ...arrays.kinds import KINDS, Array, as_array, on_device, on_two_devices, place
 from ...core.events import slots
 from ...core.frames import EAGER, Frame, Layer, apply_at, current, node_made
 from ...core.function import Function, as_tuple
@@ -185,12 +185,13 @@ class Primitive(Function):
 
     @classmethod
     def eager(cls, frame: Frame, args: tuple) -> Any:
+        arrays = [a._a if isinstance(a, Tensor) else a for a in args]
         try:
-            raw = cls.compute(*[a._a if isinstance(a, Tensor) else a for a in args])
+            raw = cls.compute(*arrays)
         except MinigradError as e:  # compute sees only arrays
             e.notes += tuple(slots.origins({n: a for n, a in zip(cls.known_as(), args) if isinstance(a, Tensor)}))
             raise
-        if type(raw) is not np.ndarray and len(KINDS) > 1:
+        if len(KINDS) > 1 and len({place(a) for a in arrays if type(a) in KINDS}) > 1:
             cls.check_devices(args)
         return cls.finish(frame, args, raw)
 

@@ -175,5 +175,5 @@ def test_reductions_need_one_kernel(name, dtype):
 
 def test_kernels_get_no_elements_that_they_do_not_know():
     with pytest.raises(AssertionError, match="as its bits"):
-        kernel_modules.type_name(to_device(np.zeros(2, bfloat16.to_numpy())))
+        kernel_modules.described((to_device(np.zeros(2, bfloat16.to_numpy())),))
     assert kernel_modules.element(bfloat16.to_numpy()) == "uint16"

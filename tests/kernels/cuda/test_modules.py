@@ -1,5 +1,7 @@
 """What the driver is told at a launch: the types of the arguments, where they lie, and so many blocks of so many threads."""
 
+import ctypes
+import struct
 from types import SimpleNamespace
 
 import numpy as np
@@ -13,48 +15,82 @@ KERNEL = kernel_modules.Kernel("minigrad_cuda_k_0", "", "k", None)
 
 @pytest.fixture
 def told(monkeypatch):
-    """What a driver hears that only listens; in place of the simulator."""
+    """What a driver hears that only listens, in place of the simulator: the launches, with the bytes of their arguments."""
     if not kernel_modules.simulator.SIMULATED:
         pytest.skip("a driver is there, which does more than listen")
-    heard, place = [], machine.current()
-    code = SimpleNamespace(get_kernel=lambda entry: entry)
-    driver = SimpleNamespace(
-        LaunchConfig=lambda grid, block: heard.append("a shape") or (grid, block),
-        ObjectCode=SimpleNamespace(from_cubin=lambda cubin: code),
-        launch=lambda *args: heard.append(args),
-    )
+    arrays = [
+        to_device(np.zeros((4, 6), np.float32)),
+        to_device(np.zeros(3, bool)),
+        to_device(np.zeros((), np.float64)),
+    ]
+    heard, place = [], machine.GPU.__new__(machine.GPU)
+
+    def launched(kernel, *given):
+        *sizes, shared, stream, params, extra = given
+        assert (shared, params) == (0, None)
+        pointer, buffer, size, count, end = (ctypes.c_size_t * 5).from_address(extra)
+        assert (pointer, size, end) == (1, 2, 0)
+        heard.append((kernel, sizes, stream, ctypes.string_at(buffer, ctypes.c_size_t.from_address(count).value)))
+        return (0,)
+
+    place.driver = SimpleNamespace(cuLaunchKernel=launched)
+    place.capturing, place.parameters, place.arch = machine.Capturing("queue", 7), machine.Parameters(), "sm_90"
+    code = SimpleNamespace(get_kernel=lambda entry: SimpleNamespace(handle=5))
+    core = SimpleNamespace(ObjectCode=SimpleNamespace(from_cubin=lambda cubin: code))
     monkeypatch.setattr(kernel_modules.simulator, "SIMULATED", False)
-    monkeypatch.setattr(kernel_modules, "core", lambda: driver)
-    monkeypatch.setattr(place, "queue", "queue", raising=False)
+    monkeypatch.setattr(kernel_modules, "core", lambda: core)
     monkeypatch.setattr(kernel_modules.Kernel, "machine_code", lambda self, signature, arch: (signature, b""))
-    kernel_modules.shape_of_launch.cache_clear()
-    yield heard
-    kernel_modules.shape_of_launch.cache_clear()
+    monkeypatch.setattr(machine, "current", lambda: place)
+    yield heard, *arrays
 
 
 def test_arguments_come_as_their_types_and_fields(told):
-    x = to_device(np.zeros((4, 6), np.float32))
-    half, mask = x[1:, ::2], to_device(np.zeros(3, bool))
-    KERNEL[7, (32, 2)](x, half, mask, 2, 0.5, np.float32(3), True)
-    shape, (queue, config, signature, *fields) = told
-    assert (shape, queue, config) == ("a shape", "queue", (7, (32, 2)))
+    heard, x, mask, _ = told
+    kernel, half = kernel_modules.Kernel("minigrad_cuda_k_0", "", "k", None), x[1:, ::2]
+    kernel[7, (32, 2)](x, half, mask, 2, 0.5, np.float32(3), True)
+    ((handle, sizes, stream, found),) = heard
+    assert (handle, sizes, stream) == (5, [7, 1, 1, 32, 2, 1], 7)
+    (signature,) = kernel.compiled
     assert signature == ("float32[:, ::1]", "float32[:, :]", "boolean[::1]", "int64", "float64", "float32", "boolean")
-    assert fields[:9] == [0, 0, 24, 4, x.address, 4, 6, 24, 4]
-    assert fields[9:18] == [0, 0, 9, 4, x.address + 24, 3, 3, 24, 8]
-    assert fields[18:] == [0, 0, 3, 1, mask.address, 3, 1, 2, 0.5, 3, True]
-    assert len(kernel_modules.widths(signature)) == len(fields)
+    fields = struct.unpack("9q9q7qqdf?", found)
+    assert fields[:9] == (0, 0, 24, 4, x.address, 4, 6, 24, 4)
+    assert fields[9:18] == (0, 0, 9, 4, x.address + 24, 3, 3, 24, 8)
+    assert fields[18:] == (0, 0, 3, 1, mask.address, 3, 1, 2, 0.5, 3, True)
+
+
+def test_numbers_are_aligned_to_their_size(told):
+    heard, *_ = told
+    kernel = kernel_modules.Kernel("minigrad_cuda_k_0", "", "k", None)
+    kernel[1, 32](True, 1.5, np.int16(-2), np.float32(0.25), np.uint8(200), 9)
+    (*_, found) = heard[0]
+    at = [(0, "?", True), (8, "d", 1.5), (16, "h", -2), (20, "f", 0.25), (24, "B", 200), (32, "q", 9)]
+    assert len(found) == 40 and [struct.unpack_from(kind, found, k)[0] for k, kind, _ in at] == [v for *_, v in at]
 
 
 def test_an_array_without_dimensions_is_one_of_one_element(told):
-    x = to_device(np.zeros((), np.float64))
-    KERNEL[1, 32](x)
-    assert told[1][2:] == (("float64[::1]",), 0, 0, 1, 8, x.address, 1, 8)
+    heard, _, _, x = told
+    kernel = kernel_modules.Kernel("minigrad_cuda_k_0", "", "k", None)
+    kernel[1, 32](x)
+    assert list(kernel.compiled) == [("float64[::1]",)]
+    assert struct.unpack("7q", heard[0][3]) == (0, 0, 1, 8, x.address, 1, 8)
 
 
-def test_the_shape_of_a_launch_is_made_once(told):
-    for size in (3, 3, 4):
-        KERNEL[size, 32](1)
-    assert told.count("a shape") == 2
+def test_flat_memory_has_one_dimension(told):
+    heard, x, *_ = told
+    kernel = kernel_modules.Kernel("minigrad_cuda_k_0", "", "k", None)
+    machine.current().processors = 2
+    kernel.launch_flat(24, (x, np.float32(2)), ("float32[::1]", "float32"), (4, 0))
+    ((_, sizes, _, found),) = heard
+    assert sizes[:1] == [1] and struct.unpack("7qf", found) == (0, 0, 24, 4, x.address, 24, 4, 2)
+
+
+def test_a_failed_launch_names_the_drivers_status(told):
+    place = machine.current()
+    status = SimpleNamespace(name="CUDA_ERROR_INVALID_VALUE", __bool__=lambda s: True)
+    place.driver.cuLaunchKernel = lambda *args: (status,)
+    place.driver.CUresult = SimpleNamespace(CUDA_ERROR_OUT_OF_MEMORY=2)
+    with pytest.raises(RuntimeError, match="cuLaunchKernel returned CUDA_ERROR_INVALID_VALUE"):
+        KERNEL[1, 32](1)
 
 
 def test_views_know_where_they_lie():
