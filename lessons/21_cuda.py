@@ -247,6 +247,38 @@ def bell(x):
 draw(bell, torch.tensor([-1.0, 0.0, 2.0], device="cuda", requires_grad=True), passes=("forward", "backward"))
 
 # %% [markdown]
+# A kernel that you already have, compiled by Numba's `cuda.jit`, takes tensors on a GPU as they are: it finds their memory
+# through `__cuda_array_interface__`, without a copy. `torch.cuda.jit` does two things more: its kernels run in the simulator,
+# and they refuse a tensor whose gradient would be lost. With Numba's, you detach the tensor yourself. This cell needs a GPU.
+
+
+# %%
+@cuda.jit
+def cube(x_, out_):
+    i = cuda.grid(1)
+    if i < out_.size:
+        out_[i] = x_[i] * x_[i] * x_[i]
+
+
+class Cube(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        out = torch.empty_like(x)
+        cube[blocks_for(x.numel(), 4), 4](x.detach(), out)
+        ctx.save_for_backward(x)
+        return out
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return 3 * x * x * g
+
+
+if not simulated:
+    assert torch.autograd.gradcheck(Cube.apply, (points,))
+    print(Cube.apply(points))
+
+# %% [markdown]
 # ## A race
 #
 # Elementwise kernels are easy: no two threads touch the same number. Counting is harder. `count_[k] += 1` reads the number,

@@ -27,22 +27,22 @@ def pytest_runtest_logreport(report):
             file.write(json.dumps(found) + "\n")
 
 
-def run(suites, seconds, save):
+def run(suites, seconds, save, device="cuda"):
     """Run suites until the time is over; return for each the counts of its outcomes, its failures and seconds."""
     found, end = {}, time.monotonic() + seconds
     for suite in suites:
         left = end - time.monotonic()
-        found[suite] = suite_on_gpu(suite, left) if left > 5 else {"error": "no time was left"}
+        found[suite] = one(suite, left, device) if left > 5 else {"error": "no time was left"}
         shown = {k: v for k, v in found[suite].items() if k != "failures"}
         print(suite, shown, [f["test"].removeprefix(suite) for f in found[suite].get("failures", ())][:10], flush=True)
         save(found)
     return found
 
 
-def suite_on_gpu(suite, seconds):
-    """Run one suite with its tensors on the GPU, on all cores if pytest-xdist is installed."""
-    command = [sys.executable, "-m", "pytest", "-q", "--device", "cuda", "-m", "not slow", "-p", "no:cacheprovider",
-               "-p", "benchmarks.cuda.suites", "--tb", "short", suite]  # fmt: skip
+def one(suite, seconds, device):
+    """Run one suite with its tensors on a device, on all cores if pytest-xdist is installed."""
+    command = [sys.executable, "-m", "pytest", "-q", "-m", "not slow", "-p", "no:cacheprovider", "--tb", "short"]
+    command += ["-p", "benchmarks.cuda.suites", *(["--device", device] if device != "cpu" else []), suite]
     if find_spec("xdist") and (os.cpu_count() or 1) > 2:
         command += ["-n", str(min(os.cpu_count() or 1, 16)), "--dist", "worksteal"]
     with tempfile.TemporaryDirectory() as folder:
@@ -55,6 +55,7 @@ def suite_on_gpu(suite, seconds):
                 status = running.wait(seconds)
             except subprocess.TimeoutExpired:
                 os.killpg(running.pid, 9)
+                running.wait()
                 status = "the time was over"
         text = output.read_text()
         counts = {

@@ -1,8 +1,10 @@
 """Times of cases on a GPU, of minigrad and of PyTorch, eager and compiled, in turns.
 
-Times are between CUDA events, on warm kernels; a figure is the median of all rounds. Before a case is timed, the results are
-compared. Transfers and launches are timed by the clock: a transfer ends when the processor may go on, and a launch is what
-the processor spends on it, while the GPU follows.
+A figure is the median of all rounds, on warm kernels. Before a case is timed, the results are compared.
+
+Most times are the GPU's, between two events: it is kept busy first, until all calls are in its queue, so that launches do not
+count. What launches and transfers bound is timed by the clock instead, until the GPU is done. The time of a launch is what the
+processor spends on a call, while the GPU follows.
 """
 
 import statistics
@@ -12,7 +14,8 @@ import numpy as np
 
 from . import cases
 
-ROUNDS, CALLS = 9, 20
+ROUNDS, CALLS = 7, 20
+BUSY = 1e-4  # seconds that a copy of 2**26 numbers keeps the GPU busy, at least
 LAUNCHED = 2000  # calls for the time of a launch
 TOLERANCE = 2e-3  # relative to the largest number of a result: float32, sums in another order
 PRODUCTS = (128, 256, 512, 1024, 2048, 4096, 8192)  # rows and columns of the matrices
@@ -31,7 +34,7 @@ def libraries():
 
 
 def event_clock(torch):
-    """Return a function that gives the milliseconds of one run of f, between two events of the library's stream."""
+    """Return a function that gives the GPU's milliseconds for one run of f, between two events of the library's stream."""
     if torch.__name__ == "torch":
         from torch.cuda import Event
 
@@ -48,8 +51,16 @@ def event_clock(torch):
 
         mark = lambda: machine.current().queue.record(options=EventOptions(timing_enabled=True))
         passed = lambda begin, end: end - begin
+    many = cases.numbers(torch, 1 << 26)
 
     def milliseconds(f, calls=CALLS):
+        begin = time.perf_counter()
+        for _ in range(calls):
+            f()
+        asked = time.perf_counter() - begin  # the GPU may have been waited for: then it is more than the launches took
+        torch.cuda.synchronize()
+        for _ in range(10 + int(min(asked, 0.1) / BUSY)):
+            many.clone()
         begin = mark()
         for _ in range(calls):
             f()
@@ -63,7 +74,7 @@ def event_clock(torch):
 def wall_clock(torch):
     """Return a function that gives the milliseconds of one run of f, until the GPU is done."""
 
-    def milliseconds(f, calls=3):
+    def milliseconds(f, calls=CALLS):
         torch.cuda.synchronize()
         begin = time.perf_counter()
         for _ in range(calls):
@@ -86,7 +97,8 @@ def ways(case, torches):
 
 def measured(case, torches):
     """Return the median milliseconds of a case for each library, in turns; raise ValueError if the results differ."""
-    runs, clock = ways(case, torches), wall_clock if case in cases.TRANSFERS else event_clock
+    runs, clock = ways(case, torches), wall_clock if case in cases.CLOCKED else event_clock
+    calls = cases.CLOCKED.get(case, CALLS)
     results = {name: f().detach().cpu().numpy() for name, (_, f) in runs.items()}
     first = results["minigrad"]
     for name, other in results.items():
@@ -94,8 +106,8 @@ def measured(case, torches):
             raise ValueError(f"{case.__name__}: results of minigrad and {name} differ by {worst}")
     clocks = {name: clock(torch) for name, (torch, _) in runs.items()}
     for name, (_, f) in runs.items():
-        clocks[name](f)
-    rounds = [{name: clocks[name](f) for name, (_, f) in runs.items()} for _ in range(ROUNDS)]
+        clocks[name](f, calls)
+    rounds = [{name: clocks[name](f, calls) for name, (_, f) in runs.items()} for _ in range(ROUNDS)]
     return {name: statistics.median([r[name] for r in rounds]) for name in runs}
 
 

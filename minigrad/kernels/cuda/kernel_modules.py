@@ -178,7 +178,7 @@ def described(args: Sequence) -> tuple[tuple, list]:
             # of Numba's array: two pointers that kernels do not use, size, itemsize, address, and the layout
             fields += (0, 0, shadow.size, itemsize, a.address, *(shape or (1,)), *(shadow.strides or (itemsize,)))
         else:
-            types.append(number_type(type(a)))
+            types.append("int64" if type(a) is int else number_type(type(a)))
             fields.append(a)
     return tuple(types), fields
 

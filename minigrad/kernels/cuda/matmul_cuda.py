@@ -278,8 +278,8 @@ def matrices(a: DeviceArray, outer: int = 0, inner: int = 0) -> Operand:
 def matmul(x: Any, y: Any) -> DeviceArray:
     """Return np.matmul(x, y): vectors are matrices of one row or column, and batches of matrices broadcast."""
     refuse_others("matmul", (x, y))
-    dtype = np.result_type(x.dtype, y.dtype)
-    x, y = [a if min(a.strides, default=0) >= 0 and a.dtype == dtype else a.astype(dtype, "C") for a in (x, y)]
+    dtype = x.dtype if x.dtype is y.dtype else np.result_type(x.dtype, y.dtype)
+    x, y = [a if min(a.shadow.strides, default=0) >= 0 and a.dtype is dtype else a.astype(dtype, "C") for a in (x, y)]
     row, column = x.ndim == 1, y.ndim == 1
     x, y = x.reshape(1, -1) if row else x, y.reshape(-1, 1) if column else y
     if x.shape[-1] != y.shape[-2]:

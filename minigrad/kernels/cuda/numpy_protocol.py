@@ -18,7 +18,7 @@ from ...arrays.kinds import place
 from ...arrays.nowhere import inside, is_meta
 from .. import formula
 from . import pointwise_cuda
-from .device_array import DeviceArray, empty, like
+from .device_array import DeviceArray, like
 from .device_functions import digamma, erf, erfc, erfinv, lgamma, where
 from .functions import FUNCTIONS, no_kernel, of_arrays
 
@@ -85,13 +85,7 @@ def elementwise(ufunc: np.ufunc, inputs: tuple, out: Any) -> Any:
     given = out[0] if isinstance(out, tuple) else out
     given = None if given is Ellipsis else given
     if given is None and loop.plan is not None:
-        shape = inputs[loop.first].shadow.shape
-        made = empty(
-            shape if pointwise_cuda.in_c_order(inputs, shape) else pointwise_cuda.broadcast(inputs), loop.result
-        )
-        number = lambda a: pointwise_cuda.one(a, pointwise_cuda.computed_in(loop.target))
-        loop.plan.compute([a if type(a) is DeviceArray else number(a) for a in inputs], (made,))
-        return made
+        return loop.plan.result(inputs, loop.first, loop.result, pointwise_cuda.computed_in(loop.target))
     target = loop.target
     if loop.result.kind == "b" and target.kind in "iu" and not all([fits(a, target) for a in inputs]):
         target = I8  # a comparison, which NumPy answers for any number

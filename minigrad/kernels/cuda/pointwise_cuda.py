@@ -19,7 +19,8 @@ import numpy as np
 from ...arrays.dtypes import BF2, F2, F4, HALVES
 from .. import formula
 from . import flat, kernel_modules
-from .device_array import DeviceArray, empty, plain
+from .allocator import ALLOCATOR
+from .device_array import DeviceArray, empty, placed, plain
 from .device_functions import WIDEST
 
 
@@ -74,6 +75,20 @@ class Plan:
     @cached_property
     def flat(self) -> Any:
         return self.make(Layout(0))
+
+    def result(self, operands: Sequence, first: int, dtype: np.dtype, target: np.dtype) -> DeviceArray:
+        """Return the only result, of this dtype; `first` is the position of an array, and numbers become `target`."""
+        if not all(self.itemsizes):
+            operands = [a if type(a) is DeviceArray else one(a, target) for a in operands]
+        shadow = operands[first].shadow
+        shape, size = shadow.shape, shadow.size
+        if size and in_c_order(operands, shape):  # the most common case, which skips all that it does not need
+            out = placed(ALLOCATOR.take(size * dtype.itemsize), shape, dtype)
+            self.flat.launch_flat(size, (*operands, out), self.signature, self.itemsizes)
+        else:
+            out = empty(broadcast(operands), dtype)
+            self.compute(operands, (out,))
+        return out
 
     def compute(self, operands: Sequence, outs: Sequence) -> None:
         """Compute the results of the operands, arrays that broadcast to the results' shape, and numbers."""

@@ -185,19 +185,20 @@ class Primitive(Function):
 
     @classmethod
     def eager(cls, frame: Frame, args: tuple) -> Any:
-        arrays = [a._a if isinstance(a, Tensor) else a for a in args]
         try:
-            raw = cls.compute(*arrays)
+            raw = cls.compute(*[a._a if isinstance(a, Tensor) else a for a in args])
         except MinigradError as e:  # compute sees only arrays
             e.notes += tuple(slots.origins({n: a for n, a in zip(cls.known_as(), args) if isinstance(a, Tensor)}))
             raise
-        if len(KINDS) > 1 and len({place(a) for a in arrays if type(a) in KINDS}) > 1:
+        if type(raw) is not np.ndarray and len(KINDS) > 1:
             cls.check_devices(args)
         return cls.finish(frame, args, raw)
 
     @classmethod
     def check_devices(cls, args: tuple) -> None:
         """Raise RuntimeError if tensors are on two devices, even if a kernel could find its data."""
+        if len({place(a._a) for a in args if isinstance(a, Tensor)}) < 2:
+            return
         names = [cls.known_as()[cls.parameter(i)] for i in range(len(args))]
         named = {
             n if names.count(n) == 1 else f"{n}[{i}]": a._a
