@@ -65,18 +65,32 @@ def of_bits(n):
 
 def vector_load(n):
     """Return the function load(a, i): a tuple of n elements of a flat array, from i on."""
-    return lambda a, i: tuple([a[i + q] for q in range(n)])
+
+    def load(a, i):
+        check_adjacent(a)
+        return tuple([a[i + q] for q in range(n)])
+
+    return load
 
 
 def store4(a, i, elements):
     """Write four elements of a flat array, from i on."""
+    check_adjacent(a)
     for q, element in enumerate(elements):
         a[i + q] = element
 
 
+def check_adjacent(a):
+    """Raise ValueError for an array with steps between its elements: a GPU would access the memory in between."""
+    if not a.flags.c_contiguous:
+        raise ValueError(
+            f"load and store take adjacent elements of {a.itemsize} bytes, not at steps of {a.strides} bytes"
+        )
+
+
 def aligned4(a):
-    """Return True if an array begins at a multiple of four elements, or of 16 bytes."""
-    return a.ctypes.data % min(4 * a.itemsize, 16) == 0
+    """Return True if an array has adjacent elements and begins at a multiple of four elements, or of 16 bytes."""
+    return a.flags.c_contiguous and a.ctypes.data % min(4 * a.itemsize, 16) == 0
 
 
 def umul64hi(x, y):

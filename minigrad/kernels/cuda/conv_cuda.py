@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from ...arrays.kinds import contiguous
 from .device_array import DeviceArray, empty, full, to_device
 from .matmul_cuda import Operand, run
 
@@ -49,10 +50,10 @@ def operands(w: DeviceArray, x: DeviceArray, y: DeviceArray, geometry: Any) -> t
     rows, taps, windows = w.shape[0] // groups, math.prod(kernel), math.prod(number)
     line = surrounded(x, geometry.padding, geometry.padding)
     elements, begins = windows_of(line, channels, kernel, number, geometry)
-    weight = Operand(w.reshape(-1), 0, w.size // groups, channels * taps, 1, True)
-    seen = Operand(line.reshape(-1), 0, steps(line)[1] * channels, elements, begins, True)
+    weight = Operand(flat(w), 0, w.size // groups, channels * taps, 1, True)
+    seen = Operand(flat(line), 0, steps(line)[1] * channels, elements, begins, True)
     images = table((range(len(y)), range(windows)), (windows * y.shape[1], 1))  # addresses of a channel's elements
-    result = Operand(y.reshape(-1), 0, rows * windows, windows, images, True)
+    result = Operand(flat(y), 0, rows * windows, windows, images, True)
     return weight, seen, result, (rows, len(x) * windows, channels * taps)
 
 
@@ -98,9 +99,9 @@ def by_phase(line: DeviceArray, w: DeviceArray, out: DeviceArray, groups: int, p
     elements = table((range(inner), *shifts), of_line[1:])
     first = table((range(len(line)), *begins), (of_line[0], *of_line[2:]))
     target = table((range(len(out)), *places), (of_out[0], *of_out[2:]))
-    weight = Operand(w.reshape(-1), 0, inner * of_w[0], of_w[1], chosen, False)
-    seen = Operand(line.reshape(-1), 0, inner * of_line[1], elements, first, True)
-    product = Operand(out.reshape(-1), 0, channels * of_out[1], of_out[1], target, True)
+    weight = Operand(flat(w), 0, inner * of_w[0], of_w[1], chosen, False)
+    seen = Operand(flat(line), 0, inner * of_line[1], elements, first, True)
+    product = Operand(flat(out), 0, channels * of_out[1], of_out[1], target, True)
     run(weight, seen, product, (1, groups), channels, first.size, chosen.size)
 
 
@@ -130,10 +131,15 @@ def steps(a: DeviceArray) -> tuple:
     return tuple([math.prod(a.shape[d + 1 :]) for d in range(a.ndim)])
 
 
+def flat(a: DeviceArray) -> DeviceArray:
+    """Return the elements next to each other, in C order; `reshape` alone may leave steps between them, even of 0 bytes."""
+    return contiguous(a).reshape(-1)
+
+
 def surrounded(x: DeviceArray, before: Any, after: Any) -> DeviceArray:
     """Return x with zeros around its last dimensions, in C order."""
     if not any(before) and not any(after):
-        return x if x.flags.c_contiguous else x.copy("C")
+        return contiguous(x)
     out = full((*x.shape[:2], *[n + b + a for n, b, a in zip(x.shape[2:], before, after)]), 0, x.dtype)
     out[(..., *[slice(b, b + n) for b, n in zip(before, x.shape[2:])])] = x
     return out

@@ -102,7 +102,7 @@ else:
         return builder.bitcast(begin, kind), step(context, a, n)
 
     def step(context, a, n):
-        """Return the alignment in bytes for reads of n elements."""
+        """Return the alignment in bytes for reads of n elements; for one, its size."""
         return min(n * context.get_abi_sizeof(context.get_data_type(a.dtype)), WIDEST)
 
     def vector_load(n):
@@ -138,12 +138,16 @@ else:
 
     @intrinsic
     def aligned4(typing, a):
-        """Return True if an array is aligned for load4 and store4."""
+        """Return True if load4 and store4 can access a one-dimensional array: adjacent elements, aligned to groups of four."""
 
         def emit(context, builder, signature, args):
-            address = builder.ptrtoint(context.make_array(a)(context, builder, args[0]).data, ir.IntType(64))
-            rest = builder.and_(address, ir.Constant(address.type, step(context, a, 4) - 1))
-            return builder.icmp_unsigned("==", rest, ir.Constant(address.type, 0))
+            array, whole = context.make_array(a)(context, builder, args[0]), ir.IntType(64)
+            rest = builder.and_(builder.ptrtoint(array.data, whole), ir.Constant(whole, step(context, a, 4) - 1))
+            aligned = builder.icmp_unsigned("==", rest, ir.Constant(whole, 0))
+            if a.layout == "C":
+                return aligned
+            adjacent = ir.Constant(whole, step(context, a, 1))  # a sum's gradient has one element, at steps of 0 bytes
+            return builder.and_(aligned, builder.icmp_signed("==", builder.extract_value(array.strides, 0), adjacent))
 
         return types.boolean(a), emit
 

@@ -78,6 +78,17 @@ def test_operands_in_any_order_in_memory():
     same(Conv.impl(*there, geometry), Conv.impl(x.transpose(0, 3, 1, 2), w.transpose(1, 0, 3, 2), geometry))
 
 
+@pytest.mark.parametrize("apart", [lambda a: np.broadcast_to(a[:1, :1, :1], (8, 1, 1)), lambda a: a[::2, :1, :1]])
+def test_operands_whose_elements_are_not_adjacent(apart):
+    """As of an expanded weight, and of the gradient of a sum: one dimension, with steps between its elements."""
+    geometry, x, w, y = Geometry((1,), (0,), (1,)), numbers(1, 1, 4), numbers(16, 4, 1), numbers(16, 4, 1)
+    g = lambda y: np.broadcast_to(apart(y).swapaxes(0, 1), (1, 8, 4))
+    there = [to_device(a) for a in (x, w, y)]
+    same(Conv.impl(there[0], apart(there[1]), geometry), Conv.impl(x, apart(w), geometry))
+    same(ConvInput.impl(g(there[2]), apart(there[1]), (4,), geometry), ConvInput.impl(g(y), apart(w), (4,), geometry))
+    same(ConvWeight.impl(g(there[2]), there[0], (1,), geometry), ConvWeight.impl(g(y), x, (1,), geometry))
+
+
 def test_places_behind_the_last_window_get_zeros():
     """What output_padding adds to a transposed convolution."""
     y, w, geometry = numbers(1, 2, 3), numbers(2, 1, 2), Geometry((3,), (0,), (1,))

@@ -73,6 +73,40 @@ def test_memory_that_begins_elsewhere_is_read_one_by_one(which, begin, reads):
     assert len(reads) == (0 if begin % 4 else 6)
 
 
+APART = {"one element": lambda a: np.broadcast_to(a[:1], 12), "every second": lambda a: a[::2][:12]}
+
+
+@pytest.mark.parametrize("apart", APART)
+@pytest.mark.parametrize("which", range(2))
+def test_elements_that_are_not_adjacent(which, apart):
+    memory = [to_device(np.arange(24, dtype=np.float32) - 5 * k) for k in range(2)]
+    x, y = [APART[apart](m) if k == which else m[:12] for k, m in enumerate(memory)]
+    out, above = to_device(np.zeros(12, np.float32)), to_device(np.zeros(12, bool))
+    kernel()[1, 32](x, y, np.float32(2), out, above)
+    np.testing.assert_array_equal(out.to_host(), x.to_host() * 2 - y.to_host())
+
+
+def test_results_that_are_not_adjacent():
+    x, out, above = (
+        to_device(np.arange(12, dtype=np.float32)),
+        to_device(np.zeros(24, np.float32)),
+        to_device([False] * 12),
+    )
+    kernel()[1, 32](x, x, np.float32(3), out[::2], above)
+    np.testing.assert_array_equal(out.to_host(), np.where(np.arange(24) % 2, 0, np.arange(24)))
+
+
+@pytest.mark.parametrize("apart", APART)
+@pytest.mark.skipif(not simulator.SIMULATED, reason="a GPU reads the memory in between")
+def test_the_simulator_refuses_to_read_elements_that_are_not_adjacent_at_once(apart):
+    a = APART[apart](np.arange(24.0))
+    with pytest.raises(ValueError, match="adjacent"):
+        device_functions.load4(a, 0)
+    with pytest.raises(ValueError, match="adjacent"):
+        device_functions.store4(a, 0, (1.0,) * 4)
+    assert not device_functions.aligned4(a)
+
+
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("begin", [0, 1])
 def test_operations_of_all_dtypes(dtype, begin):
@@ -104,3 +138,11 @@ def test_a_compiled_program_reads_by_four(reads):
         del reads[:]
         f(memory)
         assert sorted(reads) == by_four
+
+
+@pytest.mark.parametrize("apart", APART)
+def test_a_compiled_program_reads_elements_that_are_not_adjacent(apart):
+    f, memory = torch.compile(lambda x, y: x.tanh() * y), torch.rand(24, device="cuda")
+    x, y = memory[:1].expand(12) if apart == "one element" else memory[::2], torch.rand(12, device="cuda")
+    for _ in range(2):
+        np.testing.assert_array_equal(f(x, y).cpu().numpy(), (x.tanh() * y).cpu().numpy())
