@@ -70,7 +70,7 @@ def product(x: Any, y: Any, out: Any, batch: tuple, rows: int, columns: int, dep
     small = math.prod(batch) * rows * columns * depth < LIBRARY_FROM
     if small or inside.yes or dtype not in FUNCTIONS or library() is None:
         return False
-    if out.columns != 1:  # cuBLAS writes columns, so it gets the transposed product
+    if not out.along_rows:  # cuBLAS writes columns, so it gets the transposed product
         x, y, out, rows, columns = y.T, x.T, out.T, columns, rows
     given = arguments(x, y, out, batch, rows, columns, depth)
     if given is None:
@@ -88,7 +88,7 @@ def product(x: Any, y: Any, out: Any, batch: tuple, rows: int, columns: int, dep
 
 def arguments(x: Any, y: Any, out: Any, batch: tuple, rows: int, columns: int, depth: int) -> tuple | None:
     """Return BLAS's arguments: transpositions, sizes, for each operand the steps to the next column and matrix, and the number
-    of matrices. None for operands that BLAS cannot describe.
+    of matrices. None for operands that BLAS cannot describe, such as the tables of convolutions.
 
     BLAS is column-major: it sees rows transposed, and (y.T @ x.T) is (x @ y).T.
     """

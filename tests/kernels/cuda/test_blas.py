@@ -5,6 +5,7 @@ import pytest
 
 from minigrad.kernels.cuda import blas, matmul_cuda
 from minigrad.kernels.cuda.device_array import to_device
+from minigrad.ops.nn.conv import Conv, ConvInput, ConvWeight, Geometry
 
 random = np.random.default_rng(0)
 
@@ -57,6 +58,44 @@ def test_it_is_not_asked_for_what_it_cannot_be_told():
     x, y = to_device(np.zeros((1, 6, 8))), to_device(np.zeros((1, 8, 6)))
     assert told(x[:, ::2, ::2], y[:, ::2])[0] is None  # neither rows nor columns in one piece
     assert told(np.broadcast_to(x[:, :1], (1, 6, 8)), y)[0] is None  # rows that are repeated
+
+
+class Library:
+    """A cuBLAS that notes the products it is asked for."""
+
+    def __init__(self):
+        self.asked = []
+        self.cublasDgemmStridedBatched = lambda *given: self.asked.append(given)  # None, as 0, is success
+
+
+@pytest.fixture
+def library(monkeypatch):
+    """A library in cuBLAS's place, which is asked for products of any size."""
+    found = Library()
+    monkeypatch.setattr(blas, "library", lambda: found)
+    monkeypatch.setattr(blas, "handle", lambda: None)
+    monkeypatch.setattr(blas, "LIBRARY_FROM", 0)
+    return found
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_results_in_rows_and_in_columns_are_left_to_the_library(library, turned):
+    x, y, out = [matmul_cuda.matrices(to_device(np.ones((2, 2))), 0, 0) for _ in range(3)]
+    assert blas.product(x, y, out.T if turned else out, (1, 1), 2, 2, 2)
+    ((_, _, _, rows, columns, depth, _, first, *_),) = library.asked
+    assert (rows, columns, depth) == (2, 2, 2) and first == (x if turned else y).memory.address
+
+
+def test_convolutions_are_not_left_to_the_library(library):
+    """Their operands have tables of addresses instead of steps."""
+    x, w = random.standard_normal((2, 3, 6)), random.standard_normal((4, 3, 2))
+    geometry = Geometry((1,), (0,), (1,))
+    out = Conv.impl(x, w, geometry)
+    there, weight, g = map(to_device, (x, w, out))
+    assert np.allclose(Conv.impl(there, weight, geometry).to_host(), out)
+    assert np.allclose(ConvWeight.impl(g, there, (2,), geometry).to_host(), ConvWeight.impl(out, x, (2,), geometry))
+    assert np.allclose(ConvInput.impl(g, weight, (6,), geometry).to_host(), ConvInput.impl(out, w, (6,), geometry))
+    assert not library.asked
 
 
 def test_without_the_library_nothing_is_asked_of_it():
