@@ -17,6 +17,7 @@ from ...arrays.nowhere import inside
 from . import machine, simulator
 from .device_array import DeviceArray, empty, to_device
 from .functions import of_arrays
+from .numpy_protocol import refuse_others
 
 
 @functools.cache
@@ -36,13 +37,14 @@ def by_library(function: Callable) -> Callable:
 
     @functools.wraps(function)
     def there(*args: Any, **kwargs: Any) -> Any:
+        refuse_others(f"linalg.{function.__name__}", args)
         if inside.yes:
             return shapes_alone(function, args, kwargs)
         empty_ones = any([isinstance(a, DeviceArray) and not a.size for a in args])
         if cupy() is None or empty_ones:
             found = function(*[a.to_host() if type(a) is DeviceArray else a for a in args], **kwargs)
             return each(to_device, found)
-        return by_cupy(function.__name__, args, kwargs)
+        return by_cupy(function, args, kwargs)
 
     return there
 
@@ -57,30 +59,37 @@ def shapes_alone(function: Callable, args: tuple, kwargs: dict) -> Any:
 
 
 def each(f: Callable, found: Any) -> Any:
-    """Return f of a result, or of all results in NumPy's type of tuple."""
-    if not isinstance(found, tuple):
-        return f(found)
-    results = [f(a) for a in found]
-    return type(found)(*results) if hasattr(found, "_fields") else tuple(results)
+    """Return f of a result, or of all results in their named tuple."""
+    return type(found)(*[f(a) for a in found]) if isinstance(found, tuple) else f(found)
 
 
-def by_cupy(name: str, args: tuple, kwargs: dict) -> Any:
+# ---------------------------------------------------------------------- by CuPy
+def by_cupy(function: Callable, args: tuple, kwargs: dict) -> Any:
     """Return the result of CuPy's function on the same memory; it raises for singular matrices, as NumPy's does."""
     import cupyx  # type: ignore[import-not-found]
 
-    of_cupy = cupy()
+    of_cupy, name = cupy(), function.__name__
+    cupys = DIFFERENT.get(name) or getattr(of_cupy.linalg, name)
     machine.current().synchronize()  # CuPy has a separate stream
     with cupyx.errstate(linalg="raise"):
-        found = getattr(of_cupy.linalg, name)(*[lent(a) if type(a) is DeviceArray else a for a in args], **kwargs)
+        found = cupys(*[lent(a) if type(a) is DeviceArray else a for a in args], **kwargs)
+    if isinstance(found, tuple):
+        found = tuple_of(function)(*found)
 
     def taken(a: Any) -> DeviceArray:
         out = empty(a.shape, a.dtype)
         lent(out)[...] = a
         return out
 
-    results = each(taken, tuple(found) if isinstance(found, tuple) else found)
+    results = each(taken, found)
     of_cupy.cuda.get_current_stream().synchronize()
     return results
+
+
+@functools.cache
+def tuple_of(function: Callable) -> type:
+    """Return the named tuple of a NumPy function's results, which NumPy does not export; CuPy returns plain tuples."""
+    return type(function(np.eye(1)))
 
 
 def lent(a: DeviceArray) -> Any:
@@ -90,10 +99,26 @@ def lent(a: DeviceArray) -> Any:
     return of_cupy.ndarray(a.shape, a.dtype, of_cupy.cuda.MemoryPointer(memory, 0), a.strides)
 
 
+def solved(a: Any, b: Any) -> Any:
+    """Return the solution X of A X = B for matrices of CuPy, which does not broadcast the batches of A and B."""
+    if b.ndim == 1:
+        return solved(a, b[:, None])[..., 0]
+    of_cupy, batch = cupy(), np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    return of_cupy.linalg.solve(*[of_cupy.broadcast_to(x, (*batch, *x.shape[-2:])) for x in (a, b)])
+
+
+def singular_values(a: Any) -> Any:
+    """Return the singular values of matrices of CuPy, which has no svdvals."""
+    return cupy().linalg.svd(a, compute_uv=False)
+
+
+DIFFERENT = {"solve": solved, "svdvals": singular_values}
+
 for name in "inv solve det slogdet cholesky qr svd svdvals eigh eigvalsh".split():
     of_arrays(getattr(np.linalg, name))(by_library(getattr(np.linalg, name)))
 
 
+# ---------------------------------------------------------------------- products of vectors
 @of_arrays(np.cross)
 def cross(x: Any, y: Any, axis: int = -1) -> Any:
     """Return the vector product of vectors of three elements."""
