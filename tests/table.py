@@ -25,3 +25,18 @@ def tensors(result):
 def floats(result):
     """Those that can have derivatives."""
     return [t for t in tensors(result) if t.is_floating_point()]
+
+
+# results that are vectors, by their number, and the dimension along them: libraries choose their signs
+VECTORS = {"linalg.eigh": {1: -2}, "linalg.svd": {0: -2, 2: -1}, "svd": {0: -2, 2: -2}}
+
+
+def determined(name, results):
+    """The results with the signs that make the largest element of each first vector positive, as another library may do."""
+    along = VECTORS.get(name, {})
+    if not along or not all([r.numel() for r in results]):
+        return results
+    first = results[min(along)].detach()
+    signs = first.gather(-2, first.abs().argmax(-2, keepdim=True)).sign()
+    turned = {-2: signs, -1: signs.mT}
+    return [r * turned[along[k]] if k in along else r for k, r in enumerate(results)]

@@ -14,7 +14,7 @@ from minigrad.autograd import forward_ad, grad
 from minigrad.layers.batch import batched
 from minigrad.ops.base.registry import TABLE, enter
 from tests.floats import FLOATS
-from tests.table import NAMES, SMOOTH, floats, run, tensors
+from tests.table import NAMES, SMOOTH, determined, floats, run, tensors
 
 STEP = 1e-6
 
@@ -126,9 +126,10 @@ def test_vmap_is_a_loop_in_every_position(name):
             dims = tuple(mask % (leaf.ndim + 1) if mask >> i & 1 else None for i, leaf in enumerate(leaves))
             stacked = tuple(minigrad.tensor(s) for s in stacks)
             found = batched(lambda *ls: tuple(tensors(run(name, sample, leaves=ls)[0])), stacked, dims, size)
+            found = determined(name, found)
             for k in range(size):
                 one = [minigrad.tensor(s if d is None else np.take(s, k, axis=d)) for s, d in zip(stacks, dims)]
-                for f, o in zip(found, tensors(run(name, sample, leaves=one)[0]), strict=True):
+                for f, o in zip(found, determined(name, tensors(run(name, sample, leaves=one)[0])), strict=True):
                     assert f[k].dtype == o.dtype and f[k].shape == o.shape, (
                         f"vmap of {name}({sample}), batched at {dims}"
                     )

@@ -9,7 +9,7 @@ from minigrad.autograd import forward_ad, grad
 from minigrad.ops.base.registry import TABLE
 from minigrad.ops.create import UNSET
 from minigrad.ops.random import DRAWN
-from tests.table import NAMES, SMOOTH, floats, run, tensors
+from tests.table import NAMES, SMOOTH, determined, floats, run, tensors
 
 
 def twice(work, name, sample):
@@ -35,13 +35,13 @@ def leaves_of(name, sample):
 
 
 def results(name, sample):
-    return tensors(run(name, sample)[0])
+    return determined(name, tensors(run(name, sample)[0]))
 
 
 def gradients(name, sample):
     """The gradients of the weighted sum of the results."""
     leaves = leaves_of(name, sample)
-    outs = [o for o in floats(run(name, sample, leaves=leaves)[0]) if o.requires_grad]
+    outs = [o for o in determined(name, floats(run(name, sample, leaves=leaves)[0])) if o.requires_grad]
     random = np.random.default_rng(1)
     weights = [minigrad.tensor(np.asarray(random.standard_normal(tuple(o.shape))), dtype=o.dtype) for o in outs]
     return list(grad(outs, leaves, weights, materialize_grads=True)) if outs else []
@@ -51,7 +51,7 @@ def tangents(name, sample):
     """The tangents of the results, where each leaf moves as its own numbers say."""
     with forward_ad.dual_level():
         duals = [forward_ad.make_dual(leaf.detach(), leaf.detach().clone()) for leaf in run(name, sample)[1]]
-        outs = floats(run(name, sample, leaves=duals)[0])
+        outs = determined(name, floats(run(name, sample, leaves=duals)[0]))
         found = [forward_ad.unpack_dual(o).tangent for o in outs]
     return [t for t in found if t is not None]
 
