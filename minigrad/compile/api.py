@@ -20,7 +20,7 @@ from ..arrays.dtypes import default
 from ..autograd.profiler import Profiler, span
 from ..config import GENERIC
 from ..core.frames import OFF, ON, current
-from ..errors import error, warn
+from ..errors import OutsideError, error, warn
 from ..func.tree import check_function, flatten
 from ..places import Place, users_code
 from .captured_steps import Refused
@@ -163,6 +163,8 @@ class Compiled:
                 made = Specialisation(self, leaves, spec, args, kwargs)
             except Refused as e:
                 made = self.eager(e)
+            except OutsideError:  # of an earlier call
+                raise
             except Exception as e:  # the program's own error, or one of minigrad's: the eager run shows which
                 result = self.function(*args, **kwargs)
                 what = getattr(e, "problem", "") or str(e).partition("\n")[0] or type(e).__name__

@@ -18,7 +18,7 @@ from ..core.function import Function
 from ..core.graph import Leaf, OutputEdge, history
 from ..core.saved import INFERENCE, Freed, Saved, memory, next_number, save, version
 from ..core.tensor import Box, Tensor, describe, wrap
-from ..errors import error
+from ..errors import OutsideError, error
 from ..func.reverse import pull
 from ..func.tree import flatten, rebuild
 from ..layers.grad import Grad
@@ -104,6 +104,8 @@ class CompiledFunction(Function):
         arrays = [t._a for t in saved] + [g._a if g._a.flags.c_contiguous else g._a.copy() for g in there]
         try:
             raw = pull.entry(arrays, ctx.leaves)
+        except OutsideError:
+            raise
         except Exception as e:
             program.give_up(program.owner, e)
             return recompute(program, ctx, grads)

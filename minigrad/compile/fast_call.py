@@ -20,6 +20,7 @@ from ..core.frames import OFF, ON, current
 from ..core.graph import history
 from ..core.saved import INFERENCE, memory
 from ..core.tensor import Tensor, wrap
+from ..errors import OutsideError
 from ..func.tree import flatten
 from .differentiation import track
 from .effects import Part, places
@@ -328,7 +329,8 @@ def way_back(
             read.append(f"t{j}._a")
     lines += [f"if not {g}.flags.c_contiguous: {g} = {g}.copy()" for g in seeds]
     values = [x if shape or program.on_device else f"{x}[()]" for x, shape in zip([*read, *seeds], shapes)]
-    scope: dict[str, Any] = {"entry": pull.entry, "math": math, "KINDS": KINDS, "partly": partly}
+    scope: dict[str, Any] = {"entry": pull.entry, "math": math, "KINDS": KINDS, "partly": partly,
+                             "OutsideError": OutsideError}  # fmt: skip
     given = []
     for kind, x in pull.plan:
         if kind not in ("input", "number"):
@@ -340,6 +342,7 @@ def way_back(
         *lines,
         "leaves, edges = node.leaves, node._edges",
         f"try: {', '.join([f'r{k}' for k in by])}{',' if by else '_'} = entry({', '.join(given)})",
+        "except OutsideError: raise",
         "except Exception: return None",  # `backward` reports the error
         "if freed is not None: node._free(freed)",
         *[f"if type(r{k}) not in KINDS: r{k} = edges[{k}]._dtype.type(r{k})" for k in by],

@@ -18,6 +18,7 @@ from ..core.frames import ON, current
 from ..core.graph import history
 from ..core.saved import version
 from ..core.tensor import Tensor, wrap
+from ..errors import OutsideError
 from ..func.tree import flatten, rebuild
 from ..places import Place
 from .backward_programs import BackwardPrograms
@@ -168,6 +169,8 @@ class Specialisation:
         """Return a capture that others agree with, with as many numbers as possible as parameters."""
         try:
             return self.agreeing()
+        except OutsideError:  # of an earlier call
+            raise
         except Exception:  # code that takes an int may not take a Whole
             others = [i for i in self.numbers if type(self.leaves[i]) is float or i in self.computed]
             if others == self.numbers:

@@ -8,6 +8,7 @@ from typing import Any
 
 from ..arrays.errstate import alarmed, listener
 from ..core.graph import Node
+from ..errors import OutsideError
 from ..kernels import fallback
 from ..ops.base.layouts import row_major
 from ..ops.base.primitive import Primitive
@@ -20,6 +21,8 @@ def {name}({args}):
     if {plain} and frame.eager_ok:
         try:
             {compute}
+        except OutsideError:  # of an earlier call
+            raise
         except Exception:  # the generic path explains it
             return other({args})
         {made}
@@ -97,6 +100,7 @@ def write(plan: Plan, scope: dict) -> str:
         "impl": alarmed(impl) if plan.cls.quiet else impl,
         "on_arrays": plan.cls.arrays,
         "again": fallback.again,
+        "OutsideError": OutsideError,
         "listen": listener(plan.cls.function_name()),
     } | {"d" + k: f for k, f in plan.formulas.items()}
     return write_apply(plan) + (write_pull(plan) if pullable(plan) else "")

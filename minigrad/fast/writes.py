@@ -14,6 +14,7 @@ from ..arrays.kinds import KINDS
 from ..core.frames import OFF, ON, Frame
 from ..core.saved import INFERENCE, memory
 from ..core.tensor import Tensor
+from ..errors import OutsideError
 from ..kernels import pointwise_calls, select
 from ..ops.base.families import Pointwise
 from ..ops.copy import Copy
@@ -41,6 +42,8 @@ def write_plain(frame: Frame, fn: Any, x: Tensor, others: tuple) -> bool:
     try:
         if 0 in a.strides or not write_short(fn, a, values):
             return False
+    except OutsideError:  # of an earlier call
+        raise
     except Exception:  # the generic path explains it
         return False
     finally:

@@ -126,6 +126,7 @@ class Simulator:
         """Copy a contiguous array into device memory."""
         refuse_capturing(self.asked)
         self.host(address, a.shape, a.dtype, a.strides)[...] = a
+        look()
 
     def download(self, address: int, a: np.ndarray) -> None:
         """Copy device memory into a contiguous array."""

@@ -12,16 +12,12 @@ from functools import cached_property
 import numpy as np
 
 from ...arrays.nowhere import inside
-from ...errors import error
+from ...errors import OutsideError, error
 from . import machine
 from .allocator import Block
 from .device_array import DeviceArray, empty, placed
 
 NONE = np.iinfo(np.int64).min
-
-
-class OutsideError(IndexError):
-    """A compiled program received an index out of range, in this call or in an earlier one."""
 
 
 class Outside:

@@ -14,7 +14,7 @@ from ...arrays.dtypes import FLOATS
 from ...arrays.kinds import on_device, place
 from ...arrays.nowhere import is_meta
 from ...core.tensor import Tensor, wrap
-from ...errors import error
+from ...errors import OutsideError, error
 from ..base.families import NonDifferentiable
 from ..compare import where
 from ..gather import Gather
@@ -73,6 +73,8 @@ def embedding_bag(
         shorten(weight, input, max_norm, norm_type)
     try:
         rows = Embed.apply(weight, input, padding, bool(scale_grad_by_freq))
+    except OutsideError:  # of an earlier call
+        raise
     except IndexError as e:
         raise error(
             RuntimeError, WHO, getattr(e, "problem", str(e)), "make the table larger, or the indices smaller"

@@ -6,8 +6,9 @@ import pytest
 
 import minigrad as torch
 from minigrad.compile import specialization
+from minigrad.errors import InternalError, OutsideError
 from minigrad.kernels.cuda import machine
-from minigrad.kernels.cuda.outside import NONE, Outside, OutsideError
+from minigrad.kernels.cuda.outside import NONE, Outside
 from minigrad.kernels.cuda.simulator import SIMULATED
 
 F = torch.nn.functional
@@ -15,6 +16,19 @@ F = torch.nn.functional
 
 def there(*numbers):
     return torch.tensor(numbers, device="cuda")
+
+
+@pytest.fixture
+def finished(monkeypatch):
+    """A GPU that has done all its work when the processor looks."""
+    look = machine.look
+
+    def after_all():
+        if not SIMULATED:
+            machine.current().queue.sync()
+        look()
+
+    monkeypatch.setattr(machine, "look", after_all)
 
 
 def loss(x, y):
@@ -39,7 +53,7 @@ def indexed(x, y):
 
 @pytest.mark.parametrize("calls", [0, 1, 4])  # before it: launched one by one, captured, replayed
 @pytest.mark.parametrize("program", [loss, picked, added, embedded, indexed])
-def test_eager_code_names_the_index_of_a_compiled_call(program, calls):
+def test_eager_code_names_the_index_of_a_compiled_call(program, calls, finished):
     compiled, x = torch.compile(program), torch.randn(3, 5, device="cuda")
     for _ in range(calls):
         compiled(x, there(1, 0, 2))
@@ -53,7 +67,7 @@ def test_eager_code_names_the_index_of_a_compiled_call(program, calls):
 
 
 @pytest.mark.parametrize("program", [loss, embedded])
-def test_what_eager_code_cannot_repeat_is_an_earlier_calls(program, monkeypatch):
+def test_what_eager_code_cannot_repeat_is_an_earlier_calls(program, monkeypatch, finished):
     compiled, x = torch.compile(program), torch.randn(3, 5, device="cuda")
     for _ in range(3):
         compiled(x, there(1, 0, 2))
@@ -77,7 +91,66 @@ def test_whoever_waits_for_the_device_looks():
         wait()
 
 
-def test_the_place_in_the_program_is_said(monkeypatch):
+@pytest.fixture
+def invalid():
+    """A function that stores an index, as a kernel of an earlier call does."""
+    outside = Outside(("pick at net.py:3",))
+
+    def store():
+        outside.found[0] = 5
+
+    torch.cuda.synchronize()
+    yield store
+    outside.found.fill(NONE)
+
+
+EARLIER = "^pick at net.py:3: index 5 is out of bounds and was not followed"
+NOTICING = {
+    "randn": lambda: torch.randn(3, device="cuda"),
+    "tensor": lambda: torch.tensor([1.0], device="cuda"),
+    "cpu": lambda: torch.ones(2, device="cuda").cpu(),
+    "inv": lambda: torch.linalg.inv(torch.eye(2, device="cuda")),
+    "copy_": lambda: torch.ones(2, device="cuda").copy_(torch.ones(2)),
+    "item": lambda: torch.ones(2, device="cuda").sum().item(),
+}
+
+
+@pytest.mark.parametrize("name", NOTICING)
+def test_an_operation_that_notices_it_is_not_to_blame(name, invalid):
+    invalid()
+    with pytest.raises(OutsideError, match=EARLIER) as found:
+        NOTICING[name]()
+    assert not isinstance(found.value, InternalError) and found.value.__cause__ is None
+    NOTICING[name]()
+
+
+def test_a_function_that_notices_it_is_compiled_anyway(invalid):
+    compiled, x = torch.compile(lambda x: x.sin() * 2), torch.ones(3, device="cuda")
+    invalid()
+    with pytest.raises(OutsideError, match=EARLIER):
+        for _ in range(3):  # its capture, or one of its calls
+            compiled(x)
+    assert torch.equal(compiled(x), x.sin() * 2)
+    assert "eagerly" not in compiled.explain()
+
+
+@pytest.mark.parametrize("partly", [False, True])
+def test_a_backward_program_that_notices_it_runs_again(partly, invalid):
+    compiled = torch.compile(lambda x: (x.sin() * 2, x.exp()))
+    x = torch.ones(3, device="cuda", requires_grad=True)
+    for _ in range(3):
+        sum(y.sum() for y in compiled(x)[: 2 - partly]).backward()
+    outs = compiled(x)[: 2 - partly]
+    expected = x.cos() * 2 + (0 if partly else x.exp())
+    invalid()
+    x.grad = None
+    with pytest.raises(OutsideError, match=EARLIER):
+        torch.autograd.grad(outs, x, [torch.ones_like(x)] * len(outs), retain_graph=True)
+    assert torch.allclose(torch.autograd.grad(outs, x, [torch.ones_like(x)] * len(outs))[0], expected)
+    assert "eagerly" not in compiled.explain()
+
+
+def test_the_place_in_the_program_is_said(monkeypatch, finished):
     compiled, x = torch.compile(loss), torch.randn(3, 5, device="cuda")
     compiled(x, there(1, 0, 2))
     monkeypatch.setattr(
