@@ -58,7 +58,10 @@ def main() -> int:
     """Collect, compile, print."""
     options = arguments()
     if not find_spec("numba_cuda"):
-        print("cuda-build: the compiler is not installed; pip install 'minigrad-viz[cuda12]'", file=sys.stderr)
+        print(
+            "cuda-build: the compiler is not installed; pip install 'minigrad-viz[cuda13]', or [cuda12]",
+            file=sys.stderr,
+        )
         return 2
     begun = time.perf_counter()
     kernels, refused = collected()

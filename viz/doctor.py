@@ -303,13 +303,15 @@ def cuda() -> Iterator[Finding]:
     if os.environ.get("NUMBA_ENABLE_CUDASIM", "0") not in ("", "0"):
         yield Finding("CUDA", "simulated: NUMBA_ENABLE_CUDASIM is set")
         return
+    yield from gpu_compiler()
     library = ctypes.util.find_library("nvcuda" if sys.platform == "win32" else "cuda")
     driver = library or shutil.which("nvidia-smi")
     if not driver:
         yield Finding("CUDA", "no driver found")
         return
     there = importlib.util.find_spec("numba_cuda") is not None
-    yield Finding("CUDA", f"driver {driver}", "" if there else 'pip install "minigrad-viz[cuda12]"')
+    extra = 'pip install "minigrad-viz[cuda13]", or "minigrad-viz[cuda12]" if nvidia-smi shows a driver below 580'
+    yield Finding("CUDA", f"driver {driver}", "" if there else extra)
     if there and not cuda.is_available():
         yield Finding("GPU", "the driver finds none", "check nvidia-smi and CUDA_VISIBLE_DEVICES")
     elif there:
@@ -317,6 +319,17 @@ def cuda() -> Iterator[Finding]:
         major, minor = cuda.get_device_capability()
         memory = f"{free / 2**30:.1f} of {total / 2**30:.1f} GiB free"
         yield Finding("GPU", f"{cuda.get_device_name()}, sm_{major}{minor}, {memory}")
+
+
+def gpu_compiler() -> Iterator[Finding]:
+    """Check that numba-cuda, if it is installed, works with this NumPy; version 0.30 does not with NumPy 2.5."""
+    if importlib.util.find_spec("numba_cuda") is None:
+        return
+    try:
+        importlib.import_module("numba.cuda.np.arrayobj")  # its functions that take arrays
+        yield Finding("numba-cuda", importlib.import_module("numba_cuda").__version__)
+    except Exception as e:
+        yield Finding("numba-cuda", f"{type(e).__name__}: {e}", 'pip install --upgrade numba-cuda "numpy<2.5"')
 
 
 def pictures() -> Iterator[Finding]:

@@ -40,6 +40,20 @@ def test_doctor_of_a_machine_that_is_well(tmp_path):
     assert not (tmp_path / ".cache" / "minigrad").exists()  # it only looks
 
 
+def test_doctor_sees_a_compiler_for_gpus_that_cannot_be_imported(tmp_path):
+    (tmp_path / "numba_cuda.py").touch()
+    (tmp_path / "sitecustomize.py").write_text(
+        "import sys\n"
+        "class Old:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name == 'numba.cuda.np':\n"
+        "            raise AttributeError(\"module 'numpy' has no attribute 'row_stack'\")\n"
+        "sys.meta_path.insert(0, Old())\n"
+    )
+    found = findings(tmp_path, PYTHONPATH=f"{tmp_path}{os.pathsep}{os.environ.get('PYTHONPATH', '')}")["numba-cuda"]
+    assert "row_stack" in found["found"] and "numpy<2.5" in found["advice"]
+
+
 def test_doctor_speaks_to_people(tmp_path):
     done = minigrad(tmp_path, "doctor")
     assert "Nothing is wrong." in done.stdout or "What to do:\n  matrix products: " in done.stdout

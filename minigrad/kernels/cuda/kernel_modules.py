@@ -72,7 +72,9 @@ def stamp() -> str:
             return ""
 
     functions = pathlib.Path(__file__).with_name("device_functions.py").read_bytes()
-    versions = [found(p) for p in ("numba", "numba-cuda", "nvidia-cuda-nvcc-cu12", "nvidia-nvjitlink-cu12", "numpy")]
+    cuda12 = "nvidia-cuda-nvcc-cu12", "nvidia-nvjitlink-cu12"
+    cuda13 = "nvidia-nvvm", "nvidia-cuda-nvrtc", "nvidia-nvjitlink"
+    versions = [found(p) for p in ("numba", "numba-cuda", "numpy", *cuda12, *cuda13)]
     return f"{hashlib.sha256(functions).hexdigest()} {OLDEST} {versions} {sys.version_info[:2]}"
 
 

@@ -356,7 +356,7 @@ def found() -> Any:
             RuntimeError,
             "device",
             "there is no CUDA device: either no GPU was found, or the package that drives it is not installed",
-            "pip install 'minigrad-viz[cuda12]' on a machine with an NVIDIA driver, set NUMBA_ENABLE_CUDASIM=1 to simulate "
-            "one, or use device='cpu'",
+            "pip install 'minigrad-viz[cuda13]' on a machine with an NVIDIA driver (older than 580: cuda12), set "
+            "NUMBA_ENABLE_CUDASIM=1 to simulate one, or use device='cpu'",
         )
     return Simulator() if simulator.SIMULATED else GPU()
