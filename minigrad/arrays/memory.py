@@ -45,6 +45,11 @@ def storage(a: np.ndarray) -> np.ndarray:
         a = base
 
 
+def is_pinned(a: np.ndarray) -> bool:
+    """Return True if minigrad pinned an array's memory (kernels/cuda/pinned.py), so that a GPU copies it at full speed."""
+    return getattr(storage(a).base, "pinned", False)
+
+
 def order_in_memory(*arrays: Array) -> tuple:
     """Return the dimensions of arrays of one rank in the order of their memory, the outermost first.
 

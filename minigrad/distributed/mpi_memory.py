@@ -183,8 +183,8 @@ def reachable(a: Any) -> bool:
 
 def array_of(t: Tensor, who: str, name: str = "tensor") -> Any:
     """Return a tensor's elements, contiguous in memory that MPI can read: its own memory if possible, else a copy."""
-    a = bare(t, who, name)
-    return contiguous(a) if reachable(a) else kernels_there("pinned").copy_to_pinned(a)
+    a = contiguous(bare(t, who, name))
+    return a if reachable(a) else a.to_host(pin=True)
 
 
 def lent(a: Any) -> Any:

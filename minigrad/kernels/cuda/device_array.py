@@ -22,9 +22,10 @@ from ...arrays.dtypes import BF2
 from ...arrays.memory import order_in_memory
 from ...arrays.nowhere import ITEM, entered, inside, is_meta, no_numbers
 from ...errors import error
-from . import machine
+from . import machine, staging
 from .allocator import ALLOCATOR, Block
 from .functions import kernel_of
+from .pinned import pinned_like
 
 
 def of_shadow(name: str) -> Callable:
@@ -117,14 +118,14 @@ class DeviceArray(np.lib.mixins.NDArrayOperatorsMixin):
         """Return the memory itself, for kernels in the simulator."""
         return machine.current().host(self.address, self.shape, self.dtype, self.strides)
 
-    def to_host(self) -> np.ndarray:
-        """Return a NumPy array with these elements, in their order in memory; waits for pending kernels."""
+    def to_host(self, pin: bool = False) -> np.ndarray:
+        """Return a NumPy array with these elements, in their order in memory, pinned if `pin`; waits for pending kernels."""
         if is_meta(self):
             raise no_numbers(self.shape)
-        out = np.empty_like(self.shadow)
+        out = pinned_like(self.shadow) if pin else np.empty_like(self.shadow)
         whole = self if out.strides == self.strides else self.copy("K")
         if out.size:
-            machine.current().download(whole.address, out.ravel("K"))
+            staging.download(whole.address, out.ravel("K"))
         return out
 
     def item(self, *index: Any) -> Any:
@@ -248,13 +249,13 @@ def dense_strides(a: Any, itemsize: int) -> tuple:
     return tuple(strides)
 
 
-def to_device(a: Any) -> DeviceArray:
-    """Return a NumPy array's elements in device memory, in the same order."""
+def to_device(a: Any, wait: bool = True) -> DeviceArray:
+    """Return a NumPy array's elements in device memory, in the same order; see staging.upload for `wait`."""
     a = np.asarray(a)
     out = like(a)
     whole = a if out.strides == a.strides else a.copy("K")
     if a.size:
-        machine.current().upload(out.address, whole.ravel("K"))
+        staging.upload(out.address, whole.ravel("K"), wait)
     return out
 
 

@@ -105,6 +105,7 @@ class InOrder:
 def in_order(a: DeviceArray) -> Any:
     """Return a contiguous array for such a library; in the simulator, its memory, which is main memory."""
     if simulator.SIMULATED:
+        machine.current().synchronize()
         return np.asarray(machine.Interface(a.address - machine.SHIFT, a.shape, a.dtype.str, owner=a))
     return InOrder(a)
 

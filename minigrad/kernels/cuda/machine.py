@@ -23,6 +23,7 @@ import numpy as np
 from ...arrays.nowhere import NOWHERE, inside
 from ...errors import error
 from . import simulator
+from .in_flight import Delayed, Events, Later
 
 SHIFT = 1 << 47
 watchers: weakref.WeakSet = weakref.WeakSet()  # objects whose look() is called after each wait for the device
@@ -79,6 +80,7 @@ class Simulator:
 
     def __init__(self):
         self.blocks: dict[int, np.ndarray] = {}
+        self.in_flight = Delayed()
         self.capturing = Capturing()
 
     asked = property(attrgetter("capturing.asked"))
@@ -87,6 +89,7 @@ class Simulator:
     def capture(self) -> Iterator[Asked]:
         """Record requests instead of running them."""
         self.capturing.asked = asked = Asked()
+        asked.calls.append((self.in_flight.make_all, ()))  # the recorded requests use device memory without host()
         try:
             yield asked
         finally:
@@ -119,6 +122,11 @@ class Simulator:
 
     def host(self, address: int, shape: tuple, dtype: np.dtype, strides: tuple) -> np.ndarray:
         """Return a part of device memory as an array."""
+        self.in_flight.make_all()
+        return self.seen(address, shape, dtype, strides)
+
+    def seen(self, address: int, shape: tuple, dtype: np.dtype, strides: tuple) -> np.ndarray:
+        """Return a part of device memory as an array, without the copies that are in flight."""
         found = np.asarray(Interface(address - SHIFT, shape, dtype.str, strides, self))
         return found.view(dtype)  # NumPy's text for bfloat16 gives only its size of 2 bytes
 
@@ -134,6 +142,16 @@ class Simulator:
         a[...] = self.host(address, a.shape, a.dtype, a.strides)
         look()
 
+    def send(self, address: int, a: np.ndarray) -> Later:
+        """Begin to copy a contiguous array into device memory, and return the end of the copy."""
+        refuse_capturing(self.asked)
+        return self.in_flight.add(self.seen(address, a.shape, a.dtype, a.strides), a)
+
+    def receive(self, address: int, a: np.ndarray) -> Later:
+        """Begin to copy device memory into a contiguous array, and return the end of the copy."""
+        refuse_capturing(self.asked)
+        return self.in_flight.add(a, self.seen(address, a.shape, a.dtype, a.strides))
+
     def shared(self, nbytes: int) -> tuple[int, np.ndarray]:
         """Return memory that the processor sees as well: its address on the device, and its bytes."""
         address = self.allocate(nbytes)
@@ -145,8 +163,9 @@ class Simulator:
         self.do(np.copyto, self.host(target, (nbytes,), bytes_, (1,)), self.host(source, (nbytes,), bytes_, (1,)))
 
     def synchronize(self) -> None:
-        """Do nothing but look: kernels have already run."""
+        """Make the copies that are in flight, and look; kernels have already run."""
         refuse_capturing(self.asked)
+        self.in_flight.make_all()
         look()
 
     def wait_for(self, stream: int) -> None:
@@ -157,6 +176,8 @@ class Simulator:
 
 class Interface:
     """An array at an address, which NumPy accepts unchecked; it keeps `owner` alive."""
+
+    pinned = False  # pinned.py sets it
 
     def __init__(
         self, address: int, shape: tuple, typestr: str = "|u1", strides: tuple | None = None, owner: Any = None
@@ -194,6 +215,7 @@ class GPU:
         self.processors = self.device.properties.multiprocessor_count
         # a stream that waits for the default stream, which other libraries use, and vice versa
         self.main = self.device.create_stream(options=StreamOptions(nonblocking=False))
+        self.in_flight = Events()
         self.capturing = Capturing(self.main, int(self.main.handle))
         self.parameters = Parameters()
 
@@ -255,6 +277,18 @@ class GPU:
         self.call("cuMemcpyDtoHAsync", a.ctypes.data, address, a.nbytes, self.stream)
         self.synchronize()
 
+    def send(self, address: int, a: np.ndarray) -> Any:
+        """Begin to copy a contiguous array in pinned memory into device memory, and return the event after the copy."""
+        refuse_capturing(self.asked)
+        self.call("cuMemcpyHtoDAsync", address, a.ctypes.data, a.nbytes, self.stream)
+        return self.in_flight.add(self.queue.record(), a)
+
+    def receive(self, address: int, a: np.ndarray) -> Any:
+        """Begin to copy device memory into a contiguous array in pinned memory, and return the event after the copy."""
+        refuse_capturing(self.asked)
+        self.call("cuMemcpyDtoHAsync", a.ctypes.data, address, a.nbytes, self.stream)
+        return self.in_flight.add(self.queue.record(), a)
+
     def shared(self, nbytes: int) -> tuple[int, np.ndarray]:
         """Return pinned main memory that kernels can write to: its address, and its bytes."""
         address = int(self.call("cuMemAllocHost", nbytes))
@@ -268,6 +302,7 @@ class GPU:
         """Wait until all requests are done."""
         refuse_capturing(self.asked)
         self.queue.sync()
+        self.in_flight.drop_done()
         look()
 
     def wait_for(self, stream: int) -> None:
