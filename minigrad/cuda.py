@@ -355,7 +355,7 @@ def empty_cache() -> None:
     >>> minigrad.cuda.empty_cache()
     """
     if is_available():
-        transfer.allocator().empty()
+        transfer.empty_cache()
 
 
 def mem_get_info(device: Any = None) -> tuple[int, int]:

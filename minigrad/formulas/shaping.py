@@ -9,7 +9,7 @@ import numpy as np
 
 from ..arrays.dtypes import of_numpy
 from ..core.tensor import Tensor, wrap
-from ..ops import as_strided, copy, diagonal, flip, gather, index, join, masks, shape
+from ..ops import as_strided, copy, diagonal, flip, gather, index, join, masks, pin, shape
 from ..ops.base.families import ViewScatter
 from ..ops.index_places import WHOLE
 from ..ops.pad import Pad, Surround, pad
@@ -21,7 +21,7 @@ from .spelling import defined, written
 from .terms import Term, Terms, least, numbers
 
 # the device of a tensor does not matter for its value
-defined(copy.ToCpu, copy.ToCuda)(lambda x: x)
+defined(copy.ToCpu, copy.ToCuda, copy.ToCudaLater, copy.ToPinned, pin.PinMemory)(lambda x: x)
 
 
 @written(copy.Clone, copy.Contiguous, copy.Alias)

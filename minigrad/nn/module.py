@@ -348,9 +348,11 @@ class Module(Stateful):
         for a in args:
             if isinstance(a, Tensor):
                 dtype, place = a.dtype, a.device
-            elif isinstance(a, (str, int, type(DEVICE))) and not isinstance(a, bool):
+            elif isinstance(a, bool):
+                non_blocking = a
+            elif isinstance(a, (str, int, type(DEVICE))):
                 place = a
-            elif a is not None and not isinstance(a, bool):  # a bool is non_blocking
+            elif a is not None:
                 dtype = a
         if dtype is not None and dtypes.numpy_dtype(dtype) not in dtypes.FLOATS:
             raise error(
@@ -360,13 +362,13 @@ class Module(Stateful):
                 "write module.to(minigrad.float64), or convert the inputs instead",
             )
         for _, p in self._named("_parameters", "", True, True):
-            p.data = converted(p.data, dtype, place)
+            p.data = converted(p.data, dtype, place, non_blocking)
             if p._grad is not None:
-                p._grad = converted(p._grad, dtype, place)
+                p._grad = converted(p._grad, dtype, place, non_blocking)
         for m in self.modules():
             for name, b in m._buffers.items():
                 if b is not None:
-                    m._buffers[name] = converted(b, dtype, place)
+                    m._buffers[name] = converted(b, dtype, place, non_blocking)
         return self
 
     def type(self, dst_type: Any) -> Module:
@@ -431,9 +433,9 @@ class Module(Stateful):
 DEVICE = device("cpu")
 
 
-def converted(t: Tensor, dtype: Any, place: Any) -> Tensor:
+def converted(t: Tensor, dtype: Any, place: Any, non_blocking: bool) -> Tensor:
     """Return a tensor moved to a device and, if it is floating-point, converted to a dtype."""
-    return t.to(device=place, dtype=dtype if t.is_floating_point() else None)
+    return t.to(device=place, dtype=dtype if t.is_floating_point() else None, non_blocking=non_blocking)
 
 
 def clear_grad(p: Tensor, set_to_none: bool) -> None:

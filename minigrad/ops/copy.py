@@ -85,11 +85,23 @@ class ToCuda(Conversion):
     dx = lambda g: ToCpu.apply(g)
 
 
+class ToCudaLater(ToCuda):
+    """The elements in GPU memory, perhaps still on their way from pinned memory."""
+
+    impl = lambda x: transfer.placed(x, CUDA, wait=False)
+
+
 class ToCpu(Conversion):
     """The elements in host memory."""
 
     impl = lambda x: x.to_host()
     dx = lambda g: ToCuda.apply(g)
+
+
+class ToPinned(ToCpu):
+    """The elements in pinned host memory."""
+
+    impl = lambda x: x.to_host(pin=True)
 
 
 class ToMeta(Conversion):
@@ -100,6 +112,7 @@ class ToMeta(Conversion):
 
 
 TO = {"cuda": ToCuda, "cpu": ToCpu, "meta": ToMeta}
+TO_LATER = {"cuda": ToCudaLater, "cpu": ToPinned, "meta": ToMeta}  # with non_blocking=True
 
 
 class Alias(View):
@@ -220,13 +233,17 @@ def to(
     """Convert to another dtype, device, or both: `to(dtype)`, `to(device)`, `to(device, dtype)`, `to(other)`.
 
     `non_blocking` and `copy` may follow.  Returns `input` itself if nothing changes and `copy` is False.
+
+    With `non_blocking`, a copy of pinned memory to a GPU may still be running: do not write to `input` before
+    `torch.cuda.synchronize()`.  A copy from a GPU is in pinned memory and, unlike PyTorch's, complete.
     """
     if len(args) == 1 and type(args[0]) is dtypes.dtype:
         dtype = args[0]
     elif args:
-        device, dtype, copy = wanted(args, device, dtype, copy)
+        device, dtype, non_blocking, copy = wanted(args, device, dtype, non_blocking, copy)
     if device is not None and device is not (own := input.device) and (place := on_device(device)) != own:
-        input, copy = TO[place.type].apply(input), False
+        kinds = TO_LATER if non_blocking else TO
+        input, copy = kinds[place.type].apply(input), False
     if memory_format is not None and (row_major(memory_format, "to") or memory_format.dims):
         input, copy = contiguous(input, memory_format), copy and input.is_contiguous(memory_format)
     target = input._np_dtype if dtype is None else dtypes.numpy_dtype(dtype)
@@ -235,8 +252,8 @@ def to(
     return To.apply(input, target)
 
 
-def wanted(args: tuple, device: Any, dtype: Any, copy: bool) -> tuple:
-    """Return device, dtype and copy from the positional arguments of `to`, else from its keywords."""
+def wanted(args: tuple, device: Any, dtype: Any, non_blocking: bool, copy: bool) -> tuple:
+    """Return device, dtype, non_blocking and copy from the positional arguments of `to`, else from its keywords."""
     first, *rest = args
     if isinstance(first, Tensor):
         device, dtype = first.device, first.dtype
@@ -248,7 +265,7 @@ def wanted(args: tuple, device: Any, dtype: Any, copy: bool) -> tuple:
         dtype = first
     if len(rest) > 2 or not all([isinstance(r, bool) for r in rest]):
         raise error(TypeError, "to", f"invalid combination of arguments {args}", "write x.to(device, dtype)")
-    return device, dtype, rest[1] if len(rest) == 2 else copy
+    return device, dtype, rest[0] if rest else non_blocking, rest[1] if len(rest) == 2 else copy
 
 
 def on_device(place: Any) -> device:
@@ -316,7 +333,7 @@ def detach(input: Tensor) -> Tensor:
 
 
 def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
-    """Write `src`, broadcast and converted, into this tensor's memory."""
+    """Write `src`, broadcast and converted, into this tensor's memory; see `to` for `non_blocking`."""
     if not isinstance(src, (Tensor, int, float, np.ndarray, np.generic)):
         raise error(
             TypeError,
@@ -324,13 +341,13 @@ def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
             f"expected a tensor, got {type(src).__name__}",
             "pass minigrad.tensor(...), or use fill_",
         )
-    return inplace(Copy, self, brought(src, self))
+    return inplace(Copy, self, brought(src, self, non_blocking))
 
 
-def brought(src: Any, like: Tensor) -> Any:
+def brought(src: Any, like: Tensor, non_blocking: bool = False) -> Any:
     """Return the value to write, on the target's device."""
     there = len(KINDS) == 1 or not isinstance(src, Tensor) or src.device == like.device
-    return src if there else to(src, like.device)
+    return src if there else to(src, like.device, non_blocking=non_blocking)
 
 
 def fill_(self: Tensor, value: Any) -> Tensor:
@@ -372,6 +389,6 @@ def cpu(self: Tensor) -> Tensor:
     return to(self, CPU)
 
 
-def cuda(self: Tensor, device: Any = None) -> Tensor:
-    """Return the tensor in GPU memory."""
-    return to(self, "cuda" if device is None else device)
+def cuda(self: Tensor, device: Any = None, non_blocking: bool = False) -> Tensor:
+    """Return the tensor in GPU memory; see `to` for `non_blocking`."""
+    return to(self, "cuda" if device is None else device, non_blocking=non_blocking)

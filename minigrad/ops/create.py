@@ -28,6 +28,7 @@ from . import transfer
 from .base.registry import TABLE, named, op, refuse, write_out
 from .copy import fitting, on_device
 from .from_data import array_of, chosen, copied, leaf, made, warn_copy
+from .pin import pinned
 
 ADDED = (
     inspect.Parameter("layout", inspect.Parameter.KEYWORD_ONLY, default=None, annotation="Any"),
@@ -48,15 +49,17 @@ def factory(*samples: str, out: bool = True, **options: Any) -> Callable:
         def function(
             *args: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False, **kwargs: Any
         ) -> Tensor:
-            target = None
+            target, pin = None, False
             try:
                 if kwargs:
                     kwargs.pop("layout", None)  # all are strided
-                    kwargs.pop("pin_memory", None)  # for copies to a GPU
+                    pin = kwargs.pop("pin_memory", False)
                     target = kwargs.pop("out", None) if out else None
                     dtype = dtype if target is None else dtype_of(target, dtype, name)
                 found = f(*args, dtype=dtype, device=device, **kwargs)
                 t = found if isinstance(found, Tensor) else leaf(found, False, device)
+                if pin:
+                    t = pinned(t, name)
                 if requires_grad:
                     t.requires_grad_()
             except Exception as e:
@@ -387,9 +390,11 @@ def new(name: str, value: Any, meaning: str) -> Any:
     """Return the method `name`: a tensor of any size, with self's dtype, filled with `value`."""
 
     def make(
-        self: Tensor, *args: Any, size: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False
-    ) -> Tensor:
+        self: Tensor, *args: Any, size: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False,
+        pin_memory: bool = False,
+    ) -> Tensor:  # fmt: skip
         t = beside(self, sizes(args, size, name), value, dtype, device, name)
+        t = pinned(t, name) if pin_memory else t
         return t.requires_grad_() if requires_grad else t
 
     make.__doc__ = f"Return a tensor of the given size {meaning}, of this tensor's dtype unless another is given."
@@ -397,11 +402,13 @@ def new(name: str, value: Any, meaning: str) -> Any:
 
 
 def new_full(
-    self: Tensor, size: Sequence, fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
-) -> Tensor:
+    self: Tensor, size: Sequence, fill_value: Any, *, dtype: Any = None, device: Any = None,
+    requires_grad: bool = False, pin_memory: bool = False,
+) -> Tensor:  # fmt: skip
     """Return a tensor of the given size filled with `fill_value`, of this tensor's dtype unless another is given."""
     value = slots.numbers(number(fill_value, "new_full"))
     t = beside(self, whole_size(size, "new_full"), value, dtype, device, "new_full")
+    t = pinned(t, "new_full") if pin_memory else t
     return t.requires_grad_() if requires_grad else t
 
 

@@ -21,6 +21,7 @@ from ..core.tensor import Box, Tensor, wrap
 from ..errors import error, warn
 from . import transfer
 from .copy import filled, fitting, on_device, to
+from .pin import pinned
 
 NUMBERS = {bool, int, float}
 SEQUENCES = list, tuple, range, deque, UserList
@@ -42,8 +43,11 @@ def tensor(
     """
     if isinstance(data, Tensor):
         warn_copy("tensor(t)")
-        return copied(data, dtype, requires_grad, device)
-    return leaf(array_of(data, dtype, "tensor"), requires_grad, device)
+        t = copied(data, dtype, False, device)
+    else:
+        t = leaf(array_of(data, dtype, "tensor"), False, device)
+    t = pinned(t, "tensor") if pin_memory else t
+    return t.requires_grad_() if requires_grad else t
 
 
 def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:

@@ -20,6 +20,7 @@ from . import (
     inverses,
     legacy,
     masks,
+    pin,
     predicates,
     random,
     shape,
@@ -148,6 +149,7 @@ def install() -> None:
     T.__init__ = legacy.construct
     install_operators(T)
     T.copy_, T.fill_, T.zero_, T.cpu, T.cuda = copy.copy_, copy.fill_, copy.zero_, copy.cpu, copy.cuda
+    T.pin_memory = pin.pin_memory
     registry.CODES.update({f.__code__: f.__name__ for f in (copy.copy_, copy.fill_, copy.zero_)})
     for name, method in copy.casts().items():
         setattr(T, name, method)

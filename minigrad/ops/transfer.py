@@ -32,11 +32,27 @@ def allocator() -> Any:
     return ALLOCATOR
 
 
-def upload(a: np.ndarray) -> Any:
-    """Return an array's elements in GPU memory."""
+def empty_cache() -> None:
+    """Release the memory kept for reuse, a GPU's and pinned memory."""
+    from ..kernels.cuda.pinned import free
+
+    allocator().empty()
+    free.clear()
+
+
+def upload(a: np.ndarray, wait: bool = True) -> Any:
+    """Return an array's elements in GPU memory; if not `wait`, perhaps while the GPU still reads them from pinned memory."""
     from ..kernels.cuda.device_array import to_device
 
-    return to_device(a)
+    return to_device(a, wait)
+
+
+def pinned(a: np.ndarray) -> np.ndarray:
+    """Return a copy of an array in pinned memory.  Raises RuntimeError if there is no GPU to pin it for."""
+    current()
+    from ..kernels.cuda.pinned import copy_of
+
+    return copy_of(a)
 
 
 def shape_of(a: Any) -> Any:
@@ -85,10 +101,10 @@ def stream(bits: np.random.Philox, place: device = CUDA) -> Any:
     return NoStream(bits) if place == META else Stream(bits)
 
 
-def placed(a: Any, place: device) -> Any:
-    """Return an array, or a NumPy number, on the requested device."""
+def placed(a: Any, place: device, wait: bool = True) -> Any:
+    """Return an array, or a NumPy number, on the requested device; see `upload` for `wait`."""
     if place == kinds.place(a):
         return a
     if place == META:
         return shape_of(a)
-    return a.to_host() if kinds.on_device(a) else upload(np.asarray(a))
+    return a.to_host() if kinds.on_device(a) else upload(np.asarray(a), wait)

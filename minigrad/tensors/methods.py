@@ -8,9 +8,11 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ..arrays import dtypes
 from ..arrays.devices import strided
-from ..arrays.memory import address, begin, storage
+from ..arrays.memory import address, begin, is_pinned, storage
 from ..arrays.nowhere import is_meta
 from ..core.events import slots
 from ..core.frames import EAGER, current
@@ -113,12 +115,9 @@ class Methods(Conversions, TensorMethods):
         return self._ver is INFERENCE
 
     def is_pinned(self, device: Any = None) -> bool:
-        """Return False: memory is never pinned."""
-        return False
-
-    def pin_memory(self, device: Any = None) -> Tensor:
-        """Return the tensor itself: copies to a GPU pin their own memory."""
-        return self
+        """Return True if the memory is pinned: `pin_memory` made it, for fast copies to and from a GPU."""
+        a = example(self)
+        return type(a) is np.ndarray and is_pinned(a)
 
     def is_shared(self) -> bool:
         """Return False: processes never share memory."""

@@ -9,6 +9,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import minigrad  # noqa: E402
+from minigrad.ops import transfer  # noqa: E402
 from tests.parity.harness import related  # noqa: E402
 
 CALLS = """
@@ -181,3 +182,26 @@ def test_strides_of_tensors_like_others():
         lambda m: m.ones(2, 6)[:, ::2],
     ):
         assert minigrad.zeros_like(make(minigrad)).stride() == torch.zeros_like(make(torch)).stride()
+
+
+PINNED = """
+m.ones(2).pin_memory()
+m.ones(2, pin_memory=True)
+m.tensor([1], pin_memory=True)
+m.rand(2, pin_memory=True)
+m.empty_like(m.ones(2), pin_memory=True)
+m.ones(2).new_ones(3, pin_memory=True)
+m.ones(2).new_full((3,), 2., pin_memory=True)
+m.empty(3, device='meta').pin_memory()
+m.zeros(2, pin_memory=False)
+m.zeros(3, device='meta', pin_memory=True).cpu()
+m.tensor(m.ones(2).is_pinned())
+m.tensor(m.empty(2, device='meta').is_pinned())
+""".strip().splitlines()
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU to pin memory for")
+@pytest.mark.parametrize("call", PINNED)
+def test_pinned_memory_without_a_gpu(call, monkeypatch):
+    monkeypatch.setattr(transfer, "count", lambda: 0)
+    assert same(outcome(call, torch), outcome(call, minigrad))
