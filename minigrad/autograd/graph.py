@@ -22,6 +22,8 @@ from ..core.graph import Leaf, OutputEdge, history, name_of, output_index, produ
 from ..core.saved import Saved, memory, version
 from ..core.tensor import Tensor
 from ..errors import error
+from ..ops import transfer
+from ..ops.pin import pinned
 from ..places import defined_at
 from ..tensors.hooks import Handle
 
@@ -311,7 +313,7 @@ def disable_saved_tensors_hooks(error_message: str):
 
 
 class save_on_cpu(saved_tensors_hooks):
-    """Save tensors for backward as copies in the CPU's memory.
+    """Save tensors for backward as copies in the CPU's memory; pinned with `pin_memory`, if there is a GPU.
 
     >>> import minigrad
     >>> x = minigrad.ones(2, requires_grad=True)
@@ -323,7 +325,12 @@ class save_on_cpu(saved_tensors_hooks):
     """
 
     def __init__(self, pin_memory: bool = False, device_type: str = "cuda"):
-        super().__init__(lambda t: (t.device, t.cpu().clone()), lambda kept: kept[1].to(kept[0]))
+        def pack(t: Tensor) -> tuple:
+            if not (pin_memory and transfer.count()):
+                return t.device, t.to("cpu", copy=True)
+            return t.device, pinned(t, "save_on_cpu") if t.is_cpu else t.to("cpu", non_blocking=True)
+
+        super().__init__(pack, lambda kept: kept[1].to(kept[0], non_blocking=pin_memory))
 
 
 def called(node: core.Node | Leaf, grads: tuple) -> Any:

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import minigrad as torch
+from minigrad.ops import transfer
 from minigrad.utils.data import BatchSampler, DataLoader, TensorDataset, default_collate, default_convert
 
 from .samples import Shared, Squares
@@ -61,6 +62,14 @@ def test_the_settings_are_attributes():
     loader.num_workers = 1  # allowed in PyTorch
     with pytest.raises(ValueError, match="batch_size attribute should not be set after DataLoader is initialized"):
         loader.batch_size = 2
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_without_a_gpu_pin_memory_only_warns(workers, monkeypatch):
+    monkeypatch.setattr(transfer, "count", lambda: 0)
+    with pytest.warns(torch.MinigradWarning, match="pin_memory=True has no effect: there is no GPU") as given:
+        assert lists(DataLoader(range(3), 2, pin_memory=True, num_workers=workers)) == [[0, 1], [2]]
+    assert len(given) == 1
 
 
 def test_the_length_of_an_iterable_is_its_own_divided():

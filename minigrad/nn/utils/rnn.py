@@ -88,6 +88,14 @@ class PackedSequence(Packed):
         """Return a copy on the CPU."""
         return self.to("cpu")
 
+    def pin_memory(self) -> PackedSequence:
+        """Return a copy whose tensors are in pinned memory."""
+        return type(self)(*[t if t is None else t.pin_memory() for t in self])
+
+    def is_pinned(self) -> bool:
+        """Return True if the data is in pinned memory."""
+        return self.data.is_pinned()
+
     @property
     def is_cuda(self) -> bool:
         """True if the data is on a GPU."""

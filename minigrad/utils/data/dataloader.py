@@ -16,6 +16,7 @@ from ...errors import error
 from ...ops.generator import Generator
 from .collate import default_collate, default_convert
 from .dataset import IterableDataset
+from .pin_memory import can_pin, pin_memory
 from .sampler import BatchSampler, RandomSampler, SequentialSampler, drawn_seed
 from .worker import AGAIN, Ended, Failure, Fetcher, Job
 from .worker_pool import WorkerPool
@@ -45,7 +46,7 @@ class DataLoader(Generic[T_co]):
     collate_fn
         Function that makes a batch from a list of samples: `default_collate`, or `default_convert` with `batch_size=None`.
     pin_memory
-        Accepted and stored, without effect: minigrad has no pinned memory.
+        Return the tensors of batches in pinned memory, for `batch.to("cuda", non_blocking=True)`; warns if there is no GPU.
     drop_last
         Leave out a smaller last batch.
     timeout
@@ -237,6 +238,7 @@ class LoaderIterator:
         self.indices = loader._indices
         self.sampled = iter(self.indices)
         self.base_seed = drawn_seed(loader.generator)
+        self.finish = pin_memory if loader.pin_memory and can_pin() else lambda batch: batch
         if not loader.num_workers:
             batched = loader.batch_sampler is not None
             self.fetcher = Fetcher(loader.dataset, batched, loader.collate_fn, loader.drop_last)
@@ -245,7 +247,7 @@ class LoaderIterator:
         return self
 
     def __next__(self) -> Any:
-        return self.fetcher.fetch(next(self.sampled))
+        return self.finish(self.fetcher.fetch(next(self.sampled)))
 
     def __len__(self) -> int:
         return len(self.indices)  # type: ignore[arg-type]
@@ -312,7 +314,7 @@ class WorkerIterator(LoaderIterator):
             if isinstance(result, Failure):
                 raise result.error()
             if not isinstance(result, Ended):
-                return result
+                return self.finish(result)
         if not self.persistent:
             self.pool.stop()
         raise StopIteration

@@ -2,6 +2,7 @@
 
 import copy
 import io
+from collections import namedtuple
 
 import ml_dtypes
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 import minigrad as torch
 from minigrad.kernels.cuda import in_flight, machine, pinned, simulator, staging
 from minigrad.kernels.cuda.device_array import to_device
+from minigrad.utils.data import DataLoader, TensorDataset
 
 DTYPES = [np.float32, np.float64, np.float16, ml_dtypes.bfloat16, np.int64, np.uint8, np.bool_]
 SIZE = 1000  # elements of the arrays here: an unusual size, so that free memory of it comes from the same test
@@ -253,3 +255,48 @@ def test_many_megabytes_are_copied_by_threads():
     a = numbers((staging.CHUNKED_FROM + staging.CHUNK // 2 + 3,), np.uint8)
     there = to_device(a)
     assert np.array_equal(there.to_host(), a) and np.array_equal(pinned.copy_of(a), a)
+
+
+# ---------------------------------------------------------------------- DataLoader, save_on_cpu
+Pair = namedtuple("Pair", ["x", "name"])
+
+
+def pinned_in(batch):
+    """The answers of is_pinned in nested containers."""
+    if isinstance(batch, torch.Tensor):
+        return batch.is_pinned()
+    if isinstance(batch, dict):
+        return {k: pinned_in(v) for k, v in batch.items()}
+    return batch if isinstance(batch, str) else type(batch)(*map(pinned_in, batch)) if hasattr(batch, "_fields") else \
+        type(batch)(map(pinned_in, batch))  # fmt: skip
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_batches_come_in_pinned_memory(workers):
+    data = TensorDataset(torch.arange(8.0).view(4, 2), torch.arange(4))
+    for x, y in DataLoader(data, 2, pin_memory=True, num_workers=workers):
+        assert x.is_pinned() and y.is_pinned() and x.to("cuda", non_blocking=True).tolist() == x.tolist()
+    for x, y in DataLoader(data, 2, num_workers=workers):
+        assert not x.is_pinned() and not y.is_pinned()
+
+
+def test_tensors_are_pinned_in_the_containers_of_a_batch():
+    x = torch.ones(2)
+    packed = torch.nn.utils.rnn.pack_sequence([torch.ones(2), torch.ones(3)], enforce_sorted=False)
+    samples = [{"a": x, "b": [x, "text"]}, Pair(x, "name"), (x, (x,)), packed]
+    a, b, c, d = DataLoader(samples, batch_size=None, collate_fn=lambda sample: sample, pin_memory=True)
+    assert pinned_in(a) == {"a": True, "b": [True, "text"]} and pinned_in(b) == Pair(True, "name")
+    assert pinned_in(c) == (True, (True,)) and d.is_pinned() and not packed.is_pinned()
+
+
+@pytest.mark.parametrize("place", ["cpu", "cuda"])
+@pytest.mark.parametrize("pin", [False, True])
+def test_saved_tensors_are_pinned(place, pin):
+    x = torch.tensor([1.0, 2.0], device=place, requires_grad=True)
+    hooks = torch.autograd.graph.save_on_cpu(pin_memory=pin)
+    there, kept = hooks.pack_hook(x.detach())
+    assert there == x.device and kept.is_cpu and kept.is_pinned() is pin and kept.data_ptr() != x.data_ptr()
+    with hooks:
+        y = (x * x * x).sum()
+    y.backward()
+    assert x.grad.tolist() == [3.0, 12.0] and x.grad.device == x.device
