@@ -15,7 +15,7 @@ import numpy as np
 
 from .dtypes import BF2
 
-CUDA, PROCESSOR = 2, 1  # DLPack's numbers for device types
+CUDA, PROCESSOR, PINNED = 2, 1, 3  # DLPack's numbers for device types
 KINDS = {"i": 0, "u": 1, "f": 2, "bf": 4, "b": 6}  # DLPack's numbers for dtype codes
 LENT, TAKEN = b"dltensor", b"used_dltensor"  # the names of a capsule before and after a consumer takes its record
 VERSIONED, AHEAD = b"dltensor_versioned", 32  # a versioned record begins with this number of other bytes

@@ -86,7 +86,7 @@ def borrowed(lender: Any) -> Any:
 
 def lent(lender: Any) -> Any:
     """Return the array that another library lends by DLPack, on its device."""
-    if lender.__dlpack_device__()[0] == dlpack.PROCESSOR:
+    if lender.__dlpack_device__()[0] in (dlpack.PROCESSOR, dlpack.PINNED):
         return dlpack.borrowed(lender)
     current()
     from ..kernels.cuda.exchange import from_dlpack

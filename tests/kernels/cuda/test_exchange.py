@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import minigrad
+from minigrad.arrays import dlpack
 from minigrad.kernels.cuda import exchange, machine, pinned, simulator
 from minigrad.kernels.cuda.device_array import to_device
 from tests.core.test_dlpack import VIEWS as PARTS
@@ -109,6 +110,24 @@ def test_pinned_memory_is_used_again():
     del kept
     assert pinned.pinned((5,), ml_dtypes.bfloat16).ctypes.data == place
     assert to_device(np.ones((0, 2))).to_host(pin=True).shape == (0, 2)
+
+
+def test_memory_that_another_library_has_pinned_is_main_memory():
+    class Pinned:
+        """An array of another library in pinned memory, which is another type of device for DLPack."""
+
+        def __dlpack__(self, **options):
+            found = dlpack.lent(array)
+            dlpack.array_in(found).device.kind = 3
+            return found
+
+        def __dlpack_device__(self):
+            return 3, 0
+
+    array = np.arange(3.0)
+    x = minigrad.from_dlpack(Pinned())
+    array[0] = 7.0
+    assert x.is_cpu and x.tolist() == [7.0, 1.0, 2.0]
 
 
 def test_tensors_share_memory_by_the_interface():
