@@ -1,4 +1,4 @@
-"""The test suites on the GPU, one after the other, each in processes of its own: a failure hides nothing of the rest.
+"""The test suites on the GPU, one after the other, in separate processes: a failure hides nothing of the rest.
 
 Also a plugin of pytest, `-p benchmarks.cuda.suites`, that writes each failure to the file MINIGRAD_CUDA_FAILURES as it
 happens: a line of JSON with the test and the last lines of its error.
