@@ -21,10 +21,12 @@ def avoided():
 def pattern(phrase):
     """Return the regular expression of a phrase, which may go on in the next line of a docstring or comment.
 
-    A phrase that begins with a capital letter is one only at the start of a sentence.
+    A phrase that begins with a capital letter is one only at the start of a sentence that is no question.
     """
     words = r"\s+(?:#\s+)?".join(map(re.escape, phrase.split()))
-    return re.compile(rf"\b{words}\b", 0 if phrase[0].isupper() else re.IGNORECASE)
+    if phrase[0].isupper():
+        return re.compile(rf"\b{words}\b(?![^.!\n]*\?)")
+    return re.compile(rf"\b{words}\b", re.IGNORECASE)
 
 
 def written(folder):
@@ -43,8 +45,8 @@ def offences(text):
 
 
 def test_the_phrases_are_found_where_they_stand():
-    text = "# It is a number of its\n# own.\nWhether it is.\nTell whether it is."
-    assert offences(text) == [(1, "of its own"), (3, "Whether")]
+    text = "# It is a number of its\n# own.\nWhether it is.\nTell whether it is.\nWhat is it? What is asked is a question."
+    assert offences(text) == [(1, "of its own"), (3, "Whether"), (5, "What is")]
     assert len(avoided()) > 20
 
 
