@@ -35,7 +35,6 @@ PACKAGES = (
     "llvmlite",
     "optree",
     "matplotlib",
-    "pygraphviz",
     "rich",
     "cyclopts",
 )
@@ -340,20 +339,21 @@ def pictures() -> Iterator[Finding]:
 
 def layout_engine() -> Iterator[Finding]:
     """Check that Graphviz, which is part of pygraphviz, lays out two nodes."""
+    from .layout import REINSTALL, graphviz_fault, quiet
+
+    fault, fix = graphviz_fault()
     try:
-        import pygraphviz
+        if not fault:
+            import pygraphviz
 
-        from .layout import quiet
-
-        graph: Any = pygraphviz.AGraph(directed=True)
-        graph.add_edge("a", "b")
-        with quiet():
-            graph.layout("dot")
-        placed = all(graph.get_node(n).attr["pos"] for n in "ab")
-        yield Finding("layout engine", f"Graphviz in pygraphviz {pygraphviz.__version__}",
-                      "" if placed else "pip install --force-reinstall pygraphviz")  # fmt: skip
+            graph: Any = pygraphviz.AGraph(directed=True)
+            graph.add_edge("a", "b")
+            with quiet():
+                graph.layout("dot")
+            fix = "" if all(graph.get_node(n).attr["pos"] for n in "ab") else REINSTALL
+        yield Finding("layout engine", fault or f"Graphviz in pygraphviz {pygraphviz.__version__}", fix)
     except Exception as e:
-        yield Finding("layout engine", f"{type(e).__name__}: {e}", "pip install --force-reinstall pygraphviz")
+        yield Finding("layout engine", f"{type(e).__name__}: {e}", REINSTALL)
 
 
 def fonts() -> Iterator[Finding]:

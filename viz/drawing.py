@@ -16,7 +16,7 @@ from .card_parts import Card
 from .cards import card
 from .drawn_graph import ADDED, PASSES, RANKDIRS, SHOW, SIZES, Graph, View, view_of
 from .fold import MOST, fold
-from .layout import Layout, graphviz_is_here, layout
+from .layout import Layout, graphviz_fault, layout
 from .picture import Picture, picture
 from .themes import LIGHT, THEMES, Theme
 from .trimmed_record import document, without
@@ -276,8 +276,9 @@ class Drawing:
     def warnings(self, format: str) -> list[str]:
         """Return warnings about a format: a plainer layout without Graphviz; in PNG and PDF, characters that no font has."""
         said = []
-        if format in ("html", "svg", "film", "png", "pdf", "tex") and not graphviz_is_here():
-            said.append("Graphviz is missing, so the layout is plainer: pip install pygraphviz")
+        fault, fix = graphviz_fault() if format in ("html", "svg", "film", "png", "pdf", "tex") else ("", "")
+        if fault:
+            said.append(f"{fault}, so the layout is plainer: {fix}")
         if format in ("png", "pdf"):
             from .export import without_glyph
 

@@ -1,7 +1,8 @@
 """The positions of cards and the routes of edges: one layout for all passes.
 
 Graphviz lays out graphs of up to some hundred nodes.  `layered.py` takes over for larger ones, and if Graphviz exceeds its
-time: it needs minutes for ten thousand nodes, and prints coordinates with only five digits.  Both lay out boxes (card and
+time: it needs minutes for ten thousand nodes, and prints coordinates with only five digits.  `layered.py` also replaces a
+Graphviz that is missing or cannot be loaded.  Both lay out boxes (card and
 label strip) with ports, so labels neither overlap nor get cut off.  Other directions are rotations (orientation.py).
 """
 
@@ -25,6 +26,10 @@ SMALL = 600  # nodes that Graphviz lays out in about half a second
 HERE = 60  # nodes that it lays out instantly, whatever the edges
 LIMIT = 10.0  # seconds that it may take for more nodes
 EXACT = 99_999  # the largest coordinate that five digits represent to a point
+
+# pygraphviz's wheels expect these libraries from the system, which small images and servers may lack
+SYSTEM = "apt install libglib2.0-0 libxext6 libxrender1 (Debian, Ubuntu; the first may be called libglib2.0-0t64)"
+REINSTALL = "pip install --force-reinstall pygraphviz"
 
 HALO = 10  # points around a box that Graphviz keeps free of edges
 IN_A_PROCESS = """
@@ -137,17 +142,23 @@ def _ports(card: Card) -> str:
     return table + rows + row("o", [HALO, *[card.across / outputs] * outputs, HALO], 1) + "</TABLE>"
 
 
-def graphviz_is_here() -> bool:
-    """Return True if Graphviz is installed, as part of pygraphviz."""
-    return importlib.util.find_spec("pygraphviz") is not None
+def graphviz_fault() -> tuple[str, str]:
+    """Return what keeps Graphviz, which is part of pygraphviz, from running, and the fix; ("", "") if nothing does."""
+    if importlib.util.find_spec("pygraphviz") is None:
+        return "Graphviz is missing", "pip install pygraphviz"
+    try:
+        import pygraphviz  # noqa: F401
+    except ImportError as e:
+        return f"Graphviz cannot be loaded ({e})", SYSTEM if "shared object" in str(e) else REINSTALL
+    return "", ""
 
 
 def placed_by_dot(text: str, nodes: int) -> dict | None:
-    """Run dot on a graph and return its JSON; None after LIMIT seconds, or without Graphviz.
+    """Run dot on a graph and return its JSON; None after LIMIT seconds, or if Graphviz cannot run.
 
     Larger graphs run in a separate process: in this one nothing can stop dot, and it blocks all threads.
     """
-    if not graphviz_is_here():
+    if any(graphviz_fault()):
         return None
     if nodes > HERE:
         command = [sys.executable, "-P", "-c", IN_A_PROCESS]

@@ -1,11 +1,13 @@
 """Where cards lie: nothing overlaps, one layout for the passes, and large graphs in seconds."""
 
 import itertools
+import sys
 import time
 
 import pytest
 
 import viz
+from viz import doctor
 from viz import layout as layouts
 from viz.orientation import WAYS
 
@@ -124,6 +126,23 @@ def test_without_graphviz_pictures_are_drawn_all_the_same_and_say_what_to_instal
         drawing.save(tmp_path / "two.svg")
     assert (tmp_path / "two.svg").read_text().startswith("<svg")
     assert not drawing.warnings("txt") and not drawing.warnings("dot")
+
+
+@pytest.mark.parametrize("here", [0, 60])
+def test_without_a_library_of_the_system_pictures_are_drawn_all_the_same_and_say_what_to_install(
+    here, monkeypatch, tmp_path
+):
+    missing = "libgobject-2.0.so.0: cannot open shared object file: No such file or directory"
+    (tmp_path / "pygraphviz.py").write_text(f"raise ImportError({missing!r})")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "pygraphviz", raising=False)
+    monkeypatch.setattr(layouts, "HERE", here)
+    with pytest.warns(
+        UserWarning, match=r"\(libgobject-2.0.so.0: .*\), so the layout is plainer: apt install libglib2.0-0"
+    ):
+        viz.draw(records.two_uses()).save(tmp_path / "two.svg")
+    assert (tmp_path / "two.svg").read_text().startswith("<svg")
+    assert "libglib2.0-0" in next(doctor.layout_engine()).advice
 
 
 def test_graphviz_in_a_process_of_its_own_says_the_same(monkeypatch):
