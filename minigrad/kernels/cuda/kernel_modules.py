@@ -236,10 +236,10 @@ def assembly(function: Any, signature: tuple) -> str:
     from numba.core import sigutils
 
     args, _ = sigutils.normalize_signature(f"void({', '.join(signature)})")
+    function = getattr(function, "py_func", function)
+    bounds = function.__globals__.get("LAUNCH_BOUNDS")  # a module may limit its kernels' registers
     with compiling_for(OLDEST):
-        text, _ = cuda.compile(
-            getattr(function, "py_func", function), args, cc=OLDEST, device=False, abi="numba", output="ptx"
-        )
+        text, _ = cuda.compile(function, args, cc=OLDEST, device=False, abi="numba", output="ptx", launch_bounds=bounds)
     return text
 
 

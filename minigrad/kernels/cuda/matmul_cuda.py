@@ -29,6 +29,7 @@ class Tile(NamedTuple):
     k: int  # terms of the sums that are in shared memory at once
     thread_m: int
     thread_n: int
+    blocks: int = 1  # blocks that a processor must be able to run at once: limits the registers of a thread
 
     @property
     def threads(self) -> int:
@@ -36,8 +37,9 @@ class Tile(NamedTuple):
 
 
 # A thread that computes 8 x 8 elements reads 16 numbers for 64 multiplications. Small results need more blocks, to keep all
-# processors busy, and results of a few rows (as of vectors) smaller ones, to leave few threads idle.
-LARGE, MEDIUM, FLAT = Tile(128, 128, 8, 8, 8), Tile(64, 64, 8, 4, 4), Tile(8, 128, 8, 2, 4)
+# processors busy, and results of a few rows (as of vectors) smaller ones, to leave few threads idle. Two blocks of the large
+# tile share a processor: while one waits at its barrier, the other one multiplies.
+LARGE, MEDIUM, FLAT = Tile(128, 128, 8, 8, 8, 2), Tile(64, 64, 8, 4, 4), Tile(8, 128, 8, 2, 4)
 SMALL = Tile(8, 8, 4, 2, 2)  # for the simulator, where each thread costs time
 SHORTEST = 8 if simulator.SMALL else 64  # terms of a sum that are worth a separate block
 
@@ -69,24 +71,35 @@ Two tiles of each operand are in shared memory: while one is multiplied, the nex
 
 from minigrad.kernels.cuda.device_functions import {loads}
 from numba import cuda
+from numpy import int64, uint32
 from numpy import {real} as real
 
 TILE_M, TILE_N, TILE_K, THREAD_M, THREAD_N = {m}, {n}, {k}, {thread_m}, {thread_n}
-THREADS, ACROSS = {threads}, {across}  # of a block, and of a row of its threads
+THREADS, ACROSS, PATCH_M, PATCH_N = {threads}, {across}, {patch_m}, {patch_n}  # of a block, of a row, of a warp's sides
+LAUNCH_BOUNDS = THREADS, {blocks}  # threads of a block, and blocks of a processor
 X_PITCH, Y_PITCH, X_TILE, Y_TILE = {x_pitch}, {y_pitch}, {x_tile}, {y_tile}  # from one k to the next; from tile to tile
 X_PARTS, Y_PARTS = {x_parts}, {y_parts}  # parts of a tile that each thread loads
 X_HELD, Y_HELD, X_SHARED, Y_SHARED = {x_held}, {y_held}, 2 * {x_tile}, 2 * {y_tile}  # sizes of arrays
 '''
 
+# uint32: Numba tests signed indices for negative ones, which count from the end
 FETCH = '''
 @cuda.jit(device=True)
-def fetch_{a}({a}, begin, {a}_rows, {a}_columns, first, size, k, last, t, held):
-    """Read this thread's parts of a tile, from `first` and k on, into its registers: 0 beyond the matrix."""
+def places_{a}({a}_{outer}, begin, first, size, t, places):
+    """Compute the addresses of this thread's parts of a tile at k = 0; beyond the matrix, of its end: those are not written."""
+    for p in range({A}_PARTS):
+        {i} = min(first + (p * THREADS + t) * {vector} {across}, size - {group})
+        places[p] = begin + {address}
+
+
+@cuda.jit(device=True)
+def fetch_{a}({a}, places, {a}_{inner}, k, last, t, held):
+    """Read them, from k on, into this thread's registers: 0 from `last` on."""
     for p in range({A}_PARTS):
         e = (p * THREADS + t) * {vector}
-        i, j = first + e {outer}, k + e {inner}
-        if e < TILE_{side} * TILE_K and i < size and j < last:
-            some = load{vector}({a}, begin + {row} + {column})
+        {j} = k + e {along}
+        if {j} < last{fits}:
+            some = load{vector}({a}, places[p] + {term})
             for q in range({vector}):
                 held[p * {vector} + q] = some[q]
         else:
@@ -99,30 +112,33 @@ def keep_{a}(held, tile, begin, t):
     """Write them to shared memory, where all elements of one k are adjacent."""
     for p in range({A}_PARTS):
         e = (p * THREADS + t) * {vector}
-        if e < TILE_{side} * TILE_K:
-            for q in range({vector}):
-                tile[begin + {kept}] = held[p * {vector} + q]
+        {guard}for q in range({vector}):
+        {indent}    tile[uint32(begin + {kept})] = held[p * {vector} + q]
 
 '''
 
 BODY = '''
 @cuda.jit(device=True)
-def multiply(xs, ys, x_begin, y_begin, down, along, total):
-    """Add the products of two tiles to this thread's elements: groups of {x_wide} rows and {y_wide} columns."""
+def multiply_one(xs, ys, x_place, y_place, total):
+    """Add the products for one k to this thread's elements: groups of {x_wide} rows and {y_wide} columns."""
     x, y = cuda.local.array(THREAD_M, real), cuda.local.array(THREAD_N, real)
-    for k in range(TILE_K):
-        for i in range(0, THREAD_M, {x_wide}):
-            some = load{x_wide}(xs, x_begin + k * X_PITCH + i * (TILE_M // THREAD_M) + down * {x_wide})
-            for q in range({x_wide}):
-                x[i + q] = some[q]
-        for j in range(0, THREAD_N, {y_wide}):
-            more = load{y_wide}(ys, y_begin + k * Y_PITCH + j * (TILE_N // THREAD_N) + along * {y_wide})
-            for q in range({y_wide}):
-                y[j + q] = more[q]
-        for i in range(THREAD_M):
-            for j in range(THREAD_N):
-                total[i, j] += x[i] * y[j]
+    for i in range(0, THREAD_M, {x_wide}):
+        some = load{x_wide}(xs, x_place + i * (TILE_M // THREAD_M))
+        for q in range({x_wide}):
+            x[i + q] = some[q]
+    for j in range(0, THREAD_N, {y_wide}):
+        more = load{y_wide}(ys, y_place + j * (TILE_N // THREAD_N))
+        for q in range({y_wide}):
+            y[j + q] = more[q]
+    for i in range(THREAD_M):
+        for j in range(THREAD_N):
+            total[i, j] += x[i] * y[j]
 
+
+@cuda.jit(device=True)
+def multiply(xs, ys, x_place, y_place, total):
+    """Add the products of two tiles: without a loop, so that reads for the next k overlap with multiplications."""
+{each_k}
 
 @cuda.jit
 def product(rows, columns, depth, some, inner, x, x_outer, x_inner, x_rows, x_columns,
@@ -130,6 +146,7 @@ def product(rows, columns, depth, some, inner, x, x_outer, x_inner, x_rows, x_co
     """Compute one tile of one product of the batch; `some` terms of its sums, if several blocks share them."""
     xs = cuda.shared.array(X_SHARED, real, 16)
     ys = cuda.shared.array(Y_SHARED, real, 16)
+    places_of_x, places_of_y = cuda.local.array(X_PARTS, int64), cuda.local.array(Y_PARTS, int64)
     held_x, held_y = cuda.local.array(X_HELD, real), cuda.local.array(Y_HELD, real)
     total = cuda.local.array((THREAD_M, THREAD_N), real)
     for i in range(THREAD_M):
@@ -142,26 +159,29 @@ def product(rows, columns, depth, some, inner, x, x_outer, x_inner, x_rows, x_co
     row, rest = rest % tiles * TILE_M, rest // tiles
     part, rest = rest % parts, rest // parts
     a, b = rest // inner, rest % inner
-    x_begin, y_begin = a * x_outer + b * x_inner, a * y_outer + b * y_inner
     t = cuda.threadIdx.x
-    down, along = t // ACROSS, t % ACROSS
+    patch, lane = t // (PATCH_M * PATCH_N), t % (PATCH_M * PATCH_N)  # a patch reads few different numbers at once
+    down = patch // (ACROSS // PATCH_N) * PATCH_M + lane // PATCH_N
+    along = patch % (ACROSS // PATCH_N) * PATCH_N + lane % PATCH_N
+    places_x(x_rows, a * x_outer + b * x_inner, row, rows, t, places_of_x)
+    places_y(y_columns, a * y_outer + b * y_inner, column, columns, t, places_of_y)
+    row, column, begin = row + down * {x_wide}, column + along * {y_wide}, part * out_part + a * out_outer + b * out_inner
 
     first, last, now = part * some, min(depth, (part + 1) * some), 0
     for k in range(first, last + TILE_K, TILE_K):
-        fetch_x(x, x_begin, x_rows, x_columns, row, rows, k, last, t, held_x)  # requested now, needed after `multiply`
-        fetch_y(y, y_begin, y_rows, y_columns, column, columns, k, last, t, held_y)
+        fetch_x(x, places_of_x, x_columns, k, last, t, held_x)  # requested now, needed after `multiply`
+        fetch_y(y, places_of_y, y_rows, k, last, t, held_y)
         if k > first:
-            multiply(xs, ys, now * X_TILE, now * Y_TILE, down, along, total)
+            multiply(xs, ys, now * X_TILE + down * {x_wide}, now * Y_TILE + along * {y_wide}, total)
         now = 1 - now
         keep_x(held_x, xs, now * X_TILE, t)  # no thread still reads this half: all are past the barrier
         keep_y(held_y, ys, now * Y_TILE, t)
         cuda.syncthreads()
 
-    begin = part * out_part + a * out_outer + b * out_inner
     for i in range(THREAD_M):
-        m = row + i // {x_wide} * {x_wide} * (TILE_M // THREAD_M) + down * {x_wide} + i % {x_wide}
+        m = row + i // {x_wide} * {x_wide} * (TILE_M // THREAD_M) + i % {x_wide}
         for j in range(THREAD_N):
-            n = column + j // {y_wide} * {y_wide} * (TILE_N // THREAD_N) + along * {y_wide} + j % {y_wide}
+            n = column + j // {y_wide} * {y_wide} * (TILE_N // THREAD_N) + j % {y_wide}
             if m < rows and n < columns:
                 out[begin + {out_row} + {out_column}] = total[i, j]
 '''
@@ -195,6 +215,7 @@ def text(
     names = ("x_rows", "x_columns", "y_rows", "y_columns", "out_rows", "out_columns")
     term = {n: f"{n}[{{}}]" if is_table else f"{{}} * {n}" for n, is_table in zip(names, tables)}
     values = {**tile._asdict(), "real": dtype.name, "threads": tile.threads, "across": tile.n // tile.thread_n,
+              "patch_m": min(4, tile.m // tile.thread_m), "patch_n": min(8, tile.n // tile.thread_n),
               "x_wide": min(wide(dtype), tile.thread_m), "y_wide": min(wide(dtype), tile.thread_n), "x_vector": vectors[0],
               "y_vector": vectors[1], "out_row": term["out_rows"].format("m"),
               "out_column": term["out_columns"].format("n")}  # fmt: skip
@@ -204,12 +225,18 @@ def text(
         pitch = size + wide(dtype) if runs else size
         parts = -(-size * tile.k // (tile.threads * vector))
         values |= {f"{a}_pitch": pitch, f"{a}_tile": pitch * tile.k, f"{a}_parts": parts, f"{a}_held": parts * vector}
-        along, across = (f"% TILE_{side}", f"// TILE_{side}") if not runs else ("// TILE_K", "% TILE_K")
+        fits = f"e < TILE_{side} * TILE_K" if size * tile.k % (tile.threads * vector) else ""
+        across, along = (f"% TILE_{side}", f"// TILE_{side}") if not runs else ("// TILE_K", "% TILE_K")
         kept = "(e {k} + q) * {A}_PITCH + e {o}" if runs else "e {k} * {A}_PITCH + e {o} + q"
-        row, column = ("i", "j") if a == "x" else ("j", "i")
-        fetches += FETCH.format(a=a, A=a.upper(), side=side, vector=vector, outer=along, inner=across,
-                                kept=kept.format(A=a.upper(), k=across, o=along), row=term[f"{a}_rows"].format(row),
-                                column=term[f"{a}_columns"].format(column))  # fmt: skip
+        i, j, outer, inner = ("i", "j", "rows", "columns") if a == "x" else ("j", "i", "columns", "rows")
+        fetches += FETCH.format(
+            a=a, A=a.upper(), i=i, j=j, outer=outer, inner=inner, vector=vector, across=across, along=along,
+            group=1 if runs else vector, fits=f" and {fits}" if fits else "",
+            guard=f"if {fits}:\n            " if fits else "", indent="    " if fits else "",
+            kept=kept.format(A=a.upper(), k=along, o=across), address=term[f"{a}_{outer}"].format(i),
+            term=term[f"{a}_{inner}"].format(j))  # fmt: skip
+    each = "    multiply_one(xs, ys, x_place + {k} * X_PITCH, y_place + {k} * Y_PITCH, total)\n"
+    values["each_k"] = "".join([each.format(k=k) for k in range(tile.k)])
     values["loads"] = ", ".join(sorted({f"load{values[n]}" for n in ("x_wide", "y_wide", "x_vector", "y_vector")}))
     return HEAD.format(**values) + fetches + BODY.format(**values)
 

@@ -141,3 +141,12 @@ def test_tiles_of_other_sizes(tile, monkeypatch):
         x, y = numbers((20, 33), dtype), numbers((33, 8), dtype)
         check(x, y)
         check(y.T, x.T, to_device(y).T, to_device(x).T)
+
+
+def test_threads_beyond_the_end_affect_no_element():
+    """They read the last row or column again."""
+    x, y = numbers((9, 5)), numbers((5, 11))
+    x[8], y[:, 10] = np.inf, np.nan
+    with np.errstate(invalid="ignore"):
+        expected = x @ y
+    assert np.array_equal(np.matmul(to_device(x), to_device(y)).to_host(), expected, equal_nan=True)
