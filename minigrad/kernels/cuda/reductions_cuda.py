@@ -3,8 +3,8 @@
 The dimensions are merged to three, (outer, n, inner), of which the middle one is reduced. A team of threads computes each
 result: if n is along memory, up to a warp, whose threads read neighbours and combine their values by shuffles; if n is across
 memory, one thread per column, so that neighbours again read neighbours. Few results are first computed in several parts, by
-separate teams. Sums of floats run in float64: memory is slower than these additions, and the sums are at least as accurate as
-NumPy's pairwise ones.
+separate teams. A thread reads several elements before it adds them up: memory is fast only with many pending reads. Sums of
+floats run in float64: memory is slower than these additions, and the sums are at least as accurate as NumPy's pairwise ones.
 """
 
 from __future__ import annotations
@@ -23,14 +23,16 @@ from .functions import of_arrays
 
 WARP = 32
 BLOCK = WARP if simulator.SMALL else 256
-THREADS = 1 << 18  # as many as the largest GPUs run at once; beyond that, parts gain nothing
+BLOCKS = 5  # that a processor must be able to run at once, which leaves a thread 48 registers
+THREADS = 1 << 17  # the largest GPUs run as many at once, and with them read at full speed
 GRAIN = 16  # elements that are worth a thread
+AHEAD = 2 if simulator.SMALL else 8  # elements that a thread reads before it adds the first of them
 
 
 class Reduction(NamedTuple):
     """A reduction: the term of each element, the combination of two results `a` and `b`, and the result of no elements.
 
-    Terms read x, further arrays by the names in `reads`, and the element's number i of n. Results are float64 or int64 if
+    Terms read x, further arrays by the names in `reads`, and the element's number i. Results are float64 or int64 if
     `kept` is "wide", the dtype of the elements if it is "same" and they are floats, integers if it is "whole". Two results are
     a[0] and a[1], both of that dtype; with a "same" result, the other is a place.
     """
@@ -73,14 +75,21 @@ NAMED = {
 SOURCE = """\"\"\"The reduction {name}, computed in {acc}.\"\"\"
 
 from numba import cuda
+from numpy import uint64
 from numpy import {acc} as acc{imports}
 
 ALL = 0xFFFFFFFF
+LAUNCH_BOUNDS = {block}, {blocks}  # threads of a block, and blocks of a processor
 
 
 {helper}@cuda.jit(device=True)
 def join(a, b):
     return {join}
+
+
+@cuda.jit(device=True)
+def term({args}, o, i, j):
+{reads}    return {term}
 
 
 @cuda.jit
@@ -93,10 +102,13 @@ def {name}({args}, {outs}, {starts}, lanes):
     team, lane = cuda.grid(1) // lanes, cuda.grid(1) % lanes
     o, p, j = team // (parts * inner), team // inner % parts, team % inner
     total = {starts}
+    i, step = p * lanes + lane, parts * lanes
     if team < {first}.size:
-        for i in range(p * lanes + lane, n, parts * lanes):
-{reads}            term = {term}
-            total = join(total, term)
+        while i + {last} * step < n:
+{ahead}            i += {last} * step + step
+        while i < n:
+            total = join(total, term({args}, o, i, j))
+            i += step
     distance = lanes // 2
     while distance:  # for all threads of a warp, even beyond the last team
         other = {other}
@@ -124,13 +136,21 @@ def kernel(name: str, acc: np.dtype, reads: tuple, write: str) -> Any:
     how = NAMED[name]
     two = isinstance(how.start, tuple)
     kept = "acc({})" if how.kept == "wide" else "{}"
-    lines = [f"            {n} = {kept.format(read.format(f'{n}_[o, i, j]'))}\n" for n, read in zip(how.reads, reads)]
+    at = "uint64(o), uint64(i), uint64(j)"  # Numba tests signed indices for negative ones
+    lines = [f"    {n} = {kept.format(read.format(f'{n}_[{at}]'))}\n" for n, read in zip(how.reads, reads)]
+    args = ", ".join([f"{r}_" for r in how.reads])
+    ahead = [f"            term{q} = term({args}, o, i + {q} * step, j)\n" for q in range(AHEAD)]
+    ahead += [f"            total = join(total, term{q})\n" for q in range(AHEAD)]
     outs, totals = (["one_", "two_"], ["total[0]", "total[1]"]) if two else (["out_"], ["total"])
     text = SOURCE.format(
         name=name,
         acc=acc.name,
         imports=pointwise_cuda.imports((*reads, write)),
-        args=", ".join([f"{r}_" for r in how.reads]),
+        block=BLOCK,
+        blocks=BLOCKS,
+        args=args,
+        ahead="".join(ahead),
+        last=AHEAD - 1,
         outs=", ".join(outs),
         first=outs[0],
         starts="start, second" if two else "start",
