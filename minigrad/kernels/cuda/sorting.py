@@ -3,7 +3,8 @@
 A block sorts a tile of a row in its shared memory by a bitonic network (Batcher, "Sorting networks and their applications",
 1968): numbers together with their places, which decide between equal ones. Longer rows consist of several sorted tiles, which
 are merged in pairs: an element's place in the merged run is its own plus the number of elements of the other run that come
-before it, found by bisection. For the first k, only the first k of each tile are kept, and sorted again.
+before it, found by bisection. For the first k, only the first k of each tile are kept, and sorted again. radix.py sorts rows
+for which that would take too many merges.
 """
 
 from __future__ import annotations
@@ -13,11 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from . import kernel_modules, simulator
+from . import kernel_modules, radix, simulator
 from .device_array import DeviceArray, empty
 from .functions import of_arrays
 
 TILE = 32 if simulator.SMALL else 1024  # elements that a block sorts
+LONG = 256 if simulator.SMALL else 1 << 14  # elements of a row from which on it is sorted by digits
 SORTED_AS = {"bool": "uint8", "float16": "float32", "bfloat16": "float32"}  # dtypes that threads can exchange
 THREADS = 16 if simulator.SMALL else 128  # of a block at least: short rows share one
 
@@ -139,6 +141,8 @@ def ordered(x: DeviceArray, descending: bool = False) -> tuple:
     r, n = x.shape
     if not x.size:
         return x, empty(x.shape, np.int64)
+    if n >= LONG:
+        return radix.ordered(x, descending)
     values, places = [a.reshape(r, -1)[:, :n].copy() for a in first_of_tiles(x, None, n, descending)]
     run = tile_for(n)
     while run < n:

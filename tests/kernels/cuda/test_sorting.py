@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from minigrad.kernels.cuda import sorting
-from minigrad.kernels.cuda.device_array import to_device
+from minigrad.kernels.cuda import radix, sorting
+from minigrad.kernels.cuda.device_array import empty, to_device
 
 random = np.random.default_rng(0)
 DTYPES = ("float16", "float32", "float64", "int64", "int32", "uint8", "bool")
@@ -39,6 +39,36 @@ def test_sorting(shape, dim, dtype):
     ):
         assert found.dtype == here.dtype and found.flags.c_contiguous
         np.testing.assert_array_equal(found.to_host(), here)
+
+
+@pytest.mark.parametrize("largest", [False, True])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "int8", "uint8"])
+def test_long_rows_are_sorted_by_their_digits(dtype, largest):
+    """Signs, infinities, zeros of both signs, and tiles that are not full."""
+    for n in (sorting.LONG, sorting.LONG + 1, sorting.LONG + 200):
+        x = numbers((2, n), dtype)
+        if x.dtype.kind == "f":
+            x[:, 3:40:4], x[:, 7:90:8], x[0, ::9] = -0.0, np.inf, -np.inf
+            x[:, 5::31] *= random.random()
+        else:
+            limits = np.iinfo(dtype)
+            x[:, :2] = limits.min, limits.max
+        places = descending(x, 1) if largest else np.argsort(x, 1, kind="stable")
+        values, found = sorting.ordered(to_device(x), largest)
+        np.testing.assert_array_equal(found.to_host(), places)
+        expected = np.take_along_axis(x, places, 1)
+        np.testing.assert_array_equal(values.to_host(), expected)
+        if x.dtype.kind == "f":
+            known = expected == expected
+            assert np.array_equal(np.signbit(values.to_host())[known], np.signbit(expected)[known])
+
+
+def test_places_beyond_32_bits(monkeypatch):
+    x = numbers((1, 300), "float32")
+    module = radix.module
+    monkeypatch.setattr(radix, "module", lambda dtype, place, descending: module(dtype, "int64", descending))
+    monkeypatch.setattr(radix, "empty", lambda shape, dtype: empty(shape, "int64" if dtype == "int32" else dtype))
+    np.testing.assert_array_equal(radix.ordered(to_device(x), False)[1].to_host(), np.argsort(x, 1, kind="stable"))
 
 
 @given(st.integers(1, 150), st.integers(1, 3), st.booleans(), st.data())
