@@ -3,11 +3,11 @@
 All use one kernel with a different `combine(earlier, later)`, which only has to be associative. It combines numbers or pairs:
 a maximum and its place, or the a and b of y -> a * y + b.
 
-For long rows, a block processes a chunk of a row. Values are combined within a warp over distances 1, 2, 4, 8 and 16 by
-shuffles, then over the warps of the block, then with the result of the tiles before (Hillis and Steele, "Data parallel
-algorithms", 1986). If there are fewer rows than the GPU can process at once, a row has several chunks, whose totals are
-computed first (Blelloch, "Prefix sums and their applications", 1990). With many columns side by side, or few steps, each
-column has one thread.
+For long rows, a block processes a chunk of a row, a tile at a time. Each thread combines a few neighbours. Their results are
+combined within a warp over distances 1, 2, 4, 8 and 16 by shuffles, then over the warps of the block, then with the result of
+the tiles before (Hillis and Steele, "Data parallel algorithms", 1986). If there are fewer rows than the GPU can process at
+once, a row has several chunks, whose totals are computed first (Blelloch, "Prefix sums and their applications", 1990). With
+many columns side by side, or few steps, each column has one thread.
 
 Sums and products of float32 are carried in float64, as on the processor.
 """
@@ -26,6 +26,8 @@ from .functions import of_arrays
 from .pointwise_cuda import computed_in
 
 MOST_THREADS = 64 if simulator.SMALL else 256
+# values of a thread in a tile, for rows of increasing length: odd, so that threads read from different banks of shared memory
+ITEMS = (1, 3) if simulator.SMALL else (1, 3, 7)
 BLOCKS_PER_PROCESSOR = 4
 SHORT = 32  # steps that one thread takes, however few threads there are
 COLUMNS = 2048  # columns side by side; from here on each has a thread
@@ -72,8 +74,9 @@ from numba import cuda
 from numpy import float32, float64, int64
 {imports}
 ALL = 0xFFFFFFFF
-THREADS = {threads}
-WARPS = THREADS // 32
+LAUNCH_BOUNDS = {most}, {blocks}  # threads of a block, and blocks of a processor
+THREADS, ITEMS = {threads}, {items}
+TILE, WARPS = THREADS * ITEMS, THREADS // 32
 SLOTS = WARPS + 1  # for the last value of each warp, and of the block
 
 
@@ -97,7 +100,7 @@ def columns(reverse, {inputs}, {outputs}):
         v = read({inputs}, o, i, j)
         {write}
         for k in range(1, n):
-            i = n - 1 - k if reverse else k
+            i = step(k, n, reverse)
             v = combine(v, read({inputs}, o, i, j))
             {write}
 
@@ -106,6 +109,12 @@ def columns(reverse, {inputs}, {outputs}):
 def earlier(v, distance):
     """Return the value of the thread `distance` before."""
     return {shifted}
+
+
+@cuda.jit(device=True)
+def step(k, n, reverse):
+    """Return the index of step k."""
+    return n - 1 - k if reverse else k
 
 
 @cuda.jit(device=True)
@@ -120,7 +129,7 @@ def kept({arrays}, k):
 
 @cuda.jit
 def scanned(reverse, chunk, totalling, {inputs}, {totals}, {outputs}):
-    """Scan chunk c of row r in a block, a tile of one value per thread at a time; with `totalling`, only for its total."""
+    """Scan chunk c of row r in a block, a tile at a time; with `totalling`, only for its total."""
 {shared}
     n, width, t = {first}_.shape[1], {first}_.shape[2], cuda.threadIdx.x
     chunks = (n + chunk - 1) // chunk
@@ -132,37 +141,57 @@ def scanned(reverse, chunk, totalling, {inputs}, {totals}, {outputs}):
         carry = kept({totals}, r * chunks)
         for k in range(1, c):
             carry = combine(carry, kept({totals}, r * chunks + k))
-    for first in range(c * chunk, end, THREADS):
-        k = min(first + t, end - 1)  # threads beyond the end repeat the last value, which affects no earlier one
-        i = n - 1 - k if reverse else k
-        v = read({inputs}, o, i, j)
+    for first in range(c * chunk, end, TILE):
+        # neighbours read neighbours, each several values at once; beyond the end the last one, which affects no earlier one
+{reads}
+        cuda.syncthreads()
+        v = kept({tile}, t * ITEMS)
+        for k in range(t * ITEMS + 1, (t + 1) * ITEMS):
+            v = combine(v, kept({tile}, k))
         for level in range(5):
             before = earlier(v, 1 << level)
             if lane >= 1 << level:
                 v = combine(before, v)
         if lane == 31:
             keep({slots}, warp, v)
+        before = earlier(v, 1)  # the values before this thread's, unless it is the first one of its warp
         cuda.syncthreads()
         if warp > 0:
-            before = kept({slots}, 0)
+            of_warps = kept({slots}, 0)
             for w in range(1, warp):
-                before = combine(before, kept({slots}, w))
-            v = combine(before, v)
+                of_warps = combine(of_warps, kept({slots}, w))
+            before = combine(of_warps, before) if lane > 0 else of_warps
+            v = combine(of_warps, v)
         if first > alone:
+            before = combine(carry, before) if t > 0 else carry
             v = combine(carry, v)
-        if not totalling and first + t < end:
-            {write}
         if t == THREADS - 1:
             keep({slots}, WARPS, v)
+        if not totalling:
+            for k in range(t * ITEMS, (t + 1) * ITEMS):
+                v = kept({tile}, k)
+                if k > 0 or first > alone:
+                    v = combine(before, v)
+                keep({tile}, k, v)
+                before = v
         cuda.syncthreads()
         carry = kept({slots}, WARPS)
+        if not totalling:
+            for k in range(t, min(TILE, end - first), THREADS):
+                i = step(first + k, n, reverse)
+                v = kept({tile}, k)
+                {write}
     if totalling and t == 0:
         keep({totals}, cuda.blockIdx.x, carry)
 '''
 
+SHARED = "    slots{p}, tile{p} = cuda.shared.array(SLOTS, {kind}), cuda.shared.array(TILE, {kind})"
+READ = "        v{q} = read({inputs}, o, step(min(first + {q} * THREADS + t, end - 1), n, reverse), j)"
+KEEP = "        keep({tile}, {q} * THREADS + t, v{q})"
+
 
 @functools.cache
-def kernels(scan: Scan, state: str, kinds: tuple, threads: int) -> Any:
+def kernels(scan: Scan, state: str, kinds: tuple, threads: int, items: int) -> Any:
     """Return the module of one scan, with `columns` and `scanned`. `kinds` are the dtypes of the state's parts."""
     each = lambda text: ", ".join([text.format(p=p) for p in range(scan.parts)])
     shuffled = "v[{p}]" if scan.parts > 1 else "v"
@@ -173,16 +202,23 @@ def kernels(scan: Scan, state: str, kinds: tuple, threads: int) -> Any:
         "combine": scan.combine,
         "read": scan.read.format(state=state),
         "state": state,
+        "most": MOST_THREADS,
+        "blocks": BLOCKS_PER_PROCESSOR,
         "threads": threads,
+        "items": items,
         "imports": scan.imports,
         "write": scan.write.format(v="v"),
         "slots": each("slots{p}"),
+        "tile": each("tile{p}"),
         "arrays": each("kept{p}"),
         "places": each("kept{p}[k]"),
         "shifted": each(f"cuda.shfl_up_sync(ALL, {shuffled}, distance)"),
         "totals": each("totals{p}_"),
-        "shared": "\n".join([f"    slots{p} = cuda.shared.array(SLOTS, {k})" for p, k in enumerate(kinds)]),
+        "shared": "\n".join([SHARED.format(p=p, kind=kind) for p, kind in enumerate(kinds)]),
     }
+    reads = [READ.format(q=q, inputs=names["inputs"]) for q in range(items)]
+    reads += [KEEP.format(q=q, tile=names["tile"]) for q in range(items)]
+    names["reads"] = "\n".join(reads)
     return kernel_modules.load("scans", SOURCE.format(**names))
 
 
@@ -196,13 +232,15 @@ def run(scan: Scan, inputs: list, dim: int, reverse: bool, state: np.dtype, resu
     arrays = [a.reshape(outer, n, inner) for a in inputs]
     results = [a.reshape(outer, n, inner) for a in outs]
     kinds = (state.name, "int64" if len(outs) > 1 else state.name)[: scan.parts]
-    threads = min(-(-n // 32) * 32, MOST_THREADS)
-    module, rows = kernels(scan, state.name, kinds, threads), outer * inner
+    items = next((m for m in ITEMS if n <= 32 * m), ITEMS[-1])
+    threads = min(-(-n // (32 * items)) * 32, MOST_THREADS)
+    module, rows = kernels(scan, state.name, kinds, threads, items), outer * inner
     if n <= SHORT or inner > 1 and rows >= COLUMNS:
         module.columns[kernel_modules.threads(rows)](reverse, *arrays, *results)
         return outs
-    chunks = min(-(-n // threads), max(parallel() // rows, 1))
-    chunk = -(-n // (chunks * threads)) * threads
+    tile = threads * items
+    chunks = min(-(-n // tile), max(parallel() // rows, 1))
+    chunk = -(-n // (chunks * tile)) * tile
     chunks = -(-n // chunk)
     totals = [empty(rows * chunks, kind) for kind in kinds]
     for totalling in (True, False) if chunks > 1 else (False,):

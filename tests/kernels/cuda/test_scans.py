@@ -18,6 +18,7 @@ SHAPES = [
     ((300, 2), 0),
     ((2, 50, 3), 1),
     ((700,), 0),
+    ((2, 1500), 1),
     ((5, 2, 3), 2),
 ]
 UFUNCS = (np.add, np.multiply, np.maximum, np.minimum, np.logaddexp)

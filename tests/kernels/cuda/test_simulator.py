@@ -263,6 +263,12 @@ def test_sizes_are_checked(grid, block):
     assert refused(module(SCALE).scale, grid, block, X, X.copy()).startswith("kernel scale: a ")
 
 
+def test_a_block_larger_than_the_kernels_launch_bounds_is_refused():
+    made = module(SCALE.replace("@cuda.jit", "LAUNCH_BOUNDS = 32, 2\n\n\n@cuda.jit", 1))
+    run(made.scale, 1, 32, [X, X.copy()])
+    assert "has 64 threads, the limit is 32" in refused(made.scale, 1, 64, X, X.copy())
+
+
 def test_after_an_error_the_next_launch_runs():
     made, out = module(SCALE), np.zeros_like(X)
     refused(made.careless, 3, 8, X, np.zeros(1))
