@@ -123,7 +123,8 @@ def table(indices: tuple, steps: tuple) -> DeviceArray:
     total = np.zeros(1, np.int64)
     for some, step in zip(indices, steps):
         total = np.add.outer(total, np.array(some, np.int64) * step).reshape(-1)
-    return to_device(total)
+    small = abs(total).max(initial=0) < 1 << 31  # the kernel reads tables as often as it reads images
+    return to_device(total.astype(np.int32) if small else total)
 
 
 def steps(a: DeviceArray) -> tuple:

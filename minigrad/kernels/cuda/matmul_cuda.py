@@ -71,7 +71,7 @@ Two tiles of each operand are in shared memory: while one is multiplied, the nex
 
 from minigrad.kernels.cuda.device_functions import {loads}
 from numba import cuda
-from numpy import int64, uint32
+from numpy import int64, uint32, uint64
 from numpy import {real} as real
 
 TILE_M, TILE_N, TILE_K, THREAD_M, THREAD_N = {m}, {n}, {k}, {thread_m}, {thread_n}
@@ -82,7 +82,7 @@ X_PARTS, Y_PARTS = {x_parts}, {y_parts}  # parts of a tile that each thread load
 X_HELD, Y_HELD, X_SHARED, Y_SHARED = {x_held}, {y_held}, 2 * {x_tile}, 2 * {y_tile}  # sizes of arrays
 '''
 
-# uint32: Numba tests signed indices for negative ones, which count from the end
+# Unsigned indices: Numba tests signed indices for negative ones, which count from the end
 FETCH = '''
 @cuda.jit(device=True)
 def places_{a}({a}_{outer}, begin, first, size, t, places):
@@ -213,7 +213,7 @@ def text(
 ) -> str:
     """Return the kernel for a dtype and tile; `tables` marks terms that are tables, `along_k` contiguous k, `vectors` loads."""
     names = ("x_rows", "x_columns", "y_rows", "y_columns", "out_rows", "out_columns")
-    term = {n: f"{n}[{{}}]" if is_table else f"{{}} * {n}" for n, is_table in zip(names, tables)}
+    term = {n: f"{n}[uint64({{}})]" if is_table else f"{{}} * {n}" for n, is_table in zip(names, tables)}
     values = {**tile._asdict(), "real": dtype.name, "threads": tile.threads, "across": tile.n // tile.thread_n,
               "patch_m": min(4, tile.m // tile.thread_m), "patch_n": min(8, tile.n // tile.thread_n),
               "x_wide": min(wide(dtype), tile.thread_m), "y_wide": min(wide(dtype), tile.thread_n), "x_vector": vectors[0],
