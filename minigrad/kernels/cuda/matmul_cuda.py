@@ -37,9 +37,11 @@ class Tile(NamedTuple):
 
 
 # A thread that computes 8 x 8 elements reads 16 numbers for 64 multiplications. Small results need more blocks, to keep all
-# processors busy, and results of a few rows (as of vectors) smaller ones, to leave few threads idle. Two blocks of the large
-# tile share a processor: while one waits at its barrier, the other one multiplies.
-LARGE, MEDIUM, FLAT = Tile(128, 128, 8, 8, 8, 2), Tile(64, 64, 8, 4, 4), Tile(8, 128, 8, 2, 4)
+# processors busy. Results of few rows (a convolution of 64 channels, a vector) need flatter ones, to leave few threads idle.
+# Two blocks of the largest tiles share a processor: while one waits at its barrier, the other one multiplies.
+LARGE, WIDE = Tile(128, 128, 8, 8, 8, 2), Tile(64, 256, 8, 8, 8, 2)
+MEDIUM, FLAT = Tile(64, 64, 8, 4, 4), Tile(8, 128, 8, 2, 4)
+TILES = (LARGE, WIDE, MEDIUM, FLAT)
 SMALL = Tile(8, 8, 4, 2, 2)  # for the simulator, where each thread costs time
 SHORTEST = 8 if simulator.SMALL else 64  # terms of a sum that are worth a separate block
 
@@ -252,8 +254,9 @@ def chosen_tile(dtype: np.dtype, rows: int, columns: int, batch: int) -> Tile:
         return SMALL
     if rows <= 2 * FLAT.m:
         return FLAT
-    blocks = batch * -(-rows // LARGE.m) * -(-columns // LARGE.n)
-    return LARGE if dtype.itemsize <= 4 and blocks >= machine.current().processors else MEDIUM
+    large = WIDE if rows <= WIDE.m else LARGE
+    blocks = batch * -(-rows // large.m) * -(-columns // large.n)
+    return large if dtype.itemsize <= 4 and blocks >= machine.current().processors else MEDIUM
 
 
 def vector(a: Operand, dtype: np.dtype, rows: int, columns: int) -> int:

@@ -126,7 +126,8 @@ def test_large_products_have_large_tiles(monkeypatch):
     assert matmul_cuda.chosen_tile(np.dtype("float64"), 4096, 4096, 1) is matmul_cuda.MEDIUM
     assert matmul_cuda.chosen_tile(float32, 100, 100, 1) is matmul_cuda.MEDIUM
     assert matmul_cuda.chosen_tile(float32, 1, 4096, 1) is matmul_cuda.FLAT
-    for tile in (matmul_cuda.LARGE, matmul_cuda.MEDIUM, matmul_cuda.FLAT, matmul_cuda.SMALL):
+    assert matmul_cuda.chosen_tile(float32, 64, 100352, 1) is matmul_cuda.WIDE
+    for tile in (*matmul_cuda.TILES, matmul_cuda.SMALL):
         assert tile.threads <= 256 and tile.m % tile.thread_m == 0 == tile.n % tile.thread_n
 
 
