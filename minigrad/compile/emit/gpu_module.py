@@ -18,21 +18,21 @@ from ..fuse import Group
 from ..ir import F8, Lowering, Op, V
 from ..symbols import Number, Whole, is_symbolic
 from .gpu_loops import Adds, Columns, Elements, Picks
-from .gpu_rows import RowKernel
+from .gpu_rows import BOUND, FUNCTIONS, Rows
 from .library_calls import call
 from .module_text import Writer, comment, comments, functions_in, tupled
 from .names import Spelling, cast, dtype_text
 from .split_for_gpu import apart
 from .subfunctions import words
 
-KERNELS = {"elements": Elements, "rows": RowKernel, "columns": Columns, "pick": Picks, "scatter": Adds}
+KERNELS = {"elements": Elements, "rows": Rows, "columns": Columns, "pick": Picks, "scatter": Adds}
 HELPERS = tuple([block_function("sum", "float64"), block_function("sum", "int64"),
-                 block_function("max", "float32"), block_function("max", "float64")])  # fmt: skip
+                 block_function("max", "float32"), block_function("max", "float64"), *FUNCTIONS])  # fmt: skip
 LAUNCHES = "minigrad.compile.emit.gpu_launches"
 LAUNCHING = ("Outside", "call", "empty", "full", "joined", "parts", "rows", "shares", "threads")
 CONVERSIONS = ("of_bfloat16", "to_bfloat16")
-RESERVED = {"cuda", "grid", "block", "count", "part", "row", "rest", "outside", "bfloat16", *flat.IMPORTS, *flat.LOCALS,
-            *LAUNCHING, *CONVERSIONS, *functions_in("\n".join(HELPERS))}  # fmt: skip
+RESERVED = {"cuda", "grid", "block", "kernel", "count", "part", "row", "rest", "fits", "mine", "q", "outside", "bfloat16",
+            *flat.IMPORTS, *flat.LOCALS, *LAUNCHING, *CONVERSIONS, *functions_in("\n".join(HELPERS))}  # fmt: skip
 
 
 class DeviceSpelling(Spelling):
@@ -40,12 +40,12 @@ class DeviceSpelling(Spelling):
 
     def __init__(self, low: Lowering, inputs: list[V], reserved: set):
         super().__init__(low, inputs, reserved)
-        self.places: list[str] = []  # operations whose kernels may report an invalid index
+        self.places: dict[Op, str] = {}  # operations whose kernels may report an invalid index
 
     def outside(self, op: Op) -> list[str]:
         """Set the loss to NaN, and store the index in a cell that the CPU checks later."""
-        self.places.append(op.name if op.place is None else f"{op.name} at {comment(op)[2:]}")
-        return [*self.no_loss(op), f"outside[{len(self.places) - 1}] = k"]
+        self.places.setdefault(op, op.name if op.place is None else f"{op.name} at {comment(op)[2:]}")
+        return [*self.no_loss(op), f"outside[{[*self.places].index(op)}] = k"]
 
     def no_loss(self, op: Op) -> list[str]:
         """Return the line that sets the loss of an invalid class."""
@@ -133,7 +133,8 @@ class DeviceWriter(Writer):
         return [*comments(g), *lines]
 
     def constants(self) -> list[str]:
-        return [f"outside = Outside({tuple(self.spelling.places)!r})"] * bool(self.spelling.places)
+        outside = [f"outside = Outside({tuple(self.spelling.places.values())!r})"] * bool(self.spelling.places)
+        return [*outside, *[BOUND] * any(g.kind == "rows" for g in self.groups)]
 
 
 class EagerWriter(DeviceWriter):

@@ -1,15 +1,18 @@
-"""The source of a row kernel: the threads of a warp, or of a block, share a row, then move on to another one.
+"""The source of row kernels: the threads of a warp, or of a block, share a row.
 
-The parts of a rows group (cpu_rows.py) run one after the other on the same row. All threads of the row get the row's sums. An
-element computed in one part and read in another is computed again: its inputs are in the fastest cache, and arithmetic costs
-less than access to slower memory.
+The parts of a rows group (cpu_rows.py) run one after the other on the same row. All threads of the row get the row's sums.
+There are two kernels. If a row fits into the registers of its threads, each thread keeps its elements there, so that memory
+is read once and written once: `x_row[q]` is the q-th of them. Longer rows are read again in each part, and elements computed
+in one part and read in another are computed again: their inputs are in a cache, and arithmetic costs less than memory.
 """
 
 from __future__ import annotations
 
 import ast
+import re
 
-from ..fuse import Group, loop_index, reduced
+from ...arrays.dtypes import BF2
+from ..fuse import Group, is_simple, loop_index, reduced
 from ..ir import Op, V
 from .cpu_loops import parse, wider
 from .cpu_rows import readers
@@ -18,34 +21,130 @@ from .library_calls import picked
 from .names import Spelling, cast
 
 STEP = "cuda.gridDim.x * cuda.blockDim.y"
+OWN = 16, 8, 4  # elements of a row that a thread may keep
+ROOM = 128  # bytes of them in a thread's registers, which it also needs for other numbers
+BOUND = "THREADS = 1024  # of a block at most: the compiler limits the registers of a thread to that"
+
+# Neighbours read neighbours: of each 4 * blockDim.x elements of a row, a thread has four, which it moves in one instruction.
+ROW_COUNT = '''\
+@cuda.jit(device=True)
+def row_count(width, most):
+    """Return the number of elements that this thread has of a row, `most` in the longest rows."""
+    count = 0
+    for q in range(0, most, 4):
+        count += max(0, min(4, width - 4 * cuda.threadIdx.x - q * cuda.blockDim.x))
+    return count
+'''
+ROW_INDEX = '''\
+@cuda.jit(device=True)
+def row_index(q):
+    """Return the index in its row of this thread's element q."""
+    return 4 * (cuda.threadIdx.x + q // 4 * cuda.blockDim.x) + q % 4
+'''
+LOAD_ROW = '''\
+@cuda.jit(device=True)
+def load_row(row, own):
+    """Read this thread's elements of a row."""
+    together = row.strides[0] == row.itemsize and aligned4(row)
+    for q in range(0, own.size, 4):
+        i = 4 * cuda.threadIdx.x + q * cuda.blockDim.x
+        if together and i + 4 <= row.size:
+            own[q], own[q + 1], own[q + 2], own[q + 3] = load4(row, i)
+        else:
+            for k in range(4):
+                if i + k < row.size:
+                    own[q + k] = row[i + k]
+'''
+STORE_ROW = '''\
+@cuda.jit(device=True)
+def store_row(row, own):
+    """Write this thread's elements of a row."""
+    together = row.strides[0] == row.itemsize and aligned4(row)
+    for q in range(0, own.size, 4):
+        i = 4 * cuda.threadIdx.x + q * cuda.blockDim.x
+        if together and i + 4 <= row.size:
+            store4(row, i, (own[q], own[q + 1], own[q + 2], own[q + 3]))
+        else:
+            for k in range(4):
+                if i + k < row.size:
+                    row[i + k] = own[q + k]
+'''
+FUNCTIONS = ROW_COUNT, ROW_INDEX, LOAD_ROW, STORE_ROW
+
+
+class Rows:
+    """The two kernels for a group of rows."""
+
+    def __init__(self, *group: object):
+        self.group = group  # the arguments of a kernel
+
+    def write(self, name: str) -> tuple[str, list]:
+        """Return the source of both kernels, and the lines that launch one of them."""
+        for own in OWN:
+            short = RowKernel(*self.group, own=own)
+            lines = short.lines()
+            if own * short.size() <= ROOM:
+                break
+        long = RowKernel(*self.group)
+        again = long.lines()
+        names = name, short.spelling.free(f"{name}_long")
+        given = short.arguments([*lines, *again])
+        texts = [kernel_text(n, given, body) for n, body in zip(names, (lines, again))]
+        *sizes, width = short.spelling.extent(short.group.like())
+        sized = ", ".join([product(sizes), width, str(short.own), *short.example()])
+        launch = [f"kernel = {names[0]} if fits else {names[1]}", f"kernel[grid, block]({', '.join(given.values())})"]
+        return "\n\n\n".join(texts), [f"grid, block, fits = rows({sized})", *short.before, *launch, *short.after]
+
+
+def kernel_text(name: str, given: dict, lines: list) -> str:
+    """Return the source of a kernel."""
+    return f"@cuda.jit\ndef {name}({', '.join(given)}):\n" + "\n".join(["    " + line for line in lines])
 
 
 class RowKernel(Kernel):
-    """One kernel for a group of rows."""
+    """One kernel for a group of rows: each thread keeps `own` elements in registers or, if that is 0, reads them again."""
 
     slots = "grid * block[1]"
 
-    def __init__(self, spelling: Spelling, group: Group, stored: set, direct: dict):
+    def __init__(self, spelling: Spelling, group: Group, stored: set, direct: dict, own: int = 0):
         super().__init__(spelling, group, stored, direct)
-        self.flat = False
+        self.flat, self.own = False, own
         self.locals: dict[V, str] = {}  # one number for each row
+        self.rows: dict[tuple, str] = {}  # rows in memory, or results -> the arrays of a thread's elements of them
+        self.read: dict[str, V] = {}  # those arrays that are read
         self.makers = {o: op for part in group.parts for op in part.ops if op.kind == "map" for o in op.outs}
         self.elsewhere = {v for v, parts in readers(spelling, group).items() if parts}
 
-    def write(self, name: str) -> tuple[str, list]:
+    def lines(self) -> list[str]:
+        """Return the lines of the kernel."""
         body = [line for part in self.group.parts for line in WRITERS[part.kind](self, part).lines()]
         *sizes, width = self.spelling.extent(self.group.like())
         row = self.live[0] if len(sizes) == 1 else "row"
-        head = f"for {row} in range({SLOT}, {product(sizes)}, {STEP}):"
         places = decoded(row, list(zip(self.live[:-1], sizes))) if len(sizes) > 1 else []
         rows = ["    " + line for line in [*places, *body]]
-        shape = [f"grid, block = rows({', '.join([product(sizes), width, *self.example()])})"]
-        return self.finished(name, [*self.first, head, *rows, *self.last], shape)
+        if not self.own:
+            return [*self.first, f"for {row} in range({SLOT}, {product(sizes)}, {STEP}):", *rows, *self.last]
+        arrays = [f"{name} = cuda.local.array({self.own}, np.{dtype})" for (_, dtype), name in self.rows.items()]
+        begin = [*arrays, f"mine = row_count({width}, {self.own})", f"{row} = {SLOT}"]
+        return [*self.first, *begin, f"if {row} < {product(sizes)}:", *rows, *self.last]
 
     def example(self) -> list[str]:
         """Return the name of an array of the group's shape that exists before the launch, in a list, or an empty list."""
         bases = self.low.bases(self.group.ops)
         return [self.spelling.name(v) for v in self.spelling.inputs if v in bases and v.shape == self.group.shape][:1]
+
+    def size(self) -> int:
+        """Return the size in bytes of one element of all rows that are read, at least two: halves are computed as float32."""
+        sizes = [max(v.dtype.itemsize, 4) for v in self.read.values()]
+        return max(sum(sizes), 2 * max(sizes, default=0))
+
+    def row_of(self, v: V, row: str) -> str:
+        """Return the array for a thread's elements of a row of v."""
+        key = row, "uint16" if v.dtype == BF2 else "bool_" if v.dtype.kind == "b" else v.dtype.name
+        if key not in self.rows:
+            name = f"{self.spelling.name(v)}_row"
+            self.rows[key] = name if name not in self.rows.values() else self.spelling.free(name)
+        return self.rows[key]
 
 
 class Part(Kernel):
@@ -57,6 +156,7 @@ class Part(Kernel):
         super().__init__(kernel.spelling, group, kernel.stored, kernel.direct)
         self.kernel, self.flat = kernel, False
         self.narrow = self.shape != kernel.group.shape
+        self.own = 0 if self.narrow or group.kind != "loop" else kernel.own
         self.before, self.after = kernel.before, kernel.after
         self.starts_here: list[str] = []
         self.ends_here: list[str] = []
@@ -66,17 +166,39 @@ class Part(Kernel):
         """Return the code for one row."""
         self.take_operations()
         if not self.narrow and self.body:
-            width = self.spelling.extent(self.kernel.group.like())[-1]
-            loop = f"for {self.live[-1]} in range(cuda.threadIdx.x, {width}, cuda.blockDim.x):"
-            self.body = [loop, *["    " + line for line in self.body]]
+            self.body = self.loop(self.live[-1], self.spelling.extent(self.kernel.group.like())[-1])
         return [*self.starts_here, *self.body, *self.ends_here]
 
+    def loop(self, i: str, width: str) -> list[str]:
+        """Return the loop over a thread's elements of the row."""
+        if not self.own:
+            return [f"for {i} in range(cuda.threadIdx.x, {width}, cuda.blockDim.x):", *["    " + b for b in self.body]]
+        index = [f"{i} = row_index(q)"] if re.search(rf"\b{i}\b", "\n".join(self.body)) else []
+        # the number of repetitions is constant: the compiler writes them out, and each element has its own register
+        return [f"for q in range({self.own}):", "    if q < mine:", *["        " + b for b in [*index, *self.body]]]
+
+    def access(self, name: str, at: list) -> str:
+        """Return an element of an array; the thread's elements of whole rows are in registers, read before the loop."""
+        if not self.own or at[-1:] != self.live[-1:] or at[-1] in at[:-1]:
+            return super().access(name, at)
+        v = next(v for v, n in self.spelling.names.items() if n == name)
+        row = row_in(name, at)
+        own = self.kernel.row_of(v, row)
+        if own not in self.kernel.read:
+            self.kernel.read[own] = v
+            self.starts_here.append(f"load_row({row}, {own})")
+        return f"{own}[q]"
+
     def operand(self, a: object, kind, op: Op) -> ast.expr:
-        """Return an operand: the row's numbers are in variables, elements of other parts are computed again."""
+        """Return an operand: the row's numbers are in variables, elements of other parts in registers or computed again."""
         base = self.low.base(a) if isinstance(a, V) else None
         if base in self.kernel.locals:
             return parse(cast(self.kernel.locals[base], base.dtype, kind))
         if base in self.kernel.makers and base not in self.texts:
+            if self.own and self.is_kept(base):
+                own = self.kernel.row_of(base, self.spelling.name(base))
+                self.kernel.read[own] = base
+                return parse(cast(f"{own}[q]", base.dtype, kind))
             maker = self.kernel.makers[base]
             self.spelling.name(base, maker.name)
             self.variable(base, self.formula(maker))
@@ -85,11 +207,13 @@ class Part(Kernel):
     def map(self, op: Op) -> None:
         """Write a formula, unless that is done already, or its readers compute it again."""
         out = op.outs[0]
-        if out not in self.texts and (self.narrow or self.uses[out] or out in self.stored):
+        if out not in self.texts and (self.narrow or self.uses[out] or self.is_kept(out)):
             super().map(op)
 
     def is_kept(self, out: V) -> bool:
-        return super().is_kept(out) or self.narrow and out in self.kernel.elsewhere
+        """Return True if a result is in memory, or is read by other parts, and not computed again there."""
+        kept = self.narrow or self.own and not is_simple(self.kernel.makers[out])
+        return super().is_kept(out) or kept and out in self.kernel.elsewhere
 
     def is_number(self, out: V) -> bool:
         return self.narrow
@@ -98,7 +222,18 @@ class Part(Kernel):
         """Store an element of a result in memory; a number of the row stays in its variable, in all threads."""
         if self.narrow:
             self.kernel.locals[out] = text
-        super().keep(out, text)
+        if not self.own:
+            super().keep(out, text)
+        elif self.is_kept(out):
+            name, at = self.spelling.name(out), loop_index(out.shape)
+            own = self.kernel.row_of(out, name)
+            self.body.append(f"{own}[q] = {text}")
+            if out in self.stored:
+                self.allocate(out)
+                if at[-1] == self.live[-1]:
+                    self.ends_here.append(f"store_row({row_in(name, at)}, {own})")
+                else:  # the last dimension of memory has the size 1
+                    self.body.append(f"{name}[{', '.join(at)}] = {own}[q]")
 
     def store(self, element: str, text: str) -> None:
         """Write an element of a result; one thread writes the row's numbers."""
@@ -122,6 +257,11 @@ class Part(Kernel):
         super().reduce(op)
         if self.narrow:
             self.body[-1:] = ["if cuda.threadIdx.x == 0:", f"    {self.body[-1]}"]
+
+
+def row_in(name: str, at: list) -> str:
+    """Return the expression of the row of an array that has the element `at`."""
+    return f"{name}[{', '.join(at[:-1])}]" if len(at) > 1 else name
 
 
 class Pick(Part):

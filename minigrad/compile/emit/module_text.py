@@ -137,6 +137,8 @@ class Writer:
         definitions = [*self.constants(), *[k if k.startswith("\n\n@") else k.strip("\n") for k in self.needs
                                             if isinstance(k, str)]]  # fmt: skip
         named = set(words([body, *definitions]))
+        helpers = [text for text in self.helpers if named & functions_in(text)]
+        named |= set(re.findall(r"(\w+)\(", "\n".join(helpers)))
         needed = [(self.low.target.import_of(k[0]), k[1]) for k in self.needs if isinstance(k, tuple)]
         imports: dict[str, list] = {"numba": [self.decorator]}
         for module, name in sorted({*needed, *self.offered}):
@@ -145,7 +147,6 @@ class Writer:
         lines = [f'"""{self.title.format(self.entry)}"""', "", "import numpy as np"]
         lines += [f"from {module} import {', '.join(names)}" for module, names in sorted(imports.items())]
         lines += ["", *definitions] if definitions else []
-        helpers = [text for text in self.helpers if named & functions_in(text)]
         return "\n".join([*lines, *[f"\n\n{text.rstrip()}" for text in helpers]])
 
     def constants(self) -> list[str]:

@@ -14,11 +14,10 @@ from . import kernel_modules, machine, simulator
 from .device_array import DeviceArray, empty
 
 LEAST = 64  # terms that a thread should have before others share its sum
-SHORT = 1024  # elements of a row that one warp processes
-FEW = 8  # elements of a row that one thread processes
 ENOUGH = 32 if simulator.SMALL else 4096  # rows that keep the GPU busy with one thread each
-# threads for a long row; warps, or threads, in a block where each has a row
-LONG, WARPS, NEIGHBOURS = (64, 1, 32) if simulator.SMALL else (256, 8, 128)
+MOST_PARTS = 64 if simulator.SMALL else 4096  # of one result, for a single step
+# threads of a block for one long row, and for several short ones
+LONG, SHORT = (64, 32) if simulator.SMALL else (1024, 256)
 
 BLOCK = '''\
 @cuda.jit(device=True)
@@ -32,20 +31,23 @@ def block_{kind}_{dtype}(x):
     """Return the {kind} of x over the threads of a row: within a warp by shuffles, then over the warps of a block."""
     if cuda.blockDim.x == 1:
         return x
-    for lanes in (16, 8, 4, 2, 1):
-        other = cuda.shfl_xor_sync(0xFFFFFFFF, x, lanes)
-        x = {together}
-    if cuda.blockDim.x == 32:
+    lane, lanes = (cuda.threadIdx.y * cuda.blockDim.x + cuda.threadIdx.x) % 32, min(cuda.blockDim.x, 32)
+    row = (1 << lanes) - 1 << lane // lanes * lanes  # the lanes of this row: others may have none
+    for distance in (16, 8, 4, 2, 1):
+        if distance < lanes:
+            other = cuda.shfl_xor_sync(row, x, distance)
+            x = {together}
+    if cuda.blockDim.x <= 32:
         return x
     of_warps = cuda.shared.array(32, np.{dtype})
-    if cuda.threadIdx.x % 32 == 0:
+    if lane == 0:
         of_warps[cuda.threadIdx.x // 32] = x
     cuda.syncthreads()
-    x = of_warps[0]
-    for warp in range(1, cuda.blockDim.x // 32):
-        other = of_warps[warp]
-        x = {together}
+    x = of_warps[lane] if lane < cuda.blockDim.x // 32 else np.{dtype}({start})
     cuda.syncthreads()  # the next call overwrites it
+    for distance in (16, 8, 4, 2, 1):
+        other = cuda.shfl_xor_sync(row, x, distance)
+        x = {together}
     return x
 '''
 TOGETHER = {"sum": "x + other", "max": "higher_{dtype}(x, other)"}
@@ -74,7 +76,7 @@ STARTS = {"sum": "0", "max": "-np.inf"}
 
 def block_function(kind: str, dtype: str) -> str:
     """Return the text of block_<kind>_<dtype>, with the functions it needs."""
-    text = BLOCK.format(kind=kind, dtype=dtype, together=TOGETHER[kind].format(dtype=dtype))
+    text = BLOCK.format(kind=kind, dtype=dtype, start=STARTS[kind], together=TOGETHER[kind].format(dtype=dtype))
     return text if kind == "max" else text[text.index("@cuda.jit", 1) :]
 
 
@@ -84,15 +86,21 @@ def parts(count: int, size: int, dtype: Any, wide: Any) -> DeviceArray:
 
 
 def joined(kind: str, parts: DeviceArray, shape: tuple, dtype: Any) -> DeviceArray:
-    """Return the results combined from these parts: sums or maxima."""
+    """Return the results combined from these parts: sums or maxima. Blocks share the work: many parts become fewer first."""
     size = math.prod(shape)
     if parts.size == size and parts.dtype == dtype:
         return parts.reshape(shape)
-    out = empty(shape, dtype)
-    many = parts.size > 64 * size and not simulator.SMALL
-    grid = min(size, 2 if simulator.SMALL else 32 * machine.current().processors)
-    if size:
-        module(kind, parts.dtype.name).join_parts[grid, 256 if many else 32](parts, out.reshape(size))
+    if parts.size > MOST_PARTS * size > 0:
+        parts = join(kind, parts, empty((MOST_PARTS // 16 * size,), parts.dtype))
+    return join(kind, parts, empty((size,), dtype)).reshape(shape)
+
+
+def join(kind: str, parts: DeviceArray, out: DeviceArray) -> DeviceArray:
+    """Combine into each element of `out` every out.size-th part, and return `out`."""
+    many = parts.size > 64 * out.size and not simulator.SMALL
+    grid = min(out.size, 2 if simulator.SMALL else 32 * machine.current().processors)
+    if out.size:
+        module(kind, parts.dtype.name).join_parts[grid, 256 if many else 32](parts, out)
     return out
 
 
@@ -106,18 +114,23 @@ def module(kind: str, wide: str) -> Any:
 
 
 # ---------------------------------------------------------------------- sizes of launches
-def rows(count: int, width: int, x: DeviceArray | None = None) -> tuple[int, tuple[int, int]]:
-    """Return blocks and threads for rows: a warp for each short one, with several in a block, or a block for each long one.
+def rows(count: int, width: int, own: int, x: DeviceArray | None = None) -> tuple[int, tuple[int, int], bool]:
+    """Return blocks and threads for rows, and True if each row fits into the registers of its threads, `own` elements in each.
 
-    Many rows have a thread each if they are very short, or closer to each other than their elements, like columns of `x`.
+    A row has as many threads as it needs for that: some of a warp, if there are many rows, or some warps. Columns of `x`, whose
+    neighbours are closer than their elements, have a thread each. If rows do not fit, a block processes several.
     """
     near = x is not None and x.strides[-1] > x.strides[-2]
-    if count >= ENOUGH and (width <= FEW or near):
-        block = 1, NEIGHBOURS
+    needed = -(-width // own) or 1
+    if needed > 32:
+        threads = min(-(-needed // 32) * 32, LONG)
     else:
-        block = (32, WARPS) if width <= SHORT else (LONG, 1)
-    most = 2 if simulator.SMALL else 32 * machine.current().processors
-    return min(-(-count // block[1]), most) or 1, block
+        threads = 1 << (needed - 1).bit_length() if count >= ENOUGH else 32
+    if near and count >= ENOUGH:
+        threads = 1
+    block = threads, SHORT // threads if threads <= 32 else 1
+    fits, blocks = threads >= needed, -(-count // block[1]) or 1
+    return blocks if fits else min(blocks, 2 if simulator.SMALL else 32 * machine.current().processors), block, fits
 
 
 def shares(size: int, terms: int) -> int:

@@ -44,12 +44,17 @@ def test_values_and_gradients(name, shape, dim, dtype, launches):
         assert len(launches) == (1 if "sum" in name else 2)  # the gradient of logsumexp is a formula
 
 
-@pytest.mark.parametrize("short", [64, 32])  # more than 32 elements for a block, or for a warp
+@pytest.mark.parametrize("width", [300, 530, 1100])  # for a warp; two warps; too long for the registers of two
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_long_rows_are_shared_by_a_block(name, short, monkeypatch):
-    monkeypatch.setattr(parts, "SHORT", short)
-    check(lambda x: FUNCTIONS[name](x, 1), numbers((2, 50)))
-    check(lambda x: FUNCTIONS[name](x, 0), numbers((50, 2)))
+def test_long_rows_are_shared_by_a_block(name, width):
+    check(lambda x: FUNCTIONS[name](x, 1), numbers((2, width)))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("begin, width", [(0, 63), (1, 64), (3, 5), (2, 40)])
+def test_rows_that_begin_anywhere_in_memory(begin, width, dtype):
+    for f in FUNCTIONS.values():
+        check(lambda x, f=f: f(x[:, begin : begin + width], 1), numbers((3, 67), dtype))
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
@@ -63,11 +68,20 @@ def test_many_rows_that_are_short_or_columns_have_a_thread_each(name, monkeypatc
 def test_how_rows_are_shared_depends_on_their_number_their_width_and_where_they_lie(monkeypatch):
     monkeypatch.setattr(parts, "ENOUGH", 50)
     x = minigrad.ones(100, 40, device="cuda")._a
-    alone = (1, parts.NEIGHBOURS)
-    assert parts.rows(100, 40, x)[1] == parts.rows(100, 40)[1] == (32, parts.WARPS)
-    assert parts.rows(100, 40, minigrad.ones(40, 100, device="cuda").mT._a)[1] == alone
-    assert parts.rows(100, parts.FEW, x)[1] == alone and parts.rows(49, parts.FEW, x)[1] == (32, parts.WARPS)
-    assert parts.rows(100, parts.SHORT + 1, x)[1] == (parts.LONG, 1)
+    assert parts.rows(100, 40, 16, x)[1:] == parts.rows(100, 40, 16)[1:] == ((4, parts.SHORT // 4), True)
+    assert parts.rows(100, 16, 16, x)[1:] == ((1, parts.SHORT), True)
+    assert parts.rows(49, 16, 16, x)[1:] == ((32, parts.SHORT // 32), True)
+    assert parts.rows(100, 40, 16, minigrad.ones(40, 100, device="cuda").mT._a)[1:] == ((1, parts.SHORT), False)
+    assert parts.rows(100, 32 * 16 + 1, 16, x)[1:] == ((64, 1), True)
+    assert parts.rows(100, parts.LONG * 16 + 1, 16, x)[1:] == ((parts.LONG, 1), False)
+
+
+def test_each_row_is_read_once_and_its_exponentials_are_kept():
+    compiled = minigrad.compile(lambda x: x.softmax(1))
+    compiled(minigrad.tensor(numbers((2, 3)), device="cuda"))
+    _, short, long = compiled.source().split("@cuda.jit\n")
+    assert short.count("load_row(x[i0], x_row)") == short.count("exp(") == 1
+    assert long.count("x[i0, i1]") == 3
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
