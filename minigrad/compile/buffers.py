@@ -30,12 +30,15 @@ def stored(low: Lowering, groups: list[Group], outputs: list, writes: list) -> s
     return found
 
 
-def written_directly(low: Lowering, groups: list[Group], outputs: list, writes: list) -> dict[V, V]:
-    """Return the inputs whose new values can be computed directly in their memory: input -> value."""
+def written_directly(low: Lowering, groups: list[Group], outputs: list, writes: list,
+                     may_raise: tuple = ("pick", "scatter", "call")) -> dict[V, V]:  # fmt: skip
+    """Return the inputs whose new values can be computed directly in their memory: input -> value.
+
+    Operations that `may_raise` must come before, so that an error leaves the inputs unchanged.
+    """
     made = {o: (k, op) for k, g in enumerate(groups) for op in g.ops if op.kind == "map" for o in op.outs}
     added = [op for g in groups for op in g.ops if op.kind == "scatter" and op.data["inside"]]
     made |= {op.outs[0]: made[op.ins[0]] for op in added if op.ins[0] in made}  # in the memory of the array it adds to
-    may_raise = ("pick", "scatter", "call")
     raising = max([k for k, g in enumerate(groups) if any(op.kind in may_raise for op in g.ops)], default=-1)
     returned = {low.base(v) for v in outputs}
     new_values = [v for _, v in writes]

@@ -14,6 +14,7 @@ import numpy as np
 from ...kernels import formula
 from ...kernels.cuda import flat
 from ...kernels.cuda.parts import block_function
+from ..buffers import written_directly
 from ..fuse import Group
 from ..ir import F8, Lowering, Op, V
 from ..symbols import Number, Whole, is_symbolic
@@ -143,7 +144,13 @@ class EagerWriter(DeviceWriter):
     spelled = EagerSpelling
 
     def place_results(self, kept: set) -> None:
-        """Keep `direct` unchanged."""
+        """Let rows be written directly even if a later kernel, which adds to them, reports invalid indices.
+
+        Results may be views, whose elements are not in order: a kernel over flat memory would not write to them.
+        """
+        whole = {o for g in self.groups if g.kind == "rows" for op in g.ops for o in op.outs}
+        direct = written_directly(self.low, self.groups, self.outputs, self.writes, ("call",))
+        self.direct |= {p: v for p, v in direct.items() if v in whole}
 
 
 # ---------------------------------------------------------------------- operations without a loop

@@ -5,6 +5,7 @@ import pytest
 
 import minigrad
 from minigrad.kernels.cuda import lines_cuda, parts
+from minigrad.kernels.cuda.watch import watch
 from tests.kernels.cuda.both import check, numbers
 
 F = minigrad.nn.functional
@@ -82,6 +83,13 @@ def test_each_row_is_read_once_and_its_exponentials_are_kept():
     _, short, long = compiled.source().split("@cuda.jit\n")
     assert short.count("load_row(x[i0], x_row)") == short.count("exp(") == 1
     assert long.count("x[i0, i1]") == 3
+
+
+def test_the_gradient_of_cross_entropy_is_not_copied():
+    x = minigrad.tensor(numbers((2, 3)), device="cuda", requires_grad=True)
+    with watch() as trace:
+        F.cross_entropy(x, minigrad.tensor([0, 2], device="cuda")).backward()
+    assert not any("copy" in launch.kernel and len(launch.arrays) > 1 for launch in trace.launches)
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
