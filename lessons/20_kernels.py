@@ -349,9 +349,9 @@ print(text[text.index("def softmax") :])
 assert "class" not in text and len(text) < 4000
 
 # %% [markdown]
-# For a GPU the same program becomes another text. Here the threads of a warp share a row: each takes every 32nd number, and
-# `block_max` and `block_sum` combine their results. There is no nearest memory to keep `exp` in, so the kernel computes it
-# twice, which costs less than writing it down.
+# For a GPU the same program becomes another text. Here threads share a row: each reads some numbers into its registers, where
+# `exp` of them stays, too, and `block_max` and `block_sum` combine the results of all threads. If a row is too long for that,
+# a second kernel reads it again in each loop. It computes `exp` twice, which costs less than writing it down.
 
 # %%
 text = eager_kernels.text(lines.forward_plan(Softmax), (table, (1,)), on_device=True)

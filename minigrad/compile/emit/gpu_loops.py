@@ -62,14 +62,17 @@ class Kernel(Loop):
 
     def reduce(self, op: Op) -> None:
         """Reduce in a running number per thread; at the end, each block combines them and stores the result as a part."""
-        name, kind, wide = self.running(op, self.first, self.body), op.name, wider(op).name
-        total = f"block_{kind}_{wide}({name}_running)"
+        name = self.running(op, self.first, self.body)
         self.last += [
-            f"{name}_running = {total}",
+            *self.combined(op, f"{name}_running"),
             "if cuda.threadIdx.x == 0:",
             f"    {name}_parts[{SLOT}] = {name}_running",
         ]
         self.parts(op, self.slots, "1")
+
+    def combined(self, op: Op, running: str) -> list[str]:
+        """Return the line that combines the running numbers of a row of threads."""
+        return [f"{running} = block_{op.name}_{wider(op).name}({running})"]
 
     def running(self, op: Op, first: list, body: list) -> str:
         """Write the start and the step of a running number; return the result's name."""

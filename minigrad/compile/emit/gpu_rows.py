@@ -258,6 +258,10 @@ class Part(Kernel):
         if self.narrow:
             self.body[-1:] = ["if cuda.threadIdx.x == 0:", f"    {self.body[-1]}"]
 
+    def combined(self, op: Op, running: str) -> list[str]:
+        """Return nothing for a sum of the rows' numbers: one thread has it."""
+        return [] if self.narrow else super().combined(op, running)
+
 
 def row_in(name: str, at: list) -> str:
     """Return the expression of the row of an array that has the element `at`."""
