@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ...kernels import formula
-from ...kernels.cuda import flat
+from ...kernels.cuda import flat, parts
 from ...kernels.cuda.parts import block_function
 from ..buffers import written_directly
 from ..fuse import Group
@@ -96,6 +96,7 @@ class DeviceWriter(Writer):
     def __init__(self, low: Lowering, inputs: list[V], outputs: list[V], writes: list[tuple[V, V]], name: str):
         super().__init__(low, inputs, outputs, writes, name)
         self.kernels: list[str] = []
+        self.of_rows: list[str] = []  # the names of those that process rows
 
     def grouped(self, kept: set) -> list[Group]:
         return apart(self.low, super().grouped(kept), kept)
@@ -129,13 +130,14 @@ class DeviceWriter(Writer):
             return [*comments(g), *STATEMENTS[g.kind](self.spelling, g.ops[0])]
         name = self.spelling.free(f"{self.entry}_{len(self.kernels)}")
         kernel, lines = KERNELS[g.kind](self.spelling, g, self.stored, self.direct).write(name)
+        self.of_rows += sorted(functions_in(kernel)) if g.kind == "rows" else []
         head, _, body = kernel.partition("\n    ")
         self.kernels.append("\n    ".join([head, *comments(g)[1:], body]))
         return [*comments(g), *lines]
 
     def constants(self) -> list[str]:
         outside = [f"outside = Outside({tuple(self.spelling.places.values())!r})"] * bool(self.spelling.places)
-        return [*outside, *[BOUND] * any(g.kind == "rows" for g in self.groups)]
+        return [*outside, *[BOUND.format(dict.fromkeys(self.of_rows, (parts.LONG,)))] * bool(self.of_rows)]
 
 
 class EagerWriter(DeviceWriter):

@@ -23,7 +23,7 @@ from .names import Spelling, cast
 STEP = "cuda.gridDim.x * cuda.blockDim.y"
 OWN = 16, 8, 4  # elements of a row that a thread may keep
 ROOM = 128  # bytes of them in a thread's registers, which it also needs for other numbers
-BOUND = "LAUNCH_BOUNDS = (1024,)  # threads of a block at most: the compiler limits the registers of a thread to that"
+BOUND = "LAUNCH_BOUNDS = {}  # threads of a block at most: the compiler limits the registers of a thread to that"
 
 # Neighbours read neighbours: of each 4 * blockDim.x elements of a row, a thread has four, which it moves in one instruction.
 ROW_COUNT = '''\

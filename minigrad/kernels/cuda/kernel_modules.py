@@ -237,7 +237,7 @@ def assembly(function: Any, signature: tuple) -> str:
 
     args, _ = sigutils.normalize_signature(f"void({', '.join(signature)})")
     function = getattr(function, "py_func", function)
-    bounds = function.__globals__.get("LAUNCH_BOUNDS")  # a module may limit its kernels' registers
+    bounds = function.__globals__.get("LAUNCH_BOUNDS", {}).get(function.__name__)  # a module may limit registers
     with compiling_for(OLDEST):
         text, _ = cuda.compile(function, args, cc=OLDEST, device=False, abi="numba", output="ptx", launch_bounds=bounds)
     return text

@@ -78,7 +78,7 @@ from numpy import {real} as real
 
 TILE_M, TILE_N, TILE_K, THREAD_M, THREAD_N = {m}, {n}, {k}, {thread_m}, {thread_n}
 THREADS, ACROSS, PATCH_M, PATCH_N = {threads}, {across}, {patch_m}, {patch_n}  # of a block, of a row, of a warp's sides
-LAUNCH_BOUNDS = THREADS, {blocks}  # threads of a block, and blocks of a processor
+LAUNCH_BOUNDS = {{"product": (THREADS, {blocks})}}  # threads of a block, and blocks of a processor
 X_PITCH, Y_PITCH, X_TILE, Y_TILE = {x_pitch}, {y_pitch}, {x_tile}, {y_tile}  # from one k to the next; from tile to tile
 X_PARTS, Y_PARTS = {x_parts}, {y_parts}  # parts of a tile that each thread loads
 X_HELD, Y_HELD, X_SHARED, Y_SHARED = {x_held}, {y_held}, 2 * {x_tile}, 2 * {y_tile}  # sizes of arrays

@@ -99,7 +99,7 @@ def run(function: Callable, grid: Any, block: Any, args: Any) -> None:
     """Run a kernel of a prepared module for every thread of a grid, block after block."""
     who = f"kernel {function.__name__}"
     grid, block = three(who, "grid", grid), three(who, "block", block)
-    most, *_ = function.__globals__.get("LAUNCH_BOUNDS", (MOST_THREADS,))
+    most, *_ = function.__globals__.get("LAUNCH_BOUNDS", {}).get(function.__name__, (MOST_THREADS,))
     if math.prod(block) > most:
         raise error(ValueError, who, f"a block of {block} has {math.prod(block)} threads, the limit is {most}",
                     "launch smaller blocks, and more of them")  # fmt: skip
