@@ -79,7 +79,7 @@ from numpy import uint64
 from numpy import {acc} as acc{imports}
 
 ALL = 0xFFFFFFFF
-LAUNCH_BOUNDS = {block}, {blocks}  # threads of a block, and blocks of a processor
+LAUNCH_BOUNDS = {{"{name}": ({block}, {blocks})}}  # threads of a block, and blocks of a processor
 
 
 {helper}@cuda.jit(device=True)

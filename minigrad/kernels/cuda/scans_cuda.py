@@ -74,7 +74,7 @@ from numba import cuda
 from numpy import float32, float64, int64
 {imports}
 ALL = 0xFFFFFFFF
-LAUNCH_BOUNDS = {most}, {blocks}  # threads of a block, and blocks of a processor
+LAUNCH_BOUNDS = dict.fromkeys(("columns", "scanned"), ({most}, {blocks}))  # threads of a block, and blocks of a processor
 THREADS, ITEMS = {threads}, {items}
 TILE, WARPS = THREADS * ITEMS, THREADS // 32
 SLOTS = WARPS + 1  # for the last value of each warp, and of the block

@@ -264,7 +264,7 @@ def test_sizes_are_checked(grid, block):
 
 
 def test_a_block_larger_than_the_kernels_launch_bounds_is_refused():
-    made = module(SCALE.replace("@cuda.jit", "LAUNCH_BOUNDS = 32, 2\n\n\n@cuda.jit", 1))
+    made = module(SCALE.replace("@cuda.jit", "LAUNCH_BOUNDS = {'scale': (32, 2)}\n\n\n@cuda.jit", 1))
     run(made.scale, 1, 32, [X, X.copy()])
     assert "has 64 threads, the limit is 32" in refused(made.scale, 1, 64, X, X.copy())
 
