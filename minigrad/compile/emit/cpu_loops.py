@@ -232,7 +232,7 @@ class Loop:
         shape, place = self.spelling.shape(out), f"{running}[{self.place(op)}]"
         zeros = op.name == "sum" and wide.kind == "f"
         self.before.append(f"{running} = np.zeros({shape}, np.{wide.name})" if zeros else
-                           f"{running} = np.full({shape}, {start(op)})")  # fmt: skip
+                           f"{running} = np.full({shape}, {start(op, wider(op))})")  # fmt: skip
         lines += more_lines(op, place, term)
         if running != name:
             self.after.append(f"{name} = {running}.astype(np.{out.dtype.name})")
@@ -291,9 +291,8 @@ def wider(op: Op) -> np.dtype:
     return F8 if dtype == F4 and op.name == "sum" else dtype
 
 
-def start(op: Op) -> str:
-    """Return the start value of a reduction."""
-    wide = wider(op)
+def start(op: Op, wide: np.dtype) -> str:
+    """Return the start value of a reduction that runs in a dtype."""
     zero = "-np.inf" if op.name == "max" else "0" if wide.kind == "i" else "0.0"
     return cast(zero, F8, wide) if wide == F4 else zero
 
@@ -310,7 +309,7 @@ def running_lines(op: Op, name: str, running: str, term: str) -> tuple[str, str,
         )
     term = cast(term, dtype, wide)
     more = f"plus({running}, {term})" if wide.kind == "f" else f"{running} + {grouped(term)}"
-    return f"{running} = {start(op)}", f"{running} = {more}", running
+    return f"{running} = {start(op, wider(op))}", f"{running} = {more}", running
 
 
 def more_lines(op: Op, place: str, term: str) -> list[str]:

@@ -260,7 +260,7 @@ class Part(Loop):
         kept = [i for d, i in enumerate(self.live) if d >= self.lead and d not in reduced(op)]
         buffer = self.rows.buffer(out)
         place = f"{buffer}[{', '.join(kept)}]"
-        self.first.append(f"{buffer}[:] = {cast(start(op), wider(op), out.dtype)}")
+        self.first.append(f"{buffer}[:] = {cast(start(op, wider(op)), wider(op), out.dtype)}")
         self.body += more_lines(op, place, cast(term, x.dtype, out.dtype))
         if out in self.stored:
             self.allocate(out)

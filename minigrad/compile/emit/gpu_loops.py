@@ -11,6 +11,8 @@ import ast
 import re
 from typing import Any
 
+import numpy as np
+
 from ...arrays.dtypes import BF2
 from ...kernels.cuda import flat
 from ..fuse import Group, loop_index, reduced
@@ -76,11 +78,15 @@ class Kernel(Loop):
 
     def running(self, op: Op, first: list, body: list) -> str:
         """Write the start and the step of a running number; return the result's name."""
-        x, wide = op.ins[0], wider(op)
+        x, wide = op.ins[0], self.summed_in(op)
         name, term = self.spelling.name(op.outs[0], op.name), ast.unparse(self.operand(x, x.dtype, op))
-        first.append(f"{name}_running = {start(op)}")
+        first.append(f"{name}_running = {start(op, wide)}")
         body.append(f"{name}_running = {more(op, f'{name}_running', cast(term, x.dtype, wide))}")
         return name
+
+    def summed_in(self, op: Op) -> np.dtype:
+        """Return the dtype of a thread's running number."""
+        return wider(op)
 
     def parts(self, op: Op, count: str, size: str) -> None:
         """Allocate memory for the parts of a result, and combine them after the kernel."""

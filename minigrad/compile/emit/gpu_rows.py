@@ -11,6 +11,8 @@ from __future__ import annotations
 import ast
 import re
 
+import numpy as np
+
 from ...arrays.dtypes import BF2
 from ..fuse import Group, is_simple, loop_index, reduced
 from ..ir import Op, V
@@ -22,7 +24,7 @@ from .names import Spelling, cast
 
 STEP = "cuda.gridDim.x * cuda.blockDim.y"
 OWN = 16, 8, 4  # elements of a row that a thread may keep
-ROOM = 128  # bytes of them in a thread's registers, which it also needs for other numbers
+ROOM = 256  # bytes of them in a thread's registers, which it also needs for other numbers
 BOUND = "LAUNCH_BOUNDS = {}  # threads of a block at most: the compiler limits the registers of a thread to that"
 
 # Neighbours read neighbours: of each 4 * blockDim.x elements of a row, a thread has four, which it moves in one instruction.
@@ -246,9 +248,9 @@ class Part(Kernel):
         """Write a reduction of this row, by all of its threads, or of everything, as a running number per thread."""
         out = op.outs[0]
         if not self.narrow and reduced(op) == [len(self.live) - 1]:
-            name = self.running(op, self.starts_here, self.body)
-            total = f"block_{op.name}_{wider(op).name}({name}_running)"
-            self.ends_here.append(f"{name}_i = {cast(total, wider(op), out.dtype)}")
+            name, wide = self.running(op, self.starts_here, self.body), wider(op)
+            total = f"block_{op.name}_{wide.name}({cast(f'{name}_running', self.summed_in(op), wide)})"
+            self.ends_here.append(f"{name}_i = {cast(total, wide, out.dtype)}")
             self.kernel.locals[out] = f"{name}_i"
             if out in self.stored:
                 self.allocate(out)
@@ -257,6 +259,10 @@ class Part(Kernel):
         super().reduce(op)
         if self.narrow:
             self.body[-1:] = ["if cuda.threadIdx.x == 0:", f"    {self.body[-1]}"]
+
+    def summed_in(self, op: Op) -> np.dtype:
+        """Return the dtype of a thread's running number: of its few registers the sum is in their dtype, which is faster."""
+        return op.outs[0].dtype if self.own and not self.narrow else super().summed_in(op)
 
     def combined(self, op: Op, running: str) -> list[str]:
         """Return nothing for a sum of the rows' numbers: one thread has it."""

@@ -84,9 +84,9 @@ class Allocator:
                 self.reserved += size
                 self.most_reserved = max(self.most_reserved, self.reserved)
             self.allocations += 1
-            self.allocated += size
-            if self.allocated > self.most_allocated:
-                self.most_allocated = self.allocated
+            self.allocated = allocated = self.allocated + size
+            if allocated > self.most_allocated:
+                self.most_allocated = allocated
         return Block(address, nbytes, size, None, pool, memory)
 
     def fresh(self, size: int) -> int:

@@ -81,7 +81,7 @@ def stamp() -> str:
 class Ready(NamedTuple):
     """A kernel in the device's memory: its handle, the layout of its arguments, and the object that keeps it there."""
 
-    handle: int
+    handle: Any  # a CUfunction: the driver's Python functions take longer for a number
     arguments: struct.Struct
     loaded: Any
 
@@ -145,7 +145,9 @@ class Kernel:
         """Return the kernel for these types, loaded into the device."""
         entry, cubin = self.machine_code(signature, place.arch)
         loaded = core().ObjectCode.from_cubin(cubin).get_kernel(entry)
-        made = Ready(int(loaded.handle), struct.Struct("".join(map(packing, signature))), loaded)
+        made = Ready(
+            place.driver.CUfunction(int(loaded.handle)), struct.Struct("".join(map(packing, signature))), loaded
+        )
         return self.compiled.setdefault(signature, made)
 
     def machine_code(self, signature: tuple, arch: str) -> tuple[str, bytes]:

@@ -50,12 +50,17 @@ class Asked:
 
 
 class Capturing(threading.local):
-    """The capture of a thread, if any, and the stream that takes its work, both as an object and as the driver's number."""
+    """The capture of a thread, if any, and the stream that takes its work: also as the driver's handle, and as a number."""
 
     asked: Asked | None = None
 
-    def __init__(self, queue: Any = None, stream: int = 0):  # called in each thread
-        self.queue, self.stream = queue, stream
+    def __init__(self, queue: Any = None):  # called in each thread
+        self.enter(queue)
+
+    def enter(self, queue: Any) -> None:
+        """Send the thread's work to a stream."""
+        self.queue, self.handle = queue, getattr(queue, "handle", None)
+        self.stream = int(self.handle or 0)
 
 
 class Parameters(threading.local):
@@ -216,7 +221,7 @@ class GPU:
         # a stream that waits for the default stream, which other libraries use, and vice versa
         self.main = self.device.create_stream(options=StreamOptions(nonblocking=False))
         self.in_flight = Events()
-        self.capturing = Capturing(self.main, int(self.main.handle))
+        self.capturing = Capturing(self.main)
         self.parameters = Parameters()
 
     asked, queue, stream = [property(attrgetter(f"capturing.{name}")) for name in ("asked", "queue", "stream")]
@@ -249,7 +254,7 @@ class GPU:
         sizes = grid, 1, 1, block, 1, 1
         if type(grid) is not int or type(block) is not int:
             sizes = (*three(grid), *three(block))
-        (status,) = self.driver.cuLaunchKernel(kernel.handle, *sizes, 0, self.stream, None, given.extra)
+        (status,) = self.driver.cuLaunchKernel(kernel.handle, *sizes, 0, self.capturing.handle, None, given.extra)
         if status:
             raise self.failure("cuLaunchKernel", status)
 
@@ -315,10 +320,11 @@ class GPU:
         from cuda.core import StreamOptions
 
         own, asked = self.capturing, Asked()
-        before = own.asked, own.queue, own.stream
+        before = own.queue
         queue = self.device.create_stream(options=StreamOptions(nonblocking=True))
         builder = queue.create_graph_builder().begin_building("relaxed")
-        own.asked, own.queue, own.stream = asked, queue, int(queue.handle)
+        own.asked = asked
+        own.enter(queue)
         try:
             yield asked
         except BaseException:
@@ -326,7 +332,8 @@ class GPU:
                 builder.end_building()
             raise
         finally:
-            own.asked, own.queue, own.stream = before
+            own.asked = None
+            own.enter(before)
         graph = builder.end_building().complete()
         asked.calls.append((graph.launch, (self.main,)))
 

@@ -17,7 +17,7 @@ LEAST = 64  # terms that a thread should have before others share its sum
 ENOUGH = 32 if simulator.SMALL else 4096  # rows that keep the GPU busy with one thread each
 MOST_PARTS = 64 if simulator.SMALL else 4096  # of one result, for a single step
 # threads of a block for one long row, and for several short ones
-LONG, SHORT = (64, 32) if simulator.SMALL else (1024, 256)
+LONG, SHORT = (64, 32) if simulator.SMALL else (512, 256)
 
 BLOCK = '''\
 @cuda.jit(device=True)

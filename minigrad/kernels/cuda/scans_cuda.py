@@ -28,7 +28,7 @@ from .pointwise_cuda import computed_in
 MOST_THREADS = 64 if simulator.SMALL else 256
 # values of a thread in a tile, for rows of increasing length: odd, so that threads read from different banks of shared memory
 ITEMS = (1, 3) if simulator.SMALL else (1, 3, 7)
-BLOCKS_PER_PROCESSOR = 4
+BLOCKS_PER_PROCESSOR = 3
 SHORT = 32  # steps that one thread takes, however few threads there are
 COLUMNS = 2048  # columns side by side; from here on each has a thread
 

@@ -19,7 +19,8 @@ from .device_array import DeviceArray, empty
 from .functions import of_arrays
 
 TILE = 32 if simulator.SMALL else 1024  # elements that a block sorts
-LONG = 256 if simulator.SMALL else 1 << 14  # elements of a row from which on it is sorted by digits
+# rows from this number of elements on are sorted by digits, if there are this many in all: fewer take longer than merges
+LONG, MANY = (256, 256) if simulator.SMALL else (1 << 14, 1 << 18)
 SORTED_AS = {"bool": "uint8", "float16": "float32", "bfloat16": "float32"}  # dtypes that threads can exchange
 THREADS = 16 if simulator.SMALL else 128  # of a block at least: short rows share one
 
@@ -141,7 +142,7 @@ def ordered(x: DeviceArray, descending: bool = False) -> tuple:
     r, n = x.shape
     if not x.size:
         return x, empty(x.shape, np.int64)
-    if n >= LONG:
+    if n >= LONG and x.size >= MANY:
         return radix.ordered(x, descending)
     values, places = [a.reshape(r, -1)[:, :n].copy() for a in first_of_tiles(x, None, n, descending)]
     run = tile_for(n)

@@ -18,8 +18,8 @@ from ...arrays.memory import is_pinned
 from . import machine
 from .pinned import copy, flat_bytes, pinned
 
-CHUNK = 16 << 20  # bytes
-CHUNKED_FROM = 32 << 20  # bytes; below, the driver is as fast
+CHUNK = 32 << 20  # bytes
+CHUNKED_FROM = 64 << 20  # bytes; below, the driver is as fast
 
 
 def upload(address: int, a: np.ndarray, wait: bool = True) -> None:

@@ -196,6 +196,7 @@ class Capsule:
 
 
 def test_a_capsule_that_nobody_takes_ends_its_loan():
+    gc.collect()
     before = minigrad.cuda.memory_allocated()
     capsule = minigrad.ones(3, device="cuda").__dlpack__()
     assert minigrad.cuda.memory_allocated() > before
@@ -204,6 +205,7 @@ def test_a_capsule_that_nobody_takes_ends_its_loan():
 
 
 def test_who_cannot_take_it_says_so_and_ends_its_loan():
+    gc.collect()
     before = minigrad.cuda.memory_allocated()
     with pytest.raises(RuntimeError, match="Unsupported device"):
         np.from_dlpack(minigrad.ones(3, device="cuda"))

@@ -33,8 +33,12 @@ def told(monkeypatch):
         heard.append((kernel, sizes, stream, ctypes.string_at(buffer, ctypes.c_size_t.from_address(count).value)))
         return (0,)
 
-    place.driver = SimpleNamespace(cuLaunchKernel=launched)
-    place.capturing, place.parameters, place.arch = machine.Capturing("queue", 7), machine.Parameters(), "sm_90"
+    place.driver = SimpleNamespace(cuLaunchKernel=launched, CUfunction=int)
+    place.capturing, place.parameters, place.arch = (
+        machine.Capturing(SimpleNamespace(handle=7)),
+        machine.Parameters(),
+        "sm_90",
+    )
     code = SimpleNamespace(get_kernel=lambda entry: SimpleNamespace(handle=5))
     core = SimpleNamespace(ObjectCode=SimpleNamespace(from_cubin=lambda cubin: code))
     monkeypatch.setattr(kernel_modules.simulator, "SIMULATED", False)
