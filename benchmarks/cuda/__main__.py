@@ -4,6 +4,7 @@
     python -m benchmarks.cuda --only times           no tests
     python -m benchmarks.cuda --json FILE --docs     also write the figures, and docs/performance_cuda.md
     python -m benchmarks.cuda --suites tests/nn --seconds 200    some suites, for so long
+    python -m benchmarks.cuda --figures FILE         write the page from figures that were measured before
 
 Figures are written after each case and suite. The network is not needed. Without a GPU nothing is measured, and the exit code
 is 2.
@@ -26,6 +27,7 @@ def arguments():
     parser.add_argument("--suites", nargs="+", default=suites.SUITES, metavar="FOLDER", help="test only these folders")
     parser.add_argument("--seconds", type=float, default=7200, help="stop the tests after this time")
     parser.add_argument("--json", metavar="FILE", help="write the figures to FILE")
+    parser.add_argument("--figures", metavar="FILE", help="write the tables from these figures; measure nothing")
     parser.add_argument("--docs", action="store_true", help=f"write the tables of {page.PAGE}")
     return parser.parse_args()
 
@@ -33,6 +35,9 @@ def arguments():
 def main():
     """Run the tests, measure the times, and write the files."""
     options = arguments()
+    if options.figures:
+        page.write(json.loads(pathlib.Path(options.figures).read_text()))
+        return 0
     from minigrad.kernels.cuda import machine, simulator
 
     if simulator.SIMULATED or not machine.count():

@@ -39,7 +39,7 @@ def integers(torch, most, *shape):
 
 # ---------------------------------------------------------------------- bound by memory
 def copy(torch):
-    """a copy of 1e8 numbers: the bandwidth that others are compared with"""
+    """a copy of 1e8 numbers"""
     x = numbers(torch, 100_000_000)
     return lambda: x.clone()
 

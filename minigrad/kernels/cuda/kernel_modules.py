@@ -30,7 +30,7 @@ from .device_array import DeviceArray, plain
 OLDEST = (7, 5)
 NUMBERS = {bool: "boolean", int: "int64", float: "float64"}
 _modules: dict[str, types.ModuleType] = {}
-launched: dict[tuple, Launched] | None = None  # all kernels launched in the simulator, for `cuda-build` to compile
+launched: dict[tuple, Launched] | None = None  # all kernels that were launched, for `cuda-build` to compile
 
 
 class Launched(NamedTuple):
@@ -105,6 +105,8 @@ class Kernel:
         """Run it in `grid` blocks of `block` threads."""
         if inside.yes:
             return
+        if launched is not None:
+            self.note(described(args)[0])
         if simulator.SIMULATED:
             self.simulate(grid, block, args)
             return
@@ -119,6 +121,8 @@ class Kernel:
         """
         if inside.yes:
             return
+        if launched is not None:
+            self.note(signature)
         if simulator.SIMULATED:
             flat = [plain(a).reshape(-1) if type(a) is DeviceArray else a for a in args]
             self.simulate(*threads(-(-size // 4)), flat)
@@ -135,11 +139,13 @@ class Kernel:
     def simulate(self, grid: Any, block: Any, args: Sequence) -> None:
         """Run it in the simulator, which sees the device's memory as NumPy arrays."""
         args = [a.reshape(1) if type(a) is DeviceArray and not a.ndim else a for a in args]
-        if launched is not None:
-            signature = described(args)[0]
-            launched[self.module, self.name, signature] = Launched(self.module, self.source, self.name, signature)
         hosts = [a.host() if type(a) is DeviceArray else a for a in args]
         machine.current().do(simulator.run, self.function, grid, block, hosts)
+
+    def note(self, signature: tuple) -> None:
+        """Note a launch with arguments of these types."""
+        assert launched is not None
+        launched[self.module, self.name, signature] = Launched(self.module, self.source, self.name, signature)
 
     def ready(self, signature: tuple, place: Any) -> Ready:
         """Return the kernel for these types, loaded into the device."""
