@@ -1,0 +1,235 @@
+# %% right checkpoint_kept
+checkpoint_kept = 4
+
+# %% right checkpoint_kept
+checkpoint_kept = draw(lambda x: every(3, 12, x), x).graph.saved_bytes() / 1024
+
+# %% right checkpoint_kept
+checkpoint_kept = torch.tensor(12 / 3)
+
+# %% wrong checkpoint_kept: without checkpoints
+checkpoint_kept = 37
+
+# %% wrong checkpoint_kept: around each layer
+checkpoint_kept = 12
+
+# %% wrong checkpoint_kept: worst moment
+checkpoint_kept = 13
+
+# %% right checkpoint_best
+checkpoint_best = 5
+
+# %% right checkpoint_best
+checkpoint_best = min(range(1, 301), key=lambda k: 300 / k + 12 * k)
+
+# %% right checkpoint_best
+checkpoint_best = (300 / 12) ** 0.5
+
+# %% wrong checkpoint_best: one tensor each
+checkpoint_best = math.sqrt(300)
+
+# %% wrong checkpoint_best: number of groups
+checkpoint_best = math.sqrt(300 * 12)
+
+# %% wrong checkpoint_best: square root
+checkpoint_best = 25
+
+
+# %% right checkpointed
+def checkpointed(functions, k, x):
+    for i in range(0, len(functions), k):
+
+        def group(x, part=functions[i : i + k]):
+            for f in part:
+                x = f(x)
+            return x
+
+        x = checkpoint(group, x, use_reentrant=False)
+    return x
+
+
+# %% right checkpointed
+def checkpointed(functions, k, x):
+    def run(start, x):
+        for f in functions[start : start + k]:
+            x = f(x)
+        return x
+
+    start = 0
+    while start < len(functions):
+        x = checkpoint(run, start, x, use_reentrant=False)
+        start += k
+    return x
+
+
+# %% right checkpointed
+def checkpointed(functions, k, x):
+    if not functions:
+        return x
+
+    def group(x):
+        for f in functions[:k]:
+            x = f(x)
+        return x
+
+    return checkpointed(functions[k:], k, checkpoint(group, x, use_reentrant=False))
+
+
+# %% wrong checkpointed: 3 inputs are enough
+def checkpointed(functions, k, x):
+    for f in functions:
+        x = checkpoint(f, x, use_reentrant=False)
+    return x
+
+
+# %% wrong checkpointed: Use one checkpoint for each group
+def checkpointed(functions, k, x):
+    def everything(x):
+        for f in functions:
+            x = f(x)
+        return x
+
+    return checkpoint(everything, x, use_reentrant=False)
+
+
+# %% wrong checkpointed: the result
+def checkpointed(functions, k, x):
+    def group(part, x):
+        for f in part:
+            x = f(x)
+        return x
+
+    for i in range(0, len(functions) - k + 1, k):
+        x = checkpoint(group, functions[i : i + k], x, use_reentrant=False)
+    return x
+
+
+# %% wrong checkpointed: your code raises CheckpointError
+def checkpointed(functions, k, x):
+    def group(x):
+        for f in functions[i : i + k]:
+            x = f(x)
+        return x
+
+    i = 0
+    while i < len(functions):
+        x = checkpoint(group, x, use_reentrant=False)
+        i += k
+    return x
+
+
+# %% right OwnCheckpoint
+class OwnCheckpoint(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, f, x):
+        ctx.save_for_backward(x)
+        ctx.f = f
+        return f(x)
+
+    @staticmethod
+    def backward(ctx, g):
+        leaf = ctx.saved_tensors[0].clone().detach().requires_grad_(True)
+        with torch.enable_grad():
+            (ctx.f(leaf) * g).sum().backward()
+        return None, leaf.grad
+
+
+# %% right OwnCheckpoint
+class OwnCheckpoint(torch.autograd.Function):
+    @staticmethod
+    def forward(f, x):
+        return f(x)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.f, x = inputs
+        ctx.save_for_backward(x)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return None, torch.func.vjp(ctx.f, x)[1](grad_output)[0]
+
+
+# %% right OwnCheckpoint
+class OwnCheckpoint(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, f, x):
+        ctx.again = f
+        ctx.save_for_backward(x)
+        with torch.no_grad():
+            return f(x)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        x = ctx.saved_tensors[0].detach()
+        x.requires_grad = True
+        with torch.enable_grad():
+            return None, torch.autograd.grad([ctx.again(x)], [x], [grad_output])[0]
+
+
+# %% wrong OwnCheckpoint: RuntimeError
+class OwnCheckpoint(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, f, x):
+        ctx.f = f
+        ctx.save_for_backward(x)
+        return f(x)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        x = x.detach().requires_grad_()
+        return None, torch.autograd.grad(ctx.f(x), x, grad_output)[0]
+
+
+# %% wrong OwnCheckpoint: incoming gradients
+class OwnCheckpoint(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, f, x):
+        ctx.f = f
+        ctx.save_for_backward(x)
+        return f(x)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        with torch.enable_grad():
+            x = x.detach().requires_grad_()
+            y = ctx.f(x).sum()
+        return None, torch.autograd.grad(y, x)[0]
+
+
+# %% wrong OwnCheckpoint: expected 2, got 1
+class OwnCheckpoint(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, f, x):
+        ctx.f = f
+        ctx.save_for_backward(x)
+        return f(x)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        with torch.enable_grad():
+            x = x.detach().requires_grad_()
+            y = ctx.f(x)
+        return torch.autograd.grad(y, x, grad_output)
+
+
+# %% wrong OwnCheckpoint: 2 tensors are saved
+class OwnCheckpoint(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, f, x):
+        y = f(x)
+        ctx.f = f
+        ctx.save_for_backward(x, y)
+        return y
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, _ = ctx.saved_tensors
+        with torch.enable_grad():
+            x = x.detach().requires_grad_()
+            y = ctx.f(x)
+        return None, torch.autograd.grad(y, x, grad_output)[0]
