@@ -41,7 +41,7 @@ x = torch.linspace(-1, 1, 256, requires_grad=True)  # 256 numbers of 4 bytes: 1 
 draw(forgetful, x, passes=("forward", "backward"), show="saved", name="two layers with checkpoints")
 
 # %% [markdown]
-# Only the input of each layer stays in memory. Backward computes all other tensors again: their cards say so.
+# Only the input of each layer stays in memory. Backward computes all other tensors again, as their cards show.
 #
 # ## The tensors that stay
 #

@@ -14,7 +14,7 @@ from lessons.exercise import Wrong, exercise
     "It is the square. So half the step gives a quarter of the error.",
 )
 def slope_halved(answer):
-    """A quarter is left: the error follows the square of the step."""
+    """Half the step leaves a quarter of the error, which follows the square of the step."""
     mistakes = {
         0.0002: "that is the rule for a one-sided difference, whose error follows h itself",
         0.00005: "the error follows the square of the step, not its cube",
