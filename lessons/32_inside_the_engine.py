@@ -201,7 +201,7 @@ assert order == ["second", "first"]
 #
 # An input is always older than the output. So among all nodes that have received a gradient, the youngest is complete: a
 # gradient that is still missing would come from a younger one. minigrad keeps these nodes in a heap by their numbers and pops
-# the youngest. The first lines of `minigrad/core/engine.py` say so; `backward_loop` is the loop.
+# the youngest. The first lines of `minigrad/core/engine.py` explain this; `backward_loop` is the loop.
 
 # %%
 numbers = {node._sequence_nr(): node.name() for node in count if hasattr(node, "_sequence_nr")}

@@ -105,7 +105,7 @@ def same(given, wanted, what):
     "Put the loop into `with torch.no_grad():`, so that it records no graph.",
 )
 def engine_backward(answer):
-    """A small engine: PyTorch's does the same steps, with hooks, threads, and sums over broadcast dimensions."""
+    """PyTorch's engine does the same steps, with hooks, threads, and sums over broadcast dimensions."""
     for what, f in PROGRAMS.items():
         x, w = leaves()
         wanted = torch.autograd.grad(f(x, w), (x, w), allow_unused=True)
