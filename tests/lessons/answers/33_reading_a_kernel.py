@@ -1,0 +1,129 @@
+# %% right reading_bytes
+reading_bytes = 16_000_000
+
+# %% right reading_bytes
+a = b = c = torch.zeros(1_000_000)
+reading_bytes = bytes_moved(lambda a, b, c: (a * b + c).relu(), a, b, c)
+
+# %% right reading_bytes
+reading_bytes = 1.6e7
+
+# %% wrong reading_bytes: the result is written
+reading_bytes = 12_000_000
+
+# %% wrong reading_bytes: has 4 bytes
+reading_bytes = 4_000_000
+
+# %% wrong reading_bytes: eager operations
+reading_bytes = 32_000_000
+
+
+# %% right reading_roofline
+def reading_roofline(bytes_moved, bandwidth, operations, peak):
+    moving, computing = bytes_moved / bandwidth, operations / peak
+    return moving if moving > computing else computing
+
+
+# %% right reading_roofline
+reading_roofline = lambda b, bandwidth, n, peak: np.maximum(b / bandwidth, n / peak)
+
+
+# %% right reading_roofline
+def reading_roofline(bytes_moved, bandwidth, operations, peak):
+    intensity = operations / bytes_moved
+    return operations / min(peak, intensity * bandwidth)
+
+
+# %% wrong reading_roofline: do not add
+def reading_roofline(bytes_moved, bandwidth, operations, peak):
+    return bytes_moved / bandwidth + operations / peak
+
+
+# %% wrong reading_roofline: the slower one
+def reading_roofline(bytes_moved, bandwidth, operations, peak):
+    return min(bytes_moved / bandwidth, operations / peak)
+
+
+# %% wrong reading_roofline: arithmetic takes longer
+def reading_roofline(bytes_moved, bandwidth, operations, peak):
+    return bytes_moved / bandwidth
+
+
+# %% wrong reading_roofline: is there a return
+def reading_roofline(bytes_moved, bandwidth, operations, peak):
+    max(bytes_moved / bandwidth, operations / peak)
+
+
+# %% right reading_backward
+def reading_backward(g, x, y, dx, dy):
+    for i in range(len(g)):
+        gi, xi = g[i], x[i]
+        dx[i], dy[i] = gi * 2 * xi * y[i], gi * xi * xi
+
+
+# %% right reading_backward
+from numba import njit
+
+
+@njit
+def reading_backward(g, x, y, dx, dy):
+    for i in range(dx.size):
+        a = x[i]
+        b = g[i] * a
+        dx[i] = (b + b) * y[i]
+        dy[i] = b * a
+
+
+# %% right reading_backward
+def reading_backward(g, x, y, dx, dy):
+    i = 0
+    while i < g.shape[0]:
+        v, u = x[i], g[i]
+        dy[i] = v**2 * u
+        dx[i] = 2 * v * y[i] * u
+        i += 1
+
+
+# %% wrong reading_backward: x is read
+def reading_backward(g, x, y, dx, dy):
+    for i in range(g.size):
+        dx[i] = 2 * x[i] * y[i] * g[i]
+        dy[i] = x[i] * x[i] * g[i]
+
+
+# %% wrong reading_backward: dx
+def reading_backward(g, x, y, dx, dy):
+    for i in range(g.size):
+        gi, xi = g[i], x[i]
+        dx[i] = gi * xi * y[i]
+        dy[i] = gi * xi * xi
+
+
+# %% wrong reading_backward: dx is not written everywhere
+def reading_backward(g, x, y, dx, dy):
+    for i in range(g.size):
+        gi, xi = g[i], x[i]
+        dx[i] += 2 * gi * xi * y[i]
+        dy[i] += gi * xi * xi
+
+
+# %% wrong reading_backward: used as a whole
+def reading_backward(g, x, y, dx, dy):
+    dx[:] = 2 * x * y * g
+    dy[:] = x * x * g
+
+
+# %% wrong reading_backward: g is read 2 times
+def reading_backward(g, x, y, dx, dy):
+    for i in range(g.size):
+        xi = x[i]
+        dx[i] = 2 * xi * y[i] * g[i]
+        dy[i] = xi * xi * g[i]
+
+
+# %% wrong reading_backward: everywhere
+def reading_backward(g, x, y, dx, dy):
+    for i in range(g.size - 1):
+        gi, xi = g[i], x[i]
+        dx[i] = 2 * gi * xi * y[i]
+        dy[i] = gi * xi * xi
