@@ -307,26 +307,29 @@ lessons.check("hook_probe", hook_probe)
 # ## Summary
 #
 # - A hook is a function that the engine calls with a gradient; a tensor that it returns replaces the gradient.
-# - The order at a tensor: tensor hooks, prehooks of the node, the node, hooks of the node; at a leaf, post-accumulate comes last.
+# - The order: tensor hooks, prehooks of the node, the node, hooks of the node; at a leaf, post-accumulate comes last.
 # - `clip_grad_norm_` scales all gradients together and keeps the direction; `clip_grad_value_` limits each element.
 # - Register once, before backward; return a new tensor of the same shape; keep the handle to remove the hook.
 #
 # ## Questions
 #
-# <details markdown="1"><summary>Why does a tensor hook fire once, although the tensor has two uses?</summary>
+# <details markdown="1">
+# <summary>Why does a tensor hook fire once, although the tensor has two uses?</summary>
 #
 # The engine adds the contributions of all uses first, and only then is it the tensor's turn. To see the contributions one by
 # one, register hooks on the nodes that send them.
 #
 # </details>
 #
-# <details markdown="1"><summary>You want to log the norm of each parameter's gradient, accumulated over two batches. Which hook?</summary>
+# <details markdown="1">
+# <summary>You want to log the norm of each parameter's gradient, accumulated over two batches. Which hook?</summary>
 #
 # `register_post_accumulate_grad_hook`: it sees `.grad` with the sum of both. A tensor hook sees the gradient of one batch.
 #
 # </details>
 #
-# <details markdown="1"><summary>Why does one clip the norm between backward and the optimizer's step, and not in a hook?</summary>
+# <details markdown="1">
+# <summary>Why does one clip the norm between backward and the optimizer's step, and not in a hook?</summary>
 #
 # The common norm depends on all gradients, so the last one must have arrived. A hook on one tensor sees only that gradient;
 # it can limit values, or its own norm.

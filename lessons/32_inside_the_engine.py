@@ -297,21 +297,24 @@ lessons.check("engine_grad", engine_grad)
 #
 # ## Questions
 #
-# <details markdown="1"><summary>Why does the engine use a loop and a queue instead of recursion?</summary>
+# <details markdown="1">
+# <summary>Why does the engine use a loop and a queue instead of recursion?</summary>
 #
 # Recursion follows every path, and their number can double with each operation. It would also need a stack as deep as the
 # graph. The loop calls each node once, and a chain of a million nodes needs no more stack than one node.
 #
 # </details>
 #
-# <details markdown="1"><summary>What would go wrong if a node ran when its first gradient arrives?</summary>
+# <details markdown="1">
+# <summary>What would go wrong if a node ran when its first gradient arrives?</summary>
 #
 # It would pass on an incomplete gradient. It would have to run again for the next one, and so would all nodes behind it:
 # this is the recursion again.
 #
 # </details>
 #
-# <details markdown="1"><summary>Why can PyTorch not always take the youngest waiting node, as minigrad does?</summary>
+# <details markdown="1">
+# <summary>Why can PyTorch not always take the youngest waiting node, as minigrad does?</summary>
 #
 # Its sequence numbers count within a thread, and a graph can be built by several threads, so a smaller number does not
 # always mean an older node. In addition, its queues for several devices run at the same time. Counting is right in any order.

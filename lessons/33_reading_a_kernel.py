@@ -297,19 +297,22 @@ lessons.check("reading_backward", reading_backward)
 #
 # ## Questions
 #
-# <details markdown="1"><summary>Why does a compiled function need more memory if its arguments require grad?</summary>
+# <details markdown="1">
+# <summary>Why does a compiled function need more memory if its arguments require grad?</summary>
 #
 # Backward is a separate loop that runs later. It needs some results of the forward loop, and registers do not outlive a loop.
 #
 # </details>
 #
-# <details markdown="1"><summary>You add one more multiplication to a fused loop. Does it get slower?</summary>
+# <details markdown="1">
+# <summary>You add one more multiplication to a fused loop. Does it get slower?</summary>
 #
 # Hardly: the loop waits for memory, and the bytes are the same. It gets slower if the multiplication needs another array.
 #
 # </details>
 #
-# <details markdown="1"><summary>Which operations are on the other side of the roofline?</summary>
+# <details markdown="1">
+# <summary>Which operations are on the other side of the roofline?</summary>
 #
 # Large matrix products: n³ multiplications on n² numbers. There the peak of the processor decides.
 #

@@ -40,9 +40,8 @@ def reading_roofline(answer):
             raise Wrong("reading_roofline returns None: is there a return?")
         mistakes = {
             moving + computing: "the two times overlap; they do not add",
-            min(moving, computing): "that is the faster of the two: the loop has to wait for the slower one",
-            moving: "that is the time for the bytes alone; here the arithmetic takes longer",
-            computing: "that is the time for the arithmetic alone; here the bytes take longer",
+            moving: "that is the time for the bytes; the arithmetic takes longer here, and the slower one decides",
+            computing: "that is the time for the arithmetic; the bytes take longer here, and the slower one decides",
         }
         right = max(moving, computing)
         if not isinstance(given, (int, float)) and not hasattr(given, "item"):

@@ -44,7 +44,7 @@ def reading_roofline(bytes_moved, bandwidth, operations, peak):
     return min(bytes_moved / bandwidth, operations / peak)
 
 
-# %% wrong reading_roofline: arithmetic takes longer
+# %% wrong reading_roofline: the arithmetic takes longer
 def reading_roofline(bytes_moved, bandwidth, operations, peak):
     return bytes_moved / bandwidth
 
