@@ -87,8 +87,9 @@ def reading_backward(g, x, y, dx, dy):
 # %% wrong reading_backward: x is read
 def reading_backward(g, x, y, dx, dy):
     for i in range(g.size):
-        dx[i] = 2 * x[i] * y[i] * g[i]
-        dy[i] = x[i] * x[i] * g[i]
+        gi = g[i]
+        dx[i] = 2 * x[i] * y[i] * gi
+        dy[i] = x[i] * x[i] * gi
 
 
 # %% wrong reading_backward: dx
