@@ -145,7 +145,7 @@ assert loss.item() < 1e-6 and all(layer.grad is None for layer in layers)
 # %% [markdown]
 # ## The hooks of a module
 #
-# A module has hooks of its tensors without names: `register_forward_hook` sees inputs and output,
+# Inside a model the tensors have no names, but its modules have hooks: `register_forward_hook` sees inputs and output,
 # `register_full_backward_hook` the gradients of both. Here they measure how a gradient shrinks on its way through sigmoids.
 
 # %%
