@@ -65,19 +65,8 @@ def listed(*, json: Json = False) -> None:
         print(js.dumps(rows, indent=1))
         return
     from rich.console import Console
-    from rich.table import Table
 
-    table = Table(box=None, show_header=False, pad_edge=False)
-    for one in lessons():
-        solved = [name in days for name in one.exercises]
-        marks = "".join("●" if done else "○" for done in solved)
-        style = "green" if all(solved) else ""
-        table.add_row(f"{one.number:2}", f" {one.title}", f" {one.minutes} min", f" {marks}", style=style)
-    console = Console(highlight=False)
-    console.print(table)
-    open_ones = [one for one in lessons() if not all(name in days for name in one.exercises)]
-    if open_ones:
-        console.print(f"\nNext: minigrad lessons open {open_ones[0].number}")
+    progress.show(lessons(), days, Console(highlight=False))
 
 
 @app.command(help_epilogue="")

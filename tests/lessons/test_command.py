@@ -2,6 +2,7 @@
 
 import csv
 import functools
+import io
 import json
 import os
 import re
@@ -13,8 +14,9 @@ import urllib.error
 import urllib.request
 
 import pytest
+from rich.console import Console
 
-from lessons import lesson, lessons
+from lessons import lesson, lessons, progress
 from tests.viz import command
 
 from .solved import solutions, solved
@@ -35,12 +37,34 @@ def solve(path):
 
 def test_the_list_shows_what_is_solve(tmp_path):
     done = minigrad(tmp_path, "lessons")
-    assert done.returncode == 0 and "○○○○" in done.stdout.decode()
+    assert done.returncode == 0 and re.search(r"^ 1  .* 0 of 4$", done.stdout.decode(), re.MULTILINE)
     assert "Next: minigrad lessons open 1" in done.stdout.decode()
     (tmp_path / "progress.json").write_text(json.dumps({"three_uses": "2026-01-01"}))
-    assert "●○○○" in minigrad(tmp_path, "lessons").stdout.decode()
+    assert re.search(r"^ 1  .* 1 of 4$", minigrad(tmp_path, "lessons").stdout.decode(), re.MULTILINE)
     listed = json.loads(minigrad(tmp_path, "lessons", "--json").stdout)
     assert len(listed) == len(lessons()) and listed[0]["exercises"]["three_uses"] == "2026-01-01"
+
+
+def shown(days, **options):
+    """The list of the first two lessons, as a console with these options prints it."""
+    console = Console(file=io.StringIO(), width=100, **options)
+    progress.show(lessons()[:2], dict.fromkeys(days, "2026-01-01"), console)
+    return console.file.getvalue()
+
+
+def test_a_terminal_gets_a_bar_as_long_as_what_is_solved():
+    at_terminal = {"force_terminal": True, "color_system": "standard", "no_color": False, "legacy_windows": False}
+    half = [ONE.exercises[0], ONE.exercises[2]]
+    first, second = (line for line in shown(half, **at_terminal).splitlines() if " min " in line)
+    solved = re.findall(r"\x1b\[\S*?m(━+)", first)
+    assert len(solved[0]) == progress.WIDTH / 2 and "2 of 4" in first and "0 of" in second
+    assert "━" not in shown(half) and "\x1b" not in shown(half) and "2 of 4" in shown(half)
+
+
+def test_when_all_is_solved_no_lesson_is_next():
+    all_names = [name for one in lessons()[:2] for name in one.exercises]
+    assert "Next" in shown(all_names[1:]) and "Next" not in shown(all_names)
+    assert f"{len(all_names)} of {len(all_names)} exercises solved." in shown(all_names)
 
 
 def test_a_learner_opens_solves_checks_and_resets(tmp_path):
@@ -55,11 +79,11 @@ def test_a_learner_opens_solves_checks_and_resets(tmp_path):
     done = minigrad(tmp_path, "lessons", "check", "1")
     assert done.returncode == 0, done.stdout.decode()
     assert "4 of 4 solved" in done.stdout.decode()
-    assert "●●●●" in minigrad(tmp_path, "lessons").stdout.decode()
+    assert " 4 of 4" in minigrad(tmp_path, "lessons").stdout.decode()
     done = minigrad(tmp_path, "lessons", "reset", "1")
     assert done.returncode == 0 and "the old notebook is now" in done.stdout.decode()
     assert (tmp_path / "minigrad-lessons" / f"{ONE.name}.1.ipynb").read_text() == before
-    assert "○○○○" in minigrad(tmp_path, "lessons").stdout.decode()
+    assert " 4 of 4" not in minigrad(tmp_path, "lessons").stdout.decode()
 
 
 def test_check_takes_a_path_and_writes_json(tmp_path):
