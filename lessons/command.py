@@ -1,4 +1,4 @@
-"""`minigrad lessons`: list lessons with progress; open, check and reset a lesson's notebook; grade a class."""
+"""`minigrad lessons`: list lessons with progress; open, check and reset a lesson's notebook; grade a class and report on it."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import json as js
 import os
 import subprocess
 import sys
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
@@ -20,6 +21,7 @@ from viz.text import clean
 
 from . import as_notebook, progress
 from .catalogue import Lesson, lesson, lessons
+from .class_report import page
 from .confinement import confinement
 from .exercise import COLOURS, SIGNS
 from .grading import Graded, Limits, grade, grade_folder, write_csv
@@ -30,7 +32,8 @@ EXAMPLES = """Examples:
   minigrad lessons open 1           the first lesson, as a notebook in JupyterLab
   minigrad lessons check 1          run the notebook and judge its answers
   minigrad lessons reset 1          start again; the old notebook is kept
-  minigrad lessons grade handed_in  a table of the exercises that each student solved"""
+  minigrad lessons grade handed_in  a table of the exercises that each student solved
+  minigrad lessons report handed_in a page of the class's mistakes, the most frequent first"""
 
 app = App(
     name="lessons",
@@ -46,7 +49,26 @@ UNCONFINED = (
 if not sys.platform.startswith("linux"):
     UNCONFINED += " On this system, processes that a notebook starts in new sessions continue after it."
 Folder = Annotated[Path, Parameter(name=["--folder", "-d"])]
+Output = Annotated[str, Parameter(name=["--output", "-o"], allow_leading_hyphen=True)]
 HERE = Path("minigrad-lessons")
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class Running:
+    """Options of the commands that run a class's notebooks."""
+
+    seconds: Annotated[float, Parameter(name=["--seconds"])] = 120.0
+    """Time limit of a cell or a check."""
+    total: Annotated[float, Parameter(name=["--total"])] = 600.0
+    """Time limit of a notebook; the checks up to then count."""
+    memory: Annotated[float, Parameter(name=["--memory"])] = 4.0
+    """Memory limit of a notebook in GiB, beyond minigrad's own needs (on Linux); 0 for none."""
+    jobs: Annotated[int, Parameter(name=["--jobs", "-j"])] = 2
+    """Number of notebooks that run at a time."""
+
+
+USUAL = Running()
 
 
 @app.default
@@ -153,17 +175,7 @@ def reset(which: str, /, *, folder: Folder = HERE) -> None:
 
 
 @app.command(name="grade", help_epilogue="")
-def graded(
-    folder: Path,
-    /,
-    *,
-    output: Annotated[str, Parameter(name=["--output", "-o"], allow_leading_hyphen=True)] = "grades.csv",
-    seconds: Annotated[float, Parameter(name=["--seconds"])] = 120.0,
-    total: Annotated[float, Parameter(name=["--total"])] = 600.0,
-    memory: Annotated[float, Parameter(name=["--memory"])] = 4.0,
-    jobs: Annotated[int, Parameter(name=["--jobs", "-j"])] = 2,
-    json: Json = False,
-) -> None:
+def graded(folder: Path, /, *, output: Output = "grades.csv", running: Running = USUAL, json: Json = False) -> None:
     """Grade a folder of notebooks and write a table of the results.
 
     Each notebook runs in separate processes, with limits, in an empty folder that is removed afterwards.
@@ -176,29 +188,11 @@ def graded(
         Folder of the notebooks, with subfolders of any depth.
     output
         File of the table, with a row for each notebook; - for standard output.
-    seconds
-        Time limit of a cell or a check.
-    total
-        Time limit of a notebook; the checks up to then count.
-    memory
-        Memory limit of a notebook in GiB, beyond minigrad's own needs (on Linux); 0 for none.
-    jobs
-        Number of notebooks that run at a time.
     json
         Write the results as JSON instead, with all messages of the checks.
     """
-    if not folder.is_dir():
-        raise Usage(f"there is no folder {folder}.")
-    if min(seconds, total) <= 0 or memory < 0 or jobs < 1:
-        raise Usage("--seconds, --total and --jobs must be greater than 0, and --memory at least 0.")
     place = None if json or output in STDOUT else place_of(output)
-    needed("IPython")
-    limits = Limits(seconds, total, int(memory * 2**30))
-    if not confinement():
-        print(f"minigrad: {UNCONFINED}", file=sys.stderr)
-    all_of_them = grade_folder(folder, limits, jobs, lambda one: print(line(one), file=sys.stderr))
-    if not all_of_them:
-        raise Usage(f"there are no notebooks (*.ipynb) in {folder}.")
+    all_of_them = results(folder, running)
     if json:
         print(js.dumps([one.to_dict() for one in all_of_them], indent=1))
     elif place is None:
@@ -208,6 +202,43 @@ def graded(
         write_csv(all_of_them, table)
         deliver(table.getvalue().encode(), place)
         print(f"wrote {place}: {len(all_of_them)} notebooks")
+
+
+@app.command(help_epilogue="")
+def report(folder: Path, /, *, output: Output = "report.html", running: Running = USUAL) -> None:
+    """Grade a folder of notebooks and write a page about the class.
+
+    The page lists the mistakes, the most frequent first, then the results of each exercise and of each student.
+    It is one file without scripts, for screens, phones and paper.  The notebooks run as for `grade`.
+
+    Parameters
+    ----------
+    folder
+        Folder of the notebooks, with subfolders of any depth.
+    output
+        File of the page; - for standard output.
+    """
+    place = None if output in STDOUT else place_of(output)
+    all_of_them = results(folder, running)
+    deliver(page(f"Lessons: {folder.resolve().name}", all_of_them).encode(), place)
+    if place is not None:
+        print(f"wrote {place}: {len(all_of_them)} notebooks")
+
+
+def results(folder: Path, running: Running) -> list[Graded]:
+    """Run a class's notebooks; raise Usage, before anything runs, for a wrong folder or limit."""
+    if not folder.is_dir():
+        raise Usage(f"there is no folder {folder}.")
+    if min(running.seconds, running.total) <= 0 or running.memory < 0 or running.jobs < 1:
+        raise Usage("--seconds, --total and --jobs must be greater than 0, and --memory at least 0.")
+    needed("IPython")
+    limits = Limits(running.seconds, running.total, int(running.memory * 2**30))
+    if not confinement():
+        print(f"minigrad: {UNCONFINED}", file=sys.stderr)
+    found = grade_folder(folder, limits, running.jobs, lambda one: print(line(one), file=sys.stderr))
+    if not found:
+        raise Usage(f"there are no notebooks (*.ipynb) in {folder}.")
+    return found
 
 
 def known(which: str) -> Lesson:

@@ -1,9 +1,22 @@
-"""Lessons with the solutions in the place of their gaps."""
+"""Lessons with answers in the place of their gaps: the solutions, or those of the folder answers."""
 
 import re
+from pathlib import Path
 
 from lessons import Lesson
 from lessons.catalogue import cells
+
+ANSWERS = Path(__file__).parent / "answers"
+
+
+def answers(one: Lesson) -> list[tuple[str, str, str, str]]:
+    """What the file of answers has: right or wrong, the exercise, the word that is to be said, and the text."""
+    found = []
+    for title, text in cells(ANSWERS / one.path.name):
+        match = re.fullmatch(r"(right|wrong) (\w+)(?:: (.+))?", title)
+        assert match, f"{one.path.name}: a cell is titled '# %% {title}'"
+        found.append((match[1], match[2], match[3] or "", text))
+    return found
 
 
 def solutions(one: Lesson) -> dict[str, str]:

@@ -4,7 +4,6 @@ Its checks accept right answers, and reject wrong ones with a word that helps.
 """
 
 import pathlib
-import re
 import subprocess
 
 import pytest
@@ -15,21 +14,10 @@ from lessons.catalogue import cells
 from tests.distributed.ranks import needs_mpi
 from tests.forked import python
 
-from .solved import solutions, solved
+from .solved import answers, solutions, solved
 
-ANSWERS = pathlib.Path(__file__).parent / "answers"
 LONG = 20, 22, 23, 24, 25  # they compile, train, or start processes, and take ten seconds
 ENOUGH = 3  # other right answers, and wrong ones, to each exercise
-
-
-def answers(one: Lesson) -> list[tuple[str, str, str, str]]:
-    """What the file of answers has: right or wrong, the exercise, the word that is to be said, and the text."""
-    found = []
-    for title, text in cells(ANSWERS / one.path.name):
-        match = re.fullmatch(r"(right|wrong) (\w+)(?:: (.+))?", title)
-        assert match, f"{one.path.name}: a cell is titled '# %% {title}'"
-        found.append((match[1], match[2], match[3] or "", text))
-    return found
 
 
 def filled(one: Lesson) -> str:

@@ -1,0 +1,296 @@
+"""A class's results as one self-contained page: what to talk about next, a table per exercise, a table of the students.
+
+grading.py computes the results; this file only counts them.  Wrong answers count as the same mistake if the check says the same
+words, whatever numbers are in them.  Names and messages come from notebooks, so `text` escapes all of them.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import date
+from pathlib import PurePosixPath
+
+from viz.text import shorten
+
+from .catalogue import Lesson, lessons
+from .grading import Graded
+
+LONGEST = 300  # characters of a message
+MOST = 10  # mistakes to talk about
+# numbers, lists of numbers, and addresses of objects: what differs between two answers with the same mistake
+NUMBERS = re.compile(r"0x[0-9a-f]+|\[[\[\]\d.,\s]*\]|(?<![\w.])-?\d+(?:\.\d+)?(?:e[-+]?\d+)?(?!\w)")
+COPY = re.compile(r"[-_ ]*(?:\(\d+\)|copy ?\d*)$", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """A mistake in an exercise: the words of the verdict, and the students who made it."""
+
+    lesson: Lesson
+    exercise: str
+    words: str
+    students: tuple[str, ...]
+
+
+@dataclass
+class Counted:
+    """Results of one exercise: the students with a right answer, with a wrong one and with none, and the mistakes."""
+
+    lesson: Lesson
+    name: str
+    solved: list[str] = field(default_factory=list)
+    open: list[str] = field(default_factory=list)
+    wrong: dict[str, str] = field(default_factory=dict)  # student -> message
+
+    @property
+    def tried(self) -> int:
+        """The number of students with an answer."""
+        return len(self.solved) + len(self.wrong)
+
+    @property
+    def mistakes(self) -> list[Mistake]:
+        """The mistakes, the most frequent first."""
+        groups: dict[tuple, list[str]] = {}
+        for student, message in self.wrong.items():
+            groups.setdefault(tuple(NUMBERS.split(said(message))), []).append(student)
+        found = [
+            Mistake(self.lesson, self.name, common([said(self.wrong[one]) for one in group]), tuple(group))
+            for group in groups.values()
+        ]
+        return sorted(found, key=lambda one: -len(one.students))
+
+
+def said(message: str) -> str:
+    """Return the first line of a message, shortened."""
+    return shorten(message.strip().partition("\n")[0], LONGEST)
+
+
+def common(messages: Sequence[str]) -> str:
+    """Return messages with the same words as one, with dots for the numbers that differ.
+
+    >>> common(["4 is not right: take 2 * eps", "5 is not right: take 2 * eps"])
+    '… is not right: take 2 * eps'
+    """
+    words = NUMBERS.split(messages[0])
+    columns = zip(*(NUMBERS.findall(message) for message in messages))
+    numbers = [column[0] if len(set(column)) == 1 else "…" for column in columns]
+    return "".join(part for pair in zip(words, [*numbers, ""]) for part in pair)
+
+
+def names(all_of_them: Sequence[Graded]) -> list[str]:
+    """Return a student's name for each notebook: from its file name, or from its folder.
+
+    The lesson's name in a file name counts as no name.  If two notebooks of one lesson would have the same name, their paths
+    tell them apart.
+
+    >>> names([Graded("ann/01_numbers.ipynb", "01_numbers"), Graded("01_numbers_ben.ipynb", "01_numbers")])
+    ['ann', 'ben']
+    """
+    by_file, by_folder = [], []
+    for graded in all_of_them:
+        path = PurePosixPath(graded.file)
+        own = COPY.sub("", path.stem.replace(graded.lesson, "") if graded.lesson else path.stem).strip(" _-.")
+        own, folder = own if any(map(str.isalpha, own)) else "", path.parent.name
+        whole = str(path.with_suffix(""))
+        by_file.append(own or folder or whole)
+        by_folder.append(folder or own or whole)
+    found = min(by_file, by_folder, key=lambda names: len(clashes(names, all_of_them)))
+    twice = clashes(found, all_of_them)
+    return [
+        str(PurePosixPath(graded.file).with_suffix("")) if i in twice else name
+        for i, (graded, name) in enumerate(zip(all_of_them, found))
+    ]
+
+
+def clashes(found: Sequence[str], all_of_them: Sequence[Graded]) -> set[int]:
+    """Return the positions of notebooks that have both name and lesson in common with another."""
+    places: dict[tuple[str, str], list[int]] = {}
+    for i, (name, graded) in enumerate(zip(found, all_of_them)):
+        places.setdefault((name, graded.lesson), []).append(i)
+    return {i for group in places.values() if len(group) > 1 for i in group}
+
+
+def counted(students: Sequence[str], all_of_them: Sequence[Graded]) -> list[Counted]:
+    """Return the results of each exercise of the lessons that were handed in."""
+    handed_in = {graded.lesson for graded in all_of_them}
+    found = {name: Counted(one, name) for one in lessons() if one.name in handed_in for name in one.exercises}
+    for student, graded in zip(students, all_of_them):
+        for name, status in graded.statuses.items():
+            if status == "right":
+                found[name].solved.append(student)
+            elif status == "wrong":
+                found[name].wrong[student] = graded.messages.get(name, "")
+            else:
+                found[name].open.append(student)
+    return list(found.values())
+
+
+def page(title: str, all_of_them: Sequence[Graded]) -> str:
+    """Return the results as an HTML document that needs no other file and no script.
+
+    >>> graded = Graded("ann.ipynb", "01_numbers_that_remember", {"three_uses": "right"})
+    >>> "1 notebook from 1 student" in page("Class", [graded])
+    True
+    """
+    judged = [graded for graded in all_of_them if graded.statuses]
+    students = names(judged)
+    exercises = counted(students, judged)
+    points, most = sum(graded.points for graded in judged), sum(len(graded.statuses) for graded in judged)
+    today = date.today()
+    overview = (
+        f"{number(len(all_of_them), 'notebook')} from {number(len(set(students)), 'student')}, {today.day} {today:%B %Y}. "
+        f"{points} of {number(most, 'exercise')} solved."
+    )
+    parts = [
+        f"<header><h1>{text(title)}</h1><p>{overview}</p></header>",
+        next_topics(exercises),
+        "<h2>Exercises</h2>",
+        *(section(one, before) for before, one in zip([None, *exercises], exercises)),
+        "<h2>Students</h2>",
+        of_students(students, judged),
+        not_graded([graded for graded in all_of_them if not graded.statuses]),
+    ]
+    return PAGE.format(title=text(title), body="\n".join(filter(None, parts)))
+
+
+def next_topics(exercises: Iterable[Counted]) -> str:
+    """Return the most frequent mistakes of all exercises as a list."""
+    found = sorted((one for each in exercises for one in each.mistakes), key=lambda one: -len(one.students))
+    rows = [
+        f"<li><b>{number(len(one.students), 'student')}</b>, lesson {one.lesson.number}, "
+        f"<a href='#{one.exercise}'>{one.exercise}</a>: {text(one.words)}</li>"
+        for one in found[:MOST]
+    ]
+    more = f"<p>{number(len(found) - MOST, 'other mistake')} below.</p>" if len(found) > MOST else ""
+    listed = f"<ol>{''.join(rows)}</ol>{more}" if rows else "<p>No answer is wrong.</p>"
+    return f"<h2>Talk about next</h2>\n{listed}"
+
+
+def section(one: Counted, before: Counted | None) -> str:
+    """Return the counts of an exercise and its mistakes, with a heading before the first one of a lesson."""
+    head = "" if before and before.lesson is one.lesson else f"<h3>{one.lesson.number}. {text(one.lesson.title)}</h3>"
+    counts = {"right": len(one.solved), "wrong": len(one.wrong), "open": len(one.open)}
+    bar = "".join(f"<span class='{kind}' style='flex:{count}'></span>" for kind, count in counts.items() if count)
+    all_of_them = one.tried + len(one.open)
+    row = [f"{one.tried} of {all_of_them}", len(one.solved), len(one.wrong), with_names(one.open)]
+    tables = [table(["Tried", "Solved", "Wrong", "Left open"], [row], "counts")]
+    if one.wrong:
+        tables.append(
+            table(
+                ["Mistake", "Students"],
+                [[text(each.words), with_names(each.students)] for each in one.mistakes],
+                "mistakes",
+            )
+        )
+    return (
+        f"{head}<section id='{one.name}'><h4>{one.name}</h4><div class='bar' aria-hidden='true'>{bar}</div>"
+        f"{''.join(tables)}</section>"
+    )
+
+
+def with_names(students: Sequence[str]) -> str:
+    """Return the number of students and their names."""
+    return f"{len(students)}<small>{text(', '.join(sorted(students)))}</small>" if students else "0"
+
+
+def of_students(students: Sequence[str], judged: Sequence[Graded]) -> str:
+    """Return a table with a row for each notebook, in order of the students' names and the lessons."""
+    rows = []
+    for student, graded in sorted(zip(students, judged), key=lambda pair: (pair[0].lower(), pair[1].lesson)):
+        wrong = [name for name, status in graded.statuses.items() if status == "wrong"]
+        unanswered = [name for name, status in graded.statuses.items() if status in ("open", "missing")]
+        row = [text(student), f"{int(graded.lesson[:2])}", f"{graded.points} of {len(graded.statuses)}"]
+        row += [text(", ".join(wrong)), text(", ".join(unanswered))]
+        rows.append([*row, text("; ".join(shorten(note, LONGEST) for note in graded.notes))])
+    return table(["Student", "Lesson", "Solved", "Wrong", "Open", "Notes"], rows, "students")
+
+
+def not_graded(others: Sequence[Graded]) -> str:
+    """Return a table of the notebooks without grades, and the reasons."""
+    rows = [[text(one.file), text("; ".join(shorten(note, LONGEST) for note in one.notes))] for one in others]
+    return f"<h2>Not graded</h2>\n{table(['File', 'Reason'], rows)}" if rows else ""
+
+
+def table(heads: Sequence[str], rows: Iterable[Sequence[object]], kind: str = "") -> str:
+    """Return a table of HTML cells; on a phone each row is a block with the heads as labels."""
+    top = "".join(f"<th>{head}</th>" for head in heads)
+    cells = ([f"<td data-label='{head}'><div>{one}</div></td>" for head, one in zip(heads, row)] for row in rows)
+    body = "".join(f"<tr>{''.join(row)}</tr>" for row in cells)
+    return f"<table class='{kind}'><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def text(words: str) -> str:
+    """Return text from a notebook as HTML.
+
+    >>> text("<script>\\x1b")
+    '&lt;script&gt;\\ufffd'
+    """
+    return html.escape(shorten(words, 100 * LONGEST))
+
+
+def number(count: int, noun: str) -> str:
+    """Return a number with its noun.
+
+    >>> number(1, "student"), number(2, "student")
+    ('1 student', '2 students')
+    """
+    return f"{count} {noun}{'s' * (count != 1)}"
+
+
+PAGE = """<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+<title>{title}</title>
+<style>
+:root {{ --ink: #18202b; --soft: #515c6b; --rule: #dedbd1; --well: #f2f0e9; --link: #1d55a0;
+  --right: #2e7d32; --wrong: #c62828; --open: #bdbdbd; }}
+body {{ max-width: 60rem; margin: 0 auto; padding: 1rem; color: var(--ink); font: 1rem/1.45 system-ui, sans-serif;
+  overflow-wrap: anywhere; }}
+h1 {{ margin: .5rem 0 0; font-size: 1.6rem; }}
+h2 {{ margin: 2rem 0 .5rem; border-top: 2px solid var(--ink); padding-top: .5rem; font-size: 1.3rem; }}
+h3 {{ margin: 1.5rem 0 .5rem; font-size: 1.1rem; }}
+h4 {{ margin: 1.2rem 0 .2rem; font: 600 1rem ui-monospace, monospace; }}
+header p, small, th {{ color: var(--soft); }}
+a {{ color: var(--link); }}
+li {{ margin: .4rem 0; }}
+table {{ border-collapse: collapse; width: 100%; margin: .4rem 0; }}
+th, td {{ padding: .3rem .8rem .3rem 0; border-bottom: 1px solid var(--rule); text-align: left; vertical-align: top; }}
+th {{ font-size: .85rem; font-weight: 600; white-space: nowrap; }}
+small {{ display: block; font-size: .85rem; }}
+.counts td {{ width: 20%; }}
+.counts td:last-child {{ width: auto; }}
+.counts td + td > div::before {{ content: "■ "; color: var(--right); }}
+.counts td:nth-child(3) > div::before {{ color: var(--wrong); }}
+.counts td:nth-child(4) > div::before {{ color: var(--open); }}
+.mistakes td:last-child {{ width: 40%; }}
+.students td:first-child {{ min-width: 8rem; }}
+.students td:nth-child(3) {{ white-space: nowrap; }}
+.bar {{ display: flex; gap: 2px; height: .5rem; }}
+.right {{ background: var(--right); }}
+.wrong {{ background: var(--wrong); }}
+.open {{ background: var(--open); }}
+@media screen and (max-width: 40rem) {{
+  thead {{ position: absolute; left: 0; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }}
+  tr {{ display: block; padding: .4rem 0; border-bottom: 1px solid var(--rule); }}
+  td {{ display: grid; grid-template-columns: 6rem 1fr; padding: .1rem 0; border: 0; width: auto !important; }}
+  td::before {{ content: attr(data-label); color: var(--soft); font-size: .85rem; }}
+  td:has(> div:empty), .students td:first-child::before {{ display: none; }}
+  .students td:first-child {{ display: block; font-weight: 600; }}
+  .students td:nth-child(2), .students td:nth-child(3) {{ display: inline-grid; width: 49% !important;
+    grid-template-columns: 4rem 1fr; }}
+}}
+@media print {{
+  body {{ max-width: none; padding: 0; font-size: 10pt; }}
+  section, tr, li {{ break-inside: avoid; }}
+  h2, h3, h4 {{ break-after: avoid; }}
+  .bar span {{ print-color-adjust: exact; -webkit-print-color-adjust: exact; }}
+}}
+</style>
+{body}
+</html>
+"""
