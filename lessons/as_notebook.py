@@ -12,6 +12,7 @@ import stat
 import textwrap
 from pathlib import Path
 
+from . import instructor
 from .catalogue import Lesson, lessons
 
 TAB = re.compile(r'^=== "(.+)"\n((?:[ \t]*\n| {4}.*\n?)+)', re.MULTILINE)
@@ -19,18 +20,37 @@ LARGEST = 20_000_000  # bytes of a notebook; as Python objects they may take for
 KERNEL = {"name": "python3", "display_name": "Python 3", "language": "python"}
 
 
-def notebook(one: Lesson) -> str:
+INSTALL = """# Installs minigrad if it is missing, as on Colab.
+import subprocess
+import sys
+from importlib.util import find_spec
+
+if not all(map(find_spec, ("minigrad", "viz", "lessons"))):
+    subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", "minigrad-viz[lessons]"], check=True)"""
+
+
+def notebook(one: Lesson, installs: bool = False, solved: bool = False) -> str:
     """Return a lesson's notebook as the text of an .ipynb file; its metadata name the lesson.
+
+    With `installs`, the first cell installs minigrad if it is missing.  With `solved`, the exercises have solutions, and hints
+    and common mistakes below them.
 
     >>> notebook(lessons()[0]).count('"cell_type": "code"') > 5
     True
     """
     import jupytext
+    from nbformat.v4 import new_code_cell, new_markdown_cell
 
-    made = jupytext.read(one.path, fmt="py:percent")
+    made, known = jupytext.read(one.path, fmt="py:percent"), instructor.solutions(one)
+    cells = [new_code_cell(INSTALL)] if installs else []
     for cell in made.cells:
+        cells.append(cell)
         if cell.cell_type == "markdown":
             cell.source = untabbed(cell.source)
+        elif solved and (asked := instructor.CHECK.search(cell.source)):
+            cell.source = "\n".join(instructor.solved(cell.source, known))
+            cells.append(new_markdown_cell(instructor.help_below(asked[1])))
+    made.cells = cells
     made.metadata = {"kernelspec": KERNEL, "language_info": {"name": "python"}, "minigrad": {"lesson": one.name}}
     return jupytext.writes(made, fmt="ipynb")
 
@@ -47,17 +67,17 @@ def untabbed(markdown: str) -> str:
     return TAB.sub(lambda tab: f"**{tab[1]}**\n{textwrap.dedent(tab[2])}", markdown)
 
 
-def place(one: Lesson, folder: Path) -> Path:
-    """Return the path of a lesson's notebook in a learner's folder."""
-    return folder / f"{one.name}.ipynb"
+def place(one: Lesson, folder: Path, solved: bool = False) -> Path:
+    """Return the path of a lesson's notebook in a learner's folder, or of the one with solutions."""
+    return folder / f"{one.name}{'.instructor' * solved}.ipynb"
 
 
-def write(one: Lesson, folder: Path) -> bool:
+def write(one: Lesson, folder: Path, solved: bool = False) -> bool:
     """Write the notebook of a lesson; return False if there is one already, and leave it unchanged."""
     folder.mkdir(parents=True, exist_ok=True)
     try:
-        with place(one, folder).open("x", encoding="utf-8") as file:
-            file.write(notebook(one))
+        with place(one, folder, solved).open("x", encoding="utf-8") as file:
+            file.write(notebook(one, solved=solved))
     except FileExistsError:
         return False
     return True

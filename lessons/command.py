@@ -97,6 +97,7 @@ def open(
     /,
     *,
     folder: Folder = HERE,
+    instructor: Annotated[bool, Parameter(name=["--instructor"], negative="", show_default=False)] = False,
     lab: Annotated[bool, Parameter(name=["--lab"], negative="--no-lab", show_default=False)] = True,
 ) -> None:
     """Write a lesson's notebook and open it in JupyterLab.
@@ -109,15 +110,17 @@ def open(
         The number of the lesson, or its name.
     folder
         Folder of the notebooks.
+    instructor
+        Open the instructor's notebook, with solutions, and with hints and common mistakes below each exercise.
     lab
         Start JupyterLab; --no-lab only writes the notebook.
     """
     one = known(which)
     needed("jupytext", *(["jupyterlab"] if lab else []))
-    new = write(one, folder)
-    print(f"{'wrote' if new else 'already exists:'} {as_notebook.place(one, folder)}", flush=True)
+    new, path = write(one, folder, instructor), as_notebook.place(one, folder, instructor)
+    print(f"{'wrote' if new else 'already exists:'} {path}", flush=True)
     if lab:
-        command = [sys.executable, "-m", "jupyterlab", str(as_notebook.place(one, folder).name)]
+        command = [sys.executable, "-m", "jupyterlab", path.name]
         # users of containers are root, which Jupyter refuses by default
         command += ["--allow-root"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
         try:
@@ -255,10 +258,10 @@ def needed(*modules: str) -> None:
         raise Usage(f"not installed: {' and '.join(missing)}. To install: pip install 'minigrad-viz[lessons]'")
 
 
-def write(one: Lesson, folder: Path) -> bool:
+def write(one: Lesson, folder: Path, solved: bool = False) -> bool:
     """Write a notebook; raise Usage if the file cannot be written."""
     try:
-        return as_notebook.write(one, folder)
+        return as_notebook.write(one, folder, solved)
     except OSError as wrong:
         raise Usage(f"{as_notebook.place(one, folder)} cannot be written: {wrong.strerror}.") from None
 

@@ -93,6 +93,16 @@ def test_check_takes_a_path_and_writes_json(tmp_path):
     assert done.returncode == 1 and graded["points"] == 0 and graded["of"] == 4
 
 
+def test_an_instructor_opens_a_notebook_whose_answers_are_right(tmp_path):
+    done = minigrad(tmp_path, "lessons", "open", "1", "--instructor", "--no-lab")
+    path = f"minigrad-lessons/{ONE.name}.instructor.ipynb"
+    assert done.stdout.decode() == f"wrote {path}\n", done.stderr.decode()
+    done = minigrad(tmp_path, "lessons", "check", path)
+    assert done.returncode == 0 and "4 of 4 solved" in done.stdout.decode()
+    assert b"already exists" in minigrad(tmp_path, "lessons", "open", "1", "--instructor", "--no-lab").stdout
+    assert b"wrote" in minigrad(tmp_path, "lessons", "open", "1", "--no-lab").stdout, "the learner's is another one"
+
+
 def test_grade_writes_a_table(tmp_path):
     minigrad(tmp_path, "lessons", "open", "1", "--no-lab", "-d", "class/ann")
     solve(tmp_path / "class" / "ann" / f"{ONE.name}.ipynb")
