@@ -50,6 +50,8 @@ def notebook(one: Lesson, installs: bool = False, solved: bool = False) -> str:
         elif solved and (asked := instructor.CHECK.search(cell.source)):
             cell.source = "\n".join(instructor.solved(cell.source, known))
             cells.append(new_markdown_cell(instructor.help_below(asked[1])))
+    for number, cell in enumerate(cells, 1):
+        cell.id = f"cell-{number}"  # not random ones: the same lesson makes the same file
     made.cells = cells
     made.metadata = {"kernelspec": KERNEL, "language_info": {"name": "python"}, "minigrad": {"lesson": one.name}}
     return jupytext.writes(made, fmt="ipynb")

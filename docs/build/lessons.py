@@ -1,4 +1,8 @@
-"""Make a page for each lesson: text, code and outputs, with hints and the solution below each exercise."""
+"""Make a page for each lesson: text, code and outputs, with hints and the solution below each exercise.
+
+Beside it is its notebook to download.  If mkdocs.yml names a repository on GitHub, the page also links to Binder, which builds
+the folder binder/, and to Colab, which reads the branch NOTEBOOKS: the workflow of the site pushes these notebooks to it.
+"""
 
 from __future__ import annotations
 
@@ -13,23 +17,32 @@ from nbformat import NotebookNode
 
 import lessons
 from lessons import Lesson
+from lessons.as_notebook import notebook
 
+from . import ROOT
 from .execute import ESCAPES, LessonError
 from .markup import fence, folded, picture, raw
 from .pages import put
 
 CHECK = re.compile(r'lessons\.check\("(\w+)"')
+REPOSITORY = re.compile(
+    r"""^repo_url: *["']?https://github\.com/([\w.-]+/[\w.-]+?)(?:\.git)?/?["']?(?: *#.*)?$""", re.MULTILINE
+)
+BINDER = "https://mybinder.org/v2/gh/{repository}/HEAD?urlpath=lab/tree/minigrad-lessons/{name}.ipynb"
+NOTEBOOKS = "notebooks"
+COLAB = f"https://colab.research.google.com/github/{{repository}}/blob/{NOTEBOOKS}/{{name}}.ipynb"
 CELL = re.compile(r"\bIn\[\d+\](?=:\d)")  # cells have no numbers on a page
 
 
 def write(notebooks: Mapping[Lesson, NotebookNode], folder: Path) -> None:
-    """Write the pages of executed lessons, their PNG pictures, and the list of lessons."""
+    """Write the pages of executed lessons, their PNG pictures and notebooks, and the list of lessons."""
     index = folder / "index.md"
     index.write_text(put(index.read_text(encoding="utf-8"), {"lessons": listed(list(notebooks))}), encoding="utf-8")
-    for lesson, notebook in notebooks.items():
+    for lesson, made in notebooks.items():
         page = Page(lesson)
-        text = page.markdown(notebook.cells)
+        text = page.markdown(made.cells)
         (folder / f"{lesson.name}.md").write_text(text, encoding="utf-8")
+        (folder / f"{lesson.name}.ipynb").write_text(notebook(lesson, installs=True), encoding="utf-8")
         for name, content in page.files.items():
             (folder / name).write_bytes(content)
 
@@ -40,6 +53,26 @@ def listed(all_lessons: Sequence[Lesson]) -> str:
         f"{one.number}. **[{one.title}]({one.name}.md)** · {one.minutes} minutes\n\n{indent(one.summary, '    ')}\n"
         for one in all_lessons
     )
+
+
+def repository() -> str:
+    """Return the owner and name of the repository on GitHub that mkdocs.yml names, or ""."""
+    found = REPOSITORY.search((ROOT / "mkdocs.yml").read_text(encoding="utf-8"))
+    return found[1] if found else ""
+
+
+def doors(lesson: Lesson, repository: str) -> str:
+    """Return the ways to a lesson's notebook as a line of Markdown.
+
+    >>> from lessons import lesson
+    >>> print(doors(lesson(12), "").splitlines()[0])
+    As a notebook: `minigrad lessons open 12` · [download](12_gradcheck.ipynb){ download="12_gradcheck.ipynb" }
+    """
+    file = f"{lesson.name}.ipynb"
+    ways = [f"`minigrad lessons open {lesson.number}`", f'[download]({file}){{ download="{file}" }}']
+    for title, address in (("Binder", BINDER), ("Colab", COLAB)) if repository else ():
+        ways.append(f"[{title}]({address.format(repository=repository, name=lesson.name)})")
+    return f"As a notebook: {' · '.join(ways)}\n{{ .door }}\n"
 
 
 class Page:
@@ -55,8 +88,7 @@ class Page:
         first, *others = cells
         title = json.dumps(f"{self.lesson.number}. {self.lesson.title}", ensure_ascii=False)
         words = f"---\ntitle: {title}\n---\n\n{first.source}\n"
-        door = f"As a notebook: `minigrad lessons open {self.lesson.number}`\n{{ .door }}\n"
-        return "\n".join([words, door, *map(self.cell, others)])
+        return "\n".join([words, doors(self.lesson, repository()), *map(self.cell, others)])
 
     def cell(self, cell) -> str:
         """Return text unchanged, code with its outputs, and help below an exercise."""

@@ -12,9 +12,11 @@ import jupytext
 import pytest
 
 from docs.build import ROOT, execute
+from docs.build import lessons as pages_of_lessons
 from docs.build.execute import LessonError
-from docs.build.lessons import Page, listed
+from docs.build.lessons import Page, doors, listed
 from lessons import Lesson, lessons
+from lessons.as_notebook import notebook
 
 pytestmark = pytest.mark.slow  # kernels take a second to start
 
@@ -138,6 +140,34 @@ def test_the_list_of_lessons_has_title_minutes_and_summary(tmp_path):
     assert listed([made_lesson(tmp_path / "01_outputs.py")]) == (
         "1. **[Outputs: all](01_outputs.md)** · 1 minutes\n\n    What there is.\n"
     )
+
+
+@pytest.mark.parametrize(
+    ("line", "name"),
+    [
+        ("repo_url: https://github.com/ada/engine", "ada/engine"),
+        ("repo_url: 'https://github.com/ada/engine.git/' # ours", "ada/engine"),
+        ("# repo_url: https://github.com/ada/engine", ""),
+        ("repo_url: https://example.org/ada/engine", ""),
+        ("", ""),
+    ],
+)
+def test_the_repository_is_the_one_of_the_configuration(tmp_path, monkeypatch, line, name):
+    (tmp_path / "mkdocs.yml").write_text(f"site_name: minigrad\n{line}\nnav: []\n")
+    monkeypatch.setattr(pages_of_lessons, "ROOT", tmp_path)
+    assert pages_of_lessons.repository() == name
+
+
+def test_a_page_offers_its_notebook_and_with_a_repository_two_places_to_run_it(tmp_path):
+    one = lessons()[0]
+    assert doors(one, "").count("](") == 1 and f"]({one.name}.ipynb)" in doors(one, "")
+    there = doors(one, "ada/engine")
+    assert f"(https://mybinder.org/v2/gh/ada/engine/HEAD?urlpath=lab/tree/minigrad-lessons/{one.name}.ipynb)" in there
+    assert f"(https://colab.research.google.com/github/ada/engine/blob/notebooks/{one.name}.ipynb)" in there
+    (tmp_path / "index.md").write_text("<!-- lessons -->\n")
+    pages_of_lessons.write({one: jupytext.read(one.path)}, tmp_path)
+    assert (tmp_path / f"{one.name}.ipynb").read_text(encoding="utf-8") == notebook(one, installs=True)
+    assert "{ .door }" in (tmp_path / f"{one.name}.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(
