@@ -183,6 +183,29 @@ assert best[torch.float64] < 1e-8 < 1e-6 < best[torch.float32]
 assert found[torch.float64][0] > 100 * best[torch.float64] and found[torch.float64][-1] > 100 * best[torch.float64]
 
 # %% [markdown]
+# Here is the curve as float32 stores it, with the two points of the difference. With a smaller step the curve gets straight.
+# Then it breaks into stairs, and the slope depends on the two stairs that the points stand on.
+
+
+# %%
+def two_points(eps):
+    at = torch.linspace(1 - 2 * eps, 1 + 2 * eps, 400)
+    ends = torch.tensor([1 - eps, 1 + eps], dtype=torch.float32)
+    slope = central(torch.exp, torch.tensor(1.0), eps).item()
+    figure, axes = plt.subplots(figsize=(4, 3), layout="constrained")
+    axes.plot(np.linspace(-2, 2, 400), at.exp().numpy())
+    axes.plot([-1, 1], ends.exp().numpy(), marker="o")
+    axes.set(xlabel="steps from x = 1", yticks=[], title=f"slope {slope:.4f}, off by {abs(slope - np.e):.1g}")
+    return figure
+
+
+lessons.slider(two_points, alt="The curve of exp around 1, and a line through two points", eps=10.0 ** -np.arange(8))
+
+# %%
+wide, good, small = errors(torch.float32, [1.0, 1e-2, 1e-7])
+assert good < 1e-3 < 1e-2 < small and good < 1e-3 < wide
+
+# %% [markdown]
 # The default of `gradcheck`, `eps=1e-6`, is for float64. With float32 it warns, and then reports mistakes that do not
 # exist. Convert the inputs: the formulas are the same in both.
 

@@ -91,6 +91,7 @@ def run(path: Path) -> NotebookNode:
             **os.environ,
             "PYTHONPATH": str(ROOT),
             "MINIGRAD_LESSONS_PROGRESS": str(Path(folder) / "progress.json"),  # leaves the reader's own file alone
+            "MINIGRAD_LESSONS_STATIC": "1",  # a page has no kernel that could draw again
         }
         client = NotebookClient(
             made,
