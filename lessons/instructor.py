@@ -98,7 +98,7 @@ def messages(node: ast.expr) -> list[str]:
     if isinstance(node, ast.BinOp):
         return messages(node.left)
     if isinstance(node, ast.JoinedStr):
-        words = "".join(part.value if isinstance(part, ast.Constant) else "…" for part in node.values)
+        words = "".join(str(part.value) if isinstance(part, ast.Constant) else "…" for part in node.values)
     elif isinstance(node, ast.Constant) and isinstance(node.value, str):
         words = node.value
     else:
