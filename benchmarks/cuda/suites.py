@@ -47,7 +47,8 @@ def one(suite, seconds, device):
         command += ["-n", str(min(os.cpu_count() or 1, 16)), "--dist", "worksteal"]
     with tempfile.TemporaryDirectory() as folder:
         failures, output = pathlib.Path(folder, "failures"), pathlib.Path(folder, "output")
-        real = {k: v for k, v in os.environ.items() if k != "NUMBA_ENABLE_CUDASIM"} | {FAILURES: str(failures)}
+        ours = {k: v for k, v in os.environ.items() if k != "NUMBA_ENABLE_CUDASIM" and not k.startswith("PYTEST_XDIST")}
+        real = {**ours, FAILURES: str(failures)}
         begin = time.monotonic()
         with output.open("w") as file:
             running = subprocess.Popen(command, env=real, stdout=file, stderr=subprocess.STDOUT, start_new_session=True)

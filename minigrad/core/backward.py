@@ -54,8 +54,8 @@ def step_on_arrays(node: Node, g: Gradient | list, this: BackwardRun) -> list:
 def formulas_on_arrays(node: Node, g: Gradient | list, freed: Freed | None) -> list | None:
     """Run a built-in operation's formulas on arrays; return None if only Tensors will do."""
     fn, edges, gs = node._fn, node._edges, g if type(g) is list else (g,)
-    if any(map(is_half, gs)):
-        return None
+    if any(map(is_half, gs)) or any([type(s) is Saved and s.unpack is not None for s in node._alive()]):
+        return None  # a hook unpacks once, and `fn.arrays` may still ask for Tensors
     bound = tuple([saved_array(s, node) if type(s) is Saved else s for s in node._alive()])
     if fn.arrays is True:
         outs = [None if e is None else fn.evaluate(i, bound, len(edges), gs) for i, e in enumerate(edges)]

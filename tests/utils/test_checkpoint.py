@@ -98,6 +98,37 @@ def test_it_runs_once_in_forward_and_once_in_each_backward():
     assert len(calls) == 3
 
 
+@pytest.mark.parametrize("size", [3, 1 << 12, 1 << 16])  # from 4096 elements on, gradients come from one compiled pass
+def test_it_runs_once_in_backward_however_large_the_tensors_are(size):
+    layers, calls = [torch.tanh, torch.sin, lambda h: h * h, lambda h: h / (2 + h), torch.exp, lambda h: h @ h.T @ h], []
+
+    def run(h):
+        calls.append(len(calls))
+        for layer in layers:
+            h = layer(h)
+        return h
+
+    x = torch.linspace(-1, 1, size).reshape(1, size).requires_grad_()
+    checkpoint(run, x, use_reentrant=False).sum().backward()
+    assert calls == [0, 1]
+
+
+@pytest.mark.parametrize("size", [3, 1 << 12, 1 << 16])
+@pytest.mark.parametrize("f", [*STEPS[:3], STEPS[6], lambda h: h / (2 + h), lambda h: h.softmax(0), lambda h: h.sum() * h])
+def test_hooks_unpack_each_saved_tensor_once(size, f):
+    packed, unpacked = [], []
+
+    def pack(t):
+        packed.append(t)
+        return len(packed) - 1
+
+    x = torch.linspace(-1, 1, size).requires_grad_()
+    with torch.autograd.graph.saved_tensors_hooks(pack, lambda k: unpacked.append(k) or packed[k]):
+        y = f(x).sum()
+    y.backward()
+    assert sorted(unpacked) == list(range(len(packed)))
+
+
 def test_without_gradients_it_is_the_function():
     with torch.no_grad():
         assert checkpoint(torch.exp, leaf(2), use_reentrant=False).grad_fn is None
