@@ -342,16 +342,18 @@ def layout_engine() -> Iterator[Finding]:
     from .layout import REINSTALL, graphviz_fault, quiet
 
     fault, fix = graphviz_fault()
+    if fault:
+        yield Finding("layout engine", fault, fix)
+        return
     try:
-        if not fault:
-            import pygraphviz
+        import pygraphviz
 
-            graph: Any = pygraphviz.AGraph(directed=True)
-            graph.add_edge("a", "b")
-            with quiet():
-                graph.layout("dot")
-            fix = "" if all(graph.get_node(n).attr["pos"] for n in "ab") else REINSTALL
-        yield Finding("layout engine", fault or f"Graphviz in pygraphviz {pygraphviz.__version__}", fix)
+        graph: Any = pygraphviz.AGraph(directed=True)
+        graph.add_edge("a", "b")
+        with quiet():
+            graph.layout("dot")
+        fix = "" if all(graph.get_node(n).attr["pos"] for n in "ab") else REINSTALL
+        yield Finding("layout engine", f"Graphviz in pygraphviz {pygraphviz.__version__}", fix)
     except Exception as e:
         yield Finding("layout engine", f"{type(e).__name__}: {e}", REINSTALL)
 
