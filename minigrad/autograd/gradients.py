@@ -167,13 +167,7 @@ def refuse_unused(results: tuple, targets: list) -> None:
     """Raise RuntimeError for the first input that no output depends on."""
     for i, (r, e) in enumerate(zip(results, targets)):
         if r is None:
-            raise error(
-                RuntimeError,
-                "grad",
-                f"one of the differentiated tensors appears to not have been used in the graph: input {i}, "
-                f"of shape {e._shape}",
-                "set allow_unused=True if this is intended; its gradient is then None",
-            )
+            raise slots.problem("an input is not used", i=i, edge=e)
 
 
 def tensor_backward(

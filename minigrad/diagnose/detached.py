@@ -12,6 +12,7 @@ from ..core.frames import current
 from ..core.tensor import Tensor
 from ..errors import error
 from ..places import PACKAGE, Place, noted, user_place
+from .cut_lines import cut_line
 from .debug import Notes
 from .report import explains
 from .user_methods import name_of_running_method
@@ -109,11 +110,25 @@ def not_differentiable(what: str, t: Any, i: int) -> Exception:
     )
 
 
+@explains("an input is not used")
+def not_used(i: int, edge: Any) -> Exception:
+    """Return the error for an input that no output depends on."""
+    shape = f"input {i}, of shape {edge._shape}"
+    said = f"one of the differentiated tensors appears to not have been used in the graph: {shape}"
+    fix = "set allow_unused=True if this is intended; its gradient is then None"
+    if (cut := cut_line(edge)) is None:
+        return error(RuntimeError, "grad", said, fix)
+    notes = noted("grad was called", user_place())
+    return error(
+        RuntimeError, "grad", f"{said}: {cut.name} {cut.why}", f"{cut.fix}; else {fix}", cut.place, notes=notes
+    )
+
+
 @explains("the tensor does not require grad")
 def not_tracked(what: str, t: Tensor, i: int) -> Exception:
     """Return the error for differentiating a tensor without history."""
     said = f"element {i} of tensors does not require grad and does not have a grad_fn"
-    if (end := end_of(t)) is not None:
+    if (end := end_of(t) or cut_line()) is not None:
         notes = noted(f"{what} was called", user_place())
         return error(RuntimeError, what, f"{said}: {end.name} {end.why}", end.fix, end.place, notes=notes)
     fix = (

@@ -1,0 +1,129 @@
+"""An error about a missing history names the line that lost it, without debug mode."""
+
+import linecache
+import textwrap
+
+import pytest
+
+ADVICE = "set requires_grad=True on an input"
+
+
+def told(body, header=""):
+    """The error of a program, and the number of the line that it names."""
+    text = f"import minigrad as torch\nw = torch.ones(3, requires_grad=True)\n{textwrap.dedent(header)}{textwrap.dedent(body)}"
+    file = f"<program {abs(hash(text))}>"
+    linecache.cache[file] = len(text), None, text.splitlines(True), file
+    with pytest.raises(RuntimeError) as e:
+        exec(compile(text, file, "exec"), {"__name__": "program"})
+    message = str(e.value)
+    line = next((q for q in message.splitlines() if q.startswith(f"  at {file}:")), "")
+    return message, line.partition(": ")[2]
+
+
+CUTS = {
+    "h = (w * 2).detach()": "detach removes the history",
+    "h = torch.detach(w * 2)": "detach removes the history",
+    "h = (w * 2).data": ".data gives a tensor that requires grad without its history",
+    "h = torch.tensor((w * 2).tolist())": "tolist turns a tensor that requires grad into numbers",
+    "h = torch.tensor((w * 2).sum().item())": "item turns a tensor",
+    "h = torch.tensor(float((w * 2).sum()))": "float turns a tensor",
+    "h = (w * 2).long()": "long returns integers",
+    "h = (w * 2).to(torch.int64)": "to returns integers",
+    "h = (w > 0).float()": "a comparison returns True or False",
+    "h = (w * 2).argmax().float()": "argmax returns places",
+    "h = torch.argmax(w).float()": "argmax returns places",
+    "with torch.no_grad(): h = w * 2": "this line runs under no_grad",
+}
+
+
+@pytest.mark.parametrize("line", CUTS)
+def test_the_line_that_cut_the_graph_is_named(line):
+    message, place = told(f"{line}\nk = h * 3\nloss = k.sum()\nloss.backward()\n")
+    assert place == line and CUTS[line] in message and "backward was called at" in message
+    assert ADVICE not in message
+
+
+@pytest.mark.parametrize("call", ["torch.autograd.grad(h.sum(), w)", "torch.autograd.backward([h.sum()])",
+                                  "torch.autograd.grad(outputs=h.sum(), inputs=w)", "h.sum().backward()"])  # fmt: skip
+def test_all_ways_to_differentiate(call):
+    message, place = told(f"h = w.detach()\n{call}\n")
+    assert place == "h = w.detach()" and "removes the history" in message
+
+
+def test_functions_and_modules_are_read_on():
+    net = """
+        class Net(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.fc = torch.nn.Linear(3, 2)
+            def forward(self, x):
+                h = self.fc(x)
+                return self.last(h)
+            def last(self, h):
+                return h.detach() * 2
+        def half(x):
+            y = x / 2
+            return y.data
+        @torch.no_grad()
+        def predicted(net, x):
+            return net(x)
+        net = Net()
+    """
+    lines = {"half(w)": "return y.data", "net(w)": "return h.detach() * 2", "predicted(net, w)": "@torch.no_grad()"}
+    for call, line in lines.items():
+        message, place = told(f"loss = {call}.sum()\nloss.backward()\n", net)
+        assert place == line, message
+
+
+def test_values_collected_in_a_list():
+    message, place = told(
+        "all = []\nfor i in range(3):\n    all.append((w * i).sum().item())\nt = torch.tensor(sum(all))\nt.backward()\n"
+    )
+    assert place == "all.append((w * i).sum().item())" and "item turns" in message
+
+
+def test_an_input_that_was_cut_off():
+    message, place = told("v = torch.ones(3, requires_grad=True)\nh = (w * 2).detach()\nloss = (h * v).sum()\n"
+                          "torch.autograd.grad(loss, [v, w])\n")  # fmt: skip
+    assert (
+        place == "h = (w * 2).detach()"
+        and "input 1, of shape (3,): detach removes" in message
+        and "allow_unused=True" in message
+    )
+
+
+@pytest.mark.parametrize("program", [
+    "v = torch.ones(3)\n(v * v).sum().backward()\n",
+    "x = torch.tensor([1.0, 2.0])\nloss = (x * torch.tensor(float(x.sum()))).sum()\nloss.backward()\n",
+    "target = w.detach()\nx = torch.ones(3)\n(x * 2).sum().backward()\n",
+    "import os\nx = torch.ones(1)\n[x * k for k in range(3)][0].backward()\n",
+])  # fmt: skip
+def test_no_line_is_blamed_without_need(program):
+    message, place = told(program)
+    assert ADVICE in message and place == program.splitlines()[-1]
+
+
+def test_an_input_that_is_not_used_at_all_is_not_said_to_be_cut():
+    message, _ = told(
+        "v = torch.ones(3, requires_grad=True)\nt = v.detach()\ntorch.autograd.grad((v * t).sum(), [w])\n"
+    )
+    assert "detach" not in message and "allow_unused=True" in message
+
+
+def test_no_code_of_the_user_runs_for_the_message():
+    header = """
+        class Odd:
+            def __init__(self): self.w = w
+            @property
+            def h(self): raise AssertionError("read")
+        odd = Odd()
+    """
+    message, _ = told(
+        "def f(o, x):\n    if x is None: return o.h\n    return x.data\nf(odd, w).sum().backward()\n", header
+    )
+    assert "read" not in message
+
+
+def test_without_source_the_general_advice_stands():
+    with pytest.raises(RuntimeError, match=ADVICE):
+        exec("import minigrad as torch\nw = torch.ones(3, requires_grad=True)\nw.detach().sum().backward()")
