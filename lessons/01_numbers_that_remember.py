@@ -3,22 +3,33 @@
 #
 # *20 minutes. Needs no other.*
 #
-# A tensor with `requires_grad=True` remembers the operations applied to it, and autograd computes derivatives from that
-# memory. You will follow the memory by hand, walk it backwards, and see why the order of that walk matters.
+# **How can a number know its derivative?** It remembers its history. A tensor with `requires_grad=True` starts it: each
+# result remembers its operation and its inputs, and `backward` walks along that memory.
+#
+# After this lesson you can:
+#
+# - follow the memory from a result to its leaves,
+# - compute a gradient by hand, edge by edge,
+# - explain why `backward` visits each node once, and in which order.
 
 # %%
 import lessons
 import minigrad as torch
 from viz import draw
 
+a = torch.tensor(3.0, requires_grad=True)
+b = a * a
+draw(b, passes=("forward", "backward"))
+
 # %% [markdown]
+# Two edges lead from `a` to the product, one for each use. In the backward pass each edge multiplies, and the leaf adds. (A
+# tensor does not know the name of its variable, so the picture calls `a` `v0` and `b` `v1`.)
+#
 # ## One step
 #
 # `b` is computed from `a`, so it has a `grad_fn`: the node of the operation that produced it.
 
 # %%
-a = torch.tensor(3.0, requires_grad=True)
-b = a * a
 print(b)
 assert b.grad_fn.name() == "MulBackward0"
 
@@ -33,13 +44,6 @@ for node, output in b.grad_fn.next_functions:
 assert [node.name() for node, _ in b.grad_fn.next_functions] == ["AccumulateGrad", "AccumulateGrad"]
 
 # %% [markdown]
-# Here is that memory as a picture. A tensor does not know the name of its variable, so the picture calls `a` `v0` and
-# `b` `v1`. Two lines lead from `a` to the product, one for each use.
-
-# %%
-draw(b)
-
-# %% [markdown]
 # ## Walking back
 #
 # `backward` starts with the derivative of `b` with respect to itself, which is 1, and multiplies it by each edge's
@@ -51,13 +55,30 @@ print(a.grad)
 assert a.grad.item() == 6.0
 
 # %% [markdown]
-# In the picture of the backward pass, each edge shows its multiplication and the leaf shows its sum.
+# What does a second call do?
+
 
 # %%
-draw(a * a, passes="backward")
+def called_twice():
+    x = torch.tensor(3.0, requires_grad=True)
+    y = x * x
+    y.backward()
+    try:
+        y.backward()
+    except RuntimeError:
+        return "an error"
+    return f"x.grad is {x.grad.item()}"
 
-# %% [markdown]
-# The memory is gone now: `backward` frees the saved tensors, and a second walk raises an error.
+
+lessons.predict(
+    "x is 3.0 and y = x * x. What does a second y.backward() give?",
+    {
+        "x.grad is 12.0": "Gradients do add up in .grad, but this graph has no saved factors any more.",
+        "x.grad is 6.0": "It would not replace .grad: gradients add up there. But the walk cannot begin at all.",
+        "an error": "The first call frees the saved tensors, here the factors. Nothing is left to multiply by.",
+    },
+    called_twice,
+)
 
 # %%
 try:
@@ -71,7 +92,7 @@ else:
 # ## Why the order matters
 #
 # `c` depends on `a` along four paths, two through each use of `b`. A walk that went on from `b` as soon as one gradient
-# arrived would pass a half-finished sum further down, and walk everything below it twice.
+# arrived would pass on half a sum, and walk everything below it twice.
 
 # %%
 a = torch.tensor(1.0, requires_grad=True)
@@ -96,13 +117,29 @@ def hasty_walk(node, upstream):
     return arrived, visits
 
 
-for doublings in (2, 4, 8, 12):
+def visits_after(doublings):
     last = a
     for _ in range(doublings):
         last = last + last
-    print(f"{doublings} doublings, {hasty_walk(last.grad_fn, 1.0)[1]} visits")
+    return hasty_walk(last.grad_fn, 1.0)[1]
+
+
+lessons.predict(
+    "How many visits does the hasty walk need for 12 doublings?",
+    {
+        13: "That is the number of nodes. The hasty walk comes to a node once for each path.",
+        25: "That is the start and 24 edges. But it walks over an edge again for each path that leads there.",
+        4096: "That is the number of visits to the leaf, one for each path. The nodes above it count as well.",
+        8191: "Each doubling doubles the number of paths: 1 + 2 + 4 + ... + 4096 visits.",
+    },
+    lambda: visits_after(12),
+)
+
+# %%
+for doublings in (2, 4, 8, 12):
+    print(f"{doublings} doublings, {visits_after(doublings)} visits")
 assert hasty_walk(c.grad_fn, 1.0)[0] == 4.0
-assert hasty_walk(last.grad_fn, 1.0)[1] == 2**13 - 1
+assert visits_after(12) == 2**13 - 1
 
 # %% [markdown]
 # minigrad visits each node once. It always continues with the youngest node that has received a gradient. Inputs are older than
@@ -115,6 +152,26 @@ assert a.grad.item() == 4.0
 
 # %% [markdown]
 # Hooks show the order. A node calls its hooks when its turn comes, with the gradient it received; the hooks here record it.
+
+
+# %%
+def turns_of_b():
+    b, got_by_b = a + a, []
+    b.grad_fn.register_prehook(lambda got: got_by_b.append(got[0].item()))
+    torch.autograd.grad(b + b, a)
+    return got_by_b
+
+
+lessons.predict(
+    "Which gradients does the node of b receive, one for each of its turns?",
+    {
+        "[1.0, 1.0]": "That is the hasty walk: a turn for each contribution.",
+        "[1.0]": "One turn is right. But b has two uses, and each contributes 1.",
+        "[2.0]": "It waits for both contributions and has one turn, with their sum.",
+        "[4.0]": "4 is the gradient of a: a contributes twice to b, and b twice to c.",
+    },
+    turns_of_b,
+)
 
 # %%
 a = torch.tensor(1.0, requires_grad=True)
@@ -180,3 +237,34 @@ def gradient_by_hand(a): ...
 
 
 lessons.check("gradient_by_hand", gradient_by_hand)
+
+# %% [markdown]
+# ## Summary
+#
+# - A result has a `grad_fn`, the node of its operation; `next_functions` leads to the nodes of its inputs.
+# - `backward` starts with 1, multiplies along each edge, and adds where edges meet.
+# - Each node waits for all its contributions, and has one turn. The order is topological: the youngest node first.
+# - A leaf keeps the sum in `.grad`; the saved tensors are freed.
+#
+# ## Questions
+#
+# <details markdown="1">
+# <summary>Why does `a * a` have two edges to the same leaf?</summary>
+#
+# The operation uses `a` twice, and each use has its own local derivative. The leaf adds both contributions.
+#
+# </details>
+#
+# <details markdown="1">
+# <summary>Why does the number of paths not matter for the time of `backward`?</summary>
+#
+# It adds contributions where paths meet and continues once. So its work grows with the edges, not with the paths.
+#
+# </details>
+#
+# <details markdown="1">
+# <summary>Why can the youngest node that has received a gradient go first?</summary>
+#
+# Its outputs are used only by younger operations, and all of those have had their turn. So its gradient is complete.
+#
+# </details>
