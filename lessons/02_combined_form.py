@@ -1,10 +1,17 @@
 # %% [markdown]
 # # A Function of your own: the combined form
 #
-# *25 minutes. Needs lesson 1.*
+# *20 minutes. Needs lesson 1.*
 #
-# You will write an operation with its own derivative: a `Function` with a `forward` and a `backward`. You will see what
-# `apply` does with it, what the `ctx` is that both receive, and what happens when `backward` is wrong.
+# **How do I give an operation my own derivative?** You write a `Function`: `forward` computes the result, and `backward`
+# multiplies the incoming gradient by the slope.
+#
+# After this lesson you can:
+#
+# - write a `Function` with `forward` and `backward`, and call it with `apply`,
+# - say which gradient `backward` receives and which it returns,
+# - save tensors and numbers on the `ctx`,
+# - find a wrong `backward`.
 
 # %%
 import warnings
@@ -13,15 +20,7 @@ import lessons
 import minigrad as torch
 from viz import draw
 
-# %% [markdown]
-# ## An exponential
-#
-# minigrad knows the derivative of each of its operations. For an operation that it lacks, or to replace a derivative
-# with another, you write a `Function`: `forward` computes the result, `backward` the derivative. This example is from
-# PyTorch's documentation. The derivative of exp is exp itself, so `forward` keeps its result for `backward`.
 
-
-# %%
 class Exp(torch.autograd.Function):
     @staticmethod
     def forward(ctx, i):
@@ -35,11 +34,25 @@ class Exp(torch.autograd.Function):
         return grad_output * result
 
 
+def tripled(x):
+    return (3 * Exp.apply(x)).sum()
+
+
+x = torch.tensor([0.0, 1.0], requires_grad=True)
+draw(tripled, x, passes=("forward", "backward"))
+
 # %% [markdown]
+# The whole `Function` is one card. In the backward pass it multiplies the incoming gradient, here 3, by its slope.
+#
+# ## An exponential
+#
+# minigrad knows the derivative of each of its operations. A `Function` is for an operation that it lacks, or replaces a
+# derivative with another. This example is from PyTorch's documentation. The derivative of exp is exp itself, so `forward`
+# saves its result for `backward`.
+#
 # Call it through `apply`; never create an instance. Values and gradients are the same as for the built-in `exp`.
 
 # %%
-x = torch.tensor([0.0, 1.0], requires_grad=True)
 y = Exp.apply(x)
 y.sum().backward()
 print(y)
@@ -50,18 +63,12 @@ assert torch.equal(x.grad, x.exp())
 # %% [markdown]
 # ## One node
 #
-# In the graph, the call is a single node called `ExpBackward`, whatever `forward` does inside. Its card also shows the
-# tensor saved for `backward`: the result, two numbers of 4 bytes each.
+# In the graph, the call is a single node called `ExpBackward`, whatever `forward` does inside.
 
 # %%
 y = Exp.apply(x)
 assert y.grad_fn.name() == "ExpBackward"
 assert [node.name() for node, _ in y.grad_fn.next_functions] == ["AccumulateGrad"]
-draw(y)
-
-# %% [markdown]
-# The `exp` inside leaves no trace because `apply` switches recording off while `forward` runs. The derivatives of the
-# parts are not needed: `backward` computes the derivative of the whole.
 
 
 # %%
@@ -69,30 +76,36 @@ class Curious(torch.autograd.Function):
     @staticmethod
     def forward(ctx, i):
         result = i.exp()
-        print("recording:", torch.is_grad_enabled(), "- the result's node:", result.grad_fn)
-        assert not torch.is_grad_enabled() and result.grad_fn is None
+        inside.append(result.grad_fn)
         return result
 
 
+inside = []
 Curious.apply(x)
+
+lessons.predict(
+    "forward computes result = i.exp() of an i that requires grad. Which grad_fn does the result have there?",
+    {
+        "ExpBackward0": "That is the node outside of a Function. In forward, nothing is recorded.",
+        "CuriousBackward": "That is the node of the whole call. apply attaches it after forward has returned.",
+        "None": "apply switches recording off: backward is the derivative of the whole, so the parts need none.",
+    },
+    inside[0],
+)
+
+# %%
+print(inside)
+assert inside == [None]
 
 # %% [markdown]
 # ## What backward gets and gives
 #
 # `grad_output` is the derivative of the final result with respect to the output of this node; `backward` returns the
 # derivative with respect to the input. So it has to multiply: the incoming gradient times the slope of this one operation.
-# Here the incoming gradient is 3 for each element.
-
-
-# %%
-def tripled(x):
-    return (3 * Exp.apply(x)).sum()
-
-
-draw(tripled, x, passes="backward")
-
-# %% [markdown]
-# `explain` says the same in words, from the end of the program back to `x`.
+#
+# $$\frac{dL}{dx} = \frac{dL}{dy} \cdot \frac{dy}{dx} \qquad \text{here} \qquad 3 \cdot e^x$$
+#
+# `explain` says it in words, from the end of the program back to `x`.
 
 # %%
 print(torch.explain(tripled(x), x))
@@ -213,8 +226,7 @@ print(said[0].message)
 assert "has no `return`" in str(said[0].message) and x.grad is None
 
 # %% [markdown]
-# Without `grad_output` the numbers are right only if the operation is the last before a sum, where the incoming gradient is 1.
-# With any other operation behind it they are wrong. minigrad warns when a gradient does not depend on the incoming one.
+# The opposite mistake returns the slope alone.
 
 
 # %%
@@ -225,6 +237,27 @@ class NoChain(Exp):
         return result
 
 
+def without_chain():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        gradients = [torch.autograd.grad((factor * NoChain.apply(x)).sum(), x)[0] for factor in (1, 3)]
+    return [torch.equal(found, factor * x.exp()) for factor, found in zip((1, 3), gradients)]
+
+
+lessons.predict(
+    "NoChain.backward returns result, without grad_output. Is the gradient right for y.sum(), and for (3 * y).sum()?",
+    {
+        "[True, True]": "The factor 3 arrives in grad_output, and NoChain ignores it.",
+        "[False, False]": "For y.sum() the incoming gradient is 1, so leaving it out changes nothing.",
+        "[True, False]": "Only an incoming gradient of 1 may be left out, and a program rarely ends there.",
+    },
+    without_chain,
+)
+
+# %% [markdown]
+# minigrad warns when a gradient does not depend on the incoming one.
+
+# %%
 with warnings.catch_warnings(record=True) as said:
     warnings.simplefilter("always")
     (lucky,) = torch.autograd.grad(NoChain.apply(x).sum(), x)
@@ -235,8 +268,10 @@ assert torch.equal(lucky, x.exp()) and torch.equal(wrong, x.exp())
 assert len(said) == 1 and "does not depend on grad_output" in str(said[0].message)
 
 # %% [markdown]
-# A wrong formula is something else: minigrad takes your word for it. Only a comparison with the values of `forward` finds
-# it: move the input a little to both sides, and see how far the output moves.
+# A wrong formula gives no warning: minigrad takes your word for it. Only a comparison with the values of `forward` finds it:
+# move the input a little to both sides, and see how far the output moves.
+#
+# $$f'(x) \approx \frac{f(x + h) - f(x - h)}{2h}$$
 
 
 # %%
@@ -294,7 +329,7 @@ lessons.check("combined_claim", combined_claim)
 # %% [markdown]
 # ### 2. Fill the gap
 #
-# The derivative of 1 / x is -1 / x², which is minus the square of the result. Write `backward`.
+# The derivative of $1 / x$ is $-1 / x^2$, which is minus the square of the result. Write `backward`.
 
 
 # %%
@@ -350,3 +385,35 @@ class CombinedClip(torch.autograd.Function):
 
 
 lessons.check("CombinedClip", CombinedClip)
+
+# %% [markdown]
+# ## Summary
+#
+# - A `Function` has `forward` and `backward`; call it with `apply`. In the graph it is one node.
+# - `backward` receives the gradient of the output and returns it times the slope, one gradient for each argument.
+# - The `ctx` is the node: `save_for_backward` for tensors, attributes for anything else.
+# - minigrad checks numbers and shapes of gradients; `gradcheck` checks the formula.
+#
+# ## Questions
+#
+# <details markdown="1">
+# <summary>Why is the slope alone not enough as a result of `backward`?</summary>
+#
+# Other operations follow this one. Their derivative arrives as `grad_output`, and the chain rule multiplies both.
+#
+# </details>
+#
+# <details markdown="1">
+# <summary>Why does `forward` record nothing, although its input requires grad?</summary>
+#
+# `backward` is the derivative of the whole call. A graph of the parts would cost memory, and no walk would use it.
+#
+# </details>
+#
+# <details markdown="1">
+# <summary>Does `gradcheck` prove that `backward` is right?</summary>
+#
+# No. It compares it with differences at one point. At another point, for example where the formula has two cases, it
+# can still be wrong.
+#
+# </details>
