@@ -3,25 +3,25 @@
 #
 # *20 minutes. Needs lessons 1 and 2.*
 #
-# You can also write a `Function` with a `forward` that knows nothing of `ctx`, and a `setup_context` that does the
-# bookkeeping. You will write both forms of one operation, see why the transforms of `torch.func` work only with the second,
-# and learn what it may save for `backward`.
+# **Why does `torch.func.grad` refuse my `Function`?** Its `forward` computes and saves in one step. In the separate form,
+# `forward` knows nothing of `ctx`, and `setup_context` saves. Then a transform can do one without the other.
+#
+# After this lesson you can:
+#
+# - split a `Function` into `forward` and `setup_context`,
+# - explain why the transforms of `torch.func` need the separate form,
+# - choose what to save, so that second derivatives are right.
 
 # %%
 import warnings
+from contextlib import redirect_stdout
+from io import StringIO
 
 import lessons
 import minigrad as torch
 from viz import draw
 
-# %% [markdown]
-# ## Exp again
-#
-# In the combined form, `forward` does two jobs: it computes, and it leaves on the `ctx` what `backward` will need. In the
-# separate form each job has its own method. `backward` is the same in both.
 
-
-# %%
 class Combined(torch.autograd.Function):
     @staticmethod
     def forward(ctx, i):
@@ -50,21 +50,25 @@ class Separate(torch.autograd.Function):
         return grad_output * result
 
 
-x = torch.tensor([0.0, 1.0], requires_grad=True)
-a, b = Combined.apply(x), Separate.apply(x)
-assert torch.equal(a, b)
-assert torch.equal(torch.autograd.grad(a.sum(), x)[0], torch.autograd.grad(b.sum(), x)[0])
-
-# %% [markdown]
-# In the graph, each is one node that saves its result, 8 bytes.
-
-
-# %%
 def total(x):
     return Combined.apply(x).sum() + Separate.apply(x).sum()
 
 
+x = torch.tensor([0.0, 1.0], requires_grad=True)
 draw(total, x)
+
+# %% [markdown]
+# In the graph the two forms look the same: each is one node that saves its result, 8 bytes.
+#
+# ## Exp again
+#
+# In the combined form, `forward` does two jobs: it computes, and it saves the tensors for `backward` on the `ctx`. In the
+# separate form each job has its own method. `backward` is the same in both, and so are values and gradients.
+
+# %%
+a, b = Combined.apply(x), Separate.apply(x)
+assert torch.equal(a, b)
+assert torch.equal(torch.autograd.grad(a.sum(), x)[0], torch.autograd.grad(b.sum(), x)[0])
 
 # %% [markdown]
 # A `forward` without `ctx` is an ordinary function: you can call and test it by itself. (The combined `forward` of
@@ -148,15 +152,37 @@ class Watched(Separate):
         ctx.save_for_backward(output)
 
 
+def calls_of(f):
+    calls.clear()
+    f(zero)
+    return {name: calls.count(name) for name in ("forward", "setup_context")}
+
+
+def quiet(f):
+    with redirect_stdout(StringIO()):
+        return calls_of(f)
+
+
+calls = []
+lessons.predict(
+    "torch.func.grad(torch.func.grad(Watched.apply))(zero): how often does it call forward and setup_context?",
+    {
+        "{'forward': 1, 'setup_context': 1}": "Then only one level would have a ctx, and the other no graph.",
+        "{'forward': 2, 'setup_context': 2}": "The computation is the same for all levels, so it runs once.",
+        "{'forward': 1, 'setup_context': 2}": "Nearly: the ground below the two levels counts as one more.",
+        "{'forward': 1, 'setup_context': 3}": "It computes once, and saves for each grad and for the ground below.",
+    },
+    lambda: quiet(torch.func.grad(torch.func.grad(Watched.apply))),
+)
+
+# %%
 for name, f in (
     ("apply", Watched.apply),
     ("grad", torch.func.grad(Watched.apply)),
     ("grad of grad", torch.func.grad(torch.func.grad(Watched.apply))),
 ):
-    calls = []
     print(name)
-    f(zero)
-    print("  forward:", calls.count("forward"), "setup_context:", calls.count("setup_context"))
+    print(" ", calls_of(f))
     assert calls.count("forward") == 1
 assert calls.count("setup_context") == 3
 
@@ -181,11 +207,9 @@ assert torch.equal(torch.vmap(Batched.apply)(x.detach()), x.exp())
 # %% [markdown]
 # ## Saved tensors
 #
-# `setup_context` sees inputs and outputs, and may save only these, besides numbers and shapes as attributes. Take exp(x)²,
-# computed as `e * e` with the intermediate `e`. At 0 its value is 1, its derivative 2, its second derivative 4.
-#
-# If you smuggle `e` past `setup_context`, the first derivative is right. The second is silently wrong, because the
-# smuggled tensor comes from below all levels: it counts as a constant.
+# `setup_context` sees inputs and outputs, and may save only these, besides numbers and shapes as attributes. Take
+# $(e^x)^2$, computed as `e * e` with the intermediate `e`. At 0 its value is 1, its derivative 2, its second derivative 4.
+# This `Function` smuggles `e` past `setup_context`.
 
 
 # %%
@@ -208,14 +232,27 @@ class Smuggled(torch.autograd.Function):
 
 first = torch.func.grad(Smuggled.apply)
 second = torch.func.grad(first)
+
+lessons.predict(
+    "Which first and second derivative does Smuggled give at 0?",
+    {
+        "[2.0, 4.0]": "Those are the right ones. But the second grad cannot follow e.",
+        "[2.0, 2.0]": "The second grad would have to follow one of the two factors. It follows neither.",
+        "[2.0, 0.0]": "e comes from below all levels, so for the second grad all of backward is a constant.",
+        "an error": "minigrad cannot see in each call where a saved tensor was computed.",
+    },
+    lambda: [first(zero).item(), second(zero).item()],
+)
+
+# %%
 print(first(zero), second(zero))
 assert first(zero) == 2.0
 assert second(zero) == 0.0  # and not 4
 
 # %% [markdown]
-# minigrad cannot see this in each call, but finds it on request: `debug` watches where saved tensors come from, and the
-# check of a `Function` compares the second derivatives with differences. (It chooses its own point and weights, so it does
-# not mention 4.)
+# The first derivative is right, the second is silently wrong. minigrad cannot see this in each call, but finds it on
+# request: `debug` watches where saved tensors come from, and the check of a `Function` compares the second derivatives
+# with differences, at a point that it chooses itself.
 
 # %%
 start = torch.tensor(0.0, requires_grad=True)
@@ -328,9 +365,6 @@ print(said[0].message)
 assert "setup_context: returns" in str(said[0].message) and y == 1.0
 
 # %% [markdown]
-# Which form should you choose? The separate one, unless there is a reason not to: it can do everything that the combined
-# one can, except save an intermediate without returning it.
-#
 # ## Exercises
 #
 # ### 1. How many inputs?
@@ -401,3 +435,35 @@ class SeparatePower(torch.autograd.Function):
 
 
 lessons.check("SeparatePower", SeparatePower)
+
+# %% [markdown]
+# ## Summary
+#
+# - In the separate form, `forward` computes and `setup_context(ctx, inputs, output)` saves; `backward` stays the same.
+# - A transform calls `forward` once and `setup_context` for each level, so that each level has its graph.
+# - Save inputs and outputs only. Compute an intermediate again, or return it as one more output.
+# - Choose the separate form unless you must save an intermediate without returning it.
+#
+# ## Questions
+#
+# <details markdown="1">
+# <summary>Why can a transform not use a `forward` with `ctx`?</summary>
+#
+# Each level needs its own `ctx`, but `forward` should run once. And it runs below all levels, so it would save plain
+# numbers, which no level follows.
+#
+# </details>
+#
+# <details markdown="1">
+# <summary>Which of the two fixes for an intermediate costs memory, and which time?</summary>
+#
+# To return it costs the memory of one more saved tensor. To compute it again costs time in `backward`.
+#
+# </details>
+#
+# <details markdown="1">
+# <summary>Why is the first derivative of `Smuggled` right?</summary>
+#
+# The numbers in `e` are right. Only the history of `e` is missing, and the second derivative is the first to need it.
+#
+# </details>
