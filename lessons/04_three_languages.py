@@ -3,16 +3,59 @@
 #
 # *20 minutes. Needs lessons 2 and 3.*
 #
-# PyTorch has `Function` in Python and in C++, and a port of it exists for TypeScript. You will read the same class in all
-# three languages, match their parts, and translate C++ and TypeScript to Python. The C++ and TypeScript code is from their
-# documentation or follows it; this lesson runs only the Python.
+# **Can I read a `Function` in C++ or TypeScript if I know the Python one?** Yes. It has the same parts in each language, with
+# other names. The C++ and TypeScript code here is from their documentation or follows it; this lesson runs only the Python.
+#
+# After this lesson you can:
+#
+# - match the parts of a `Function` in Python, C++ and TypeScript,
+# - translate C++ and TypeScript to Python,
+# - find the mistakes in the example of PyTorch's C++ documentation.
 
 # %%
 import lessons
 import minigrad as torch
 from viz import draw
 
+
+class LikeCpp(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        result = x.exp()
+        ctx.save_for_backward(result)
+        return result
+
+    @staticmethod
+    def backward(ctx, *grad_output):
+        saved = ctx.saved_tensors
+        return (grad_output[0] * saved[0],)
+
+
+class LikeTypeScript(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        result = x.exp()
+        ctx.save_for_backward(result)
+        return result
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        [result] = ctx.saved_tensors
+        return (grad_output.mul(result),)
+
+
+def both(x):
+    a = LikeCpp.apply(x)
+    b = LikeTypeScript.apply(x)
+    return a + b
+
+
+x = torch.tensor(1.0, requires_grad=True)
+draw(both, x, passes="backward")
+
 # %% [markdown]
+# This is Python in the style of the other two languages. Both cards pass on the same gradient.
+#
 # ## Exp, the combined form
 #
 # One class, two static methods. Go through the tabs line by line.
@@ -84,48 +127,9 @@ from viz import draw
 # | times | `a * b` | `a * b` | `a.mul(b)` |
 # | call | `Exp.apply(x)` | `Exp::apply(x)` | `Exp.apply(x)` |
 #
-# You can write Python in the style of the other two. A parameter with a star collects the gradients in one tuple, like
-# `variable_list`; `backward` may return a tuple even for one gradient; and each operator has a method.
-
-
-# %%
-class LikeCpp(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x):
-        result = x.exp()
-        ctx.save_for_backward(result)
-        return result
-
-    @staticmethod
-    def backward(ctx, *grad_output):
-        saved = ctx.saved_tensors
-        return (grad_output[0] * saved[0],)
-
-
-class LikeTypeScript(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x):
-        result = x.exp()
-        ctx.save_for_backward(result)
-        return result
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        [result] = ctx.saved_tensors
-        return (grad_output.mul(result),)
-
-
-def both(x):
-    a = LikeCpp.apply(x)
-    b = LikeTypeScript.apply(x)
-    return a + b
-
-
-x = torch.tensor(1.0, requires_grad=True)
-draw(both, x, passes="backward")
-
-# %% [markdown]
-# Each returns the same as the built-in `exp`, so `x` gets twice the slope of exp.
+# Look at the first cell again. A parameter with a star collects the gradients in one tuple, like `variable_list`; `backward`
+# may return a tuple even for one gradient; and each operator has a method. Each class returns the same as the built-in
+# `exp`, so `x` gets twice the slope of exp.
 
 # %%
 both(x).backward()
@@ -255,8 +259,30 @@ class MyFunction(torch.autograd.Function):
 
 # %% [markdown]
 # It illustrates names and is not a program that runs. Three things are wrong with it, and Python shows one after the other.
-# First, an operation may not overwrite a leaf that requires grad. (The error comes after `forward` has run: by then `x`
-# holds the doubled values.)
+
+
+# %%
+def leaf_after_the_call():
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    try:
+        MyFunction.apply(6, x)
+    except RuntimeError:
+        return "an error; x is " + str(x.tolist())
+    return "no error; x is " + str(x.tolist())
+
+
+lessons.predict(
+    "x = [1.0, 2.0] is a leaf that requires grad. What does MyFunction.apply(6, x) do?",
+    {
+        "no error; x is [2.0, 4.0]": "mark_dirty declares the write, but this leaf may not be overwritten at all.",
+        "an error; x is [1.0, 2.0]": "The error is right. But minigrad learns of the write only after forward has run.",
+        "an error; x is [2.0, 4.0]": "The error comes after forward, so the write has happened.",
+    },
+    leaf_after_the_call,
+)
+
+# %% [markdown]
+# First, an operation may not overwrite a leaf that requires grad.
 
 # %%
 x = torch.tensor([1.0, 2.0], requires_grad=True)
@@ -300,6 +326,17 @@ def doubled(x):
     return Counted.apply(6, x.clone())[0].sum()
 
 
+lessons.predict(
+    "forward doubles var, and n is 6. Which gradient of x does minigrad compute?",
+    {
+        "[2.0, 2.0]": "That is the right slope. But minigrad takes the gradient from backward, not from forward.",
+        "[6.0, 6.0]": "backward multiplies by n, and minigrad takes its word for it.",
+        "[12.0, 12.0]": "The factor 2 of forward does not enter: apply records nothing inside forward.",
+    },
+    lambda: torch.autograd.grad(doubled(x), x)[0],
+)
+
+# %%
 y = Counted.apply(6, x.clone())
 print("y is", y[0].tolist())
 (slope,) = torch.autograd.grad(y[0].sum(), x)
@@ -423,3 +460,37 @@ class LanguagesTimes(torch.autograd.Function):
 
 
 lessons.check("LanguagesTimes", LanguagesTimes)
+
+# %% [markdown]
+# ## Summary
+#
+# - A `Function` has the same parts in all three languages: `forward`, `backward`, a `ctx`, `apply`.
+# - C++ collects gradients in a list, and keeps numbers in `saved_data`; TypeScript has methods instead of operators.
+# - In each language `backward` returns one gradient for each argument, also for a number.
+# - Code in documentation can show names and still be wrong: run it, and check its gradients.
+#
+# ## Questions
+#
+# <details markdown="1">
+# <summary>Why does `backward` return `None` or `Variable()` for a number?</summary>
+#
+# The position of a gradient says to which argument it belongs. So each argument has one, also those without a
+# gradient.
+#
+# </details>
+#
+# <details markdown="1">
+# <summary>What does a C++ `Function` keep in `saved_data`, and why not all its tensors?</summary>
+#
+# Numbers and other values. Tensors go through `save_for_backward`, which notices later writes and avoids reference
+# cycles (lesson 6).
+#
+# </details>
+#
+# <details markdown="1">
+# <summary>The third mistake raises no error. Why?</summary>
+#
+# The shapes and the number of gradients are right. Only a comparison with values of `forward` shows that the factor is
+# wrong.
+#
+# </details>
