@@ -1,25 +1,23 @@
 # %% [markdown]
 # # Several inputs, several outputs
 #
-# *25 minutes. Needs lessons 2, 3 and 6.*
+# *20 minutes. Needs lessons 2, 3 and 6.*
 #
-# `backward` mirrors `forward`: it receives one gradient for each output and returns one for each argument. You will
-# write Functions with tensors, numbers and optional arguments, leave out unneeded work, and return two tensors from one
-# Function.
+# **How many gradients must `backward` return?** One for each argument of `forward`. `backward` is the mirror of `forward`:
+# it receives one gradient for each output.
+#
+# After this lesson you can:
+#
+# - write Functions with tensors, numbers and optional arguments,
+# - leave out gradients that are not needed, and the tensors saved for them,
+# - return two tensors from one Function.
 
 # %%
 import lessons
 import minigrad as torch
 from viz import draw
 
-# %% [markdown]
-# ## One gradient for each argument
-#
-# `forward` here takes two tensors and a number. `backward` returns three things in the same order: two gradients, and
-# `None` for the number, which has none.
 
-
-# %%
 class ScaledProduct(torch.autograd.Function):
     @staticmethod
     def forward(ctx, x, y, scale):
@@ -39,11 +37,21 @@ def scaled_product(x, y):
 
 x = torch.tensor([1.0, 2.0], requires_grad=True)
 y = torch.tensor([5.0, 6.0], requires_grad=True)
+draw(scaled_product, x, y, passes=("forward", "backward"))
+
+# %% [markdown]
+# Two edges lead into the Function, and two gradients come back: each is the other factor times `scale`.
+#
+# ## One gradient for each argument
+#
+# `forward` here takes two tensors and a number. `backward` returns three values in the same order: two gradients, and
+# `None` for the number, which has none.
+
+# %%
 scaled_product(x, y).sum().backward()
 print(x.grad, y.grad)
 assert x.grad.tolist() == [50.0, 60.0]
 assert y.grad.tolist() == [10.0, 20.0]
-draw(scaled_product, x, y, passes=("forward", "backward"))
 
 # %% [markdown]
 # If you return too few, the message compares their number with the arguments of `forward`. If you return a tensor for
@@ -128,11 +136,36 @@ assert "swapped" in failure.message
 # %% [markdown]
 # ## Broadcast inputs
 #
-# A product broadcasts a smaller input: here both elements of `x` use a single number. Its gradient is the sum over all its
-# uses. `backward` returns one number for each element; the engine adds them up to the shape of the argument.
+# A product broadcasts a smaller input: here both elements of `x` use a single number. `ScaledProduct.backward` does not know
+# that.
 
 # %%
 factor = torch.tensor(3.0, requires_grad=True)
+
+
+def gradient_of_factor():
+    try:
+        return torch.autograd.grad(ScaledProduct.apply(x, factor, 1).sum(), factor)[0]
+    except RuntimeError:
+        return "an error"
+
+
+lessons.predict(
+    "x is [1.0, 2.0], factor is one number, and backward returns grad_output * x for it. Which gradient does factor get?",
+    {
+        "[1.0, 2.0]": "backward returns these two numbers, but a gradient has the shape of its argument.",
+        3.0: "Both elements of x use the factor. The engine adds the gradients of all uses.",
+        1.5: "Each use contributes its whole gradient: the engine adds and does not average.",
+        "an error": "A shape that does not fit is one. But the shape of a broadcast argument can be summed to fit.",
+    },
+    gradient_of_factor,
+)
+
+# %% [markdown]
+# The gradient is the sum over all uses. `backward` returns one number for each element, and the engine adds them up to the
+# shape of the argument.
+
+# %%
 ScaledProduct.apply(x, factor, 1).sum().backward()
 print(factor.grad)
 assert factor.grad.item() == 1.0 + 2.0
@@ -267,8 +300,10 @@ draw(total, x, y, z)
 # ## Two outputs
 #
 # `forward` may return several tensors; both outputs share one node. `backward` then receives one gradient for each. This
-# one converts polar to plane coordinates: `x = r cos(t)` and `y = r sin(t)`. Each input influences both outputs, so each
-# gradient is a sum of two terms.
+# one converts polar to plane coordinates. Each input influences both outputs, so each gradient is a sum of two terms.
+#
+# $$x = r \cos t \qquad y = r \sin t \qquad \bar r = \bar x \cos t + \bar y \sin t \qquad
+# \bar t = r\,(\bar y \cos t - \bar x \sin t)$$
 
 
 # %%
@@ -304,8 +339,7 @@ print(given, expected)
 assert all(torch.allclose(one, other) for one, other in zip(given, expected))
 
 # %% [markdown]
-# If only one output is used, the gradient of the other is zero, and `backward` receives zeros. The engine calls it
-# once, with all gradients together, never once per output.
+# What does `backward` receive if only one output is used?
 
 
 # %%
@@ -317,6 +351,30 @@ class Told(FromPolar):
 
 
 came_in = []
+
+
+def calls_of_backward():
+    came_in.clear()
+    torch.autograd.grad(Told.apply(r, t)[0], (r, t))
+    return came_in
+
+
+lessons.predict(
+    "east, north = Told.apply(r, t). With which gradients does east.backward() call the method backward?",
+    {
+        "[(1.0, 0.0)]": "The result does not depend on north, so its gradient is zero.",
+        "[(1.0, 1.0)]": "Only the result itself starts with 1. It does not depend on north.",
+        "[(1.0, 0.0), (0.0, 0.0)]": "Both outputs have the same node, and the engine calls a node once.",
+        "[]": "One output is used, so the node has its turn.",
+    },
+    calls_of_backward,
+)
+
+# %% [markdown]
+# `backward` receives zeros for the unused output. The engine calls it once, with all gradients together.
+
+# %%
+came_in.clear()
 east, north = Told.apply(r, t)
 assert east.grad_fn is north.grad_fn
 east.backward()
@@ -324,22 +382,6 @@ print(came_in)
 assert came_in == [(1.0, 0.0)]
 print(r.grad, t.cos())
 assert torch.allclose(r.grad, t.cos())
-
-# %% [markdown]
-# If `backward` takes too few gradients, the error lists the ones it is called with.
-
-
-# %%
-class OneGradient(FromPolar):
-    @staticmethod
-    def backward(ctx, grad_x):
-        r, t = ctx.saved_tensors
-        return grad_x * t.cos(), -grad_x * r * t.sin()
-
-
-message = message_of(OneGradient.apply(r, t)[0].backward)
-print(message)
-assert "a gradient for each of the 2 outputs" in message
 
 # %% [markdown]
 # ## Exercises
@@ -429,3 +471,34 @@ class SeveralSinCos(torch.autograd.Function):
 
 
 lessons.check("SeveralSinCos", SeveralSinCos)
+
+# %% [markdown]
+# ## Summary
+#
+# - `backward` receives a gradient for each output and returns one for each argument, `None` for a number or a missing tensor.
+# - The engine adds up the gradients of a broadcast argument.
+# - `ctx.needs_input_grad` says which gradients are needed: save and compute no others.
+# - All outputs share one node; `backward` is called once, with zeros for an unused output.
+#
+# ## Questions
+#
+# <details markdown="1">
+# <summary>When does minigrad notice two gradients in the wrong order?</summary>
+#
+# When the shapes differ. With equal shapes only a comparison with differences finds it: `torch.testing.check`.
+#
+# </details>
+#
+# <details markdown="1">
+# <summary>You return `None` for a tensor that requires grad. Who notices?</summary>
+#
+# Nothing raises an error: `None` means zero, and `.grad` stays empty. A check of the Function reports it.
+#
+# </details>
+#
+# <details markdown="1">
+# <summary>Why does `apply` raise an error for a list of tensors?</summary>
+#
+# It would not see the tensors inside, so they would have no edges in the graph and get no gradients.
+#
+# </details>
