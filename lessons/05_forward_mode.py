@@ -3,9 +3,15 @@
 #
 # *30 minutes. Needs lessons 2 and 3.*
 #
-# You can also compute derivatives along with the values, from the inputs to the outputs, without a graph. You will do it by
-# hand with dual numbers, then with minigrad, give a `Function` its `jvp`, and see when forward mode is the better choice and
-# when `backward` is.
+# **Can I compute a derivative without a graph?** Yes: together with the values, from the inputs to the outputs. Each value
+# carries its tangent along.
+#
+# After this lesson you can:
+#
+# - compute a tangent by hand, with dual numbers,
+# - use `make_dual`, `unpack_dual` and `torch.func.jvp`,
+# - give a `Function` its `jvp`,
+# - choose between forward mode and `backward`.
 
 # %%
 import math
@@ -16,12 +22,24 @@ import minigrad as torch
 import minigrad.autograd.forward_ad as fwAD
 from viz import draw
 
+
+def f(x):
+    return x * x * x + 2 * x
+
+
+draw(f, torch.tensor(3.0), passes="jvp")
+
 # %% [markdown]
+# The tangents stand beside the values, each with its rule; `dx` is the tangent of `x`. The arrows run with the computation,
+# not against it.
+#
 # ## Dual numbers
 #
 # A dual number is a value together with a tangent: how fast the value changes when the input does. Sums and products of
-# duals follow the rules you learned at school: (a + b)′ = a′ + b′ and (a · b)′ = a · b′ + a′ · b. That is all of forward
-# mode: each operation computes two numbers instead of one.
+# duals follow the rules you learned at school. That is all of forward mode: each operation computes two numbers instead of
+# one.
+#
+# $$(a + b)' = a' + b' \qquad (a \cdot b)' = a \cdot b' + a' \cdot b$$
 
 
 # %%
@@ -40,8 +58,8 @@ class Dual:
 
 
 # %% [markdown]
-# The input changes as fast as itself, so its tangent is 1; a constant has the tangent 0. Take x³ + 2x at 3: its value is
-# 27 + 6 = 33, its derivative 3 · 9 + 2 = 29.
+# The input changes as fast as itself, so its tangent is 1; a constant has the tangent 0. Take $x^3 + 2x$ at 3: its value is
+# $27 + 6 = 33$, its derivative $3 \cdot 9 + 2 = 29$.
 
 # %%
 x, two = Dual(3.0, 1.0), Dual(2.0, 0.0)
@@ -51,7 +69,7 @@ assert (y.value, y.tangent) == (33.0, 29.0)
 
 # %% [markdown]
 # Other functions need their own rule, which follows from the chain rule: apply the function to the value, and multiply
-# the tangent by its slope. This is exp, and the derivative of exp(x²) at 1, which is 2 · e.
+# the tangent by its slope. This is exp, and the derivative of $\exp(x^2)$ at 1, which is $2e$.
 
 
 # %%
@@ -67,8 +85,7 @@ assert math.isclose(y.tangent, 2 * math.e)
 # %% [markdown]
 # ## A tangent is a direction
 #
-# With two inputs, each has a tangent, and together these give the direction of the move. Along `a` alone, the product a · b
-# changes by b; along `b` alone by a; along both at once by the sum.
+# With two inputs, each has a tangent, and together these give the direction of the move.
 
 
 # %%
@@ -76,6 +93,18 @@ def product(a_tangent, b_tangent):
     return (Dual(3.0, a_tangent) * Dual(5.0, b_tangent)).tangent
 
 
+lessons.predict(
+    "a = 3.0 and b = 5.0. What is the tangent of a * b if both tangents are 1?",
+    {
+        1.0: "That would be 1 * 1. The rule multiplies each tangent by the other value.",
+        5.0: "That is the tangent along a alone.",
+        8.0: "Along a the product changes by b, along b by a, and along both by the sum.",
+        15.0: "That is the value.",
+    },
+    lambda: product(1.0, 1.0),
+)
+
+# %%
 print(product(1.0, 0.0), product(0.0, 1.0), product(1.0, 1.0))
 assert product(1.0, 0.0) == 5.0
 assert product(0.0, 1.0) == 3.0
@@ -87,24 +116,12 @@ assert product(1.0, 1.0) == 8.0
 # In minigrad, as in PyTorch, `make_dual` gives a tensor its tangent, every operation carries it along, and `unpack_dual`
 # takes it off again. Duals live inside a `dual_level`.
 
-
 # %%
-def f(x):
-    return x * x * x + 2 * x
-
-
 with fwAD.dual_level():
     x = fwAD.make_dual(torch.tensor(3.0), torch.tensor(1.0))
     value, tangent = fwAD.unpack_dual(f(x))
 print(value, tangent)
 assert value == 33.0 and tangent == 29.0
-
-# %% [markdown]
-# The picture of a jvp pass has the tangents beside the values, each with its rule, where `dx` is the tangent of `x`. Arrows
-# run with the computation, not against it.
-
-# %%
-draw(f, torch.tensor(3.0), passes="jvp")
 
 # %% [markdown]
 # `torch.func.jvp` does the three steps in one call: a function, a tuple of inputs, a tuple of their tangents. The name is
@@ -341,7 +358,7 @@ assert (len(columns), len(rows)) == (3, 2)
 # %% [markdown]
 # Any other tangent gives the same combination of the columns, which is the product of the Jacobian with that vector, and any
 # other gradient the same combination of the rows. Hence the names jvp and vjp. So the two can be tested against each other:
-# with a tangent v and a gradient u, u · (J v) and (u J) · v are the same number.
+# with a tangent $v$ and a gradient $u$, $u \cdot (J v)$ and $(u J) \cdot v$ are the same number.
 
 # %%
 v, u = torch.tensor([1.0, -1.0, 0.5]), torch.tensor([2.0, 3.0])
@@ -387,17 +404,34 @@ def curve(t):  # one number to 50
     return Counted.apply(t) * torch.arange(50.0)
 
 
-many, single = torch.arange(50.0), torch.tensor(3.0)
-for h, at in ((loss, many), (curve, single)):
-    passes = {"forward mode": 0, "backward": 0}
+def count_passes(h, at):
+    passes.update({"forward mode": 0, "backward": 0})
     for tangent in torch.eye(at.numel()).reshape(-1, *at.shape):
         torch.func.jvp(h, (at,), (tangent,))
     leaf = at.clone().requires_grad_()
     result = h(leaf)
     for gradient in torch.eye(result.numel()).reshape(-1, *result.shape):
         torch.autograd.grad(result, leaf, gradient, retain_graph=True)
-    print(h.__name__, passes)
     assert passes == {"forward mode": at.numel(), "backward": result.numel()}
+    return passes
+
+
+passes = {}
+many, single = torch.arange(50.0), torch.tensor(3.0)
+
+lessons.predict(
+    "curve maps one number to 50. How many passes does each mode need for all derivatives?",
+    {
+        "{'forward mode': 50, 'backward': 1}": "That is right for loss, which maps 50 numbers to one.",
+        "{'forward mode': 1, 'backward': 50}": "Forward mode needs a pass for each input, backward for each output.",
+        "{'forward mode': 1, 'backward': 1}": "A pass of backward returns one row of the Jacobian, and there are 50.",
+    },
+    lambda: count_passes(curve, single),
+)
+
+# %%
+for h, at in ((loss, many), (curve, single)):
+    print(h.__name__, count_passes(h, at))
 
 # %% [markdown]
 # Training has a million inputs, the weights, and one output, the loss: one `backward` gives all derivatives. A path through
@@ -408,7 +442,8 @@ for h, at in ((loss, many), (curve, single)):
 #
 # ### 1. By hand
 #
-# Let z = x · x · y with x = 3 and y = 2. Compute the tangent of z if the tangent of x is 1 and the tangent of y is 10.
+# Let $z = x \cdot x \cdot y$ with $x = 3$ and $y = 2$. Compute the tangent of $z$ if the tangent of $x$ is 1 and the tangent
+# of $y$ is 10.
 
 # %%
 forward_tangent = ...
@@ -418,8 +453,8 @@ lessons.check("forward_tangent", forward_tangent)
 # %% [markdown]
 # ### 2. A rule
 #
-# Write division for dual numbers: from the values and tangents of `a` and `b`, return the value and the tangent of a / b as
-# a pair.
+# Write division for dual numbers: from the values and tangents of `a` and `b`, return the value and the tangent of `a / b`
+# as a pair.
 
 
 # %%
@@ -431,7 +466,7 @@ lessons.check("forward_quotient", forward_quotient)
 # %% [markdown]
 # ### 3. Fill the gap
 #
-# The length r of a vector (x, y) changes by (x · x′ + y · y′) / r. Write `jvp`.
+# The length $r$ of a vector $(x, y)$ changes by $(x \cdot x' + y \cdot y') / r$. Write `jvp`.
 
 
 # %%
@@ -498,3 +533,35 @@ def forward_jacobian(f, x): ...
 
 
 lessons.check("forward_jacobian", forward_jacobian)
+
+# %% [markdown]
+# ## Summary
+#
+# - Forward mode computes a tangent with each value; it needs no graph and saves nothing.
+# - A `Function` needs a `jvp`: one tangent for each argument comes in, one for each output goes out.
+# - A pass of forward mode gives a column of the Jacobian, or a combination of columns; `backward` gives a row.
+# - Few inputs: forward mode. Few outputs, such as a loss: `backward`.
+#
+# ## Questions
+#
+# <details markdown="1">
+# <summary>Why does forward mode need no saved tensors?</summary>
+#
+# It uses each value as soon as it is computed. `backward` needs the values later, so the graph has to save them.
+#
+# </details>
+#
+# <details markdown="1">
+# <summary>Why does training use `backward`?</summary>
+#
+# It has many inputs, the weights, and one output, the loss. One `backward` gives all derivatives; forward mode needs a
+# pass for each weight.
+#
+# </details>
+#
+# <details markdown="1">
+# <summary>How can you test a `jvp` against a `backward`?</summary>
+#
+# Choose a tangent $v$ and a gradient $u$: $u \cdot (J v)$ and $(u J) \cdot v$ must be the same number.
+#
+# </details>
