@@ -3,9 +3,15 @@
 #
 # *25 minutes. Needs lessons 2, 3 and 5.*
 #
-# Most derivatives need numbers from the forward pass, and these stay in memory until backward has run. You will see which
-# tensors an operation saves and how many bytes they take, choose for your own Functions, and learn why tensors belong in
-# `save_for_backward` and nowhere else.
+# **Why does training need more memory than the model?** Most derivatives need numbers from the forward pass. They stay
+# in memory until backward has run.
+#
+# After this lesson you can:
+#
+# - say which tensors an operation saves, and how many bytes they take,
+# - choose the tensors that your own Function saves,
+# - explain why tensors belong in `save_for_backward` and nowhere else,
+# - save tensors for `jvp`, or in another form.
 
 # %%
 import gc
@@ -17,13 +23,6 @@ import minigrad as torch
 import minigrad.autograd.forward_ad as fwAD
 from viz import draw
 
-# %% [markdown]
-# ## Which operation saves what
-#
-# Take `(exp(x) + sin(x)) * 2`. The derivative of `exp(x)` is its own result; the derivative of `sin(x)` is `cos(x)` and needs
-# `x`; the derivatives of `+` and `* 2` need nothing. The green lines of the picture show the tensors that each operation saves.
-
-# %%
 x = torch.tensor([0.0, 1.0, 2.0, 3.0], requires_grad=True)
 
 
@@ -34,6 +33,13 @@ def f(x):
 draw(f, x, passes=("forward", "backward"))
 
 # %% [markdown]
+# The green lines show the tensors that each operation saves.
+#
+# ## Which operation saves what
+#
+# The derivative of $e^x$ is its own result. The derivative of $\sin x$ is $\cos x$ and needs `x`. The derivatives of `+` and
+# `* 2` need nothing.
+#
 # Four float32 numbers are 16 bytes. The picture's record has the same data: each forward operation lists the values it
 # saves and their bytes.
 
@@ -52,8 +58,7 @@ for name, kept in saved(f, x):
 assert saved(f, x) == [("exp", {"v1": 16}), ("sin", {"x": 16}), ("add", {}), ("mul", {})]
 
 # %% [markdown]
-# A tensor that two operations save is in memory once. Here `exp` saves its result, and the product saves both factors:
-# three entries, but two tensors, 32 bytes. The head of the picture counts each tensor once.
+# The same tensor can be saved by two operations.
 
 
 # %%
@@ -61,6 +66,20 @@ def g(x):
     return x.exp() * x
 
 
+lessons.predict(
+    "x has 16 bytes. exp saves its result, and the product both factors. How many bytes do the saved tensors take?",
+    {
+        16: "Two different tensors are saved, x and its exponential.",
+        32: "Three entries, but two tensors: the result of exp is saved twice and is in memory once.",
+        48: "That counts the result of exp twice. Saving makes no copy.",
+    },
+    lambda: draw(g, x).graph.saved_bytes(),
+)
+
+# %% [markdown]
+# The head of the picture counts each tensor once.
+
+# %%
 assert saved(g, x) == [("exp", {"v1": 16}), ("mul", {"v1": 16, "x": 16})]
 drawing = draw(g, x)
 assert drawing.graph.saved_bytes() == 32
@@ -69,8 +88,10 @@ drawing
 # %% [markdown]
 # ## The choice is yours in a Function
 #
-# A Function saves the tensors that it passes to `save_for_backward`. Take the sigmoid, `s = 1 / (1 + exp(-x))`. In a
-# chain of operations, `exp` saves its result, and the division saves its denominator.
+# A Function saves the tensors that it passes to `save_for_backward`. Take the sigmoid. In a chain of operations, `exp` saves
+# its result, and the division saves its denominator.
+#
+# $$s = \frac{1}{1 + e^{-x}} \qquad s' = s\,(1 - s)$$
 
 
 # %%
@@ -83,8 +104,7 @@ print(in_steps.graph.saved_bytes(), "bytes")
 in_steps
 
 # %% [markdown]
-# Its derivative is `s * (1 - s)`: the result alone is enough. The Function saves one tensor instead of two, with the
-# same arithmetic.
+# For the derivative, the result alone is enough. The Function saves one tensor instead of two, with the same arithmetic.
 
 
 # %%
@@ -173,9 +193,7 @@ assert gradient.tolist() == [2.0, 2.0, 2.0, 2.0]
 # %% [markdown]
 # ## What not to keep on ctx
 #
-# The ctx takes any attribute, and a number such as an exponent belongs there. A tensor does not: its version is not
-# checked. minigrad warns where it sees the change, but backward continues with the new numbers: the derivative of `x * x`
-# at 3 comes out as 8 instead of 6.
+# The ctx takes any attribute, and a number such as an exponent belongs there. A tensor does not.
 
 
 # %%
@@ -190,6 +208,34 @@ class CarelessSquare(torch.autograd.Function):
         return grad_output * 2 * ctx.x
 
 
+def changed_before_backward():
+    a = torch.tensor(3.0, requires_grad=True)
+    b = a * 1
+    y = CarelessSquare.apply(b)
+    b += 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            y.backward()
+        except RuntimeError:
+            return "an error"
+    return a.grad.item()
+
+
+lessons.predict(
+    "b is 3.0, y = CarelessSquare.apply(b), then b += 1. Which gradient does y.backward() compute?",
+    {
+        6.0: "That is the right one. But ctx.x is the tensor itself, not a copy of its numbers.",
+        8.0: "ctx.x is b, which is 4.0 by now: 2 * 4. Attributes have no version that backward compares.",
+        "an error": "save_for_backward would raise it, because it remembers the version. An attribute does not.",
+    },
+    changed_before_backward,
+)
+
+# %% [markdown]
+# The version of an attribute is not checked. minigrad warns where it sees the change, but continues with the new numbers.
+
+# %%
 a = torch.tensor(3.0, requires_grad=True)
 b = a * 1
 y = CarelessSquare.apply(b)
@@ -406,7 +452,7 @@ lessons.check("saved_bytes_of_product", saved_bytes_of_product)
 # %% [markdown]
 # ### 2. One tensor is enough
 #
-# The derivative of `tanh` is `1 - tanh(x)**2`. Fill in the gaps, so that the Function saves the result and nothing else.
+# The derivative of $\tanh x$ is $1 - \tanh^2 x$. Fill in the gaps, so that the Function saves the result and nothing else.
 
 
 # %%
@@ -443,7 +489,7 @@ lessons.check("saved_then_changed", saved_then_changed)
 # %% [markdown]
 # ### 4. Both directions
 #
-# Write the Function `x, n -> x**n` for a tensor `x` and a number `n`, with `backward` and `jvp`. Save one tensor, and
+# Write the Function $x^n$ for a tensor `x` and a number `n`, with `backward` and `jvp`. Save one tensor, and
 # keep the number where numbers belong.
 
 
@@ -473,3 +519,35 @@ def bytes_saved(f, *args): ...
 
 
 lessons.check("bytes_saved", bytes_saved)
+
+# %% [markdown]
+# ## Summary
+#
+# - An operation saves only what its derivative needs: `exp` its result, `sin` its input, `+` nothing.
+# - Saved tensors stay until backward has run. Saving makes no copy, so they must not change.
+# - Tensors go through `save_for_backward`, which checks versions and makes no cycle; numbers are attributes.
+# - `save_for_forward` is for `jvp`, whose tensors are freed at once; `saved_tensors_hooks` store tensors in another form.
+#
+# ## Questions
+#
+# <details markdown="1">
+# <summary>Why may `y` change after `y * 2`, but not after `y * y`?</summary>
+#
+# The derivative of `y * 2` needs only the 2. The product of two tensors saves both factors.
+#
+# </details>
+#
+# <details markdown="1">
+# <summary>Why is an output on the ctx a problem, and an input not the same one?</summary>
+#
+# The output holds the ctx through its `grad_fn`, so both keep each other in memory. An input does not hold the ctx.
+# But its version is not checked.
+#
+# </details>
+#
+# <details markdown="1">
+# <summary>A Function saves its input, which is also a parameter. What does this cost?</summary>
+#
+# Nothing more: the parameter is in memory anyway. Only a tensor that nothing else holds takes additional memory.
+#
+# </details>
