@@ -151,7 +151,7 @@ def gradient_of_factor():
 
 
 lessons.predict(
-    "x is [1.0, 2.0], factor is one number, and backward returns grad_output * x for it. Which gradient does factor get?",
+    "x is [1.0, 2.0], factor is a number, and backward returns grad_output * x for it. Which gradient does it get?",
     {
         "[1.0, 2.0]": "backward returns these two numbers, but a gradient has the shape of its argument.",
         3.0: "Both elements of x use the factor. The engine adds the gradients of all uses.",
