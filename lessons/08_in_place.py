@@ -3,8 +3,14 @@
 #
 # *25 minutes. Needs lessons 6 and 7.*
 #
-# An operation whose name ends in an underscore writes into its input's memory instead of making a new tensor. You will see
-# what that does to the graph, write a Function that works in place, and learn to tell when a write is an error.
+# **When may I overwrite a tensor?** An operation whose name ends in an underscore writes into its input's memory instead of
+# making a new tensor. This is allowed unless backward still needs the old numbers, or the tensor is a leaf that requires grad.
+#
+# After this lesson you can:
+#
+# - read a write in the graph,
+# - tell when a write is an error,
+# - write a Function that works in place, with `mark_dirty`.
 
 # %%
 import lessons
@@ -12,6 +18,21 @@ import minigrad as torch
 from viz import draw
 
 
+def times_fifteen(leaf):
+    x = leaf * 5
+    x.mul_(3)
+    return x
+
+
+leaf = torch.tensor([1.0, 2.0], requires_grad=True)
+draw(times_fifteen, leaf, passes=("forward", "backward"))
+
+# %% [markdown]
+# A write is an operation like any other, marked "in place". The picture shows the values before and after it separately,
+# although they share their memory.
+
+
+# %%
 def message_of(f, *args):
     """Return the message of the error that f raises."""
     try:
@@ -28,7 +49,6 @@ def message_of(f, *args):
 # write, and the old tensor is only an input of that. `_version` counts the writes.
 
 # %%
-leaf = torch.tensor([1.0, 2.0], requires_grad=True)
 x = leaf * 5
 before = x.grad_fn
 y = x.mul_(3)
@@ -37,20 +57,6 @@ assert y is x
 assert x._version == 1
 assert x.grad_fn is not before
 assert x.grad_fn.next_functions[0][0] is before
-
-# %% [markdown]
-# In the picture a write is an operation like any other, marked "in place". It shows the values before and after the write
-# separately, although they share their memory.
-
-
-# %%
-def times_fifteen(leaf):
-    x = leaf * 5
-    x.mul_(3)
-    return x
-
-
-draw(times_fifteen, leaf, passes=("forward", "backward"))
 
 # %% [markdown]
 # ## Forbidden writes
@@ -68,7 +74,37 @@ print(leaf)
 assert leaf.is_leaf and leaf.tolist() == [2.0, 4.0]
 
 # %% [markdown]
-# You know the second error from lesson 6: a saved tensor must not change before backward. It depends on the formula.
+# You know the second error from lesson 6: a saved tensor must not change before backward.
+
+
+# %%
+def works(f):
+    """Return True if backward works after a write to the result of f."""
+    s = f(leaf)
+    s.mul_(2)
+    try:
+        torch.autograd.grad(s.sum(), leaf)
+    except RuntimeError:
+        return False
+    return True
+
+
+def plus_one(x):
+    return x + 1
+
+
+lessons.predict(
+    "s = f(leaf), then s.mul_(2). For which f does backward work afterwards: plus_one, torch.sigmoid, torch.sin?",
+    {
+        "[True, True, True]": "It depends on the formula: one of them saves its result.",
+        "[True, False, True]": "sigmoid saves its result, sin saves its input, and + saves nothing.",
+        "[True, False, False]": "sin saves its input, which does not change. Its result may.",
+        "[False, False, False]": "A write is recorded like any other operation. Only saved tensors must not change.",
+    },
+    lambda: [works(f) for f in (plus_one, torch.sigmoid, torch.sin)],
+)
+
+# %% [markdown]
 # `sigmoid` saves its result, so the result must stay unchanged. `leaf + 1` saves nothing.
 
 # %%
@@ -97,34 +133,9 @@ assert "it is at version 1, expected version 0" in message
 # %% [markdown]
 # ## A Function that writes in place
 #
-# This is the example from PyTorch's page on C++ Functions, which lesson 4 reads line by line:
-#
-# ```cpp
-# class MyFunction : public Function<MyFunction> {
-#   public:
-#   static constexpr bool is_traceable = true;
-#
-#   static variable_list forward(AutogradContext *ctx, int n, Variable var) {
-#      // Save data for backward in context
-#      ctx->saved_data["n"] = n;
-#      var.mul_(2);
-#      // Mark var as modified by inplace operation
-#      ctx->mark_dirty({var});
-#      return {var};
-#   }
-#
-#   static variable_list backward(AutogradContext *ctx, variable_list
-#   grad_output) {
-#      // Use data saved in forward
-#      auto n = ctx->saved_data["n"].toInt();
-#      return {grad_output[0]*n};
-#   }
-# };
-# ```
-#
-# In Python it reads as follows. `mark_dirty` names the inputs that `forward` modifies, and `forward` returns those. The C++
-# example returns one gradient for two arguments, though its page asks for one for each input; in Python there is a `None`
-# for `n`.
+# This is the example from PyTorch's page on C++ Functions, which lesson 4 reads line by line, in Python. `mark_dirty` names
+# the inputs that `forward` modifies, and `forward` returns those. The C++ text returns one gradient for two arguments; here
+# there is a `None` for `n`.
 
 
 # %%
@@ -249,9 +260,7 @@ assert "not returned as output" in message
 # %% [markdown]
 # ## What did you save?
 #
-# `save_for_backward` keeps the tensor, not its numbers. If `forward` writes to a saved tensor, `backward` sees the new
-# numbers, whatever the order of the lines. That is wrong for the derivative of `x * x`, which needs the old ones: at 3 it is
-# silently 18 instead of 6.
+# `save_for_backward` keeps the tensor, not its numbers. Here `forward` writes to a saved tensor.
 
 
 # %%
@@ -269,12 +278,33 @@ class WrongSquare_(torch.autograd.Function):
 
 
 b = torch.tensor(3.0, requires_grad=True)
+
+
+def gradient_of_square():
+    try:
+        return torch.autograd.grad(WrongSquare_.apply(b * 1), b)[0]
+    except RuntimeError:
+        return "an error"
+
+
+lessons.predict(
+    "forward saves x, which is 3.0, and then squares it in place. Which gradient does backward compute?",
+    {
+        6.0: "That is the right one, 2 * 3. But the saved tensor is x itself, and its number is 9 now.",
+        18.0: "backward sees the new number, 9, and returns 2 * 9.",
+        "an error": "Versions are compared with the one after forward: there, x has its new number already.",
+    },
+    gradient_of_square,
+)
+
+# %%
 WrongSquare_.apply(b * 1).backward()
 print(b.grad)
 assert b.grad.item() == 18.0
 
 # %% [markdown]
-# minigrad cannot know which numbers were meant. `minigrad check` compares with differences of `forward`, and finds the mistake.
+# `backward` sees the new numbers, whatever the order of the lines. The derivative of `x * x` needs the old ones, and minigrad
+# cannot know which were meant. `minigrad check` compares with differences of `forward`.
 
 # %%
 failure = torch.testing.check(WrongSquare_, b * 1).failures[0]
@@ -438,3 +468,36 @@ class InplaceSquare(torch.autograd.Function):
 
 
 lessons.check("InplaceSquare", InplaceSquare)
+
+# %% [markdown]
+# ## Summary
+#
+# - A write returns the same tensor with a new history; `_version` counts the writes to its memory.
+# - Two writes are errors: to a leaf that requires grad, and to a saved tensor.
+# - A Function that writes calls `mark_dirty` and returns the tensor.
+# - A saved tensor has the numbers after `forward`. So save the result, or a copy of the old numbers.
+# - A write to a view is a write to its base.
+#
+# ## Questions
+#
+# <details markdown="1">
+# <summary>Why may an optimizer write to a leaf that requires grad?</summary>
+#
+# It does so under `no_grad`: nothing is recorded, so the leaf stays a leaf.
+#
+# </details>
+#
+# <details markdown="1">
+# <summary>Why must `forward` return the tensor that it marks dirty?</summary>
+#
+# The write gives the tensor a new history, whose node is this call. Only an output of the call has this node.
+#
+# </details>
+#
+# <details markdown="1">
+# <summary>When does working in place save memory in training?</summary>
+#
+# When the derivative needs only the result, or nothing: then the old numbers may go. A derivative that needs the input
+# would have to keep a copy of it.
+#
+# </details>
