@@ -3,8 +3,8 @@
 #
 # *20 minutes. Needs no other.*
 #
-# **How can a number know its derivative?** It remembers its history. A tensor with `requires_grad=True` starts it: each
-# result remembers its operation and its inputs, and `backward` walks along that memory.
+# **How can a number know its derivative?** It remembers its history. Each result of a tensor with `requires_grad=True`
+# remembers its operation and its inputs, and `backward` walks along that memory.
 #
 # After this lesson you can:
 #
