@@ -58,7 +58,8 @@ x = torch.tensor([0.0, 1.0], requires_grad=True)
 draw(total, x)
 
 # %% [markdown]
-# In the graph the two forms look the same: each is one node that saves its result, 8 bytes.
+# In the graph the two forms look the same: each is one node that saves its result, 8 bytes. They differ in
+# the methods that make the node.
 #
 # ## Exp again
 #
