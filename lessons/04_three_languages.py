@@ -312,7 +312,7 @@ else:
 
 # %% [markdown]
 # In C++, return `{Variable(), grad_output[0]*n}`; in Python, `None` and the gradient. Now it runs, and the third mistake
-# shows only in the numbers: `forward` doubles, so the slope is 2, but `backward` multiplies by `n`, which is 6.
+# shows only in the numbers.
 
 
 # %%
@@ -335,6 +335,9 @@ lessons.predict(
     },
     lambda: torch.autograd.grad(doubled(x), x)[0],
 )
+
+# %% [markdown]
+# `forward` doubles, so the slope is 2.
 
 # %%
 y = Counted.apply(6, x.clone())
