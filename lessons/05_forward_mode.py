@@ -371,7 +371,7 @@ assert u @ jv == uj @ v
 # %% [markdown]
 # ## Which when
 #
-# For all derivatives, forward mode needs a pass for each input, `backward` one for each output. This `Function` counts them.
+# How many passes do all derivatives need? This `Function` counts them.
 
 
 # %%
@@ -434,9 +434,10 @@ for h, at in ((loss, many), (curve, single)):
     print(h.__name__, count_passes(h, at))
 
 # %% [markdown]
-# Training has a million inputs, the weights, and one output, the loss: one `backward` gives all derivatives. A path through
-# space has one input, the time, and many outputs: one pass of forward mode gives all velocities and saves nothing. If one
-# direction is enough, forward mode needs one pass, whatever the numbers of inputs and outputs.
+# Forward mode needs a pass for each input, `backward` one for each output. Training has a million inputs, the weights,
+# and one output, the loss: one `backward` gives all derivatives. A path through space has one input, the time, and many
+# outputs: one pass of forward mode gives all velocities and saves nothing. If one direction is enough, forward mode
+# needs one pass, whatever the numbers of inputs and outputs.
 #
 # ## Exercises
 #
