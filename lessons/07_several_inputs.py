@@ -40,7 +40,7 @@ y = torch.tensor([5.0, 6.0], requires_grad=True)
 draw(scaled_product, x, y, passes=("forward", "backward"))
 
 # %% [markdown]
-# Two edges lead into the Function, and two gradients come back: each is the other factor times `scale`.
+# Two edges lead into the Function, and two gradients go out: each is the other factor times `scale`.
 #
 # ## One gradient for each argument
 #
