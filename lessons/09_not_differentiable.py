@@ -3,9 +3,14 @@
 #
 # *20 minutes. Needs lessons 6 and 7.*
 #
-# Some outputs have no derivative: an index, a mask, a number for a log. Others have one that the program does not use.
-# You will mark the first with `mark_non_differentiable`, and choose with `set_materialize_grads` what `backward`
-# receives for the second: zeros or `None`.
+# **My function returns an index or a mask as well. What is its gradient?** There is none: you mark such an output with
+# `mark_non_differentiable`. Other outputs have a gradient that no one uses; `backward` receives zeros or `None` for them.
+#
+# After this lesson you can:
+#
+# - tell which outputs need a mark, and mark them
+# - find an output whose gradient `backward` forgets
+# - predict the incoming gradients of `backward`, and choose between zeros and `None`
 
 # %%
 import warnings
@@ -27,7 +32,32 @@ def message_of(f, *args):
     raise AssertionError("no error was raised")
 
 
+class KeepPositive(Function):
+    @staticmethod
+    def forward(ctx, x):
+        mask = (x > 0).float()
+        ctx.mark_non_differentiable(mask)
+        ctx.save_for_backward(mask)
+        return x.clamp(min=0), mask
+
+    @staticmethod
+    def backward(ctx, grad_kept, grad_mask):
+        (mask,) = ctx.saved_tensors
+        return grad_kept * mask
+
+
+def weighted(x):
+    kept, mask = KeepPositive.apply(x)
+    return kept * (mask + 1)
+
+
+x = torch.tensor([1.0, -5.0, 2.0], requires_grad=True)
+draw(weighted, x, passes=("forward", "backward"))
+
 # %% [markdown]
+# `KeepPositive` also returns a mask of ones and zeros, and marks it. Later operations treat the mask as a constant: the
+# dashed line in the backward pass says that no gradient is needed there.
+#
 # ## Integers
 #
 # The largest element has a derivative; its index has none, because an index cannot change by a little. minigrad knows
@@ -61,42 +91,14 @@ assert x.grad.tolist() == [0.0, 1.0, 0.0]
 # %% [markdown]
 # ## Floats
 #
-# A float may have a derivative, so minigrad assumes that it does. `forward` has to mark the exceptions. Here a mask of
-# ones and zeros says which elements were kept: it jumps, and between the jumps it is constant.
-
+# A float may have a derivative, so minigrad assumes that it does. `forward` has to mark the exceptions, as `KeepPositive`
+# does: a mask jumps, and between the jumps it is constant.
 
 # %%
-class KeepPositive(Function):
-    @staticmethod
-    def forward(ctx, x):
-        mask = (x > 0).float()
-        ctx.mark_non_differentiable(mask)
-        ctx.save_for_backward(mask)
-        return x.clamp(min=0), mask
-
-    @staticmethod
-    def backward(ctx, grad_kept, grad_mask):
-        (mask,) = ctx.saved_tensors
-        return grad_kept * mask
-
-
 x = torch.tensor([1.0, -5.0, 2.0], requires_grad=True)
 kept, mask = KeepPositive.apply(x)
 print(kept, mask)
 assert kept.requires_grad and not mask.requires_grad
-
-# %% [markdown]
-# Later operations treat a marked output as a constant. The dashed line in the backward pass says that no gradient is
-# needed there.
-
-
-# %%
-def weighted(x):
-    kept, mask = KeepPositive.apply(x)
-    return kept * (mask + 1)
-
-
-draw(weighted, x, passes=("forward", "backward"))
 
 # %% [markdown]
 # Asking for the derivative of the mask raises an error: there is none.
@@ -109,9 +111,8 @@ assert "does not require grad" in message
 # %% [markdown]
 # ## Without the mark
 #
-# Here a Function returns its result together with a number for a log. Its author did not think of a gradient for that
-# number. Then a user adds it to the loss: `y` is three times `x`, and the size of positive numbers grows like them, so
-# the derivative is 3 + 1. The graph silently gives 3.
+# This Function returns its result and a number for a log. Its author did not think of a gradient for that number. Then
+# a user adds it to the loss.
 
 
 # %%
@@ -126,6 +127,25 @@ class Tripled(Function):
 
 
 x = torch.tensor([1.0, 2.0], requires_grad=True)
+
+
+def slope_with_size():
+    y, size = Tripled.apply(x)
+    return torch.autograd.grad(y.sum() + size, x)[0]
+
+
+lessons.predict(
+    "Both numbers are positive, so the loss y.sum() + size is 3 * x.sum() + x.sum(). Which gradient does x get?",
+    {
+        "[4.0, 4.0]": "That is the derivative. But backward does not use grad_size.",
+        "[3.0, 3.0]": "backward returns 3 * grad_output alone. The gradient of the size is lost, without an error.",
+        "[1.0, 1.0]": "The gradient of the size is the one that is lost; that of y arrives.",
+        "an error": "minigrad cannot know that the size has a derivative: every float may have one.",
+    },
+    slope_with_size,
+)
+
+# %%
 y, size = Tripled.apply(x)
 (y.sum() + size).backward()
 print(x.grad)
@@ -195,8 +215,8 @@ assert rounded.requires_grad
 # %% [markdown]
 # ## The gradients that backward receives
 #
-# `backward` has an argument for every output, even if the output is marked or unused. For those, it receives zeros. This
-# example is from PyTorch's documentation; lesson 10 is about `once_differentiable`.
+# `backward` has an argument for every output, even if the output is marked or unused. This example is from PyTorch's
+# documentation; lesson 10 is about `once_differentiable`. `came_in` collects the incoming gradients.
 
 
 # %%
@@ -208,15 +228,34 @@ class SimpleFunc(Function):
     @staticmethod
     @once_differentiable
     def backward(ctx, g1, g2):
-        print("got", g1, g2)
         return g1 + g2  # No check for None necessary
 
 
-a = torch.tensor(1.0, requires_grad=True)
-b, _ = SimpleFunc.apply(a)
-b.backward()
-print(a.grad)
-assert a.grad.item() == 1.0
+def came_in(function, use):
+    """Return the gradients that `function`'s backward receives when `use` is computed from its outputs."""
+    seen = []
+
+    class Seeing(function):
+        @staticmethod
+        def backward(ctx, g1, g2):
+            seen.extend(None if g is None else g.item() for g in (g1, g2))
+            return g1 if g1 is not None else g2
+
+    a = torch.tensor(1.0, requires_grad=True)
+    use(*Seeing.apply(a)).backward()
+    return seen
+
+
+lessons.predict(
+    "b, _ = SimpleFunc.apply(a), and then b.backward(). What does backward receive as g1 and g2?",
+    {
+        "[1.0, 0.0]": "The second output has no part in b, and its gradient arrives as zeros.",
+        "[1.0, None]": "minigrad replaces a missing gradient by zeros, unless the Function asks for None.",
+        "[1.0, 1.0]": "Both outputs are copies of a, but the loss uses only the first.",
+        "[1.0]": "backward always has one argument for each output.",
+    },
+    lambda: came_in(SimpleFunc, lambda b, c: b),
+)
 
 # %% [markdown]
 # Zeros are convenient: the formula needs no `if`. But minigrad creates and adds them for nothing; for a large output
@@ -236,7 +275,6 @@ class Func(Function):
     @staticmethod
     @once_differentiable
     def backward(ctx, g1, g2):
-        print("got", g1, g2)
         (x,) = ctx.saved_tensors
         grad_input = torch.zeros_like(x)
         if g1 is not None:  # We must check for None now
@@ -253,26 +291,10 @@ print(a.grad)
 assert a.grad.item() == 1.0
 
 # %% [markdown]
-# See what came in, for both Functions and for each way to use their two outputs. `TripledAndMarked` shows a marked
-# output: no gradient flows back through it, and `backward` receives zeros for it as well.
-
+# See what came in, for each way to use the two outputs. `TripledAndMarked` shows a marked output: no gradient flows
+# back through it, and `backward` receives zeros for it as well.
 
 # %%
-def came_in(function, use):
-    """Return the gradients that `function`'s backward receives when `use` is computed from its outputs."""
-    seen = []
-
-    class Seeing(function):
-        @staticmethod
-        def backward(ctx, g1, g2):
-            seen.extend(None if g is None else g.item() for g in (g1, g2))
-            return g1 if g1 is not None else g2
-
-    a = torch.tensor(1.0, requires_grad=True)
-    use(*Seeing.apply(a)).backward()
-    return seen
-
-
 for function in (SimpleFunc, Func):
     print(
         function.__name__,
@@ -443,3 +465,37 @@ class NondiffMultiples(torch.autograd.Function):
 
 
 lessons.check("NondiffMultiples", NondiffMultiples)
+
+# %% [markdown]
+# ## Summary
+#
+# - A marked output is a constant for later operations. Integers need no mark; floats do.
+# - The mark belongs to the tensor that `forward` returns, not to its numbers.
+# - An output without a mark has a gradient, and `backward` must use it. `minigrad check` finds a forgotten one.
+# - For unused and marked outputs `backward` receives zeros, or `None` after `ctx.set_materialize_grads(False)`.
+#
+# ## Questions
+#
+# <details markdown="1">
+# <summary>Is a marked output the same as a detached one?</summary>
+#
+# For later operations, yes: both are constants. The mark says it inside `forward`, where the other outputs of the same
+# Function keep their gradients.
+#
+# </details>
+#
+# <details markdown="1">
+# <summary>When is <code>None</code> better than zeros?</summary>
+#
+# When an output is large and often unused. Then minigrad creates no zeros, and `backward` leaves out a term. The price is
+# an `if` for each gradient.
+#
+# </details>
+#
+# <details markdown="1">
+# <summary>Why can minigrad not find out by itself that a float has no derivative?</summary>
+#
+# It sees only the numbers that `forward` returns. A mask of ones and zeros looks like any other result, and in a Function
+# any formula may have made it.
+#
+# </details>
