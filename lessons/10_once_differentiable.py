@@ -1,11 +1,17 @@
 # %% [markdown]
 # # Derivatives of derivatives
 #
-# *25 minutes. Needs lessons 2, 6 and 9.*
+# *20 minutes. Needs lessons 2, 6 and 9.*
 #
-# A gradient is the result of operations, and minigrad can record these like any others: then the gradient has a
-# derivative itself. You will compute second derivatives, see their path in a picture, and write a `backward` that
-# either can be differentiated again or raises an error.
+# **Can I differentiate a gradient?** Yes: minigrad records the operations of `backward` like any others. But your own
+# `backward` must let it, and some cannot.
+#
+# After this lesson you can:
+#
+# - compute second and third derivatives with `create_graph=True`
+# - write a `backward` that can be differentiated again
+# - find a second derivative that is silently wrong
+# - make a `backward` that cannot be differentiated raise an error
 
 # %%
 import warnings
@@ -18,14 +24,33 @@ from minigrad.autograd import Function
 from minigrad.autograd.function import once_differentiable
 from viz import draw
 
+
+class Cube(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x**3
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output * 3 * x * x
+
+
+x = torch.tensor(5.0, requires_grad=True)
+(slope,) = torch.autograd.grad(Cube.apply(x), x, create_graph=True)
+draw(slope, passes=("forward", "backward"))
+
 # %% [markdown]
+# This is the graph of a gradient. Its forward pass holds the operations of `Cube.backward` on `x`, so it has a backward pass
+# itself: it leads to the second derivative, 30.
+#
 # ## A gradient that remembers
 #
 # `torch.autograd.grad` returns gradients instead of adding them to `.grad`. By default they have no history, so a
 # second derivative raises an error.
 
 # %%
-x = torch.tensor(5.0, requires_grad=True)
 (slope,) = torch.autograd.grad(x**3, x)
 print(slope)
 assert slope.item() == 75.0 and slope.grad_fn is None
@@ -55,34 +80,17 @@ assert [t.item() for t in (slope, curvature, third)] == [75.0, 30.0, 6.0]
 # The same holds for your own Function, as long as its `backward` consists of operations on tensors and begins with
 # tracked tensors: the incoming gradient, and forward's inputs and outputs from `ctx.saved_tensors`.
 
-
 # %%
-class Cube(Function):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x**3
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        (x,) = ctx.saved_tensors
-        return grad_output * 3 * x * x
-
-
 (slope,) = torch.autograd.grad(Cube.apply(x), x, create_graph=True)
-(curvature,) = torch.autograd.grad(slope, x, retain_graph=True)  # the picture below walks the graph once more
+(curvature,) = torch.autograd.grad(slope, x)
 print(slope.item(), curvature.item())
 assert (slope.item(), curvature.item()) == (75.0, 30.0)
 
 # %% [markdown]
-# The graph behind `slope` holds the operations of `backward` on `x`, the parameter in the picture. Its first product,
-# `grad_output * 3`, is an input there, as the incoming gradient is the constant 1. `Cube` itself is not in it, only its
-# saved tensor, `x`. So the second derivative goes through the formula that you wrote, not through `forward`.
-
-# %%
-draw(slope, passes=("forward", "backward"))
-
-# %% [markdown]
+# Look at the first picture again. Its first product, `grad_output * 3`, is an input there, as the incoming gradient is the
+# constant 1. `Cube` itself is not in it, only its saved tensor, `x`. So the second derivative goes through the formula that
+# you wrote, not through `forward`.
+#
 # ## Intermediate results of forward have no history
 #
 # `forward` runs with recording off. A tensor created there has no history: saved and used in `backward`, it is a
@@ -110,14 +118,29 @@ def two_derivatives(f, at):
     return slope.item(), curvature.item()
 
 
+lessons.predict(
+    "KeptSlope.apply(x) ** 2 is the sixth power of x, with derivatives 6 and 30 at x = 1. What does minigrad compute?",
+    {
+        (6.0, 30.0): "The saved slope has no history, so a part of the second derivative is lost.",
+        (6.0, 18.0): "The first derivative needs only numbers. The second lacks the term of the changing slope, 12.",
+        (6.0, 0.0): "The incoming gradient changes with x, too, and its term is there.",
+        (0.0, 0.0): "The saved number is right, and the first derivative needs no more.",
+    },
+    lambda: two_derivatives(lambda x: KeptSlope.apply(x) ** 2, 1.0),
+)
+
+# %%
 print(two_derivatives(lambda x: Cube.apply(x) ** 2, 1.0))
 print(two_derivatives(lambda x: KeptSlope.apply(x) ** 2, 1.0))
 assert two_derivatives(lambda x: Cube.apply(x) ** 2, 1.0) == (6.0, 30.0)
 assert two_derivatives(lambda x: KeptSlope.apply(x) ** 2, 1.0) == (6.0, 18.0)
 
 # %% [markdown]
-# The derivatives of $x^6$ at 1 are 6 and 30. The 18 is silently wrong: of the product rule, only the term of the
-# changing incoming gradient is there; the term of the changing slope, 12, is missing. In the picture the saved slope,
+# The 18 is silently wrong. $g(x)$ is the incoming gradient and $s(x)$ the slope; the product rule needs both terms:
+#
+# $$(g\,s)' = g'\,s + g\,s' \qquad 30 = 18 + 12$$
+#
+# The term of the changing slope is missing. In the picture the saved slope,
 # 3, is an input without a path from `x`, at the top.
 
 # %%
@@ -157,6 +180,25 @@ class NumpyCube(Function):
         return torch.tensor(grad_output.detach().numpy() * 3 * x.detach().numpy() ** 2)
 
 
+def curvature_with_numpy():
+    """Return the second derivative of x**6 + x**2 at 1, with NumpyCube for the cube."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return two_derivatives(lambda x: NumpyCube.apply(x) ** 2 + x**2, 1.0)[1]
+
+
+lessons.predict(
+    "Which second derivative does NumpyCube.apply(x) ** 2 + x ** 2 get at x = 1?",
+    {
+        32.0: "30 + 2 is right. But NumPy leaves no history, so the part of NumpyCube is lost.",
+        20.0: "That would be the mistake of KeptSlope, 18 + 2. Here the incoming gradient loses its history, too.",
+        2.0: "Only the square is left: everything that NumpyCube.backward returns is a constant.",
+        0.0: "The gradient of the square still has a graph.",
+    },
+    curvature_with_numpy,
+)
+
+# %%
 x = torch.tensor(1.0, requires_grad=True)
 with warnings.catch_warnings(record=True) as said:
     warnings.simplefilter("always")
@@ -336,3 +378,36 @@ def second_and_more(f, at, n): ...
 
 
 lessons.check("second_and_more", second_and_more)
+
+# %% [markdown]
+# ## Summary
+#
+# - With `create_graph=True`, the backward pass is recorded and can be differentiated.
+# - The second derivative follows the formula in `backward`, so the formula must begin with inputs, outputs and the
+#   incoming gradient.
+# - A tensor that `forward` creates and saves, but does not return, is a constant: second derivatives are silently wrong.
+# - A `backward` that leaves the graph needs `once_differentiable`: a second derivative then raises an error.
+#
+# ## Questions
+#
+# <details markdown="1">
+# <summary>Why is <code>create_graph</code> not on by default?</summary>
+#
+# The recorded backward pass keeps its own tensors in memory, and most programs never differentiate a gradient.
+#
+# </details>
+#
+# <details markdown="1">
+# <summary>May <code>backward</code> use a saved output of <code>forward</code>, as exp does?</summary>
+#
+# Yes. The saved output belongs to the graph: its history is the call of the Function, so its derivative is the formula
+# of the same `backward`.
+#
+# </details>
+#
+# <details markdown="1">
+# <summary>Does <code>once_differentiable</code> repair a wrong second derivative?</summary>
+#
+# No. It replaces a wrong number by an error. To repair it, write `backward` with operations on tracked tensors.
+#
+# </details>
