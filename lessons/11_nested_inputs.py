@@ -3,9 +3,15 @@
 #
 # *20 minutes. Needs lessons 2, 3 and 7.*
 #
-# Programs keep tensors in dicts of parameters and lists of layers; a Function takes them one by one. You will see why,
-# write a Function that takes nested arguments all the same, see in a picture how it flattens them, and learn what is
-# done today instead.
+# **My parameters are in a dict. Can a Function take the dict?** A plain `Function` takes tensors one by one and raises an
+# error for a dict. `NestedIOFunction` takes it, and shows you how to write the same thing without that class.
+#
+# After this lesson you can:
+#
+# - explain why a tensor in a dict would get no gradient
+# - write a Function with nested arguments and outputs
+# - find a gradient that is lost in the nesting
+# - write the flat Function that is used today instead
 
 # %%
 import lessons
@@ -14,7 +20,31 @@ from minigrad.autograd import Function
 from minigrad.autograd.function import NestedIOFunction
 from viz import draw
 
+
+class Line(NestedIOFunction):
+    def forward_extended(self, params, x):
+        self.save_for_backward(params, x)
+        return params["weight"] * x + params["bias"]
+
+    def backward_extended(self, grad_output):
+        params, x = self.saved_tensors
+        grad_params = {"weight": grad_output * x, "bias": grad_output}
+        return grad_params, grad_output * params["weight"]
+
+
+def line(weight, bias, x):
+    return Line.apply({"weight": weight, "bias": bias}, x)
+
+
+weight = torch.tensor(2.0, requires_grad=True)
+bias = torch.tensor(1.0, requires_grad=True)
+x = torch.tensor(3.0, requires_grad=True)
+draw(line, weight, bias, x, passes=("forward", "backward"))
+
 # %% [markdown]
+# The program passes a dict to `Line`, but there is no dict in the picture: the operation has three inputs, and each
+# receives a gradient.
+#
 # ## apply does not look into structures
 #
 # `apply` goes through its arguments once: tensors get an edge in the graph, and everything else passes to `forward` as
@@ -33,10 +63,6 @@ class LineOfDict(Function):
         return grad_output, grad_output
 
 
-weight = torch.tensor(2.0, requires_grad=True)
-bias = torch.tensor(1.0, requires_grad=True)
-x = torch.tensor(3.0, requires_grad=True)
-
 try:
     LineOfDict.apply({"weight": weight, "bias": bias}, x)
 except TypeError as e:
@@ -50,38 +76,20 @@ else:
 #
 # The message names a class for this. For a `NestedIOFunction` you write two methods, `forward_extended` and
 # `backward_extended`. They are not static methods: `self` is the ctx. Arguments arrive unchanged, saved tensors keep
-# their nesting, and the gradients you return are nested like the arguments.
-
+# their nesting, and the gradients you return are nested like the arguments. Read `Line` above again, then see it run.
 
 # %%
-class Line(NestedIOFunction):
-    def forward_extended(self, params, x):
-        self.save_for_backward(params, x)
-        return params["weight"] * x + params["bias"]
-
-    def backward_extended(self, grad_output):
-        params, x = self.saved_tensors
-        grad_params = {"weight": grad_output * x, "bias": grad_output}
-        return grad_params, grad_output * params["weight"]
-
-
 y = Line.apply({"weight": weight, "bias": bias}, x)
 y.backward()
 print(y.item(), weight.grad.item(), bias.grad.item(), x.grad.item())
 assert (y.item(), weight.grad.item(), bias.grad.item(), x.grad.item()) == (7.0, 3.0, 1.0, 2.0)
 
 # %% [markdown]
-# In the picture there is no dict. The class takes the tensors out in order, runs one operation on all of them, and
-# gives your methods the nested view. So the engine, which knows only tensors, has three inputs to send gradients to.
-
+# The class takes the tensors out of the dict in order, runs one operation on all of them, and gives your methods the
+# nested view. So the engine, which knows only tensors, has three inputs to send gradients to.
 
 # %%
-def line(weight, bias, x):
-    return Line.apply({"weight": weight, "bias": bias}, x)
-
-
 assert len(line(weight, bias, x).grad_fn.next_functions) == 3
-draw(line, weight, bias, x, passes=("forward", "backward"))
 
 # %% [markdown]
 # ## Nested outputs
@@ -91,6 +99,9 @@ draw(line, weight, bias, x, passes=("forward", "backward"))
 
 
 # %%
+incoming = []
+
+
 class SumAndProduct(NestedIOFunction):
     def forward_extended(self, pair):
         a, b = pair
@@ -99,7 +110,7 @@ class SumAndProduct(NestedIOFunction):
 
     def backward_extended(self, grads):
         ((a, b),) = self.saved_tensors
-        print("gradients:", grads)
+        incoming.append(grads)
         return ([grads["sum"] + grads["product"] * b, grads["sum"] + grads["product"] * a],)
 
 
@@ -108,7 +119,22 @@ b = torch.tensor(5.0, requires_grad=True)
 outputs = SumAndProduct.apply([a, b])
 print(outputs)
 assert {name: t.item() for name, t in outputs.items()} == {"sum": 7.0, "product": 10.0}
+
+lessons.predict(
+    'a is 2 and b is 5. After outputs["product"].backward(), what are the gradients of a and b?',
+    {
+        (5.0, 2.0): "The gradient of the sum is zero, so only the product counts: b for a, and a for b.",
+        (6.0, 3.0): "That adds the sum's gradient of 1. But the sum is not used, so its gradient is zero.",
+        (1.0, 1.0): "That is the gradient of the sum.",
+        (2.0, 5.0): "The derivative of a * b by a is the other factor.",
+    },
+    lambda: tuple(g.item() for g in torch.autograd.grad(outputs["product"], (a, b), retain_graph=True)),
+)
+
+# %%
 outputs["product"].backward()
+print("incoming:", incoming[-1])
+assert {name: g.item() for name, g in incoming[-1].items()} == {"sum": 0.0, "product": 1.0}
 assert (a.grad.item(), b.grad.item()) == (5.0, 2.0)
 
 # %% [markdown]
@@ -134,8 +160,7 @@ else:
     raise AssertionError("a gradient was missing without an error")
 
 # %% [markdown]
-# In a dict, a missing name counts as None: no gradient. That may be intended, so there is no message. Here the bias is
-# forgotten, and would never learn.
+# In a dict, a name may be missing: that may be intended, so there is no message. Here the bias is forgotten.
 
 
 # %%
@@ -145,17 +170,32 @@ class NoBias(Line):
         return {"weight": grad_output * x}, grad_output * params["weight"]
 
 
+lessons.predict(
+    "NoBias returns no gradient for the bias. What does torch.autograd.grad(..., allow_unused=True) give for it?",
+    {
+        "None": "A missing name counts as None, which means: no gradient.",
+        "0.0": "minigrad does not make zeros from a gradient that a Function does not return.",
+        "1.0": "That is the derivative, but the engine knows only what backward returns.",
+        "an error": "In a list, yes. In a dict, the names still tell which gradient belongs to which tensor.",
+    },
+    lambda: torch.autograd.grad(
+        NoBias.apply({"weight": weight, "bias": bias}, x), [weight, bias, x], allow_unused=True
+    )[1],
+)
+
+# %%
 found = torch.autograd.grad(NoBias.apply({"weight": weight, "bias": bias}, x), [weight, bias, x], allow_unused=True)
 print(found)
 assert found[1] is None
 
 # %% [markdown]
-# The next lesson is about a tool that finds such gradients: it compares all of them with differences.
+# The bias would never learn. The next lesson is about a tool that finds such gradients: it compares all of them with
+# differences.
 #
 # ## The way to do it today
 #
 # PyTorch's documentation says of `NestedIOFunction`: "This class is here only for backward compatibility reasons. Use
-# Function instead of this for any new use case." The picture shows the fix: let the Function take the tensors one by
+# Function instead of this for any new use case." The first picture shows the fix: let the Function take the tensors one by
 # one, and nest them in an ordinary function around it.
 
 
@@ -286,3 +326,35 @@ def nested_squares(params): ...
 
 
 lessons.check("nested_squares", nested_squares)
+
+# %% [markdown]
+# ## Summary
+#
+# - `apply` gives an edge to each tensor among its arguments. It does not look into lists and dicts.
+# - `NestedIOFunction` flattens nested arguments, runs one operation on the tensors, and nests them again for your methods.
+# - The gradients that you return are nested like the arguments. A name missing in a dict means no gradient.
+# - Today a flat Function takes the tensors, or `*tensors`, and an ordinary function around it does the nesting.
+#
+# ## Questions
+#
+# <details markdown="1">
+# <summary>Why does minigrad raise an error for a tensor in a dict, where PyTorch computes?</summary>
+#
+# The tensor would get no edge in the graph, so its gradient would be lost without a message. The error shows it at once.
+#
+# </details>
+#
+# <details markdown="1">
+# <summary>What does the engine know of the dict?</summary>
+#
+# Nothing. It sees an operation with three inputs. Flattening and nesting happen before and after the operation runs.
+#
+# </details>
+#
+# <details markdown="1">
+# <summary>Why does the flat form work under <code>torch.func</code> and suit new programs?</summary>
+#
+# It is an ordinary Function in the separate form. The dict is handled outside, by a function that any transform can
+# enter.
+#
+# </details>
