@@ -3,9 +3,15 @@
 #
 # *30 minutes. Needs lessons 2, 7 and 10.*
 #
-# A wrong `backward` raises no error: training only goes worse than it should. You will compare gradients with
-# differences, by hand and with `gradcheck`, read its messages, and learn when the check itself is wrong. Then you will
-# run `minigrad check`, which tests everything else, too.
+# **How do I find out that my gradient is wrong?** A wrong `backward` raises no error: training only goes worse than it
+# should. But `forward` alone also gives the slope, by differences. `gradcheck` compares the two.
+#
+# After this lesson you can:
+#
+# - compare a gradient with differences, by hand and with `gradcheck`
+# - read the message of `gradcheck`, and choose inputs and a step that it can be trusted with
+# - check second derivatives with `gradgradcheck`
+# - run `minigrad check`, which tests everything else, too
 
 # %%
 import json
@@ -23,14 +29,7 @@ import minigrad as torch
 from minigrad.autograd import Function, gradcheck, gradgradcheck
 from viz import draw
 
-# %% [markdown]
-# ## Two ways to a slope
-#
-# The derivative of `tanh` is $1 - y^2$, where $y$ is the result. This Function lacks the square. There is no error:
-# shapes and types are right.
 
-
-# %%
 class Tanh(Function):
     @staticmethod
     def forward(ctx, x):
@@ -44,20 +43,41 @@ class Tanh(Function):
         return grad_output * (1 - y)
 
 
+def central(f, x, eps):
+    return (f(x + eps) - f(x - eps)) / (2 * eps)
+
+
+# %% alt="Two curves over x from -3 to 3. The slope from differences is a bell with its top 1 at x = 0. The slope from backward falls from 2 to 0 and meets the bell at x = 0 only."
+xs = torch.linspace(-3.0, 3.0, 61, dtype=torch.float64).requires_grad_()
+(by_backward,) = torch.autograd.grad(Tanh.apply(xs).sum(), xs)
+by_differences = central(Tanh.apply, xs.detach(), 1e-6)
+
+figure, axes = plt.subplots(figsize=(6, 3), layout="constrained")
+axes.plot(xs.detach().numpy(), by_differences.numpy(), label="differences of forward")
+axes.plot(xs.detach().numpy(), by_backward.numpy(), label="backward")
+axes.set(xlabel="x", ylabel="slope")
+legend = axes.legend()
+
+# %% [markdown]
+# `Tanh` computes the right values, and its `backward` a wrong slope: the differences of `forward` show another curve.
+#
+# ## Two ways to a slope
+#
+# The derivative of `tanh` is $1 - y^2$, where $y$ is the result. `Tanh.backward` lacks the square. There is no error:
+# shapes and types are right.
+
+# %%
 x = torch.tensor(1.0, dtype=torch.float64, requires_grad=True)
 (analytical,) = torch.autograd.grad(Tanh.apply(x), x)
 print(analytical.item())
 
 # %% [markdown]
 # `forward` alone also gives the slope: move the input a little to both sides, and see how much the result moves. This
-# is a central difference. It needs no formula, so it makes no mistakes in formulas.
-
+# is a *central difference*. It needs no formula, so it makes no mistakes in formulas.
+#
+# $$f'(x) \approx \frac{f(x + \varepsilon) - f(x - \varepsilon)}{2\,\varepsilon}$$
 
 # %%
-def central(f, x, eps):
-    return (f(x + eps) - f(x - eps)) / (2 * eps)
-
-
 numerical = central(Tanh.apply, x.detach(), 1e-6)
 print(numerical.item())
 assert abs(numerical.item() - (1 - np.tanh(1.0) ** 2)) < 1e-9
@@ -84,24 +104,35 @@ draw(with_square, x, passes="backward")
 # %% [markdown]
 # ## The point matters
 #
-# Here are both slopes over a range of inputs. At 0 they agree, since $1 - 0 = 1 - 0^2$: a check at that point alone
-# would find nothing. Check at several ordinary points, of both signs.
+# A check at one point may find nothing.
 
-# %% alt="Two curves over x from -3 to 3. The slope from differences is a bell with its top 1 at x = 0. The slope from backward falls from 2 to 0 and meets the bell at x = 0 only."
-xs = torch.linspace(-3.0, 3.0, 61, dtype=torch.float64).requires_grad_()
-(by_backward,) = torch.autograd.grad(Tanh.apply(xs).sum(), xs)
-by_differences = central(Tanh.apply, xs.detach(), 1e-6)
 
-figure, axes = plt.subplots(figsize=(6, 3), layout="constrained")
-axes.plot(xs.detach().numpy(), by_differences.numpy(), label="differences of forward")
-axes.plot(xs.detach().numpy(), by_backward.numpy(), label="backward")
-axes.set(xlabel="x", ylabel="slope")
-axes.legend()
+# %%
+def accepted(at):
+    """Return True if backward and differences agree at a point."""
+    point = torch.tensor(at, dtype=torch.float64, requires_grad=True)
+    return gradcheck(Tanh.apply, point, raise_exception=False)
 
+
+lessons.predict(
+    "At which of the points -2, 0 and 1 does Tanh pass the check?",
+    {
+        "none": "The formula is wrong, but it need not be wrong at each point: put y = 0 into it.",
+        "0": "There y is 0, and 1 - y and 1 - y * y are both 1.",
+        "1": "The input is 1 there, and the result is 0.76: 1 - y is 0.24, and 1 - y * y is 0.42.",
+        "-2": "There y is negative, and the wrong slope is above 1.",
+    },
+    lambda: ", ".join(str(at) for at in (-2, 0, 1) if accepted(float(at))) or "none",
+)
+
+# %%
 agree = torch.isclose(by_backward, by_differences, atol=1e-6)
 assert xs[agree].tolist() == [xs[30].item()] and abs(xs[30].item()) < 1e-12
 
 # %% [markdown]
+# The two curves of the first picture meet at $x = 0$ only, since $1 - 0 = 1 - 0^2$. Check at several ordinary points, of
+# both signs.
+#
 # ## gradcheck
 #
 # `gradcheck(f, inputs)` moves every element of every input that requires grad, and compares all elements of the
@@ -225,6 +256,18 @@ assert gradcheck(torch.tanh, single.detach().double().requires_grad_())
 
 # %%
 corner = torch.tensor([0.0], dtype=torch.float64, requires_grad=True)
+lessons.predict(
+    "relu(x) is max(x, 0). Which slope does the central difference with eps = 1e-6 give at x = 0?",
+    {
+        0.0: "That is the slope on the left, which backward takes.",
+        1.0: "That is the slope on the right.",
+        0.5: "One end is at 1e-6 and the other at 0, and they are 2e-6 apart: the mean of both slopes.",
+        "nan": "Mathematics knows no slope there, but the difference is an ordinary quotient.",
+    },
+    lambda: central(torch.relu, corner.detach(), 1e-6).item(),
+)
+
+# %%
 (slope,) = torch.autograd.grad(torch.relu(corner).sum(), corner)
 print(slope.item(), central(torch.relu, corner.detach(), 1e-6).item())
 assert slope.item() == 0.0 and central(torch.relu, corner.detach(), 1e-6).item() == 0.5
@@ -426,3 +469,35 @@ def checked_gradient(f, x): ...
 
 
 lessons.check("checked_gradient", checked_gradient)
+
+# %% [markdown]
+# ## Summary
+#
+# - Differences of `forward` give the slope without a formula; `gradcheck` compares all elements of the Jacobian with them.
+# - Check at several points of both signs, in float64, away from corners.
+# - The message names the line, the worst element and often the kind of mistake.
+# - `gradgradcheck` checks second derivatives, and `minigrad check` everything that a Function promises.
+#
+# ## Questions
+#
+# <details markdown="1">
+# <summary>Why does float32 need a larger step than float64?</summary>
+#
+# Its rounding errors are larger, and the difference divides them by twice the step. So the best step is where the error
+# of the bend and the error of rounding are about equal.
+#
+# </details>
+#
+# <details markdown="1">
+# <summary>Can <code>gradcheck</code> prove that a gradient is right?</summary>
+#
+# No. It compares at the inputs that you give. A mistake in a branch that these inputs do not reach stays hidden.
+#
+# </details>
+#
+# <details markdown="1">
+# <summary>The check fails, but only near one input. What do you look for?</summary>
+#
+# A corner of the function within the step of the input: there differences mix the slopes of both sides.
+#
+# </details>
