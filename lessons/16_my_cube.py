@@ -3,9 +3,15 @@
 #
 # *25 minutes. Needs lessons 3, 12 and 13.*
 #
-# A Function may consist of ordinary operations and still define its own gradient: to be faster, to survive large
-# numbers, or to do something else on purpose. You will see what the second derivative needs from such a Function, and
-# find one that fails to provide it.
+# **I compute the slope in `forward` already. Why is my second derivative zero?** Because the graph does not know how the
+# slope changes with `x`. Return the slope as an output, and add its term in `backward`.
+#
+# After this lesson you can:
+#
+# - write a Function that computes its slope in `forward` and has all derivatives
+# - predict the incoming gradients of a first and a second walk
+# - find a Function that lacks second derivatives
+# - define a gradient for large numbers, or another one on purpose
 
 # %%
 import warnings
@@ -14,14 +20,7 @@ import lessons
 import minigrad as torch
 from viz import draw
 
-# %% [markdown]
-# ## MyCube
-#
-# PyTorch's documentation, "Extending torch.func with autograd.Function", has this example. The derivative of x³ is 3x².
-# Usually the backward pass computes that; here the forward pass does, and returns it as a second result.
 
-
-# %%
 class MyCube(torch.autograd.Function):
     @staticmethod
     def forward(x):
@@ -52,8 +51,20 @@ def my_cube(x):
     return result
 
 
+x = torch.tensor(2.0, requires_grad=True)
+(gradient,) = torch.autograd.grad(my_cube(x), x, create_graph=True)
+draw(gradient, passes=("forward", "backward"))
+
 # %% [markdown]
-# Value, first and second derivative are right: x³, 3x² and 6x. The last line is the check from the documentation.
+# This is the graph of the gradient of $x^3$. It begins with `MyCube` itself, and leaves it through the second output, `dx`,
+# which is 12. The second derivative goes back the same way.
+#
+# ## MyCube
+#
+# PyTorch's documentation, "Extending torch.func with autograd.Function", has this example. The derivative of $x^3$ is
+# $3x^2$. Usually the backward pass computes that; here the forward pass does, and returns it as a second result.
+#
+# Value, first and second derivative are right: $x^3$, $3x^2$ and $6x$. The last line is the check from the documentation.
 
 # %%
 x = torch.tensor(2.0)
@@ -94,7 +105,7 @@ assert bytes_kept(my_cube) == 8 and bytes_kept(lambda x: x**3) == 4
 # %% [markdown]
 # ## The incoming gradients
 #
-# `MyCube` has two outputs, so `backward` receives two gradients. This one prints them and does the same.
+# `MyCube` has two outputs, so `backward` receives two gradients. This one notes them and does the same.
 
 
 # %%
@@ -110,6 +121,28 @@ y, _ = SpyingCube.apply(x)
 (gradient,) = torch.autograd.grad(y, x, create_graph=True)
 print("first derivative: ", arrived.pop())
 
+
+def second_walk_of_two():
+    """Return the gradients that arrive when the gradient at x = 2 is differentiated."""
+    y, _ = SpyingCube.apply(x)
+    (gradient,) = torch.autograd.grad(y, x, create_graph=True)
+    arrived.clear()
+    torch.autograd.grad(gradient, x)
+    return arrived.pop()
+
+
+lessons.predict(
+    "The second walk starts at the gradient. What does backward receive then, as grad_output and grad_dx?",
+    {
+        (1.0, 0.0): "That is the first walk, which starts at y. The second one starts at a result made of dx.",
+        (0.0, 1.0): "The gradient is 1 * dx + 0, so it uses the output dx alone.",
+        (1.0, 1.0): "The result y has no part in the gradient.",
+        (0.0, 12.0): "12 is the value of dx. The derivative of 1 * dx + 0 by dx is 1.",
+    },
+    second_walk_of_two,
+)
+
+# %%
 (curvature,) = torch.autograd.grad(gradient, x)
 print("second derivative:", arrived[0])
 assert arrived == [(0.0, 1.0)]
@@ -122,19 +155,14 @@ assert gradient.item() == 12.0 and curvature.item() == 12.0
 # 1. The result `y` has no part in it: `grad_output` is zero. All of the second derivative comes through the second
 # term, `grad_dx * 6 * x`.
 #
-# Here is the graph of the gradient. The output of `MyCube` that it uses is `dx`, which is 12. The 1 and the 0 beside it
-# are from the first walk: `grad_output`, and `grad_dx` times 6. Going back, the second walk enters `MyCube` through
-# `dx`.
-
-# %%
-(gradient,) = torch.autograd.grad(my_cube(x), x, create_graph=True)
-draw(gradient, passes=("forward", "backward"))
-
-# %% [markdown]
+# Look at the first picture again: the 1 and the 0 beside `dx` are from the first walk, `grad_output`, and `grad_dx` times 6.
+# As a formula, `backward` returns the gradient of $x$ from those of the result $y = x^3$ and the slope $s = 3x^2$:
+#
+# $$\bar x = \bar y \cdot 3x^2 + \bar s \cdot 6x$$
+#
 # ## Forgetting it
 #
-# Without the second term, first derivatives stay right. But the second derivative of x³ becomes zero, without an error:
-# to the graph, this is a Function whose second output has no derivative.
+# Without the second term, first derivatives stay right. The second derivative raises no error.
 
 
 # %%
@@ -151,6 +179,18 @@ def forgetful_cube(x):
 
 
 point = torch.tensor(2.0)
+lessons.predict(
+    "Which second derivative does forgetful_cube give at x = 2?",
+    {
+        12.0: "The term that is missing is the one from which the 12 comes.",
+        6.0: "No part of the computation divides the 12 into two terms.",
+        0.0: "Only grad_dx arrives in the second walk, and this backward does not use it.",
+        "an error": "To the graph, this is a Function whose second output has no derivative. That is allowed.",
+    },
+    lambda: torch.func.grad(torch.func.grad(forgetful_cube))(point),
+)
+
+# %%
 print(torch.func.grad(forgetful_cube)(point), torch.func.grad(torch.func.grad(forgetful_cube))(point))
 assert torch.func.grad(forgetful_cube)(point).item() == 12.0
 assert torch.func.grad(torch.func.grad(forgetful_cube))(point).item() == 0.0  # it should be 12
@@ -231,8 +271,8 @@ for cube in (my_cube, LateCube.apply):
 # %% [markdown]
 # ## Other reasons
 #
-# *Large numbers.* log(1 + exp(x)) is nearly x for a large x, and its derivative is the logistic function. In the plain
-# formula, exp(100) is infinite in float32, and the derivative is a quotient of two infinities. minigrad warns where the
+# *Large numbers.* For a large $x$, $\log(1 + e^x)$ is nearly $x$. Its derivative is the logistic function. In the plain
+# formula, $e^{100}$ is infinite in float32, and the derivative is a quotient of two infinities. minigrad warns where the
 # NaN appears.
 
 
@@ -383,3 +423,35 @@ class SafeSqrt(torch.autograd.Function):
 
 
 lessons.check("SafeSqrt", SafeSqrt)
+
+# %% [markdown]
+# ## Summary
+#
+# - A slope that `forward` computes and returns is an output: it belongs to the graph and has a gradient.
+# - The second walk enters through that output, so `backward` must add its term, `grad_dx * 6 * x`.
+# - Without the term, or with a mark, second derivatives are silently zero. `gradcheck` of `apply` and `gradgradcheck` find it.
+# - Or save the input and compute the slope in `backward`: then derivatives of all orders follow by themselves.
+#
+# ## Questions
+#
+# <details markdown="1">
+# <summary>What does <code>MyCube</code> gain, and what does it pay?</summary>
+#
+# Its `backward` computes no powers. It keeps two numbers for each element where `x ** 3` keeps one.
+#
+# </details>
+#
+# <details markdown="1">
+# <summary>Why does <code>gradcheck</code> of <code>forgetful_cube</code> find nothing?</summary>
+#
+# The function returns only the cube, whose first derivative is right. The forgotten gradient belongs to the other output,
+# which the function hides.
+#
+# </details>
+#
+# <details markdown="1">
+# <summary>May a Function have a gradient that is not its derivative?</summary>
+#
+# Yes, if you mean it, as for clipping. `gradcheck` fails for it, and that is right: it compares with the derivative.
+#
+# </details>
