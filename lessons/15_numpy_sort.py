@@ -3,9 +3,15 @@
 #
 # *25 minutes. Needs lessons 3, 9, 12 and 13.*
 #
-# NumPy, a C library, a simulator: code that knows nothing of gradients can be a step of a graph if you supply its
-# derivative. You will wrap NumPy's sort as a Function, write its backward so that it can be differentiated again, and
-# see the result of one that cannot.
+# **A step of my program is in NumPy. Can gradients go through it?** Yes, if you supply its derivative: NumPy, a C library
+# or a simulator can be one step of a graph. Here it is NumPy's sort.
+#
+# After this lesson you can:
+#
+# - wrap a NumPy function as a `Function`
+# - say where sorting sends each gradient
+# - write a `backward` in NumPy that can be differentiated again
+# - find a derivative that an array loses
 
 # %%
 import numpy as np
@@ -14,70 +20,7 @@ import lessons
 import minigrad as torch
 from viz import draw
 
-# %% [markdown]
-# ## What NumPy does to a graph
-#
-# A NumPy array has no history. So a tensor that requires grad does not convert to one by itself: the error says that
-# the history would be lost.
 
-# %%
-x = torch.tensor([3.0, 1.0, 2.0], requires_grad=True)
-try:
-    np.sort(x)
-except RuntimeError as e:
-    print(e)
-    assert "detach().numpy()" in str(e)
-else:
-    raise AssertionError("a graph was cut without a word")
-
-# %% [markdown]
-# `detach` gives you the numbers, and the result is right. But it is a new leaf that depends on nothing, without a path
-# back to `x`.
-
-# %%
-cut = torch.tensor(np.sort(x.detach().numpy()))
-print(cut)
-assert cut.tolist() == [1.0, 2.0, 3.0]
-assert cut.grad_fn is None and not cut.requires_grad
-
-# %% [markdown]
-# ## The derivative of sorting
-#
-# Sorting changes no number, it only moves them. So the derivative moves gradients back to the original positions. That
-# takes two permutations: `ind` says which element comes to each position, and `ind_inv` says to which position each
-# element went.
-
-# %%
-values = np.array([3.0, 1.0, 2.0], dtype=np.float32)
-ind = np.argsort(values)
-ind_inv = np.argsort(ind)
-print(ind, ind_inv)
-assert ind.tolist() == [1, 2, 0]  # the smallest is element 1, then come elements 2 and 0
-assert ind_inv.tolist() == [2, 0, 1]  # element 0 went to place 2, element 1 to place 0, element 2 to place 1
-
-ordered = np.take_along_axis(values, ind, axis=0)
-print(ordered, np.take_along_axis(ordered, ind_inv, axis=0))
-assert ordered.tolist() == [1.0, 2.0, 3.0]
-assert np.take_along_axis(ordered, ind_inv, axis=0).tolist() == values.tolist()
-
-# %% [markdown]
-# Suppose the gradient of some result by the sorted numbers is [1, 10, 100]. The 100 belongs to the largest number,
-# which is element 0 of the unsorted ones: taking along `ind_inv` brings it there.
-
-# %%
-back = np.take_along_axis(np.array([1.0, 10.0, 100.0]), ind_inv, axis=0)
-print(back)
-assert back.tolist() == [100.0, 1.0, 10.0]
-
-# %% [markdown]
-# ## NumpySort
-#
-# Here are the two Functions of PyTorch's documentation, "Extending torch.func with autograd.Function". `NumpySort`
-# calls NumPy in its forward. Its backward has to take along an index, again with NumPy, so it calls a second Function,
-# `NumpyTake`. The backward of `NumpyTake` is `NumpyTake` again, with the indices exchanged.
-
-
-# %%
 def to_numpy(tensor):
     return tensor.cpu().numpy()
 
@@ -158,21 +101,114 @@ class NumpyTake(torch.autograd.Function):
         return result, None, None, None
 
 
-# %% [markdown]
-# Why may `forward` call `numpy()` on a tensor that requires grad? Inside `forward` nothing is recorded: it sees plain
-# numbers, and the graph shows its work as one step.
-#
-# `forward` computes the permutations, but only `setup_context` can save them, and it sees only inputs and outputs. So
-# they are outputs too. A position in a list has no derivative, so `mark_non_differentiable` marks them. A small
-# function hides them from the caller.
-
-
-# %%
 def numpy_sort(x, dim=-1):
     result, _, _ = NumpySort.apply(x, dim)
     return result
 
 
+weights = torch.tensor([1.0, 10.0, 100.0])
+
+
+def weighted(x):
+    return (numpy_sort(x) * weights).sum()
+
+
+x = torch.tensor([3.0, 1.0, 2.0], requires_grad=True)
+draw(weighted, x, passes=("forward", "backward"))
+
+# %% [markdown]
+# NumPy sorts inside `NumpySort`, and the gradients come back in the order of `x`: the largest number gets the 100.
+#
+# ## What NumPy does to a graph
+#
+# A NumPy array has no history. So a tensor that requires grad does not convert to one by itself: the error says that
+# the history would be lost.
+
+# %%
+try:
+    np.sort(x)
+except RuntimeError as e:
+    print(e)
+    assert "detach().numpy()" in str(e)
+else:
+    raise AssertionError("a graph was cut without a word")
+
+# %% [markdown]
+# `detach` gives you the numbers, and the result is right. But it is a new leaf that depends on nothing, without a path
+# back to `x`.
+
+# %%
+cut = torch.tensor(np.sort(x.detach().numpy()))
+print(cut)
+assert cut.tolist() == [1.0, 2.0, 3.0]
+assert cut.grad_fn is None and not cut.requires_grad
+
+# %% [markdown]
+# ## The derivative of sorting
+#
+# Sorting changes no number, it only moves them. So the derivative moves gradients back to the original positions. That
+# takes two permutations, one the inverse of the other:
+#
+# $$y_k = x_{\mathrm{ind}[k]} \qquad x_i = y_{\mathrm{ind\_inv}[i]} \qquad
+# \bar x_i = \bar y_{\mathrm{ind\_inv}[i]}$$
+#
+# where $\bar x$ and $\bar y$ are the gradients. `ind` says which element comes to each position, and `ind_inv` to which
+# position each element went.
+
+# %%
+values = np.array([3.0, 1.0, 2.0], dtype=np.float32)
+ind = np.argsort(values)
+ind_inv = np.argsort(ind)
+print(ind, ind_inv)
+assert ind.tolist() == [1, 2, 0]  # the smallest is element 1, then come elements 2 and 0
+assert ind_inv.tolist() == [2, 0, 1]  # element 0 went to place 2, element 1 to place 0, element 2 to place 1
+
+ordered = np.take_along_axis(values, ind, axis=0)
+print(ordered, np.take_along_axis(ordered, ind_inv, axis=0))
+assert ordered.tolist() == [1.0, 2.0, 3.0]
+assert np.take_along_axis(ordered, ind_inv, axis=0).tolist() == values.tolist()
+
+# %% [markdown]
+# Suppose the gradient of some result by the sorted numbers is [1, 10, 100]. In the first picture, the 100 goes to the
+# largest number, which is element 0.
+
+# %%
+back = np.take_along_axis(np.array([1.0, 10.0, 100.0]), ind_inv, axis=0)
+print(back)
+assert back.tolist() == [100.0, 1.0, 10.0]
+
+
+def gradient_of_unsorted(numbers):
+    """Return the gradient of the numbers if that of the sorted ones is 1, 10, 100."""
+    return np.take_along_axis(np.array([1.0, 10.0, 100.0]), np.argsort(np.argsort(numbers)), axis=0)
+
+
+lessons.predict(
+    "The numbers are now [20, 30, 10]. Which gradient do they get?",
+    {
+        "[10.0, 100.0, 1.0]": "20 is second in the sorted order, 30 third and 10 first.",
+        "[1.0, 10.0, 100.0]": "That is the order of the sorted numbers. The 1 belongs to the smallest, which is element 2.",
+        "[100.0, 1.0, 10.0]": "That takes along ind, [2, 0, 1]. The way back is ind_inv, [1, 2, 0].",
+        "[200.0, 3000.0, 10.0]": "Sorting moves numbers and does not multiply by them: each derivative is 1 or 0.",
+    },
+    lambda: gradient_of_unsorted([20, 30, 10]),
+)
+
+# %% [markdown]
+# ## NumpySort
+#
+# The two Functions at the top of the lesson are from PyTorch's documentation, "Extending torch.func with
+# autograd.Function". `NumpySort` calls NumPy in its forward. Its backward has to take along an index, again with NumPy, so
+# it calls a second Function, `NumpyTake`. The backward of `NumpyTake` is `NumpyTake` again, with the indices exchanged.
+#
+# Why may `forward` call `numpy()` on a tensor that requires grad? Inside `forward` nothing is recorded: it sees plain
+# numbers, and the graph shows its work as one step.
+#
+# `forward` computes the permutations, but only `setup_context` can save them, and it sees only inputs and outputs. So
+# they are outputs too. A position in a list has no derivative, so `mark_non_differentiable` marks them. The function
+# `numpy_sort` hides them from the caller.
+
+# %%
 print(numpy_sort(x))
 print([output.requires_grad for output in NumpySort.apply(x, -1)])
 assert numpy_sort(x).tolist() == [1.0, 2.0, 3.0]
@@ -187,25 +223,17 @@ some = torch.randn(2, 3)
 grad_x = torch.func.grad(lambda x: numpy_sort(x).sum())(some)
 assert torch.allclose(grad_x, torch.ones_like(some))
 
-weights = torch.tensor([1.0, 10.0, 100.0])
-
-
-def weighted(x):
-    return (numpy_sort(x) * weights).sum()
-
-
 print(torch.func.grad(weighted)(x.detach()))
 assert torch.func.grad(weighted)(x.detach()).tolist() == [100.0, 1.0, 10.0]
 
 # %% [markdown]
-# In the picture, `NumpySort` is one step like any other. It saves two index lists of 3 numbers, 8 bytes each: 48 bytes.
+# In the first picture, `NumpySort` is one step like any other. It saves two index lists of 3 numbers, 8 bytes each: 48 bytes.
 # It does not save the input, because the derivative does not need it.
 
 # %%
 kept = [entry["bytes"] for entry in torch.record(numpy_sort, x, passes="forward").to_dict()["ops"][0]["saved"]]
 print(kept)
 assert kept == [24, 24]
-draw(weighted, x, passes=("forward", "backward"))
 
 # %% [markdown]
 # `gradcheck` compares with small differences. It passes as long as no two numbers are equal. At a tie, sorting has a
@@ -309,6 +337,16 @@ class ArrayTanh(torch.autograd.Function):
 
 
 point = torch.tensor(0.5, requires_grad=True)
+lessons.predict(
+    "Does the gradient of ArrayTanh, computed with create_graph=True, require grad?",
+    {
+        True: "It is a product of grad_output and a constant. Neither depends on x for minigrad.",
+        False: "The array has no history, so the gradient is a number without a path back to x.",
+    },
+    lambda: torch.autograd.grad(ArrayTanh.apply(point), point, create_graph=True)[0].requires_grad,
+)
+
+# %%
 (first,) = torch.autograd.grad(ArrayTanh.apply(point), point, create_graph=True)
 print(first.item(), first.requires_grad)
 assert np.isclose(first.item(), 1 - np.tanh(0.5) ** 2)
@@ -412,3 +450,35 @@ class NumpySolve(torch.autograd.Function):
 
 
 lessons.check("NumpySolve", NumpySolve)
+
+# %% [markdown]
+# ## Summary
+#
+# - NumPy cuts the graph; a `Function` around it is one step of the graph, with your derivative.
+# - Sorting moves numbers, so its backward moves gradients back, along the inverse permutation.
+# - A `backward` that calls NumPy through a Function can be differentiated again; one that calls NumPy itself cannot.
+# - Save tensors with `save_for_backward`. A saved array has no history, and its derivative is lost.
+#
+# ## Questions
+#
+# <details markdown="1">
+# <summary>Why does <code>forward</code> return the permutations, although no caller needs them?</summary>
+#
+# In the separate form, `setup_context` saves tensors, and it sees only the inputs and outputs of `forward`.
+#
+# </details>
+#
+# <details markdown="1">
+# <summary>The gradient of <code>numpy_sort(x).sum()</code> is all ones. Why is that a weak test?</summary>
+#
+# Every permutation of ones is ones, so a wrong order gives the same gradient. Use a different weight for each position.
+#
+# </details>
+#
+# <details markdown="1">
+# <summary>When is <code>once_differentiable</code> enough?</summary>
+#
+# When no program differentiates the gradient: then `backward` may call NumPy itself, and the decorator makes a second
+# derivative an error.
+#
+# </details>
