@@ -42,7 +42,7 @@ x = torch.tensor(3.0, requires_grad=True)
 draw(line, weight, bias, x, passes=("forward", "backward"))
 
 # %% [markdown]
-# The program passes a dict to `Line`, but there is no dict in the picture: the operation has three inputs, and each
+# The program passes a dict and a tensor to `Line`. Yet the operation in the picture has three inputs, all tensors, and each
 # receives a gradient.
 #
 # ## apply does not look into structures
