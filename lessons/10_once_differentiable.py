@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Derivatives of derivatives
 #
-# *20 minutes. Needs lessons 2, 6 and 9.*
+# *25 minutes. Needs lessons 2, 6 and 9.*
 #
 # **Can I differentiate a gradient?** Yes: minigrad records the operations of `backward` like any others. But your own
 # `backward` must let it, and some cannot.
