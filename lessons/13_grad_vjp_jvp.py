@@ -3,9 +3,14 @@
 #
 # *25 minutes. Needs lessons 1 and 5.*
 #
-# `torch.func` computes derivatives without `requires_grad`, `backward` and `.grad`: you give it a function and get a
-# function. You will differentiate by the arguments you choose and carry other results along. You will see that `grad`
-# is one case of `vjp`, which multiplies the Jacobian from the left, as `jvp` does from the right.
+# **Can I get a derivative without `requires_grad`, `backward` and `.grad`?** Yes: `torch.func` takes a function and returns
+# a function. `grad` is one case of `vjp`, which multiplies the Jacobian from the left, as `jvp` does from the right.
+#
+# After this lesson you can:
+#
+# - differentiate a function by the arguments you choose, and get other results along with the gradient
+# - compute rows of a Jacobian with `vjp` and columns with `jvp`
+# - choose between the two by the number of inputs and results
 
 # %%
 import warnings
@@ -14,7 +19,18 @@ import lessons
 import minigrad as torch
 from viz import draw
 
+
+def f(x):
+    p, q = x[0], x[1]
+    return torch.stack([p * q, p + q, 5 * q])
+
+
+draw(f, torch.tensor([2.0, 3.0]), passes=("backward", "jvp"))
+
 # %% [markdown]
+# A function of two numbers with three results. The backward pass begins with three numbers, at the bottom, and ends with
+# two: that is `vjp`. The jvp pass begins with two numbers, at the top, and ends with three.
+#
 # ## The derivative is a function
 #
 # `grad(f)` computes nothing yet. It returns a function of the same arguments, which gives the derivative of `f`. The
@@ -33,7 +49,8 @@ assert slope(x).item() == 12.0  # 3 * 2**2
 assert x.grad is None and not x.requires_grad
 
 # %% [markdown]
-# The result is a function like the input, so you can pass it to `grad` again. The derivatives of x³ are 3x², 6x and 6.
+# The result is a function like the input, so you can pass it to `grad` again. The derivatives of $x^3$ are
+# $3x^2$, $6x$ and 6.
 
 # %%
 curvature = torch.func.grad(slope)
@@ -86,11 +103,30 @@ print(gradients)
 assert gradients == {"w": by_w, "b": by_b}
 
 # %% [markdown]
-# `grad` differentiates only by arguments. A function that uses a tensor from outside instead of its argument does not
-# depend on that argument, and the gradient is zero. If that tensor is a parameter, minigrad warns.
+# `grad` differentiates only by arguments.
 
 # %%
 weight = torch.tensor(3.0, requires_grad=True)
+
+
+def slope_by_unused():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return torch.func.grad(lambda unused: weight * weight)(weight)
+
+
+lessons.predict(
+    "weight is 3. What does torch.func.grad(lambda unused: weight * weight)(weight) give?",
+    {
+        6.0: "The number is the same, but the function never uses its argument.",
+        9.0: "That is the value of the function.",
+        0.0: "For grad, the weight from outside is a constant.",
+        "None": "The result is a tensor in any case: a function that is constant has the derivative zero.",
+    },
+    slope_by_unused,
+)
+
+# %%
 with warnings.catch_warnings(record=True) as said:
     warnings.simplefilter("always", UserWarning)
     zero = torch.func.grad(lambda unused: weight * weight)(weight)
@@ -100,6 +136,8 @@ assert zero.item() == 0.0
 assert "the same tensor from outside" in str(said[0].message)
 
 # %% [markdown]
+# minigrad warns if the tensor from outside is a parameter.
+#
 # ## Other results
 #
 # A training step needs the loss as well, and often the predictions. `grad_and_value` returns the value in the same run.
@@ -140,15 +178,12 @@ else:
 # ## Several results: a matrix
 #
 # A function of 2 numbers with 3 results has 6 derivatives. They form the Jacobian: one row for each result, one column
-# for each input. Here it is, worked out by hand.
+# for each input. Here is the Jacobian of the first picture's `f`, worked out by hand:
+#
+# $$J = \begin{pmatrix} q & p \\ 1 & 1 \\ 0 & 5 \end{pmatrix}$$
 
 
 # %%
-def f(x):
-    p, q = x[0], x[1]
-    return torch.stack([p * q, p + q, 5 * q])
-
-
 def jacobian_by_hand(x):
     p, q = x.tolist()
     return torch.tensor([[q, p], [1.0, 1.0], [0.0, 5.0]])
@@ -175,7 +210,7 @@ else:
 # ## vjp: rows
 #
 # `vjp(f, x)` runs `f` once and returns its value and a function. That function takes a weight for each result, called
-# the cotangent, and runs backward: it gives the vector-Jacobian product `v @ J`. With the weight 1 on one result and 0
+# the *cotangent*, and runs backward: it gives the vector-Jacobian product $v^\top J$. With the weight 1 on one result and 0
 # on the others this is one row of the Jacobian.
 
 # %%
@@ -203,11 +238,23 @@ else:
     raise AssertionError("two weights for three results")
 
 # %% [markdown]
-# The picture of the backward pass starts with ones, which adds the three rows: [3, 2] + [1, 1] + [0, 5].
+# The first picture starts the backward pass with ones, which adds the three rows.
 
 # %%
 assert pull(torch.ones(3))[0].tolist() == J.sum(0).tolist() == [4.0, 8.0]
-draw(f, x, passes="backward")
+lessons.predict(
+    "J has the rows [3, 2], [1, 1] and [0, 5]. What does pull(torch.tensor([1.0, 0.0, 1.0])) give?",
+    {
+        "[3.0, 7.0]": "The first row and the third, added.",
+        "[4.0, 8.0]": "That adds all rows. The weight of the second one is 0.",
+        "[3.0, 2.0]": "That is the first row, for the cotangent [1, 0, 0]. The third row has the weight 1, too.",
+        "[5.0, 0.0, 5.0]": "That has a number for each result. The gradient has one for each input.",
+    },
+    lambda: pull(torch.tensor([1.0, 0.0, 1.0]))[0],
+)
+
+# %%
+print(pull(torch.tensor([1.0, 0.0, 1.0])))
 
 # %% [markdown]
 # `grad` is the case of a single result: a vjp whose cotangent is 1.
@@ -219,8 +266,8 @@ assert pull_loss(torch.tensor(1.0))[0] == by_w
 # %% [markdown]
 # ## jvp: columns
 #
-# `jvp(f, (x,), (u,))` runs forward. `u` is a direction in the space of inputs, called the tangent, and along with the
-# value comes how fast each result changes in that direction: the Jacobian-vector product `J @ u`. Arguments and
+# `jvp(f, (x,), (u,))` runs forward. `u` is a direction in the space of inputs, called the *tangent*. Along with
+# the value comes the speed of each result in that direction: the Jacobian-vector product $J u$. Arguments and
 # tangents are tuples, one entry for each argument of `f`. A direction along one input gives one column.
 
 # %%
@@ -234,11 +281,10 @@ print(changes)
 assert changes.tolist() == (J @ u).tolist() == [1.0, 0.0, -5.0]
 
 # %% [markdown]
-# In the picture of the jvp pass the tangents go the same way as the values. It is seeded with ones: J @ [1, 1].
+# In the first picture the tangents go the same way as the values. The pass starts with ones, which adds the columns.
 
 # %%
-assert torch.func.jvp(f, (x,), (torch.ones(2),))[1].tolist() == [5.0, 2.0, 5.0]
-draw(f, x, passes="jvp")
+assert torch.func.jvp(f, (x,), (torch.ones(2),))[1].tolist() == J.sum(1).tolist() == [5.0, 2.0, 5.0]
 
 # %% [markdown]
 # A tangent has the shape of its argument. With the shapes mixed up, the message says which one is wrong.
@@ -255,7 +301,7 @@ else:
 # %% [markdown]
 # ## Both meet
 #
-# `v @ J @ u` is one number, from whichever side you compute it. This is a good test of any pair of derivative rules,
+# $v^\top J u$ is one number, from whichever side you compute it. This is a good test of any pair of derivative rules,
 # and it needs no Jacobian at all.
 
 # %%
@@ -365,3 +411,36 @@ def partial_change(f, x, y, u): ...
 
 
 lessons.check("partial_change", partial_change)
+
+# %% [markdown]
+# ## Summary
+#
+# - `grad(f)` is a function: it gives the derivative of `f` by its first argument, or by those in `argnums`.
+# - `has_aux=True` passes other results through; `grad_and_value` returns the value as well.
+# - `vjp` gives $v^\top J$, a combination of rows, in one backward pass; `grad` is the case of a single result.
+# - `jvp` gives $J u$, a combination of columns, in one forward pass.
+# - Few results: use `vjp`. Few inputs: use `jvp`.
+#
+# ## Questions
+#
+# <details markdown="1">
+# <summary>Why does <code>grad</code> need a function with a single number as its result?</summary>
+#
+# The gradient is one row of the Jacobian. With several results there are several rows, and you must say how to weigh them:
+# that is the cotangent of `vjp`.
+#
+# </details>
+#
+# <details markdown="1">
+# <summary>A function <code>f</code> has 1000 inputs and 2 results. How many runs does its Jacobian take?</summary>
+#
+# With `vjp`, `f` runs once and `pull` runs twice, once for each row. With `jvp`, `f` runs 1000 times, once for each column.
+#
+# </details>
+#
+# <details markdown="1">
+# <summary>Why is <code>v @ J @ u</code> a good test of a pair of rules?</summary>
+#
+# The vjp gives the same number as the jvp if both use the same Jacobian. The test needs two runs and no matrix.
+#
+# </details>
