@@ -3,9 +3,14 @@
 #
 # *25 minutes. Needs lesson 13.*
 #
-# Write a function for one example, and `vmap` turns it into a function of a whole batch, without a loop. You will say
-# which dimension of which argument is the batch, replace an `if`, and get the gradient of each single example, which a
-# sum over the batch would hide.
+# **My function takes one example. Must I rewrite it for a batch?** No: `vmap` turns it into a function of a whole batch,
+# without a loop. It also gives the gradient of each single example, which a sum over the batch would hide.
+#
+# After this lesson you can:
+#
+# - map a function over any dimension of any argument
+# - compute the gradient of each example, and find the one that stands out
+# - replace an `if`, and say how random numbers are drawn
 
 # %%
 import time
@@ -16,12 +21,6 @@ import lessons
 import minigrad as torch
 from viz import draw
 
-# %% [markdown]
-# ## Written for one
-#
-# `score` takes one vector of two features. It knows nothing of batches: `torch.dot` even insists on vectors.
-
-# %%
 w = torch.tensor([1.0, 2.0])
 
 
@@ -29,7 +28,21 @@ def score(x):
     return torch.dot(w, x) + 10
 
 
+def scores(xs):
+    return torch.vmap(score)(xs)
+
+
 xs = torch.tensor([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
+draw(scores, xs)
+
+# %% [markdown]
+# Two operations, marked `vmap`, compute the scores of three examples: the result has the shape (3,).
+#
+# ## Written for one
+#
+# `score` takes one vector of two features. It knows nothing of batches: `torch.dot` even insists on vectors.
+
+# %%
 print(score(xs[0]))
 
 try:
@@ -47,35 +60,39 @@ print(torch.vmap(score)(xs))
 assert torch.vmap(score)(xs).tolist() == [score(x).item() for x in xs] == [11.0, 12.0, 13.0]
 
 # %% [markdown]
-# Inside, the function sees the shape of a single example. The mapped dimension is hidden from it. And the function ran
-# only once: each operation worked on all three examples.
+# `observed` notes the shape of its argument in each call.
+
 
 # %%
-seen = []
-
-
 def observed(x):
     seen.append(tuple(x.shape))
     return score(x)
 
 
-torch.vmap(observed)(xs)
-print(seen)
+def shapes_seen():
+    seen.clear()
+    torch.vmap(observed)(xs)
+    return seen
+
+
+seen = []
+lessons.predict(
+    "xs has the shape (3, 2). Which shapes does observed see under vmap?",
+    {
+        "[(2,), (2,), (2,)]": "That would be a loop over the rows. vmap calls the function once.",
+        "[(3, 2)]": "The mapped dimension is hidden: dot would refuse a matrix.",
+        "[(2,)]": "One call for all examples, and it looks like a call for one.",
+        "[(3,), (3,)]": "vmap goes along the rows, dimension 0, unless in_dims names another one.",
+    },
+    shapes_seen,
+)
+
+# %%
+print(shapes_seen())
 assert seen == [(2,)]
 
 # %% [markdown]
-# The picture shows it: two operations for all examples, marked `vmap`, with a result of shape (3,).
-
-
-# %%
-def scores(xs):
-    return torch.vmap(score)(xs)
-
-
-draw(scores, xs)
-
-# %% [markdown]
-# The number of operations does not grow with the batch, as it does with a loop.
+# The function runs once, and each operation works on all examples. A larger batch needs no more operations; a loop does.
 
 
 # %%
@@ -146,7 +163,10 @@ assert table(torch.tensor([1.0, 2.0]), torch.tensor([3.0, 4.0, 5.0])).tolist() =
 # ## The gradient of each example
 #
 # A training step adds up the losses of all examples, and `backward` gives the gradient of the sum. How much each
-# example contributed is lost. `grad` of the loss of one example, mapped over the examples, keeps them apart.
+# example contributed is lost. `grad` of the loss of one example, mapped over the examples, keeps them apart:
+#
+# $$L(w) = \sum_i \ell_i(w) \qquad \nabla L = \sum_i \nabla \ell_i \qquad
+# \nabla \ell_i = 2\,(w^\top x_i - y_i)\,x_i$$
 
 
 # %%
@@ -270,8 +290,8 @@ else:
     raise AssertionError("two values were written to one place")
 
 # %% [markdown]
-# Random numbers: shall all examples get the same ones, or each its own? Both make sense, for instance one mask of
-# dropout for a batch or one for each example, so vmap asks.
+# Random numbers: shall all examples get the same ones, or each its own? For dropout, one mask for a batch makes sense,
+# and so does one for each example.
 
 
 # %%
@@ -280,6 +300,26 @@ def noisy(x):
 
 
 zeros = torch.zeros(4)
+
+
+def different_numbers():
+    try:
+        return len(set(torch.vmap(noisy)(zeros).tolist()))
+    except RuntimeError:
+        return "an error"
+
+
+lessons.predict(
+    "How many different numbers does torch.vmap(noisy)(zeros) give for four zeros?",
+    {
+        1: "noisy runs once, but a single random number for all examples may not be what you need.",
+        4: "A loop would give four. But vmap does not guess that you need them.",
+        "an error": "Both answers make sense, so vmap asks for randomness=.",
+    },
+    different_numbers,
+)
+
+# %%
 try:
     torch.vmap(noisy)(zeros)
 except RuntimeError as e:
@@ -370,3 +410,36 @@ def clipped_mean(w, xs, ys, most): ...
 
 
 lessons.check("clipped_mean", clipped_mean)
+
+# %% [markdown]
+# ## Summary
+#
+# - `vmap(f)` runs `f` once for all examples; `f` sees the shape of a single one.
+# - `in_dims` names the batch dimension of each argument, `None` an argument that all examples share.
+# - `vmap(grad(loss))` gives a gradient for each example; their sum is the gradient of the batch.
+# - One run cannot take two branches: use `where` instead of `if`, and say how random numbers are drawn.
+#
+# ## Questions
+#
+# <details markdown="1">
+# <summary>Why is <code>vmap</code> faster than a loop over the examples?</summary>
+#
+# The loop runs each operation once for each example. `vmap` runs it once on a larger tensor, so Python and minigrad have
+# less to do between the numbers.
+#
+# </details>
+#
+# <details markdown="1">
+# <summary>A shared argument has as many rows as the batch, and you forget <code>None</code>. What happens?</summary>
+#
+# Each example gets one row of it. No error tells you, and the result is wrong.
+#
+# </details>
+#
+# <details markdown="1">
+# <summary>How do <code>vmap(grad(loss))</code> and <code>grad</code> of a sum of <code>vmap(loss)</code> differ?</summary>
+#
+# The first gives one gradient for each example, in one more dimension. The second gives one gradient for all of them: the
+# sum of those.
+#
+# </details>
