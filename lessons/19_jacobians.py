@@ -3,9 +3,14 @@
 #
 # *25 minutes. Needs lessons 5, 10 and 17.*
 #
-# A gradient belongs to a function with one result. Several results have a whole matrix of derivatives, and second
-# derivatives have another. You will build both from passes that you know and see which way is cheaper when. You will do
-# without the matrix where its product with a vector is enough, and find minima with Newton's method.
+# **My function has several results. Which way gives all its derivatives, forward or backward?** Both do, one row or one
+# column of a matrix at a time. The shape of the matrix says which way is cheaper, and often you need no matrix at all.
+#
+# After this lesson you can:
+#
+# - build a Jacobian from backward passes or from forward passes, and choose the cheaper way
+# - compute a Hessian, and its product with a vector without the matrix
+# - find minima with Newton's method, and tell a minimum from a saddle
 
 # %%
 import time
@@ -18,7 +23,18 @@ import minigrad as torch
 from minigrad.func import grad, hessian, jacfwd, jacrev, jvp, vjp, vmap
 from viz import draw
 
+
+def pair(a, b):
+    return a * b, a * a
+
+
+a, b = torch.tensor(2.0), torch.tensor(3.0)
+draw(pair, a, b, passes=("backward", "jvp"))
+
 # %% [markdown]
+# Two inputs and two results have four derivatives. Backward starts at the results and arrives at `a` with one number, forward
+# starts at the inputs and arrives at each result with one number. Each of these numbers adds up two of the four derivatives.
+#
 # ## All derivatives in a table
 #
 # `f` takes two numbers and returns two. Its Jacobian has a row for each result and a column for each input: the number
@@ -36,8 +52,10 @@ print(jacrev(f)(x))
 assert jacrev(f)(x).tolist() == [[3.0, 2.0], [4.0, 0.0]]
 
 # %% [markdown]
-# By hand: `a * b` changes with `a` by `b`, which is 3, and with `b` by `a`, which is 2. `a * a` changes with `a` by
-# `2 * a`, which is 4, and with `b` not at all.
+# By hand, with $a = 2$ and $b = 3$:
+#
+# $$J = \begin{pmatrix} \partial(ab)/\partial a & \partial(ab)/\partial b \\ \partial(a^2)/\partial a & \partial(a^2)/\partial b
+# \end{pmatrix} = \begin{pmatrix} b & a \\ 2a & 0 \end{pmatrix} = \begin{pmatrix} 3 & 2 \\ 4 & 0 \end{pmatrix}$$
 #
 # ## Backward gives rows, forward gives columns
 #
@@ -54,17 +72,19 @@ assert row.tolist() == [3.0, 2.0]
 assert column.tolist() == [3.0, 4.0]
 
 # %% [markdown]
-# A pass that starts with ones everywhere cannot tell them apart: backward gives the sum of the rows, forward the sum of
-# the columns. This is what the picture shows, with the local derivatives from which both sums are made.
-
+# The picture at the start began with ones everywhere.
 
 # %%
-def pair(a, b):
-    return a * b, a * a
-
-
-a, b = torch.tensor(2.0), torch.tensor(3.0)
-draw(pair, a, b, passes=("backward", "jvp"))
+lessons.predict(
+    "Backward starts with 1 at both results. What arrives at x?",
+    {
+        "[7.0, 2.0]": "The sum of the rows: backward cannot tell the results apart.",
+        "[5.0, 4.0]": "That is the sum of the columns, which forward gives. Backward has a number for each input.",
+        "[[3.0, 2.0], [4.0, 0.0]]": "One pass gives each input one number. The matrix takes a pass for each result.",
+        "[3.0, 2.0]": "That is the row of the first result. The second one started with 1 as well.",
+    },
+    lambda: pull(torch.ones(2))[0],
+)
 
 # %%
 sum_of_rows = pull(torch.ones(2))[0]
@@ -74,8 +94,7 @@ assert sum_of_rows.equal(jacrev(f)(x).sum(0)) and sum_of_rows.tolist() == [7.0, 
 assert sum_of_columns.equal(jacrev(f)(x).sum(1)) and sum_of_columns.tolist() == [5.0, 4.0]
 
 # %% [markdown]
-# The whole matrix takes one such pass for each row of the identity. `vmap` runs them all at once, so `jacrev` is three
-# lines.
+# The whole matrix takes one pass for each row of the identity. `vmap` runs them all at once, so `jacrev` is three lines.
 
 
 # %%
@@ -113,8 +132,8 @@ else:
 # %% [markdown]
 # ## Which way is cheaper
 #
-# `jacrev` needs a pass for each result, `jacfwd` one for each input. So a tall Jacobian, many results of few inputs, is
-# work for `jacfwd`, and a wide one for `jacrev`. Count the bytes of all intermediate results, and look at the clock.
+# `jacrev` needs a pass for each result, `jacfwd` one for each input. Count the bytes of all intermediate results, and look at
+# the clock.
 
 # %%
 tall_weights = torch.linspace(-1.0, 1.0, 3 * 400).reshape(400, 3)
@@ -143,6 +162,16 @@ def seconds(f, *args):
     return min(times)
 
 
+lessons.predict(
+    "tall has 3 inputs and 400 results. Which transform creates fewer bytes?",
+    {
+        "jacfwd": "Three passes, one for each input, against 400, one for each result.",
+        "jacrev": "Backward is right for a loss, with one result. Here it needs 400 passes.",
+    },
+    lambda: min((jacrev, jacfwd), key=lambda way: bytes_made(way(tall), torch.ones(3))).__name__,
+)
+
+# %%
 made = {}
 for name, function, n in (("tall: 3 to 400", tall, 3), ("wide: 400 to 3", wide, 400)):
     for transform in (jacrev, jacfwd):
@@ -154,7 +183,7 @@ assert made["tall", "jacfwd"] < made["tall", "jacrev"] / 10
 assert made["wide", "jacrev"] < made["wide", "jacfwd"] / 10
 
 # %% [markdown]
-# A loss has one result and thousands of inputs: as wide as can be. That is why training goes backward.
+# A loss has one result and thousands of inputs. That is why training goes backward.
 #
 # The two ways also need different methods of a Function that calls another system. `jacrev` runs `vmap` over the backward pass
 # only, so `backward` has to consist of tensor operations, and the Function needs neither a `vmap` nor a `jvp` staticmethod.
@@ -193,7 +222,8 @@ else:
 # The Hessian of a function with one result is the Jacobian of its gradient. `hessian` is `jacfwd(jacrev(f))`: one
 # backward pass for the gradient, then forward passes through it, since it has as many results as inputs.
 #
-# Take `a³ + 2ab²`. Its gradient is `[3a² + 2b², 4ab]`, and the derivatives of that are `[[6a, 4b], [4b, 4a]]`.
+# $$g = a^3 + 2ab^2 \qquad \nabla g = \begin{pmatrix} 3a^2 + 2b^2 \\ 4ab \end{pmatrix} \qquad
+# H = \begin{pmatrix} 6a & 4b \\ 4b & 4a \end{pmatrix}$$
 
 
 # %%
@@ -210,9 +240,8 @@ assert hessian(g)(x).equal(jacfwd(jacrev(g))(x))
 assert hessian(g)(x).equal(torch.autograd.functional.hessian(g, x))
 
 # %% [markdown]
-# A Hessian is symmetric: the order of the two differentiations does not matter. It sees only functions that can be
-# differentiated twice. `relu` consists of straight pieces, so its Hessian is zero wherever it exists, and gives
-# Newton's method (below) nothing to work with.
+# A Hessian is symmetric: the order of the two differentiations does not matter. `relu` consists of straight pieces, so its
+# Hessian is zero, and Newton's method (below) cannot use it.
 
 # %%
 bent = lambda x: x.relu().sum()
@@ -229,7 +258,7 @@ else:
 # %% [markdown]
 # ## Without the matrix
 #
-# A network with a million weights has a Hessian with 10¹² elements. But its product with a vector `v` is only the
+# A network with a million weights has a Hessian with $10^{12}$ elements. But its product with a vector `v` is only the
 # derivative of the gradient along `v`: one forward pass through a backward pass. No tensor is larger than `x`.
 
 
@@ -275,8 +304,10 @@ else:
 # %% [markdown]
 # ## Newton's method
 #
-# Near `x` a function looks like a parabola, given by its gradient and its Hessian. Newton's method steps to the lowest
-# point of that parabola: `x - H⁻¹ g`. If the function is a parabola, one step is enough.
+# Near $x$ a function looks like a parabola, given by its gradient and its Hessian. Newton's method steps to the lowest
+# point of that parabola. If the function is a parabola, one step is enough.
+#
+# $$x_\text{next} = x - H^{-1} \nabla f(x)$$
 
 
 # %%
@@ -289,9 +320,8 @@ print(newton_step(bowl, torch.tensor([20.0, 20.0])))
 assert newton_step(bowl, torch.tensor([20.0, 20.0])).allclose(torch.tensor([3.0, -1.0]))
 
 # %% [markdown]
-# Rosenbrock's valley is bent, and flat along its ground: `(1 - a)² + 100 (b - a²)²`, with its minimum at `(1, 1)`. See
-# how far from it each step is. Once the steps are near, each about doubles the number of right digits, until the precision
-# of `float64` is reached.
+# Rosenbrock's valley is bent, and flat along its ground: $(1 - a)^2 + 100\,(b - a^2)^2$, with its minimum at $(1, 1)$. Once
+# the steps are near, each about doubles the number of right digits, up to the precision of `float64`.
 
 
 # %%
@@ -339,7 +369,7 @@ for (name, points), style in zip(ways.items(), ("--.", "-o", "k*")):
 # ## Not every level point is a minimum
 #
 # Newton's method steps to the point where the parabola is level. That is a minimum only if the parabola opens upwards in
-# all directions, that is, if all eigenvalues of the Hessian are positive. `a² - b²` has a saddle at zero, and Newton's
+# all directions, that is, if all eigenvalues of the Hessian are positive. $a^2 - b^2$ has a saddle at zero, and Newton's
 # method goes right there, though the function falls without end along `b`.
 
 # %%
@@ -383,7 +413,7 @@ lessons.check("jacobian_modes", jacobian_modes)
 # %% [markdown]
 # ### 3. How much a function bends
 #
-# Write `curvature(f, x, v)`, which gives `vᵀ H v`: how fast the slope of `f` along `v` changes along `v`. Do it without the
+# Write `curvature(f, x, v)`, which gives $v^\top H v$: how fast the slope of `f` along `v` changes along `v`. Do it without the
 # Hessian, for `x` may have a million elements.
 
 
@@ -423,3 +453,36 @@ def newton_root(f, x): ...
 
 
 lessons.check("newton_root", newton_root)
+
+# %% [markdown]
+# ## Summary
+#
+# - A backward pass gives a row of the Jacobian, a forward pass (`jvp`) a column.
+# - `jacrev` suits few results, `jacfwd` few inputs. A loss has one result: go backward.
+# - The Hessian is the Jacobian of the gradient; its product with a vector is one forward pass through a backward pass.
+# - Newton's method steps by $-H^{-1} \nabla f$; the eigenvalues of $H$ tell if the point it reaches is a minimum.
+#
+# ## Questions
+#
+# <details markdown="1">
+# <summary>Why does no library compute the Hessian of a large network?</summary>
+#
+# With $n$ weights it has $n^2$ elements. Most methods need only its product with a vector, which costs about as much as a
+# few gradients and creates no tensor larger than the weights.
+#
+# </details>
+#
+# <details markdown="1">
+# <summary>A function has 5 inputs and 5 results. Does it matter which way you take?</summary>
+#
+# Both take five passes. Forward keeps no tensors for later, so it needs less memory; but each operation must have a `jvp`.
+#
+# </details>
+#
+# <details markdown="1">
+# <summary>Newton's method has reached a point with gradient zero. What do you check?</summary>
+#
+# The eigenvalues of the Hessian there. If all are positive, it is a minimum; if one is negative, the function still falls along
+# that eigenvector.
+#
+# </details>
