@@ -3,8 +3,15 @@
 #
 # *30 minutes. Needs lessons 1, 2, 6, 12 and 20.*
 #
-# A GPU runs one small program in thousands of threads. You will compute with tensors in its memory, read the kernels, and see
-# which thread touches which number. Then you will write your own kernels with a backward pass, and find a race.
+# **What changes when my tensors are on a GPU?** Your program stays the same. Moving a tensor becomes an operation, and every
+# other operation becomes a kernel: one small program that thousands of threads run.
+#
+# After this lesson you can:
+#
+# - compute with tensors in a GPU's memory, and follow a gradient back to the processor
+# - write a kernel with a bound, an atomic addition or a sum in shared memory
+# - put kernels with a backward into a Function
+# - find a race in the picture of the threads
 
 # %%
 import os
@@ -33,10 +40,20 @@ from viz import draw, draw_threads
 simulated = os.environ["NUMBA_ENABLE_CUDASIM"] == "1"
 print("This runs in the simulator, on the processor." if simulated else f"This runs on {torch.cuda.get_device_name()}.")
 
+
+def there_and_back(w):
+    return (w.cuda() ** 2).sum().cpu()
+
+
+draw(there_and_back, torch.tensor([1.0, 2.0, 3.0], requires_grad=True), passes=("forward", "backward"))
+
 # %% [markdown]
-# The line above says where this lesson runs. Its programs give the same results in both places. The simulator runs the threads
-# one after the other, in Python: it is slow, but sees every access of each thread. A GPU is fast but reports nothing, so only
-# the simulator has pictures of threads. Set `NUMBA_ENABLE_CUDASIM=1` in the environment to choose the simulator yourself.
+# The first and the last operation move a tensor between the memories. Between them is an ordinary program, and its gradient
+# returns to the processor.
+#
+# The line above the picture says where this lesson runs. Its programs give the same results in both places. The simulator runs
+# the threads one after the other, in Python: it is slow, but sees every access of each thread. A GPU is fast but reports
+# nothing, so only the simulator has pictures of threads. Set `NUMBA_ENABLE_CUDASIM=1` in the environment to choose the simulator yourself.
 #
 # ## Tensors on the device
 #
@@ -64,22 +81,13 @@ for mixed in (lambda: x + torch.ones(3), lambda: x.numpy()):
         raise AssertionError("a number crossed unasked")
 
 # %% [markdown]
-# Moving there and back are operations, and their gradients move the other way. Find both in the picture: after `cuda()` the
-# program is the one of lesson 1, and the gradient of `w` returns to the processor.
+# Moving there and back are operations, and their gradients move the other way, as in the picture.
 
 # %%
 w = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
-
-
-def there_and_back(w):
-    return (w.cuda() ** 2).sum().cpu()
-
-
 there_and_back(w).backward()
 print(w.grad)
 assert w.grad.device.type == "cpu" and w.grad.tolist() == [2.0, 4.0, 6.0]
-
-draw(there_and_back, torch.tensor([1.0, 2.0, 3.0], requires_grad=True), passes=("forward", "backward"))
 
 # %% [markdown]
 # ## The kernel of a formula
@@ -128,6 +136,19 @@ def who(block_):
 
 block = torch.zeros(10, dtype=torch.int32, device="cuda")
 who[3, 4](block)  # 3 blocks of 4 threads
+
+lessons.predict(
+    "block has 10 elements, and who[3, 4] starts 3 blocks of 4 threads. What is in block?",
+    {
+        "[0, 0, 0, 0, 1, 1, 1, 1, 2, 2]": "Four threads of each block. The last two threads have no element.",
+        "[0, 0, 0, 1, 1, 1, 2, 2, 2, 0]": "The first number of a launch counts the blocks, the second the threads of each.",
+        "[0, 1, 2, 3, 0, 1, 2, 3, 0, 1]": "That is the number of the thread in its block, threadIdx.x.",
+        "[0, 1, 2, 0, 1, 2, 0, 1, 2, 0]": "Neighbouring threads belong to the same block.",
+    },
+    block,
+)
+
+# %%
 print(block)
 assert block.tolist() == [0, 0, 0, 0, 1, 1, 1, 1, 2, 2]
 
@@ -401,8 +422,8 @@ if simulated:
 #
 # ## What memory costs
 #
-# The 32 threads of a warp advance together, step by step. Their reads come in pieces of 128 bytes: 32 neighbouring floats are
-# one piece; 32 floats far apart are 32 pieces, mostly thrown away. This kernel transposes, so it reads along rows and writes
+# The 32 threads of a warp advance together, step by step. Memory is read and written in pieces of 128 bytes: 32 neighbouring
+# floats are one piece. This kernel transposes, so it reads along rows and writes
 # across them.
 
 # %%
@@ -425,6 +446,21 @@ def costs(kernel):
     return [line for line in picture.text().splitlines() if "warp 0" in line] if simulated else []
 
 
+written = [
+    4 * column * SIDE for column in range(32)
+]  # the bytes where warp 0 writes: it has row 0, one column a thread
+lessons.predict(
+    "The first warp reads one row of x_, which is one piece. How many pieces does it write?",
+    {
+        1: "It would be one if the 32 elements were neighbours. They are a column: 128 bytes from one to the next.",
+        4: "Each of the 32 elements has 4 bytes, together 128. But they are in different places.",
+        32: "Each element is in another row of out_, and a row has 128 bytes.",
+        1024: "That is the whole matrix. One warp writes 32 elements.",
+    },
+    len({byte // 128 for byte in written}),
+)
+
+# %%
 print(*costs(transposed), sep="\n")
 
 # %% [markdown]
@@ -504,7 +540,7 @@ lessons.check("cuda_doubled", cuda_doubled)
 # %% [markdown]
 # ### 3. A backward kernel
 #
-# The derivative of `out = tanh(x)` is `1 - out²`. Write the kernel that reads the gradient of the result, `g_`, and the result,
+# The derivative of $y = \tanh x$ is $1 - y^2$. Write the kernel that reads the gradient of the result, `g_`, and the result,
 # `out_`, and writes the gradient of x to `dx_`.
 
 
@@ -542,3 +578,35 @@ def cuda_largest(x_, out_): ...
 
 
 lessons.check("cuda_largest", cuda_largest)
+
+# %% [markdown]
+# ## Summary
+#
+# - On a GPU each operation is a kernel; `cuda()` and `cpu()` are operations with a gradient.
+# - A thread computes its index from its block and its number, and an `if` stops surplus threads.
+# - Two threads at one element, one of which writes, are a race; atomic additions and barriers prevent it.
+# - Threads of a block share memory. Neighbouring threads should touch neighbouring numbers.
+#
+# ## Questions
+#
+# <details markdown="1">
+# <summary>Why does an elementwise kernel need no barrier?</summary>
+#
+# Each thread reads and writes its own element only. There is no other thread to wait for.
+#
+# </details>
+#
+# <details markdown="1">
+# <summary>`syncthreads` is inside an `if` that only some threads of a block enter. What goes wrong?</summary>
+#
+# The barrier waits for all threads of the block, and some never arrive. The kernel hangs, or its result is undefined.
+#
+# </details>
+#
+# <details markdown="1">
+# <summary>A race gave the right result in a test. Is the kernel right?</summary>
+#
+# No. The order of the threads is not defined, and another run or another GPU may lose an addition. Only the rule tells: no two
+# threads at one element without a barrier, if one of them writes.
+#
+# </details>
