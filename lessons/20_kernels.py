@@ -3,8 +3,14 @@
 #
 # *30 minutes. Needs lessons 1, 6 and 12.*
 #
-# An operation of minigrad states one formula, and one for each derivative. You will read such a formula, see the compiled
-# loop generated from its text, count and measure the savings of one loop, and declare your own operation.
+# **Why is one operation faster than the four that compute the same?** Each of the four reads arrays from memory and writes an
+# array for the next. One loop reads once and writes once. minigrad writes this loop from the text of a formula.
+#
+# After this lesson you can:
+#
+# - read the loop that minigrad makes of a formula, for a processor and for a GPU
+# - count the bytes that a program reads, writes and saves
+# - declare an operation with its derivative, and check it
 
 # %%
 import inspect
@@ -25,12 +31,22 @@ from minigrad.ops.nn.activation import Silu
 from minigrad.ops.nn.softmax import Softmax
 from viz import draw
 
+
+def steps(x):
+    return x / (1 + (-x).exp())
+
+
+numbers = [-1.0, 0.0, 2.0]
+draw(steps, torch.tensor(numbers))
+
 # %% [markdown]
+# These are four operations. Each card is a pass over an array in memory, and the values on it are a new array. Only the last
+# one is the result.
+#
 # ## One formula
 #
 # `silu` is an activation of neural networks: a number times its sigmoid. This is its whole definition in minigrad: `kernel`
-# computes the result, `dx` the derivative with respect to `x`. Both are lambdas, and minigrad reads their text from the
-# source file.
+# computes the result, `dx` the derivative. Both are lambdas, and minigrad reads their text from the source file.
 
 # %%
 print("kernel:", formula.text(Silu.kernel))
@@ -44,7 +60,6 @@ assert math.isclose(value.item(), 1 / (1 + math.exp(-1)), rel_tol=1e-6)
 # with NumPy's functions in place of the operations. For large arrays, the text goes into a loop.
 
 # %%
-numbers = [-1.0, 0.0, 2.0]
 on_tensor = Silu.kernel(torch.tensor(numbers))
 on_array = formula.on_arrays(Silu.kernel)(np.array(numbers))
 print(on_tensor)
@@ -77,8 +92,9 @@ assert [str(f.nopython_signatures[0].return_type) for f in (widened, narrow)] ==
 # The module for float64 needs no such care.
 
 # %%
-print(generate.forward("silu", Silu.kernel, (True,), f64))
-assert "float32(1)" in source
+for_doubles = generate.forward("silu", Silu.kernel, (True,), f64)
+print(for_doubles)
+assert "float32(1)" in source and "float32" not in for_doubles
 
 # %% [markdown]
 # The operation does the same by itself for a large array, one of more than a few thousand numbers. The cache folder then
@@ -112,29 +128,42 @@ assert np.allclose(out, on_array, rtol=1e-6)
 
 # %%
 class Counted(np.ndarray):
-    """Array that counts the bytes that NumPy's functions read and write."""
+    """Array that notes the bytes that each of NumPy's functions reads and writes."""
 
-    moved = 0
+    moved, steps = 0, []
 
     def __array_ufunc__(self, ufunc, method, *inputs, **options):
         arrays = [np.asarray(a) if isinstance(a, Counted) else a for a in inputs]
         result = getattr(ufunc, method)(*arrays, **options)
         moved = sum(a.nbytes for a in [*arrays, result] if isinstance(a, np.ndarray))
         Counted.moved += moved
-        print(f"{ufunc.__name__:>10}: {moved / 1e6:.0f} MB")
+        Counted.steps.append(f"{ufunc.__name__}: {moved / 1e6:.0f} MB")
         return result.view(Counted)
 
 
 x = np.random.default_rng(0).standard_normal(1_000_000).astype(np.float32)
-Counted.moved = 0
 by_steps = np.asarray(x.view(Counted) / (1 + np.exp(-x.view(Counted))))
+
+lessons.predict(
+    "x has a million float32 numbers, 4 MB. How many MB does NumPy read and write for x / (1 + exp(-x))?",
+    {
+        8: "That is one loop: it reads x and writes the result. NumPy's four functions do not know of one another.",
+        16: "Four results of 4 MB. But each function also reads its input from memory.",
+        32: "Four functions that read one array and write one. The division reads two.",
+        36: "Minus, exp and plus move two arrays each, the division three.",
+    },
+    Counted.moved // 10**6,
+)
+
+# %%
 in_one_loop = x.nbytes + by_steps.nbytes
+print(*Counted.steps, sep="\n")
 print(f"{Counted.moved / 1e6:.0f} MB in four steps, {in_one_loop / 1e6:.0f} MB in one loop")
 assert Counted.moved == 9 * x.nbytes and in_one_loop == 2 * x.nbytes
 
 # %% [markdown]
 # Nine arrays against two. Now the clock: the least processor time of several runs, on one thread. The last one only copies,
-# so it shows the cost of moving the bytes. The ratios differ between machines, and on a busy one from run to run.
+# so it shows the cost of moving the bytes. The ratios differ between machines.
 
 # %%
 torch.set_num_threads(1)
@@ -207,16 +236,7 @@ assert np.allclose(out, other, rtol=1e-5, atol=1e-6)
 print(generate.backward("silu", ["g", "x"], (True, True), [("dx", Silu.dx)], f32))
 
 # %% [markdown]
-# Written as four operations, the same function has four nodes. Count the bytes that each saves: the division saves both of
-# its inputs, `exp` its result.
-
-
-# %%
-def steps(x):
-    return x / (1 + (-x).exp())
-
-
-draw(steps, torch.tensor([-1.0, 0.0, 2.0], requires_grad=True), passes=("forward", "backward"))
+# Written as four operations, the same function has four nodes.
 
 
 # %%
@@ -224,10 +244,6 @@ def fused(x):
     return torch.nn.functional.silu(x)
 
 
-draw(fused, torch.tensor([-1.0, 0.0, 2.0], requires_grad=True), passes=("forward", "backward"))
-
-
-# %%
 def kept(f, x):
     """Return the bytes of all values that nodes save for backward, counting each once."""
     saved = [entry for op in torch.record(f, x).to_dict()["ops"] for entry in op["saved"]]
@@ -235,6 +251,25 @@ def kept(f, x):
 
 
 small = torch.tensor(numbers, requires_grad=True)
+
+lessons.predict(
+    "How many bytes do the four nodes of steps save for backward? x has three float32 numbers, 12 bytes.",
+    {
+        12: "That is the one operation: from x alone it computes everything again.",
+        24: "The division saves two arrays. exp saves a third one, its result.",
+        36: "The division saves its two inputs, exp its result. Minus and plus save nothing.",
+        48: "That would be an array for each node. The derivatives of minus and plus are constants.",
+    },
+    lambda: kept(steps, small),
+)
+
+# %%
+draw(steps, small, passes=("forward", "backward"))
+
+# %%
+draw(fused, small, passes=("forward", "backward"))
+
+# %%
 print(kept(steps, small), "bytes kept by four nodes,", kept(fused, small), "by one")
 assert kept(steps, small) == 3 * 3 * 4  # x, exp(-x) and 1 + exp(-x), of three float32 numbers each
 assert kept(fused, small) == 3 * 4
@@ -243,7 +278,9 @@ assert kept(fused, small) == 3 * 4
 # ## Your own operation
 #
 # `Pointwise` is the family of operations that work element by element: `kernel`, and `d` with an argument's name for its
-# derivative. `out` stands for the result. This is the bell curve: its derivative is -2x times the curve itself.
+# derivative. `out` stands for the result. This is the bell curve:
+#
+# $$f(x) = e^{-x^2} \qquad f'(x) = -2x\,f(x)$$
 
 # %%
 from minigrad.ops.base.families import Pointwise
@@ -339,8 +376,7 @@ print(inspect.getsource(Softmax.program))
 # %% [markdown]
 # Run one after the other, they would read and write the whole table again and again. The compiler of lesson 22 writes the
 # kernel: it traces the program on an example, and turns it into one pass over the rows. A row just read is still in the
-# processor's nearest memory, so the second and third loop over it cost little. The functions not shown here add or compare
-# several numbers at once.
+# processor's nearest memory, so the second and third loop over it cost little.
 
 # %%
 table = np.random.default_rng(0).standard_normal((300, 10)).astype(np.float32)
@@ -391,7 +427,7 @@ lessons.check("kernel_bytes", kernel_bytes)
 # %% [markdown]
 # ### 2. The loop
 #
-# Softsign is `x / (1 + |x|)`. Write its loop as minigrad would: for each index, read `x_`, compute, write `out_`. Return
+# Softsign is $x / (1 + |x|)$. Write its loop as minigrad would: for each index, read `x_`, compute, write `out_`. Return
 # nothing, and create no array.
 
 
@@ -404,7 +440,7 @@ lessons.check("kernel_loop", kernel_loop)
 # %% [markdown]
 # ### 3. Repair
 #
-# The kernel is right, `log(1 + x²)`. The derivative is not. Repair it.
+# The kernel is right, $\log(1 + x^2)$. The derivative is not. Repair it.
 
 # %%
 from minigrad.ops.elementary import log
@@ -422,7 +458,7 @@ lessons.check("KernelRepaired", KernelRepaired)
 # %% [markdown]
 # ### 4. One loop for two gradients
 #
-# Write the loop of the backward pass of `out = x * exp(y)`: it reads `g_`, `x_` and `y_`, and writes both gradients, `dx_` and
+# Write the loop of the backward pass of $x e^y$: it reads `g_`, `x_` and `y_`, and writes both gradients, `dx_` and
 # `dy_`. You may use `math.exp`.
 
 
@@ -435,7 +471,7 @@ lessons.check("kernel_backward", kernel_backward)
 # %% [markdown]
 # ### 5. From scratch
 #
-# Declare an operation of two operands, `sqrt(x² + y² + 1)`, with the derivatives with respect to both. A formula may use
+# Declare an operation of two operands, $\sqrt{x^2 + y^2 + 1}$, with the derivatives with respect to both. A formula may use
 # `torch.sqrt`, and each formula may read other names than those given here.
 
 
@@ -449,3 +485,35 @@ class KernelDistance(Pointwise):
 
 
 lessons.check("KernelDistance", KernelDistance)
+
+# %% [markdown]
+# ## Summary
+#
+# - An operation states a formula and its derivatives; minigrad makes loops and GPU kernels of their text.
+# - Separate operations move an array for every step; one loop reads each input once and writes the result.
+# - One node saves only what its derivative names.
+# - A family such as `Pointwise` adds broadcasting, forward mode and higher derivatives. `gradcheck` tests the formula.
+#
+# ## Questions
+#
+# <details markdown="1">
+# <summary>A formula consists of twenty additions. Is one loop still faster than NumPy's twenty functions?</summary>
+#
+# Yes, even more: the loop still reads each input once and writes one array, while the twenty functions write twenty.
+#
+# </details>
+#
+# <details markdown="1">
+# <summary>For which arrays does one loop save little?</summary>
+#
+# For small ones. They stay in the processor's nearest memory, so reading and writing them costs little.
+#
+# </details>
+#
+# <details markdown="1">
+# <summary>The derivative of silu computes the sigmoid again. Why does the node not save it?</summary>
+#
+# Saving it costs memory until backward, and a read from memory there. Computing it again in the loop, from `x`, often takes
+# less time than that, and saves an array.
+#
+# </details>
