@@ -3,8 +3,14 @@
 #
 # *25 minutes. Needs lessons 2, 8 and 20.*
 #
-# `torch.compile` writes a module for a whole function, gradients and updates included. You will read that module, see when it
-# is written again and what prevents compilation, and measure the savings.
+# **What does `torch.compile` make of my function?** It runs the function once, records its operations, and writes a module with
+# as few loops as possible, gradients and updates included. You can read this module.
+#
+# After this lesson you can:
+#
+# - read the module of a compiled function or training step
+# - predict when a function is compiled again
+# - recognize code that cannot be compiled, and rewrite it
 
 # %%
 import math
@@ -17,14 +23,7 @@ import lessons
 import minigrad as torch
 from viz import draw
 
-# %% [markdown]
-# ## One call is captured
-#
-# You call a compiled function like the original. The first call runs it once and records each operation; minigrad writes one
-# module from the record, and later calls run that.
 
-
-# %%
 def wave(x, w):
     return ((x * w).sin() + x).sum()
 
@@ -33,13 +32,33 @@ compiled = torch.compile(wave)
 x = torch.tensor([0.0, 1.0, 2.0])
 w = torch.tensor([2.0, 0.0, 1.0], requires_grad=True)
 y = compiled(x, w)
+draw(compiled.graph())
+
+# %% [markdown]
+# This is the record of the first call. The cards are the operations that the module computes.
+#
+# ## One call is captured
+#
+# You call a compiled function like the original. The first call runs it once and records each operation; minigrad writes one
+# module from the record, and later calls run that.
+
+# %%
 print(y)
 assert math.isclose(y.item(), wave(x, w).item(), rel_tol=1e-6)
 
+lessons.predict(
+    "The function has four operations. How many loops over the elements has its module?",
+    {
+        1: "Each element goes through all four operations before the next begins.",
+        2: "The sum needs no second loop: it adds each number as soon as it is computed.",
+        4: "That is the eager program, a loop for each operation.",
+    },
+    lambda: compiled.source().count("for i in range"),
+)
+
 # %% [markdown]
-# `source()` is the module. Comments above each loop quote the lines of the function that it computes. All four operations are
-# in one loop, and their results are numbers like `mul_result_i` that need no array. One of them goes into an array all the
-# same.
+# `source()` is the module. Comments above each loop quote the lines of the function that it computes. The results are numbers
+# like `mul_result_i` that need no array. One of them goes into an array all the same.
 
 # %%
 print(compiled.source())
@@ -51,13 +70,6 @@ assert compiled.source().count("for i in range") == 1
 # %%
 print(compiled.explain())
 assert compiled.explain().count("one loop over (3,)") == 2
-
-# %% [markdown]
-# `graph()` is the record of the same call, which `draw` takes. The edges between operations carry the numbers of the loop
-# above.
-
-# %%
-draw(compiled.graph())
 
 # %% [markdown]
 # You can differentiate the result like any other. Its backward pass is a separate module and shows the purpose of the array:
@@ -166,8 +178,8 @@ assert math.isclose(chain(*large).item(), fast_chain(*large).item(), rel_tol=1e-
 # ## When a function is captured again
 #
 # A module fits one kind of call: the dtypes, sizes and layouts of the tensors, and which of them require grad. minigrad
-# captures a call of another kind again, without any assumption about it; this makes another specialisation. The text is
-# usually the same for other sizes, and then minigrad does not compile it twice.
+# captures a call of another kind again; this makes another specialisation. The text is usually the same for other sizes, and
+# then minigrad does not compile it twice.
 
 
 # %%
@@ -176,6 +188,27 @@ def scaled(x, factor):
     return x * factor
 
 
+def specialisations(*calls):
+    """Compile a function, call it with each tuple of arguments, and return the number of its specialisations."""
+    tried = torch.compile(lambda x, factor: x * factor)
+    for arguments in calls:
+        tried(*arguments)
+    return int(repr(tried).split(", ")[1].split()[0])
+
+
+three, five, doubles = torch.ones(3), torch.ones(5), torch.ones(3).double()
+lessons.predict(
+    "scaled is called with (three, 2.0), (three, 0.125), (five, 2.0) and (doubles, 2.0). How many specialisations are there?",
+    {
+        1: "A module fits one size and one dtype. The other sizes and dtypes are captured again.",
+        2: "Another size needs a capture as well, even if its text is the same.",
+        3: "Three floats, five floats, three doubles. The factor is an argument of the module.",
+        4: "2.0 and 0.125 share one: a float is an argument of the module, not a part of it.",
+    },
+    lambda: specialisations((three, 2.0), (three, 0.125), (five, 2.0), (doubles, 2.0)),
+)
+
+# %%
 scaled(torch.ones(3), 2.0)
 text = scaled.source()
 print(scaled)
@@ -213,8 +246,8 @@ print(scheduled.explain())
 assert "2 specialisations" in repr(scheduled)
 
 # %% [markdown]
-# The same holds for everything that a function reads from outside. minigrad notices a changed global; ignoring it would be a
-# silent mistake. After a number has changed once, minigrad looks it up at each call, as if it were an argument.
+# The same holds for everything that a function reads from outside. minigrad notices a changed global. After a number has
+# changed once, minigrad looks it up at each call, as if it were an argument.
 
 # %%
 offset = 1.0
@@ -475,3 +508,35 @@ def compile_momentum(x, y, w, velocity, rate): ...
 
 
 lessons.check("compile_momentum", compile_momentum)
+
+# %% [markdown]
+# ## Summary
+#
+# - The first call is recorded; the module of the record has one loop for as many operations as possible.
+# - Gradients, updates in place and an optimizer's step are parts of the module.
+# - Other dtypes, sizes and layouts make another specialisation; a float is an argument.
+# - An `if` on a tensor, a `print` or a size that depends on numbers prevents compilation; `where` has no branch.
+#
+# ## Questions
+#
+# <details markdown="1">
+# <summary>A function adds up a tensor and divides each element by the sum. Why are two loops needed?</summary>
+#
+# No element can be divided before the last one is added. The first loop computes the sum, the second divides.
+#
+# </details>
+#
+# <details markdown="1">
+# <summary>Why does compiling help more for 8 examples and for a million numbers than for a large matrix product?</summary>
+#
+# It saves the fixed price of calls and the arrays between elementwise operations. A large matrix product spends its time in
+# BLAS, compiled or not.
+#
+# </details>
+#
+# <details markdown="1">
+# <summary>Your compiled function warns that it runs eagerly. Are its results wrong?</summary>
+#
+# No. It runs as if it were not compiled, so they are right but no faster. `fullgraph=True` turns the warning into an error.
+#
+# </details>
