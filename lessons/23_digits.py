@@ -3,9 +3,15 @@
 #
 # *30 minutes. Needs lessons 1 and 12.*
 #
-# You will train a network to read handwritten digits, with tensors and `backward` alone: real pictures, a loss written by
-# hand, a loop of steps, and a look at its gradients while it learns. `nn` and `optim` come at the end, when they hold no
-# secrets.
+# **What does a network need to learn to read digits?** Pictures with their answers, a loss, and the gradient of the loss for
+# each parameter. You write all of it with tensors and `backward`; `nn` and `optim` come at the end, when they hold no secrets.
+#
+# After this lesson you can:
+#
+# - write a network, its loss and its training loop with tensors alone
+# - explain why weights start with random numbers, and how large they are
+# - find the usual mistakes in a training loop
+# - replace your loop by `nn` and `optim`
 
 # %%
 import numpy as np
@@ -20,15 +26,37 @@ from viz import draw
 from viz.figures import running_mean
 from viz.training import TrainingFilm
 
-# %% [markdown]
-# ## The pictures
-#
-# scikit-learn includes 1797 handwritten digits, each of 8 by 8 pixels between 0 and 16. Divide by 16, so that all inputs
-# of the network are between 0 and 1.
-
-# %%
 pixels, written = load_digits(return_X_y=True)
 images, labels = torch.tensor(pixels / 16, dtype=torch.float32), torch.tensor(written)
+
+
+def layer(inputs, outputs):
+    weight = torch.randn(inputs, outputs) / inputs**0.5
+    return weight.requires_grad_(), torch.zeros(outputs, requires_grad=True)
+
+
+def network(pictures, w1, b1, w2, b2):
+    hidden = (pictures @ w1 + b1).tanh()
+    return hidden @ w2 + b2
+
+
+def training_step(w1, b1, w2, b2):
+    return F.cross_entropy(network(images[:32], w1, b1, w2, b2), labels[:32])
+
+
+draw(training_step, *layer(64, 32), *layer(32, 10), passes=("forward", "backward"))
+
+# %% [markdown]
+# This is one step for 32 pictures: the operations, the saved tensors, and the gradient on each edge. The four gradients at the
+# end say how to change the four parameters. `+ b1` sends back the sum of its gradient over the 32 pictures, as each of them
+# used the same `b1`.
+#
+# ## The pictures
+#
+# scikit-learn includes 1797 handwritten digits, each of 8 by 8 pixels between 0 and 16. Divided by 16, all inputs of the
+# network are between 0 and 1.
+
+# %%
 print(images.shape, labels.shape, labels.bincount())
 assert images.shape == (1797, 64) and images.min() == 0 and images.max() == 1
 
@@ -59,21 +87,10 @@ assert not set(test.tolist()) & set(train.tolist())
 # ## The network
 #
 # 64 pixels, 32 hidden units, a score for each of the ten digits. Each layer multiplies by a matrix and adds a vector,
-# with `tanh` between the two layers. A hidden unit adds up 64 products: dividing the weights by the square root of 64
-# keeps its result around one, where `tanh` is not yet flat.
-
+# with `tanh` between the two layers. A hidden unit adds up 64 products: `layer` divides the weights by the square root of 64
+# and keeps its result around one, where `tanh` is not yet flat.
 
 # %%
-def layer(inputs, outputs):
-    weight = torch.randn(inputs, outputs) / inputs**0.5
-    return weight.requires_grad_(), torch.zeros(outputs, requires_grad=True)
-
-
-def network(pictures, w1, b1, w2, b2):
-    hidden = (pictures @ w1 + b1).tanh()
-    return hidden @ w2 + b2
-
-
 parameters = [*layer(64, 32), *layer(32, 10)]
 scores = network(images[train], *parameters)
 print(scores.shape, sum(p.numel() for p in parameters), "numbers to learn")
@@ -85,12 +102,33 @@ print(f"mean slope of tanh: {slope:.2f}, with weights that were not divided: {sl
 assert slope > 0.7 and slope_undivided < 0.4
 
 # %% [markdown]
-# Why not start with zeros? Then the hidden units are all zero, and so is the gradient that comes back through `w2`. Three
-# of the four gradients vanish, even after `b2` takes a step: it is the only parameter that learns, and it does not even
-# see the picture.
+# Why not start with zeros?
 
 # %%
 zeros = [torch.zeros(p.shape, requires_grad=True) for p in parameters]
+
+
+def vanished():
+    """Return the names of the parameters whose gradient is zero."""
+    gradients = torch.autograd.grad(F.cross_entropy(network(images[train], *zeros), labels[train]), zeros)
+    return ", ".join(name for name, g in zip(("w1", "b1", "w2", "b2"), gradients) if not g.any())
+
+
+lessons.predict(
+    "All four parameters start with zeros. Which gradients are zero in the first step?",
+    {
+        "w1, b1, w2, b2": "The scores are wrong, so the loss sends a gradient to b2, which is added to them.",
+        "w1, b1, w2": "The gradient of w2 is multiplied by the hidden units, and the others by w2: zeros.",
+        "w1, b1": "These are zero because of w2. But w2's gradient is multiplied by the hidden units, tanh(0) = 0.",
+        "": "A product sends back the other factor times the gradient. Here many of these factors are zero.",
+    },
+    vanished,
+)
+
+# %% [markdown]
+# It stays like this after `b2` has taken a step: `b2` is the only parameter that learns, and it does not even see the picture.
+
+# %%
 for _ in range(2):
     gradients = torch.autograd.grad(F.cross_entropy(network(images[train], *zeros), labels[train]), zeros)
     largest = [g.abs().max().item() for g in gradients]
@@ -103,8 +141,11 @@ for _ in range(2):
 # ## The loss
 #
 # `softmax` turns scores into probabilities: `exp` of each, divided by their sum. The loss is minus the logarithm of the
-# probability of the right digit, on average over the pictures. A network that knows nothing gives each digit a tenth, so
-# its loss is about `log 10`.
+# probability of the right digit, on average over the pictures. For one picture with scores $s$ and the right digit $r$:
+#
+# $$-\log \frac{e^{s_r}}{\sum_j e^{s_j}} = \log \sum_j e^{s_j} - s_r$$
+#
+# A network that knows nothing gives each digit a tenth, so its loss is about $\log 10$.
 
 
 # %%
@@ -137,9 +178,7 @@ assert F.cross_entropy(huge, torch.tensor([1])).item() == 1000.0
 # %% [markdown]
 # ## A step
 #
-# Here is the whole step for 32 pictures: the operations, the saved tensors, and the gradient on each edge. `+ b1` sends
-# back the sum of its gradient over the 32 pictures, as each of them used the same `b1`.
-
+# Here is the step of the first picture again, now for 32 pictures of the training.
 
 # %%
 pictures, answers = images[train[:32]], labels[train[:32]]
@@ -149,7 +188,7 @@ def step_loss(w1, b1, w2, b2):
     return F.cross_entropy(network(pictures, w1, b1, w2, b2), answers)
 
 
-draw(step_loss, *parameters, passes=("forward", "backward"))
+print(step_loss(*parameters).item())
 
 # %% [markdown]
 # Do not trust a gradient that you have never checked. In double precision, `gradcheck` compares all 2410 derivatives with
@@ -189,7 +228,7 @@ print(before, "->", step_loss(*parameters).item())
 assert step_loss(*parameters).item() < before
 
 # %% [markdown]
-# `backward` adds to `grad`. If you forget to clear it, each step follows the sum of all past gradients.
+# And what does a second `backward` do to `grad`?
 
 # %%
 for p in parameters:
@@ -197,6 +236,22 @@ for p in parameters:
 step_loss(*parameters).backward()
 once = parameters[0].grad.clone()
 step_loss(*parameters).backward()
+
+lessons.predict(
+    "The parameters have not changed. By which factor is grad larger after the second backward?",
+    {
+        1: "That would be true if backward replaced grad. It adds to it.",
+        2: "The same gradient was added twice.",
+        4: "Adding the same gradient once more doubles it.",
+        0: "Only you clear grad, with None or zero_grad.",
+    },
+    lambda: round((parameters[0].grad.norm() / once.norm()).item()),
+)
+
+# %% [markdown]
+# If you forget to clear `grad`, each step follows the sum of all past gradients.
+
+# %%
 print("twice as much:", parameters[0].grad.allclose(2 * once))
 assert parameters[0].grad.allclose(2 * once)
 
@@ -297,7 +352,7 @@ assert model[0].weight.allclose(parameters[0].mT, atol=1e-5)
 #
 # ### 1. A surprise
 #
-# For a picture of a 3, the network gives the 3 a probability of `1 / 4` and the 5 a probability of `3 / 4`. Compute the
+# For a picture of a 3, the network gives the 3 a probability of $1/4$ and the 5 a probability of $3/4$. Compute the
 # loss of this picture.
 
 # %%
@@ -364,3 +419,34 @@ def digit_momentum(loss, parameters, steps, rate, momentum): ...
 
 
 lessons.check("digit_momentum", digit_momentum)
+
+# %% [markdown]
+# ## Summary
+#
+# - A step computes the loss of some pictures, its gradients, and moves each parameter against its gradient.
+# - Weights start with random numbers: with zeros, most gradients are zero. Their size keeps `tanh` off its flat ends.
+# - Update under `no_grad`, clear `grad` before each backward, and keep losses as plain numbers.
+# - Pictures outside the training show if the network can read.
+#
+# ## Questions
+#
+# <details markdown="1">
+# <summary>The loss of ten digits stays at about 2.3. What does the network say?</summary>
+#
+# It gives each digit a tenth: $\log 10 \approx 2.3$. It has learned nothing, as if it did not see the pictures.
+#
+# </details>
+#
+# <details markdown="1">
+# <summary>Why does a list of losses as tensors fill the memory?</summary>
+#
+# Each loss holds its graph, and the graph holds the saved tensors of the step. `item()` returns a plain number without a graph.
+#
+# </details>
+#
+# <details markdown="1">
+# <summary>The loss falls to zero in training, but one in five test pictures is read wrongly. What happened?</summary>
+#
+# The network has learned the training pictures by heart. More pictures or fewer parameters help; more steps do not.
+#
+# </details>
