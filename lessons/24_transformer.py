@@ -3,8 +3,15 @@
 #
 # *30 minutes. Needs lessons 19 and 23.*
 #
-# You will write attention, build a small transformer from it, and see why it needs positions. You will teach it in half a
-# minute to sort six digits, and look inside: at its graph, folded layer by layer, and at where each position looks.
+# **How does a position of a text learn from the others?** By attention: it takes a mean of their values, with weights that
+# depend on what it asks and what they offer. You build a small transformer from it, and teach it in half a minute to sort
+# six digits.
+#
+# After this lesson you can:
+#
+# - write attention, and say why its products are divided
+# - build and train a transformer, and say why it needs positions
+# - read its graph, folded layer by layer, and see where each position looks
 
 # %%
 from matplotlib import pyplot as plt
@@ -19,15 +26,7 @@ from viz.figures import running_mean
 
 torch.set_num_threads(1)  # the matrices here are so small that a second thread costs more than it brings
 
-# %% [markdown]
-# ## Attention
-#
-# Each position asks a question, its query `q`. Each position also has a key `k`, which says what it knows about, and a
-# value `v`, which says what it tells. The product of a query and a key says how well they fit; `softmax` turns all
-# products of a query into weights, and the result is the mean of the values with these weights.
 
-
-# %%
 def attention_weights(q, k):
     return (q @ k.mT / q.shape[-1] ** 0.5).softmax(-1)
 
@@ -39,6 +38,32 @@ def attention(q, k, v):
 q = torch.tensor([[8.0, 0.0], [0.0, 0.0]])
 k = torch.tensor([[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0]])
 v = torch.tensor([[10.0], [20.0], [30.0]])
+draw(attention, q, k, v, show="shapes")
+
+# %% [markdown]
+# This is all of attention: two matrix products with a softmax between them. Each row of softmax's result adds up to one.
+#
+# ## Attention
+#
+# Each position asks a question, its query `q`. Each position also has a key `k`, which says what it knows about, and a
+# value `v`, which says what it tells. The product of a query and a key says how well they fit; `softmax` turns all
+# products of a query into weights, and the result is the mean of the values with these weights. With `d` numbers in a query:
+#
+# $$\text{attention}(Q, K, V) = \text{softmax}\!\left(\frac{Q K^\top}{\sqrt d}\right) V$$
+
+# %%
+lessons.predict(
+    "The second query is [0, 0], and the values are 10, 20 and 30. What does attention return for this query?",
+    {
+        0: "The products are zero, but the weights are not: softmax of equal numbers gives equal weights.",
+        10: "The first query gets nearly 10, as it fits the first key. The second fits no key better than another.",
+        20: "It fits all keys equally well, and gets the mean of the values.",
+        60: "The weights add up to one. The result is a mean, not a sum.",
+    },
+    lambda: round(attention(q, k, v)[1].item()),
+)
+
+# %%
 print(attention_weights(q, k))
 print(attention(q, k, v))
 
@@ -55,13 +80,13 @@ draw(attention, q, k, v, passes=("forward", "backward"))
 
 # %% [markdown]
 # Attention mixes positions in the backward pass, too. The gradient of a value is the sum of each position's gradient
-# times the weight with which that position looked at the value: `softmax(...).mT @ g`.
+# times the weight with which that position looked at the value. With the weights $W$, it is $W^\top g$.
 #
 # ## Why divide
 #
-# A product of two vectors of `d` random numbers has a spread of about `√d`. `softmax` of numbers far apart puts all weight
+# A product of two vectors of $d$ random numbers has a spread of about $\sqrt d$. `softmax` of numbers far apart puts all weight
 # on the largest one, and then its derivative is nearly zero: the model cannot learn from it. So attention divides the
-# products by `√d`.
+# products by $\sqrt d$.
 
 # %%
 torch.manual_seed(0)
@@ -150,12 +175,26 @@ draw(sort_digits, six, passes=("forward", "backward"), depth=2, show=("values", 
 # %% [markdown]
 # ## No order without positions
 #
-# Attention treats all positions alike. Without the vectors for the positions, exchanging two digits exchanges their
-# results, and changes nothing else. But the sorted digits stay the same: no such model can get both right.
+# Take the vectors for the positions away, and exchange the first two digits.
 
 # %%
 blind = Sorter(positions=False)
 exchanged = six[[1, 0, 2, 3, 4, 5]]
+
+lessons.predict(
+    "Without positions, the first two of six digits are exchanged. At how many positions do the scores change?",
+    {
+        0: "Each position still starts from its own digit, and two positions have another digit now.",
+        2: "These two exchange their scores. The others see the same digits, and cannot tell where they stand.",
+        6: "With vectors for the positions, all would change. Without them, a mean does not depend on the order.",
+    },
+    lambda: ((blind(exchanged) - blind(six)).abs().amax(1) > 1e-4).sum(),
+)
+
+# %% [markdown]
+# The sorted digits stay the same, but two results are exchanged: no such model can sort both sequences.
+
+# %%
 assert blind(exchanged).allclose(blind(six)[[1, 0, 2, 3, 4, 5]], atol=1e-5)
 assert exchanged.sort().values.equal(six.sort().values)
 assert not model(exchanged).allclose(model(six)[[1, 0, 2, 3, 4, 5]], atol=1e-2)
@@ -277,7 +316,7 @@ assert ready(x).allclose(block(x), atol=1e-5)
 #
 # ### 1. By hand
 #
-# A position's products with two keys, already divided, are `0` and `log 3`. The values are `4` and `8`. Compute the result
+# A position's products with two keys, already divided, are $0$ and $\log 3$. The values are $4$ and $8$. Compute the result
 # of attention there.
 
 # %%
@@ -336,3 +375,35 @@ def attention_heads(q, k, v, heads): ...
 
 
 lessons.check("attention_heads", attention_heads)
+
+# %% [markdown]
+# ## Summary
+#
+# - Attention is a mean of values; its weights are the softmax of the products of queries and keys.
+# - The products are divided by $\sqrt d$: otherwise softmax has almost no derivative.
+# - A layer adds to its input, so the gradient can bypass it.
+# - Attention knows no order. The model adds a vector for each position.
+#
+# ## Questions
+#
+# <details markdown="1">
+# <summary>Why does a transformer learn in spite of many layers?</summary>
+#
+# Each layer adds its result to its input. The gradient of a sum reaches both parts unchanged, so it arrives at the first layer
+# even if all others contribute nothing.
+#
+# </details>
+#
+# <details markdown="1">
+# <summary>Which part of attention grows fastest with the length of the text?</summary>
+#
+# The weights: a text of $n$ positions has $n^2$ of them, one for each query and key.
+#
+# </details>
+#
+# <details markdown="1">
+# <summary>A place looks mostly at one digit. Does that prove why the model chose it?</summary>
+#
+# No. The weights show which values entered the mean of this layer. The values already mix what the layers before have added.
+#
+# </details>
