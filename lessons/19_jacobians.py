@@ -71,20 +71,19 @@ print("column of a:     ", column)
 assert row.tolist() == [3.0, 2.0]
 assert column.tolist() == [3.0, 4.0]
 
-# %% [markdown]
-# The picture at the start began with ones everywhere.
-
-# %%
 lessons.predict(
-    "Backward starts with 1 at both results. What arrives at x?",
+    "Now backward starts with 0 at a * b and 1 at a * a. What arrives at x?",
     {
-        "[7.0, 2.0]": "The sum of the rows: backward cannot tell the results apart.",
-        "[5.0, 4.0]": "That is the sum of the columns, which forward gives. Backward has a number for each input.",
-        "[[3.0, 2.0], [4.0, 0.0]]": "One pass gives each input one number. The matrix takes a pass for each result.",
-        "[3.0, 2.0]": "That is the row of the first result. The second one started with 1 as well.",
+        "[4.0, 0.0]": "The row of a * a: it changes with a by 4, and with b not at all.",
+        "[2.0, 0.0]": "That is the column of b, from a forward pass that starts at b.",
+        "[7.0, 2.0]": "That is the sum of both rows, from a pass that starts with 1 at both results.",
+        "[0.0, 4.0]": "Backward returns a number for each input, not for each result. b has no part in a * a.",
     },
-    lambda: pull(torch.ones(2))[0],
+    lambda: pull(torch.tensor([0.0, 1.0]))[0],
 )
+
+# %% [markdown]
+# Starting with ones everywhere, as in the first picture, backward gives the sum of the rows and forward the sum of the columns.
 
 # %%
 sum_of_rows = pull(torch.ones(2))[0]
