@@ -3,8 +3,15 @@
 #
 # *25 minutes. Needs lessons 13 and 23.*
 #
-# You will start two processes from this notebook, train one model with half of the pictures on each, follow a gradient from
-# one process into the other, and read the errors when the processes disagree.
+# **How do several processes train one model?** Each computes the gradient for its part of the pictures, and the mean of these
+# gradients is the gradient for all. Sums over processes are operations with a backward, which is again a sum over processes.
+#
+# After this lesson you can:
+#
+# - start processes from a notebook, and exchange tensors with collectives
+# - train a model with half of the pictures on each process, and say why the models stay equal
+# - follow a gradient from one process into another
+# - read the errors when processes disagree
 
 # %%
 from matplotlib import pyplot as plt
@@ -21,7 +28,20 @@ from viz import draw
 if not dist.is_available():
     print("The processes of this lesson need MPI: pip install 'minigrad-viz[mpi]'. The exercises work without it.")
 
+
+# %%
+def drawn_rank():
+    x = torch.tensor(dist.get_rank() + 1.0, requires_grad=True)
+    total = collectives.all_reduce(x)
+    return total.square() if dist.get_rank() == 0 else 2 * total.square()
+
+
+drawn = dist.run(drawn_rank, 2, passes=("forward", "backward"))
+drawn.drawing
+
 # %% [markdown]
+# These are two processes with a lane each. `all_reduce` spans both lanes: there they exchange numbers, forward and backward.
+#
 # ## Two processes
 #
 # If a program is too slow, or too large for one computer's memory, divide it among several processes. All run the same
@@ -42,8 +62,19 @@ def who():
 ranks = dist.run(who, 2)
 ranks
 
+# %%
+lessons.predict(
+    "Rank 0 has added 0 to x, and rank 1 has added 1. What is x in this notebook now?",
+    {
+        1.0: "Each process has its own copy of x. This one was never changed.",
+        2.0: "That is x of rank 1. The processes share nothing.",
+        3.0: "No process adds up what the others have. For that you need a collective.",
+    },
+    x,
+)
+
 # %% [markdown]
-# The processes share nothing. Each has its own `x`, a copy of ours, and does not see what the others write.
+# The processes share nothing. Each has its own `x`, a copy of this one, and does not see what the others write.
 
 # %%
 assert [one.item() for one in ranks] == [1.0, 2.0] and x.item() == 1.0
@@ -67,9 +98,10 @@ ranks
 # %% [markdown]
 # ## One gradient
 #
-# The loss of a batch is the mean over its examples, so its gradient is the mean of their gradients. So two processes can
-# each compute the gradient of one half of the batch: the mean of the two is the gradient of the whole batch. This is
-# *data-parallel* training.
+# The loss $L$ of a batch is the mean over its examples. So two processes can each compute the gradient of one half of the
+# batch, with the losses $L_0$ and $L_1$. This is *data-parallel* training.
+#
+# $$L = \frac{L_0 + L_1}{2} \qquad \nabla L = \frac{\nabla L_0 + \nabla L_1}{2}$$
 #
 # `share` gives each of two ranks every second picture.
 
@@ -194,21 +226,13 @@ assert [g.item() for g in ranks] == [a.grad.item(), b.grad.item()] == [18.0, 18.
 ranks
 
 # %% [markdown]
-# With `passes`, `run` draws the computation of all ranks. Ranks that compute the same share a lane. Here their losses
-# differ, so each has its own lane, and the collective spans both. Find the gradient 6 from rank 0, the 12 from rank 1, and
-# the 18 that both receive.
-
+# The first picture is the same computation on two ranks. With `passes`, `run` draws the computation of all ranks. Ranks that
+# compute the same share a lane. Here their losses differ, so each has its own lane, and the collective spans both. Find the
+# gradient 6 from rank 0, the 12 from rank 1, and the 18 that both receive.
 
 # %%
-def drawn_rank():
-    x = torch.tensor(dist.get_rank() + 1.0, requires_grad=True)
-    total = collectives.all_reduce(x)
-    return total.square() if dist.get_rank() == 0 else 2 * total.square()
-
-
-ranks = dist.run(drawn_rank, 2, passes=("forward", "backward"))
-assert [loss.item() for loss in ranks] == [9.0, 18.0]
-ranks.drawing
+assert [loss.item() for loss in drawn] == [9.0, 18.0]
+drawn.drawing
 
 # %% [markdown]
 # Collectives are linear: stack the tensors of all ranks, and a collective multiplies the stack by a matrix. Like every
@@ -224,11 +248,28 @@ ranks.drawing
 # | `send` | a tensor, to one other rank | `recv` |
 #
 # Here is the matrix of `broadcast` for two ranks with two numbers each. Both ranks get the two numbers of rank 0, so each of
-# the first two columns has two ones. The transposed matrix adds up the gradients from both ranks.
+# the first two columns has two ones.
 
 # %%
 broadcast = torch.tensor([[1.0, 0, 0, 0], [0, 1, 0, 0], [1, 0, 0, 0], [0, 1, 0, 0]])
 sent_back = torch.tensor([1.0, 2.0, 30.0, 40.0])  # rank 0 sends back 1 and 2, rank 1 sends back 30 and 40
+
+lessons.predict(
+    "Which gradient does x of rank 0 receive, whose two numbers went to both ranks?",
+    {
+        "[1.0, 2.0]": "That is the part of rank 0. Rank 1 used the two numbers, too.",
+        "[31.0, 42.0]": "Both ranks used the two numbers, so the gradients from both ranks are added.",
+        "[15.5, 21.0]": "The loss is the sum over all ranks, and so is the gradient. A mean would need a division.",
+        "[30.0, 40.0]": "That is the part of rank 1. Rank 0 used its numbers as well.",
+    },
+    lambda: (broadcast.T @ sent_back)[:2],
+)
+
+# %% [markdown]
+# The transposed matrix adds up the gradients from both ranks.
+
+
+# %%
 print("backward gives", (broadcast.T @ sent_back).tolist())
 
 
@@ -246,8 +287,8 @@ ranks
 # %% [markdown]
 # ## When ranks disagree
 #
-# A collective finishes when all ranks have called it. What if one of them calls something else? In many libraries all ranks
-# would wait forever. In minigrad the ranks tell each other what they wait for.
+# A collective finishes when all ranks have called it. If one of them calls another, all ranks wait forever in many libraries.
+# In minigrad the ranks tell each other what they wait for.
 
 
 # %%
@@ -295,8 +336,8 @@ else:
 #
 # ### 1. By hand
 #
-# `one_rank` runs in *three* processes. Rank `r` has `x = r + 1`, and its loss is `(r + 1) * total²`. Compute the gradient
-# of `x` on rank 0.
+# `one_rank` runs in *three* processes. Rank $r$ has $x = r + 1$, and its loss is $(r + 1)\,t^2$ for the total $t$. Compute
+# the gradient of `x` on rank 0.
 
 # %%
 gradient_over_ranks = ...
@@ -343,3 +384,35 @@ def clipped_part(part, all_reduce): ...
 
 
 lessons.check("clipped_part", clipped_part)
+
+# %% [markdown]
+# ## Summary
+#
+# - Processes share nothing; in a collective all ranks take part and exchange tensors.
+# - The mean of the gradients of equal parts is the gradient of the whole batch, so equal models stay equal.
+# - A collective multiplies by a matrix, and its backward by the transposed matrix: a collective again.
+# - `distributed.nn.functional` has collectives with a backward; those of `dist` write in place, without a gradient.
+#
+# ## Questions
+#
+# <details markdown="1">
+# <summary>Two ranks have 100 and 50 pictures. Is the mean of their gradients right?</summary>
+#
+# No. Each picture of the smaller part would count twice as much. Weight each gradient by its number of pictures.
+#
+# </details>
+#
+# <details markdown="1">
+# <summary>Why does `broadcast` add up gradients in backward?</summary>
+#
+# All ranks use one rank's tensor. A tensor that is used several times receives the sum of the gradients of its uses.
+#
+# </details>
+#
+# <details markdown="1">
+# <summary>The ranks start from different seeds. Does averaging the gradients make their models equal?</summary>
+#
+# No. They make the same steps from different places, so they stay as far apart as they were. Send the parameters of one rank to
+# all others first, with `broadcast`.
+#
+# </details>
