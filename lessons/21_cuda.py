@@ -53,7 +53,8 @@ draw(there_and_back, torch.tensor([1.0, 2.0, 3.0], requires_grad=True), passes=(
 #
 # The line above the picture says where this lesson runs. Its programs give the same results in both places. The simulator runs
 # the threads one after the other, in Python: it is slow, but sees every access of each thread. A GPU is fast but reports
-# nothing, so only the simulator has pictures of threads. Set `NUMBA_ENABLE_CUDASIM=1` in the environment to choose the simulator yourself.
+# nothing, so only the simulator has pictures of threads. Set `NUMBA_ENABLE_CUDASIM=1` in the environment to choose the
+# simulator yourself.
 #
 # ## Tensors on the device
 #
@@ -446,9 +447,7 @@ def costs(kernel):
     return [line for line in picture.text().splitlines() if "warp 0" in line] if simulated else []
 
 
-written = [
-    4 * column * SIDE for column in range(32)
-]  # the bytes where warp 0 writes: it has row 0, one column a thread
+written = [4 * SIDE * column for column in range(32)]  # the bytes of warp 0, which has row 0 of x_
 lessons.predict(
     "The first warp reads one row of x_, which is one piece. How many pieces does it write?",
     {
