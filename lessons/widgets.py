@@ -90,7 +90,11 @@ def slider(f: Callable[..., Any], /, alt: str = "", **ranges: Iterable[Any]) -> 
     """Draw a picture for a value that the reader chooses with a slider.
 
     In a notebook with ipywidgets, `f` is called again for each value that a slider is moved to.  On the site, and in a notebook
-    without ipywidgets, there is a row of pictures for at most four of the values.
+    without ipywidgets, there is a row of pictures for at most four of the values.  Raises ValueError if an argument has fewer
+    than two values, or if `f` returns nothing.
+
+    >>> slider(lambda rate: f"a step of {rate}", rate=[0.01, 0.1, 1.0]).picture({"rate": 1.0})
+    '<pre>a step of 1.0</pre>'
 
     Parameters
     ----------
@@ -100,11 +104,6 @@ def slider(f: Callable[..., Any], /, alt: str = "", **ranges: Iterable[Any]) -> 
         A description of the picture for readers who do not see it; the values are added to it.
     ranges
         For each argument of `f`, the values to choose from.  The slider starts in the middle.
-
-    >>> slider(lambda rate: f"a step of {rate}", rate=[0.01, 0.1, 1.0]).picture({"rate": 1.0})
-    '<pre>a step of 1.0</pre>'
-
-    Raises ValueError if an argument has fewer than two values, or if `f` returns nothing.
     """
     values = {name: list(several) for name, several in ranges.items()}
     if short := [name for name, several in values.items() if len(several) < 2]:
