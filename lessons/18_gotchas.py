@@ -1,16 +1,19 @@
 # %% [markdown]
 # # Gotchas
 #
-# *30 minutes. Needs lessons 10, 11, 12, 16 and 17.*
+# *20 minutes. Needs lessons 10, 11, 12, 16 and 17.*
 #
-# PyTorch's documentation says of some mistakes: "We are not able to catch many of these situations and error out
-# gracefully so they will lead to undefined behavior." You will make each of them once, see what it costs and what
-# minigrad says, and repair it.
+# **A gradient is wrong, and no error came. Where do I look?** Look for a tensor that your Function hides: it is not an
+# argument of `apply`, not saved by `save_for_backward`, or not an output. Autograd cannot follow such a tensor.
+#
+# After this lesson you can:
+#
+# - find a captured tensor, and pass it the right way
+# - tell why a tensor on ctx or a result of `setup_context` spoils a gradient
+# - read what minigrad says about each mistake, and search for all of them with one check
 
 # %%
-import gc
 import warnings
-import weakref
 
 import numpy as np
 
@@ -19,29 +22,6 @@ import minigrad as torch
 import minigrad.autograd.forward_ad as fwAD
 from minigrad.autograd import Function
 from viz import draw
-
-
-def message(f):
-    """Return the error or the first warning of a call; there has to be one."""
-    with warnings.catch_warnings(record=True) as said:
-        warnings.simplefilter("always")
-        try:
-            f()
-        except Exception as e:
-            return str(e)
-    return str(said[0].message)
-
-
-# %% [markdown]
-# ## Captured tensors
-#
-# "Please do not capture Tensors that are being transformed over, have requires_grad=True, or are dual tensors, into the
-# methods of the `torch.autograd.Function`." Only the arguments of `apply` get an edge. Here `w` comes from outside and
-# gets none: its gradient is None, as if the result did not depend on it.
-
-# %%
-w = torch.tensor(3.0, requires_grad=True)
-x = torch.tensor(2.0, requires_grad=True)
 
 
 class Captures(Function):
@@ -54,30 +34,87 @@ class Captures(Function):
         return grad_output * w
 
 
-said = message(lambda: Captures.apply(x).backward())
-print(said)
-assert "captured-tensor" in said
+class Takes(Function):
+    @staticmethod
+    def forward(x, w):
+        return x * w
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, w = ctx.saved_tensors
+        return grad_output * w, grad_output * x
+
+
+def both(x, w):
+    return Captures.apply(x) + Takes.apply(x, w)
+
+
+x = torch.tensor(2.0, requires_grad=True)
+w = torch.tensor(3.0, requires_grad=True)
+with warnings.catch_warnings(record=True) as warned:
+    warnings.simplefilter("always")
+    picture = draw(both, x, w, passes=("forward", "backward"))
+picture
+
+# %% [markdown]
+# Both Functions compute `x * w`, but no arrow leads from `w` to `Captures`. So half of the gradient of `w` is missing: it
+# is 2, and should be 4.
+#
+# ## Captured tensors
+#
+# Only the arguments of `apply` get an edge. `Captures` takes `w` from outside. PyTorch computes this without a word; minigrad
+# warns when a Function runs for the first time.
+
+# %%
+print(warned[0].message)
+assert "captured-tensor" in str(warned[0].message)
+assert torch.autograd.grad(both(x, w), w) == (2.0,)
+
+# %% [markdown]
+# If `w` is used nowhere else, its gradient is None, which is easy to see. A partly right gradient is worse.
+
+# %%
+Captures.apply(x).backward()
+print(x.grad, w.grad)
 assert x.grad.item() == 3.0 and w.grad is None
 
+
+def gradient_of_w():
+    return torch.autograd.grad(Captures.apply(x) * w, w)[0].item()
+
+
+lessons.predict(
+    "loss = Captures.apply(x) * w, with x = 2 and w = 3. Which gradient of w does backward compute?",
+    {
+        12.0: "That is the derivative of x w w, 2 x w. But Captures passes no gradient to w.",
+        6.0: "Only the product with w counts: its other factor is Captures.apply(x), which is 6.",
+        "None": "The product with w is recorded, so w has a gradient: a part of the right one.",
+        "an error": "The graph leads to w, so no error comes.",
+    },
+    gradient_of_w,
+)
+
 # %% [markdown]
-# In the picture, `w` is missing altogether.
+# A captured tensor that a transform follows is an error: its derivative would be lost. Of a captured dual tensor,
+# whose tangent is lost, minigrad warns.
 
 
 # %%
-def of_x(x):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return Captures.apply(x)
+def message(f):
+    """Return the error or the first warning of a call; there has to be one."""
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        try:
+            f()
+        except Exception as e:
+            return str(e)
+    return str(said[0].message)
 
 
-draw(of_x, torch.tensor(2.0, requires_grad=True), passes=("forward", "backward"))
-
-# %% [markdown]
-# A captured tensor that a transform follows raises an error: inside, it has no single value. A captured dual tensor
-# would lose its tangent, so that is an error too.
-
-
-# %%
 def capture(w):
     """Return a Function that multiplies by w, a captured tensor."""
 
@@ -98,76 +135,39 @@ def with_a_dual():
         return capture(fwAD.make_dual(torch.tensor(3.0), torch.tensor(1.0))).apply(torch.tensor(2.0))
 
 
-said = message(lambda: torch.func.grad(lambda w: capture(w).apply(torch.tensor(2.0)))(torch.tensor(3.0)))
-print(said, end="\n\n")
-assert "of the running `grad` transform" in said
-said = message(with_a_dual)
-print(said)
-assert "its tangent is lost" in said
+two, three = torch.tensor(2.0), torch.tensor(3.0)
+in_grad = message(lambda: torch.func.grad(lambda w: capture(w).apply(two))(three))
+of_dual = message(with_a_dual)
+print(in_grad, of_dual, sep="\n\n")
+assert "of the running `grad` transform" in in_grad and "its tangent is lost" in of_dual
 
 # %% [markdown]
-# The repair is always the same: pass every tensor that the result depends on to `apply`, and hand it to `backward`
-# through `save_for_backward`.
-
-
-# %%
-class Takes(Function):
-    @staticmethod
-    def forward(x, w):
-        return x * w
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.save_for_backward(*inputs)
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        x, w = ctx.saved_tensors
-        return grad_output * w, grad_output * x
-
-
-x.grad = None
-Takes.apply(x, w).backward()
-assert (x.grad.item(), w.grad.item()) == (3.0, 2.0)
-assert torch.func.grad(lambda w: Takes.apply(torch.tensor(2.0), w))(torch.tensor(3.0)).item() == 2.0
-
+# The fix is always the same, and `Takes` shows it: pass every tensor that the result depends on to `apply`, and save it with
+# `save_for_backward`.
 
 # %%
-def of_both(x, w):
-    return Takes.apply(x, w)
-
-
-draw(of_both, x, w, passes=("forward", "backward"))
+assert torch.autograd.grad(Takes.apply(x, w), (x, w)) == (3.0, 2.0)
+assert torch.func.grad(lambda w: Takes.apply(two, w))(three).item() == 2.0
 
 # %% [markdown]
-# ## Tensors in structures
-#
-# "`torch.autograd.Function` does not handle Tensors in pytrees". `apply` passes a list on as it is, and the tensors in
-# it are as good as captured. Lesson 11 has the fix: pass them one by one.
+# A tensor in a list is as good as captured: `apply` passes the list on as it is (lesson 11). minigrad raises an error.
 
 
 # %%
 class Total(Function):
     @staticmethod
-    def forward(ctx, *terms):
-        return sum(terms[0]) if isinstance(terms[0], list) else sum(terms)
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        return (grad_output,) * len(ctx.needs_input_grad)
+    def forward(ctx, terms):
+        return sum(terms)
 
 
 said = message(lambda: Total.apply([x, w]))
 print(said)
 assert "does not look into data structures" in said
-assert torch.autograd.grad(Total.apply(x, w), [x, w]) == (1.0, 1.0)
 
 # %% [markdown]
 # ## Tensors on ctx
 #
-# "Please do not assign Tensors or collections of Tensors directly onto the ctx object". Attributes of the ctx have no
-# version. If the input is written to afterwards, `backward` computes with the new number: the derivative of $z^2$ at 2
-# comes out as 40 instead of 4.
+# An attribute of ctx has no version (lesson 6), and a list hides its tensors no better. This Function keeps its input there.
 
 
 # %%
@@ -182,25 +182,6 @@ class OnCtx(Function):
         return grad_output * 2 * ctx.kept[0]
 
 
-z = torch.tensor(2.0, requires_grad=True)
-
-
-def written_afterwards(function):
-    a = z * 1
-    y = function.apply(a)
-    a.mul_(10)
-    y.backward()
-
-
-said = message(lambda: written_afterwards(OnCtx))
-print(said)
-assert "ctx-attribute-changed" in said and z.grad.item() == 40.0
-
-# %% [markdown]
-# Saved tensors have a version: after a write to one of them, the backward pass raises an error.
-
-
-# %%
 class Saves(Function):
     @staticmethod
     def forward(ctx, x):
@@ -213,84 +194,47 @@ class Saves(Function):
         return grad_output * 2 * x
 
 
-said = message(lambda: written_afterwards(Saves))
-print(said)
-assert "modified by an inplace operation" in said
+def written_afterwards(function):
+    z = torch.tensor(2.0, requires_grad=True)
+    a = z * 1
+    y = function.apply(a)
+    a.mul_(10)
+    y.backward()
+    return z.grad.item()
 
-# %% [markdown]
-# An output on the ctx makes a reference cycle: the output holds its node, the node is the ctx, and the ctx holds the
-# output. Python's reference counting never frees a cycle; the memory waits for the garbage collector.
-# `save_for_backward` recognizes outputs and makes no cycle.
 
+def outcome(function):
+    try:
+        with warnings.catch_warnings(action="ignore"):
+            return written_afterwards(function)
+    except RuntimeError:
+        return "an error"
+
+
+lessons.predict(
+    "The input of Saves is 2. It is multiplied by 10 in place, before backward. Which gradient comes out?",
+    {
+        4.0: "That is the right one, but saving makes no copy, and the old number is gone.",
+        40.0: "That is the result of OnCtx: it reads the new number, 20, and no code notices.",
+        400.0: "The write comes after y, so the gradient does not pass through it.",
+        "an error": "The saved tensor has another version than expected, and backward compares them.",
+    },
+    lambda: outcome(Saves),
+)
 
 # %%
-class Circle(Function):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.y = x.exp()
-        return ctx.y
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        return grad_output * ctx.y
-
-
-class NoCircle(Function):
-    @staticmethod
-    def forward(ctx, x):
-        y = x.exp()
-        ctx.save_for_backward(y)
-        return y
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        return grad_output * ctx.saved_tensors[0]
-
-
-def lives_on(function):
-    """Return True if the node is still alive when nothing holds the output any more."""
-    gc.collect()
-    gc.disable()
-    watch = weakref.ref(function.apply(z).grad_fn)
-    found = watch() is not None
-    gc.enable()
-    return found
-
-
-said = message(lambda: Circle.apply(z))
-print(said)
-assert "ctx-attribute-leak" in said
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore")
-    assert lives_on(Circle) and not lives_on(NoCircle)
+on_ctx = message(lambda: written_afterwards(OnCtx))
+saves = message(lambda: written_afterwards(Saves))
+print(outcome(OnCtx), on_ctx, "", saves, sep="\n")
+assert outcome(OnCtx) == 40.0 and "ctx-attribute-changed" in on_ctx
+assert "modified by an inplace operation" in saves
 
 # %% [markdown]
-# ## An intermediate that is not returned
+# ## Computed in setup_context
 #
-# In the separate form, `setup_context` sees inputs and outputs only. Intermediate results of `forward` are not there.
-
-
-# %%
-class NotReturned(Function):
-    @staticmethod
-    def forward(x):
-        slope = 3 * x * x  # noqa: F841  never used
-        return x**3
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.save_for_backward(slope)  # noqa: F821
-
-
-said = message(lambda: NotReturned.apply(x))
-print(said)
-assert "'slope' is not defined" in said
-
-# %% [markdown]
-# It is tempting to compute it in `setup_context`. The documentation advises against it: "Please do not do additional
-# compute (e.g. add Tensors together) in setup_context." Such computation is not recorded, as in lesson 10, and the
-# second derivative of $x^6$ at 1 is 18 instead of 30. As an output, the slope has a history and a gradient, which
-# `backward` adds (lesson 16).
+# `setup_context` sees inputs and outputs, but no intermediate results of `forward`. It is tempting to compute one there. But
+# such a computation is not recorded, and its result is a constant. First derivatives are right, and second ones lack a term
+# (lesson 10): here they give 6, and should give 12. `torch.debug()` finds it.
 
 
 # %%
@@ -310,83 +254,29 @@ class ComputesLate(Function):
         return grad_output * slope
 
 
-class Returns(Function):
-    @staticmethod
-    def forward(x):
-        return x**3, 3 * x * x
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.save_for_backward(inputs[0], output[1])
-
-    @staticmethod
-    def backward(ctx, grad_output, grad_slope):
-        x, slope = ctx.saved_tensors
-        return grad_output * slope + grad_slope * 6 * x
-
-
-def two_derivatives(f, at):
+def second_derivative(f, at):
     x = torch.tensor(at, requires_grad=True)
     (slope,) = torch.autograd.grad(f(x), x, create_graph=True)
-    (curvature,) = torch.autograd.grad(slope, x)
-    return slope.item(), curvature.item()
+    return torch.autograd.grad(slope, x)[0].item()
 
 
-late = two_derivatives(lambda x: ComputesLate.apply(x) ** 2, 1.0)
-returned = two_derivatives(lambda x: Returns.apply(x)[0] ** 2, 1.0)
-print(late, returned)
-assert late == (6.0, 18.0) and returned == (6.0, 30.0)
+late = second_derivative(lambda x: ComputesLate.apply(x) * x, 1.0)
+print(late, second_derivative(lambda x: x**3 * x, 1.0))
+assert (late, second_derivative(lambda x: x**3 * x, 1.0)) == (6.0, 12.0)
 
 with torch.debug():
-    said = message(lambda: two_derivatives(lambda x: ComputesLate.apply(x) ** 2, 1.0))
+    said = message(lambda: second_derivative(lambda x: ComputesLate.apply(x) * x, 1.0))
 print(said)
 assert "saved-intermediate" in said
 
 # %% [markdown]
-# ## Two forms at once, and the wrong one
+# Compute the slope in `backward`, from saved inputs and outputs. Or return it as an output and add its gradient, as
+# lesson 16 does: with $y = x^3$ and $s = 3x^2$, $\bar x = \bar y \, s + \bar s \cdot 6x$.
 #
-# With a `setup_context`, `forward` takes no ctx; without one, it does. Mixed forms raise an error at the first call,
-# with the line to write. A Function in the combined form cannot be transformed: the message shows the skeleton of the
-# separate form.
-
-
-# %%
-class BothForms(Function):
-    @staticmethod
-    def forward(ctx, x):
-        return x * x
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.save_for_backward(*inputs)
-
-
-class NeitherForm(Function):
-    @staticmethod
-    def forward(x):
-        return x * x
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        return grad_output
-
-
-for function in (BothForms, NeitherForm):
-    said = message(lambda function=function: function.apply(x))
-    print(said, end="\n\n")
-    assert "To fix: write def forward" in said
-
-said = message(lambda: torch.func.grad(Saves.apply)(torch.tensor(2.0)))
-print(said)
-assert "must override the setup_context staticmethod" in said
-
-# %% [markdown]
-# ## A backward that cannot be transformed
+# ## A backward that leaves the graph
 #
-# To be composed with transforms at will, "all other staticmethods other than `forward()` and `setup_context()` must be
-# transformable". This `backward` computes in NumPy. One `grad` works, a second does not: under it, tensors have no
-# single array. The repair is the one of `NumpyTake` in lesson 15: code that leaves the graph goes into the `forward` of
-# a Function with its own derivative. Here that Function exists already: the derivative of $e^x$ is its own output.
+# This `backward` computes in NumPy. One `grad` works. Under a second one, tensors have no single array, and minigrad raises
+# an error. Code that leaves the graph belongs in the `forward` of a Function (lesson 15). Here tensor operations do it.
 
 
 # %%
@@ -420,48 +310,10 @@ assert "no memory for numpy()" in said
 assert torch.func.grad(torch.func.grad(TransformableExp.apply))(zero).item() == 1.0
 
 # %% [markdown]
-# ## A generated rule for what cannot be batched
+# ## One check for all
 #
-# `generate_vmap_rule = True` runs `forward` itself under `vmap`. That works for tensor operations only. PyTorch's
-# documentation says that violating this "may lead to undefined behavior"; here it is an error. Code in another system
-# needs its own `vmap` (lesson 17); having both is an error.
-
-
-# %%
-class GeneratedSquares(Function):
-    generate_vmap_rule = True
-
-    @staticmethod
-    def forward(x):
-        return torch.tensor(np.square(x.numpy()))
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.save_for_backward(*inputs)
-
-
-class WrittenSquares(GeneratedSquares):
-    generate_vmap_rule = False
-
-    @staticmethod
-    def vmap(info, in_dims, x):
-        return WrittenSquares.apply(x), in_dims[0]
-
-
-class TwoRules(WrittenSquares):
-    generate_vmap_rule = True
-
-
-rows = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
-for function in (GeneratedSquares, TwoRules):
-    said = message(lambda function=function: torch.vmap(function.apply)(rows))
-    print(said, end="\n\n")
-    assert "generate_vmap_rule" in said
-assert torch.vmap(WrittenSquares.apply)(rows).tolist() == [[1.0, 4.0], [9.0, 16.0]]
-
-# %% [markdown]
-# A rule can still be wrong without any message: this one sums over the examples, because the batch dimension is in
-# front. Comparing with a loop helps: `minigrad check` does that, along with everything else in this lesson.
+# `torch.testing.check`, or `minigrad check` on the command line, searches for these mistakes. It also compares a rule for vmap
+# with a loop: `Sums` sums over the examples, because the batch is in front (lesson 17).
 
 
 # %%
@@ -483,14 +335,9 @@ class Sums(Function):
         return Sums.apply(x), in_dims[0]
 
 
-batched, loop = torch.vmap(Sums.apply)(rows), torch.stack([Sums.apply(row) for row in rows])
-print(batched, loop, sep="\n")
-assert not torch.equal(batched, loop)
-
-# %%
 found = {}
-for function, examples in ((Captures, [x]), (OnCtx, [x]), (ComputesLate, [x]), (Sums, [rows[0]])):
-    failures = torch.testing.check(function, *examples).failures
+for function, example in ((Captures, x), (OnCtx, x), (ComputesLate, x), (NumpyExp, x), (Sums, torch.ones(2))):
+    failures = torch.testing.check(function, example).failures
     found[function.__name__] = [one.name for one in failures]
     print(function.__name__, *[f"{one.name}: {one.message}" for one in failures], sep="\n  ")
 assert "captured tensors" in found["Captures"] and "tensors on ctx" in found["OnCtx"]
@@ -582,3 +429,38 @@ class GotchaSums(Function):
 
 
 lessons.check("GotchaSums", GotchaSums)
+
+# %% [markdown]
+# ## Summary
+#
+# - Pass every tensor to `apply`; a captured one gets no gradient.
+# - Save tensors with `save_for_backward`; an attribute of ctx is read as it is at the time of backward.
+# - Save inputs and outputs only; a tensor computed in `setup_context` is a constant.
+# - `backward` and `vmap` have to be transformable: no NumPy there.
+# - Run `torch.testing.check` on each new Function.
+#
+# ## Questions
+#
+# <details markdown="1">
+# <summary>A Function captures a tensor that does not require grad, such as a mask. Is that a mistake?</summary>
+#
+# No. Its gradient is not needed, so none is lost. It becomes one as soon as the tensor requires grad or a transform follows
+# it, so passing it as an argument is safer.
+#
+# </details>
+#
+# <details markdown="1">
+# <summary>Which of these mistakes does a test of first derivatives miss?</summary>
+#
+# A tensor computed in `setup_context`, and a `backward` in NumPy: both have right first derivatives. A tensor on ctx gives a
+# right gradient as long as no code writes to it.
+#
+# </details>
+#
+# <details markdown="1">
+# <summary>Why does autograd not simply record what <code>forward</code> does?</summary>
+#
+# Then it would compute the derivative of `forward`, and a Function exists to replace that: by a better formula, or because
+# `forward` calls another library. So it records one step, with the edges that you declare.
+#
+# </details>
