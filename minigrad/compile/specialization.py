@@ -185,7 +185,18 @@ class Specialisation:
         if others is None:
             first.trace.forget()
             return self.agreeing()
-        second = Captured(self, others)
+        try:
+            second = Captured(self, others)
+        except (
+            ArithmeticError,
+            ValueError,
+        ):  # the other numbers may be outside of a function's domain: then guards watch them
+            watched = [i for i in self.numbers if type(self.leaves[i]) is float and i not in self.computed]
+            if not watched:
+                raise
+            first.trace.forget()
+            self.numbers = [i for i in self.numbers if i not in watched]
+            return self.agreeing()
         if any(a is b for a in first.trace.made for b in second.trace.made):
             raise Refused(UNKNOWN, None, True)
         same = first.fingerprint() == second.fingerprint()

@@ -250,6 +250,14 @@ def test_functions_of_math_are_symbolic_by_any_global_name_and_in_helpers():
     assert len(c.versions) == 1
 
 
+@pytest.mark.parametrize("f", [lambda x, t: x * math.exp(math.exp(t)), lambda x, t: x * math.sqrt(5.01 - t),
+                               lambda x, t: x * math.sqrt(t - 4.99)])  # fmt: skip
+def test_numbers_near_the_end_of_a_functions_domain(f):
+    c = compile(f)  # a warning, as of running eagerly, would be an error
+    for t in (5.0, 5.005):
+        same(c(X, t), f(X, t))
+
+
 NUMBERS = st.floats(0.01, 5.0)
 LEAVES = st.sampled_from(["s", "t", "0.5", "2", "1.5"])
 EXPRESSIONS = st.recursive(
