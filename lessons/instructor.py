@@ -1,4 +1,4 @@
-"""What a teacher sees below each exercise: a solution in the gap, the hints, and the mistakes that the check knows.
+"""The instructor's notebook: below each exercise a solution, the hints, and the mistakes that the check knows.
 
 The mistakes are read from the source of the check: the messages of `Wrong`, and the reasons in its tables of wrong values.
 """

@@ -179,7 +179,8 @@ def to_host(torch):
 
 
 CASES = (mlp_step, to_device, from_pageable, to_host, copy, pointwise, softmax, softmax_backward, layer_norm,
-         layer_norm_backward, cross_entropy, row_sums, column_sums, cumsum, sort, scatter, embedding, matmul, attention, conv2d)  # fmt: skip
+         layer_norm_backward, cross_entropy, row_sums, column_sums, cumsum, sort, scatter, embedding, matmul, attention,
+         conv2d)  # fmt: skip
 CLOCKED = {mlp_step: 200, to_device: 3, from_pageable: 3, to_host: 3}  # calls of those that the clock measures
 MOVED = {
     copy: 2 * 4e8,

@@ -12,61 +12,74 @@ import inspect
 import linecache
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from types import FrameType, ModuleType
+from functools import lru_cache
+from types import CodeType, FrameType, ModuleType
 from typing import Any, NamedTuple
 
 from ..core.engine import behind
 from ..core.tensor import Tensor
-from ..places import PACKAGE, Place, user_frame
+from ..places import Place, user_frame, users_code
+from .modules import is_module
 
 DEEPEST = 8  # calls of the user's functions within each other
 INTEGERS = ("long", "int", "short", "byte", "bool", "int64", "int32", "int16", "int8", "uint8")
-SWITCHES = ("no_grad", "inference_mode")
-NUMBERS = "turns a tensor that requires grad into numbers, which have no history", "compute with the tensor itself"
+SWITCHES = {"no_grad", "inference_mode"}
+
+# why a result has no history, and the fix
+OFF = "runs under no_grad or inference_mode, which record nothing", "compute it outside of the block"
 WHOLE = "returns integers, which have no derivative", "keep results floating-point"
+NUMBERS = "turns a tensor that requires grad into numbers, which have no history", "compute with the tensor itself"
 COPIED = (
     "copies the numbers of a tensor that requires grad, without its history",
     "use the tensor itself, or stack(...) of several",
 )
-OFF = "runs under no_grad or inference_mode, which record nothing", "compute it outside of the block"
-SMOOTH = "sigmoid(x - y), or a loss for scores, binary_cross_entropy_with_logits"
+COMPARED = (
+    "returns True or False, which have no derivative",
+    "use a smooth function, sigmoid(x - y), or a loss for scores, binary_cross_entropy_with_logits",
+)
 METHODS = {
     "detach": ("removes the history of a tensor that requires grad", "remove detach() where gradients have to pass"),
     "data": ("gives a tensor that requires grad without its history", "remove .data where gradients have to pass"),
     "argmax": (
-        "returns places, which have no derivative",
+        "returns positions, which have no derivative",
         "use a loss for classes: nn.functional.cross_entropy(logits, target)",
     ),
-    "argmin": ("returns places, which have no derivative", "use a smooth function instead: softmin"),
+    "argmin": ("returns positions, which have no derivative", "use a smooth function instead: softmin"),
     **dict.fromkeys(("item", "tolist", "numpy"), NUMBERS),
     **dict.fromkeys(INTEGERS, WHOLE),
 }
 FUNCTIONS = {
     **dict.fromkeys(("tensor", "as_tensor", "from_numpy", "array", "asarray", "Tensor"), COPIED),
     **dict.fromkeys(("float", "int", "bool"), NUMBERS),
+    **{name: METHODS[name] for name in ("detach", "argmax", "argmin")},
 }
-COMPARED = "returns True or False, which have no derivative", f"use a smooth function, {SMOOTH}"
 
 
-class Cut(NamedTuple):
-    """What cut the graph, the user's line, the reason, and the fix."""
+class End(NamedTuple):
+    """End of a history: the operation, the user's line, the reason, and the fix."""
 
     name: str
-    place: Place
+    place: Place | None
     why: str
     fix: str
 
 
-@dataclass
+class Tracked:
+    """Stand for a value that is not known but has a history."""
+
+
+@dataclass(eq=False)
 class Scope:
     """A function of the user or a module: its tree, its file, and the values of its variables as far as they are known."""
 
-    tree: Any
+    tree: ast.AST
     file: str
-    values: dict
+    values: dict[str, Any]
     leaf: Any = None  # of whose history the end is searched; None for that of anything
     depth: int = 0
-    seen: set = field(default_factory=set)
+    entered: set = field(default_factory=set)  # functions that were read, with the arguments that have a history
+    followed: set = field(default_factory=set)  # assignments that were read
+    taking: dict[ast.AST, bool] = field(default_factory=dict)  # values of assignments -> whether a history goes in
 
     def has_history(self, value: Any) -> bool:
         """Return True if a value is tracked, holds something tracked, or is a module with parameters that require grad."""
@@ -75,29 +88,29 @@ class Scope:
             return edge is not None and (self.leaf is None or self.leaf in behind([edge])[1])
         if isinstance(value, (list, tuple)):
             return any(map(self.has_history, value[:16]))
-        if hasattr(value, "named_parameters") and not isinstance(value, type):
-            return any(map(self.has_history, value.parameters()))
-        return isinstance(value, Tracked)
+        return isinstance(value, Tracked) or is_module(value) and any(map(self.has_history, value.parameters()))
 
-    def cut(self, node: ast.AST, name: str, why: str, fix: str) -> Cut:
-        return Cut(name, Place(self.file, node.lineno), why, fix)  # type: ignore[attr-defined]
-
-
-class Tracked:
-    """A value that is not known, but has a history."""
+    def end(self, node: ast.expr | ast.stmt, name: str, why: str, fix: str) -> End:
+        """Return the end of a history at a node."""
+        return End(name, Place(self.file, node.lineno), why, fix)
 
 
-def cut_line(leaf: Any = None) -> Cut | None:
+def cut_line(leaf: Any = None) -> End | None:
     """Return the line that cut the graph of the tensors that the user's running line differentiates, or None.
 
     With a leaf, return the line that cut off that one.
     """
     frame = user_frame()
-    if frame is None or (scope := scope_of(frame, leaf)) is None or (call := running_call(frame, scope.tree)) is None:
+    if frame is None or (tree := parsed(frame.f_code.co_filename)) is None:
         return None
-    given = [*call.args, *[k.value for k in call.keywords]]
-    method = isinstance(call.func, ast.Attribute) and isinstance(resolved(call.func.value, scope, Tensor()), Tensor)
-    start = call.func.value if method else given[0] if given else call  # type: ignore[attr-defined]
+    variables = {**frame.f_globals, **frame.f_locals}
+    scope = Scope(body_of(frame.f_code, tree), frame.f_code.co_filename, variables, leaf)
+    if (call := running_call(frame, scope.tree)) is None:
+        return None
+    if isinstance(call.func, ast.Attribute) and not isinstance(resolved(call.func.value, scope), ModuleType):
+        start = call.func.value  # loss.backward()
+    else:
+        start = next(iter([*call.args, *[k.value for k in call.keywords]]), call.func)  # autograd.grad(loss, w)
     return found_in(start, scope, frame.f_lineno)
 
 
@@ -105,40 +118,33 @@ def cut_line(leaf: Any = None) -> Cut | None:
 def parsed(file: str) -> ast.Module | None:
     """Return the tree of a file or a notebook's cell; None without its source."""
     try:
-        return ast.parse("".join(linecache.getlines(file)))
+        return tree_of("".join(linecache.getlines(file)))
     except (SyntaxError, ValueError):
         return None
 
 
-def scope_of(frame: FrameType, leaf: Any) -> Scope | None:
-    """Return the running function, or the module."""
-    tree = parsed(frame.f_code.co_filename)
-    if tree is None:
-        return None
-    return Scope(body_of(frame.f_code, tree), frame.f_code.co_filename, {**frame.f_globals, **frame.f_locals}, leaf)
+tree_of = lru_cache(32)(ast.parse)
 
 
-def body_of(code: Any, tree: ast.Module) -> ast.AST:
+def body_of(code: CodeType, tree: ast.Module) -> ast.AST:
     """Return the definition with this code; the whole module if there is none."""
-    for node in ast.walk(tree):
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.name == code.co_name:
-            first = min([node.lineno, *[d.lineno for d in node.decorator_list]])
-            if first == code.co_firstlineno:
-                return node
-    return tree
+    named = [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef) and n.name == code.co_name]
+    first = lambda n: min([n.lineno, *[d.lineno for d in n.decorator_list]])  # decorators come first
+    return next((n for n in named if first(n) == code.co_firstlineno), tree)
 
 
 def running_call(frame: FrameType, tree: ast.AST) -> ast.Call | None:
     """Return the call that a frame is running, by its position in the source."""
     line, end, column, end_column = list(frame.f_code.co_positions())[frame.f_lasti // 2]
     for node in ast.walk(tree):
-        place = [getattr(node, a, None) for a in ("lineno", "end_lineno", "col_offset", "end_col_offset")]
-        if isinstance(node, ast.Call) and place == [line, end, column, end_column]:
-            return node
+        if isinstance(node, ast.Call):
+            place = node.lineno, node.end_lineno, node.col_offset, node.end_col_offset
+            if place == (line, end, column, end_column):
+                return node
     return None
 
 
-def statements(tree: Any) -> Iterator[ast.stmt]:
+def statements(tree: ast.AST) -> Iterator[ast.stmt]:
     """Yield the statements of a scope in order, without those of functions and classes in it."""
     for child in ast.iter_child_nodes(tree):
         if isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
@@ -148,7 +154,7 @@ def statements(tree: Any) -> Iterator[ast.stmt]:
         yield from statements(child)
 
 
-def assignments(tree: Any, name: str, before: float) -> list[tuple[ast.stmt, ast.expr]]:
+def assignments(tree: ast.AST, name: str, before: float) -> list[tuple[ast.stmt, ast.expr]]:
     """Return the statements that give a variable its value, or put something into it, with the value; the last one first."""
     found = []
     for s in statements(tree):
@@ -158,126 +164,149 @@ def assignments(tree: Any, name: str, before: float) -> list[tuple[ast.stmt, ast
         value = getattr(s, "iter", None) or getattr(s, "value", None)
         if isinstance(s, ast.Expr) and isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
             targets, value = [value.func.value], ast.Tuple(value.args)  # losses.append(loss.item()), x.copy_(y)
-        if value is not None and any(name in names_in(t, ast.expr_context) for t in targets if t is not None):
+        if value is not None and any(name in names_in(ast.walk(t)) for t in targets if t is not None):
             found.append((s, value))
     return found[::-1]
 
 
-def names_in(node: ast.AST, context: type = ast.Load) -> list[str]:
-    """Return the names in an expression."""
-    return [n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, context)]
+def parts(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield the parts of an expression whose values its value comes from: no index, and no condition of where."""
+    yield node
+    left_out = [node.slice] if isinstance(node, ast.Subscript) else []
+    if isinstance(node, ast.Call) and called_name(node) == "where":
+        left_out = node.args[:1]
+    for child in ast.iter_child_nodes(node):
+        if child not in left_out and not isinstance(child, ast.Lambda):
+            yield from parts(child)
+
+
+def called_name(call: ast.Call) -> str:
+    """Return the last part of the name of the function that is called."""
+    return getattr(call.func, "attr", getattr(call.func, "id", ""))
+
+
+def names_in(nodes: Iterator[ast.AST]) -> list[str]:
+    """Return the names among nodes."""
+    return [n.id for n in nodes if isinstance(n, ast.Name)]
+
+
+def switched_off(s: ast.stmt, tree: ast.AST) -> bool:
+    """Return True if a statement is in a block that switches recording off."""
+    blocks = [w for w in statements(tree) if isinstance(w, ast.With) and any(s is inner for inner in statements(w))]
+    return any(names_switch(item.context_expr) for w in blocks for item in w.items)
+
+
+def names_switch(node: ast.expr) -> bool:
+    """Return True if an expression names a switch that turns recording off."""
+    return any(getattr(n, "id", getattr(n, "attr", "")) in SWITCHES for n in ast.walk(node))
 
 
 # ---------------------------------------------------------------------- the values of the user's variables
-def resolved(node: ast.AST, scope: Scope, default: Any = None) -> Any:
-    """Return the value of a name or of attributes of it, such as self.net; else the default.  No property of the user runs."""
+def resolved(node: ast.AST, scope: Scope) -> Any:
+    """Return the value of a name, or of attributes of it, such as self.net; else None.  No property of the user runs."""
     if isinstance(node, ast.Name):
-        return scope.values.get(node.id, default)
+        return scope.values.get(node.id)
     if isinstance(node, ast.Attribute) and (of := resolved(node.value, scope)) is not None:
-        registered = getattr(of, "_parameters", {}), getattr(of, "_modules", {})
-        found = next((d[node.attr] for d in registered if isinstance(d, dict) and node.attr in d), None)
-        return inspect.getattr_static(of, node.attr, default) if found is None else found
-    return default
+        for registered in ("_parameters", "_modules"):
+            known = inspect.getattr_static(of, registered, None)
+            if isinstance(known, dict) and node.attr in known:
+                return known[node.attr]
+        return inspect.getattr_static(of, node.attr, None)
+    return None
 
 
-def takes_history(node: ast.AST, scope: Scope, deeper: int = DEEPEST) -> bool:
+def takes_history(node: ast.AST, scope: Scope) -> bool:
     """Return True if something with history goes into an expression.
 
     A variable whose value is not known, in a function that has returned, has a history if its last assignment takes one.
     """
-    for n in ast.walk(node):
+    for n in parts(node):
         if isinstance(n, (ast.Name, ast.Attribute)) and scope.has_history(resolved(n, scope)):
             return True
-        if isinstance(n, ast.Name) and n.id not in scope.values and deeper:
-            last = assignments(scope.tree, n.id, n.lineno)[:1]
-            if any(takes_history(value, scope, deeper - 1) for _, value in last):
-                return True
+        if isinstance(n, ast.Name) and n.id not in scope.values:
+            for _, value in assignments(scope.tree, n.id, n.lineno)[:1]:
+                if value not in scope.taking:
+                    scope.taking[value] = takes_history(value, scope)
+                if scope.taking[value]:
+                    return True
     return False
 
 
 # ---------------------------------------------------------------------- the search
-def found_in(node: ast.expr, scope: Scope, before: float) -> Cut | None:
+def found_in(node: ast.expr, scope: Scope, before: float) -> End | None:
     """Return the cut in an expression, in functions that it calls, or in the lines that gave its variables their values."""
-    for part in reversed(list(ast.walk(node))):  # the innermost first
-        if (cut := cut_by(part, scope)) or (cut := found_in_call(part, scope)):
-            return cut
-    for name in dict.fromkeys(names_in(node)):
+    inner = list(parts(node))
+    for part in reversed(inner):
+        if (end := cut_by(part, scope)) or (end := found_in_call(part, scope)):
+            return end
+    for name in dict.fromkeys(names_in(iter(inner))):
         if scope.leaf is None and scope.has_history(scope.values.get(name)):
             continue
         for s, value in assignments(scope.tree, name, before):
-            if (s, name) in scope.seen:
+            if (s, name) in scope.followed:
                 continue
-            scope.seen.add((s, name))
-            if switched_off(s, scope.tree) and takes_history(value, scope):
-                return scope.cut(s, "this line", *OFF)
-            if cut := found_in(value, scope, s.lineno):
-                return cut
+            scope.followed.add((s, name))
+            if end := found_at(s, value, scope):
+                return end
     return None
 
 
-def cut_by(node: ast.AST, scope: Scope) -> Cut | None:
+def found_at(s: ast.stmt, value: ast.expr, scope: Scope) -> End | None:
+    """Return the cut at a statement, or behind the value that it assigns or returns."""
+    if switched_off(s, scope.tree) and takes_history(value, scope):
+        return scope.end(s, "this line", *OFF)
+    return found_in(value, scope, s.lineno)
+
+
+def cut_by(node: ast.AST, scope: Scope) -> End | None:
     """Return the cut if this node itself takes something with history and gives something without."""
     if isinstance(node, ast.Attribute) and node.attr == "data" and takes_history(node.value, scope):
-        return scope.cut(node, ".data", *METHODS["data"])
+        return scope.end(node, ".data", *METHODS["data"])
     if isinstance(node, ast.Compare) and takes_history(node, scope):
-        return scope.cut(node, "a comparison", *COMPARED)
+        return scope.end(node, "a comparison", *COMPARED)
     if not isinstance(node, ast.Call):
         return None
-    given = [*node.args, *[k.value for k in node.keywords]]
-    if isinstance(node.func, ast.Attribute):
-        name, own = node.func.attr, takes_history(node.func.value, scope)
-        if name in METHODS and own:
-            return scope.cut(node, name, *METHODS[name])
-        whole = any(isinstance(a, ast.Attribute) and a.attr in INTEGERS for a in given)
-        if name in ("to", "type") and own and whole:
-            return scope.cut(node, name, *WHOLE)
-    else:
-        name = getattr(node.func, "id", "")
+    name, given = called_name(node), [*node.args, *[k.value for k in node.keywords]]
+    if isinstance(node.func, ast.Attribute) and takes_history(node.func.value, scope):
+        if name in METHODS:
+            return scope.end(node, name, *METHODS[name])
+        if name in ("to", "type") and any(isinstance(a, ast.Attribute) and a.attr in INTEGERS for a in given):
+            return scope.end(node, name, *WHOLE)
     if name in FUNCTIONS and any(takes_history(a, scope) for a in given):
-        return scope.cut(node, name, *FUNCTIONS[name])
-    if name in ("detach", "argmax", "argmin") and any(takes_history(a, scope) for a in given):
-        return scope.cut(node, name, *METHODS[name])
+        return scope.end(node, name, *FUNCTIONS[name])
     return None
 
 
-def found_in_call(node: ast.AST, scope: Scope) -> Cut | None:
+def found_in_call(node: ast.AST, scope: Scope) -> End | None:
     """Return the cut in the body of the user's function, or module, that a node calls."""
-    if not isinstance(node, ast.Call) or scope.depth >= DEEPEST:
+    if not isinstance(node, ast.Call) or scope.depth == DEEPEST:
         return None
     called, owner = resolved(node.func, scope), resolved(getattr(node.func, "value", node), scope)
-    if hasattr(called, "named_parameters") and not isinstance(called, type):
+    if is_module(called):
         owner, called = called, type(called).forward
-    plain = inspect.unwrap(called) if callable(called) else None
-    code = getattr(plain, "__code__", None)
-    if code is None or code.co_filename.startswith(PACKAGE) or (tree := parsed(code.co_filename)) is None:
+    code = users_code(called) if inspect.isfunction(called) else None
+    tree = None if code is None else parsed(code.co_filename)
+    if code is None or tree is None or not isinstance(body := body_of(code, tree), ast.FunctionDef):
         return None
-    body = body_of(code, tree)
-    if not isinstance(body, (ast.FunctionDef, ast.AsyncFunctionDef)):
+    values = bound(body, node, owner, scope)
+    visit = code, tuple([name for name, value in values.items() if scope.has_history(value)])
+    if visit in scope.entered:
         return None
+    scope.entered.add(visit)
+    known = {**inspect.unwrap(called).__globals__, **values}
+    inside = Scope(body, code.co_filename, known, scope.leaf, scope.depth + 1, scope.entered)
+    decorator = next((d for d in body.decorator_list if names_switch(d)), None)
+    if decorator is not None and visit[1]:
+        return inside.end(decorator, body.name, *OFF)
+    returned = [(s, s.value) for s in statements(body) if isinstance(s, ast.Return) and s.value is not None]
+    return next((end for s, value in returned if (end := found_at(s, value, inside))), None)
+
+
+def bound(body: ast.FunctionDef, call: ast.Call, owner: Any, scope: Scope) -> dict[str, Any]:
+    """Return the parameters of a function with the values that a call gives them; those with a history may be Tracked."""
     names, values = [a.arg for a in body.args.args], {}
     if owner is not None and not isinstance(owner, (type, ModuleType)) and names:  # a method
         values[names.pop(0)] = owner
-    for name, a in [*zip(names, node.args), *[(k.arg, k.value) for k in node.keywords]]:
+    for name, a in [*zip(names, call.args), *[(k.arg, k.value) for k in call.keywords if k.arg]]:
         values[name] = Tracked() if takes_history(a, scope) else resolved(a, scope)
-    inside = Scope(body, code.co_filename, {**plain.__globals__, **values}, scope.leaf, scope.depth + 1)  # type: ignore[union-attr]
-    decorator = next((d for d in body.decorator_list if set(SWITCHES) & set(words_in(d))), None)
-    if decorator is not None and (any(map(scope.has_history, values.values())) or not values):
-        return inside.cut(decorator, f"{body.name}", *OFF)
-    returns = [s for s in statements(body) if isinstance(s, ast.Return) and s.value is not None]
-    for s in returns:
-        if switched_off(s, body) and takes_history(s.value, inside):  # type: ignore[arg-type]
-            return inside.cut(s, "this line", *OFF)
-        if cut := found_in(s.value, inside, s.lineno):  # type: ignore[arg-type]
-            return cut
-    return None
-
-
-def switched_off(s: ast.stmt, tree: Any) -> bool:
-    """Return True if a statement is in a block that switches recording off."""
-    blocks = [w for w in statements(tree) if isinstance(w, ast.With) and any(s is inner for inner in statements(w))]
-    return any(set(SWITCHES) & set(words_in(item.context_expr)) for w in blocks for item in w.items)
-
-
-def words_in(node: ast.AST) -> list[str]:
-    """Return all names and attributes in an expression."""
-    return [getattr(n, "id", getattr(n, "attr", "")) for n in ast.walk(node)]
+    return values

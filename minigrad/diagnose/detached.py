@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
-from typing import Any, NamedTuple
+from typing import Any
 from weakref import WeakSet, ref
 
 from ..core.engine import behind
@@ -12,19 +12,10 @@ from ..core.frames import current
 from ..core.tensor import Tensor
 from ..errors import error
 from ..places import PACKAGE, Place, noted, user_place
-from .cut_lines import cut_line
+from .cut_lines import COMPARED, METHODS, OFF, WHOLE, End, cut_line
 from .debug import Notes
 from .report import explains
 from .user_methods import name_of_running_method
-
-
-class End(NamedTuple):
-    """End of a history: the operation, the user's line, the reason, and the fix."""
-
-    name: str
-    place: Place | None
-    why: str
-    fix: str
 
 
 class Cuts(threading.local):
@@ -36,17 +27,7 @@ class Cuts(threading.local):
 
 cuts = Cuts()
 _ends, _sources = Notes(), Notes()
-NO_GRAD = "runs under no_grad or inference_mode, which record nothing", "compute it outside of the block"
-FIXES = {
-    "detach": "remove detach() where gradients have to pass",
-    "data": "remove .data where gradients have to pass",
-    "argmax": "use a loss for classes: nn.functional.cross_entropy(logits, target)",
-    "argmin": "use a smooth function instead: softmin",
-    **dict.fromkeys(
-        ("gt", "lt", "ge", "le", "eq", "ne"),
-        "use a smooth function, sigmoid(x - y), or a loss for scores, binary_cross_entropy_with_logits",
-    ),
-}
+COMPARISONS = ("gt", "lt", "ge", "le", "eq", "ne")
 
 
 def note(name: str, args: tuple, outs: tuple, grad: bool) -> None:
@@ -58,8 +39,9 @@ def note(name: str, args: tuple, outs: tuple, grad: bool) -> None:
     tracked = next((t for t in given if t._edge is not None), None)
     end = next((e for t in given if (e := _ends.get(t))), None)
     if tracked is not None:
-        why, fix = (f"returns {untracked[0].dtype}, which has no derivative", "keep results floating-point")
-        why, fix = NO_GRAD if not grad else (why, FIXES.get(name, fix))
+        why = f"returns {untracked[0].dtype}, which has no derivative"
+        fix = (COMPARED if name in COMPARISONS else METHODS.get(name, WHOLE))[1]
+        why, fix = (why, fix) if grad else OFF
         end = End(name, place, f"{why}; its input of shape {tuple(tracked.shape)} requires grad", fix)
         remember(end, [t._edge for t in given if t._edge is not None])
     for t in untracked:
@@ -73,7 +55,7 @@ def note_cut(name: str, t: Any, out: Any) -> None:
     """Remember that the user detached t as `out`; calls inside minigrad do not count."""
     if not sys._getframe(3).f_code.co_filename.startswith(PACKAGE):
         what = f"returns a tensor of shape {tuple(t.shape)} without its history"
-        _ends[out] = end = End(name, user_place(), what, FIXES[name])
+        _ends[out] = end = End(name, user_place(), what, METHODS[name][1])
         remember(end, [t._edge])
 
 

@@ -11,6 +11,11 @@ from ..errors import error, warn
 from ..places import user_frame, user_place
 
 
+def is_module(x: Any) -> bool:
+    """Return True if x is a module of nn.  This package must not import nn, which imports it."""
+    return hasattr(type(x), "named_parameters")
+
+
 def no_forward(module: Any) -> Exception:
     """Return the error for calling a module without forward."""
     near = get_close_matches("forward", [n for n in vars(type(module)) if n != "forward" and n[0] != "_"], 1)

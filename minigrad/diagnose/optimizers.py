@@ -15,12 +15,7 @@ from ..core.tensor import Tensor
 from ..errors import error, warn
 from . import debug, detached
 from .debug import Lent
-
-
-def is_module(x: Any) -> bool:
-    """Return True if x is a module of nn.  This file must not import nn, which imports it."""
-    return hasattr(x, "named_parameters")
-
+from .modules import is_module
 
 # ---------------------------------------------------------------------- its parameters
 module_of: WeakKeyDictionary = WeakKeyDictionary()  # iterator of model.parameters() -> the model

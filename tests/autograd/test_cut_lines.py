@@ -30,8 +30,8 @@ CUTS = {
     "h = (w * 2).long()": "long returns integers",
     "h = (w * 2).to(torch.int64)": "to returns integers",
     "h = (w > 0).float()": "a comparison returns True or False",
-    "h = (w * 2).argmax().float()": "argmax returns places",
-    "h = torch.argmax(w).float()": "argmax returns places",
+    "h = (w * 2).argmax().float()": "argmax returns positions",
+    "h = torch.argmax(w).float()": "argmax returns positions",
     "with torch.no_grad(): h = w * 2": "this line runs under no_grad",
 }
 
@@ -103,6 +103,24 @@ def test_no_line_is_blamed_without_need(program):
     assert ADVICE in message and place == program.splitlines()[-1]
 
 
+@pytest.mark.parametrize("line", ["h = w[w > 0].detach()", "h = torch.where(w > 0, w, 0 * w).data"])
+def test_a_condition_is_not_to_blame(line):
+    message, place = told(f"{line}\nh.sum().backward()\n")
+    assert place == line and "comparison" not in message
+
+
+def test_programs_with_many_calls_and_variables_are_read_once():
+    """Followed one by one, the calls would be 4**30, and the variables 3**30."""
+    calls = "".join(f"def f{k}(x):\n    return f{k - 1}(x) + f{k - 1}(x) * f{k - 1}(2 * x)\n" for k in range(1, 31))
+    names = "".join(f"    y{k} = y{k - 1} + y{k - 1} * y{k - 1}\n" for k in range(1, 31))
+    many = f"def many(x):\n    y0 = 2 * x\n{names}    return y30.detach()\n"
+    message, place = told("loss = many(w).sum()\nloss.backward()\n", many)
+    assert place == "return y30.detach()"
+    header = f"def f0(x):\n    return 2 * x\n{calls}"
+    message, _ = told("x = torch.ones(3)\nloss = f6(x).sum()\nloss.backward()\n", header)
+    assert ADVICE in message
+
+
 def test_an_input_that_is_not_used_at_all_is_not_said_to_be_cut():
     message, _ = told(
         "v = torch.ones(3, requires_grad=True)\nt = v.detach()\ntorch.autograd.grad((v * t).sum(), [w])\n"
@@ -116,6 +134,7 @@ def test_no_code_of_the_user_runs_for_the_message():
             def __init__(self): self.w = w
             @property
             def h(self): raise AssertionError("read")
+            def __getattr__(self, name): raise AssertionError("read")
         odd = Odd()
     """
     message, _ = told(

@@ -45,7 +45,9 @@ def offences(text):
 
 
 def test_the_phrases_are_found_where_they_stand():
-    text = "# It is a number of its\n# own.\nWhether it is.\nTell whether it is.\nWhat is it? What is asked is a question."
+    text = (
+        "# It is a number of its\n# own.\nWhether it is.\nTell whether it is.\nWhat is it? What is asked is a question."
+    )
     assert offences(text) == [(1, "of its own"), (3, "Whether"), (5, "What is")]
     assert len(avoided()) > 20
 

@@ -16,7 +16,7 @@ PREDICTION = 'import lessons\nlessons.predict("What is 2 + 2?", {4: "Two and two
 
 @dataclass
 class Submission:
-    """What a student does with each exercise: right, wrong, open or missing, and the word that a wrong answer hears."""
+    """A student's answers: each right, wrong, open or missing, and a word of the verdict on a wrong one."""
 
     student: str
     lesson: Lesson

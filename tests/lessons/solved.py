@@ -13,7 +13,7 @@ ANSWERS = Path(__file__).parent / "answers"
 
 
 def answers(one: Lesson) -> list[tuple[str, str, str, str]]:
-    """What the file of answers has: right or wrong, the exercise, the word that is to be said, and the text."""
+    """Return the cells of a file of answers: right or wrong, the exercise, a word of the verdict, and the text."""
     found = []
     for title, text in cells(ANSWERS / one.path.name):
         match = re.fullmatch(r"(right|wrong) (\w+)(?:: (.+))?", title)

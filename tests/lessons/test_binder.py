@@ -24,7 +24,7 @@ def asked():
 
 
 def requirements(extra=""):
-    """What the project needs with an extra, and with those that it names."""
+    """Return the requirements of an extra, with those of the extras that it names."""
     for one in PROJECT["optional-dependencies"][extra] if extra else PROJECT["dependencies"]:
         own = re.fullmatch(rf"{PROJECT['name']}\[(\w+)\]", one)
         yield from requirements(own[1]) if own else [one]

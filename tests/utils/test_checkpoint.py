@@ -100,7 +100,10 @@ def test_it_runs_once_in_forward_and_once_in_each_backward():
 
 @pytest.mark.parametrize("size", [3, 1 << 12, 1 << 16])  # from 4096 elements on, gradients come from one compiled pass
 def test_it_runs_once_in_backward_however_large_the_tensors_are(size):
-    layers, calls = [torch.tanh, torch.sin, lambda h: h * h, lambda h: h / (2 + h), torch.exp, lambda h: h @ h.T @ h], []
+    calls, layers = (
+        [],
+        [torch.tanh, torch.sin, lambda h: h * h, lambda h: h / (2 + h), torch.exp, lambda h: h @ h.T @ h],
+    )
 
     def run(h):
         calls.append(len(calls))
@@ -114,7 +117,9 @@ def test_it_runs_once_in_backward_however_large_the_tensors_are(size):
 
 
 @pytest.mark.parametrize("size", [3, 1 << 12, 1 << 16])
-@pytest.mark.parametrize("f", [*STEPS[:3], STEPS[6], lambda h: h / (2 + h), lambda h: h.softmax(0), lambda h: h.sum() * h])
+@pytest.mark.parametrize(
+    "f", [*STEPS[:3], STEPS[6], lambda h: h / (2 + h), lambda h: h.softmax(0), lambda h: h.sum() * h]
+)
 def test_hooks_unpack_each_saved_tensor_once(size, f):
     packed, unpacked = [], []
 

@@ -1,4 +1,4 @@
-"""What the driver is told at a launch: the types of the arguments, where they lie, and so many blocks of so many threads."""
+"""Launches as the driver gets them: the packed arguments, their types, and the numbers of blocks and threads."""
 
 import ctypes
 import struct
@@ -15,7 +15,7 @@ KERNEL = kernel_modules.Kernel("minigrad_cuda_k_0", "", "k", None)
 
 @pytest.fixture
 def told(monkeypatch):
-    """What a driver hears that only listens, in place of the simulator: the launches, with the bytes of their arguments."""
+    """Return the launches that reach a driver that only listens, with the bytes of their arguments, and three arrays."""
     if not kernel_modules.simulator.SIMULATED:
         pytest.skip("a driver is there, which does more than listen")
     arrays = [
