@@ -99,7 +99,7 @@ def products() -> Iterator[list[kernel_modules.Launched]]:
             types.setdefault(key, []).append(signature)
     for dtype, small, *how in asked:
         signatures = types.get(known(dtype, small, *how).product.module, [])
-        for tile in matmul_cuda.TILES:
+        for tile in matmul_cuda.tiles(dtype):
             kernel = known(dtype, tile, *how).product
             found += [kernel_modules.Launched(kernel.module, kernel.source, "product", s) for s in signatures]
 

@@ -41,7 +41,6 @@ class Tile(NamedTuple):
 # Measured on an H200: 16 terms at once and one block per processor have 79% of cuBLAS's throughput, 8 and two blocks 76%.
 LARGE, WIDE = Tile(128, 128, 16, 8, 8), Tile(64, 256, 8, 8, 8, 2)
 MEDIUM, FLAT = Tile(64, 64, 16, 4, 4), Tile(8, 128, 8, 2, 4)
-TILES = (LARGE, WIDE, MEDIUM, FLAT)
 SMALL = Tile(8, 8, 4, 2, 2)  # for the simulator, where each thread costs time
 SHORTEST = 8 if simulator.SMALL else 64  # terms of a sum that are worth a separate block
 
@@ -248,6 +247,11 @@ def wide(dtype: np.dtype) -> int:
     return 16 // dtype.itemsize if dtype.kind == "f" else 1
 
 
+def tiles(dtype: np.dtype) -> tuple[Tile, ...]:
+    """Return the tiles for elements of a dtype: two tiles of the large ones leave no room for eight bytes in shared memory."""
+    return (LARGE, WIDE, MEDIUM, FLAT) if dtype.itemsize <= 4 else (MEDIUM, FLAT)
+
+
 def chosen_tile(dtype: np.dtype, rows: int, columns: int, batch: int) -> Tile:
     """Return the largest tile that leaves no processor idle."""
     if simulator.SMALL:
@@ -256,7 +260,7 @@ def chosen_tile(dtype: np.dtype, rows: int, columns: int, batch: int) -> Tile:
         return FLAT
     large = WIDE if rows <= WIDE.m else LARGE
     blocks = batch * -(-rows // large.m) * -(-columns // large.n)
-    return large if dtype.itemsize <= 4 and blocks >= machine.current().processors else MEDIUM
+    return large if large in tiles(dtype) and blocks >= machine.current().processors else MEDIUM
 
 
 def vector(a: Operand, dtype: np.dtype, rows: int, columns: int) -> int:

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from importlib.util import find_spec
 
+import numpy as np
 import pytest
 
 import minigrad
@@ -36,7 +37,7 @@ def test_products_are_collected_in_the_tiles_of_a_gpu_and_not_in_the_simulators(
     with minigrad.device("cuda"), collect.products() as found:
         collect.forward_and_backward(minigrad, TABLE["matmul"], "T(3, 4), T(4, 2)", "float32")
     assert found
-    for tile in matmul_cuda.TILES:
+    for tile in matmul_cuda.tiles(np.dtype(np.float32)):
         sizes = f"TILE_M, TILE_N, TILE_K, THREAD_M, THREAD_N = {', '.join(map(str, tile[:5]))}"
         assert any(sizes in k.source for k in found), tile
     assert not {k.source for k in found} & {k.source for k in launched.values()}

@@ -1,5 +1,7 @@
 """The product on the device: what NumPy computes, of whatever lies in memory in whatever way."""
 
+import re
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -127,8 +129,18 @@ def test_large_products_have_large_tiles(monkeypatch):
     assert matmul_cuda.chosen_tile(float32, 100, 100, 1) is matmul_cuda.MEDIUM
     assert matmul_cuda.chosen_tile(float32, 1, 4096, 1) is matmul_cuda.FLAT
     assert matmul_cuda.chosen_tile(float32, 64, 100352, 1) is matmul_cuda.WIDE
-    for tile in (*matmul_cuda.TILES, matmul_cuda.SMALL):
+    for tile in (*matmul_cuda.tiles(float32), matmul_cuda.SMALL):
         assert tile.threads <= 256 and tile.m % tile.thread_m == 0 == tile.n % tile.thread_n
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "int32", "int8"])
+@pytest.mark.parametrize("along_k", [(True, True), (True, False), (False, True), (False, False)])
+def test_the_tiles_of_a_dtype_fit_into_shared_memory(dtype, along_k):
+    dtype = np.dtype(dtype)
+    for tile in matmul_cuda.tiles(dtype):
+        text = matmul_cuda.text(dtype, tile, along_k=along_k, vectors=(1, 1))
+        sizes = re.search(r"X_SHARED, Y_SHARED = (\d+), (\d+), 2 \* (\d+), 2 \* (\d+)", text)
+        assert 2 * dtype.itemsize * (int(sizes[3]) + int(sizes[4])) <= 48 << 10, tile
 
 
 @pytest.mark.parametrize(
