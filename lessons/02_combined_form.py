@@ -139,7 +139,7 @@ assert seen[0] is seen[1] is y.grad_fn
 assert Watched.apply(x).grad_fn is not y.grad_fn
 
 # %% [markdown]
-# Save tensors with `save_for_backward` and read them from `ctx.saved_tensors`, a tuple in the same order; lesson 6 says
+# Save tensors with `save_for_backward` and read them from `ctx.saved_tensors`, a tuple in the same order; lesson 7 says
 # why. Anything else, such as a number, is an attribute. `backward` returns one gradient for each argument of `forward`
 # (`ctx` does not count), and `None` for an argument that has none.
 
@@ -290,7 +290,7 @@ print(f"backward says {claimed:.4f}, the values say {measured:.4f}")
 assert abs(measured - at.exp().item()) < 1e-4 < abs(claimed - measured)
 
 # %% [markdown]
-# `gradcheck` does this for every element of every input; lesson 12 is about it.
+# `gradcheck` does this for every element of every input; lesson 15 is about it.
 
 # %%
 assert torch.autograd.gradcheck(Exp.apply, at)

@@ -112,7 +112,7 @@ assert y.grad_fn.factor == 2.0
 # %% [markdown]
 # ## Why the transforms need it
 #
-# `torch.func.grad(f)` is a function that computes the derivative of `f` (more in lesson 13). It works with the separate
+# `torch.func.grad(f)` is a function that computes the derivative of `f` (more in lesson 17). It works with the separate
 # form, even twice: the second derivative of exp at 0 is 1.
 
 # %%
@@ -194,7 +194,7 @@ assert calls.count("setup_context") == 3
 # and would save plain numbers, which no level follows.
 #
 # The other transforms need the separate form for the same reason. For `vmap`, the class also states that its methods may
-# run on a whole batch (lesson 17); for `jvp`, there is a method of that name (lesson 5).
+# run on a whole batch (lesson 21); for `jvp`, there is a method of that name (lesson 5).
 
 
 # %%

@@ -231,7 +231,7 @@ else:
 
 # %% [markdown]
 # `jvp` receives one tangent for each argument of `forward` and returns one for each output: the reverse of `backward`.
-# `save_for_forward` saves its tensors, and `ctx.saved_tensors` returns them (lesson 6 compares the two).
+# `save_for_forward` saves its tensors, and `ctx.saved_tensors` returns them (lesson 7 compares the two).
 
 
 # %%

@@ -1,4 +1,4 @@
-"""Time data-parallel training steps, the same code for both libraries: the networks of lessons 23 and 24.
+"""Time data-parallel training steps, the same code for both libraries: the networks of lessons 31 and 32.
 
 "alone" is the step without DistributedDataParallel, at the same time on all ranks; the difference is the cost of
 averaging the gradients.  A step whose ranks share a batch is compared with one process on the whole batch.
@@ -20,7 +20,7 @@ TOLERANCE = 1e-12  # relative to the largest parameter: float64, sums in another
 
 # ---------------------------------------------------------------------- what is trained
 def digits(lib):
-    """Return the network of lesson 23."""
+    """Return the network of lesson 31."""
     return lib.nn.Sequential(lib.nn.Linear(64, 32), lib.nn.Tanh(), lib.nn.Linear(32, 10))
 
 
@@ -33,7 +33,7 @@ def written(n):
 
 
 def sorter(lib, width, layers, heads):
-    """Return the transformer of lesson 24, built from layers of `nn`."""
+    """Return the transformer of lesson 32, built from layers of `nn`."""
     nn = lib.nn
 
     class Sorter(nn.Module):
@@ -72,8 +72,8 @@ class Case:
 
 
 CASES = (
-    Case("digits", "the network of lesson 23, 64-32-10, on scikit-learn's digits", digits, written),
-    Case("sorter", "the transformer of lesson 24: 2 layers, 32 wide", lambda lib: sorter(lib, 32, 2, 1), sequences),
+    Case("digits", "the network of lesson 31, 64-32-10, on scikit-learn's digits", digits, written),
+    Case("sorter", "the transformer of lesson 32: 2 layers, 32 wide", lambda lib: sorter(lib, 32, 2, 1), sequences),
     Case("wide", "the same transformer with 4 layers, 256 wide", lambda lib: sorter(lib, 256, 4, 4), sequences),
 )
 

@@ -65,8 +65,8 @@ def doors(lesson: Lesson, repository: str) -> str:
     """Return the ways to a lesson's notebook as a line of Markdown.
 
     >>> from lessons import lesson
-    >>> print(doors(lesson(12), "").splitlines()[0])
-    As a notebook: `minigrad lessons open 12` · [download](12_gradcheck.ipynb){ download="12_gradcheck.ipynb" }
+    >>> print(doors(lesson(15), "").splitlines()[0])
+    As a notebook: `minigrad lessons open 15` · [download](15_gradcheck.ipynb){ download="15_gradcheck.ipynb" }
     """
     file = f"{lesson.name}.ipynb"
     ways = [f"`minigrad lessons open {lesson.number}`", f'[download]({file}){{ download="{file}" }}']

@@ -32,7 +32,7 @@ def test_the_first_cell_does_nothing_where_minigrad_is(monkeypatch):
     monkeypatch.setattr(subprocess, "run", lambda *_, **__: pytest.fail("it has started a process"))
     before = set(sys.modules)
     exec(INSTALL, {})
-    assert set(sys.modules) <= before, "lesson 21 sets variables before it imports minigrad"
+    assert set(sys.modules) <= before, "lesson 27 sets variables before it imports minigrad"
 
 
 @pytest.mark.parametrize("missing", ["minigrad", "viz", "lessons"])

@@ -1,0 +1,504 @@
+# %% [markdown]
+# # Several inputs, several outputs
+#
+# *20 minutes. Needs lessons 2, 3 and 7.*
+#
+# **How many gradients must `backward` return?** One for each argument of `forward`. `backward` is the mirror of `forward`:
+# it receives one gradient for each output.
+#
+# After this lesson you can:
+#
+# - write Functions with tensors, numbers and optional arguments,
+# - leave out gradients that are not needed, and the tensors saved for them,
+# - return two tensors from one Function.
+
+# %%
+import lessons
+import minigrad as torch
+from viz import draw
+
+
+class ScaledProduct(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, y, scale):
+        ctx.save_for_backward(x, y)
+        ctx.scale = scale
+        return x * y * scale
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, y = ctx.saved_tensors
+        return grad_output * y * ctx.scale, grad_output * x * ctx.scale, None
+
+
+def scaled_product(x, y):
+    return ScaledProduct.apply(x, y, 10)
+
+
+x = torch.tensor([1.0, 2.0], requires_grad=True)
+y = torch.tensor([5.0, 6.0], requires_grad=True)
+draw(scaled_product, x, y, passes=("forward", "backward"))
+
+# %% [markdown]
+# Two edges lead into the Function, and two gradients go out: each is the other factor times `scale`.
+#
+# ## One gradient for each argument
+#
+# `forward` here takes two tensors and a number. `backward` returns three values in the same order: two gradients, and
+# `None` for the number, which has none.
+
+# %%
+scaled_product(x, y).sum().backward()
+print(x.grad, y.grad)
+assert x.grad.tolist() == [50.0, 60.0]
+assert y.grad.tolist() == [10.0, 20.0]
+
+# %% [markdown]
+# If you return too few, the message compares their number with the arguments of `forward`. If you return a tensor for
+# the number, it names that argument.
+
+
+# %%
+class TooFew(ScaledProduct):
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, y = ctx.saved_tensors
+        return grad_output * y * ctx.scale, grad_output * x * ctx.scale
+
+
+class ForTheNumber(ScaledProduct):
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, y = ctx.saved_tensors
+        return grad_output * y * ctx.scale, grad_output * x * ctx.scale, (grad_output * x * y).sum()
+
+
+def message_of(f, *args):
+    """Return the message of the error that f raises."""
+    try:
+        f(*args)
+    except (RuntimeError, TypeError) as e:
+        return str(e)
+    raise AssertionError("no error was raised")
+
+
+too_few = message_of(TooFew.apply(x, y, 10).sum().backward)
+for_the_number = message_of(ForTheNumber.apply(x, y, 10).sum().backward)
+print(too_few, for_the_number, sep="\n\n")
+assert "2 gradients for the 3 arguments of forward, (x, y, scale)" in too_few
+assert "argument scale (gradient 2), which is not a tensor" in for_the_number
+
+# %% [markdown]
+# ## The right order
+#
+# A gradient has the shape of its argument. For a matrix product the shapes differ, so minigrad notices two gradients in the
+# wrong order.
+
+
+# %%
+class SwappedMatmul(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, w):
+        ctx.save_for_backward(x, w)
+        return x @ w
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, w = ctx.saved_tensors
+        return x.T @ grad_output, grad_output @ w.T
+
+
+rows, weight = torch.ones(4, 3, requires_grad=True), torch.ones(3, 2, requires_grad=True)
+message = message_of(SwappedMatmul.apply(rows, weight).sum().backward)
+print(message)
+assert "(3, 2) is the shape of argument 1, w" in message
+
+# %% [markdown]
+# If both have the same shape, minigrad cannot see the mistake, and the numbers are silently wrong. `torch.testing.check`, or
+# `minigrad check` as a command (lesson 15), compares with differences of `forward`, and names the mistake.
+
+
+# %%
+class SwappedProduct(ScaledProduct):
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, y = ctx.saved_tensors
+        return grad_output * x * ctx.scale, grad_output * y * ctx.scale, None
+
+
+(gradient,) = torch.autograd.grad(SwappedProduct.apply(x, y, 10).sum(), x)
+print(gradient, "instead of", x.grad)
+assert gradient.tolist() == [10.0, 20.0]
+failure = torch.testing.check(SwappedProduct, x, y, 10).failures[0]
+print(failure.message)
+assert "swapped" in failure.message
+
+# %% [markdown]
+# ## Broadcast inputs
+#
+# A product broadcasts a smaller input: here both elements of `x` use a single number. `ScaledProduct.backward` does not know
+# that.
+
+# %%
+factor = torch.tensor(3.0, requires_grad=True)
+
+
+def gradient_of_factor():
+    try:
+        return torch.autograd.grad(ScaledProduct.apply(x, factor, 1).sum(), factor)[0]
+    except RuntimeError:
+        return "an error"
+
+
+lessons.predict(
+    "x is [1.0, 2.0], factor is a number, and backward returns grad_output * x for it. Which gradient does it get?",
+    {
+        "[1.0, 2.0]": "backward returns these two numbers, but a gradient has the shape of its argument.",
+        3.0: "Both elements of x use the factor. The engine adds the gradients of all uses.",
+        1.5: "Each use contributes its whole gradient: the engine adds and does not average.",
+        "an error": "A shape that does not fit is one. But the shape of a broadcast argument can be summed to fit.",
+    },
+    gradient_of_factor,
+)
+
+# %% [markdown]
+# The gradient is the sum over all uses. `backward` returns one number for each element, and the engine adds them up to the
+# shape of the argument.
+
+# %%
+ScaledProduct.apply(x, factor, 1).sum().backward()
+print(factor.grad)
+assert factor.grad.item() == 1.0 + 2.0
+
+# %% [markdown]
+# ## Arguments that may be missing
+#
+# An argument may be a tensor in one call and `None` in the next, like the bias of a layer. It gets a gradient exactly if
+# it is a tensor that requires grad; `None` gets `None`.
+
+
+# %%
+class Linear(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, weight, bias):
+        ctx.save_for_backward(x, weight)
+        result = x @ weight
+        return result if bias is None else result + bias
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, weight = ctx.saved_tensors
+        wanted = ctx.needs_input_grad
+        print("wanted:", wanted)
+        return grad_output @ weight.T, x.T @ grad_output, grad_output if wanted[2] else None
+
+
+bias = torch.zeros(2, requires_grad=True)
+Linear.apply(rows, weight, bias).sum().backward()
+print(bias.grad)
+assert bias.grad.tolist() == [4.0, 4.0]  # four rows used it
+Linear.apply(rows, weight, None).sum().backward()
+assert bias.grad.tolist() == [4.0, 4.0]
+
+# %% [markdown]
+# ## Skip gradients that are not needed
+#
+# `ctx.needs_input_grad` says for each argument whether its gradient is needed. The data that a model is trained on needs
+# none, so `Linear.backward` computes one of its two products for nothing. `forward` can already ask, and not even save
+# the tensor that the unneeded gradient would use.
+
+
+# %%
+class LeanLinear(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, weight, bias):
+        wanted = ctx.needs_input_grad
+        ctx.save_for_backward(x if wanted[1] else None, weight if wanted[0] else None)
+        result = x @ weight
+        return result if bias is None else result + bias
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, weight = ctx.saved_tensors
+        return (
+            grad_output @ weight.T if ctx.needs_input_grad[0] else None,
+            x.T @ grad_output if ctx.needs_input_grad[1] else None,
+            grad_output if ctx.needs_input_grad[2] else None,
+        )
+
+
+data = torch.ones(4, 3)  # does not require grad
+LeanLinear.apply(data, weight, None).sum().backward()
+assert data.grad is None
+
+# %% [markdown]
+# The record of a call, including its inside, counts the products that `backward` computes and the bytes saved for it.
+
+
+# %%
+def products_and_bytes(function, *args):
+    """Count the matrix products that backward computed and the bytes saved for it."""
+    op = torch.record(function.apply, *args, inside=True).to_dict()["ops"][0]
+    (backward,) = (method for method in op["inside"] if method["method"] == "backward")
+    return sum(op["name"] == "matmul" for op in backward["ops"]), sum(kept["bytes"] for kept in op["saved"])
+
+
+for function in (Linear, LeanLinear):
+    print(function.__name__, products_and_bytes(function, data, weight, None))
+assert products_and_bytes(Linear, data, weight, None) == (2, (12 + 6) * 4)
+assert products_and_bytes(LeanLinear, data, weight, None) == (1, 12 * 4)
+
+# %% [markdown]
+# This only saves work: you may return a gradient that is not needed, and minigrad drops it. The reverse is a mistake.
+# `None` for a gradient that is needed means zero, and `.grad` stays empty.
+
+
+# %%
+class Forgetful(ScaledProduct):
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, y = ctx.saved_tensors
+        return grad_output * y * ctx.scale, None, None
+
+
+a, b = torch.tensor([1.0, 2.0], requires_grad=True), torch.tensor([5.0, 6.0], requires_grad=True)
+Forgetful.apply(a, b, 10).sum().backward()
+print(a.grad, b.grad)
+assert b.grad is None
+
+# %% [markdown]
+# ## Many tensors
+#
+# `apply` does not look into lists or dictionaries: a tensor inside would be invisible to the graph, so minigrad raises an
+# error. Pass the tensors one by one, and let `forward` collect them.
+
+
+# %%
+class Total(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, *tensors):
+        ctx.count = len(tensors)
+        return sum(tensors[1:], start=tensors[0])
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return (grad_output,) * ctx.count
+
+
+def total(x, y, z):
+    return Total.apply(x, y, z)
+
+
+z = torch.tensor([7.0, 8.0], requires_grad=True)
+message = message_of(Total.apply, [x, y, z])
+print(message)
+assert "apply does not look into data structures" in message
+assert total(x, y, z).tolist() == [13.0, 16.0]
+draw(total, x, y, z)
+
+# %% [markdown]
+# ## Two outputs
+#
+# `forward` may return several tensors; both outputs share one node. `backward` then receives one gradient for each. This
+# one converts polar to plane coordinates. Each input influences both outputs, so each gradient is a sum of two terms.
+#
+# $$x = r \cos t \qquad y = r \sin t \qquad \bar r = \bar x \cos t + \bar y \sin t \qquad
+# \bar t = r\,(\bar y \cos t - \bar x \sin t)$$
+
+
+# %%
+class FromPolar(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, r, t):
+        ctx.save_for_backward(r, t)
+        return r * t.cos(), r * t.sin()
+
+    @staticmethod
+    def backward(ctx, grad_x, grad_y):
+        r, t = ctx.saved_tensors
+        return grad_x * t.cos() + grad_y * t.sin(), r * (grad_y * t.cos() - grad_x * t.sin())
+
+
+def area(r, t):
+    """Return the area of the rectangle between the origin and a point."""
+    x, y = FromPolar.apply(r, t)
+    return x * y
+
+
+r, t = torch.tensor(2.0, requires_grad=True), torch.tensor(0.5, requires_grad=True)
+draw(area, r, t, passes=("forward", "backward"))
+
+# %% [markdown]
+# The incoming gradients are crossed: `x` gets the value of `y`, and `y` the value of `x`. The result is the same as
+# with ordinary operations.
+
+# %%
+given = torch.autograd.grad(area(r, t), (r, t))
+expected = torch.autograd.grad((r * t.cos()) * (r * t.sin()), (r, t))
+print(given, expected)
+assert all(torch.allclose(one, other) for one, other in zip(given, expected))
+
+# %% [markdown]
+# What does `backward` receive if only one output is used?
+
+
+# %%
+class Told(FromPolar):
+    @staticmethod
+    def backward(ctx, grad_x, grad_y):
+        came_in.append((grad_x.item(), grad_y.item()))
+        return FromPolar.backward(ctx, grad_x, grad_y)
+
+
+came_in = []
+
+
+def calls_of_backward():
+    came_in.clear()
+    torch.autograd.grad(Told.apply(r, t)[0], (r, t))
+    return came_in
+
+
+lessons.predict(
+    "east, north = Told.apply(r, t). With which gradients does east.backward() call the method backward?",
+    {
+        "[(1.0, 0.0)]": "The result does not depend on north, so its gradient is zero.",
+        "[(1.0, 1.0)]": "Only the result itself starts with 1. It does not depend on north.",
+        "[(1.0, 0.0), (0.0, 0.0)]": "Both outputs have the same node, and the engine calls a node once.",
+        "[]": "One output is used, so the node has its turn.",
+    },
+    calls_of_backward,
+)
+
+# %% [markdown]
+# `backward` receives zeros for the unused output. The engine calls it once, with all gradients together.
+
+# %%
+came_in.clear()
+east, north = Told.apply(r, t)
+assert east.grad_fn is north.grad_fn
+east.backward()
+print(came_in)
+assert came_in == [(1.0, 0.0)]
+print(r.grad, t.cos())
+assert torch.allclose(r.grad, t.cos())
+
+# %% [markdown]
+# ## Exercises
+#
+# ### 1. Where None must stand
+#
+# A Function has `forward(ctx, x, n, y, mode, bias)` and is called as `apply(x, 3, y, "fast", None)`. The tensor `x` requires
+# grad, the tensor `y` does not. For which arguments must `backward` return `None`? Give the list of their names.
+
+# %%
+several_nones = ...
+
+lessons.check("several_nones", several_nones)
+
+# %% [markdown]
+# ### 2. A mixture
+#
+# The mixture of `x` and `y` is `(1 - t) * x + t * y` with a number `t`. Write its backward.
+
+
+# %%
+class SeveralMix(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, y, t):
+        ctx.t = t
+        return (1 - t) * x + t * y
+
+    @staticmethod
+    def backward(ctx, grad_output): ...
+
+
+lessons.check("SeveralMix", SeveralMix)
+
+# %% [markdown]
+# ### 3. Less work
+#
+# This product is right, but wasteful: it saves and computes everything, needed or not. Repair it so that it saves a
+# tensor only for a gradient that is needed, and computes no other gradient.
+
+
+# %%
+class SeveralLean(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, y):
+        ctx.save_for_backward(x, y)
+        return x * y
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, y = ctx.saved_tensors
+        return grad_output * y, grad_output * x
+
+
+lessons.check("SeveralLean", SeveralLean)
+
+# %% [markdown]
+# ### 4. As many as you like
+#
+# `SeveralWeighted.apply(a, b, c, ...)` should return `1 * a + 2 * b + 3 * c + ...` for any number of tensors.
+
+
+# %%
+class SeveralWeighted(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, *tensors): ...
+
+    @staticmethod
+    def backward(ctx, grad_output): ...
+
+
+lessons.check("SeveralWeighted", SeveralWeighted)
+
+# %% [markdown]
+# ### 5. Two from one
+#
+# Write a Function whose `apply(x)` returns the pair `x.sin(), x.cos()`. The derivative of each needs only the other: save
+# the two results and nothing else.
+
+
+# %%
+class SeveralSinCos(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x): ...
+
+    @staticmethod
+    def backward(ctx, grad_sin, grad_cos): ...
+
+
+lessons.check("SeveralSinCos", SeveralSinCos)
+
+# %% [markdown]
+# ## Summary
+#
+# - `backward` receives a gradient for each output and returns one for each argument, `None` for a number or a missing tensor.
+# - The engine adds up the gradients of a broadcast argument.
+# - `ctx.needs_input_grad` says which gradients are needed: save and compute no others.
+# - All outputs share one node; `backward` is called once, with zeros for an unused output.
+#
+# ## Questions
+#
+# <details markdown="1">
+# <summary>When does minigrad notice two gradients in the wrong order?</summary>
+#
+# When the shapes differ. With equal shapes only a comparison with differences finds it: `torch.testing.check`.
+#
+# </details>
+#
+# <details markdown="1">
+# <summary>You return `None` for a tensor that requires grad. Who notices?</summary>
+#
+# Nothing raises an error: `None` means zero, and `.grad` stays empty. A check of the Function reports it.
+#
+# </details>
+#
+# <details markdown="1">
+# <summary>Why does `apply` raise an error for a list of tensors?</summary>
+#
+# It would not see the tensors inside, so they would have no edges in the graph and get no gradients.
+#
+# </details>

@@ -1,0 +1,466 @@
+# %% [markdown]
+# # Gotchas
+#
+# *20 minutes. Needs lessons 13, 14, 15, 20 and 21.*
+#
+# **A gradient is wrong, and no error came. Where do I look?** Look for a tensor that your Function hides: it is not an
+# argument of `apply`, not saved by `save_for_backward`, or not an output. Autograd cannot follow such a tensor.
+#
+# After this lesson you can:
+#
+# - find a captured tensor, and pass it the right way
+# - tell why a tensor on ctx or a result of `setup_context` spoils a gradient
+# - read what minigrad says about each mistake, and search for all of them with one check
+
+# %%
+import warnings
+
+import numpy as np
+
+import lessons
+import minigrad as torch
+import minigrad.autograd.forward_ad as fwAD
+from minigrad.autograd import Function
+from viz import draw
+
+
+class Captures(Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * w
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output * w
+
+
+class Takes(Function):
+    @staticmethod
+    def forward(x, w):
+        return x * w
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, w = ctx.saved_tensors
+        return grad_output * w, grad_output * x
+
+
+def both(x, w):
+    return Captures.apply(x) + Takes.apply(x, w)
+
+
+x = torch.tensor(2.0, requires_grad=True)
+w = torch.tensor(3.0, requires_grad=True)
+with warnings.catch_warnings(record=True) as warned:
+    warnings.simplefilter("always")
+    picture = draw(both, x, w, passes=("forward", "backward"))
+picture
+
+# %% [markdown]
+# Both Functions compute `x * w`, but no arrow leads from `w` to `Captures`. So half of the gradient of `w` is missing: it
+# is 2, and should be 4.
+#
+# ## Captured tensors
+#
+# Only the arguments of `apply` get an edge. `Captures` takes `w` from outside. PyTorch computes this without a word; minigrad
+# warns when a Function runs for the first time.
+
+# %%
+print(warned[0].message)
+assert "captured-tensor" in str(warned[0].message)
+assert torch.autograd.grad(both(x, w), w) == (2.0,)
+
+# %% [markdown]
+# If `w` is used nowhere else, its gradient is None, which is easy to see. A partly right gradient is worse.
+
+# %%
+Captures.apply(x).backward()
+print(x.grad, w.grad)
+assert x.grad.item() == 3.0 and w.grad is None
+
+
+def gradient_of_w():
+    return torch.autograd.grad(Captures.apply(x) * w, w)[0].item()
+
+
+lessons.predict(
+    "loss = Captures.apply(x) * w, with x = 2 and w = 3. Which gradient of w does backward compute?",
+    {
+        12.0: "That is the derivative of x w w, 2 x w. But Captures passes no gradient to w.",
+        6.0: "Only the product with w counts: its other factor is Captures.apply(x), which is 6.",
+        "None": "The product with w is recorded, so w has a gradient: a part of the right one.",
+        "an error": "The graph leads to w, so no error comes.",
+    },
+    gradient_of_w,
+)
+
+# %% [markdown]
+# A captured tensor that a transform follows is an error: its derivative would be lost. Of a captured dual tensor,
+# whose tangent is lost, minigrad warns.
+
+
+# %%
+def message(f):
+    """Return the error or the first warning of a call; there has to be one."""
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        try:
+            f()
+        except Exception as e:
+            return str(e)
+    return str(said[0].message)
+
+
+def capture(w):
+    """Return a Function that multiplies by w, a captured tensor."""
+
+    class Times(Function):
+        @staticmethod
+        def forward(x):
+            return x * w
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            pass
+
+    return Times
+
+
+def with_a_dual():
+    with fwAD.dual_level():
+        return capture(fwAD.make_dual(torch.tensor(3.0), torch.tensor(1.0))).apply(torch.tensor(2.0))
+
+
+two, three = torch.tensor(2.0), torch.tensor(3.0)
+in_grad = message(lambda: torch.func.grad(lambda w: capture(w).apply(two))(three))
+of_dual = message(with_a_dual)
+print(in_grad, of_dual, sep="\n\n")
+assert "of the running `grad` transform" in in_grad and "its tangent is lost" in of_dual
+
+# %% [markdown]
+# The fix is always the same, and `Takes` shows it: pass every tensor that the result depends on to `apply`, and save it with
+# `save_for_backward`.
+
+# %%
+assert torch.autograd.grad(Takes.apply(x, w), (x, w)) == (3.0, 2.0)
+assert torch.func.grad(lambda w: Takes.apply(two, w))(three).item() == 2.0
+
+# %% [markdown]
+# A tensor in a list is as good as captured: `apply` passes the list on as it is (lesson 14). minigrad raises an error.
+
+
+# %%
+class Total(Function):
+    @staticmethod
+    def forward(ctx, terms):
+        return sum(terms)
+
+
+said = message(lambda: Total.apply([x, w]))
+print(said)
+assert "does not look into data structures" in said
+
+# %% [markdown]
+# ## Tensors on ctx
+#
+# An attribute of ctx has no version (lesson 7), and a list hides its tensors no better. This Function keeps its input there.
+
+
+# %%
+class OnCtx(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.kept = [x]
+        return x * x
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output * 2 * ctx.kept[0]
+
+
+class Saves(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output * 2 * x
+
+
+def written_afterwards(function):
+    z = torch.tensor(2.0, requires_grad=True)
+    a = z * 1
+    y = function.apply(a)
+    a.mul_(10)
+    y.backward()
+    return z.grad.item()
+
+
+def outcome(function):
+    try:
+        with warnings.catch_warnings(action="ignore"):
+            return written_afterwards(function)
+    except RuntimeError:
+        return "an error"
+
+
+lessons.predict(
+    "The input of Saves is 2. It is multiplied by 10 in place, before backward. Which gradient comes out?",
+    {
+        4.0: "That is the right one, but saving makes no copy, and the old number is gone.",
+        40.0: "That is the result of OnCtx: it reads the new number, 20, and no code notices.",
+        400.0: "The write comes after y, so the gradient does not pass through it.",
+        "an error": "The saved tensor has another version than expected, and backward compares them.",
+    },
+    lambda: outcome(Saves),
+)
+
+# %%
+on_ctx = message(lambda: written_afterwards(OnCtx))
+saves = message(lambda: written_afterwards(Saves))
+print(outcome(OnCtx), on_ctx, "", saves, sep="\n")
+assert outcome(OnCtx) == 40.0 and "ctx-attribute-changed" in on_ctx
+assert "modified by an inplace operation" in saves
+
+# %% [markdown]
+# ## Computed in setup_context
+#
+# `setup_context` sees inputs and outputs, but no intermediate results of `forward`. It is tempting to compute one there. But
+# such a computation is not recorded, and its result is a constant. First derivatives are right, and second ones lack a term
+# (lesson 13): here they give 6, and should give 12. `torch.debug()` finds it.
+
+
+# %%
+class ComputesLate(Function):
+    @staticmethod
+    def forward(x):
+        return x**3
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        (x,) = inputs
+        ctx.save_for_backward(3 * x * x)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (slope,) = ctx.saved_tensors
+        return grad_output * slope
+
+
+def second_derivative(f, at):
+    x = torch.tensor(at, requires_grad=True)
+    (slope,) = torch.autograd.grad(f(x), x, create_graph=True)
+    return torch.autograd.grad(slope, x)[0].item()
+
+
+late = second_derivative(lambda x: ComputesLate.apply(x) * x, 1.0)
+print(late, second_derivative(lambda x: x**3 * x, 1.0))
+assert (late, second_derivative(lambda x: x**3 * x, 1.0)) == (6.0, 12.0)
+
+with torch.debug():
+    said = message(lambda: second_derivative(lambda x: ComputesLate.apply(x) * x, 1.0))
+print(said)
+assert "saved-intermediate" in said
+
+# %% [markdown]
+# Compute the slope in `backward`, from saved inputs and outputs. Or return it as an output and add its gradient, as
+# lesson 20 does: with $y = x^3$ and $s = 3x^2$, $\bar x = \bar y \, s + \bar s \cdot 6x$.
+#
+# ## A backward that leaves the graph
+#
+# This `backward` computes in NumPy. One `grad` works. Under a second one, tensors have no single array, and minigrad raises
+# an error. Code that leaves the graph belongs in the `forward` of a Function (lesson 19). Here tensor operations do it.
+
+
+# %%
+class NumpyExp(Function):
+    @staticmethod
+    def forward(x):
+        return torch.tensor(np.exp(x.numpy()))
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(output)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (y,) = ctx.saved_tensors
+        return torch.tensor(grad_output.detach().numpy() * y.detach().numpy())
+
+
+class TransformableExp(NumpyExp):
+    @staticmethod
+    def backward(ctx, grad_output):
+        (y,) = ctx.saved_tensors
+        return grad_output * y
+
+
+zero = torch.tensor(0.0)
+assert torch.func.grad(NumpyExp.apply)(zero).item() == 1.0
+said = message(lambda: torch.func.grad(torch.func.grad(NumpyExp.apply))(zero))
+print(said)
+assert "no memory for numpy()" in said
+assert torch.func.grad(torch.func.grad(TransformableExp.apply))(zero).item() == 1.0
+
+# %% [markdown]
+# ## One check for all
+#
+# `torch.testing.check`, or `minigrad check` on the command line, searches for these mistakes. It also compares a rule for vmap
+# with a loop: `Sums` sums over the examples, because the batch is in front (lesson 21).
+
+
+# %%
+class Sums(Function):
+    @staticmethod
+    def forward(x):
+        return x.cumsum(0)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        pass
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output.flip(0).cumsum(0).flip(0)
+
+    @staticmethod
+    def vmap(info, in_dims, x):
+        return Sums.apply(x), in_dims[0]
+
+
+found = {}
+for function, example in ((Captures, x), (OnCtx, x), (ComputesLate, x), (NumpyExp, x), (Sums, torch.ones(2))):
+    failures = torch.testing.check(function, example).failures
+    found[function.__name__] = [one.name for one in failures]
+    print(function.__name__, *[f"{one.name}: {one.message}" for one in failures], sep="\n  ")
+assert "captured tensors" in found["Captures"] and "tensors on ctx" in found["OnCtx"]
+assert "second derivatives" in found["ComputesLate"] and "vmap" in found["Sums"]
+
+# %% [markdown]
+# ## Exercises
+#
+# ### 1. The written input
+#
+# `z` is 3. `a = z * 1`, `y = OnCtx.apply(a)`, then `a.mul_(2)` and `y.backward()`. Which number is in `z.grad`?
+
+# %%
+gotcha_written = ...
+
+lessons.check("gotcha_written", gotcha_written)
+
+# %% [markdown]
+# ### 2. A captured weight
+#
+# Repair `GotchaDense` so that `GotchaDense.apply(x, weight)` has the right gradients for both, also under
+# `torch.func.grad`. `x` is a vector, the result `weight @ x`.
+
+# %%
+weight = torch.tensor([[1.0, 2.0], [0.0, -1.0], [3.0, 0.5]], requires_grad=True)
+
+
+class GotchaDense(Function):
+    @staticmethod
+    def forward(ctx, x):
+        return weight @ x
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output @ weight
+
+
+lessons.check("GotchaDense", GotchaDense)
+
+# %% [markdown]
+# ### 3. On ctx, and late
+#
+# `GotchaReciprocal` has two of the faults of this lesson. Repair it so that its second derivative is right, too.
+# `apply` should still return one tensor, `1 / x`.
+
+
+# %%
+class GotchaReciprocal(Function):
+    @staticmethod
+    def forward(x):
+        return 1 / x
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        (x,) = inputs
+        ctx.kept = {"x": x}
+        ctx.save_for_backward(-1 / (x * x))
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (slope,) = ctx.saved_tensors
+        return grad_output * slope
+
+
+lessons.check("GotchaReciprocal", GotchaReciprocal)
+
+# %% [markdown]
+# ### 4. A rule for NumPy
+#
+# `GotchaSums.apply(x, dim)` sums up along the dimension `dim`, which counts from 0. Write a rule for `vmap` that
+# replaces the generated one. The batch may be any dimension of `x`.
+
+
+# %%
+class GotchaSums(Function):
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(x, dim):
+        return torch.tensor(np.cumsum(x.numpy(), axis=dim))
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.dim = inputs[1]
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return GotchaSums.apply(grad_output.flip(ctx.dim), ctx.dim).flip(ctx.dim), None
+
+
+lessons.check("GotchaSums", GotchaSums)
+
+# %% [markdown]
+# ## Summary
+#
+# - Pass every tensor to `apply`; a captured one gets no gradient.
+# - Save tensors with `save_for_backward`; an attribute of ctx is read as it is at the time of backward.
+# - Save inputs and outputs only; a tensor computed in `setup_context` is a constant.
+# - `backward` and `vmap` have to be transformable: no NumPy there.
+# - Run `torch.testing.check` on each new Function.
+#
+# ## Questions
+#
+# <details markdown="1">
+# <summary>A Function captures a tensor that does not require grad, such as a mask. Is that a mistake?</summary>
+#
+# No. Its gradient is not needed, so none is lost. It becomes one as soon as the tensor requires grad or a transform follows
+# it, so passing it as an argument is safer.
+#
+# </details>
+#
+# <details markdown="1">
+# <summary>Which of these mistakes does a test of first derivatives miss?</summary>
+#
+# A tensor computed in `setup_context`, and a `backward` in NumPy: both have right first derivatives. A tensor on ctx gives a
+# right gradient as long as no code writes to it.
+#
+# </details>
+#
+# <details markdown="1">
+# <summary>Why does autograd not simply record what <code>forward</code> does?</summary>
+#
+# Then it would compute the derivative of `forward`, and a Function exists to replace that: by a better formula, or because
+# `forward` calls another library. So it records one step, with the edges that you declare.
+#
+# </details>

@@ -1,0 +1,169 @@
+"""The exercises of lesson 15."""
+
+import math
+import warnings
+
+import numpy as np
+
+import minigrad as torch
+from lessons import expect
+from lessons.exercise import Wrong, exercise
+from minigrad.autograd import Function, gradcheck
+
+
+@exercise(
+    "Evaluate f at two points, on both sides of x.",
+    "The two points are 2 * eps apart.",
+)
+def difference_by_hand(answer):
+    """With points on both sides, the error shrinks with the square of eps."""
+    for f, x in ((lambda v: v**3, 2.0), (math.exp, 0.0), (abs, 0.25)):
+        for eps in (0.5, 1e-4):
+            given, wanted = answer(f, x, eps), (f(x + eps) - f(x - eps)) / (2 * eps)
+            if given is None:
+                raise Wrong("it returns None: is there a return?")
+            one_sided = (f(x + eps) - f(x)) / eps
+            mistakes = {
+                (f(x) - f(x - eps)) / eps: "that is the difference to one side; take x + eps and x - eps",
+                2 * wanted: "it is twice the slope: the two points are 2 * eps apart",
+                wanted * 2 * eps: "that is how far f moves; divide by how far its input moves",
+                wanted * eps * eps: "divide by (2 * eps): without brackets, the result is multiplied by eps",
+                one_sided: "that is the difference to one side; take x + eps and x - eps",
+            }
+            mistakes = {wrong: why for wrong, why in mistakes.items() if not math.isclose(wrong, wanted)}
+            expect.number(given, wanted, mistakes)
+
+
+@exercise(
+    "The two points are x + eps = 1.5e-6 and x - eps = -0.5e-6.",
+    "relu gives 1.5e-6 at the first and 0 at the second. Divide their difference by 2e-6.",
+)
+def difference_at_corner(answer):
+    """(1.5e-6 - 0) / 2e-6 = 0.75: the corner lies between the two points, though x is not on it."""
+    mistakes = {
+        1.0: "that is the derivative, which backward gives; the corner at 0 lies within eps",
+        0.5: "that is the slope at x = 0",
+        1.5: "the two points are 2 * eps apart",
+        0.0: "x + eps is above the corner",
+    }
+    expect.number(answer, 0.75, mistakes)
+
+
+class Leaky(Function):
+    """Function of the lesson; `slope` is the slope that backward uses below -1."""
+
+    slope = 0.01
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return torch.where(x > -1, x, 0.1 * x - 0.9)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return torch.where(x > -1, grad_output, ctx._fn.slope * grad_output)
+
+
+class RightLeaky(Leaky):
+    slope = 0.1
+
+
+@exercise(
+    "For which x do forward and backward have different slopes?",
+    "Below -1 forward has the slope 0.1, and backward 0.01.",
+    "torch.tensor([-2.0], dtype=..., requires_grad=...): gradcheck needs float64.",
+)
+def checked_input(answer):
+    """Below -1 the slopes are 0.1 and 0.01; other inputs do not show the mistake."""
+    if isinstance(answer, (tuple, list)) and len(answer) == 1 and isinstance(answer[0], torch.Tensor):
+        answer = answer[0]
+    if not isinstance(answer, torch.Tensor):
+        raise Wrong(f"expected a tensor, got {answer!r}")
+    if not answer.requires_grad:
+        raise Wrong("gradcheck checks inputs that require grad: requires_grad=True")
+    if answer.dtype != torch.float64:
+        raise Wrong("with float32, gradcheck finds mistakes that are none: dtype=torch.float64")
+    if ((answer + 1).abs() < 1e-5).any():
+        raise Wrong("at the corner, x = -1, a right backward would be refused as well")
+    if gradcheck(Leaky.apply, answer, raise_exception=False):
+        raise Wrong("gradcheck finds nothing wrong at this input")
+    if not gradcheck(RightLeaky.apply, answer, raise_exception=False):
+        raise Wrong("at this input a right backward would be refused as well")
+
+
+@exercise(
+    "There are two mistakes. Check one argument at a time, as in torch.testing.check(CheckedHypot, a, b).",
+    "The derivative of the length by a is a / length. Which of the two ignores the incoming gradient?",
+)
+def CheckedHypot(answer):
+    """grad_output * a / length and grad_output * b / length; everything else is right, too."""
+    if not (isinstance(answer, type) and issubclass(answer, Function)):
+        raise Wrong(f"expected a subclass of autograd.Function, got {answer!r}")
+    a, b = torch.tensor([3.0, -1.0], dtype=torch.float64), torch.tensor([4.0, 2.0], dtype=torch.float64)
+    given = answer.apply(a, b)
+    expect.tensor(given, [5.0, math.sqrt(5.0)], "the result for [3, -1] and [4, 2]")
+    expect.holds(answer, a, b)
+
+
+class WrongInOne(Function):
+    """Function whose gradient is wrong only for numbers above 2."""
+
+    @staticmethod
+    def forward(x):
+        return x * x
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output * torch.where(x > 2, 1.9 * x, 2 * x)
+
+
+class Exchanged(WrongInOne):
+    """Function whose gradients of the first and last element are exchanged, and all others right."""
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return (grad_output * 2 * x).flip(0)
+
+
+@exercise(
+    "Take the gradient first: torch.autograd.grad(f(x).sum(), x), with a separate x that requires grad.",
+    "Then, for each index, move this one element of a copy by eps = 1e-6, and compare (up - down) / (2 * eps).",
+    "The results are sums over f(x), as all outputs may move. torch.isclose, or abs(a - b) < 1e-5, compares.",
+)
+def checked_gradient(answer):
+    """Move one element at a time, compare all outputs: one difference is enough to fail."""
+    right = [torch.sin, lambda x: x * x.flip(0), lambda x: x.cumsum(0) ** 2, lambda x: (x**3).mean()]
+    wrong = [
+        (WrongInOne.apply, "whose gradient is wrong for one element"),
+        (Exchanged.apply, "whose gradients stand in each other's place: move one element at a time"),
+        (lambda x: x * x.detach(), "in which a detach() hides half of the gradient"),
+        (lambda x: x * x.flip(0).detach(), "whose gradient misses the paths between elements"),
+    ]
+    inputs = torch.tensor([0.5, 3.0, -1.0], dtype=torch.float64)
+    answer(lambda x: expect.refused("gradcheck") or x.sin(), inputs.clone())
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for requires in (False, True):
+            for f, what in [*((f, "") for f in right), *wrong]:
+                x = inputs.clone().requires_grad_(requires)
+                given = answer(f, x)
+                if not np.allclose(x.detach().numpy(), inputs.numpy(), rtol=0, atol=1e-12):
+                    raise Wrong("x has other numbers afterwards: work on a clone()")
+                if x.grad is not None:
+                    raise Wrong("x.grad has something in it afterwards: torch.autograd.grad leaves it alone")
+                if given is None:
+                    raise Wrong("it returns None: is there a return?")
+                if bool(given) and what:
+                    raise Wrong(f"it accepts a function {what}")
+                if not bool(given) and not what:
+                    raise Wrong("it refuses a right gradient: are eps and the tolerance for float64?")
+        grid = inputs.reshape(1, 3).clone()
+        if not answer(lambda x: x**2, grid) or answer(WrongInOne.apply, grid):
+            raise Wrong("of a tensor with two dimensions it says the wrong thing")
