@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -56,12 +57,12 @@ def lesson(which: int | str) -> Lesson:
     raise ValueError(f"there is no lesson {which}: give a number from 1 to {lessons()[-1].number}, or a name")
 
 
-def of_exercise(name: str) -> Lesson:
-    """Return the lesson with an exercise; raise ValueError if there is none."""
+def of_exercise(name: str, others: Iterable[str] = ()) -> Lesson:
+    """Return the lesson with an exercise; raise ValueError if there is none, with the nearest name, also among `others`."""
     for one in lessons():
         if name in one.exercises:
             return one
-    known = [each for one in lessons() for each in one.exercises]
+    known = [*(each for one in lessons() for each in one.exercises), *others]
     raise ValueError(f"there is no exercise {name!r}. {nearest(name, known)}".rstrip())
 
 

@@ -1,7 +1,8 @@
 """Exercises: their checks, hints and solutions, and the verdict that a learner sees.
 
 A check is a function in exercises/NN_name.py with the name of the answer that it judges.  It returns if the answer is right,
-and its docstring tells the learner why.  For a wrong answer it raises Wrong, mostly through `expect`.
+and its docstring tells the learner why.  For a wrong answer it raises Wrong, mostly through `expect`.  Exercises of the bank
+(bank/) make their check from the numbers of one student.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ from .catalogue import FOLDER, cells, of_exercise
 
 if TYPE_CHECKING:
     from viz import Drawing
+
+    from .bank import Entry
 
 
 class Wrong(Exception):
@@ -68,10 +71,11 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Exercise:
-    """The check of an answer, and its hints."""
+    """The check of an answer, its hints, and the explanation of a right answer."""
 
     judge: Callable[[Any], None]
     hints: tuple[str, ...]
+    why: str
 
 
 def exercise(*hints: str) -> Callable[[Callable[[Any], None]], Exercise]:
@@ -80,22 +84,23 @@ def exercise(*hints: str) -> Callable[[Callable[[Any], None]], Exercise]:
     >>> exercise("Count again.")(print).hints
     ('Count again.',)
     """
-    return lambda judge: Exercise(judge, hints)
+    return lambda judge: Exercise(judge, hints, judge.__doc__ or "That is right.")
 
 
-def check(name: str, answer: Any) -> Verdict:
+def check(name: str, answer: Any, student: str = "") -> Verdict:
     """Judge an answer to the exercise `name`: right, wrong and why, or still open.
 
-    A wrong answer raises nothing, even if its code fails.  Raises ValueError if there is no such exercise.
+    An exercise of the bank is judged with the numbers of `student`.  A wrong answer raises nothing, even if its code fails.
+    Raises ValueError if there is no such exercise.
 
     >>> check("three_uses", ...)
     ○ three_uses: not answered yet. Replace the dots with your answer; lessons.hint("three_uses") helps.
     """
-    judge = _exercises(of_exercise(name).name)[name].judge
+    found = _exercise(name, student)
     with warnings.catch_warnings(record=True) as warned:  # the verdict shows each once
         warnings.simplefilter("always", UserWarning)
         try:
-            judge(answer)
+            found.judge(answer)
         except Exception as e:
             if has_gap(answer):
                 words = "not answered yet. Replace the dots with your answer"
@@ -103,7 +108,7 @@ def check(name: str, answer: Any) -> Verdict:
             words, drawing = (str(e), e.drawing) if isinstance(e, Wrong) else (_failed(e), None)
             return Verdict(name, "wrong", words + _warnings(warned), drawing)
     progress.solved(name)
-    return Verdict(name, "right", " ".join((judge.__doc__ or "That is right.").split()) + _warnings(warned))
+    return Verdict(name, "right", " ".join(found.why.split()) + _warnings(warned))
 
 
 def _warnings(warned: list[warnings.WarningMessage]) -> str:
@@ -190,17 +195,34 @@ def hints(name: str) -> list[str]:
     >>> len(hints("three_uses"))
     2
     """
-    return list(_exercises(of_exercise(name).name)[name].hints)
+    return list(_exercise(name).hints)
 
 
-def solution(name: str) -> Words:
-    """Return the source of a right answer to an exercise.
+def solution(name: str, student: str = "") -> Words:
+    """Return the source of a right answer to an exercise; for one of the bank, with the numbers of `student`.
 
     >>> solution("three_uses")
     three_uses = 12.0
     """
+    if name in (bank := _bank()):
+        return Words(bank[name].task(student).solution)
     path = of_exercise(name).path
     return Words(dict(cells(path.parent / "solutions" / path.name))[name].strip())
+
+
+def _exercise(name: str, student: str = "") -> Exercise:
+    """Return an exercise of a lesson, or one of the bank with a student's numbers; raise ValueError if there is none."""
+    if name not in (bank := _bank()):
+        return _exercises(of_exercise(name, bank).name)[name]
+    task = bank[name].task(student)
+    return Exercise(task.judge, bank[name].hints, task.why)
+
+
+def _bank() -> dict[str, Entry]:
+    """Return the exercises of the bank, which is imported only when an exercise is judged."""
+    from .bank import entries
+
+    return entries()
 
 
 @functools.cache

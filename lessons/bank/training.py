@@ -1,0 +1,1 @@
+"""Exercises of this topic are being written."""
