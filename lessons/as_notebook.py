@@ -12,14 +12,12 @@ import stat
 import textwrap
 from pathlib import Path
 
-from . import instructor
+from . import instructor, sheet
 from .catalogue import Lesson, lessons
+from .sheet import KERNEL, Sheet
 
 TAB = re.compile(r'^=== "(.+)"\n((?:[ \t]*\n| {4}.*\n?)+)', re.MULTILINE)
 LARGEST = 20_000_000  # bytes of a notebook; as Python objects they may take forty times the memory
-KERNEL = {"name": "python3", "display_name": "Python 3", "language": "python"}
-
-
 INSTALL = """# Installs minigrad if it is missing, as on Colab.
 import subprocess
 import sys
@@ -96,10 +94,10 @@ def set_aside(one: Lesson, folder: Path) -> Path | None:
     return old.rename(kept)
 
 
-def sources(path: Path) -> tuple[Lesson | None, list[str]]:
-    """Return the lesson that a notebook belongs to, by its metadata or file name, and the texts of its code cells.
+def sources(path: Path) -> tuple[Lesson | Sheet | None, list[str]]:
+    """Return the lesson or sheet that a notebook belongs to, by its metadata or file name, and the texts of its code cells.
 
-    Raise ValueError if the file is not a notebook.
+    Raise ValueError if the file is not a notebook, or a sheet that cannot be read.
     """
     try:
         document = json.loads(whole(path).decode())
@@ -117,10 +115,13 @@ def sources(path: Path) -> tuple[Lesson | None, list[str]]:
                 raise ValueError(f"it is not a notebook: the source of cell {number} is not text")
             texts.append("".join(lines))
     found = document
-    for key in ("metadata", "minigrad", "lesson"):
+    for key in ("metadata", "minigrad"):
         found = found.get(key) if isinstance(found, dict) else None
+    found = found if isinstance(found, dict) else {}
+    if "sheet" in found:
+        return sheet.read(found["sheet"]), texts
     by_name = next((one for one in lessons() if one.name in path.stem), None)
-    return next((one for one in lessons() if one.name == found), by_name), texts
+    return next((one for one in lessons() if one.name == found.get("lesson")), by_name), texts
 
 
 def whole(path: Path) -> bytes:

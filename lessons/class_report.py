@@ -15,7 +15,8 @@ from pathlib import PurePosixPath
 
 from viz.text import shorten
 
-from .catalogue import Lesson, lessons
+from .bank import TOPICS, entries
+from .catalogue import lessons
 from .grading import Graded
 
 LONGEST = 300  # characters of a message
@@ -29,7 +30,7 @@ COPY = re.compile(r"[-_ ]*(?:\(\d+\)|copy ?\d*)$", re.IGNORECASE)
 class Mistake:
     """A mistake in an exercise: the words of the verdict, and the students who made it."""
 
-    lesson: Lesson
+    place: str  # lesson 3, or the bank
     exercise: str
     words: str
     students: tuple[str, ...]
@@ -39,7 +40,8 @@ class Mistake:
 class Counted:
     """Results of one exercise: the students with a right answer, with a wrong one and with none, and the mistakes."""
 
-    lesson: Lesson
+    place: str
+    heading: str
     name: str
     solved: list[str] = field(default_factory=list)
     open: list[str] = field(default_factory=list)
@@ -57,7 +59,7 @@ class Counted:
         for student, message in self.wrong.items():
             groups.setdefault(tuple(NUMBERS.split(said(message))), []).append(student)
         found = [
-            Mistake(self.lesson, self.name, common([said(self.wrong[one]) for one in group]), tuple(group))
+            Mistake(self.place, self.name, common([said(self.wrong[one]) for one in group]), tuple(group))
             for group in groups.values()
         ]
         return sorted(found, key=lambda one: -len(one.students))
@@ -114,9 +116,16 @@ def clashes(found: Sequence[str], all_of_them: Sequence[Graded]) -> set[int]:
 
 
 def counted(students: Sequence[str], all_of_them: Sequence[Graded]) -> list[Counted]:
-    """Return the results of each exercise of the lessons that were handed in."""
-    handed_in = {graded.lesson for graded in all_of_them}
-    found = {name: Counted(one, name) for one in lessons() if one.name in handed_in for name in one.exercises}
+    """Return the results of each exercise that was handed in, in the order of the lessons and of the bank's topics."""
+    handed_in = {name for graded in all_of_them for name in graded.statuses}
+    found = {
+        name: Counted(f"lesson {one.number}", f"{one.number}. {one.title}", name)
+        for one in lessons()
+        for name in one.exercises
+    }
+    for name, one in entries().items():
+        found[name] = Counted("the bank", f"Exercise bank: {TOPICS[one.topic]}", name)
+    found = {name: one for name, one in found.items() if name in handed_in}
     for student, graded in zip(students, all_of_them):
         for name, status in graded.statuses.items():
             if status == "right":
@@ -160,7 +169,7 @@ def next_topics(exercises: Iterable[Counted]) -> str:
     """Return the most frequent mistakes of all exercises as a list."""
     found = sorted((one for each in exercises for one in each.mistakes), key=lambda one: -len(one.students))
     rows = [
-        f"<li><b>{number(len(one.students), 'student')}</b>, lesson {one.lesson.number}, "
+        f"<li><b>{number(len(one.students), 'student')}</b>, {one.place}, "
         f"<a href='#{one.exercise}'>{one.exercise}</a>: {text(one.words)}</li>"
         for one in found[:MOST]
     ]
@@ -171,7 +180,7 @@ def next_topics(exercises: Iterable[Counted]) -> str:
 
 def section(one: Counted, before: Counted | None) -> str:
     """Return the counts of an exercise and its mistakes, with a heading before the first one of a lesson."""
-    head = "" if before and before.lesson is one.lesson else f"<h3>{one.lesson.number}. {text(one.lesson.title)}</h3>"
+    head = "" if before and before.heading == one.heading else f"<h3>{text(one.heading)}</h3>"
     counts = {"right": len(one.solved), "wrong": len(one.wrong), "open": len(one.open)}
     bar = "".join(f"<span class='{kind}' style='flex:{count}'></span>" for kind, count in counts.items() if count)
     all_of_them = one.tried + len(one.open)
@@ -202,10 +211,19 @@ def of_students(students: Sequence[str], judged: Sequence[Graded]) -> str:
     for student, graded in sorted(zip(students, judged), key=lambda pair: (pair[0].lower(), pair[1].lesson)):
         wrong = [name for name, status in graded.statuses.items() if status == "wrong"]
         unanswered = [name for name, status in graded.statuses.items() if status in ("open", "missing")]
-        row = [text(student), f"{int(graded.lesson[:2])}", f"{graded.points} of {len(graded.statuses)}"]
+        row = [text(student), text(title(graded.lesson)), f"{graded.points} of {len(graded.statuses)}"]
         row += [text(", ".join(wrong)), text(", ".join(unanswered))]
         rows.append([*row, text("; ".join(shorten(note, LONGEST) for note in graded.notes))])
     return table(["Student", "Lesson", "Solved", "Wrong", "Open", "Notes"], rows, "students")
+
+
+def title(lesson: str) -> str:
+    """Return the number of a lesson, or the title of a sheet.
+
+    >>> title("01_numbers_that_remember"), title("week_3")
+    ('1', 'week_3')
+    """
+    return next((str(one.number) for one in lessons() if one.name == lesson), lesson)
 
 
 def not_graded(others: Sequence[Graded]) -> str:

@@ -10,7 +10,7 @@ import sys
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from cyclopts import App, Parameter
 
@@ -33,7 +33,10 @@ EXAMPLES = """Examples:
   minigrad lessons check 1          run the notebook and judge its answers
   minigrad lessons reset 1          start again; the old notebook is kept
   minigrad lessons grade handed_in  a table of the exercises that each student solved
-  minigrad lessons report handed_in a page of the class's mistakes, the most frequent first"""
+  minigrad lessons report handed_in a page of the class's mistakes, the most frequent first
+  minigrad lessons bank             all exercises of the bank, by topic and difficulty
+  minigrad lessons sheet memory --class names.txt --title "Week 5"
+                                    a notebook of six exercises for each student, with different numbers"""
 
 app = App(
     name="lessons",
@@ -49,6 +52,7 @@ UNCONFINED = (
 if not sys.platform.startswith("linux"):
     UNCONFINED += " On this system, processes that a notebook starts in new sessions continue after it."
 Folder = Annotated[Path, Parameter(name=["--folder", "-d"])]
+Levels = Annotated[tuple[Literal[1, 2, 3], ...], Parameter(name=["--level", "-l"], negative="")]
 Output = Annotated[str, Parameter(name=["--output", "-o"], allow_leading_hyphen=True)]
 HERE = Path("minigrad-lessons")
 
@@ -228,6 +232,95 @@ def report(folder: Path, /, *, output: Output = "report.html", running: Running 
         print(f"wrote {place}: {len(all_of_them)} notebooks")
 
 
+@app.command(help_epilogue="")
+def bank(*topics: str, level: Levels = (), json: Json = False) -> None:
+    """List the exercises of the bank.
+
+    Parameters
+    ----------
+    topics
+        Topics to list, such as memory; without them, all.
+    level
+        Only exercises of this difficulty, from 1 to 3; repeat it for more.
+    json
+        Write the list as JSON: {name, topic, level, title}.
+    """
+    from .bank import LEVELS, TOPICS, entries
+
+    chosen = [the_topic(word) for word in topics] or [*TOPICS]
+    found = [one for one in entries().values() if one.topic in chosen and one.level in (level or LEVELS)]
+    if json:
+        rows = [{"name": one.name, "topic": one.topic, "level": one.level, "title": one.title} for one in found]
+        print(js.dumps(rows, indent=1))
+        return
+    for topic in chosen:
+        print(f"{TOPICS[topic]} ({topic})")
+        for one in sorted((one for one in found if one.topic == topic), key=lambda one: one.level):
+            print(f"  {one.level}  {one.name:30} {one.title}")
+    levels = ", ".join(f"{number} is {words}" for number, words in LEVELS.items())
+    print(f"\n{len(found)} exercises. Difficulty: {levels}.")
+
+
+@app.command(name="sheet", help_epilogue="")
+def sheets(
+    *exercises: str,
+    student: Annotated[tuple[str, ...], Parameter(name=["--student", "-s"], negative="")] = (),
+    names: Annotated[Path | None, Parameter(name=["--class"])] = None,
+    title: Annotated[str, Parameter(name=["--title", "-t"])] = "Exercises",
+    level: Levels = (),
+    count: Annotated[int, Parameter(name=["--count", "-n"])] = 6,
+    folder: Folder = HERE,
+    instructor: Annotated[bool, Parameter(name=["--instructor"], negative="", show_default=False)] = False,
+) -> None:
+    """Write a notebook of exercises from the bank for each student, in which every student gets other numbers.
+
+    The title chooses the exercises among those of the topics, so the same title gives the whole class the same ones.
+    `minigrad lessons grade` and `report` know the notebooks.
+
+    Parameters
+    ----------
+    exercises
+        Topics, such as memory, and names of exercises; without them, all topics.
+    student
+        A student's name; repeat it for more.
+    names
+        A file with a student's name in each line.
+    title
+        The title of the sheet.
+    level
+        Only exercises of this difficulty, from 1 to 3; repeat it for more.
+    count
+        The number of exercises.
+    folder
+        Folder of the notebooks.
+    instructor
+        Write the instructor's notebooks, with solutions, hints and common mistakes.
+    """
+    from . import sheet
+
+    needed("nbformat")
+    try:
+        listed = names.read_text(encoding="utf-8").splitlines() if names else []
+    except (OSError, UnicodeDecodeError) as wrong:
+        raise Usage(f"{names} cannot be read: {wrong}.") from None
+    students = [*dict.fromkeys(name.strip() for name in (*student, *listed) if name.strip())]
+    if not students:
+        raise Usage("a sheet needs a student: --student NAME, or --class FILE with a name in each line.")
+    if count < 1:
+        raise Usage("--count must be at least 1.")
+    try:
+        chosen = sheet.chosen(title, exercises, level, count)
+        made = [sheet.checked(sheet.Sheet(title, name, chosen)) for name in students]
+    except ValueError as wrong:
+        raise Usage(f"{wrong}.") from None
+    files = [one.file for one in made]
+    if twice := [one for one in made if files.count(one.file) > 1]:
+        raise Usage(f"two students would get the file {twice[0].file}: make their names differ in letters or digits.")
+    for one in made:
+        path, new = sheet.write(one, folder, instructor)
+        print(f"{'wrote' if new else 'already exists:'} {path}")
+
+
 def results(folder: Path, running: Running) -> list[Graded]:
     """Run a class's notebooks; raise Usage, before anything runs, for a wrong folder or limit."""
     if not folder.is_dir():
@@ -250,6 +343,16 @@ def known(which: str) -> Lesson:
         return lesson(which)
     except ValueError as wrong:
         raise Usage(f"{wrong}. `minigrad lessons` lists them.") from None
+
+
+def the_topic(word: str) -> str:
+    """Return the topic of the bank that a word names; raise Usage if there is none."""
+    from .sheet import topic
+
+    try:
+        return topic(word)
+    except ValueError as wrong:
+        raise Usage(f"{wrong}.") from None
 
 
 def needed(*modules: str) -> None:

@@ -27,9 +27,11 @@ from typing import Any, BinaryIO, TextIO
 from viz.text import clean
 
 from .as_notebook import content, sources
+from .bank import entries
 from .catalogue import lessons
 from .confinement import confined, confinement, environment, own_modules
 from .run import LINE
+from .sheet import Sheet
 
 STATUSES = ("right", "wrong", "open")
 MOST = 10_000_000  # bytes of results to read
@@ -56,16 +58,22 @@ class Graded:
     """Grade of a notebook: the status and message of each exercise, and notes for the teacher."""
 
     file: str
-    lesson: str = ""
+    lesson: str = ""  # or the title of a sheet
     statuses: dict[str, str] = field(default_factory=dict)  # right | wrong | open | missing
     messages: dict[str, str] = field(default_factory=dict)
     seconds: float = 0.0
     notes: list[str] = field(default_factory=list)
+    student: str = ""  # whose numbers a sheet has
 
     @property
     def points(self) -> int:
         """The number of solved exercises."""
         return list(self.statuses.values()).count("right")
+
+    @property
+    def numbers(self) -> tuple[str, str]:
+        """The sheet and the student whose numbers it has."""
+        return self.lesson, self.student
 
     def to_dict(self) -> dict:
         """Return all fields and the points, ready for JSON."""
@@ -82,9 +90,10 @@ def grade(path: Path, limits: Limits = USUAL, name: str = "", own_folder: bool =
     try:
         one, texts = sources(path)
         if one is None:
-            graded.notes.append("it belongs to no lesson: neither its metadata nor its file name names one")
+            graded.notes.append("it belongs to no lesson or sheet: neither its metadata nor its file name names one")
             return graded
         graded.lesson, graded.statuses = one.name, dict.fromkeys(one.exercises, "missing")
+        graded.student = one.student if isinstance(one, Sheet) else ""
         with folder_for(graded) as folder:
             (folder / "cells").write_text(json.dumps(texts))
             (folder / "work").mkdir()
@@ -117,7 +126,8 @@ def folder_for(graded: Graded) -> Iterator[Path]:
 def run(folder: Path, where: Path | None, limits: Limits, graded: Graded) -> None:
     """Run a notebook's cells under supervision and read the results.  Without `where`, confine them to `folder`."""
     results = folder / "results"
-    command = [sys.executable, "-m", "lessons.run", graded.lesson, str(folder / "cells"), str(results)]
+    exercises = json.dumps([list(graded.statuses), graded.student])
+    command = [sys.executable, "-m", "lessons.run", exercises, str(folder / "cells"), str(results)]
     command += [str(limits.cell), str(limits.memory)]
     variables = dict(os.environ)
     if where is None:
@@ -204,7 +214,10 @@ def take(said: Any, graded: Graded, failed: list[str]) -> None:
 def grade_folder(
     folder: Path, limits: Limits, jobs: int, done: Callable[[Graded], None] = lambda graded: None
 ) -> list[Graded]:
-    """Grade all notebooks in a folder and its subfolders, `jobs` at a time; return the grades in order of the names."""
+    """Grade all notebooks in a folder and its subfolders, `jobs` at a time; return the grades in order of the names.
+
+    Sheets with the same title have the numbers of different students: a note names others that share a student's numbers.
+    """
 
     def one(found: tuple[Path, str]) -> Graded:
         path, trouble = found
@@ -214,7 +227,12 @@ def grade_folder(
         return graded
 
     with ThreadPoolExecutor(jobs) as pool:
-        return list(pool.map(one, notebooks(folder)))
+        found = list(pool.map(one, notebooks(folder)))
+    for graded in found:
+        twins = [o.file for o in found if o is not graded and graded.student and o.numbers == graded.numbers]
+        if twins:
+            graded.notes.append(f"it has the numbers of {graded.student}, like {', '.join(twins)}")
+    return found
 
 
 def notebooks(folder: Path) -> list[tuple[Path, str]]:
@@ -245,7 +263,8 @@ def write_csv(all_of_them: Iterable[Graded], file: TextIO) -> None:
     ann.ipynb,01_numbers,1,1,0.0,,right
     """
     rows = list(all_of_them)
-    columns = [name for one in lessons() for name in one.exercises if any(name in row.statuses for row in rows)]
+    names = [*(name for one in lessons() for name in one.exercises), *entries()]
+    columns = [name for name in names if any(name in row.statuses for row in rows)]
     table = csv.writer(file, lineterminator="\n")
     table.writerow(["file", "lesson", "points", "of", "seconds", "notes", *columns])
     for row in rows:

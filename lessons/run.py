@@ -1,5 +1,6 @@
-"""Run a learner's cells in this process and judge their answers: `python -m lessons.run LESSON CELLS RESULTS SECONDS BYTES`.
+"""Run a learner's cells in this process and judge their answers: `python -m lessons.run EXERCISES CELLS RESULTS SECONDS BYTES`.
 
+EXERCISES is JSON: the names of the exercises, and the student whose numbers those of the bank have.
 Cells run in order, even after one that fails or takes too long.  After each cell, every new answer is judged by the name of
 its exercise, even if the notebook no longer calls `check`.  Each verdict is a line of JSON in the file RESULTS, so the verdicts
 found before a process is killed are not lost.
@@ -15,7 +16,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from .catalogue import Lesson, lesson
 from .exercise import check
 
 LINE = 500  # characters of the message of a failed cell
@@ -68,9 +68,9 @@ def within(seconds: float, f: Callable[[], Any]) -> Any:
         signal.setitimer(signal.ITIMER_REAL, 0)
 
 
-def main(name: str, cells: str, results: str, seconds: str, extra: str) -> None:
+def main(exercises: str, cells: str, results: str, seconds: str, extra: str) -> None:
     """Run all cells, and write a line for each verdict and each failed cell."""
-    one, texts = lesson(name), json.loads(Path(cells).read_text())
+    (names, student), texts = json.loads(exercises), json.loads(Path(cells).read_text())
     python, judged, process = shell(), {}, os.getpid()
     limit_memory(int(extra))
     with open(results, "w", encoding="utf-8", buffering=1) as lines:
@@ -85,19 +85,21 @@ def main(name: str, cells: str, results: str, seconds: str, extra: str) -> None:
             if wrong is not None:
                 failed = f"{type(wrong).__name__}: {wrong}".partition("\n")[0][:LINE]
                 lines.write(json.dumps({"cell": number, "failed": failed}) + "\n")
-            for verdict in judge(one, python.user_ns, judged, float(seconds)):
+            for verdict in judge(names, student, python.user_ns, judged, float(seconds)):
                 lines.write(json.dumps(verdict) + "\n")
 
 
-def judge(one: Lesson, names: dict[str, Any], judged: dict[str, Any], seconds: float) -> list[dict]:
+def judge(
+    exercises: list[str], student: str, names: dict[str, Any], judged: dict[str, Any], seconds: float
+) -> list[dict]:
     """Return the verdicts on answers that are new or changed since the last call."""
     verdicts = []
-    for name in one.exercises:
+    for name in exercises:
         if name not in names or names[name] is judged.get(name, judged):
             continue
         judged[name] = answer = names[name]
         try:
-            verdict = within(seconds, lambda name=name, answer=answer: check(name, answer))
+            verdict = within(seconds, lambda name=name, answer=answer: check(name, answer, student))
             verdicts.append({"exercise": name, "status": verdict.status, "message": verdict.message})
         except TooLong as e:
             verdicts.append({"exercise": name, "status": "wrong", "message": f"the check was {e}"})

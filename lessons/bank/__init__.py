@@ -14,8 +14,6 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from lessons import expect
-
 TOPICS = {
     "chain_rule": "The chain rule",
     "graphs": "Graphs and leaves",
@@ -104,20 +102,20 @@ def number(text: str, right: float, solution: str, why: str, mistakes: Mapping[f
     A mistake that equals the right number for the drawn numbers is left out, so generators need not avoid it.
     """
     wrong = {value: reason for value, reason in mistakes.items() if abs(value - right) > 1e-3 * (1 + abs(right))}
-    return _value(text, solution, why, wrong, lambda answer: expect.number(answer, right, wrong))
+    return _value("number", text, right, solution, why, wrong)
 
 
 def numbers(text: str, right: Iterable[float], solution: str, why: str, mistakes: Mapping[tuple, str] = NONE) -> Task:
     """Return a task whose answer is a list of numbers in order, such as a shape or a small gradient."""
     wanted = tuple(right)
     wrong = {value: reason for value, reason in mistakes.items() if value != wanted}
-    return _value(text, solution, why, wrong, lambda answer: expect.numbers(answer, wanted, wrong))
+    return _value("numbers", text, wanted, solution, why, wrong)
 
 
 def choice(text: str, right: Any, solution: str, why: str, mistakes: Mapping[Any, str] = NONE) -> Task:
     """Return a task whose answer is a word, or a list of words in any order."""
     wrong = {value: reason for value, reason in mistakes.items() if value != right}
-    return _value(text, solution, why, wrong, lambda answer: expect.choice(answer, right, wrong))
+    return _value("choice", text, right, solution, why, wrong)
 
 
 def code(text: str, start: str, solution: str, judge: Callable[[Any], None], why: str, *wrong: tuple[str, str]) -> Task:
@@ -125,7 +123,13 @@ def code(text: str, start: str, solution: str, judge: Callable[[Any], None], why
     return Task(text, start, solution, judge, why, wrong)
 
 
-def _value(text: str, solution: str, why: str, mistakes: Mapping, judge: Callable[[Any], None]) -> Task:
+def _value(kind: str, text: str, right: Any, solution: str, why: str, mistakes: Mapping) -> Task:
     """Return a task whose answer is a value, with an empty start that stands for `name = ...`."""
+
+    def judge(answer: Any) -> None:
+        from lessons import expect  # not earlier: the list of topics needs no minigrad
+
+        getattr(expect, kind)(answer, right, mistakes)
+
     shown = ((repr(list(value) if isinstance(value, tuple) else value), reason) for value, reason in mistakes.items())
     return Task(text, "", solution, judge, why, tuple(shown))
