@@ -139,7 +139,7 @@ assert seen[0] is seen[1] is y.grad_fn
 assert Watched.apply(x).grad_fn is not y.grad_fn
 
 # %% [markdown]
-# Save tensors with `save_for_backward` and read them from `ctx.saved_tensors`, a tuple in the same order; lesson 7 says
+# Save tensors with `save_for_backward` and read them from `ctx.saved_tensors`, a tuple in the same order; lesson 8 says
 # why. Anything else, such as a number, is an attribute. `backward` returns one gradient for each argument of `forward`
 # (`ctx` does not count), and `None` for an argument that has none.
 

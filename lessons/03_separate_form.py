@@ -194,7 +194,7 @@ assert calls.count("setup_context") == 3
 # and would save plain numbers, which no level follows.
 #
 # The other transforms need the separate form for the same reason. For `vmap`, the class also states that its methods may
-# run on a whole batch (lesson 21); for `jvp`, there is a method of that name (lesson 5).
+# run on a whole batch (lesson 21); for `jvp`, there is a method of that name (lesson 6).
 
 
 # %%

@@ -486,7 +486,7 @@ lessons.check("LanguagesTimes", LanguagesTimes)
 # <summary>What does a C++ `Function` keep in `saved_data`, and why not all its tensors?</summary>
 #
 # Numbers and other values. Tensors go through `save_for_backward`, which notices later writes and avoids reference
-# cycles (lesson 7).
+# cycles (lesson 8).
 #
 # </details>
 #

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # What backward saves
 #
-# *25 minutes. Needs lessons 2, 3 and 5.*
+# *20 minutes. Needs lessons 2 and 3.*
 #
 # **Why does training need more memory than the model?** Most derivatives need numbers from the forward pass. They stay
 # in memory until backward has run.
@@ -10,17 +10,11 @@
 #
 # - say which tensors an operation saves, and how many bytes they take,
 # - choose the tensors that your own Function saves,
-# - explain why tensors belong in `save_for_backward` and nowhere else,
-# - save tensors for `jvp`, or in another form.
+# - explain how long tensors stay saved, and why they must not change.
 
 # %%
-import gc
-import warnings
-import weakref
-
 import lessons
 import minigrad as torch
-import minigrad.autograd.forward_ad as fwAD
 from viz import draw
 
 x = torch.tensor([0.0, 1.0, 2.0, 3.0], requires_grad=True)
@@ -84,6 +78,24 @@ assert saved(g, x) == [("exp", {"v1": 16}), ("mul", {"v1": 16, "x": 16})]
 drawing = draw(g, x)
 assert drawing.graph.saved_bytes() == 32
 drawing
+
+# %% [markdown]
+# A model has a fixed number of weights. The saved tensors grow with the layers and with the batch. These four layers share
+# one matrix of 8 by 8 weights; each row of the input is an example.
+
+
+# %%
+def network(x, weights):
+    for _ in range(4):
+        x = (x @ weights).tanh()
+    return x
+
+
+weights = torch.eye(8, requires_grad=True)
+for batch in (1, 10, 100):
+    kept = draw(network, torch.ones(batch, 8), weights).graph.saved_bytes()
+    print(f"examples: {batch}, weights: {weights.nbytes} bytes, saved tensors: {kept} bytes")
+    assert kept == weights.nbytes + 5 * batch * 8 * 4  # the input and four results of tanh
 
 # %% [markdown]
 # ## The choice is yours in a Function
@@ -180,262 +192,33 @@ else:
     raise AssertionError("backward used numbers that had changed")
 
 # %% [markdown]
-# Only saved tensors matter. `y * 2` does not save `y`, so `y` may change afterwards.
-
-# %%
-y = x + 1
-z = y * 2
-y += 1
-(gradient,) = torch.autograd.grad(z.sum(), x)
-print(gradient)
-assert gradient.tolist() == [2.0, 2.0, 2.0, 2.0]
-
-# %% [markdown]
-# ## What not to keep on ctx
-#
-# The ctx takes any attribute, and a number such as an exponent belongs there. A tensor does not.
+# Change a tensor after another operation, a product with a number.
 
 
 # %%
-class CarelessSquare(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.x = x  # should be ctx.save_for_backward(x)
-        return x * x
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        return grad_output * 2 * ctx.x
-
-
-def changed_before_backward():
-    a = torch.tensor(3.0, requires_grad=True)
-    b = a * 1
-    y = CarelessSquare.apply(b)
-    b += 1
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        try:
-            y.backward()
-        except RuntimeError:
-            return "an error"
-    return a.grad.item()
+def changed_after_use():
+    y = x + 1
+    z = y * 2
+    y += 1
+    try:
+        (gradient,) = torch.autograd.grad(z.sum(), x)
+    except RuntimeError:
+        return "an error"
+    return gradient.tolist()
 
 
 lessons.predict(
-    "b is 3.0, y = CarelessSquare.apply(b), then b += 1. Which gradient does y.backward() compute?",
+    "y = x + 1, then z = y * 2, then y += 1. Which gradient does z.sum() have with respect to x?",
     {
-        6.0: "That is the right one. But ctx.x is the tensor itself, not a copy of its numbers.",
-        8.0: "ctx.x is b, which is 4.0 by now: 2 * 4. Attributes have no version that backward compares.",
-        "an error": "save_for_backward would raise it, because it remembers the version. An attribute does not.",
+        "[2.0, 2.0, 2.0, 2.0]": "The derivative of y * 2 is 2. The operation does not save y, so y may change.",
+        "[3.0, 3.0, 3.0, 3.0]": "The addition comes after z, and adding 1 has the slope 1.",
+        "an error": "y has changed, but no operation saves it.",
     },
-    changed_before_backward,
+    changed_after_use,
 )
 
 # %% [markdown]
-# The version of an attribute is not checked. minigrad warns where it sees the change, but continues with the new numbers.
-
-# %%
-a = torch.tensor(3.0, requires_grad=True)
-b = a * 1
-y = CarelessSquare.apply(b)
-b += 1
-with warnings.catch_warnings(record=True) as said:
-    warnings.simplefilter("always")
-    y.backward()
-print(said[0].message)
-print(a.grad)
-assert a.grad.item() == 8.0
-
-# %% [markdown]
-# An output on the ctx has another fault. The output holds its graph, the graph holds the ctx, and the ctx holds the output:
-# a reference cycle. Python frees it not with the last name but only when the garbage collector happens to run.
-# `save_for_backward` recognizes outputs and makes no cycle.
-
-
-# %%
-class CarelessExp(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.result = x.exp()
-        return ctx.result
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        return grad_output * ctx.result
-
-
-class Exp(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x):
-        result = x.exp()
-        ctx.save_for_backward(result)
-        return result
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        (result,) = ctx.saved_tensors
-        return grad_output * result
-
-
-def outlives_its_name(function):
-    """Return True if a result is still in memory after its only name is gone."""
-    y = function.apply(x)
-    memory = weakref.ref(y)
-    del y
-    return memory() is not None
-
-
-gc.collect()
-gc.disable()  # so that it does not run just now
-with warnings.catch_warnings(record=True) as said:
-    warnings.simplefilter("always")
-    found = {function.__name__: outlives_its_name(function) for function in (CarelessExp, Exp)}
-gc.enable()
-gc.collect()
-print(said[0].message)
-print(found)
-assert found == {"CarelessExp": True, "Exp": False}
-
-# %% [markdown]
-# `save_for_backward` accepts tensors only; for any other value, the error says where it belongs.
-
-
-# %%
-class Power(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x, n):
-        ctx.save_for_backward(x, n)
-        return x**n
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        x, n = ctx.saved_tensors
-        return grad_output * n * x ** (n - 1), None
-
-
-try:
-    Power.apply(x, 3)
-except TypeError as e:
-    print(e)
-    assert "ctx.n = n" in str(e)
-else:
-    raise AssertionError("a number was saved as a tensor")
-
-# %% [markdown]
-# ## Saving for jvp
-#
-# Forward mode runs `jvp` right after `forward`, and `jvp` may need other tensors than `backward`: `save_for_forward`
-# saves those, and `ctx.saved_tensors` returns them inside `jvp`. This example is from PyTorch's documentation:
-# `x * y * z` with a number `z`, an attribute.
-
-
-# %%
-class Func(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x: torch.Tensor, y: torch.Tensor, z: int):
-        ctx.save_for_backward(x, y)
-        ctx.save_for_forward(x, y)
-        ctx.z = z
-        return x * y * z
-
-    @staticmethod
-    def jvp(ctx, x_t, y_t, _):
-        x, y = ctx.saved_tensors
-        z = ctx.z
-        return z * (y * x_t + x * y_t)
-
-    @staticmethod
-    def vjp(ctx, grad_out):
-        x, y = ctx.saved_tensors
-        z = ctx.z
-        return z * grad_out * y, z * grad_out * x, None
-
-
-a = torch.tensor(1.0, requires_grad=True, dtype=torch.double)
-t = torch.tensor(1.0, dtype=torch.double)
-b = torch.tensor(2.0, requires_grad=True, dtype=torch.double)
-c = 4
-
-with fwAD.dual_level():
-    a_dual = fwAD.make_dual(a, t)
-    d = Func.apply(a_dual, b, c)
-    print(fwAD.unpack_dual(d).tangent)
-    assert fwAD.unpack_dual(d).tangent.item() == 8.0  # 4 * (2 * 1 + 1 * 0)
-
-# %% [markdown]
-# `vjp` is another name for `backward`. Here are all three passes in one row; the jvp pass gives both inputs the tangent 1.
-
-
-# %%
-def product(a, b):
-    return Func.apply(a, b, 4)
-
-
-draw(product, a, b, passes="all")
-
-# %% [markdown]
-# Only the tensors saved for backward stay: when `apply` returns, `jvp` has run, and its tensors are freed.
-
-
-# %%
-class Square(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x):
-        twice = 2 * x
-        memories.append(weakref.ref(twice))
-        ctx.save_for_backward(x)
-        ctx.save_for_forward(twice)
-        return x * x
-
-    @staticmethod
-    def jvp(ctx, x_t):
-        (twice,) = ctx.saved_tensors
-        return twice * x_t
-
-
-memories = []
-with fwAD.dual_level():
-    y = Square.apply(fwAD.make_dual(a, t))
-    print(fwAD.unpack_dual(y).tangent, y.grad_fn.saved_tensors)
-    assert fwAD.unpack_dual(y).tangent.item() == 2.0
-    assert [kept.item() for kept in y.grad_fn.saved_tensors] == [1.0]
-    assert memories[0]() is None
-
-# %% [markdown]
-# ## Saving tensors in another form
-#
-# `saved_tensors_hooks` takes a function that every saved tensor passes through, and one that undoes it when backward needs
-# the tensor. It works for all operations, built in or not. Here it stores float64 numbers as float32.
-
-# %%
-packed, unpacked = [], []
-
-
-def pack(tensor):
-    packed.append(tensor.float())
-    return packed[-1]
-
-
-def unpack(short):
-    unpacked.append(short.double())
-    return unpacked[-1]
-
-
-x = torch.tensor([0.1, 0.2, 0.3, 0.4], requires_grad=True, dtype=torch.double)
-with torch.autograd.graph.saved_tensors_hooks(pack, unpack):
-    y = x.exp() * x
-assert len(packed) == 3 and not unpacked
-y.sum().backward()
-assert len(unpacked) == 3
-print([tensor.nbytes for tensor in packed], "bytes instead of", [tensor.nbytes for tensor in unpacked])
-exact = x.exp() * (x + 1)
-print((x.grad - exact).abs().max())
-assert 0 < (x.grad - exact).abs().max() < 1e-6
-
-# %% [markdown]
-# The hooks see each save separately: the result of `exp` came twice and was packed twice. The price of half the memory is a
-# gradient that is right to seven digits instead of sixteen.
+# Only changes of saved tensors raise an error.
 #
 # ## Exercises
 #
@@ -487,46 +270,29 @@ def saved_then_changed(x):
 lessons.check("saved_then_changed", saved_then_changed)
 
 # %% [markdown]
-# ### 4. Both directions
+# ### 4. The same numbers, fewer bytes
 #
-# Write the Function $x^n$ for a tensor `x` and a number `n`, with `backward` and `jvp`. Save one tensor, and
-# keep the number where numbers belong.
+# This function saves four tensors. Write one with the same results and gradients that saves a single tensor, without a
+# Function.
 
 
 # %%
-class SavedPower(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x, n): ...
-
-    @staticmethod
-    def backward(ctx, grad_output): ...
-
-    @staticmethod
-    def jvp(ctx, x_t, n_t): ...
+def saves_four(x):
+    return x.exp() * (2 * x).exp() * (3 * x).exp()
 
 
-lessons.check("SavedPower", SavedPower)
-
-# %% [markdown]
-# ### 5. Measure it yourself
-#
-# Write `bytes_saved(f, *args)`: call `f` and return the number of bytes that it saves for backward. Count each save
-# separately (so `x.exp() * x` of four float32 numbers saves 48). Use `saved_tensors_hooks`.
+def saved_less(x): ...
 
 
-# %%
-def bytes_saved(f, *args): ...
-
-
-lessons.check("bytes_saved", bytes_saved)
+lessons.check("saved_less", saved_less)
 
 # %% [markdown]
 # ## Summary
 #
 # - An operation saves only what its derivative needs: `exp` its result, `sin` its input, `+` nothing.
+# - A tensor that two operations save is in memory once.
+# - A Function saves what it passes to `save_for_backward`. Often the result alone is enough.
 # - Saved tensors stay until backward has run. Saving makes no copy, so they must not change.
-# - Tensors go through `save_for_backward`, which checks versions and makes no cycle; numbers are attributes.
-# - `save_for_forward` is for `jvp`, whose tensors are freed at once; `saved_tensors_hooks` store tensors in another form.
 #
 # ## Questions
 #
@@ -538,16 +304,15 @@ lessons.check("bytes_saved", bytes_saved)
 # </details>
 #
 # <details markdown="1">
-# <summary>Why is an output on the ctx a problem, and an input not the same one?</summary>
+# <summary>A Function saves its input, which is also a parameter. What does this cost?</summary>
 #
-# The output holds the ctx through its `grad_fn`, so both keep each other in memory. An input does not hold the ctx.
-# But its version is not checked.
+# Nothing more: the parameter is in memory anyway. Only a tensor that nothing else holds takes additional memory.
 #
 # </details>
 #
 # <details markdown="1">
-# <summary>A Function saves its input, which is also a parameter. What does this cost?</summary>
+# <summary>Why does a second `backward` through the same graph raise an error?</summary>
 #
-# Nothing more: the parameter is in memory anyway. Only a tensor that nothing else holds takes additional memory.
+# The first one has freed the saved tensors. With `retain_graph=True` it keeps them, and their memory stays taken.
 #
 # </details>

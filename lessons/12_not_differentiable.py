@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Outputs without a derivative
 #
-# *20 minutes. Needs lessons 7 and 9.*
+# *20 minutes. Needs lessons 8 and 9.*
 #
 # **My function returns an index or a mask as well. What is its gradient?** There is none: you mark such an output with
 # `mark_non_differentiable`. Other outputs have a gradient that no one uses; `backward` receives zeros or `None` for them.

@@ -167,7 +167,7 @@ assert "does not look into data structures" in said
 # %% [markdown]
 # ## Tensors on ctx
 #
-# An attribute of ctx has no version (lesson 7), and a list hides its tensors no better. This Function keeps its input there.
+# An attribute of ctx has no version (lesson 8), and a list hides its tensors no better. This Function keeps its input there.
 
 
 # %%

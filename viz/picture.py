@@ -120,13 +120,14 @@ def arranged(pictures: dict[str, Picture]) -> tuple[list[tuple[str, Picture, flo
 
 
 def headings(graph: Graph, title: str) -> list[Text]:
-    """Return the title of a picture and the line below it."""
+    """Return the title of a picture and the line below it; a jvp pass needs no saved tensors and does not count them."""
     program = graph.record["program"]
     what = text.shorten(program.get("name") or "", 60)
     file = text.shorten(text.file_name(program.get("file")), 60)
     counts = [graph.ranks] if graph.lanes else []
     counts += [f"{graph.operations} operation{'s' * (graph.operations != 1)}"]
-    counts += [f"{text.size(graph.saved_bytes())} saved for backward"] if graph.saved_bytes() else []
+    saved = 0 if title == TITLES["jvp"] else graph.saved_bytes()
+    counts += [f"{text.size(saved)} saved for backward"] if saved else []
     return [
         Text(MARGIN, MARGIN + 14, title + (f" · {what}" if what else ""), "title"),
         Text(MARGIN, MARGIN + 33, " · ".join([file, *counts] if file else counts), "note"),

@@ -86,6 +86,15 @@ def test_formulas_speak_of_the_operands_by_their_names():
     assert words(by_id(tree(viz.draw(records.two_uses())))["op-0"]).startswith("mul w * x")
 
 
+def test_the_heading_of_a_jvp_pass_counts_no_bytes_for_backward():
+    def counts(passes):
+        drawing = viz.draw(records.two_uses(), passes=passes)
+        return words(tree(drawing)).count("12 B saved for backward"), "saved for backward" in drawing.text()
+
+    assert counts("jvp") == (0, False)
+    assert counts(("backward", "jvp")) == (1, True)
+
+
 def test_backward_edges_show_a_formula_and_what_it_gives(backward):
     assert words(backward["edge-4-2-0"]) == "g * (1 - h ** 2) = 0.3174"
 

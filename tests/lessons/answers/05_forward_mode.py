@@ -68,270 +68,6 @@ def forward_quotient(a, a_tangent, b, b_tangent):
     return a / b, (a_tangent * b + a * b_tangent) / b**2
 
 
-# %% right ForwardHypot
-class ForwardHypot(torch.autograd.Function):
-    @staticmethod
-    def forward(x, y):
-        return torch.hypot(x, y)
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.save_for_forward(*inputs)
-
-    @staticmethod
-    def jvp(ctx, x_tangent, y_tangent):
-        x, y = ctx.saved_tensors
-        return (x * x_tangent + y * y_tangent) / torch.hypot(x, y)
-
-
-# %% right ForwardHypot
-class ForwardHypot(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x, y):
-        r = (x * x + y * y).sqrt()
-        ctx.save_for_backward(x, y, r)
-        ctx.save_for_forward(x, y, r)
-        return r
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        x, y, r = ctx.saved_tensors
-        return grad_output * x / r, grad_output * y / r
-
-    @staticmethod
-    def jvp(ctx, x_tangent, y_tangent):
-        x, y, r = ctx.saved_tensors
-        return x_tangent * (x / r) + y_tangent * (y / r)
-
-
-# %% right ForwardHypot
-class ForwardHypot(torch.autograd.Function):
-    @staticmethod
-    def forward(x, y):
-        return (x * x + y * y).sqrt()
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.save_for_backward(*inputs, output)
-        ctx.save_for_forward(*inputs, output)
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        x, y, r = ctx.saved_tensors
-        return grad_output * x / r, grad_output * y / r
-
-    @staticmethod
-    def jvp(ctx, *tangents):
-        *sides, r = ctx.saved_tensors
-        return (sum(side * tangent for side, tangent in zip(sides, tangents)) / r,)
-
-
-# %% wrong ForwardHypot: returns 2 tangents
-class ForwardHypot(torch.autograd.Function):
-    @staticmethod
-    def forward(x, y):
-        return (x * x + y * y).sqrt()
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.save_for_forward(*inputs, output)
-
-    @staticmethod
-    def jvp(ctx, x_tangent, y_tangent):
-        x, y, r = ctx.saved_tensors
-        return x_tangent * x / r, y_tangent * y / r
-
-
-# %% wrong ForwardHypot: with the tangent
-class ForwardHypot(torch.autograd.Function):
-    @staticmethod
-    def forward(x, y):
-        return (x * x + y * y).sqrt()
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.save_for_forward(*inputs, output)
-
-    @staticmethod
-    def jvp(ctx, x_tangent, y_tangent):
-        x, y, r = ctx.saved_tensors
-        return x * x_tangent + y * y_tangent
-
-
-# %% wrong ForwardHypot: jvp
-class ForwardHypot(torch.autograd.Function):
-    @staticmethod
-    def forward(x, y):
-        return (x * x + y * y).sqrt()
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.save_for_forward(*inputs, output)
-
-    @staticmethod
-    def jvp(ctx, tangent):
-        x, y, r = ctx.saved_tensors
-        return (x + y) * tangent / r
-
-
-# %% wrong ForwardHypot: return
-class ForwardHypot(torch.autograd.Function):
-    @staticmethod
-    def forward(x, y):
-        return (x * x + y * y).sqrt()
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.save_for_forward(*inputs, output)
-
-    @staticmethod
-    def jvp(ctx, x_tangent, y_tangent):
-        x, y, r = ctx.saved_tensors
-        (x * x_tangent + y * y_tangent) / r
-
-
-# %% right ForwardCube
-class ForwardCube(torch.autograd.Function):
-    @staticmethod
-    def forward(x):
-        return x**3
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        (x,) = inputs
-        ctx.save_for_backward(x)
-        ctx.save_for_forward(x)
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        (x,) = ctx.saved_tensors
-        return grad_output * 3 * x**2
-
-    jvp = backward
-
-
-# %% right ForwardCube
-class ForwardCube(torch.autograd.Function):
-    @staticmethod
-    def forward(x):
-        return x * x * x
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.save_for_backward(*inputs)
-        ctx.save_for_forward(*inputs, output)
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        return grad_output * 3 * ctx.saved_tensors[0].square()
-
-    @staticmethod
-    def jvp(ctx, x_tangent):
-        x, _ = ctx.saved_tensors
-        return (x_tangent.mul(x).mul(x).mul(3),)
-
-
-# %% right ForwardCube
-class ForwardCube(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        ctx.save_for_forward(x)
-        return x**3
-
-    @staticmethod
-    def vjp(ctx, grad_output):
-        (x,) = ctx.saved_tensors
-        return grad_output * 3 * x**2
-
-    @staticmethod
-    def jvp(ctx, x_tangent):
-        (x,) = ctx.saved_tensors
-        return 3 * x * x * x_tangent
-
-
-# %% wrong ForwardCube: the tangent at
-class ForwardCube(torch.autograd.Function):
-    @staticmethod
-    def forward(x):
-        return x**3
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.save_for_backward(*inputs)
-        ctx.save_for_forward(output)
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        (x,) = ctx.saved_tensors
-        return grad_output * 3 * x**2
-
-    @staticmethod
-    def jvp(ctx, x_tangent):
-        (x,) = ctx.saved_tensors
-        return 3 * x**2 * x_tangent
-
-
-# %% wrong ForwardCube: with the tangent 10.0
-class ForwardCube(torch.autograd.Function):
-    @staticmethod
-    def forward(x):
-        return x**3
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.save_for_backward(*inputs)
-        ctx.save_for_forward(*inputs)
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        (x,) = ctx.saved_tensors
-        return grad_output * 3 * x**2
-
-    @staticmethod
-    def jvp(ctx, x_tangent):
-        (x,) = ctx.saved_tensors
-        return 3 * x**2
-
-
-# %% wrong ForwardCube: the gradient
-class ForwardCube(torch.autograd.Function):
-    @staticmethod
-    def forward(x):
-        return x**3
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.save_for_backward(output)
-        ctx.save_for_forward(*inputs)
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        (x,) = ctx.saved_tensors
-        return grad_output * 3 * x**2
-
-    @staticmethod
-    def jvp(ctx, x_tangent):
-        (x,) = ctx.saved_tensors
-        return 3 * x**2 * x_tangent
-
-
-# %% wrong ForwardCube: jvp
-class ForwardCube(torch.autograd.Function):
-    @staticmethod
-    def forward(x):
-        return x**3
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.save_for_backward(*inputs)
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        (x,) = ctx.saved_tensors
-        return grad_output * 3 * x**2
-
-
 # %% right forward_jacobian
 def forward_jacobian(f, x):
     columns = []
@@ -392,3 +128,29 @@ forward_jacobian = lambda f, x: torch.func.jacrev(f)(x)
 # %% wrong forward_jacobian: shape (2,)
 def forward_jacobian(f, x):
     return torch.stack([torch.func.jvp(f, (x,), (tangent,))[1] for tangent in torch.eye(3)], dim=1)
+
+
+# %% right forward_passes
+forward_passes = (6, 3, 1)
+
+# %% right forward_passes
+forward_passes = torch.tensor([6, 3, 1])
+
+# %% right forward_passes
+angles, coordinates = 6, 3
+forward_passes = [float(angles), float(coordinates), 1.0]
+
+# %% wrong forward_passes: a pass for each input
+forward_passes = [3, 6, 1]
+
+# %% wrong forward_passes: one tangent
+forward_passes = [6, 3, 6]
+
+# %% wrong forward_passes: all three coordinates
+forward_passes = [6, 3, 3]
+
+# %% wrong forward_passes: expected 3 numbers
+forward_passes = [6, 3]
+
+# %% wrong forward_passes: a whole column
+forward_passes = [18, 18, 1]

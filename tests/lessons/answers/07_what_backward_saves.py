@@ -170,178 +170,36 @@ def saved_then_changed(x):
     return e * 2 + e
 
 
-# %% right SavedPower
-class SavedPower(torch.autograd.Function):
-    @staticmethod
-    def forward(x, n):
-        return x**n
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        x, ctx.n = inputs
-        ctx.save_for_backward(x)
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        (x,) = ctx.saved_tensors
-        return grad_output * (ctx.n * x ** (ctx.n - 1)), None
-
-    @staticmethod
-    def jvp(ctx, x_t, n_t):
-        (x,) = ctx.saved_tensors
-        return x_t * (ctx.n * x ** (ctx.n - 1))
+# %% right saved_less
+saved_less = lambda x: torch.exp(6 * x)
 
 
-# %% right SavedPower
-class SavedPower(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x, n):
-        ctx.saved_data["n"] = n
-        ctx.save_for_backward(x)
-        ctx.save_for_forward(n * x ** (n - 1))
-        return torch.pow(x, n)
-
-    @staticmethod
-    def vjp(ctx, grad_output):
-        x, n = ctx.saved_tensors[0], ctx.saved_data["n"]
-        return grad_output * n * torch.pow(x, n - 1), None
-
-    @staticmethod
-    def jvp(ctx, x_t, _):
-        (derivative,) = ctx.saved_tensors
-        return derivative * x_t
+# %% right saved_less
+def saved_less(x):
+    return x.exp() ** 6
 
 
-# %% right SavedPower
-class SavedPower(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x, exponent):
-        ctx.derivative = lambda t: exponent * t ** (exponent - 1)
-        ctx.save_for_backward(x)
-        return x**exponent
-
-    @staticmethod
-    def backward(ctx, g):
-        return g * ctx.derivative(*ctx.saved_tensors), None
-
-    @staticmethod
-    def jvp(ctx, t, *_):
-        return t * ctx.derivative(*ctx.saved_tensors)
+# %% right saved_less
+def saved_less(x):
+    return (x + 2 * x + 3 * x).exp()
 
 
-# %% wrong SavedPower: the gradient
-class SavedPower(SavedPower):
-    @staticmethod
-    def backward(ctx, grad_output):
-        (x,) = ctx.saved_tensors
-        return grad_output * x ** (ctx.n - 1), None
+# %% wrong saved_less: 48 bytes are saved
+def saved_less(x):
+    e = x.exp()
+    return e * e**2 * e**3
 
 
-# %% wrong SavedPower: returns 1 gradient
-class SavedPower(SavedPower):
-    @staticmethod
-    def backward(ctx, grad_output):
-        (x,) = ctx.saved_tensors
-        return grad_output * ctx.n * x ** (ctx.n - 1)
+# %% wrong saved_less: does not require grad
+def saved_less(x):
+    return (6 * x.detach()).exp()
 
 
-# %% wrong SavedPower: save_for_backward
-class SavedPower(SavedPower):
-    @staticmethod
-    def forward(ctx, x, n):
-        ctx.x, ctx.n = x, n
-        return x**n
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        return grad_output * ctx.n * ctx.x ** (ctx.n - 1), None
+# %% wrong saved_less: 24 bytes are saved
+def saved_less(x):
+    return (4 * x).exp() * (2 * x).exp()
 
 
-# %% wrong SavedPower: only takes tensors
-class SavedPower(SavedPower):
-    @staticmethod
-    def forward(ctx, x, n):
-        ctx.save_for_backward(x, n)
-        return x**n
-
-
-# %% wrong SavedPower: implement the jvp
-class SavedPower(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x, n):
-        ctx.save_for_backward(x)
-        ctx.n = n
-        return x**n
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        (x,) = ctx.saved_tensors
-        return grad_output * ctx.n * x ** (ctx.n - 1), None
-
-
-# %% wrong SavedPower: the tangent
-class SavedPower(SavedPower):
-    @staticmethod
-    def jvp(ctx, x_t, n_t):
-        return x_t * ctx.n
-
-
-# %% right bytes_saved
-def bytes_saved(f, *args):
-    seen = []
-    with torch.autograd.graph.saved_tensors_hooks(lambda t: seen.append(t.nbytes) or t, lambda t: t):
-        f(*args)
-    return sum(seen)
-
-
-# %% right bytes_saved
-def bytes_saved(f, *args):
-    kept = []
-
-    def pack(t):
-        kept.append(t)
-        return len(kept) - 1
-
-    with torch.autograd.graph.saved_tensors_hooks(pack, kept.__getitem__):
-        f(*args)
-    return sum(t.numel() * t.element_size() for t in kept)
-
-
-# %% right bytes_saved
-def bytes_saved(f, *args):
-    if not any(a.requires_grad for a in args):
-        return 0
-    ops = torch.record(f, *args).to_dict()["ops"]
-    return sum(entry["bytes"] for op in ops for entry in op["saved"])
-
-
-# %% wrong bytes_saved: says 12
-def bytes_saved(f, *args):
-    total = []
-    with torch.autograd.graph.saved_tensors_hooks(lambda t: total.append(t.numel()) or t, lambda t: t):
-        f(*args)
-    return sum(total)
-
-
-# %% wrong bytes_saved: is there a return
-def bytes_saved(f, *args):
-    with torch.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: t):
-        f(*args)
-
-
-# %% wrong bytes_saved: says 16
-def bytes_saved(f, *args):
-    return f(*args).nbytes
-
-
-# %% wrong bytes_saved: says 32
-def bytes_saved(f, *args):
-    seen = {}
-
-    def pack(t):
-        seen[t.data_ptr()] = t.nbytes
-        return t
-
-    with torch.autograd.graph.saved_tensors_hooks(pack, lambda t: t):
-        f(*args)
-    return sum(seen.values())
+# %% wrong saved_less: the result
+def saved_less(x):
+    return x.exp() + (2 * x).exp() + (3 * x).exp()

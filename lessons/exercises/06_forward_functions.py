@@ -1,0 +1,115 @@
+"""The exercises of lesson 6."""
+
+import minigrad as torch
+import minigrad.autograd.forward_ad as fwAD
+from lessons import expect
+from lessons.exercise import Wrong, exercise
+from minigrad.func import jvp
+
+
+@exercise(
+    "There are two tangents, and three saved tensors: x, y, r.",
+    "x, y, r = ctx.saved_tensors; return (x * x_tangent + y * y_tangent) / r",
+)
+def ForwardHypot(answer):
+    """Both tangents count, each with its own slope."""
+    tangents(answer, lambda x, y: (x * x + y * y).sqrt(), (3.0, 4.0), (1.0, 0.0), (0.0, 1.0), (10.0, -2.0))
+    tangents(answer, lambda x, y: (x * x + y * y).sqrt(), ([3.0, -5.0], [4.0, 12.0]), ([1.0, 2.0], [0.0, -1.0]))
+    with fwAD.dual_level():
+        x = fwAD.make_dual(torch.tensor(3.0), torch.tensor(1.0))
+        given = fwAD.unpack_dual(answer.apply(x, torch.tensor(4.0))).tangent
+    expect.tensor(given, 0.6, "the tangent at 3 and 4, where y has none,")
+
+
+class Cube(torch.autograd.Function):
+    @staticmethod
+    def forward(x):
+        return x**3
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output * 3 * x**2
+
+
+@exercise(
+    "In jvp, ctx.saved_tensors holds the tensors given to save_for_forward.",
+    "The tangent of the output is the slope times the incoming tangent.",
+    "ctx.save_for_forward(*inputs), and return 3 * x**2 * x_tangent",
+)
+def ForwardCube(answer):
+    """x is saved for forward mode as well, and jvp multiplies the slope by the incoming tangent."""
+    expect.function(answer, Cube, (torch.tensor([2.0, -1.0], requires_grad=True),))
+    tangents(answer, lambda x: x**3, (2.0,), (1.0,), (10.0,), (0.0,))
+    tangents(answer, lambda x: x**3, ([2.0, -1.0, 0.5],), ([1.0, 3.0, -2.0],))
+
+
+@exercise(
+    "Each output has its own rule. r cos(phi) is a product, so both factors count.",
+    "The velocity in x is r_tangent * cos(phi) - r * sin(phi) * phi_tangent.",
+    "Return a tuple of two, in the order of the outputs.",
+)
+def ForwardPolar(answer):
+    """One pass gives the velocities of both outputs."""
+    tangents(answer, polar, (2.0, 0.5), (1.0, 0.0), (0.0, 1.0), (3.0, -2.0))
+    tangents(answer, polar, ([1.0, 2.0], [0.0, 4.0]), ([1.0, -1.0], [0.5, 2.0]))
+
+
+def polar(r, phi):
+    return r * phi.cos(), r * phi.sin()
+
+
+class Steps(torch.autograd.Function):
+    @staticmethod
+    def forward(x):
+        return x[1:] - x[:-1]
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        pass
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        zero = grad_output.new_zeros(1)
+        return torch.cat([zero, grad_output]) - torch.cat([grad_output, zero])
+
+
+@exercise(
+    "How fast does a difference of two numbers change, if you know how fast both change?",
+    "The tangents follow the same formula as the values.",
+)
+def ForwardSteps(answer):
+    """Linear functions treat tangents as they treat values. Their backward has another formula: the transposed matrix."""
+    x = torch.tensor([1.0, 4.0, 9.0, 16.0])
+    expect.function(answer, Steps, (x.clone().requires_grad_(),))
+    tangents(answer, lambda x: x[1:] - x[:-1], (x.tolist(),), ([1.0, 0.0, 0.0, 0.0],), ([1.0, -2.0, 0.5, 10.0],))
+
+
+def tangents(answer, expected, at, *directions):
+    """Check a Function's tangents at a point, in some directions, against those of `expected`."""
+    if not (isinstance(answer, type) and issubclass(answer, torch.autograd.Function)):
+        raise Wrong(f"expected a subclass of autograd.Function, got {answer!r}")
+    point = tuple(map(torch.tensor, at))
+    for direction in directions:
+        moving = tuple(map(torch.tensor, direction))
+        with fwAD.dual_level():
+            given = [fwAD.unpack_dual(one) for one in several(answer.apply(*map(fwAD.make_dual, point, moving)))]
+        wanted = list(zip(*map(several, jvp(expected, point, moving))))
+        words = f"at {', '.join(map(str, at))} with the tangent {', '.join(map(str, direction))}"
+        if len(given) != len(wanted):
+            raise Wrong(f"forward returns {len(given)} tensors, expected {len(wanted)}")
+        for i, ((value, tangent), (wanted_value, wanted_tangent)) in enumerate(zip(given, wanted)):
+            which = f"of output {i} " if len(wanted) > 1 else ""
+            expect.tensor(value, wanted_value, f"the value {which}{words}")
+            if tangent is None:
+                raise Wrong(f"the tangent {which}{words} is None: is there a return in jvp?")
+            expect.tensor(tangent, wanted_tangent, f"the tangent {which}{words}")
+
+
+def several(result):
+    """Return a tuple of the outputs, also of one."""
+    return result if isinstance(result, tuple) else (result,)

@@ -1,0 +1,391 @@
+# %% right ForwardHypot
+class ForwardHypot(torch.autograd.Function):
+    @staticmethod
+    def forward(x, y):
+        return torch.hypot(x, y)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_forward(*inputs)
+
+    @staticmethod
+    def jvp(ctx, x_tangent, y_tangent):
+        x, y = ctx.saved_tensors
+        return (x * x_tangent + y * y_tangent) / torch.hypot(x, y)
+
+
+# %% right ForwardHypot
+class ForwardHypot(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, y):
+        r = (x * x + y * y).sqrt()
+        ctx.save_for_backward(x, y, r)
+        ctx.save_for_forward(x, y, r)
+        return r
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, y, r = ctx.saved_tensors
+        return grad_output * x / r, grad_output * y / r
+
+    @staticmethod
+    def jvp(ctx, x_tangent, y_tangent):
+        x, y, r = ctx.saved_tensors
+        return x_tangent * (x / r) + y_tangent * (y / r)
+
+
+# %% right ForwardHypot
+class ForwardHypot(torch.autograd.Function):
+    @staticmethod
+    def forward(x, y):
+        return (x * x + y * y).sqrt()
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs, output)
+        ctx.save_for_forward(*inputs, output)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, y, r = ctx.saved_tensors
+        return grad_output * x / r, grad_output * y / r
+
+    @staticmethod
+    def jvp(ctx, *tangents):
+        *sides, r = ctx.saved_tensors
+        return (sum(side * tangent for side, tangent in zip(sides, tangents)) / r,)
+
+
+# %% wrong ForwardHypot: returns 2 tangents
+class ForwardHypot(torch.autograd.Function):
+    @staticmethod
+    def forward(x, y):
+        return (x * x + y * y).sqrt()
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_forward(*inputs, output)
+
+    @staticmethod
+    def jvp(ctx, x_tangent, y_tangent):
+        x, y, r = ctx.saved_tensors
+        return x_tangent * x / r, y_tangent * y / r
+
+
+# %% wrong ForwardHypot: with the tangent
+class ForwardHypot(torch.autograd.Function):
+    @staticmethod
+    def forward(x, y):
+        return (x * x + y * y).sqrt()
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_forward(*inputs, output)
+
+    @staticmethod
+    def jvp(ctx, x_tangent, y_tangent):
+        x, y, r = ctx.saved_tensors
+        return x * x_tangent + y * y_tangent
+
+
+# %% wrong ForwardHypot: jvp
+class ForwardHypot(torch.autograd.Function):
+    @staticmethod
+    def forward(x, y):
+        return (x * x + y * y).sqrt()
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_forward(*inputs, output)
+
+    @staticmethod
+    def jvp(ctx, tangent):
+        x, y, r = ctx.saved_tensors
+        return (x + y) * tangent / r
+
+
+# %% wrong ForwardHypot: return
+class ForwardHypot(torch.autograd.Function):
+    @staticmethod
+    def forward(x, y):
+        return (x * x + y * y).sqrt()
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_forward(*inputs, output)
+
+    @staticmethod
+    def jvp(ctx, x_tangent, y_tangent):
+        x, y, r = ctx.saved_tensors
+        (x * x_tangent + y * y_tangent) / r
+
+
+# %% right ForwardCube
+class ForwardCube(torch.autograd.Function):
+    @staticmethod
+    def forward(x):
+        return x**3
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        (x,) = inputs
+        ctx.save_for_backward(x)
+        ctx.save_for_forward(x)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output * 3 * x**2
+
+    jvp = backward
+
+
+# %% right ForwardCube
+class ForwardCube(torch.autograd.Function):
+    @staticmethod
+    def forward(x):
+        return x * x * x
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+        ctx.save_for_forward(*inputs, output)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output * 3 * ctx.saved_tensors[0].square()
+
+    @staticmethod
+    def jvp(ctx, x_tangent):
+        x, _ = ctx.saved_tensors
+        return (x_tangent.mul(x).mul(x).mul(3),)
+
+
+# %% right ForwardCube
+class ForwardCube(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        ctx.save_for_forward(x)
+        return x**3
+
+    @staticmethod
+    def vjp(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output * 3 * x**2
+
+    @staticmethod
+    def jvp(ctx, x_tangent):
+        (x,) = ctx.saved_tensors
+        return 3 * x * x * x_tangent
+
+
+# %% wrong ForwardCube: the tangent at
+class ForwardCube(torch.autograd.Function):
+    @staticmethod
+    def forward(x):
+        return x**3
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+        ctx.save_for_forward(output)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output * 3 * x**2
+
+    @staticmethod
+    def jvp(ctx, x_tangent):
+        (x,) = ctx.saved_tensors
+        return 3 * x**2 * x_tangent
+
+
+# %% wrong ForwardCube: with the tangent 10.0
+class ForwardCube(torch.autograd.Function):
+    @staticmethod
+    def forward(x):
+        return x**3
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+        ctx.save_for_forward(*inputs)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output * 3 * x**2
+
+    @staticmethod
+    def jvp(ctx, x_tangent):
+        (x,) = ctx.saved_tensors
+        return 3 * x**2
+
+
+# %% wrong ForwardCube: the gradient
+class ForwardCube(torch.autograd.Function):
+    @staticmethod
+    def forward(x):
+        return x**3
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(output)
+        ctx.save_for_forward(*inputs)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output * 3 * x**2
+
+    @staticmethod
+    def jvp(ctx, x_tangent):
+        (x,) = ctx.saved_tensors
+        return 3 * x**2 * x_tangent
+
+
+# %% wrong ForwardCube: jvp
+class ForwardCube(torch.autograd.Function):
+    @staticmethod
+    def forward(x):
+        return x**3
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output * 3 * x**2
+
+
+# %% right ForwardPolar
+class ForwardPolar(ForwardPolar):
+    @staticmethod
+    def jvp(ctx, r_t, phi_t):
+        r, phi = ctx.saved_tensors
+        c, s = phi.cos(), phi.sin()
+        return (c * r_t - s * r * phi_t, s * r_t + c * r * phi_t)
+
+
+# %% right ForwardPolar
+class ForwardPolar(torch.autograd.Function):
+    @staticmethod
+    def forward(r, phi):
+        return r * phi.cos(), r * phi.sin()
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_forward(inputs[0], *output)
+
+    @staticmethod
+    def jvp(ctx, r_tangent, phi_tangent):
+        r, x, y = ctx.saved_tensors
+        return x / r * r_tangent - y * phi_tangent, y / r * r_tangent + x * phi_tangent
+
+
+# %% right ForwardPolar
+class ForwardPolar(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, r, phi):
+        ctx.save_for_forward(r, phi.cos(), phi.sin())
+        return r * phi.cos(), r * phi.sin()
+
+    @staticmethod
+    def jvp(ctx, *tangents):
+        r, c, s = ctx.saved_tensors
+        r_tangent, phi_tangent = tangents
+        return r_tangent * c - r * s * phi_tangent, r_tangent * s + r * c * phi_tangent
+
+
+# %% wrong ForwardPolar: the tangent of output 0
+class ForwardPolar(ForwardPolar):
+    @staticmethod
+    def jvp(ctx, r_tangent, phi_tangent):
+        r, phi = ctx.saved_tensors
+        return (
+            r_tangent * phi.cos() + r * phi.sin() * phi_tangent,
+            r_tangent * phi.sin() + r * phi.cos() * phi_tangent,
+        )
+
+
+# %% wrong ForwardPolar: the tangent of output 1
+class ForwardPolar(ForwardPolar):
+    @staticmethod
+    def jvp(ctx, r_tangent, phi_tangent):
+        r, phi = ctx.saved_tensors
+        return r_tangent * phi.cos() - r * phi.sin() * phi_tangent, r_tangent * phi.sin()
+
+
+# %% wrong ForwardPolar: returns 1 tangent
+class ForwardPolar(ForwardPolar):
+    @staticmethod
+    def jvp(ctx, r_tangent, phi_tangent):
+        r, phi = ctx.saved_tensors
+        return r_tangent * phi.cos() - r * phi.sin() * phi_tangent
+
+
+# %% wrong ForwardPolar: the tangent of output 0
+class ForwardPolar(ForwardPolar):
+    @staticmethod
+    def jvp(ctx, r_tangent, phi_tangent):
+        r, phi = ctx.saved_tensors
+        return (
+            r_tangent * phi.sin() + r * phi.cos() * phi_tangent,
+            r_tangent * phi.cos() - r * phi.sin() * phi_tangent,
+        )
+
+
+# %% right ForwardSteps
+class ForwardSteps(ForwardSteps):
+    @staticmethod
+    def jvp(ctx, x_tangent):
+        return x_tangent.diff()
+
+
+# %% right ForwardSteps
+class ForwardSteps(ForwardSteps):
+    @staticmethod
+    def jvp(ctx, t):
+        return torch.stack([b - a for a, b in zip(t[:-1], t[1:])])
+
+
+# %% right ForwardSteps
+class ForwardSteps(ForwardSteps):
+    @staticmethod
+    def jvp(ctx, t):
+        return ForwardSteps.forward(t)
+
+
+# %% wrong ForwardSteps: jvp
+class ForwardSteps(ForwardSteps):
+    jvp = ForwardSteps.backward
+
+
+# %% wrong ForwardSteps: the tangent at
+class ForwardSteps(ForwardSteps):
+    @staticmethod
+    def jvp(ctx, x_tangent):
+        return x_tangent[:-1] - x_tangent[1:]
+
+
+# %% wrong ForwardSteps: jvp
+class ForwardSteps(ForwardSteps):
+    @staticmethod
+    def jvp(ctx, x_tangent):
+        return x_tangent
+
+
+# %% wrong ForwardSteps: the gradient
+class ForwardSteps(ForwardSteps):
+    @staticmethod
+    def backward(ctx, grad_output):
+        zero = grad_output.new_zeros(1)
+        return torch.cat([grad_output, zero]) - torch.cat([zero, grad_output])
+
+    @staticmethod
+    def jvp(ctx, x_tangent):
+        return x_tangent[1:] - x_tangent[:-1]

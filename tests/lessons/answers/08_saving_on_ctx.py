@@ -1,0 +1,282 @@
+# %% right SavedDecay
+class SavedDecay(torch.autograd.Function):
+    @staticmethod
+    def forward(x, rate):
+        return (-rate * x).exp()
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        _, ctx.rate = inputs
+        ctx.save_for_backward(output)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (result,) = ctx.saved_tensors
+        return -ctx.rate * grad_output * result, None
+
+
+# %% right SavedDecay
+class SavedDecay(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, rate):
+        ctx.saved_data["rate"] = rate
+        ctx.save_for_backward(y := torch.exp(-rate * x))
+        return y
+
+    @staticmethod
+    def vjp(ctx, g):
+        return g * ctx.saved_tensors[0] * -ctx.saved_data["rate"], None
+
+
+# %% right SavedDecay
+class SavedDecay(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, rate):
+        result = (-rate * x).exp()
+        ctx.save_for_backward(result)
+        ctx.slope = lambda result: -rate * result
+        return result
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output * ctx.slope(*ctx.saved_tensors), None
+
+
+# %% wrong SavedDecay: only takes tensors
+class SavedDecay(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, rate):
+        ctx.result = (-rate * x).exp()
+        ctx.save_for_backward(rate)
+        return ctx.result
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (rate,) = ctx.saved_tensors
+        return grad_output * -rate * ctx.result, None
+
+
+# %% wrong SavedDecay: save_for_backward saves no tensor
+class SavedDecay(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, rate):
+        ctx.result, ctx.rate = (-rate * x).exp(), rate
+        return ctx.result
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output * -ctx.rate * ctx.result, None
+
+
+# %% wrong SavedDecay: stays in memory
+class SavedDecay(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, rate):
+        result = (-rate * x).exp()
+        ctx.save_for_backward(result)
+        ctx.kept = [result, rate]
+        return result
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        result, rate = ctx.kept
+        return grad_output * -rate * result, None
+
+
+# %% wrong SavedDecay: 2 tensors are saved
+class SavedDecay(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, rate):
+        result = (-rate * x).exp()
+        ctx.save_for_backward(result, torch.tensor(rate))
+        return result
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        result, rate = ctx.saved_tensors
+        return grad_output * -rate * result, None
+
+
+# %% wrong SavedDecay: the gradient
+class SavedDecay(SavedDecay):
+    @staticmethod
+    def backward(ctx, grad_output):
+        (result,) = ctx.saved_tensors
+        return grad_output * result, None
+
+
+# %% right SavedPower
+class SavedPower(torch.autograd.Function):
+    @staticmethod
+    def forward(x, n):
+        return x**n
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        x, ctx.n = inputs
+        ctx.save_for_backward(x)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output * (ctx.n * x ** (ctx.n - 1)), None
+
+    @staticmethod
+    def jvp(ctx, x_t, n_t):
+        (x,) = ctx.saved_tensors
+        return x_t * (ctx.n * x ** (ctx.n - 1))
+
+
+# %% right SavedPower
+class SavedPower(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, n):
+        ctx.saved_data["n"] = n
+        ctx.save_for_backward(x)
+        ctx.save_for_forward(n * x ** (n - 1))
+        return torch.pow(x, n)
+
+    @staticmethod
+    def vjp(ctx, grad_output):
+        x, n = ctx.saved_tensors[0], ctx.saved_data["n"]
+        return grad_output * n * torch.pow(x, n - 1), None
+
+    @staticmethod
+    def jvp(ctx, x_t, _):
+        (derivative,) = ctx.saved_tensors
+        return derivative * x_t
+
+
+# %% right SavedPower
+class SavedPower(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, exponent):
+        ctx.derivative = lambda t: exponent * t ** (exponent - 1)
+        ctx.save_for_backward(x)
+        return x**exponent
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * ctx.derivative(*ctx.saved_tensors), None
+
+    @staticmethod
+    def jvp(ctx, t, *_):
+        return t * ctx.derivative(*ctx.saved_tensors)
+
+
+# %% wrong SavedPower: the gradient
+class SavedPower(SavedPower):
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output * x ** (ctx.n - 1), None
+
+
+# %% wrong SavedPower: returns 1 gradient
+class SavedPower(SavedPower):
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output * ctx.n * x ** (ctx.n - 1)
+
+
+# %% wrong SavedPower: save_for_backward
+class SavedPower(SavedPower):
+    @staticmethod
+    def forward(ctx, x, n):
+        ctx.x, ctx.n = x, n
+        return x**n
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output * ctx.n * ctx.x ** (ctx.n - 1), None
+
+
+# %% wrong SavedPower: only takes tensors
+class SavedPower(SavedPower):
+    @staticmethod
+    def forward(ctx, x, n):
+        ctx.save_for_backward(x, n)
+        return x**n
+
+
+# %% wrong SavedPower: implement the jvp
+class SavedPower(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, n):
+        ctx.save_for_backward(x)
+        ctx.n = n
+        return x**n
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output * ctx.n * x ** (ctx.n - 1), None
+
+
+# %% wrong SavedPower: the tangent
+class SavedPower(SavedPower):
+    @staticmethod
+    def jvp(ctx, x_t, n_t):
+        return x_t * ctx.n
+
+
+# %% right bytes_saved
+def bytes_saved(f, *args):
+    seen = []
+    with torch.autograd.graph.saved_tensors_hooks(lambda t: seen.append(t.nbytes) or t, lambda t: t):
+        f(*args)
+    return sum(seen)
+
+
+# %% right bytes_saved
+def bytes_saved(f, *args):
+    kept = []
+
+    def pack(t):
+        kept.append(t)
+        return len(kept) - 1
+
+    with torch.autograd.graph.saved_tensors_hooks(pack, kept.__getitem__):
+        f(*args)
+    return sum(t.numel() * t.element_size() for t in kept)
+
+
+# %% right bytes_saved
+def bytes_saved(f, *args):
+    if not any(a.requires_grad for a in args):
+        return 0
+    ops = torch.record(f, *args).to_dict()["ops"]
+    return sum(entry["bytes"] for op in ops for entry in op["saved"])
+
+
+# %% wrong bytes_saved: says 12
+def bytes_saved(f, *args):
+    total = []
+    with torch.autograd.graph.saved_tensors_hooks(lambda t: total.append(t.numel()) or t, lambda t: t):
+        f(*args)
+    return sum(total)
+
+
+# %% wrong bytes_saved: is there a return
+def bytes_saved(f, *args):
+    with torch.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: t):
+        f(*args)
+
+
+# %% wrong bytes_saved: says 16
+def bytes_saved(f, *args):
+    return f(*args).nbytes
+
+
+# %% wrong bytes_saved: says 32
+def bytes_saved(f, *args):
+    seen = {}
+
+    def pack(t):
+        seen[t.data_ptr()] = t.nbytes
+        return t
+
+    with torch.autograd.graph.saved_tensors_hooks(pack, lambda t: t):
+        f(*args)
+    return sum(seen.values())
