@@ -266,8 +266,8 @@ lessons.check("inplace_repaired", inplace_repaired)
 # %% [markdown]
 # ### 4. One column
 #
-# Write `inplace_column(x)` for a matrix `x`, which may be a leaf that requires grad. Return `x` with its first column doubled by
-# a write to a view. `x` itself stays unchanged, and gets the right gradient.
+# Write `inplace_column(x)` for a matrix `x`, which may be a leaf that requires grad. Return `x` with its first column doubled
+# by a write to a view. `x` itself stays unchanged, and gets the right gradient.
 
 
 # %%
@@ -294,7 +294,7 @@ lessons.check("inplace_column", inplace_column)
 # </details>
 #
 # <details markdown="1">
-# <summary>Why is a write to the result of <code>sin</code> allowed, and one to the result of <code>sigmoid</code> an error?</summary>
+# <summary>Why may I write to the result of <code>sin</code>, but not to the result of <code>sigmoid</code>?</summary>
 #
 # The derivative of `sin` is the cosine of the input, so `sin` saves its input. The derivative of `sigmoid` is `y * (1 - y)`, so
 # `sigmoid` saves its result `y`.

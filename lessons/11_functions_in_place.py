@@ -3,8 +3,8 @@
 #
 # *20 minutes. Needs lessons 7, 9 and 10.*
 #
-# **How does the graph learn that my `forward` has overwritten its input?** You tell it: `ctx.mark_dirty(x)` names the input, and
-# `forward` returns it. The tensor then gets a new history, with your Function in it, and `backward` sees the new numbers.
+# **How does the graph learn that my `forward` has overwritten its input?** You tell it: `ctx.mark_dirty(x)` names the input,
+# and `forward` returns it. The tensor then gets a new history, with your Function in it, and `backward` sees the new numbers.
 #
 # After this lesson you can:
 #
@@ -42,8 +42,8 @@ b = torch.tensor([0.0, 1.0], requires_grad=True)
 draw(exp_in_place, b, passes=("forward", "backward"))
 
 # %% [markdown]
-# The card of `Exp_` is marked "in place". `exp_in_place` ignores the result of `apply` and returns `x`; still, the gradient goes
-# through `Exp_`. For `x` is the result: the same tensor with new numbers and a new history.
+# The card of `Exp_` is marked "in place". `exp_in_place` ignores the result of `apply` and returns `x`; still, the gradient
+# goes through `Exp_`. For `x` is the result: the same tensor with new numbers and a new history.
 
 
 # %%
@@ -231,8 +231,8 @@ print(failure.message)
 assert failure.name == "gradients"
 
 # %% [markdown]
-# There are two ways out. Save a copy of the old numbers; then two tensors are in memory, as with an operation that does not work
-# in place. Or find a formula that needs only the result, as in `Exp_`. Then only the result exists, and working in place
+# There are two ways out. Save a copy of the old numbers; then two tensors are in memory, as with an operation that does not
+# work in place. Or find a formula that needs only the result, as in `Exp_`. Then only the result exists, and working in place
 # saves a tensor.
 
 

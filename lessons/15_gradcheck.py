@@ -181,8 +181,8 @@ for wrong in (Forgetful, Flipped):
 # %% [markdown]
 # ## Several inputs
 #
-# `gradcheck` compares one Jacobian for each input. In a product, the gradient of `a` is `grad_output * b`. Here the two gradients
-# are exchanged, a frequent mistake.
+# `gradcheck` compares one Jacobian for each input. In a product, the gradient of `a` is `grad_output * b`. Here the two
+# gradients are exchanged, a frequent mistake.
 
 
 # %%
@@ -286,7 +286,8 @@ lessons.check("checked_input", checked_input)
 # %% [markdown]
 # ### 3. How many differ?
 #
-# You check `Forgetful` from above at 4 points, none of which has the slope 0. How many of the 16 elements of the Jacobian differ?
+# You check `Forgetful` from above at 4 points, none of which has the slope 0. How many of the 16 elements of the Jacobian
+# differ?
 
 # %%
 checked_elements = ...
@@ -324,17 +325,17 @@ lessons.check("checked_gradient", checked_gradient)
 # </details>
 #
 # <details markdown="1">
-# <summary>My training gets better in each step. Is my gradient right?</summary>
+# <summary>The loss falls in each step. Is my gradient right?</summary>
 #
-# Not necessarily. At $x = 1$, `Tanh.backward` gives 0.24 instead of 0.42: the sign is right, so each step still helps, but it is
-# too short.
+# Not necessarily. At $x = 1$, `Tanh.backward` gives 0.24 instead of 0.42: the sign is right, so each step still helps, but it
+# is too short.
 #
 # </details>
 #
 # <details markdown="1">
 # <summary>Why not train with differences instead of <code>backward</code>?</summary>
 #
-# They need two calls of `forward` for each number that is trained, and a model has millions. `backward` gives all slopes at
-# once. For a test with three numbers, six calls cost nothing.
+# Differences need two calls of `forward` for each number that is trained, and a model has millions. `backward` gives all
+# slopes at once. For a test with three numbers, six calls cost nothing.
 #
 # </details>

@@ -237,8 +237,8 @@ lessons.predict(
 )
 
 # %% [markdown]
-# `gradgradcheck` compares the derivative of `backward` with differences of `backward`, and never looks at `forward`. So run both
-# checks.
+# `gradgradcheck` compares the derivative of `backward` with differences of `backward`, and never looks at `forward`. So run
+# both checks.
 #
 # ## Everything at once
 #
@@ -303,8 +303,8 @@ lessons.check("difference_at_corner", difference_at_corner)
 # %% [markdown]
 # ### 2. Which check?
 #
-# Each of three Functions has one mistake. Which check finds it: `"gradcheck"`, `"gradgradcheck"` or `"neither"`? Give three words
-# in a list.
+# Each of three Functions has one mistake. Which check finds it: `"gradcheck"`, `"gradgradcheck"` or `"neither"`? Give three
+# words in a list.
 #
 # - The first one computes `x * x`. Its `forward` saves `2 * x`, and its `backward` returns `grad_output * saved`.
 # - The second one computes `x.cos()`. Its `forward` saves `x`, and its `backward` returns `grad_output * x.sin()`.
@@ -366,7 +366,7 @@ lessons.check("CheckedHypot", CheckedHypot)
 # <details markdown="1">
 # <summary>Which mistakes does no check find?</summary>
 #
-# A wrong value: if `forward` computes another function than you meant, and `backward` its derivative, the two agree. Compare the
-# values with another program.
+# A wrong value: if `forward` computes another function than you meant, and `backward` its derivative, the two agree. Compare
+# the values with another program.
 #
 # </details>
