@@ -203,7 +203,7 @@ assert torch.func.grad(Separate.apply)(torch.tensor(0.0)) == 1.0
 # ## The example of the C++ documents
 #
 # This class is from the documentation of PyTorch's C++ interface. It takes a number and doubles its other argument in
-# place; `mark_dirty` tells autograd about the write (lesson 10). `is_traceable` says that it may be compiled (lesson 29).
+# place; `mark_dirty` tells autograd about the write (lesson 11). `is_traceable` says that it may be compiled (lesson 29).
 #
 # ```cpp
 # class MyFunction : public Function<MyFunction> {

@@ -115,7 +115,7 @@ assert "(3, 2) is the shape of argument 1, w" in message
 
 # %% [markdown]
 # If both have the same shape, minigrad cannot see the mistake, and the numbers are silently wrong. `torch.testing.check`, or
-# `minigrad check` as a command (lesson 15), compares with differences of `forward`, and names the mistake.
+# `minigrad check` as a command (lesson 16), compares with differences of `forward`, and names the mistake.
 
 
 # %%

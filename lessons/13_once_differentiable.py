@@ -297,7 +297,7 @@ assert two_derivatives(product_of_copies(SumOfTwo), 5.0) == (75.0, 30.0)
 
 # %% [markdown]
 # So a `backward` of tensor operations that reads inputs and outputs needs no decorator. One that leaves the graph, or
-# reads intermediate results of `forward`, does. `gradgradcheck` of lesson 15 tests that a Function keeps the promise.
+# reads intermediate results of `forward`, does. `gradgradcheck` of lesson 16 tests that a Function keeps the promise.
 #
 # ## Exercises
 #

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Your own gradient, twice
 #
-# *25 minutes. Needs lessons 3, 15 and 17.*
+# *25 minutes. Needs lessons 3, 16 and 17.*
 #
 # **I compute the slope in `forward` already. Why is my second derivative zero?** Because the graph does not know how the
 # slope changes with `x`. Return the slope as an output, and add its term in `backward`.

@@ -275,7 +275,7 @@ assert taken(DocumentedTake, 1)(square, ind, ind_inv).tolist() != looped.tolist(
 # For a negative `dim` it adds the batch dimension less 1 instead of the number of dimensions of one example. With the batch
 # in dimension 0, -1 becomes -2 and then -1: right by chance. With the batch in dimension 1, -1 becomes 0, the batch.
 #
-# `torch.testing.check` (lesson 15) puts the batch into each dimension of each argument and compares with a loop.
+# `torch.testing.check` (lesson 16) puts the batch into each dimension of each argument and compares with a loop.
 
 # %%
 example = square[:, 0], ind[:, 0], ind_inv[:, 0], -1

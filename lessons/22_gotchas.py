@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Gotchas
 #
-# *20 minutes. Needs lessons 13, 14, 15, 20 and 21.*
+# *20 minutes. Needs lessons 13, 14, 16, 20 and 21.*
 #
 # **A gradient is wrong, and no error came. Where do I look?** Look for a tensor that your Function hides: it is not an
 # argument of `apply`, not saved by `save_for_backward`, or not an output. Autograd cannot follow such a tensor.

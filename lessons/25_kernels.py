@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Kernels: from a formula to a loop
 #
-# *30 minutes. Needs lessons 1, 7 and 15.*
+# *30 minutes. Needs lessons 1, 7 and 16.*
 #
 # **Why is one operation faster than the four that compute the same?** Each of the four reads arrays from memory and writes an
 # array for the next. One loop reads once and writes once. minigrad writes this loop from the text of a formula.

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Differentiate the equation, not the loop
 #
-# *20 minutes. Needs lessons 2, 7 and 15.*
+# *20 minutes. Needs lessons 2, 7 and 16.*
 #
 # **My function solves an equation by a loop. Must I differentiate the loop?** No. The solution depends on the equation,
 # not on the loop that finds it. So a custom `Function` takes the derivative from the equation alone.

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Gradients that are not there
 #
-# *20 minutes. Needs lessons 2 and 15.*
+# *20 minutes. Needs lessons 2 and 16.*
 #
 # **How do I train through a step function, or through a random choice?** A step has slope 0 or none, and a random
 # number has no derivative at all. You either invent a gradient, or write the program so that the gradient takes another

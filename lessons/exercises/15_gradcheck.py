@@ -34,21 +34,6 @@ def difference_by_hand(answer):
             expect.number(given, wanted, mistakes)
 
 
-@exercise(
-    "The two points are x + eps = 1.5e-6 and x - eps = -0.5e-6.",
-    "relu gives 1.5e-6 at the first and 0 at the second. Divide their difference by 2e-6.",
-)
-def difference_at_corner(answer):
-    """(1.5e-6 - 0) / 2e-6 = 0.75: the corner lies between the two points, though x is not on it."""
-    mistakes = {
-        1.0: "that is the derivative, which backward gives; the corner at 0 lies within eps",
-        0.5: "that is the slope at x = 0",
-        1.5: "the two points are 2 * eps apart",
-        0.0: "x + eps is above the corner",
-    }
-    expect.number(answer, 0.75, mistakes)
-
-
 class Leaky(Function):
     """Function of the lesson; `slope` is the slope that backward uses below -1."""
 
@@ -93,17 +78,20 @@ def checked_input(answer):
 
 
 @exercise(
-    "There are two mistakes. Check one argument at a time, as in torch.testing.check(CheckedHypot, a, b).",
-    "The derivative of the length by a is a / length. Which of the two ignores the incoming gradient?",
+    "Which gradient does Forgetful return for output 1, and which one should it return?",
+    "backward returns x.cos() for each output, so each column of the Jacobian is x.cos(). Which elements should be 0?",
 )
-def CheckedHypot(answer):
-    """grad_output * a / length and grad_output * b / length; everything else is right, too."""
-    if not (isinstance(answer, type) and issubclass(answer, Function)):
-        raise Wrong(f"expected a subclass of autograd.Function, got {answer!r}")
-    a, b = torch.tensor([3.0, -1.0], dtype=torch.float64), torch.tensor([4.0, 2.0], dtype=torch.float64)
-    given = answer.apply(a, b)
-    expect.tensor(given, [5.0, math.sqrt(5.0)], "the result for [3, -1] and [4, 2]")
-    expect.holds(answer, a, b)
+def checked_elements(answer):
+    """4 elements on the diagonal are right; the other 12 should be 0 and are not."""
+    mistakes = {
+        16: "on the diagonal backward is right: the incoming gradient is 1 there",
+        4: "those are the elements of the diagonal, which are right",
+        6: "that is the number for 3 points, in the message above",
+        8: "with 3 points, 6 of 9 differ; with 4 points, the Jacobian is 4 by 4",
+        3: "that is the number in one row",
+        9: "the Jacobian has 4 rows, with one right element in each",
+    }
+    expect.number(answer, 12, mistakes)
 
 
 class WrongInOne(Function):

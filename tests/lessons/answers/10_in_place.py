@@ -1,8 +1,10 @@
 # %% right inplace_gradient
 inplace_gradient = (30, 6, 6)
 
+
 # %% right inplace_gradient
 inplace_gradient = torch.tensor([30.0, 6.0, 6.0])
+
 
 # %% right inplace_gradient
 leaf = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
@@ -12,122 +14,56 @@ x.mul_(3)
 x.sum().backward()
 inplace_gradient = leaf.grad
 
+
 # %% wrong inplace_gradient: the last write
 inplace_gradient = [10, 2, 2]
 
+
 # %% wrong inplace_gradient: changes x, too
 inplace_gradient = [6.0, 6.0, 6.0]
+
 
 # %% wrong inplace_gradient: shape
 inplace_gradient = 30.0
 
 
-# %% right InplaceScale
-class InplaceScale(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x, k):
-        ctx.mark_dirty(x)
-        ctx.k = k
-        return x.mul_(k)
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        return ctx.k * grad_output, None
+# %% right inplace_refused
+inplace_refused = ("sqrt", "exp")
 
 
-# %% right InplaceScale
-class InplaceScale(torch.autograd.Function):
-    @staticmethod
-    def forward(x, k):
-        x *= k
-        return x
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        x, ctx.k = inputs
-        ctx.mark_dirty(x)
-
-    @staticmethod
-    def vjp(ctx, g):
-        return g.mul(ctx.k), None
+# %% right inplace_refused
+inplace_refused = {"exp", "sqrt"}
 
 
-# %% right InplaceScale
-class InplaceScale(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x, k):
-        ctx.saved_data["k"] = k
-        x.copy_(x * k)
-        ctx.mark_dirty(x)
-        return (x,)
-
-    @staticmethod
-    def backward(ctx, *grads):
-        return [grads[0] * ctx.saved_data["k"], None]
+# %% right inplace_refused
+inplace_refused = []
+for f in (torch.neg, torch.exp, torch.cos, torch.sqrt, torch.square):
+    y = f(torch.tensor([1.0, 2.0], requires_grad=True))
+    y.mul_(2)
+    try:
+        y.sum().backward()
+    except RuntimeError:
+        inplace_refused.append(f.__name__)
 
 
-# %% wrong InplaceScale: without ctx.mark_dirty
-class InplaceScale(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x, k):
-        x.mul_(k)
-        ctx.k = k
-        return x
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        return grad_output * ctx.k, None
+# %% wrong inplace_refused: -sin(x)
+inplace_refused = ["exp", "cos"]
 
 
-# %% wrong InplaceScale: not returned
-class InplaceScale(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x, k):
-        x.mul_(k)
-        ctx.k = k
-        ctx.mark_dirty(x)
-        return x * 1
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        return grad_output * ctx.k, None
+# %% wrong inplace_refused: saves nothing
+inplace_refused = ["neg", "exp", "sqrt"]
 
 
-# %% wrong InplaceScale: write to the argument
-class InplaceScale(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x, k):
-        ctx.k = k
-        return x * k
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        return grad_output * ctx.k, None
+# %% wrong inplace_refused: 1 more is missing
+inplace_refused = ["exp"]
 
 
-# %% wrong InplaceScale: expected 2, got 1
-class InplaceScale(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x, k):
-        ctx.k = k
-        ctx.mark_dirty(x)
-        return x.mul_(k)
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        return grad_output * ctx.k
+# %% wrong inplace_refused: its input
+inplace_refused = ["square", "sqrt"]
 
 
-# %% wrong InplaceScale: the gradient
-class InplaceScale(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x, k):
-        ctx.mark_dirty(x)
-        return x.mul_(k)
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        return grad_output, None
+# %% wrong inplace_refused: several answers in a list
+inplace_refused = "exp"
 
 
 # %% right inplace_repaired
@@ -175,220 +111,64 @@ def inplace_repaired(x):
     return (s * s).sum()
 
 
-# %% right InplaceRelu
-class InplaceRelu(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x):
-        x.relu_()
-        ctx.mark_dirty(x)
-        ctx.save_for_backward(x)
-        return x
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        (y,) = ctx.saved_tensors
-        return torch.where(y > 0, grad_output, 0.0)
+# %% right inplace_column
+def inplace_column(x):
+    y = x * 1
+    y[:, 0].mul_(2)
+    return y
 
 
-# %% right InplaceRelu
-class InplaceRelu(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x):
-        x[x < 0] = 0
-        ctx.save_for_backward(x)
-        ctx.mark_dirty(x)
-        return x
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        grad = grad_output.clone()
-        grad[ctx.saved_tensors[0] == 0] = 0
-        return grad
+# %% right inplace_column
+def inplace_column(x):
+    y = x.clone()
+    column = y.select(1, 0)
+    column += x[:, 0]
+    return y
 
 
-# %% right InplaceRelu
-class InplaceRelu(torch.autograd.Function):
-    @staticmethod
-    def forward(x):
-        return x.mul_(x > 0)
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.mark_dirty(*inputs)
-        ctx.save_for_backward(output)
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        (result,) = ctx.saved_tensors
-        return (grad_output * result.sign(),)
+# %% right inplace_column
+def inplace_column(x):
+    y = x.clone()
+    y[:, :1] = x[:, :1] * 2
+    return y
 
 
-# %% wrong InplaceRelu: the result is enough
-class InplaceRelu(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x.clone())
-        ctx.mark_dirty(x)
-        return x.clamp_(min=0)
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        (old,) = ctx.saved_tensors
-        return grad_output * (old > 0)
+# %% wrong inplace_column: has changed
+def inplace_column(x):
+    with torch.no_grad():
+        x[:, 0] *= 2
+    return x * 1
 
 
-# %% wrong InplaceRelu: without ctx.mark_dirty
-class InplaceRelu(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x):
-        x.clamp_(min=0)
-        ctx.save_for_backward(x)
-        return x
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        (result,) = ctx.saved_tensors
-        return grad_output * (result > 0)
+# %% wrong inplace_column: cut the graph
+def inplace_column(x):
+    y = x.detach().clone()
+    y[:, 0] *= 2
+    return y
 
 
-# %% wrong InplaceRelu: the gradient
-class InplaceRelu(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x):
-        x.clamp_(min=0)
-        ctx.mark_dirty(x)
-        ctx.save_for_backward(x)
-        return x
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        (result,) = ctx.saved_tensors
-        return grad_output * result
+# %% wrong inplace_column: has changed
+def inplace_column(x):
+    x[:, 0].mul_(2)
+    return x
 
 
-# %% wrong InplaceRelu: the gradient
-class InplaceRelu(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x):
-        x.clamp_(min=0)
-        ctx.mark_dirty(x)
-        ctx.save_for_backward(x)
-        return x
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        (result,) = ctx.saved_tensors
-        return grad_output * (result >= 0)
+# %% wrong inplace_column: a copy
+def inplace_column(x):
+    y = x.view(x.shape)
+    y[:, 0].mul_(2)
+    return y
 
 
-# %% wrong InplaceRelu: save_for_backward saves no tensor
-class InplaceRelu(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.positive = x > 0
-        ctx.mark_dirty(x)
-        return x.relu_()
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        return grad_output * ctx.positive
+# %% wrong inplace_column: the result
+def inplace_column(x):
+    y = x.clone()
+    y[0].mul_(2)
+    return y
 
 
-# %% right InplaceSquare
-class InplaceSquare(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x.clone())
-        x.pow_(2)
-        ctx.mark_dirty(x)
-        return x
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        (old,) = ctx.saved_tensors
-        return 2 * old * grad_output
-
-
-# %% right InplaceSquare
-class InplaceSquare(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x * 2)
-        ctx.mark_dirty(x)
-        return x.copy_(x**2)
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        return grad_output * ctx.saved_tensors[0]
-
-
-# %% right InplaceSquare
-class InplaceSquare(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x):
-        sign = x.sign()
-        x *= x
-        ctx.mark_dirty(x)
-        ctx.save_for_backward(x, sign)
-        return x
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        square, sign = ctx.saved_tensors
-        return grad_output * 2 * sign * square.sqrt()
-
-
-# %% wrong InplaceSquare: after the write
-class InplaceSquare(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        ctx.mark_dirty(x)
-        return x.mul_(x)
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        (x,) = ctx.saved_tensors
-        return grad_output * 2 * x
-
-
-# %% wrong InplaceSquare: the gradient for [-2.0
-class InplaceSquare(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x):
-        x.mul_(x)
-        ctx.save_for_backward(x)
-        ctx.mark_dirty(x)
-        return x
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        (square,) = ctx.saved_tensors
-        return grad_output * 2 * square.sqrt()
-
-
-# %% wrong InplaceSquare: write to the argument
-class InplaceSquare(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x * x
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        (x,) = ctx.saved_tensors
-        return grad_output * 2 * x
-
-
-# %% wrong InplaceSquare: the gradient for [3
-class InplaceSquare(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x.clone())
-        ctx.mark_dirty(x)
-        return x.mul_(x)
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        (old,) = ctx.saved_tensors
-        return grad_output * old
+# %% wrong inplace_column: the gradient
+def inplace_column(x):
+    y = x.clone()
+    y.data[:, 0] *= 2
+    return y

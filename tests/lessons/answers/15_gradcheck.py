@@ -35,153 +35,66 @@ def difference_by_hand(f, x, eps):
     return f(x + eps) - f(x - eps)
 
 
-# %% right difference_at_corner
-difference_at_corner = 3 / 4
-
-# %% right difference_at_corner
-difference_at_corner = central(torch.relu, torch.tensor(0.5e-6, dtype=torch.float64), 1e-6)
-
-# %% right difference_at_corner
-difference_at_corner = np.float32(0.75)
-
-# %% wrong difference_at_corner: derivative
-difference_at_corner = 1
-
-# %% wrong difference_at_corner: x = 0
-difference_at_corner = 0.5
-
-# %% wrong difference_at_corner: apart
-difference_at_corner = 1.5
-
 # %% right checked_input
 checked_input = torch.tensor([0.5, -3.0], dtype=torch.float64, requires_grad=True)
+
 
 # %% right checked_input
 checked_input = torch.linspace(-5, 5, 4, dtype=torch.double).reshape(2, 2).requires_grad_()
 
+
 # %% right checked_input
 checked_input = (torch.tensor(-1.5, dtype=torch.float64, requires_grad=True),)
+
 
 # %% wrong checked_input: nothing wrong
 checked_input = torch.tensor([-0.5, 2.0], dtype=torch.float64, requires_grad=True)
 
+
 # %% wrong checked_input: corner
 checked_input = torch.tensor([-1.0], dtype=torch.float64, requires_grad=True)
+
 
 # %% wrong checked_input: float32
 checked_input = torch.tensor([-2.0], requires_grad=True)
 
+
 # %% wrong checked_input: requires_grad
 checked_input = torch.tensor([-2.0], dtype=torch.float64)
+
 
 # %% wrong checked_input: expected a tensor
 checked_input = -2.0
 
 
-# %% right CheckedHypot
-class CheckedHypot(Function):
-    @staticmethod
-    def forward(ctx, a, b):
-        ctx.save_for_backward(a, b)
-        return torch.sqrt(a**2 + b**2)
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        a, b = ctx.saved_tensors
-        share = grad_output / torch.sqrt(a**2 + b**2)
-        return share * a, share * b
+# %% right checked_elements
+checked_elements = 12.0
 
 
-# %% right CheckedHypot
-class CheckedHypot(Function):
-    generate_vmap_rule = True
-
-    @staticmethod
-    def forward(a, b):
-        return (a * a + b * b).sqrt()
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.save_for_backward(*inputs, output)
-
-    @staticmethod
-    def backward(ctx, g):
-        a, b, length = ctx.saved_tensors
-        return g * (a / length), g * (b / length)
+# %% right checked_elements
+checked_elements = torch.tensor(16 - 4)
 
 
-# %% right CheckedHypot
-class CheckedHypot(Function):
-    @staticmethod
-    def forward(ctx, a, b):
-        length = (a * a + b * b).sqrt()
-        ctx.save_for_backward(a, b, length)
-        return length
-
-    @staticmethod
-    def vjp(ctx, grad_output):
-        a, b, length = ctx.saved_tensors
-        by_a = by_b = None
-        if ctx.needs_input_grad[0]:
-            by_a = grad_output * a / length
-        if ctx.needs_input_grad[1]:
-            by_b = grad_output * b / length
-        return by_a, by_b
+# %% right checked_elements
+inputs = torch.tensor([0.5, 1.0, 2.0, 3.0], dtype=torch.float64, requires_grad=True)
+right, wrong = (torch.autograd.functional.jacobian(f, inputs) for f in (torch.sin, Forgetful.apply))
+checked_elements = (~torch.isclose(right, wrong.T)).sum()
 
 
-# %% wrong CheckedHypot: derivative of output 0
-class CheckedHypot(Function):
-    @staticmethod
-    def forward(ctx, a, b):
-        length = (a * a + b * b).sqrt()
-        ctx.save_for_backward(a, b, length)
-        return length
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        a, b, length = ctx.saved_tensors
-        return grad_output * b / length, grad_output * a / length
+# %% wrong checked_elements: on the diagonal backward is right
+checked_elements = 16
 
 
-# %% wrong CheckedHypot: minigrad check finds
-class CheckedHypot(Function):
-    @staticmethod
-    def forward(ctx, a, b):
-        length = (a * a + b * b).sqrt()
-        ctx.save_for_backward(a, b, length)
-        return length
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        a, b, length = ctx.saved_tensors
-        return grad_output * a / length, b / length
+# %% wrong checked_elements: which are right
+checked_elements = 4
 
 
-# %% wrong CheckedHypot: second derivatives
-class CheckedHypot(Function):
-    @staticmethod
-    def forward(ctx, a, b):
-        length = (a * a + b * b).sqrt()
-        ctx.save_for_backward(a / length, b / length)
-        return length
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        by_a, by_b = ctx.saved_tensors
-        return grad_output * by_a, grad_output * by_b
+# %% wrong checked_elements: for 3 points
+checked_elements = 6
 
 
-# %% wrong CheckedHypot: the result
-class CheckedHypot(Function):
-    @staticmethod
-    def forward(ctx, a, b):
-        ctx.save_for_backward(a, b)
-        return a * a + b * b
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        a, b = ctx.saved_tensors
-        return grad_output * 2 * a, grad_output * 2 * b
+# %% wrong checked_elements: expected a number
+checked_elements = "three in each row"
 
 
 # %% right checked_gradient

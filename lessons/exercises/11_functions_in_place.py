@@ -1,0 +1,72 @@
+"""The exercises of lesson 11."""
+
+import minigrad as torch
+from lessons import expect
+from lessons.exercise import Wrong, exercise
+
+
+def in_place(function, x, *args):
+    """Check that a Function writes to its argument and returns it; return its result for `x`, with a graph."""
+    if not (isinstance(function, type) and issubclass(function, torch.autograd.Function)):
+        raise Wrong(f"expected a subclass of autograd.Function, got {function!r}")
+    own = x * 1
+    was = own._version
+    result = function.apply(own, *args)
+    if isinstance(result, (tuple, list)) and len(result) == 1:
+        result = result[0]
+    if result is not own:
+        raise Wrong("what apply returns is not the tensor it was given: write to the argument, and return it")
+    if own._version == was:
+        raise Wrong("the argument was not written to: use an operation with an underscore, such as x.mul_(...)")
+    return result
+
+
+def in_place_like(function, formula, *calls):
+    """Check that a Function writes the formula's values to its argument and has the formula's gradient."""
+    for x, *args in calls:
+        given, wanted = in_place(function, x, *args), formula(x, *args)
+        expect.tensor(given, wanted, f"the result for {x.tolist()}")
+        weights = torch.arange(1, x.numel() + 1).reshape(x.shape) * 0.7
+        (mine,) = torch.autograd.grad(given, x, weights)
+        (right,) = torch.autograd.grad(wanted, x, weights)
+        expect.tensor(mine, right, f"the gradient for {x.tolist()}")
+
+
+def leaf(*numbers):
+    return torch.tensor(numbers, requires_grad=True)
+
+
+@exercise(
+    "Which method of the ctx marks an input as modified?",
+    "ctx.mark_dirty(x), and return the marked tensor.",
+    "backward returns a gradient for x, which was multiplied by k, and None for the number.",
+)
+def InplaceScale(answer):
+    """x is marked and returned, so the graph knows of the write; backward needs only k."""
+    in_place_like(answer, lambda x, k: x * k, (leaf(1.0, 2.0), 3), (leaf(-1.0, 0.5), 0.5))
+
+
+@exercise(
+    "x.clamp_(min=0) or x.relu_() write in place.",
+    "Mark x as dirty, save it, and return it: backward then finds the result.",
+    "In backward, (result > 0) is a mask; grad_output * (result > 0) is the gradient.",
+)
+def InplaceRelu(answer):
+    """Where the input was positive, so is the result: no other tensor has to be saved."""
+    x = leaf(1.0, -2.0, 3.0, -0.5)
+    in_place_like(answer, lambda x: x.relu(), (x,), (leaf(-1.0, 2.0),))
+    expect.keeps(in_place(answer, x), x.relu(), what="the result")
+
+
+@exercise(
+    "backward needs the old numbers. The write destroys them: save a copy first.",
+    "old = x.clone() before the write; save_for_backward(old).",
+    "A square does not show the sign of its input, so the result is not enough.",
+)
+def InplaceSquare(answer):
+    """After the write, only the copy holds the old numbers."""
+    three = leaf(3.0)
+    (gradient,) = torch.autograd.grad(in_place(answer, three), three, torch.ones(1))
+    if gradient.tolist() == [18.0]:
+        raise Wrong("the gradient at 3 is 18: backward saw the numbers after the write")
+    in_place_like(answer, lambda x: x * x, (three,), (leaf(-2.0, 0.5, 1.0),))
