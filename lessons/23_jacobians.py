@@ -243,7 +243,7 @@ assert hessian(g)(x).equal(torch.autograd.functional.hessian(g, x))
 # %%
 assert hessian(g)(x).equal(hessian(g)(x).mT)
 lessons.predict(
-    "relu consists of two straight pieces. What is the Hessian of x.relu().sum() at x = [1, 2]?",
+    "relu consists of two straight pieces. Which matrix is the Hessian of x.relu().sum() at [1, 2]?",
     {
         "[[0.0, 0.0], [0.0, 0.0]]": "Along a straight piece the slope does not change.",
         "[[1.0, 0.0], [0.0, 1.0]]": "1 is the slope at each element. The Hessian tells how the slope changes.",
@@ -317,7 +317,7 @@ lessons.check("hessian_by_hand", hessian_by_hand)
 # ## Questions
 #
 # <details markdown="1">
-# <summary>A function takes a picture of 28 x 28 pixels and returns 10 scores. Which shape has its Jacobian?</summary>
+# <summary>A function takes a picture of 28 x 28 pixels and returns 10 scores. What is the shape of its Jacobian?</summary>
 #
 # `(10, 28, 28)`: the shape of the result, then the shape of the input. `jacrev` gives it in 10 passes.
 #

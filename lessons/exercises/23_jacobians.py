@@ -42,7 +42,7 @@ def jacobian_modes(answer):
     "return jvp(f, (x,), (torch.ones_like(x),))[1]",
 )
 def jacobian_diagonal(answer):
-    """One pass that starts with ones: all other elements of a row are zero, so its sum is the element on the diagonal."""
+    """One pass that starts with ones is enough: the sum of a row is its only element that is not zero."""
     for f, x, slopes in (
         (lambda x: x**3, torch.tensor([1.0, 2.0, -3.0]), [3.0, 12.0, 27.0]),
         (lambda x: x.exp() * x, torch.tensor([0.0, 1.0]), [1.0, 2 * np.e]),
@@ -64,8 +64,8 @@ def jacobian_diagonal(answer):
     "2ab changes with a by 2b, and with b by 2a.",
 )
 def hessian_by_hand(answer):
-    """The row of a is [2b, 2a], the row of b [2a, 6b]; the two elements off the diagonal are equal."""
+    """Rows [2b, 2a] and [2a, 6b]: the two elements off the diagonal are equal."""
     wanted = [[4.0, 2.0], [2.0, 12.0]]
     if np.shape(answer) == (2,):
-        raise Wrong("two numbers: that is the shape of the gradient. The Hessian has a row of two numbers for each input")
+        raise Wrong("the gradient has two numbers. The Hessian has a row of two numbers for each input")
     expect.tensor(answer, wanted)
