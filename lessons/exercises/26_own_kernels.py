@@ -56,6 +56,21 @@ def kernel_backward(answer):
 
 
 @exercise(
+    "The derivative follows from the result alone: out * (1 - out).",
+    "kernel = lambda x: 1 / (1 + exp(-x)), and dx = lambda out: out * (1 - out).",
+)
+def KernelLean(answer):
+    """Your derivative needs the result or `x` alone. The result exists anyway: dx = lambda out: out * (1 - out)."""
+    apply, points = operation(answer), torch.tensor([-2.0, -0.4, 0.5, 3.0], dtype=torch.float64, requires_grad=True)
+    expected = declared(answer, kernel=lambda x: 1 / (1 + torch.exp(-x)), dx=lambda out: out * (1 - out))
+    expect.tensor(apply(points), expected(points), "the kernel, 1 / (1 + exp(-x)),")
+    gradient = slope(apply)(points)
+    expect.tensor(gradient, slope(expected)(points), "the gradient")
+    expect.tensor(slope(slope(apply))(points), slope(slope(expected))(points), "the gradient of the gradient")
+    expect.saves(apply, (points,), 32)
+
+
+@exercise(
     "The derivative of sqrt(u) by u is 1 / (2 * sqrt(u)), and u has the derivative 2x by x.",
     "sqrt(u) is the result, which a formula reads as `out`: dx = lambda x, out: x / out.",
 )

@@ -17,6 +17,14 @@ def kernel_backward(g_, x_, y_, dx_, dy_):
         dy_[i] = g * x * e
 
 
+# %% KernelLean
+class KernelLean(Pointwise):
+    """1 / (1 + exp(-x))."""
+
+    kernel = lambda x: 1 / (1 + exp(-x))
+    dx = lambda out: out * (1 - out)
+
+
 # %% KernelDistance
 class KernelDistance(Pointwise):
     """sqrt(x² + y² + 1)."""

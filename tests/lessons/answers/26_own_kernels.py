@@ -43,6 +43,9 @@ class KernelRepaired(Pointwise):
 
 
 # %% right kernel_backward
+from numba import njit
+
+
 @njit
 def kernel_backward(g_, x_, y_, dx_, dy_):
     for i in range(len(g_)):
@@ -120,6 +123,50 @@ def kernel_backward(g_, x_, y_, dx_, dy_):
 # %% wrong kernel_backward: as a whole
 def kernel_backward(g_, x_, y_, dx_, dy_):
     return g_ * math.exp(y_), g_ * x_ * math.exp(y_)
+
+
+# %% right KernelLean
+class KernelLean(Pointwise):
+    kernel = lambda x: 1 / (1 + exp(-x))
+    dx = lambda x: exp(-x) / (1 + exp(-x)) ** 2
+
+
+# %% right KernelLean
+class KernelLean(Pointwise):
+    def kernel(x):
+        return torch.sigmoid(x)
+
+    def dx(g, out):
+        return g * (out - out * out)
+
+
+# %% right KernelLean
+class KernelLean(Pointwise):
+    kernel = lambda t: exp(t) / (1 + exp(t))
+    dt = lambda out: out * (1 - out)
+
+
+# %% wrong KernelLean: 64
+class KernelLean(Pointwise):
+    kernel = lambda x: 1 / (1 + exp(-x))
+    dx = lambda x, out: exp(-x) * out * out
+
+
+# %% wrong KernelLean: the gradient
+class KernelLean(Pointwise):
+    kernel = lambda x: 1 / (1 + exp(-x))
+    dx = lambda out: 1 - out
+
+
+# %% wrong KernelLean: the kernel
+class KernelLean(Pointwise):
+    kernel = lambda x: 1 / (1 + exp(x))
+    dx = lambda out: out * (1 - out)
+
+
+# %% wrong KernelLean: dx is missing
+class KernelLean(Pointwise):
+    kernel = lambda x: 1 / (1 + exp(-x))
 
 
 # %% right KernelDistance
