@@ -93,8 +93,8 @@ lessons.predict(
 )
 
 # %% [markdown]
-# All later results would be float64, too, with half as many numbers in each vector instruction. The module for float64 needs
-# no such care.
+# With a constant 1 all later results would be float64, too, and a vector instruction would compute half as many numbers. The
+# module for float64 needs no such care.
 
 # %%
 assert str(narrow.nopython_signatures[0].return_type) == "float32"
@@ -235,7 +235,7 @@ assert np.allclose(out, other, rtol=1e-5, atol=1e-6)
 # %% [markdown]
 # ## A line at a time
 #
-# `softmax` is not elementwise: it divides each number of a row by a sum over the row. In minigrad it is a program of three
+# `softmax` is not elementwise: it divides each number of a row by a sum over the row. In minigrad it is a program of
 # other operations.
 
 # %%

@@ -43,7 +43,7 @@ class Cells:
             raise Wrong("a loop reads and writes one number at a time, as in x_[i] with a whole number i, and no slice")
         if not 0 <= i < self.size:  # IndexError also ends Python's own loop over all elements
             raise IndexError(f"index {i} is behind the last element of {self.size}: they count from 0")
-        return i
+        return int(i)
 
     def whole(self, *other: Any) -> Any:
         """Raise Wrong: a loop has no arithmetic with arrays."""
