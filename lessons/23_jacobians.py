@@ -1,22 +1,21 @@
 # %% [markdown]
-# # Jacobians, Hessians and Newton
+# # Jacobians and Hessians
 #
-# *25 minutes. Needs lessons 5, 13 and 21.*
+# *20 minutes. Needs lessons 5 and 21.*
 #
 # **My function has several results. Which way gives all its derivatives, forward or backward?** Both do, one row or one
-# column of a matrix at a time. The shape of the matrix says which way is cheaper, and often you need no matrix at all.
+# column of a matrix at a time. The shape of the matrix says which way is cheaper.
 #
 # After this lesson you can:
 #
-# - build a Jacobian from backward passes or from forward passes, and choose the cheaper way
-# - compute a Hessian, and its product with a vector without the matrix
-# - find minima with Newton's method, and tell a minimum from a saddle
+# - build a Jacobian from backward passes or from forward passes
+# - choose the cheaper way by the numbers of inputs and results
+# - compute a Hessian, and check it by hand
 
 # %%
 import time
 
 import numpy as np
-from matplotlib import pyplot as plt
 
 import lessons
 import minigrad as torch
@@ -218,8 +217,9 @@ else:
 # %% [markdown]
 # ## Second derivatives
 #
-# The Hessian of a function with one result is the Jacobian of its gradient. `hessian` is `jacfwd(jacrev(f))`: one
-# backward pass for the gradient, then forward passes through it, since it has as many results as inputs.
+# The Hessian of a function with one result is the Jacobian of its gradient: row `i` and column `j` say how fast slope `i`
+# changes with input `j`. `hessian` is `jacfwd(jacrev(f))`: one backward pass for the gradient, then forward passes through
+# it, since the gradient has a result for each input.
 #
 # $$g = a^3 + 2ab^2 \qquad \nabla g = \begin{pmatrix} 3a^2 + 2b^2 \\ 4ab \end{pmatrix} \qquad
 # H = \begin{pmatrix} 6a & 4b \\ 4b & 4a \end{pmatrix}$$
@@ -234,153 +234,27 @@ def g(x):
 x = torch.tensor([1.0, 2.0])
 print(hessian(g)(x))
 assert hessian(g)(x).tolist() == [[6.0, 8.0], [8.0, 4.0]]
-assert hessian(g)(x).equal(hessian(g)(x).mT)
 assert hessian(g)(x).equal(jacfwd(jacrev(g))(x))
 assert hessian(g)(x).equal(torch.autograd.functional.hessian(g, x))
 
 # %% [markdown]
-# A Hessian is symmetric: the order of the two differentiations does not matter. `relu` consists of straight pieces, so its
-# Hessian is zero, and Newton's method (below) cannot use it.
+# A Hessian is symmetric: the order of the two differentiations does not matter.
 
 # %%
-bent = lambda x: x.relu().sum()
-print(hessian(bent)(x))
-assert hessian(bent)(x).equal(torch.zeros(2, 2))
-try:
-    torch.linalg.solve(hessian(bent)(x), grad(bent)(x))
-except torch.linalg.LinAlgError as e:
-    print(e)
-    assert "singular" in str(e)
-else:
-    raise AssertionError("a matrix of zeros was inverted")
+assert hessian(g)(x).equal(hessian(g)(x).mT)
+lessons.predict(
+    "relu consists of two straight pieces. Which matrix is the Hessian of x.relu().sum() at [1, 2]?",
+    {
+        "[[0.0, 0.0], [0.0, 0.0]]": "Along a straight piece the slope does not change.",
+        "[[1.0, 0.0], [0.0, 1.0]]": "1 is the slope at each element. The Hessian tells how the slope changes.",
+        "[[1.0, 1.0], [1.0, 1.0]]": "The slope of an element is 1, and no input changes it.",
+        "[1.0, 1.0]": "That is the gradient. The Hessian is a matrix.",
+    },
+    lambda: hessian(lambda x: x.relu().sum())(x),
+)
 
 # %% [markdown]
-# ## Without the matrix
-#
-# A network with a million weights has a Hessian with $10^{12}$ elements. But its product with a vector `v` is only the
-# derivative of the gradient along `v`: one forward pass through a backward pass. No tensor is larger than `x`.
-
-
-# %%
-def hvp(f, x, v):
-    return jvp(grad(f), (x,), (v,))[1]
-
-
-v = torch.tensor([1.0, -1.0])
-print(hvp(g, x, v), hessian(g)(x) @ v)
-assert hvp(g, x, v).equal(hessian(g)(x) @ v)
-
-
-def cubes(x):
-    return (x**3).sum()
-
-
-many = torch.linspace(0.0, 1.0, 500)
-by_matrix = bytes_made(lambda x: hessian(cubes)(x) @ x, many)
-by_product = bytes_made(lambda x: hvp(cubes, x, x), many)
-print(f"through the matrix {by_matrix:,} bytes, without it {by_product:,}")
-assert by_product * 50 < by_matrix
-
-# %% [markdown]
-# Two backward passes give the same product: the gradient times `v` is one number, and its gradient is the product. For
-# that, the first pass has to leave a graph behind.
-
-# %%
-leaf = x.clone().requires_grad_()
-(slope,) = torch.autograd.grad(g(leaf), leaf, create_graph=True)
-(product,) = torch.autograd.grad(slope @ v, leaf)
-print(product)
-assert product.equal(hvp(g, x, v))
-
-(slope,) = torch.autograd.grad(g(leaf), leaf)
-try:
-    torch.autograd.grad(slope @ v, leaf)
-except RuntimeError as e:
-    print(e)
-else:
-    raise AssertionError("a gradient without a graph was differentiated")
-
-# %% [markdown]
-# ## Newton's method
-#
-# Near $x$ a function looks like a parabola, given by its gradient and its Hessian. Newton's method steps to the lowest
-# point of that parabola. If the function is a parabola, one step is enough.
-#
-# $$x_\text{next} = x - H^{-1} \nabla f(x)$$
-
-
-# %%
-def newton_step(f, x):
-    return x - torch.linalg.solve(hessian(f)(x), grad(f)(x))
-
-
-bowl = lambda x: (x[0] - 3) ** 2 + 10 * (x[1] + 1) ** 2
-print(newton_step(bowl, torch.tensor([20.0, 20.0])))
-assert newton_step(bowl, torch.tensor([20.0, 20.0])).allclose(torch.tensor([3.0, -1.0]))
-
-# %% [markdown]
-# Rosenbrock's valley is bent, and flat along its ground: $(1 - a)^2 + 100\,(b - a^2)^2$, with its minimum at $(1, 1)$. Once
-# the steps are near, each about doubles the number of right digits, up to the precision of `float64`.
-
-
-# %%
-def valley(x):
-    a, b = x
-    return (1 - a) ** 2 + 100 * (b - a**2) ** 2
-
-
-start, goal = torch.tensor([-1.2, 1.0], dtype=torch.float64), torch.ones(2, dtype=torch.float64)
-path, distances = [start], []
-for i in range(7):
-    path.append(newton_step(valley, path[-1]))
-    distances.append((path[-1] - goal).norm().item())
-    print(f"step {i + 1} to ({path[-1][0]:.12f}, {path[-1][1]:.12f}), distance {distances[-1]:.1e}")
-assert 1e-2 < distances[3] < 1e-1 and distances[4] < 1e-4 and distances[5] < 1e-9
-
-# %% [markdown]
-# Gradient descent knows only the slope. With a rate of 0.01 it flies out of the valley. With 0.002 it stays in, but does not
-# get far along the ground in 200 steps.
-
-
-# %%
-def descend(rate, steps):
-    points = [start]
-    for _ in range(steps):
-        points.append(points[-1] - rate * grad(valley)(points[-1]))
-    return points
-
-
-print("rate 0.01, 5 steps:   ", descend(0.01, 5)[-1])
-print("rate 0.002, 200 steps:", descend(0.002, 200)[-1])
-assert descend(0.01, 5)[-1].norm() > 1e6
-assert (descend(0.002, 200)[-1] - goal).norm() > 1
-
-# %% alt="Two paths in a bent valley: gradient descent stops far from the minimum, Newton's method reaches it at (1, 1)"
-across, up = np.meshgrid(np.linspace(-1.6, 1.6, 120), np.linspace(-3.5, 2, 120))
-figure, axes = plt.subplots(figsize=(7, 4.5), layout="constrained", subplot_kw={"xlabel": "a", "ylabel": "b"})
-axes.contour(across, up, (1 - across) ** 2 + 100 * (up - across**2) ** 2, np.logspace(-1, 3.4, 12), colors="#b8c0cc")
-ways = {"gradient descent, 200 steps": descend(0.002, 200), "Newton, 7 steps": path, "minimum": [goal]}
-for (name, points), style in zip(ways.items(), ("--.", "-o", "k*")):
-    axes.plot(*np.array([point.tolist() for point in points]).T, style, label=name, markersize=6)
-    axes.legend(loc="lower left")
-
-# %% [markdown]
-# ## Not every level point is a minimum
-#
-# Newton's method steps to the point where the parabola is level. That is a minimum only if the parabola opens upwards in
-# all directions, that is, if all eigenvalues of the Hessian are positive. $a^2 - b^2$ has a saddle at zero, and Newton's
-# method goes right there, though the function falls without end along `b`.
-
-# %%
-saddle = lambda x: x[0] ** 2 - x[1] ** 2
-reached = newton_step(saddle, torch.tensor([1.0, 0.5]))
-bending = torch.linalg.eigvalsh(hessian(saddle)(reached))
-print(reached, bending)
-assert reached.equal(torch.zeros(2))
-assert bending.tolist() == [-2.0, 2.0]
-
-# %% [markdown]
-# So look at the eigenvalues at a point before you call it a minimum.
+# Lesson 24 uses the Hessian to find a minimum in a few steps.
 #
 # ## Exercises
 #
@@ -410,64 +284,42 @@ jacobian_modes = ...
 lessons.check("jacobian_modes", jacobian_modes)
 
 # %% [markdown]
-# ### 3. How much a function bends
+# ### 3. Element by element
 #
-# Write `curvature(f, x, v)`, which gives $v^\top H v$: how fast the slope of `f` along `v` changes along `v`. Do it without the
-# Hessian, for `x` may have a million elements.
+# `f` works element by element, like `tanh`, so its Jacobian has zeros off the diagonal. Write `jacobian_diagonal(f, x)`,
+# which gives the diagonal, in the shape of `x`. One pass is enough: compute no matrix, for `x` may have a million elements.
 
 
 # %%
-def curvature(f, x, v): ...
+def jacobian_diagonal(f, x): ...
 
 
-lessons.check("curvature", curvature)
+lessons.check("jacobian_diagonal", jacobian_diagonal)
 
 # %% [markdown]
-# ### 4. A repair
+# ### 4. A Hessian by hand
 #
-# This function should find a minimum with Newton's method, but returns nonsense. Two things are wrong with it.
-
+# Work out the Hessian of $a^2 b + b^3$ at $a = 1$, $b = 2$. Give it as a list of rows.
 
 # %%
-def newton_minimum(f, x):
-    for _ in range(20):
-        if grad(f)(x).norm() > 1e-8:
-            return x
-        x = x - hessian(f)(x) @ grad(f)(x)
-    return x
+hessian_by_hand = ...
 
-
-lessons.check("newton_minimum", newton_minimum)
-
-# %% [markdown]
-# ### 5. Where it is zero
-#
-# Newton's method also solves equations. Near `x`, `f` looks like `f(x) + J d`, where `d` is a step and `J` the Jacobian;
-# go where that is zero, and again from there. Write `newton_root(f, x)` for functions that have as many results as inputs.
-# Fifteen steps are enough for the check.
-
-
-# %%
-def newton_root(f, x): ...
-
-
-lessons.check("newton_root", newton_root)
+lessons.check("hessian_by_hand", hessian_by_hand)
 
 # %% [markdown]
 # ## Summary
 #
 # - A backward pass gives a row of the Jacobian, a forward pass (`jvp`) a column.
 # - `jacrev` suits few results, `jacfwd` few inputs. A loss has one result: go backward.
-# - The Hessian is the Jacobian of the gradient; its product with a vector is one forward pass through a backward pass.
-# - Newton's method steps by $-H^{-1} \nabla f$; the eigenvalues of $H$ tell if the point it reaches is a minimum.
+# - Starting with ones everywhere, a pass gives the sum of all rows or of all columns.
+# - The Hessian is the Jacobian of the gradient, and it is symmetric.
 #
 # ## Questions
 #
 # <details markdown="1">
-# <summary>Why does no library compute the Hessian of a large network?</summary>
+# <summary>A function takes a picture of 28 x 28 pixels and returns 10 scores. What is the shape of its Jacobian?</summary>
 #
-# With $n$ weights it has $n^2$ elements. Most methods need only its product with a vector, which costs about as much as a
-# few gradients and creates no tensor larger than the weights.
+# `(10, 28, 28)`: the shape of the result, then the shape of the input. `jacrev` gives it in 10 passes.
 #
 # </details>
 #
@@ -479,9 +331,9 @@ lessons.check("newton_root", newton_root)
 # </details>
 #
 # <details markdown="1">
-# <summary>Newton's method has reached a point with gradient zero. What do you check?</summary>
+# <summary>Why is <code>hessian</code> not <code>jacrev(jacrev(f))</code>?</summary>
 #
-# The eigenvalues of the Hessian there. If all are positive, it is a minimum; if one is negative, the function still falls along
-# that eigenvector.
+# That gives the same numbers. But the gradient has as many results as inputs, so neither way saves passes. A forward pass
+# keeps no tensors for later, so the outer Jacobian goes forward.
 #
 # </details>

@@ -48,186 +48,65 @@ jacobian_modes = "jacrev"
 jacobian_modes = np.array(["jacrev", "jacfwd", "jacrev"])
 
 
-# %% right curvature
-def curvature(f, x, v):
-    return v @ torch.autograd.functional.hvp(f, x, v)[1]
+# %% right jacobian_diagonal
+def jacobian_diagonal(f, x):
+    return vjp(f, x)[1](torch.ones_like(x))[0]
 
 
-# %% right curvature
-def curvature(f, x, v):
-    along = lambda t: f(x + t * v)
-    return grad(grad(along))(torch.zeros((), dtype=x.dtype))
+# %% right jacobian_diagonal
+def jacobian_diagonal(f, x):
+    return grad(lambda x: f(x).sum())(x)
 
 
-# %% right curvature
-def curvature(f, x, v):
+# %% right jacobian_diagonal
+def jacobian_diagonal(f, x):
     x = x.detach().clone().requires_grad_()
-    (slope,) = torch.autograd.grad(f(x), x, create_graph=True)
-    return torch.autograd.grad(slope @ v, x)[0].dot(v).item()
+    f(x).sum().backward()
+    return x.grad
 
 
-# %% right curvature
-def curvature(f, x, v):
-    slope = lambda y: jvp(f, (y,), (v,))[1]
-    return jvp(slope, (x,), (v,))[1]
+# %% right jacobian_diagonal
+def jacobian_diagonal(f, x):
+    return vmap(grad(f))(x.flatten()).reshape(x.shape).numpy()
 
 
-# %% right curvature
-def curvature(f, x, v):
-    return v.reshape(1, -1) @ hvp(f, x, v).reshape(-1, 1)
+# %% wrong jacobian_diagonal: whole matrix
+def jacobian_diagonal(f, x):
+    return jacrev(f)(x)
 
 
-# %% right curvature
-def curvature(f, x, v):
-    with torch.autograd.forward_ad.dual_level():
-        dual = torch.autograd.forward_ad.make_dual(x.detach().requires_grad_(), v)
-        (slope,) = torch.autograd.grad(f(dual), dual, create_graph=True)
-        return (torch.autograd.forward_ad.unpack_dual(slope).tangent * v).sum()
+# %% wrong jacobian_diagonal: matrix of 300
+def jacobian_diagonal(f, x):
+    return jacfwd(f)(x).reshape(x.numel(), x.numel()).diagonal().reshape(x.shape)
 
 
-# %% wrong curvature: matrix
-def curvature(f, x, v):
-    return v @ hessian(f)(x) @ v
+# %% wrong jacobian_diagonal: your code raises
+def jacobian_diagonal(f, x):
+    return grad(f)(x)
 
 
-# %% wrong curvature: that is H v
-def curvature(f, x, v):
-    return jvp(grad(f), (x,), (v,))[1]
+# %% wrong jacobian_diagonal: expected 12
+def jacobian_diagonal(f, x):
+    return jvp(f, (x,), (x,))[1]
 
 
-# %% wrong curvature: slope along v
-def curvature(f, x, v):
-    return grad(f)(x) @ v
+# %% right hessian_by_hand
+hessian_by_hand = ((4, 2), (2, 12))
 
+# %% right hessian_by_hand
+hessian_by_hand = hessian(lambda x: x[0] ** 2 * x[1] + x[1] ** 3)(torch.tensor([1.0, 2.0]))
 
-# %% wrong curvature: expected a number, got None
-def curvature(f, x, v):
-    v @ jvp(grad(f), (x,), (v,))[1]
+# %% right hessian_by_hand
+hessian_by_hand = np.array([[4, 2], [2, 12]])
 
+# %% wrong hessian_by_hand: gradient
+hessian_by_hand = [4, 13]
 
-# %% right curvature
-def curvature(f, x, v):
-    return sum(v * hvp(f, x, v))
+# %% wrong hessian_by_hand: expected 2
+hessian_by_hand = [[4, 0], [0, 12]]
 
+# %% wrong hessian_by_hand: expected 12
+hessian_by_hand = [[4, 2], [2, 6]]
 
-# %% right curvature
-def curvature(f, x, v):
-    slope = lambda y: (grad(f)(y) * v).sum()
-    return (grad(slope)(x) * v).sum().numpy()
-
-
-# %% right newton_minimum
-def newton_minimum(f, x):
-    while grad(f)(x).abs().max() > 1e-9:
-        x = newton_step(f, x)
-    return x
-
-
-# %% right newton_minimum
-def newton_minimum(f, x):
-    for _ in range(20):
-        x = x - torch.linalg.inv(hessian(f)(x)) @ grad(f)(x)
-    return x
-
-
-# %% right newton_minimum
-def newton_minimum(f, x):
-    for _ in range(20):
-        slope = torch.autograd.functional.jacobian(f, x)
-        if not slope.norm() > 1e-8:
-            return x
-        x = x - torch.autograd.functional.hessian(f, x).inverse() @ slope
-    return x
-
-
-# %% wrong newton_minimum: without a single step
-def newton_minimum(f, x):
-    for _ in range(20):
-        if grad(f)(x).norm() > 1e-8:
-            return x
-        x = x - torch.linalg.solve(hessian(f)(x), grad(f)(x))
-    return x
-
-
-# %% wrong newton_minimum: further
-def newton_minimum(f, x):
-    for _ in range(20):
-        if grad(f)(x).norm() < 1e-8:
-            return x
-        x = x - hessian(f)(x) @ grad(f)(x)
-    return x
-
-
-# %% wrong newton_minimum: further
-def newton_minimum(f, x):
-    for _ in range(20):
-        if grad(f)(x).norm() < 1e-8:
-            return x
-        x = x + torch.linalg.solve(hessian(f)(x), grad(f)(x))
-    return x
-
-
-# %% wrong newton_minimum: the minimum of a bowl
-def newton_minimum(f, x):
-    for _ in range(20):
-        if grad(f)(x).norm() < 1e-8:
-            return x
-        x = x - 0.001 * grad(f)(x)
-    return x
-
-
-# %% right newton_root
-def newton_root(f, x):
-    while f(x).norm() > 1e-10:
-        x = x - jacfwd(f)(x).inverse() @ f(x)
-    return x
-
-
-# %% right newton_root
-def newton_root(f, x):
-    for _ in range(15):
-        x = x + torch.linalg.solve(torch.autograd.functional.jacobian(f, x), -f(x))
-    return x
-
-
-# %% right newton_root
-def newton_root(f, x, steps=15):
-    if steps == 0:
-        return x
-    return newton_root(f, x - torch.linalg.solve(my_jacrev(f, x), f(x)), steps - 1)
-
-
-# %% right newton_root
-def newton_root(f, x):
-    for _ in range(15):
-        x = x.detach().requires_grad_()
-        y = f(x)
-        rows = [torch.autograd.grad(one, x, retain_graph=True)[0] for one in y]
-        x = x - torch.linalg.solve(torch.stack(rows), y)
-    return x
-
-
-# %% wrong newton_root: where f is
-def newton_root(f, x):
-    return x - torch.linalg.solve(jacrev(f)(x), f(x))
-
-
-# %% wrong newton_root: not zero
-def newton_root(f, x):
-    for _ in range(15):
-        x = x - torch.linalg.solve(jacrev(f)(x).mT, f(x))
-    return x
-
-
-# %% wrong newton_root: your code raises
-def newton_root(f, x):
-    for _ in range(15):
-        x = x - f(x) / grad(f)(x)
-    return x
-
-
-# %% wrong newton_root: not zero
-def newton_root(f, x):
-    for _ in range(15):
-        x = x - jacrev(f)(x) @ f(x) * 1e-3
-    return x
+# %% wrong hessian_by_hand: shape
+hessian_by_hand = [4, 2, 2, 12]
