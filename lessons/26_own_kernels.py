@@ -1,7 +1,7 @@
 # %% [markdown]
 # # A kernel of your own
 #
-# *20 minutes. Needs lessons 7, 15 and 25.*
+# *20 minutes. Needs lessons 7, 16 and 25.*
 #
 # **Can my own operation be as fast as minigrad's?** Yes. Declare a formula for the result and a formula for the derivative.
 # minigrad makes a loop of each, and `gradcheck` tells if the two belong together.
