@@ -67,7 +67,7 @@ def specialisations(*calls):
 
 
 lessons.predict(
-    "A function is called with (three, 2.0), (three, 0.125), (five, 2.0) and (doubles, 2.0). How many specialisations has it?",
+    "The calls of a function are (three, 2.0), (three, 0.125), (five, 2.0), (doubles, 2.0). How many specialisations result?",
     {
         1: "A module fits one size and one dtype. The other sizes and dtypes are captured again.",
         2: "Another size needs a capture as well, even if its text is the same.",
@@ -230,7 +230,7 @@ lessons.predict(
     "noting runs three times with the same kind of tensor. How long is the list seen then?",
     {
         3: "The line runs eagerly at each call; minigrad compiles the other line.",
-        1: "So it is in libraries that record a function once and forget its other effects. minigrad keeps the effect.",
+        1: "A library that records a function once forgets such an effect. minigrad does not.",
         0: "The function runs in Python at least once, for the capture.",
         2: "The second call and the third are alike.",
     },
@@ -290,8 +290,8 @@ lessons.check("compile_count", compile_count)
 # %% [markdown]
 # ### 2. Repair
 #
-# The function limits the length of a vector to 1. It is right, but does not compile as a whole. Write one
-# with the same results that does.
+# The function limits the length of a vector to 1. It is right, but does not compile as a whole. Write one with the same results
+# that does.
 
 
 # %%
