@@ -1,7 +1,7 @@
 # %% [markdown]
 # # CUDA: the same program on a GPU
 #
-# *30 minutes. Needs lessons 1, 2, 7, 15 and 25.*
+# *20 minutes. Needs lessons 1, 2, 7, 15 and 25.*
 #
 # **What changes when my tensors are on a GPU?** Your program stays the same. Moving a tensor becomes an operation, and every
 # other operation becomes a kernel: one small program that thousands of threads run.
@@ -9,9 +9,8 @@
 # After this lesson you can:
 #
 # - compute with tensors in a GPU's memory, and follow a gradient back to the processor
-# - write a kernel with a bound, an atomic addition or a sum in shared memory
+# - write a kernel in which each thread finds its element, and surplus threads stop
 # - put kernels with a backward into a Function
-# - find a race in the picture of the threads
 
 # %%
 import os
@@ -29,7 +28,6 @@ if "NUMBA_ENABLE_CUDASIM" not in os.environ:
 # %%
 import math
 
-import numba
 import numpy as np
 from numba import cuda
 
@@ -52,9 +50,8 @@ draw(there_and_back, torch.tensor([1.0, 2.0, 3.0], requires_grad=True), passes=(
 # returns to the processor.
 #
 # The line above the picture says where this lesson runs. Its programs give the same results in both places. The simulator runs
-# the threads one after the other, in Python: it is slow, but sees every access of each thread. A GPU is fast but reports
-# nothing, so only the simulator has pictures of threads. Set `NUMBA_ENABLE_CUDASIM=1` in the environment to choose the
-# simulator yourself.
+# the threads one after the other, in Python: it is slow, but sees every access of each thread, and only it has pictures of
+# threads. Set `NUMBA_ENABLE_CUDASIM=1` in the environment to choose the simulator yourself.
 #
 # ## Tensors on the device
 #
@@ -160,23 +157,59 @@ assert block.tolist() == [0, 0, 0, 0, 1, 1, 1, 1, 2, 2]
 
 
 # %%
-def watched(launch, array=None):
-    """Launch; in the simulator, return the picture of the threads' accesses to one array or to all."""
+def watched(launch):
+    """Launch; in the simulator, return the picture of the threads' accesses."""
     if not simulated:
         return launch()
     with torch.cuda.watch() as trace:
         launch()
-    return draw_threads(trace.launches[-1], array)
+    return draw_threads(trace.launches[-1])
 
 
 watched(lambda: who[3, 4](block))
 
 # %% [markdown]
+# ## The number of blocks
+#
+# Blocks have equal sizes. Twelve threads are more than 10 elements need. For 13 elements they are too few.
+
+
+# %%
+def last_of_13():
+    thirteen = torch.full((13,), -1, dtype=torch.int32, device="cuda")
+    who[3, 4](thirteen)
+    return thirteen[12]
+
+
+lessons.predict(
+    "who[3, 4] runs on 13 elements that are all -1. What is the last one afterwards?",
+    {
+        -1: "The threads have the indices 0 to 11. No thread writes element 12, and no error tells you.",
+        3: "That would need a fourth block. The launch starts three.",
+        0: "A kernel does not start again with the first block: each thread runs once.",
+        2: "Block 2 has the threads 8 to 11.",
+    },
+    last_of_13,
+)
+
+# %% [markdown]
+# Divide the number of elements by the threads of a block, and round up.
+
+
+# %%
+def blocks_for(elements, threads):
+    """Return the number of blocks of `threads` threads that cover all elements."""
+    return math.ceil(elements / threads)
+
+
+print(blocks_for(10, 4), blocks_for(12, 4), blocks_for(13, 4))
+assert [blocks_for(n, 4) for n in (1, 4, 10, 12, 13)] == [1, 1, 3, 3, 4]
+
+# %% [markdown]
 # ## The bound
 #
-# Blocks have equal sizes, so there are surplus threads whenever the number of elements is not a multiple of that size. Only
-# the `if` keeps them from writing past the end of the array. The simulator names a thread that does. A GPU does not: it
-# overwrites the memory there, so this cell runs in the simulator only.
+# Only the `if` keeps surplus threads from writing past the end of the array. The simulator names a thread that does. A GPU
+# does not: it overwrites the memory there, so this cell runs in the simulator only.
 
 
 # %%
@@ -192,19 +225,6 @@ if simulated:
         print(e)
     else:
         raise AssertionError("a thread wrote behind the array")
-
-# %% [markdown]
-# How many blocks are enough? The number of elements divided by the threads of a block, rounded up.
-
-
-# %%
-def blocks_for(elements, threads):
-    """Return the number of blocks of `threads` threads that cover all elements."""
-    return math.ceil(elements / threads)
-
-
-print(blocks_for(10, 4), blocks_for(12, 4), blocks_for(13, 4))
-assert [blocks_for(n, 4) for n in (1, 4, 10, 12, 13)] == [1, 1, 3, 3, 4]
 
 # %% [markdown]
 # ## Your kernels as an operation
@@ -236,8 +256,7 @@ else:
     raise AssertionError("a gradient was lost")
 
 # %% [markdown]
-# Kernels belong in a Function: one in `forward`, the other in `backward`. `empty_like` allocates the memory that they
-# write. A kernel takes arrays of any strides, so no copy is needed first.
+# Kernels belong in a Function: one in `forward`, the other in `backward`. `empty_like` allocates the memory that they write.
 
 
 # %%
@@ -269,249 +288,23 @@ def bell(x):
 draw(bell, torch.tensor([-1.0, 0.0, 2.0], device="cuda", requires_grad=True), passes=("forward", "backward"))
 
 # %% [markdown]
-# A kernel that you already have, compiled by Numba's `cuda.jit`, takes tensors on a GPU as they are: it finds their memory
-# through `__cuda_array_interface__`, without a copy. `torch.cuda.jit` does two things more: its kernels run in the simulator,
-# and they refuse a tensor whose gradient would be lost. With Numba's, you detach the tensor yourself. This cell needs a GPU.
-
-
-# %%
-@cuda.jit
-def cube(x_, out_):
-    i = cuda.grid(1)
-    if i < out_.size:
-        out_[i] = x_[i] * x_[i] * x_[i]
-
-
-class Cube(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x):
-        out = torch.empty_like(x)
-        cube[blocks_for(x.numel(), 4), 4](x.detach(), out)
-        ctx.save_for_backward(x)
-        return out
-
-    @staticmethod
-    def backward(ctx, g):
-        (x,) = ctx.saved_tensors
-        return 3 * x * x * g
-
-
-if not simulated:
-    assert torch.autograd.gradcheck(Cube.apply, (points,))
-    print(Cube.apply(points))
-
-# %% [markdown]
-# ## A race
-#
-# Elementwise kernels are easy: no two threads touch the same number. Counting is harder. `count_[k] += 1` reads the number,
-# adds, and writes it back; in between, another thread may write. The order is not defined.
-
-
-# %%
-@torch.cuda.jit
-def racing_count(class_, count_):
-    i = cuda.grid(1)
-    if i < class_.size:
-        count_[class_[i]] += 1
-
-
-classes = torch.tensor([0, 2, 2, 1, 2, 0], device="cuda")
-count = torch.zeros(3, dtype=torch.int32, device="cuda")
-racing_count[2, 4](classes, count)
-print(count)
-
-# %% [markdown]
-# In the simulator the count is even right: its threads run one after the other. On a GPU, two threads that both read before
-# either writes lose an addition. `watch` applies the rule, whatever the result: a race is two threads at one element, of which
-# one writes, without a barrier between them.
-
-# %%
-if simulated:
-    with torch.cuda.watch() as trace:
-        racing_count[2, 4](classes, count)
-    print(trace)
-    assert [race.first.element for race in trace.launches[0].races] == ["count_[0]", "count_[2]"]
-
-# %%
-watched(lambda: racing_count[2, 4](classes, count), "count_")
-
-# %% [markdown]
-# An atomic addition reads, adds and writes in one step that no other thread can interrupt.
-
-
-# %%
-@torch.cuda.jit
-def atomic_count(class_, count_):
-    i = cuda.grid(1)
-    if i < class_.size:
-        cuda.atomic.add(count_, class_[i], 1)
-
-
-count = torch.zeros(3, dtype=torch.int32, device="cuda")
-picture = watched(lambda: atomic_count[2, 4](classes, count), "count_")
-print(count)
-assert count.tolist() == [2, 1, 3] and (not simulated or not picture.launch.races)
-
-# %% [markdown]
-# ## A sum in shared memory
-#
-# Atomic additions to one number wait in line. The threads of a block can do better: they share a small, fast memory. Each
-# thread puts its number there; then half of the threads add the numbers of the other half to theirs, then half of these,
-# until one number is left. Eight numbers take three steps, a thousand take ten.
-#
-# A thread reads what others wrote, so each step ends at a barrier: at `syncthreads` each thread waits for all others of its
-# block. Every thread has to reach it, so it is outside the `if`. Threads without an element write 0 to shared memory.
-
-# %%
-THREADS = 8
-
-
-@torch.cuda.jit
-def block_sums(x_, out_):
-    shared = cuda.shared.array(THREADS, numba.float32)
-    i, t = cuda.grid(1), cuda.threadIdx.x
-    shared[t] = x_[i] if i < x_.size else 0
-    cuda.syncthreads()
-    half = THREADS // 2
-    while half > 0:
-        if t < half:
-            shared[t] += shared[t + half]
-        cuda.syncthreads()
-        half = half // 2
-    if t == 0:
-        out_[cuda.blockIdx.x] = shared[0]
-
-
-numbers = torch.arange(1.0, 15.0, device="cuda")  # 14 numbers: the second block has two threads without one
-sums = torch.zeros(2, device="cuda")
-block_sums[2, THREADS](numbers, sums)
-print(sums, "together", sums.sum().item())
-assert sums.tolist() == [36.0, 69.0] and sums.sum().item() == numbers.sum().item()
-
-# %% [markdown]
-# The picture shows which threads read and write the shared memory of the first block from barrier to barrier. After each
-# barrier, half as many threads are left.
-
-# %%
-watched(lambda: block_sums[2, THREADS](numbers, sums), "shared")
-
-# %% [markdown]
-# Each block leaves one number, because blocks cannot wait for one another within a kernel. A second launch adds the few
-# remaining sums, or each block adds its sum atomically. What happens without the barriers?
-
-
-# %%
-@torch.cuda.jit
-def without_barriers(x_, out_):
-    shared = cuda.shared.array(THREADS, numba.float32)
-    t = cuda.threadIdx.x
-    shared[t] = x_[t]
-    if t == 0:
-        out_[0] = shared[0] + shared[1]
-
-
-if simulated:
-    with torch.cuda.watch() as trace:
-        without_barriers[1, THREADS](numbers, sums)
-    print(trace)
-    print(sums)
-    assert len(trace.launches[0].races) == 1 and math.isnan(sums[0].item())
-
-# %% [markdown]
-# Thread 0 came first here and read a number that thread 1 had not yet written. Shared memory starts with garbage, which is
-# NaN in the simulator.
-#
-# ## What memory costs
-#
-# The 32 threads of a warp advance together, step by step. Memory is read and written in pieces of 128 bytes: 32 neighbouring
-# floats are one piece. This kernel transposes, so it reads along rows and writes
-# across them.
-
-# %%
-SIDE, PADDED = 32, 33
-
-
-@torch.cuda.jit
-def transposed(x_, out_):
-    row, column = cuda.threadIdx.y, cuda.threadIdx.x
-    out_[column, row] = x_[row, column]
-
-
-matrix, result = torch.rand(SIDE, SIDE, device="cuda"), torch.empty(SIDE, SIDE, device="cuda")
-
-
-def costs(kernel):
-    """Describe in words how the first warp's accesses combine."""
-    picture = watched(lambda: kernel[1, (SIDE, SIDE)](matrix, result))
-    assert torch.equal(result, matrix.T)
-    return [line for line in picture.text().splitlines() if "warp 0" in line] if simulated else []
-
-
-written = [4 * SIDE * column for column in range(32)]  # the bytes of warp 0, which has row 0 of x_
-lessons.predict(
-    "The first warp reads one row of x_, which is one piece. How many pieces does it write?",
-    {
-        1: "It would be one if the 32 elements were neighbours. They are a column: 128 bytes from one to the next.",
-        4: "Each of the 32 elements has 4 bytes, together 128. But they are in different places.",
-        32: "Each element is in another row of out_, and a row has 128 bytes.",
-        1024: "That is the whole matrix. One warp writes 32 elements.",
-    },
-    len({byte // 128 for byte in written}),
-)
-
-# %%
-print(*costs(transposed), sep="\n")
-
-# %% [markdown]
-# The cure is to transpose where crossing rows costs little: in shared memory. Its words are spread over 32 banks, each of
-# which serves one word at a time; a row of 33 instead of 32 puts the elements of a column into different banks.
-
-
-# %%
-@torch.cuda.jit
-def tiled(x_, out_):
-    tile = cuda.shared.array((SIDE, PADDED), numba.float32)
-    row, column = cuda.threadIdx.y, cuda.threadIdx.x
-    tile[row, column] = x_[row, column]
-    cuda.syncthreads()
-    out_[row, column] = tile[column, row]
-
-
-found = costs(tiled)
-print(*found, sep="\n")
-assert not simulated or all(line.endswith((": 1 transaction of 128 bytes", ": no two in one bank")) for line in found)
-
-# %% [markdown]
-# minigrad's own kernels for matrix products, reductions and copies use these techniques; they are in
-# `minigrad/kernels/cuda`, and `watch` shows their threads as well.
-#
-# ## Fewer launches
-#
-# Every operation is a launch that reads its arrays from the device's memory and writes one there. `torch.compile`, the subject
-# of lesson 29, writes one kernel for several elementwise operations.
-
-
-# %%
-def wave(x):
-    return (x * x).sin() + x
-
-
-x, compiled = torch.linspace(0.0, 2.0, 10, device="cuda"), torch.compile(wave)
-assert torch.allclose(compiled(x), wave(x))
-print(compiled.source())
-
-# %%
-if simulated:
-    with torch.cuda.watch() as trace:
-        wave(x)
-        compiled(x)
-    print(*[launch.kernel for launch in trace.launches], sep=", ")
-    assert len(trace.launches) == 4
-
-# %% [markdown]
 # ## Exercises
 #
-# ### 1. Blocks
+# ### 1. Two memories
+#
+# `x` and `y` are on the device; the parameter `w`, of shape (1,), is not. So this function fails. Repair it: it has to return
+# the loss in the computer's memory, and `w` has to receive its gradient.
+
+
+# %%
+def cuda_loss(x, y, w):
+    return ((x * w - y) ** 2).mean()
+
+
+lessons.check("cuda_loss", cuda_loss)
+
+# %% [markdown]
+# ### 2. Blocks
 #
 # An array has 1000 elements, a block 128 threads. How many blocks does the launch need?
 
@@ -521,7 +314,7 @@ cuda_blocks = ...
 lessons.check("cuda_blocks", cuda_blocks)
 
 # %% [markdown]
-# ### 2. Repair
+# ### 3. Repair
 #
 # This kernel should double each element. It works only if the number of elements is a multiple of the block's size, and
 # with several blocks each starts again at the first element. Repair both.
@@ -537,7 +330,7 @@ def cuda_doubled(x_, out_):
 lessons.check("cuda_doubled", cuda_doubled)
 
 # %% [markdown]
-# ### 3. A backward kernel
+# ### 4. A backward kernel
 #
 # The derivative of $y = \tanh x$ is $1 - y^2$. Write the kernel that reads the gradient of the result, `g_`, and the result,
 # `out_`, and writes the gradient of x to `dx_`.
@@ -551,61 +344,33 @@ def cuda_tanh_backward(g_, out_, dx_): ...
 lessons.check("cuda_tanh_backward", cuda_tanh_backward)
 
 # %% [markdown]
-# ### 4. The gradient of an index
-#
-# The forward pass of an embedding is `out[i] = table[index[i]]`. Its backward pass adds each `g_[i]` to `dtable_[index_[i]]`,
-# and an index may come twice. Write the kernel; `dtable_` starts with zeros.
-
-
-# %%
-@torch.cuda.jit
-def cuda_index_backward(g_, index_, dtable_): ...
-
-
-lessons.check("cuda_index_backward", cuda_index_backward)
-
-# %% [markdown]
-# ### 5. The largest of each block
-#
-# Write a kernel that puts the largest number of each block into `out_`, at the block's place. The launch has blocks of
-# `THREADS` threads, and the number of elements need not be a multiple of `THREADS`.
-
-
-# %%
-@torch.cuda.jit
-def cuda_largest(x_, out_): ...
-
-
-lessons.check("cuda_largest", cuda_largest)
-
-# %% [markdown]
 # ## Summary
 #
-# - On a GPU each operation is a kernel; `cuda()` and `cpu()` are operations with a gradient.
+# - `cuda()` and `cpu()` are operations with a gradient. On the device each other operation is a kernel.
+# - A kernel says what one thread does; a launch starts blocks of threads.
 # - A thread computes its index from its block and its number, and an `if` stops surplus threads.
-# - Two threads at one element, one of which writes, are a race; atomic additions and barriers prevent it.
-# - Threads of a block share memory. Neighbouring threads should touch neighbouring numbers.
+# - Autograd does not see a kernel: put it into a Function, beside the kernel of its gradient.
 #
 # ## Questions
 #
 # <details markdown="1">
-# <summary>Why does an elementwise kernel need no barrier?</summary>
+# <summary>Where is the gradient of a parameter that you create on the processor and move with `cuda()`?</summary>
 #
-# Each thread reads and writes its own element only. There is no other thread to wait for.
-#
-# </details>
-#
-# <details markdown="1">
-# <summary>`syncthreads` is inside an `if` that only some threads of a block enter. What goes wrong?</summary>
-#
-# The barrier waits for all threads of the block, and some never arrive. The kernel hangs, or its result is undefined.
+# On the processor, like the parameter. The backward of `cuda()` moves the gradient back.
 #
 # </details>
 #
 # <details markdown="1">
-# <summary>A race gave the right result in a test. Is the kernel right?</summary>
+# <summary>A kernel works for 1024 elements and fails for 1000. What do you look at first?</summary>
 #
-# No. The order of the threads is not defined, and another run or another GPU may lose an addition. Only the rule tells: no two
-# threads at one element without a barrier, if one of them writes.
+# The bound. 1024 is a multiple of the usual sizes of a block, so each thread has an element. With 1000 elements, some threads
+# have none.
+#
+# </details>
+#
+# <details markdown="1">
+# <summary>Why does an elementwise kernel not depend on the order of its threads?</summary>
+#
+# Each thread reads and writes its own element only. No thread needs the result of another.
 #
 # </details>

@@ -2,7 +2,8 @@
 
 `number`, `tensor` and `choice` compare values.  `computes` calls the learner's function and the expected one and draws where
 their graphs differ; `function` does the same for a custom Function.  `saves` limits the bytes saved for backward, and `keeps`
-compares the saved tensors.  `raises` and `quiet` check errors and warnings.
+compares the saved tensors.  `raises` and `quiet` check errors and warnings.  `compiles` compiles a function, with no eager
+part.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from .exercise import Wrong
 
 __all__ = [
     "choice",
+    "compiles",
     "computes",
     "function",
     "holds",
@@ -246,6 +248,31 @@ def quiet(f: Callable[[], Any]) -> Any:
     if said:
         raise Wrong(f"your code warns: {str(said[0].message).splitlines()[0]}")
     return result
+
+
+def compiles(answer: Any) -> Callable:
+    """Compile a function; expect that no call of it would run a part eagerly.
+
+    >>> compiles(lambda x: 2 * x)(minigrad.ones(2))
+    tensor([2., 2.])
+    >>> compiles(lambda x: x if x.sum() > 0 else -x)(minigrad.ones(2))
+    Traceback (most recent call last):
+    lessons.exercise.Wrong: it runs, but not compiled: compile(<lambda>): cannot be compiled: it needs the value of a tensor ...
+    """
+    if not callable(answer):
+        raise Wrong(f"expected a function, got {_described(answer)}")
+    fast = minigrad.compile(getattr(answer, "function", answer), fullgraph=True)  # a compiled one has its function
+
+    def called(*args: Any) -> Any:
+        try:
+            return fast(*args)
+        except RuntimeError as e:
+            if "cannot be compiled" not in str(e):
+                raise
+            words = "\n".join(line for line in str(e).splitlines() if __file__ not in line)
+            raise Wrong(f"it runs, but not compiled: {words}") from None
+
+    return called
 
 
 def refused(name: str) -> None:

@@ -1,43 +1,12 @@
 """The exercises of lesson 29."""
 
+import re
+
 import numpy as np
 
 import minigrad as torch
 from lessons import expect
 from lessons.exercise import Wrong, exercise
-
-
-def compiled(answer):
-    """Compile the answer so that a call that would run eagerly raises Wrong."""
-    if not callable(answer):
-        raise Wrong(f"expected a function, got {answer!r}")
-    fast = torch.compile(getattr(answer, "function", answer), fullgraph=True)  # of a compiled one, what it is made of
-
-    def called(*args):
-        try:
-            return fast(*args)
-        except RuntimeError as e:
-            if "cannot be compiled" not in str(e):
-                raise
-            words = "\n".join(line for line in str(e).splitlines() if __file__ not in line)
-            raise Wrong(f"it runs, but not compiled: {words}") from None
-
-    return called
-
-
-@exercise(
-    "Which calls are of the same kind as an earlier one? A float is an argument of the module.",
-    "The second and the fifth call are like the first. Another size is another kind, and an int is not a float.",
-)
-def compile_count(answer):
-    """Four floats, six floats, and six floats times an int: floats that only enter arithmetic make no difference."""
-    mistakes = {
-        5: "floats that only enter arithmetic are arguments of the module",
-        4: "floats that only enter arithmetic are arguments of the module",
-        2: "the 2 is an int, and its value belongs to the program",
-        1: "another size is captured anew, also where the text is the same",
-    }
-    expect.number(answer, 3, mistakes)
 
 
 @exercise(
@@ -55,48 +24,38 @@ def compile_loops(answer):
 
 
 @exercise(
-    "The `if` and the `item()` need the value of a tensor. Keep both as tensors.",
-    "torch.where(length > 1, x / length, x) chooses without an `if`.",
-    "Or divide by something that is never below 1: x / length.clamp(min=1).",
+    "The mean is known only after the last number. Which sums can one loop compute without it?",
+    "Multiply out the square: the mean of x², minus the square of the mean.",
 )
-def compile_limited(answer):
-    """Every vector now takes the same operations: a number replaces the decision."""
-
-    def expected(x):
-        length = (x * x).sum().sqrt()
-        return torch.where(length > 1, x / length, x)
-
-    vectors = [torch.tensor(v, requires_grad=True) for v in ([3.0, 4.0], [0.3, 0.4], [-0.6, 0.0], [0.0, -2.0])]
-    expect.computes(answer, expected, *[(x,) for x in vectors], gradients=False)
-    expect.computes(compiled(answer), expected, *[(x,) for x in vectors])
+def compile_variance(answer):
+    """One loop computes both sums. (Where the mean is large, this form loses digits, and two loops are worth their time.)"""
+    fast = expect.compiles(answer)
+    for x in (torch.tensor([1.0, 2.0, 4.0]), torch.linspace(-1.0, 2.0, 7)):
+        expect.tensor(fast(x), ((x - x.mean()) ** 2).mean(), f"the result for {x.numel()} numbers")
+        shown = torch.compile(getattr(answer, "function", answer))
+        shown(x)
+        loops = re.findall(r"^  (?!note|one loop over \(\)).+", shown.explain(), re.MULTILINE)
+        if any("one loop over" not in line for line in loops):
+            raise Wrong(
+                "the result is right, but the program calls an operation instead of a loop:\n" + "\n".join(loops)
+            )
+        if len(loops) > 1:
+            raise Wrong(f"the result is right, but the program has {len(loops)} loops over x:\n" + "\n".join(loops))
 
 
 @exercise(
-    "The list outlives the call. Let the caller append to it.",
-    "The loss may be returned as a tensor, or as a number, with item().",
-    "return loss, dw",
+    "Write down the derivatives of x.exp() * w with respect to x and to w. Which numbers do they need?",
+    "x and w exist already. Only a number that the forward pass computes needs a new array.",
 )
-def compile_noted(answer):
-    """Without effects, the function returns its results, and the caller keeps them."""
-
-    def expected(x, w):
-        return ((x * w).sum() - 1) ** 2, 2 * ((x * w).sum() - 1) * x
-
-    calls = [
-        (torch.tensor([1.0, 2.0]), torch.tensor([0.5, 1.0], requires_grad=True)),
-        (torch.tensor([3.0, 0.0, -1.0]), torch.tensor([0.0, 1.0, 2.0], requires_grad=True)),
-    ]
-    fast = compiled(answer)
-    for args in calls:
-        given = fast(*args)
-        if isinstance(given, torch.Tensor) or not isinstance(given, (tuple, list)) or len(given) != 2:
-            raise Wrong("it compiles; now let it return two things, the loss and the gradient")
-        wanted = [value.detach() for value in expected(*args)]
-        loss, gradient = given
-        if np.shape(gradient) == () and np.shape(loss) != ():
-            raise Wrong("the loss comes first, then the gradient")
-        expect.tensor(loss, wanted[0], "the loss")
-        expect.tensor(gradient, wanted[1], "the gradient")
+def compile_saved(answer):
+    """One: x.exp(), which both derivatives need. The product is added up at once, and w is there anyway."""
+    mistakes = {
+        0: "the derivative with respect to w is x.exp(), and a loop writes it down so that backward need not compute it again",
+        2: "the product is only added up, and w is there anyway",
+        3: "x and w are there already, and the product is only added up",
+        1000: "that is the number of elements of one array",
+    }
+    expect.number(answer, 1, mistakes)
 
 
 @exercise(
@@ -107,7 +66,7 @@ def compile_momentum(answer):
     """Loss, gradient and both updates are one program that writes to the memory of w and velocity."""
     data = np.random.default_rng(1)
     x, y = torch.tensor(data.standard_normal((6, 3))), torch.tensor(data.standard_normal(6))
-    fast = compiled(answer)
+    fast = expect.compiles(answer)
     own, right = [[torch.zeros(3, dtype=x.dtype, requires_grad=True), torch.ones(3, dtype=x.dtype)] for _ in range(2)]
     for i, rate in enumerate((0.1, 0.1, 0.05)):
         (w, velocity), before = own, [t.detach().clone() for t in own]

@@ -1,3 +1,8 @@
+# %% cuda_loss
+def cuda_loss(x, y, w):
+    return ((x * w.cuda() - y) ** 2).mean().cpu()
+
+
 # %% cuda_blocks
 cuda_blocks = 8
 
@@ -16,28 +21,3 @@ def cuda_tanh_backward(g_, out_, dx_):
     i = cuda.grid(1)
     if i < dx_.size:
         dx_[i] = g_[i] * (1 - out_[i] * out_[i])
-
-
-# %% cuda_index_backward
-@torch.cuda.jit
-def cuda_index_backward(g_, index_, dtable_):
-    i = cuda.grid(1)
-    if i < g_.size:
-        cuda.atomic.add(dtable_, index_[i], g_[i])
-
-
-# %% cuda_largest
-@torch.cuda.jit
-def cuda_largest(x_, out_):
-    shared = cuda.shared.array(THREADS, numba.float32)
-    i, t = cuda.grid(1), cuda.threadIdx.x
-    shared[t] = x_[i] if i < x_.size else -math.inf
-    cuda.syncthreads()
-    half = THREADS // 2
-    while half > 0:
-        if t < half:
-            shared[t] = max(shared[t], shared[t + half])
-        cuda.syncthreads()
-        half = half // 2
-    if t == 0:
-        out_[cuda.blockIdx.x] = shared[0]

@@ -1,21 +1,14 @@
-# %% compile_count
-compile_count = 3
-
 # %% compile_loops
 compile_loops = 2
 
 
-# %% compile_limited
-def compile_limited(x):
-    length = (x * x).sum().sqrt()
-    return torch.where(length > 1, x / length, x)
+# %% compile_variance
+def compile_variance(x):
+    return (x * x).mean() - x.mean() ** 2
 
 
-# %% compile_noted
-def compile_noted(x, w):
-    loss = ((x * w).sum() - 1) ** 2
-    (dw,) = torch.autograd.grad(loss, w)
-    return loss, dw
+# %% compile_saved
+compile_saved = 1  # x.exp()
 
 
 # %% compile_momentum

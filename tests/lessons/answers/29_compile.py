@@ -1,144 +1,97 @@
-# %% right compile_count
-compile_count = 3.0
-
-# %% right compile_count
-compile_count = int(repr(halved).split()[-2])
-
-# %% right compile_count
-compile_count = len({(4, float), (6, float), (6, 2)})
-
-# %% wrong compile_count: floats
-compile_count = 5
-
-# %% wrong compile_count: int
-compile_count = 2
-
-# %% wrong compile_count: anew
-compile_count = 1
-
 # %% right compile_loops
 compile_loops = 2.0
+
 
 # %% right compile_loops
 softmax = torch.compile(lambda x: x.exp() / x.exp().sum())
 softmax(torch.ones(5))
 compile_loops = softmax.explain().count("loop over (5,)")
 
+
 # %% right compile_loops
 compile_loops = 1 + 1
+
 
 # %% wrong compile_loops: last term
 compile_loops = 1
 
+
 # %% wrong compile_loops: the loop that computes
 compile_loops = 3
+
 
 # %% wrong compile_loops: once
 compile_loops = 4
 
 
-# %% right compile_limited
-def compile_limited(x):
-    return x / (x * x).sum().sqrt().clamp(min=1)
-
-
-# %% right compile_limited
+# %% right compile_variance
 @torch.compile
-def compile_limited(x):
-    length = x.norm()
-    return x / torch.maximum(length, torch.ones_like(length))
+def compile_variance(x):
+    return x.square().mean() - x.mean().square()
 
 
-# %% right compile_limited
-def compile_limited(x):
-    squared = (x**2).sum()
-    return x * torch.where(squared > 1, 1 / squared.sqrt(), 1.0)
+# %% right compile_variance
+def compile_variance(x):
+    n = x.numel()
+    return ((x * x).sum() - x.sum() ** 2 / n) / n
 
 
-# %% right compile_limited
-def compile_limited(x):
-    too_long = (x.norm() > 1).float()
-    return too_long * x / x.norm() + (1 - too_long) * x
+# %% right compile_variance
+def compile_variance(x):
+    total, squares = x.sum(), (x**2).sum()
+    return squares / len(x) - (total / len(x)) ** 2
 
 
-# %% wrong compile_limited: not compiled
-def compile_limited(x):
-    length = (x * x).sum().sqrt()
-    if length > 1:
-        return x / length
-    return x
+# %% wrong compile_variance: 2 loops over x
+def compile_variance(x):
+    return ((x - x.mean()) ** 2).mean()
 
 
-# %% wrong compile_limited: expected 0.3
-def compile_limited(x):
-    return x / (x * x).sum().sqrt()
+# %% wrong compile_variance: calls an operation
+def compile_variance(x):
+    return x @ x / x.numel() - x.mean() ** 2
 
 
-# %% wrong compile_limited: not compiled
-def compile_limited(x):
-    length = (x * x).sum().sqrt()
-    return x / max(length.item(), 1.0)
+# %% wrong compile_variance: calls an operation
+def compile_variance(x):
+    return x.var(unbiased=False)
 
 
-# %% wrong compile_limited: gradient
-def compile_limited(x):
-    length = (x * x).sum().sqrt().detach()
-    return torch.where(length > 1, x / length, x)
+# %% wrong compile_variance: the result for 3 numbers
+def compile_variance(x):
+    return (x * x).mean() - x.mean()
 
 
-# %% right compile_noted
-def compile_noted(x, w):
-    error = (x * w).sum() - 1
-    return error * error, 2 * error * x
+# %% wrong compile_variance: not compiled
+def compile_variance(x):
+    return (x * x).mean() - x.mean().item() ** 2
 
 
-# %% right compile_noted
-@torch.compile
-def compile_noted(x, w):
-    dw, loss = torch.func.grad_and_value(lambda w: ((x * w).sum() - 1) ** 2)(w)
-    return loss, dw
+# %% right compile_saved
+compile_saved = 1.0
 
 
-# %% right compile_noted
-def compile_noted(x, w):
-    loss = ((x * w).sum() - 1) ** 2
-    return [loss, *torch.autograd.grad(loss, [w])]
+# %% right compile_saved
+both = [torch.ones(1000, requires_grad=True) for _ in range(2)]
+forward = torch.compile(lambda x, w: (x.exp() * w).sum())
+forward(*both)
+compile_saved = forward.source().count("np.empty(")
 
 
-# %% right compile_noted
-def compile_noted(x, w):
-    loss = ((x * w).sum() - 1).square()
-    (dw,) = torch.autograd.grad(loss, w)
-    return loss.detach(), dw
+# %% right compile_saved
+compile_saved = len({"x.exp()"})
 
 
-# %% wrong compile_noted: two things
-def compile_noted(x, w):
-    loss = ((x * w).sum() - 1) ** 2
-    (dw,) = torch.autograd.grad(loss, w)
-    return dw
+# %% wrong compile_saved: writes it down
+compile_saved = 0
 
 
-# %% right compile_noted
-def compile_noted(x, w):
-    loss = ((x * w).sum() - 1) ** 2
-    (dw,) = torch.autograd.grad(loss, w)
-    return loss.item(), dw
+# %% wrong compile_saved: added up
+compile_saved = 2
 
 
-# %% wrong compile_noted: comes first
-def compile_noted(x, w):
-    loss = ((x * w).sum() - 1) ** 2
-    (dw,) = torch.autograd.grad(loss, w)
-    return dw, loss
-
-
-# %% wrong compile_noted: not compiled
-def compile_noted(x, w):
-    loss = ((x * w).sum() - 1) ** 2
-    losses.append(loss)
-    (dw,) = torch.autograd.grad(loss, w)
-    return loss, dw
+# %% wrong compile_saved: there already
+compile_saved = 3
 
 
 # %% right compile_momentum

@@ -1,0 +1,356 @@
+# %% [markdown]
+# # When compile runs your function again
+#
+# *20 minutes. Needs lessons 2 and 29.*
+#
+# **Does a compiled function ever run my Python code again?** Yes, for each new kind of call: a module fits one choice of
+# dtypes, sizes and decisions. And a line that depends on the numbers in a tensor runs in Python at every call.
+#
+# After this lesson you can:
+#
+# - predict when a function is captured again
+# - compile a training loop with an optimizer and a schedule
+# - recognize a line that cannot be compiled, and rewrite it
+
+# %% alt="Time of 12 calls on a logarithmic axis. Calls 1, 5 and 9, the first with 3 floats, 5 floats and 3 doubles, take milliseconds up to seconds. All other calls take a few microseconds."
+import time
+import warnings
+
+import numpy as np
+from matplotlib import pyplot as plt
+
+import lessons
+import minigrad as torch
+
+
+@torch.compile
+def scaled(x, factor):
+    return x * factor
+
+
+def microseconds(*arguments):
+    start = time.perf_counter()
+    scaled(*arguments)
+    return 1e6 * (time.perf_counter() - start)
+
+
+three, five, doubles = torch.ones(3), torch.ones(5), torch.ones(3).double()
+calls = [three] * 4 + [five] * 4 + [doubles] * 4
+times = [microseconds(x, 2.0) for x in calls]
+
+figure, axes = plt.subplots(figsize=(6.5, 3.2), layout="constrained")
+for name, first in (("3 floats", 0), ("5 floats", 4), ("3 doubles", 8)):
+    axes.semilogy(range(first + 1, first + 5), times[first : first + 4], "o-", label=name)
+axes.set(xlabel="call", ylabel="microseconds", xticks=range(1, 13))
+axes.legend(frameon=False)
+
+# %% [markdown]
+# The first call of each kind is slow, because minigrad captures the function: it runs your Python code once and records the
+# operations.
+#
+# ## One specialisation for each kind of call
+#
+# A module fits one kind of call: the dtypes, sizes and layouts of the tensors, and which of them require grad. The module for a
+# kind is a specialisation. The text is usually the same for other sizes, and then minigrad does not compile it twice.
+
+# %%
+print(scaled)
+assert "3 specialisations" in repr(scaled) and times[4] > 10 * min(times)
+
+
+def specialisations(*calls):
+    """Compile a function, call it with each tuple of arguments, and return the number of its specialisations."""
+    tried = torch.compile(lambda x, factor: x * factor)
+    for arguments in calls:
+        tried(*arguments)
+    return int(repr(tried).split(", ")[1].split()[0])
+
+
+lessons.predict(
+    "The calls of a function are (three, 2.0), (three, 0.125), (five, 2.0), (doubles, 2.0). How many specialisations result?",
+    {
+        1: "A module fits one size and one dtype. The other sizes and dtypes are captured again.",
+        2: "Another size needs a capture as well, even if its text is the same.",
+        3: "Three floats, five floats, three doubles. The factor is an argument of the module.",
+        4: "2.0 and 0.125 share one: a float is an argument of the module, not a part of it.",
+    },
+    lambda: specialisations((three, 2.0), (three, 0.125), (five, 2.0), (doubles, 2.0)),
+)
+
+# %% [markdown]
+# Python values count as well. An int is another kind of argument than a float. Either is an argument of the module, which
+# computes with it at each call. Where a number decides something, as in an `if` or as the count of a loop, minigrad compares
+# the decision.
+
+# %%
+scaled(three, 2)
+scaled(three, 3)
+print(scaled, "after two ints")
+assert "4 specialisations" in repr(scaled)
+
+
+@torch.compile
+def scheduled(x, rate, step):
+    return x * (rate * 0.9**step) if step > 2 else x * 0
+
+
+for step in range(6):
+    scheduled(three, 0.5, step)
+print(scheduled.explain())
+assert "2 specialisations" in repr(scheduled)
+
+# %% [markdown]
+# The same holds for everything that a function reads from outside. minigrad notices a changed global. After a number has
+# changed once, minigrad looks it up at each call, as if it were an argument.
+
+# %%
+offset = 1.0
+
+
+@torch.compile
+def shifted(x):
+    return x + offset
+
+
+first = shifted(torch.zeros(2))
+offset = 10.0
+second = shifted(torch.zeros(2))
+print(first, second, shifted)
+assert first.tolist() == [1.0, 1.0] and second.tolist() == [10.0, 10.0]
+for offset in (20.0, 30.0, 40.0):
+    assert shifted(torch.zeros(2)).tolist() == [offset, offset]
+print(shifted.explain())
+assert "2 specialisations" in repr(shifted)
+
+# %% [markdown]
+# ## A training loop
+#
+# The side effects of a call belong to the program too: `backward()` fills `.grad`, an optimizer writes to parameters and keeps
+# a state, attributes and entries of dictionaries change. So a training step compiles as it is written for eager code. `item()`
+# reads the loss as a number for the caller: that works for numbers that are returned or stored, but not for numbers that the
+# program itself depends on.
+#
+# The first call creates the optimizer's state. No later call does, so the first runs eagerly, and the second is compiled.
+
+# %%
+torch.manual_seed(0)
+model = torch.nn.Sequential(torch.nn.Linear(3, 8), torch.nn.Tanh(), torch.nn.Linear(8, 1))
+optimizer = torch.optim.Adam(model.parameters(), lr=0.05)
+schedule = torch.optim.lr_scheduler.ExponentialLR(optimizer, 0.99)
+
+
+@torch.compile(fullgraph=True)
+def training_step(inputs, targets):
+    optimizer.zero_grad()
+    loss = ((model(inputs)[:, 0] - targets) ** 2).mean()
+    loss.backward()
+    optimizer.step()
+    return loss.item()
+
+
+inputs = torch.randn(16, 3)
+targets = inputs.sum(1)
+history = []
+for _ in range(50):
+    history.append(training_step(inputs, targets))
+    schedule.step()
+print(history[0], history[-1], training_step)
+assert history[-1] < 0.1 * history[0] and "2 specialisations" in repr(training_step)
+
+# %% [markdown]
+# ## Lines that run in Python
+#
+# The record of one call is valid for another only if both do the same operations. An `if` on a tensor decides by numbers that
+# are unknown beforehand. So that line runs eagerly at each call, and one warning names it. minigrad compiles the code before
+# and after the line.
+
+
+# %%
+def bent(x):
+    y = (x * x).sin() + x
+    if y.sum() > 0:
+        y = 2 * y
+    return (y * y).mean()
+
+
+compiled_bent = torch.compile(bent)
+with warnings.catch_warnings(record=True) as said:
+    warnings.simplefilter("always")
+    results = [compiled_bent(x).item() for x in (three, -three)]
+print(said[0].message)
+print(compiled_bent.explain())
+assert len(said) == 1 and np.allclose(results, [bent(x).item() for x in (three, -three)], rtol=1e-5)
+
+# %% [markdown]
+# With `fullgraph=True` the line is an error, for programs that must be one module. `where` computes both branches and picks one
+# by the number: the program is the same for all numbers.
+
+
+# %%
+def straight(x):
+    y = (x * x).sin() + x
+    y = torch.where(y.sum() > 0, 2 * y, y)
+    return (y * y).mean()
+
+
+try:
+    torch.compile(bent, fullgraph=True)(three)
+except RuntimeError as e:
+    print(e)
+else:
+    raise AssertionError("one branch was taken for both")
+
+whole = torch.compile(straight, fullgraph=True)
+print(whole(three), whole(-three))
+assert np.allclose([whole(x).item() for x in (three, -three)], results, rtol=1e-5)
+
+# %% [markdown]
+# Some lines have an effect that is no value, such as `print` or a growing list. A recorded program would repeat only the
+# operations.
+
+# %%
+seen = []
+
+
+@torch.compile
+def noting(x):
+    seen.append(len(x))
+    return 2 * x
+
+
+def notes():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for _ in range(3):
+            noting(three)
+    return len(seen)
+
+
+lessons.predict(
+    "noting runs three times with the same kind of tensor. How long is the list seen then?",
+    {
+        3: "The line runs eagerly at each call; minigrad compiles the other line.",
+        1: "A library that records a function once forgets such an effect. minigrad does not.",
+        0: "The function runs in Python at least once, for the capture.",
+        2: "The second call and the third are alike.",
+    },
+    notes,
+)
+
+# %%
+print(seen, noting.explain(), sep="\n")
+assert "line" in noting.explain() and noting(three).tolist() == [2.0, 2.0, 2.0]
+
+# %% [markdown]
+# Sizes that depend on numbers, as in `x[x > 0]`, would stay those of the first call, so such a line runs eagerly, too. A sum of
+# `x[x > 0]` needs no size, so it compiles.
+
+
+# %%
+def positive(x):
+    return x[x > 0]
+
+
+def sum_of_positive(x):
+    return x[x > 0].sum()
+
+
+x = torch.tensor([1.0, -2.0, 3.0])
+assert torch.compile(sum_of_positive, fullgraph=True)(x).item() == 4.0
+try:
+    torch.compile(positive, fullgraph=True)(x)
+except RuntimeError as e:
+    print(e)
+else:
+    raise AssertionError("the size was fixed")
+
+# %% [markdown]
+# ## Exercises
+#
+# ### 1. Count
+#
+# How many specialisations does this function have after these five calls?
+
+
+# %%
+@torch.compile
+def halved(x, share):
+    return x * share
+
+
+halved(torch.ones(4), 0.5)
+halved(torch.ones(4), 0.25)
+halved(torch.ones(6), 0.5)
+halved(torch.ones(6), 2)
+halved(torch.ones(4), 0.75)
+compile_count = ...
+
+lessons.check("compile_count", compile_count)
+
+# %% [markdown]
+# ### 2. Repair
+#
+# The function limits the length of a vector to 1. It is right, but does not compile as a whole. Write one with the same results
+# that does.
+
+
+# %%
+def compile_limited(x):
+    length = (x * x).sum().sqrt()
+    if length > 1:
+        return x / length.item()
+    return x
+
+
+lessons.check("compile_limited", compile_limited)
+
+# %% [markdown]
+# ### 3. One thing at a time
+#
+# This function also keeps its losses in a list, so a line runs eagerly. Rewrite it so that it compiles and still returns
+# everything that its caller needs to keep a list: the loss and the gradient, in this order.
+
+# %%
+losses = []
+
+
+def compile_noted(x, w):
+    loss = ((x * w).sum() - 1) ** 2
+    losses.append(loss.item())
+    (dw,) = torch.autograd.grad(loss, w)
+    return dw
+
+
+lessons.check("compile_noted", compile_noted)
+
+# %% [markdown]
+# ## Summary
+#
+# - Other dtypes, sizes and layouts make another specialisation, and so does another decision of a Python number.
+# - A float is an argument of the module. minigrad notices a changed global.
+# - A training step compiles with its optimizer, `.grad` and `item()`.
+# - An `if` on a tensor, a `print` or a size that depends on numbers runs eagerly; the lines around it are compiled.
+# - `fullgraph=True` makes such a line an error; `where` has no branch.
+#
+# ## Questions
+#
+# <details markdown="1">
+# <summary>Your batches have 64 examples, but the last one has 10. How many specialisations does a step have?</summary>
+#
+# Two, one for each size. Both usually share one compiled text.
+#
+# </details>
+#
+# <details markdown="1">
+# <summary>Your compiled function warns that a line runs eagerly. Are its results wrong?</summary>
+#
+# No. The line runs as if it were not compiled, so the results are right. Only the compiled lines are faster.
+#
+# </details>
+#
+# <details markdown="1">
+# <summary>Why does minigrad not record a `print` and repeat it?</summary>
+#
+# The record has operations on tensors, not Python code. The text that is printed may need numbers which each call computes.
+#
+# </details>

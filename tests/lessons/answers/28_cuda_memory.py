@@ -1,0 +1,252 @@
+# %% right cuda_index_backward
+@torch.cuda.jit
+def cuda_index_backward(g_, index_, dtable_):
+    for i in range(cuda.grid(1), index_.size, cuda.gridsize(1)):
+        cuda.atomic.add(dtable_, index_[i], g_[i])
+
+
+# %% right cuda_index_backward
+@torch.cuda.jit
+def cuda_index_backward(g_, index_, dtable_):
+    k = cuda.grid(1)  # no two threads write one element, so nothing has to be atomic
+    if k < dtable_.size:
+        for i in range(g_.size):
+            if index_[i] == k:
+                dtable_[k] += g_[i]
+
+
+# %% right cuda_index_backward
+@torch.cuda.jit
+def cuda_index_backward(g_, index_, dtable_):
+    if cuda.grid(1) == 0:
+        for i in range(len(g_)):
+            dtable_[index_[i]] += g_[i]
+
+
+# %% wrong cuda_index_backward: race for dtable_[0]
+@torch.cuda.jit
+def cuda_index_backward(g_, index_, dtable_):
+    i = cuda.grid(1)
+    if i < g_.size:
+        dtable_[index_[i]] += g_[i]
+
+
+# %% wrong cuda_index_backward: race for dtable_
+@torch.cuda.jit
+def cuda_index_backward(g_, index_, dtable_):
+    i = cuda.grid(1)
+    if i < g_.size:
+        dtable_[index_[i]] = g_[i]
+
+
+# %% wrong cuda_index_backward: dtable_ is
+@torch.cuda.jit
+def cuda_index_backward(g_, index_, dtable_):
+    i = cuda.grid(1)
+    if i < dtable_.size:
+        cuda.atomic.add(dtable_, index_[i], g_[i])
+
+
+# %% wrong cuda_index_backward: nothing was written
+@torch.cuda.jit
+def cuda_index_backward(g_, index_, dtable_):
+    i = cuda.grid(1)
+    if i < g_.size:
+        cuda.atomic.add(g_, index_[i], dtable_[index_[i]])
+
+
+# %% right cuda_reversed
+@torch.cuda.jit
+def cuda_reversed(x_, out_):
+    shared = cuda.shared.array(THREADS, numba.float32)
+    i, t = cuda.grid(1), cuda.threadIdx.x
+    shared[THREADS - 1 - t] = x_[i]
+    cuda.syncthreads()
+    out_[i] = shared[t]
+
+
+# %% right cuda_reversed
+@torch.cuda.jit
+def cuda_reversed(x_, out_):
+    t = cuda.threadIdx.x  # each thread reads from x_, and no shared memory is needed
+    first = cuda.blockIdx.x * cuda.blockDim.x
+    out_[first + t] = x_[first + cuda.blockDim.x - 1 - t]
+
+
+# %% right cuda_reversed
+@torch.cuda.jit
+def cuda_reversed(x_, out_):
+    shared = cuda.shared.array(8, dtype=numba.float32)
+    i, t = cuda.grid(1), cuda.threadIdx.x
+    if i < x_.size:
+        shared[t] = x_[i]
+    cuda.syncthreads()
+    if i < out_.size:
+        out_[i] = shared[7 - t]
+    cuda.syncthreads()
+
+
+# %% wrong cuda_reversed: two race for shared
+@torch.cuda.jit
+def cuda_reversed(x_, out_):
+    shared = cuda.shared.array(THREADS, numba.float32)
+    i, t = cuda.grid(1), cuda.threadIdx.x
+    shared[t] = x_[i]
+    out_[i] = shared[THREADS - 1 - t]
+
+
+# %% wrong cuda_reversed: two race for shared
+@torch.cuda.jit
+def cuda_reversed(x_, out_):
+    shared = cuda.shared.array(THREADS, numba.float32)
+    i, t = cuda.grid(1), cuda.threadIdx.x
+    cuda.syncthreads()
+    shared[t] = x_[i]
+    out_[i] = shared[THREADS - 1 - t]
+    cuda.syncthreads()
+
+
+# %% wrong cuda_reversed: without an element
+@torch.cuda.jit
+def cuda_reversed(x_, out_):
+    shared = cuda.shared.array(THREADS, numba.float32)
+    i, t = cuda.grid(1), cuda.threadIdx.x
+    shared[t] = x_[i]
+    cuda.syncthreads()
+    out_[i + 1] = shared[THREADS - 1 - t]
+
+
+# %% wrong cuda_reversed: the result is
+@torch.cuda.jit
+def cuda_reversed(x_, out_):
+    shared = cuda.shared.array(THREADS, numba.float32)
+    i, t = cuda.grid(1), cuda.threadIdx.x
+    shared[t] = x_[i]
+    cuda.syncthreads()
+    out_[i] = shared[t]
+
+
+# %% right cuda_largest
+@torch.cuda.jit
+def cuda_largest(x_, out_):
+    if cuda.threadIdx.x == 0:  # slow, and right
+        start = cuda.blockIdx.x * cuda.blockDim.x
+        largest = x_[start]
+        for i in range(start, min(start + cuda.blockDim.x, x_.size)):
+            largest = max(largest, x_[i])
+        out_[cuda.blockIdx.x] = largest
+
+
+# %% right cuda_largest
+@torch.cuda.jit
+def cuda_largest(x_, out_):
+    shared = cuda.shared.array(8, dtype=numba.float32)
+    i = cuda.grid(1)
+    t = cuda.threadIdx.x
+    if i < x_.size:
+        shared[t] = x_[i]
+    else:
+        shared[t] = -1e30
+    cuda.syncthreads()
+    for half in (4, 2, 1):
+        if t < half and shared[t + half] > shared[t]:
+            shared[t] = shared[t + half]
+        cuda.syncthreads()
+    if t == 0:
+        out_[cuda.blockIdx.x] = shared[0]
+
+
+# %% right cuda_largest
+@torch.cuda.jit
+def cuda_largest(x_, out_):
+    b, i = cuda.blockIdx.x, cuda.grid(1)
+    if cuda.threadIdx.x == 0:
+        out_[b] = x_[i]
+    cuda.syncthreads()
+    if i < x_.size:
+        cuda.atomic.max(out_, b, x_[i])
+
+
+# %% right cuda_largest
+@torch.cuda.jit
+def cuda_largest(x_, out_):
+    shared = cuda.shared.array(THREADS, numba.float32)
+    i, t = cuda.grid(1), cuda.threadIdx.x
+    here = min(THREADS, x_.size - cuda.blockIdx.x * THREADS)
+    if t < here:
+        shared[t] = x_[i]
+    cuda.syncthreads()
+    step = 1
+    while step < THREADS:
+        if t % (2 * step) == 0 and t + step < here:
+            shared[t] = max(shared[t], shared[t + step])
+        cuda.syncthreads()
+        step *= 2
+    if t == 0:
+        out_[cuda.blockIdx.x] = shared[0]
+
+
+# %% wrong cuda_largest: threads without an element
+@torch.cuda.jit
+def cuda_largest(x_, out_):
+    shared = cuda.shared.array(THREADS, numba.float32)
+    i, t = cuda.grid(1), cuda.threadIdx.x
+    shared[t] = x_[i] if i < x_.size else 0
+    cuda.syncthreads()
+    half = THREADS // 2
+    while half > 0:
+        if t < half:
+            shared[t] = max(shared[t], shared[t + half])
+        cuda.syncthreads()
+        half = half // 2
+    if t == 0:
+        out_[cuda.blockIdx.x] = shared[0]
+
+
+# %% wrong cuda_largest: the result
+@torch.cuda.jit
+def cuda_largest(x_, out_):
+    if cuda.threadIdx.x == 0:
+        out_[cuda.blockIdx.x] = x_[cuda.grid(1)]
+
+
+# %% wrong cuda_largest: without an element
+@torch.cuda.jit
+def cuda_largest(x_, out_):
+    shared = cuda.shared.array(THREADS, numba.float32)
+    i, t = cuda.grid(1), cuda.threadIdx.x
+    shared[t] = x_[i]
+    cuda.syncthreads()
+    if t == 0:
+        largest = shared[0]
+        for k in range(THREADS):
+            largest = max(largest, shared[k])
+        out_[cuda.blockIdx.x] = largest
+
+
+# %% right cuda_pieces
+cuda_pieces = len({4 * 2 * t // 128 for t in range(32)})
+
+
+# %% right cuda_pieces
+cuda_pieces = 2.0
+
+
+# %% right cuda_pieces
+cuda_pieces = math.ceil(63 * 4 / 128)
+
+
+# %% wrong cuda_pieces: over 63
+cuda_pieces = 1
+
+
+# %% wrong cuda_pieces: share
+cuda_pieces = 16
+
+
+# %% wrong cuda_pieces: same piece
+cuda_pieces = 32
+
+
+# %% wrong cuda_pieces: 32 floats
+cuda_pieces = 64
