@@ -122,7 +122,7 @@ def cell(output, alt=""):
 def test_a_picture_without_words_stops_the_build(tmp_path, data):
     output = SimpleNamespace(output_type="display_data", data=data)
     page = Page(made_lesson(tmp_path / "01_outputs.py"))
-    with pytest.raises(LessonError, match="lesson 1_outputs: picture 1, an? (PNG|SVG), has no words"):
+    with pytest.raises(LessonError, match="lesson 01_outputs: picture 1, an? (PNG|SVG), has no words"):
         page.cell(cell(output))
     assert "falls" in page.cell(cell(output, "It falls"))
 
@@ -173,12 +173,12 @@ def test_a_page_offers_its_notebook_and_with_a_repository_two_places_to_run_it(t
 @pytest.mark.parametrize(
     ("code", "said"),
     [
-        ("1 / 0", r"lesson 2_wrong: cell 2 \(`1 / 0`\) fails: ZeroDivisionError: division by zero"),
+        ("1 / 0", r"lesson 02_wrong: cell 2 \(`1 / 0`\) fails: ZeroDivisionError: division by zero"),
         (
             "class Picture:\n    def _repr_mimebundle_(self, **_):\n        [][3]\nPicture()",
-            r"lesson 2_wrong: cell 2 \(`class Picture:`\) fails: IndexError: list index out of range",
+            r"lesson 02_wrong: cell 2 \(`class Picture:`\) fails: IndexError: list index out of range",
         ),
-        ("import os\nos._exit(3)", r"lesson 2_wrong: cell 2 \(`import os`\) ends the kernel"),
+        ("import os\nos._exit(3)", r"lesson 02_wrong: cell 2 \(`import os`\) ends the kernel"),
     ],
 )
 def test_a_cell_that_fails_stops_the_build(tmp_path, code, said):
@@ -242,4 +242,4 @@ def test_the_command_fails_with_a_lesson(tmp_path):
     build = [sys.executable, "-m", "docs.build"]
     done = subprocess.run(build, cwd=tmp_path, env=environment, capture_output=True, text=True)
     assert done.returncode == 1
-    assert done.stderr.strip().endswith('docs: lesson 1_wrong: cell 2 (`assert "a" == "b"`) fails: AssertionError:')
+    assert done.stderr.strip().endswith('docs: lesson 01_wrong: cell 2 (`assert "a" == "b"`) fails: AssertionError:')

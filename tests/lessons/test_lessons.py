@@ -4,6 +4,7 @@ Its checks accept right answers, and reject wrong ones with a word that helps.
 """
 
 import pathlib
+import re
 import subprocess
 
 import pytest
@@ -101,7 +102,27 @@ def test_each_exercise_has_answers_hints_and_a_solution(one):
 @ALL
 def test_lesson_needs_only_earlier_ones(one):
     assert all(needed < one.number for needed in one.needs)
-    assert 15 <= one.minutes <= 30
+
+
+AT_HOME = re.compile(r"^# ### .* \(at home\)$", re.MULTILINE)
+ANSWERS = re.compile(r"<details.*?</details>", re.DOTALL)
+
+
+@ALL
+def test_lesson_takes_at_most_20_minutes(one):
+    parts = cells(one.path)
+    text = ANSWERS.sub("", "\n".join(part for title, part in parts if title.startswith("[markdown]")))
+    code = [
+        line
+        for title, part in parts
+        if not title.startswith("[markdown]")
+        for line in part.splitlines()
+        if line.strip()
+    ]
+    in_class = len(one.exercises) - len(AT_HOME.findall(one.path.read_text(encoding="utf-8")))
+    words = len(text.split()) - text.count("\n")  # without the comment signs
+    # a reader reads 150 words or 25 lines of code in a minute, and an exercise takes two
+    assert one.minutes == 20 and words / 150 + len(code) / 25 + 2 * in_class < 20.5
 
 
 def test_lessons_are_numbered_and_their_exercises_have_names_of_their_own():
