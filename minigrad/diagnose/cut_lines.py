@@ -29,6 +29,14 @@ SWITCHES = {"no_grad", "inference_mode"}
 OFF = "runs under no_grad or inference_mode, which record nothing", "compute it outside of the block"
 WHOLE = "returns integers, which have no derivative", "keep results floating-point"
 NUMBERS = "turns a tensor that requires grad into numbers, which have no history", "compute with the tensor itself"
+IN_PLACE = (
+    "runs under no_grad and assigns a new tensor, which does not require grad",
+    "write to the parameter in place, as in w -= lr * w.grad",
+)
+ONCE = (
+    "returns gradients without a history, because create_graph is not set",
+    "pass create_graph=True to the call that computes the gradient",
+)
 COPIED = (
     "copies the numbers of a tensor that requires grad, without its history",
     "use the tensor itself, or stack(...) of several",
@@ -80,6 +88,7 @@ class Scope:
     entered: set = field(default_factory=set)  # functions that were read, with the arguments that have a history
     followed: set = field(default_factory=set)  # assignments that were read
     taking: dict[ast.AST, bool] = field(default_factory=dict)  # values of assignments -> whether a history goes in
+    rebound: dict[str, int] = field(default_factory=dict)  # variables -> the last line that binds them again, or 0
 
     def has_history(self, value: Any) -> bool:
         """Return True if a value is tracked, holds something tracked, or is a module with parameters that require grad."""
@@ -100,18 +109,37 @@ def cut_line(leaf: Any = None) -> End | None:
 
     With a leaf, return the line that cut off that one.
     """
+    if (begun := running_line(leaf)) is None:
+        return None
+    return found_in(differentiated(*begun), begun[1], begun[0].lineno)
+
+
+def cut_line_at_step(leaf: Any) -> End | None:
+    """Return the line that cut a leaf off from the loss whose backward stands before the user's running line, or None."""
+    if (begun := running_line(leaf)) is None:
+        return None
+    step, scope = begun
+    calls = [n for s in statements(scope.tree) for n in ast.walk(s) if isinstance(n, ast.Call)]
+    before = [c for c in calls if called_name(c) == "backward" and c.lineno <= step.lineno]
+    return found_in(differentiated(before[-1], scope), scope, before[-1].lineno) if before else None
+
+
+def running_line(leaf: Any = None) -> tuple[ast.Call, Scope] | None:
+    """Return the call that the user's line is running, and the scope that it runs in."""
     frame = user_frame()
     if frame is None or (tree := parsed(frame.f_code.co_filename)) is None:
         return None
     variables = {**frame.f_globals, **frame.f_locals}
     scope = Scope(body_of(frame.f_code, tree), frame.f_code.co_filename, variables, leaf)
-    if (call := running_call(frame, scope.tree)) is None:
-        return None
+    call = running_call(frame, scope.tree)
+    return None if call is None else (call, scope)
+
+
+def differentiated(call: ast.Call, scope: Scope) -> ast.expr:
+    """Return the expression that a call differentiates."""
     if isinstance(call.func, ast.Attribute) and not isinstance(resolved(call.func.value, scope), ModuleType):
-        start = call.func.value  # loss.backward()
-    else:
-        start = next(iter([*call.args, *[k.value for k in call.keywords]]), call.func)  # autograd.grad(loss, w)
-    return found_in(start, scope, frame.f_lineno)
+        return call.func.value  # loss.backward()
+    return next(iter([*call.args, *[k.value for k in call.keywords]]), call.func)  # autograd.grad(loss, w)
 
 
 # ---------------------------------------------------------------------- the user's program as a tree
@@ -155,18 +183,39 @@ def statements(tree: ast.AST) -> Iterator[ast.stmt]:
 
 
 def assignments(tree: ast.AST, name: str, before: float) -> list[tuple[ast.stmt, ast.expr]]:
-    """Return the statements that give a variable its value, or put something into it, with the value; the last one first."""
-    found = []
+    """Return the statements that give a variable its value, or put something into it, with the value; the last one first.
+
+    In a loop, later lines of its body come last: they belong to the round before.
+    """
+    found, later = [], []
+    loops = [s for s in statements(tree) if isinstance(s, (ast.For, ast.While)) and s.lineno < before <= s.end_lineno]
+    end = max([s.end_lineno or 0 for s in loops], default=0)
     for s in statements(tree):
-        if s.lineno >= before:
+        if s.lineno >= max(before, end + 1):
             continue
         targets = getattr(s, "targets", None) or [getattr(s, "target", None)]
         value = getattr(s, "iter", None) or getattr(s, "value", None)
         if isinstance(s, ast.Expr) and isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
             targets, value = [value.func.value], ast.Tuple(value.args)  # losses.append(loss.item()), x.copy_(y)
         if value is not None and any(name in names_in(ast.walk(t)) for t in targets if t is not None):
-            found.append((s, value))
-    return found[::-1]
+            (found if s.lineno < before else later).append((s, value))
+    return found[::-1] + later[::-1]
+
+
+def assigns(s: ast.stmt, names: list[str]) -> bool:
+    """Return True if a statement binds one of these names anew, which is not a write in place."""
+    return isinstance(s, ast.Assign) and any(isinstance(t, ast.Name) and t.id in names for t in s.targets)
+
+
+def begins(node: ast.AST) -> bool:
+    """Return True if an expression makes a tensor that requires grad."""
+    for n in ast.walk(node):
+        if isinstance(n, ast.Call):
+            if called_name(n) in ("Parameter", "requires_grad_"):
+                return True
+            if any(k.arg == "requires_grad" and getattr(k.value, "value", True) for k in n.keywords):
+                return True
+    return False
 
 
 def parts(node: ast.AST) -> Iterator[ast.AST]:
@@ -218,18 +267,28 @@ def resolved(node: ast.AST, scope: Scope) -> Any:
 def takes_history(node: ast.AST, scope: Scope) -> bool:
     """Return True if something with history goes into an expression.
 
-    A variable whose value is not known, in a function that has returned, has a history if its last assignment takes one.
+    A variable whose value is not known, in a function that has returned, or that was assigned anew since then, has a history
+    if its last assignment takes or begins one.
     """
     for n in parts(node):
         if isinstance(n, (ast.Name, ast.Attribute)) and scope.has_history(resolved(n, scope)):
             return True
-        if isinstance(n, ast.Name) and n.id not in scope.values:
-            for _, value in assignments(scope.tree, n.id, n.lineno)[:1]:
+        if isinstance(n, ast.Name) and (n.id not in scope.values or reassigned(n, scope)):
+            for s, value in assignments(scope.tree, n.id, n.lineno)[:1]:
                 if value not in scope.taking:
-                    scope.taking[value] = takes_history(value, scope)
+                    scope.taking[value] = s.lineno < n.lineno and begins(value)  # a leaf is not followed further
+                    scope.taking[value] = scope.taking[value] or takes_history(value, scope)
                 if scope.taking[value]:
                     return True
     return False
+
+
+def reassigned(name: ast.Name, scope: Scope) -> bool:
+    """Return True if a variable is assigned again at or below a place where it is read."""
+    if name.id not in scope.rebound:
+        lines = [s.lineno for s in statements(scope.tree) if assigns(s, [name.id])]
+        scope.rebound[name.id] = max(lines) if len(lines) > 1 else 0
+    return scope.rebound[name.id] >= name.lineno
 
 
 # ---------------------------------------------------------------------- the search
@@ -254,7 +313,7 @@ def found_in(node: ast.expr, scope: Scope, before: float) -> End | None:
 def found_at(s: ast.stmt, value: ast.expr, scope: Scope) -> End | None:
     """Return the cut at a statement, or behind the value that it assigns or returns."""
     if switched_off(s, scope.tree) and takes_history(value, scope):
-        return scope.end(s, "this line", *OFF)
+        return scope.end(s, "this line", *(IN_PLACE if assigns(s, names_in(ast.walk(value))) else OFF))
     return found_in(value, scope, s.lineno)
 
 
@@ -262,6 +321,10 @@ def cut_by(node: ast.AST, scope: Scope) -> End | None:
     """Return the cut if this node itself takes something with history and gives something without."""
     if isinstance(node, ast.Attribute) and node.attr == "data" and takes_history(node.value, scope):
         return scope.end(node, ".data", *METHODS["data"])
+    if isinstance(node, ast.Attribute) and node.attr == "grad":
+        of = resolved(node.value, scope)
+        if isinstance(of, Tensor) and of._grad is not None and of._grad._edge is None:
+            return scope.end(node, ".grad", "holds numbers without a history, because create_graph is not set", ONCE[1])
     if isinstance(node, ast.Compare) and takes_history(node, scope):
         return scope.end(node, "a comparison", *COMPARED)
     if not isinstance(node, ast.Call):
@@ -274,6 +337,9 @@ def cut_by(node: ast.AST, scope: Scope) -> End | None:
             return scope.end(node, name, *WHOLE)
     if name in FUNCTIONS and any(takes_history(a, scope) for a in given):
         return scope.end(node, name, *FUNCTIONS[name])
+    once = name == "grad" and scope.leaf is None and not any(k.arg == "create_graph" for k in node.keywords)
+    if once and any(takes_history(a, scope) for a in given):
+        return scope.end(node, name, *ONCE)
     return None
 
 

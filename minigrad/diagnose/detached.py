@@ -15,6 +15,7 @@ from ..places import PACKAGE, Place, noted, user_place
 from .cut_lines import COMPARED, METHODS, OFF, WHOLE, End, cut_line
 from .debug import Notes
 from .report import explains
+from .untracked import sources, switch_line
 from .user_methods import name_of_running_method
 
 
@@ -120,4 +121,13 @@ def not_tracked(what: str, t: Tensor, i: int) -> Exception:
     if (method := name_of_running_method()) and not current().grad:
         said += f"; gradients are off inside {method}"
         fix = "compute it inside `with minigrad.enable_grad():`, from x = x.detach().requires_grad_()"
-    return error(RuntimeError, what, said, fix)
+        return error(RuntimeError, what, said, fix)
+    if not current().grad:
+        notes, place = noted(f"{what} was called", user_place()), switch_line()
+        said += "; gradients are switched off"
+        fix = "use `with minigrad.no_grad():`, which ends with its block" if place else fix
+        return error(RuntimeError, what, said, fix, place, notes=notes if place else [])
+    modules, tensors = sources()
+    if modules:
+        fix = "train the parameters: module.requires_grad_(True); or set requires_grad=True on an input"
+    return error(RuntimeError, what, said, fix, notes=modules or tensors)

@@ -14,6 +14,7 @@ from ..core.graph import Leaf
 from ..core.tensor import Tensor
 from ..errors import error, warn
 from . import debug, detached
+from .cut_lines import cut_line_at_step
 from .debug import Lent
 from .modules import is_module
 
@@ -168,10 +169,13 @@ def warn_replaced(who: str, p: Tensor, known: list) -> None:
 
 
 def warn_cut_off(who: str, params: list) -> None:
-    """Warn in debug mode about parameters that never got a gradient because a history ended."""
+    """Warn about parameters that never got a gradient because a history ended.
+
+    Debug mode has noted the ends; else the user's program is read.
+    """
     names: dict = {}
     for p in params:
-        if p._edge is not None and (end := detached.cut_off(p._edge)):
+        if p._edge is not None and (end := detached.cut_off(p._edge) if debug.mode.on else cut_line_at_step(p._edge)):
             names.setdefault(end, []).append(described(p))
     for end, cut in names.items():
         warn(

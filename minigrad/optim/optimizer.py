@@ -212,7 +212,7 @@ class Optimizer:
             optimizers.without_gradients(who, without, self._earlier.cleared)
         for p in without:
             optimizers.warn_replaced(who, p, known)
-        if optimizers.debugging():
+        if optimizers.debugging() or without and not self._earlier.stepped:
             self._earlier.had |= {id(p) for p in self._all() if p.grad is not None}
             if self._earlier.had:
                 optimizers.warn_cut_off(who, [p for p in without if id(p) not in self._earlier.had])
