@@ -196,8 +196,8 @@ def slope_of_the_inverse(r: random.Random) -> Task:
     a, p = r.randint(2, 9), r.choice([1, 2, 3])
     q = p**3 + a * p
     return number(
-        f"$f(x) = x^3 + {a}x$, so $f({p}) = {q}$. Let $g$ be the inverse function of $f$. What is the derivative of $g$ at "
-        f"${q}$?",
+        f"$f(x) = x^3 + {a}x$, so $f({p}) = {q}$. Let $g$ be the inverse function of $f$. Compute the derivative of $g$ at "
+        f"${q}$.",
         1 / (3 * p * p + a),
         solution=f"""
 x = torch.tensor({p}.0, requires_grad=True)
