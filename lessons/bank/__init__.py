@@ -113,14 +113,24 @@ def numbers(text: str, right: Iterable[float], solution: str, why: str, mistakes
 
 
 def choice(text: str, right: Any, solution: str, why: str, mistakes: Mapping[Any, str] = NONE) -> Task:
-    """Return a task whose answer is a word, or a list of words in any order."""
-    wrong = {value: reason for value, reason in mistakes.items() if value != right}
-    return _value("choice", text, right, solution, why, wrong)
+    """Return a task whose answer is a word, or a list of words in any order.
+
+    For a list, `mistakes` explains words that do not belong in it.
+    """
+    listed = not isinstance(right, str)
+    wrong = {word: reason for word, reason in mistakes.items() if not (word in right if listed else word == right)}
+    task = _value("choice", text, right, solution, why, wrong)
+    return replace(task, wrong=tuple((f"[{word}]", reason) for word, reason in task.wrong)) if listed else task
 
 
 def code(text: str, start: str, solution: str, judge: Callable[[Any], None], why: str, *wrong: tuple[str, str]) -> Task:
     """Return a task whose answer is a function or a class; `wrong` are sources of wrong answers, with words of the verdict."""
-    return Task(text, start, solution, judge, why, wrong)
+    return Task(text.strip(), start.strip(), solution.strip(), judge, why, wrong)
+
+
+def fence(source: str) -> str:
+    """Return a program as a code block of Markdown, with a blank line before and after it."""
+    return f"\n\n```python\n{source.strip()}\n```\n\n"
 
 
 def _value(kind: str, text: str, right: Any, solution: str, why: str, mistakes: Mapping) -> Task:
@@ -132,4 +142,4 @@ def _value(kind: str, text: str, right: Any, solution: str, why: str, mistakes: 
         getattr(expect, kind)(answer, right, mistakes)
 
     shown = ((repr(list(value) if isinstance(value, tuple) else value), reason) for value, reason in mistakes.items())
-    return Task(text, "", solution, judge, why, tuple(shown))
+    return Task(text.strip(), "", solution.strip(), judge, why, tuple(shown))
