@@ -3,6 +3,7 @@
 Each file here is a topic.  An exercise is a function that receives a random generator, draws its numbers and returns a Task:
 the question, the check, and a right answer.  The generator depends on the name of the exercise and of the student, so
 the same student always gets the same numbers.  `number`, `numbers`, `choice` and `code` make the usual tasks.
+`fenced` makes a block of code for the question.
 """
 
 from __future__ import annotations
@@ -115,14 +116,21 @@ def numbers(text: str, right: Iterable[float], solution: str, why: str, mistakes
 
 
 def choice(text: str, right: Any, solution: str, why: str, mistakes: Mapping[Any, str] = NONE) -> Task:
-    """Return a task whose answer is a word, or a list of words in any order."""
-    wrong = {value: reason for value, reason in mistakes.items() if value != right}
-    return _value(text, solution, why, wrong, lambda answer: expect.choice(answer, right, wrong))
+    """Return a task whose answer is a word, or a list of words in any order; `mistakes` explains single wrong words."""
+    wanted = {right} if isinstance(right, str) else set(right)
+    wrong = {value: reason for value, reason in mistakes.items() if value not in wanted}
+    shown = wrong if isinstance(right, str) else {(value,): reason for value, reason in wrong.items()}
+    return _value(text, solution, why, shown, lambda answer: expect.choice(answer, right, wrong))
 
 
 def code(text: str, start: str, solution: str, judge: Callable[[Any], None], why: str, *wrong: tuple[str, str]) -> Task:
     """Return a task whose answer is a function or a class; `wrong` are sources of wrong answers, with words of the verdict."""
     return Task(text, start, solution, judge, why, wrong)
+
+
+def fenced(program: str) -> str:
+    """Return a program as a block of Python in Markdown."""
+    return f"```python\n{program}\n```"
 
 
 def _value(text: str, solution: str, why: str, mistakes: Mapping, judge: Callable[[Any], None]) -> Task:
