@@ -122,7 +122,9 @@ def _failed(e: Exception) -> str:
     from minigrad.places import PACKAGE
 
     checks = re.escape(f"{FOLDER}{os.sep}")
-    said = re.sub(rf"^  (.* )?at {checks}(expect|difference|loops|(?:exercises|bank).\w+)\.py:.*\n", "", f"{e}\n", flags=re.M)
+    said = re.sub(
+        rf"^  (.* )?at {checks}(expect|difference|loops|(?:exercises|bank).\w+)\.py:.*\n", "", f"{e}\n", flags=re.M
+    )
     steps = traceback.extract_tb(e.__traceback__)
     own = [step for step in steps if not step.filename.startswith((PACKAGE, f"{FOLDER}{os.sep}")) and step.line]
     line = f"\nin the line: {own[-1].line}" if own and str(own[-1].line) not in said else ""

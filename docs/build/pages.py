@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
 
-from . import DOCS, ROOT, dark
+from . import DOCS, ROOT, bank, dark
 from .markup import fence, picture, raw, svg
 from .programs import append, printed_by, written_by
 from .slides import gallery
@@ -152,6 +152,7 @@ FILLED: dict[str, dict[str, Callable[[str], str]]] = {
     "operations.md": {"operations": operations},
     "viewer.md": {"viewer": viewer},
     "teachers.md": {"slides": gallery},
+    "exercises.md": {"bank": bank.listed},
     "errors.md": {"printed error": lambda page: fence("text", run(example(page), "program.py")[1])},
     "howto/port.md": {"what is not there": not_there},
     "compile.md": {
