@@ -197,8 +197,8 @@ print(result.grad_fn.saved_tensors)
 assert result.grad_fn.saved_tensors[1] is None
 
 # %% [markdown]
-# This only saves work: you may return a gradient that is not needed, and minigrad drops it. The reverse is a mistake. `None`
-# for a gradient that is needed means zero, and `.grad` stays empty.
+# This only saves work: you may return a gradient that is not needed, and minigrad drops it. The reverse is a mistake.
+# `None` for a gradient that is needed means zero, and `.grad` stays empty.
 
 
 # %%
@@ -274,7 +274,8 @@ assert not torch.testing.check(FromPolar, r, t).failures
 draw(area, r, t, passes=("forward", "backward"))
 
 # %% [markdown]
-# The incoming gradient of `x` is the value of `y`, and the other way round. What does `backward` receive if only one output is used?
+# The incoming gradient of `x` is the value of `y`, and the other way round. What does `backward` receive if only one output
+# is used?
 
 
 # %%
