@@ -14,8 +14,6 @@
 
 # %%
 import warnings
-from contextlib import redirect_stdout
-from io import StringIO
 
 import lessons
 import minigrad as torch
@@ -58,24 +56,18 @@ x = torch.tensor([0.0, 1.0], requires_grad=True)
 draw(total, x)
 
 # %% [markdown]
-# In the graph the two forms look the same: each is one node that saves its result, 8 bytes. They differ in
-# the methods that make the node.
+# In the graph the two forms look the same: each is one node that saves its result, 8 bytes.
 #
 # ## Exp again
 #
-# In the combined form, `forward` does two jobs: it computes, and it saves the tensors for `backward` on the `ctx`. In the
-# separate form each job has its own method. `backward` is the same in both, and so are values and gradients.
+# In the combined form, `forward` does two jobs: it computes, and it saves tensors on the `ctx`. In the separate form each
+# job has its own method. `backward`, values and gradients are the same. A `forward` without `ctx` is an ordinary function:
+# you can call and test it by itself.
 
 # %%
 a, b = Combined.apply(x), Separate.apply(x)
 assert torch.equal(a, b)
 assert torch.equal(torch.autograd.grad(a.sum(), x)[0], torch.autograd.grad(b.sum(), x)[0])
-
-# %% [markdown]
-# A `forward` without `ctx` is an ordinary function: you can call and test it by itself. (The combined `forward` of
-# lesson 2 raised an error.)
-
-# %%
 print(Separate.forward(torch.tensor(0.0)))
 assert Separate.forward(torch.tensor(0.0)) == 1.0
 
@@ -112,8 +104,8 @@ assert y.grad_fn.factor == 2.0
 # %% [markdown]
 # ## Why the transforms need it
 #
-# `torch.func.grad(f)` is a function that computes the derivative of `f` (more in lesson 17). It works with the separate
-# form, even twice: the second derivative of exp at 0 is 1.
+# `torch.func.grad(f)` is a function that computes the derivative of `f` (lesson 17). It works with the separate form,
+# even twice: the second derivative of exp at 0 is 1.
 
 # %%
 zero = torch.tensor(0.0)
@@ -134,9 +126,8 @@ else:
     raise AssertionError("a combined form went through a transform")
 
 # %% [markdown]
-# You can watch the reason. Each `grad` is a level with its own graph, and each level needs its own `ctx`, but the
-# computation should run only once. A transform can do that if computing and saving are separate: it calls `forward` once
-# and `setup_context` for each level.
+# Each `grad` is a level with its own graph, and each level needs its own `ctx`. But the computation should run only once.
+# So a transform calls `forward` once and `setup_context` for each level. Count the calls:
 
 
 # %%
@@ -149,7 +140,7 @@ class Watched(Separate):
     @staticmethod
     def setup_context(ctx, inputs, output):
         calls.append("setup_context")
-        print("  setup_context keeps", output)
+        saved.append(output)
         ctx.save_for_backward(output)
 
 
@@ -159,12 +150,7 @@ def calls_of(f):
     return {name: calls.count(name) for name in ("forward", "setup_context")}
 
 
-def quiet(f):
-    with redirect_stdout(StringIO()):
-        return calls_of(f)
-
-
-calls = []
+calls, saved = [], []
 lessons.predict(
     "torch.func.grad(torch.func.grad(Watched.apply))(zero): how often does it call forward and setup_context?",
     {
@@ -173,7 +159,7 @@ lessons.predict(
         "{'forward': 1, 'setup_context': 2}": "Nearly: the ground below the two levels counts as one more.",
         "{'forward': 1, 'setup_context': 3}": "It computes once, and saves for each grad and for the ground below.",
     },
-    lambda: quiet(torch.func.grad(torch.func.grad(Watched.apply))),
+    lambda: calls_of(torch.func.grad(torch.func.grad(Watched.apply))),
 )
 
 # %%
@@ -182,35 +168,22 @@ for name, f in (
     ("grad", torch.func.grad(Watched.apply)),
     ("grad of grad", torch.func.grad(torch.func.grad(Watched.apply))),
 ):
-    print(name)
-    print(" ", calls_of(f))
-    assert calls.count("forward") == 1
-assert calls.count("setup_context") == 3
+    print(name, calls_of(f))
+print("The last one saves", saved[-1])
+assert calls == ["forward"] + 3 * ["setup_context"] and "GradTensor" in repr(saved[-1])
 
 # %% [markdown]
-# The ground below all levels, where `apply` alone runs, counts as one more. Look at the last tensor saved in "grad of
-# grad": a `GradTensor`, a tensor that the outer `grad` follows. The outer `grad` also follows everything that the inner
-# `backward` computes from it, which makes a second derivative possible. A `forward` with `ctx` runs below all levels
-# and would save plain numbers, which no level follows.
+# The ground below all levels, where `apply` alone runs, counts as one more. The last saved tensor is a `GradTensor`: the
+# outer `grad` follows it, and so everything that the inner `backward` computes from it. That makes a second derivative
+# possible. A `forward` with `ctx` runs below all levels and would save plain numbers, which no level follows.
 #
-# The other transforms need the separate form for the same reason. For `vmap`, the class also states that its methods may
-# run on a whole batch (lesson 21); for `jvp`, there is a method of that name (lesson 6).
-
-
-# %%
-class Batched(Separate):
-    generate_vmap_rule = True
-
-
-print(torch.vmap(Batched.apply)(torch.tensor([0.0, 1.0])))
-assert torch.equal(torch.vmap(Batched.apply)(x.detach()), x.exp())
-
-# %% [markdown]
+# The other transforms need the separate form for the same reason: `jvp` (lesson 6) and `vmap` (lesson 21).
+#
 # ## Saved tensors
 #
-# `setup_context` sees inputs and outputs, and may save only these, besides numbers and shapes as attributes. Take
-# $(e^x)^2$, computed as `e * e` with the intermediate `e`. At 0 its value is 1, its derivative 2, its second derivative 4.
-# This `Function` smuggles `e` past `setup_context`.
+# `setup_context` may save only inputs and outputs, besides numbers and shapes as attributes. Take $(e^x)^2$, computed as
+# `e * e` with the intermediate `e`. Its first derivative at 0 is 2, the second 4. This `Function` smuggles `e` past
+# `setup_context`.
 
 
 # %%
@@ -245,17 +218,12 @@ lessons.predict(
     lambda: [first(zero).item(), second(zero).item()],
 )
 
-# %%
-print(first(zero), second(zero))
-assert first(zero) == 2.0
-assert second(zero) == 0.0  # and not 4
-
 # %% [markdown]
-# The first derivative is right, the second is silently wrong. minigrad cannot see this in each call, but finds it on
-# request: `debug` watches where saved tensors come from, and the check of a `Function` compares the second derivatives
-# with differences, at a point that it chooses itself.
+# The first derivative is right, the second silently wrong. minigrad finds the mistake on request: `torch.debug()` watches where
+# saved tensors come from, and `torch.testing.check` compares second derivatives with differences.
 
 # %%
+assert first(zero) == 2.0 and second(zero) == 0.0  # and not 4
 start = torch.tensor(0.0, requires_grad=True)
 with warnings.catch_warnings(record=True) as said, torch.debug():
     warnings.simplefilter("always")
@@ -269,8 +237,8 @@ assert failure.name == "second derivatives"
 
 # %% [markdown]
 # There are two fixes. Save the input and compute the intermediate again in `backward`: this takes time, but no extra
-# memory. Or return the intermediate as one more output: then you may save it, but it also gets a gradient, which
-# `backward` has to add. To return only the first result to the caller, hide the other one in a function.
+# memory. Or return the intermediate as one more output, so that you may save it. Then it also gets a gradient, which
+# `backward` has to add: lesson 20 does this. Here is the first fix.
 
 
 # %%
@@ -291,32 +259,9 @@ class Recomputed(torch.autograd.Function):
         return grad_output * 2 * e * e
 
 
-class Returned(torch.autograd.Function):
-    @staticmethod
-    def forward(x):
-        e = x.exp()
-        return e * e, e
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        _, e = output
-        ctx.save_for_backward(e)
-
-    @staticmethod
-    def backward(ctx, grad_output, grad_e):
-        (e,) = ctx.saved_tensors
-        return grad_output * 2 * e * e + grad_e * e
-
-
-def returned(x):
-    result, _ = Returned.apply(x)
-    return result
-
-
-for f in (Recomputed.apply, returned):
-    first, second = torch.func.grad(f), torch.func.grad(torch.func.grad(f))
-    print(first(zero), second(zero))
-    assert first(zero) == 2.0 and second(zero) == 4.0
+first, second = torch.func.grad(Recomputed.apply), torch.func.grad(torch.func.grad(Recomputed.apply))
+print(first(zero), second(zero))
+assert first(zero) == 2.0 and second(zero) == 4.0
 
 # %% [markdown]
 # ## Mixing them up
@@ -346,24 +291,6 @@ for broken, words in ((Both, "which receives the ctx"), (WholeTuple, "only takes
         assert words in str(e)
     else:
         raise AssertionError("a mixed form was accepted")
-
-# %% [markdown]
-# minigrad ignores the return value of `setup_context` and warns: the result is `forward`'s.
-
-
-# %%
-class Returning(Separate):
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.save_for_backward(output)
-        return 2 * output
-
-
-with warnings.catch_warnings(record=True) as said:
-    warnings.simplefilter("always")
-    y = Returning.apply(zero)
-print(said[0].message)
-assert "setup_context: returns" in str(said[0].message) and y == 1.0
 
 # %% [markdown]
 # ## Exercises

@@ -76,6 +76,40 @@ def gradient_and_worst(answer):
 
 
 @exercise(
+    "jvp takes a tangent for each argument. Which tangent belongs to an argument that does not move?",
+    "torch.zeros_like(y), or a function of x alone.",
+    "_, change = torch.func.jvp(f, (x, y), (u, torch.zeros_like(y))), and return change.",
+)
+def partial_change(answer):
+    """y does not move, so its tangent is zeros."""
+
+    ran = []
+
+    def f(x, y):
+        ran.append("f")
+        return (x * x).sum(1) * y
+
+    def expected(x, y, u):
+        return 2 * (x * u).sum(1) * y
+
+    x, y = torch.tensor([[1.0, 2.0], [3.0, 4.0]]), torch.tensor([10.0, -1.0])
+    u = torch.tensor([[1.0, 0.0], [0.5, -2.0]])
+    given = answer(f, x, y, u)
+    if isinstance(given, tuple):
+        raise Wrong("jvp gives the value and the change: return the change alone")
+    ran.clear()
+    expect.computes(lambda *args: answer(f, *args), expected, (x, y, u), gradients=False)
+    if len(ran) != 1:
+        raise Wrong(f"f ran {len(ran)} times; one run with a tangent is enough")
+    other = (torch.tensor(3.0), torch.tensor([1.0, 2.0]), torch.tensor(0.5))  # of another function, and of other shapes
+    expect.computes(lambda *args: answer(lambda x, y: x**3 - y, *args), lambda x, y, u: 3 * x**2 * u + 0 * y, other)
+
+    recorded = torch.record(lambda: answer(f, x, y, u), passes="forward").to_dict()
+    if any(op["saved"] for op in recorded["ops"]):
+        raise Wrong("the numbers are right, but something is kept for a backward pass: go forward with jvp")
+
+
+@exercise(
     "torch.func.vjp(f, x) runs f once; its second result can be called many times.",
     "One call for each result of f, with a cotangent that is 1 there and 0 elsewhere: the rows of torch.eye.",
     "y, pull = torch.func.vjp(f, x), then torch.stack([pull(e)[0] for e in torch.eye(len(y))]).",
@@ -108,37 +142,3 @@ def jacobian_of_rows(answer):
         if isinstance(given, (tuple, list)) and len(given) == len(jacobian):
             raise Wrong("the numbers are to be one matrix: torch.stack puts rows together")
         expect.tensor(given, jacobian, "the Jacobian")
-
-
-@exercise(
-    "jvp takes a tangent for each argument. Which tangent belongs to an argument that does not move?",
-    "torch.zeros_like(y), or a function of x alone.",
-    "_, change = torch.func.jvp(f, (x, y), (u, torch.zeros_like(y))), and return change.",
-)
-def partial_change(answer):
-    """y does not move, so its tangent is zeros."""
-
-    ran = []
-
-    def f(x, y):
-        ran.append("f")
-        return (x * x).sum(1) * y
-
-    def expected(x, y, u):
-        return 2 * (x * u).sum(1) * y
-
-    x, y = torch.tensor([[1.0, 2.0], [3.0, 4.0]]), torch.tensor([10.0, -1.0])
-    u = torch.tensor([[1.0, 0.0], [0.5, -2.0]])
-    given = answer(f, x, y, u)
-    if isinstance(given, tuple):
-        raise Wrong("jvp gives the value and the change: return the change alone")
-    ran.clear()
-    expect.computes(lambda *args: answer(f, *args), expected, (x, y, u), gradients=False)
-    if len(ran) != 1:
-        raise Wrong(f"f ran {len(ran)} times; one run with a tangent is enough")
-    other = (torch.tensor(3.0), torch.tensor([1.0, 2.0]), torch.tensor(0.5))  # of another function, and of other shapes
-    expect.computes(lambda *args: answer(lambda x, y: x**3 - y, *args), lambda x, y, u: 3 * x**2 * u + 0 * y, other)
-
-    recorded = torch.record(lambda: answer(f, x, y, u), passes="forward").to_dict()
-    if any(op["saved"] for op in recorded["ops"]):
-        raise Wrong("the numbers are right, but something is kept for a backward pass: go forward with jvp")

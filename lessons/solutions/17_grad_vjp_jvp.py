@@ -18,13 +18,13 @@ def gradient_and_worst(w, xs, ys):
     return gradient, worst.item()
 
 
-# %% jacobian_of_rows
-def jacobian_of_rows(f, x):
-    y, pull = torch.func.vjp(f, x)
-    return torch.stack([pull(row)[0] for row in torch.eye(len(y))])
-
-
 # %% partial_change
 def partial_change(f, x, y, u):
     _, change = torch.func.jvp(f, (x, y), (u, torch.zeros_like(y)))
     return change
+
+
+# %% jacobian_of_rows
+def jacobian_of_rows(f, x):
+    y, pull = torch.func.vjp(f, x)
+    return torch.stack([pull(row)[0] for row in torch.eye(len(y))])

@@ -139,54 +139,6 @@ def gradient_and_worst(w, xs, ys):
     return torch.func.grad(mean_square, has_aux=True)(w)
 
 
-# %% right jacobian_of_rows
-def jacobian_of_rows(f, x):
-    y, pull = torch.func.vjp(f, x)
-    rows = torch.zeros(y.numel(), x.numel())
-    for i in range(y.numel()):
-        cotangent = torch.zeros_like(y)
-        cotangent[i] = 1.0
-        (rows[i],) = pull(cotangent)
-    return rows
-
-
-# %% right jacobian_of_rows
-def jacobian_of_rows(f, x):
-    y, pull = torch.func.vjp(f, x)
-    (rows,) = torch.vmap(pull)(torch.eye(y.shape[0]))
-    return rows
-
-
-# %% right jacobian_of_rows
-def jacobian_of_rows(f, x):
-    x = x.detach().requires_grad_()
-    y = f(x)
-    return torch.stack([torch.autograd.grad(one, x, retain_graph=True)[0] for one in y])
-
-
-# %% wrong jacobian_of_rows: sum of all rows
-def jacobian_of_rows(f, x):
-    y, pull = torch.func.vjp(f, x)
-    return pull(torch.ones_like(y))[0]
-
-
-# %% wrong jacobian_of_rows: times
-def jacobian_of_rows(f, x):
-    return torch.stack([torch.func.grad(lambda x: f(x)[i])(x) for i in range(len(f(x)))])
-
-
-# %% wrong jacobian_of_rows: torch.stack
-def jacobian_of_rows(f, x):
-    y, pull = torch.func.vjp(f, x)
-    return [pull(row)[0] for row in torch.eye(len(y))]
-
-
-# %% wrong jacobian_of_rows: on its side
-def jacobian_of_rows(f, x):
-    y, pull = torch.func.vjp(f, x)
-    return torch.stack([pull(row)[0] for row in torch.eye(len(y))], dim=1)
-
-
 # %% right partial_change
 def partial_change(f, x, y, u):
     return torch.func.jvp(lambda x: f(x, y), (x,), (u,))[1]
@@ -242,6 +194,54 @@ def partial_change(f, x, y, u):
 # %% wrong partial_change: ran 0 times
 def partial_change(f, x, y, u):
     return 2 * (x * u).sum(1) * y
+
+
+# %% right jacobian_of_rows
+def jacobian_of_rows(f, x):
+    y, pull = torch.func.vjp(f, x)
+    rows = torch.zeros(y.numel(), x.numel())
+    for i in range(y.numel()):
+        cotangent = torch.zeros_like(y)
+        cotangent[i] = 1.0
+        (rows[i],) = pull(cotangent)
+    return rows
+
+
+# %% right jacobian_of_rows
+def jacobian_of_rows(f, x):
+    y, pull = torch.func.vjp(f, x)
+    (rows,) = torch.vmap(pull)(torch.eye(y.shape[0]))
+    return rows
+
+
+# %% right jacobian_of_rows
+def jacobian_of_rows(f, x):
+    x = x.detach().requires_grad_()
+    y = f(x)
+    return torch.stack([torch.autograd.grad(one, x, retain_graph=True)[0] for one in y])
+
+
+# %% wrong jacobian_of_rows: sum of all rows
+def jacobian_of_rows(f, x):
+    y, pull = torch.func.vjp(f, x)
+    return pull(torch.ones_like(y))[0]
+
+
+# %% wrong jacobian_of_rows: times
+def jacobian_of_rows(f, x):
+    return torch.stack([torch.func.grad(lambda x: f(x)[i])(x) for i in range(len(f(x)))])
+
+
+# %% wrong jacobian_of_rows: torch.stack
+def jacobian_of_rows(f, x):
+    y, pull = torch.func.vjp(f, x)
+    return [pull(row)[0] for row in torch.eye(len(y))]
+
+
+# %% wrong jacobian_of_rows: on its side
+def jacobian_of_rows(f, x):
+    y, pull = torch.func.vjp(f, x)
+    return torch.stack([pull(row)[0] for row in torch.eye(len(y))], dim=1)
 
 
 # %% wrong jacobian_of_rows: calls jacrev
