@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from ..core.engine import behind
 from ..core.tensor import Tensor
-from ..places import Place, user_frame, users_code
+from ..places import BETWEEN, Place, user_frame, users_code
 from .modules import is_module
 
 DEEPEST = 8  # calls of the user's functions within each other
@@ -111,7 +111,24 @@ def cut_line(leaf: Any = None) -> End | None:
     """
     if (begun := running_line(leaf)) is None:
         return None
-    return found_in(differentiated(*begun), begun[1], begun[0].lineno)
+    call, scope = begun
+    if end := found_in(differentiated(call, scope), scope, call.lineno):
+        return end
+    for frame in outer_frames():  # a parameter of the running function: the callers gave it its value
+        if begun := running_line(leaf, frame):
+            call, scope = begun
+            if end := found_in(ast.Tuple([*call.args, *[k.value for k in call.keywords]]), scope, call.lineno):
+                return end
+    return None
+
+
+def outer_frames() -> list[FrameType]:
+    """Return the user's frames around the one that runs, from the inside to the outside."""
+    found, frame = [], user_frame()
+    while frame is not None and (frame := frame.f_back) is not None and len(found) < DEEPEST:
+        if not frame.f_code.co_filename.startswith(BETWEEN):
+            found.append(frame)
+    return found
 
 
 def cut_line_at_step(leaf: Any) -> End | None:
@@ -124,9 +141,9 @@ def cut_line_at_step(leaf: Any) -> End | None:
     return found_in(differentiated(before[-1], scope), scope, before[-1].lineno) if before else None
 
 
-def running_line(leaf: Any = None) -> tuple[ast.Call, Scope] | None:
-    """Return the call that the user's line is running, and the scope that it runs in."""
-    frame = user_frame()
+def running_line(leaf: Any = None, frame: FrameType | None = None) -> tuple[ast.Call, Scope] | None:
+    """Return the call that the user's line, or another frame of the user, is running, and the scope that it runs in."""
+    frame = frame or user_frame()
     if frame is None or (tree := parsed(frame.f_code.co_filename)) is None:
         return None
     variables = {**frame.f_globals, **frame.f_locals}
@@ -299,7 +316,9 @@ def found_in(node: ast.expr, scope: Scope, before: float) -> End | None:
         if (end := cut_by(part, scope)) or (end := found_in_call(part, scope)):
             return end
     for name in dict.fromkeys(names_in(iter(inner))):
-        if scope.leaf is None and scope.has_history(scope.values.get(name)):
+        value = scope.values.get(name)
+        renewed = isinstance(value, Tracked) and any(assigns(s, [name]) for s in statements(scope.tree))
+        if scope.leaf is None and scope.has_history(value) and not renewed:
             continue
         for s, value in assignments(scope.tree, name, before):
             if (s, name) in scope.followed:

@@ -146,3 +146,93 @@ def test_no_code_of_the_user_runs_for_the_message():
 def test_without_source_the_general_advice_stands():
     with pytest.raises(RuntimeError, match=ADVICE):
         exec("import minigrad as torch\nw = torch.ones(3, requires_grad=True)\nw.detach().sum().backward()")
+
+
+UPDATE = """
+for i in range(3):
+    loss = (w ** 2).sum()
+    loss.backward()
+    {0}
+"""
+UPDATES = {
+    "with torch.no_grad(): w = w - 0.1 * w.grad": "assigns a new tensor, which does not require grad",
+    "w = w.data - 0.1 * w.grad": ".data gives a tensor that requires grad without its history",
+    "w = w.detach() - 0.1 * w.grad": "detach removes the history",
+    "w = torch.tensor((w - 0.1 * w.grad).tolist())": "tolist turns a tensor that requires grad into numbers",
+}
+
+
+@pytest.mark.parametrize("line", UPDATES)
+def test_an_update_that_loses_the_history_is_named_in_the_next_round(line):
+    message, place = told(UPDATE.format(line))
+    assert place == line and UPDATES[line] in message
+    assert ("w -= lr * w.grad" in message) == ("no_grad" in line)
+
+
+def test_an_update_in_a_function_is_named_from_the_call_that_it_returned_from():
+    header = """
+        def step(v):
+            loss = (v ** 2).sum()
+            loss.backward()
+            with torch.no_grad():
+                v = v - 0.1 * v.grad
+            return v
+    """
+    message, place = told("for i in range(2):\n    w = step(w)\n", header)
+    assert place == "v = v - 0.1 * v.grad" and "assigns a new tensor" in message
+
+
+def test_the_callers_of_a_function_that_differentiates_are_read_too():
+    header = """
+        def differentiated(loss):
+            loss.backward()
+        class Trainer:
+            def run(self, x):
+                differentiated(x.detach().sum())
+    """
+    message, place = told("Trainer().run(w * 2)\n", header)
+    assert place == "differentiated(x.detach().sum())" and "detach removes" in message
+
+
+@pytest.mark.parametrize(
+    "line", ["(g,) = torch.autograd.grad((w ** 3).sum(), w)", "g = torch.autograd.grad((w ** 3).sum(), w)[0]"]
+)
+def test_a_gradient_without_create_graph_has_no_history(line):
+    message, place = told(f"{line}\ng.sum().backward()\n")
+    assert place == line and "create_graph is not set" in message and "pass create_graph=True" in message
+    message, place = told("(w ** 3).sum().backward()\nh = 2 * w.grad\nh.sum().backward()\n")
+    assert place == "h = 2 * w.grad" and ".grad holds numbers without a history" in message
+
+
+def test_without_a_cut_the_tensors_that_could_require_grad_are_named():
+    message, _ = told("x = torch.ones(3)\ny = x * 2\nloss = y.sum()\nloss.backward()\n")
+    assert "x does not require grad; it is made at" in message and message.count("does not require grad;") == 1
+    message, _ = told("losses = [torch.ones(()) for _ in range(2)]\nsum(losses).backward()\n")
+    assert "losses does not require grad; it is made at" in message
+    message, _ = told("i = torch.ones(3).long()\n(i * 2).sum().backward()\n")
+    assert "i does not require grad" not in message, "integers cannot"
+
+
+@pytest.mark.parametrize("line", ["for p in net.parameters(): p.requires_grad = False", "net.requires_grad_(False)"])
+def test_a_frozen_module_is_named_with_the_line_that_froze_it(line):
+    message, _ = told(f"net = torch.nn.Linear(3, 1)\n{line}\nloss = net(torch.ones(2, 3)).sum()\nloss.backward()\n")
+    assert "no parameter of net requires grad; it is made at" in message
+    assert "requires_grad is switched off at" in message and f": {line}" in message
+    assert "requires_grad_(True)" in message
+
+
+def test_gradients_that_are_switched_off_are_named_with_the_line_of_the_switch():
+    header = """
+        def evaluate():
+            torch.set_grad_enabled(False)
+            return 1
+    """
+    try:
+        message, place = told("evaluate()\nloss = w.sum()\nloss.backward()\n", header)
+    finally:
+        import minigrad
+
+        minigrad.set_grad_enabled(True)
+    assert place == "torch.set_grad_enabled(False)" and "gradients are switched off" in message
+    message, place = told("with torch.no_grad():\n    loss = torch.ones(3).sum()\n    loss.backward()\n")
+    assert "gradients are switched off" in message and place.startswith("loss.backward()")
