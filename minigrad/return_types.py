@@ -14,6 +14,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from . import config
+from .errors import error
 
 if TYPE_CHECKING:
     from .core.tensor import Tensor
@@ -23,6 +24,13 @@ def shown(self: Any) -> str:
     """Return the operation's name and the fields, one per line."""
     fields = ",\n".join([f"{name}={value!r}" for name, value in zip(self._fields, self)])
     return f"{config.library_name}.return_types.{type(self).__name__}(\n{fields})"
+
+
+def not_there(self: Any, name: str) -> Any:
+    """Raise for an attribute that a result lacks; mostly a method of tensors, meant for one of its fields."""
+    fields, kind = self._fields, type(self).__name__
+    what = f"returns a named tuple of {', '.join(fields)}, which has no attribute {name}"
+    raise error(AttributeError, kind, what, f"use one of the tensors: {kind}(...).{fields[0]}.{name}")
 
 
 class Selected(NamedTuple):
@@ -138,9 +146,14 @@ class Binary(NamedTuple):
 
 def of(fields: Any, name: str) -> Any:
     """Return the result type of one operation."""
-    return type(
-        name, (fields,), {"__slots__": (), "__module__": __name__, "__doc__": fields.__doc__, "__repr__": shown}
-    )
+    own = {
+        "__slots__": (),
+        "__module__": __name__,
+        "__doc__": fields.__doc__,
+        "__repr__": shown,
+        "__getattr__": not_there,
+    }
+    return type(name, (fields,), own)
 
 
 max, min, median, nanmedian, mode = [of(Selected, n) for n in ("max", "min", "median", "nanmedian", "mode")]

@@ -258,7 +258,8 @@ def seed(t: Any, g: Tensor | None, edge: Any, what: str) -> Tensor:
             return t.new_ones(shape)
         return wrap(np.ones(shape, dtype) if shape else np.array(1.0, dtype))
     if not isinstance(g, Tensor):
-        raise error(TypeError, what, f"gradients can be either tensors or None, but got {type(g).__name__}")
+        got = f"gradients can be either tensors or None, but got {type(g).__name__}"
+        raise error(TypeError, what, got, f"pass a tensor of shape {shape}: tensor(...)")
     if tuple(g.shape) != shape:
         raise error(
             RuntimeError,

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays.kinds import KINDS
+from ..autograd.grad_mode import no_grad
 from ..core.context import Ctx
 from ..core.frames import OFF, Frame, current, push
 from ..core.function import Function
@@ -113,6 +114,15 @@ class CompiledFunction(Function):
         for k, g in zip(pull.by, raw):
             found[k] = wrap(g if type(g) in KINDS else np.asarray(g, ctx.tensors[k]._a.dtype))
         return tuple(found)
+
+    @staticmethod
+    def replay(node: Any) -> None:
+        """Run the function of a compiled call again, eagerly, for observers; do nothing if that would have effects."""
+        program = node.program
+        if program.effects or any(version(t) != n for t, n in zip(node.tensors, node.versions)):
+            return
+        with no_grad():
+            run_again(program, node, [t.detach() for t in node.tensors[: program.n_args]])
 
 
 # ---------------------------------------------------------------------- eager fallback

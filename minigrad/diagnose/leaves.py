@@ -25,6 +25,10 @@ class Foreign(MinigradRuntimeError):
     runs: bool
 
 
+Foreign.__name__ = Foreign.__qualname__ = "RuntimeError"  # as users see it in a traceback
+Foreign.__module__ = MinigradRuntimeError.__module__
+
+
 @explains("a tensor inside a transform has no memory")
 def foreign(box: Any) -> Exception:
     """Return the error for reading the memory of a transform's tensor."""

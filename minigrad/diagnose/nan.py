@@ -3,7 +3,7 @@
 NumPy signals a calculation that turns other numbers into an infinity or NaN.  The forward pass remembers the operation and
 the user's line until the next backward (`made`); backward (core/engine.py) remembers the running node (`spoilers`).  Both
 are read when a gradient is NaN or backward starts from NaN.  Compiled kernels, which compute large arrays, and kernels on a
-GPU send no signal: detect_anomaly checks every number.
+GPU send no signal: detect_anomaly checks every number, and a compiled function runs again while every number is checked.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Iterable
+from itertools import takewhile
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,7 +25,7 @@ from ..core.saved import Saved, bottom, next_number
 from ..core.tensor import Tensor
 from ..errors import error, warn
 from ..places import Place, noted, user_place
-from .debug import Notes, anomaly
+from .debug import Notes, anomaly, mode
 from .report import explains
 
 
@@ -142,18 +143,25 @@ def hint_at_loss(t: Tensor) -> None:
     """
     value = t._a.item()
     kind, word = ("nan", "NaN") if math.isnan(value) else ("inf", str(value))
-    graph = behind([t._edge])[0]
+    nodes, leaves = behind([t._edge])
+    graph = [*nodes, *leaves]
     event = of_graph(getattr(made, kind), graph)
     node = None if event or kind == "inf" else origin(t._edge)
+    if event is None and node is None and kind == "nan":
+        event = replayed(graph)
     made.clear()
     what = f"the tensor of shape {tuple(t.shape)} that backward starts from is {word}"
     if event is not None:
         name, place, fix = event.name, event.place, event.fix
-        what = f"{event.what or f'produces the first {word}'}; {what}"
+        cause = next((n for n in graph if type(n) is not Leaf and is_of(event, n)), None)
+        what = f"{event.what or f'produces the first {word}{example_of(cause)}'}; {what}"
     elif node is not None:
         name, place = operation_of(node), node._trace
-        what = f"{what}; this operation produces the first NaN"
+        what = f"{what}; this operation produces the first NaN{example_of(node)}"
         fix = advice(name, place, True)
+    elif leaf := next((n for n in graph if type(n) is Leaf and not largest(n) < DIVERGING), None):
+        name, place, fix = "backward", None, DIVERGED
+        what = f"{what}: a leaf of shape {leaf._shape} has values up to {largest(leaf):.3g} before this computation"
     else:
         name, place, fix = "backward", None, FINDING
     if kind == "nan" and anomaly.on and anomaly.nan:
@@ -180,8 +188,66 @@ def origin(edge: Any) -> Any:
     return next((node for node in nodes if is_nan.get(node)), None)
 
 
+DIVERGING = 1e6  # a leaf with such values explains an infinite loss
+
+
+def largest(leaf: Leaf) -> float:
+    """Return the largest absolute value of a leaf; NaN if it has one, and 0 if there are no values to read."""
+    t = leaf._ref()
+    known = t is not None and t._np_dtype in FLOATS and has_numbers(t._a) and t._a.size
+    return float(abs(t._a).max()) if known else 0.0
+
+
+def replayed(graph: Iterable) -> Event | None:
+    """Return the operation in a compiled function that produces NaN, from a second, observed run of it; None if there is none.
+
+    Compiled kernels send no signal.  A function with effects, or whose inputs have changed since, does not run again.
+    """
+    from .observer import switch
+
+    compiled = [node for node in graph if type(node) is not Leaf and hasattr(node._fn, "replay")]
+    for node in sorted(compiled, key=lambda n: n._seq):
+        before = mode.on, anomaly.on, anomaly.nan
+        made.clear()
+        switch(before[0], True, True)
+        try:
+            node._fn.replay(node)
+        finally:
+            switch(*before)
+        if event := next((e for e in made.nan.values() if e.what), None):
+            return event
+    return None
+
+
+# ---------------------------------------------------------------------- the numbers
+def example(name: str, args: Iterable, result: np.ndarray) -> str:
+    """Return the first NaN of an elementwise result as a call with its numbers.
+
+    >>> example("log", [np.array([1.0, -0.5])], np.array([0.0, np.nan]))
+    ': log(-0.5) at index [1]'
+    """
+    index = tuple(int(i) for i in np.argwhere(np.isnan(result))[0])
+    numbers = [float(np.broadcast_to(a, result.shape)[index]) for a in args]
+    at = f" at index {list(index)}" if index else ""
+    return f": {name}({', '.join(f'{n:.6g}' for n in numbers)}){at}"
+
+
+def example_of(node: Any) -> str:
+    """Return the first NaN of a node's result with its numbers, if its operation is elementwise and has saved its input."""
+    kept = getattr(node, "_saved", ())
+    if type(kept) is not tuple or not kept or type(kept[0]) is not Saved or not node._fn.elementwise:
+        return ""
+    array = bottom(kept[0].tensor)._a
+    if kept[0].index is not None or len(node._edges) > 1 or type(array) is not np.ndarray:
+        return ""
+    given = [array, *takewhile(lambda k: type(k) in (int, float), kept[1:])]
+    with np.errstate(all="ignore"):
+        result = np.asarray(node._fn.compute(*given))
+    return example(operation_of(node), given, result) if np.isnan(result).any() else ""
+
+
 # ---------------------------------------------------------------------- anomaly mode
-def watch(name: str, args: tuple, outs: tuple) -> None:
+def watch(name: str, args: tuple, outs: tuple, elementwise: bool = False) -> None:
     """Remember an operation that produces NaN, or that is the first to receive it."""
     results = [o for o in outs if holds_nan(o)]
     if not results:
@@ -194,6 +260,8 @@ def watch(name: str, args: tuple, outs: tuple) -> None:
         shapes = " and ".join(str(tuple(a.shape)) for a in args if isinstance(a, Tensor))
         what = f"produces NaN in {count(results[0])} of its result of shape {tuple(results[0].shape)}"
         what += f", from inputs of shape {shapes} without NaN" if shapes else ""
+        if elementwise:
+            what += example(name, [a._a if isinstance(a, Tensor) else a for a in args], results[0]._a)
     for t in given + results:
         made.spoilt[t] = True
     if new or not given:
@@ -264,6 +332,7 @@ REMEDIES = {
     ),
 }
 DATA = "find it with x.isnan(), then leave out the missing values or fill them in: x.nan_to_num()"
+DIVERGED = "an earlier step made it so: use a smaller learning rate, or clip gradients: nn.utils.clip_grad_norm_(parameters, 1)"
 FINDING = "run it inside `with minigrad.autograd.detect_anomaly():`, which names the line of the operation"
 
 

@@ -29,7 +29,7 @@ class Watcher(Observer):
             if cls.primitive:
                 lint.look(cls, args, outs)
         if anomaly.on and anomaly.nan and cls.primitive:
-            nan.watch(name, args, outs)
+            nan.watch(name, args, outs, cls.elementwise)
 
     def node_made(self, node: Any) -> None:
         """Note the user's line."""

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from ...autograd.grad_mode import no_grad
 from ...core.tensor import Tensor
-from ...errors import error
+from ...errors import error, warn
 from ...ops.from_data import tensor
 from ...ops.join import cat, stack
 
@@ -32,6 +32,13 @@ def clip_grad_norm_(
     tensor([0.6000, 0.8000])
     """
     parameters = [parameters] if isinstance(parameters, Tensor) else list(parameters)
+    if parameters and not gradients(parameters):
+        warn(
+            "clip-without-gradients",
+            "clip_grad_norm_",
+            f"none of the {len(parameters)} parameters has a gradient, so there is nothing to clip",
+            "call it between loss.backward() and optimizer.step()",
+        )
     total = get_total_norm(gradients(parameters), norm_type, error_if_nonfinite)
     clip_grads_with_norm_(parameters, max_norm, total)
     return total
