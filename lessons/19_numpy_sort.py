@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Calling another system
 #
-# *25 minutes. Needs lessons 3, 12, 15 and 17.*
+# *20 minutes. Needs lessons 3, 12, 15 and 17.*
 #
 # **A step of my program is in NumPy. Can gradients go through it?** Yes, if you supply its derivative: NumPy, a C library
 # or a simulator can be one step of a graph. Here it is NumPy's sort.
@@ -37,31 +37,17 @@ class NumpySort(torch.autograd.Function):
         # Any intermediates to be saved in backward must be returned as
         # outputs.
         return (
-            # The desired output
             torch.tensor(result, device=device),
-            # intermediate to save for backward
             torch.tensor(ind, device=device),
-            # intermediate to save for backward
             torch.tensor(ind_inv, device=device),
         )
 
-    # setup_context is responsible for calling methods and/or assigning to
-    # the ctx object. Please do not do additional compute (e.g. add
-    # Tensors together) in setup_context.
     @staticmethod
     def setup_context(ctx, inputs, output):
         x, dim = inputs
-        # Note that output is whatever you returned from forward.
-        # If you returned multiple values, then output is a Tuple of multiple values.
-        # If you returned a single Tensor, then output is a Tensor.
-        # If you returned a Tuple with a single Tensor, then output is a
-        # Tuple with a single Tensor.
         _, ind, ind_inv = output
         ctx.mark_non_differentiable(ind, ind_inv)
-        # Tensors must be saved via ctx.save_for_backward. Please do not
-        # assign them directly onto the ctx object.
         ctx.save_for_backward(ind, ind_inv)
-        # Non-tensors may be saved by assigning them as attributes on the ctx object.
         ctx.dim = dim
 
     @staticmethod
@@ -73,9 +59,6 @@ class NumpySort(torch.autograd.Function):
         #
         # For example, this allows us to do double backwards and/or compute
         # second order gradients.
-        #
-        # We've written the backward pass of NumpySort in terms of another
-        # autograd.Function, NumpyTake.
         ind, ind_inv = ctx.saved_tensors
         return NumpyTake.apply(grad_output, ind_inv, ind, ctx.dim), None
 
@@ -121,8 +104,7 @@ draw(weighted, x, passes=("forward", "backward"))
 #
 # ## What NumPy does to a graph
 #
-# A NumPy array has no history. So a tensor that requires grad does not convert to one by itself: the error says that
-# the history would be lost.
+# A NumPy array has no history. So a tensor that requires grad does not convert to one by itself.
 
 # %%
 try:
@@ -134,20 +116,18 @@ else:
     raise AssertionError("a graph was cut without a word")
 
 # %% [markdown]
-# `detach` gives you the numbers, and the result is right. But it is a new leaf that depends on nothing, without a path
-# back to `x`.
+# `detach` gives you the numbers. But the result is a new leaf, without a path back to `x`.
 
 # %%
 cut = torch.tensor(np.sort(x.detach().numpy()))
 print(cut)
-assert cut.tolist() == [1.0, 2.0, 3.0]
-assert cut.grad_fn is None and not cut.requires_grad
+assert cut.tolist() == [1.0, 2.0, 3.0] and not cut.requires_grad
 
 # %% [markdown]
 # ## The derivative of sorting
 #
-# Sorting changes no number, it only moves them. So the derivative moves gradients back to the original positions. That
-# takes two permutations, one the inverse of the other:
+# Sorting only moves numbers. So the derivative moves gradients back to the original positions. That takes two
+# permutations, one the inverse of the other:
 #
 # $$y_k = x_{\mathrm{ind}[k]} \qquad x_i = y_{\mathrm{ind\_inv}[i]} \qquad
 # \bar x_i = \bar y_{\mathrm{ind\_inv}[i]}$$
@@ -163,28 +143,16 @@ print(ind, ind_inv)
 assert ind.tolist() == [1, 2, 0]  # the smallest is element 1, then come elements 2 and 0
 assert ind_inv.tolist() == [2, 0, 1]  # element 0 went to place 2, element 1 to place 0, element 2 to place 1
 
-ordered = np.take_along_axis(values, ind, axis=0)
-print(ordered, np.take_along_axis(ordered, ind_inv, axis=0))
-assert ordered.tolist() == [1.0, 2.0, 3.0]
-assert np.take_along_axis(ordered, ind_inv, axis=0).tolist() == values.tolist()
-
-# %% [markdown]
-# Suppose the gradient of some result by the sorted numbers is [1, 10, 100]. In the first picture, the 100 goes to the
-# largest number, which is element 0.
-
-# %%
-back = np.take_along_axis(np.array([1.0, 10.0, 100.0]), ind_inv, axis=0)
-print(back)
-assert back.tolist() == [100.0, 1.0, 10.0]
-
 
 def gradient_of_unsorted(numbers):
-    """Return the gradient of the numbers if that of the sorted ones is 1, 10, 100."""
+    """Return the gradient of the numbers if the sorted ones have the gradient 1, 10, 100."""
     return np.take_along_axis(np.array([1.0, 10.0, 100.0]), np.argsort(np.argsort(numbers)), axis=0)
 
 
+assert gradient_of_unsorted(values).tolist() == [100.0, 1.0, 10.0]
+
 lessons.predict(
-    "The numbers are now [20, 30, 10]. Which gradient do they get?",
+    "The sorted numbers have the gradient [1, 10, 100]. Which gradient do the numbers [20, 30, 10] get?",
     {
         "[10.0, 100.0, 1.0]": "20 is second in the sorted order, 30 third and 10 first.",
         "[1.0, 10.0, 100.0]": "That is the order of the sorted numbers. The 1 belongs to the smallest, which is element 2.",
@@ -198,25 +166,21 @@ lessons.predict(
 # ## NumpySort
 #
 # The two Functions at the top of the lesson are from PyTorch's documentation, "Extending torch.func with
-# autograd.Function". `NumpySort` calls NumPy in its forward. Its backward has to take along an index, again with NumPy, so
-# it calls a second Function, `NumpyTake`. The backward of `NumpyTake` is `NumpyTake` again, with the indices exchanged.
-#
-# Why may `forward` call `numpy()` on a tensor that requires grad? Inside `forward` nothing is recorded: it sees plain
-# numbers, and the graph shows its work as one step.
+# autograd.Function", with fewer comments. The forward of `NumpySort` calls NumPy. It may, because nothing is recorded
+# inside `forward`. The backward calls a second Function, `NumpyTake`, and the backward of `NumpyTake` is `NumpyTake`
+# again, with the indices exchanged.
 #
 # `forward` computes the permutations, but only `setup_context` can save them, and it sees only inputs and outputs. So
 # they are outputs too. A position in a list has no derivative, so `mark_non_differentiable` marks them. The function
 # `numpy_sort` hides them from the caller.
 
 # %%
-print(numpy_sort(x))
 print([output.requires_grad for output in NumpySort.apply(x, -1)])
-assert numpy_sort(x).tolist() == [1.0, 2.0, 3.0]
 assert [output.requires_grad for output in NumpySort.apply(x, -1)] == [True, False, False]
 
 # %% [markdown]
-# The documentation checks that each number has the gradient 1 if all sorted numbers are added up. That holds for any
-# permutation, even for a wrong one. Different weights are a better test.
+# The documentation tests the sum of the sorted numbers: each gradient is 1. That holds for any permutation, even for a
+# wrong one. Different weights are a better test, and so is `gradcheck`.
 
 # %%
 some = torch.randn(2, 3)
@@ -226,33 +190,15 @@ assert torch.allclose(grad_x, torch.ones_like(some))
 print(torch.func.grad(weighted)(x.detach()))
 assert torch.func.grad(weighted)(x.detach()).tolist() == [100.0, 1.0, 10.0]
 
-# %% [markdown]
-# In the first picture, `NumpySort` is one step like any other. It saves two index lists of 3 numbers, 8 bytes each: 48 bytes.
-# It does not save the input, because the derivative does not need it.
-
-# %%
-kept = [entry["bytes"] for entry in torch.record(numpy_sort, x, passes="forward").to_dict()["ops"][0]["saved"]]
-print(kept)
-assert kept == [24, 24]
-
-# %% [markdown]
-# `gradcheck` compares with small differences. It passes as long as no two numbers are equal. At a tie, sorting has a
-# kink: the two may trade places, and `backward` returns one of several answers.
-
-# %%
 different = torch.tensor([3.0, 1.0, 2.0], dtype=torch.float64, requires_grad=True)
 assert torch.autograd.gradcheck(numpy_sort, different)
-
 tie = torch.tensor([2.0, 1.0, 1.0], dtype=torch.float64, requires_grad=True)
-try:
-    torch.autograd.gradcheck(numpy_sort, tie)
-except RuntimeError as e:
-    print(e)
-    assert "a kink" in str(e)
-else:
-    raise AssertionError("a kink was not found")
+assert not torch.autograd.gradcheck(numpy_sort, tie, raise_exception=False)
 
 # %% [markdown]
+# The last check fails: where two numbers are equal, sorting has no derivative (lesson 16), and `backward` returns one of
+# several answers.
+#
 # ## Why backward calls a Function
 #
 # It would be shorter to call NumPy in `backward` as well, like this.
@@ -272,12 +218,11 @@ def hasty_cubes(x):
 
 
 plain = x.detach()
-print(torch.func.grad(hasty_cubes)(plain))
 assert torch.func.grad(hasty_cubes)(plain).tolist() == [27.0, 3.0, 12.0]
 
 # %% [markdown]
 # First derivatives are right. The second derivative differentiates the computation of `backward`, and there NumPy cuts
-# the graph, as it did at the beginning. minigrad notices that the incoming gradient is itself being differentiated.
+# the graph. minigrad notices it.
 
 # %%
 try:
@@ -305,20 +250,9 @@ assert second.tolist() == [18.0, 6.0, 12.0]  # 6x, at the places of x
 assert torch.autograd.gradgradcheck(cubes, different)
 
 # %% [markdown]
-# The graph of the gradient shows it. `NumpyTake` takes the gradient by the sorted numbers, and with `ind_inv` from
-# `NumpySort` brings it back to the order of `x`.
-
-# %%
-(gradient,) = torch.autograd.grad(cubes(x), x, create_graph=True)
-assert gradient.grad_fn.name() == "NumpyTakeBackward"
-draw(gradient)
-
-# %% [markdown]
 # ## A saved array is no saved tensor
 #
-# There is a quieter way to lose a derivative: `backward` uses numbers that depend on `x` but are stored as an array.
-# The second derivative of tanh is not zero. Yet with `y` as an array, `backward` looks like a multiplication by a
-# constant.
+# There is a quieter way to lose a derivative: `backward` uses numbers that depend on `x`, but reads them from an array.
 
 
 # %%
@@ -347,11 +281,6 @@ lessons.predict(
 )
 
 # %%
-(first,) = torch.autograd.grad(ArrayTanh.apply(point), point, create_graph=True)
-print(first.item(), first.requires_grad)
-assert np.isclose(first.item(), 1 - np.tanh(0.5) ** 2)
-assert not first.requires_grad  # no way to a second derivative
-
 try:
     torch.func.grad(torch.func.grad(ArrayTanh.apply))(point.detach())
 except RuntimeError as e:
@@ -436,7 +365,7 @@ class NumpyCumsum(torch.autograd.Function):
 lessons.check("NumpyCumsum", NumpyCumsum)
 
 # %% [markdown]
-# ### 5. Equations
+# ### 5. Equations (at home)
 #
 # Write a Function whose `apply(A, b)` solves `A @ x = b` for a square matrix and a vector by `np.linalg.solve`. Both
 # arguments need gradients. With the incoming gradient `g`, the gradient by `b` solves `A.T @ grad_b = g`, and the
