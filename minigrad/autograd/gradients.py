@@ -243,6 +243,9 @@ def seed(t: Any, g: Tensor | None, edge: Any, what: str) -> Tensor:
             raise error(RuntimeError, what, f"only floating-point tensors have gradients, got {dtype}")
         if getattr(t, "_layer", None) is not None:
             return t.new_ones(shape)
+        reduced = getattr(edge, "sx", None)  # the shape of what a mean or a sum has reduced
+        if reduced is not None and len(reduced) == 2 and 1 < reduced[0] == reduced[1]:
+            slots.notice("a square is reduced", edge=edge)
         if (
             type(t) is Tensor
             and (type(t._a) is np.ndarray or looking.on)  # reading from a GPU would wait for it

@@ -10,6 +10,7 @@ from ..core.tensor import Tensor
 from ..kernels import fallback
 from . import (
     arguments,
+    broadcast_losses,
     captured_tensors,
     ctx,
     debug,
