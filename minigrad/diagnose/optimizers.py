@@ -174,9 +174,9 @@ def warn_cut_off(who: str, params: list) -> None:
     Debug mode has noted the ends; else the user's program is read.
     """
     names: dict = {}
-    for p in params:
+    for p, name in [(p, described(p)) for p in params]:  # described first: the search lists parameters of submodules
         if p._edge is not None and (end := detached.cut_off(p._edge) if debug.mode.on else cut_line_at_step(p._edge)):
-            names.setdefault(end, []).append(described(p))
+            names.setdefault(end, []).append(name)
     for end, cut in names.items():
         warn(
             "parameter-cut-off",
