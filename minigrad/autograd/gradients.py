@@ -126,6 +126,8 @@ def grad(
     keys = [key(e) for e in targets]
     found = run("grad", edges, seeds, set(keys), retain_graph, create_graph)
     results = tuple([found.get(k) for k in keys])
+    if len(KINDS) > 1:
+        results = tuple([at_home(t, g) for t, g in zip(inputs, results)])
     if not (allow_unused or materialize_grads):
         refuse_unused(results, targets)
     if materialize_grads:
@@ -146,6 +148,12 @@ def batched_grad(gradients: Callable, grad_outputs: Any) -> tuple:
         )
     (size,) = sizes.pop()
     return batched(gradients, weights, tuple([None if w is None else 0 for w in weights]), size)
+
+
+def at_home(t: Any, g: Tensor | None) -> Tensor | None:
+    """Return the gradient of a number on its own device, since numbers also take part in operations on other devices."""
+    away = g is not None and not g.ndim and isinstance(t, Tensor) and g.device != t.device
+    return g.to(t.device) if away else g
 
 
 def nothing(input: Any, edge: Any) -> Tensor:

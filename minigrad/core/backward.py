@@ -202,8 +202,8 @@ def accumulate(leaf: Leaf, g: Gradient, this: BackwardRun | None = None) -> None
 
 
 def add_grad(t: Tensor, g: Tensor) -> None:
-    """Add g to `t.grad`; out of place if the sum must be differentiable."""
-    if len(KINDS) > 1 and g.device != t.device:
+    """Add g to `t.grad`; out of place if the sum must be differentiable.  Without dimensions, g moves to the device of t."""
+    if len(KINDS) > 1 and g.device != t.device and (g := g if g.ndim else g.to(t.device)).ndim:
         raise slots.problem("a gradient is on its leaf's device", t=t, g=g)
     if (before := t.grad) is None:
         t._grad = g.clone()

@@ -30,6 +30,19 @@ def test_a_single_number_may_stay_on_the_processor():
     assert ((X * torch.tensor(2.0)).cpu() == 2).all()
 
 
+def test_the_gradient_of_a_number_on_the_processor_is_there_too():
+    w = torch.tensor(0.5, requires_grad=True)
+    (X * w).sum().backward()
+    (X * (w * 2)).sum().backward()
+    assert w.grad.device.type == "cpu" and w.grad.item() == 6.0 + 12.0
+    s = w * 2
+    for t in (w, s):
+        (g,) = torch.autograd.grad((X * s).sum(), t)
+        assert g.device.type == "cpu" and g.item() == (12.0 if t is w else 6.0)
+    g, _ = torch.autograd.grad((X * w * W[0]).sum(), (w, W), create_graph=True)
+    assert g.device.type == "cpu" and g.requires_grad
+
+
 def test_there_is_one_gpu():
     with pytest.raises(RuntimeError, match="tensors are on the first GPU, cuda:0, not on cuda:1"):
         torch.ones(2, device="cuda:1")
