@@ -11,7 +11,7 @@ from typing import Any
 from ..core.graph import name_of, operation_of
 from ..core.saved import Freed
 from ..core.tensor import Tensor
-from ..errors import error, warn
+from ..errors import MinigradError, error, warn
 from ..places import Place, defined_at, noted
 from . import debug
 from .report import explains
@@ -134,6 +134,13 @@ def failed(hook: Callable, parameters: str, args: tuple, cause: TypeError) -> Ex
             defined_at(hook),
         )
     return cause
+
+
+def check_arguments(hook: Callable, names: tuple) -> None:
+    """Raise for a module's hook that cannot take these arguments."""
+    wrong = failed(hook, ", ".join(names), names, TypeError())
+    if isinstance(wrong, MinigradError):
+        raise wrong
 
 
 @explains("node hooks return tuples")

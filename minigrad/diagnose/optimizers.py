@@ -110,6 +110,22 @@ def without_gradients(who: str, params: list, cleared: bool) -> None:
     )
 
 
+def warn_frozen(who: str, params: list) -> None:
+    """Warn about a step of parameters of which none requires grad."""
+    if params:
+        which = (
+            f"none of the {len(params)} parameters requires"
+            if len(params) > 1
+            else "the only parameter does not require"
+        )
+        warn(
+            "step-without-gradients",
+            who,
+            f"{which} grad, so this step does nothing",
+            "set requires_grad=True on them, or call module.requires_grad_(True), before computing the loss",
+        )
+
+
 class Earlier:
     """Notes on earlier steps: gradients by id, and parameters that had one."""
 

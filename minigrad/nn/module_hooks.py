@@ -12,10 +12,20 @@ from typing import Any
 
 from ..core.function import Function
 from ..core.tensor import Tensor
+from ..diagnose.gradient_hooks import check_arguments
 from ..errors import error
 from ..tensors.hooks import Handle
 
-KINDS = ("forward_pre", "forward", "backward_pre", "backward", "state_pre", "state", "load_pre", "load")
+KINDS = {  # kinds of hooks, in calling order, with the arguments of each
+    "forward_pre": ("module", "args"),
+    "forward": ("module", "args", "output"),
+    "backward_pre": ("module", "grad_output"),
+    "backward": ("module", "grad_input", "grad_output"),
+    "state_pre": ("module", "prefix", "keep_vars"),
+    "state": ("module", "state_dict", "prefix", "metadata"),
+    "load_pre": ("module", "state_dict", "prefix", "metadata", "strict", "missing", "unexpected", "errors"),
+    "load": ("module", "incompatible_keys"),
+}
 
 
 class Gate(Function):
@@ -86,6 +96,8 @@ class Hooked:
         return self._register("load", hook)
 
     def _register(self, kind: str, hook: Callable, prepend: bool = False, **options: bool) -> Handle:
+        takes = KINDS[kind] if not options.get("with_kwargs") else (*KINDS[kind][:2], "kwargs", *KINDS[kind][2:])
+        check_arguments(hook, takes)
         hooks = self._hooks.setdefault(kind, OrderedDict())
         handle = Handle(hooks, hook)
         if prepend:

@@ -178,7 +178,7 @@ class Optimizer:
         if closure is not None:
             with enable_grad():
                 loss = closure()
-        earlier, without, twice = self._earlier, [], 0
+        earlier, without, twice, updated = self._earlier, [], 0, 0
         looks = computes_now()
         earlier.used.clear()
         line = held.set(user_place() if type(self).__module__.startswith("minigrad.") else None)
@@ -192,12 +192,15 @@ class Optimizer:
                             twice += looks and earlier.uses(g)
                         elif p._edge is not None:
                             without.append(p)
+                    updated += len(given)
                     for p, g in one_pass.step(self, group, given):
                         self.update(p, g, self.state[p], group)
         finally:
             held.reset(line)
         if looks:
             self._look(without, twice)
+            if not updated and not without:
+                optimizers.warn_frozen(who, self._all())
         earlier.cleared, earlier.stepped = False, True
         for hook in list(self._hooks["after"].values()):
             hook(self, given, {})

@@ -404,3 +404,62 @@ class LogarithmInACompiledFunction(Mistake):
         p = torch.full((100,), 0.25)
         p[7] = -0.5
         entropy(p.requires_grad_()).backward()
+
+
+class OptimizedTensorDoesNotRequireGrad(Mistake):
+    """The tensor that is optimized does not require grad.
+
+    PyTorch's optimizers accept it, and no step changes it.
+    """
+
+    says = "step-without-gradients"
+    operation = "SGD"
+    numbers = ("the only parameter does not require grad",)
+    remedy = "requires_grad=True"
+
+    def wrong():
+        w = torch.tensor([1.0, -2.0])
+        optimizer = torch.optim.SGD([w], lr=0.1)
+        loss = (w**2).sum()
+        print(loss.item())
+        optimizer.step()  # <-
+
+    def right():
+        w = torch.tensor([1.0, -2.0], requires_grad=True)
+        optimizer = torch.optim.SGD([w], lr=0.1)
+        loss = (w**2).sum()
+        loss.backward()
+        optimizer.step()
+
+
+class ModuleHookWithoutModule(Mistake):
+    """A forward hook of a module takes only the output.
+
+    Hooks of modules receive the module, its arguments and its output.
+    """
+
+    says = TypeError
+    operation = "hook printed"
+    numbers = ("it receives 3 arguments", "(output)")
+    remedy = "hook(module, args, output)"
+
+    def wrong():
+        def printed(output):  # <-
+            print(output.shape)
+
+        model = torch.nn.Linear(3, 1)
+        model.register_forward_hook(printed)
+
+    def right():
+        def printed(module, args, output):
+            print(output.shape)
+
+        def with_keywords(module, args, kwargs, output):
+            print(kwargs)
+
+        model = torch.nn.Linear(3, 1)
+        model.register_forward_hook(printed)
+        model.register_forward_hook(with_keywords, with_kwargs=True)
+        model.register_full_backward_hook(lambda module, *grads: None)
+        model.register_forward_pre_hook(print)
+        model(torch.ones(2, 3)).sum().backward()
