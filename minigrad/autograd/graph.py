@@ -341,7 +341,15 @@ def called(node: core.Node | Leaf, grads: tuple) -> Any:
         if grads[0] is not None:
             accumulate(node, grads[0])
         return ()
-    outs = node._fn.backward(node, *grads) if any([g is not None for g in grads]) else (None,) * len(node._edges)
+    try:
+        outs = node._fn.backward(node, *grads) if any([g is not None for g in grads]) else (None,) * len(node._edges)
+    except (RuntimeError, ValueError) as e:
+        wrong = [i for i, g in enumerate(grads) if g is not None and tuple(g.shape) != tuple(node._meta[i][0])]
+        if wrong:
+            raise slots.problem(
+                "a node's gradients have the shapes of its outputs", node=node, grads=grads, i=wrong[0]
+            ) from e
+        raise
     pairs = [(outs[i], node._edges[i]) for i in node.tensor_inputs()]
     found = [o if o is None or e is None else o.to(e._dtype) for o, e in pairs]
     return found[0] if len(found) == 1 else tuple(found)

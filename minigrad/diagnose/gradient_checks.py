@@ -374,3 +374,11 @@ def node_called(node: Any, grads: tuple) -> Exception:
         f"{f'a {names[0]}' if names else len(grads)}",
         f"pass tensors of the shapes {', '.join([str(m and m[0]) for m in node._meta])}",
     )
+
+
+@explains("a node's gradients have the shapes of its outputs")
+def misshapen(node: Any, grads: tuple, i: int) -> Exception:
+    """Return the error for calling a node with a gradient that its backward cannot use because of its shape."""
+    shape = tuple(node._meta[i][0])
+    what = f"gradient {i} has shape {tuple(grads[i].shape)}, but output {i} has shape {shape}"
+    return error(RuntimeError, name_of(node), what, f"pass a gradient of shape {shape}")

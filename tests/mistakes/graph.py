@@ -556,3 +556,22 @@ class CopyOfAResult(Mistake):
         w = torch.ones(2, requires_grad=True)
         best = w * 2
         return copy.deepcopy(w), best.detach().clone()
+
+
+class NodeCalledWithAWrongShape(Mistake):
+    """A node of the graph is called with a gradient of another shape than its output.
+
+    A node computes the gradients of its inputs from those of its outputs, which have the shapes of the outputs.
+    """
+
+    operation = "MmBackward0"
+    numbers = ("gradient 0 has shape (4, 3)", "output 0 has shape (2, 4)")
+    remedy = "pass a gradient of shape (2, 4)"
+
+    def wrong():
+        a, b = torch.ones(2, 3, requires_grad=True), torch.ones(3, 4, requires_grad=True)
+        (a @ b).grad_fn(torch.ones(4, 3))  # <-
+
+    def right():
+        a, b = torch.ones(2, 3, requires_grad=True), torch.ones(3, 4, requires_grad=True)
+        (a @ b).grad_fn(torch.ones(2, 4))
