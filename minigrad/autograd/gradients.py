@@ -152,8 +152,9 @@ def batched_grad(gradients: Callable, grad_outputs: Any) -> tuple:
 
 def at_home(t: Any, g: Tensor | None) -> Tensor | None:
     """Return the gradient of a number on its own device, since numbers also take part in operations on other devices."""
-    away = g is not None and not g.ndim and isinstance(t, Tensor) and g.device != t.device
-    return g.to(t.device) if away else g
+    if g is not None and not g.ndim and isinstance(t, Tensor) and g.device != t.device:
+        return g.to(t.device)
+    return g
 
 
 def nothing(input: Any, edge: Any) -> Tensor:
@@ -251,8 +252,8 @@ def seed(t: Any, g: Tensor | None, edge: Any, what: str) -> Tensor:
             raise error(RuntimeError, what, f"only floating-point tensors have gradients, got {dtype}")
         if getattr(t, "_layer", None) is not None:
             return t.new_ones(shape)
-        reduced = getattr(edge, "sx", None)  # the shape of what a mean or a sum has reduced
-        if reduced is not None and len(reduced) == 2 and 1 < reduced[0] == reduced[1]:
+        sizes = getattr(edge, "sx", None)  # the shape of what a mean or a sum has reduced
+        if sizes is not None and len(sizes) == 2 and 1 < sizes[0] == sizes[1] and type(edge.nx) is not Leaf:  # type: ignore[attr-defined]
             slots.notice("a square is reduced", edge=edge)
         if (
             type(t) is Tensor
