@@ -253,7 +253,7 @@ def seed(t: Any, g: Tensor | None, edge: Any, what: str) -> Tensor:
         if getattr(t, "_layer", None) is not None:
             return t.new_ones(shape)
         sizes = getattr(edge, "sx", None)  # the shape of what a mean or a sum has reduced
-        if sizes is not None and len(sizes) == 2 and 1 < sizes[0] == sizes[1] and type(edge.nx) is not Leaf:  # type: ignore[attr-defined]
+        if sizes is not None and len(sizes) == 2 and 1 < sizes[0] == sizes[1] and type(edge.nx) is not Leaf:
             slots.notice("a square is reduced", edge=edge)
         if (
             type(t) is Tensor
