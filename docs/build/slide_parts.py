@@ -109,8 +109,8 @@ def inline(text: str) -> str:
 def plain(text: str) -> str:
     """Return about the letters of Markdown that a reader sees.
 
-    >>> plain("`a` of [b](c.md)")
-    'a of [b'
+    >>> plain("`a` is $x^2$")
+    'a is x^2'
     """
     return html.unescape(UNSEEN.sub("", re.sub(r"\\frac|\\mathbf", "", text)))
 
@@ -118,8 +118,8 @@ def plain(text: str) -> str:
 def escaped(text: str) -> str:
     """Return plain text as Markdown that shows it unchanged.
 
-    >>> inline(escaped("a * b * c < `d` $x$"))
-    'a * b * c &lt; `d` $x$'
+    >>> html.unescape(inline(escaped("a * b * c < `d` $x$")))
+    'a * b * c < `d` $x$'
     """
     return re.sub(r"([\\`*_{}\[\]()#+!|<>$-])", lambda sign: f"&#{ord(sign[0])};", text)
 
