@@ -15,7 +15,7 @@ def assemble(out: Path, only: Collection[str] | None = None) -> None:
     """Create and fill the folder `out`; with `only`, pages of all other lessons have no output of their code."""
     from lessons import lessons as catalogue
 
-    from . import execute, lessons, mistakes, pages, slides
+    from . import decks, execute, lessons, mistakes, pages, slides
 
     notebooks = execute.notebooks(
         [one.path for one in catalogue()], only
@@ -23,4 +23,6 @@ def assemble(out: Path, only: Collection[str] | None = None) -> None:
     pages.write(out)
     mistakes.write(out / "mistakes")
     slides.write(out / "slides")
-    lessons.write(dict(zip(catalogue(), notebooks)), out / "lessons")
+    executed = dict(zip(catalogue(), notebooks))
+    lessons.write(executed, out / "lessons")
+    decks.write(executed, out / "slides")

@@ -3,9 +3,9 @@
 from viz.themes import THEMES
 
 
-def rules() -> str:
-    """Return the CSS rules for the dark theme of the site."""
+def rules(under: str = '[data-md-color-scheme="slate"] ') -> str:
+    """Return the CSS rules for pictures on a dark page, for elements under a selector; "" is for any."""
     theme = THEMES["dark"]
     made = [f".t-{name}{{fill:{style.colour}}}" for name, style in theme.texts.items()]
     made += [f".l-{name}{{fill:{look.fill};stroke:{look.stroke}}}" for name, look in theme.looks.items()]
-    return "\n".join(f'[data-md-color-scheme="slate"] .minigrad {rule}' for rule in made) + "\n"
+    return "\n".join(f"{under}.minigrad {rule}" for rule in made) + "\n"

@@ -19,7 +19,7 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 from nbformat import NotebookNode
 
-from . import ROOT
+from . import ROOT, large
 
 CACHE = ROOT / "build" / "lessons"
 PACKAGES = ("minigrad", "viz", "lessons")
@@ -67,7 +67,7 @@ def key(path: Path) -> str:
     digest = hashlib.sha256(f"python {platform.python_version()}".encode())
     for name in VERSIONS:
         digest.update(f"{name} {version(name)}".encode())
-    for file in [path, *dependencies(path)]:
+    for file in [path, Path(large.__file__), *dependencies(path)]:
         digest.update(f"\0{file.name}\0".encode() + file.read_bytes())
     return digest.hexdigest()[:16]
 
@@ -98,7 +98,7 @@ def run(path: Path) -> NotebookNode:
             timeout=TIMEOUT,
             kernel_name="python3",
             coalesce_streams=True,
-            extra_arguments=["--log-level=40"],
+            extra_arguments=["--log-level=40", f"--IPKernelApp.exec_lines={large.LOADED}"],
             on_cell_execute=lambda cell, cell_index: begun.append(cell_index),
             resources={"metadata": {"path": folder}},
         )

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
 
-from . import DOCS, ROOT, bank, dark
+from . import DOCS, ROOT, bank, dark, plans
 from .markup import fence, picture, raw, svg
 from .programs import append, printed_by, written_by
 from .slides import gallery
@@ -151,7 +151,14 @@ FILLED: dict[str, dict[str, Callable[[str], str]]] = {
     "index.md": {"film": film},
     "operations.md": {"operations": operations},
     "viewer.md": {"viewer": viewer},
-    "teachers.md": {"slides": gallery},
+    "teachers.md": {
+        "slides": gallery,
+        "decks": plans.listed,
+        "lecture slides": lambda page: f"Slides: {plans.links(page, 'lecture')}",
+        "afternoon slides": lambda page: f"Slides: {plans.links(page, 'afternoon')}",
+        "weekend slides": lambda page: f"Slides: {plans.links(page, 'weekend')}",
+        "semester slides": lambda page: f"Slides: {plans.links(page, 'semester')}",
+    },
     "exercises.md": {"bank": bank.listed},
     "errors.md": {"printed error": lambda page: fence("text", run(example(page), "program.py")[1])},
     "howto/port.md": {"what is not there": not_there},
