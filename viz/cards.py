@@ -213,7 +213,7 @@ def _fold_head(graph: Graph, node: Node) -> Block:
     lines = [Line([(text.shorten(node.record["name"], 40), "name")], (inner["kind"], "tag"))]
     lines += [Line([(line, "tag")]) for line in text.wrap(words, 60, 3)]
     if inner["parameters"]:
-        lines.append(Line([(f"holds {inner['parameters']} parameters, {inner['elements']:,} numbers", "tag")]))
+        lines.append(Line([(f"{inner['parameters']} parameters with {inner['elements']:,} elements", "tag")]))
     return Block("head", lines)
 
 
@@ -291,7 +291,7 @@ def _gradients(graph: Graph, node: Node) -> list[Block]:
         if len(terms) > 1:
             lines += [Line([(line, "sum")]) for line in text.wrap(_sum(terms), columns, 2)]
         elif not terms and value in graph.outputs:
-            lines += [Line([("here backward starts", "sum")])]
+            lines += [Line([("backward starts here", "sum")])]
         if gradient and "note" in gradient:  # a note of minigrad check
             lines += [Line([(line, "sum")]) for line in text.wrap(gradient["note"], columns, 3)]
         if gradient and gradient["id"] in graph.outputs:  # as the result of func.grad is
@@ -299,7 +299,7 @@ def _gradients(graph: Graph, node: Node) -> list[Block]:
         blocks.append(Block("gradient", lines, gradient["id"] if gradient else None))
     freed = "saved" in graph.view.show and sum(graph.saved(node.record, freed=True).values())
     if blocks and freed:
-        blocks[-1].lines.append(Line([(f"then frees {text.size(freed)}", "saved")]))
+        blocks[-1].lines.append(Line([(f"frees {text.size(freed)}", "saved")]))
     return blocks
 
 

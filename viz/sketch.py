@@ -17,12 +17,12 @@ KINDS = {
     "input": ("○", "input"),
     "parameter": ("◆", "parameter (requires grad)"),
     "constant": ("□", "constant"),
-    "computed": ("□", "value from before"),
-    "copy": ("◇", "the same leaf, used again"),
+    "computed": ("□", "earlier value"),
+    "copy": ("◇", "leaf, drawn again"),
     "op": ("■", "operation"),
     "function": ("▣", "custom Function"),
-    "fold": ("▤", "several operations in one"),
-    "transfer": ("⇄", "between processes"),
+    "fold": ("▤", "folded operations"),
+    "transfer": ("⇄", "communication between ranks"),
 }
 UP, DOWN, LEFT, RIGHT = 1, 2, 4, 8
 LINES = dict(zip(range(16), " ╵╷│╴╯╮┤╶╰╭├─┴┬┼"))  # by the sides that a line reaches

@@ -223,7 +223,7 @@ def test_a_function_cannot_be_drawn_on_several_processes(tmp_path):
         (["--ranks", "--size", "slide"], "Leave out --size slide"),
         (["--ranks", "--args", "1"], "takes no --args"),
         (["--ranks", "--timeline", "-o", "a.tex"], "--timeline cannot write tex"),
-        (["--ranks", "-n", "0"], "at least one process"),
+        (["--ranks", "-n", "0"], "is less than 1"),
     ],
 )
 def test_what_does_not_go_together_is_refused(net, words, said, capsys, monkeypatch):

@@ -1,4 +1,4 @@
-"""`minigrad check`: test a custom Function against everything that PyTorch's documentation asks of it."""
+"""`minigrad check`: test custom Functions against all rules of PyTorch's documentation."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ EXAMPLES = """Examples:
 
   minigrad check functions.py                                    every Function
   minigrad check functions.py:MyCube --args "tensor([1., 2.])"   with arguments
-  minigrad check functions.py:MyCube -o wrong.svg                draw the fault
+  minigrad check functions.py:MyCube -o wrong.svg                draw the wrong derivative
   minigrad check functions.py --json                             for scripts"""
 
 INPUT = "smallest input"  # the file name that the drawing shows for its call
@@ -42,7 +42,7 @@ def check(
     as_torch: AsTorch = False,
     json: Json = False,
 ) -> None:
-    """Test custom Functions against everything that PyTorch's documentation asks of them. Exits with 1 on a failure.
+    """Test custom Functions against all rules of PyTorch's documentation. Exit with 1 if a rule fails.
 
     Parameters
     ----------

@@ -43,7 +43,7 @@ def step(
     target
         PROG.py:NAME, as for render.
     passes
-        Which pass to step through.
+        Pass to step through.
     args
         Arguments for the function, in Python.
     show

@@ -31,7 +31,7 @@ def content(graph: Graph) -> dict:
     (['forward'], [{'id': 0, 'name': 'x', 'kind': 'input', 'shape': [], 'dtype': 'float32', 'bytes': 4, 'all': 0.1}])
     """
     record = graph.record
-    told = Teller(graph)
+    translator = Translator(graph)
     nodes = [node for node in graph.nodes if node.is_op]
     places = [node.record["where"] for node in nodes if (node.record.get("where") or {}).get("file")]
     files, in_file = sources(places)
@@ -41,16 +41,16 @@ def content(graph: Graph) -> dict:
         "program": {"name": text.clean(program.get("name") or ""), "file": text.file_name(program.get("file"))},
         "passes": graph.passes,
         "values": (described(value, graph.name(value["id"])) for value in record["values"]),
-        "ops": (told.op(node, numbers) for node in nodes),
-        "outputs": told.places(record.get("outputs", ())),
-        "gradients": told.pairs(graph.gradients),
-        "tangents": told.pairs(graph.tangents),
-        "backward": told.order(nodes),
+        "ops": (translator.op(node, numbers) for node in nodes),
+        "outputs": translator.places(record.get("outputs", ())),
+        "gradients": translator.pairs(graph.gradients),
+        "tangents": translator.pairs(graph.tangents),
+        "backward": translator.order(nodes),
         "files": files,
-    } | told.lanes()
+    } | translator.lanes()
 
 
-class Teller:
+class Translator:
     """Translates the parts of a graph for the page; ids become list indices."""
 
     def __init__(self, graph: Graph):
@@ -82,7 +82,7 @@ class Teller:
         return [(self.place[a], self.place[b]) for a, b in ids.items() if a in self.place and b in self.place]
 
     def order(self, nodes: list[Node]) -> list[int]:
-        """Return the operations in the order in which backward ran through them."""
+        """Return the operations in the order in which backward ran them."""
         went = [self.ran[of] for of in self.back.values() if of in self.ran]
         through = [self.ran[node.record["id"]] for node in reversed(nodes) if any(edge.flow for edge in node.inputs)]
         return list(dict.fromkeys([*went, *through]))
@@ -204,7 +204,7 @@ def described(value: dict, name: str) -> dict:
     return {**said, "statistics": statistics, "histogram": summary.get("histogram", {}).get("counts", [])}
 
 
-def packed(told: dict) -> dict:
+def packed(data: dict) -> dict:
     """Compress the data: what values share (kind, shape, dtype, bytes, device) is stored once, default names and ids never.
 
     >>> value = {"id": 0, "name": "v0", "kind": "input", "shape": [], "dtype": "float32", "bytes": 4, "all": 0.1}
@@ -213,7 +213,7 @@ def packed(told: dict) -> dict:
     ([{'sort': 0, 'all': 0.1}, {'sort': 0, 'name': 'x', 'all': 0.1}], [['input', [], 'float32', 4]])
     """
     sorts: list[list] = []  # complete when the last value has been generated
-    return {**told, "values": _sorted(told["values"], sorts), "sorts": sorts}
+    return {**data, "values": _sorted(data["values"], sorts), "sorts": sorts}
 
 
 def _sorted(values: Iterable[dict], sorts: list[list]) -> Iterator[dict]:
