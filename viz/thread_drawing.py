@@ -116,8 +116,8 @@ class Threads:
 
     def text(self) -> str:
         """Return a description of the launch."""
-        told = [f"  {line}" for array in self.arrays for line in together(self.launch, array)]
-        return "\n".join([str(self.launch), *told]) + "\n"
+        lines = [f"  {line}" for array in self.arrays for line in together(self.launch, array)]
+        return "\n".join([str(self.launch), *lines]) + "\n"
 
     def save(self, path: str | File) -> File:
         """Write a file in the format of its suffix: .svg, .png, .pdf or .txt."""
@@ -327,8 +327,8 @@ def spelt(launch: Launch, who: Access) -> str:
 def picture(drawing: Threads) -> Picture:
     """Draw heading, cards, faults and legend, one below the other."""
     launch, idle = drawing.launch, drawing.idle()
-    told = [f"{idle} thread{'s access' if idle > 1 else ' accesses'} no element"] if idle else []
-    cards = [Card("threads", "Threads", "dashed: accesses no element" * bool(idle), "op", blocks(launch), told)]
+    notes = [f"{idle} thread{'s access' if idle > 1 else ' accesses'} no element"] if idle else []
+    cards = [Card("threads", "Threads", "dashed: accesses no element" * bool(idle), "op", blocks(launch), notes)]
     for array in drawing.arrays:
         kind = "one per block, the first is shown: " * array.shared + f"{array.dtype}{list(array.shape)}"
         own = list(own_shape(array))

@@ -135,8 +135,10 @@ def result_of(program: Program, name: str, function: Any, args: str | None, skip
     try:
         return check(function, *given, skip=rows)
     except ValueError as wrong:  # an unknown row, or no arguments fit
-        said = [line.removeprefix("  To fix: ") for line in str(wrong).splitlines() if not line.startswith("  at ")]
-        raise Usage(". ".join(said)) from wrong
+        sentences = [
+            line.removeprefix("  To fix: ") for line in str(wrong).splitlines() if not line.startswith("  at ")
+        ]
+        raise Usage(". ".join(sentences)) from wrong
 
 
 # ---------------------------------------------------------------------- the drawing
@@ -195,8 +197,8 @@ def show(result: Result) -> None:
             group = one.group
         style = COLOURS[one.status]
         message = one.message or ("" if one.status == "holds" else one.status)
-        said = Text(message, overflow="fold", style=style if one.status == "fails" else "")
-        table.add_row(Text(SIGNS[one.status], style=style), Text(f"  {one.name}"), said)
+        text = Text(message, overflow="fold", style=style if one.status == "fails" else "")
+        table.add_row(Text(SIGNS[one.status], style=style), Text(f"  {one.name}"), text)
     console = Console()
     found = "with arguments found by trial" if result.guessed else "called with"
     console.print(Text(f"{result.function} ({result.library}), {found}:"))

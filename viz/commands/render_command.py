@@ -112,8 +112,8 @@ def render(
         return start(processes.n, given)
     with apart(place is None or json), computing(as_torch or processes.ranks):  # ranks compute with minigrad
         if processes.ranks:
-            told = PASSES[:2] if processes.timeline else wanted(passes)
-            everything = recorded_by_ranks(target, told, processes.lanes, words)
+            chosen = PASSES[:2] if processes.timeline else wanted(passes)
+            everything = recorded_by_ranks(target, chosen, processes.lanes, words)
         else:
             everything = recorded(target, passes, args, words)
         if everything is None:

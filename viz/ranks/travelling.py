@@ -34,11 +34,11 @@ def head(graph: Graph, node: Node) -> Block:
     """Return the head of the card: the call, its ranks, the tensors with their bytes, the labels."""
     op, columns = node.record, graph.view.columns
     first = op["transfers"][0]
-    whom = text.ranks(first["ranks"])
+    ranks = text.ranks(first["ranks"])
     if first["number"] is None:
-        whom = "any rank" if first["peer"] is None else text.ranks([first["peer"]])
-        whom = ("to " if first["name"] == "send" else "from ") + whom
-    lines = [Line([(called(op), "name")], (whom, "tag"))]
+        ranks = "any rank" if first["peer"] is None else text.ranks([first["peer"]])
+        ranks = ("to " if first["name"] == "send" else "from ") + ranks
+    lines = [Line([(called(op), "name")], (ranks, "tag"))]
     what = first["words"].partition("(")[2].removesuffix(")").replace("ReduceOp.", "")
     sizes = sorted({t["bytes"] for t in op["transfers"]})
     size = text.size(sizes[0]) if len(sizes) < 2 else f"{text.size(sizes[0])} to {text.size(sizes[-1])}"

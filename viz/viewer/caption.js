@@ -94,7 +94,7 @@ function sumSoFar(value, step) {
 }
 
 /** Return the caption of one step; if several processes step at once, with the name of its process. */
-function told(step, several) {
+function captionWithLane(step, several) {
   const { op } = steps[step];
   if (!several || !op) return caption(step);
   const whose = op.lanes.length > 1 ? laneOf(op.tensors[steps[step].slot ?? 0]) : op.lanes[0];
@@ -109,17 +109,17 @@ function showCaption(step) {
     ` ${placeIn(step)} of ${placeIn(lastOf(pass))}`,
     place && el("span", { class: "place" }, place),
   );
-  $("caption").replaceChildren(...together(step).flatMap((one, i, all) => told(one, all.length > 1)));
+  $("caption").replaceChildren(...together(step).flatMap((one, i, all) => captionWithLane(one, all.length > 1)));
 }
 
 const SPOKEN = { "=": "equals", "\u00d7": "times", "\u2192": ",", "\u2295": ", together" };
 
 /** Return the caption for screen readers: the number of the step, and each term after its word. */
 function spokenStep() {
-  const said = ([text, word, note]) => [word, text, note].filter(Boolean).join(" ");
+  const spokenTerm = ([text, word, note]) => [word, text, note].filter(Boolean).join(" ");
   const parts = [...$("caption").querySelectorAll(".sign, .term, p")].map((one) =>
     one.matches(".term")
-      ? said([...["b", "i", "small"].map((tag) => one.querySelector(tag)?.textContent)])
+      ? spokenTerm([...["b", "i", "small"].map((tag) => one.querySelector(tag)?.textContent)])
       : (SPOKEN[one.textContent] ?? one.textContent),
   );
   const [pass, rest] = [...$("where").childNodes].map((node) => node.textContent.trim());

@@ -93,7 +93,7 @@ class Translator:
         name, call, shown = called(self.graph, node)
         if node.kind == "transfer":
             name, call, shown = travelling.called(op), "", ""
-        said: dict[str, Any] = {
+        entry: dict[str, Any] = {
             "id": op["id"],
             "name": name,
             "call": call,
@@ -117,7 +117,7 @@ class Translator:
             "transfer": self._transfer(node),
             "inside": [{"method": ran["method"], "steps": self._steps(ran)} for ran in op.get("inside", ())],
         }
-        return said | {key: value for key, value in more.items() if value}
+        return entry | {key: value for key, value in more.items() if value}
 
     def _transfer(self, node: Node) -> dict | None:
         """Describe a collective or message: the text of its card, and the waiting time of each lane by pass."""
@@ -159,7 +159,7 @@ class Translator:
 
     def _step(self, inner: Graph, node: Node) -> dict:
         names = {inner.values[i].get("label"): inner.name(i) for i in inner.values}
-        name, call, shown = [READ.sub(lambda m: names.get(m[0], m[0]), said) for said in called(inner, node)]
+        name, call, shown = [READ.sub(lambda m: names.get(m[0], m[0]), words) for words in called(inner, node)]
         where = node.record.get("where") or {}
         results = [described(inner.values[i], inner.name(i)) for i in node.outputs]
         return {"text": shown or name + call, "out": results, "line": where.get("line", 0)}
@@ -169,9 +169,9 @@ class Translator:
         if edge.flow is None or edge.flow["gives"] not in self.place or edge.flow["upstream"] not in self.place:
             return None
         up, gives = edge.flow["upstream"], edge.flow["gives"]
-        said = {"up": self.place[up], "gives": self.place[gives], "rule": flow_formula(self.graph, edge)}
+        contribution = {"up": self.place[up], "gives": self.place[gives], "rule": flow_formula(self.graph, edge)}
         figures = self._figures(edge.target.record, edge.flow)
-        return {**said, "figures": figures} if figures not in ("", said["rule"]) else said
+        return {**contribution, "figures": figures} if figures not in ("", contribution["rule"]) else contribution
 
     def _figures(self, op: dict, flow: dict) -> str:
         """Replace the names in a formula by numbers; return "" unless all are single numbers."""
@@ -191,17 +191,17 @@ class Translator:
 
 def described(value: dict, name: str) -> dict:
     """Describe a value: its type, and all its elements or their statistics."""
-    said = {"id": value["id"], "name": text.clean(name)}
-    said |= {key: value[key] for key in ("kind", "shape", "dtype", "bytes")}
+    fields = {"id": value["id"], "name": text.clean(name)}
+    fields |= {key: value[key] for key in ("kind", "shape", "dtype", "bytes")}
     if value.get("device", "cpu") != "cpu":
-        said["device"] = value["device"]
+        fields["device"] = value["device"]
     summary = value.get("summary") or {}
     if "values" in summary:
-        return {**said, "all": rounded(summary["values"])}
+        return {**fields, "all": rounded(summary["values"])}
     if not summary:
-        return said
+        return fields
     statistics = [rounded(summary.get(key)) for key in ("min", "max", "mean", "std", "nan", "inf")]
-    return {**said, "statistics": statistics, "histogram": summary.get("histogram", {}).get("counts", [])}
+    return {**fields, "statistics": statistics, "histogram": summary.get("histogram", {}).get("counts", [])}
 
 
 def packed(data: dict) -> dict:
