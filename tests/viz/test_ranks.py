@@ -211,7 +211,7 @@ def test_a_rank_that_has_ended_answers_those_that_wait_for_it(tmp_path):
 def test_a_function_cannot_be_drawn_on_several_processes(tmp_path):
     (tmp_path / "prog.py").write_text(programs.BEGIN + "def loss(x):\n    return x * x\n")
     done = programs.command(tmp_path, "render", "prog.py:loss", "--ranks", "-n", 2)
-    assert done.returncode == 2 and "loss in prog.py is a function: with --ranks name a tensor" in done.stderr
+    assert done.returncode == 2 and "loss in prog.py is a function; --ranks needs a tensor" in done.stderr
 
 
 @pytest.mark.parametrize(
