@@ -66,7 +66,7 @@ def checked_out(revision):
 
 # ---------------------------------------------------------------------- the processes
 def work(pipe, library, folder, variables, settings):
-    """Be a contestant: for each case named through the pipe, send its results, then measure as often as requested."""
+    """Run one contestant: receive cases through the pipe, send the results of each, and measure as often as requested."""
     os.environ.update(variables)
     sys.path.insert(0, folder)
     warnings.simplefilter("ignore")

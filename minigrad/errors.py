@@ -202,8 +202,11 @@ def digits(n: int) -> str:
 
 
 def report(who: str, what: str, fix: str, where: Place | None, notes: Iterable[str] = (), around: tuple = ()) -> str:
-    """Return the text of an error or a warning."""
-    lines = [f"{who}: {what}", *[f"  {line}" for note in notes for line in note.split("\n")]]
+    """Return the text of an error or a warning.  The name comes first, unless `what` begins with a call of it."""
+    lines = [
+        what if what.startswith(f"{who}(") else f"{who}: {what}",
+        *[f"  {line}" for note in notes for line in note.split("\n")],
+    ]
     if around:
         lines.append(f"  inside {' > '.join(around)}")
     if where is not None:

@@ -30,8 +30,8 @@ def card(graph: Graph, node: Node, passes: Sequence[str], together: bool = False
         return Card(node, head, way=way)
     if node.kind == "transfer":
         return _transfer(graph, node, passes, together)
-    told = {"forward": _saved, "backward": _gradients, "jvp": _tangents}
-    extra = {name: section for name in passes if (section := told[name](graph, node))}
+    sections = {"forward": _saved, "backward": _gradients, "jvp": _tangents}
+    extra = {name: section for name in passes if (section := sections[name](graph, node))}
     if together:
         extra = {"together": [block for section in extra.values() for block in section]}
     body = [_value(graph, value, with_name=node.is_op) for value in node.outputs]
@@ -49,8 +49,8 @@ def card(graph: Graph, node: Node, passes: Sequence[str], together: bool = False
 
 def _transfer(graph: Graph, node: Node, passes: Sequence[str], together: bool) -> Card:
     """Make the card of a collective or message; it is a Bar if it joins several lanes."""
-    told = {"forward": _saved, "backward": _gradients, "jvp": _tangents}
-    extra = {name: [*travelling.waits(graph, node, name), *told[name](graph, node)] for name in passes}
+    sections = {"forward": _saved, "backward": _gradients, "jvp": _tangents}
+    extra = {name: [*travelling.waits(graph, node, name), *sections[name](graph, node)] for name in passes}
     if together:
         extra = {"together": [block for section in extra.values() for block in section]}
     extra = {
@@ -108,16 +108,18 @@ def formula_lines(
     """Break a formula into lines, a long one into named parts; or return it in LaTeX if requested and not too wide."""
     from minigrad.formulas.named_parts import in_parts  # the record was made by minigrad, so this costs no import time
 
-    said = lambda formula: begin + text.clean(graph.words(formula))
+    line_of = lambda formula: begin + text.clean(graph.words(formula))
     if graph.view.tex and latex:
         wide, rows = mathematics.extent(latex)
         size, most = TEXTS[style].size, measure("x" * columns, style)
         if wide * size * READABLE <= most:
-            return [Line([(said(formula), style)], None, latex, (min(wide * size, most), rows * TEXTS[style].height))]
+            return [
+                Line([(line_of(formula), style)], None, latex, (min(wide * size, most), rows * TEXTS[style].height))
+            ]
     whole, parts = (formula, {}) if graph.view.slide else in_parts(formula)
-    told = [said(whole), *(f"{name} = {text.clean(graph.words(part))}" for name, part in parts.items())]
+    formulas = [line_of(whole), *(f"{name} = {text.clean(graph.words(part))}" for name, part in parts.items())]
     most = graph.view.lines if graph.view.slide else 2 * graph.view.lines  # enough lines to show the whole formula
-    return [Line([(line, style)]) for one in told for line in text.wrap(one, columns, most)]
+    return [Line([(line, style)]) for one in formulas for line in text.wrap(one, columns, most)]
 
 
 def given_lines(graph: Graph, edge: Edge) -> list[Line]:
@@ -125,8 +127,8 @@ def given_lines(graph: Graph, edge: Edge) -> list[Line]:
     alone = graph.view.slide and len(graph.back[edge.value]) == 1  # then it equals the gradient, which the card shows
     if edge.flow is None or "grads" not in graph.view.show or alone:
         return []
-    if told := edge.flow.get("told"):  # of an explanation: the equations of single elements
-        return [Line([(line, "gives")]) for one in told for line in text.wrap(one, graph.view.columns, 6)]
+    if equations := edge.flow.get("told"):  # of an explanation: the equations of single elements
+        return [Line([(line, "gives")]) for one in equations for line in text.wrap(one, graph.view.columns, 6)]
     given = [graph.values.get(one["gives"]) for one in edge.flow.get("parts", [edge.flow])]
     gives = " + ".join(text.gist(one) for one in given if not graph.view.slide or text.whole(one))
     return [Line([(line, "gives")]) for line in text.wrap(f"= {gives}", graph.view.label_columns, 2) if gives]
@@ -142,10 +144,14 @@ def words(card: Card, *passes: str) -> list[str]:
     """Return the text on a card in these passes, line by line."""
     lines = [line.text for block in card.head for line in block.lines]
     blocks = [*(block for name in passes for block in card.passes.get(name, ())), *card.foot]
-    return [*lines, *body_words(card), *(whose(card, block) + line.text for block in blocks for line in block.lines)]
+    return [
+        *lines,
+        *body_words(card),
+        *(lane_prefix(card, block) + line.text for block in blocks for line in block.lines),
+    ]
 
 
-def whose(card: Card, block: Block) -> str:
+def lane_prefix(card: Card, block: Block) -> str:
     """Return the prefix that names the lane of a bar's block, or ""."""
     return f"{card.names[block.lane]}: " if isinstance(card, Bar) and block.lane is not None else ""
 
@@ -156,7 +162,7 @@ def body_words(card: Card) -> list[str]:
     for block in card.body:
         texts = [line.text for line in block.lines]
         rows = ["   ".join(texts)] if sum(map(len, texts)) <= WIDE else texts
-        lines += [whose(card, block) + row for row in rows]
+        lines += [lane_prefix(card, block) + row for row in rows]
     return lines
 
 
@@ -213,7 +219,7 @@ def _fold_head(graph: Graph, node: Node) -> Block:
     lines = [Line([(text.shorten(node.record["name"], 40), "name")], (inner["kind"], "tag"))]
     lines += [Line([(line, "tag")]) for line in text.wrap(words, 60, 3)]
     if inner["parameters"]:
-        lines.append(Line([(f"holds {inner['parameters']} parameters, {inner['elements']:,} numbers", "tag")]))
+        lines.append(Line([(f"{inner['parameters']} parameters with {inner['elements']:,} elements", "tag")]))
     return Block("head", lines)
 
 
@@ -224,8 +230,8 @@ def _leaf_head(graph: Graph, node: Node) -> Block:
     kind += " · output" * (value in graph.outputs)
     name = graph.name(value)
     path = graph.values[value].get("name") or ""  # a module's parameter; formulas use a short label for a long path
-    said = [(text.shorten(path, 40), "name"), (f"  {name}", "call")] if "." in path and "." not in name else []
-    return Block("head", [Line(said or [(text.shorten(name, 32), "name")], (kind, "tag"))], value)
+    words = [(text.shorten(path, 40), "name"), (f"  {name}", "call")] if "." in path and "." not in name else []
+    return Block("head", [Line(words or [(text.shorten(name, 32), "name")], (kind, "tag"))], value)
 
 
 def _constant(entry: dict) -> str:
@@ -291,7 +297,7 @@ def _gradients(graph: Graph, node: Node) -> list[Block]:
         if len(terms) > 1:
             lines += [Line([(line, "sum")]) for line in text.wrap(_sum(terms), columns, 2)]
         elif not terms and value in graph.outputs:
-            lines += [Line([("here backward starts", "sum")])]
+            lines += [Line([("backward starts here", "sum")])]
         if gradient and "note" in gradient:  # a note of minigrad check
             lines += [Line([(line, "sum")]) for line in text.wrap(gradient["note"], columns, 3)]
         if gradient and gradient["id"] in graph.outputs:  # as the result of func.grad is
@@ -299,7 +305,7 @@ def _gradients(graph: Graph, node: Node) -> list[Block]:
         blocks.append(Block("gradient", lines, gradient["id"] if gradient else None))
     freed = "saved" in graph.view.show and sum(graph.saved(node.record, freed=True).values())
     if blocks and freed:
-        blocks[-1].lines.append(Line([(f"then frees {text.size(freed)}", "saved")]))
+        blocks[-1].lines.append(Line([(f"frees {text.size(freed)}", "saved")]))
     return blocks
 
 

@@ -73,7 +73,7 @@ def attempt(look: Callable[[], Iterator[Finding]]) -> list[Finding]:
     try:
         return list(look())
     except Exception as e:
-        return [Finding(look.__name__, f"{type(e).__name__}: {e}", "reinstall minigrad-viz and what it needs")]
+        return [Finding(look.__name__, f"{type(e).__name__}: {e}", "reinstall minigrad-viz and its dependencies")]
 
 
 def versions() -> Iterator[Finding]:
@@ -164,7 +164,7 @@ def cache() -> Iterator[Finding]:
     files = [(f, f.lstat()) for f in sorted(place.iterdir()) if named_like_ours(f)] if place.is_dir() else []
     if foreign := [f.name for f, s in files if cache.distrust(s)]:
         advice = f"chmod 700 {place} and remove them: other users may have written them, so they are not read"
-        yield Finding("kernels of others", foreign, advice)
+        yield Finding("kernels of other users", foreign, advice)
         files = [(f, s) for f, s in files if not cache.distrust(s)]
     texts = [f for f, _ in files if f.suffix == ".py"]
     binaries = [f for f, _ in files if f.suffix == ".bin"]

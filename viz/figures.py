@@ -41,8 +41,8 @@ def gradient_magnitudes(history: Mapping[str, Sequence[float]]) -> Figure:
 
     figure = Figure(figsize=(8, 4.5), layout="constrained")
     scale = "log" if any(step > 0 for steps in history.values() for step in steps) else "linear"
-    axes = figure.add_subplot(yscale=scale, xlabel="step", ylabel="norm of the gradient")
-    axes.set_title("How large each layer's gradient is", loc="left", fontweight="bold")
+    axes = figure.add_subplot(yscale=scale, xlabel="step", ylabel="gradient norm")
+    axes.set_title("Gradient norm of each layer", loc="left", fontweight="bold")
     for (name, steps), (colour, dash) in zip(history.items(), LINES * len(history)):
         axes.plot(steps, color=colour, alpha=0.25, linewidth=0.7)
         axes.plot(running_mean(steps), color=colour, linestyle=dash, linewidth=1.8, label=shorten(name, 32))
@@ -88,7 +88,7 @@ def saved_memory(record: Any) -> Figure:
     ops = [op for op in document["ops"] if op["phase"] in ("forward", "backward")]
     kept = kept_bytes(ops)
     figure = Figure(figsize=(8, 3.5), layout="constrained")
-    axes = figure.add_subplot(xlabel="operation, in the order of the program", ylabel="kept for backward")
+    axes = figure.add_subplot(xlabel="operation, in program order", ylabel="saved for backward")
     axes.set_title(f"Saved memory: at most {size(max(kept, default=0))}", loc="left", fontweight="bold")
     axes.step(range(len(kept)), kept, where="post", color="#0d5546", linewidth=1.8)
     axes.fill_between(range(len(kept)), kept, step="post", color="#dff1ec")

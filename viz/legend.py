@@ -13,12 +13,12 @@ KINDS = (
     ("input", "input", "round", 8),
     ("parameter", "parameter (requires grad)", "cut", 5),
     ("constant", "constant", "cut", 0),
-    ("computed", "value from before", "cut", 0),
+    ("computed", "earlier value", "cut", 0),
     ("op", "operation", "round", 3),
     ("function", "custom Function", "round", 3),
-    ("fold", "several operations in one", "round", 3),
-    ("transfer", "between processes", "round", 3),
-    ("copy", "the same leaf, used again", "cut", 4),
+    ("fold", "folded operations", "round", 3),
+    ("transfer", "communication between ranks", "round", 3),
+    ("copy", "leaf, drawn again", "cut", 4),
 )
 
 Entry = tuple[list, str]  # the sign, drawn at the origin, and its text
@@ -37,7 +37,7 @@ def legend(graph: Graph, passes: Sequence[str], width: float, at: tuple[float, f
 
 
 def height(graph: Graph, passes: Sequence[str], width: float) -> float:
-    """Return the height of that legend."""
+    """Return the height of the legend."""
     return legend(graph, passes, width, (0, 0)).items[-1].shift[1] + ROW if graph.nodes else 0.0
 
 
@@ -70,11 +70,11 @@ def _forward(graph: Graph) -> list[Entry]:
 def _backward(graph: Graph) -> list[Entry]:
     entries = [
         (_swatch("gradient"), "gradient"),
-        (_swatch("label", 5), "contribution to a gradient (g: the gradient of the result)"),
+        (_swatch("label", 5), "contribution to a gradient (g: the incoming gradient)"),
     ]
     if any(len(flows) > 1 for flows in graph.back.values()):
         circle = [Path(outline(4, 1, 14, 14, [7] * 4, "round"), "plus"), Text(11, 12.4, "+", "plus", "middle")]
-        entries.append((circle, "contributions add"))
+        entries.append((circle, "sum of contributions"))
     if any(edge.flow is None for edge in graph.edges):
         entries.append(([Path([("M", 0, 8), ("L", SIGN, 8)], "edge-quiet")], "no gradient needed"))
     return entries

@@ -75,7 +75,7 @@ def in_place_of_torch(line: str) -> None:
 def trace(shell: Any, line: str, cell: str) -> Drawing | None:
     """Run a cell in a shell, and draw the computation of the tensor that the magic names, else of the last line's result.
 
-    Passes that the cell does not run itself are run for it, seeded with ones.
+    minigrad runs the passes that the cell does not run, seeded with ones.
     """
     try:
         name, view = _asked(line)
@@ -115,7 +115,9 @@ def _asked(line: str) -> tuple[str, View]:
         i = words.index("--show")
         show, words = ",".join(words[i + 1 : i + 2]), words[:i] + words[i + 2 :]
     if len(words) > 1 or words and not words[0].isidentifier():
-        raise Usage(f"{line!r} is not of the form [NAME] [--show WORDS]. Write, say: %%trace loss --show all,update")
+        raise Usage(
+            f"{line!r} does not have the form [NAME] [--show WORDS]. Write, for example: %%trace loss --show all,update"
+        )
     return "".join(words), view_from(show)
 
 

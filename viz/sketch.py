@@ -17,12 +17,12 @@ KINDS = {
     "input": ("○", "input"),
     "parameter": ("◆", "parameter (requires grad)"),
     "constant": ("□", "constant"),
-    "computed": ("□", "value from before"),
-    "copy": ("◇", "the same leaf, used again"),
+    "computed": ("□", "earlier value"),
+    "copy": ("◇", "leaf, drawn again"),
     "op": ("■", "operation"),
     "function": ("▣", "custom Function"),
-    "fold": ("▤", "several operations in one"),
-    "transfer": ("⇄", "between processes"),
+    "fold": ("▤", "folded operations"),
+    "transfer": ("⇄", "communication between ranks"),
 }
 UP, DOWN, LEFT, RIGHT = 1, 2, 4, 8
 LINES = dict(zip(range(16), " ╵╷│╴╯╮┤╶╰╭├─┴┬┼"))  # by the sides that a line reaches
@@ -33,10 +33,10 @@ Lane = tuple[str, int]  # a value that is still needed: node and output
 def sketch(graph: Graph, cards: dict[str, Card], passes: list[str]) -> str:
     """Draw the graph between a heading and a legend."""
     lanes = Lanes(Counter((edge.source.key, edge.port) for edge in graph.edges))
-    lines, whose = [], ""
+    lines, lane = [], ""
     for card in cards.values():
-        if graph.lanes and whose != (whose := graph.whose(card.node)):  # several processes: name each in turn
-            lines.append(f"{lanes.row()}  {whose}:".lstrip())
+        if graph.lanes and lane != (lane := graph.whose(card.node)):  # several processes: name each in turn
+            lines.append(f"{lanes.row()}  {lane}:".lstrip())
         lines += lanes.into(card.node)
         column = lanes.column
         shown = _beside(graph, cards, card, passes)

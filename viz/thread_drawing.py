@@ -47,7 +47,7 @@ def draw_threads(launch: Launch, array: str | None = None) -> Threads:
 
     >>> from minigrad.kernels.cuda.watch import Launch
     >>> draw_threads(Launch("idle", (2, 1, 1), (3, 1, 1), None)).alt()
-    'Threads of the kernel idle, 2 blocks of 3 threads; 6 threads touch nothing; no races.'
+    'Threads of the kernel idle, 2 blocks of 3 threads; 6 threads access no element; no races.'
     """
     from minigrad.errors import error
 
@@ -87,7 +87,7 @@ class Threads:
         for does, done in DONE.items():
             touched = dict.fromkeys(a.array.name for a in self.launch.accesses if a.does == does)
             parts += [f"{done}: {listed(touched)}"] if touched else []
-        parts += [f"{n} thread{'s touch' if n > 1 else ' touches'} nothing"] if (n := self.idle()) else []
+        parts += [f"{n} thread{'s access' if n > 1 else ' accesses'} no element"] if (n := self.idle()) else []
         raced = dict.fromkeys(race.first.element for race in self.launch.races)
         parts.append(f"races for {listed(raced)}" if raced else "no races")
         return "; ".join([*parts, *map(str, self.launch.outside)]) + "."
@@ -116,8 +116,8 @@ class Threads:
 
     def text(self) -> str:
         """Return a description of the launch."""
-        told = [f"  {line}" for array in self.arrays for line in together(self.launch, array)]
-        return "\n".join([str(self.launch), *told]) + "\n"
+        lines = [f"  {line}" for array in self.arrays for line in together(self.launch, array)]
+        return "\n".join([str(self.launch), *lines]) + "\n"
 
     def save(self, path: str | File) -> File:
         """Write a file in the format of its suffix: .svg, .png, .pdf or .txt."""
@@ -327,10 +327,10 @@ def spelt(launch: Launch, who: Access) -> str:
 def picture(drawing: Threads) -> Picture:
     """Draw heading, cards, faults and legend, one below the other."""
     launch, idle = drawing.launch, drawing.idle()
-    told = [f"{idle} thread{'s touch' if idle > 1 else ' touches'} nothing"] if idle else []
-    cards = [Card("threads", "Threads", "dashed: touches nothing" * bool(idle), "op", blocks(launch), told)]
+    notes = [f"{idle} thread{'s access' if idle > 1 else ' accesses'} no element"] if idle else []
+    cards = [Card("threads", "Threads", "dashed: accesses no element" * bool(idle), "op", blocks(launch), notes)]
     for array in drawing.arrays:
-        kind = "one for each block, here the first: " * array.shared + f"{array.dtype}{list(array.shape)}"
+        kind = "one per block, the first is shown: " * array.shared + f"{array.dtype}{list(array.shape)}"
         own = list(own_shape(array))
         kind += f", broadcast from {own}" * (own != list(array.shape))
         look = "fold" if array.shared else "op"
@@ -362,4 +362,6 @@ def legend(launch: Launch) -> str:
     block, thread = (tuple(min(i, n - 1) for i, n in enumerate(sizes, 1)) for sizes in (launch.grid, launch.block))
     sign = " over ".join(name(launch, block, thread))
     example = f"{sign}: thread {numbers(thread, launch.block)} of block {numbers(block, launch.grid)}"
-    return f"{example} · +2: and two more threads · tints tell blocks apart, grey: several · red: race or outside"
+    return (
+        f"{example} · +2: two more threads · a tint for each block, grey for several · red: race, or outside the array"
+    )

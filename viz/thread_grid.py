@@ -69,7 +69,7 @@ class Board:
 class Card:
     """A card with boards side by side, wrapped to its width, and sentences below."""
 
-    def __init__(self, key: str, title: str, kind: str, look: str, boards: list[Board], told: list[str]):
+    def __init__(self, key: str, title: str, kind: str, look: str, boards: list[Board], notes: list[str]):
         self.key, self.title, self.kind, self.look = key, title, kind, look
         self.items: list = []
         self.width = WIDTH
@@ -83,7 +83,7 @@ class Card:
             self.width = max(self.width, x + wide + SIDE)
             x, tall = x + wide + GAP, max(tall, high)
         y += tall + 4
-        for line in told:
+        for line in notes:
             y += TEXTS["note"].height
             self.items.append(Group("", "told", [Text(SIDE, y, line, "note")]))
         self.height = y + 12

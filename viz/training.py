@@ -23,7 +23,7 @@ PAGE = """<!doctype html>
 {image}
 </html>
 """
-IMAGE = '<img alt="The norm of each layer\'s gradient, step by step" src="data:image/gif;base64,{data}">'
+IMAGE = '<img alt="Gradient norm of each layer, step by step" src="data:image/gif;base64,{data}">'
 
 
 class TrainingFilm:
@@ -86,7 +86,7 @@ class TrainingFilm:
 def _frame(figure, names: list[str], history: Mapping, means: Mapping, step: int, steps: int) -> None:
     """Draw one frame, on the scale that all frames share."""
     positive = [x for norms in history.values() for x in norms if x > 0]
-    axes = figure.add_subplot(xlabel="norm of the gradient", xscale="log" if positive else "linear")
+    axes = figure.add_subplot(xlabel="gradient norm", xscale="log" if positive else "linear")
     least, most = (min(positive) / 2, max(positive) * 2) if positive else (0.0, 1.0)
     now = [history[name][min(step, len(history[name]) - 1)] if len(history[name]) else 0.0 for name in names]
     mean = [means[name][min(step, len(means[name]) - 1)] if means[name] else 0.0 for name in names]

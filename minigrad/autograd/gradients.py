@@ -265,7 +265,7 @@ def seed(t: Any, g: Tensor | None, edge: Any, what: str) -> Tensor:
                 what == "backward" or number != number  # a derivative may be requested where a function is infinite
             )
         ):
-            slots.notice("root not finite", t=t)
+            slots.notice("root is not finite", t=t)
         if type(t) is Tensor and type(t._a) is not np.ndarray:
             return t.new_ones(shape)
         return wrap(np.ones(shape, dtype) if shape else np.array(1.0, dtype))

@@ -147,7 +147,7 @@ def fit(g: Tensor, edge: Edge, node: Node, i: int) -> Tensor:
     if g._np_dtype == dtype:
         return g
     if g._np_dtype not in FLOATS:
-        slots.notice("gradient of integers", node=node, i=i, g=g, dtype=dtype)
+        slots.notice("gradient for an integer tensor", node=node, i=i, g=g, dtype=dtype)
     return g.to(dtype)
 
 

@@ -73,7 +73,7 @@ class Ctx(FullNode):
     def _check(self, tensors: tuple, method: str, before: tuple | None = None) -> None:
         for i, t in enumerate(tensors):
             if t is not None and not isinstance(t, Tensor):
-                raise slots.problem("the ctx takes tensors", ctx=self, method=method, i=i, value=t)
+                raise slots.problem("the methods of ctx take tensors", ctx=self, method=method, i=i, value=t)
         if before:
             raise slots.problem("tensors are saved in one call", ctx=self, method=method, before=before)
 
@@ -145,7 +145,7 @@ def attach(ctx: Ctx, args: tuple, given: tuple, returned: tuple, outs: tuple | N
     ctx._meta = describe(outs)
     if tracked:
         if None in ctx._meta:
-            slots.notice("output no tensor", ctx=ctx, args=args, returned=returned)
+            slots.notice("output is not a tensor", ctx=ctx, args=args, returned=returned)
         ctx._keep(given, returned, outs, before)
         if ctx.__dict__ or ctx._nondiff:
             slots.notice("saved on ctx", ctx=ctx, given=given, returned=returned, outs=outs)
@@ -170,9 +170,9 @@ def as_before(ctx: Ctx, args: tuple, outs: tuple) -> tuple:
         if not among(d, args):
             raise slots.problem("mark_dirty takes inputs", ctx=ctx, d=d)
         if not among(d, outs):
-            raise slots.problem("what is marked dirty has to be returned", ctx=ctx, d=d)
+            raise slots.problem("forward returns the inputs that it marks dirty", ctx=ctx, d=d)
         if ctx._edges and type(history(root)) is Leaf:
-            raise slots.problem("forward writes to a leaf that requires grad", ctx=ctx, args=args, d=d, root=root)
+            raise slots.problem("forward modifies a leaf that requires grad", ctx=ctx, args=args, d=d, root=root)
     return tuple([twin(a) if among(a, ctx._dirty) else a for a in args])
 
 

@@ -150,14 +150,14 @@ class Function:
         """Call the user's jvp and check its result: one tangent or None per output."""
         for i, o in enumerate(outs):
             if not isinstance(o, Tensor):
-                slots.notice("structure returned", cls=cls, o=o, i=i)
+                slots.notice("output is a structure", cls=cls, o=o, i=i)
         if ctx._materialize:
             tangents = [p.new_zeros(p.shape) if t is None and is_float(p) else t for p, t in zip(primals, tangents)]
         begun = next_number()
         result = slots.call_method(cls, "jvp", ctx, *tangents)
         for i, (p, t) in enumerate(zip(primals, tangents)):
             if t is not None and memory(t).at > begun and not among(p, ctx._dirty):
-                raise slots.problem("jvp has modified a tangent that it was given", cls=cls, i=i, t=t)
+                raise slots.problem("jvp modifies a tangent in place", cls=cls, i=i, t=t)
         pairs = zip(outs, check_tangents(cls, result, outs))
         found = [t if is_float(o) and not among(o, ctx._nondiff) else None for o, t in pairs]
         return [t.clone() if t is not None and (t._view is not None or among(t, tangents)) else t for t in found]
@@ -192,7 +192,7 @@ def bind(cls: type[Function], args: tuple, kwargs: dict) -> tuple:
     try:
         bound = inspect.signature(cls.forward).bind(*lead, *args, **kwargs)
     except TypeError as e:
-        raise slots.problem("forward takes other arguments", cls=cls, args=args, kwargs=kwargs, cause=e) from None
+        raise slots.problem("apply takes forward's arguments", cls=cls, args=args, kwargs=kwargs, cause=e) from None
     bound.apply_defaults()
     if bound.kwargs:
         raise slots.problem("gradients are returned by position", cls=cls, names=list(bound.kwargs))
@@ -208,7 +208,7 @@ def inspect_arguments(cls: type[Function], frame: Frame, args: tuple) -> tuple[t
             edge = a._edge if a._view is None else history(a)
             spec = (a._a.shape, a._a.dtype) if a._layer is None else a._spec
         elif isinstance(a, (list, tuple, dict)):
-            slots.notice("structure among arguments", cls=cls, frame=frame, i=len(edges), a=a)
+            slots.notice("argument is a structure", cls=cls, frame=frame, i=len(edges), a=a)
         edges.append(edge)
         needs.append(edge is not None)
         given.append(spec)

@@ -99,9 +99,9 @@ def write_array(frame: Frame, fn: type[Primitive], x: Tensor, others: tuple) -> 
     """Compute on arrays, check the result, and write it."""
     arrays = [a._a if isinstance(a, Tensor) else a for a in others]
     if overlaps(x):
-        raise slots.problem("several elements lie at one place in memory", fn=fn, x=x)
+        raise slots.problem("several elements share one place in memory", fn=fn, x=x)
     if type(x._a) is np.ndarray and not x._a.flags.writeable:
-        raise slots.problem("the memory may only be read", fn=fn, x=x)
+        raise slots.problem("the memory is read-only", fn=fn, x=x)
     if len(KINDS) > 1:
         fn.check_devices((x, *others))
     result = fn.compute(x._a, *arrays) if fn.update is None else None
@@ -127,15 +127,15 @@ def shares(a: Tensor, x: Tensor) -> bool:
 def check_writable(frame: Frame, fn: type[Primitive], x: Tensor, tracked: bool) -> None:
     """Raise if the write would make gradients wrong."""
     if x._ver is INFERENCE and not frame.inference:
-        raise slots.problem("inference tensors cannot be written outside of inference_mode", fn=fn, x=x)
+        raise slots.problem("inference tensors cannot be modified outside of inference_mode", fn=fn, x=x)
     root, leaf = x, type(history(x)) is Leaf
     while root._view is not None:
         if root._view.fixed is not None and (tracked or frame.grad and history(root._view.parent) is not None):
-            raise slots.problem("the history of this view cannot be renewed", fn=fn, x=root)
+            raise slots.problem("this view cannot be modified in place", fn=fn, x=root)
         root = root._view.parent
         leaf = leaf or type(history(root)) is Leaf
     if tracked and leaf:
-        raise slots.problem("a leaf that requires grad is written in place", fn=fn, x=x, root=root)
+        raise slots.problem("a leaf that requires grad is modified in place", fn=fn, x=x, root=root)
 
 
 def overlaps(t: Tensor) -> bool:

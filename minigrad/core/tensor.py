@@ -91,7 +91,7 @@ class Tensor(Methods):
         if flag and self._np_dtype not in dtypes.FLOATS:
             raise slots.problem("only floating-point tensors have gradients", t=self)
         if self._layer is not None and not self._layer.accumulates:
-            raise slots.problem("a transform decides what is tracked", t=self)
+            raise slots.problem("a transform decides which tensors require grad", t=self)
         if flag != (self._edge is not None):
             before = self._edge
             self._edge = leaf_of(self) if flag else retire_leaf(self)
@@ -114,7 +114,7 @@ class Tensor(Methods):
         """Gradient that backward has accumulated here; None before the first backward."""
         slots.reading(self, "grad")
         if self._grad is None and not is_leaf(self) and not retains(self):
-            slots.notice("grad of non-leaf", t=self)
+            slots.notice("grad of a non-leaf", t=self)
         return self._grad
 
     @grad.setter

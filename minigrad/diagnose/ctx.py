@@ -146,7 +146,7 @@ def where(ctx: Any) -> str:
     return f"{ctx._fn.__name__}.{'forward' if ctx._fn.combined else 'setup_context'}"
 
 
-@explains("the ctx takes tensors")
+@explains("the methods of ctx take tensors")
 def not_a_tensor(ctx: Any, method: str, i: int, value: Any) -> Exception:
     """Return the error for an argument of a ctx method that is not a tensor."""
     frame, kind = user_frame(2), RuntimeError if method.startswith("mark_") else TypeError
@@ -224,7 +224,7 @@ def dirty_no_input(ctx: Any, d: Tensor) -> Exception:
     )
 
 
-@explains("what is marked dirty has to be returned")
+@explains("forward returns the inputs that it marks dirty")
 def dirty_not_returned(ctx: Any, d: Tensor) -> Exception:
     """Return the error for an input that forward marks but does not return."""
     return error(
@@ -237,7 +237,7 @@ def dirty_not_returned(ctx: Any, d: Tensor) -> Exception:
     )
 
 
-@explains("forward writes to a leaf that requires grad")
+@explains("forward modifies a leaf that requires grad")
 def dirty_leaf(ctx: Any, args: tuple, d: Tensor, root: Tensor) -> Exception:
     """Return the error for writing to a leaf that requires grad."""
     names = [f"{x}.clone()" if a is d else x for a, x in zip(args, argument_names(ctx._fn, len(args)))]
@@ -249,7 +249,7 @@ def dirty_leaf(ctx: Any, args: tuple, d: Tensor, root: Tensor) -> Exception:
     )
 
 
-@explains("structure returned")
+@explains("output is a structure")
 def structure_returned(cls: Any, o: Any, i: int, kind: Callable = is_float) -> None:
     """Raise if output i is a structure with tensors (of that kind: floats), whose history would be lost.
 
@@ -268,7 +268,7 @@ def structure_returned(cls: Any, o: Any, i: int, kind: Callable = is_float) -> N
     )
 
 
-@explains("output no tensor")
+@explains("output is not a tensor")
 def output_no_tensor(ctx: Any, args: tuple, returned: tuple) -> None:
     """Raise if an output is a structure or the ctx; warn if no output is a tensor although a gradient is needed."""
     who = f"{ctx._fn.__name__}.forward"

@@ -172,7 +172,7 @@ def wrong_shape(node: Any, i: int, got: tuple, shapes: Sequence) -> Exception:
     )
 
 
-@explains("gradient of integers")
+@explains("gradient for an integer tensor")
 def no_float(node: Any, i: int, g: Tensor, dtype: np.dtype) -> None:
     """Warn about a gradient of bools or integers before it is converted to floating point."""
     is_bool = g._np_dtype.kind == "b"
@@ -338,7 +338,7 @@ def bad_tangents(cls: Any, result: Any, outs: tuple, i: int) -> Exception:
     return refused_tangents(cls, RuntimeError, f"tangent {i} has {given}, but its output has {own}", fix)
 
 
-@explains("jvp has modified a tangent that it was given")
+@explains("jvp modifies a tangent in place")
 def tangent_modified(cls: Any, i: int, t: Tensor) -> Exception:
     """Return the error for a jvp that modifies an incoming tangent."""
     return error(

@@ -76,7 +76,7 @@ def on_result(t: Tensor, node: Any) -> Exception:
     )
 
 
-@explains("tensor hook")
+@explains("tensor hook registered")
 def tensor_hook(node: Any, t: Tensor, hook: Callable) -> None:
     """Warn about a hook that comes too late, and in debug mode about one that drops its result."""
     warn_if_late("register_hook", node, t)
@@ -84,7 +84,7 @@ def tensor_hook(node: Any, t: Tensor, hook: Callable) -> None:
         find_missing_return(hook)
 
 
-@explains("retain_grad")
+@explains("retain_grad called")
 def retain_grad(node: Any, t: Tensor) -> None:
     """Warn about a retain_grad that comes too late."""
     warn_if_late("retain_grad", node, t)
@@ -103,7 +103,7 @@ def warn_if_late(who: str, node: Any, t: Tensor) -> None:
         )
 
 
-@explains("this hook returns None")
+@explains("a post-accumulate hook returns None")
 def returned(hook: Callable, t: Tensor, got: Any) -> Exception:
     """Return the error for a post-accumulate hook that returns something."""
     return error(
@@ -156,7 +156,7 @@ def wrong_result(node: Any, hook: Callable, kind: str, got: Any, grads: list) ->
     return error(RuntimeError, f"{kind} {named(hook)}", what, fix, defined_at(hook))
 
 
-@explains("a hook returns a gradient like its own")
+@explains("a hook keeps the gradient's shape, dtype and device")
 def wrong_gradient(hook: Callable, got: Any, g: Any, node: Any) -> Exception:
     """Return the error for a result that cannot replace the gradient."""
     kind: type[Exception] = RuntimeError

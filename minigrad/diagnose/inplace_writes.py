@@ -24,14 +24,14 @@ def name_of_write(fn: Any) -> str:
     return fn if isinstance(fn, str) else fn.function_name() + "_"
 
 
-@explains("inference tensors cannot be written outside of inference_mode")
+@explains("inference tensors cannot be modified outside of inference_mode")
 def inference_tensor_written(fn: Any, x: Tensor) -> Exception:
     """Return the error for a write outside inference_mode."""
     what = f"an in-place update of an inference tensor of shape {tuple(x.shape)} outside inference_mode is not allowed"
     return error(RuntimeError, name_of_write(fn), what, "clone() it first")
 
 
-@explains("a leaf that requires grad is written in place")
+@explains("a leaf that requires grad is modified in place")
 def leaf_written(fn: Any, x: Tensor, root: Tensor) -> Exception:
     """Return the error for a write to a leaf that requires grad, or to a view of one."""
     name = name_of_write(fn)
@@ -51,7 +51,7 @@ def of_leaf(x: Tensor, root: Tensor) -> str:
     return f"a view of a leaf Variable that requires grad, of shape {tuple(x.shape)} of {tuple(root.shape)}"
 
 
-@explains("the history of this view cannot be renewed")
+@explains("this view cannot be modified in place")
 def fixed_view_written(fn: Any, x: Any) -> Exception:
     """Return the error for a write to a view whose base cannot get a new history."""
     return error(
@@ -63,14 +63,14 @@ def fixed_view_written(fn: Any, x: Any) -> Exception:
     )
 
 
-@explains("the memory may only be read")
+@explains("the memory is read-only")
 def read_only_written(fn: Any, x: Tensor) -> Exception:
     """Return the error for a write to the memory of a read-only array."""
     what = f"a tensor of shape {tuple(x.shape)} shares the memory of an array that is not writable"
     return error(RuntimeError, name_of_write(fn), what, "clone() it first, or pass array.copy() to from_numpy")
 
 
-@explains("several elements lie at one place in memory")
+@explains("several elements share one place in memory")
 def expanded_tensor_written(fn: Any, x: Tensor) -> Exception:
     """Return the error for a write to an expanded tensor."""
     return error(

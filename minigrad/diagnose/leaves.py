@@ -44,7 +44,7 @@ def foreign(box: Any) -> Exception:
     return e
 
 
-@explains("number of box")
+@explains("number of a tensor inside a transform")
 def number_of_box(box: Any) -> None:
     """Warn if a differentiable function of Python's math reads the number of a tensor that a transform differentiates."""
     frame = user_frame()
@@ -111,7 +111,7 @@ def of_integers(t: Tensor) -> Exception:
     )
 
 
-@explains("a transform decides what is tracked")
+@explains("a transform decides which tensors require grad")
 def in_transform(t: Any) -> Exception:
     """Return the error inside a transform."""
     return error(
@@ -146,7 +146,7 @@ def grad_assigned(t: Tensor, g: Any) -> Exception:
     return error(RuntimeError, "grad", what, f"assign g.to('{t.device}')")
 
 
-@explains("data is a tensor, of floats where it requires grad")
+@explains("data is a tensor, and floating-point if it requires grad")
 def data_assigned(t: Tensor, other: Any) -> Exception:
     """Return the error for a value that cannot be a tensor's data."""
     if not isinstance(other, Tensor):
@@ -170,7 +170,7 @@ def view_detached(t: Tensor) -> Exception:
     )
 
 
-@explains("grad of non-leaf")
+@explains("grad of a non-leaf")
 def grad_of_non_leaf(t: Any) -> None:
     """Warn about reading .grad of a result, which backward never fills."""
     warn(

@@ -135,7 +135,7 @@ def is_of(event: Event, node: Any) -> bool:
     return node._seq == event.number and node._fn.primitive and node._fn.function_name() == event.name
 
 
-@explains("root not finite")
+@explains("root is not finite")
 def hint_at_loss(t: Tensor) -> None:
     """Warn about a root that is NaN or infinite, and name the operation that made it so.
 

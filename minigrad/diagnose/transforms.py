@@ -45,7 +45,7 @@ def separate_form(cls: Any) -> str:
         ctx.save_for_backward(...)  # inputs and outputs; numbers as attributes: ctx.n = n"""
 
 
-@explains("what a transform only captured is not written")
+@explains("a transform does not modify captured tensors")
 def captured_tensor_written(layer: Layer, fn: Any, x: Tensor) -> Exception:
     """Return the error for writing to a tensor that a transform's function only captures."""
     return error(
@@ -57,14 +57,14 @@ def captured_tensor_written(layer: Layer, fn: Any, x: Tensor) -> Exception:
     )
 
 
-@explains("a write of a batch needs a batched tensor")
+@explains("only a batched tensor can store a batch")
 def one_tensor_written(fn: Any, x: Tensor, size: int) -> Exception:
     """Return the error for writing one value per example to a tensor that is the same for all."""
     part = "" if x._base is None else f"(part of one of shape {tuple(x._base.shape)}) "
     return error(
         RuntimeError,
         "vmap",
-        f"vmap: inplace arithmetic {fn.function_name()}_(self, *extra_args) is not possible: the written tensor of shape "
+        f"inplace arithmetic {fn.function_name()}_(self, *extra_args) is not possible: the written tensor of shape "
         f"{tuple(x.shape)} {part}is the same for all examples, but would have to hold one value for each of {size} examples",
         "make it from an input, x.new_zeros(...) instead of zeros(...), or pass it as an argument with a batch "
         "dimension, and return the result; for batch norm set track_running_stats=False",
@@ -84,7 +84,7 @@ def value_of_a_batch(size: int) -> Exception:
     )
 
 
-@explains("a Function has one rule for vmap")
+@explains("a Function has one vmap rule")
 def two_rules(cls: type[Function]) -> Exception:
     """Return the error for a Function with both a generated vmap rule and its own."""
     return error(
@@ -95,7 +95,7 @@ def two_rules(cls: type[Function]) -> Exception:
     )
 
 
-@explains("a Function under vmap has a rule for it")
+@explains("a Function under vmap has a vmap rule")
 def no_rule(cls: type[Function], size: int) -> Exception:
     """Return the error for a Function without a vmap rule."""
     return error(
@@ -107,7 +107,7 @@ def no_rule(cls: type[Function], size: int) -> Exception:
     )
 
 
-@explains("a rule returns output, out_dims")
+@explains("a vmap rule returns output, out_dims")
 def no_pair(cls: type[Function], result: object) -> Exception:
     """Return the error for a rule that does not return outputs and their dimensions."""
     got = f"a tuple of {len(result)}" if type(result) is tuple else f"a {type(result).__name__}"
@@ -115,7 +115,7 @@ def no_pair(cls: type[Function], result: object) -> Exception:
     return of_rule(cls, what, "return output, out_dims")
 
 
-@explains("a rule returns a dimension per output")
+@explains("a vmap rule returns one out_dim per output")
 def dims_do_not_fit(cls: type[Function], out: Any, dims: object) -> Exception:
     """Return the error for a rule whose dimensions do not match its outputs in number."""
     if not isinstance(out, (tuple, list)):

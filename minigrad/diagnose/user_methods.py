@@ -431,7 +431,7 @@ def foreign(cls: type[Function], name: str, e: Foreign) -> Exception:
 
 
 # ---------------------------------------------------------------------- apply
-@explains("forward takes other arguments")
+@explains("apply takes forward's arguments")
 def called_wrongly(cls: type[Function], args: tuple, kwargs: dict, cause: TypeError) -> Exception:
     """Return the error for arguments that forward does not take."""
     if not kwargs:
@@ -480,7 +480,7 @@ def function_called(cls: type[Function]) -> Exception:
     )
 
 
-@explains("structure among arguments")
+@explains("argument is a structure")
 def structure_among_arguments(cls: type[Function], frame: Frame, i: int, a: Any) -> None:
     """Raise for a structure with tracked tensors, which would silently lose their gradients."""
     for t in tensors_in(a):

@@ -86,7 +86,7 @@ class Batch(Transform):
             out, out_dims = checked_pair(cls, rule(self.info(cls), dims, *values))
         written = [a for a, v, n in zip(args, values, versions) if n is not None and version(v) != n]
         for i, o in enumerate(out):
-            slots.notice("structure returned", cls=cls, o=o, i=i, kind=lambda t: True)
+            slots.notice("output is a structure", cls=cls, o=o, i=i, kind=lambda t: True)
         boxes = tuple([self.returned(cls, o, d, written) for o, d in zip(out, out_dims)])
         return boxes if type(out) is tuple else boxes[0]
 
@@ -130,11 +130,11 @@ class Batch(Transform):
         if cls.vmap is None:  # with its own rule it may have the combined form: its ctx is made below
             self.separate(cls)
         if cls.generate_vmap_rule and cls.vmap is not None:
-            raise slots.problem("a Function has one rule for vmap", cls=cls)
+            raise slots.problem("a Function has one vmap rule", cls=cls)
         if cls.generate_vmap_rule:
             return partial(generated_rule, Batch)
         if cls.vmap is None:
-            raise slots.problem("a Function under vmap has a rule for it", cls=cls, size=self.size)
+            raise slots.problem("a Function under vmap has a vmap rule", cls=cls, size=self.size)
         return lambda *args: slots.call_method(cls, "vmap", *args)
 
     def returned(self, cls: type[Function], value: object, dim: object, written: list) -> Any:
@@ -150,7 +150,7 @@ class Batch(Transform):
     def inplace(self, frame: Frame, fn: type, x: Tensor, others: tuple) -> Tensor:
         """Write one layer down, on the value with its batch dimension."""
         if not self.owns(x):
-            raise slots.problem("a write of a batch needs a batched tensor", fn=fn, x=x, size=self.size)
+            raise slots.problem("only a batched tensor can store a batch", fn=fn, x=x, size=self.size)
         x_dim, value = x._extra, x._value
         with use(frame.parent):
             if fn.elementwise:
@@ -166,11 +166,11 @@ class Batch(Transform):
 def checked_pair(cls: type[Function], result: object) -> tuple:
     """Check that a user's rule returned (outputs, batch dimensions); wrap a single output in a list."""
     if not (type(result) is tuple and len(result) == 2):
-        raise slots.problem("a rule returns output, out_dims", cls=cls, result=result)
+        raise slots.problem("a vmap rule returns output, out_dims", cls=cls, result=result)
     out, dims = result
     several, listed = isinstance(out, (tuple, list)), isinstance(dims, (tuple, list))
     if several is not listed or several and len(dims) != len(out):
-        raise slots.problem("a rule returns a dimension per output", cls=cls, out=out, dims=dims)
+        raise slots.problem("a vmap rule returns one out_dim per output", cls=cls, out=out, dims=dims)
     return (tuple(out), tuple(dims)) if several else ([out], [dims])
 
 

@@ -118,7 +118,7 @@ class Jvp(Transform):
         """Raise for a view made inside a user's Function: a base's tangent cannot follow a write to such a view."""
         while (view := x._view) is not None:
             if view.fixed is not None and (dual or self.tangent(view.parent) is not None):
-                raise slots.problem("the history of this view cannot be renewed", fn=fn, x=x)
+                raise slots.problem("this view cannot be modified in place", fn=fn, x=x)
             x = view.parent
 
     def write_tangent(self, x: Tensor, t: Tensor | None) -> None:

@@ -86,7 +86,7 @@ class Transform(Layer):
 
 def captured(layer: Layer, fn: Any, x: Tensor) -> Exception:
     """Return the error for a write to a tensor that a transform's function uses but did not receive as an argument."""
-    return slots.problem("what a transform only captured is not written", layer=layer, fn=fn, x=x)
+    return slots.problem("a transform does not modify captured tensors", layer=layer, fn=fn, x=x)
 
 
 def layers_of(t: Tensor) -> set:

@@ -1,7 +1,10 @@
-"""Linear equations: inverse and solutions.  Determinants: determinants.py, factors: decompositions.py, norms: norms.py.
+"""Inverses of matrices, and solutions of linear equations, also by triangular and Cholesky factors.
 
-NumPy calls LAPACK for whole batches; each pull-back is a formula of matrix products and solutions, and so differentiable
-itself.  Source of the formulas: Giles, "An extended collection of matrix derivative results", 2008.
+lapack.py computes large matrices with SciPy's LAPACK, and NumPy's functions all others.  A gradient consists of matrix products
+and solutions, so it can be differentiated again.  Source of the formulas: Giles, "An extended collection of matrix derivative
+results", 2008.
+
+Related functions: determinants.py, decompositions.py, lu.py, rank.py (pseudo-inverse), solutions.py (least squares), norms.py.
 """
 
 from __future__ import annotations
@@ -49,7 +52,7 @@ class OfMatrices(Operation):
 
 
 class Inv(OfMatrices):
-    """The inverse of each matrix.  Singular ones raise LinAlgError in the name of `who`, or give NaN if that is ""."""
+    """The inverse of each matrix.  Singular matrices raise LinAlgError named `who`, or give NaN if `who` is ""."""
 
     layout = column_major
     node = "LinalgInvEx"
@@ -208,13 +211,11 @@ def linalg_diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -
 def guarded(who: str, f: Callable, a: np.ndarray, *rest: Any) -> Any:
     """Call f(a, ...), a function of batches of matrices; a LinAlgError names the batch element that caused it."""
     try:
-        if (
-            f in (lapack.svd, lapack.svdvals) and has_numbers(a) and not np.isfinite(a).all()
-        ):  # LAPACK may go on for ever
+        if f in (lapack.svd, lapack.svdvals) and has_numbers(a) and not np.isfinite(a).all():  # LAPACK may never return
             raise np.linalg.LinAlgError("SVD did not converge")
         return f(a, *rest)
     except np.linalg.LinAlgError as e:
-        raise told(who, a, e) from None
+        raise matrix_error(who, a, e) from None
 
 
 def factor(a: np.ndarray) -> np.ndarray:
@@ -225,7 +226,7 @@ def factor(a: np.ndarray) -> np.ndarray:
     return out
 
 
-def told(who: str, a: np.ndarray, cause: Exception) -> Exception:
+def matrix_error(who: str, a: np.ndarray, cause: Exception) -> Exception:
     """Return the error for the first matrix that LAPACK rejects."""
     inverted = ("linalg.inv", "linalg.solve", "cholesky_inverse")
     tries = {"linalg.cholesky": factor} | dict.fromkeys(inverted, lapack.inv)
@@ -261,7 +262,7 @@ def fails(f: Callable, a: np.ndarray) -> bool:
 
 
 def inverses(x: np.ndarray, who: str) -> np.ndarray:
-    """Return the inverses; for singular matrices raise LinAlgError in the name of `who`, or return NaN."""
+    """Return the inverses; singular matrices raise LinAlgError named `who`, or give NaN if it is empty."""
     if who:
         return guarded(who, lapack.inv, x)
     try:

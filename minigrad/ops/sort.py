@@ -1,7 +1,7 @@
 """Order: sorting, the largest elements, counts of values, and the positions of values in sorted rows.
 
-The searches return indices, which have no derivative; values are gathered by them, so that gradients of any order, jvp
-and vmap are gather's.
+The searches return indices, which have no derivative.  `gather` then reads the values, and supplies gradients of any order, jvp
+and vmap.
 """
 
 from __future__ import annotations

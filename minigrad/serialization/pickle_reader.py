@@ -1,4 +1,4 @@
-"""Reads a pickle of tensors and plain values without running it.
+"""Read a pickle of tensors and plain values without running it.
 
 A pickle is a program: it names functions, calls them, and sets attributes. Here its instructions are read one by one, and only
 those that `minigrad.save` and `torch.save` write for numbers, strings, containers, arrays and tensors are accepted. A name is

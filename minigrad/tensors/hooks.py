@@ -90,7 +90,7 @@ class Hooks:
         """Run a leaf's hooks after accumulation into its `.grad`."""
         for hook in list(self.filled.values()):
             if (result := call_hook(hook, "tensor", t)) is not None:
-                raise slots.problem("this hook returns None", hook=hook, t=t, got=result)
+                raise slots.problem("a post-accumulate hook returns None", hook=hook, t=t, got=result)
 
     def move_retained(self, i: int, edge: Edge | None) -> None:
         """Move retain_grad of output i to the new history of its tensor, which was modified in place."""
@@ -132,7 +132,7 @@ class TensorMethods:
         Raises RuntimeError for a tensor that does not require grad, and TypeError for a hook that is not callable.
         """
         node, i = awaited(self, "register_hook")
-        slots.notice("tensor hook", node=node, t=self, hook=hook)
+        slots.notice("tensor hook registered", node=node, t=self, hook=hook)
         return Handle(hooks_of(node).tensor.setdefault(i, {}), hook)
 
     def register_post_accumulate_grad_hook(self: Any, hook: Callable) -> Handle:
@@ -146,7 +146,7 @@ class TensorMethods:
         """Set `.grad` of this tensor in backward even though it is the result of an operation.  No effect on leaves."""
         node, i = awaited(self, "retain_grad")
         if type(node) is not Leaf and i not in hooks_of(node).retained:
-            slots.notice("retain_grad", node=node, t=self)
+            slots.notice("retain_grad called", node=node, t=self)
             hooks_of(node).retained[i] = weakref.ref(self)
 
 
@@ -205,4 +205,6 @@ def unchanged(own: Tensor, g: Tensor) -> bool:
 def check_gradient(hook: Callable, result: Any, g: Tensor | None, node: Node | Leaf | None = None) -> None:
     """Raise if a hook's result cannot replace this gradient."""
     if not isinstance(result, Tensor) or g is not None and not alike(result, g):
-        raise slots.problem("a hook returns a gradient like its own", hook=hook, got=result, g=g, node=node)
+        raise slots.problem(
+            "a hook keeps the gradient's shape, dtype and device", hook=hook, got=result, g=g, node=node
+        )

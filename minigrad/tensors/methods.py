@@ -142,7 +142,7 @@ class Methods(Conversions, TensorMethods):
     @data.setter
     def data(self, other: Tensor) -> None:
         if not isinstance(other, Tensor) or other._np_dtype not in dtypes.FLOATS and self.requires_grad:
-            raise slots.problem("data is a tensor, of floats where it requires grad", t=self, other=other)
+            raise slots.problem("data is a tensor, and floating-point if it requires grad", t=self, other=other)
         if type(other) is Box or other._a is not self._a:
             slots.changing("replaces the memory of a tensor (.data =), which outlives the call", self)
         elif current().layer is not EAGER:  # p.data -= ...: the layer has handled it as a write
@@ -188,7 +188,7 @@ class BoxMethods:
             raise slots.problem("a tensor inside a transform has no memory", box=self)
 
     def _number(self, who: str) -> Any:
-        slots.notice("number of box", box=self)
+        slots.notice("number of a tensor inside a transform", box=self)
         return Tensor._number(self, who)
 
     def __repr__(self) -> str:

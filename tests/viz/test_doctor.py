@@ -117,7 +117,7 @@ def test_doctor_finds_kernels_that_others_may_have_written(tmp_path):
     (tmp_path / "a.bin").touch(0o666)
     (tmp_path / "a.bin").chmod(0o666)
     (tmp_path / "b.bin").symlink_to("nowhere")
-    found = findings(tmp_path, MINIGRAD_CACHE=tmp_path)["kernels of others"]
+    found = findings(tmp_path, MINIGRAD_CACHE=tmp_path)["kernels of other users"]
     assert found["found"] == ["a.bin", "b.bin"] and f"chmod 700 {tmp_path}" in found["advice"]
 
 

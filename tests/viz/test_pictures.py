@@ -110,7 +110,7 @@ def test_a_plus_marks_where_contributions_meet():
 
 
 def test_the_backward_picture_says_where_it_starts(backward):
-    assert "here backward starts" in words(backward["op-3"])
+    assert "backward starts here" in words(backward["op-3"])
 
 
 def test_an_edge_without_gradient_has_no_label():

@@ -211,7 +211,7 @@ def test_a_rank_that_has_ended_answers_those_that_wait_for_it(tmp_path):
 def test_a_function_cannot_be_drawn_on_several_processes(tmp_path):
     (tmp_path / "prog.py").write_text(programs.BEGIN + "def loss(x):\n    return x * x\n")
     done = programs.command(tmp_path, "render", "prog.py:loss", "--ranks", "-n", 2)
-    assert done.returncode == 2 and "loss in prog.py is a function: with --ranks name a tensor" in done.stderr
+    assert done.returncode == 2 and "loss in prog.py is a function; --ranks needs a tensor" in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -223,7 +223,7 @@ def test_a_function_cannot_be_drawn_on_several_processes(tmp_path):
         (["--ranks", "--size", "slide"], "Leave out --size slide"),
         (["--ranks", "--args", "1"], "takes no --args"),
         (["--ranks", "--timeline", "-o", "a.tex"], "--timeline cannot write tex"),
-        (["--ranks", "-n", "0"], "at least one process"),
+        (["--ranks", "-n", "0"], "is less than 1"),
     ],
 )
 def test_what_does_not_go_together_is_refused(net, words, said, capsys, monkeypatch):

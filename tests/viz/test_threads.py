@@ -56,7 +56,7 @@ def test_every_element_names_its_thread():
 def test_threads_beyond_the_bound_are_dashed():
     drawing = draw_threads(scaled())
     assert len(cells(card(drawing, "threads"))) == 24 and cells(card(drawing, "threads"), "idle") == ["5", "6", "7"]
-    assert "3 threads touch nothing" in words(drawing)
+    assert "3 threads access no element" in words(drawing)
 
 
 @simulated
@@ -171,7 +171,7 @@ def test_it_is_saved_in_four_formats(tmp_path):
 def test_the_picture_says_what_it_shows():
     root = ET.fromstring(draw_threads(scaled()).svg())
     assert root.get("aria-label") == (
-        "Threads of the kernel scale, 3 blocks of 8 threads; read: x_; written: out_; 3 threads touch nothing; no races."
+        "Threads of the kernel scale, 3 blocks of 8 threads; read: x_; written: out_; 3 threads access no element; no races."
     )
 
 

@@ -1,4 +1,4 @@
-"""`minigrad check`: test a custom Function against everything that PyTorch's documentation asks of it."""
+"""`minigrad check`: test custom Functions against all rules of PyTorch's documentation."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ EXAMPLES = """Examples:
 
   minigrad check functions.py                                    every Function
   minigrad check functions.py:MyCube --args "tensor([1., 2.])"   with arguments
-  minigrad check functions.py:MyCube -o wrong.svg                draw the fault
+  minigrad check functions.py:MyCube -o wrong.svg                draw the wrong derivative
   minigrad check functions.py --json                             for scripts"""
 
 INPUT = "smallest input"  # the file name that the drawing shows for its call
@@ -42,7 +42,7 @@ def check(
     as_torch: AsTorch = False,
     json: Json = False,
 ) -> None:
-    """Test custom Functions against everything that PyTorch's documentation asks of them. Exits with 1 on a failure.
+    """Test custom Functions against all rules of PyTorch's documentation. Exit with 1 if a rule fails.
 
     Parameters
     ----------
@@ -135,8 +135,10 @@ def result_of(program: Program, name: str, function: Any, args: str | None, skip
     try:
         return check(function, *given, skip=rows)
     except ValueError as wrong:  # an unknown row, or no arguments fit
-        said = [line.removeprefix("  To fix: ") for line in str(wrong).splitlines() if not line.startswith("  at ")]
-        raise Usage(". ".join(said)) from wrong
+        sentences = [
+            line.removeprefix("  To fix: ") for line in str(wrong).splitlines() if not line.startswith("  at ")
+        ]
+        raise Usage(". ".join(sentences)) from wrong
 
 
 # ---------------------------------------------------------------------- the drawing
@@ -195,8 +197,8 @@ def show(result: Result) -> None:
             group = one.group
         style = COLOURS[one.status]
         message = one.message or ("" if one.status == "holds" else one.status)
-        said = Text(message, overflow="fold", style=style if one.status == "fails" else "")
-        table.add_row(Text(SIGNS[one.status], style=style), Text(f"  {one.name}"), said)
+        text = Text(message, overflow="fold", style=style if one.status == "fails" else "")
+        table.add_row(Text(SIGNS[one.status], style=style), Text(f"  {one.name}"), text)
     console = Console()
     found = "with arguments found by trial" if result.guessed else "called with"
     console.print(Text(f"{result.function} ({result.library}), {found}:"))

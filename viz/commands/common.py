@@ -51,19 +51,19 @@ def recorded_by_ranks(
     target: str, passes: tuple[str, ...], lanes: str, words: tuple[str, ...] = ()
 ) -> tuple[dict, list[str], tuple[str, ...]] | None:
     """Return the same for all ranks, with a lane per group of equal ranks or per rank; None on ranks that do not draw."""
-    from ..ranks.collect import gathered, together, told
+    from ..ranks.collect import gathered, report, together
 
     if find_spec("mpi4py") is None:
         raise Usage("--ranks needs mpi4py, which is not installed: pip install 'minigrad-viz[mpi]'.")
     file, name = target_of(target)
     program = Program.read(file, words)
     with working(f"running {program.file}"):
-        everyone = gathered(told(program, name, passes))
-    if everyone is None:
+        reports = gathered(report(program, name, passes))
+    if reports is None:
         return None
-    record = together(everyone, apart=lanes == "each")
-    program.said += [f"rank {rank}: {one.why_not}" for rank, one in enumerate(everyone) if one.why_not]
-    return shown(record, everyone[0].notes, program, name, passes)
+    record = together(reports, apart=lanes == "each")
+    program.said += [f"rank {rank}: {one.missing_because}" for rank, one in enumerate(reports) if one.missing_because]
+    return shown(record, reports[0].notes, program, name, passes)
 
 
 def shown(

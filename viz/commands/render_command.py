@@ -81,7 +81,7 @@ def render(
         NAME is a tensor, function or module that it defines.
         -:NAME reads the program from the standard input.
     passes
-        Which pass to draw. A pass that the program does not run itself is run for it, seeded with ones.
+        Pass to draw. minigrad runs a pass that the program does not run, seeded with ones.
     output
         File to write. Its suffix is the format: .html (viewer) .svg .png .pdf .tex .dot .gv .mmd .txt .json (record).
         - writes the picture alone to the standard output. Default: NAME.svg.
@@ -112,8 +112,8 @@ def render(
         return start(processes.n, given)
     with apart(place is None or json), computing(as_torch or processes.ranks):  # ranks compute with minigrad
         if processes.ranks:
-            told = PASSES[:2] if processes.timeline else wanted(passes)
-            everything = recorded_by_ranks(target, told, processes.lanes, words)
+            chosen = PASSES[:2] if processes.timeline else wanted(passes)
+            everything = recorded_by_ranks(target, chosen, processes.lanes, words)
         else:
             everything = recorded(target, passes, args, words)
         if everything is None:

@@ -43,7 +43,7 @@ def step(
     target
         PROG.py:NAME, as for render.
     passes
-        Which pass to step through.
+        Pass to step through.
     args
         Arguments for the function, in Python.
     show
@@ -70,10 +70,10 @@ def step(
         by_hand(steps)
     else:
         for number in range(len(steps)):
-            print(told(steps, number), end="\n\n")
+            print(step_text(steps, number), end="\n\n")
 
 
-def told(steps: list[Step], number: int) -> str:
+def step_text(steps: list[Step], number: int) -> str:
     """Return a step as text, in the colour of its pass if the terminal has colours."""
     one = steps[number]
     head = f"{one.phase} · step {number + 1} of {len(steps)}"
@@ -93,16 +93,16 @@ def by_hand(steps: list[Step]) -> None:
     """Step interactively: read a key, show a step."""
     number = 0
     while number < len(steps):
-        print("\n" + told(steps, number))
+        print("\n" + step_text(steps, number))
         try:
-            said = input(f"  [{KEYS}] ").strip().lower()
+            key = input(f"  [{KEYS}] ").strip().lower()
         except EOFError:
             return
-        if said == "q":
+        if key == "q":
             return
-        if said == "a":
+        if key == "a":
             for rest in range(number + 1, len(steps)):
-                print("\n" + told(steps, rest))
+                print("\n" + step_text(steps, rest))
             return
-        back = max(0, number - 1) if said == "b" else number + 1
-        number = min(len(steps), max(1, int(said))) - 1 if said.isdecimal() else back
+        back = max(0, number - 1) if key == "b" else number + 1
+        number = min(len(steps), max(1, int(key))) - 1 if key.isdecimal() else back

@@ -22,7 +22,7 @@ PASSES = ("forward", "backward", "jvp")
 def from_torch(fn: Callable, *args: Any, passes: str | Sequence[str] = PASSES, name: str | None = None) -> TorchRecord:
     """Run a PyTorch function or module once and record its forward, backward and jvp passes.
 
-    A pass that the program does not run itself is run for it, seeded with ones, as `minigrad.record` does: backward from
+    Passes that the program does not run are added, seeded with ones, as `minigrad.record` does: backward from
     its results (without touching `.grad`), jvp from all leaves that require grad.  If nothing requires grad, the float tensors
     among `args` are differentiated.  For the jvp pass each operation runs a second time, on dual tensors; an operation
     without a forward-mode derivative stops the tangents, and `notes` names it.

@@ -1,7 +1,7 @@
-"""Pictures of a program that several processes run together: one record of all ranks, in which each has a lane.
+"""Pictures of a program that several processes run: one record of all ranks, with a lane for each.
 
-`start` lets mpiexec start the processes, `collect` brings their records to rank 0, and `merge` makes one record of them, in
-which ranks that do the same share a lane.  `travelling` writes the cards of collectives and messages, `side_by_side` places
+`start` starts the processes with mpiexec, `collect` gathers their records on rank 0, and `merge` combines them into one
+record, in which equal ranks share a lane.  `travelling` writes the cards of collectives and messages, `side_by_side` places
 the cards in lanes.  `timeline` shows when each rank computes, waits and communicates.  `called` draws a function that
 `distributed.run` calls.
 """

@@ -12,11 +12,11 @@ import minigrad
 
 from ..drawing import Drawing
 from ..drawn_graph import PASSES, wanted
-from .collect import Told, record_of_step, timed, together
+from .collect import Report, record_of_step, timed, together
 
 
-def recorded(function: Callable[..., Any], args: tuple, passes: str | tuple[str, ...]) -> tuple[Any, Told]:
-    """Call a function on this rank, run the passes from its result, and return the result and the record."""
+def recorded(function: Callable[..., Any], args: tuple, passes: str | tuple[str, ...]) -> tuple[Any, Report]:
+    """Call a function on this rank, run the passes from its result, and return the result and the report."""
     results: list[Any] = []
 
     @functools.wraps(function)
@@ -29,11 +29,11 @@ def recorded(function: Callable[..., Any], args: tuple, passes: str | tuple[str,
     times["backward"] = rec.backward_times
     code = getattr(inspect.unwrap(function), "__code__", None)
     record = record_of_step(rec, vars(sys.modules["__main__"]), "" if code is None else code.co_filename)
-    return results[0], Told(record, rec.notes, "", times)
+    return results[0], Report(record, rec.notes, "", times)
 
 
-def drawn(everyone: Sequence[Told], passes: str | tuple[str, ...]) -> Drawing:
-    """Draw all ranks in one picture; "all" passes are those that there are."""
-    record = together(everyone)
+def drawn(reports: Sequence[Report], passes: str | tuple[str, ...]) -> Drawing:
+    """Draw all ranks in one picture; "all" means all passes in the record."""
+    record = together(reports)
     there = tuple(one for one in PASSES if one in record["program"]["passes"])
-    return Drawing(record, there if passes == "all" else wanted(passes), everyone[0].notes)
+    return Drawing(record, there if passes == "all" else wanted(passes), reports[0].notes)

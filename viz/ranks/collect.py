@@ -1,7 +1,7 @@
-"""The record of each rank's program, and how rank 0, which alone draws, gets them all.
+"""Record the program of each rank, and gather all records on rank 0, which draws them.
 
-A rank whose program lacks what is to be drawn takes part with all that leads to what it sends, as the first stage of a
-pipeline may.  Where no rank has it, rank 0 raises Usage.
+If a rank's program lacks the requested tensor, as the first stage of a pipeline may, the rank contributes the operations
+behind the tensors that it sends.  If all ranks lack the tensor, rank 0 raises Usage.
 """
 
 from __future__ import annotations
@@ -24,34 +24,36 @@ from .merge import merged
 
 
 @dataclass
-class Told:
-    """The report of one rank: its record, or why there is none, and when it computes and communicates."""
+class Report:
+    """The report of one rank: its record, or the reason for its absence, and the times of its communication."""
 
     record: dict | None
     notes: list[str]
-    why_not: str
+    missing_because: str
     times: dict
 
 
-def told(program: Program, name: str, passes: Sequence[str]) -> Told:
-    """Run a program on this rank, and return its record."""
-    rec, why_not = None, ""
+def report(program: Program, name: str, passes: Sequence[str]) -> Report:
+    """Run a program on this rank, and return its report."""
+    rec, missing_because = None, ""
     with timed() as times:
         try:
             rec = program.recording(name, passes)
             if rec is None:
-                why_not = f"{name} in {program.file} is a function: with --ranks name a tensor that it computes."
+                missing_because = (
+                    f"{name} in {program.file} is a function; --ranks needs a tensor. Name one that it computes."
+                )
         except Usage as wrong:
-            rec, why_not = next(iter(alive()), None), str(wrong)
+            rec, missing_because = next(iter(alive()), None), str(wrong)
     if rec is None:
-        return Told(None, [], why_not, times)
+        return Report(None, [], missing_because, times)
     times["backward"] = rec.backward_times
-    return Told(record_of_step(rec, program.names, program.file), rec.notes, why_not, times)
+    return Report(record_of_step(rec, program.names, program.file), rec.notes, missing_because, times)
 
 
 @contextmanager
 def timed() -> Iterator[dict]:
-    """Note when this rank begins, communicates and ends, for its line in the timeline."""
+    """Measure the times at which this rank begins, communicates and ends, for its row in the timeline."""
     times = {"host": socket.gethostname(), "began": perf_counter(), "backward": [], "transfers": []}
     with calls.listening(lambda call: times["transfers"].append(vars(said(call)))):
         yield times
@@ -59,7 +61,7 @@ def timed() -> Iterator[dict]:
 
 
 def record_of_step(rec: Any, names: dict[str, Any], file: str) -> dict:
-    """Return the part of a recording that leads to its outputs, or else to what is sent, with what travels in that step."""
+    """Return the operations behind a recording's outputs, or behind the sent tensors, with the transfers of that step."""
     rec.name_values(names_of_tensors(names))
     whole = without_placeholders(rec.to_dict())
     sends: list[dict] = []
@@ -93,10 +95,10 @@ def mentioned(record: dict) -> set[int]:
 
 
 def in_buckets(record: dict) -> list[dict]:
-    """Return the operations of a record, where those that send a bucket of gradients read the gradients that its label names.
+    """Return the operations of a record; an operation that sends a bucket reads the gradients that its label names.
 
-    A hook of backward copies these into the bucket, which a recording does not see.  After backward the program itself may
-    copy them, and the operations for that are there.
+    A hook of backward copies the gradients into the bucket, and a recording does not see the copies.  If the program copies
+    them itself after backward, the record already contains the copies.
     """
     known = {v["name"]: g for v in record["values"] if (g := record["gradients"].get(str(v["id"]))) is not None}
     made: set[int] = set()  # by operations since the last backward
@@ -112,7 +114,7 @@ def in_buckets(record: dict) -> list[dict]:
 
 
 def gradient_of(name: str, known: dict[str, int]) -> int | None:
-    """Return the gradient of the parameter with a name, which may have a longer path in the program.
+    """Return the gradient of a parameter by its name; the program may know it by a longer path.
 
     >>> gradient_of("fc.bias", {"net.fc.bias": 7})
     7
@@ -120,33 +122,33 @@ def gradient_of(name: str, known: dict[str, int]) -> int | None:
     return next((gradient for own, gradient in known.items() if f".{own}".endswith(f".{name}")), None)
 
 
-def gathered(mine: Told) -> list[Told] | None:
-    """Return the reports of all ranks, on rank 0; None on the others.  Raises Usage where there is nothing to draw."""
+def gathered(mine: Report) -> list[Report] | None:
+    """Return the reports of all ranks on rank 0, None on the others.  Raises Usage if there is nothing to draw."""
     from mpi4py import MPI
 
     if is_initialized():
-        ends.done()  # answers ranks that still wait for this one
+        ends.done()  # answers ranks that wait for this one
     MPI.COMM_WORLD.Barrier()
     pairs = MPI.COMM_WORLD.gather((mine, perf_counter()))
     if pairs is None:
         return None
-    everyone = of_one_clock(pairs)
-    missing = [one.why_not for one in everyone if one.record is None]
-    if missing or all(one.why_not for one in everyone):
-        raise Usage(missing[0] if missing else everyone[0].why_not)
-    return everyone
+    reports = of_one_clock(pairs)
+    missing = [one.missing_because for one in reports if one.record is None]
+    if missing or all(one.missing_because for one in reports):
+        raise Usage(missing[0] if missing else reports[0].missing_because)
+    return reports
 
 
-def together(everyone: Sequence[Told], apart: bool = False) -> dict:
+def together(reports: Sequence[Report], apart: bool = False) -> dict:
     """Return one record of all ranks, with their timeline; `apart` gives each rank its own lane."""
-    record = merged([one.record for one in everyone if one.record is not None], apart)
-    return {**record, "timeline": [one.times for one in everyone]}
+    record = merged([one.record for one in reports if one.record is not None], apart)
+    return {**record, "timeline": [one.times for one in reports]}
 
 
-def of_one_clock(pairs: Sequence[tuple[Told, float]]) -> list[Told]:
-    """Return the reports of ranks, in times of rank 0's clock; each comes with its own clock's time just after a barrier.
+def of_one_clock(pairs: Sequence[tuple[Report, float]]) -> list[Report]:
+    """Convert the times in the reports to rank 0's clock; each pair has a report and its rank's time just after a barrier.
 
-    Processes of one computer share a clock; between computers a barrier leaves a few microseconds.
+    Processes on one computer share a clock; between computers the error is a few microseconds, the length of a barrier.
     """
     (first, now), *others = pairs
     for one, then in others:
@@ -168,7 +170,7 @@ def move(times: dict, by: float) -> None:
 
 
 def without_placeholders(record: dict) -> dict:
-    """Return a record in which Recv does not read the tensor that only gives it a shape."""
+    """Return the record without the inputs of Recv: Recv reads only the shape of its input."""
     ops = [
         {**op, "inputs": [], "edges": [], "tangents": {v: t for v, t in op["tangents"].items() if int(v) in op["outputs"]}}
         if op["function"] == "Recv" and op["transfers"] and op["phase"] == "forward"

@@ -1,7 +1,7 @@
-"""The records of several ranks as one: ranks that do the same share a lane, and a collective is one operation of its lanes.
+"""Merge the records of several ranks into one: equal ranks share a lane, and a collective is one operation of its lanes.
 
-Each operation stands after those that feed it, and ids are counted anew.  A message is an output of the operation that sends
-it, and an input of the one that receives it.
+Each operation comes after the operations that make its inputs, and ids are counted anew.  A message is an output of the
+operation that sends it, and an input of the operation that receives it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ LABEL = re.compile(r"(?<![\w.])[A-Za-z_]\w*")
 
 
 def lanes_of(records: Sequence[dict]) -> list[list[int]]:
-    """Return the ranks of each lane: those that do the same, in the order of their first ranks."""
+    """Return the ranks of each lane: equal ranks, in the order of their first ranks."""
     found: dict[tuple, list[int]] = {}
     for rank, record in enumerate(records):
         found.setdefault(signature(record), []).append(rank)
@@ -28,9 +28,9 @@ def lanes_of(records: Sequence[dict]) -> list[list[int]]:
 
 
 def signature(record: dict) -> tuple:
-    """Return what a rank does, without its numbers: operations, what they read and give, shapes, lines, derivatives, transfers.
+    """Return a key that is equal for ranks with the same operations, inputs, outputs, shapes, lines, gradients and transfers.
 
-    Values are numbered in the order in which they are mentioned, so that ranks may differ in what they did before.
+    The values' numbers are no part of it.  Ids of values are counted from 0, so ranks may differ in earlier operations.
     """
     order: dict[int | None, int] = {None: -1}
     place = lambda values: tuple(order.setdefault(value, len(order)) for value in values)
@@ -51,7 +51,7 @@ def signature(record: dict) -> tuple:
 
 
 def merged(records: Sequence[dict], apart: bool = False) -> dict:
-    """Return the record of all ranks; `apart` gives each rank its own lane, whatever it does.
+    """Return the record of all ranks; `apart` gives each rank its own lane, even equal ranks.
 
     >>> merged([{"program": {"passes": ["forward"]}, "values": [], "ops": [], "outputs": [], "gradients": {}}] * 3)["lanes"]
     [{'ranks': [0, 1, 2]}]
@@ -74,7 +74,7 @@ def merged(records: Sequence[dict], apart: bool = False) -> dict:
 
 
 class _Part:
-    """The record of a lane's first rank, and the ids of its values and operations in the record of all."""
+    """The record of a lane's first rank, and the ids of its values and operations in the merged record."""
 
     def __init__(self, lane: int, ranks: list[int], record: dict, records: Sequence[dict]):
         self.lane, self.ranks, self.record = lane, ranks, record
@@ -85,7 +85,7 @@ class _Part:
         self.transfers = {ops[0]["id"]: [t for op in ops for t in op["transfers"]] for ops in same}  # of all its ranks
 
     def words(self, formula: str) -> str:
-        """Return a formula in the labels of the record of all."""
+        """Return a formula with the labels of the merged record."""
         return LABEL.sub(lambda m: self.labels.get(m[0], m[0]), formula)
 
 
@@ -117,7 +117,7 @@ class _Merge:
             self.values.append({**value, "id": len(self.values), "label": old + suffix, "lanes": [part.lane]})
 
     def _deliver(self, sender: dict, receiver: dict) -> None:
-        """Give the sender an output that the receiver reads; the gradient goes back from the receiver to the sender."""
+        """Add an output to the sender that the receiver reads; the gradient flows back from the receiver to the sender."""
         (received, *_), message = receiver["outputs"], len(self.values)
         like, gradient = self.values[received], self.gradients.get(received)
         sent = next(tensors(sender), received)  # whose name the message has
@@ -135,7 +135,7 @@ class _Merge:
 
 
 def renumbered(part: _Part, op: dict) -> dict:
-    """Return an operation of a lane with the ids and labels of the record of all."""
+    """Return an operation of a lane with the ids and labels of the merged record."""
     values, ops, words = part.values, part.ops, part.words
     to = lambda value: None if value is None else values[value]
     edges = [
@@ -163,7 +163,7 @@ def renumbered(part: _Part, op: dict) -> dict:
 
 
 def joined(ops: list[dict]) -> dict:
-    """Return one operation for those that several lanes do together."""
+    """Combine the operations of a collective, one per lane, into one."""
     first, *others = ops
     if not others:
         return first
@@ -176,13 +176,13 @@ def joined(ops: list[dict]) -> dict:
 
 # ---------------------------------------------------------------------- what lanes do together
 def collective(op: dict) -> tuple | None:
-    """Return what identifies a collective on all its ranks: the pass, the group, and its number there."""
+    """Return a key for a collective, equal on all its ranks: the pass, the group, and its number in the group."""
     of_a_group = [t for t in op["transfers"] if t["number"] is not None]
     return (op["phase"], of_a_group[0]["group"], of_a_group[0]["number"]) if of_a_group else None
 
 
 def messages(parts: list[_Part]) -> Iterator[tuple[Entry, Entry]]:
-    """Return the operations that receive, each with the one that sends: a channel keeps the order in which calls begin."""
+    """Return each receiving operation with its sender: a channel keeps the order in which calls begin."""
     sent, received = defaultdict(list), defaultdict(list)
     for part in parts:
         for op in part.record["ops"]:
@@ -197,9 +197,9 @@ def messages(parts: list[_Part]) -> Iterator[tuple[Entry, Entry]]:
 
 
 def in_order(parts: list[_Part], sends: dict[Entry, Entry]) -> list[list[tuple[_Part, dict]]]:
-    """Return the operations of all lanes, each after what feeds it, and those that lanes do together in one list.
+    """Return the operations of all lanes, each after the makers of its inputs, with a list for each collective.
 
-    Where the orders of the lanes contradict one another, a collective falls into several operations.
+    If the orders of the lanes contradict one another, a collective becomes several operations.
     """
     todo = {part: deque(part.record["ops"]) for part in parts}
     keys = Counter(collective(op) for part in parts for op in part.record["ops"])

@@ -1,8 +1,8 @@
 """The layout of several processes: each lane is a column, and a card that several lanes share is a bar across them.
 
-Rows run through all lanes.  The cards before a transfer lie above it in its lane, the cards after it below; a bar has its row
-for itself in the lanes that it crosses.  In a row a lane's cards lie as layered.py places them.  On a bar each lane has a pad,
-where its edges come in and go out.
+Rows run through all lanes.  In a lane, the cards before a transfer are above it, and the cards after it below.  A bar is alone
+in its row in the lanes that it crosses.  layered.py orders the cards of a lane within a row.  On a bar each lane has a pad,
+where its edges enter and leave.
 """
 
 from __future__ import annotations
@@ -65,17 +65,17 @@ def lane_of(graph: Graph, edge: Edge) -> int:
 
 
 def spanned(node: Node) -> range:
-    """Return the lanes that a node lies across."""
+    """Return the lanes that a node spans."""
     return range(min(node.lanes), max(node.lanes) + 1)
 
 
 def crossings(graph: Graph, rows: dict[str, int]) -> set[tuple[int, int]]:
-    """Return each row and lane where a bar lies across the lane."""
+    """Return the rows and lanes that bars occupy."""
     return {(rows[node.key], lane) for node in graph.nodes if len(node.lanes) > 1 for lane in spanned(node)}
 
 
 def rows_in(graph: Graph) -> dict[str, int]:
-    """Return the row of each node: below what feeds it, and below the transfers that its lane takes part in before."""
+    """Return the row of each node: below its inputs, and below the earlier transfers of its lane."""
     rows: dict[str, int] = {}
     floor = [0] * len(graph.lanes)  # the first row that a lane has free below its last bar
     deepest = [-1] * len(graph.lanes)
@@ -138,15 +138,15 @@ class Column:
         return (card.wide[self.lane] if isinstance(card, Bar) else card.across, card.along)
 
     def entry(self, card: Card, slot: int) -> float:
-        """Return how far across the box of a card an edge comes in."""
+        """Return the position of an incoming edge across the box of a card."""
         return card.entry_in(self.lane, slot, card.wide[self.lane]) if isinstance(card, Bar) else card.entry(slot)
 
     def exit(self, card: Card, port: int) -> float:
-        """Return how far across the box of a card an edge goes out."""
+        """Return the position of an outgoing edge across the box of a card."""
         return card.exit_in(self.lane, port, card.wide[self.lane]) if isinstance(card, Bar) else card.exit(port)
 
     def way(self, edge: Edge) -> list[tuple[float, int]]:
-        """Return where an edge passes rows on its way: how far across, and the row."""
+        """Return the points where an edge passes rows: the position across, and the row."""
         begin = [self.first[edge.key]] if edge.key in self.first else []
         keys = [*begin, *self.stand_ins.get(edge.key, ())]
         return [(self.x[key], self.rank[key]) for key in keys]

@@ -1,4 +1,4 @@
-"""Start a command again on several processes, by mpiexec."""
+"""Run a command on several processes, with mpiexec."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from ..run_program import Usage
 # variables that mpiexec and srun set for a process
 STARTED = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "SLURM_STEP_NUM_TASKS")
 
-INTERRUPTED = 2.0  # seconds that ranks have to end after Ctrl-C
+INTERRUPTED = 2.0  # seconds in which ranks have to end after Ctrl-C
 
 
 def is_started() -> bool:
-    """Return whether mpiexec or srun has started this process."""
+    """Return True if mpiexec or srun started this process."""
     return any(name in os.environ for name in STARTED)
 
 
 def start(n: int, words: Sequence[str]) -> None:
-    """Run the command `minigrad WORDS` on n processes, without its -n; exit with mpiexec's status where that is not 0."""
+    """Run the command `minigrad WORDS` on n processes, without its -n; exit with mpiexec's status unless it is 0."""
     if is_started():
-        raise Usage("mpiexec has started this command already: leave -n out.")
+        raise Usage("mpiexec already started this command. Leave out -n.")
     if n < 1:
-        raise Usage(f"-n {n}: there is at least one process.")
+        raise Usage(f"-n {n} is less than 1. Pass 1 or more.")
     from minigrad.distributed.launch import SHIELD, begun, end_all, mpiexec
 
     try:
@@ -48,7 +48,7 @@ def start(n: int, words: Sequence[str]) -> None:
 
 
 def without_number(words: Sequence[str]) -> list[str]:
-    """Return the words of a command without -n and its number; those behind -- belong to the program.
+    """Return the words of a command without -n and its number; the words after -- belong to the program.
 
     >>> without_number(["render", "t.py:loss", "-n", "4", "--", "-n", "2"])
     ['render', 't.py:loss', '--', '-n', '2']

@@ -1,7 +1,7 @@
-"""When each process computes, waits and communicates: a figure, and a trace for Chrome's and Perfetto's viewers.
+"""A timeline of the ranks: a figure, and a trace for Chrome's and Perfetto's viewers.
 
-Both come from a record of several processes, whose times are of one clock (collect.py).  A transfer is under way from its call
-until its results are written; the program waits for it during the part of that time in which it cannot go on.
+Both show a record of several processes, with all times on one clock (collect.py).  A transfer lasts from its call until its
+results are written; the program waits for it while it cannot continue.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from .travelling import plain
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-LOOKS = {  # colour and hatching, for those who do not see the colours
+LOOKS = {  # colour, and hatching for readers who cannot see the colours
     "computing": ("#dfe6ef", ""),
     "backward": ("#f3c9c3", ""),
     "waiting": ("#ffffff", "////"),
@@ -28,14 +28,14 @@ LOOKS = {  # colour and hatching, for those who do not see the colours
 }
 INK, SOFT = "#18202b", "#566171"
 BAR, TRACK, APART = 0.5, 0.26, 0.06  # heights, where a rank with one track is about 1 high
-LETTER = 0.0062  # of the width of the figure, about: a letter of a label
+LETTER = 0.0062  # approximate width of a label's letter, relative to the figure
 
 
 View = tuple[float, float]  # begin and end of the figure, in seconds
 
 
 class Span(NamedTuple):
-    """One thing that a process does, from one time to another, in seconds."""
+    """An activity of a process, with its begin and end in seconds."""
 
     kind: str  # computing | backward | waiting | communicating
     begin: float
@@ -45,7 +45,7 @@ class Span(NamedTuple):
 
 
 def spans(times: dict) -> list[Span]:
-    """Return the spans of one rank: computing and waiting, one after the other, and the transfers meanwhile.
+    """Return the spans of one rank: computing and waiting, one after the other, and the transfers during both.
 
     >>> transfer = {"name": "all_reduce", "label": "", "began": 2.0, "waited": 3.0, "done": 4.0}
     >>> made = spans({"began": 0.0, "ended": 5.0, "backward": [[1.0, 2.5]], "transfers": [transfer]})
@@ -76,11 +76,11 @@ def timeline_of_ranks(record: dict, whole: bool = False) -> Figure:
     """Draw when each process computes, waits and communicates in the step that a record holds.
 
     Args:
-        record: as `minigrad render --ranks -o loss.json` writes it.
-        whole: draw the whole program from its first transfer on, and not only the step.
+        record: the record of several processes, such as `minigrad render --ranks -o loss.json` writes.
+        whole: draw the whole program from its first transfer on, instead of one step.
 
     Returns:
-        A Matplotlib figure: a bar for each rank's program, and below it the transfers under way, with their labels.
+        A Matplotlib figure: a bar for each rank's program, and below it its transfers, with their labels.
 
     Raises ValueError for a record of one process.
 
@@ -94,7 +94,9 @@ def timeline_of_ranks(record: dict, whole: bool = False) -> Figure:
     from ..mpl_figure import Figure
 
     if not record.get("timeline"):
-        raise ValueError("timeline_of_ranks: the record is of one process. Record several: minigrad render --ranks.")
+        raise ValueError(
+            "timeline_of_ranks: the record is from one process. Record several with minigrad render --ranks."
+        )
     every = [spans(times) for times in record["timeline"]]
     begin, end = view = extent(record, every, whole)
     rows = [tracks(s for s in own if s.kind == "communicating" and begin <= s.end and s.begin <= end) for own in every]
@@ -103,7 +105,7 @@ def timeline_of_ranks(record: dict, whole: bool = False) -> Figure:
     figure = Figure(figsize=(10, 1.5 + 0.75 * tops[-1]), layout="constrained")
     axes = figure.add_subplot(xlabel="ms")
     name = text.shorten(record["program"].get("name") or "", 40)
-    axes.set_title(f"Who computes, waits and communicates · {name}", loc="left", fontweight="bold", parse_math=False)
+    axes.set_title(f"Timeline of the ranks · {name}", loc="left", fontweight="bold", parse_math=False)
     for own, row, top in zip(every, rows, tops):
         draw_rank(axes, own, row, view, top)
     axes.set(xlim=(0, ms(end, view)), ylim=(tops[-1] - 0.15, -0.15))
@@ -122,7 +124,7 @@ def ms(at: float, view: View) -> float:
 
 
 def extent(record: dict, every: Sequence[list[Span]], whole: bool) -> View:
-    """Return the begin and the end of the figure: the transfers of the step and the backward around them, with some room."""
+    """Return begin and end of the figure: the transfers of the step and the backward around them, with a margin."""
     of_step = [t for op in record["ops"] for t in op.get("transfers", ())]
     if whole or not of_step:
         of_step = [span.transfer for own in every for span in own if span.transfer is not None]
@@ -135,7 +137,7 @@ def extent(record: dict, every: Sequence[list[Span]], whole: bool) -> View:
 
 
 def tracks(under_way: Iterator[Span]) -> list[tuple[Span, int]]:
-    """Return spans with their tracks, so that none lies over another."""
+    """Return spans with their tracks: spans in one track do not overlap."""
     free: list[float] = []  # by track, when it is free again
     found = []
     for span in under_way:
@@ -167,7 +169,7 @@ def bar(axes: Any, span: Span, view: View, top: float, height: float) -> None:
 
 
 def name_of(axes: Any, span: Span, view: View, free: float, middle: float) -> None:
-    """Write a label in its bar, or behind it up to where the track is `free`, or as much of it as the bar has room for."""
+    """Write a label in its bar, or after it if the track is `free` there, else shortened to the bar."""
     begin, end = max(span.begin, view[0]), min(span.end, view[1])
     letter = LETTER * (view[1] - view[0])
     room, behind = int((end - begin) / letter), int((free - end) / letter) - 1
@@ -201,7 +203,7 @@ def trace(record: dict) -> dict:
     for rank, times in enumerate(record["timeline"]):
         about_process = {"ph": "M", "pid": rank}
         events.append({**about_process, "name": "process_name", "args": {"name": f"rank {rank} on {times['host']}"}})
-        for thread, name in enumerate(("program", "between processes")):
+        for thread, name in enumerate(("program", "communication")):
             events.append({**about_process, "name": "thread_name", "tid": thread, "args": {"name": name}})
         for span in spans(times):
             at = {"ts": 1e6 * (span.begin - zero), "dur": 1e6 * (span.end - span.begin), "pid": rank}

@@ -1,4 +1,4 @@
-"""The text on the card of a collective or a message: its name, its tensors and ranks, and how long each lane waits for it."""
+"""The text on the card of a collective or a message: its name, its tensors and ranks, and the waiting time of each lane."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def called(op: dict) -> str:
 
 
 def plain(name: str) -> str:
-    """Return the name of a collective without the words for its tensors.
+    """Return the name of a collective without its suffix for tensors.
 
     >>> plain("all_gather_into_tensor"), plain("reduce_scatter_tensor"), plain("all_to_all_single")
     ('all_gather', 'reduce_scatter', 'all_to_all')
@@ -34,11 +34,11 @@ def head(graph: Graph, node: Node) -> Block:
     """Return the head of the card: the call, its ranks, the tensors with their bytes, the labels."""
     op, columns = node.record, graph.view.columns
     first = op["transfers"][0]
-    whom = text.ranks(first["ranks"])
+    ranks = text.ranks(first["ranks"])
     if first["number"] is None:
-        whom = "any rank" if first["peer"] is None else text.ranks([first["peer"]])
-        whom = ("to " if first["name"] == "send" else "from ") + whom
-    lines = [Line([(called(op), "name")], (whom, "tag"))]
+        ranks = "any rank" if first["peer"] is None else text.ranks([first["peer"]])
+        ranks = ("to " if first["name"] == "send" else "from ") + ranks
+    lines = [Line([(called(op), "name")], (ranks, "tag"))]
     what = first["words"].partition("(")[2].removesuffix(")").replace("ReduceOp.", "")
     sizes = sorted({t["bytes"] for t in op["transfers"]})
     size = text.size(sizes[0]) if len(sizes) < 2 else f"{text.size(sizes[0])} to {text.size(sizes[-1])}"
@@ -52,9 +52,9 @@ def head(graph: Graph, node: Node) -> Block:
 
 
 def waits(graph: Graph, node: Node, name: str) -> list[Block]:
-    """Return how long each lane waits in a pass."""
+    """Return the waiting time of each lane in a pass."""
     op = node.record
-    # a call that writes into a tensor runs in one pass, whichever is drawn
+    # a call that writes into a tensor runs in one pass only
     there = graph.transfers[op["id"]].get(name if op.get("function") else op["phase"], [])
     blocks = []
     for lane, ranks in enumerate(lane["ranks"] for lane in graph.lanes or [{"ranks": [t["rank"] for t in there]}]):

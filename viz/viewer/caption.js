@@ -2,10 +2,10 @@
 
 const TITLES = { forward: "Forward", backward: "Backward", jvp: "Jvp" };
 const STARTS = {
-  forward: "The inputs are given. Each step runs one operation of the program: press → or Play.",
+  forward: "The inputs have values. Each step runs one operation of the program: press → or Play.",
   backward:
-    "Backward starts at the outputs. Each step goes along one edge: what arrived, called g, gives a contribution.",
-  jvp: "The inputs have tangents. Each step pushes them through one operation, beside its value.",
+    "Backward starts at the outputs. Each step follows one edge: the incoming gradient g gives a contribution.",
+  jvp: "The inputs have tangents. Each step pushes the tangents through one operation and shows them beside its value.",
 };
 
 const term = (text, word, kind = "", note = "") =>
@@ -60,12 +60,12 @@ function forwardCaption(op) {
 
 function jvpCaption(op) {
   const [value] = op.out.filter((one) => tangentOf.has(one));
-  const rule = (op.rule ?? "").replace(/^= /, "") || `${op.name}: tangents pushed through`;
+  const rule = (op.rule ?? "").replace(/^= /, "") || `tangent rule of ${op.name}`;
   const moved = op.tensors
     .filter((one) => tangentOf.has(one))
     .map((one) => `d${values[one].name} = ${gist(values[tangentOf.get(one)], 4)}`);
   return [
-    term(rule, "the tangents of the inputs, pushed through", "", moved.join(", ")),
+    term(rule, "rule for the tangents of the inputs", "", moved.join(", ")),
     sign("="),
     term(gist(values[tangentOf.get(value)]), `tangent of ${values[value].name}`, "tangent"),
   ];
@@ -73,18 +73,18 @@ function jvpCaption(op) {
 
 function backwardCaption(op, flow, value, step) {
   const gives = term(gist(values[flow.gives]), "contribution", "grad", `to the gradient of ${values[value].name}`);
-  const upstream = term(gist(values[flow.up]), "upstream", "", "called g");
+  const upstream = term(gist(values[flow.up]), "incoming gradient g");
   const rule = term(flow.rule, "rule of " + op.name, "", flow.figures ? `= ${minus(flow.figures)}` : "");
   return [upstream, sign("→"), rule, sign("="), gives, sumSoFar(value, step)].filter(Boolean);
 }
 
-/** Describe a sum of contributions: those that have arrived, and the number still to come. */
+/** Describe a sum of contributions: the sum so far, and the numbers of known and of all contributions. */
 function sumSoFar(value, step) {
   const all = arrivals.get(value) ?? [];
   if (all.length < 2) return null;
   const { state: stands } = gradientAt(value, step);
   const arrived = all.filter(([at]) => at <= step).length;
-  const words = stands === "known" ? "branches meet: they add" : `${arrived} of ${all.length} contributions`;
+  const words = stands === "known" ? "sum of all branches" : `${arrived} of ${all.length} contributions`;
   return el(
     "span",
     { class: "meet" },
@@ -94,7 +94,7 @@ function sumSoFar(value, step) {
 }
 
 /** Return the caption of one step; if several processes step at once, with the name of its process. */
-function told(step, several) {
+function captionWithLane(step, several) {
   const { op } = steps[step];
   if (!several || !op) return caption(step);
   const whose = op.lanes.length > 1 ? laneOf(op.tensors[steps[step].slot ?? 0]) : op.lanes[0];
@@ -109,17 +109,17 @@ function showCaption(step) {
     ` ${placeIn(step)} of ${placeIn(lastOf(pass))}`,
     place && el("span", { class: "place" }, place),
   );
-  $("caption").replaceChildren(...together(step).flatMap((one, i, all) => told(one, all.length > 1)));
+  $("caption").replaceChildren(...together(step).flatMap((one, i, all) => captionWithLane(one, all.length > 1)));
 }
 
 const SPOKEN = { "=": "equals", "\u00d7": "times", "\u2192": ",", "\u2295": ", together" };
 
 /** Return the caption for screen readers: the number of the step, and each term after its word. */
 function spokenStep() {
-  const said = ([text, word, note]) => [word, text, note].filter(Boolean).join(" ");
+  const spokenTerm = ([text, word, note]) => [word, text, note].filter(Boolean).join(" ");
   const parts = [...$("caption").querySelectorAll(".sign, .term, p")].map((one) =>
     one.matches(".term")
-      ? said([...["b", "i", "small"].map((tag) => one.querySelector(tag)?.textContent)])
+      ? spokenTerm([...["b", "i", "small"].map((tag) => one.querySelector(tag)?.textContent)])
       : (SPOKEN[one.textContent] ?? one.textContent),
   );
   const [pass, rest] = [...$("where").childNodes].map((node) => node.textContent.trim());

@@ -161,7 +161,7 @@ function keptRows(op) {
     return {
       kind: "kept",
       value,
-      label: "kept ",
+      label: "saved ",
       last: text,
       longest: textWidth(text, "small"),
       freed,

@@ -31,7 +31,7 @@ def content(graph: Graph) -> dict:
     (['forward'], [{'id': 0, 'name': 'x', 'kind': 'input', 'shape': [], 'dtype': 'float32', 'bytes': 4, 'all': 0.1}])
     """
     record = graph.record
-    told = Teller(graph)
+    translator = Translator(graph)
     nodes = [node for node in graph.nodes if node.is_op]
     places = [node.record["where"] for node in nodes if (node.record.get("where") or {}).get("file")]
     files, in_file = sources(places)
@@ -41,16 +41,16 @@ def content(graph: Graph) -> dict:
         "program": {"name": text.clean(program.get("name") or ""), "file": text.file_name(program.get("file"))},
         "passes": graph.passes,
         "values": (described(value, graph.name(value["id"])) for value in record["values"]),
-        "ops": (told.op(node, numbers) for node in nodes),
-        "outputs": told.places(record.get("outputs", ())),
-        "gradients": told.pairs(graph.gradients),
-        "tangents": told.pairs(graph.tangents),
-        "backward": told.order(nodes),
+        "ops": (translator.op(node, numbers) for node in nodes),
+        "outputs": translator.places(record.get("outputs", ())),
+        "gradients": translator.pairs(graph.gradients),
+        "tangents": translator.pairs(graph.tangents),
+        "backward": translator.order(nodes),
         "files": files,
-    } | told.lanes()
+    } | translator.lanes()
 
 
-class Teller:
+class Translator:
     """Translates the parts of a graph for the page; ids become list indices."""
 
     def __init__(self, graph: Graph):
@@ -82,7 +82,7 @@ class Teller:
         return [(self.place[a], self.place[b]) for a, b in ids.items() if a in self.place and b in self.place]
 
     def order(self, nodes: list[Node]) -> list[int]:
-        """Return the operations in the order in which backward ran through them."""
+        """Return the operations in the order in which backward ran them."""
         went = [self.ran[of] for of in self.back.values() if of in self.ran]
         through = [self.ran[node.record["id"]] for node in reversed(nodes) if any(edge.flow for edge in node.inputs)]
         return list(dict.fromkeys([*went, *through]))
@@ -93,7 +93,7 @@ class Teller:
         name, call, shown = called(self.graph, node)
         if node.kind == "transfer":
             name, call, shown = travelling.called(op), "", ""
-        said: dict[str, Any] = {
+        entry: dict[str, Any] = {
             "id": op["id"],
             "name": name,
             "call": call,
@@ -117,7 +117,7 @@ class Teller:
             "transfer": self._transfer(node),
             "inside": [{"method": ran["method"], "steps": self._steps(ran)} for ran in op.get("inside", ())],
         }
-        return said | {key: value for key, value in more.items() if value}
+        return entry | {key: value for key, value in more.items() if value}
 
     def _transfer(self, node: Node) -> dict | None:
         """Describe a collective or message: the text of its card, and the waiting time of each lane by pass."""
@@ -159,7 +159,7 @@ class Teller:
 
     def _step(self, inner: Graph, node: Node) -> dict:
         names = {inner.values[i].get("label"): inner.name(i) for i in inner.values}
-        name, call, shown = [READ.sub(lambda m: names.get(m[0], m[0]), said) for said in called(inner, node)]
+        name, call, shown = [READ.sub(lambda m: names.get(m[0], m[0]), words) for words in called(inner, node)]
         where = node.record.get("where") or {}
         results = [described(inner.values[i], inner.name(i)) for i in node.outputs]
         return {"text": shown or name + call, "out": results, "line": where.get("line", 0)}
@@ -169,9 +169,9 @@ class Teller:
         if edge.flow is None or edge.flow["gives"] not in self.place or edge.flow["upstream"] not in self.place:
             return None
         up, gives = edge.flow["upstream"], edge.flow["gives"]
-        said = {"up": self.place[up], "gives": self.place[gives], "rule": flow_formula(self.graph, edge)}
+        contribution = {"up": self.place[up], "gives": self.place[gives], "rule": flow_formula(self.graph, edge)}
         figures = self._figures(edge.target.record, edge.flow)
-        return {**said, "figures": figures} if figures not in ("", said["rule"]) else said
+        return {**contribution, "figures": figures} if figures not in ("", contribution["rule"]) else contribution
 
     def _figures(self, op: dict, flow: dict) -> str:
         """Replace the names in a formula by numbers; return "" unless all are single numbers."""
@@ -191,20 +191,20 @@ class Teller:
 
 def described(value: dict, name: str) -> dict:
     """Describe a value: its type, and all its elements or their statistics."""
-    said = {"id": value["id"], "name": text.clean(name)}
-    said |= {key: value[key] for key in ("kind", "shape", "dtype", "bytes")}
+    fields = {"id": value["id"], "name": text.clean(name)}
+    fields |= {key: value[key] for key in ("kind", "shape", "dtype", "bytes")}
     if value.get("device", "cpu") != "cpu":
-        said["device"] = value["device"]
+        fields["device"] = value["device"]
     summary = value.get("summary") or {}
     if "values" in summary:
-        return {**said, "all": rounded(summary["values"])}
+        return {**fields, "all": rounded(summary["values"])}
     if not summary:
-        return said
+        return fields
     statistics = [rounded(summary.get(key)) for key in ("min", "max", "mean", "std", "nan", "inf")]
-    return {**said, "statistics": statistics, "histogram": summary.get("histogram", {}).get("counts", [])}
+    return {**fields, "statistics": statistics, "histogram": summary.get("histogram", {}).get("counts", [])}
 
 
-def packed(told: dict) -> dict:
+def packed(data: dict) -> dict:
     """Compress the data: what values share (kind, shape, dtype, bytes, device) is stored once, default names and ids never.
 
     >>> value = {"id": 0, "name": "v0", "kind": "input", "shape": [], "dtype": "float32", "bytes": 4, "all": 0.1}
@@ -213,7 +213,7 @@ def packed(told: dict) -> dict:
     ([{'sort': 0, 'all': 0.1}, {'sort': 0, 'name': 'x', 'all': 0.1}], [['input', [], 'float32', 4]])
     """
     sorts: list[list] = []  # complete when the last value has been generated
-    return {**told, "values": _sorted(told["values"], sorts), "sorts": sorts}
+    return {**data, "values": _sorted(data["values"], sorts), "sorts": sorts}
 
 
 def _sorted(values: Iterable[dict], sorts: list[list]) -> Iterator[dict]:

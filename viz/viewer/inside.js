@@ -1,6 +1,6 @@
-// The inside of an operation: the view of each transform around it, and the methods of a custom Function.
+// The inside of an operation: its shapes inside each transform, and the methods of a custom Function.
 
-/** Show the operation as each transform around it sees it, outermost last, where it has its batch dimension. */
+/** Show the shapes of an operation's tensors inside each transform, outermost last, and below all transforms. */
 function transforms(op) {
   if (!op.layer?.length) return null;
   const bottom = { layer: "underneath", inputs: op.tensors.map((value) => values[value].shape) };
@@ -15,7 +15,7 @@ function transforms(op) {
       el("td", {}, inputs ? inputs.map((sides) => sizes(sides)).join(" ") || "–" : ""),
     ),
   );
-  const words = `Handled by ${[...op.layer].reverse().join(", then ")}. Shapes of its tensors as each saw them:`;
+  const words = `Handled by ${[...op.layer].reverse().join(", then ")}. Shapes of its tensors inside each transform:`;
   return part("Transforms", el("p", { class: "note" }, words), el("table", { class: "views" }, el("tbody", {}, rows)));
 }
 
@@ -32,10 +32,10 @@ function inside(op) {
 }
 
 function insideSteps(op, method, steps) {
-  const keeps = (op.saved ?? []).map(([value]) => values[value].name);
-  if (method === "setup_context" && keeps.length)
-    return el("p", { class: "note" }, `keeps ${[...new Set(keeps)].join(", ")} for backward`);
-  if (!steps.length) return el("p", { class: "note" }, "runs no operation that is recorded");
+  const saves = (op.saved ?? []).map(([value]) => values[value].name);
+  if (method === "setup_context" && saves.length)
+    return el("p", { class: "note" }, `saves ${[...new Set(saves)].join(", ")} for backward`);
+  if (!steps.length) return el("p", { class: "note" }, "runs no recorded operation");
   return el(
     "ol",
     {},

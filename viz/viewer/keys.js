@@ -4,16 +4,16 @@ const KEYS = [
   ["→ ←", "next, previous step"],
   ["Space", "play, pause"],
   ["Home End", "first, last step"],
-  ["f b j", "to the forward, backward, jvp pass"],
+  ["f b j", "go to the forward, backward, jvp pass"],
   ["[ ]", "slower, faster"],
-  ["↑ ↓", "walk through the graph, against and along the arrows"],
-  ["Enter", "unfold a fold; paths of a gradient"],
+  ["↑ ↓", "move against the arrows, along the arrows"],
+  ["Enter", "open a fold; show the paths of a gradient"],
   ["c", "close the fold around the card in focus"],
-  ["/", "search; Enter goes to the next"],
-  ["+ − 0", "larger, smaller, all of it"],
-  ["t", "light or dark"],
-  ["Esc", "back: paths, search, focus"],
-  ["?", "this help"],
+  ["/", "search; Enter goes to the next match"],
+  ["+ − 0", "zoom in, zoom out, show all"],
+  ["t", "switch light and dark"],
+  ["Esc", "leave the paths, the search, or the card"],
+  ["?", "show this help"],
 ];
 
 const ACTIONS = {
@@ -55,16 +55,16 @@ $("keys").append(
   ),
 );
 
-// The legend of card shapes, for the kinds in this record.
+// The texts of the legend, by kind of card; it shows the kinds in this record.
 const SIGNS = {
   parameter: "parameter (requires grad)",
   input: "input",
   constant: "constant",
-  computed: "value from before",
+  computed: "earlier value",
   op: "operation",
   function: "custom Function",
-  copy: "the same leaf, used again",
-  fold: "fold of several operations",
+  copy: "leaf, drawn again",
+  fold: "folded operations",
 };
 
 function drawLegend() {

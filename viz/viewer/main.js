@@ -140,7 +140,7 @@ window.addEventListener("afterprint", () => {
 function start() {
   const { name, file } = data.program;
   $("name").textContent = name || file || "program";
-  $("counts").textContent = [file, count(ops.length, "operation"), peak ? `${bytes(peak)} kept for backward` : ""]
+  $("counts").textContent = [file, count(ops.length, "operation"), peak ? `${bytes(peak)} saved for backward` : ""]
     .filter(Boolean)
     .join(" · ");
   const modes = foldModes();

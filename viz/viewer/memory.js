@@ -51,7 +51,7 @@ function showMemory(step) {
   if (!peak) return;
   const i = stopAt(step);
   $("cursor").setAttribute("x", ((i * 1000) / stops.length).toFixed(1));
-  $("amount").textContent = `kept for backward: ${bytes(alive[step])} of at most ${bytes(peak)}`;
+  $("amount").textContent = `saved for backward: ${bytes(alive[step])} of at most ${bytes(peak)}`;
 }
 
 strip.addEventListener("click", (event) => {

@@ -43,11 +43,11 @@ function trace(value) {
   if (isLeaf(value)) expand(value);
   for (let i = Math.max(0, maker[value]); i < ops.length; i++)
     for (const one of ops[i].out) if (weights.has(one)) expand(one);
-  return { value, weights, onEdges, list: heaviest(value) };
+  return { value, weights, onEdges, list: largestPaths(value) };
 }
 
 /** Return the paths with the largest shares, largest first. */
-function heaviest(value) {
+function largestPaths(value) {
   const open = [{ at: value, share: 1, ops: [] }];
   const found = [];
   for (let tries = 0; open.length && found.length < PATHS && tries < TRIES; tries++) {
@@ -71,8 +71,8 @@ function showPaths(value) {
   drawFar();
   showDetails(current());
   const amount = gist(values[gradientOf.get(value)]);
-  const heaviest = state.paths.list.map((path) => percent(path.share)).join(", ");
-  announce(`Gradient of ${values[value].name}, ${amount}. Its heaviest paths: ${heaviest}.`);
+  const largest = state.paths.list.map((path) => percent(path.share)).join(", ");
+  announce(`Gradient of ${values[value].name}, ${amount}. Its largest paths: ${largest}.`);
 }
 
 /** Return the boxes and edges of the current folding through which shares flow. */

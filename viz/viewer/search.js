@@ -1,7 +1,7 @@
 // Search: by operation, formula, name of a value, code, module, kind of value, dtype or shape.
 
 const field = $("search");
-let hits = []; // operations and leaf values that match, in the order of the program
+let hits = []; // operations and leaf values that match, in program order
 let hit = -1;
 const leafValues = values.map((_, i) => i).filter((value) => isLeaf(value) && (uses.has(value) || outputs.has(value)));
 
@@ -40,7 +40,7 @@ function search(words) {
   $("hits").textContent = wanted.length
     ? hits.length
       ? `${hits.length.toLocaleString("en")} found`
-      : "nothing found"
+      : "no match"
     : "";
   refresh();
   drawFar();

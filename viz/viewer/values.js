@@ -14,7 +14,7 @@ function showDetails(looked) {
 }
 
 const HINT =
-  "Point at a card, or walk through the graph with ↑ and ↓: its formula, values and source line appear here. " +
+  "Point at a card, or move to it with ↑ and ↓: its formula, values and source line appear here. " +
   "Click a gradient to see the paths that add up to it.";
 const cardOf = (op) => ({ kind: "op", from: op.index, to: op.index + 1, out: op.out });
 const title = (text, note) => el("h2", {}, text, note && el("small", {}, note));
@@ -55,7 +55,7 @@ function foldDetails(box) {
     ),
     kept.size
       ? part(
-          "Kept for backward",
+          "Saved for backward",
           el("p", {}, `${count(kept.size, "tensor")}, ${bytes([...kept.values()].reduce((a, b) => a + b, 0))}`),
         )
       : null,
@@ -95,7 +95,7 @@ function valueParts(value) {
     const terms = (arrivals.get(value) ?? []).length;
     const made = onePart(values[gradientOf.get(value)], gradientKnown.get(value), "grad");
     const paths = terms
-      ? button(terms > 1 ? `Paths of its ${terms} contributions` : "Paths that lead here", () => showPaths(value))
+      ? button(terms > 1 ? `Paths of its ${terms} contributions` : "Paths to this gradient", () => showPaths(value))
       : null;
     parts.push(part(`grad of ${values[value].name}`, made, state.paths?.value === value ? pathList() : null, paths));
   }
@@ -144,7 +144,7 @@ function contents(value) {
     );
   }
   const found = statistics(value);
-  if (!found) return el("p", { class: "note" }, "not kept by the record");
+  if (!found) return el("p", { class: "note" }, "not in the record");
   const names = ["min", "max", "mean", "std", "nan", "inf"];
   const list = el(
     "dl",
@@ -191,7 +191,7 @@ function histogram(value) {
     "p",
     { class: "ends" },
     el("span", {}, number(least, 3)),
-    zero && el("span", {}, "0 at the line"),
+    zero && el("span", {}, "line at 0"),
     el("span", {}, number(greatest, 3)),
   );
   return el(
@@ -234,7 +234,7 @@ function kept(op) {
       freed === undefined ? "never freed" : button(`freed at ${stepName(freed)}`, () => go(freed), { class: "link" }),
     );
   });
-  return part("Keeps for backward", el("ul", { class: "plain" }, rows));
+  return part("Saves for backward", el("ul", { class: "plain" }, rows));
 }
 
 /** Link a card to its steps. */
@@ -250,7 +250,7 @@ function jumps(box) {
   return el(
     "p",
     { class: "jumps" },
-    ways.length ? ["Its step: ", ways] : null,
+    ways.length ? ["Go to its step: ", ways] : null,
     fold ? button(`Fold ${shorten(fold.label, 30)}`, () => refold(fold)) : null,
   );
 }

@@ -38,7 +38,7 @@ ROWS = {name: row_of(name) for name in ORDER}
 
 
 def composed(case: Case, outer: str) -> str:
-    """Check all compositions with this transform outside; return which are left out, and why."""
+    """Check all compositions with this transform outside; return the compositions that hold, and the others with reasons."""
     if not case.separate:
         raise Absent("forward takes ctx, but transforms need a separate setup_context", separate_form(case.function))
     need_no_chance(case)
@@ -68,7 +68,7 @@ def claim(case: Case, outer: str) -> None:
 
 
 def lacking(case: Case, outer: str, inner: str) -> str:
-    """Return what a composition needs but the Function lacks, or a row that has to be fixed first; else an empty string."""
+    """Return the method that a composition needs and the Function lacks, or the row to fix first; else an empty string."""
     used = {outer, inner}
     if used & {*REVERSE} and not case.backward:
         return "no backward"
@@ -89,7 +89,7 @@ def lacking(case: Case, outer: str, inner: str) -> str:
 
 
 def all_inputs(case: Case, outer: str, inner: str) -> str:
-    """Check a composition for each of the first two differentiable inputs; return what turns out to be missing."""
+    """Check a composition for each of the first two differentiable inputs; return the missing method, if there is one."""
     for i in case.wanted[:2]:
         over = Over(case, i)
         try:
@@ -102,7 +102,8 @@ def all_inputs(case: Case, outer: str, inner: str) -> str:
         expected = over.plain(outer, inner)
         if not close(expected, found, 1e-4, 1e-5) and close(expected, Over(case, i, 8).plain(outer, inner), 1e-2, 1e-4):
             raise Fault(
-                f"{called(outer, inner)} with respect to {case.names[i]} gives {short(found)}, plain code {short(expected)}",
+                f"{called(outer, inner)} with respect to {case.names[i]} gives {short(found)}, but plain code gives "
+                f"{short(expected)}",
                 "# in backward, jvp and vmap, use only operations on their arguments and on ctx.saved_tensors;\n"
                 "# in setup_context, save only inputs and outputs",
                 "jvp" if {outer, inner} & {*FORWARD} else case.backward,

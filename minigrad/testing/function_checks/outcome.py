@@ -10,6 +10,12 @@ from typing import Any
 
 from ...places import Place
 
+COUNTED = {
+    "holds": ("rule holds", "rules hold"),
+    "fails": ("fails", "fail"),
+    "not defined": ("does not apply", "do not apply"),
+    "left out": ("is left out", "are left out"),
+}  # singular and plural
 SIGNS = {"holds": "✓", "fails": "✗", "not defined": "·", "left out": "–"}
 
 
@@ -102,9 +108,10 @@ class Result:
 
     @property
     def heading(self) -> str:
-        """The number of rows per status."""
-        counts = [f"{n} {status}" for status in SIGNS if (n := sum(o.status == status for o in self.outcomes))]
-        return f"{self.function} ({self.library}): {', '.join(counts)}"
+        """The number of rules that hold, fail, do not apply, and are left out."""
+        counts = {status: sum(one.status == status for one in self.outcomes) for status in COUNTED}
+        words = [f"{n} {COUNTED[status][n != 1]}" for status, n in counts.items() if n]
+        return f"{self.function} ({self.library}): {', '.join(words)}"
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as JSON data."""
@@ -119,7 +126,7 @@ class Result:
             lines.append(f"  {SIGNS[one.status]} {one.name:{wide}}  {one.message}".rstrip())
         lines += [f"\n{described(one)}" for one in self.failures]
         for names, message, remedy in self.to_add:
-            lines.append(f"\n· {names}: {message}. To have them, add:\n{textwrap.indent(remedy, '      ')}")
+            lines.append(f"\n· {names}: {message}. To support them, add:\n{textwrap.indent(remedy, '      ')}")
         return "\n".join(lines)
 
     def __repr__(self) -> str:
@@ -131,13 +138,14 @@ class Result:
             f"<td style='text-align:left'>{html.escape(one.message)}</td></tr>"
             for one in self.outcomes
         )
-        told = "".join(f"<pre>{html.escape(described(one))}</pre>" for one in self.failures)
-        return f"<p>{html.escape(self.heading)}</p><table>{cells}</table>{told}"
+        failures = "".join(f"<pre>{html.escape(described(one))}</pre>" for one in self.failures)
+        return f"<p>{html.escape(self.heading)}</p><table>{cells}</table>{failures}"
 
 
 def described(one: Outcome) -> str:
-    """Return the full text of a failure."""
-    lines = [f"✗ {one.name}: {one.message}"]
+    """Return the full text of a failure; the row's name comes first, unless the message begins with it."""
+    message = one.message.removeprefix(one.name.removeprefix("func.") + ": ")
+    lines = [f"✗ {one.name}: {message}"]
     lines += [f"  at {one.line}"] if one.line else []
     lines += ["  Smallest input:", textwrap.indent(one.input, "      ")] if one.input else []
     lines += ["  To fix:", textwrap.indent(one.remedy, "      ")] if one.remedy else []

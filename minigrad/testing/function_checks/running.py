@@ -65,7 +65,7 @@ def threads(case: Case) -> str:
         raise next((e for e in errors if not isinstance(e, threading.BrokenBarrierError)), errors[0])
     for numbers, run in zip(alone, runs):
         compare_threads(case, numbers, run.result())
-    return "two, forward and backward"
+    return "two threads, forward and backward"
 
 
 def compare_threads(case: Case, alone: dict, found: Any) -> None:
@@ -94,7 +94,7 @@ def compiled(case: Case) -> str:
     eagerly = [line for line in fast.explain().splitlines() if line.startswith("runs eagerly")]
     if eagerly:
         raise Absent(f"compiled functions run it eagerly: {eagerly[0].partition(': ')[2]}")
-    return "values and gradients, also for inputs that it was not compiled for"
+    return "values and gradients, also for other inputs than at compilation"
 
 
 def with_tensors(case: Case, tensors: tuple) -> list:

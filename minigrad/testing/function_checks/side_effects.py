@@ -19,7 +19,7 @@ WRITES = r"_\(|\[.*\] [-+*/]?=|[-+*/]=|out=|copyto"  # in-place operations, in t
 
 
 def tensors_on_ctx(case: Case) -> None:
-    """Check that tensors are saved by save_for_backward: as attributes of ctx they leak, and changes go unnoticed."""
+    """Check that tensors are saved by save_for_backward: attributes of ctx leak, and in-place changes are not detected."""
     function, calls = probed(case)
     outs = case.apply(case.inputs(), function)
     methods = [c for c in calls if c.ctx is not None]
@@ -28,7 +28,7 @@ def tensors_on_ctx(case: Case) -> None:
             continue
         what = role(case, value, methods[-1].args, outs)
         raise Fault(
-            f"ctx.{name} holds {what}: the graph does not free it, and in-place changes to it go unnoticed",
+            f"ctx.{name} holds {what}: the graph does not free it, and in-place changes to it are not detected",
             f"ctx.save_for_backward(...)  # instead of ctx.{name}; in backward: (...,) = ctx.saved_tensors",
             case.owner,
             rf"ctx\.{name}\b|saved_data",
@@ -82,7 +82,7 @@ def leak(case: Case, alive: set[str], stay: set[str]) -> Fault:
     what = ", ".join(sorted(stay or alive))
     if stay:
         return Fault(
-            f"still alive after the outputs are deleted: {what}; something outside the graph holds a reference",
+            f"deleting the outputs does not free {what}: something outside the graph holds a reference",
             "ctx.save_for_backward(...)  # instead of a list, a global or the class",
             case.owner,
             r"append|global|cls\.|\w+\[.*\] =|ctx\.(?!save)|" + rf"{case.name}\.",
@@ -96,7 +96,7 @@ def leak(case: Case, alive: set[str], stay: set[str]) -> Fault:
 
 
 def backward_twice(case: Case) -> str:
-    """Check that a second backward gives the same with retain_graph=True; without it, it gives the same or raises."""
+    """Check that a second backward gives the same gradients with retain_graph=True, and without it raises or gives the same."""
     need_backward(case)
     args = case.inputs()
     total = case.total(case.apply(args))
@@ -105,7 +105,7 @@ def backward_twice(case: Case) -> str:
         if not close(first[i], second[i]):
             raise Fault(
                 f"a second backward through the same graph gives {short(second[i])} for {case.names[i]}, but the "
-                f"first gave {short(first[i])}",
+                f"first gives {short(first[i])}",
                 "# in backward, use only ctx.saved_tensors: no random numbers, no state, no in-place changes",
                 case.backward,
                 r"rand|dropout|bernoulli|ctx\.\w+ [-+*/]?=|_\(|global|\+=",
@@ -114,7 +114,7 @@ def backward_twice(case: Case) -> str:
         case.pulled(total, args, case.wanted)
         case.pulled(total, args, case.wanted)
     except RuntimeError:
-        return "with retain_graph; without it the second raises an error"
+        return "with retain_graph=True; without it, the second backward raises an error"
     return "with and without retain_graph"
 
 

@@ -75,7 +75,7 @@ TABLE = (
 def outcomes(case: Case, skip: tuple[str, ...] = ()) -> Iterator[Outcome]:
     """Run the rows in order.  A row is left out if a row that it depends on fails, so one mistake is reported once."""
     case.traits |= {f"without {name}" for name in skip}
-    told: dict[tuple[str, str], str] = {}  # (line, remedy) -> the transform that failed there first
+    first: dict[tuple[str, str], str] = {}  # (line, remedy) -> the transform that failed there first
     for row in TABLE:
         blame = next((case.broken[name] for name in row.after if name in case.broken), "")
         if row.name in skip or blame:
@@ -84,7 +84,7 @@ def outcomes(case: Case, skip: tuple[str, ...] = ()) -> Iterator[Outcome]:
         else:
             outcome = outcome_of(row, case)
         if outcome.status == "fails" and row.group == "Transforms":
-            blame = told.setdefault((outcome.line, outcome.remedy), row.name)
+            blame = first.setdefault((outcome.line, outcome.remedy), row.name)
             if blame != row.name:
                 outcome = row.outcome("left out", f"fix {blame} first")
         if outcome.status == "fails" or blame:
@@ -102,8 +102,8 @@ def outcome_of(row: Row, case: Case) -> Outcome:
         found = fault
     small, last = smallest(case, found, lambda smaller: fault_of(row, smaller))
     place = last.place or place_of(case.function, last.method, last.pattern) or place_of(case.function, "forward")
-    told = {"line": str(place or ""), "remedy": last.remedy, "disagreement": last.numbers}
-    return row.outcome("fails", last.message, input=small.code(), **told)
+    more = {"line": str(place or ""), "remedy": last.remedy, "disagreement": last.numbers}
+    return row.outcome("fails", last.message, input=small.code(), **more)
 
 
 def run(row: Row, case: Case) -> str | None:
@@ -133,7 +133,8 @@ def fault_from(error: Exception, case: Case, method: str) -> Fault:
     what = what.split("\n")[0] or type(error).__name__
     named = re.search(rf"{re.escape(case.name)}\.(\w+)", what)
     method = method_of(error, named[1] if named and named[1] in METHODS else method)
-    under = "".join(f"{note}: " for note in getattr(error, "__notes__", ()))  # the composition, if there is one
+    notes = [note for note in getattr(error, "__notes__", ()) if not what.startswith(f"{note}: ")]
+    under = "".join(f"{note}: " for note in notes)  # the composition, if there is one
     kind = "" if getattr(error, "place", None) else f"{type(error).__name__}: "
     message = f"{under}{kind}{what.strip()}"
     return Fault(

@@ -46,8 +46,8 @@ def test_each_step_is_read_aloud_as_a_sentence(viewer):
     assert page.text("#said").startswith("Forward 1 of 4")
     page.press("b", "ArrowRight", "ArrowRight")
     assert page.text("#said") == (
-        "Backward 2 of 7: upstream 1 called g, rule of mul g * h = 1 * 0.6044 equals contribution 0.6044 to the gradient of w, "
-        "together grad w 0.6044 + … 1 of 2 contributions"
+        "Backward 2 of 7: incoming gradient g 1, rule of mul g * h = 1 * 0.6044 equals contribution 0.6044 to the "
+        "gradient of w, together grad w 0.6044 + … 1 of 2 contributions"
     )
 
 

@@ -161,13 +161,13 @@ def test_it_runs_inside_a_notebooks_frame(viewer, chromium):
 def test_saved_tensors_stand_at_their_node_with_bytes_and_the_step_that_frees_them(viewer):
     page = viewer(programs.branches_record())
     row = "[id^=op]:has(.name:text('tanh')) .r-kept"
-    assert re.search(r"kept h \(4 B\), freed at backward \d", page.text(row))
+    assert re.search(r"saved h \(4 B\), freed at backward \d", page.text(row))
     page.press("ArrowRight", "ArrowRight")
     assert "known" in page.classes(row)
-    assert "kept for backward: 12 B" in page.text("#amount") or "B of at most" in page.text("#amount")
+    assert "saved for backward: 12 B" in page.text("#amount") or "B of at most" in page.text("#amount")
     page.press("End")
     assert "freed" in page.classes(row)
-    assert page.text("#amount").startswith("kept for backward: 0 B")
+    assert page.text("#amount").startswith("saved for backward: 0 B")
 
 
 def test_hovering_shows_formula_values_and_the_source_line(viewer):
