@@ -22,6 +22,8 @@ b = a * a
 draw(b, passes=("forward", "backward"))
 
 # %% [markdown]
+# In a notebook the picture starts before the first step: press Play, or → for each step.
+#
 # Two edges lead from `a` to the product, one for each use. In the backward pass each edge multiplies, and the leaf adds. (A
 # tensor does not know the name of its variable, so the picture calls `a` `v0` and `b` `v1`.)
 #
@@ -249,14 +251,14 @@ lessons.check("gradient_by_hand", gradient_by_hand)
 # ## Questions
 #
 # <details markdown="1">
-# <summary>Why does `a * a` have two edges to the same leaf?</summary>
+# <summary>Why does <code>a * a</code> have two edges to the same leaf?</summary>
 #
 # The operation uses `a` twice, and each use has its own local derivative. The leaf adds both contributions.
 #
 # </details>
 #
 # <details markdown="1">
-# <summary>Why does the number of paths not matter for the time of `backward`?</summary>
+# <summary>Why does the number of paths not matter for the time of <code>backward</code>?</summary>
 #
 # It adds contributions where paths meet and continues once. So its work grows with the edges, not with the paths.
 #

@@ -397,21 +397,21 @@ lessons.check("CombinedClip", CombinedClip)
 # ## Questions
 #
 # <details markdown="1">
-# <summary>Why is the slope alone not enough as a result of `backward`?</summary>
+# <summary>Why is the slope alone not enough as a result of <code>backward</code>?</summary>
 #
 # Other operations follow this one. Their derivative arrives as `grad_output`, and the chain rule multiplies both.
 #
 # </details>
 #
 # <details markdown="1">
-# <summary>Why does `forward` record nothing, although its input requires grad?</summary>
+# <summary>Why does <code>forward</code> record nothing, although its input requires grad?</summary>
 #
 # `backward` is the derivative of the whole call. A graph of the parts would cost memory, and no walk would use it.
 #
 # </details>
 #
 # <details markdown="1">
-# <summary>Does `gradcheck` prove that `backward` is right?</summary>
+# <summary>Does <code>gradcheck</code> prove that <code>backward</code> is right?</summary>
 #
 # No. It compares it with differences at one point. At another point, for example where the formula has two cases, it
 # can still be wrong.

@@ -375,7 +375,7 @@ lessons.check("SeparatePower", SeparatePower)
 # ## Questions
 #
 # <details markdown="1">
-# <summary>Why can a transform not use a `forward` with `ctx`?</summary>
+# <summary>Why can a transform not use a <code>forward</code> with <code>ctx</code>?</summary>
 #
 # Each level needs its own `ctx`, but `forward` should run once. And it runs below all levels, so it would save plain
 # numbers, which no level follows.
@@ -390,7 +390,7 @@ lessons.check("SeparatePower", SeparatePower)
 # </details>
 #
 # <details markdown="1">
-# <summary>Why is the first derivative of `Smuggled` right?</summary>
+# <summary>Why is the first derivative of <code>Smuggled</code> right?</summary>
 #
 # The numbers in `e` are right. Only the history of `e` is missing, and the second derivative is the first to need it.
 #

@@ -436,7 +436,7 @@ lessons.check("LanguagesTimes", LanguagesTimes)
 # ## Questions
 #
 # <details markdown="1">
-# <summary>Why does `backward` return `None` or `Variable()` for a number?</summary>
+# <summary>Why does <code>backward</code> return <code>None</code> or <code>Variable()</code> for a number?</summary>
 #
 # The position of a gradient says to which argument it belongs. So each argument has one, also those without a
 # gradient.
@@ -444,7 +444,7 @@ lessons.check("LanguagesTimes", LanguagesTimes)
 # </details>
 #
 # <details markdown="1">
-# <summary>What does a C++ `Function` keep in `saved_data`, and why not all its tensors?</summary>
+# <summary>What does a C++ <code>Function</code> keep in <code>saved_data</code>, and why not all its tensors?</summary>
 #
 # Numbers and other values. Tensors go through `save_for_backward`, which notices later writes and avoids reference
 # cycles (lesson 8).

@@ -30,7 +30,7 @@ draw(f, torch.tensor(3.0), passes="jvp")
 
 # %% [markdown]
 # The tangents stand beside the values, each with its rule; `dx` is the tangent of `x`. The arrows run with the computation,
-# not against it.
+# not against it. (In a notebook, press Play: the tangents come in the second pass, Jvp.)
 #
 # ## Dual numbers
 #
@@ -224,7 +224,7 @@ def rows(h, x):
     leaf = x.clone().requires_grad_()
     y, found = h(leaf), []
     for gradient in torch.eye(len(y)):
-        found.append(torch.autograd.grad(y, leaf, gradient, retain_graph=True)[0])
+        found.append(torch.autograd.grad(y, leaf, gradient, retain_graph=True)[0])  # keep the graph for the next row
     return found
 
 
@@ -354,7 +354,7 @@ lessons.check("forward_passes", forward_passes)
 # </details>
 #
 # <details markdown="1">
-# <summary>Why does training use `backward`?</summary>
+# <summary>Why does training use <code>backward</code>?</summary>
 #
 # It has many inputs, the weights, and one output, the loss. One `backward` gives all derivatives; forward mode needs a
 # pass for each weight.

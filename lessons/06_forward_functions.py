@@ -360,14 +360,14 @@ lessons.check("ForwardSteps", ForwardSteps)
 # ## Questions
 #
 # <details markdown="1">
-# <summary>How can you test a `jvp` against a `backward`?</summary>
+# <summary>How can you test a <code>jvp</code> against a <code>backward</code>?</summary>
 #
 # Choose a tangent $v$ and a gradient $u$: $u \cdot (J v)$ and $(u J) \cdot v$ must be the same number.
 #
 # </details>
 #
 # <details markdown="1">
-# <summary>Why does `jvp` have the arguments of `forward`, and `backward` its outputs?</summary>
+# <summary>Why does <code>jvp</code> have the arguments of <code>forward</code>, and <code>backward</code> its outputs?</summary>
 #
 # Tangents follow the values, from the inputs to the outputs. Gradients go from the outputs to the inputs.
 #

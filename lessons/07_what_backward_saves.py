@@ -27,7 +27,7 @@ def f(x):
 draw(f, x, passes=("forward", "backward"))
 
 # %% [markdown]
-# The green lines show the tensors that each operation saves.
+# The green lines name the tensors that each operation saves. (In a notebook they say `kept`, and turn green step by step.)
 #
 # ## Which operation saves what
 #
@@ -40,7 +40,7 @@ draw(f, x, passes=("forward", "backward"))
 
 # %%
 def saved(f, *args):
-    """For each operation of f the names of the values it keeps for backward and their bytes."""
+    """For each operation of f the names of the values it saves for backward and their bytes."""
     record = torch.record(f, *args).to_dict()
     names = {value["id"]: value["name"] or f"v{value['id']}" for value in record["values"]}
     forward = [op for op in record["ops"] if op["phase"] == "forward"]
@@ -71,7 +71,7 @@ lessons.predict(
 )
 
 # %% [markdown]
-# The head of the picture counts each tensor once.
+# The picture counts each tensor once: 32 bytes.
 
 # %%
 assert saved(g, x) == [("exp", {"v1": 16}), ("mul", {"v1": 16, "x": 16})]
@@ -297,7 +297,7 @@ lessons.check("saved_less", saved_less)
 # ## Questions
 #
 # <details markdown="1">
-# <summary>Why may `y` change after `y * 2`, but not after `y * y`?</summary>
+# <summary>Why may <code>y</code> change after <code>y * 2</code>, but not after <code>y * y</code>?</summary>
 #
 # The derivative of `y * 2` needs only the 2. The product of two tensors saves both factors.
 #
@@ -311,7 +311,7 @@ lessons.check("saved_less", saved_less)
 # </details>
 #
 # <details markdown="1">
-# <summary>Why does a second `backward` through the same graph raise an error?</summary>
+# <summary>Why does a second <code>backward</code> through the same graph raise an error?</summary>
 #
 # The first one has freed the saved tensors. With `retain_graph=True` it keeps them, and their memory stays taken.
 #

@@ -386,7 +386,7 @@ lessons.check("bytes_saved", bytes_saved)
 # </details>
 #
 # <details markdown="1">
-# <summary>Why may the tensors for `jvp` be freed before those for `backward`?</summary>
+# <summary>Why may the tensors for <code>jvp</code> be freed before those for <code>backward</code>?</summary>
 #
 # `jvp` runs together with `forward`, so nothing needs its tensors afterwards. `backward` runs later, or not at all.
 #

@@ -410,14 +410,14 @@ lessons.check("SeveralSinCos", SeveralSinCos)
 # </details>
 #
 # <details markdown="1">
-# <summary>You return `None` for a tensor that requires grad. Who notices?</summary>
+# <summary>You return <code>None</code> for a tensor that requires grad. Who notices?</summary>
 #
 # Nothing raises an error: `None` means zero, and `.grad` stays empty. A check of the Function reports it.
 #
 # </details>
 #
 # <details markdown="1">
-# <summary>Why does `apply` raise an error for a list of tensors?</summary>
+# <summary>Why does <code>apply</code> raise an error for a list of tensors?</summary>
 #
 # It would not see the tensors inside, so they would have no edges in the graph and get no gradients.
 #

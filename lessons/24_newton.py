@@ -51,7 +51,8 @@ start, goal = torch.tensor([-1.2, 1.0], dtype=torch.float64), torch.ones(2, dtyp
 # %% alt="Two paths in a bent valley: gradient descent stops far from the minimum, Newton's method reaches it at (1, 1)"
 across, up = np.meshgrid(np.linspace(-1.6, 1.6, 120), np.linspace(-3.5, 2, 120))
 figure, axes = plt.subplots(figsize=(7, 4.5), layout="constrained", subplot_kw={"xlabel": "a", "ylabel": "b"})
-axes.contour(across, up, (1 - across) ** 2 + 100 * (up - across**2) ** 2, np.logspace(-1, 3.4, 12), colors="#b8c0cc")
+levels = np.logspace(-1, 3.4, 12)
+axes.contour(across, up, (1 - across) ** 2 + 100 * (up - across**2) ** 2, levels, colors="#b8c0cc")
 ways = {"gradient descent, 200 steps": descend(valley, start, 200, 0.002), "Newton, 7 steps": newton(valley, start, 7)}
 for (name, points), style in zip([*ways.items(), ("minimum", [goal])], ("--.", "-o", "k*")):
     axes.plot(*np.array([point.tolist() for point in points]).T, style, label=name, markersize=6)
@@ -94,7 +95,24 @@ lessons.predict(
 # %% [markdown]
 # ## Twice as many digits
 #
-# The valley is no parabola, and the first steps jump around. Near the minimum a parabola fits better and better.
+# The valley is no parabola, and the first steps jump around. The dashed lines are the parabola at the dot, the point after some
+# steps. The star is its lowest point, where the next step ends: the closer both are, the better the parabola fits between them.
+
+
+# %%
+def parabola(steps):
+    at, star = newton(valley, start, steps + 1)[-2:]
+    d = np.stack([across, up], axis=-1) - at.numpy()
+    g, H = grad(valley)(at).numpy(), hessian(valley)(at).numpy()
+    z = valley(at).item() + d @ g + ((d @ H) * d).sum(-1) / 2
+    figure, axes = plt.subplots(figsize=(4, 3.4), layout="constrained")
+    axes.contour(across, up, (1 - across) ** 2 + 100 * (up - across**2) ** 2, levels, colors="#b8c0cc")
+    axes.contour(across, up, z - z.min(), levels, colors="#1f4e8c", linestyles="dashed", linewidths=0.8)
+    axes.plot(*at, "o", *star, "k*", markersize=9)
+    return figure
+
+
+lessons.slider(parabola, alt="The valley and its parabola at one point", steps=[0, 1, 2, 3, 4, 5, 6])
 
 # %%
 distances = [(point - goal).norm().item() for point in ways["Newton, 7 steps"]]

@@ -354,7 +354,7 @@ lessons.check("cuda_tanh_backward", cuda_tanh_backward)
 # ## Questions
 #
 # <details markdown="1">
-# <summary>Where is the gradient of a parameter that you create on the processor and move with `cuda()`?</summary>
+# <summary>Where is the gradient of a parameter that you create on the processor and move with <code>cuda()</code>?</summary>
 #
 # On the processor, like the parameter. The backward of `cuda()` moves the gradient back.
 #

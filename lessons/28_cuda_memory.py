@@ -341,7 +341,7 @@ lessons.check("cuda_pieces", cuda_pieces)
 # </details>
 #
 # <details markdown="1">
-# <summary>`syncthreads` is inside an `if` that only some threads of a block enter. What goes wrong?</summary>
+# <summary><code>syncthreads</code> is inside an <code>if</code> that only some threads of a block enter. What goes wrong?</summary>
 #
 # The barrier waits for all threads of the block, and some never arrive. The kernel hangs, or its result is undefined.
 #

@@ -349,7 +349,7 @@ lessons.check("compile_noted", compile_noted)
 # </details>
 #
 # <details markdown="1">
-# <summary>Why does minigrad not record a `print` and repeat it?</summary>
+# <summary>Why does minigrad not record a <code>print</code> and repeat it?</summary>
 #
 # The record has operations on tensors, not Python code. The text that is printed may need numbers which each call computes.
 #

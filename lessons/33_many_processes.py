@@ -370,7 +370,7 @@ lessons.check("clipped_part", clipped_part)
 # </details>
 #
 # <details markdown="1">
-# <summary>Why does `broadcast` add up gradients in backward?</summary>
+# <summary>Why does <code>broadcast</code> add up gradients in backward?</summary>
 #
 # All ranks use one rank's tensor. A tensor that is used several times receives the sum of the gradients of its uses.
 #

@@ -105,6 +105,20 @@ lessons.predict(
 )
 
 # %% [markdown]
+# These are the digits for other steps. Those that both values share cancel in the difference, and rounding fills up the end of
+# the slope.
+
+
+# %%
+def digits(h):
+    values = [f(1.0 + h), f(1.0), f(1.0 + h) - f(1.0), one_sided(f, 1.0, h), exact]
+    names = ["f(1 + h)", "f(1)", "difference", "slope", "exact slope"]
+    return "\n".join(f"{name:<12}{value:.16f}" for name, value in zip(names, values))
+
+
+lessons.slider(digits, h=[1e-2, 1e-4, 1e-6, 1e-8, 1e-10, 1e-12, 1e-14, 1e-16])
+
+# %% [markdown]
 # ## Both sides
 #
 # In $f(x+h) - f(x-h)$ the terms with $f''$ cancel, and the truncation error becomes $h^2 f'''/6$. The best step is

@@ -202,18 +202,26 @@ lessons.predict(
     lambda: clipped(clip_norm, 6.0, 8.0),
 )
 
-# %% alt="A long arrow, the gradient; its clipped version of norm 2 points the same way, that of values 2 to the diagonal"
-figure, axes = plt.subplots(figsize=(5.5, 4.2), layout="constrained")
-arrows = {
-    "gradient": ([6.0, 8.0], "#566171", "dotted"),
-    "clip_grad_norm_(2)": (clipped(clip_norm, 6.0, 8.0), "#1f4e8c", "solid"),
-    "clip_grad_value_(2)": (clipped(clip_value, 6.0, 8.0), "#b2443c", "dashed"),
-}
-for name, (end, colour, line) in arrows.items():
-    axes.plot([0, end[0]], [0, end[1]], color=colour, linestyle=line, linewidth=2.5, marker="o", label=f"{name}: {end}")
-axes.set(xlabel="first parameter", ylabel="second parameter", aspect="equal", xlim=(-0.5, 8), ylim=(-0.5, 8.5))
-axes.legend(frameon=False, loc="lower right", fontsize=8)
-axes.spines[["top", "right"]].set_visible(False)
+# %% [markdown]
+# Here are both for other limits.
+
+
+# %%
+def arrows(limit):
+    figure, axes = plt.subplots(figsize=(4, 4.2), layout="constrained")
+    by_norm, by_value = (clipped(clip, 6.0, 8.0, limit=limit) for clip in (clip_norm, clip_value))
+    for name, (one, other), style in (
+        ("gradient", (6.0, 8.0), "o:"),
+        ("clip_grad_norm_", by_norm, "o-"),
+        ("clip_grad_value_", by_value, "s--"),
+    ):
+        axes.plot([0, one], [0, other], style, linewidth=2.5, label=f"{name}: [{one:g}, {other:g}]")
+    axes.set(xlabel="first parameter", ylabel="second parameter", aspect="equal", xlim=(-0.5, 9), ylim=(-0.5, 9))
+    axes.legend(frameon=False, loc="upper center", bbox_to_anchor=(0.5, 1.3))
+    return figure
+
+
+lessons.slider(arrows, alt="The gradient and its two clipped versions as arrows", limit=[1.0, 2.0, 4.0, 7.0, 12.0])
 
 # %% [markdown]
 # Scaling keeps the direction of the step. Limiting each element does not: an element that is twice as large as another may end

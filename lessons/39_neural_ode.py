@@ -83,6 +83,25 @@ print(f"Euler {by_euler.item():.6f}, RK4 {by_rk4.item():.6f}, exact {exact:.6f}"
 assert abs(by_rk4.item() - exact) < 1e-4 < abs(by_euler.item() - exact)
 
 # %% [markdown]
+# How many steps are enough? Choose for a faster decay, $k = 3$. A step of Euler's method multiplies by $1 - kh$: if $h$ is too
+# long it jumps over zero, and if $kh > 2$ it ends further away than it began.
+
+
+# %%
+def path(steps):
+    figure, axes = plt.subplots(figsize=(4, 3), layout="constrained")
+    axes.plot([i / 50 for i in range(101)], [math.exp(-3 * i / 50) for i in range(101)], color="#999999", label="exact")
+    for step, style in ((euler, "o--"), (rk4, "s-")):
+        ends = [solve(lambda z: (-3 * z,), (start,), 2.0 * n / steps, n, step)[0].item() for n in range(steps + 1)]
+        axes.plot([2 * n / steps for n in range(steps + 1)], ends, style, markersize=4, label=step.__name__)
+    axes.set(xlabel="time", ylabel="z", ylim=(-2.5, 4.5), title=f"kh = {6 / steps:.2g}")
+    axes.legend(frameon=False, ncols=3, fontsize=8)
+    return figure
+
+
+lessons.slider(path, alt="A decay, and what two solvers make of it", steps=[2, 3, 4, 6, 12, 24])
+
+# %% [markdown]
 # ## Unrolled: backward through all steps
 #
 # The result has a graph, so `backward` works. The exact solution is $e^{-kT}$ with the derivative $-T e^{-kT}$. Which number

@@ -17,6 +17,8 @@ from .catalogue import Lesson, lessons
 from .sheet import KERNEL, Sheet
 
 TAB = re.compile(r'^=== "(.+)"\n((?:[ \t]*\n| {4}.*\n?)+)', re.MULTILINE)
+QUESTION = re.compile(r"^lessons\.predict\(.*", re.MULTILINE | re.DOTALL)
+HIDDEN = {"jupyter": {"source_hidden": True}, "cellView": "form"}  # in JupyterLab, in Colab
 LARGEST = 20_000_000  # bytes of a notebook; as Python objects they may take forty times the memory
 INSTALL = """# Installs minigrad if it is missing, as on Colab.
 import subprocess
@@ -31,7 +33,7 @@ def notebook(one: Lesson, installs: bool = False, solved: bool = False) -> str:
     """Return a lesson's notebook as the text of an .ipynb file; its metadata name the lesson.
 
     With `installs`, the first cell installs minigrad if it is missing.  With `solved`, the exercises have solutions, and hints
-    and common mistakes below them.
+    and common mistakes below them.  A prediction is a separate cell, whose code is folded: it contains the reasons.
 
     >>> notebook(lessons()[0]).count('"cell_type": "code"') > 5
     True
@@ -42,6 +44,11 @@ def notebook(one: Lesson, installs: bool = False, solved: bool = False) -> str:
     made, known = jupytext.read(one.path, fmt="py:percent"), instructor.solutions(one)
     cells = [new_code_cell(INSTALL)] if installs else []
     for cell in made.cells:
+        if cell.cell_type == "code" and (question := QUESTION.search(cell.source)):
+            if program := cell.source[: question.start()].rstrip():
+                cells.append(new_code_cell(program))
+            cell.source = question[0]
+            cell.metadata.update(HIDDEN)
         cells.append(cell)
         if cell.cell_type == "markdown":
             cell.source = untabbed(cell.source)

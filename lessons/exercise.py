@@ -106,6 +106,8 @@ def check(name: str, answer: Any, student: str = "") -> Verdict:
                 words = "not answered yet. Replace the dots with your answer"
                 return Verdict(name, "open", f'{words}; lessons.hint("{name}") helps.')
             words, drawing = (str(e), e.drawing) if isinstance(e, Wrong) else (_failed(e), None)
+            if words.endswith("is not right"):  # no reason is known
+                words += f'; lessons.hint("{name}") helps'
             return Verdict(name, "wrong", words + _warnings(warned), drawing)
     progress.solved(name)
     return Verdict(name, "right", " ".join(found.why.split()) + _warnings(warned))

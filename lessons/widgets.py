@@ -20,7 +20,7 @@ from viz.text import number
 FEW = 4  # pictures in a row
 ROW = "<div style='display:flex;flex-wrap:wrap;gap:1em'>{}</div>"
 CAPTION = "<figcaption style='margin:0 0 1em'><code>{}</code></figcaption>"
-FIGURE = f"<figure style='flex:1 1 12em;max-width:22em;margin:0'>{{}}{CAPTION}</figure>"
+FIGURE = f"<figure style='flex:1 1 16em;max-width:22em;margin:0'>{{}}{CAPTION}</figure>"
 IMAGE = "<img style='max-width:100%' alt='{}' src='data:image/{};base64,{}'>"
 
 

@@ -85,3 +85,13 @@ def test_a_message_is_text_in_markdown():
 
     assert of("'a long message' + (x or '')") == ["a long message"] and of("x") == of("'short'") == []
     assert plain("2*x*y <b> [0] __init__") == r"2\*x\*y \<b> \[0] \_\_init\_\_"
+
+
+@ALL
+def test_the_code_of_a_prediction_is_folded_and_its_program_is_not(one):
+    made = [cell for cell in json.loads(notebook(one))["cells"] if cell["cell_type"] == "code"]
+    folded = {"".join(cell["source"]): cell["metadata"] for cell in made if cell["metadata"].get("jupyter")}
+    asked = one.path.read_text().count("\nlessons.predict(")
+    assert asked == len(folded) == sum("lessons.predict" in "".join(cell["source"]) for cell in made)
+    assert all(text.startswith("lessons.predict(") for text in folded)
+    assert all(metadata == {"jupyter": {"source_hidden": True}, "cellView": "form"} for metadata in folded.values())

@@ -47,12 +47,12 @@ def forward_quotient(a, a_tangent, b, b_tangent):
     return a / b, (a * b_tangent - a_tangent * b) / b**2
 
 
-# %% wrong forward_quotient: result 1
+# %% wrong forward_quotient: not divided by each other
 def forward_quotient(a, a_tangent, b, b_tangent):
-    return a / b, a_tangent / b_tangent if b_tangent else a_tangent
+    return a / b, a_tangent / b_tangent
 
 
-# %% wrong forward_quotient: expected 2 results
+# %% wrong forward_quotient: as a pair
 def forward_quotient(a, a_tangent, b, b_tangent):
     return (a_tangent * b - a * b_tangent) / b**2
 
