@@ -17,7 +17,7 @@ from nbformat import NotebookNode
 
 import lessons
 from lessons import Lesson
-from lessons.as_notebook import notebook
+from lessons.as_notebook import QUESTION, notebook
 
 from . import ROOT
 from .execute import ESCAPES, LessonError
@@ -94,7 +94,8 @@ class Page:
         """Return text unchanged, code with its outputs, and help below an exercise."""
         if cell.cell_type == "markdown":
             return cell.source + "\n"
-        parts = [fence("python", cell.source)] if cell.source.strip() else []
+        program = QUESTION.sub("", cell.source)  # its reasons would give the answer away
+        parts = [fence("python", program)] if program.strip() else []
         parts += [self.output(output, cell.metadata.get("alt", "")) for output in cell.outputs]
         last = cell.source.strip().rpartition("\n")[2]
         if asked := CHECK.match(last):
@@ -119,7 +120,7 @@ class Page:
         self.pictures += 1
         if not alt and "aria-label=" not in text:
             raise LessonError(self.without_alt("an SVG"))
-        return picture(text, f"picture-{self.pictures}", alt)
+        return picture(CELL.sub("cell", text), f"picture-{self.pictures}", alt)
 
     def png(self, content: bytes, alt: str) -> str:
         """Return a picture that is a separate file."""
