@@ -731,7 +731,7 @@ class JvpTangentShape(Mistake):
 
     operation = "jvp"
     numbers = ("tangent 0", "(3, 3)", "(3,)")
-    remedy = "primal's shape"
+    remedy = "pass a tangent of shape"
 
     def wrong():
         return torch.func.jvp(torch.sin, (torch.ones(3),), (torch.eye(3),))  # <-

@@ -89,7 +89,7 @@ CASES = [
     ('F.nll_loss(T(8, 10), T(8))', 'nll_loss', 'target, got minigrad.float32', 'write target.long()'),
     ('F.nll_loss(T(8, 10), I(7, 1))', 'nll_loss', 'expected input batch_size (8) to match', 'pass one class for each'),
     ("F.cross_entropy(T(8, 10), I(8, 1), reduction='average')", 'cross_entropy', 'average is not a valid', 'use one of'),
-    ('F.mse_loss(T(3), T(4))', 'mse_loss', 'the shapes (3,) and (4,) cannot be broadcast', 'give both one shape;'),
+    ('F.mse_loss(T(3), T(4))', 'mse_loss', 'the shapes (3,) and (4,) cannot be broadcast', 'give both the same shape;'),
     ('F.mse_loss(T(3), None)', 'mse_loss', "argument 'target' must be Tensor, not NoneType", 'check whether a function lacks'),
     ('F.smooth_l1_loss(T(3), T(3), beta=-1)', 'smooth_l1_loss', 'values for beta, got -1', 'write beta=1.0'),
     ('F.mse_loss(I(3), I(3))', 'mse_loss', 'not implemented for minigrad.int64', 'convert first'),
