@@ -315,7 +315,7 @@ REMEDIES = {
     ("div", "reciprocal"): (
         "keep the divisor away from 0: x / y.clamp(min=1e-12). "
         + BEFORE
-        + ". Use torch.softmax for exp(x) / exp(x).sum()"
+        + ". Use minigrad.softmax for exp(x) / exp(x).sum()"
     ),
     ("mul",): (
         "mask with where(mask, x, 0) instead of a product, as 0 * inf is NaN. Keep a logarithm finite with "

@@ -543,7 +543,7 @@ class ConcatenatedWithoutList(Mistake):
     says = TypeError
     operation = "cat"
     numbers = ("Tensor",)
-    remedy = "minigrad.cat([a, b])"
+    remedy = "torch.cat([a, b])"
 
     def wrong():
         a, b = torch.ones(2), torch.ones(3)

@@ -221,7 +221,7 @@ class JvpReturnsNumpy(Mistake):
     says = TypeError
     operation = "Double.jvp"
     numbers = ("tangent 0", "ndarray")
-    remedy = "minigrad.from_numpy"
+    remedy = "torch.from_numpy"
 
     def wrong():
         class Double(torch.autograd.Function):
@@ -579,7 +579,7 @@ class NestedLevels(Mistake):
 
     operation = "enter_dual_level"
     numbers = ("already open",)
-    remedy = "minigrad.func.jvp"
+    remedy = "torch.func.jvp"
 
     def wrong():
         with fwAD.dual_level():

@@ -123,7 +123,7 @@ class GradientsSwitchedOff(Mistake):
 
     operation = "backward"
     numbers = ("gradients are switched off",)
-    remedy = "with minigrad.no_grad():"
+    remedy = "with torch.no_grad():"
 
     def wrong():
         def evaluate(model):

@@ -159,7 +159,7 @@ def test_a_drawing_may_have_gaps_and_no_mark():
 
 def test_the_operations_that_made_the_tensors_are_named():
     x = torch.ones(5, 3, requires_grad=True)
-    with pytest.raises(RuntimeError, match=r"input: made by mul; `with minigrad.debug\(\):` shows the line"):
+    with pytest.raises(RuntimeError, match=r"input: made by mul; `with torch.debug\(\):` shows the line"):
         (x * 2) @ torch.ones(4, 3)
 
 
