@@ -42,7 +42,7 @@ class DetachInTheMiddle(Mistake):
 
     operation = "backward"
     numbers = ("detach", "(2,)")
-    remedy = "remove detach()"
+    remedy = "remove .detach() from line"
     under = "debug"
 
     def wrong():
@@ -214,7 +214,7 @@ class EncoderDetached(Mistake):
     says = "parameter-cut-off"
     operation = "SGD"
     numbers = ("0.weight", "0.bias", "detach", "(4, 2)")
-    remedy = "remove detach()"
+    remedy = "remove .detach() from line"
     under = "debug"
 
     def wrong():

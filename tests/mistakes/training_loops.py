@@ -12,8 +12,8 @@ class UpdateAssignsNewTensor(Mistake):
     """
 
     operation = "backward"
-    numbers = ("does not require grad", "assigns a new tensor")
-    remedy = "w -= lr * w.grad"
+    numbers = ("does not require grad", "is assigned a new tensor")
+    remedy = "w -= "
 
     def wrong():
         w = torch.tensor([1.0, -2.0, 0.5], requires_grad=True)
@@ -66,7 +66,7 @@ class UpdateInAFunction(Mistake):
     """
 
     operation = "backward"
-    numbers = ("assigns a new tensor",)
+    numbers = ("is assigned a new tensor",)
     remedy = "in place"
 
     def wrong():
@@ -122,7 +122,7 @@ class GradientsSwitchedOff(Mistake):
     """
 
     operation = "backward"
-    numbers = ("gradients are switched off",)
+    numbers = ("set_grad_enabled(False) has switched gradients off",)
     remedy = "with torch.no_grad():"
 
     def wrong():
@@ -202,7 +202,7 @@ class EncoderCutOff(Mistake):
     says = "parameter-cut-off"
     operation = "Adam"
     numbers = ("encoder.weight", "encoder.bias", "(4, 3)", "detach")
-    remedy = "remove detach()"
+    remedy = "remove .detach() from line"
 
     def wrong():
         class Net(torch.nn.Module):

@@ -36,7 +36,7 @@ class ItemOfBatched(Mistake):
 
     operation = "vmap"
     numbers = ("item()", "4 examples")
-    remedy = "the tensor itself"
+    remedy = "compute with the tensor"
 
     def wrong():
         def scaled(x):

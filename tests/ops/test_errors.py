@@ -178,9 +178,9 @@ def test_the_remedies_for_shapes_are_right():
     with pytest.raises(RuntimeError, match=r"write other.unsqueeze\(-1\)"):
         x + y
     assert (x + y.unsqueeze(-1)).shape == x.shape
-    with pytest.raises(RuntimeError, match=r"write input @ other.mT"):
+    with pytest.raises(RuntimeError, match=r"transpose torch.ones\(4, 3\): x @ torch.ones\(4, 3\).mT"):
         x @ torch.ones(4, 3)
-    with pytest.raises(RuntimeError, match=r"write input.mT @ other"):
+    with pytest.raises(RuntimeError, match=r"transpose x: x.mT @ torch.ones\(5, 4\)"):
         x @ torch.ones(5, 4)
     images = torch.ones(2, 1, 4, 4)
     with pytest.raises(RuntimeError, match=r"write input.flatten\(1\)"):
