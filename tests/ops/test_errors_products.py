@@ -106,7 +106,7 @@ CASES = [
     ('torch.linalg.inv(I(2, 2, 1))', 'linalg.inv', 'input, got minigrad.int64', 'convert it: x.float()'),
     ('torch.linalg.det(T(3))', 'linalg.det', 'the input tensor must have at least 2', 'write x.unsqueeze(0) for a'),
     ('torch.linalg.cholesky(-S(2, 2))', 'linalg.cholesky', 'the input matrix of size 2x2 is', 'add a small multiple of'),
-    ("torch.linalg.svd(torch.full((2, 2), float('nan')))", 'linalg.svd', 'matrix of size 2x2 may hold', 'check minigrad.'),
+    ("torch.linalg.svd(torch.full((2, 2), float('nan')))", 'linalg.svd', 'matrix of size 2x2 may hold', 'check torch.'),
     ("torch.linalg.qr(T(2, 2), mode='full')", 'linalg.qr', "unrecognized mode 'full'", "use 'reduced',"),
     ("torch.linalg.eigh(S(2, 2), UPLO='X')", 'linalg.eigh', "expected UPLO to be 'L' or 'U', got 'X'", "write UPLO='L'"),
     ("torch.linalg.qr(T(2, 2).requires_grad_(), mode='r').R.sum().backward()",
