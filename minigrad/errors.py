@@ -17,7 +17,7 @@ import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from types import TracebackType
+from types import ModuleType, TracebackType
 from typing import Any, NoReturn
 
 from .places import Place, transforms, user_frame, user_place, users_part
@@ -168,7 +168,7 @@ def error(
       at ...
       To fix: pass 4
     """
-    where = where or user_place()
+    where, fix = where or user_place(), as_imported(fix)
     around = transforms.get()
     e: Any = FAMILY.get(kind, kind)(report(who, what, fix, where, notes, around))
     e.operation, e.problem, e.remedy, e.place, e.notes, e.transforms = who, what, fix, where, tuple(notes), around
@@ -201,16 +201,42 @@ def digits(n: int) -> str:
     return str(n) if abs(n) < 1 << 128 else f"about 10**{math.log10(abs(n)):.0f}"
 
 
+# minigrad.no_grad, and no schema minigrad.record/1
+OF_MINIGRAD = re.compile(r"(?<![\w.])minigrad\.(?=[a-z_])(?!record/)")
+
+
+def as_imported(code: str) -> str:
+    """Return code with the name under which the user's running file imports minigrad, as torch.ones for minigrad.ones."""
+    if not OF_MINIGRAD.search(code) or (frame := user_frame()) is None:
+        return code
+    variables = [*list(frame.f_globals.items()), *list(frame.f_locals.items())]
+    names = [name for name, value in variables if isinstance(value, ModuleType) and is_minigrad(value)]
+    return code if not names or "minigrad" in names else OF_MINIGRAD.sub(f"{names[0]}.", code)
+
+
+def is_minigrad(module: ModuleType) -> bool:
+    """Return True if a module is minigrad, or `torch` after as_torch()."""
+    ours = type(module).__module__.startswith(f"{__package__}.")
+    return module is sys.modules[__package__] or ours and module.__name__ == "torch"
+
+
+CALLED = re.compile(r"(backward|grad) was called at |applied at ")
+
+
 def report(who: str, what: str, fix: str, where: Place | None, notes: Iterable[str] = (), around: tuple = ()) -> str:
-    """Return the text of an error or a warning.  The name comes first, unless `what` begins with a call of it."""
-    lines = [
-        what if what.startswith(f"{who}(") else f"{who}: {what}",
-        *[f"  {line}" for note in notes for line in note.split("\n")],
-    ]
+    """Return the text of an error or a warning.  The name comes first, unless `what` begins with a call of it.
+
+    If a note has the line of the call, the user's line is the cause, and stands below the words that describe it.
+    """
+    place, notes = [] if where is None else [f"  at {where}"], list(notes)
+    lines, cause = [what if what.startswith(f"{who}(") else f"{who}: {what}"], any(map(CALLED.match, notes))
+    if cause:
+        lines += place
+    lines += [f"  {line}" for note in notes for line in note.split("\n")]
     if around:
         lines.append(f"  inside {' > '.join(around)}")
-    if where is not None:
-        lines.append(f"  at {where}")
+    if not cause:
+        lines += place
     if fix:
         lines.append(f"  To fix: {fix}")
     return "\n".join(lines)
@@ -267,8 +293,9 @@ def warn(name: str, who: str, what: str, fix: str = "", where: Place | None = No
     frame = user_frame(2)
     here = None if frame is None else Place(frame.f_code.co_filename, frame.f_lineno)
     place = where or here or Place("<unknown>", 1)
-    text = report(who, what, fix, place, notes)
-    message = Message(f"{text}\n  This is the warning [{name}]; minigrad.silence({name!r}) turns it off.")
+    text = report(who, what, as_imported(fix), place, notes)
+    silenced = as_imported(f"minigrad.silence({name!r})")
+    message = Message(f"{text}\n  This is the warning [{name}]; {silenced} turns it off.")
     message.name = name
     names = {} if frame is None else frame.f_globals
     module, registry = names.get("__name__", "<unknown>"), names.setdefault("__warningregistry__", {})

@@ -6,6 +6,7 @@ All reports of minigrad name such a line.  Frames inside minigrad, and inside li
 
 from __future__ import annotations
 
+import ast
 import copy
 import dis
 import inspect
@@ -184,6 +185,34 @@ def callee(frame: FrameType) -> Any:
     for name in names[1:]:
         found = getattr(found, name, None) if isinstance(name, str) else None
     return found
+
+
+def operands(name: str) -> list[str]:
+    """Return the code of both operands of the product that the user's line runs, `w @ x` or a call with this name, or []."""
+    frame = user_frame()
+    positions = [] if frame is None else list(frame.f_code.co_positions())[frame.f_lasti // 2]
+    if frame is None or None in positions:
+        return []
+    first, last, column, end = positions
+    lines = [linecache.getline(frame.f_code.co_filename, i).encode() for i in range(first, last + 1)]
+    lines[-1] = lines[-1][:end]
+    try:
+        node: Any = ast.parse(f"({(b''.join(lines))[column:].decode()})", mode="eval").body
+    except (SyntaxError, ValueError):
+        return []
+    sides = []
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult):
+        sides = [node.left, node.right]
+    elif isinstance(node, ast.Call) and getattr(node.func, "attr", getattr(node.func, "id", "")) == name:
+        sides = node.args if len(node.args) == 2 else [getattr(node.func, "value", node), *node.args]
+    if len(sides) != 2:
+        return []
+    found = [ast.unparse(s) if isinstance(s, SIMPLE) else f"({ast.unparse(s)})" for s in sides]
+    return found if max(map(len, found)) <= LONGEST else []
+
+
+SIMPLE = ast.Name, ast.Attribute, ast.Call, ast.Subscript
+LONGEST = 40  # characters of code that a fix repeats
 
 
 def noted(what: str, place: Place | None) -> list[str]:

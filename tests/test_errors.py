@@ -80,7 +80,7 @@ def test_a_warning_has_a_name_a_place_and_a_remedy():
     assert w.message.name == "broadcast-loss" and w.filename == __file__
     text = str(w.message)
     assert text.startswith("mse_loss: ") and "(3, 1)" in text and "9 differences" in text
-    assert "To fix: " in text and "minigrad.silence('broadcast-loss')" in text and f"{__file__}:{w.lineno}" in text
+    assert "To fix: " in text and "torch.silence('broadcast-loss')" in text and f"{__file__}:{w.lineno}" in text
 
 
 def test_it_is_given_once_for_each_line_whatever_its_numbers():
@@ -112,6 +112,71 @@ def test_one_name_is_not_the_beginning_of_another():
         torch.silence("broadcast", "loss", "broadcast.loss")
         with pytest.raises(torch.MinigradWarning):
             mse()
+
+
+# ---------------------------------------------------------------------- the name under which minigrad is imported
+def fix_in(head):
+    """Return the fix of an error, and the text of a warning, in a file that begins with these imports."""
+    names = {"__name__": "users_file"}
+    program = f"{head}\nfrom minigrad.errors import error, warn\n"
+    program += "e = error(ValueError, 'f', 'minigrad.int64', 'pass minigrad.ones(2)')\n"
+    program += "warn('w', 'f', 'odd', 'pad')"
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        exec(compile(program, "users_file.py", "exec"), names)
+    assert names["e"].problem == "minigrad.int64"
+    return names["e"].remedy, str(told[0].message).splitlines()[-1]
+
+
+@pytest.mark.parametrize(
+    "head, name",
+    [
+        ("import minigrad as torch", "torch"),
+        ("import minigrad as mg", "mg"),
+        ("import minigrad", "minigrad"),
+        ("import minigrad as torch, minigrad", "minigrad"),
+        ("from minigrad import ones", "minigrad"),
+        ("from minigrad import nn as minigrad_nn", "minigrad"),
+    ],
+)
+def test_a_fix_has_the_name_under_which_the_file_imports_minigrad(head, name):
+    fix, ending = fix_in(head)
+    assert fix == f"pass {name}.ones(2)" and ending.endswith(f"[w]; {name}.silence('w') turns it off.")
+
+
+def test_each_file_gets_its_own_name():
+    assert [fix_in(f"import minigrad as {name}")[0] for name in ("a", "b")] == ["pass a.ones(2)", "pass b.ones(2)"]
+
+
+def test_an_import_inside_a_function_counts():
+    names = {"errors": errors}
+    exec(
+        "def f():\n    import minigrad as local\n    return errors.error(ValueError, 'f', 'x', 'minigrad.ones')", names
+    )
+    assert names["f"]().remedy == "local.ones"
+
+
+def test_under_as_torch_a_fix_says_torch():
+    program = "import minigrad\nminigrad.as_torch()\ndel minigrad\nimport torch\nfrom minigrad.errors import error\n"
+    program += "print(error(ValueError, 'f', 'wrong', 'pass minigrad.ones(2)').remedy)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "pass torch.ones(2)\n"
+
+
+@pytest.mark.parametrize(
+    "text", ["run `minigrad check`", "an xminigrad.a", "my.minigrad.a", "minigrad.record/1", "minigrad. A"]
+)
+def test_other_words_stay(text):
+    assert errors.as_imported(text) == text
+    assert errors.as_imported(f"{text} minigrad.ones") == f"{text} torch.ones"
+
+
+def test_the_line_of_a_cause_stands_below_its_description():
+    w = torch.ones(2, requires_grad=True)
+    cut = w.detach()
+    lines = str(refused(cut.sum().backward)).splitlines()
+    assert lines[1].startswith("  at ") and lines[1].endswith("cut = w.detach()")
+    assert lines[2].startswith("  backward was called at ") and lines[3].startswith("  To fix: ")
 
 
 # ---------------------------------------------------------------------- tracebacks

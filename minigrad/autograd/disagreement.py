@@ -82,8 +82,10 @@ def mismatch(
     row, column = np.unravel_index(int(np.argmax(np.where(np.isnan(gap), np.inf, gap))), gap.shape)
     at = tuple([int(p) for p in np.unravel_index(int(row), x.shape)]) if x.shape else ()
     allowed, off = settings.atol + settings.rtol * abs(n[row, column]), abs(a - n)[row, column]
-    left, right = sides(func, inputs, x, at, k, int(column), settings.eps)
-    kink = KINK.format(left, right) if abs(right - left) > max(off, allowed) else ""
+    kink = ""
+    if x._np_dtype == np.float64:  # in float32, rounding errors look like a kink
+        left, right = sides(func, inputs, x, at, k, int(column), settings.eps)
+        kink = KINK.format(left, right) if abs(right - left) > max(off, allowed) else ""
     wrong = int((~np.isclose(a, n, rtol=settings.rtol, atol=settings.atol)).sum())
     return error(
         GradcheckError, "gradcheck",
@@ -96,8 +98,8 @@ def mismatch(
 
 
 KINK = (
-    "there is a kink: the slope is {:.4g} from the left and {:.4g} from the right, and differences give their mean; check at "
-    "inputs where the function is smooth"
+    "check at inputs where the function is smooth: there is a kink here, the slope is {:.4g} from the left and {:.4g} from the "
+    "right, and a central difference gives the mean of the two"
 )
 
 

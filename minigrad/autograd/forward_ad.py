@@ -145,7 +145,8 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
             RuntimeError,
             "make_dual",
             f"the tangent has shape {tuple(tangent.shape)}, but the tensor has shape {tuple(tensor.shape)}",
-            "a tangent has its tensor's shape: broadcast it with tangent.expand_as(tensor), or use minigrad.vmap for many",
+            f"pass a tangent of shape {tuple(tensor.shape)}: tangent.expand_as(tensor) broadcasts it; for several tangents "
+            "at once, use minigrad.vmap",
         )
     if tangent_of(tensor, frame.dual) is not None:
         raise error(

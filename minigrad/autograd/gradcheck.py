@@ -176,7 +176,7 @@ def check_inputs(inputs: tuple) -> None:
             warn(
                 "gradcheck-float32",
                 "gradcheck",
-                f"input {i} requires gradient and is {x.dtype}: its rounding errors will likely make the check fail",
+                f"input {i} requires grad and has dtype {x.dtype}; rounding errors will likely make the check fail",
                 "pass x.double().requires_grad_()",
             )
         if any(s == 0 and n > 1 for s, n in zip(x._a.strides, x.shape)):

@@ -32,8 +32,9 @@ def warn_broadcast(edge: Any) -> None:
             warn(
                 "broadcast-loss",
                 "sub",
-                f"predictions of shape {shape} and targets of shape {wanted} are broadcast to {n * n} differences",
-                f"give both one shape, e.g. target.reshape({list(shape)})",
+                f"broadcasts predictions of shape {shape} and targets of shape {wanted}: every target is compared with every "
+                f"prediction, {n * n} differences instead of {n}",
+                f"give both the same shape: target.reshape({', '.join(map(str, shape))})",
                 Place(scope.file, node.lineno),
             )
             return

@@ -204,9 +204,9 @@ def unmarked(ctx: Any, args: tuple, a: Tensor, how: str, where: Any, notes: Sequ
     return error(
         RuntimeError,
         f"{cls.__name__}.forward",
-        f"modifies argument {i} ({name}), of shape {tuple(a.shape)}, {how} without ctx.mark_dirty({name}); gradients would "
-        "use the old value",
-        f"call ctx.mark_dirty({name}) and return {name}, or work on a copy: {name}.clone(), {name}.numpy().copy()",
+        f"modifies argument {i} ({name}), of shape {tuple(a.shape)}, {how} without ctx.mark_dirty({name}): the graph "
+        "does not know of the change, so gradients may be wrong",
+        f"call ctx.mark_dirty({name}) and return {name}, or work on a copy: {name}.clone(), or in NumPy {name}.numpy().copy()",
         where,
         notes,
     )

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from ..core.engine import behind
 from ..core.tensor import Tensor
-from ..places import BETWEEN, Place, user_frame, users_code
+from ..places import BETWEEN, LONGEST, Place, user_frame, users_code
 from .modules import is_module
 
 DEEPEST = 8  # calls of the user's functions within each other
@@ -29,10 +29,6 @@ SWITCHES = {"no_grad", "inference_mode"}
 OFF = "runs under no_grad or inference_mode, which record nothing", "compute it outside of the block"
 WHOLE = "returns integers, which have no derivative", "keep results floating-point"
 NUMBERS = "turns a tensor that requires grad into numbers, which have no history", "compute with the tensor itself"
-IN_PLACE = (
-    "runs under no_grad and assigns a new tensor, which does not require grad",
-    "write to the parameter in place, as in w -= lr * w.grad",
-)
 ONCE = (
     "returns gradients without a history, because create_graph is not set",
     "pass create_graph=True to the call that computes the gradient",
@@ -46,8 +42,8 @@ COMPARED = (
     "use a smooth function, sigmoid(x - y), or a loss for scores, binary_cross_entropy_with_logits",
 )
 METHODS = {
-    "detach": ("removes the history of a tensor that requires grad", "remove detach() where gradients have to pass"),
-    "data": ("gives a tensor that requires grad without its history", "remove .data where gradients have to pass"),
+    "detach": ("removes the history of a tensor that requires grad", "remove .detach() from line {line}"),
+    "data": ("gives a tensor that requires grad without its history", "remove .data from line {line}"),
     "argmax": (
         "returns positions, which have no derivative",
         "use a loss for classes: nn.functional.cross_entropy(logits, target)",
@@ -59,7 +55,8 @@ METHODS = {
 FUNCTIONS = {
     **dict.fromkeys(("tensor", "as_tensor", "from_numpy", "array", "asarray", "Tensor"), COPIED),
     **dict.fromkeys(("float", "int", "bool"), NUMBERS),
-    **{name: METHODS[name] for name in ("detach", "argmax", "argmin")},
+    "detach": (METHODS["detach"][0], "remove detach() from line {line}"),
+    **{name: METHODS[name] for name in ("argmax", "argmin")},
 }
 
 
@@ -70,6 +67,11 @@ class End(NamedTuple):
     place: Place | None
     why: str
     fix: str
+
+
+def with_line(fix: str, line: int) -> str:
+    """Return a fix that names the line to change."""
+    return fix.replace("{line}", str(line))
 
 
 class Tracked:
@@ -101,7 +103,7 @@ class Scope:
 
     def end(self, node: ast.expr | ast.stmt, name: str, why: str, fix: str) -> End:
         """Return the end of a history at a node."""
-        return End(name, Place(self.file, node.lineno), why, fix)
+        return End(name, Place(self.file, node.lineno), why, with_line(fix, node.lineno))
 
 
 def cut_line(leaf: Any = None) -> End | None:
@@ -332,8 +334,32 @@ def found_in(node: ast.expr, scope: Scope, before: float) -> End | None:
 def found_at(s: ast.stmt, value: ast.expr, scope: Scope) -> End | None:
     """Return the cut at a statement, or behind the value that it assigns or returns."""
     if switched_off(s, scope.tree) and takes_history(value, scope):
-        return scope.end(s, "this line", *(IN_PLACE if assigns(s, names_in(ast.walk(value))) else OFF))
+        return scope.end(s, *unrecorded(s, value))
     return found_in(value, scope, s.lineno)
+
+
+def unrecorded(s: ast.stmt, value: ast.expr) -> tuple[str, str, str]:
+    """Return the name, the reason and the fix for a statement under no_grad that takes something with history."""
+    names = [t.id for t in getattr(s, "targets", ()) if isinstance(t, ast.Name)]
+    if not isinstance(s, ast.Assign) or not names:
+        return "this line", *OFF
+    if not assigns(s, names_in(ast.walk(value))):
+        return names[0], "is computed under no_grad or inference_mode, which record nothing", OFF[1]
+    name = next(name for name in names if name in names_in(ast.walk(value)))
+    why = "is assigned a new tensor under no_grad, which does not require grad"
+    return name, why, f"update {name} in place: {written_in_place(name, value)}"
+
+
+def written_in_place(name: str, value: ast.expr) -> str:
+    """Return the code that writes a value to a variable's tensor in place: `w -= 0.1 * w.grad` for `w - 0.1 * w.grad`."""
+    operator = AUGMENTED.get(type(getattr(value, "op", None)))
+    if operator and isinstance(value, ast.BinOp) and isinstance(value.left, ast.Name) and value.left.id == name:
+        return f"{name} {operator} {ast.unparse(value.right)}"
+    code = ast.unparse(value)
+    return f"{name}.copy_({code if len(code) <= LONGEST else '...'})"
+
+
+AUGMENTED = {ast.Add: "+=", ast.Sub: "-=", ast.Mult: "*=", ast.Div: "/="}
 
 
 def cut_by(node: ast.AST, scope: Scope) -> End | None:

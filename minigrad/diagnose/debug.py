@@ -18,6 +18,7 @@ import numpy as np
 from ..arrays.kinds import on_device
 from ..core.graph import Leaf, operation_of, producer
 from ..core.saved import Version
+from ..errors import as_imported
 from ..places import user_place
 
 ALWAYS = os.environ.get("MINIGRAD_DEBUG", "0") not in ("", "0")
@@ -77,7 +78,7 @@ def origin(t: Any) -> str:
         return ""
     node = producer(edge)
     name = operation_of(node)
-    return f"made by {name} at {node._trace}" if node._trace is not None else f"made by {name}; {HOW}"
+    return f"made by {name} at {node._trace}" if node._trace is not None else f"made by {name}; {as_imported(HOW)}"
 
 
 def made_by(t: Any) -> str:

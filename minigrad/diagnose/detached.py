@@ -12,7 +12,7 @@ from ..core.frames import current
 from ..core.tensor import Tensor
 from ..errors import error
 from ..places import PACKAGE, Place, noted, user_place
-from .cut_lines import COMPARED, METHODS, OFF, WHOLE, End, cut_line
+from .cut_lines import COMPARED, METHODS, OFF, WHOLE, End, cut_line, with_line
 from .debug import Notes
 from .report import explains
 from .untracked import sources, switch_line
@@ -56,7 +56,8 @@ def note_cut(name: str, t: Any, out: Any) -> None:
     """Remember that the user detached t as `out`; calls inside minigrad do not count."""
     if not sys._getframe(3).f_code.co_filename.startswith(PACKAGE):
         what = f"returns a tensor of shape {tuple(t.shape)} without its history"
-        _ends[out] = end = End(name, user_place(), what, METHODS[name][1])
+        fix = with_line(METHODS[name][1], 0 if (place := user_place()) is None else place.line)
+        _ends[out] = end = End(name, place, what, fix)
         remember(end, [t._edge])
 
 
@@ -124,8 +125,11 @@ def not_tracked(what: str, t: Tensor, i: int) -> Exception:
         return error(RuntimeError, what, said, fix)
     if not current().grad:
         notes, place = noted(f"{what} was called", user_place()), switch_line()
-        said += "; gradients are switched off"
-        fix = "use `with minigrad.no_grad():`, which ends with its block" if place else fix
+        said += "; set_grad_enabled(False) has switched gradients off" if place else "; gradients are switched off"
+        block = (
+            "replace set_grad_enabled(False) with a block, `with minigrad.no_grad():`; gradients are on again after it"
+        )
+        fix = block if place else fix
         return error(RuntimeError, what, said, fix, place, notes=notes if place else [])
     modules, tensors = sources()
     if modules:

@@ -25,7 +25,7 @@ from ..errors import error, warn
 from ..places import defined_at, noted, return_of, returned_at, returns, steps, user_place, users_code
 from . import debug
 from .report import explains
-from .wording import argument_names, counted
+from .wording import argument_names, counted, row
 
 
 def look_at_gradients(node: Ctx, gs: list, outs: Any) -> None:
@@ -106,18 +106,22 @@ def nothing(node: Ctx) -> None:
 def wrong_number(node: Ctx, outs: tuple) -> Exception:
     """Return the error for too few or too many gradients."""
     n, names = len(node._edges), names_of(node)
-    row = f"({', '.join(names)})"
-    got = f"returns {counted(len(outs), 'gradient')} for the {counted(n, 'argument')} of forward, {row}"
+    given = f"({', '.join(names)})"
+    got = f"returns {counted(len(outs), 'gradient')} for the {counted(n, 'argument')} of forward, {given}"
     if outs == (None,) and not returns(node._fn.backward):
-        got = f"has no `return`, and forward has {counted(n, 'argument')}, {row}"
+        got = f"has no `return`, and forward has {counted(n, 'argument')}, {given}"
     extra = "; the ctx gets no gradient" if len(outs) == n + 1 and outs[0] is None else ""
     if len(outs) == 1 and isinstance(outs[0], Iterator):
         extra = f"; a {type(outs[0]).__name__} is not a tuple: wrap it in tuple(...)"
+    others = [name for name, given in zip(names, node._given) if given is None]
+    why = "" if all(node._needs) else ", with None for an argument without a gradient"
+    if others:
+        why = f": {row(others)} {'are not tensors and have' if len(others) > 1 else 'is not a tensor and has'} no gradient"
     return error(
         RuntimeError,
         who(node),
         f"{got}: an incorrect number of gradients (expected {n}, got {len(outs)}){extra}",
-        f"return {', '.join([f'grad_{name}' for name in names])}, with None for an argument without a gradient",
+        f"return {', '.join(['None' if name in others else f'grad_{name}' for name in names])}{why}",
         notes=lines(node),
     )
 

@@ -150,14 +150,14 @@ def hint_at_loss(t: Tensor) -> None:
     if event is None and node is None and kind == "nan":
         event = replayed(graph)
     made.clear()
-    what = f"the tensor of shape {tuple(t.shape)} that backward starts from is {word}"
+    what = f"the loss{f' of shape {tuple(t.shape)}' if t.ndim else ''} is {word}"
     if event is not None:
         name, place, fix = event.name, event.place, event.fix
         cause = next((n for n in graph if type(n) is not Leaf and is_of(event, n)), None)
         what = f"{event.what or f'produces the first {word}{example_of(cause)}'}; {what}"
     elif node is not None:
         name, place = operation_of(node), node._trace
-        what = f"{what}; this operation produces the first NaN{example_of(node)}"
+        what = f"produces the first NaN{example_of(node)}; {what}"
         fix = advice(name, place, True)
     elif leaf := next((n for n in graph if type(n) is Leaf and not largest(n) < DIVERGING), None):
         name, place, fix = "backward", None, DIVERGED
@@ -258,10 +258,10 @@ def watch(name: str, args: tuple, outs: tuple, elementwise: bool = False) -> Non
         what = f"receives NaN in {count(new[0])} of a tensor of shape {tuple(new[0].shape)}"
     elif not given:
         shapes = " and ".join(str(tuple(a.shape)) for a in args if isinstance(a, Tensor))
-        what = f"produces NaN in {count(results[0])} of its result of shape {tuple(results[0].shape)}"
-        what += f", from inputs of shape {shapes} without NaN" if shapes else ""
+        what = f"produces NaN from inputs of shape {shapes} without NaN" if shapes else "produces NaN"
         if elementwise:
             what += example(name, [a._a if isinstance(a, Tensor) else a for a in args], results[0]._a)
+        what += f"; {count(results[0])} of its result of shape {tuple(results[0].shape)} are NaN"
     for t in given + results:
         made.spoilt[t] = True
     if new or not given:
@@ -296,32 +296,32 @@ def check_nan(node: Any, outs: tuple) -> None:
 
 
 # ---------------------------------------------------------------------- remedies
-BEFORE = "Mask its argument, {0}(where(mask, x, 1)), not only its result"
-SLOPE = (
-    "keep {0}'s argument away from the point where its slope is infinite: add a small number (x + 1e-12), or use "
-    "x.clamp(min=1e-12). " + BEFORE
-)
-DOMAIN = "keep {0}'s argument inside its domain: x.clamp(min=1e-12). " + BEFORE
-SAFE_LOGARITHMS = (
-    ". Use log_softmax(x) and nn.functional.logsigmoid(x) instead of softmax(x).log() and sigmoid(x).log()"
-)
-LOGARITHMS = ("log", "log2", "log10", "log1p", "xlogy")
-ROOTS = ("sqrt", "rsqrt", "norm", "vector_norm", "linalg_vector_norm", "pow")
+# {clamped}, {shifted} and {masked} are the operation with another argument, {0} its name
+MASKED = "; or leave elements out before {0}, not after it: {masked}"
+DOMAIN = "use {clamped}" + MASKED
+SLOPE = "use {shifted} or {clamped}, as the slope of {0} is infinite at {edge}" + MASKED
+SAFE_LOGARITHMS = "; for the logarithm of a softmax or sigmoid, use log_softmax(x) or nn.functional.logsigmoid(x)"
+LOGARITHMS, ROOTS = ("log", "log2", "log10", "log1p", "xlogy"), ("sqrt", "rsqrt", "pow")
 FORWARD = {LOGARITHMS: DOMAIN + SAFE_LOGARITHMS, ROOTS: DOMAIN}
 REMEDIES = {
     ROOTS: SLOPE,
     LOGARITHMS: SLOPE + SAFE_LOGARITHMS,
+    ("norm", "vector_norm", "linalg_vector_norm"): (
+        "use (x.square().sum() + 1e-12).sqrt(), as the slope of {0} is infinite at {edge}"
+    ),
     ("std", "var"): "use {0}(correction=0) for a single number, and (x.var() + 1e-12).sqrt() for equal numbers",
     ("div", "reciprocal"): (
-        "keep the divisor away from 0: x / y.clamp(min=1e-12). "
-        + BEFORE
-        + ". Use torch.softmax for exp(x) / exp(x).sum()"
+        "keep the divisor away from 0, x / y.clamp(min=1e-12); or leave elements out before the division, not "
+        "after it: x / minigrad.where(y != 0, y, 1); for exp(x) / exp(x).sum(), use minigrad.softmax"
     ),
     ("mul",): (
-        "mask with where(mask, x, 0) instead of a product, as 0 * inf is NaN. Keep a logarithm finite with "
+        "mask with minigrad.where(mask, x, 0) instead of a product, as 0 * inf is NaN; keep a logarithm finite, "
         "x.clamp(min=1e-12).log(), or use nn.functional.binary_cross_entropy"
     ),
-    ("acos", "asin", "atanh"): "keep the argument inside its domain: x.clamp(-1 + 1e-6, 1 - 1e-6). " + BEFORE,
+    ("acos", "asin", "atanh"): (
+        "use x.clamp(-1 + 1e-6, 1 - 1e-6).{0}(); or leave elements out before {0}, not after it: "
+        "minigrad.where(x.abs() < 1, x, 0).{0}()"
+    ),
     ("softmax", "log_softmax"): "leave at least one place of each row unmasked (not -inf), and clamp logits of inf",
     ("mean",): "take the mean only of a tensor that is not empty: if x.numel() > 0",
     ("exp", "expm1", "cosh", "sinh"): (
@@ -334,12 +334,18 @@ REMEDIES = {
 DATA = "find it with x.isnan(), then leave out the missing values or fill them in: x.nan_to_num()"
 DIVERGED = "an earlier step made it so: use a smaller learning rate, or clip gradients: nn.utils.clip_grad_norm_(parameters, 1)"
 FINDING = "run it inside `with minigrad.autograd.detect_anomaly():`, which names the line of the operation"
+CALLS = {"pow": "{0} ** p", "xlogy": "minigrad.xlogy(y, {0})"}  # the others are methods without further arguments
+EDGES = {"log1p": ("-1 + 1e-6", "x + 1e-6", "-1")}  # smallest safe argument, a shifted one, and the edge of the domain
 
 
 def advice(name: str, place: Place | None, forward: bool = False) -> str:
     """Return the fix for a NaN or an infinity that this operation produces, in its forward pass or in backward."""
     table = {**REMEDIES, **FORWARD} if forward else REMEDIES
-    text = next((text.format(name) for names, text in table.items() if name in names), "")
+    call, (low, shifted, edge) = CALLS.get(name, "{0}.{1}()"), EDGES.get(name, ("1e-12", "x + 1e-12", "0"))
+    clamped, masked = f"x.clamp(min={low})", f"minigrad.where(x > {edge}, x, 1)"
+    words = {"clamped": clamped, "shifted": f"({shifted})", "masked": masked}
+    words = {word: call.format(x, name) for word, x in words.items()} | {"edge": edge}
+    text = next((text.format(name, **words) for names, text in table.items() if name in names), "")
     if place is not None:
         return text
     return f"{text}. {FINDING[0].upper()}{FINDING[1:]}" if text else FINDING

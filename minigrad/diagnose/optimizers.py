@@ -17,6 +17,7 @@ from . import debug, detached
 from .cut_lines import cut_line_at_step
 from .debug import Lent
 from .modules import is_module
+from .wording import row
 
 # ---------------------------------------------------------------------- its parameters
 module_of: WeakKeyDictionary = WeakKeyDictionary()  # iterator of model.parameters() -> the model
@@ -44,22 +45,24 @@ def listed(who: str, params: Any) -> tuple[list, Any]:
     return list(params), model
 
 
-def not_registered(model: Any, known: Iterable) -> str:
-    """Return a phrase about parameters in plain lists and dictionaries of a module; "" if there are none."""
+def not_registered(model: Any, known: Iterable) -> tuple[str, str]:
+    """Return a phrase about parameters in a plain list or dictionary of a module, and the fix; "" and "" if there are none."""
     seen = {id(p) for p in (*known, *model.parameters())}
     for m in model.modules():
         for name, value in vars(m).items():
             if isinstance(value, (list, tuple, dict)) and not name.startswith("_"):
                 n = len({id(p) for p in parameters_in(value) if p.requires_grad} - seen)
                 if n:
-                    return (
-                        f"{type(m).__name__}.{name}, a plain {type(value).__name__}, holds {n} parameters that the module "
-                        "does not register"
-                    )
-    return ""
+                    what = f"{type(m).__name__}.{name}, a plain {type(value).__name__}, holds {n} parameters that the module "
+                    return f"{what}does not register", f"write self.{name} = {container(value)}"
+    return "", ""
 
 
-REGISTER = "keep layers in an nn.ModuleList or nn.ModuleDict, parameters in an nn.ParameterList or nn.ParameterDict"
+def container(value: Any) -> str:
+    """Return the code of the container that registers the layers or parameters in a list or dictionary."""
+    values = value.values() if isinstance(value, dict) else value
+    kind = "Parameter" if all(isinstance(v, Tensor) for v in values) else "Module"
+    return f"nn.{kind}Dict({{...}})" if isinstance(value, dict) else f"nn.{kind}List([...])"
 
 
 def parameters_in(value: Any) -> Iterator[Tensor]:
@@ -75,9 +78,10 @@ def parameters_in(value: Any) -> Iterator[Tensor]:
 
 def warn_not_registered(who: str, models: list, known: list) -> None:
     """Warn about the first module with unregistered parameters that the optimizer does not have otherwise."""
-    for text in filter(None, [not_registered(model, known) for model in models]):
-        warn("unregistered-parameters", who, f"{text}; they will not be optimized", REGISTER)
-        return
+    for text, fix in [not_registered(model, known) for model in models]:
+        if text:
+            warn("unregistered-parameters", who, f"{text}; they will not be optimized", fix)
+            return
 
 
 # ---------------------------------------------------------------------- at a step
@@ -185,7 +189,7 @@ def warn_replaced(who: str, p: Tensor, known: list) -> None:
 
 
 def warn_cut_off(who: str, params: list) -> None:
-    """Warn about parameters that never got a gradient because a history ended.
+    """Warn about parameters that have never received a gradient because a history ended.
 
     Debug mode has noted the ends; else the user's program is read.
     """
@@ -197,7 +201,8 @@ def warn_cut_off(who: str, params: list) -> None:
         warn(
             "parameter-cut-off",
             who,
-            f"{', '.join(cut)} never got a gradient, although others did: {end.name} {end.why}",
+            f"{row(cut)} {'has' if len(cut) == 1 else 'have'} never received a gradient, but other parameters have: "
+            f"{end.name} {end.why}",
             end.fix,
             end.place,
         )

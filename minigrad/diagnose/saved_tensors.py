@@ -6,6 +6,7 @@ it contain the root of that backward?  The search runs only when an error is rai
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from ..arrays.memory import storage
@@ -44,11 +45,26 @@ def modified(node: Any, saved: Any) -> Exception:
             "parts in a list and join them with minigrad.stack(parts)"
         )
     else:
-        fix = (
-            "make a new tensor, x = x + ... instead of x += ... (for an activation, omit inplace=True), or write to a copy, "
-            "x.clone() or x.detach().clone()"
-        )
+        fix = out_of_place(t._ver.place)
     return error(RuntimeError, who, what, fix, place, [*notes, *saved_at(node)])
+
+
+def out_of_place(place: Place | None) -> str:
+    """Return the fix for an in-place operation at a line: the line without it, or a copy."""
+    code = "" if place is None else place.code
+    if "inplace=True" in code:
+        return "leave out inplace=True, or write to a copy: x = x.clone()"
+    if (found := AUGMENTED.match(code)) is not None:
+        name, operator, value = found.groups()
+        value = value if value.replace(".", "").replace("_", "").isalnum() else f"({value})"
+        return f"write {name} = {name} {operator} {value} instead of {code}, or write to a copy, {name} = {name}.clone(), first"
+    return (
+        "make a new tensor, x = x + ... instead of x += ..., or write to a copy, x = x.clone(), first; if an activation wrote "
+        "to it, leave out inplace=True"
+    )
+
+
+AUGMENTED = re.compile(r"([a-z_]\w*) ([-+*/@]|//|\*\*)= ([^;#]+?)\s*$", re.IGNORECASE)
 
 
 def modified_unseen(node: Any, saved: Any) -> Exception:

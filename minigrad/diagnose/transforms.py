@@ -9,7 +9,7 @@ from ..core.frames import Layer
 from ..core.function import Function
 from ..core.tensor import Tensor
 from ..errors import error
-from ..places import returned_at, user_place
+from ..places import PACKAGE, returned_at, user_place
 from .inplace_writes import name_of_write
 from .report import explains
 
@@ -74,14 +74,37 @@ def one_tensor_written(fn: Any, x: Tensor, size: int) -> Exception:
 @explains("a batched tensor has no single value")
 def value_of_a_batch(size: int) -> Exception:
     """Return the error for asking a batched tensor for its value."""
+    how, instead = reading(), "minigrad.where(condition, a, b) instead of `if`, minigrad.maximum instead of max"
+    fix = (
+        f"write {instead}"
+        if how.startswith("`if`")
+        else f"leave out {how.split()[0]}, and compute with the tensor ({instead})"
+    )
     return error(
         RuntimeError,
         "vmap",
-        f"item(), tolist(), bool(), int(), float() and `if` need one value, but this tensor has one for each of "
-        f"{size} examples",
-        "use minigrad.where(condition, a, b) instead of `if`, and the tensor itself instead of item(); or compute it "
-        "outside of vmap",
+        f"{how} a single value, but this tensor has one for each of {size} examples",
+        f"{fix}; or read the value outside of vmap",
     )
+
+
+def reading() -> str:
+    """Return the operation by which the user's line reads a value, as "item() needs"."""
+    frame, name = inspect.currentframe(), ""
+    while frame is not None and frame.f_code.co_filename.startswith(PACKAGE):
+        name = frame.f_code.co_name if frame.f_code.co_name in READERS else name
+        frame = frame.f_back
+    return READERS[name]
+
+
+READERS = {
+    "item": "item() needs",
+    "tolist": "tolist() needs",
+    "__bool__": "`if`, like bool(), needs",
+    "__int__": "int() needs",
+    "__float__": "float() needs",
+    "": "`if`, like item(), bool() and float(), needs",
+}
 
 
 @explains("a Function has one vmap rule")

@@ -145,7 +145,7 @@ def miscalled(cls: type[Function], name: str, args: tuple) -> Exception:
         f"is called with {counted(n, 'argument')} ({given_to(cls, name, n)}), but is defined as {name}{signature}{why}"
     )
     if inspect.ismethod(method):
-        more, fix = "", "decorate it with @staticmethod, not @classmethod"
+        more, fix = "", "write @staticmethod instead of @classmethod"
     elif name != "forward":
         more, fix = "", f"write def {name}({', '.join(parameters_for(cls, name, n))}), as a @staticmethod"
     elif near := misspelt(cls, "setup_context"):
@@ -159,7 +159,7 @@ def miscalled(cls: type[Function], name: str, args: tuple) -> Exception:
 def fault_of_forward(cls: type[Function], forward: Any, names: list, args: tuple) -> tuple[str, str]:
     """Return the problem and the fix for forward's parameters, judged by a call with or without the ctx; or for the call."""
     if names[:2] == ["self", "ctx"]:
-        return "", f"remove self, and decorate it with @staticmethod: def forward({', '.join(names[1:])})"
+        return "", f"remove self, and write @staticmethod above def forward({', '.join(names[1:])}):"
     if cls.combined and not names:  # no call fits: it does not even take the ctx
         given = ["ctx"] + (["x"] if len(args) == 2 else [f"x{i}" for i in range(len(args) - 1)])
         return "; without a setup_context in the class, the ctx comes first", f"write def forward({', '.join(given)})"

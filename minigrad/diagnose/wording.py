@@ -28,6 +28,15 @@ def counted(n: int, noun: str) -> str:
     return f"{n} {noun}" if n == 1 else f"{n} {noun[:-1] + 'ies' if noun.endswith('y') else noun + 's'}"
 
 
+def row(names: list[str]) -> str:
+    """Return names as a list in a sentence.
+
+    >>> row(["a"]), row(["a", "b"]), row(["a", "b", "c"])
+    ('a', 'a and b', 'a, b and c')
+    """
+    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
+
+
 def described(x: Any) -> str:
     """Return a short description of a value."""
     if isinstance(x, Tensor):

@@ -90,7 +90,8 @@ def matching(who: str, flat: list, spec: Any, tangents: Any, strict: bool = Fals
                 RuntimeError,
                 who,
                 f"tangent {i} is {described(t)}, but its primal is {described(p)}",
-                "a tangent has its primal's shape; to use many at once, apply minigrad.vmap over them",
+                f"pass a tangent of shape {tuple(p.shape)}; for several tangents at once, map "
+                f"{'the linear function' if strict else who} over them with minigrad.vmap",
             )
         if not t.is_floating_point() or strict and t.dtype != p.dtype:
             raise error(

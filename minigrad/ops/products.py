@@ -10,6 +10,7 @@ from ..arrays.shapes import apart, broadcast_shape, meet, meeting
 from ..core.frames import current
 from ..core.tensor import Tensor
 from ..errors import error
+from ..places import operands
 from ..tensors.printing import about
 from .base.registry import op
 
@@ -33,7 +34,7 @@ def fit(who: str, x: Any, y: Any, names: tuple = NAMES) -> None:
         raise refused(
             who,
             f"both arguments need to be at least 1D, but {names[0]} is {x.ndim}D and {names[1]} {y.ndim}D",
-            f"multiply by a 0-d tensor with *: {names[0]} * {names[1]}",
+            f"multiply by a 0-d tensor with *: {' * '.join(operands(who) or names)}",
             notes=about(dict(zip(names, (x, y))), marked=()),
         )
     inner = (x.shape[-1], y.shape[-2] if y.ndim > 1 else y.shape[0])
@@ -42,7 +43,8 @@ def fit(who: str, x: Any, y: Any, names: tuple = NAMES) -> None:
             who,
             f"shapes {tuple(x.shape)} and {tuple(y.shape)} cannot be multiplied: the inner sizes {inner[0]} (last of "
             f"{names[0]}) and {inner[1]} ({'second to last' if y.ndim > 1 else 'last'} of {names[1]}) differ",
-            other_order(x, y, names),
+            other_order(x, y, operands(who) or names)
+            or f"make them equal: {names[0]} of shape (..., n, k), {names[1]} of shape (..., k, m)",
             notes=about(dict(zip(names, (x, y))), dict(zip(names, chained(x.shape, y.shape))), [-2]),
         )
     if x._np_dtype != y._np_dtype:
@@ -65,16 +67,16 @@ def chained(x: tuple, y: tuple) -> tuple:
     return (*rows[0], *left, ""), (*rows[1], "", *right)
 
 
-def other_order(x: Any, y: Any, names: tuple) -> str:
-    """Return the fix: the product that would work instead."""
+def other_order(x: Any, y: Any, names: Sequence[str]) -> str:
+    """Return the fix: the product of a and b that works instead; "" if there is none."""
     a, b = names
     if y.ndim > 1 and x.shape[-1] == y.shape[-1]:
-        return f"write {a} @ {b}.mT, which exchanges the last two dimensions"
+        return f"transpose {b}: {a} @ {b}.mT"
     if x.ndim > 1 and x.shape[-2] == y.shape[-2 if y.ndim > 1 else -1]:
-        return f"write {a}.mT @ {b}, which exchanges the last two dimensions"
+        return f"transpose {a}: {a}.mT @ {b}"
     if x.ndim > 1 and y.shape[-1] == x.shape[-2]:
         return f"write {b} @ {a}: the inner sizes of a product are the last of its left and the first of its right side"
-    return f"make them equal: {a} of shape (..., n, k), {b} of shape (..., k, m)"
+    return ""
 
 
 def ranked(who: str, x: Tensor, y: Tensor, ranks: tuple, names: tuple = NAMES, fix: str = "") -> None:

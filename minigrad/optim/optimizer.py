@@ -57,14 +57,13 @@ class Optimizer:
         self._earlier = optimizers.Earlier()
         groups, model = optimizers.listed(who := type(self).__name__, params)
         if not groups:
-            what = "" if model is None else optimizers.not_registered(model, ())
+            what, fix = ("", "") if model is None else optimizers.not_registered(model, ())
             raise error(
                 ValueError,
                 who,
                 f"optimizer got an empty parameter list{what and ': '}{what}",
-                optimizers.REGISTER
-                if what
-                else "pass model.parameters() itself; a used generator yields nothing, but list(...) keeps the parameters",
+                fix
+                or "pass model.parameters() itself; a used generator yields nothing, but list(...) keeps the parameters",
             )
         for group in groups if isinstance(groups[0], dict) else [{"params": groups}]:
             self.add_param_group(group)

@@ -202,6 +202,14 @@ def test_a_kink_is_told_with_its_two_slopes(f, x, slopes):
     assert "there is a kink" in str(e.value) and slopes in str(e.value)
 
 
+def test_rounding_errors_in_float32_are_no_kink():
+    for seed in range(12):
+        minigrad.manual_seed(seed)
+        with pytest.warns(MinigradWarning, match="rounding errors"), pytest.raises(GradcheckError) as e:
+            gradcheck(minigrad.exp, minigrad.randn(3, requires_grad=True))
+        assert "kink" not in str(e.value) and "the input is minigrad.float32" in e.value.remedy
+
+
 def test_a_wrong_formula_of_a_curved_function_is_no_kink():
     with pytest.raises(RuntimeError) as e:
         gradcheck(Wrong.apply, minigrad.tensor([100.0, -3.0], dtype=minigrad.float64, requires_grad=True))

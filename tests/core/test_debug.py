@@ -25,7 +25,7 @@ def test_an_error_says_where_its_tensors_were_made():
 
 def test_without_it_the_error_says_how_to_get_the_line():
     a = torch.ones(3, 4, requires_grad=True) * 2
-    assert "made by mul; `with minigrad.debug():` shows the line" in refused(lambda: a + torch.ones(3))
+    assert "made by mul; `with torch.debug():` shows the line" in refused(lambda: a + torch.ones(3))
 
 
 def test_a_tensor_that_nothing_is_known_of_is_passed_over():

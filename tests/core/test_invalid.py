@@ -73,7 +73,7 @@ def test_large_arrays_are_looked_at_in_anomaly_mode():
     x = minigrad.ones(70, 80, requires_grad=True)
     with (
         minigrad.autograd.detect_anomaly(),
-        pytest.raises(RuntimeError, match="log: produces NaN in 5600 of 5600 elements"),
+        pytest.raises(RuntimeError, match="log: produces NaN from inputs .*; 5600 of 5600 elements"),
     ):
         (x - 2).log().sum().backward()
 

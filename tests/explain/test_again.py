@@ -36,7 +36,7 @@ def refused(tensor, why):
     with pytest.raises(ValueError, match=why) as caught:
         torch.explain(tensor)
     text = str(caught.value)
-    assert "cannot be recomputed from the leaves: " in text and "with minigrad.record(" in text
+    assert "cannot be recomputed from the leaves: " in text and "with torch.record(" in text
     return text
 
 

@@ -63,12 +63,12 @@ def test_a_freed_graph_is_an_error_with_the_code_to_type(keep):
     text = str(caught.value)
     assert "explain: x.grad is known, but its derivation is not" in text
     assert ("was freed by the backward at" in text) == keep and ("the graph is gone" in text) == (not keep)
-    assert "with minigrad.record(" in text and "minigrad.explain(loss, x)" in text and "retain_graph=True" in text
+    assert "with torch.record(" in text and "torch.explain(loss, x)" in text and "retain_graph=True" in text
     assert "test_found.py" in text
 
 
 def test_a_tensor_that_is_no_derivative_is_an_error():
-    with pytest.raises(ValueError, match="not the .grad of any tensor[^$]*with minigrad.record"):
+    with pytest.raises(ValueError, match="not the .grad of any tensor[^$]*with torch.record"):
         torch.explain(torch.ones(2))
 
 
@@ -160,5 +160,5 @@ def test_debug_mode_keeps_the_last_backward_with_its_lines():
     with torch.debug():
         (g,) = torch.autograd.grad(y * y, y)
     assert torch.explain(g).numbers == [4.0]
-    with pytest.raises(ValueError, match="under minigrad.debug"):
+    with pytest.raises(ValueError, match="under torch.debug"):
         torch.explain(x.grad)

@@ -108,7 +108,7 @@ def test_a_history_is_plain_data():
 
 
 def test_what_has_no_history_is_refused_with_the_code_to_type():
-    with pytest.raises(ValueError, match="explain_shape: the history of the tensor[^$]*with minigrad.record"):
+    with pytest.raises(ValueError, match="explain_shape: the history of the tensor[^$]*with torch.record"):
         torch.explain_shape(torch.ones(2))
     with pytest.raises(TypeError, match="not explain_shape\\(y.shape\\)"):
         torch.explain_shape(x.shape)

@@ -293,7 +293,7 @@ def test_info_tells_the_randomness():
     ],
 )
 def test_values_that_differ_between_examples_are_no_python_numbers(f):
-    with pytest.raises(RuntimeError, match=r"(?s)this tensor has one for each of 3 examples.*minigrad\.where"):
+    with pytest.raises(RuntimeError, match=r"(?s)this tensor has one for each of 3 examples.*torch\.where"):
         vmap(f)(torch.ones(3, 2))
 
 

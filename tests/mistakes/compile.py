@@ -15,7 +15,7 @@ class CompiledItem(Mistake):
 
     operation = "compile(halved)"
     numbers = ("item()",)
-    remedy = "minigrad.where"
+    remedy = "torch.where"
 
     def wrong():
         @torch.compile(fullgraph=True)
@@ -87,7 +87,7 @@ class CompiledMask(Mistake):
 
     operation = "compile(positive)"
     numbers = ("size", "depends on values")
-    remedy = "minigrad.where"
+    remedy = "torch.where"
 
     def wrong():
         @torch.compile(fullgraph=True)

@@ -40,7 +40,7 @@ class ColumnMinusRow(Mistake):
     says = "broadcast-loss"
     operation = "mse_loss"
     numbers = ("(4,)", "(4, 1)", "16")
-    remedy = "target.reshape([4, 1])"
+    remedy = "target.reshape(4, 1)"
 
     def wrong():
         prediction, target = torch.zeros(4, 1, requires_grad=True), torch.ones(4)
@@ -89,7 +89,7 @@ class BinaryTargetShape(Mistake):
     says = ValueError
     operation = "binary_cross_entropy_with_logits"
     numbers = ("(4,)", "(4, 1)")
-    remedy = "target.reshape(input.shape)"
+    remedy = "target.reshape(4, 1)"
 
     def wrong():
         logits, target = torch.zeros(4, 1, requires_grad=True), torch.ones(4)
@@ -543,7 +543,7 @@ class ConcatenatedWithoutList(Mistake):
     says = TypeError
     operation = "cat"
     numbers = ("Tensor",)
-    remedy = "minigrad.cat([a, b])"
+    remedy = "torch.cat([a, b])"
 
     def wrong():
         a, b = torch.ones(2), torch.ones(3)

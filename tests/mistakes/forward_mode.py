@@ -221,7 +221,7 @@ class JvpReturnsNumpy(Mistake):
     says = TypeError
     operation = "Double.jvp"
     numbers = ("tangent 0", "ndarray")
-    remedy = "minigrad.from_numpy"
+    remedy = "torch.from_numpy"
 
     def wrong():
         class Double(torch.autograd.Function):
@@ -579,7 +579,7 @@ class NestedLevels(Mistake):
 
     operation = "enter_dual_level"
     numbers = ("already open",)
-    remedy = "minigrad.func.jvp"
+    remedy = "torch.func.jvp"
 
     def wrong():
         with fwAD.dual_level():
@@ -731,7 +731,7 @@ class JvpTangentShape(Mistake):
 
     operation = "jvp"
     numbers = ("tangent 0", "(3, 3)", "(3,)")
-    remedy = "primal's shape"
+    remedy = "pass a tangent of shape"
 
     def wrong():
         return torch.func.jvp(torch.sin, (torch.ones(3),), (torch.eye(3),))  # <-

@@ -426,7 +426,7 @@ class MathOfTensor(Mistake):
     says = "math-of-tensor"
     operation = "math.exp"
     numbers = ("()", "`grad`")
-    remedy = "minigrad.exp"
+    remedy = "torch.exp"
 
     def wrong():
         def f(x):
@@ -452,7 +452,7 @@ class MathInForwardMode(Mistake):
     says = "math-of-tensor"
     operation = "math.sin"
     numbers = ("()", "`jvp`")
-    remedy = "minigrad.sin"
+    remedy = "torch.sin"
 
     def wrong():
         sine = math.sin

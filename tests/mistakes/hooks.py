@@ -489,7 +489,7 @@ class UnpackHookReturnsAnArray(Mistake):
     says = TypeError
     operation = "saved_tensors_hooks"
     numbers = ("ndarray", "(3,)")
-    remedy = "minigrad.from_numpy"
+    remedy = "torch.from_numpy"
 
     def wrong():
         x = torch.ones(3, requires_grad=True)

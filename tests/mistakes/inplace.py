@@ -15,7 +15,7 @@ class UpdateOutsideNoGrad(Mistake):
 
     operation = "sub_"
     numbers = ("leaf", "(2,)")
-    remedy = "with minigrad.no_grad():"
+    remedy = "with torch.no_grad():"
 
     def wrong():
         w = torch.tensor([1.0, 2.0], requires_grad=True)
@@ -62,7 +62,7 @@ class ElementOfALeaf(Mistake):
 
     operation = "copy_"
     numbers = ("leaf", "(2,)")
-    remedy = "with minigrad.no_grad():"
+    remedy = "with torch.no_grad():"
 
     def wrong():
         w = torch.tensor([1.0, 2.0], requires_grad=True)
@@ -82,7 +82,7 @@ class MaskedAssignmentToALeaf(Mistake):
 
     operation = "masked_fill_"
     numbers = ("leaf", "(3,)")
-    remedy = "minigrad.where"
+    remedy = "torch.where"
 
     def wrong():
         w = torch.tensor([1.0, -2.0, 3.0], requires_grad=True)
@@ -102,7 +102,7 @@ class RowOfALeaf(Mistake):
 
     operation = "mul_"
     numbers = ("view", "leaf", "(2, 2)")
-    remedy = "with minigrad.no_grad():"
+    remedy = "with torch.no_grad():"
 
     def wrong():
         w = torch.ones(2, 2, requires_grad=True)
@@ -123,7 +123,7 @@ class InitialValuesOfALeaf(Mistake):
 
     operation = "normal_"
     numbers = ("leaf", "(2, 3)")
-    remedy = "with minigrad.no_grad():"
+    remedy = "with torch.no_grad():"
 
     def wrong():
         w = torch.empty(2, 3, requires_grad=True)
@@ -142,7 +142,7 @@ class LoadIntoALeaf(Mistake):
 
     operation = "copy_"
     numbers = ("leaf", "(3,)")
-    remedy = "with minigrad.no_grad():"
+    remedy = "with torch.no_grad():"
 
     def wrong():
         w = torch.zeros(3, requires_grad=True)
@@ -299,7 +299,7 @@ class StatesInOneBuffer(Mistake):
 
     operation = "MulBackward0"
     numbers = ("copy_", "version")
-    remedy = "minigrad.stack"
+    remedy = "torch.stack"
 
     def wrong():
         w = torch.tensor(0.5, requires_grad=True)
@@ -376,7 +376,7 @@ class DataOfASavedTensor(Mistake):
     under = "debug"
     operation = "ExpBackward0"
     numbers = ("(2,)", ".data")
-    remedy = "with minigrad.no_grad():"
+    remedy = "with torch.no_grad():"
 
     def wrong():
         x = torch.tensor([1.0, 2.0], requires_grad=True)
@@ -453,7 +453,7 @@ class ReusedArray(Mistake):
     under = "debug"
     operation = "MulBackward0"
     numbers = ("(2,)", "from_numpy")
-    remedy = "minigrad.tensor(array)"
+    remedy = "torch.tensor(array)"
 
     def wrong():
         batch = np.array([1.0, 2.0], np.float32)

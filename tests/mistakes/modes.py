@@ -42,7 +42,7 @@ class DetachInTheMiddle(Mistake):
 
     operation = "backward"
     numbers = ("detach", "(2,)")
-    remedy = "remove detach()"
+    remedy = "remove .detach() from line"
     under = "debug"
 
     def wrong():
@@ -214,7 +214,7 @@ class EncoderDetached(Mistake):
     says = "parameter-cut-off"
     operation = "SGD"
     numbers = ("0.weight", "0.bias", "detach", "(4, 2)")
-    remedy = "remove detach()"
+    remedy = "remove .detach() from line"
     under = "debug"
 
     def wrong():
@@ -273,7 +273,7 @@ class NoGradAsStatement(Mistake):
 
     says = "mode-not-entered"
     operation = "no_grad"
-    remedy = "with minigrad.no_grad():"
+    remedy = "with torch.no_grad():"
 
     def wrong():
         x = torch.ones(2, requires_grad=True)
@@ -297,7 +297,7 @@ class InferenceModeAsStatement(Mistake):
 
     says = "mode-not-entered"
     operation = "inference_mode"
-    remedy = "with minigrad.inference_mode():"
+    remedy = "with torch.inference_mode():"
 
     def wrong():
         model = torch.nn.Linear(2, 1)
@@ -318,7 +318,7 @@ class WithoutCall(Mistake):
 
     says = TypeError
     operation = "no_grad"
-    remedy = "with minigrad.no_grad():"
+    remedy = "with torch.no_grad():"
 
     def wrong():
         with torch.no_grad:  # <-
@@ -429,7 +429,7 @@ class NumPyFunction(Mistake):
 
     operation = "sin"
     numbers = ("(3,)",)
-    remedy = "minigrad.sin"
+    remedy = "torch.sin"
 
     def wrong():
         x = torch.ones(3, requires_grad=True)

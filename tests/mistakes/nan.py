@@ -99,7 +99,7 @@ class DeadBranch(Mistake):
     says = "nan-gradient"
     operation = "sqrt"
     numbers = ("1 of 2 elements", "(2,)")
-    remedy = "where(mask, x, 1)"
+    remedy = "where(x > 0, x, 1)"
 
     def wrong():
         x = torch.tensor([0.0, 4.0], requires_grad=True)
@@ -119,7 +119,7 @@ class DeadBranchOfNegatives(Mistake):
 
     operation = "SqrtBackward0"
     numbers = ("1 of 2 elements", "(2,)")
-    remedy = "where(mask, x, 1)"
+    remedy = "where(x > 0, x, 1)"
     under = "anomaly"
 
     def wrong():
@@ -142,7 +142,7 @@ class DeadBranchOfNegativesHinted(Mistake):
     says = "nan-gradient"
     operation = "sqrt"
     numbers = ("1 of 2 elements", "(2,)")
-    remedy = "where(mask, x, 1)"
+    remedy = "where(x > 0, x, 1)"
 
     def wrong():
         x = torch.tensor([-1.0, 4.0], requires_grad=True)

@@ -167,7 +167,7 @@ class NumberArgument(Mistake):
     says = ValueError
     operation = "grad"
     numbers = ("argument 0", "float")
-    remedy = "minigrad.tensor("
+    remedy = "torch.tensor("
 
     def wrong():
         return grad(lambda x: x * x)(3.0)  # <-

@@ -13,7 +13,7 @@ class TooFewGradients(Mistake):
 
     operation = "Scale.backward"
     numbers = ("1 gradient", "2 arguments", "(x, factor)")
-    remedy = "return grad_x, grad_factor"
+    remedy = "return grad_x, None"
 
     def wrong():
         class Scale(torch.autograd.Function):

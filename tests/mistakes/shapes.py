@@ -49,7 +49,7 @@ class WeightNotTransposed(Mistake):
     A linear layer stores its weight as (out_features, in_features), so the product with a batch of rows is x @ weight.T.
     """
 
-    operation, numbers, remedy = "matmul", ("(4, 8)", "(10, 8)", "inner sizes 8", "and 10"), "input @ other.mT"
+    operation, numbers, remedy = "matmul", ("(4, 8)", "(10, 8)", "inner sizes 8", "and 10"), "x @ layer.weight.mT"
 
     def wrong():
         x, layer = torch.rand(4, 8), nn.Linear(8, 10)

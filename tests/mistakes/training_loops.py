@@ -12,8 +12,8 @@ class UpdateAssignsNewTensor(Mistake):
     """
 
     operation = "backward"
-    numbers = ("does not require grad", "assigns a new tensor")
-    remedy = "w -= lr * w.grad"
+    numbers = ("does not require grad", "is assigned a new tensor")
+    remedy = "w -= "
 
     def wrong():
         w = torch.tensor([1.0, -2.0, 0.5], requires_grad=True)
@@ -66,7 +66,7 @@ class UpdateInAFunction(Mistake):
     """
 
     operation = "backward"
-    numbers = ("assigns a new tensor",)
+    numbers = ("is assigned a new tensor",)
     remedy = "in place"
 
     def wrong():
@@ -122,8 +122,8 @@ class GradientsSwitchedOff(Mistake):
     """
 
     operation = "backward"
-    numbers = ("gradients are switched off",)
-    remedy = "with minigrad.no_grad():"
+    numbers = ("set_grad_enabled(False) has switched gradients off",)
+    remedy = "with torch.no_grad():"
 
     def wrong():
         def evaluate(model):
@@ -202,7 +202,7 @@ class EncoderCutOff(Mistake):
     says = "parameter-cut-off"
     operation = "Adam"
     numbers = ("encoder.weight", "encoder.bias", "(4, 3)", "detach")
-    remedy = "remove detach()"
+    remedy = "remove .detach() from line"
 
     def wrong():
         class Net(torch.nn.Module):
@@ -239,7 +239,7 @@ class LossOfAllPairs(Mistake):
     says = "broadcast-loss"
     operation = "sub"
     numbers = ("(8, 1)", "(8,)", "64 differences")
-    remedy = "target.reshape([8, 1])"
+    remedy = "target.reshape(8, 1)"
 
     def wrong():
         model, x, y = torch.nn.Linear(3, 1), torch.ones(8, 3), torch.arange(8.0)
@@ -265,7 +265,7 @@ class LossOfAllPairsOfARow(Mistake):
     says = "broadcast-loss"
     operation = "sub"
     numbers = ("(5,)", "(5, 1)", "25 differences")
-    remedy = "target.reshape([5])"
+    remedy = "target.reshape(5)"
 
     def wrong():
         model, x, y = torch.nn.Linear(3, 1), torch.ones(5, 3), torch.ones(5, 1)

@@ -14,7 +14,7 @@ class IfOnBatched(Mistake):
 
     operation = "vmap"
     numbers = ("`if`", "5 examples")
-    remedy = "minigrad.where(condition, a, b)"
+    remedy = "torch.where(condition, a, b)"
 
     def wrong():
         def positive(x):
@@ -36,7 +36,7 @@ class ItemOfBatched(Mistake):
 
     operation = "vmap"
     numbers = ("item()", "4 examples")
-    remedy = "the tensor itself"
+    remedy = "compute with the tensor"
 
     def wrong():
         def scaled(x):
@@ -56,7 +56,7 @@ class LoopOverBatchedNumber(Mistake):
 
     operation = "vmap"
     numbers = ("int()", "3 examples")
-    remedy = "minigrad.where"
+    remedy = "torch.where"
 
     def wrong():
         def power(x, n):
@@ -456,7 +456,7 @@ class MaskUnderVmap(Mistake):
 
     operation = "vmap"
     numbers = ("(3,)", "5 examples")
-    remedy = "minigrad.where"
+    remedy = "torch.where"
 
     def wrong():
         def positive(x):
@@ -476,7 +476,7 @@ class NonzeroUnderVmap(Mistake):
 
     operation = "nonzero"
     numbers = ("(3,)", "5 examples")
-    remedy = "minigrad.where"
+    remedy = "torch.where"
 
     def wrong():
         return vmap(lambda x: x.nonzero())(torch.ones(5, 3))  # <-
@@ -604,7 +604,7 @@ class BackwardUnderVmap(Mistake):
 
     operation = "backward"
     numbers = ("vmap",)
-    remedy = "minigrad.func.grad"
+    remedy = "torch.func.grad"
 
     def wrong():
         w = torch.ones(3, requires_grad=True)

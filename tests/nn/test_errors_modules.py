@@ -85,7 +85,7 @@ CASES = [
     ('nn.Embedding.from_pretrained(T(3))', 'Embedding', 'parameter is expected to be 2-dimensional, got', 'pass a matrix'),
     ('nn.Dropout(1.5)', 'Dropout', 'dropout probability has to be between 0 and 1, but got 1.5', 'write Dropout(p=0.5)'),
     ('nn.BatchNorm1d(3)(T(3))', 'BatchNorm1d', 'expected 2D or 3D input (got 1D input)', 'pass (batch, channels)'),
-    ('torch.cat(T(3))', 'cat', "argument 'tensors' must be a list or tuple", 'pass a list: minigrad.cat([a, b])'),
+    ('torch.cat(T(3))', 'cat', "argument 'tensors' must be a list or tuple", 'pass a list: torch.cat([a, b])'),
     ('nn.Module()(T(3))', 'Module', 'Module [Module] is missing the required "forward"', 'def forward(self, input): ...'),
     ('nn.Linear(2, 3).wieght', 'Linear', "'Linear' object has no attribute 'wieght'", 'write .weight, or assign it in'),
     ("nn.Module().register_parameter('w', T(3))", 'Module', "cannot assign 'Tensor' object to", 'an nn.Parameter or None'),

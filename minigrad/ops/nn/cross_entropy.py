@@ -400,7 +400,9 @@ def expect_logits(input: Tensor, target: Tensor, classes: int) -> None:
     """Warn if the input is already the result of a softmax, or has a single class, for which the loss is always 0."""
     who = "cross_entropy"
     what = "cross_entropy applies the softmax itself"
-    warn_probabilities(who, input, ("softmax",), "softmax-twice", what, "pass the logits, from before the softmax")
+    warn_probabilities(
+        who, input, ("softmax",), "softmax-twice", what, "remove the softmax: pass its input, the logits"
+    )
     if classes == 1 and target._np_dtype not in FLOATS:
         warn(
             "one-class",

@@ -393,9 +393,8 @@ def expect_pairs(who: str, input: Tensor, target: Tensor) -> None:
     warn(
         "broadcast-loss",
         who,
-        f"a target size {sizes[1]} that is different to the input size {sizes[0]}: they are broadcast to "
-        f"{math.prod(broadcast_shape(*sizes))} differences",
-        f"give both one shape, e.g. target.reshape({list(input.shape)})",
+        f"uses a target size {sizes[1]} that is different to the input size {sizes[0]}: {broadcasting(*sizes)}",
+        resized(input, target),
     )
 
 
@@ -407,8 +406,16 @@ def averaged(loss: Tensor, counts: Tensor, reduction: str) -> Tensor:
 def resized(input: Tensor, target: Tensor) -> str:
     """Return the fix that gives a target the size of the input."""
     if target.numel() == input.numel():
-        return "write target.reshape(input.shape)"
-    return "give both one shape; broadcasting here would compare every element with every other"
+        return f"give both the same shape: target.reshape({', '.join(map(str, input.shape)) or '()'})"
+    return "give both the same shape; broadcasting compares elements that do not belong together"
+
+
+def broadcasting(input: tuple, target: tuple) -> str:
+    """Return a clause about the differences of two shapes that are broadcast."""
+    n, given = math.prod(broadcast_shape(input, target)), math.prod(target)
+    if math.prod(input) == given and n == given**2 > 1:
+        return f"every target is compared with every prediction, {n} differences instead of {given}"
+    return f"they are broadcast to {n} differences"
 
 
 def same_shape(who: str, input: Tensor, target: Tensor) -> None:
@@ -434,7 +441,7 @@ def expect_logits(who: str, input: Tensor) -> None:
     """Warn if a loss that applies the sigmoid receives its result."""
     if input._edge is not None:
         what = "the loss applies the sigmoid itself"
-        fix = "pass the logits, from before the sigmoid, or use binary_cross_entropy"
+        fix = "remove the sigmoid and pass its input, the logits; or use binary_cross_entropy"
         warn_probabilities(who, input, ("sigmoid",), "sigmoid-twice", what, fix)
 
 
@@ -442,5 +449,10 @@ def expect_logarithms(who: str, input: Tensor) -> None:
     """Warn if a loss that takes log-probabilities receives probabilities."""
     what = f"{who} takes log-probabilities"
     warn_probabilities(
-        who, input, ("softmax", "sigmoid"), "probabilities-as-logarithms", what, f"{who}(logits.log_softmax(1), target)"
+        who,
+        input,
+        ("softmax", "sigmoid"),
+        "probabilities-as-logarithms",
+        what,
+        f"write {who}(logits.log_softmax(1), target)",
     )
