@@ -271,7 +271,7 @@ def seed(t: Any, g: Tensor | None, edge: Any, what: str) -> Tensor:
         return wrap(np.ones(shape, dtype) if shape else np.array(1.0, dtype))
     if not isinstance(g, Tensor):
         got = f"gradients can be either tensors or None, but got {type(g).__name__}"
-        raise error(TypeError, what, got, f"pass a tensor of shape {shape}: tensor(...)")
+        raise error(TypeError, what, got, f"pass a tensor of shape {shape}: minigrad.tensor(...)")
     if tuple(g.shape) != shape:
         raise error(
             RuntimeError,
