@@ -14,7 +14,8 @@ from ..core.graph import Leaf, producer
 from ..core.tensor import Tensor
 from ..errors import warn
 from ..places import Place
-from .cut_lines import Scope, assignments, differentiated, names_in, parts, resolved, running_line
+from .cut_lines import Scope, differentiated, resolved, running_line
+from .program_tree import assignments, names_in, parts
 from .report import explains
 
 DISTANCES = ("pow", "square", "abs", "mul")

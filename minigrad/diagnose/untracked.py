@@ -12,8 +12,9 @@ from typing import Any
 
 from ..core.tensor import Tensor
 from ..places import Place, noted, user_frame
-from .cut_lines import Scope, assignments, called_name, differentiated, names_in, parsed, parts, running_line
+from .cut_lines import Scope, differentiated, running_line
 from .modules import is_module
+from .program_tree import assignments, called_name, names_in, parsed, parts
 
 MOST = 4  # notes
 
