@@ -20,6 +20,7 @@ from . import (
     leaves,
     misspelt_names,
     nan,
+    nan_losses,
     observer,
     report,
     retained_graphs,

@@ -3,12 +3,11 @@
 NumPy signals a calculation that turns other numbers into an infinity or NaN.  The forward pass remembers the operation and
 the user's line until the next backward (`made`); backward (core/engine.py) remembers the running node (`spoilers`).  Both
 are read when a gradient is NaN or backward starts from NaN.  Compiled kernels, which compute large arrays, and kernels on a
-GPU send no signal: detect_anomaly checks every number, and a compiled function runs again while every number is checked.
+GPU send no signal: detect_anomaly checks every number.
 """
 
 from __future__ import annotations
 
-import math
 import threading
 from collections.abc import Iterable
 from itertools import takewhile
@@ -18,15 +17,14 @@ import numpy as np
 
 from ..arrays.dtypes import FLOATS
 from ..arrays.nowhere import has_numbers
-from ..core.engine import BackwardRun, behind, running
+from ..core.engine import BackwardRun, running
 from ..core.events import slots
 from ..core.graph import Leaf, name_of, operation_of, producer
 from ..core.saved import Saved, bottom, next_number
 from ..core.tensor import Tensor
 from ..errors import error, warn
 from ..places import Place, noted, user_place
-from .debug import Notes, anomaly, mode
-from .report import explains
+from .debug import Notes
 
 
 class Event(NamedTuple):
@@ -133,90 +131,6 @@ def forward_place(node: Any) -> Place | None:
 def is_of(event: Event, node: Any) -> bool:
     """Return True if the event belongs to the node, unless another thread took its number meanwhile."""
     return node._seq == event.number and node._fn.primitive and node._fn.function_name() == event.name
-
-
-@explains("root is not finite")
-def hint_at_loss(t: Tensor) -> None:
-    """Warn about a root that is NaN or infinite, and name the operation that made it so.
-
-    In anomaly mode NaN is an error.
-    """
-    value = t._a.item()
-    kind, word = ("nan", "NaN") if math.isnan(value) else ("inf", str(value))
-    nodes, leaves = behind([t._edge])
-    graph = [*nodes, *leaves]
-    event = of_graph(getattr(made, kind), graph)
-    node = None if event or kind == "inf" else origin(t._edge)
-    if event is None and node is None and kind == "nan":
-        event = replayed(graph)
-    made.clear()
-    what = f"the loss{f' of shape {tuple(t.shape)}' if t.ndim else ''} is {word}"
-    if event is not None:
-        name, place, fix = event.name, event.place, event.fix
-        cause = next((n for n in graph if type(n) is not Leaf and is_of(event, n)), None)
-        what = f"{event.what or f'produces the first {word}{example_of(cause)}'}; {what}"
-    elif node is not None:
-        name, place = operation_of(node), node._trace
-        what = f"produces the first NaN{example_of(node)}; {what}"
-        fix = advice(name, place, True)
-    elif leaf := next((n for n in graph if type(n) is Leaf and not largest(n) < DIVERGING), None):
-        name, place, fix = "backward", None, DIVERGED
-        what = f"{what}: a leaf of shape {leaf._shape} has values up to {largest(leaf):.3g} before this computation"
-    else:
-        name, place, fix = "backward", None, FINDING
-    if kind == "nan" and anomaly.on and anomaly.nan:
-        raise error(RuntimeError, name, what, fix, place)
-    warn("nan-loss" if kind == "nan" else "infinite-loss", name, what, fix, place)
-
-
-def origin(edge: Any) -> Any:
-    """Return the oldest node behind an edge whose result is known to be NaN; None if no saved tensor tells."""
-    is_nan: dict = {}
-    nodes = sorted(behind([edge])[0], key=lambda n: n._seq)
-    for node in nodes:
-        kept = node._saved if type(node._saved) is tuple else ()
-        for k, s in enumerate(kept):
-            if type(s) is not Saved or s.unpack is not None:
-                continue
-            known = s.tensor._np_dtype in FLOATS and bool(np.isnan(bottom(s.tensor)._a).any())
-            if s.index is not None:
-                is_nan[node] = known
-            elif k < len(node._edges) and node._edges[k] is not None:
-                is_nan[producer(node._edges[k])] = known
-        if node not in is_nan and len(node._edges) == 1 and kept and type(kept[0]) is Saved and node._fn.primitive:
-            is_nan[node] = bool(np.isnan(node._fn.compute(bottom(kept[0].tensor)._a)).any())
-    return next((node for node in nodes if is_nan.get(node)), None)
-
-
-DIVERGING = 1e6  # a leaf with such values explains an infinite loss
-
-
-def largest(leaf: Leaf) -> float:
-    """Return the largest absolute value of a leaf; NaN if it has one, and 0 if there are no values to read."""
-    t = leaf._ref()
-    known = t is not None and t._np_dtype in FLOATS and has_numbers(t._a) and t._a.size
-    return float(abs(t._a).max()) if known else 0.0
-
-
-def replayed(graph: Iterable) -> Event | None:
-    """Return the operation in a compiled function that produces NaN, from a second, observed run of it; None if there is none.
-
-    Compiled kernels send no signal.  A function with effects, or whose inputs have changed since, does not run again.
-    """
-    from .observer import switch
-
-    compiled = [node for node in graph if type(node) is not Leaf and hasattr(node._fn, "replay")]
-    for node in sorted(compiled, key=lambda n: n._seq):
-        before = mode.on, anomaly.on, anomaly.nan
-        made.clear()
-        switch(before[0], True, True)
-        try:
-            node._fn.replay(node)
-        finally:
-            switch(*before)
-        if event := next((e for e in made.nan.values() if e.what), None):
-            return event
-    return None
 
 
 # ---------------------------------------------------------------------- the numbers
@@ -332,7 +246,6 @@ REMEDIES = {
     ),
 }
 DATA = "find it with x.isnan(), then leave out the missing values or fill them in: x.nan_to_num()"
-DIVERGED = "an earlier step made it so: use a smaller learning rate, or clip gradients: nn.utils.clip_grad_norm_(parameters, 1)"
 FINDING = "run it inside `with minigrad.autograd.detect_anomaly():`, which names the line of the operation"
 CALLS = {"pow": "{0} ** p", "xlogy": "minigrad.xlogy(y, {0})"}  # the others are methods without further arguments
 EDGES = {"log1p": ("-1 + 1e-6", "x + 1e-6", "-1")}  # smallest safe argument, a shifted one, and the edge of the domain
