@@ -54,7 +54,9 @@ def hint_at_loss(t: Tensor) -> None:
         fix = advice(name, place, True)
     elif leaf := next((n for n in graph if type(n) is Leaf and not largest(n) < DIVERGING), None):
         name, place, fix = "backward", None, DIVERGED
-        what = f"{what}: a leaf of shape {leaf._shape} has values up to {largest(leaf):.3g} before this computation"
+        high = largest(leaf)
+        values = "NaN among its values" if math.isnan(high) else f"values up to {high:.3g}"
+        what = f"{what}: a leaf of shape {leaf._shape} has {values} before this computation"
     else:
         name, place, fix = "backward", None, FINDING
     if kind == "nan" and anomaly.on and anomaly.nan:
