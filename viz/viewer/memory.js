@@ -2,7 +2,9 @@
 
 const strip = $("memory");
 const alive = memoryOverSteps();
-const peak = alive.reduce((most, size) => Math.max(most, size), 0);
+// a jvp pass without a backward pass saves nothing
+const saves = passes.includes("backward") || !passes.includes("jvp");
+const peak = saves ? alive.reduce((most, size) => Math.max(most, size), 0) : 0;
 const COLUMNS = 600; // with more steps, a column shows the largest of several
 
 /** Return the saved bytes after each step; a tensor saved by several operations counts once. */

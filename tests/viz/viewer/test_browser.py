@@ -170,6 +170,13 @@ def test_saved_tensors_stand_at_their_node_with_bytes_and_the_step_that_frees_th
     assert page.text("#amount").startswith("saved for backward: 0 B")
 
 
+@pytest.mark.parametrize(("passes", "shown"), [("jvp", False), ("backward", True), (("backward", "jvp"), True)])
+def test_memory_is_shown_only_where_a_backward_needs_it(viewer, passes, shown):
+    x = minigrad.tensor(0.5, requires_grad=True)
+    page = viewer(minigrad.record(lambda x: x.exp().sin(), x, passes=passes))
+    assert page.page.locator("#strip").is_visible() == shown
+
+
 def test_hovering_shows_formula_values_and_the_source_line(viewer):
     page = viewer(programs.loop_record()).press("End", "0")
     page.page.hover("#op-1 .band")
