@@ -110,6 +110,8 @@ def run(words: list[str], cwd: str, environment: dict[str, str], files: list[int
         os.dup2(file, place)
         os.close(file)
     os.chdir(cwd)
+    if "multiprocessing.process" in sys.modules:  # where processes that are spawned look for the program
+        sys.modules["multiprocessing.process"].ORIGINAL_DIR = cwd
     os.environ.clear()
     os.environ.update(environment)
     if words[0] == "-m":

@@ -70,7 +70,7 @@ def robust_losses(errors):
 robust_losses = torch.vmap(lambda e: (e.abs() <= 1) * e * e + (e.abs() > 1) * (2 * e.abs() - 1))
 
 
-# %% wrong robust_losses: one value
+# %% wrong robust_losses: a single value
 def robust_losses(errors):
     def robust(e):
         return e * e if e.abs() <= 1 else 2 * e.abs() - 1
