@@ -29,14 +29,14 @@ from .grading import Graded, Limits, grade, grade_folder, write_csv
 EXAMPLES = """Examples:
 
   minigrad lessons                  all lessons, and the solved exercises
-  minigrad lessons open 1           the first lesson, as a notebook in JupyterLab
+  minigrad lessons open 1           lesson 1, as a notebook in JupyterLab
   minigrad lessons check 1          run the notebook and judge its answers
   minigrad lessons reset 1          start again; the old notebook is kept
-  minigrad lessons grade handed_in  a table of the exercises that each student solved
-  minigrad lessons report handed_in a page of the class's mistakes, the most frequent first
-  minigrad lessons bank             all exercises of the bank, by topic and difficulty
+  minigrad lessons grade handed_in  a table of what each student solved
+  minigrad lessons report handed_in a page of the class's mistakes
+  minigrad lessons bank             all exercises of the bank, by topic
   minigrad lessons sheet memory --class names.txt --title "Week 5"
-                                    a notebook of six exercises for each student, with different numbers"""
+                                    a notebook for each student"""
 
 app = App(
     name="lessons",
