@@ -70,6 +70,7 @@ def test_metadata_of_no_sheet_are_refused(tmp_path, metadata, message):
         as_notebook.sources(path)
 
 
+@pytest.mark.slow  # three notebooks in processes of their own
 def test_a_class_is_graded_with_its_own_numbers_and_a_copy_is_noted(tmp_path):
     for student, solved in (("Ada", True), ("Grace", False)):
         sheet.write(Sheet("Week 1", student, NAMES), tmp_path, solved)
