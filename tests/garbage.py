@@ -23,7 +23,7 @@ from minigrad.testing.samples import Maker
 
 
 class Theirs(Exception):
-    """What the user's own objects raise."""
+    """The exception that the user's own objects raise."""
 
 
 def raising(*names: str) -> type:
@@ -119,7 +119,7 @@ NAMES = {"torch": minigrad, "np": np, "raising": raising, "nan": float("nan"), "
 
 
 def outcome(function: Any, text: str, names: dict, seconds: float) -> BaseException | None:
-    """What a call raises."""
+    """Return the exception that a call raises, or None."""
     try:
         with warnings.catch_warnings(), limited(seconds):
             warnings.simplefilter("ignore")
@@ -135,7 +135,7 @@ def everything() -> dict[str, tuple]:
 
 
 def told_wrongly(seed: int, share: float, seconds: float) -> list[str]:
-    """The calls among a random share of all that take too long, are told to be our failure, or lose the user's exception."""
+    """Return the calls of a random share that take too long or raise minigrad's InternalError."""
     choose, found = random.Random(seed), []
     for name, (function, sample, names) in everything().items():
         for text in calls(name, function, sample):
@@ -145,7 +145,7 @@ def told_wrongly(seed: int, share: float, seconds: float) -> list[str]:
 
 
 def wrong(e: BaseException | None, text: str) -> str:
-    """What is wrong with an exception; empty where it tells what it should."""
+    """Return the fault of an exception; an empty text if there is none."""
     if isinstance(e, TooLong):
         return "it does not end"
     if isinstance(e, minigrad.InternalError):

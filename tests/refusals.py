@@ -1,4 +1,4 @@
-"""What is asked of every error message: a table of wrong calls is run, and each text is looked at.
+"""Check every error message: run a table of wrong calls and look at each text.
 
 tests/parity/test_refusals.py runs the same calls in PyTorch and compares the types.
 
@@ -32,7 +32,7 @@ INTERNALS = re.compile(
 
 
 def names(module: Any) -> dict[str, Any]:
-    """What the text of a call may name."""
+    """Return the names that the text of a call may use."""
 
     def T(*shape: int, **options: Any) -> Any:
         return module.full(shape, 0.6, **options)
@@ -47,7 +47,7 @@ def names(module: Any) -> dict[str, Any]:
 
 
 def raised(module: Any, text: str, lend: Any = None) -> Exception | None:
-    """What a call raises, as if it stood in a file named after itself."""
+    """Return the exception of a call that stands in a file named after itself, or None."""
     given = names(module)
     if lend is not None:
         given |= lend(module, given)

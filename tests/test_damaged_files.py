@@ -1,4 +1,4 @@
-"""Files that nobody has to trust: `load` reads them right, or refuses them with one kind of error."""
+"""`load` reads untrusted files right, or refuses them with one kind of error."""
 
 import io
 import os

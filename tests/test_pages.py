@@ -1,4 +1,4 @@
-"""What stands on the pages is so: their programs and commands run, write what the page says, and draw its pictures."""
+"""The pages are true: their programs and commands run, print the texts on the page, and draw its pictures."""
 
 import doctest
 import re

@@ -1,4 +1,4 @@
-"""What holds for the project as a whole: its names, the time it takes to start, what its files may mention."""
+"""The project as a whole keeps its rules: names, the time to start, the words that its files may mention."""
 
 import ast
 import importlib

@@ -76,7 +76,7 @@ def test_what_is_no_tensor_in_rows_is_refused(path):
 
 
 class Tied(nn.Module):
-    """A model with one parameter under two names, and one that lies in columns."""
+    """Return a model with one parameter under two names, and one that is stored in columns."""
 
     def __init__(self):
         super().__init__()

@@ -49,7 +49,7 @@ def variants(draw, name, dtypes=DTYPES):
 
 
 class Numbers(Maker):
-    """The makers of a variant: they note the arrays, and lay them out where `laid_out` says so."""
+    """The makers of a variant: they note the arrays, and lay them out if `laid_out` is True."""
 
     def __init__(self, module: Any, variant: Variant, laid_out: bool, leaves: Any = None):
         super().__init__(module, TABLE[variant.name], variant.sample, variant.dtype, leaves)

@@ -177,4 +177,4 @@ def test_what_grows_computes_the_same_eager_and_compiled(c):
 @pytest.mark.skipif(not os.path.exists(peak.STATUS), reason="Linux tells")
 def test_the_most_memory_of_a_run_is_found_where_most_of_it_is_freed_again():
     found = peak.measured(growing.elements, OURS[:1], 10**7)
-    assert 0.9 < found["minigrad"] / 4e7 < 2.5  # the sine, and the gradient in its place or beside it
+    assert 0.9 < found["minigrad"] / 4e7 < 2.5  # the sine, and the gradient instead of it or beside it

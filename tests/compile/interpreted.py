@@ -1,7 +1,7 @@
 """Generated modules run as plain Python: slow on arrays, but at once, so that hundreds of programs can be compared.
 
-What the generator writes is tried here; that Numba makes the same of it, test_compile.py tries, and `make test-slow` tries it
-with every program that takes `either`.
+The generated code runs here in Python. test_compile.py checks that Numba makes the same of it, and `make test-slow` checks
+that with every program that takes `either`.
 """
 
 import math

@@ -1,4 +1,4 @@
-"""What a compiled function leaves behind: `.grad`, optimizers and their state, attributes, entries of lists and dicts."""
+"""A compiled function leaves eager code's effects: `.grad`, optimizers, attributes, entries of lists and dicts."""
 
 import copy
 import gc

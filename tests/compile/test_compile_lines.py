@@ -32,7 +32,7 @@ def loss(x, d):
 
 
 def program(seed):
-    """Some steps on two tensors of one shape, whose results are told, and the shape."""
+    """Return a random program of some steps on two tensors of one shape, and the shape."""
     rng = random.Random(seed)
     shape = [rng.choice([1, 2, 3, 3, 5]) for _ in range(rng.choice([2, 3, 3, 4]))]
     lines = []

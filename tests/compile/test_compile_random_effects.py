@@ -106,7 +106,7 @@ def written(seed):
 
 
 def outcomes(seed, source, fast, calls=7):
-    """What each call gives and leaves behind."""
+    """Return the result and the effects of each call."""
     torch.manual_seed(seed)
     s, w, v = State(), torch.randn(3, requires_grad=True), torch.randn(3, requires_grad=True)
     opt = OPTIMIZERS[sorted(OPTIMIZERS)[seed % len(OPTIMIZERS)]]([w, v])

@@ -102,7 +102,7 @@ def program(seed):
 
 
 def outcome(f, module, k):
-    """What a call gives, prints and leaves behind, and the gradient."""
+    """Return the results and gradient of a call, and the texts and values that it leaves behind."""
     module.seen.clear()
     box, said = module.Box(), io.StringIO()
     x, y = torch.tensor([[0.1 * k, -0.2], [0.3, 0.4]]), torch.tensor([[1.0, -0.5], [0.2 * k, 0.3]])

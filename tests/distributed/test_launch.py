@@ -36,7 +36,7 @@ def left():
 
 
 def tag():
-    """What the folders of this process's runs have in their names, so that no other's are counted."""
+    """Return the part of a folder's name that marks this process's runs, so that no other runs are counted."""
     return f"of-{os.getpid()}-".encode()
 
 

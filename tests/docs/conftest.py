@@ -63,7 +63,7 @@ def address(site):
     server.server_close()
 
 
-@pytest.fixture(scope="module")  # its event loop must not outlive it: other tests run loops of their own
+@pytest.fixture(scope="module")  # its event loop must not outlive it: other tests run their own loops
 def chromium():
     with launched() as browser:
         yield browser

@@ -1,4 +1,4 @@
-"""What every explanation has to hold: its numbers are those of the gradient, and the printed equations are true."""
+"""Check an explanation: its numbers are those of the gradient, and the printed equations are true."""
 
 import math
 import re

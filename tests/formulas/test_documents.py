@@ -1,4 +1,4 @@
-"""What a record says can be typed in: calls give the results, formulas what flowed along the edges, pushes the tangents."""
+"""The texts in a record run: calls give the results, formulas the gradients along the edges, pushes the tangents."""
 
 import re
 import warnings
@@ -30,7 +30,7 @@ def document(f, *args):
 
 
 def held(noted):
-    """What a value held, if that is known: all of it, or what its summary has of a small one that was written later."""
+    """Return a value's numbers: all, or the summary's if the value is small; None if they are unknown."""
     if noted.lost:
         numbers = noted.summary.get("values")
         return None if numbers is None else np.array(numbers, noted.dtype).reshape(noted.shape)
@@ -59,7 +59,7 @@ def check(made, arrays):
             given = [zeros(op, k, arrays) if u is None else wrap(arrays[u]) for k, u in enumerate(edge.upstreams)]
             names = {**NAMES, **labels, "g": given[0] if len(given) == 1 else given}
             same(eval(edge.formula, names), arrays[edge.gives], edge.formula)
-            assert edge.latex.startswith(r"\bar{") or len(edge.formula) > 3000  # which nobody sets
+            assert edge.latex.startswith(r"\bar{") or len(edge.formula) > 3000  # too long to typeset
             said += 1
         tangents = {f"d{made.values[v].label}": wrap(arrays[t]) for v, t in op.tangents.items() if t in arrays}
         for push in op.pushes if set(op.tangents.values()) <= set(arrays) else ():

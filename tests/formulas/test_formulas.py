@@ -49,7 +49,7 @@ def program(rec, group, outputs):
 
 
 def values(rec, inputs, outputs):
-    """What the names in a formula stand for."""
+    """Return the value of each name in a formula."""
     refs = [i for i in inputs if not isinstance(i, dict)] + outputs
     return {**NAMES, **{label(ref): wrap(rec.values[ref].numbers()) for ref in refs}}
 
@@ -69,7 +69,7 @@ def test_the_formulas_of_both_passes_give_the_numbers(name, sample):
 
 
 def backward(rec, group, inputs, outputs):
-    """What flowed back to each input is the sum of what its formulas give."""
+    """Check that the gradient of each input is the sum of its formulas' values."""
     grads = {o: rec.values[rec.gradients[o]].numbers() if o in rec.gradients else None for o in outputs}
     given = [wrap(np.zeros(rec.values[o].shape, rec.values[o].dtype) if g is None else g) for o, g in grads.items()]
     names = {**values(rec, inputs, outputs), "g": given[0] if len(given) == 1 else given}

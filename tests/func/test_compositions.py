@@ -29,12 +29,12 @@ def batch(f):
 
 
 def loop(f):
-    """What `batch` has to give."""
+    """Return the expected result of `batch`."""
     return lambda xs: [(a + b) / 2 for a, b in zip(f(xs), f([x * 1.001 for x in xs]))]
 
 
 def eager_reverse(f):
-    """What `reverse` has to give."""
+    """Return the expected result of `reverse`."""
 
     def g(xs):
         xs = [x if x.requires_grad else x.detach().requires_grad_() for x in xs]
@@ -44,7 +44,7 @@ def eager_reverse(f):
 
 
 def eager_forward(f):
-    """What `forward` has to give: the pull-back, pulled back."""
+    """Return the expected result of `forward`: the gradient of the pull-back."""
 
     def g(xs):
         xs = [x if x.requires_grad else x.detach().requires_grad_() for x in xs]

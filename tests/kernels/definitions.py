@@ -48,7 +48,7 @@ def kernels(monkeypatch, on):
 
 
 def agree(monkeypatch, f, *arrays, scale=30):
-    """Whether kernels and definitions compute the same."""
+    """Check that kernels and definitions compute the same."""
     with kernels(monkeypatch, True):
         found = differentiated(f, *arrays)
     with kernels(monkeypatch, False):

@@ -45,7 +45,7 @@ def start(folder):
 
 
 def finish(process):
-    """What it said: whether the kernel was "kept" or had to be "compiled"."""
+    """Return "kept" or "compiled": how the process got its kernel."""
     out, error = process.communicate(timeout=60)
     assert process.returncode == 0, error
     return out.split(maxsplit=1)[0]
@@ -259,7 +259,7 @@ def test_what_another_user_has_put_there_does_not_run(filled):
     for file in filled.glob("*.bin"):
         os.chown(file, 65534, 65534)
     unread(filled, "belongs to user 65534")
-    assert run(filled) == "kept"  # the process has put a file of its own in its place
+    assert run(filled) == "kept"  # the process has replaced it by its own file
 
 
 @pytest.mark.skipif(os.name != "posix", reason="modes of files")

@@ -1,4 +1,4 @@
-"""Where no kernel can be had, NumPy computes in its place, with one warning, and nobody is told of a mistake."""
+"""NumPy computes instead where no kernel can be had, with one warning that blames no caller."""
 
 import warnings
 

@@ -117,7 +117,7 @@ class Cube(torch.autograd.Function):
 
 
 class ManualCube(Cube):
-    """The same with a rule of its own."""
+    """The cube with its own vmap rule."""
 
     generate_vmap_rule = False
 

@@ -1,4 +1,4 @@
-"""`minigrad lessons` as a process of its own, in an empty folder."""
+"""`minigrad lessons` runs as a separate process in an empty folder."""
 
 import csv
 import functools
@@ -148,7 +148,7 @@ def test_without_the_notebook_packages_the_list_still_comes(tmp_path):
 
 
 def answered(address):
-    """What the server says, which names its address a little before it listens."""
+    """Return the server's answer; the server names its address a little before it listens."""
     for _ in range(100):
         try:
             return urllib.request.urlopen(address)

@@ -1,4 +1,4 @@
-"""What is drawn where a learner's graph is not the expected one."""
+"""The drawing shows where a learner's graph differs from the expected one."""
 
 import minigrad as torch
 from lessons.difference import Difference

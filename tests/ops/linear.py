@@ -1,4 +1,4 @@
-"""What the tests of linear algebra share: arrays in several layouts, leaves, matrices of a kind."""
+"""The tests of linear algebra share these helpers: arrays in several layouts, leaves, matrices of a kind."""
 
 import numpy as np
 from hypothesis import strategies as st

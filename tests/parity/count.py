@@ -69,7 +69,7 @@ def document(counts):
 
 
 def in_page(text, table):
-    """The page with the table in its place."""
+    """Return the page with the new table."""
     return re.sub(r"(?s)(<!-- databases -->\n).*?(<!-- end -->)", lambda m: m[1] + table + m[2], text)
 
 

@@ -1,8 +1,8 @@
 """PyTorch's own databases of samples, run by minigrad: what both have, samples handed over, results compared.
 
 An entry of `op_db` is an operation with makers of samples.  Where minigrad has its name, the same samples go through both; a
-function that PyTorch writes in Python around an operation is run with its `torch` being minigrad.  What is left out stands in
-left_out.py, with the reason.
+function that PyTorch writes in Python around an operation is run with its `torch` being minigrad.  left_out.py names the
+entries that are left out, with the reason.
 """
 
 import ast
@@ -281,7 +281,7 @@ def kind_of(e):
 
 # ---------------------------------------------------------------------- what is left out
 def name_of(op):
-    """An entry's name, with that of its variant."""
+    """Return an entry's name with its variant."""
     return op.name + (f".{op.variant_test_name}" if getattr(op, "variant_test_name", "") else "")
 
 

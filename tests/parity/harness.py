@@ -30,7 +30,7 @@ def gives(expected):
 
 
 def attempt(action, *args, **kwargs):
-    """What `action` returns, or the exception that it raises."""
+    """Return the result of `action`, or the exception that it raises."""
     try:
         return action(*args, **kwargs)
     except Exception as error:
@@ -94,7 +94,7 @@ def plain(value, module):
     """Replace the tensors, dtypes, sizes and exceptions in a result by plain data."""
     if isinstance(value, module.Tensor):
         requires_grad = value.requires_grad
-        value = value.detach().clone()  # a copy has memory of its own; not so a zero that PyTorch keeps symbolic
+        value = value.detach().clone()  # a copy has separate memory; not so a zero that PyTorch keeps symbolic
         return Array(_name(value.dtype), tuple(value.shape), requires_grad, value.tolist())
     if isinstance(value, module.dtype):
         return _name(value)
@@ -141,7 +141,7 @@ def differences(wanted, found, where="result", least=0.0):
 
 
 def contradictions(expected, found, where="result"):
-    """What differs between the literal of `@gives` and a result of `run`."""
+    """Return the differences between the literal of `@gives` and a result of `run`."""
     if inspect.isclass(expected):
         agrees = isinstance(found, Raised) and not found.escaped and related(expected, found.type)
     elif isinstance(expected, dict) and isinstance(found, dict) and expected.keys() == found.keys():
@@ -156,7 +156,7 @@ def contradictions(expected, found, where="result"):
 
 
 def close(a, b, tolerance):
-    """Whether two nested lists agree, numbers within the tolerance; True and 1 are different things."""
+    """Return True if two nested lists agree, numbers within the tolerance; True and 1 are different things."""
     if isinstance(a, list) and isinstance(b, list):
         return len(a) == len(b) and all(close(x, y, tolerance) for x, y in zip(a, b))
     if type(a) is not type(b):
@@ -167,7 +167,7 @@ def close(a, b, tolerance):
 
 
 def related(a, b):
-    """Whether one exception type is a kind of the other, looking through a library's own types to Python's."""
+    """Return True if one exception type is a kind of the other, judged by the built-in types that they derive from."""
     a, b = (next(kind for kind in error.__mro__ if kind.__module__ == "builtins") for error in (a, b))
     if Exception in (a, b):
         return a is b

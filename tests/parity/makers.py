@@ -1,4 +1,4 @@
-"""What programs of several themes are about: custom Functions and dual tensors, made for PyTorch or for minigrad."""
+"""Programs of several themes share these makers: custom Functions and dual tensors, for PyTorch or for minigrad."""
 
 
 def square_function(torch, seen=None):

@@ -89,7 +89,7 @@ ENDS = {
 
 @dataclass(frozen=True)
 class Program:
-    """What the program is about (a key of ENDS) and its lines between the leaves and the end."""
+    """A program of one theme (a key of ENDS): its lines between the leaves and the end."""
 
     about: str
     lines: tuple = ()
@@ -163,7 +163,7 @@ def grow(program, choice, torch):
 
 
 def shares_memory(t, u):
-    """Whether what is written to one tensor may be seen through the other."""
+    """Return True if two tensors share one storage, so that a write to one may change the other."""
     return t.untyped_storage().data_ptr() == u.untyped_storage().data_ptr()
 
 

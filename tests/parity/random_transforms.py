@@ -448,7 +448,7 @@ def grow(program, choice, torch, custom):
 
 
 def found(program, torch, minigrad):
-    """What differs between PyTorch and minigrad; nothing for a program that PyTorch refuses, or whose result is NaN.
+    """Return the differences between the libraries; none for a program that PyTorch refuses or whose result is NaN.
 
     PyTorch's vmap lets pass, and at times computes wrongly, what would be an error for a single example: where a loop
     over the examples disagrees with it, the loop counts.

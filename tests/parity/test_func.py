@@ -358,7 +358,7 @@ CASES = [(f"{theme}: {name}", program) for theme, programs in THEMES.items() for
 
 
 def compare(program):
-    """What differs between the two libraries."""
+    """Return the differences between the two libraries, and PyTorch's result."""
     wanted, found = run(program, torch), run(program, minigrad)
     return differences(wanted, found), wanted
 

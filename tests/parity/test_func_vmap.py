@@ -11,7 +11,7 @@ torch = pytest.importorskip("torch")
 
 
 def alike(examples):
-    """Whether all examples are the same."""
+    """Return True if all examples are the same."""
     return bool((examples == examples[0]).all())
 
 

@@ -24,7 +24,7 @@ HALVES = pytest.mark.parametrize("dtype", TOLERANCE)
 
 # ---------------------------------------------------------------------- operations
 def results(module, name, sample, dtype, leaves=None):
-    """What the sample gives, and its leaves: numbers of the dtype, unless they are given."""
+    """Return the results of a sample, and its leaves: numbers of the dtype, unless they are given."""
     function = peer(TABLE[name]) if module is torch else TABLE[name].function
     if leaves is None:
         wide = call(module, function, TABLE[name], sample, dtype="float32")[1]
@@ -49,7 +49,7 @@ def gradients(module, name, sample, dtype, leaves=None):
 
 
 def shown(found, dtype):
-    """What was found, with tensors of the dtype in float64: NumPy, which compares them, has no bfloat16."""
+    """Return the results with tensors of the dtype in float64, because NumPy compares them and has no bfloat16."""
     return [t.double() if kind(t) == dtype else t for t in tensors(found)] or found
 
 

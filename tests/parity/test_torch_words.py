@@ -1,4 +1,4 @@
-"""What records of PyTorch programs say can be typed in: each formula gives the number that PyTorch has computed beside it."""
+"""The texts in records of PyTorch programs run: each formula gives the number that PyTorch computes beside it."""
 
 import re
 
@@ -52,7 +52,7 @@ def check(record):
                      for u, o in zip(edge.upstreams, op.outputs)]  # fmt: skip
             names = {**NAMES, **labels, "g": given[0] if len(given) == 1 else given}
             same(eval(edge.formula, names), record.values[edge.gives], edge.formula)
-            assert edge.latex.startswith(r"\bar{") or len(edge.formula) > 2000  # which nobody sets
+            assert edge.latex.startswith(r"\bar{") or len(edge.formula) > 2000  # too long to typeset
         tangents = {f"d{record.values[v].label}": wrap(array(record.values[t])) for v, t in op.tangents.items()}
         for push in op.pushes:
             tangent = record.values[op.tangents[push["output"]]]

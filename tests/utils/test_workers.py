@@ -310,7 +310,7 @@ next(it), next(it)
 
 
 def program(end, busy=60):
-    """Start a program with two workers that are busy for so many seconds, and wait until they are; it, and their ids."""
+    """Start a program with two workers, wait until they are busy for `busy` seconds, and return it and their ids."""
     process = subprocess.Popen(
         [sys.executable, "-c", PROGRAM.replace("SECONDS", str(busy)) + end],
         cwd=ROOT,

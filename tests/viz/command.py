@@ -1,4 +1,4 @@
-"""The command `minigrad` as a process of its own, and a program for it to draw."""
+"""Run the command `minigrad` as a separate process, and make a program for it to draw."""
 
 from tests.forked import python
 

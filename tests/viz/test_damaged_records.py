@@ -65,7 +65,7 @@ def places(x, path=()):
 
 
 def others(part, chance):
-    """Give what may stand in the place of a part."""
+    """Give values that may replace a part."""
     deep = []
     for _ in range(chance.choice([30, 90, 500])):
         deep = [deep]

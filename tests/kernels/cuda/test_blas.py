@@ -1,4 +1,4 @@
-"""What cuBLAS is told about operands in memory, by the definition of GEMM; its call itself needs a GPU."""
+"""The arguments for cuBLAS describe operands in memory by the definition of GEMM; cuBLAS itself needs a GPU."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""minigrad.compile on a device: the programs of the processor's tests, and what kernels have of their own."""
+"""minigrad.compile on a device runs the processor's test programs, and some for its kernels alone."""
 
 import numpy as np
 import pytest

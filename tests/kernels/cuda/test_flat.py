@@ -22,7 +22,7 @@ def reads(monkeypatch):
 
 
 def kernel():
-    """out = x * 2 - y, above = x > y, of modules of their own, as `reads` puts another function in its place."""
+    """Return the kernel out = x * 2 - y, above = x > y in a separate module, in which `reads` replaces a function."""
     names = ", ".join(flat.IMPORTS)
     head = f"from minigrad.kernels.cuda.device_functions import {names}\nfrom numba import cuda\n\n\n"
     parameters = {"x": ("{}", "x_"), "y": ("{}", "y_"), "s": ("s", "")}

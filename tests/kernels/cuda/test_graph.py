@@ -1,4 +1,4 @@
-"""Launches that are captured once and replayed: with other numbers they give other results, in memory of their own."""
+"""Launches are captured once and replayed: each replay reads its own numbers and writes to separate memory."""
 
 import threading
 

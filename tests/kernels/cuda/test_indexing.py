@@ -26,7 +26,7 @@ def there(index):
 
 
 def same(here, found):
-    """Whether the device has found what NumPy did."""
+    """Check that the device gives the same as NumPy."""
     assert type(found) is DeviceArray
     assert (here.dtype, here.shape) == (found.dtype, found.shape)
     np.testing.assert_array_equal(found.to_host(), here)

@@ -1,4 +1,4 @@
-"""Pooling on the device: exactly that of the processor."""
+"""Pooling on the device gives exactly the processor's results."""
 
 import numpy as np
 import pytest

@@ -18,7 +18,7 @@ def both(seed=3):
 
 
 def check_place(here, there):
-    """Whether both continue alike."""
+    """Check that both streams continue alike."""
     rest = lambda rng: [rng.random(3, np.float32).tolist(), rng.random(2).tolist(), rng.integers(0, 9, 5).tolist()]
     assert rest(here) == rest(there)
 

@@ -13,14 +13,14 @@ from tests.table import NAMES, SMOOTH, determined, floats, run, tensors
 
 
 def twice(work, name, sample):
-    """What `work` finds on the processor and on the device, with the same numbers."""
+    """Return the results of `work` on the processor and on the device, for the same numbers."""
     with minigrad.device("cuda"):
         there = work(name, sample)
     return work(name, sample), there
 
 
 def check(name, sample, here, there):
-    """Whether results agree: as exactly as float32 and float64 allow."""
+    """Check that results agree as exactly as float32 and float64 allow."""
     assert len(here) == len(there), f"{name}({sample})"
     for a, b in zip(here, there):
         assert b.is_cuda, f"{name}({sample}) left the device"

@@ -1,4 +1,4 @@
-"""What shows and checks programs on a device: records, drawings, explanations, gradcheck, anomalies, debug mode."""
+"""Records, drawings, explanations, gradcheck, anomaly detection and debug mode work on a device."""
 
 import numpy as np
 import pytest

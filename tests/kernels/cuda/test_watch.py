@@ -1,4 +1,4 @@
-"""What threads touch is recorded element by element; races are found where no barrier of both stands between."""
+"""The watch records each element that a thread touches, and finds races where no barrier separates two threads."""
 
 import numpy as np
 import pytest

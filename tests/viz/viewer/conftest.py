@@ -6,7 +6,7 @@ from tests.browser import launched
 from viz.viewer import page as page_of
 
 
-@pytest.fixture(scope="module")  # its event loop must not outlive it: other tests run loops of their own
+@pytest.fixture(scope="module")  # its event loop must not outlive it: other tests run their own loops
 def chromium():
     with launched() as browser:
         yield browser
