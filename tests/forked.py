@@ -59,7 +59,7 @@ def python(
 
 @functools.cache
 def parent() -> socket.socket:
-    """The connection to the Python that forks; when it is closed, that one ends."""
+    """Return the connection to the Python that forks; when it is closed, that one ends."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with theirs:
         command = [sys.executable, "-m", "tests.forked", str(theirs.fileno())]

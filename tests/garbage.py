@@ -27,7 +27,7 @@ class Theirs(Exception):
 
 
 def raising(*names: str) -> type:
-    """A class whose special methods raise."""
+    """Return a class whose special methods raise."""
 
     def refuse(*_: object) -> Any:
         raise Theirs
@@ -60,7 +60,7 @@ def operations() -> dict[str, tuple]:
 
 
 def modules() -> dict[str, tuple]:
-    """The same for the modules of nn, which are called as they are made."""
+    """Return name -> (class, arguments, no names) for the modules of nn, which are called as they are made."""
     found = {}
     for name, cls in sorted(vars(minigrad.nn).items()):
         if isinstance(cls, type) and issubclass(cls, minigrad.nn.Module) and cls is not minigrad.nn.Module:
@@ -71,7 +71,7 @@ def modules() -> dict[str, tuple]:
 
 
 def calls(name: str, function: Any, sample: str) -> Iterator[str]:
-    """The texts of the arguments: each one, each keyword that is not given, and one too many is garbage."""
+    """Yield the texts of the arguments: each one, each keyword that is not given, and one too many is garbage."""
     call = ast.parse(f"f({sample})", mode="eval").body
     assert isinstance(call, ast.Call)
     given = [ast.unparse(a) for a in call.args]
@@ -91,7 +91,7 @@ def calls(name: str, function: Any, sample: str) -> Iterator[str]:
 
 
 def written(given: list, named: dict) -> str:
-    """Arguments as text."""
+    """Return arguments as text."""
     return ", ".join([*given, *[f"{k}={v}" for k, v in named.items()]])
 
 
@@ -130,7 +130,7 @@ def outcome(function: Any, text: str, names: dict, seconds: float) -> BaseExcept
 
 
 def everything() -> dict[str, tuple]:
-    """All that is called: operations, and modules as they are made."""
+    """Return all callables: operations, and modules as they are made."""
     return operations() | modules()
 
 

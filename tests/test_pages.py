@@ -17,7 +17,7 @@ SAID = re.compile(r'id="[^"]+"|>[^<]+<')  # what a picture shows; where it lies 
 
 
 def session(page):
-    """The program of a page, with the files on the page that it imports."""
+    """Return the program of a page, with the files on the page that it imports."""
     blocks = programs.BLOCK.findall(page.read_text())
     program = "".join(text for _, title, text in blocks if not title)
     imported = [

@@ -27,7 +27,7 @@ MACHINE_PATH = re.compile(r"(?<![\w.~*-])/(?:root|Users|home/(?!ada\b)\w+)(?![\w
 
 
 def repository_files():
-    """The files that are, or are about to be, in the repository."""
+    """Return the files that are, or are about to be, in the repository."""
     if shutil.which("git") is None or not (ROOT / ".git").exists():
         pytest.skip("not a git checkout")
     listing = subprocess.run(

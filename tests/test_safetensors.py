@@ -21,7 +21,7 @@ def path(tmp_path):
 
 
 def written(header, content=b""):
-    """The bytes of a file."""
+    """Return the bytes of a file."""
     text = json.dumps(header).encode()
     return len(text).to_bytes(8, "little") + text + content
 

@@ -149,7 +149,7 @@ PROGRAMS = [
 
 
 def changed(context):
-    """The variables of a context that have not the value with which they began."""
+    """Return the variables of a context whose values differ from those at the beginning."""
     began = contextvars.Context()
     return [var.name for var in context if var.name.startswith("minigrad.") and context[var] != began.run(var.get)]
 

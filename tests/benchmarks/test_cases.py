@@ -42,11 +42,11 @@ def test_names_of_cases_differ():
 
 
 def double(factor_when_compiled):
-    """A case whose compiled version may multiply by another number."""
+    """Return a case whose compiled version may multiply by another number."""
 
     @case()
     def double(lib, compiled):
-        """Twice x."""
+        """Return twice x."""
         x = lib.tensor([1.0, 2.0])
         is_compiled = type(compiled(lambda x: x)) is not type(lambda: 0)
         return lambda: (x * (factor_when_compiled if is_compiled else 2.0),)
@@ -133,7 +133,7 @@ times = growth.times
 
 
 def small_grad_at(sizes):
-    """A curve."""
+    """Return a curve."""
     return growth.Curve(next(c for c in CASES if c.name == "small_grad"), sizes)
 
 

@@ -20,7 +20,7 @@ layer, relu, tensor = nn.Linear, F.relu, torch.tensor
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """A folder that modules are imported from."""
+    """Yield a folder that modules are imported from."""
     monkeypatch.syspath_prepend(tmp_path)
     yield tmp_path
     for name in [n for n in sys.modules if n.startswith("their_")]:

@@ -27,7 +27,7 @@ FUNCTIONS = {
 
 
 def njit(*args, **options):
-    """A decorator that does nothing."""
+    """Return a decorator that does nothing."""
     return args[0] if args else lambda f: f
 
 
@@ -37,7 +37,7 @@ def product(x, y, out):
 
 
 def load(name, source):
-    """The module with this text, not compiled."""
+    """Return the module with this text, not compiled."""
     module = types.ModuleType(name)
     text = source.replace("from numba import njit", "from tests.compile.interpreted import njit")
     text = text.replace("from minigrad.kernels.vecmath", "from tests.compile.interpreted")

@@ -67,7 +67,7 @@ def f(x, y, n, box):
 
 
 def statements(rng, depth, in_loop):
-    """Some statements, indented."""
+    """Return some statements, indented."""
     found = []
     for _ in range(rng.randint(1, 4)):
         a, b, c = (rng.choice("xy") for _ in range(3))
@@ -95,7 +95,7 @@ def statements(rng, depth, in_loop):
 
 
 def program(seed):
-    """The text of a module with a function f."""
+    """Return the text of a module with a function f."""
     rng = random.Random(seed)
     lines = statements(rng, 2, False)
     return WORLD + "\n".join(["    " + line for line in lines]) + "\n    return x * 1 + m, y * 2, n\n"
@@ -117,7 +117,7 @@ def outcome(f, module, k):
 
 
 def compare(seed, folder):
-    """A random program, compared over some calls."""
+    """Compare a random program over some calls, compiled and eager."""
     path = folder / f"parts_{seed}.py"
     path.write_text(program(seed))
     spec = importlib.util.spec_from_file_location(path.stem, path)

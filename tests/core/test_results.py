@@ -12,7 +12,7 @@ def leaf(*values):
 
 
 def function(backward):
-    """A Function of this backward, as a lambda."""
+    """Return a Function of this backward, as a lambda."""
 
     class Named(torch.autograd.Function):
         @staticmethod

@@ -26,7 +26,7 @@ LINUX = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks i
 
 
 def left():
-    """The processes of any `run` that are there."""
+    """Return the processes of any `run` that are there."""
     found = []
     for entry in Path("/proc").glob("[0-9]*/cmdline"):
         with contextlib.suppress(OSError):

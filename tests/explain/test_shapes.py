@@ -14,7 +14,7 @@ F = torch.nn.functional
 
 
 def told(program, *inputs) -> ShapeExplanation:
-    """The history of what a program makes of some inputs, named x, y, ..."""
+    """Return the history of a program's result, with the inputs named x, y, ..."""
     with torch.record(passes=("forward",)) as rec:
         result = program(*inputs)
     for name, t in zip("xyz", inputs):

@@ -20,7 +20,7 @@ RANDOM = {"bernoulli", "normal", "poisson", "multinomial", "gumbel_softmax", "dr
 
 
 def document(f, *args):
-    """The document of a program, and the arrays of its values by their numbers."""
+    """Return the document of a program, and the arrays of its values by their numbers."""
     rec = minigrad.record(f, *args)
     made, number = numbered(rec)
     arrays = {new: held(rec.values[old]) for old, new in number.new.items()}
@@ -87,7 +87,7 @@ def check_call(op, labels, arrays):
 
 
 def matching(flat, outputs, arrays):
-    """Of several results those that the program used."""
+    """Return those results of several that the program uses."""
     return [
         next(t for t in flat if tuple(t.shape) == arrays[o].shape and np.allclose(t.numpy(), arrays[o]))
         for o in outputs

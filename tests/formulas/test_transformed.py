@@ -114,7 +114,7 @@ def example(array, dims, k):
 
 
 def gradient(rec, new, number, shape, k):
-    """A gradient in example k: batch dimensions are those that are too many."""
+    """Return a gradient in example k: the surplus dimensions are batch dimensions."""
     array = next(rec.values[old].numbers() for old, n in number.new.items() if n == new)
     while array.ndim > len(shape):
         axis = next(d for d in range(array.ndim) if array.shape[d] == MANY)

@@ -49,7 +49,7 @@ def call(name, sample, given=None):
 
 
 def variants(leaf, random):
-    """SIZE examples that an operation takes where it takes this one."""
+    """Return SIZE examples that an operation accepts where it accepts this one."""
     a = leaf.numpy()
     if a.dtype.kind == "f":
         return [a * random.uniform(0.9, 1.1) for _ in range(SIZE)]

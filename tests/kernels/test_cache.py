@@ -39,7 +39,7 @@ print("kept" if f.stats.cache_hits else "compiled", f.__code__.co_filename)
 
 
 def start(folder):
-    """A process that compiles and runs a kernel."""
+    """Return a process that compiles and runs a kernel."""
     command, environment = [sys.executable, "-c", PROGRAM], {**os.environ, "MINIGRAD_CACHE": str(folder)}
     return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
@@ -52,7 +52,7 @@ def finish(process):
 
 
 def ended(folder, before="", **variables):
-    """Such a process, after it has done something else before, when it has ended."""
+    """Run `before` and then such a process; return the process after its end."""
     return python("-c", before + PROGRAM, cwd=folder.anchor, MINIGRAD_CACHE=str(folder), **variables)
 
 
@@ -68,7 +68,7 @@ def names(folder, ending):
 
 @pytest.fixture
 def filled(tmp_path):
-    """A cache that one process has filled."""
+    """Return a cache that one process has filled."""
     assert run(tmp_path) == "compiled"
     return tmp_path
 

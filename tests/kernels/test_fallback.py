@@ -62,12 +62,12 @@ def large_functions():
 
 
 def drawn(f, *size):
-    """Random numbers, the same each time."""
+    """Return random numbers, the same each time."""
     return f(*size, generator=minigrad.Generator().manual_seed(1))
 
 
 def computed(f, forward_alone=False):
-    """A function's value and gradient, on arrays that are worth kernels; `forward_alone` without kernels at first."""
+    """Return a function's value and gradient, on arrays that are worth kernels; `forward_alone` without kernels at first."""
     x = minigrad.linspace(0.1, 0.9, 1 << 17).reshape(32, -1).requires_grad_()
     token = cache.without.set(forward_alone)
     try:
@@ -79,7 +79,7 @@ def computed(f, forward_alone=False):
 
 
 def differences():
-    """The warnings where kernels fail, each function in turn the first that finds out, forward and backward."""
+    """Return the warnings of failing kernels, in forward and backward; each function in turn is the first to fail."""
     found = []
     for name, f in large_functions().items():
         fallback.Compiler.failed = RuntimeError("kernels are switched off")

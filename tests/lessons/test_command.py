@@ -46,7 +46,7 @@ def test_the_list_shows_what_is_solve(tmp_path):
 
 
 def shown(days, **options):
-    """The list of the first two lessons, as a console with these options prints it."""
+    """Return the list of the first two lessons, as a console with these options prints it."""
     console = Console(file=io.StringIO(), width=100, **options)
     progress.show(lessons()[:2], dict.fromkeys(days, "2026-01-01"), console)
     return console.file.getvalue()

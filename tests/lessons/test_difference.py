@@ -5,7 +5,7 @@ from lessons.difference import Difference
 
 
 def function(name, slope):
-    """A custom Function of this name, which doubles, with this number for its slope."""
+    """Return a custom Function of this name, which doubles, with this number for its slope."""
 
     class Doubled(torch.autograd.Function):
         @staticmethod

@@ -20,13 +20,13 @@ STEP = 1e-6
 
 
 def weights(outs, seed):
-    """Fixed random cotangents."""
+    """Return fixed random cotangents."""
     random = np.random.default_rng(seed)
     return [minigrad.tensor(np.asarray(random.standard_normal(tuple(o.shape)))) for o in outs]
 
 
 def scalar(outs, ws):
-    """One number from all outputs."""
+    """Return one number from all outputs."""
     total = None
     for o, w in zip(outs, ws, strict=True):
         part = (o * w).sum()

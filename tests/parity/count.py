@@ -53,7 +53,7 @@ def run(database, said):
 
 
 def document(counts):
-    """The table of the documentation."""
+    """Return the table of the documentation."""
     lines = [
         "| database | entries, of PyTorch's | check | compared | samples | left out |",
         "| --- | --- | --- | --- | --- | --- |",

@@ -38,12 +38,12 @@ def attempt(action, *args, **kwargs):
 
 
 def leaf(torch, values, dtype=None):
-    """A new tensor that requires grad."""
+    """Return a new tensor that requires grad."""
     return torch.tensor(values, dtype=dtype, requires_grad=True)
 
 
 def collect():
-    """All programs, as pairs of a name (module.function) and the function, in the order of the files."""
+    """Return all programs, as pairs of a name (module.function) and the function, in the order of the files."""
     from tests.parity import programs
 
     found = []
@@ -79,7 +79,7 @@ class Raised:
 
 
 def run(program, module):
-    """The result of the program as plain data; a program that raises as a whole gives a Raised."""
+    """Return the result of the program as plain data; a program that raises as a whole gives a Raised."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
@@ -175,7 +175,7 @@ def related(a, b):
 
 
 def report(name, program, first, second, lines):
-    """The text of a failure: the program, both results (a pair of a label and a value each), what differs."""
+    """Return the text of a failure: the program, both results (a pair of a label and a value each), what differs."""
     path, line = inspect.getsourcefile(program), inspect.getsourcelines(program)[1]
     more = [f"... and {len(lines) - SHOWN_DIFFERENCES} more"] if len(lines) > SHOWN_DIFFERENCES else []
     width = max(len(first[0]), len(second[0]))

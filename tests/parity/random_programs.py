@@ -113,14 +113,14 @@ class Program:
         return "\n".join(["def program(torch):", *(f"    {line}" for line in lines), ""])
 
     def run(self, module):
-        """The result as plain data."""
+        """Return the result as plain data."""
         namespace = {"attempt": attempt}
         exec(self.source, namespace)
         return run(namespace["program"], module)
 
 
 def write(seed, torch):
-    """One random program."""
+    """Return one random program."""
     choice = random.Random(seed)
     program = Program(choice.choice(list(ENDS)))
     if program.about != "forward":
@@ -130,7 +130,7 @@ def write(seed, torch):
 
 
 def grow(program, choice, torch):
-    """The program with random lines, all of which have been run once."""
+    """Return the program with random lines, all of which have been run once."""
     env, names, lines = {"torch": torch}, list(LEAVES), []
     exec("\n".join(program.head), env)
     for number in range(choice.randint(8, 24)):
@@ -174,7 +174,7 @@ def same_elements(t, u):
 
 
 def shrink(program, differs):
-    """The program without every line that can go while `differs(program)` stays true."""
+    """Return the program without every line that can go while `differs(program)` stays true."""
     place = len(program.lines)
     while place:
         place -= 1

@@ -16,7 +16,7 @@ Pair = collections.namedtuple("Pair", "u v")
 
 
 def block(source):
-    """A program of several lines, which ends in `return`."""
+    """Return a program of several lines, which ends in `return`."""
     names = {"Pair": Pair}
     lines = ["def program(t):", *(f"    {line}" for line in source.strip("\n").splitlines())]
     exec("\n".join(lines), names)

@@ -9,7 +9,7 @@ from minigrad.record.validate import validate
 
 
 def functions(lib):
-    """The same Functions for either library, in both forms."""
+    """Return the same Functions for either library, in both forms."""
 
     class Exp(lib.autograd.Function):
         @staticmethod

@@ -63,7 +63,7 @@ def check(record):
 
 
 def recorded(name, sample):
-    """The record of PyTorch's operation on a sample of the table; None where nothing is differentiated."""
+    """Return the record of PyTorch's operation on a sample of the table; None where nothing is differentiated."""
     entry = TABLE[name]
     maker = Maker(torch, entry, sample)
     eval(f"(lambda *a, **k: None)({sample})", {"torch": torch, **{n: getattr(maker, n) for n in "TPISB"}})
@@ -97,7 +97,7 @@ def test_formulas_of_operations_give_the_numbers(name):
 
 
 def said(f, *args):
-    """The calls and the formulas of a program."""
+    """Return the calls and the formulas of a program."""
     ops = [op for op in viz.from_torch(f, *args).ops if op.phase == "forward"]
     return [(op.call, *[edge.formula for edge in op.edges]) for op in ops]
 

@@ -32,7 +32,7 @@ def leaf(*values):
 
 
 def recorded(program):
-    """The document of a program that runs in a block."""
+    """Return the document of a program that runs in a block."""
     with minigrad.record(passes=PASSES) as rec:
         kept = program()
     document = rec.to_dict()

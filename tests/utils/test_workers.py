@@ -30,7 +30,7 @@ def lists(loader):
 
 
 def children():
-    """The ids of this process's children, but for the one that multiprocessing keeps for itself where it spawns."""
+    """Return the ids of this process's children, but for the one that multiprocessing keeps for itself where it spawns."""
     tracker = str(resource_tracker._resource_tracker._pid)
     return set(Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children").read_text().split()) - {tracker}
 

@@ -52,7 +52,7 @@ def test_as_many_as_can_be_are_read_by_four(size, reads):
 
 
 def check_parts(which, begin):
-    """The kernel on parts of memory, of which one begins elsewhere."""
+    """Check the kernel on parts of memory, of which one begins elsewhere."""
     memory = [to_device(np.arange(20, dtype=np.float32)) for _ in range(3)]
     x, y, out = [m[begin:][:13] if k == which else m[:13] for k, m in enumerate(memory)]
     above = to_device(np.zeros(13, bool))

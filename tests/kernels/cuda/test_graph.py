@@ -17,7 +17,7 @@ def arrays(*shapes):
 
 
 def counted(function):
-    """The function, and a list that is as long as it has been called."""
+    """Return the function, and a list with an element for each call."""
     calls = []
 
     def run(*args):

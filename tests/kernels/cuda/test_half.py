@@ -33,7 +33,7 @@ def results(name, sample, dtype):
 
 
 def numbers(t):
-    """A tensor's numbers in float64."""
+    """Return a tensor's numbers in float64."""
     return t.detach().cpu().double().numpy()
 
 

@@ -21,7 +21,7 @@ INDICES = [
 
 
 def there(index):
-    """An index with its arrays on the device."""
+    """Return an index with its arrays on the device."""
     return tuple([to_device(i) if isinstance(i, np.ndarray) else i for i in index])
 
 

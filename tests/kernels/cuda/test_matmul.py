@@ -15,7 +15,7 @@ random = np.random.default_rng(0)
 
 
 def numbers(shape, dtype=np.float64):
-    """Small whole numbers, whose products are exact in every dtype and order."""
+    """Return small whole numbers, whose products are exact in every dtype and order."""
     return random.integers(-9, 10, shape).astype(dtype)
 
 

@@ -13,7 +13,7 @@ DTYPES = [np.dtype(np.float32), np.dtype(np.float64)]
 
 
 def both(seed=3):
-    """The stream of a seed on the processor and on the device."""
+    """Return the stream of a seed on the processor and on the device."""
     return np.random.Generator(np.random.Philox(seed)), Stream(np.random.Philox(seed))
 
 

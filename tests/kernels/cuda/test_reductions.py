@@ -31,7 +31,7 @@ def same(here, there, tolerance=1e-6):
 
 
 def numbers(dtype, shape=(3, 5, 4)):
-    """Numbers of a dtype, with signs where it has some."""
+    """Return numbers of a dtype, with signs where it has some."""
     return (
         (random.standard_normal(shape) * 3).astype(dtype) if dtype != "uint8" else random.integers(0, 9, shape, dtype)
     )

@@ -24,7 +24,7 @@ def arguments(device):
 
 
 def numbers(document):
-    """The values of a record, by their order."""
+    """Return the values of a record, by their order."""
     return [v["summary"].get("values") for v in document["values"]]
 
 

@@ -34,7 +34,7 @@ class Viewer:
         return self
 
     def text(self, selector):
-        """The text of the first element, its runs joined, and its minus signs as Python writes them."""
+        """Return the text of the first element, its runs joined, and its minus signs as Python writes them."""
         return (self.page.locator(selector).first.text_content() or "").replace("\u2212", "-")
 
     def step(self):
