@@ -85,7 +85,7 @@ def backward(rec, group, inputs, outputs):
 
 
 def forward(rec, group, inputs, outputs):
-    """Check that the tangent of each output is its formula's value and that of the rule for tangents."""
+    """Check that the tangent of each output equals its formula's value and the result of the rule for tangents."""
     floats = [i for i in dict.fromkeys(r for r in inputs if isinstance(r, int)) if rec.values[i].dtype == np.float64]
     tangents = {i: RANDOM.uniform(-1, 1, rec.values[i].shape) for i in floats}
     names = values(rec, inputs, outputs) | {"d" + label(i): wrap(t) for i, t in tangents.items()}

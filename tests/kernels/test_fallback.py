@@ -116,7 +116,7 @@ cause = RuntimeError("the compiler is out of order")
 
 @pytest.fixture
 def broken(monkeypatch):
-    """No kernel can be loaded."""
+    """Let no kernel load."""
     monkeypatch.setattr(fallback.Compiler, "failed", None)
     monkeypatch.setattr(fallback, "from_compiler", lambda e: e is cause)
 

@@ -32,7 +32,7 @@ DATABASES = {  # name -> entries that minigrad has, checks, how many entries the
 
 
 def run(database, said):
-    """entry -> check -> how many samples were compared."""
+    """Return entry -> check -> the number of samples compared."""
     entries, checks, _ = DATABASES[database]
     table = {}
     for entry in entries:

@@ -32,7 +32,7 @@ def kernel():
 
 
 def check(size):
-    """The kernel on arrays of a size."""
+    """Check the kernel on arrays of a size."""
     x, y = np.arange(size, dtype=np.float32), np.full(size, 2, np.float32)
     args = [to_device(x), to_device(y), np.float32(2), to_device(np.zeros_like(x)), to_device(np.zeros(size, bool))]
     kernel()[2, 32](*args)
