@@ -190,7 +190,7 @@ targets[17] += 5.0
 norms = per_sample(w, inputs, targets).norm(dim=1)
 assert norms.argmax().item() == 17
 
-# %% alt="30 bars, the norm of each example's gradient: that of example 17 is many times higher than all others"
+# %% alt="30 bars, the norm of each example's gradient: the bar of example 17 is many times higher than all others"
 labels = {"xlabel": "example", "ylabel": "norm of its gradient"}
 figure, axes = plt.subplots(figsize=(7, 2.4), layout="constrained", subplot_kw=labels)
 bars = axes.bar(range(30), norms.tolist(), color=["#b2443c" if i == 17 else "#1f4e8c" for i in range(30)])

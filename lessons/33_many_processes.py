@@ -171,7 +171,7 @@ both = (first[0] + second[0]) / 2
 print("the loss of one process and of two differ by at most", f"{(both - alone).abs().max().item():.0e}")
 assert both.allclose(alone, atol=1e-5)
 
-# %% alt="The loss falls from 2.3 to below 0.6: the losses of the two ranks lie close around that of one process"
+# %% alt="The loss falls from 2.3 to below 0.6: the losses of the two ranks are close to the losses of one process"
 figure, axes = plt.subplots(figsize=(7, 3), layout="constrained", subplot_kw={"xlabel": "step", "ylabel": "loss"})
 for name, numbers, style in (("one process", alone, "k-"), ("rank 0", first[0], "--"), ("rank 1", second[0], ":")):
     axes.plot(numbers.numpy(), style, label=name)

@@ -10,7 +10,7 @@
 #
 # - derive the slope of a solution from its equation,
 # - write a `Function` that loops in forward and solves a linear equation in backward,
-# - compare its memory with that of the recorded loop,
+# - compare its memory with the recorded loop's,
 # - do the same for a system of linear equations.
 
 # %%
@@ -318,8 +318,8 @@ lessons.check("implicit_gradient", implicit_gradient)
 # ## Questions
 #
 # <details><summary>The loop stops too early. Which gradient does the Function compute?</summary>
-# The derivative formula, evaluated at a point that is not quite the solution. Its error is about as large as that of
-# the point, and gradcheck can fail.
+# The derivative formula, evaluated at a point that is not quite the solution. Its error is about as large as the
+# point's, and gradcheck can fail.
 # </details>
 #
 # <details><summary>For which planet does the formula fail?</summary>

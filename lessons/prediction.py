@@ -51,7 +51,7 @@ def predict(question: str, choices: dict[Any, str], answer: Any) -> Prediction:
     """Ask for a prediction: `choices` gives for each choice the reason why it is right or wrong.
 
     `answer` is what the program gives, or a function that runs it, so that the right choice cannot go stale.  Choices and
-    the answer are compared as texts; a tensor's text is that of its list.  Raises ValueError unless one choice is the answer.
+    the answer are compared as texts; a tensor's text is its list's text.  Raises ValueError unless one choice is the answer.
 
     >>> predict("What is 2 + 2?", {5: "Count again."}, lambda: 2 + 2)
     Traceback (most recent call last):

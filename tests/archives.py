@@ -18,14 +18,14 @@ class Says:
 
 
 def pickled(obj, protocol=2):
-    """The pickle of an object, as `save` writes it; a Name in it is written as it is."""
+    """Return the pickle of an object, as `save` writes it; a Name in it is written as it is."""
     content = io.BytesIO()
     writer(Memories(), pickle)(content, protocol=protocol).dump(obj)
     return content.getvalue()
 
 
 def packed(content, storages=(), byteorder=b"little", compression=zipfile.ZIP_STORED, more=()):
-    """An archive of a pickle and of the bytes of storages, and of `more` pairs of a name and bytes."""
+    """Return an archive of a pickle and of the bytes of storages, and of `more` pairs of a name and bytes."""
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w", compression) as archive:
         archive.writestr("archive/data.pkl", content)

@@ -10,7 +10,7 @@ CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shuti
 
 @contextlib.contextmanager
 def launched():
-    """The browser, until the block ends."""
+    """Yield the browser, until the block ends."""
     playwright = pytest.importorskip("playwright.sync_api")
     if CHROMIUM is None:
         pytest.skip("no chromium on the path")

@@ -53,5 +53,5 @@ FAINT = """() => {
 
 
 def faint(page):
-    """The words of a page that are too faint for level AA, each with its ratio; one of each kind."""
+    """Return the words of a page that are too faint for level AA, each with its ratio; one of each kind."""
     return page.evaluate(FAINT)

@@ -7,5 +7,5 @@ FLOATS = pytest.mark.parametrize("dtype", FLOAT)
 
 
 def some(rows, step=3):
-    """A table as parameters: each `step`-th row for `make test`, the others for `make test-slow`."""
+    """Return a table as parameters: each `step`-th row for `make test`, the others for `make test-slow`."""
     return [pytest.param(row, marks=[] if i % step == 0 else pytest.mark.slow) for i, row in enumerate(rows)]

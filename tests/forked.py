@@ -1,4 +1,4 @@
-"""Programs in processes of their own that start at once: forked from a Python that has imported what they need.
+"""Run programs in separate processes that start at once: forks of a Python that has imported what they need.
 
 To import minigrad, what draws and what reads a command line takes a new Python a second, and the tests start hundreds of
 them.  Here one for each worker does that, and then forks for each program.  A new one is started where a variable decides how
@@ -59,7 +59,7 @@ def python(
 
 @functools.cache
 def parent() -> socket.socket:
-    """The connection to the Python that forks; when it is closed, that one ends."""
+    """Return the connection to the Python that forks; when it is closed, that one ends."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with theirs:
         command = [sys.executable, "-m", "tests.forked", str(theirs.fileno())]

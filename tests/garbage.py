@@ -23,11 +23,11 @@ from minigrad.testing.samples import Maker
 
 
 class Theirs(Exception):
-    """What the user's own objects raise."""
+    """The exception that the user's own objects raise."""
 
 
 def raising(*names: str) -> type:
-    """A class whose special methods raise."""
+    """Return a class whose special methods raise."""
 
     def refuse(*_: object) -> Any:
         raise Theirs
@@ -60,7 +60,7 @@ def operations() -> dict[str, tuple]:
 
 
 def modules() -> dict[str, tuple]:
-    """The same for the modules of nn, which are called as they are made."""
+    """Return name -> (class, arguments, no names) for the modules of nn, which are called as they are made."""
     found = {}
     for name, cls in sorted(vars(minigrad.nn).items()):
         if isinstance(cls, type) and issubclass(cls, minigrad.nn.Module) and cls is not minigrad.nn.Module:
@@ -71,7 +71,7 @@ def modules() -> dict[str, tuple]:
 
 
 def calls(name: str, function: Any, sample: str) -> Iterator[str]:
-    """The texts of the arguments: each one, each keyword that is not given, and one too many is garbage."""
+    """Yield the texts of the arguments: each one, each keyword that is not given, and one too many is garbage."""
     call = ast.parse(f"f({sample})", mode="eval").body
     assert isinstance(call, ast.Call)
     given = [ast.unparse(a) for a in call.args]
@@ -91,7 +91,7 @@ def calls(name: str, function: Any, sample: str) -> Iterator[str]:
 
 
 def written(given: list, named: dict) -> str:
-    """Arguments as text."""
+    """Return arguments as text."""
     return ", ".join([*given, *[f"{k}={v}" for k, v in named.items()]])
 
 
@@ -119,7 +119,7 @@ NAMES = {"torch": minigrad, "np": np, "raising": raising, "nan": float("nan"), "
 
 
 def outcome(function: Any, text: str, names: dict, seconds: float) -> BaseException | None:
-    """What a call raises."""
+    """Return the exception that a call raises, or None."""
     try:
         with warnings.catch_warnings(), limited(seconds):
             warnings.simplefilter("ignore")
@@ -130,12 +130,12 @@ def outcome(function: Any, text: str, names: dict, seconds: float) -> BaseExcept
 
 
 def everything() -> dict[str, tuple]:
-    """All that is called: operations, and modules as they are made."""
+    """Return all callables: operations, and modules as they are made."""
     return operations() | modules()
 
 
 def told_wrongly(seed: int, share: float, seconds: float) -> list[str]:
-    """The calls among a random share of all that take too long, are told to be our failure, or lose the user's exception."""
+    """Return the calls of a random share that take too long or raise minigrad's InternalError."""
     choose, found = random.Random(seed), []
     for name, (function, sample, names) in everything().items():
         for text in calls(name, function, sample):
@@ -145,7 +145,7 @@ def told_wrongly(seed: int, share: float, seconds: float) -> list[str]:
 
 
 def wrong(e: BaseException | None, text: str) -> str:
-    """What is wrong with an exception; empty where it tells what it should."""
+    """Return the fault of an exception; an empty text if there is none."""
     if isinstance(e, TooLong):
         return "it does not end"
     if isinstance(e, minigrad.InternalError):

@@ -20,7 +20,7 @@ def slices(draw, n):
 
 @st.composite
 def index_arrays(draw, n, common):
-    """Integers below n, in a shape that broadcasts to `common`."""
+    """Return integers below n, in a shape that broadcasts to `common`."""
     lead = draw(st.integers(0, len(common)))
     shape = tuple(draw(st.sampled_from((1, m))) for m in common[lead:]) or (1,)
     size = int(np.prod(shape))
@@ -29,7 +29,7 @@ def index_arrays(draw, n, common):
 
 @st.composite
 def indices(draw, shape, kinds=("int", "slice", "none", "array", "list", "mask", "bool")):  # noqa: PLR0912 (one for each kind of index)
-    """An index into a tensor of this shape: a tuple of ints, slices, None, Ellipsis, arrays, lists, bools."""
+    """Return an index into a tensor of this shape: a tuple of ints, slices, None, Ellipsis, arrays, lists, bools."""
     common = draw(st.sampled_from(((1,), (2,), (3,), (2, 3), (3, 1))))
     items, d, masks, dots = [], 0, 0, False
     stop = draw(st.integers(0, len(shape)))
@@ -80,7 +80,7 @@ def indices(draw, shape, kinds=("int", "slice", "none", "array", "list", "mask",
 
 
 def positions(shape, index):
-    """The flat positions that x[index] shows: integers act first, then what tensors there are."""
+    """Return the flat positions that x[index] shows: integers act first, then what tensors there are."""
     basic, arrays, r = [], {}, 0
     used = sum(i.ndim if is_mask(i) else i is not None and i is not Ellipsis and not isinstance(i, bool) for i in index)
     d = 0
@@ -113,5 +113,5 @@ def is_mask(i):
 
 
 def given_to(module, index):
-    """The index with arrays as tensors of a module."""
+    """Return the index with arrays as tensors of a module."""
     return tuple(module.tensor(i) if isinstance(i, np.ndarray) else i for i in index)

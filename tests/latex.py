@@ -9,7 +9,7 @@ ENGINES = {"pdflatex": ["-interaction=nonstopmode", "-halt-on-error"], "tectonic
 
 
 def typeset(document, folder):
-    """The bytes of the PDF of a document; the test is skipped where there is no LaTeX."""
+    """Return the bytes of the PDF of a document; the test is skipped where there is no LaTeX."""
     engine = next((name for name in ENGINES if shutil.which(name)), None)
     if engine is None:
         pytest.skip("no pdflatex or tectonic is here")

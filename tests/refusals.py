@@ -1,4 +1,4 @@
-"""What is asked of every error message: a table of wrong calls is run, and each text is looked at.
+"""Check every error message: run a table of wrong calls and look at each text.
 
 tests/parity/test_refusals.py runs the same calls in PyTorch and compares the types.
 
@@ -32,7 +32,7 @@ INTERNALS = re.compile(
 
 
 def names(module: Any) -> dict[str, Any]:
-    """What the text of a call may name."""
+    """Return the names that the text of a call may use."""
 
     def T(*shape: int, **options: Any) -> Any:
         return module.full(shape, 0.6, **options)
@@ -47,7 +47,7 @@ def names(module: Any) -> dict[str, Any]:
 
 
 def raised(module: Any, text: str, lend: Any = None) -> Exception | None:
-    """What a call raises, as if it stood in a file named after itself."""
+    """Return the exception of a call that stands in a file named after itself, or None."""
     given = names(module)
     if lend is not None:
         given |= lend(module, given)
@@ -63,13 +63,13 @@ def raised(module: Any, text: str, lend: Any = None) -> Exception | None:
 
 
 def marked(cases: list, processor: dict[str, str]) -> list:
-    """The cases as parameters; those whose text is in `processor` are about it alone, for the reason there."""
+    """Return the cases as parameters; those whose text is in `processor` are about it alone, for the reason there."""
     marks = lambda text: [pytest.mark.cpu(processor[text])] if text in processor else []
     return [pytest.param(case, id=case[0], marks=marks(case[0])) for case in cases]
 
 
 def check(text: str, who: str, *words: str, lend: Any = None) -> None:
-    """The call is refused by minigrad's own error, which names who, the words, the line and a remedy."""
+    """Check that minigrad refuses the call with an error that names the function, the words, the line and a fix."""
     e = raised(minigrad, text, lend)
     assert isinstance(e, minigrad.MinigradError), repr(e)
     said = str(e)
@@ -84,7 +84,7 @@ def check(text: str, who: str, *words: str, lend: Any = None) -> None:
 
 
 def check_type(oracle: Any, text: str, lend: Any = None) -> None:
-    """minigrad's error is of the type that PyTorch raises, if it raises one."""
+    """Check that minigrad's error is of the type that PyTorch raises, if it raises one."""
     e, theirs = raised(minigrad, text, lend), raised(oracle, text, lend)
     assert theirs is None or isinstance(e, kind(theirs)), f"{type(e)} is no {type(theirs)}, as PyTorch's: {theirs}"
 
@@ -99,13 +99,13 @@ MEANT = {
 
 
 def kind(theirs: Exception) -> Any:
-    """The type that a program which runs under PyTorch would catch."""
+    """Return the type that a program which runs under PyTorch would catch."""
     builtin = next(c for c in type(theirs).__mro__ if c.__module__ == "builtins")
     return MEANT.get(builtin, builtin)
 
 
 def sites(module: str) -> dict[tuple[str, int], str]:
-    """(file, line) -> text, of every call in a module that builds an error."""
+    """Return (file, line) -> text, of every call in a module that builds an error."""
     file = importlib.import_module(module).__file__ or ""
     with open(file) as f:
         source = f.read()
@@ -114,7 +114,7 @@ def sites(module: str) -> dict[tuple[str, int], str]:
 
 
 def unreached(modules: list[str], cases: list, lend: Any = None) -> dict[tuple[str, int], str]:
-    """The errors of these modules that no case raises."""
+    """Return the errors of these modules that no case raises."""
     left = {place: text for m in modules for place, text in sites(m).items()}
     files = {file for file, _ in left}
 

@@ -11,19 +11,19 @@ SMOOTH = [n for n in NAMES if TABLE[n].differentiable]
 
 
 def run(name, sample, **options):
-    """A sample of minigrad's own operation."""
+    """Return a sample of minigrad's own operation."""
     return call(minigrad, TABLE[name].function, TABLE[name], sample, **options)
 
 
 def tensors(result):
-    """The tensors in what an operation returned."""
+    """Return the tensors in what an operation returned."""
     if isinstance(result, (tuple, list)):
         return [t for r in result for t in tensors(r)]
     return [result] if hasattr(result, "requires_grad") else []
 
 
 def floats(result):
-    """Those that can have derivatives."""
+    """Return the tensors that can have derivatives."""
     return [t for t in tensors(result) if t.is_floating_point()]
 
 
@@ -32,7 +32,7 @@ VECTORS = {"linalg.eigh": {1: -2}, "linalg.svd": {0: -2, 2: -1}, "svd": {0: -2, 
 
 
 def determined(name, results):
-    """The results with the signs that make the largest element of each first vector positive, as another library may do."""
+    """Return the results with signs that make the largest element of each first vector positive, for comparisons."""
     along = VECTORS.get(name, {})
     if not along or not all([r.numel() for r in results]):
         return results

@@ -1,4 +1,4 @@
-"""minigrad.cuda where there is no GPU: programs that ask first run, and what needs one says so."""
+"""Programs that ask minigrad.cuda for a GPU run without one, and calls that need a GPU raise an error."""
 
 import subprocess
 import sys

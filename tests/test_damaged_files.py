@@ -1,4 +1,4 @@
-"""Files that nobody has to trust: `load` reads them right, or refuses them with one kind of error."""
+"""`load` reads untrusted files right, or refuses them with one kind of error."""
 
 import io
 import os
@@ -24,23 +24,23 @@ FLOATS = [np.arange(6, dtype="f4").tobytes()]
 
 
 def memory(dtype="f4", size=6):
-    """The storage that a file speaks of as "0"."""
+    """Return the storage that a file names "0"."""
     return Storage(np.zeros(size, dtype))
 
 
 def tensor(offset=0, shape=(6,), stride=(1,), tracked=False, dtype="f4", state=None, **rest):
-    """A tensor as a file may say it."""
+    """Return a tensor as a file may write it."""
     args = (memory(dtype, **rest), offset, shape, stride, tracked, OrderedDict())
     return Says(REBUILD_TENSOR, *args, state=state)
 
 
 def noted(state, make=REBUILD_TENSOR, cls=TENSOR):
-    """A tensor with attributes as a file may say it."""
+    """Return a tensor with attributes as a file may write it."""
     return Says(REBUILD_NOTED, make, cls, (memory(), 0, (2,), (1,), False, OrderedDict()), state)
 
 
 def nested(n):
-    """The arguments that let the function which makes tensors with attributes call itself n times."""
+    """Return the arguments that let the function which makes tensors with attributes call itself n times."""
     args = (REBUILD_TENSOR, TENSOR, (memory(), 0, (2,), (1,), False, OrderedDict()), {})
     for _ in range(n):
         args = (REBUILD_NOTED, TENSOR, args, {})
@@ -48,7 +48,7 @@ def nested(n):
 
 
 def doubled(n):
-    """A tuple of the last one twice, n times: 2**n parts in 6*n bytes."""
+    """Return a tuple of the last one twice, n times: 2**n parts in 6*n bytes."""
     return b")\x94" + b"".join(b"h" + bytes([i]) + b"\x86\x94" for i in range(n))
 
 
@@ -167,7 +167,7 @@ def test_a_packed_entry_is_refused():
 
 
 def directory_changed(file, name, **fields):
-    """The file with other fields in the entry of its directory that has this name."""
+    """Return the file with other fields in the entry of its directory that has this name."""
     content = bytearray(file.getvalue())
     at = content.index(b"PK\1\2", 0)
     while not content[at + 46 :].startswith(name):
@@ -234,7 +234,7 @@ def test_a_key_does_not_lead_out_of_the_archive(tmp_path):
 
 # ---------------------------------------------------------------------- changed at random
 def real_files():
-    """Pickles of every kind of value, each with its storages."""
+    """Yield pickles of every kind of value, each with its storages."""
     model = nn.Sequential(nn.Linear(3, 2), nn.BatchNorm1d(2))
     optimizer = minigrad.optim.Adam(model.parameters())
     model(minigrad.ones(4, 3)).sum().backward()
@@ -255,7 +255,7 @@ def real_files():
 
 
 def mutated(content, chance):
-    """The file with some bytes changed, moved, left out or put in."""
+    """Return the file with some bytes changed, moved, left out or put in."""
     content = bytearray(content)
     for _ in range(chance.choice((1, 1, 1, 2, 4, 16))):
         i, j = chance.randrange(len(content)), chance.randrange(len(content))
@@ -281,7 +281,7 @@ OPCODES = [ord(op.code) for op in pickletools.opcodes]
 
 
 def shuffled(content, chance):
-    """The pickle with some of its instructions moved, left out, doubled, or put in from another one."""
+    """Return the pickle with some of its instructions moved, left out, doubled, or put in from another one."""
     steps = [position for _, _, position in pickletools.genops(content)] + [len(content)]
     parts = [content[a:b] for a, b in zip(steps, steps[1:])]
     for _ in range(chance.choice((1, 1, 2, 4))):
@@ -299,7 +299,7 @@ def shuffled(content, chance):
 
 
 def tensors(value, seen):
-    """The tensors in what was read, each of which can be computed with."""
+    """Yield the tensors in what was read, each of which can be computed with."""
     if id(value) in seen:
         return
     seen.add(id(value))

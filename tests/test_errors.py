@@ -251,7 +251,7 @@ def test_a_cell_that_no_shell_knows_is_still_called_one():
 
 
 class Theirs(Exception):
-    """What the user's own code raises."""
+    """The exception that the user's own code raises."""
 
 
 class Refusing:

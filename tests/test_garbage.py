@@ -1,4 +1,4 @@
-"""Garbage in place of each argument: nobody is told of a mistake that is not theirs, and each call ends at once."""
+"""Garbage in each argument raises no error that blames minigrad, and each call ends at once."""
 
 import os
 import random
@@ -24,7 +24,7 @@ print(*found, sep="\\n")
 
 
 def told_wrongly(seed, share):
-    """What a process of its own, with little memory, finds wrong in a share of all calls."""
+    """Return the faults that a separate process with little memory finds in a share of all calls."""
     root = Path(__file__).parent.parent
     command = [sys.executable, "-c", PROGRAM, *map(str, (ROOM, seed, share, SECONDS))]
     done = subprocess.run(

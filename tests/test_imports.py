@@ -13,7 +13,7 @@ PACKAGE = ROOT / "minigrad"
 
 
 def name_of(path):
-    """The dotted name of a module."""
+    """Return the dotted name of a module."""
     return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
 
 
@@ -21,12 +21,12 @@ MODULES = {name_of(path): path for path in sorted(PACKAGE.rglob("*.py"))}
 
 
 def folder(name):
-    """The folder of a module, or the file where it stands in none."""
+    """Return the folder of a module, or its file if it is in no folder."""
     return name.split(".")[1] if "." in name else ""
 
 
 def imported(name, path):
-    """The modules that a file imports anywhere, but for the type checker."""
+    """Return the modules that a file imports anywhere, but for the type checker."""
     package = name.split(".") if path.name == "__init__.py" else name.split(".")[:-1]
 
     def walk(node):
@@ -50,7 +50,7 @@ def edges():
 
 
 def rings(graph):
-    """The sets of modules that need each other."""
+    """Return the sets of modules that need each other."""
     index, low, stack, found = {}, {}, [], []
 
     def go(v):

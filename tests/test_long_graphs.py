@@ -1,6 +1,6 @@
 """Graphs up to a million operations deep: backward and destruction without recursion.
 
-Each program runs in a process of its own, because a stack that overflows in a destructor ends the process.
+Each program runs in a separate process, because a stack that overflows in a destructor ends the process.
 """
 
 import subprocess

@@ -1,4 +1,4 @@
-"""What stands on the pages is so: their programs and commands run, write what the page says, and draw its pictures."""
+"""The pages are true: their programs and commands run, print the texts on the page, and draw its pictures."""
 
 import doctest
 import re
@@ -17,7 +17,7 @@ SAID = re.compile(r'id="[^"]+"|>[^<]+<')  # what a picture shows; where it lies 
 
 
 def session(page):
-    """The program of a page, with the files on the page that it imports."""
+    """Return the program of a page, with the files on the page that it imports."""
     blocks = programs.BLOCK.findall(page.read_text())
     program = "".join(text for _, title, text in blocks if not title)
     imported = [

@@ -46,7 +46,7 @@ def model():
 
 
 def train(net, steps=3):
-    """Losses and gradients of a short training."""
+    """Return losses and gradients of a short training."""
     optimizer, found = torch.optim.Adam(net.parameters(), lr=0.1), []
     x, y = torch.linspace(-1, 1, 20).reshape(5, 4), torch.tensor([0, 1, 0, 1, 1])
     for _ in range(steps):

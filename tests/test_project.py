@@ -1,4 +1,4 @@
-"""What holds for the project as a whole: its names, the time it takes to start, what its files may mention."""
+"""The project as a whole keeps its rules: names, the time to start, the words that its files may mention."""
 
 import ast
 import importlib
@@ -27,7 +27,7 @@ MACHINE_PATH = re.compile(r"(?<![\w.~*-])/(?:root|Users|home/(?!ada\b)\w+)(?![\w
 
 
 def repository_files():
-    """The files that are, or are about to be, in the repository."""
+    """Return the files that are, or are about to be, in the repository."""
     if shutil.which("git") is None or not (ROOT / ".git").exists():
         pytest.skip("not a git checkout")
     listing = subprocess.run(

@@ -21,7 +21,7 @@ def path(tmp_path):
 
 
 def written(header, content=b""):
-    """The bytes of a file."""
+    """Return the bytes of a file."""
     text = json.dumps(header).encode()
     return len(text).to_bytes(8, "little") + text + content
 
@@ -76,7 +76,7 @@ def test_what_is_no_tensor_in_rows_is_refused(path):
 
 
 class Tied(nn.Module):
-    """A model with one parameter under two names, and one that lies in columns."""
+    """Return a model with one parameter under two names, and one that is stored in columns."""
 
     def __init__(self):
         super().__init__()

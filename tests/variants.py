@@ -36,7 +36,7 @@ class Variant:
 
 @st.composite
 def variants(draw, name, dtypes=DTYPES):
-    """Variants of an operation's samples; the simplest is the first sample as it stands."""
+    """Return variants of an operation's samples; the simplest is the first sample as it stands."""
     sample = draw(st.sampled_from(TABLE[name].samples))
     known = sorted(
         {int(n) for shape in re.findall(r"\b[TPIBS]\(([\d, ]*)\)", sample) for n in re.findall(r"\d+", shape)}
@@ -49,18 +49,18 @@ def variants(draw, name, dtypes=DTYPES):
 
 
 class Numbers(Maker):
-    """The makers of a variant: they note the arrays, and lay them out where `laid_out` says so."""
+    """The makers of a variant: they note the arrays, and lay them out if `laid_out` is True."""
 
     def __init__(self, module: Any, variant: Variant, laid_out: bool, leaves: Any = None):
         super().__init__(module, TABLE[variant.name], variant.sample, variant.dtype, leaves)
         self.variant, self.laid_out, self.memories = variant, laid_out, []
 
     def shape(self, sizes: tuple) -> tuple:
-        """The sizes that stand for these."""
+        """Return the sizes that stand for these."""
         return tuple([self.variant.sizes.get(n, n) for n in sizes])
 
     def leaf(self, array: np.ndarray) -> Any:
-        """The next float tensor."""
+        """Return the next float tensor."""
         if self.given is None:
             array = typed(array, self.variant.dtype)
             if self.variant.ndim:
@@ -92,7 +92,7 @@ class Numbers(Maker):
 
 
 def typed(array: np.ndarray, dtype: str) -> np.ndarray:
-    """The numbers in a dtype."""
+    """Return the numbers in a dtype."""
     return array.astype(minigrad.bfloat16.to_numpy() if dtype == "bfloat16" else dtype)
 
 
@@ -108,7 +108,7 @@ def repeated(array: np.ndarray, layout: str) -> np.ndarray:
 
 
 def in_memory(place: Any) -> Any:
-    """A layout: `place(empty, shape)` gives the view, in memory that `empty` makes, where an array of this shape goes."""
+    """Return a layout: `place(empty, shape)` gives the view of an array of this shape, in memory that `empty` makes."""
 
     def lay_out(module: Any, array: np.ndarray) -> tuple:
         made: list = []
@@ -125,7 +125,7 @@ def in_memory(place: Any) -> Any:
 
 
 def tensor_on(module: Any, view: np.ndarray) -> Any:
-    """A tensor on an array's memory; PyTorch knows of no bfloat16 of NumPy's."""
+    """Return a tensor on an array's memory; PyTorch does not know NumPy's bfloat16."""
     if view.dtype != minigrad.bfloat16.to_numpy() or module is minigrad:
         return module.from_numpy(view)
     return module.tensor(view.astype(np.float32)).to(module.bfloat16)
@@ -188,7 +188,7 @@ SHARING = {"expanded", "windows"}  # an element of memory is several of the tens
 
 
 def run(module: Any, function: Any, variant: Variant, laid_out: bool, leaves: Any = None) -> tuple:
-    """(the result of the call, its makers)."""
+    """Return (the result of the call, its makers)."""
     maker = Numbers(module, variant, laid_out, leaves)
     names = {n: getattr(maker, n) for n in "TPISB"}
     return eval(f"function({variant.sample})", {"function": function, "torch": module, **names}), maker

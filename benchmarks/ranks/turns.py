@@ -1,6 +1,6 @@
 """Time joint work of all ranks in turns: every contestant runs once per round, on all ranks at once.
 
-The time of a round is that of its slowest rank.  The figure is the median of the rounds; the quartiles show the noise.
+The time of a round is the time of its slowest rank.  The figure is the median of the rounds; the quartiles show the noise.
 """
 
 import gc

@@ -36,7 +36,7 @@ class Block:
 
     @cached_property
     def steps(self) -> list[tuple[str, str]]:
-        """What to show, in order: pairs of a kind and a name.
+        """Return the steps to show, in order: pairs of a kind and a name.
 
         The kinds are "lesson", "opening" (a lesson without its exercises), "exercises", "homework", "picture" and "projects".
         """

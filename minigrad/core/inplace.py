@@ -173,7 +173,7 @@ def rebase(layer: Layer | None, x: Tensor) -> None:
 
 
 def example(t: Tensor) -> np.ndarray:
-    """Return an array with t's memory layout; under vmap that of a single example."""
+    """Return an array with t's memory layout; under vmap, the layout of a single example."""
     if type(t) is not Box:
         return t._a
     a = example(t._value)

@@ -95,7 +95,7 @@ class Scope:
     tree: ast.AST
     file: str
     values: dict[str, Any]
-    leaf: Any = None  # of whose history the end is searched; None for that of anything
+    leaf: Any = None  # the tensor whose history is searched for its end; None for the history of any tensor
     depth: int = 0
     entered: set = field(default_factory=set)  # functions that were read, with the arguments that have a history
     followed: set = field(default_factory=set)  # assignments that were read

@@ -273,7 +273,7 @@ def world() -> ProcessGroup:
 
 
 def member(given: Any, who: str) -> ProcessGroup:
-    """Return the given group, by default that of all ranks.  Raises ValueError if this process is not in it."""
+    """Return the given group, by default the group of all ranks.  Raises ValueError if this process is not in it."""
     if given is None:
         return world()
     if not isinstance(given, ProcessGroup):

@@ -192,7 +192,7 @@ class Words:
             self.known = None
 
     def array(self, ref: int) -> np.ndarray:
-        """Return a value's content; for a vmap, that of the first example."""
+        """Return a value's content; for a vmap, the content of the first example."""
         ref = max(ref, ~ref)
         return first(self.wording.array(ref), self.dims.get(ref, ()))
 

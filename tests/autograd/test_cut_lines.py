@@ -9,7 +9,7 @@ ADVICE = "set requires_grad=True on an input"
 
 
 def told(body, header=""):
-    """The error of a program, and the number of the line that it names."""
+    """Return the error of a program, and the number of the line that it names."""
     text = f"import minigrad as torch\nw = torch.ones(3, requires_grad=True)\n{textwrap.dedent(header)}{textwrap.dedent(body)}"
     file = f"<program {abs(hash(text))}>"
     linecache.cache[file] = len(text), None, text.splitlines(True), file

@@ -372,7 +372,7 @@ def test_result_that_is_dirty_and_has_no_derivative():
 
 # ---------------------------------------------------------------------- backward under create_graph
 def scaled(factor):
-    """x * 3 with a backward of its own."""
+    """Return x * 3 with a separate backward that multiplies by `factor`."""
 
     class Triple(Function):
         generate_vmap_rule = True
@@ -404,7 +404,7 @@ TWICE = {
 }
 
 
-@pytest.mark.filterwarnings(r"ignore:(?s).*\[untracked-result\]")  # which is what comes of it
+@pytest.mark.filterwarnings(r"ignore:(?s).*\[untracked-result\]")  # which is the result
 @pytest.mark.parametrize("way", TWICE)
 def test_a_gradient_that_loses_its_history_is_warned_of(way):
     with pytest.warns(torch.MinigradWarning, match="TripleBackward: .*gradient 0, of shape .2,.*without history"):

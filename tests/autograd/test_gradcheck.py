@@ -12,7 +12,7 @@ def double(*values):
 
 
 def function(backward, forward=lambda x: x * x, **methods):
-    """A Function of one tensor with this backward(x, g)."""
+    """Return a Function of one tensor with this backward(x, g)."""
 
     class Made(Function):
         @staticmethod

@@ -1,4 +1,4 @@
-"""Ctrl-C while gradients are switched, a transform runs or backward is at work leaves everything as it was before.
+"""Ctrl-C while gradients are switched, a transform runs or backward is running leaves everything as it was before.
 
 Python looks for signals where a function begins, after a call of one written in C, and at the end of a loop's round.  The tests
 raise KeyboardInterrupt at each of these places in turn.  One is left out, since no class written in Python can protect it: the
@@ -149,7 +149,7 @@ PROGRAMS = [
 
 
 def changed(context):
-    """The variables of a context that have not the value with which they began."""
+    """Return the variables of a context whose values differ from those at the beginning."""
     began = contextvars.Context()
     return [var.name for var in context if var.name.startswith("minigrad.") and context[var] != began.run(var.get)]
 

@@ -42,11 +42,11 @@ def test_names_of_cases_differ():
 
 
 def double(factor_when_compiled):
-    """A case whose compiled version may multiply by another number."""
+    """Return a case whose compiled version may multiply by another number."""
 
     @case()
     def double(lib, compiled):
-        """Twice x."""
+        """Return twice x."""
         x = lib.tensor([1.0, 2.0])
         is_compiled = type(compiled(lambda x: x)) is not type(lambda: 0)
         return lambda: (x * (factor_when_compiled if is_compiled else 2.0),)
@@ -133,7 +133,7 @@ times = growth.times
 
 
 def small_grad_at(sizes):
-    """A curve."""
+    """Return a curve."""
     return growth.Curve(next(c for c in CASES if c.name == "small_grad"), sizes)
 
 
@@ -177,4 +177,4 @@ def test_what_grows_computes_the_same_eager_and_compiled(c):
 @pytest.mark.skipif(not os.path.exists(peak.STATUS), reason="Linux tells")
 def test_the_most_memory_of_a_run_is_found_where_most_of_it_is_freed_again():
     found = peak.measured(growing.elements, OURS[:1], 10**7)
-    assert 0.9 < found["minigrad"] / 4e7 < 2.5  # the sine, and the gradient in its place or beside it
+    assert 0.9 < found["minigrad"] / 4e7 < 2.5  # the sine, and the gradient instead of it or beside it

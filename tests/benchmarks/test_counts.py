@@ -1,6 +1,6 @@
 """Counts that must not grow: calls, kernels launched, bytes, loops.  benchmarks/counts.py says how they are counted.
 
-Times depend on the machine and on what else it does; these do not.  What has grown on purpose is entered anew by
+Times depend on the machine and on what else it does; these do not.  Enter counts that have grown on purpose by
 `python -m benchmarks.counts --write`.
 """
 

@@ -21,7 +21,7 @@ NETWORK = forecast.Network(call=5e-6, alpha=3e-6, beta=2e-10, gamma=5e-11)
 
 @pytest.fixture
 def alone():
-    """The communicator of a world of one, which minigrad has joined."""
+    """Yield the communicator of a world of one, which minigrad has joined."""
     pytest.importorskip("mpi4py")
     from mpi4py import MPI
 

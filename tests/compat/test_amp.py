@@ -139,7 +139,7 @@ def test_a_custom_forward_may_ask_for_float32():
 
 # ---------------------------------------------------------------------- GradScaler
 def trained(scaler, gradients):
-    """A parameter after a step for each of these gradients."""
+    """Return a parameter after a step for each of these gradients."""
     w = torch.zeros(1, requires_grad=True)
     optimizer = torch.optim.SGD([w], lr=1.0)
     for g in gradients:

@@ -20,7 +20,7 @@ layer, relu, tensor = nn.Linear, F.relu, torch.tensor
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """A folder that modules are imported from."""
+    """Yield a folder that modules are imported from."""
     monkeypatch.syspath_prepend(tmp_path)
     yield tmp_path
     for name in [n for n in sys.modules if n.startswith("their_")]:
@@ -173,7 +173,7 @@ def test_modules_that_import_torch_get_minigrad_and_are_forgotten_afterwards(fol
     assert "their_net" not in sys.modules and sys.modules["their_numbers"] is numbers
 
 
-# a library called torch, in the place of the real one
+# a library called torch, instead of the real one
 REAL = """
 import sys
 sys.path.insert(0, {folder!r})

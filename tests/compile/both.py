@@ -1,4 +1,4 @@
-"""What the tests of compile share: random tensors, and whether compiled and eager code give the same."""
+"""The tests of compile share these helpers: random tensors, and a comparison of compiled and eager results."""
 
 import warnings
 

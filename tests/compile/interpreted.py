@@ -1,7 +1,7 @@
 """Generated modules run as plain Python: slow on arrays, but at once, so that hundreds of programs can be compared.
 
-What the generator writes is tried here; that Numba makes the same of it, test_compile.py tries, and `make test-slow` tries it
-with every program that takes `either`.
+The generated code runs here in Python. test_compile.py checks that Numba makes the same of it, and `make test-slow` checks
+that with every program that takes `either`.
 """
 
 import math
@@ -27,7 +27,7 @@ FUNCTIONS = {
 
 
 def njit(*args, **options):
-    """A decorator that does nothing."""
+    """Return a decorator that does nothing."""
     return args[0] if args else lambda f: f
 
 
@@ -37,7 +37,7 @@ def product(x, y, out):
 
 
 def load(name, source):
-    """The module with this text, not compiled."""
+    """Return the module with this text, not compiled."""
     module = types.ModuleType(name)
     text = source.replace("from numba import njit", "from tests.compile.interpreted import njit")
     text = text.replace("from minigrad.kernels.vecmath", "from tests.compile.interpreted")

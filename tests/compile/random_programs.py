@@ -43,13 +43,13 @@ class Program:
         return "\n    ".join(["def f(x, y, k, s):", *self.lines, f"return {', '.join(self.results)},\n"])
 
     def function(self, torch):
-        """The function, of this module."""
+        """Return the function, of this module."""
         namespace = {"torch": torch, "F": torch.nn.functional}
         exec(self.source, namespace)
         return namespace["f"]
 
     def arguments(self, torch):
-        """A maker of equal arguments: some have special numbers, some lie otherwise in memory."""
+        """Return a maker of equal arguments: some have special numbers, some another memory layout."""
         seed, shape = self.seed, SHAPES[self.seed % len(SHAPES)]
         rng = np.random.default_rng(seed)
         dtype = ["f4", "f8"][seed % 2]
@@ -70,7 +70,7 @@ class Program:
 
 
 def write(seed, torch):
-    """One random program, without the lines that fail on its arguments."""
+    """Return one random program, without the lines that fail on its arguments."""
     choice = random.Random(seed)
     program, names = Program(seed, (), ("x * 1",)), ["x", "y"]
     for i in range(choice.randint(3, 9)):
@@ -86,7 +86,7 @@ def write(seed, torch):
 
 
 def with_line(program, line, torch):
-    """The program with another line, if it does not fail then."""
+    """Return the program with another line, if it does not fail then."""
     longer = replace(program, lines=(*program.lines, line))
     try:
         with np.errstate(all="ignore"):
@@ -97,13 +97,13 @@ def with_line(program, line, torch):
 
 
 def filled(choice, text, names):
-    """A template with variables, the latest ones more often."""
+    """Return a template with variables, the latest ones more often."""
     pick = lambda: choice.choice([*names, *names[-3:], *names[-1:]])
     return text.format(*[pick() for _ in range(4)])
 
 
 def outcome(torch, f, args):
-    """Results and gradients."""
+    """Run a program; return its results and gradients."""
     outs = f(*args)
     tracked = [o for o in outs if o.requires_grad]
     leaves = [a for a in args if isinstance(a, torch.Tensor) and a.requires_grad]
@@ -112,7 +112,7 @@ def outcome(torch, f, args):
 
 
 def shrink(program, differs):
-    """The program without every line and result that can go while `differs(program)` stays true."""
+    """Return the program without every line and result that can go while `differs(program)` stays true."""
     for result in program.results:
         shorter = replace(program, results=(result,))
         if len(program.results) > 1 and differs(shorter):

@@ -338,7 +338,7 @@ def test_results_take_the_memory_of_what_is_not_needed_any_more():
 
 
 def products(c):
-    """What the products of a compiled function are given, in their order."""
+    """Return the arguments of each product in a compiled function's source, in order."""
     return re.findall(r"^ +product\((.+)\)$", c.source(), re.M)
 
 

@@ -1,4 +1,4 @@
-"""What a compiled function leaves behind: `.grad`, optimizers and their state, attributes, entries of lists and dicts."""
+"""A compiled function leaves eager code's effects: `.grad`, optimizers, attributes, entries of lists and dicts."""
 
 import copy
 import gc
@@ -21,7 +21,7 @@ F = torch.nn.functional
 
 
 def plain(a):
-    """A structure of tensors as arrays, to be compared."""
+    """Return a structure of tensors as arrays, to be compared."""
     if isinstance(a, torch.Tensor):
         return a.detach().cpu().numpy().copy()
     if isinstance(a, dict):
@@ -71,7 +71,7 @@ def batches():
 
 
 def training(optimizer, schedule=None, net=network, step=None):
-    """A training loop as it is written, and what it changes."""
+    """Return a training loop as it is written, and the objects that it changes."""
 
     def make():
         model = net()

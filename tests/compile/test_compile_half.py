@@ -15,7 +15,7 @@ NEAR = {float16: 0.02, bfloat16: 0.08}
 
 
 def check(text, dtype, device):
-    """Results and gradients are those of float32, but for what rounding costs; their dtypes are those of eager code."""
+    """Check that results and gradients are those of float32 up to rounding, in eager code's dtypes."""
     names = ("x", "w", "b")[: len(args := PROGRAMS[text]())]
     f = eval(f"lambda {', '.join(names)}: {text}", {"torch": torch, "F": F, "relu": F.relu})
     compiled, found, kinds = compile(f), [], []

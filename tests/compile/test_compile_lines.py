@@ -25,14 +25,14 @@ ENDS = ["x.sum()", "x.sum(d)", "x.amax(d).sum(0)", "x.mean((0, d))", "x[0] + 1",
 
 
 def loss(x, d):
-    """Cross-entropy along a dimension."""
+    """Return cross-entropy along a dimension."""
     others = [n for k, n in enumerate(x.shape) if k != d]
     target = (torch.arange(int(np.prod(others))) * 5 % x.shape[d]).reshape(others)
     return F.cross_entropy(x.movedim(d, 1), target, reduction=("none", "mean")[d % 2], ignore_index=2)
 
 
 def program(seed):
-    """Some steps on two tensors of one shape, whose results are told, and the shape."""
+    """Return a random program of some steps on two tensors of one shape, and the shape."""
     rng = random.Random(seed)
     shape = [rng.choice([1, 2, 3, 3, 5]) for _ in range(rng.choice([2, 3, 3, 4]))]
     lines = []
@@ -48,12 +48,12 @@ def program(seed):
 
 
 def tokens(text):
-    """Words and what is between them."""
+    """Return the words of a text, and the text between them."""
     return re.split(r"\b", text)
 
 
 def compare(seed):
-    """A random program, compared."""
+    """Compare a random program, compiled and eager."""
     source, shape = program(seed)
     names = {"torch": torch, "F": F, "loss": loss}
     exec(source, names)
@@ -63,7 +63,7 @@ def compare(seed):
 
 
 def compared(f, leaves, text):
-    """A program compiled gives what eager code gives: values, and gradients from inside and outside."""
+    """Check that a compiled program gives eager code's values, and gradients from inside and outside."""
 
     def whole(*leaves):
         outs = f(*leaves)

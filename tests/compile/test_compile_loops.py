@@ -22,7 +22,7 @@ STEPS = ["h = torch.tanh(x[t] @ w + h @ w.T)", "h = h * c.sigmoid() + x[t]", "c 
 
 
 def program(seed):
-    """A loop of random steps over two states and a sum."""
+    """Return a loop of random steps over two states and a sum."""
     rng = random.Random(seed)
     lines = rng.sample(STEPS, rng.randint(1, 4))
     steps = rng.choice([2, 3, 4, 5, 7])
@@ -37,7 +37,7 @@ def program(seed):
 
 
 def compare(seed):
-    """A random loop, compared."""
+    """Compare a random loop, compiled and eager."""
     source, names = program(seed), {"torch": torch}
     exec(source, names)
     rng = np.random.default_rng(seed)
@@ -59,7 +59,7 @@ def test_random_loops_by_numba(seed):
 
 
 def cells(x, w):
-    """The last state of a recurrent network."""
+    """Return the last state of a recurrent network."""
     h = torch.zeros(x.shape[1:], dtype=x.dtype)
     for t in range(len(x)):
         h = torch.tanh(x[t] + h @ w)
@@ -67,7 +67,7 @@ def cells(x, w):
 
 
 def example(n):
-    """Arguments for n steps."""
+    """Return arguments for n steps."""
     rng = np.random.default_rng(n)
     return [torch.tensor(rng.standard_normal(shape), requires_grad=True) for shape in ((n, 2, N), (N, N))]
 
@@ -100,7 +100,7 @@ def test_a_long_program_is_several_functions(monkeypatch):
 
 
 def products(x, w, v):
-    """A recurrent network whose steps multiply what is given and what they have left by matrices."""
+    """Return a recurrent network whose steps multiply their input and their state by matrices."""
     h = torch.zeros(len(x), N, dtype=x.dtype)
     for t in range(x.shape[1]):
         h = torch.tanh(x[:, t] @ w.T + h @ v.T)

@@ -18,7 +18,7 @@ NAMES = [n for n in table.NAMES if not n.startswith("empty")]
 
 
 def arguments(name, sample):
-    """The arguments of a sample, and the tensors of floats among them."""
+    """Return the arguments of a sample, and the tensors of floats among them."""
     (args, kwargs), leaves = table.call(torch, lambda *a, **k: (a, k), TABLE[name], sample, dtype="float32")
     return args, kwargs, leaves
 

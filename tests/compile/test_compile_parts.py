@@ -295,7 +295,7 @@ def test_programs_in_parts_give_what_eager_code_gives(f, capsys):
 
 
 def told(f, *args):
-    """What explain() says after a call."""
+    """Return the text of explain() after a call, and the warnings."""
     c = compile(f)
     with pytest.warns(MinigradWarning, match="runs eagerly in one line") as said:
         c(*args)

@@ -22,7 +22,7 @@ F = torch.nn.functional
 
 
 def agree(f, *args, tolerance=1e-4):
-    """f compiled, without a call of an operation, and eager."""
+    """Check that f gives the same compiled, without a call of an operation, and eager."""
     c = compile(f, fullgraph=True)
     for a, b in zip(flatten(c(*args))[0], flatten(f(*args))[0], strict=True):
         same(a, b, tolerance)
@@ -30,7 +30,7 @@ def agree(f, *args, tolerance=1e-4):
 
 
 def with_gradients(f):
-    """f's result, and the gradients of a number made of it."""
+    """Return f's result, and the gradients of a number made of it."""
 
     def g(*args):
         out, pull = func.vjp(f, *args)

@@ -19,7 +19,7 @@ __all__ = ["interpreted"]
 
 
 def close(a, b, text):
-    """Of the same dtype and shape, and nearly the same numbers."""
+    """Check for the same dtype and shape, and nearly the same numbers."""
     assert (a.dtype, a.shape) == (b.dtype, b.shape), text
     few = 2e-3 if a.dtype == torch.float32 else 1e-9
     a, b = a.detach().cpu().numpy(), b.detach().numpy()
@@ -28,13 +28,13 @@ def close(a, b, text):
 
 
 def moved(args, device):
-    """Equal arguments on a device, the tensors among them laid out as they were."""
+    """Return equal arguments on a device, the tensors among them laid out as they were."""
     to = lambda t: t.detach().to(device).requires_grad_(t.requires_grad) if isinstance(t, torch.Tensor) else t
     return [to(a) for a in args]
 
 
 def compare(seed, device):
-    """A program compiled on a device gives what eager code gives on the processor."""
+    """Check that a program compiled on a device gives eager code's results on the processor."""
     with torch.device("cpu"):
         program = write(seed, torch)
         f, make = program.function(torch), program.arguments(torch)
@@ -73,7 +73,7 @@ NUMBERS = ["t * 0.1 + n", "0.9**n * t", "math.exp(-t) / (n + 1)", "t if n % 2 el
 
 
 def compare_with_numbers(seed):
-    """A program whose number is computed of a float and an int gives what eager code gives for several of them."""
+    """Check that a program whose number comes from a float and an int gives eager code's results for several of them."""
     program = write(seed, torch)
     computed = f"s = {NUMBERS[seed % len(NUMBERS)]}"
     source = program.source.replace("def f(x, y, k, s):", f"def f(x, y, k, t, n):\n    {computed}")

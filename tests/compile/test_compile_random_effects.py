@@ -90,7 +90,7 @@ class State:
 
 
 def written(seed):
-    """The text of a program: a function of a tensor and the number of its call."""
+    """Return the text of a program: a function of a tensor and the number of its call."""
     chance = random.Random(seed)
     lines = []
     for _ in range(chance.randint(4, 12)):
@@ -106,7 +106,7 @@ def written(seed):
 
 
 def outcomes(seed, source, fast, calls=7):
-    """What each call gives and leaves behind."""
+    """Return the result and the effects of each call."""
     torch.manual_seed(seed)
     s, w, v = State(), torch.randn(3, requires_grad=True), torch.randn(3, requires_grad=True)
     opt = OPTIMIZERS[sorted(OPTIMIZERS)[seed % len(OPTIMIZERS)]]([w, v])
@@ -130,7 +130,7 @@ builtins_compile = __builtins__["compile"] if isinstance(__builtins__, dict) els
 
 
 def compare(seed):
-    """A program compiled gives and leaves behind what it does eagerly; returns whether it was compiled."""
+    """Check that a compiled program has the results and effects of the eager one; return True if it was compiled."""
     source = written(seed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -67,7 +67,7 @@ def f(x, y, n, box):
 
 
 def statements(rng, depth, in_loop):
-    """Some statements, indented."""
+    """Return some statements, indented."""
     found = []
     for _ in range(rng.randint(1, 4)):
         a, b, c = (rng.choice("xy") for _ in range(3))
@@ -95,14 +95,14 @@ def statements(rng, depth, in_loop):
 
 
 def program(seed):
-    """The text of a module with a function f."""
+    """Return the text of a module with a function f."""
     rng = random.Random(seed)
     lines = statements(rng, 2, False)
     return WORLD + "\n".join(["    " + line for line in lines]) + "\n    return x * 1 + m, y * 2, n\n"
 
 
 def outcome(f, module, k):
-    """What a call gives, prints and leaves behind, and the gradient."""
+    """Return the results and gradient of a call, and the texts and values that it leaves behind."""
     module.seen.clear()
     box, said = module.Box(), io.StringIO()
     x, y = torch.tensor([[0.1 * k, -0.2], [0.3, 0.4]]), torch.tensor([[1.0, -0.5], [0.2 * k, 0.3]])
@@ -117,7 +117,7 @@ def outcome(f, module, k):
 
 
 def compare(seed, folder):
-    """A random program, compared over some calls."""
+    """Compare a random program over some calls, compiled and eager."""
     path = folder / f"parts_{seed}.py"
     path.write_text(program(seed))
     spec = importlib.util.spec_from_file_location(path.stem, path)

@@ -52,7 +52,7 @@ WHOLE |= {"a mask that changes": changes_the_mask, "a tensor that changes": chan
 
 
 def cases():
-    """Arguments with masks of several sizes, empty and full among them; some elements are 0."""
+    """Yield arguments with masks of several sizes, empty and full among them; some elements are 0."""
     torch.manual_seed(0)
     for shift in (0.0, 0.5, -0.5, 9.0, -9.0):
         x = torch.randn(4, 3) + shift
@@ -61,7 +61,7 @@ def cases():
 
 
 def outcome(f, x, y, w):
-    """The result and its gradients, and theirs."""
+    """Return the result, its gradients, and their gradients."""
     out = f(x, y, w)
     first = torch.autograd.grad(out, (x, w), allow_unused=True, create_graph=False)
     return [out.detach(), *[torch.zeros(()) if g is None else g for g in first]]
@@ -83,7 +83,7 @@ def test_a_selection_that_is_summed_is_part_of_the_program(name, interpreted):
 
 
 def penalty(x, w):
-    """A gradient of a gradient, inside."""
+    """Return a gradient of a gradient, computed inside the function."""
     (g,) = torch.autograd.grad((x[x > 0] ** 3 * w).sum(), x, create_graph=True)
     return (g**2).sum()
 

@@ -22,7 +22,7 @@ F = torch.nn.functional
 
 
 def scalar(f):
-    """A number from f's result, so that it has a gradient."""
+    """Return a number from f's result, so that it has a gradient."""
 
     def g(x):
         y = f(x)
@@ -72,7 +72,7 @@ FUNCTIONS = {
 
 
 def compositions(depth):
-    """The transforms, one after the other; at most two that add dimensions."""
+    """Yield the transforms, one after the other; at most two that add dimensions."""
     for names in itertools.product(TRANSFORMS, repeat=depth):
         if sum([n in ("hessian", "jacrev", "jacfwd") for n in names]) + 2 * names.count("hessian") <= 3:
             yield names
@@ -105,7 +105,7 @@ def test_compositions_of_three_transforms(fname, interpreted):
 
 
 def some_of_depth(depth, fname):
-    """Ten compositions, compiled, and eager."""
+    """Compare ten compositions, compiled and eager."""
     every = list(compositions(depth))
     for names in random.Random(f"{fname}{depth}").sample(every, min(10, len(every))):
         compare(names, fname)
@@ -145,5 +145,5 @@ def test_a_tensor_that_was_there_before_is_no_constant():
 
 
 def len_of(t):
-    """A key for min."""
+    """Return the number of dimensions, as a key for min."""
     return t.ndim

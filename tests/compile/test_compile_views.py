@@ -1,4 +1,4 @@
-"""Writes to views: a part of a tensor is written, and whoever reads the tensor, or another view of it, sees that."""
+"""Writes to a view change the tensor and its other views in compiled code."""
 
 import pytest
 from hypothesis import HealthCheck, given, settings

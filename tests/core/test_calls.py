@@ -1,4 +1,4 @@
-"""What is said of a call to a user's method, and that nothing is said of errors and names that are the user's own."""
+"""minigrad warns of wrong calls to a user's method, and stays silent about the user's own errors and names."""
 
 import contextlib
 import functools

@@ -1,4 +1,4 @@
-"""A graph that grows under retain_graph=True is told of, and none that does not grow."""
+"""minigrad warns of a graph that grows under retain_graph=True, and of no other graph."""
 
 import warnings
 

@@ -14,7 +14,7 @@ NUMPY_TELLS = pytest.mark.cpu("what NumPy tells of NaN; a GPU would have to be w
 
 
 def given(run):
-    """The names of the warnings that a program gives."""
+    """Return the names of the warnings that a program gives."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", minigrad.MinigradWarning)
         run()

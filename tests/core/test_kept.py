@@ -1,4 +1,4 @@
-"""What forward leaves on its ctx: what is said of it, and that looking at it keeps nothing alive."""
+"""minigrad warns of tensors that forward leaves on its ctx, and the check keeps nothing alive."""
 
 import gc
 import warnings
@@ -61,7 +61,7 @@ def test_an_intermediate_saved_in_debug_mode_dies_with_its_graph(no_collector):
 
 
 def test_an_output_kept_as_an_attribute_does_not_die_with_its_graph(no_collector):
-    """What the warning says is so."""
+    """The output stays alive, as the warning says."""
 
     class Exp(torch.autograd.Function):
         @staticmethod

@@ -102,7 +102,7 @@ def test_a_network_is_trained_there_and_gets_memory_afterwards():
 
 
 def made_like(net):
-    """The modules of the network above, and what each was made with."""
+    """Return the modules of the network above, and what each was made with."""
     given = {nn.Conv2d: (3, 8, 3), nn.BatchNorm2d: (8,), nn.MaxPool2d: (2,), nn.Linear: (128, 10)}
     return [(m, given.get(type(m), ())) for m in net]
 

@@ -1,4 +1,4 @@
-"""What a user's backward returns: that nothing is said of what is right, and each argument goes by its name."""
+"""minigrad accepts right results of a user's backward without a word, and its warnings name each argument."""
 
 import warnings
 
@@ -12,7 +12,7 @@ def leaf(*values):
 
 
 def function(backward):
-    """A Function of this backward, as a lambda."""
+    """Return a Function of this backward, as a lambda."""
 
     class Named(torch.autograd.Function):
         @staticmethod

@@ -50,7 +50,7 @@ FAULTS = ("killed", "data", "interrupted")
 
 
 def gone(pids: list[int], seconds: float) -> bool:
-    """Whether all processes have ended within some seconds."""
+    """Return True if all processes end within `seconds`."""
     until = time.monotonic() + seconds
     while time.monotonic() < until:
         if not any(Path(f"/proc/{pid}").exists() for pid in pids):
@@ -100,7 +100,7 @@ def try_fault(fault: str, ranks: int, moment: float) -> float:
 
 
 def main() -> None:
-    """Try each fault so many times."""
+    """Try each fault `--times` times."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--times", type=int, default=20)
     parser.add_argument("--ranks", type=int, default=3)

@@ -1,4 +1,4 @@
-"""What ends all ranks, and what they say: ranks that differ, wait, end early, fail or are killed."""
+"""All ranks end with an error when ranks differ, wait, end early, fail or are killed."""
 
 import re
 import signal

@@ -26,7 +26,7 @@ LINUX = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks i
 
 
 def left():
-    """The processes of any `run` that are there."""
+    """Return the processes of any `run` that are there."""
     found = []
     for entry in Path("/proc").glob("[0-9]*/cmdline"):
         with contextlib.suppress(OSError):
@@ -36,7 +36,7 @@ def left():
 
 
 def tag():
-    """What the folders of this process's runs have in their names, so that no other's are counted."""
+    """Return the part of a folder's name that marks this process's runs, so that no other runs are counted."""
     return f"of-{os.getpid()}-".encode()
 
 

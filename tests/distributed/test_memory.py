@@ -1,4 +1,4 @@
-"""MPI writes into a tensor's own memory where that is plain: nothing is copied, and everybody who has to notice does."""
+"""MPI writes directly into a tensor's plain memory: nothing is copied, and views and saved tensors notice the write."""
 
 import pytest
 

@@ -33,7 +33,7 @@ build(load_config("mkdocs.yml", docs_dir=str(gen), site_dir=str(site)))
 
 @pytest.fixture(scope="session")
 def site(tmp_path_factory):
-    """The folder of the built site, which the first worker builds for all."""
+    """Return the folder of the built site, which the first worker builds for all."""
     pytest.importorskip("mkdocstrings", reason="needs the extra docs")
     own = tmp_path_factory.getbasetemp()
     folder = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "site"
@@ -63,7 +63,7 @@ def address(site):
     server.server_close()
 
 
-@pytest.fixture(scope="module")  # its event loop must not outlive it: other tests run loops of their own
+@pytest.fixture(scope="module")  # its event loop must not outlive it: other tests run their own loops
 def chromium():
     with launched() as browser:
         yield browser

@@ -49,7 +49,7 @@ def visit(chromium, address):
 
 
 def lightness(page):
-    """The median of a screenshot's lightness, from 0 to 255."""
+    """Return the median of a screenshot's lightness, from 0 to 255."""
     return ImageStat.Stat(Image.open(io.BytesIO(page.screenshot())).convert("L")).median[0]
 
 

@@ -22,7 +22,7 @@ ALL = [deck for several in PLANS.values() for deck in several]
 
 @pytest.fixture(scope="module")
 def told():
-    """All lessons without outputs, by name."""
+    """Return all lessons without outputs, by name."""
     return {one.name: decks.Told(one, jupytext.read(one.path).cells) for one in lessons()}
 
 
@@ -117,7 +117,7 @@ def test_the_slides_of_a_lesson_fit_by_their_estimate(told, one):
 
 
 def asked(source=""):
-    """A cell with a prediction, executed."""
+    """Return a cell with a prediction, executed."""
     made = predict("Is a < b * c * d?", {"1 < 2": "It is & stays.", "no": "Look `again`."}, "1 < 2")
     outputs = [{"data": {"text/html": made._repr_html_()}}]
     return SimpleNamespace(source=source, outputs=outputs, metadata={})

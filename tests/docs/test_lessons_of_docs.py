@@ -191,7 +191,7 @@ def test_a_cell_that_fails_stops_the_build(tmp_path, code, said):
 
 @pytest.fixture
 def project(tmp_path, monkeypatch):
-    """A small project: a lesson, and packages that it depends on."""
+    """Return a small project: a lesson, and packages that it depends on."""
     for package in execute.PACKAGES:
         (tmp_path / package).mkdir()
         (tmp_path / package / "__init__.py").write_text("")

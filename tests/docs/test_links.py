@@ -10,7 +10,7 @@ pytestmark = pytest.mark.slow
 
 
 class Page(HTMLParser):
-    """What a page refers to, and what in it can be referred to."""
+    """The references of a page, and the ids that others can refer to."""
 
     def __init__(self, file):
         super().__init__()

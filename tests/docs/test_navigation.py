@@ -1,4 +1,4 @@
-"""What mkdocs.yml and the workflow name."""
+"""mkdocs.yml names every lesson, style and script, and the workflows pin their actions."""
 
 import re
 

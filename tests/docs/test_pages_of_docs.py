@@ -1,4 +1,4 @@
-"""What the pages are made of before a generator sees them."""
+"""The sources of the pages are sound before a generator reads them."""
 
 import re
 import xml.etree.ElementTree as ET

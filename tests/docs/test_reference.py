@@ -25,7 +25,7 @@ OPERATIONS = {id(entry.function): entry for entry in TABLE.values()}
 
 
 def found(name):
-    """The object that a dotted name means."""
+    """Return the object that a dotted name means."""
     parts = name.split(".")
     for n in range(len(parts), 0, -1):
         try:
@@ -39,7 +39,7 @@ def found(name):
 
 
 def public():
-    """(dotted name, object) of every public name; a module without __all__ is a table of contents."""
+    """Yield (dotted name, object) of every public name; a module without __all__ is a table of contents."""
     for module in MODULES:
         space = minigrad.random if module == "minigrad.random" else importlib.import_module(module)
         for name in getattr(space, "__all__", None) or [n for n in vars(space) if not n.startswith("_")]:

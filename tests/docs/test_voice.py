@@ -1,5 +1,6 @@
 """Pages, docstrings, comments and messages use none of the phrases that docs/voice.md tells writers to avoid."""
 
+import ast
 import re
 
 import pytest
@@ -44,6 +45,13 @@ def offences(text):
     )
 
 
+def docstrings(file):
+    """Yield the line and the text of each docstring in a Python file."""
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(node) is not None:
+            yield node.body[0].lineno, node.body[0].value.value
+
+
 def test_the_phrases_are_found_where_they_stand():
     text = (
         "# It is a number of its\n# own.\nWhether it is.\nTell whether it is.\nWhat is it? What is asked is a question."
@@ -59,5 +67,15 @@ def test_texts_avoid_them(folder):
         f"{file.relative_to(ROOT)}:{line}: {phrase}"
         for file in files
         for line, phrase in offences(file.read_text(encoding="utf-8"))
+    ]
+    assert not found, "see docs/voice.md:\n" + "\n".join(found)
+
+
+def test_docstrings_of_tests_avoid_them():
+    found = [
+        f"{file.relative_to(ROOT)}:{first + line - 1}: {phrase}"
+        for file in sorted((ROOT / "tests").rglob("*.py"))
+        for first, text in docstrings(file)
+        for line, phrase in offences(text)
     ]
     assert not found, "see docs/voice.md:\n" + "\n".join(found)

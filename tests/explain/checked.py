@@ -1,4 +1,4 @@
-"""What every explanation has to hold: its numbers are those of the gradient, and the printed equations are true."""
+"""Check an explanation: its numbers are those of the gradient, and the printed equations are true."""
 
 import math
 import re
@@ -12,7 +12,7 @@ SAME = 2e-3  # four digits for each factor
 
 
 def adds_up(e):
-    """Steps, sums and paths of an explanation give its numbers."""
+    """Check that the steps, sums and paths of an explanation give its numbers."""
     for part in (part for step in e.steps if isinstance(step, Step) for part in step.parts):
         if part.terms:
             close([term.product for term in part.terms] + [part.rest], part.gives)
@@ -34,7 +34,7 @@ def close(terms, total):
 
 
 def printed(text):
-    """Both sides of each equation are the same number; how many equations there are."""
+    """Check that both sides of each equation are the same number; return the number of equations."""
     count = 0
     for line in text.splitlines():
         if not line.startswith(("    ∂", "    d", "  + ")) or "smaller" in line and "×" not in line:
@@ -50,5 +50,5 @@ def printed(text):
 
 
 def value(text):
-    """A product of numbers or of lists of them."""
+    """Return a product of numbers or of lists of them."""
     return math.prod(np.asarray(eval(factor), float) for factor in text.split(" × "))

@@ -24,7 +24,7 @@ def leaf(*values, dtype=torch.float64):
 
 
 def explained(x, y):
-    """The explanation of x.grad after y.backward(), whose numbers are those that x holds."""
+    """Return the explanation of x.grad after y.backward(), whose numbers are those that x holds."""
     y.backward()
     e = torch.explain(x.grad)
     assert AGAIN in str(e).splitlines()[1] and len(e.notes) == 1 and e.label in ("x.grad", "m.grad")

@@ -25,7 +25,7 @@ def sums(e):
 
 
 def neuron():
-    """A record of a program whose weight has two uses, and the weight."""
+    """Return a record of a program whose weight has two uses, and the weight."""
     x, w, b = torch.tensor(2.0), torch.tensor(0.5, requires_grad=True), torch.tensor(-0.3, requires_grad=True)
     with torch.record(passes=("forward", "backward")) as rec:
         h = (w * x + b).tanh()

@@ -14,7 +14,7 @@ F = torch.nn.functional
 
 
 def told(program, *inputs) -> ShapeExplanation:
-    """The history of what a program makes of some inputs, named x, y, ..."""
+    """Return the history of a program's result, with the inputs named x, y, ..."""
     with torch.record(passes=("forward",)) as rec:
         result = program(*inputs)
     for name, t in zip("xyz", inputs):
@@ -150,7 +150,7 @@ MOVES = [
 
 @pytest.mark.parametrize("seed", range(30))
 def test_random_chains_of_views_are_followed(seed):
-    """Each dimension's elements are told apart by the values along the one dimension of x that it is said to be."""
+    """The elements along each dimension differ in their position along the dimension of x that is named."""
     random = np.random.default_rng(seed)
     t = base = torch.arange(24.0).reshape(2, 3, 4)
     with torch.record(passes=("forward",)) as rec:

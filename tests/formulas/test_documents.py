@@ -1,4 +1,4 @@
-"""What a record says can be typed in: calls give the results, formulas what flowed along the edges, pushes the tangents."""
+"""The texts in a record run: calls give the results, formulas the gradients along the edges, pushes the tangents."""
 
 import re
 import warnings
@@ -20,7 +20,7 @@ RANDOM = {"bernoulli", "normal", "poisson", "multinomial", "gumbel_softmax", "dr
 
 
 def document(f, *args):
-    """The document of a program, and the arrays of its values by their numbers."""
+    """Return the document of a program, and the arrays of its values by their numbers."""
     rec = minigrad.record(f, *args)
     made, number = numbered(rec)
     arrays = {new: held(rec.values[old]) for old, new in number.new.items()}
@@ -30,7 +30,7 @@ def document(f, *args):
 
 
 def held(noted):
-    """What a value held, if that is known: all of it, or what its summary has of a small one that was written later."""
+    """Return a value's numbers: all, or the summary's if the value is small; None if they are unknown."""
     if noted.lost:
         numbers = noted.summary.get("values")
         return None if numbers is None else np.array(numbers, noted.dtype).reshape(noted.shape)
@@ -59,7 +59,7 @@ def check(made, arrays):
             given = [zeros(op, k, arrays) if u is None else wrap(arrays[u]) for k, u in enumerate(edge.upstreams)]
             names = {**NAMES, **labels, "g": given[0] if len(given) == 1 else given}
             same(eval(edge.formula, names), arrays[edge.gives], edge.formula)
-            assert edge.latex.startswith(r"\bar{") or len(edge.formula) > 3000  # which nobody sets
+            assert edge.latex.startswith(r"\bar{") or len(edge.formula) > 3000  # too long to typeset
             said += 1
         tangents = {f"d{made.values[v].label}": wrap(arrays[t]) for v, t in op.tangents.items() if t in arrays}
         for push in op.pushes if set(op.tangents.values()) <= set(arrays) else ():
@@ -87,7 +87,7 @@ def check_call(op, labels, arrays):
 
 
 def matching(flat, outputs, arrays):
-    """Of several results those that the program used."""
+    """Return those results of several that the program uses."""
     return [
         next(t for t in flat if tuple(t.shape) == arrays[o].shape and np.allclose(t.numpy(), arrays[o]))
         for o in outputs

@@ -19,14 +19,14 @@ RANDOM = np.random.default_rng(0)
 
 
 def leaves(entry, sample):
-    """The float tensors of a sample, as leaves of a graph."""
+    """Return the float tensors of a sample, as leaves of a graph."""
     maker = Maker(minigrad, entry, sample)
     eval(f"(lambda *a, **k: None)({sample})", {"torch": minigrad, **{n: getattr(maker, n) for n in "TPISB"}})
     return [t.detach().requires_grad_() for t in maker.leaves]
 
 
 def groups(name, sample):
-    """A recording of a sample with its backward, and its operations with what goes in and out."""
+    """Return a recording of a sample with its backward, and its operations with their inputs and outputs."""
     given = leaves(TABLE[name], sample)
     with minigrad.record() as rec:
         result, _ = table.run(name, sample, leaves=given)
@@ -49,7 +49,7 @@ def program(rec, group, outputs):
 
 
 def values(rec, inputs, outputs):
-    """What the names in a formula stand for."""
+    """Return the value of each name in a formula."""
     refs = [i for i in inputs if not isinstance(i, dict)] + outputs
     return {**NAMES, **{label(ref): wrap(rec.values[ref].numbers()) for ref in refs}}
 
@@ -69,7 +69,7 @@ def test_the_formulas_of_both_passes_give_the_numbers(name, sample):
 
 
 def backward(rec, group, inputs, outputs):
-    """What flowed back to each input is the sum of what its formulas give."""
+    """Check that the gradient of each input is the sum of its formulas' values."""
     grads = {o: rec.values[rec.gradients[o]].numbers() if o in rec.gradients else None for o in outputs}
     given = [wrap(np.zeros(rec.values[o].shape, rec.values[o].dtype) if g is None else g) for o, g in grads.items()]
     names = {**values(rec, inputs, outputs), "g": given[0] if len(given) == 1 else given}
@@ -85,7 +85,7 @@ def backward(rec, group, inputs, outputs):
 
 
 def forward(rec, group, inputs, outputs):
-    """The tangent of each output is what its formula gives, and what the rule for tangents gives."""
+    """Check that the tangent of each output equals its formula's value and the result of the rule for tangents."""
     floats = [i for i in dict.fromkeys(r for r in inputs if isinstance(r, int)) if rec.values[i].dtype == np.float64]
     tangents = {i: RANDOM.uniform(-1, 1, rec.values[i].shape) for i in floats}
     names = values(rec, inputs, outputs) | {"d" + label(i): wrap(t) for i, t in tangents.items()}

@@ -49,7 +49,7 @@ def test_gradients_have_bars_and_single_numbers_no_sign_between():
 
 @cache
 def all_that_records_say():
-    """The LaTeX of all edges and pushes of the samples of the table."""
+    """Return the LaTeX of all edges and pushes of the samples of the table."""
     found = set()
     for name in table.SMOOTH:
         for sample in TABLE[name].samples:

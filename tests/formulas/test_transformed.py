@@ -1,4 +1,4 @@
-"""What a record says of operations inside transforms is true of what each transform sees: under vmap, of every example."""
+"""A record of operations inside transforms is true of each transform's values: under vmap, of every example."""
 
 import numpy as np
 import pytest
@@ -99,7 +99,7 @@ def check_push(rec, document, number, op, events, push):
 
 
 def names(rec, document, number, events, k):
-    """What labels stand for where events see their values: in example k of each."""
+    """Return the values of the labels in example k, and the arrays of the values."""
     dims = {ref: d for event in events for ref, d in event.dims.items()}
     refs = {r for event in events for r in (*event.inputs, *event.outputs) if isinstance(r, int)} & {*number.new}
     arrays = {r: example(rec.values[r].numbers(), dims.get(r, ()), k) for r in refs}
@@ -114,7 +114,7 @@ def example(array, dims, k):
 
 
 def gradient(rec, new, number, shape, k):
-    """A gradient in example k: batch dimensions are those that are too many."""
+    """Return a gradient in example k: the surplus dimensions are batch dimensions."""
     array = next(rec.values[old].numbers() for old, n in number.new.items() if n == new)
     while array.ndim > len(shape):
         axis = next(d for d in range(array.ndim) if array.shape[d] == MANY)

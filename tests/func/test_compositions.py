@@ -24,17 +24,17 @@ def forward(f):
 
 
 def batch(f):
-    """Two examples that are nearly alike, so that each stays in the operation's domain; the mean is taken."""
+    """Return two examples that are nearly alike, so that each stays in the operation's domain; the mean is taken."""
     return lambda xs: [o.mean(0) for o in vmap(f)([torch.stack([x, x * 1.001]) for x in xs])]
 
 
 def loop(f):
-    """What `batch` has to give."""
+    """Return the expected result of `batch`."""
     return lambda xs: [(a + b) / 2 for a, b in zip(f(xs), f([x * 1.001 for x in xs]))]
 
 
 def eager_reverse(f):
-    """What `reverse` has to give."""
+    """Return the expected result of `reverse`."""
 
     def g(xs):
         xs = [x if x.requires_grad else x.detach().requires_grad_() for x in xs]
@@ -44,7 +44,7 @@ def eager_reverse(f):
 
 
 def eager_forward(f):
-    """What `forward` has to give: the pull-back, pulled back."""
+    """Return the expected result of `forward`: the gradient of the pull-back."""
 
     def g(xs):
         xs = [x if x.requires_grad else x.detach().requires_grad_() for x in xs]
@@ -57,7 +57,7 @@ def eager_forward(f):
 
 
 def eager_gradient(total, xs):
-    """Zeros where there is none."""
+    """Return the gradients of a number, zeros where there is none."""
     if not total.requires_grad:
         return [torch.zeros_like(x) for x in xs]
     return list(torch.autograd.grad(total, xs, create_graph=True, materialize_grads=True))
@@ -69,12 +69,12 @@ FAMILIES = Counter()
 
 
 def family(name):
-    """Where the operation is declared."""
+    """Return the name of the module that declares the operation."""
     return TABLE[name].module.rpartition(".")[2]
 
 
 def once(names):
-    """A few operations of each family, in full only by hand: the table's own tests go through all of them."""
+    """Return a few operations of each family, in full only by hand: the table's own tests go through all of them."""
     chosen = {}
     for name in names:
         if TABLE[name].vmap:

@@ -94,7 +94,7 @@ def test_buffers_and_views_of_them_follow_writes():
 
 def test_a_tangent_is_not_shared_by_two_tensors():
     def f(x):
-        y = x + 1  # whose tangent is that of x
+        y = x + 1  # whose tangent is x's
         y.mul_(3)
         return x * 1, y
 
@@ -213,7 +213,7 @@ def test_linearize_runs_the_function_once():
 
 
 def test_linearize_uses_jvp_staticmethods():
-    class Odd(torch.autograd.Function):  # whose jvp is not that of its forward
+    class Odd(torch.autograd.Function):  # whose jvp does not match its forward
         @staticmethod
         def forward(x):
             return x * 2

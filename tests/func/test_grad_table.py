@@ -1,5 +1,5 @@
-"""Every differentiable operation of the table under func.grad: as in eager mode, where nobody can differentiate once more
-(gradients then go by arrays) and where somebody can (by tensors).
+"""func.grad of every differentiable operation of the table gives the eager gradients: once (gradients are then arrays), and
+with a graph for another derivative (gradients are then tensors).
 """
 
 import numpy as np
@@ -15,7 +15,7 @@ DIFFERENTIABLE = [n for n in NAMES if TABLE[n].differentiable and not TABLE[n].d
 
 
 def weighted(name, sample, given):
-    """The sum of all results that can be differentiated, each element with a weight of its own."""
+    """Return the weighted sum of all differentiable results, with a separate weight for each element."""
     outs = [o for o in call(name, sample, given)[0] if o.is_floating_point()]
     return sum(
         [

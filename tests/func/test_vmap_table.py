@@ -1,7 +1,7 @@
 """Every operation of the table under vmap, batched in every tensor that its samples make: floats, integers and masks.
 
-What comes out has to be what a loop over the examples gives; where the shape of a result depends on values, an error says
-so.  Samples of differentiable operations that make floats alone are left to tests/ops/test_table.py, which has every
+The results equal those of a loop over the examples; where the shape of a result depends on values, an error names the
+reason.  Samples of differentiable operations that make floats alone are left to tests/ops/test_table.py, which has every
 combination of them.
 """
 
@@ -49,7 +49,7 @@ def call(name, sample, given=None):
 
 
 def variants(leaf, random):
-    """SIZE examples that an operation takes where it takes this one."""
+    """Return SIZE examples that an operation accepts where it accepts this one."""
     a = leaf.numpy()
     if a.dtype.kind == "f":
         return [a * random.uniform(0.9, 1.1) for _ in range(SIZE)]

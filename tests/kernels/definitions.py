@@ -26,7 +26,7 @@ def numbers(shape, dtype="float64", seed=0):
 
 
 def differentiated(f, *arrays):
-    """The results of f on tensors, then its gradients by those that are floats, weighted by numbers that all differ."""
+    """Return the results of f on tensors, then its gradients by those that are floats, weighted by numbers that all differ."""
     tensors = [minigrad.tensor(a, requires_grad=a.dtype.kind == "f") for a in arrays]
     out = f(*tensors)
     outs = list(out) if isinstance(out, tuple) else [out]
@@ -38,7 +38,7 @@ def differentiated(f, *arrays):
 
 @contextlib.contextmanager
 def kernels(monkeypatch, on):
-    """Kernels for all arrays, however small, or for none."""
+    """Use kernels for all arrays, however small, or for none."""
     with monkeypatch.context() as m:
         for module in MODULES:
             m.setattr(module, "alone", lambda: not on or cache.without.get())
@@ -48,7 +48,7 @@ def kernels(monkeypatch, on):
 
 
 def agree(monkeypatch, f, *arrays, scale=30):
-    """Whether kernels and definitions compute the same."""
+    """Check that kernels and definitions compute the same."""
     with kernels(monkeypatch, True):
         found = differentiated(f, *arrays)
     with kernels(monkeypatch, False):
@@ -65,7 +65,7 @@ def agree(monkeypatch, f, *arrays, scale=30):
 
 
 def from_several_threads(monkeypatch, f, *arrays):
-    """The same results, split among threads and called from several at once."""
+    """Check that threads and concurrent calls give the same results."""
     with kernels(monkeypatch, True):
         alone, wrong = differentiated(f, *arrays), []
         monkeypatch.setattr(threads, "GRAIN", 100)

@@ -45,7 +45,7 @@ DTYPES = [np.float32, np.float64]
 
 @functools.cache
 def loop(name, arity=1):
-    """A Numba loop over a function."""
+    """Return a Numba loop over a function."""
     f = getattr(vecmath, name)
 
     def one(x_, o_):
@@ -60,14 +60,14 @@ def loop(name, arity=1):
 
 
 def evaluate(name, *arrays):
-    """A function on arrays, in their dtype."""
+    """Return a function on arrays, in their dtype."""
     out = np.empty_like(arrays[0])
     loop(name, len(arrays))(*arrays, out)
     return out
 
 
 def samples(name, dtype, n, seed=0):
-    """Arguments of a function: dense where it does something, random of every size, and near 0, 1 and pi / 2 * k."""
+    """Return arguments of a function: dense where it does something, random of every size, and near 0, 1 and pi / 2 * k."""
     r = np.random.default_rng(seed)
     low, high = UNARY[name][1 + (dtype == np.float64)]
     top = np.log10(float(np.finfo(dtype).max))
@@ -85,7 +85,7 @@ def samples(name, dtype, n, seed=0):
 
 
 def in_domain(name, x):
-    """The arguments for which a function has a finite real value."""
+    """Return the arguments for which a function has a finite real value."""
     if name in ("log", "log2", "log10", "rsqrt"):
         return x[x > 0]
     return {
@@ -102,7 +102,7 @@ def in_domain(name, x):
 
 
 def worst(values, exact, dtype):
-    """The largest error of values in units of the last place of the exact ones, and where it is."""
+    """Return the largest error of values in units of the last place of the exact ones, and where it is."""
     digits, smallest = (24, -149) if dtype == np.float32 else (53, -1074)
     limit = mp.mpf(float(np.finfo(dtype).max)) + mp.ldexp(1, (127 if dtype == np.float32 else 1023) - digits)
     errors = []

@@ -1,4 +1,4 @@
-"""Pointwise kernels over operands that are repeated or lie in larger arrays, beside NumPy's functions."""
+"""Pointwise kernels give NumPy's results for operands that are broadcast or are parts of larger arrays."""
 
 import numpy as np
 import pytest

@@ -39,20 +39,20 @@ print("kept" if f.stats.cache_hits else "compiled", f.__code__.co_filename)
 
 
 def start(folder):
-    """A process that compiles and runs a kernel."""
+    """Return a process that compiles and runs a kernel."""
     command, environment = [sys.executable, "-c", PROGRAM], {**os.environ, "MINIGRAD_CACHE": str(folder)}
     return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
 def finish(process):
-    """What it said: whether the kernel was "kept" or had to be "compiled"."""
+    """Return "kept" or "compiled": how the process got its kernel."""
     out, error = process.communicate(timeout=60)
     assert process.returncode == 0, error
     return out.split(maxsplit=1)[0]
 
 
 def ended(folder, before="", **variables):
-    """Such a process, after it has done something else before, when it has ended."""
+    """Run `before` and then such a process; return the process after its end."""
     return python("-c", before + PROGRAM, cwd=folder.anchor, MINIGRAD_CACHE=str(folder), **variables)
 
 
@@ -68,7 +68,7 @@ def names(folder, ending):
 
 @pytest.fixture
 def filled(tmp_path):
-    """A cache that one process has filled."""
+    """Return a cache that one process has filled."""
     assert run(tmp_path) == "compiled"
     return tmp_path
 
@@ -259,7 +259,7 @@ def test_what_another_user_has_put_there_does_not_run(filled):
     for file in filled.glob("*.bin"):
         os.chown(file, 65534, 65534)
     unread(filled, "belongs to user 65534")
-    assert run(filled) == "kept"  # the process has put a file of its own in its place
+    assert run(filled) == "kept"  # the process has replaced it by its own file
 
 
 @pytest.mark.skipif(os.name != "posix", reason="modes of files")

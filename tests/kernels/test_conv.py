@@ -27,7 +27,7 @@ def always(monkeypatch):
 
 
 def defined(monkeypatch, f, *args):
-    """The same without kernels."""
+    """Return the result of f without kernels."""
     with monkeypatch.context() as m:
         m.setattr(conv_cpu, "alone", lambda: True)
         m.setattr(fallback, "alone", lambda: True)
@@ -40,7 +40,7 @@ def close(a, b):
 
 
 def three(x, w, geometry, extra=0):
-    """The convolution of x and w, and both gradients."""
+    """Return the convolution of x and w, and both gradients."""
     y = Conv.impl(x, w, geometry)
     g = numbers(y.shape, y.dtype, 1)
     return y, ConvInput.impl(g, w, x.shape[2:], geometry), ConvWeight.impl(g, x, w.shape[2:], geometry)
@@ -140,7 +140,7 @@ def gradients(g, x, w, geometry):
 
 
 def network(x, w, b, v):
-    """Two convolutions with pooling, and the gradients."""
+    """Return two convolutions with pooling, and the gradients."""
     tensors = [minigrad.tensor(a, requires_grad=True) for a in (x, w, b, v)]
     x, w, b, v = tensors
     hidden = F.max_pool2d(F.conv2d(x, w, b, padding=1).relu(), 2)

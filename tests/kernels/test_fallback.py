@@ -1,4 +1,4 @@
-"""Where no kernel can be had, NumPy computes in its place, with one warning, and nobody is told of a mistake."""
+"""NumPy computes instead where no kernel can be had, with one warning that blames no caller."""
 
 import warnings
 
@@ -62,12 +62,12 @@ def large_functions():
 
 
 def drawn(f, *size):
-    """Random numbers, the same each time."""
+    """Return random numbers, the same each time."""
     return f(*size, generator=minigrad.Generator().manual_seed(1))
 
 
 def computed(f, forward_alone=False):
-    """A function's value and gradient, on arrays that are worth kernels; `forward_alone` without kernels at first."""
+    """Return a function's value and gradient, on arrays that are worth kernels; `forward_alone` without kernels at first."""
     x = minigrad.linspace(0.1, 0.9, 1 << 17).reshape(32, -1).requires_grad_()
     token = cache.without.set(forward_alone)
     try:
@@ -79,7 +79,7 @@ def computed(f, forward_alone=False):
 
 
 def differences():
-    """The warnings where kernels fail, each function in turn the first that finds out, forward and backward."""
+    """Return the warnings of failing kernels, in forward and backward; each function in turn is the first to fail."""
     found = []
     for name, f in large_functions().items():
         fallback.Compiler.failed = RuntimeError("kernels are switched off")
@@ -116,7 +116,7 @@ cause = RuntimeError("the compiler is out of order")
 
 @pytest.fixture
 def broken(monkeypatch):
-    """No kernel can be loaded."""
+    """Let no kernel load."""
     monkeypatch.setattr(fallback.Compiler, "failed", None)
     monkeypatch.setattr(fallback, "from_compiler", lambda e: e is cause)
 

@@ -16,7 +16,7 @@ F = minigrad.nn.functional
 
 @pytest.fixture
 def fresh():
-    """No kernel is known yet."""
+    """Forget all kernels."""
     lines.forward_plan.cache_clear()
     lines.backward_plan.cache_clear()
 

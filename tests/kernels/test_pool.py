@@ -73,7 +73,7 @@ print(full - resident())
 
 @glibc
 def test_emptying_the_pool_gives_memory_back():
-    # in a process of its own: others' threads and arrays come and go in this one
+    # in a separate process: others' threads and arrays come and go in this one
     done = subprocess.run([sys.executable, "-c", EMPTIED], capture_output=True, text=True, check=True)
     assert int(done.stdout) > 50_000_000
 

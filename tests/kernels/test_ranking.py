@@ -14,7 +14,7 @@ BOTH = pytest.mark.parametrize("largest", [True, False])
 
 
 def sorted_first(x, k, largest):
-    """What topk means: the first k of a stable sort along dimension 1, NaN as the largest."""
+    """Return the definition of topk: the first k of a stable sort along dimension 1, NaN as the largest."""
     order = np.argsort(x, 1, kind="stable")
     if largest:
         order = x.shape[1] - 1 - np.argsort(x[:, ::-1], 1, kind="stable")[:, ::-1]

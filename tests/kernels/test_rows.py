@@ -21,14 +21,14 @@ def norm(x, dims=1):
 
 
 def loss(x, **options):
-    """Cross-entropy of rows, whatever the shape."""
+    """Return cross-entropy of rows, whatever the shape."""
     x = x.reshape(-1, x.shape[-1])
     target = minigrad.tensor(np.arange(len(x)) * 7 % x.shape[1])
     return F.cross_entropy(x, target, reduction="none", **options)
 
 
 def affine(x):
-    """Layer norm with a weight and a bias that depend on x."""
+    """Return layer norm with a weight and a bias that depend on x."""
     weight, bias = (x.reshape(-1, x.shape[-1])[i] for i in (0, -1))
     return F.layer_norm(x, x.shape[-1:], weight, bias)
 
@@ -59,7 +59,7 @@ def numbers(shape, dtype, seed=0):
 
 
 def both(f, x, g=None, create_graph=False):
-    """Value and gradient, as arrays."""
+    """Return value and gradient, as arrays."""
     x = minigrad.tensor(x, requires_grad=True)
     y = f(x)
     g = minigrad.ones_like(y) if g is None else minigrad.tensor(g)
@@ -69,7 +69,7 @@ def both(f, x, g=None, create_graph=False):
 
 @pytest.fixture
 def count(monkeypatch):
-    """How many kernels are called."""
+    """Return a list that collects the operation of each kernel called."""
     seen, run = [], lines.run
 
     def counted(plan, args):
@@ -83,7 +83,7 @@ def count(monkeypatch):
 
 
 def defined(monkeypatch, *args):
-    """The same by NumPy and the formulas."""
+    """Return the same results by NumPy and the formulas."""
     with monkeypatch.context() as m:
         m.setattr(lines, "alone", lambda: True)
         return both(*args, create_graph=True)

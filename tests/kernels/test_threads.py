@@ -12,7 +12,7 @@ from minigrad.kernels import pointwise_calls, threads
 
 @pytest.fixture
 def four(monkeypatch):
-    """Four threads, and slices so small that they are used."""
+    """Use four threads, and slices so small that all threads work."""
     monkeypatch.setattr(threads, "GRAIN", 1000)
     monkeypatch.setattr(pointwise_calls, "QUICK_FROM", 1000)
     before = threads.get_num_threads()

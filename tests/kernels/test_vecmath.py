@@ -26,7 +26,7 @@ ids = lambda dtype: np.dtype(dtype).name
 
 
 def same(values, expected, rtol):
-    """Equal, with the signs of zeros."""
+    """Check that arrays are equal, with the signs of zeros."""
     np.testing.assert_allclose(values, expected, rtol=rtol, atol=0)
     signs = ~np.isnan(expected)
     np.testing.assert_array_equal(np.signbit(values[signs]), np.signbit(expected[signs]))
@@ -70,7 +70,7 @@ def test_error_of_two_arguments_is_at_most_two_units(name, dtype):
 
 
 def edge_values(dtype):
-    """Zeros, infinities, NaN, denormals, the largest numbers, integers, each with both signs."""
+    """Return zeros, infinities, NaN, denormals, the largest numbers, integers, each with both signs."""
     f = np.finfo(dtype)
     ends = [f.max, f.tiny, f.smallest_subnormal, 5 * f.smallest_subnormal]
     x = np.array([0.0, INF, 1.0, 2.0, 0.5, 3.0, 1000.0, 1e-10, 1e5, 1e10, *ends], dtype)

@@ -23,7 +23,7 @@ CASES = [
 
 
 def rounded(shape, dtype="float64"):
-    """Numbers many of which are equal."""
+    """Return numbers many of which are equal."""
     return np.round(numbers(shape, dtype))
 
 

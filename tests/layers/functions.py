@@ -6,7 +6,7 @@ import minigrad as torch
 
 
 def function(name="Scale", **methods):
-    """A Function x -> 2 x with all methods; those given replace them, None leaves one out."""
+    """Return a Function x -> 2 x with all methods; those given replace them, None leaves one out."""
     methods = {
         "forward": lambda x: x * 2,
         "setup_context": lambda ctx, inputs, output: None,
@@ -117,7 +117,7 @@ class Cube(torch.autograd.Function):
 
 
 class ManualCube(Cube):
-    """The same with a rule of its own."""
+    """The cube with its own vmap rule."""
 
     generate_vmap_rule = False
 

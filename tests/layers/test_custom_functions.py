@@ -1,4 +1,4 @@
-"""Users' Functions under every transform and their compositions, with rules of their own and generated ones."""
+"""Users' Functions work under every transform and composition, with their own rules and with generated ones."""
 
 import itertools
 from types import SimpleNamespace

@@ -1,4 +1,4 @@
-"""What PyTorch's documents call undefined behaviour: here each is right, or an error names the transform and the remedy."""
+"""Behaviour that PyTorch's documents call undefined is right here, or an error names the transform and the fix."""
 
 import warnings
 

@@ -26,7 +26,7 @@ class Submission:
 
 
 def submissions(students: int, numbers: tuple[int, ...], seed: int = 0) -> list[Submission]:
-    """Submissions of these lessons by each of the students, at random but always the same."""
+    """Return submissions of these lessons by each of the students, at random but always the same."""
     chance, made = random.Random(seed), []
     for i in range(students):
         for one in map(lesson, numbers):
@@ -45,7 +45,7 @@ def submissions(students: int, numbers: tuple[int, ...], seed: int = 0) -> list[
 
 
 def cell_of(one: Lesson, name: str) -> str:
-    """The cell of a lesson with an exercise."""
+    """Return the cell of a lesson with an exercise."""
     return next(text for _, text in cells(one.path) if f'lessons.check("{name}"' in text)
 
 

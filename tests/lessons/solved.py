@@ -1,4 +1,4 @@
-"""Lessons with answers in the place of their gaps: the solutions, or those of the folder answers."""
+"""Make lessons with answers instead of their gaps: the solutions, or those of the folder answers."""
 
 import re
 from pathlib import Path

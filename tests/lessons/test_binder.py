@@ -18,7 +18,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["
 
 
 def asked():
-    """The lines of the requirements without comments."""
+    """Return the lines of the requirements without comments."""
     lines = (ROOT / "binder" / "requirements.txt").read_text(encoding="utf-8").splitlines()
     return [line for line in lines if line and not line.startswith("#")]
 

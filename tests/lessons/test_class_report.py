@@ -53,14 +53,14 @@ class Tables(HTMLParser):
 
 
 def made(student: str, **answers: str) -> Graded:
-    """A grade of lesson 1: an answer is right, open, missing or, if wrong, its message."""
+    """Return a grade of lesson 1: an answer is right, open, missing or, if wrong, its message."""
     statuses = {name: answers.get(name, "open") for name in ONE.exercises}
     wrong = {name: text for name, text in statuses.items() if text not in ("right", "open", "missing")}
     return Graded(f"{student}.ipynb", ONE.name, {**statuses, **dict.fromkeys(wrong, "wrong")}, wrong)
 
 
 def shown(pages: str, exercise: str):
-    """The counts on the page of an exercise, and its mistakes."""
+    """Return the counts on the page of an exercise, and its mistakes."""
     counts, *mistakes = Tables(pages).found[exercise]
     rows = [row for row in mistakes[0] if row] if mistakes else []
     return counts[-1], rows

@@ -1,4 +1,4 @@
-"""`minigrad lessons` as a process of its own, in an empty folder."""
+"""`minigrad lessons` runs as a separate process in an empty folder."""
 
 import csv
 import functools
@@ -46,7 +46,7 @@ def test_the_list_shows_what_is_solve(tmp_path):
 
 
 def shown(days, **options):
-    """The list of the first two lessons, as a console with these options prints it."""
+    """Return the list of the first two lessons, as a console with these options prints it."""
     console = Console(file=io.StringIO(), width=100, **options)
     progress.show(lessons()[:2], dict.fromkeys(days, "2026-01-01"), console)
     return console.file.getvalue()
@@ -148,7 +148,7 @@ def test_without_the_notebook_packages_the_list_still_comes(tmp_path):
 
 
 def answered(address):
-    """What the server says, which names its address a little before it listens."""
+    """Return the server's answer; the server names its address a little before it listens."""
     for _ in range(100):
         try:
             return urllib.request.urlopen(address)

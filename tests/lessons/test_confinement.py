@@ -1,4 +1,4 @@
-"""What a notebook that is graded gets to see, and what it leaves to be read: attacks on the grader and on the teacher."""
+"""A notebook that is graded can neither attack the grader and the teacher nor read their files."""
 
 import csv
 import io
@@ -22,7 +22,7 @@ HELD = pytest.mark.skipif(not confinement.confinement(), reason="there is no bub
 
 
 def said(tmp_path, *cells):
-    """What cells that raise it say, of a notebook whose answer is right."""
+    """Return the notes on cells that raise them, in a notebook whose answer is right."""
     graded = grade(handed_in(tmp_path / "ann.ipynb", "three_uses = 12", *cells))
     assert graded.points == 1, graded
     return graded.notes
@@ -55,7 +55,7 @@ def test_a_confined_notebook_has_no_rights_and_sees_nothing_of_the_teachers(tmp_
 @HELD
 @pytest.mark.parametrize("place", ["/", "/usr"])
 def test_a_confined_notebook_cannot_make_the_system_writable(tmp_path, place):
-    """Also not in a namespace of its own, in which it may have all rights."""
+    """The system stays read-only in a separate namespace, in which the notebook may have all rights."""
     mount = "import ctypes, os\nlibc = ctypes.CDLL(None, use_errno=True)\nlibc.unshare(0x10020000)\n" * 2
     mount += f"failed = libc.mount(None, b'{place}', None, 0x1020, None)\nos.mkdir('{place}/escaped')"
     (note,) = said(tmp_path, mount)
@@ -231,7 +231,7 @@ def test_a_note_on_a_cell_is_short(tmp_path):
     assert len(note) < 600
 
 
-# ---------------------------------------------------------------------- what becomes of the supervisor
+# ---------------------------------------------------------------------- the end of the supervisor
 @LINUX
 @pytest.mark.parametrize("way", ["stopped", "held"])
 def test_a_supervisor_that_is_stopped_or_whose_output_is_held_open_delays_nobody(tmp_path, monkeypatch, way):

@@ -1,11 +1,11 @@
-"""What is drawn where a learner's graph is not the expected one."""
+"""The drawing shows where a learner's graph differs from the expected one."""
 
 import minigrad as torch
 from lessons.difference import Difference
 
 
 def function(name, slope):
-    """A custom Function of this name, which doubles, with this number for its slope."""
+    """Return a custom Function of this name, which doubles, with this number for its slope."""
 
     class Doubled(torch.autograd.Function):
         @staticmethod

@@ -32,7 +32,7 @@ def test_what_an_answer_raises_is_told_with_its_line():
 
 def gap(x): ...
 def documented_gap(x):
-    """Doubles x."""
+    """Return the double of x."""
     ...
 
 

@@ -1,4 +1,4 @@
-"""What `expect` accepts and refuses, and what it says to a learner."""
+"""`expect` accepts right answers, refuses wrong ones and explains them to a learner."""
 
 import re
 
@@ -115,7 +115,7 @@ def test_bytes_that_are_kept_are_counted():
 
 
 class DoubleKeeping(Double):
-    """Keeps what it is told to: tensors, and one more as an attribute."""
+    """A Function that saves the tensors of `saved(x)`, and keeps one more as an attribute."""
 
     @staticmethod
     def forward(ctx, x, saved, attribute=None):

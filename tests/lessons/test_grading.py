@@ -26,7 +26,7 @@ ONE = lesson(1)
 
 
 def handed_in(path, *cells, metadata=True):
-    """A notebook of the first lesson with these code cells."""
+    """Return a notebook of the first lesson with these code cells."""
     empty = {"cell_type": "code", "execution_count": None, "metadata": {}, "outputs": []}
     whole = [{**empty, "id": f"c{i}", "source": text} for i, text in enumerate(cells)]
     about = {"minigrad": {"lesson": ONE.name}} if metadata else {}
@@ -149,7 +149,7 @@ def nested(path):
 
 
 def texts(**parts):
-    """The text of a notebook with one cell, some of whose parts are others."""
+    """Return the text of a notebook with one cell, some of whose parts are others."""
     cell = {"cell_type": "code", "metadata": {}, "source": "three_uses = 12", **parts.pop("cell", {})}
     return json.dumps({"cells": [cell], "metadata": {"minigrad": {"lesson": ONE.name}}, "nbformat": 4, **parts})
 

@@ -22,7 +22,7 @@ ENOUGH = 3  # other right answers, and wrong ones, to each exercise
 
 
 def filled(one: Lesson) -> str:
-    """The lesson with the solutions in the place of its gaps, each asserted to be right."""
+    """Return the lesson with the solutions instead of its gaps, each asserted to be right."""
     known, parts = solutions(one), []
     for title, text in cells(one.path):
         text, check = solved(text, known)
@@ -31,14 +31,14 @@ def filled(one: Lesson) -> str:
 
 
 def run(text: str, folder: pathlib.Path) -> subprocess.CompletedProcess:
-    """Run a program in a process of its own."""
+    """Run a program in a separate process."""
     program = folder / "program.py"
     program.write_text(text, encoding="utf-8")
     return python(program, cwd=folder, new="os.environ" in text)  # which it sets before it imports Numba
 
 
 def marks(one: Lesson) -> list[pytest.MarkDecorator]:
-    """What a lesson needs to run as it stands."""
+    """Return the marks of a lesson that needs MPI to run."""
     return [needs_mpi] if "minigrad.distributed" in one.path.read_text(encoding="utf-8") else []
 
 

@@ -1,4 +1,4 @@
-"""What the supervisor of a notebook counts, for the processes that this one starts."""
+"""The supervisor of a notebook counts the processes and threads that this process starts, and their memory."""
 
 import os
 import subprocess

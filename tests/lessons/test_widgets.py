@@ -14,7 +14,7 @@ from viz import draw
 
 
 def line(slope):
-    """A figure of a line."""
+    """Return a figure of a line."""
     figure, axes = plt.subplots(figsize=(1, 1))
     axes.plot([0, slope])
     return figure

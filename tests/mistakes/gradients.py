@@ -86,8 +86,8 @@ class GradientTransposed(Mistake):
 class GradientOfOutputsShape(Mistake):
     """backward returns a gradient with the shape of the output.
 
-    The incoming gradient has the shape of the output, and the returned gradient that of the input: here each element of a
-    row has the same gradient.
+    The incoming gradient has the shape of the output, and the returned gradient the shape of the input: here each element
+    of a row has the same gradient.
     """
 
     operation = "RowSum.backward"

@@ -21,12 +21,12 @@ each = pytest.mark.parametrize("lazy", LAYERS, ids=lambda c: c.__name__)
 
 
 def settings(lazy):
-    """Those without which a norm would have nothing to make."""
+    """Return the settings with which a norm has parameters and buffers."""
     return {"affine": True, "track_running_stats": True} if "Norm" in lazy.__name__ else {}
 
 
 def made(lazy):
-    """A lazy layer, and an input for it."""
+    """Return a lazy layer, and an input for it."""
     given, shape = LAYERS[lazy]
     return lazy(*given, **settings(lazy)), minigrad.randn(*shape)
 

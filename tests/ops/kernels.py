@@ -11,7 +11,7 @@ RTOL = {"float32": 1e-5, "float64": 1e-12}
 
 
 def results(function, arrays, dtype):
-    """The result and the gradients of its weighted sum, as arrays."""
+    """Return the result and the gradients of its weighted sum, as arrays."""
     leaves = [minigrad.tensor(a.astype(dtype)).requires_grad_() for a in arrays]
     with minigrad.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: t):
         out = function(
@@ -28,7 +28,7 @@ def results(function, arrays, dtype):
 
 
 def check_fused(function, arrays, dtype):
-    """The kernels, made to work from one element on, give what the formulas on arrays give."""
+    """Check that kernels, used from one element on, give the results of the formulas on arrays."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pointwise_calls, "calls", {})
         patch.setattr(pointwise_calls, "FUSE_FROM", 1)

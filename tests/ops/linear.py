@@ -1,4 +1,4 @@
-"""What the tests of linear algebra share: arrays in several layouts, leaves, matrices of a kind."""
+"""The tests of linear algebra share these helpers: arrays in several layouts, leaves, matrices of a kind."""
 
 import numpy as np
 from hypothesis import strategies as st
@@ -8,7 +8,7 @@ import minigrad
 
 @st.composite
 def arrays(draw, shape):
-    """A float64 array of a shape: in order, transposed in memory, or every second element."""
+    """Return a float64 array of a shape: in order, transposed in memory, or every second element."""
     values = np.random.default_rng(draw(st.integers(0, 9))).uniform(-2, 2, shape)
     kind = draw(st.sampled_from(["plain", "transposed", "sliced"]))
     if kind == "transposed":
@@ -17,12 +17,12 @@ def arrays(draw, shape):
 
 
 def tensor(array):
-    """A tensor on this very memory, whatever its layout."""
+    """Return a tensor on exactly this memory, whatever its layout."""
     return minigrad.from_numpy(array)
 
 
 def leaf(array):
-    """A tensor to differentiate by."""
+    """Return a tensor to differentiate by."""
     return tensor(array).requires_grad_()
 
 

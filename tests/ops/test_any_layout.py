@@ -61,7 +61,7 @@ def agree(plain, other, variant, what):
 
 
 def both(variant, f):
-    """f's results for plain tensors and for those laid out; None where both refuse."""
+    """Return f's results for plain tensors and for those laid out; None where both refuse."""
     plain, other = attempt(lambda: f(variant, False)), attempt(lambda: f(variant, True))
     if isinstance(plain, Exception) or isinstance(other, Exception):
         same = type(plain) is type(other)
@@ -77,7 +77,7 @@ def value(variant, laid_out):
 
 
 def derivatives(variant, laid_out):
-    """The gradients of a weighted sum of the results, and their tangents where the leaves move as their numbers say."""
+    """Return the gradients of a weighted sum of the results, and their tangents where the leaves move as their numbers say."""
     function = TABLE[variant.name].function
     leaves = [x.detach().requires_grad_() for x in run(minigrad, function, variant, laid_out)[1].leaves]
     outs = [o for o in floats(run(minigrad, function, variant, laid_out, leaves)[0]) if o.requires_grad]
@@ -125,7 +125,7 @@ def check(name, data):
 
 
 def check_written(variant):
-    """The in-place form: into memory that is shared within the tensor, or read-only, nothing is written."""
+    """Check that the in-place form writes nothing into memory that is read-only or shared within the tensor."""
     plain, other = attempt(lambda: written(variant, False)), attempt(lambda: written(variant, True))
     if variant.layouts[0] in (*SHARING, "read-only"):
         assert isinstance(other, Exception) or variant.layouts[0] != "read-only" or not plain.numel(), variant

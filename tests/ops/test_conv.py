@@ -14,7 +14,7 @@ def random(*shape, seed=0):
 
 
 def convolve(x, w, stride, padding, dilation, groups):
-    """The definition, element by element."""
+    """Return the convolution by its definition, element by element."""
     n, (k0, k1) = len(x), w.shape[2:]
     x = np.pad(x, ((0, 0), (0, 0), (padding[0],) * 2, (padding[1],) * 2))
     size = [(m - d * (k - 1) - 1) // s + 1 for m, d, k, s in zip(x.shape[2:], dilation, (k0, k1), stride)]

@@ -12,12 +12,12 @@ from minigrad.nn import functional as F
 
 
 def read(way, blank):
-    """The labels of a way: repeated ones once, blanks not at all."""
+    """Return the labels of a way: repeated ones once, blanks not at all."""
     return tuple(k for t, k in enumerate(way) if k != blank and (t == 0 or way[t - 1] != k))
 
 
 def by_hand(probabilities, labels, blank):
-    """The probability of all ways."""
+    """Return the probability of all ways."""
     steps, classes = probabilities.shape
     ways = [way for way in product(range(classes), repeat=steps) if read(way, blank) == tuple(labels)]
     return sum(np.prod([probabilities[t, k] for t, k in enumerate(way)]) for way in ways)

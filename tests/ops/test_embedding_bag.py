@@ -12,7 +12,7 @@ from minigrad.nn import functional as F
 
 @st.composite
 def bags(draw):
-    """Bags of integers below 5, some of them empty."""
+    """Return bags of integers below 5, some of them empty."""
     return draw(st.lists(st.lists(st.integers(0, 4), max_size=4), min_size=1, max_size=5))
 
 

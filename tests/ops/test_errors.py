@@ -54,7 +54,7 @@ def test_every_error_has_a_remedy():
         for call in ast.walk(tree(module)):
             if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Name)):
                 continue
-            # error(kind, who, what, fix), and the same with a kind of its own: refused(who, what, fix)
+            # error(kind, who, what, fix), and the same with a fixed kind: refused(who, what, fix)
             first = {"error": 3, "refused": 2}.get(call.func.id)
             if first is None:
                 continue

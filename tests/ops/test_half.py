@@ -26,7 +26,7 @@ def small(dtype):
 
 
 def close(t, expected, dtype, ulps=2):
-    """Whether numbers are right but for so many units in their last digit."""
+    """Return True if numbers are right to within `ulps` units in their last digit."""
     tolerance = ulps * 2.0 ** -DIGITS[dtype]
     return np.allclose(t.double().numpy(), expected, tolerance, tolerance)
 

@@ -29,7 +29,7 @@ def check(f, *arrays, second=True):
 
 
 def weighted(x):
-    """A fixed generic weight per element of the last two dimensions."""
+    """Return a fixed generic weight per element of the last two dimensions."""
     return x * tensor(WEIGHTS[: x.shape[-2], : x.shape[-1]])
 
 

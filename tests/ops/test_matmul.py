@@ -16,7 +16,7 @@ SIZES = st.integers(0, 3)
 
 @st.composite
 def factors(draw):
-    """Two arrays that can be multiplied: vectors, matrices, batches that broadcast, in several layouts of memory."""
+    """Return two arrays that can be multiplied: vectors, matrices, batches that broadcast, in several layouts of memory."""
     n, k, m = draw(SIZES), draw(SIZES), draw(SIZES)
     lead = draw(st.lists(SIZES, max_size=2))
 

@@ -35,7 +35,7 @@ def results(name, sample):
 
 
 def gradients(name, sample):
-    """The gradients of the sum of the results, and of these gradients."""
+    """Return the gradients of the sum of the results, and of these gradients."""
     leaves = [leaf.detach().requires_grad_() for leaf in run(name, sample)[1]]
     outs = [o for o in floats(run(name, sample, leaves=leaves)[0]) if o.requires_grad]
     ones = [minigrad.ones_like(o) for o in outs]
@@ -43,7 +43,7 @@ def gradients(name, sample):
 
 
 def tangents(name, sample):
-    """The tangents of the results."""
+    """Return the tangents of the results."""
     with forward_ad.dual_level():
         duals = [forward_ad.make_dual(leaf.detach(), leaf.detach().clone()) for leaf in run(name, sample)[1]]
         found = [forward_ad.unpack_dual(o).tangent for o in floats(run(name, sample, leaves=duals)[0])]

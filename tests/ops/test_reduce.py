@@ -15,7 +15,7 @@ def leaf(data, dtype=torch.float64):
 
 
 def gradient(f, data):
-    """The gradient of the sum of f at data, as a list."""
+    """Return the gradient of the sum of f at data, as a list."""
     x = leaf(data)
     f(x).sum().backward()
     return x.grad.tolist()

@@ -48,7 +48,7 @@ VIEWS = {
 
 
 def seen(view):
-    """The positions that a view of 24 elements shows."""
+    """Return the positions that a view of 24 elements shows."""
     return view(minigrad.arange(24).reshape(2, 3, 4)).numpy()
 
 

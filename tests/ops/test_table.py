@@ -20,13 +20,13 @@ STEP = 1e-6
 
 
 def weights(outs, seed):
-    """Fixed random cotangents."""
+    """Return fixed random cotangents."""
     random = np.random.default_rng(seed)
     return [minigrad.tensor(np.asarray(random.standard_normal(tuple(o.shape)))) for o in outs]
 
 
 def scalar(outs, ws):
-    """One number from all outputs."""
+    """Return one number from all outputs."""
     total = None
     for o, w in zip(outs, ws, strict=True):
         part = (o * w).sum()
@@ -137,7 +137,7 @@ def test_vmap_is_a_loop_in_every_position(name):
 
 
 def found_at(path):
-    """What the user finds there, or None."""
+    """Return the object at a dotted path in minigrad, or None."""
     try:
         return functools.reduce(getattr, path.split("."), minigrad)
     except AttributeError:
@@ -150,7 +150,7 @@ def test_what_the_user_calls_is_what_stands_in_the_table(name):
 
 
 def first_is_a_tensor(entry):
-    """Whether the function, which is not one of the written-out ones, takes a tensor first."""
+    """Return True if a tensor is the first argument of a function that is not one of the written-out ones."""
     first = next(iter(inspect.signature(entry.function).parameters.values()))
     return entry.cls is None and first.annotation == "Tensor" and first.kind is first.POSITIONAL_OR_KEYWORD
 

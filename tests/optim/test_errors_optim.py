@@ -7,7 +7,7 @@ from tests.refusals import check
 
 
 def lend(module, given):
-    """Parameters, an optimizer, and programs of more than one statement."""
+    """Return parameters, an optimizer, and programs of more than one statement."""
     p, q = given["T"](3).requires_grad_(), given["T"](3).requires_grad_()
     schedules = module.optim.lr_scheduler
 

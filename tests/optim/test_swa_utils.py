@@ -10,7 +10,7 @@ from minigrad.optim import swa_utils
 
 
 def shown(values, **settings):
-    """An averaged model that was shown weights of these values, each with a buffer that is twice the weight."""
+    """Return an averaged model after weights of these values, each with a buffer that is twice the weight."""
     model = nn.Linear(1, 1, bias=False)
     model.register_buffer("twice", torch.zeros(1))
     averaged = swa_utils.AveragedModel(model, **settings)

@@ -13,12 +13,12 @@ MOST_ELEMENTS = 20_000
 
 
 def peer(entry):
-    """Minigrad's class, or None where it does not have the name."""
+    """Return minigrad's class, or None where it does not have the name."""
     return found(minigrad, entry.name)
 
 
 def inputs(entry, training, requires_grad=True, errors=False):
-    """The samples of an entry."""
+    """Return the samples of an entry."""
     make = entry.module_error_inputs_func if errors else entry.module_inputs_func
     torch.manual_seed(7)
     made = make(entry, device="cpu", dtype=torch.float64, requires_grad=requires_grad, training=training)
@@ -26,7 +26,7 @@ def inputs(entry, training, requires_grad=True, errors=False):
 
 
 def forward(entry, training):
-    """The results and the buffers afterwards."""
+    """Return the results and the buffers afterwards."""
     n = 0
     for sample in inputs(entry, training):
         (theirs, a, _), (ours, b, _) = both(entry, sample, training)
@@ -65,7 +65,7 @@ def gradients(entry):
 
 
 def state_dict(entry):
-    """The same names, shapes and dtypes."""
+    """Check that names, shapes and dtypes are the same."""
     n = 0
     for sample in inputs(entry, True):
         theirs, ours = made(entry, sample)
@@ -78,7 +78,7 @@ def state_dict(entry):
 
 
 def errors(entry):
-    """Bad arguments of the constructor and of forward are refused by both, with errors of one type."""
+    """Check that both libraries refuse bad arguments of the constructor and of forward with errors of one type."""
     n = 0
     for case in inputs(entry, True, errors=True) if entry.module_error_inputs_func else ():
         sample = case.module_error_input
@@ -104,14 +104,14 @@ def errors(entry):
 
 # ---------------------------------------------------------------------- helpers
 def arguments(m, given):
-    """The arguments of a constructor or of forward."""
+    """Return the arguments of a constructor or of forward."""
     if given is None:
         return (), {}
     return (given.args, given.kwargs) if m is torch else handed((tuple(given.args), dict(given.kwargs)))
 
 
 def made(entry, sample):
-    """A module of each library with the same parameters."""
+    """Return a module of each library with the same parameters."""
     args, kwargs = arguments(torch, sample.constructor_input)
     theirs = entry.module_cls(*args, **kwargs).double()
     if isinstance(theirs, torch.nn.modules.lazy.LazyModuleMixin):  # there are parameters after a first call

@@ -73,7 +73,7 @@ def both(op, sample):
 
 
 def first(m, out, inputs, create_graph=False):
-    """The gradients of a sum with random weights."""
+    """Return the gradients of a sum with random weights."""
     outs = [o for o in tensors(out) if o.requires_grad]
     random = np.random.default_rng(3)
     weights = [m.tensor(random.standard_normal(tuple(o.shape))).to(o.dtype) for o in outs]
@@ -82,7 +82,7 @@ def first(m, out, inputs, create_graph=False):
 
 
 def gradients(op):
-    """The derivatives by all inputs that have one."""
+    """Return the derivatives by all inputs that have one."""
     n = 0
     for sample in samples(op, torch.float64, True) if differentiable(op) else ():
         found = []
@@ -99,7 +99,7 @@ def gradients(op):
 
 
 def second_gradients(op):
-    """The derivatives of a sum of the gradients."""
+    """Return the derivatives of a sum of the gradients."""
     n = 0
     for sample in samples(op, torch.float64, True) if differentiable(op) and op.supports_gradgrad else ():
         found = []
@@ -117,7 +117,7 @@ def second_gradients(op):
 
 
 def jvp(op):
-    """The tangents that random ones of all inputs bring."""
+    """Return the tangents of the results for random tangents of all inputs."""
     (f, g), n = operations(op), 0
     for sample in samples(op, torch.float64, True) if differentiable(op) and op.supports_forward_ad else ():
         try:
@@ -130,7 +130,7 @@ def jvp(op):
 
 
 def pushed(m, ad, f, given):
-    """The tangents of the results, zeros where there are none."""
+    """Return the tangents of the results, zeros where there are none."""
     random = np.random.default_rng(5)
 
     def dual(v):
@@ -151,7 +151,7 @@ def pushed(m, ad, f, given):
 
 # ---------------------------------------------------------------------- vmap
 def vmap(op):
-    """A batch of two, against PyTorch's results for each."""
+    """Check a batch of two against PyTorch's results for each."""
     (f, g), n = operations(op), 0
     for sample in samples(op, torch.float64)[:6] if op.supports_dtype(torch.float64, "cpu") else ():
         x = sample.input
@@ -173,7 +173,7 @@ def vmap(op):
 
 # ---------------------------------------------------------------------- errors
 def errors(op):
-    """Bad arguments are refused by both, with errors of one type."""
+    """Check that both libraries refuse bad arguments with errors of one type."""
     n = 0
     for case in op.error_inputs_func(op, "cpu") if op.error_inputs_func is not None else ():
         sample = case.sample_input
@@ -200,7 +200,7 @@ def errors(op):
 
 # ---------------------------------------------------------------------- results written into tensors
 def inplace(op):
-    """The method with a _ writes the result into its tensor."""
+    """Check that the method with a _ writes the result into its tensor."""
     if op.inplace_variant is None:
         return 0
     name, n = getattr(op.inplace_variant, "__name__", ""), 0
@@ -224,7 +224,7 @@ def inplace(op):
 
 
 def out(op):
-    """`out=` has the result written into the tensors given."""
+    """Check that `out=` has the result written into the tensors given."""
     (f, g), n = operations(op), 0
     for sample in samples(op, torch.float64) if op.supports_out and op.supports_dtype(torch.float64, "cpu") else ():
         theirs = f(sample.input, *sample.args, **sample.kwargs)

@@ -32,7 +32,7 @@ DATABASES = {  # name -> entries that minigrad has, checks, how many entries the
 
 
 def run(database, said):
-    """entry -> check -> how many samples were compared."""
+    """Return entry -> check -> the number of samples compared."""
     entries, checks, _ = DATABASES[database]
     table = {}
     for entry in entries:
@@ -53,7 +53,7 @@ def run(database, said):
 
 
 def document(counts):
-    """The table of the documentation."""
+    """Return the table of the documentation."""
     lines = [
         "| database | entries, of PyTorch's | check | compared | samples | left out |",
         "| --- | --- | --- | --- | --- | --- |",
@@ -69,7 +69,7 @@ def document(counts):
 
 
 def in_page(text, table):
-    """The page with the table in its place."""
+    """Return the page with the new table."""
     return re.sub(r"(?s)(<!-- databases -->\n).*?(<!-- end -->)", lambda m: m[1] + table + m[2], text)
 
 

@@ -1,8 +1,8 @@
 """PyTorch's own databases of samples, run by minigrad: what both have, samples handed over, results compared.
 
 An entry of `op_db` is an operation with makers of samples.  Where minigrad has its name, the same samples go through both; a
-function that PyTorch writes in Python around an operation is run with its `torch` being minigrad.  What is left out stands in
-left_out.py, with the reason.
+function that PyTorch writes in Python around an operation is run with its `torch` being minigrad.  left_out.py names the
+entries that are left out, with the reason.
 """
 
 import ast
@@ -43,7 +43,7 @@ def found(root, path):
 
 
 def rebound(value):
-    """A Python function with `torch` being minigrad, in what it closes over, too; anything else as it is."""
+    """Return a Python function with `torch` being minigrad, in what it closes over, too; anything else as it is."""
     if value is torch:
         return minigrad
     if isinstance(value, torch.dtype):
@@ -74,14 +74,14 @@ class Scope(dict):
 
 
 def seeded(op, *args, **kwargs):
-    """An operation after its seed."""
+    """Run an operation after its seed."""
     minigrad.manual_seed(42)
     return op(*args, **kwargs)
 
 
 @cache
 def places():
-    """PyTorch's functions -> where minigrad has one of that name."""
+    """Return PyTorch's functions -> the place where minigrad has one of that name."""
     names = {}
     for path in ("", "nn.functional.", "linalg.", "special.", "fft.", "Tensor."):
         theirs, ours = found(torch, path[:-1]) if path else torch, found(minigrad, path[:-1]) if path else minigrad
@@ -92,12 +92,12 @@ def places():
 
 
 def peer_of(function):
-    """Minigrad's function for one of PyTorch's, or None."""
+    """Return minigrad's function for one of PyTorch's, or None."""
     return places().get(id(function))
 
 
 def operations(op):
-    """An entry's operation of each library, with what PyTorch's own checks of gradients do to its input: make it symmetric."""
+    """Return an entry's operation of each library, with the change that PyTorch's own gradient checks make to its input."""
     if op.name in functions():
         return op.op, peer(op)
     wrapper = op.gradcheck_wrapper
@@ -106,7 +106,7 @@ def operations(op):
 
 
 def peer(op):
-    """Minigrad's form of an entry's operation, or None where it does not have the name."""
+    """Return minigrad's form of an entry's operation, or None where it does not have the name."""
     name = op.name
     if name in functions():
         return functions()[name]
@@ -120,7 +120,7 @@ def peer(op):
 
 @cache
 def functions():
-    """The Functions of autograd_function_db, their source compiled with `torch` being minigrad: name -> what is called."""
+    """Return the Functions of autograd_function_db, compiled with `torch` being minigrad: name -> callable."""
     definitions = [
         node
         for node in ast.parse(inspect.getsource(autograd_function_db)).body
@@ -138,7 +138,7 @@ def functions():
 
 # ---------------------------------------------------------------------- samples handed over
 def handed(value, memo=None):
-    """PyTorch's tensors, dtypes and what holds them as minigrad's, in the same layout of memory."""
+    """Return PyTorch's tensors, dtypes and what holds them as minigrad's, in the same layout of memory."""
     memo = {} if memo is None else memo
     if isinstance(value, torch.Tensor):
         if id(value) not in memo:
@@ -163,7 +163,7 @@ def handed(value, memo=None):
 
 
 def encoder_layer(layer):
-    """A module that a constructor takes."""
+    """Return a module that a constructor takes."""
     first, attention = layer.linear1, layer.self_attn
     made = minigrad.nn.TransformerEncoderLayer(
         attention.embed_dim,
@@ -197,13 +197,13 @@ def tensor(t):
 
 
 def handed_over(sample):
-    """A sample's input, args and kwargs, as minigrad's."""
+    """Return a sample's input, args and kwargs, as minigrad's."""
     memo = {}
     return handed(sample.input, memo), handed(sample.args, memo), handed(sample.kwargs, memo)
 
 
 def samples(op, dtype, requires_grad=False):
-    """Some small samples of an entry; not by op.sample_inputs, which looks through the whole stack for each."""
+    """Return some small samples of an entry; not by op.sample_inputs, which looks through the whole stack for each."""
     torch.manual_seed(7)
     made = itertools.islice(op.sample_inputs_func(op, "cpu", dtype, requires_grad), 40)
     small = [s for s in made if sum(t.numel() for t in tensors((s.input, s.args, s.kwargs))) <= MOST_ELEMENTS]
@@ -213,7 +213,7 @@ def samples(op, dtype, requires_grad=False):
 
 # ---------------------------------------------------------------------- results
 def tensors(value):
-    """The tensors in nested results, of either library."""
+    """Return the tensors in nested results, of either library."""
     if hasattr(value, "requires_grad"):
         return [value]
     if isinstance(value, dict):
@@ -222,7 +222,7 @@ def tensors(value):
 
 
 def leaves(value):
-    """Those by which a sample is differentiated."""
+    """Return the tensors by which a sample is differentiated."""
     return [t for t in tensors(value) if t.requires_grad]
 
 
@@ -261,7 +261,7 @@ def same(theirs, ours):
 
 
 def text(sample):
-    """A sample in few words."""
+    """Return a sample in few words."""
 
     def short(v):
         if isinstance(v, torch.Tensor):
@@ -275,13 +275,13 @@ def text(sample):
 
 
 def kind_of(e):
-    """The built-in type of an exception, of either library."""
+    """Return the built-in type of an exception, of either library."""
     return next(kind for kind in type(e).__mro__ if kind.__module__ == "builtins")
 
 
 # ---------------------------------------------------------------------- what is left out
 def name_of(op):
-    """An entry's name, with that of its variant."""
+    """Return an entry's name with its variant."""
     return op.name + (f".{op.variant_test_name}" if getattr(op, "variant_test_name", "") else "")
 
 
@@ -312,7 +312,7 @@ def counts():
 
 
 def cases(database, entries, checks):
-    """A test of each check that compares something, or is left out: pytest's parameters (entry, check)."""
+    """Return a test of each check that compares something, or is left out: pytest's parameters (entry, check)."""
     known = counts()[database]
     made = []
     for entry in entries:

@@ -1,8 +1,8 @@
 """Run random programs under PyTorch and under minigrad for hours: `make fuzz HOURS=8`, or `python -m tests.parity.fuzz`.
 
 A mode writes programs from seeds and says where the two differ.  Programs run in short-lived processes, a chunk of seeds in
-each, so that a crash or a program without end costs itself alone.  What was run is kept in build/fuzz.json, from
-which the next call goes on.  A program that differs is shrunk and written to tests/parity/found/, whose programs
+each, so that a crash or a program without end costs itself alone.  build/fuzz.json keeps the seeds that were run, and
+the next call goes on from them.  A program that differs is shrunk and written to tests/parity/found/, whose programs
 test_found.py runs from then on.
 """
 
@@ -171,7 +171,7 @@ MODES = {
 
 
 def difference(mode: Mode, program: Any) -> list[str]:
-    """Say where a program differs; an error that is nobody's answer is a difference, too."""
+    """Say where a program differs; an error that is no answer of either library is a difference, too."""
     with np.errstate(all="ignore"):
         try:
             return mode.differs(program)
@@ -208,7 +208,7 @@ def tuple_of(value: Any) -> Any:
 
 # ---------------------------------------------------------------------- many of them
 class Chunk:
-    """Seeds of a mode, run in a process of their own; where it crashes or is silent, another goes on with the next seed."""
+    """Seeds of a mode, run in a separate process; where it crashes or is silent, another goes on with the next seed."""
 
     def __init__(self, name: str, first: int, count: int, found_in: Path, most: int):
         self.name, self.first, self.end, self.found_in, self.most = name, first, first + count, found_in, most
@@ -247,7 +247,7 @@ class Chunk:
         if silent and self.next < self.end:
             self.found.append(f"{self.name}: no answer from seed {self.next}")
             self.next += 1
-        over = self.next >= self.end or len(self.found) >= self.most  # so many are of one fault, perhaps
+        over = self.next >= self.end or len(self.found) >= self.most  # `most` failures may be of one fault
         if over or silent:
             self.process.kill()
             self.process.join()

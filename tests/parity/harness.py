@@ -30,7 +30,7 @@ def gives(expected):
 
 
 def attempt(action, *args, **kwargs):
-    """What `action` returns, or the exception that it raises."""
+    """Return the result of `action`, or the exception that it raises."""
     try:
         return action(*args, **kwargs)
     except Exception as error:
@@ -38,12 +38,12 @@ def attempt(action, *args, **kwargs):
 
 
 def leaf(torch, values, dtype=None):
-    """A new tensor that requires grad."""
+    """Return a new tensor that requires grad."""
     return torch.tensor(values, dtype=dtype, requires_grad=True)
 
 
 def collect():
-    """All programs, as pairs of a name (module.function) and the function, in the order of the files."""
+    """Return all programs, as pairs of a name (module.function) and the function, in the order of the files."""
     from tests.parity import programs
 
     found = []
@@ -79,7 +79,7 @@ class Raised:
 
 
 def run(program, module):
-    """The result of the program as plain data; a program that raises as a whole gives a Raised."""
+    """Return the result of the program as plain data; a program that raises as a whole gives a Raised."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
@@ -94,7 +94,7 @@ def plain(value, module):
     """Replace the tensors, dtypes, sizes and exceptions in a result by plain data."""
     if isinstance(value, module.Tensor):
         requires_grad = value.requires_grad
-        value = value.detach().clone()  # a copy has memory of its own; not so a zero that PyTorch keeps symbolic
+        value = value.detach().clone()  # a copy has separate memory; not so a zero that PyTorch keeps symbolic
         return Array(_name(value.dtype), tuple(value.shape), requires_grad, value.tolist())
     if isinstance(value, module.dtype):
         return _name(value)
@@ -141,7 +141,7 @@ def differences(wanted, found, where="result", least=0.0):
 
 
 def contradictions(expected, found, where="result"):
-    """What differs between the literal of `@gives` and a result of `run`."""
+    """Return the differences between the literal of `@gives` and a result of `run`."""
     if inspect.isclass(expected):
         agrees = isinstance(found, Raised) and not found.escaped and related(expected, found.type)
     elif isinstance(expected, dict) and isinstance(found, dict) and expected.keys() == found.keys():
@@ -156,7 +156,7 @@ def contradictions(expected, found, where="result"):
 
 
 def close(a, b, tolerance):
-    """Whether two nested lists agree, numbers within the tolerance; True and 1 are different things."""
+    """Return True if two nested lists agree, numbers within the tolerance; True and 1 are different things."""
     if isinstance(a, list) and isinstance(b, list):
         return len(a) == len(b) and all(close(x, y, tolerance) for x, y in zip(a, b))
     if type(a) is not type(b):
@@ -167,7 +167,7 @@ def close(a, b, tolerance):
 
 
 def related(a, b):
-    """Whether one exception type is a kind of the other, looking through a library's own types to Python's."""
+    """Return True if one exception type is a kind of the other, judged by the built-in types that they derive from."""
     a, b = (next(kind for kind in error.__mro__ if kind.__module__ == "builtins") for error in (a, b))
     if Exception in (a, b):
         return a is b
@@ -175,7 +175,7 @@ def related(a, b):
 
 
 def report(name, program, first, second, lines):
-    """The text of a failure: the program, both results (a pair of a label and a value each), what differs."""
+    """Return the text of a failure: the program, both results (a pair of a label and a value each), what differs."""
     path, line = inspect.getsourcefile(program), inspect.getsourcelines(program)[1]
     more = [f"... and {len(lines) - SHOWN_DIFFERENCES} more"] if len(lines) > SHOWN_DIFFERENCES else []
     width = max(len(first[0]), len(second[0]))

@@ -4,7 +4,7 @@ A check that passes has to leave the table, or the test of it fails.  Complex, s
 those dtypes none are asked for.  Entries whose operation or module minigrad does not have are not compared.
 """
 
-# Random numbers are drawn otherwise, and memory that nobody has written holds anything: shapes and dtypes are compared.
+# Random numbers are drawn otherwise, and memory that was never written holds anything: shapes and dtypes are compared.
 DRAWN = """
 bernoulli empty empty_like empty_strided multinomial new_empty new_empty_strided normal
 rand_like randint randint_like randn randn_like

@@ -1,4 +1,4 @@
-"""What programs of several themes are about: custom Functions and dual tensors, made for PyTorch or for minigrad."""
+"""Programs of several themes share these makers: custom Functions and dual tensors, for PyTorch or for minigrad."""
 
 
 def square_function(torch, seen=None):
@@ -42,7 +42,7 @@ def product_function(torch):
 
 
 def two_outputs(torch, forward, backward):
-    """A Function with one input and two outputs."""
+    """Return a Function with one input and two outputs."""
     return type(
         "Two",
         (torch.autograd.Function,),
@@ -51,11 +51,11 @@ def two_outputs(torch, forward, backward):
 
 
 def dual_of(torch, primal, tangent, dtype=None):
-    """A dual tensor of two lists."""
+    """Return a dual tensor of two lists."""
     return torch.autograd.forward_ad.make_dual(torch.tensor(primal, dtype=dtype), torch.tensor(tangent, dtype=dtype))
 
 
 def parts_of(torch, dual):
-    """The primal and the tangent."""
+    """Return the primal and the tangent."""
     primal, tangent = torch.autograd.forward_ad.unpack_dual(dual)
     return primal, tangent

@@ -89,7 +89,7 @@ ENDS = {
 
 @dataclass(frozen=True)
 class Program:
-    """What the program is about (a key of ENDS) and its lines between the leaves and the end."""
+    """A program of one theme (a key of ENDS): its lines between the leaves and the end."""
 
     about: str
     lines: tuple = ()
@@ -113,14 +113,14 @@ class Program:
         return "\n".join(["def program(torch):", *(f"    {line}" for line in lines), ""])
 
     def run(self, module):
-        """The result as plain data."""
+        """Return the result as plain data."""
         namespace = {"attempt": attempt}
         exec(self.source, namespace)
         return run(namespace["program"], module)
 
 
 def write(seed, torch):
-    """One random program."""
+    """Return one random program."""
     choice = random.Random(seed)
     program = Program(choice.choice(list(ENDS)))
     if program.about != "forward":
@@ -130,7 +130,7 @@ def write(seed, torch):
 
 
 def grow(program, choice, torch):
-    """The program with random lines, all of which have been run once."""
+    """Return the program with random lines, all of which have been run once."""
     env, names, lines = {"torch": torch}, list(LEAVES), []
     exec("\n".join(program.head), env)
     for number in range(choice.randint(8, 24)):
@@ -163,7 +163,7 @@ def grow(program, choice, torch):
 
 
 def shares_memory(t, u):
-    """Whether what is written to one tensor may be seen through the other."""
+    """Return True if two tensors share one storage, so that a write to one may change the other."""
     return t.untyped_storage().data_ptr() == u.untyped_storage().data_ptr()
 
 
@@ -174,7 +174,7 @@ def same_elements(t, u):
 
 
 def shrink(program, differs):
-    """The program without every line that can go while `differs(program)` stays true."""
+    """Return the program without every line that can go while `differs(program)` stays true."""
     place = len(program.lines)
     while place:
         place -= 1

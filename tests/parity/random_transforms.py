@@ -359,7 +359,7 @@ class Program:
         return "\n".join(["def program(torch):", *(f"    {line}" if line else "" for line in lines), ""])
 
     def run(self, module, loop=False, nudge=0.0):
-        """The result as plain data; `loop` runs the function under vmap for each example, `nudge` changes the arguments."""
+        """Return the result as plain data; `loop` runs the function under vmap per example, `nudge` changes the arguments."""
         own = {"attempt": attempt, "loop_of": lambda *args, **kwargs: loop_of(module, *args, **kwargs)}
         namespace = {**definitions(module), **own}
         source = self.text().replace("torch.func.vmap", "loop_of") if loop else self.text()
@@ -388,7 +388,7 @@ def loop_of(torch, f, in_dims=0, out_dims=0, chunk_size=None):
 
 
 def write(seed, torch):
-    """One random program."""
+    """Return one random program."""
     choice = random.Random(seed)
     shapes = tuple(choice.choice(SHAPES) for _ in "xyk")
     depth = choice.choice([0, 1, 1, 2, 2, 2, 3])
@@ -408,7 +408,7 @@ def write(seed, torch):
 
 
 def grow(program, choice, torch, custom):
-    """The program with random lines in f0, all of which have been run once in eager mode."""
+    """Return the program with random lines in f0, all of which have been run once in eager mode."""
     env, lines = dict(definitions(torch)), []
     exec("\n".join([*program.leaves, "leaves = x, y, k", "x, y = x * 1, y * 1"]), env)
     names = ["x", "y", "k"]
@@ -448,7 +448,7 @@ def grow(program, choice, torch, custom):
 
 
 def found(program, torch, minigrad):
-    """What differs between PyTorch and minigrad; nothing for a program that PyTorch refuses, or whose result is NaN.
+    """Return the differences between the libraries; none for a program that PyTorch refuses or whose result is NaN.
 
     PyTorch's vmap lets pass, and at times computes wrongly, what would be an error for a single example: where a loop
     over the examples disagrees with it, the loop counts.
@@ -475,7 +475,7 @@ def found(program, torch, minigrad):
 
 
 def shrink(program, differs):
-    """The program without every line and every transform that can go while `differs(program)` stays true."""
+    """Return the program without every line and every transform that can go while `differs(program)` stays true."""
     place = len(program.transforms)
     while place:
         place -= 1
@@ -495,7 +495,7 @@ def shrink(program, differs):
 
 
 def report(seed, program, torch, minigrad):
-    """A failure: the program as a runnable script, and what differs."""
+    """Return a failure: the program as a runnable script, and what differs."""
     short = shrink(program, lambda p: found(p, torch, minigrad))
     lines = [f"# seed {seed}", "import torch, minigrad", "from tests.parity.harness import attempt", "", short.source]
     lines += ["for module in (torch, minigrad):", "    print(program(module))", ""]

@@ -2,8 +2,8 @@
 
 Whatever draws in PyTorch calls one of few functions in the end, or one of few methods that fill a tensor: layers fill
 their weights by `uniform_` and `normal_`, loaders shuffle by `randperm`.  While `same_draws()` holds, each of them is
-replaced by minigrad's of the same name, whose result is turned into a tensor of PyTorch's; both count from one seed, that
-of minigrad's generator.  What PyTorch draws inside compiled code, as a dropout within nn.LSTM, is out of reach.
+replaced by minigrad's of the same name, whose result is turned into a tensor of PyTorch's; both count from one seed,
+minigrad's.  What PyTorch draws inside compiled code, as a dropout within nn.LSTM, is out of reach.
 """
 
 import contextlib

@@ -17,7 +17,7 @@ TESTS = Path(__file__).parent.parent
 
 
 def in_pytorch(path):
-    """The names of a test file whose minigrad is PyTorch."""
+    """Return the names of a test file whose minigrad is PyTorch."""
     text = (TESTS / path).read_text().replace("import minigrad as torch", "import torch")
     file = f"pytorch_{Path(path).name}"
     linecache.cache[file] = (len(text), None, text.splitlines(True), file)

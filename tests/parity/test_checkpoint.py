@@ -23,7 +23,7 @@ def leaf(module, shape=(2, 3), scale=1.0):
 
 
 def counted(run):
-    """A function that counts its calls, and how often it came to its end."""
+    """Return a function that counts its calls and their ends."""
 
     def call(*args, **kwargs):
         call.begun += 1
@@ -99,7 +99,7 @@ def twice(first, second):
 
 
 def fails(call, module):
-    """The type of the error."""
+    """Return the type of the error that a call raises."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:

@@ -127,7 +127,7 @@ def test_values_and_errors_are_torchs(expression):
     "expression",
     [
         "m.take_along_dim(R(3, 4), m.tensor([[4, 0]]), 1)",  # PyTorch takes the rest of a division by the size
-        "F.pad(R(1, 5), (-5, 1), 'circular')",  # PyTorch shows memory that nobody has written
+        "F.pad(R(1, 5), (-5, 1), 'circular')",  # PyTorch shows memory that was never written
         "m.addmv(I(2), I(2, 2), I(2), beta=2.5)",  # PyTorch takes 2, but in addr, which it refuses
         "m.baddbmm(I(2), I(3, 2, 2), I(3, 2, 2), alpha=1.5)",
     ],

@@ -187,7 +187,7 @@ def test_errors_are_of_pytorchs_type(call, kind):
 )
 def test_batches_are_pytorchs(batch, expected):
     def theirs(x):
-        """The sample with PyTorch's tensors."""
+        """Return the sample with PyTorch's tensors."""
         if isinstance(x, minigrad.Tensor):
             return torch.from_numpy(x.numpy())
         return type(x)(map(theirs, x)) if type(x) in (list, tuple) else x

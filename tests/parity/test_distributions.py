@@ -41,7 +41,7 @@ WRONG = {("Kumaraswamy", "mode")}  # PyTorch takes the logarithm of a negative n
 
 
 def numbers(seed, kind, shape):
-    """An array of a row of the table."""
+    """Return an array of a row of the table."""
     r = np.random.default_rng(seed)
     if kind == "01":
         return r.integers(0, 2, shape).astype(np.float64)
@@ -51,7 +51,7 @@ def numbers(seed, kind, shape):
 
 
 def both(name, parameters, **more):
-    """The two distributions, and their tracked parameters."""
+    """Return the two distributions, and their tracked parameters."""
     ours = {k: minigrad.tensor(v, requires_grad=True) for k, v in parameters.items()}
     theirs = {k: torch.tensor(v, requires_grad=True) for k, v in parameters.items()}
     return getattr(D, name)(**ours, **more), getattr(T, name)(**theirs, **more), ours, theirs
@@ -63,7 +63,7 @@ def same(ours, theirs, tolerance=1e-8):
 
 
 def same_gradients(a, b, ours, theirs, tolerance=1e-6):
-    """The gradients of sums by all parameters are the same; where PyTorch has none, ours is zero or none."""
+    """Check that the gradients of sums by all parameters are the same; where PyTorch has none, ours is zero or none."""
     if not b.requires_grad:
         return
     a.sum().backward()
@@ -121,7 +121,7 @@ def test_shapes_broadcast_as_in_pytorch(name, data):
 
 # ---------------------------------------------------------------------- divergences
 def constant(name):
-    """Parameters of two distributions of a family, p's and q's."""
+    """Return parameters of two distributions of a family, p's and q's."""
     if name in ONE_DIM:
         table = ONE_DIM[name][0]
         return [{k: numbers(10 * j + i, v, (3,)) for i, (k, v) in enumerate(table.items())} for j in (0, 1)]

@@ -19,20 +19,20 @@ pytestmark = pytest.mark.parity
 
 
 def gradients(m, f, *numbers, dtype="float64", g=None):
-    """The gradients by all operands of the sum, or for g of the result."""
+    """Return the gradients by all operands of the sum, or for g of the result."""
     leaves = [m.tensor(x, dtype=getattr(m, dtype), requires_grad=True) for x in numbers]
     out = f(*leaves)
     return m.autograd.grad(out, leaves, m.ones_like(out) if g is None else m.tensor(g, dtype=out.dtype))
 
 
 def tangent(m, f, x, t, dtype="float64"):
-    """The derivative of f at x along t."""
+    """Return the derivative of f at x along t."""
     x, t = (m.tensor(v, dtype=getattr(m, dtype)) for v in (x, t))
     return m.func.jvp(f, (x,), (t,))[1]
 
 
 def second(m, f, x, dtype="float64"):
-    """The gradient of the sum of the gradient."""
+    """Return the gradient of the sum of the gradient."""
     x = m.tensor(x, dtype=getattr(m, dtype), requires_grad=True)
     (first,) = m.autograd.grad(f(x).sum(), x, create_graph=True)
     return m.autograd.grad(first.sum(), x)[0] + 0  # PyTorch has zeros that are no arrays
@@ -114,14 +114,14 @@ SUMS = {
 
 
 def logits(m, x, y, g=None, dtype="float64", pos_weight=None):
-    """Gradients of the binary cross-entropy of logits."""
+    """Return gradients of the binary cross-entropy of logits."""
     p = None if pos_weight is None else m.tensor(pos_weight, dtype=m.float64)
     loss = m.nn.functional.binary_cross_entropy_with_logits
     return gradients(m, lambda x, y: loss(x, y, pos_weight=p, reduction="none"), x, y, dtype=dtype, g=g)
 
 
 def without_classes(m, reduction, shape, target, smoothing):
-    """The cross-entropy and its gradient, of classes or of probabilities."""
+    """Return the cross-entropy and its gradient, of classes or of probabilities."""
     x = m.zeros(shape, requires_grad=True)
     y = m.full(shape if isinstance(target, float) else shape[:-1], target)
     loss = m.nn.functional.cross_entropy(x, y, reduction=reduction, label_smoothing=smoothing)
@@ -256,7 +256,7 @@ CASES = {**RESIZED, **NORMALIZED, **SUMS, **LOSSES, **SCANS, **REDUCED, **MATRIC
 
 
 def found(m, case):
-    """The tensors that a case gives, as arrays, or the type of its refusal."""
+    """Return the tensors that a case gives, as arrays, or the type of its refusal."""
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         try:

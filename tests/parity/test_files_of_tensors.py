@@ -22,7 +22,7 @@ LIBRARIES = ((minigrad, torch), (torch, minigrad))
 
 
 def file_of(obj, library, **options):
-    """The object in a file that a library has written."""
+    """Return the object in a file that a library has written."""
     file = io.BytesIO()
     library.save(obj, file, **options)
     file.seek(0)
@@ -35,12 +35,12 @@ def over(obj, writer, reader, **options):
 
 
 def numbers(t):
-    """The elements of a tensor of either library."""
+    """Return the elements of a tensor of either library."""
     return t.detach().float().tolist() if "bfloat16" in str(t.dtype) else t.tolist()
 
 
 def assert_same(a, b):
-    """Two tensors, one of each library, agree in everything."""
+    """Check that two tensors, one of each library, agree in everything."""
     assert tuple(a.shape) == tuple(b.shape) and a.storage_offset() == b.storage_offset()
     for n, *steps in zip(a.shape, a.stride(), b.stride()):
         assert len(set(steps)) == 1 or n == 1 or not a.numel()  # where a stride says nothing
@@ -51,7 +51,7 @@ def assert_same(a, b):
 
 @st.composite
 def layouts(draw):
-    """Elements of a storage, and tensors in it: sizes, strides, offset, whether each requires grad."""
+    """Return elements of a storage, and tensors in it: sizes, strides, offset, whether each requires grad."""
     dtype = draw(st.sampled_from(DTYPES))
     views = []
     for _ in range(draw(st.integers(1, 3))):
@@ -82,7 +82,7 @@ def test_tensors_of_any_layout_on_shared_memory(writer, reader, layout):
 
 
 def network(library):
-    """A small residual network, as a class of a library's modules."""
+    """Return a small residual network, as a class of a library's modules."""
     nn = library.nn
 
     class Block(nn.Module):
@@ -106,7 +106,7 @@ def network(library):
 
 
 def trained(library, state=None, optimizer_state=None, steps=2):
-    """The network after some steps of training, its optimizer, its schedule and the last loss."""
+    """Return the network after some steps of training, its optimizer, its schedule and the last loss."""
     library.manual_seed(0)
     model = network(library)
     if state is not None:
@@ -248,7 +248,7 @@ def test_the_memory_of_a_tensor_comes_over():
 
 # ---------------------------------------------------------------------- the format from before PyTorch 1.6
 def legacy(obj):
-    """The object in a file of the old format."""
+    """Return the object in a file of the old format."""
     return file_of(obj, torch, _use_new_zipfile_serialization=False)
 
 

@@ -60,7 +60,7 @@ def test_a_record_holds_together_and_adds_up(name):
 
 
 def grown_from(t):
-    """What from_torch differentiates where nothing requires grad."""
+    """Return the tensor that from_torch differentiates by where nothing requires grad."""
     return t.detach().requires_grad_() if t.is_floating_point() else t
 
 

@@ -16,7 +16,7 @@ Pair = collections.namedtuple("Pair", "u v")
 
 
 def block(source):
-    """A program of several lines, which ends in `return`."""
+    """Return a program of several lines, which ends in `return`."""
     names = {"Pair": Pair}
     lines = ["def program(t):", *(f"    {line}" for line in source.strip("\n").splitlines())]
     exec("\n".join(lines), names)
@@ -358,7 +358,7 @@ CASES = [(f"{theme}: {name}", program) for theme, programs in THEMES.items() for
 
 
 def compare(program):
-    """What differs between the two libraries."""
+    """Return the differences between the two libraries, and PyTorch's result."""
     wanted, found = run(program, torch), run(program, minigrad)
     return differences(wanted, found), wanted
 

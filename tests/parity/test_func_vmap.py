@@ -11,7 +11,7 @@ torch = pytest.importorskip("torch")
 
 
 def alike(examples):
-    """Whether all examples are the same."""
+    """Return True if all examples are the same."""
     return bool((examples == examples[0]).all())
 
 
@@ -176,7 +176,7 @@ return t.func.grad(lambda x: bn(x).sum())(t.ones(4, 3))"""),
 
 
 def function(t, **methods):
-    """A Function x -> 2 x; methods are replaced, or with None left out."""
+    """Return a Function x -> 2 x; methods are replaced, or with None left out."""
     methods = {
         "forward": lambda x: x * 2,
         "setup_context": lambda ctx, inputs, output: None,
@@ -213,7 +213,7 @@ FUNCTION_ERRORS = {
 
 
 def product(t):
-    """A Function x * y whose backward leaves it to the engine to sum gradients down to the inputs' shapes."""
+    """Return a Function x * y whose backward leaves it to the engine to sum gradients down to the inputs' shapes."""
     return function(
         t,
         forward=lambda x, y: x * y,

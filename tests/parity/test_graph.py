@@ -34,7 +34,7 @@ def test_operators_have_torchs_node_its_edges_and_what_it_saves(expression):
         M, i = m.tensor([[2.0, 3.0], [1.0, 5.0]], dtype=m.float64, requires_grad=True), m.tensor([1, 2])
         packed, out = packing(m, lambda: eval(expression, {"m": m, "np": np, "b": b, "c": c, "M": M, "i": i}))
         seen.append([name(out), following(out), packed])
-    # PyTorch saves the result of a power also where nobody asks for the exponent's gradient
+    # PyTorch saves the result of a power also where the exponent's gradient is not needed
     assert seen[1] == seen[0]
 
 

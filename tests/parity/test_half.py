@@ -24,7 +24,7 @@ HALVES = pytest.mark.parametrize("dtype", TOLERANCE)
 
 # ---------------------------------------------------------------------- operations
 def results(module, name, sample, dtype, leaves=None):
-    """What the sample gives, and its leaves: numbers of the dtype, unless they are given."""
+    """Return the results of a sample, and its leaves: numbers of the dtype, unless they are given."""
     function = peer(TABLE[name]) if module is torch else TABLE[name].function
     if leaves is None:
         wide = call(module, function, TABLE[name], sample, dtype="float32")[1]
@@ -33,12 +33,12 @@ def results(module, name, sample, dtype, leaves=None):
 
 
 def values(*args):
-    """The results alone."""
+    """Return the results alone."""
     return results(*args)[0]
 
 
 def gradients(module, name, sample, dtype, leaves=None):
-    """The gradients by the leaves, of the results times numbers that the dtype can hold."""
+    """Return the gradients by the leaves, of the results times numbers that the dtype can hold."""
     leaves = results(module, name, sample, dtype)[1] if leaves is None else leaves
     leaves = [leaf.detach().clone().requires_grad_() for leaf in leaves]
     outs = [o for o in floats(results(module, name, sample, dtype, leaves)[0]) if o.requires_grad]
@@ -49,12 +49,12 @@ def gradients(module, name, sample, dtype, leaves=None):
 
 
 def shown(found, dtype):
-    """What was found, with tensors of the dtype in float64: NumPy, which compares them, has no bfloat16."""
+    """Return the results with tensors of the dtype in float64, because NumPy compares them and has no bfloat16."""
     return [t.double() if kind(t) == dtype else t for t in tensors(found)] or found
 
 
 def check(work, name, sample, dtype):
-    """Dtypes and numbers are PyTorch's; where it rounds between its steps, minigrad's may be those of float64 instead."""
+    """Check that dtypes and numbers are PyTorch's, or float64's where PyTorch rounds between its steps."""
     what = f"{name}({sample})"
     try:
         theirs = work(torch, name, sample, dtype)
@@ -86,7 +86,7 @@ def test_gradients_are_torchs(name, dtype):
 
 # ---------------------------------------------------------------------- conversions
 def bits(module, t):
-    """The bits of a tensor of two bytes an element, one pattern for all that are no number."""
+    """Return the bits of a tensor of two bytes an element, one pattern for all that are no number."""
     return np.where(t.isnan().numpy(), 0x7FC0, t.view(module.int16).numpy())
 
 
@@ -134,7 +134,7 @@ def test_promotion_is_torchs(a, b):
 
 
 def kindless(dtype):
-    """A dtype's name without its library's."""
+    """Return a dtype's name without its library's."""
     return str(dtype).split(".")[-1]
 
 

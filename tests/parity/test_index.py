@@ -12,7 +12,7 @@ from tests.indices import given_to, index_arrays, indices, positions, shapes  # 
 
 
 def in_both(f):
-    """f's results, tensors as arrays, with each library."""
+    """Return f's results, tensors as arrays, with each library."""
 
     def plain(result):
         return [np.asarray(t.detach().numpy()) for t in result]

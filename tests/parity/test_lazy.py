@@ -27,7 +27,7 @@ LAYERS = [("LazyLinear(3)", (2, 4)), ("LazyLinear(3, bias=False)", (4,))] + [
 
 
 def described(layer):
-    """What can be told of a layer without its numbers."""
+    """Return the properties of a layer that do not depend on its numbers."""
     tensors = {**dict(layer.named_parameters()), **dict(layer.named_buffers())}
     return {
         "text": str(layer),

@@ -47,7 +47,7 @@ PROGRAMS = {
 
 
 def told(t):
-    """All that meta tensors have."""
+    """Return all properties of meta tensors."""
     return tuple(t.shape), t.stride(), str(t.dtype).rpartition(".")[2], str(t.device), t.requires_grad
 
 

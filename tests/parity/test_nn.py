@@ -14,13 +14,13 @@ pytestmark = pytest.mark.parity
 
 
 def data(*shape, seed=0, high=None):
-    """The same numbers for both libraries."""
+    """Return the same numbers for both libraries."""
     random = np.random.default_rng(seed)
     return random.standard_normal(shape) if high is None else random.integers(0, high, shape)
 
 
 def twins(build):
-    """The module that `build` makes, from each library, with the same weights in float64."""
+    """Return the module that `build` makes, from each library, with the same weights in float64."""
     theirs, ours = build(torch.nn).double(), build(minigrad.nn).double()
     ours.load_state_dict({k: v.numpy() for k, v in theirs.state_dict().items()})
     return theirs, ours
@@ -91,7 +91,7 @@ OPTIMIZERS = {
 
 
 def train(library, module, optimizer, x, target, steps=8):
-    """The losses of a training run, and the norm of each clipped gradient."""
+    """Return the losses of a training run, and the norm of each clipped gradient."""
     losses = []
     for _ in range(steps):
         loss = library.nn.functional.cross_entropy(module(x), target, label_smoothing=0.1)
@@ -319,7 +319,7 @@ def test_attention_with_several_heads(batch_first, average):
 
 
 def critics(nn):
-    """A critic whose gradient does not depend on its biases, though PyTorch's penalty gives them zeros."""
+    """Return a critic whose gradient does not depend on its biases, though PyTorch's penalty gives them zeros."""
     return nn.Sequential(nn.Linear(4, 8), nn.LeakyReLU(0.2), nn.Linear(8, 6), nn.ReLU(), nn.Linear(6, 1))
 
 
@@ -328,7 +328,7 @@ def generator(nn):
 
 
 def wasserstein_with_penalty(library, critic, generator, steps=6):
-    """The losses of training a generator against a critic with a gradient penalty.  Source: Gulrajani et al. (2017)."""
+    """Return the losses of training a generator against a critic with a gradient penalty.  Source: Gulrajani et al. (2017)."""
     losses = []
     adam = lambda m: library.optim.Adam(m.parameters(), lr=0.02, betas=(0.5, 0.9))
     optimizers = [adam(critic), adam(generator)]

@@ -104,7 +104,7 @@ CALLS = {
 
 
 def outcome(f, module):
-    """The numbers, or the kind of the error."""
+    """Return the numbers, or the kind of the error."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

@@ -31,7 +31,7 @@ def test_the_table_of_missing_optimizers_is_true():
 
 
 def given(library, value):
-    """A setting of the database, with tensors of this library."""
+    """Return a setting of the database, with tensors of this library."""
     if isinstance(value, torch.Tensor):
         return library.tensor(value.tolist())
     if isinstance(value, dict):
@@ -40,7 +40,7 @@ def given(library, value):
 
 
 def numbers(value):
-    """A structure with tensors as arrays, for a comparison."""
+    """Return a structure with tensors as arrays, for a comparison."""
     if isinstance(value, (torch.Tensor, minigrad.Tensor)):
         return value.detach().numpy().copy()
     if isinstance(value, dict):
@@ -77,7 +77,7 @@ def start(library, dtype):
 
 
 def loss_of(library, params, k=0):
-    """A smooth valley, a little different with each k."""
+    """Return the value of a smooth valley, a little different with each k."""
     w, b = params
     x = library.tensor(np.random.default_rng(k % 3).standard_normal((6, 4)))
     return ((library.tanh(x.to(w.dtype) @ w + b) - 0.3) ** 2).mean() + 0.01 * (w * w * w * w).sum()
@@ -178,7 +178,7 @@ def test_a_state_goes_on_in_the_other_library(name, settings):
 
 
 def move(library, value):
-    """A state with tensors of the other library."""
+    """Return a state with tensors of the other library."""
     if isinstance(value, (torch.Tensor, minigrad.Tensor)):
         return library.tensor(value.detach().numpy())
     if isinstance(value, dict):

@@ -23,7 +23,7 @@ ALONE = ["-q", "--noconftest", "-c", os.devnull, "-p", "no:cacheprovider"]  # no
 
 # package, how many tests pass at least, and those left out
 PACKAGES = [
-    ("einops", 61, ["test_einops_threading"]),  # it starts a Python in which nobody has called as_torch()
+    ("einops", 61, ["test_einops_threading"]),  # it starts a Python without as_torch()
     (
         "entmax",
         126,

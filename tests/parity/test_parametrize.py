@@ -39,7 +39,7 @@ MAKES = {
 
 
 def pair(make):
-    """PyTorch's module and the same one here, with the same originals."""
+    """Return PyTorch's module and the same one here, with the same originals."""
     theirs, ours = make(torch.nn).double(), make(minigrad.nn).double()
     ours.load_state_dict({k: v.numpy() for k, v in theirs.state_dict().items()})
     return theirs, ours

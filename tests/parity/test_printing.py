@@ -59,7 +59,7 @@ ARRAYS = {
 
 
 def both(action):
-    """The texts of what `action(module)` returns, ours with PyTorch's name for the module."""
+    """Return the texts of the results of `action(module)`, ours with PyTorch's name for the module."""
     return repr(action(torch)), repr(action(minigrad)).replace("minigrad.", "torch.")
 
 

@@ -12,7 +12,7 @@ PROGRAMS = 300
 
 
 def found(program):
-    """What differs between PyTorch and minigrad; nothing for a program that PyTorch itself refuses."""
+    """Return the differences between PyTorch and minigrad; none for a program that PyTorch itself refuses."""
     wanted = program.run(torch)
     refused = isinstance(wanted, Raised) and not issubclass(wanted.type, RuntimeError)
     return [] if refused else differences(wanted, program.run(minigrad))

@@ -1,4 +1,4 @@
-"""What is refused is refused with PyTorch's types, so that `except` clauses written for it go on working."""
+"""minigrad raises errors of PyTorch's types, so that `except` clauses written for PyTorch go on working."""
 
 import pytest
 import torch

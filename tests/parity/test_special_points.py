@@ -28,7 +28,7 @@ WHOLE = 64  # elements that PyTorch's loops take at a time, at most
 
 
 def points(dtype, few):
-    """List what may go wrong: fewer where the points are combined with each other in three operands."""
+    """Return points that may go wrong: fewer where they are combined with each other in three operands."""
     f = np.finfo(dtype)
     root, least = np.sqrt(f.max) * 4, np.sqrt(f.tiny) / 4  # their squares are infinite, and 0
     found = [0.0, 1, -1, np.nan, np.inf, -np.inf, f.max, f.tiny, 0.5, root]
@@ -39,13 +39,13 @@ def points(dtype, few):
 
 
 def operands(n, dtype):
-    """Every combination of the points in n operands, as many as fill vectors."""
+    """Return every combination of the points in n operands, as many as fill vectors."""
     grids = [g.ravel() for g in np.meshgrid(*[points(dtype, n > 2)] * n, indexing="ij")]
     return [np.resize(g, -(-g.size // WHOLE) * WHOLE) for g in grids]
 
 
 def calls(name):
-    """Samples whose operands may have any shape, each with other settings, with tensors of one element for the shapes."""
+    """Return samples with operands of any shape, each with other settings; tensors of one element stand for the shapes."""
     found = {}
     for sample in TABLE[name].samples:
         text = re.sub(r"\b([TPB])\([^()]*\)(\.mT|\[[^\]]*\])?", r"\1(1)", sample)
@@ -77,13 +77,13 @@ def derivatives(module, function, entry, sample, arrays):
 
 
 def filled(module, gradients, leaves):
-    """Zeros for those that are not there."""
+    """Return the gradients, with zeros where there are none."""
     gradients = gradients or [None] * len(leaves)
     return [plain((module.zeros_like(x) if g is None else g) + 0) for g, x in zip(gradients, leaves)]
 
 
 def tangents(module, function, entry, sample, arrays):
-    """The tangents where all operands move by one."""
+    """Return the tangents where all operands move by one."""
     ad = module.autograd.forward_ad
     with ad.dual_level():
         duals = [ad.make_dual(module.tensor(a), module.ones(a.shape, dtype=module.tensor(a).dtype)) for a in arrays]
@@ -174,7 +174,7 @@ DIFFERENCES = [
 
 @cache
 def compared(name, dtype):
-    """The differences of an operation that nothing explains, as lines, and the numbers of those that explain some."""
+    """Return the unexplained differences of an operation, as lines, and the numbers of those that explain some."""
     entry, lines, used = TABLE[name], [], set()
     for sample, n in calls(name):
         arrays = operands(n, dtype)

@@ -19,12 +19,12 @@ TOLERANCE = {"float64": 1e-9, "float32": 2e-4, "int64": 0}
 
 
 def peer(entry):
-    """PyTorch's function of the same name."""
+    """Return PyTorch's function of the same name."""
     return functools.reduce(getattr, (entry.torch or entry.name).split("."), torch)
 
 
 def both(name, sample, **options):
-    """The sample's result and leaves with each library; the exception instead of a result where one was raised."""
+    """Return the sample's result and leaves with each library; the exception instead of a result where one was raised."""
     entry = TABLE[name]
     found = []
     for module, function in ((torch, peer(entry)), (minigrad, entry.function)):
@@ -141,7 +141,7 @@ def test_results_lie_in_memory_as_torchs_do(name, layout):
 
 
 def steps(t):
-    """The strides of the dimensions that have more than one element."""
+    """Return the strides of the dimensions that have more than one element."""
     return [step for step, n in zip(t.stride(), t.shape) if n > 1]
 
 

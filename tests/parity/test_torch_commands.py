@@ -1,4 +1,4 @@
-"""The command on programs of PyTorch that nobody has changed: `import torch` in the file is enough."""
+"""The command runs unchanged programs of PyTorch: `import torch` in the file is enough."""
 
 import json
 

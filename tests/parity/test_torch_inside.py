@@ -1,4 +1,4 @@
-"""What is told of the inside of PyTorch's custom Functions is what minigrad tells of its own."""
+"""The record shows the inside of PyTorch's custom Functions as it shows the inside of minigrad's."""
 
 import pytest
 import torch
@@ -9,7 +9,7 @@ from minigrad.record.validate import validate
 
 
 def functions(lib):
-    """The same Functions for either library, in both forms."""
+    """Return the same Functions for either library, in both forms."""
 
     class Exp(lib.autograd.Function):
         @staticmethod
@@ -64,7 +64,7 @@ def program(lib):
 
 
 def told(record):
-    """What the methods of each Function did: names of values that have one, and the operations."""
+    """Return the work of each Function's methods: names of values that have one, and the operations."""
     validate(record)
     found = {}
     for op in record["ops"]:

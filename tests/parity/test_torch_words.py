@@ -1,4 +1,4 @@
-"""What records of PyTorch programs say can be typed in: each formula gives the number that PyTorch has computed beside it."""
+"""The texts in records of PyTorch programs run: each formula gives the number that PyTorch computes beside it."""
 
 import re
 
@@ -52,7 +52,7 @@ def check(record):
                      for u, o in zip(edge.upstreams, op.outputs)]  # fmt: skip
             names = {**NAMES, **labels, "g": given[0] if len(given) == 1 else given}
             same(eval(edge.formula, names), record.values[edge.gives], edge.formula)
-            assert edge.latex.startswith(r"\bar{") or len(edge.formula) > 2000  # which nobody sets
+            assert edge.latex.startswith(r"\bar{") or len(edge.formula) > 2000  # too long to typeset
         tangents = {f"d{record.values[v].label}": wrap(array(record.values[t])) for v, t in op.tangents.items()}
         for push in op.pushes:
             tangent = record.values[op.tangents[push["output"]]]
@@ -63,7 +63,7 @@ def check(record):
 
 
 def recorded(name, sample):
-    """The record of PyTorch's operation on a sample of the table; None where nothing is differentiated."""
+    """Return the record of PyTorch's operation on a sample of the table; None where nothing is differentiated."""
     entry = TABLE[name]
     maker = Maker(torch, entry, sample)
     eval(f"(lambda *a, **k: None)({sample})", {"torch": torch, **{n: getattr(maker, n) for n in "TPISB"}})
@@ -97,7 +97,7 @@ def test_formulas_of_operations_give_the_numbers(name):
 
 
 def said(f, *args):
-    """The calls and the formulas of a program."""
+    """Return the calls and the formulas of a program."""
     ops = [op for op in viz.from_torch(f, *args).ops if op.phase == "forward"]
     return [(op.call, *[edge.formula for edge in op.edges]) for op in ops]
 

@@ -196,7 +196,7 @@ def made(name):
 
 
 def weight(document, value):
-    """The sum of a value's elements, which the summary of a large one tells by their mean."""
+    """Return a value's elements, or the sum of a large value's, by the mean in its summary."""
     value = document["values"][value]
     whole = value["summary"].get("values")
     if not value["summary"]:

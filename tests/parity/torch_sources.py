@@ -51,7 +51,7 @@ def written_in_place(torch, x):
     return (y * y).sum()
 
 
-# PyTorch's write to a view sends back to its base at once (CopySlices), minigrad's by way of the view
+# PyTorch's write to a view sends back to its base at once (CopySlices), minigrad's through the view
 @program((2, 3), differs=["edges", "gradients", "backward"])
 def written_through_a_view(torch, x):
     y = x * 1

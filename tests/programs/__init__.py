@@ -1,6 +1,6 @@
 """Programs as people write them for PyTorch, in scripts/, and how they train here and there.
 
-Each is a script that nobody has to change: it imports torch, and prints `step 20 loss 0.5` as it trains.  `trained` runs one
+Each is a script that runs unchanged: it imports torch, and prints `step 20 loss 0.5` as it trains.  `trained` runs one
 and reads its losses, by minigrad or by PyTorch, whose random numbers are minigrad's for that time (tests/parity/same_draws.py).
 `python -m tests.programs` runs all, keeps the losses in curves.json and makes docs/programs.md (page.py) of them.
 """

@@ -43,7 +43,7 @@ def forward(document):
 
 
 def assert_sound(document):
-    """The invariants of docs/record.md."""
+    """Check the invariants of docs/record.md."""
     values, ops, gives = document["values"], document["ops"], {}
     assert [v["id"] for v in values] == list(range(len(values)))
     assert [op["id"] for op in ops] == list(range(len(ops)))
@@ -60,13 +60,13 @@ def assert_sound(document):
 
 
 def tangent_of_output(document):
-    """The tangent of the program's one result."""
+    """Return the tangent of the program's one result."""
     (out,) = document["outputs"]
     (found,) = {op["tangents"][str(out)] for op in document["ops"] if str(out) in op["tangents"]}
     return number(document, found)
 
 
 def gradients_by_name(document):
-    """Name -> gradient of each parameter that has one."""
+    """Return name -> gradient of each parameter that has one."""
     named = {str(v["id"]): v["name"] for v in document["values"] if v["kind"] == "parameter"}
     return {named[value]: number(document, g) for value, g in document["gradients"].items() if value in named}

@@ -1,4 +1,4 @@
-"""What values of a record are called: by variables, by the line that computes them, and in a loop."""
+"""A record names its values by variables, by the line that computes them, and by the round of a loop."""
 
 import pytest
 

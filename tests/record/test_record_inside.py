@@ -1,4 +1,4 @@
-"""What the record tells of the methods of custom Functions, and of what each transform saw."""
+"""The record shows the methods of custom Functions, and the values of each transform."""
 
 import pytest
 

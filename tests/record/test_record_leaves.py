@@ -343,14 +343,14 @@ class CubeAndSlope(minigrad.autograd.Function):
 
 
 def twice(x):
-    """A second derivative in plain code; the gradients of x are added up in both backwards."""
+    """Return a second derivative in plain code; the gradients of x are added up in both backwards."""
     x = x.clone().requires_grad_()
     (g,) = minigrad.autograd.grad((x * x.sin()).sum(), x, create_graph=True)
     return minigrad.autograd.grad(g.sum(), x)[0]
 
 
 def from_outside(x):
-    """The same of a leaf that has a gradient already."""
+    """Return the second derivative of a leaf that has a gradient already."""
     x = x.detach().requires_grad_()
     for _ in range(2):
         (x * x.sin()).sum().backward(create_graph=True)

@@ -1,4 +1,4 @@
-"""What a recording costs while the program runs, and that what it notes late is what was there then."""
+"""A recording costs little while the program runs, and notes values as they are at that time."""
 
 import gc
 import threading
@@ -32,7 +32,7 @@ def leaf(*values):
 
 
 def recorded(program):
-    """The document of a program that runs in a block."""
+    """Return the document of a program that runs in a block."""
     with minigrad.record(passes=PASSES) as rec:
         kept = program()
     document = rec.to_dict()
@@ -274,7 +274,7 @@ def test_two_views_of_one_memory_written_by_one_function():
 
 # ---------------------------------------------------------------------- the backward on arrays
 def upstreams_follow(document):
-    """Whether what an edge of the only consumer gives is what arrives at the producer, by the same id."""
+    """Return True if the gradient from an edge of the only consumer arrives at the producer under the same id."""
     ops = forward(document)
     for producer, consumer in zip(ops, ops[1:]):
         (given,) = [e["gives"] for e in consumer["edges"] if e["input"] == producer["outputs"][0]]

@@ -173,7 +173,7 @@ def test_example_2_second_order_without_transforms():
 
 
 def scale(**extra):
-    """A Function x -> 2 x with the static methods (or class attributes) given."""
+    """Return a Function x -> 2 x with the static methods (or class attributes) given."""
     methods = {
         "forward": lambda x: x * 2,
         "setup_context": lambda ctx, inputs, output: None,

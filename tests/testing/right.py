@@ -59,7 +59,7 @@ class Scale(Function):
 
 @right(torch.rand(3, 4), -1)
 class Softmax(Function):
-    """A number among the arguments, and a rule of its own."""
+    """Softmax: one argument is a number, and the rule is its own."""
 
     @staticmethod
     def forward(x, dim):

@@ -33,7 +33,7 @@ def frozen():
 
 
 def of_nested_io_function():
-    """The three Functions on that page."""
+    """Return the three Functions on that page."""
 
     class Func(torch.autograd.Function):
         @staticmethod

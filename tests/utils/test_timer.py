@@ -7,7 +7,7 @@ from minigrad.utils.benchmark import Compare, Measurement, TaskSpec, Timer
 
 
 class Clock:
-    """Runs on by so many seconds each time that a statement asks, and not otherwise."""
+    """A clock that each call of `work` moves on by the next of `steps` seconds; it stands still otherwise."""
 
     def __init__(self, *steps):
         self.now, self.steps, self.calls = 0.0, steps, 0

@@ -30,7 +30,7 @@ def lists(loader):
 
 
 def children():
-    """The ids of this process's children, but for the one that multiprocessing keeps for itself where it spawns."""
+    """Return the ids of this process's children, but for the one that multiprocessing keeps for itself where it spawns."""
     tracker = str(resource_tracker._resource_tracker._pid)
     return set(Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children").read_text().split()) - {tracker}
 
@@ -310,7 +310,7 @@ next(it), next(it)
 
 
 def program(end, busy=60):
-    """Start a program with two workers that are busy for so many seconds, and wait until they are; it, and their ids."""
+    """Start a program with two workers, wait until they are busy for `busy` seconds, and return it and their ids."""
     process = subprocess.Popen(
         [sys.executable, "-c", PROGRAM.replace("SECONDS", str(busy)) + end],
         cwd=ROOT,

@@ -1,4 +1,4 @@
-"""The command `minigrad` as a process of its own, and a program for it to draw."""
+"""Run the command `minigrad` as a separate process, and make a program for it to draw."""
 
 from tests.forked import python
 
@@ -33,7 +33,7 @@ def written(folder):
 
 
 def refused(folder, *words):
-    """The message of a command that must end with 2 and write nothing."""
+    """Return the message of a command that must end with 2 and write nothing."""
     done = minigrad(folder, *words)
     assert done.returncode == 2, done.stderr.decode()
     assert not written(folder) and not done.stdout

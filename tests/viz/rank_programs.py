@@ -135,20 +135,20 @@ if rank == 1:
 
 
 def command(folder, *words, before=()):
-    """The command minigrad in a folder, with what it writes."""
+    """Run the command minigrad in a folder; return the process with its output."""
     env = {**os.environ, "PYTHONPATH": str(ROOT)}
     call = [*before, sys.executable, "-m", "viz.cli", *words]
     return subprocess.run([*map(str, call)], cwd=folder, env=env, capture_output=True, text=True, timeout=120)
 
 
 def started(folder, n, *words):
-    """The same on n processes."""
+    """Run the command on n processes."""
     return command(folder, *words, before=[MPIEXEC, "-n", n])
 
 
 @cache
 def record(program, n, *options):
-    """The record of a program's loss on n processes."""
+    """Return the record of a program's loss on n processes."""
     with TemporaryDirectory() as folder:
         (Path(folder) / "prog.py").write_text(program)
         done = command(folder, "render", "prog.py:loss", "--ranks", "-n", n, "-o", "loss.json", *options)

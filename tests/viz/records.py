@@ -127,7 +127,7 @@ def two_uses(w=0.5, x=2.0, b=-0.3):
 
 
 def mlp(batch=32, sizes=(64, 32, 10), seed=0):
-    """A two-layer network and its loss, forward and backward, with a custom Function as the activation."""
+    """Return a two-layer network and its loss, forward and backward, with a custom Function as the activation."""
     random = np.random.default_rng(seed)
     r = Builder("step", passes=("forward", "backward"), file="/home/ada/train_digits.py")
     array = lambda *shape: random.normal(size=shape)
@@ -182,7 +182,7 @@ def mlp(batch=32, sizes=(64, 32, 10), seed=0):
 
 
 def odd():
-    """An in-place operation, constants, an empty tensor, NaN, an unknown value, several outputs, stacked layers."""
+    """Return a record with an in-place operation, constants, an empty tensor, NaN, an unknown value, stacked layers."""
     r = Builder("odd", passes=("forward",))
     x, e = r.value([1.0, float("nan"), float("inf")], "parameter", "x"), r.value(np.zeros((0, 3)), "input", "nothing")
     y, z, p, q, s, u = (
@@ -203,7 +203,7 @@ def odd():
 
 
 def recurrent(steps=30, weights=8, seed=0):
-    """A chain whose operations share a few parameters, as an RNN's do."""
+    """Return a chain whose operations share a few parameters, as an RNN's do."""
     random = np.random.default_rng(seed)
     r = Builder("recurrent", passes=("forward",))
     shared = [r.value(random.normal(size=(16, 16)), "parameter", f"W{i}") for i in range(weights)]

@@ -1,4 +1,4 @@
-"""What a picture says to those who hear it."""
+"""The alt text of a picture describes it to a reader who hears it."""
 
 import re
 import xml.etree.ElementTree as ET

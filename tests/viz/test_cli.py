@@ -1,4 +1,4 @@
-"""The command `minigrad`, run as a user runs it: in an empty folder, in a process of its own."""
+"""The command `minigrad` runs as a user runs it: in an empty folder, in a separate process."""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""What the command says when something is wrong, what it ends with, and that it then writes nothing."""
+"""The command reports an error, ends with its exit code and writes nothing."""
 
 import json
 import os

@@ -30,7 +30,7 @@ def test_step_as_json_names_the_operations(net):
 
 
 def by_hand(folder, keys, **variables):
-    """What `step` writes to a terminal at which somebody types."""
+    """Return the text that `step` writes to a terminal at which somebody types."""
     ours, theirs = pty.openpty()
     command = [sys.executable, "-m", "viz.cli", "step", "net.py:loss"]
     environment = {**os.environ, "TERM": "xterm", **variables}

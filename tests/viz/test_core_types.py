@@ -1,4 +1,4 @@
-"""What `minigrad doctor` says about the core type that OpenBLAS takes a processor for."""
+"""`minigrad doctor` advises on the core type that OpenBLAS takes a processor for."""
 
 import pytest
 from llvmlite import binding

@@ -24,7 +24,7 @@ MANY, QUICK = 3000, 400
 
 
 def trained():
-    """A network with modules, gradients freed, and a step of an optimizer."""
+    """Return a network with modules, gradients freed, and a step of an optimizer."""
     net = nn.Sequential(nn.Linear(3, 2), nn.Tanh())
     optimizer = minigrad.optim.SGD(net.parameters(), lr=0.1)
     x = minigrad.ones(4, 3)
@@ -44,7 +44,7 @@ def transformed(x):
 
 
 def records():
-    """Real records, and some written by hand."""
+    """Return real records, and some written by hand."""
     minigrad.manual_seed(0)  # the same bytes each time, so that a damage that is found can be found again
     x = minigrad.tensor([0.1, 0.2, 0.3], requires_grad=True)
     real = [
@@ -57,7 +57,7 @@ def records():
 
 
 def places(x, path=()):
-    """All parts of a document, as the ways to them."""
+    """Yield all parts of a document, as the ways to them."""
     parts = x.items() if isinstance(x, dict) else enumerate(x) if isinstance(x, list) else ()
     for key, part in parts:
         yield (*path, key)
@@ -65,7 +65,7 @@ def places(x, path=()):
 
 
 def others(part, chance):
-    """Give what may stand in the place of a part."""
+    """Give values that may replace a part."""
     deep = []
     for _ in range(chance.choice([30, 90, 500])):
         deep = [deep]
@@ -105,7 +105,7 @@ def others(part, chance):
 
 
 def damaged(document, chance):
-    """A document in which one to three parts are others, are gone, or stand twice."""
+    """Return a document in which one to three parts are others, are gone, or stand twice."""
     document = copy.deepcopy(document)
     for _ in range(chance.choice([1, 1, 2, 3])):
         *way, key = chance.choice(list(places(document)))
@@ -127,7 +127,7 @@ def damaged(document, chance):
 
 
 def flipped(document, chance):
-    """The text of a document with some bytes changed, gone, or more."""
+    """Return the text of a document with some bytes changed, gone, or more."""
     text = bytearray(json.dumps(document).encode())
     for _ in range(chance.choice([1, 1, 3, 20])):
         at = chance.randrange(len(text))
@@ -181,7 +181,7 @@ def test_damaged_records_are_drawn_or_refused_in_one_line(tmp_path):
 
 
 def without_key(part, way):
-    """A copy of a document without the last key of a way, in each element of the lists on it."""
+    """Return a copy of a document without the last key of a way, in each element of the lists on it."""
     if isinstance(part, list):
         return [without_key(one, way) for one in part]
     if not isinstance(part, dict) or way[0] not in part:
@@ -213,7 +213,7 @@ def test_many_damaged_records(tmp_path, part):
 
 
 def set_at(*way, to):
-    """A change of the record of two_uses."""
+    """Return a change of the record of two_uses."""
 
     def change(document):
         *outer, last = way

@@ -142,7 +142,7 @@ def test_json_of_a_folded_graph_has_boxes_for_operations(net):
 
 
 def lines_run(action):
-    """How many lines of Python run in an action, and what it gives."""
+    """Return the number of lines of Python that an action runs, and its result."""
     count = 0
 
     def step(frame, event, arg):
@@ -160,7 +160,7 @@ def lines_run(action):
 
 
 def training(steps):
-    """The recording of a training run: each step reads what the last one has written."""
+    """Return the recording of a training run: each step reads what the last one has written."""
     layer = nn.Linear(2, 1)
     optimizer = minigrad.optim.SGD(layer.parameters(), lr=0.1)
     with minigrad.record(passes=("forward", "backward")) as rec:

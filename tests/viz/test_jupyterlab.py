@@ -22,7 +22,7 @@ CELLS = [
 
 
 def notebook():
-    """The cells as a file of Jupyter's."""
+    """Return the cells as a file of Jupyter's."""
     cell = {"cell_type": "code", "execution_count": None, "metadata": {}, "outputs": []}
     cells = [{**cell, "id": f"cell{i}", "source": text} for i, text in enumerate(CELLS)]
     kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
@@ -31,7 +31,7 @@ def notebook():
 
 @pytest.fixture
 def lab(tmp_path):
-    """The address of a JupyterLab whose folder holds the notebook."""
+    """Yield the address of a JupyterLab whose folder holds the notebook."""
     (tmp_path / "lesson.ipynb").write_text(json.dumps(notebook()))
     options = ["--no-browser", "--allow-root", "--port=0", "--ServerApp.port_retries=50", "--ServerApp.root_dir=."]
     places = {

@@ -153,7 +153,7 @@ def test_commands_take_programs_for_pytorch_with_as_torch(folder, words, says):
 
 # ---------------------------------------------------------------------- on several processes
 def there(folder):
-    """The processes that have begun in a folder."""
+    """Return the processes that have begun in a folder."""
     found = []
     for place in Path("/proc").glob("[0-9]*/cwd"):
         with contextlib.suppress(OSError):

@@ -30,7 +30,7 @@ DRAWINGS = list(drawings())
 
 
 def texts(items, x=0.0, y=0.0, scale=1.0):
-    """All texts with their places and sizes on the page."""
+    """Yield all texts with their places and sizes on the page."""
     for item in items:
         if isinstance(item, Group):
             yield from texts(item.items, x + scale * item.shift[0], y + scale * item.shift[1], scale * item.scale)

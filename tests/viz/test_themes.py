@@ -32,7 +32,7 @@ def luminance(colour):
 
 
 def contrast(one, other):
-    """The contrast of two colours as WCAG counts it, from 1 to 21."""
+    """Return the contrast of two colours as WCAG counts it, from 1 to 21."""
     dark, light = sorted((luminance(one), luminance(other)))
     return (light + 0.05) / (dark + 0.05)
 

@@ -30,12 +30,12 @@ def scaled():
 
 
 def card(drawing, key):
-    """The group of a card in the SVG."""
+    """Return the group of a card in the SVG."""
     return next(group for group in ET.fromstring(drawing.svg()).iter(SVG + "g") if group.get("id") == key)
 
 
 def cells(group, kind="cell"):
-    """The texts of a card's cells of a kind."""
+    """Return the texts of a card's cells of a kind."""
     found = [g for g in group.iter(SVG + "g") if kind in g.get("class", "").split()]
     return [" ".join(text.text for text in g.iter(SVG + "text")) for g in found]
 

@@ -25,7 +25,7 @@ def drawn(**options):
 
 
 def unfinished(tex):
-    """The environments and braces that a file opens and does not close."""
+    """Return the environments and braces that a file opens and does not close."""
     code = re.sub(r"(?m)(?<!\\)%.*$", "", tex)
     opened = re.findall(r"\\begin\{(\w+)\}", code), re.findall(r"\\end\{(\w+)\}", code)
     bare = re.sub(r"\\[{}\\%]", "", code)

@@ -1,4 +1,4 @@
-"""What belongs to a picture: it begins at the parameters, and holds what leads to the named tensor or back from it."""
+"""A picture begins at the parameters, and shows the operations that lead to the named tensor or back from it."""
 
 import json
 import re
@@ -29,7 +29,7 @@ with torch.no_grad():
 
 
 def shown(program, name, show="all"):
-    """The calls of a program's picture, and the kinds of its leaves; what has no name of its own is v."""
+    """Return the calls of a program's picture, and the kinds of its leaves; a value without a name is v."""
     record, notes = Program("net.py", program.encode()).record(name, ("forward", "backward"))
     graph = viz.Drawing(record, ("forward",), notes, view_from(show)).graph
     leaves = {plain(graph.name(node.outputs[0])): node.kind for node in graph.nodes if not node.is_op}

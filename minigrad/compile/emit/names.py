@@ -108,7 +108,7 @@ class Spelling:
         return self.numbers[a.name]
 
     def memory(self, v: V) -> str:
-        """Return memory for a result: new, or that of an array that is no longer needed."""
+        """Return memory for a result: new, or reused from an array that is no longer needed."""
         return self.name(self.taken[v]) if v in self.taken else self.empty(v)
 
     def empty(self, v: V) -> str:

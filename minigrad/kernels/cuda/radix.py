@@ -3,7 +3,7 @@
 Numbers become unsigned integers of the same order. These are sorted by their last 8 bits, then by the 8 bits before, and so
 on: each pass keeps the order of equal digits. For a pass, each block counts the digits in its tile; running sums of all counts
 say where the tile's elements with each digit go. The block first sorts its tile in shared memory, so that neighbouring threads
-write to neighbouring places. The method is that of Merrill and Grimshaw, "High performance and scalable radix sorting", 2011.
+write to neighbouring places. The method is from Merrill and Grimshaw, "High performance and scalable radix sorting", 2011.
 """
 
 from __future__ import annotations

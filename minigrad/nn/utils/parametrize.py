@@ -222,7 +222,7 @@ def is_parametrized(module: Module, tensor_name: str | None = None) -> bool:
 
 
 def remove_parametrizations(module: Module, tensor_name: str, leave_parametrized: bool = True) -> Module:
-    """Turn a parametrized tensor back into a parameter or buffer, with its present value or that of its original.
+    """Turn a parametrized tensor back into a parameter or buffer, with its present value or its original's.
 
     Raises ValueError for a tensor that is not parametrized, and for leave_parametrized=False with several originals.
 

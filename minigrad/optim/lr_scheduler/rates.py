@@ -1,4 +1,4 @@
-"""Learning rates that change with the epochs, computed from the first rate or from that of the epoch before.
+"""Learning rates that change with the epochs, computed from the first rate or from the previous epoch's.
 
 `step()` counts an epoch and sets the rates.  Like PyTorch's, many schedules multiply the current rate, so several of them
 can act on one optimizer.  Next: cycles.py, composed.py.

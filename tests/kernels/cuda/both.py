@@ -10,7 +10,7 @@ def numbers(shape, dtype="float32", seed=0):
 
 
 def found(f, arrays, device):
-    """Values and gradients of f of tensors on a device, as NumPy's arrays; those of floats are tracked."""
+    """Return values and gradients of f of tensors on a device, as NumPy's arrays; those of floats are tracked."""
     tensors = [minigrad.tensor(a, device=device, requires_grad=a.dtype.kind == "f") for a in arrays]
     out = f(*tensors)
     assert out.device.type == device
@@ -20,7 +20,7 @@ def found(f, arrays, device):
 
 
 def check(f, *arrays, tolerance=None):
-    """f gives on the device what it gives on the processor, in the same dtypes, and so do its gradients."""
+    """Check that f gives the same on the device as on the processor, in the same dtypes, and so do its gradients."""
     for here, there in zip(found(f, arrays, "cpu"), found(f, arrays, "cuda"), strict=True):
         assert (here.dtype, here.shape) == (there.dtype, there.shape)
         scale = tolerance or (2e-5 if here.dtype == np.float32 else 1e-11)

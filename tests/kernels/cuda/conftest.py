@@ -2,7 +2,7 @@
 
     NUMBA_ENABLE_CUDASIM=1 python -m pytest tests/kernels/cuda
 
-Where there is neither they are left out; `make test` runs them in a process of their own.
+Where there is neither they are left out; `make test` runs them in a separate process.
 """
 
 from minigrad.kernels.cuda.machine import count

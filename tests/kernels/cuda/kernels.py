@@ -10,7 +10,7 @@ _count = itertools.count()
 
 
 def module(text: str) -> types.ModuleType:
-    """The prepared module with this text."""
+    """Return the prepared module with this text."""
     made = types.ModuleType(f"kernels_{next(_count)}")
     exec(compile(HEAD + text, made.__name__, "exec"), made.__dict__)
     simulator.prepare(made, HEAD + text)

@@ -1,4 +1,4 @@
-"""What cuBLAS is told about operands in memory, by the definition of GEMM; its call itself needs a GPU."""
+"""The arguments for cuBLAS describe operands in memory by the definition of GEMM; cuBLAS itself needs a GPU."""
 
 import numpy as np
 import pytest
@@ -25,7 +25,7 @@ def gemm(memory, turns, sizes, a_steps, b_steps, c_steps, count):
 
 
 def told(x, y):
-    """The arguments for the product of two arrays on the device, and the memory that they are about."""
+    """Return the arguments for the product of two arrays on the device, and the memory that they point to."""
     out = to_device(np.zeros((len(x), x.shape[1], y.shape[2])))
     operands = [matmul_cuda.matrices(a, 0, a.strides[0]) for a in (x, y, out)]
     given = blas.arguments(*operands, (1, len(x)), x.shape[1], y.shape[2], x.shape[2])
@@ -70,7 +70,7 @@ class Library:
 
 @pytest.fixture
 def library(monkeypatch):
-    """A library in cuBLAS's place, which is asked for products of any size."""
+    """Return a library that stands for cuBLAS, which receives products of any size."""
     found = Library()
     monkeypatch.setattr(blas, "library", lambda: found)
     monkeypatch.setattr(blas, "handle", lambda: None)

@@ -19,7 +19,7 @@ from tools import cuda_collect as collect
 
 @pytest.fixture
 def launched(monkeypatch):
-    """What is launched in a test."""
+    """Return the dict that collects the kernels launched in a test."""
     found = {}
     monkeypatch.setattr(kernel_modules, "launched", found)
     return found

@@ -1,4 +1,4 @@
-"""minigrad.compile on a device: the programs of the processor's tests, and what kernels have of their own."""
+"""minigrad.compile on a device runs the processor's test programs, and some for its kernels alone."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ from tests.compile.test_compile_random import compare, moved
 
 
 def same(here, there, tolerance=1e-4):
-    """The device's tensor has the processor's numbers."""
+    """Check that the device's tensor has the processor's numbers."""
     assert there.is_cuda and (here.dtype, here.shape) == (there.dtype, there.shape)
     here, there = here.detach().numpy(), there.detach().cpu().numpy()
     np.testing.assert_allclose(there, here, tolerance, tolerance)
@@ -53,7 +53,7 @@ def step(x, y, w, b, rate):
 
 
 def trained(run, device):
-    """The losses of a few steps with other data and another rate each, and the weights in the end."""
+    """Return the losses of a few steps with other data and another rate each, and the weights in the end."""
     random, losses = np.random.default_rng(0), []
     w, b = [torch.tensor(random.standard_normal(s).astype("f4")).to(device).requires_grad_() for s in [(5, 6), (6, 4)]]
     for i in range(5):

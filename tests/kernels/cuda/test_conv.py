@@ -41,7 +41,7 @@ def same(there, here):
         ((1, 2, 3, 4, 3), (2, 2, 2, 2, 2), Geometry((1, 2, 1), (1, 1, 1), (1, 1, 1))),
         ((1, 2, 7, 7), (3, 2, 1, 1), Geometry((2, 3), (0, 0), (1, 1))),  # places that no window meets
         ((1, 1, 9), (1, 1, 3), Geometry((2,), (0,), (2,))),  # phases that no element of the kernel meets
-        ((1, 1, 5), (1, 1, 2), Geometry((1,), (3,), (1,))),  # windows that lie in the padding
+        ((1, 1, 5), (1, 1, 2), Geometry((1,), (3,), (1,))),  # windows within the padding
     ],
 )
 def test_convolutions_and_their_gradients(x, w, geometry, dtype):
@@ -90,7 +90,7 @@ def test_operands_whose_elements_are_not_adjacent(apart):
 
 
 def test_places_behind_the_last_window_get_zeros():
-    """What output_padding adds to a transposed convolution."""
+    """output_padding adds these places to a transposed convolution."""
     y, w, geometry = numbers(1, 2, 3), numbers(2, 1, 2), Geometry((3,), (0,), (1,))
     same(ConvInput.impl(to_device(y), to_device(w), (10,), geometry), ConvInput.impl(y, w, (10,), geometry))
 

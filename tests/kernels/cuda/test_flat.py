@@ -22,7 +22,7 @@ def reads(monkeypatch):
 
 
 def kernel():
-    """out = x * 2 - y, above = x > y, of modules of their own, as `reads` puts another function in its place."""
+    """Return the kernel out = x * 2 - y, above = x > y in a separate module, in which `reads` replaces a function."""
     names = ", ".join(flat.IMPORTS)
     head = f"from minigrad.kernels.cuda.device_functions import {names}\nfrom numba import cuda\n\n\n"
     parameters = {"x": ("{}", "x_"), "y": ("{}", "y_"), "s": ("s", "")}
@@ -32,7 +32,7 @@ def kernel():
 
 
 def check(size):
-    """The kernel on arrays of a size."""
+    """Check the kernel on arrays of a size."""
     x, y = np.arange(size, dtype=np.float32), np.full(size, 2, np.float32)
     args = [to_device(x), to_device(y), np.float32(2), to_device(np.zeros_like(x)), to_device(np.zeros(size, bool))]
     kernel()[2, 32](*args)
@@ -52,7 +52,7 @@ def test_as_many_as_can_be_are_read_by_four(size, reads):
 
 
 def check_parts(which, begin):
-    """The kernel on parts of memory, of which one begins elsewhere."""
+    """Check the kernel on parts of memory, of which one begins elsewhere."""
     memory = [to_device(np.arange(20, dtype=np.float32)) for _ in range(3)]
     x, y, out = [m[begin:][:13] if k == which else m[:13] for k, m in enumerate(memory)]
     above = to_device(np.zeros(13, bool))

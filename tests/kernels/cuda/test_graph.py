@@ -1,4 +1,4 @@
-"""Launches that are captured once and replayed: with other numbers they give other results, in memory of their own."""
+"""Launches are captured once and replayed: each replay reads its own numbers and writes to separate memory."""
 
 import threading
 
@@ -17,7 +17,7 @@ def arrays(*shapes):
 
 
 def counted(function):
-    """The function, and a list that is as long as it has been called."""
+    """Return the function, and a list with an element for each call."""
     calls = []
 
     def run(*args):

@@ -21,7 +21,7 @@ HALVES = pytest.mark.parametrize("dtype", TOLERANCE, ids=lambda d: d.name)
 
 
 def results(name, sample, dtype):
-    """What a sample gives in a dtype, and the gradients of that by its leaves."""
+    """Return a sample's results in a dtype, and their gradients by its leaves."""
     entry = TABLE[name]
     made = call(minigrad, entry.function, entry, sample, dtype=dtype.name)[1]
     leaves = [leaf.detach().requires_grad_(entry.differentiable) for leaf in made]
@@ -33,7 +33,7 @@ def results(name, sample, dtype):
 
 
 def numbers(t):
-    """A tensor's numbers in float64."""
+    """Return a tensor's numbers in float64."""
     return t.detach().cpu().double().numpy()
 
 

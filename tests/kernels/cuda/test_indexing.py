@@ -21,12 +21,12 @@ INDICES = [
 
 
 def there(index):
-    """An index with its arrays on the device."""
+    """Return an index with its arrays on the device."""
     return tuple([to_device(i) if isinstance(i, np.ndarray) else i for i in index])
 
 
 def same(here, found):
-    """Whether the device has found what NumPy did."""
+    """Check that the device gives the same as NumPy."""
     assert type(found) is DeviceArray
     assert (here.dtype, here.shape) == (found.dtype, found.shape)
     np.testing.assert_array_equal(found.to_host(), here)

@@ -72,7 +72,7 @@ VECTORS = {
 
 
 def determined(function, found):
-    """The results, with vectors whose largest element is positive: -v is as much an eigenvector as v."""
+    """Return the results with vectors whose largest element is positive, because -v is an eigenvector as well as v."""
     results, along = found if isinstance(found, tuple) else (found,), VECTORS.get(function, {})
     return [positive(r, along[k]) if k in along else r for k, r in enumerate(results)]
 

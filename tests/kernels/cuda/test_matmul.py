@@ -1,4 +1,4 @@
-"""The product on the device: what NumPy computes, of whatever lies in memory in whatever way."""
+"""The product on the device equals NumPy's for operands in every memory layout."""
 
 import re
 
@@ -15,12 +15,12 @@ random = np.random.default_rng(0)
 
 
 def numbers(shape, dtype=np.float64):
-    """Small whole numbers, whose products are exact in every dtype and order."""
+    """Return small whole numbers, whose products are exact in every dtype and order."""
     return random.integers(-9, 10, shape).astype(dtype)
 
 
 def check(x, y, x_there=None, y_there=None):
-    """np.matmul of arrays is that of their copies on the device."""
+    """Check that np.matmul gives the same for arrays and for their copies on the device."""
     there = np.matmul(to_device(x) if x_there is None else x_there, to_device(y) if y_there is None else y_there)
     expected = np.matmul(x, y)
     assert there.dtype == expected.dtype and there.shape == expected.shape

@@ -116,7 +116,7 @@ def test_the_other_library_keeps_memory_alive():
 
 
 def host(a):
-    """Numbers of an array of another library, in main memory."""
+    """Return numbers of an array of another library, in main memory."""
     return a.cpu().numpy() if hasattr(a, "cpu") else a.get()
 
 

@@ -20,7 +20,7 @@ def there(*numbers):
 
 @pytest.fixture
 def finished(monkeypatch):
-    """A GPU that has done all its work when the processor looks."""
+    """Let a GPU do all its work before the processor looks."""
     look = machine.look
 
     def after_all():
@@ -93,7 +93,7 @@ def test_whoever_waits_for_the_device_looks():
 
 @pytest.fixture
 def invalid():
-    """A function that stores an index, as a kernel of an earlier call does."""
+    """Yield a function that stores an index, as a kernel of an earlier call does."""
     outside = Outside(("pick at net.py:3",))
 
     def store():

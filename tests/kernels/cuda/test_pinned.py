@@ -262,7 +262,7 @@ Pair = namedtuple("Pair", ["x", "name"])
 
 
 def pinned_in(batch):
-    """The answers of is_pinned in nested containers."""
+    """Return the answers of is_pinned in nested containers."""
     if isinstance(batch, torch.Tensor):
         return batch.is_pinned()
     if isinstance(batch, dict):

@@ -1,4 +1,4 @@
-"""Pooling on the device: exactly that of the processor."""
+"""Pooling on the device gives exactly the processor's results."""
 
 import numpy as np
 import pytest
@@ -22,7 +22,7 @@ def same(found, expected):
 
 @st.composite
 def shapes(draw):
-    """Windows that slide and fit, or even parts."""
+    """Return windows that slide and fit, or even parts."""
     n = draw(st.integers(1, 2))
     each = lambda low, high: tuple(draw(st.integers(low, high)) for _ in range(n))
     if draw(st.booleans()):
@@ -38,7 +38,7 @@ def shapes(draw):
 
 
 def row(size, number, kernel, stride):
-    """Windows of a row, without padding."""
+    """Return windows of a row, without padding."""
     return Sliding((size,), (number,), (kernel,), (stride,), (0,), (1,))
 
 

@@ -1,4 +1,4 @@
-"""What NumPy's protocols do on the device: writes by its rules, which no kernel looks at; exact numbers."""
+"""NumPy's protocols work on the device: writes follow its rules without a kernel, and numbers are exact."""
 
 from pathlib import Path
 

@@ -13,12 +13,12 @@ DTYPES = [np.dtype(np.float32), np.dtype(np.float64)]
 
 
 def both(seed=3):
-    """The stream of a seed on the processor and on the device."""
+    """Return the stream of a seed on the processor and on the device."""
     return np.random.Generator(np.random.Philox(seed)), Stream(np.random.Philox(seed))
 
 
 def check_place(here, there):
-    """Whether both continue alike."""
+    """Check that both streams continue alike."""
     rest = lambda rng: [rng.random(3, np.float32).tolist(), rng.random(2).tolist(), rng.integers(0, 9, 5).tolist()]
     assert rest(here) == rest(there)
 

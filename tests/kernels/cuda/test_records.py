@@ -6,7 +6,7 @@ from minigrad.record import record
 
 
 def recorded():
-    """A step of training whose input comes from the processor."""
+    """Return a step of training whose input comes from the processor."""
     w, x = minigrad.tensor([[1.0, 2.0], [3.0, 4.0]], device="cuda", requires_grad=True), minigrad.tensor([1.0, 2.0])
     optimizer = minigrad.optim.SGD([w], 0.5)
     with record() as rec:

@@ -23,7 +23,7 @@ AXES = (None, 0, 1, 2, -1, (0, 1), (0, 2), (1, 2), (0, 1, 2), ())
 
 
 def same(here, there, tolerance=1e-6):
-    """Whether the device has found what NumPy did, in the same dtype and shape."""
+    """Check that the device gives the same as NumPy, in the same dtype and shape."""
     assert type(there) is DeviceArray
     here = np.asarray(here)
     assert (here.dtype, here.shape) == (there.dtype, there.shape)
@@ -31,7 +31,7 @@ def same(here, there, tolerance=1e-6):
 
 
 def numbers(dtype, shape=(3, 5, 4)):
-    """Numbers of a dtype, with signs where it has some."""
+    """Return numbers of a dtype, with signs where it has some."""
     return (
         (random.standard_normal(shape) * 3).astype(dtype) if dtype != "uint8" else random.integers(0, 9, shape, dtype)
     )

@@ -25,7 +25,7 @@ UFUNCS = (np.add, np.multiply, np.maximum, np.minimum, np.logaddexp)
 
 
 def close(found, here, tolerance=1e-6):
-    """Whether the device has found the same, in the same dtype."""
+    """Check that the device gives the same as NumPy, in the same dtype."""
     assert found.dtype == here.dtype and found.shape == here.shape
     np.testing.assert_allclose(found.to_host(), here, tolerance, tolerance)
 

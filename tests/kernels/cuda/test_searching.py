@@ -1,4 +1,4 @@
-"""What is where: NumPy's results on the device."""
+"""Searches on the device give NumPy's results."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ random = np.random.default_rng(0)
 
 
 def same(found, here):
-    """Whether the device has found what NumPy did."""
+    """Check that the device gives the same as NumPy."""
     assert (found.dtype, found.shape) == (here.dtype, here.shape)
     np.testing.assert_array_equal(found.to_host(), here)
 

@@ -17,7 +17,7 @@ X = np.linspace(-2, 3, 21, dtype=np.float32)
 
 
 def results(text, n=64, block=64, **arrays):
-    """What a kernel `f` of one block writes to out_."""
+    """Return the array that a kernel `f` of one block writes to out_."""
     out = np.zeros(n)
     run(module(f"@cuda.jit\ndef f(out_, {', '.join(arrays)}):\n    t = cuda.threadIdx.x\n{text}").f, 1, block,
         [out, *arrays.values()])  # fmt: skip

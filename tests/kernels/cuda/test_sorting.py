@@ -13,7 +13,7 @@ DTYPES = ("float16", "float32", "float64", "int64", "int32", "uint8", "bool")
 
 
 def numbers(shape, dtype):
-    """Numbers of which many are equal, and some are NaN."""
+    """Return numbers of which many are equal, and some are NaN."""
     x = (random.standard_normal(shape) * 3).round()
     x = np.abs(x).astype(dtype) if dtype == "uint8" else x.astype(dtype)
     if x.dtype.kind == "f":
@@ -22,7 +22,7 @@ def numbers(shape, dtype):
 
 
 def descending(x, dim):
-    """The places of a stable sort, largest first."""
+    """Return the places of a stable sort, largest first."""
     return x.shape[dim] - 1 - np.flip(np.argsort(np.flip(x, dim), dim, kind="stable"), dim)
 
 

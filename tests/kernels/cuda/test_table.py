@@ -13,14 +13,14 @@ from tests.table import NAMES, SMOOTH, determined, floats, run, tensors
 
 
 def twice(work, name, sample):
-    """What `work` finds on the processor and on the device, with the same numbers."""
+    """Return the results of `work` on the processor and on the device, for the same numbers."""
     with minigrad.device("cuda"):
         there = work(name, sample)
     return work(name, sample), there
 
 
 def check(name, sample, here, there):
-    """Whether results agree: as exactly as float32 and float64 allow."""
+    """Check that results agree as exactly as float32 and float64 allow."""
     assert len(here) == len(there), f"{name}({sample})"
     for a, b in zip(here, there):
         assert b.is_cuda, f"{name}({sample}) left the device"
@@ -30,7 +30,7 @@ def check(name, sample, here, there):
 
 
 def leaves_of(name, sample):
-    """The leaves of a sample, tracked."""
+    """Return the leaves of a sample, tracked."""
     return [leaf.detach().requires_grad_() for leaf in run(name, sample)[1]]
 
 
@@ -39,7 +39,7 @@ def results(name, sample):
 
 
 def gradients(name, sample):
-    """The gradients of the weighted sum of the results."""
+    """Return the gradients of the weighted sum of the results."""
     leaves = leaves_of(name, sample)
     outs = [o for o in determined(name, floats(run(name, sample, leaves=leaves)[0])) if o.requires_grad]
     random = np.random.default_rng(1)
@@ -48,7 +48,7 @@ def gradients(name, sample):
 
 
 def tangents(name, sample):
-    """The tangents of the results, where each leaf moves as its own numbers say."""
+    """Return the tangents of the results, where the tangent of each leaf is the leaf."""
     with forward_ad.dual_level():
         duals = [forward_ad.make_dual(leaf.detach(), leaf.detach().clone()) for leaf in run(name, sample)[1]]
         outs = determined(name, floats(run(name, sample, leaves=duals)[0]))

@@ -1,4 +1,4 @@
-"""What shows and checks programs on a device: records, drawings, explanations, gradcheck, anomalies, debug mode."""
+"""Records, drawings, explanations, gradcheck, anomaly detection and debug mode work on a device."""
 
 import numpy as np
 import pytest
@@ -24,7 +24,7 @@ def arguments(device):
 
 
 def numbers(document):
-    """The values of a record, by their order."""
+    """Return the values of a record, by their order."""
     return [v["summary"].get("values") for v in document["values"]]
 
 

@@ -1,4 +1,4 @@
-"""What becomes of tensors on the way between devices: orders of memory, derivatives, files, copies, models and optimizers."""
+"""Tensors move between devices with their memory order and derivatives: in files, copies, models and optimizers."""
 
 import copy
 import io
@@ -12,7 +12,7 @@ from minigrad.autograd import forward_ad
 
 
 def saved(obj, **options):
-    """What comes back from a file."""
+    """Return an object after `save` and `load`."""
     file = io.BytesIO()
     torch.save(obj, file)
     file.seek(0)

@@ -1,4 +1,4 @@
-"""What threads touch is recorded element by element; races are found where no barrier of both stands between."""
+"""The watch records each element that a thread touches, and finds races where no barrier separates two threads."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ X = np.arange(21, dtype=np.float32)
 
 
 def watched(function, grid, block, *args):
-    """The record of one launch."""
+    """Return the record of one launch."""
     with watch() as trace:
         run(function, grid, block, args)
     (launch,) = trace.launches
@@ -22,7 +22,7 @@ def watched(function, grid, block, *args):
 
 
 def raced(text, block=64, n=64):
-    """The elements of out_ that the threads of one block race for."""
+    """Return the elements of out_ that the threads of one block race for."""
     launch = watched(module(f"@cuda.jit\ndef f(out_):\n    t = cuda.threadIdx.x\n{text}").f, 1, block, np.zeros(n))
     return sorted(race.first.index[0] for race in launch.races)
 

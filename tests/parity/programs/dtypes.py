@@ -23,7 +23,7 @@ def _operands(torch):
 
 
 def _pairs(left, right, function):
-    """The result of the function, or what it raises, for every pair of which one at least is a tensor."""
+    """Return the result of the function, or what it raises, for every pair of which one at least is a tensor."""
     return {
         f"{a}, {b}": attempt(function, x, y)
         for a, x in left.items()

@@ -4,7 +4,7 @@ from tests.parity.harness import attempt, gives, leaf
 
 
 def _backward_of(torch, values, *gradients):
-    """What happens when the backward of a Function with one argument (or more) gives these gradients."""
+    """Run the backward of a Function with one argument (or more) that gives these gradients."""
 
     class Func(torch.autograd.Function):
         @staticmethod

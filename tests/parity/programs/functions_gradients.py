@@ -1,4 +1,4 @@
-"""What the backward of a custom Function may return: None, other shapes and dtypes, shared tensors."""
+"""The backward of a custom Function may return these gradients: None, other shapes and dtypes, shared tensors."""
 
 from tests.parity.harness import attempt, gives, leaf
 from tests.parity.makers import two_outputs

@@ -1,4 +1,4 @@
-"""What custom Functions save for backward, how they get it back, and when it is gone."""
+"""Custom Functions save tensors for backward and get them back until backward frees them."""
 
 from tests.parity.harness import attempt, gives, leaf
 from tests.parity.makers import square_function

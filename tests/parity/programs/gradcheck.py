@@ -1,4 +1,4 @@
-"""`gradcheck` and `gradgradcheck`: what passes, what fails, how failure is told, forward mode and batches."""
+"""`gradcheck` and `gradgradcheck` pass, fail and report failures, in forward mode and for batches, too."""
 
 from tests.parity.harness import attempt, gives, leaf
 

@@ -6,7 +6,7 @@ from tests.parity.harness import attempt, gives, leaf
 
 
 def _shape(node):
-    """The graph below a node as nested lists of operation names, without PyTorch's `Backward0`."""
+    """Return the graph below a node as nested lists of operation names, without PyTorch's `Backward0`."""
     if node is None:
         return None
     name = node.name().rsplit("::", 1)[-1].lower()

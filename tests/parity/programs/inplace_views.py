@@ -267,6 +267,6 @@ def gradient_of_a_written_view_arrives_transposed(torch):
 def gradient_of_a_written_view_by_strides_arrives_transposed(torch):
     weights = torch.arange(6.0).reshape(2, 3)
     x = weights.t().clone().requires_grad_()
-    y = x * 1  # it lies in memory as weights do
+    y = x * 1  # its memory layout is the weights'
     y.as_strided((2,), (2,)).mul_(2)
     return torch.autograd.grad((y.t() * weights).sum(), x)[0].t()

@@ -1,4 +1,4 @@
-"""What backward keeps: `saved_tensors_hooks`, `save_on_cpu`, `disable_saved_tensors_hooks`, when it is let go."""
+"""Backward keeps saved tensors until it frees them, and hooks change them: `saved_tensors_hooks`, `save_on_cpu`."""
 
 import gc
 import weakref

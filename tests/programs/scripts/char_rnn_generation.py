@@ -1,4 +1,4 @@
-"""Names made letter by letter, by a recurrent cell that is told a category.
+"""Names made letter by letter, by a recurrent cell that receives a category.
 
 After PyTorch's tutorial "Generating names with a character-level RNN".
 """

@@ -10,7 +10,7 @@ from sklearn.datasets import load_digits
 
 
 def view(images):
-    """A random shift, flip of contrast, and noise."""
+    """Apply a random shift, flip of contrast, and noise."""
     dx, dy = torch.randint(-1, 2, (2,)).tolist()
     images = torch.roll(images, (dx, dy), dims=(2, 3))
     scale = 0.8 + 0.4 * torch.rand(len(images), 1, 1, 1)

@@ -11,7 +11,7 @@ from torch.func import functional_call, jvp
 
 
 class Softplus(torch.autograd.Function):
-    """log(1 + exp(x)) with a jvp of its own."""
+    """log(1 + exp(x)) with its own jvp."""
 
     @staticmethod
     def forward(x):

@@ -12,7 +12,7 @@ from torch.optim import Adam
 
 
 def made_graph(n=60, n_classes=3):
-    """Groups whose members know each other more often than others."""
+    """Return groups whose members know each other more often than others."""
     labels = torch.arange(n) % n_classes
     probability = torch.where(labels[:, None] == labels, 0.3, 0.03)
     adjacency = torch.bernoulli(probability).triu(1)

@@ -16,7 +16,7 @@ def empirical_ntk(fnet_single, params, x1, x2):
 
 
 def empirical_ntk_implicit(func, params, x1, x2):
-    """The same by vjp and jvp, without a Jacobian."""
+    """Return the same kernel by vjp and jvp, without a Jacobian."""
 
     def get_ntk(x1, x2):
         output, vjp_fn = vjp(lambda params: func(params, x1), params)

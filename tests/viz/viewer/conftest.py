@@ -6,7 +6,7 @@ from tests.browser import launched
 from viz.viewer import page as page_of
 
 
-@pytest.fixture(scope="module")  # its event loop must not outlive it: other tests run loops of their own
+@pytest.fixture(scope="module")  # its event loop must not outlive it: other tests run their own loops
 def chromium():
     with launched() as browser:
         yield browser
@@ -34,7 +34,7 @@ class Viewer:
         return self
 
     def text(self, selector):
-        """The text of the first element, its runs joined, and its minus signs as Python writes them."""
+        """Return the text of the first element, its runs joined, and its minus signs as Python writes them."""
         return (self.page.locator(selector).first.text_content() or "").replace("\u2212", "-")
 
     def step(self):

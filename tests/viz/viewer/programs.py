@@ -54,7 +54,7 @@ def loop_record():
 
 
 def chain(n, every=4):
-    """A record of n operations that share nothing but a long thread, with all passes; made by hand, for its size."""
+    """Return a record of n operations that share only a long thread, with all passes; made by hand, for its size."""
     values = [value(0, "x", "input")]
     ops, gradients = [], {}
     for i in range(n):

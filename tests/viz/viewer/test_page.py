@@ -27,7 +27,7 @@ def data_of(html):
 
 
 def told(graph):
-    """What the page is told, with values and operations as lists."""
+    """Return the data that the page receives, with values and operations as lists."""
     made = content(graph)
     return {**made, "values": list(made["values"]), "ops": list(made["ops"])}
 
