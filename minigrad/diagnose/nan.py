@@ -149,7 +149,9 @@ def example(name: str, args: Iterable, result: np.ndarray) -> str:
 def example_of(node: Any) -> str:
     """Return the first NaN of a node's result with its numbers, if its operation is elementwise and has saved its input."""
     kept = getattr(node, "_saved", ())
-    if type(kept) is not tuple or not kept or type(kept[0]) is not Saved or not node._fn.elementwise:
+    if type(kept) is not tuple or not kept or type(kept[0]) is not Saved:
+        return ""
+    if not node._fn.primitive or not node._fn.elementwise:
         return ""
     array = bottom(kept[0].tensor)._a
     if kept[0].index is not None or len(node._edges) > 1 or type(array) is not np.ndarray:

@@ -125,3 +125,23 @@ def test_importing_leaves_the_filters_alone():
         "import warnings, numpy; before = list(warnings.filters); import minigrad; assert warnings.filters == before"
     )
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_a_nan_of_a_users_function_or_of_a_compiled_one_is_reported(compiled):
+    """Neither has a formula with which the number could be computed again."""
+
+    class Log(minigrad.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return minigrad.from_numpy(np.full(x.shape, np.nan, np.float32))
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad / ctx.saved_tensors[0]
+
+    x = minigrad.tensor([1.0, -2.0], requires_grad=True)
+    f = minigrad.compile(lambda x: (x * float("nan")).exp()) if compiled else Log.apply
+    with pytest.warns(minigrad.MinigradWarning, match="the loss is NaN"):
+        f(x).exp().sum().backward()
