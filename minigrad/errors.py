@@ -216,8 +216,9 @@ def as_imported(code: str) -> str:
 
 def is_minigrad(module: ModuleType) -> bool:
     """Return True if a module is minigrad, or `torch` after as_torch()."""
-    ours = type(module).__module__.startswith(f"{__package__}.")
-    return module is sys.modules[__package__] or ours and module.__name__ == "torch"
+    package = __name__.partition(".")[0]
+    ours = type(module).__module__.startswith(f"{package}.")
+    return module is sys.modules[package] or ours and module.__name__ == "torch"
 
 
 CALLED = re.compile(r"(backward|grad) was called at |applied at ")
