@@ -65,7 +65,7 @@ import torch.distributed as dist
 
 dist.init_process_group("mpi")
 dist.barrier()
-print("rank", dist.get_rank(), sys.argv[1:], flush=True)
+sys.stdout.write(f"rank {dist.get_rank()} {sys.argv[1:]}\\n")  # at once: the ranks share a terminal without a buffer
 if "waits" in sys.argv:
     open(f"begun-{dist.get_rank()}", "w").close()
     time.sleep(100)
