@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from .catalogue import FOLDER, Lesson, cells, of_exercise
@@ -43,9 +43,14 @@ def help_below(name: str) -> str:
     """
     from .exercise import hints
 
-    parts = ["**Hints**\n", *(f"{i}. {words}" for i, words in enumerate(hints(name), 1))]
-    if known := mistakes(name):
-        parts += ["\n**Common mistakes**\n", *(f"- {words}" for words in known)]
+    return listed(hints(name), mistakes(name))
+
+
+def listed(hints: Iterable[str], mistakes: Sequence[str]) -> str:
+    """Return hints and common mistakes as two lists in Markdown, the second only if there is one."""
+    parts = ["**Hints**\n", *(f"{i}. {words}" for i, words in enumerate(hints, 1))]
+    if mistakes:
+        parts += ["\n**Common mistakes**\n", *(f"- {words}" for words in mistakes)]
     return "\n".join(parts)
 
 

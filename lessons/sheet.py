@@ -120,11 +120,7 @@ def notebook(sheet: Sheet, solved: bool = False) -> str:
 def help_below(one: Entry, student: str) -> str:
     """Return the hints and the common mistakes of an exercise as Markdown, with a student's numbers."""
     task = one.task(student)
-    parts = ["**Hints**\n", *(f"{i}. {words}" for i, words in enumerate(one.hints, 1))]
-    known = [(source, words) for source, words in task.wrong if "\n" not in source]
-    if known:
-        parts += ["\n**Common mistakes**\n", *(f"- `{source}`: {words}" for source, words in known)]
-    return "\n".join(parts)
+    return instructor.listed(one.hints, [f"`{source}`: {words}" for source, words in task.wrong if "\n" not in source])
 
 
 def write(sheet: Sheet, folder: Path, solved: bool = False) -> tuple[Path, bool]:

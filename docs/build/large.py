@@ -31,7 +31,9 @@ class Pages(JSONFormatter):
 
 def install() -> None:
     """Add the pages to the outputs of this kernel."""
-    formatter = getattr(get_ipython(), "display_formatter")  # noqa: B009  the kernel has one
+    shell = get_ipython()
+    assert shell is not None, "only a kernel loads this"
+    formatter = shell.display_formatter
     pages = Pages(parent=formatter)
     pages.for_type_by_name("viz.drawing", "Drawing", drawn)
     pages.for_type_by_name(

@@ -10,10 +10,8 @@ import jupytext
 import pytest
 from nbformat.v4 import new_output
 
-pytest.importorskip("pymdownx", reason="needs the extra docs")
-
-from docs.build import DOCS, decks, execute, large, plans, slide_parts, slides  # noqa: E402
-from lessons import lessons, predict  # noqa: E402
+from docs.build import DOCS, decks, execute, large, plans, slide_parts, slides
+from lessons import lessons, predict
 
 PAGE = (DOCS / "teachers.md").read_text(encoding="utf-8")
 PLANS = plans.decks(PAGE)
