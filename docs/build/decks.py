@@ -132,7 +132,7 @@ def sections(cells: Sequence[NotebookNode]) -> list[Section]:
     return found
 
 
-def told(lead: Sequence[tuple[str, str]], goes_on: bool = False) -> list[Part]:
+def paragraphs(lead: Sequence[tuple[str, str]], goes_on: bool = False) -> list[Part]:
     """Return paragraphs and formulas; the last paragraph may end with a colon if the slide goes on."""
     return [
         formula(block.strip("$").strip()) if kind == "math" else words(cut(block, goes_on=goes_on or i + 1 < len(lead)))
@@ -227,7 +227,7 @@ def chosen(rows: Sequence[str], lines: Sequence[str], scale: float = 1) -> Part:
     return Part(f'<ol class="choices">{"".join(rows)}</ol>', "text", list(map(html.unescape, lines)), scale)
 
 
-class Told:
+class LessonSlides:
     """Slides of one lesson."""
 
     def __init__(self, lesson: Lesson, cells: Sequence[NotebookNode]):
@@ -278,8 +278,8 @@ class Told:
         run = program(first) if first else []
         few = sum(len(block.split()) for _, block in lead) < WORDS / 2
         lists = [listed(items(block)) for block in section.texts("list")[:1] if few]
-        yield from fitting(title, [*told(lead, goes_on=bool(run)), *lists], run)
-        yield from fitting(title, told(section.late_formula()))
+        yield from fitting(title, [*paragraphs(lead, goes_on=bool(run)), *lists], run)
+        yield from fitting(title, paragraphs(section.late_formula()))
         for block in section.texts("fence"):
             language, _, text = block.strip("`").partition("\n")
             beside = f'<span class="pass">{LANGUAGES.get(language, "")}</span>'
@@ -304,7 +304,7 @@ class Told:
             yield Slide("center", "Question", [words(question, small=True), words(" ".join(answer.split()))])
 
 
-def block_slides(block: Block, deck: Deck, lessons: Mapping[str, Told]) -> Iterator[tuple[str, Slide]]:
+def block_slides(block: Block, deck: Deck, lessons: Mapping[str, LessonSlides]) -> Iterator[tuple[str, Slide]]:
     """Yield the slides of a row of a plan, each with the words for its foot."""
     yield deck.plan, title_of(block, deck, lessons)
     for kind, name in block.steps:
@@ -319,7 +319,7 @@ def block_slides(block: Block, deck: Deck, lessons: Mapping[str, Told]) -> Itera
             yield from ((f"Lesson {one.lesson.number} · {one.lesson.title}", slide) for slide in made[kind]())
 
 
-def title_of(block: Block, deck: Deck, lessons: Mapping[str, Told]) -> Slide:
+def title_of(block: Block, deck: Deck, lessons: Mapping[str, LessonSlides]) -> Slide:
     """Return the title of a row: its topic, its lessons and its goal."""
     names = [lessons[name].lesson for kind, name in block.steps if kind == "lesson"]
     column, goal = block.goal
@@ -340,7 +340,7 @@ def own_picture(name: str) -> Iterator[Slide]:
         yield Slide("picture", title, [drawing(page), words(text)], passed(key) if len(pages) > 1 else "")
 
 
-def deck_slides(deck: Deck, lessons: Mapping[str, Told]) -> Iterator[tuple[str, Slide]]:
+def deck_slides(deck: Deck, lessons: Mapping[str, LessonSlides]) -> Iterator[tuple[str, Slide]]:
     """Yield the slides of a deck, each with the words for its foot."""
     if not deck.place:
         yield deck.plan, Slide("title", deck.plan, [words(deck.about)])
@@ -349,7 +349,7 @@ def deck_slides(deck: Deck, lessons: Mapping[str, Told]) -> Iterator[tuple[str, 
         yield from block_slides(block, deck, lessons)
 
 
-def page(deck: Deck, lessons: Mapping[str, Told]) -> str:
+def page(deck: Deck, lessons: Mapping[str, LessonSlides]) -> str:
     """Return a deck as the text of an HTML file."""
     made = list(deck_slides(deck, lessons))
     written = "".join(slide.html(foot, number, len(made)) for number, (foot, slide) in enumerate(made, 1))
@@ -359,7 +359,7 @@ def page(deck: Deck, lessons: Mapping[str, Told]) -> str:
 
 def write(notebooks: Mapping[Lesson, NotebookNode], folder: Path) -> None:
     """Write all decks."""
-    lessons = {lesson.name: Told(lesson, made.cells) for lesson, made in notebooks.items()}
+    lessons = {lesson.name: LessonSlides(lesson, made.cells) for lesson, made in notebooks.items()}
     for several in decks((DOCS / "teachers.md").read_text(encoding="utf-8")).values():
         for deck in several:
             (folder / f"{deck.name}.html").write_text(page(deck, lessons), encoding="utf-8")

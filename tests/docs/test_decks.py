@@ -19,9 +19,9 @@ ALL = [deck for several in PLANS.values() for deck in several]
 
 
 @pytest.fixture(scope="module")
-def told():
+def lesson_slides():
     """Return all lessons without outputs, by name."""
-    return {one.name: decks.Told(one, jupytext.read(one.path).cells) for one in lessons()}
+    return {one.name: decks.LessonSlides(one, jupytext.read(one.path).cells) for one in lessons()}
 
 
 @pytest.mark.parametrize("module", [plans, decks, slide_parts], ids=lambda module: module.__name__)
@@ -80,9 +80,9 @@ class Seen(HTMLParser):
 
 
 @pytest.mark.parametrize("deck", ALL, ids=lambda deck: deck.name)
-def test_a_deck_is_whole_and_loads_nothing_from_another_host(told, deck, monkeypatch):
+def test_a_deck_is_whole_and_loads_nothing_from_another_host(lesson_slides, deck, monkeypatch):
     monkeypatch.setitem(slides.SLIDES, "film", lambda: "<svg></svg>")  # it takes longest
-    text = decks.page(deck, told)
+    text = decks.page(deck, lesson_slides)
     seen = Seen(text)
     assert not seen.open and seen.numbers == [str(i + 1) for i in range(len(seen.numbers))]
     assert {load for load in seen.loads if not load.startswith(("data:", "#"))} <= {
@@ -91,16 +91,21 @@ def test_a_deck_is_whole_and_loads_nothing_from_another_host(told, deck, monkeyp
         "../katex/init.js",
     }
     assert not re.search(r"url\([\"']?(?:https?:)?//|@import", text)
-    names = [told[name].lesson.title for block in deck.blocks for kind, name in block.steps if kind == "lesson"]
+    names = [
+        lesson_slides[name].lesson.title for block in deck.blocks for kind, name in block.steps if kind == "lesson"
+    ]
     places = [text.index(f"<h1>{slide_parts.inline(name)}</h1>") for name in names]
     assert places == sorted(places) and not set("\0\1\2") & set(text)
 
 
-def test_a_lesson_begins_with_its_question_and_ends_with_answers(told):
-    made = list(told[lessons()[0].name].all())
+def test_a_lesson_begins_with_its_question_and_ends_with_answers(lesson_slides):
+    made = list(lesson_slides[lessons()[0].name].all())
     titles = [slide.title for slide in made]
     text = "\n".join(slide.html("", 1, 1) for slide in made)
-    assert made[0].kind == "title" and slide_parts.inline(told[lessons()[0].name].question) in made[0].parts[0].html
+    assert (
+        made[0].kind == "title"
+        and slide_parts.inline(lesson_slides[lessons()[0].name].question) in made[0].parts[0].html
+    )
     assert titles.index("After this lesson you can") < titles.index("Exercises") < titles.index("Summary")
     assert titles[-6:] == ["Question"] * 6 and "minigrad lessons open 1" in text
     for heading in re.findall(r"^# ## (.*)", lessons()[0].path.read_text(encoding="utf-8"), re.MULTILINE):
@@ -108,9 +113,9 @@ def test_a_lesson_begins_with_its_question_and_ends_with_answers(told):
 
 
 @pytest.mark.parametrize("one", lessons(), ids=lambda one: one.name)
-def test_the_slides_of_a_lesson_fit_by_their_estimate(told, one):
+def test_the_slides_of_a_lesson_fit_by_their_estimate(lesson_slides, one):
     """If they do not, shorten the first paragraphs, the summary or an answer of this lesson."""
-    for slide in told[one.name].all():
+    for slide in lesson_slides[one.name].all():
         assert slide.size() is not None or slide.parts[0].kind == "code", slide
 
 
