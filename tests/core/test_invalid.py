@@ -127,6 +127,7 @@ def test_importing_leaves_the_filters_alone():
     subprocess.run([sys.executable, "-c", program], check=True)
 
 
+@NUMPY_TELLS
 @pytest.mark.parametrize("compiled", [False, True])
 def test_a_nan_of_a_users_function_or_of_a_compiled_one_is_reported(compiled):
     """Neither has a formula with which the number could be computed again."""
