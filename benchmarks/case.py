@@ -64,7 +64,7 @@ class Case:
     mygrad = property(lambda self: self.version("mygrad"))
     autograd = property(lambda self: self.version("autograd"))
 
-    def beside(self, name):
+    def yardstick(self, name):
         """Return a decorator that adds a program without a library, whose results are not compared: a yardstick."""
 
         def add(program):

@@ -28,7 +28,7 @@ COMPILERS = ("minigrad.compile", "torch.compile", "jax.jit")
 class Kind(NamedTuple):
     """A kind of curve: the words, the file and the axis of its picture, the unit of its table, and that unit's size."""
 
-    said: str
+    quantity: str
     file: str
     axis: str
     unit: str

@@ -180,8 +180,8 @@ def show(key, pair, before):
     """Print one row, and mark it if it is slower than PyTorch or than before."""
     ratio, old = pair[0] / pair[1], before and before[0] / before[1]
     marks = "slow " * (ratio > SLOW) + "slower" * bool(old and ratio > 1.15 * old)
-    beside = f"{old:>9.2f}" if old else " " * 9
-    print(f"{key:<44}{pair[0] * 1e6:>12.1f}{pair[1] * 1e6:>12.1f}{ratio:>9.2f}{beside}  {marks}".rstrip(), flush=True)
+    previous = f"{old:>9.2f}" if old else " " * 9
+    print(f"{key:<44}{pair[0] * 1e6:>12.1f}{pair[1] * 1e6:>12.1f}{ratio:>9.2f}{previous}  {marks}".rstrip(), flush=True)
 
 
 if __name__ == "__main__":

@@ -109,8 +109,8 @@ def cases(found):
     parts = []
     for theme, title in THEMES.items():
         if mine := [case for case in found if case["theme"] == theme]:
-            said = [f"- `{case['name']}`: {case['title']}" for case in mine]
-            shown = models(mine) if theme == "models" else [*said, "", *table(mine)]
+            items = [f"- `{case['name']}`: {case['title']}" for case in mine]
+            shown = models(mine) if theme == "models" else [*items, "", *table(mine)]
             parts.append("\n".join([f"## {title}", "", *shown, *remarks(mine)]))
     return "\n\n".join(parts)
 
@@ -178,7 +178,7 @@ def targets(cases):
 
 def growth(curves):
     """Return the pictures of the curves."""
-    return "\n\n".join(f"![{c['title']}: {KINDS[c['what']].said} over size](pictures/{picture(c)})" for c in curves)
+    return "\n\n".join(f"![{c['title']}: {KINDS[c['what']].quantity} over size](pictures/{picture(c)})" for c in curves)
 
 
 def picture(curve):

@@ -175,11 +175,11 @@ def error(
     return e
 
 
-def raise_instead(told: Exception, cause: Exception) -> NoReturn:
-    """Raise `told`, the report of the handled `cause`: `cause` itself unchanged, or another error with only its own cause."""
-    if told is cause and not isinstance(cause, MinigradError):
+def raise_instead(e: Exception, cause: Exception) -> NoReturn:
+    """Raise `e`, the report of the handled `cause`: either `cause` itself, unchanged, or another error with its own cause."""
+    if e is cause and not isinstance(cause, MinigradError):
         raise cause
-    raise told from told.__cause__
+    raise e from e.__cause__
 
 
 UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")

@@ -67,8 +67,8 @@ def cell_name(file: str) -> str:
     if found is None:
         return ""
     shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
-    told = shell.compile.format_code_name(file) if shell is not None else None  # as ("Cell", "In[3]")
-    return told[1] if told else f"In[{found[1]}]" if found[1] else "cell"
+    cell = shell.compile.format_code_name(file) if shell is not None else None  # as ("Cell", "In[3]")
+    return cell[1] if cell else f"In[{found[1]}]" if found[1] else "cell"
 
 
 def user_frame(depth: int = 1) -> FrameType | None:

@@ -275,17 +275,17 @@ class Drawing:
 
     def warnings(self, format: str) -> list[str]:
         """Return warnings about a format: a plainer layout without Graphviz; in PNG and PDF, characters that no font has."""
-        said = []
+        warnings = []
         fault, fix = graphviz_fault() if format in ("html", "svg", "film", "png", "pdf", "tex") else ("", "")
         if fault:
-            said.append(f"{fault}, so the layout is plainer: {fix}")
+            warnings.append(f"{fault}, so the layout is plainer: {fix}")
         if format in ("png", "pdf"):
             from .export import without_glyph
 
             letters = without_glyph(self.pictures())
             some = "".join(letters[:8]) + "…" * (len(letters) > 8)
-            said += [f"no font here has {some}: they appear as boxes; use SVG to show them"] if letters else []
-        return said
+            warnings += [f"no font here has {some}: they appear as boxes; use SVG to show them"] if letters else []
+        return warnings
 
     def rendered(self, suffix: str) -> bytes:
         """Return the bytes of a file with this suffix, one of `viz.FORMATS`."""

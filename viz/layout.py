@@ -180,14 +180,14 @@ def placed_by_dot(text: str, nodes: int) -> dict | None:
 def quiet():
     """Hide what C code writes to stderr (font warnings); an exception gets all of it as a note."""
     sys.stderr.flush()
-    with tempfile.TemporaryFile() as said:
+    with tempfile.TemporaryFile() as messages:
         before = os.dup(2)
-        os.dup2(said.fileno(), 2)
+        os.dup2(messages.fileno(), 2)
         try:
             yield
         except Exception as error:
-            said.seek(0)
-            error.add_note("Graphviz says: " + said.read().decode(errors="replace").strip())
+            messages.seek(0)
+            error.add_note("Graphviz says: " + messages.read().decode(errors="replace").strip())
             raise
         finally:
             os.dup2(before, 2)

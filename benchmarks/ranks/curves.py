@@ -27,8 +27,8 @@ def reductions(results, model):
                 axes.plot(sizes, middle, color=colour, linestyle=dash, marker=marker, markersize=4.5, linewidth=width,
                           label={"minigrad": "minigrad on MPI", "torch": "PyTorch on gloo"}[name])  # fmt: skip
             if run["ranks"] <= results["machine"]["cores"]:
-                said = [forecast.all_reduce(run["ranks"], m, forecast.Network(**here)) for m in sizes]
-                axes.plot(sizes, said, color=SOFT, linestyle="dotted", label="the model")
+                predicted = [forecast.all_reduce(run["ranks"], m, forecast.Network(**here)) for m in sizes]
+                axes.plot(sizes, predicted, color=SOFT, linestyle="dotted", label="the model")
             axes.set(xscale="log", yscale="log", xlabel="bytes", title=f"{run['ranks']} ranks")
             axes.xaxis.set_major_formatter(EngFormatter("B", places=0))
             axes.xaxis.set_minor_locator(NullLocator())

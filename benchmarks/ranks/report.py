@@ -56,7 +56,7 @@ def text(results):
         "checks": checks(runs),
         "networks": networks(model),
         "fit": fit(model),
-        "beside": beside(model),
+        "comparison": comparison(model),
         "forecast": prospects(model),
     }
     for name, part in parts.items():
@@ -161,8 +161,8 @@ def travels(runs):
     for case in cases(runs):
         for run in runs:
             for batch in run["steps"][case.name]:
-                said = batch["communication"]
-                cells = f"{said['bytes']:,} | {said['calls']:g} | {said['waiting']:.0%}"
+                communication = batch["communication"]
+                cells = f"{communication['bytes']:,} | {communication['calls']:g} | {communication['waiting']:.0%}"
                 lines.append(f"| `{case.name}` | {run['ranks']} | {batch['each']} | {cells} |")
     return "\n".join(lines)
 
@@ -199,7 +199,7 @@ def fit(model):
     )
 
 
-def beside(model):
+def comparison(model):
     """Return a row for each step measured with a core per rank, with the model's time."""
     lines = [header("case", "ranks", "measured", "the model: overlapping", "the model: not")]
     for found in model["steps"]:

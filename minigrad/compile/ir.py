@@ -194,14 +194,14 @@ class Lowering:
 
     def meaning(self, op: Op) -> tuple:
         """Return a key for what a map or reduction computes, equal for equal results."""
-        tree, told = op.data.get("tree"), [op.data.get(k) for k in ("kinds", "natural", "dims", "keepdim")]
+        tree, options = op.data.get("tree"), [op.data.get(k) for k in ("kinds", "natural", "dims", "keepdim")]
         ins = [self.same.get(a, a) if isinstance(a, V) else a if isinstance(a, Count) else
                (type(a), a.name if is_symbolic(a) else repr(a)) for a in op.ins]  # fmt: skip
         text = op.name
         if tree is not None:
             places: dict = {p: ast.Name(f"_{k}") for k, p in enumerate(op.data["params"])}
             text = ast.unparse(Names(places).visit(ast.parse(ast.unparse(tree), mode="eval").body))
-        return op.kind, text, repr(told), *ins, op.outs[0].shape, op.outs[0].dtype
+        return op.kind, text, repr(options), *ins, op.outs[0].shape, op.outs[0].dtype
 
     def map(self, formula: str | ast.expr, ins: dict, shape: tuple, dtype: Any, out: V | None = None, needs: Any = (),
             name: str = "map", kinds: Any = None) -> V:  # fmt: skip

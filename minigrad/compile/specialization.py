@@ -129,11 +129,11 @@ class Specialisation:
             self.build(first)
         first.trace.forget()
         given = [i for i in range(len(self.leaves)) if i not in self.computed]
-        self.arguments = [(self.names[i], *self.said(i, self.leaves[i])) for i in given]
+        self.arguments = [(self.names[i], *self.requirement(i, self.leaves[i])) for i in given]
         self.fast_path = fast_path(self, args, kwargs)
         self.leaves, self.inputs = [], []  # release the tensors of the first call
 
-    def said(self, i: int, a: Any) -> tuple[str, Any]:
+    def requirement(self, i: int, a: Any) -> tuple[str, Any]:
         """Return a description of an argument's requirement, and its value (Tensor for tensors)."""
         if i in self.numbers:
             return "any float" if type(a) is float else "any int", type(a)
@@ -335,7 +335,7 @@ class Specialisation:
         owner.warn(why)
 
     # ------------------------------------------------------------------ inspection
-    def told(self) -> list:
+    def titled_programs(self) -> list:
         """Return the titles and programs for explain()."""
         if self.backwards is None:
             return [("program", self.entry)]

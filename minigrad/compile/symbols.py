@@ -65,7 +65,7 @@ class Number(float):
         return result(round(plain(self), digits), f"round({self.name}{given})", (self,))
 
     @property
-    def said(self) -> str:
+    def expression(self) -> str:
         """The expression in terms of the arguments' names."""
         return in_names(self.name, self.reads.names)
 
@@ -79,7 +79,7 @@ class Whole:
         self.value, self.name, self.sources, self.reads = value, name, sources, reads
         reads.types[name] = int
 
-    said, __round__ = Number.said, Number.__round__
+    expression, __round__ = Number.expression, Number.__round__
 
     def __getattr__(self, name: str) -> Any:
         self.reads.touch(self.sources)

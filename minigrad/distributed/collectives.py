@@ -28,8 +28,8 @@ from .mpi_memory import (
     in_place,
     lent,
     operation,
+    receive_buffer,
     reduced,
-    room_like,
     to_reduce,
     write,
 )
@@ -123,7 +123,7 @@ def broadcast(tensor: Tensor, src: int = 0, group: Any = None, async_op: bool = 
     who, given = "broadcast", member(group, "broadcast")
     root = rank_in(given, src, who, "src")
     there = given.rank() == root
-    found = array_of(tensor, who) if there else room_like(tensor, who)
+    found = array_of(tensor, who) if there else receive_buffer(tensor, who)
     call = agreed(who, given, found.nbytes, found, f"src={src}", reads=(tensor,) * there)
     request = given.comm.Ibcast(as_bytes(found), root)
     if there:
@@ -146,7 +146,7 @@ def all_gather(tensor_list: Sequence[Tensor], tensor: Tensor, group: Any = None,
     who, given = "all_gather", member(group, "all_gather")
     check_list(who, "tensor_list", tensor_list, given)
     mine = array_of(tensor, who)
-    rooms = [room_like(t, who) for t in tensor_list]
+    rooms = [receive_buffer(t, who) for t in tensor_list]
     found = empty((sum(r.nbytes for r in rooms),), rooms[0], np.uint8)
     call = agreed(who, given, found.nbytes, *rooms, reads=(tensor,))
     request = given.comm.Iallgatherv(as_bytes(mine), [lent(found), [r.nbytes for r in rooms]])
@@ -169,7 +169,7 @@ def all_gather_into_tensor(
     """
     who, given = "all_gather_into_tensor", member(group, "all_gather_into_tensor")
     mine = array_of(input_tensor, who, "input_tensor")
-    found = room_like(output_tensor, who, "output_tensor", mine)
+    found = receive_buffer(output_tensor, who, "output_tensor", mine)
     check_total(who, found.size, mine.size * given.size(), "output_tensor", given)
     call = agreed(who, given, found.nbytes, mine, reads=(input_tensor,))
     request = given.comm.Iallgather(as_bytes(mine), as_bytes(found))
@@ -196,7 +196,7 @@ def gather(
     if given.rank() != root:
         return begun(call, given.comm.Igatherv(as_bytes(mine), None, root), lambda: None, async_op)
     check_list(who, "gather_list", gather_list, given)
-    rooms = [room_like(t, who) for t in gather_list or ()]
+    rooms = [receive_buffer(t, who) for t in gather_list or ()]
     found = empty((sum(r.nbytes for r in rooms),), rooms[0], np.uint8)
     request = given.comm.Igatherv(as_bytes(mine), [lent(found), [r.nbytes for r in rooms]], root)
     finish = lambda: scattered(found, gather_list or (), rooms, call)
@@ -222,7 +222,7 @@ def scatter(
     >>> dist.destroy_process_group()
     """
     who, given = "scatter", member(group, "scatter")
-    root, found = rank_in(given, src, who, "src"), room_like(tensor, who)
+    root, found = rank_in(given, src, who, "src"), receive_buffer(tensor, who)
     call = agreed(who, given, found.nbytes, found.dtype, f"src={src}", reads=tuple(scatter_list or ()))
     if given.rank() == root:
         check_list(who, "scatter_list", scatter_list, given)
@@ -274,7 +274,7 @@ def reduce_scatter_tensor(
     """
     who, given = "reduce_scatter_tensor", member(group, "reduce_scatter_tensor")
     sent = to_reduce(array_of(input, who, "input"), op, who, own=True)
-    mine = room_like(output, who, "output", sent)
+    mine = receive_buffer(output, who, "output", sent)
     check_total(who, sent.size, mine.size * given.size(), "input", given)
     found = mine if mine.dtype == sent.dtype else empty((mine.size,), sent)
     call = agreed(who, given, sent.nbytes, sent, op, reads=(input,))
@@ -301,7 +301,7 @@ def all_to_all(
     check_list(who, "output_tensor_list", output_tensor_list, given)
     check_list(who, "input_tensor_list", input_tensor_list, given)
     parts = [flat_bytes(array_of(t, who)) for t in input_tensor_list]
-    rooms = [room_like(t, who) for t in output_tensor_list]
+    rooms = [receive_buffer(t, who) for t in output_tensor_list]
     found = empty((sum(r.nbytes for r in rooms),), rooms[0], np.uint8)
     sent = [lent(np.concatenate(parts)), [p.size for p in parts]]
     call = agreed(who, given, found.nbytes, parts[0].dtype, reads=tuple(input_tensor_list))
@@ -331,7 +331,7 @@ def all_to_all_single(
     """
     who, given = "all_to_all_single", member(group, "all_to_all_single")
     sent = array_of(input, who, "input")
-    found = room_like(output, who, "output", sent)
+    found = receive_buffer(output, who, "output", sent)
     counts = [
         split_bytes(who, name, a, sizes, given)
         for name, a, sizes in (("input", sent, input_split_sizes), ("output", found, output_split_sizes))

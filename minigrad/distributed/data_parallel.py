@@ -121,7 +121,7 @@ class DistributedDataParallel(Module, Joinable):
             self.gradient_as_bucket_view,
             self.static_graph,
         )
-        self._said: list[Any] = []  # messages to the ranks without input that may still be on their way
+        self._announcements: list[Any] = []  # messages to the ranks without input that may still be on their way
         self._divide_by_initial_world_size = True
 
     broadcast_buffers = property(lambda self: self.forward_sync_buffers, doc="True if forward copies rank 0's buffers.")
@@ -141,13 +141,13 @@ class DistributedDataParallel(Module, Joinable):
         syncs = is_grad_enabled() and self.require_backward_grad_sync
         if syncs:
             self.reducer.check_finished()
-        self._hear()
+        self._await_announcements()
         active = Join.notify_join_context(self)
         if self._copies_buffers():
             joining = self._join_config.enable
             self._copy_buffers(self._common_rank(True) if joining else 0)
         if self._join_config.enable:
-            self._said = [said for said in (active, self._tell(syncs)[0]) if said is not None]
+            self._announcements = [work for work in (active, self._announce(syncs)[0]) if work is not None]
         if self.device_ids:
             inputs, kwargs = moved((inputs, kwargs), self.device)
         output = self.module(*inputs, **kwargs)
@@ -229,17 +229,17 @@ class DistributedDataParallel(Module, Joinable):
         self._divide_by_initial_world_size = kwargs.get("divide_by_initial_world_size", True)
         return InPlaceOfTraining(self)
 
-    def _tell(self, follows: bool) -> tuple[Any, Tensor]:
+    def _announce(self, follows: bool) -> tuple[Any, Tensor]:
         """Start to send the ranks without data whether gradients follow; return the handle and the tensor that is sent."""
         given = tensor([int(follows)])
         with labelled("whether gradients follow"):
             return all_reduce(given, ReduceOp.MAX, self.process_group, async_op=True), given
 
-    def _hear(self) -> None:
+    def _await_announcements(self) -> None:
         """Wait until the other ranks have received all messages."""
-        for said in self._said:
-            said.wait()
-        self._said = []
+        for work in self._announcements:
+            work.wait()
+        self._announcements = []
 
     def _common_rank(self, candidate: bool) -> int:
         """Return the last rank that calls this with True."""
@@ -250,7 +250,7 @@ class DistributedDataParallel(Module, Joinable):
 
     # ------------------------------------------------------------------ copies
     def __getstate__(self) -> dict:
-        return {k: v for k, v in vars(self).items() if k not in ("process_group", "reducer", "_said")}
+        return {k: v for k, v in vars(self).items() if k not in ("process_group", "reducer", "_announcements")}
 
     def __setstate__(self, state: dict) -> None:
         """Restore a copied or loaded model in the group of all ranks."""
@@ -267,10 +267,10 @@ class InPlaceOfTraining(JoinHook):
 
     def main_hook(self) -> None:
         ddp = self.ddp
-        ddp._hear()
+        ddp._await_announcements()
         if ddp._copies_buffers():
             ddp._copy_buffers(ddp._common_rank(False))
-        work, follows = ddp._tell(False)
+        work, follows = ddp._announce(False)
         work.wait()
         ddp.require_forward_param_sync = bool(follows.item())
         if follows.item():
@@ -278,7 +278,7 @@ class InPlaceOfTraining(JoinHook):
 
     def post_hook(self, is_last_joiner: bool) -> None:
         ddp = self.ddp
-        ddp._hear()
+        ddp._await_announcements()
         ddp._copy_module(ddp._common_rank(is_last_joiner), ddp.forward_sync_buffers)
 
 

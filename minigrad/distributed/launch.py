@@ -135,8 +135,8 @@ def run(function: Callable[..., Any], n: int = 2, *args: Any, timeout: Any = Non
     if passes is not None:
         pictures = importlib.import_module("viz.ranks.called")  # which imports minigrad
         ranks = run(pictures.recorded, n, function, args, passes, timeout=timeout)
-        results, told = zip(*ranks)
-        return Ranks(list(results), ranks.outputs, pictures.drawn(told, passes))
+        results, records = zip(*ranks)
+        return Ranks(list(results), ranks.outputs, pictures.drawn(records, passes))
     command = [mpiexec(), "-n", str(n), sys.executable, "-c"]
     parcel = packed(function, args)
     with tempfile.TemporaryDirectory(prefix="minigrad-ranks-") as name:
@@ -262,11 +262,11 @@ def collected(folder: Path, n: int, dead: list[int] | None, limit: float) -> Ran
     missing = [rank for rank in range(n) if not (folder / f"{rank}.result").exists()]
     where = [f"rank {r} {place(text(folder / f'{r}.where'))}" for r in missing if r not in (dead or ())]
     if missing and dead is None:
-        notes = [*where, *told(outputs)]
+        notes = [*where, *last_lines(outputs)]
         raise error(TimeoutError, WHO, f"it has taken more than {limit:g} s", "pass a larger timeout=", notes=notes)
     if missing:
         what = f"rank {' and '.join(map(str, dead or missing))} of {n} has ended without a word, as after kill -9"
-        notes = [*where, *told(outputs), *text(folder / "mpiexec.out").splitlines()[-SHOWN:]]
+        notes = [*where, *last_lines(outputs), *text(folder / "mpiexec.out").splitlines()[-SHOWN:]]
         raise error(RuntimeError, WHO, what, "look at what it did last", notes=notes)
     return Ranks([load(folder / f"{rank}.result", weights_only=False) for rank in range(n)], outputs)
 
@@ -292,10 +292,10 @@ def raised(rank: int, n: int, failure: Failure, outputs: list[str]) -> Exception
     except Exception:  # this process does not have its class
         e = error(RuntimeError, WHO, failure.words, "look at the traceback of the rank")
     e.add_note("\n  ".join([f"\non rank {rank} of {n}:", *failure.traceback.splitlines()]))
-    e.add_note("\n".join([*failure.others, *told(outputs)]))
+    e.add_note("\n".join([*failure.others, *last_lines(outputs)]))
     return e
 
 
-def told(outputs: list[str]) -> list[str]:
+def last_lines(outputs: list[str]) -> list[str]:
     """Return the last lines of each rank's output."""
     return [f"[{rank}] {line}" for rank, out in enumerate(outputs) for line in out.rstrip().splitlines()[-SHOWN:]]

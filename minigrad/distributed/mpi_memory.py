@@ -209,12 +209,12 @@ def direct(t: Tensor) -> bool:
     return reachable(t._a) and t._a.flags.carray
 
 
-def room_like(t: Tensor, who: str, name: str = "tensor", beside: Any = None) -> Any:
-    """Return contiguous memory to receive a tensor's elements: its own, unless it may overlap `beside`, which is sent."""
+def receive_buffer(t: Tensor, who: str, name: str = "tensor", sent: Any = None) -> Any:
+    """Return contiguous memory to receive a tensor's elements: its own, unless that may overlap the memory that is sent."""
     a = bare(t, who, name)
     if not reachable(a):
         return kernels_there("pinned").pinned(a.shape, a.dtype)
-    own = direct(t) and (beside is None or not np.may_share_memory(a, beside))
+    own = direct(t) and (sent is None or not np.may_share_memory(a, sent))
     return a if own else empty(a.shape, a)
 
 

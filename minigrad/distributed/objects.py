@@ -24,9 +24,9 @@ def broadcast_object_list(object_list: list, src: int = 0, group: Any = None, de
 
     >>> import minigrad, minigrad.distributed as dist
     >>> dist.init_process_group("mpi")
-    >>> said = [{"epoch": 3}] if dist.get_rank() == 0 else [None]
-    >>> dist.broadcast_object_list(said, src=0)
-    >>> said
+    >>> objects = [{"epoch": 3}] if dist.get_rank() == 0 else [None]
+    >>> dist.broadcast_object_list(objects, src=0)
+    >>> objects
     [{'epoch': 3}]
     >>> dist.destroy_process_group()
     """
@@ -156,9 +156,9 @@ def recv_object_list(
 
     >>> import minigrad, minigrad.distributed as dist
     >>> dist.init_process_group("mpi")
-    >>> said = [None]
+    >>> objects = [None]
     >>> if dist.get_rank() == 0 and dist.get_world_size() > 1:
-    ...     print(dist.recv_object_list(said, src=1))
+    ...     print(dist.recv_object_list(objects, src=1))
     >>> dist.destroy_process_group()
     """
     head = wrap(np.zeros(2, np.int64))

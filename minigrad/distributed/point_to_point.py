@@ -10,7 +10,7 @@ from ..errors import error
 from .agreement import described
 from .calls import message
 from .groups import member, rank_in
-from .mpi_memory import Work, array_of, as_bytes, begun, room_like, write
+from .mpi_memory import Work, array_of, as_bytes, begun, receive_buffer, write
 
 
 def send(tensor: Tensor, dst: int | None = None, group: Any = None, tag: int = 0, group_dst: int | None = None) -> None:
@@ -87,7 +87,7 @@ def received(
     tensor: Tensor, src: int | None, given: Any, tag: int, group_src: int | None, who: str, status: Any
 ) -> Work:
     """Start to receive a tensor; when it arrives, MPI's `status` and the call's `peer` name the sender."""
-    found, begin = room_like(tensor, who), sender(given, src, group_src)
+    found, begin = receive_buffer(tensor, who), sender(given, src, group_src)
     peer = given.ranks[begin] if begin >= 0 else None
     words = f"recv({described(found)}, src={'any rank' if peer is None else peer})"
     call = message("recv", words, given, found.nbytes, peer, tag)

@@ -128,9 +128,9 @@ class Ear:
         while perf_counter() < until and not self.states.keys() >= set(ranks):
             self.listen()
             time.sleep(0.001)
-        return [f"rank {r} {self.told(r)}" for r in ranks]
+        return [f"rank {r} {self.describe(r)}" for r in ranks]
 
-    def told(self, rank: int) -> str:
+    def describe(self, rank: int) -> str:
         """Describe the state of a rank."""
         if rank in self.states:
             return self.states[rank].text
@@ -150,9 +150,9 @@ class Ear:
             needed = partners if call.peer is None else [call.peer]
             gone = gone if set(gone) >= set(needed) else []
         if gone:
-            told = [f"rank {r} {self.told(r)}" for r in gone]
+            lines = [f"rank {r} {self.describe(r)}" for r in gone]
             return Verdict(
-                f"{told[0]}, so {call.words} can never finish", tuple(told[1:]), "let every rank make this call"
+                f"{lines[0]}, so {call.words} can never finish", tuple(lines[1:]), "let every rank make this call"
             )
         return different({self.comm.rank: mine, **{r: self.states[r] for r in partners if r in self.states}})
 

@@ -46,17 +46,17 @@ def head(e: Explanation) -> Iterator[str]:
 
 
 def labelled(e: Explanation) -> dict:
-    """Return an explanation's record with its equations on the edges, as `told`, for a picture."""
-    board, told = Board(e), defaultdict(list)
+    """Return an explanation's record for a picture: each edge has its equations under the key `equations`."""
+    board, equations = Board(e), defaultdict(list)
     for step in reversed(e.steps):
         if isinstance(step, Step) and e.kind == "gradient" and math.prod(board.shape(step.value)) > SMALL:
-            told[step.op, step.value].append([f"{at(part.index)} {board.sum(part)}" for part in step.parts])
+            equations[step.op, step.value].append([f"{at(part.index)} {board.sum(part)}" for part in step.parts])
     ops = []
     for op in e.record["ops"]:
         edges = [dict(edge) for edge in op["edges"]]
         for edge in edges:
-            if waiting := told[op["id"], edge["input"]]:
-                edge["told"] = waiting.pop(0)
+            if waiting := equations[op["id"], edge["input"]]:
+                edge["equations"] = waiting.pop(0)
         ops.append({**op, "edges": edges})
     title = (e.label or e.derivative(e.of)) + ("" if e.whole else at(e.elements[0]))
     return {**e.record, "ops": ops, "program": {**e.record["program"], "name": title}}
@@ -152,13 +152,15 @@ class Board:
         formula, parts = in_parts(step.formula)
         where = [f"{name} = {self.words(part)}" for name, part in parts.items()]
         if self.e.kind == "tangent":
-            return told(f"{self.derivative(step.value)} = {self.words(formula)}", where)
+            return with_definitions(f"{self.derivative(step.value)} = {self.words(formula)}", where)
         outputs = next((op["outputs"] for op in self.e.record["ops"] if op["id"] == step.op), step.sources)
         if len(outputs) == 1 and (partial := coefficient(formula, "g")):
-            return told(f"∂{self.e.names[outputs[0]]}/∂{self.e.names[step.value]} = {self.words(partial)}", where)
+            return with_definitions(
+                f"∂{self.e.names[outputs[0]]}/∂{self.e.names[step.value]} = {self.words(partial)}", where
+            )
         names = [f"g[{k}]" for k in range(len(outputs))] if len(outputs) > 1 else ["g"]
         arrived = [f"{g} = {self.derivative(o)}" for g, o in zip(names, outputs) if g in step.formula]
-        return told(f"{self.derivative(step.value)}: {self.words(formula)}", [*arrived, *where])
+        return with_definitions(f"{self.derivative(step.value)}: {self.words(formula)}", [*arrived, *where])
 
     def begun(self, step: Step, index: tuple | None = None) -> str:
         """Return the left side of an equation; `gets` means that other steps contribute as well."""
@@ -182,10 +184,10 @@ class Board:
             return f"{self.opaque(step)}{at(part.index)} = {number(part.gives)}"
         places = [self.derivative(term.value, term.index) for term in part.terms]
         plain = len(places) == 1 and part.terms[0].index in (part.index, ())
-        told = "" if plain else f"(from {', '.join(places)})"
+        origin = "" if plain else f"(from {', '.join(places)})"
         quotient = "" if part.known else "   (the partial is the quotient of the other two numbers)"
         line = f"{self.sum(part)}{quotient}"
-        return f"{line}{'   ' if len(line) + len(told) < WIDE else NEXT}{told}".rstrip()
+        return f"{line}{'   ' if len(line) + len(origin) < WIDE else NEXT}{origin}".rstrip()
 
     def sum(self, part: Part) -> str:
         """Return the products and their sum."""
@@ -241,7 +243,7 @@ def paths(e: Explanation) -> Iterator[str]:
         yield f"    {listed(e.numbers):>12}   in all"
 
 
-def told(formula: str, where: list[str]) -> str:
+def with_definitions(formula: str, where: list[str]) -> str:
     """Return a formula with the definitions of its names, on separate lines if they are long."""
     short = ", ".join(where)
     return (

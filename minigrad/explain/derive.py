@@ -72,7 +72,7 @@ class Derivation:
         elements = self.chosen(index)
         steps = self.steps(elements)
         ends = list(self.seeds) if self.kind == "gradient" else [self.value]
-        told = Told(number, record, self.kind)
+        renumbering = Renumbering(number, record, self.kind)
         return Explanation(
             self.kind,
             number(self.value),
@@ -82,11 +82,11 @@ class Derivation:
             [float(asked[i]) for i in elements],
             len(elements) == asked.size,
             {number(v): summary(s) for v, s in self.seeds.items()},
-            [told.step(s) for s in steps],
-            [told.path(p) for p in self.paths(elements)],
+            [renumbering.step(s) for s in steps],
+            [renumbering.path(p) for p in self.paths(elements)],
             self.notes,
             ShownNames(record["values"]).names,
-            told.part_of_record(self.order, ends),
+            renumbering.part_of_record(self.order, ends),
         )
 
     def chosen(self, index: Any) -> list[tuple]:
@@ -104,7 +104,7 @@ class Derivation:
     def steps(self, elements: list[tuple]) -> list:
         """Return links with their parts, and sums, in the order of the derivation."""
         followed: dict[int, list[tuple]] = defaultdict(list, {self.value: elements})
-        told = []
+        by_value = []
         for v in self.order:
             if not followed[v]:
                 continue
@@ -121,8 +121,8 @@ class Derivation:
                 for k, i in enumerate(followed[v]):
                     terms = [parts[k].gives for _, parts in mine]
                     sums.append(Sum(v, i, terms, float(seed[i]), float(number[i])))
-            told.append(mine + sums)
-        return [step for mine in reversed(told) for step in mine]
+            by_value.append(mine + sums)
+        return [step for mine in reversed(by_value) for step in mine]
 
     def part(self, link: Link, index: tuple) -> Part:
         """Return the contribution of a link to one element."""
@@ -219,19 +219,19 @@ class Derivation:
         return links, v
 
 
-class Told:
+class Renumbering:
     """Translates the numbers of a recording into those of its document."""
 
     def __init__(self, number: Any, record: dict, kind: str):
         self.number, self.record, self.kind = number, record, kind
         self.ops = {group: record["ops"][id] for group, id in number.ops.items()}
 
-    def step(self, told: Any) -> Step | Sum:
+    def step(self, derived: Any) -> Step | Sum:
         """Return the step of a link with its parts, or a sum."""
-        if isinstance(told, Sum):
-            told.value = self.number(told.value)
-            return told
-        link, parts = told
+        if isinstance(derived, Sum):
+            derived.value = self.number(derived.value)
+            return derived
+        link, parts = derived
         op, event = self.ops[link.group], link.group.events[0]
         rule = "backward" if self.kind == "gradient" else "jvp"
         code = None if event.cls.primitive else getattr(getattr(event.cls, rule), "__code__", None)
@@ -258,9 +258,9 @@ class Told:
         ends = {(f.value, f.position if link.position is not None else None): edge["formula"] for f, edge in edges}
         return ends.get((link.value, link.position), "")
 
-    def path(self, told: tuple) -> Path:
+    def path(self, followed: tuple) -> Path:
         """Return a path from its start on."""
-        links, end, count, gives = told
+        links, end, count, gives = followed
         ops = [self.ops[link.group] for link in reversed(links)]
         begins = None if end is None else self.number(end)
         return Path(begins, [op["id"] for op in ops], [op["name"] for op in ops], count, gives)

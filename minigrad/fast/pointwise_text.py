@@ -122,11 +122,11 @@ def by_formula(cls: Any) -> Callable:
     def compute(*arrays: Any) -> Any:
         if any([type(a) is not np.ndarray for a in arrays[:n]]):
             return select.forward(cls, arrays)
-        said = silence()
+        previous = silence()
         try:
             return cast(plain(*arrays), dtypes.BOOL if cls.kind == "bool" else arrays[0].dtype)
         finally:
-            restore(said)
+            restore(previous)
 
     return compute
 

@@ -38,7 +38,7 @@ def write_plain(frame: Frame, fn: Any, x: Tensor, others: tuple) -> bool:
             values.append(v)
         else:
             return False
-    said = silence()
+    previous = silence()
     try:
         if 0 in a.strides or not write_short(fn, a, values):
             return False
@@ -47,7 +47,7 @@ def write_plain(frame: Frame, fn: Any, x: Tensor, others: tuple) -> bool:
     except Exception:  # the generic path explains it
         return False
     finally:
-        restore(said)
+        restore(previous)
     (x._ver or memory(x)).bump(fn.name + "_")
     return True
 

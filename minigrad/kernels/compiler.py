@@ -25,14 +25,14 @@ def whole(load: Callable, *args: Any) -> Any:
     handler = signal.getsignal(signal.SIGINT)
     if not callable(handler) or threading.current_thread() is not threading.main_thread():
         return load(*args)  # Python interrupts only the main thread
-    came: list = []
-    signal.signal(signal.SIGINT, lambda *said: came.append(said))
+    interrupts: list = []
+    signal.signal(signal.SIGINT, lambda *received: interrupts.append(received))
     try:
         return load(*args)
     finally:
         signal.signal(signal.SIGINT, handler)
-        if came:
-            handler(*came[-1])
+        if interrupts:
+            handler(*interrupts[-1])
 
 
 def load_numba() -> None:

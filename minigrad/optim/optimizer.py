@@ -255,7 +255,7 @@ class Optimizer:
         for mine, theirs in zip(self.param_groups, saved["param_groups"]):
             by_number.update(zip(theirs["params"], mine["params"]))
             mine.update({k: v for k, v in theirs.items() if k != "params"})
-        self.state = defaultdict(dict, {by_number[i]: beside(by_number[i], s) for i, s in saved["state"].items()})
+        self.state = defaultdict(dict, {by_number[i]: cast_state(by_number[i], s) for i, s in saved["state"].items()})
 
     def __repr__(self) -> str:
         lines = []
@@ -264,13 +264,13 @@ class Optimizer:
         return f"{type(self).__name__} (\n" + "\n".join(lines) + "\n)"
 
 
-def beside(p: Tensor, value: Any) -> Any:
+def cast_state(p: Tensor, value: Any) -> Any:
     """Return a parameter's state on its device, and in its dtype if floating-point; `step` stays as it is."""
     if isinstance(value, Tensor):
         return value.to(p.device, p.dtype if p.is_floating_point() else value.dtype)
     if isinstance(value, dict):
-        return {k: v if k == "step" else beside(p, v) for k, v in value.items()}
-    return [beside(p, v) for v in value] if isinstance(value, list) else value
+        return {k: v if k == "step" else cast_state(p, v) for k, v in value.items()}
+    return [cast_state(p, v) for v in value] if isinstance(value, list) else value
 
 
 def count(step: Tensor) -> Any:

@@ -228,7 +228,7 @@ def flows_of(g: Group, number: Numbers) -> list[Flow]:
     """Return the gradient flows along an operation's edges: one per edge, or one per value if it consists of several steps."""
     merged: dict[tuple, Flow] = {}
     for flow in [f for f in g.edges if f.upstream is not None]:
-        end = (flow.run, flow.value) if len(g.beside(flow.event)) > 1 else (flow.run, flow.value, flow.position)
+        end = (flow.run, flow.value) if len(g.same_layer(flow.event)) > 1 else (flow.run, flow.value, flow.position)
         before = merged.get(end)
         merged[end] = flow if before is None else before._replace(gives=number.rec.plus(before.gives, flow.gives))
     return list(merged.values())
@@ -344,8 +344,8 @@ def words(g: Group) -> str:
         return f"{g.name}({', '.join(forward_parameters(event.cls))})"
     names = event.cls.names
     named = zip(chain(names, repeat(names[-1])), event.inputs)  # the last name is repeated
-    said = [f"{name}={i['const']!r}" if isinstance(i, dict) else name for name, i in named]
-    return f"{g.name}({', '.join(dict.fromkeys(said))})"
+    arguments = [f"{name}={i['const']!r}" if isinstance(i, dict) else name for name, i in named]
+    return f"{g.name}({', '.join(dict.fromkeys(arguments))})"
 
 
 def forward_parameters(cls: Any) -> list:

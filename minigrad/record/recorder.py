@@ -39,7 +39,7 @@ from .inner_calls import Inside, watched
 from .show import mimebundle
 from .sights import below, dims_of, sight
 from .snapshots import as_before, copied, owned
-from .transfers import said
+from .transfers import transfer_entry
 from .values import Event, bottom
 
 
@@ -341,7 +341,7 @@ class Record(Ledger, Layer):
         """Log that a communicating call is about to write its results, or has ended."""
         self._outer = None
         self.log.append(
-            [Ledger.transfer_ended, call, said(call)] if ended else [Ledger.transfer_writes, call, call.reads]
+            [Ledger.transfer_ended, call, transfer_entry(call)] if ended else [Ledger.transfer_writes, call, call.reads]
         )
 
     # ------------------------------------------------------------------ checkpoints, layers, Functions and modules

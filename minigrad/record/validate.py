@@ -349,7 +349,7 @@ STATISTICS = fields(
 WHERE = fields({"file": text, "line": count, "code": text, "function": text, "columns": each(count)}, "line", "code")
 SAVED = fields({"value": value, "bytes": count, "freed_by": optional(count)}, "value", "bytes")
 EDGE = fields(
-    {"input": value, "partial": text, "upstream": optional(value), "gives": optional(value), "told": each(text)}
+    {"input": value, "partial": text, "upstream": optional(value), "gives": optional(value), "equations": each(text)}
     | {"formula": text, "latex": text, "upstreams": each(optional(value))},
     *("input", "partial", "upstream", "gives"),
 )

@@ -57,7 +57,7 @@ def need(condition: object, what: str) -> None:
         raise Damaged(what)
 
 
-def said(value: object) -> str:
+def quote(value: object) -> str:
     """Return the text of a value from a file, shortened and without control characters for the terminal."""
     return reprlib.repr(value)
 
@@ -105,7 +105,7 @@ class Storages:
 
     def of(self, pid: Any) -> Storage:
         """Return the storage that a file refers to: ("storage", class, key, location, number of elements)."""
-        need(is_pid(pid), f"the reference {said(pid)} to a storage")
+        need(is_pid(pid), f"the reference {quote(pid)} to a storage")
         need(pid[5:] in ((), (None,)), "a view of a storage, as PyTorch wrote them before 0.4")
         key, location, numel = pid[2:5]
         kind: Any = storage_dtype(pid[1])
@@ -113,7 +113,7 @@ class Storages:
             memory = self.read(key, numel * kind.itemsize, kind.dtype)
             self.found[key], self.dtypes[key] = placed(Storage(memory), location, self.map_location), kind
         storage = self.found[key]
-        need(self.dtypes[key] is kind and storage.size() >= numel, f"two dtypes or sizes of the storage {said(key)}")
+        need(self.dtypes[key] is kind and storage.size() >= numel, f"two dtypes or sizes of the storage {quote(key)}")
         return storage
 
 
@@ -156,7 +156,7 @@ def there(location: str, memory: Storage) -> device:
     try:
         return on_device(location)
     except MinigradError as e:
-        what = f"the file holds a tensor of {memory.size()} elements on {said(location)[1:-1]}, not available here"
+        what = f"the file holds a tensor of {memory.size()} elements on {quote(location)[1:-1]}, not available here"
         raise error(RuntimeError, "load", what, "pass map_location='cpu' to minigrad.load") from e
 
 
@@ -211,7 +211,7 @@ def noted(function: Any, cls: Any, args: tuple, state: Any) -> Tensor:
     need(callable(function) and function is not noted and type(args) is tuple, "a tensor without a function to make it")
     t: Any = function(*args)
     need(isinstance(t, Tensor), "a value that is not a tensor")
-    need(isinstance(cls, type) and issubclass(cls, Tensor), f"a tensor of {said(cls)}")
+    need(isinstance(cls, type) and issubclass(cls, Tensor), f"a tensor of {quote(cls)}")
     return note(t if type(t) is cls else conversion.restore(cls, t._a, t.requires_grad, None), state)
 
 
@@ -220,7 +220,7 @@ def note(t: Tensor, state: Any) -> Any:
     notes = state[0] if type(state) is tuple and len(state) == 2 and state[1] in (None, {}) else state
     need(not notes or type(notes) is dict, "tensor attributes that are not a dict")
     for name in notes or ():
-        need(type(name) is str and not hasattr(type(t), name), f"a tensor's attribute {said(name)}")
+        need(type(name) is str and not hasattr(type(t), name), f"a tensor's attribute {quote(name)}")
     t.__dict__.update(notes or {})
     return t
 
@@ -233,17 +233,17 @@ def size(sizes: tuple = ()) -> Size:
 
 def a_device(kind: str, index: Any = None) -> device:
     """Return a device."""
-    need(isinstance(kind, str) and (index is None or type(index) is int and index >= 0), f"the device {said(kind)}")
+    need(isinstance(kind, str) and (index is None or type(index) is int and index >= 0), f"the device {quote(kind)}")
     try:
         return device(kind) if index is None else device(kind, index)
     except MinigradError:
-        raise NotHere(f"the device {said(kind)}") from None
+        raise NotHere(f"the device {quote(kind)}") from None
 
 
 def a_layout(name: str) -> Any:
     """Return the layout, if it is the one that minigrad has."""
     if name != "torch.strided":
-        raise NotHere(f"the layout {said(name)}")
+        raise NotHere(f"the layout {quote(name)}")
     return strided
 
 

@@ -159,11 +159,11 @@ def awaited(t: Tensor, who: str) -> tuple:
 
 
 # ---------------------------------------------------------------------- one hook and its result
-def pass_through(node: Node | Leaf, hooks: dict, kind: str, parameters: str, grads: list, *beside: list) -> list:
-    """Pass gradients through hooks that take a tuple, with the tuples `beside` as further arguments, and may return another."""
+def pass_through(node: Node | Leaf, hooks: dict, kind: str, parameters: str, grads: list, *others: list) -> list:
+    """Pass gradients through hooks that take a tuple, with the tuples `others` as further arguments, and may return another."""
     for hook in list(hooks.values()):
         given = copies(grads)
-        result = call_hook(hook, parameters, tuple(given), *[tuple(copies(others)) for others in beside])
+        result = call_hook(hook, parameters, tuple(given), *[tuple(copies(group)) for group in others])
         grads = kept(given, grads)
         if result is None:
             continue

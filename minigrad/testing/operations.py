@@ -92,11 +92,11 @@ def as_mathematics(op: dict, edge: dict, labels: list[str]) -> list[str]:
         return [f"\\({edge['latex']}\\)"]
     bars = [rf"\bar{{{symbol(labels[o])}}}" for o in op["outputs"]]
     names = {"g": bars[0]} | {f"g[{k}]": bar for k, bar in enumerate(bars)} | {n: symbol(n) for n in labels}
-    told = {
+    equations = {
         rf"\bar{{{symbol(labels[edge['input']])}}}": whole,
         **{rf"\quad {name}": part for name, part in parts.items()},
     }
-    return [rf"\({name} = {latex(parsed(formula), names)}\)" for name, formula in told.items()]
+    return [rf"\({name} = {latex(parsed(formula), names)}\)" for name, formula in equations.items()]
 
 
 def second_name(entry: Entry) -> bool:

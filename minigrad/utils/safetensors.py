@@ -114,12 +114,12 @@ def save_model(
     >>> safetensors.load_model(minigrad.nn.Linear(2, 1), path)
     (set(), [])
     """
-    state, beside = model.state_dict(), dict(metadata or {})
+    state, strings = model.state_dict(), dict(metadata or {})
     for name, kept in second_names("save_model", state).items():
-        beside.setdefault(name, kept)
+        strings.setdefault(name, kept)
         del state[name]
     state = {name: t.contiguous() if force_contiguous else t for name, t in state.items()}
-    save_file(state, filename, beside or None)
+    save_file(state, filename, strings or None)
 
 
 def load_model(model: Module, filename: Any, strict: bool = True, device: Any = "cpu") -> tuple[set, list]:

@@ -64,7 +64,7 @@ def test_what_is_said_of_an_operation_is_true_of_each_example(name, transform):
         op = document.ops[i]
         for edge, flow in zip(op.edges, flows_of(group, number)):
             outputs = ends(group, used)[1]
-            seen = wording.words(Words(wording, group, outputs, group.events), outputs, group.beside(flow.event))
+            seen = wording.words(Words(wording, group, outputs, group.events), outputs, group.same_layer(flow.event))
             check_edge(rec, document, number, seen, edge, flow)
             said += 1
         if op.phase == "forward":

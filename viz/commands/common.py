@@ -62,7 +62,7 @@ def recorded_by_ranks(
     if reports is None:
         return None
     record = together(reports, apart=lanes == "each")
-    program.said += [f"rank {rank}: {one.missing_because}" for rank, one in enumerate(reports) if one.missing_because]
+    program.notes += [f"rank {rank}: {one.missing_because}" for rank, one in enumerate(reports) if one.missing_because]
     return shown(record, reports[0].notes, program, name, passes)
 
 
@@ -74,9 +74,9 @@ def shown(
     if len(passes) == 1 and passes[0] in missing:
         raise Usage(f"{name} in {program.file} has no {passes[0]} pass: {missing[passes[0]]}.")
     if len(passes) == 1:
-        return record, program.said, passes
+        return record, program.notes, passes
     left_out = [f"the {one} pass is left out: {why}" for one, why in missing.items() if one in passes]
-    return record, [*program.said, *left_out], have
+    return record, [*program.notes, *left_out], have
 
 
 def say(notes: list[str]) -> None:

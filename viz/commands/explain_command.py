@@ -100,7 +100,7 @@ def explanation(program: Program, name: str, of: str | None, index: Any, args: s
         if rec is not None:
             what.file = program.file
         found = minigrad.explain(what, *given, of=of, index=index)
-        found.notes[:0] = program.said
+        found.notes[:0] = program.notes
         return found
     except (ValueError, IndexError) as wrong:
         if not str(wrong).startswith("explain: "):

@@ -50,7 +50,7 @@ def source(
         print(js.dumps({"forward": forward, "backward": backward, "graph": graph}))
         return
     made = forward + (f"\n# backward\n{backward}" if backward else "")
-    print(beside(made.splitlines(), drawn.splitlines(), shutil.get_terminal_size((80, 24)).columns))
+    print(side_by_side(made.splitlines(), drawn.splitlines(), shutil.get_terminal_size((80, 24)).columns))
 
 
 def compiled(function, given: tuple) -> tuple[str, str | None]:
@@ -69,12 +69,12 @@ def compiled(function, given: tuple) -> tuple[str, str | None]:
         return forward, None
 
 
-def beside(left: list[str], right: list[str], columns: int) -> str:
+def side_by_side(left: list[str], right: list[str], columns: int) -> str:
     """Lay out two texts side by side if they fit, else one below the other.
 
-    >>> beside(["a"], ["b"], 80)
+    >>> side_by_side(["a"], ["b"], 80)
     'a\\n\\nb'
-    >>> beside(["a"], ["b", "c"], 120).split()
+    >>> side_by_side(["a"], ["b", "c"], 120).split()
     ['a', '│', 'b', '│', 'c']
     """
     wide = max(map(len, left), default=0)

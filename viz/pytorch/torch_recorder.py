@@ -188,11 +188,11 @@ class Recorder:
             names = made.primitive.names if pointwise else parameters_of(made.name)
         else:
             made.function, made.cls, names = cls.__name__, cls, forward_parameters(cls)
-        said = [(names[i] if i < len(names) else f"x{i}", one) for i, arg in enumerate(args) for one in spread(arg)]
-        said += [(key, one) for key, arg in kwargs.items() for one in spread(arg)]
-        made.labels = [label for label, _ in said]
-        made.inputs = [given[id(one)][1] if id(one) in given else {"const": one} for _, one in said]
-        made.formula = formula_of(made.name, made.primitive, said)
+        labelled = [(names[i] if i < len(names) else f"x{i}", one) for i, arg in enumerate(args) for one in spread(arg)]
+        labelled += [(key, one) for key, arg in kwargs.items() for one in spread(arg)]
+        made.labels = [label for label, _ in labelled]
+        made.inputs = [given[id(one)][1] if id(one) in given else {"const": one} for _, one in labelled]
+        made.formula = formula_of(made.name, made.primitive, labelled)
         self.calls.append(made)
         return made
 
@@ -331,7 +331,7 @@ class Recorder:
         try:
             found = torch.autograd.grad(roots, leaves, [torch.ones_like(o) for o in roots], allow_unused=True)
         except RuntimeError as e:
-            if not any(said in str(e) for said in REFUSED):
+            if not any(reason in str(e) for reason in REFUSED):
                 raise
             self.notes.append(f"PyTorch could not run backward for the program: {str(e).splitlines()[0]}")
             return

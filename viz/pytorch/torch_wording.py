@@ -44,20 +44,20 @@ class Words:
             return self.write_custom()
         try:
             replay = Replay(call, list(grads.values()), self.used)
-            said, values = replay.document(self.labels)
+            ours, values = replay.document(self.labels)
         except Exception:  # minigrad lacks the operation, or takes other arguments
             return
-        op.call = said.call or op.call
+        op.call = ours.call or op.call
         if call.name.endswith("dropout") and call.internal:
             self.write_dropout(flows)
         elif replay.same:
             names = {**PUBLIC, **{self.labels[value]: self.tensor(value) for value in replay.index}}
-            self.write_edges(said, values, names, flows, grads)
-            self.write_pushes(said, values, names)
+            self.write_edges(ours, values, names, flows, grads)
+            self.write_pushes(ours, values, names)
 
-    def write_edges(self, said: schema.Op, values: dict, names: dict, flows: Sequence, grads: dict[int, dict]) -> None:
+    def write_edges(self, ours: schema.Op, values: dict, names: dict, flows: Sequence, grads: dict[int, dict]) -> None:
         """Give each edge minigrad's formula if the formula gives the edge's number."""
-        left = list(said.edges)
+        left = list(ours.edges)
         for edge, (run, value, *_, gives) in zip(self.op.edges, flows):
             given = [self.tensor(grads[run][o], o) if o in grads[run] else self.tensor(o) * 0 for o in self.used]
             g, read = given[0] if len(given) == 1 else given, max([largest(t.numpy()) for t in given])
@@ -68,12 +68,12 @@ class Words:
                     left.remove(one)
                     break
 
-    def write_pushes(self, said: schema.Op, values: dict[int, Noted], names: dict) -> None:
+    def write_pushes(self, ours: schema.Op, values: dict[int, Noted], names: dict) -> None:
         """Give each tangent of a result minigrad's formula if the formula gives its number."""
         tangents = {value: array(t, self.call, value) for value, t in self.call.tangents.items()}
         names = {**names, **{f"d{self.labels[value]}": wrap(np.array(t)) for value, t in tangents.items()}}
         read = max(map(largest, tangents.values()), default=0.0)
-        for push in said.pushes:
+        for push in ours.pushes:
             if (value := values[push["output"]]) in tangents and gives_that(
                 push["formula"], names, tangents[value], read
             ):

@@ -16,7 +16,7 @@ from typing import Any
 from minigrad.distributed import calls, is_initialized
 from minigrad.distributed.failures import ends
 from minigrad.record.recent import alive
-from minigrad.record.transfers import said
+from minigrad.record.transfers import transfer_entry
 
 from ..run_program import Program, Usage, names_of_tensors
 from ..trimmed_record import leading_to_outputs, tensors, with_transfers
@@ -55,7 +55,7 @@ def report(program: Program, name: str, passes: Sequence[str]) -> Report:
 def timed() -> Iterator[dict]:
     """Measure the times at which this rank begins, communicates and ends, for its row in the timeline."""
     times = {"host": socket.gethostname(), "began": perf_counter(), "backward": [], "transfers": []}
-    with calls.listening(lambda call: times["transfers"].append(vars(said(call)))):
+    with calls.listening(lambda call: times["transfers"].append(vars(transfer_entry(call)))):
         yield times
     times["ended"] = perf_counter()
 

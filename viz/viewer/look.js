@@ -59,4 +59,4 @@ function openPane(name) {
     button.setAttribute("aria-expanded", String(button.getAttribute("aria-controls") === name));
 }
 
-const announce = (text) => setText($("said"), text);
+const announce = (text) => setText($("status"), text);

@@ -90,9 +90,9 @@ class Writer:
         self.computed: list[str] = []  # comments that explain computed numbers
         for a in [a for op in self.low.ops for a in (*op.ins, *op.data.get("args", ())) if is_symbolic(a)]:
             if a.name not in s.numbers:
-                s.numbers[a.name] = s.free(re.sub(r"\W+", "_", a.said).strip("_")[:LONGEST])
-                if not a.said.isidentifier():
-                    self.computed.append(f"# {s.numbers[a.name]} is {a.said}")
+                s.numbers[a.name] = s.free(re.sub(r"\W+", "_", a.expression).strip("_")[:LONGEST])
+                if not a.expression.isidentifier():
+                    self.computed.append(f"# {s.numbers[a.name]} is {a.expression}")
         for v in [*self.inputs, *self.low.constants]:
             s.name(v, v.name or "constant")
             v.dims = [f"{s.names[v]}.shape[{d}]" for d in range(len(v.shape))]

@@ -36,7 +36,7 @@ def together(group: ProcessGroup | None, who: str, action: Callable[[], Any]) ->
     found = gathered(group, None if failed is None else f"{type(failed).__name__}: {failed}")
     if failed is not None:
         raise failed
-    for rank, told in zip([0] if group is None else group.ranks, found):
-        if told is not None:
-            raise error(RuntimeError, who, f"rank {rank} fails: {told}")
+    for rank, failure in zip([0] if group is None else group.ranks, found):
+        if failure is not None:
+            raise error(RuntimeError, who, f"rank {rank} fails: {failure}")
     return result

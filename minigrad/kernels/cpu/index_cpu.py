@@ -121,14 +121,14 @@ def fits(x: np.ndarray, dim: int, index: np.ndarray) -> bool:
 
 def out_of_range(index: int, dim: int, n: int) -> Exception:
     """Return the error for an index that may be negative."""
-    told = error(
+    e = error(
         IndexError,
         "index",
         f"index {index} is out of bounds for dimension {dim} with size {n}",
         f"use indices from {-n} to {n - 1}" if n else "skip the empty tensor",
     )
-    told.below = True
-    return told
+    e.below = True
+    return e
 
 
 def lines(x: np.ndarray, dim: int, end: int | None = None) -> np.ndarray:

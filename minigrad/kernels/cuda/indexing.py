@@ -232,16 +232,16 @@ def take_slices(a: Any, indices: Any, axis: int | None = None, out: Any = None, 
 @of_arrays(np.take_along_axis)
 def take_along_axis(arr: Any, indices: Any, axis: int = -1) -> DeviceArray:
     """Return for each place the element at its index."""
-    return read(*beside(arr, near(indices, arr), axis % arr.ndim))
+    return read(*broadcast_index(arr, near(indices, arr), axis % arr.ndim))
 
 
 @of_arrays(np.put_along_axis)
 def put_along_axis(arr: Any, indices: Any, values: Any, axis: int) -> None:
     """Write one element for each index."""
-    write(*beside(arr, near(indices, arr), axis % arr.ndim), values)
+    write(*broadcast_index(arr, near(indices, arr), axis % arr.ndim), values)
 
 
-def beside(x: DeviceArray, index: DeviceArray, dim: int) -> tuple:
+def broadcast_index(x: DeviceArray, index: DeviceArray, dim: int) -> tuple:
     """Return x and the selection by the index, broadcast to each other in the other dimensions."""
     size = np.broadcast_shapes(*[(*a.shape[:dim], 1, *a.shape[dim + 1 :]) for a in (x, index)])
     x, index = [np.broadcast_to(a, (*size[:dim], a.shape[dim], *size[dim + 1 :])) for a in (x, index)]

@@ -254,7 +254,7 @@ class Primitive(Function):
         try:
             if cls.view:
                 return cls.impl(*arrays)
-            said = cls.listen()
+            previous = cls.listen()
             try:
                 as_they_are = cls.takes_half or cls.kernel_takes_half and on_device(arrays[0])
                 if as_they_are or not any(map(is_half, arrays)):
@@ -266,7 +266,7 @@ class Primitive(Function):
                     return None
                 return raw if cls.layout is None else arranged(cls, raw, arrays)
             finally:
-                restore(said)
+                restore(previous)
         except Exception as e:
             if fallback.from_compiler(e) and not fallback.numpy_alone():
                 return fallback.again(e, cls.compute, *arrays, into=into)

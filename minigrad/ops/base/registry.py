@@ -255,9 +255,9 @@ def function_of(cls: type[Pointwise]) -> Callable:
     f = named(scope["function"], name)
     f.__doc__, f.__module__ = cls.__doc__, cls.__module__
     formula.OPERATIONS[name] = cls
-    said = {k: getattr(cls, k) for k in ("method", "inplace", "torch", "domain", "differs")}
-    said |= {"out": not cls.takes_inplace, "differentiable": cls.differentiable and bool(cls.formulas)}
-    return enter(name, f, cls.samples or SAMPLES[n], cls.aliases, cls=cls, **said)
+    properties = {k: getattr(cls, k) for k in ("method", "inplace", "torch", "domain", "differs")}
+    properties |= {"out": not cls.takes_inplace, "differentiable": cls.differentiable and bool(cls.formulas)}
+    return enter(name, f, cls.samples or SAMPLES[n], cls.aliases, cls=cls, **properties)
 
 
 SAMPLES = {  # by the number of operands: shapes that cover all cases of broadcasting

@@ -293,12 +293,12 @@ def move(running: Tensor | None, kept: float, now: Tensor, share: float) -> None
         return
     frame = current()
     if (frame is ON or frame is OFF) and writable(running) and type(a := running._a) is type(now._a) is np.ndarray:
-        said = silence()  # no observer: update the arrays directly
+        previous = silence()  # no observer: update the arrays directly
         try:
             a *= kept
             a += now._a.reshape(-1) * share
         finally:
-            restore(said)
+            restore(previous)
         memory(running).bump("add_")
         return
     with use(frame.all_grad(False)):

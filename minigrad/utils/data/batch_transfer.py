@@ -38,10 +38,10 @@ class Pickler(ForkingPickler):
     """Keeps large arrays out of the pickle; of a tensor that is a view of another, pickles only the view's elements."""
 
     def __init__(self, file: Any, arrays: list):
-        super().__init__(file, 5, True, self.beside if SHARES else None)
+        super().__init__(file, 5, True, self.take_buffer if SHARES else None)
         self.arrays = arrays
 
-    def beside(self, buffer: pickle.PickleBuffer) -> bool:
+    def take_buffer(self, buffer: pickle.PickleBuffer) -> bool:
         """Put an array beside the pickle if it is large; return True if it goes into the pickle."""
         raw = buffer.raw()
         if raw.nbytes < LARGE:

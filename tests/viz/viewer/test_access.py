@@ -42,10 +42,10 @@ def test_everything_that_can_be_pressed_has_a_name(viewer):
 
 def test_each_step_is_read_aloud_as_a_sentence(viewer):
     page = viewer(records.two_uses()).press("ArrowRight")
-    assert page.page.locator("#said").get_attribute("role") == "status"
-    assert page.text("#said").startswith("Forward 1 of 4")
+    assert page.page.locator("#status").get_attribute("role") == "status"
+    assert page.text("#status").startswith("Forward 1 of 4")
     page.press("b", "ArrowRight", "ArrowRight")
-    assert page.text("#said") == (
+    assert page.text("#status") == (
         "Backward 2 of 7: incoming gradient g 1, rule of mul g * h = 1 * 0.6044 equals contribution 0.6044 to the "
         "gradient of w, together grad w 0.6044 + … 1 of 2 contributions"
     )
@@ -54,14 +54,14 @@ def test_each_step_is_read_aloud_as_a_sentence(viewer):
 def test_of_steps_that_play_faster_than_speech_only_the_last_is_read_aloud(viewer):
     page = viewer(records.two_uses())
     page.page.evaluate(
-        """() => { window.said = []; const status = document.querySelector('#said');
-            new MutationObserver(() => window.said.push(status.textContent)).observe(status, {childList: true}); }"""
+        """() => { window.announced = []; const status = document.querySelector('#status');
+            new MutationObserver(() => window.announced.push(status.textContent)).observe(status, {childList: true}); }"""
     )
     page.press("]", "]", "]", "]", "Space")
     page.page.locator("#where", has_text="Jvp 4 of 4").wait_for()
     page.page.locator("#play", has_text="Play").wait_for()
-    said = page.page.evaluate("window.said")
-    assert len(said) == 1 and said[0].startswith("Jvp 4 of 4")
+    announced = page.page.evaluate("window.announced")
+    assert len(announced) == 1 and announced[0].startswith("Jvp 4 of 4")
 
 
 def test_the_card_of_the_step_says_so(viewer):
