@@ -77,7 +77,7 @@ class Case:
         """Return the docstring with the size filled in."""
         return self.text.rstrip(".").replace("{n}", f"{n or self.n or 0:,}")
 
-    def able(self, contestant):
+    def can_run(self, contestant):
         """Return True if this contestant can run the case."""
         return contestant.style in self.programs and (self.compiles or not contestant.compiled)
 

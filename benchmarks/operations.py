@@ -142,7 +142,7 @@ def times_of(ours, theirs):
     return times["ours"]["best"], times["theirs"]["best"]
 
 
-def alone(torch):
+def restrict_to_one_core(torch):
     """Restrict both to one core and one thread."""
     one_thread()
     minigrad.set_num_threads(1)
@@ -159,7 +159,7 @@ def main():
     args = parser.parse_args()
     import torch
 
-    alone(torch)
+    restrict_to_one_core(torch)
     warnings.simplefilter("ignore")
     before = json.loads(Path(args.before).read_text(encoding="utf-8")) if args.before else {}
     names = args.names or [n for n, entry in TABLE.items() if entry.samples and not entry.differs]

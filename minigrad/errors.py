@@ -304,7 +304,7 @@ def warn(name: str, who: str, what: str, fix: str = "", where: Place | None = No
 
 
 @contextmanager
-def unsaid() -> Iterator[None]:
+def suppressed_warnings() -> Iterator[None]:
     """Suppress warnings inside the block.  Python's filters would not do: they belong to the user and affect all threads."""
     before = _unsaid.get()
     try:

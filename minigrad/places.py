@@ -99,10 +99,10 @@ def raised_at(e: BaseException) -> Place | None:
 
 def through_users_code(e: BaseException) -> bool:
     """Return True if code that minigrad calls, such as an object's `__len__`, raised an exception or passed it on."""
-    return any(not ours(tb.tb_frame) for tb in list(chain(e.__traceback__))[1:])
+    return any(not is_library_frame(tb.tb_frame) for tb in list(chain(e.__traceback__))[1:])
 
 
-def ours(frame: FrameType) -> bool:
+def is_library_frame(frame: FrameType) -> bool:
     """Return True if a frame belongs to minigrad, Python's library, or the libraries that minigrad computes with."""
     root = str(frame.f_globals.get("__name__", "")).partition(".")[0]
     return (

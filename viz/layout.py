@@ -57,14 +57,14 @@ def layout(graph: Graph, cards: dict[str, Card]) -> Layout:
     if not cards:
         return Layout({}, {}, 0, 0)
     if graph.lanes:
-        return turned(side_by_side(graph, cards), cards, WAYS[graph.view.rankdir])
+        return rotated(side_by_side(graph, cards), cards, WAYS[graph.view.rankdir])
     placed = _graphviz(graph, cards) if len(cards) <= SMALL else None
     if placed is None or max(placed.width, placed.height) > EXACT:
         placed = _own(graph, cards)
-    return turned(placed, cards, WAYS[graph.view.rankdir])
+    return rotated(placed, cards, WAYS[graph.view.rankdir])
 
 
-def turned(placed: Layout, cards: dict[str, Card], way: Way) -> Layout:
+def rotated(placed: Layout, cards: dict[str, Card], way: Way) -> Layout:
     """Rotate a layout from top to bottom into the requested direction."""
     total = placed.height
     corners = {key: way.corner(corner, cards[key].along, total) for key, corner in placed.corners.items()}
@@ -172,12 +172,12 @@ def placed_by_dot(text: str, nodes: int) -> dict | None:
         return json.loads(done.stdout)
     import pygraphviz
 
-    with quiet():
+    with quiet_stderr():
         return json.loads(pygraphviz.AGraph(string=text).draw(format="json0", prog="dot") or b"{}")
 
 
 @contextmanager
-def quiet():
+def quiet_stderr():
     """Hide what C code writes to stderr (font warnings); an exception gets all of it as a note."""
     sys.stderr.flush()
     with tempfile.TemporaryFile() as messages:

@@ -24,10 +24,10 @@ class Theme:
     page: str = ""
 
 
-def turned(colour: str) -> str:
+def inverted(colour: str) -> str:
     """Invert a colour's lightness and make it a little bluer: white paper becomes dark, dark ink becomes light.
 
-    >>> turned("#ffffff"), turned("#18202b"), turned("none")
+    >>> inverted("#ffffff"), inverted("#18202b"), inverted("none")
     ('#1f212a', '#e2f1ff', 'none')
     """
     if colour == "none":
@@ -104,7 +104,7 @@ IN_PRINT = RULED | {
 
 THEMES = {
     "light": Theme("light", TEXTS, LOOKS),
-    "dark": repainted("dark", turned, "#12161c"),
+    "dark": repainted("dark", inverted, "#12161c"),
     "print": repainted("print", in_ink, WHITE, IN_PRINT),
 }
 LIGHT = THEMES["light"]

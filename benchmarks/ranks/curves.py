@@ -36,7 +36,7 @@ def reductions(results, model):
         panels[0].yaxis.set_major_formatter(EngFormatter("s", places=0))
         panels[0].set_ylabel("time of an all_reduce")
         panels[0].legend(loc="upper left", frameon=False)
-        settle(figure)
+        fix_layout(figure)
     return figure
 
 
@@ -60,11 +60,11 @@ def efficiency(model):
         panels[0].yaxis.set_major_formatter(PercentFormatter(1))
         panels[0].set_ylabel("efficiency")
         figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=3, frameon=False)
-        settle(figure)
+        fix_layout(figure)
     return figure
 
 
-def settle(figure):
+def fix_layout(figure):
     """Compute the layout once and fix it: each drawing would move the panels a little further."""
     figure.draw_without_rendering()
     figure.set_layout_engine("none")

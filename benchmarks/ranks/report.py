@@ -52,12 +52,12 @@ def text(results):
         "steps": str(steps.STEPS),
         "weak": scaling(runs, lambda ranks: steps.EACH, efficiency),
         "strong": scaling(runs, lambda ranks: steps.WHOLE // ranks, speed_up),
-        "travels": travels(runs),
+        "traffic": traffic(runs),
         "checks": checks(runs),
         "networks": networks(model),
         "fit": fit(model),
         "comparison": comparison(model),
-        "forecast": prospects(model),
+        "forecast": forecasts(model),
     }
     for name, part in parts.items():
         mark = f"<!-- {name} -->"
@@ -155,7 +155,7 @@ def signed(seconds):
     return time(seconds) if seconds >= 0 else f"-{time(-seconds)}"
 
 
-def travels(runs):
+def traffic(runs):
     """Return a row per case and number of ranks: bytes, calls, and the share of waiting."""
     lines = [header("case", "ranks", "examples each", "bytes", "calls", "waiting")]
     for case in cases(runs):
@@ -208,7 +208,7 @@ def comparison(model):
     return "\n".join(lines)
 
 
-def prospects(model):
+def forecasts(model):
     """Return a table for each network: machines by cases."""
     parts = []
     for network, by_case in model["efficiency"].items():

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from .. import MinigradError, Tensor, device
 from ..diagnose.missing_names import NEED_TORCH, ROWS, told
-from ..errors import unsaid
+from ..errors import suppressed_warnings
 from ..nn import Module
 from .torch_modules import NOTHING, module_called
 
@@ -133,7 +133,7 @@ def refused_arguments(call: ast.Call, name: str) -> Iterator[Need]:
     except ValueError:  # a variable or a call
         return
     try:
-        with device("meta"), unsaid():
+        with device("meta"), suppressed_warnings():
             layer(*args, **options)
     except MinigradError as e:
         yield Need(call.lineno, name, e.problem, e.remedy)

@@ -304,7 +304,7 @@ class Writer:
 
 
 # ---------------------------------------------------------------------- backward
-def way_back(
+def backward_function(
     program: Specialisation, pull: Loaded, by: list, shapes: list, present: tuple, partly: Callable
 ) -> Callable:
     """Return a function of (node, gradient, freed) that runs a backward program on arrays and returns (edge, gradient) pairs.

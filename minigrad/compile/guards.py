@@ -24,7 +24,7 @@ from ..core.tensor import Tensor
 from ..ops.generator import Generator
 from ..places import PACKAGE
 from .captured_steps import Refused
-from .stand_ins import is_cache, is_replaced, speaks
+from .stand_ins import is_cache, is_replaced, warns_or_logs
 
 PLAIN = (int, float, complex, str, bytes, type(None), type(...), slice, range, dtype, np.dtype, np.generic, device)
 LIMIT = 3000  # entries; a function that reads more is not compiled
@@ -133,7 +133,7 @@ class Environment:
         """Record that a stand-in replaces a value during the capture."""
         if source.put is not None:
             self.stand_ins.append((source.put, value))
-        elif is_cache(value) or speaks(value):
+        elif is_cache(value) or warns_or_logs(value):
             does = "caches its results" if is_cache(value) else "warns or logs at each call"
             raise Refused(f"it can call {path}, which {does}", fix="call it through a global variable or an attribute")
 
@@ -176,7 +176,7 @@ class Environment:
 
     def look_through(self, path: str, value: Any, name: str, source: Source) -> None:
         """Visit everything reachable through a value held in a variable."""
-        if speaks(value):
+        if warns_or_logs(value):
             return
         if isinstance(value, types.ModuleType):
             if value.__name__ in CHANGING:

@@ -125,7 +125,7 @@ def result(value: Any, name: str, operands: tuple, decides: bool = False) -> Any
     return value
 
 
-def word(a: Any) -> str:
+def operand_source(a: Any) -> str:
     """Return the source of an operand in an expression."""
     return a.name if is_symbolic(a) else repr(a)
 
@@ -150,7 +150,7 @@ def arithmetic(f: Callable, text: str, decides: bool = False) -> Callable:
                 return NotImplemented
             touch(args)
             return f(*map(plain, args))
-        return result(f(*map(plain, args)), text.format(*map(word, args)), args, decides)
+        return result(f(*map(plain, args)), text.format(*map(operand_source, args)), args, decides)
 
     return run
 
@@ -205,7 +205,7 @@ def of_numbers(name: str, f: Callable) -> Callable:
             return f(*map(plain, args), **kwargs)
         if not any(map(is_symbolic, args)):
             return f(*args)
-        return result(f(*map(plain, args)), f"math.{name}({', '.join(map(word, args))})", args)
+        return result(f(*map(plain, args)), f"math.{name}({', '.join(map(operand_source, args))})", args)
 
     return run
 

@@ -81,7 +81,7 @@ def message(name: str, words: str, group: ProcessGroup, nbytes: int, peer: int |
     return Call(name, words, group, -1, nbytes, user_place(), _label.get(), peer, tag, perf_counter())
 
 
-def outside_of_programs(name: str) -> None:
+def report_communication(name: str) -> None:
     """Report to the surrounding layers that a call communicates: compiled programs cannot."""
     for layer in current().layers():
         layer.varies(f"{name} exchanges tensors with other processes", "call it outside of what is compiled")

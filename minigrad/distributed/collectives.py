@@ -15,18 +15,18 @@ from ..arrays.kinds import empty
 from ..core.tensor import Tensor
 from ..errors import error
 from .agreement import described
-from .calls import Call, collective, outside_of_programs
+from .calls import Call, collective, report_communication
 from .groups import ProcessGroup, member, rank_in
 from .mpi_memory import (
     ReduceOp,
     Work,
     array_of,
     as_bytes,
-    begun,
     direct,
     flat_bytes,
+    handle_or_wait,
     in_place,
-    lent,
+    mpi_buffer,
     operation,
     receive_buffer,
     reduced,
@@ -43,10 +43,10 @@ def barrier(group: Any = None, async_op: bool = False, device_ids: Any = None) -
     >>> dist.barrier()
     >>> dist.destroy_process_group()
     """
-    outside_of_programs("barrier")
+    report_communication("barrier")
     given = member(group, "barrier")
-    call = agreed("barrier", given, 0)
-    return begun(call, given.comm.Ibarrier(), lambda: None, async_op)
+    call = checked_call("barrier", given, 0)
+    return handle_or_wait(call, given.comm.Ibarrier(), lambda: None, async_op)
 
 
 def monitored_barrier(group: Any = None, timeout: Any = None, wait_all_ranks: bool = False) -> None:
@@ -59,7 +59,7 @@ def monitored_barrier(group: Any = None, timeout: Any = None, wait_all_ranks: bo
     >>> dist.monitored_barrier(timeout=60)
     >>> dist.destroy_process_group()
     """
-    outside_of_programs("monitored_barrier")
+    report_communication("monitored_barrier")
     given = member(group, "monitored_barrier")
     # the ranks do not compare this call first, since that might wait longer than `timeout`
     call = collective("monitored_barrier", "monitored_barrier()", given, 0)
@@ -80,10 +80,10 @@ def all_reduce(tensor: Tensor, op: ReduceOp = ReduceOp.SUM, group: Any = None, a
     who, given = "all_reduce", member(group, "all_reduce")
     mine = array_of(tensor, who)
     found = to_reduce(mine, op, who, direct(tensor))
-    call = agreed(who, given, mine.nbytes, mine, op)
-    request = given.comm.Iallreduce(in_place(), lent(found), operation(op))
+    call = checked_call(who, given, mine.nbytes, mine, op)
+    request = given.comm.Iallreduce(in_place(), mpi_buffer(found), operation(op))
     finish = lambda: write(tensor, reduced(found, op, given.size(), mine.dtype), call)
-    return begun(call, request, finish, async_op, tensor)
+    return handle_or_wait(call, request, finish, async_op, tensor)
 
 
 def reduce(tensor: Tensor, dst: int = 0, op: ReduceOp = ReduceOp.SUM, group: Any = None, async_op: bool = False) -> Any:
@@ -101,12 +101,14 @@ def reduce(tensor: Tensor, dst: int = 0, op: ReduceOp = ReduceOp.SUM, group: Any
     root, mine = rank_in(given, dst, who, "dst"), array_of(tensor, who)
     there = given.rank() == root
     found = to_reduce(mine, op, who, not there or direct(tensor))
-    call = agreed(who, given, mine.nbytes, mine, op, f"dst={dst}", reads=(tensor,) * (not there))
+    call = checked_call(who, given, mine.nbytes, mine, op, f"dst={dst}", reads=(tensor,) * (not there))
     if not there:
-        return begun(call, given.comm.Ireduce(lent(found), None, operation(op), root), lambda: None, async_op, tensor)
-    request = given.comm.Ireduce(in_place(), lent(found), operation(op), root)
+        return handle_or_wait(
+            call, given.comm.Ireduce(mpi_buffer(found), None, operation(op), root), lambda: None, async_op, tensor
+        )
+    request = given.comm.Ireduce(in_place(), mpi_buffer(found), operation(op), root)
     finish = lambda: write(tensor, reduced(found, op, given.size(), mine.dtype), call)
-    return begun(call, request, finish, async_op, tensor)
+    return handle_or_wait(call, request, finish, async_op, tensor)
 
 
 def broadcast(tensor: Tensor, src: int = 0, group: Any = None, async_op: bool = False) -> Work | None:
@@ -124,11 +126,11 @@ def broadcast(tensor: Tensor, src: int = 0, group: Any = None, async_op: bool = 
     root = rank_in(given, src, who, "src")
     there = given.rank() == root
     found = array_of(tensor, who) if there else receive_buffer(tensor, who)
-    call = agreed(who, given, found.nbytes, found, f"src={src}", reads=(tensor,) * there)
+    call = checked_call(who, given, found.nbytes, found, f"src={src}", reads=(tensor,) * there)
     request = given.comm.Ibcast(as_bytes(found), root)
     if there:
-        return begun(call, request, lambda: None, async_op, tensor)
-    return begun(call, request, lambda: write(tensor, found, call), async_op, tensor)
+        return handle_or_wait(call, request, lambda: None, async_op, tensor)
+    return handle_or_wait(call, request, lambda: write(tensor, found, call), async_op, tensor)
 
 
 def all_gather(tensor_list: Sequence[Tensor], tensor: Tensor, group: Any = None, async_op: bool = False) -> Work | None:
@@ -148,9 +150,9 @@ def all_gather(tensor_list: Sequence[Tensor], tensor: Tensor, group: Any = None,
     mine = array_of(tensor, who)
     rooms = [receive_buffer(t, who) for t in tensor_list]
     found = empty((sum(r.nbytes for r in rooms),), rooms[0], np.uint8)
-    call = agreed(who, given, found.nbytes, *rooms, reads=(tensor,))
-    request = given.comm.Iallgatherv(as_bytes(mine), [lent(found), [r.nbytes for r in rooms]])
-    return begun(call, request, lambda: scattered(found, tensor_list, rooms, call), async_op, *tensor_list)
+    call = checked_call(who, given, found.nbytes, *rooms, reads=(tensor,))
+    request = given.comm.Iallgatherv(as_bytes(mine), [mpi_buffer(found), [r.nbytes for r in rooms]])
+    return handle_or_wait(call, request, lambda: scattered(found, tensor_list, rooms, call), async_op, *tensor_list)
 
 
 def all_gather_into_tensor(
@@ -171,9 +173,9 @@ def all_gather_into_tensor(
     mine = array_of(input_tensor, who, "input_tensor")
     found = receive_buffer(output_tensor, who, "output_tensor", mine)
     check_total(who, found.size, mine.size * given.size(), "output_tensor", given)
-    call = agreed(who, given, found.nbytes, mine, reads=(input_tensor,))
+    call = checked_call(who, given, found.nbytes, mine, reads=(input_tensor,))
     request = given.comm.Iallgather(as_bytes(mine), as_bytes(found))
-    return begun(call, request, lambda: write(output_tensor, found, call), async_op, output_tensor)
+    return handle_or_wait(call, request, lambda: write(output_tensor, found, call), async_op, output_tensor)
 
 
 def gather(
@@ -192,15 +194,15 @@ def gather(
     """
     who, given = "gather", member(group, "gather")
     root, mine = rank_in(given, dst, who, "dst"), array_of(tensor, who)
-    call = agreed(who, given, mine.nbytes, mine.dtype, f"dst={dst}", reads=(tensor,))
+    call = checked_call(who, given, mine.nbytes, mine.dtype, f"dst={dst}", reads=(tensor,))
     if given.rank() != root:
-        return begun(call, given.comm.Igatherv(as_bytes(mine), None, root), lambda: None, async_op)
+        return handle_or_wait(call, given.comm.Igatherv(as_bytes(mine), None, root), lambda: None, async_op)
     check_list(who, "gather_list", gather_list, given)
     rooms = [receive_buffer(t, who) for t in gather_list or ()]
     found = empty((sum(r.nbytes for r in rooms),), rooms[0], np.uint8)
-    request = given.comm.Igatherv(as_bytes(mine), [lent(found), [r.nbytes for r in rooms]], root)
+    request = given.comm.Igatherv(as_bytes(mine), [mpi_buffer(found), [r.nbytes for r in rooms]], root)
     finish = lambda: scattered(found, gather_list or (), rooms, call)
-    return begun(call, request, finish, async_op, *(gather_list or ()))
+    return handle_or_wait(call, request, finish, async_op, *(gather_list or ()))
 
 
 def scatter(
@@ -223,15 +225,15 @@ def scatter(
     """
     who, given = "scatter", member(group, "scatter")
     root, found = rank_in(given, src, who, "src"), receive_buffer(tensor, who)
-    call = agreed(who, given, found.nbytes, found.dtype, f"src={src}", reads=tuple(scatter_list or ()))
+    call = checked_call(who, given, found.nbytes, found.dtype, f"src={src}", reads=tuple(scatter_list or ()))
     if given.rank() == root:
         check_list(who, "scatter_list", scatter_list, given)
         parts = [flat_bytes(array_of(t, who)) for t in scatter_list or ()]
-        sent: Any = [lent(np.concatenate(parts)), [p.size for p in parts]]
+        sent: Any = [mpi_buffer(np.concatenate(parts)), [p.size for p in parts]]
     else:
         sent = None
     request = given.comm.Iscatterv(sent, as_bytes(found), root)
-    return begun(call, request, lambda: write(tensor, found, call), async_op, tensor)
+    return handle_or_wait(call, request, lambda: write(tensor, found, call), async_op, tensor)
 
 
 def reduce_scatter(
@@ -253,10 +255,10 @@ def reduce_scatter(
     counts, mine = [p.size for p in parts], array_of(output, who, "output")
     check_total(who, mine.size, counts[given.rank()], "output", given)
     found = empty((counts[given.rank()],), parts[0])
-    call = agreed(who, given, sum(p.nbytes for p in parts), *parts, op, reads=tuple(input_list))
-    request = given.comm.Ireduce_scatter(lent(np.concatenate(parts)), lent(found), counts, operation(op))
+    call = checked_call(who, given, sum(p.nbytes for p in parts), *parts, op, reads=tuple(input_list))
+    request = given.comm.Ireduce_scatter(mpi_buffer(np.concatenate(parts)), mpi_buffer(found), counts, operation(op))
     finish = lambda: write(output, reduced(found, op, given.size(), mine.dtype), call)
-    return begun(call, request, finish, async_op, output)
+    return handle_or_wait(call, request, finish, async_op, output)
 
 
 def reduce_scatter_tensor(
@@ -277,10 +279,10 @@ def reduce_scatter_tensor(
     mine = receive_buffer(output, who, "output", sent)
     check_total(who, sent.size, mine.size * given.size(), "input", given)
     found = mine if mine.dtype == sent.dtype else empty((mine.size,), sent)
-    call = agreed(who, given, sent.nbytes, sent, op, reads=(input,))
-    request = given.comm.Ireduce_scatter_block(lent(sent), lent(found), operation(op))
+    call = checked_call(who, given, sent.nbytes, sent, op, reads=(input,))
+    request = given.comm.Ireduce_scatter_block(mpi_buffer(sent), mpi_buffer(found), operation(op))
     finish = lambda: write(output, reduced(found, op, given.size(), mine.dtype), call)
-    return begun(call, request, finish, async_op, output)
+    return handle_or_wait(call, request, finish, async_op, output)
 
 
 def all_to_all(
@@ -303,11 +305,11 @@ def all_to_all(
     parts = [flat_bytes(array_of(t, who)) for t in input_tensor_list]
     rooms = [receive_buffer(t, who) for t in output_tensor_list]
     found = empty((sum(r.nbytes for r in rooms),), rooms[0], np.uint8)
-    sent = [lent(np.concatenate(parts)), [p.size for p in parts]]
-    call = agreed(who, given, found.nbytes, parts[0].dtype, reads=tuple(input_tensor_list))
-    request = given.comm.Ialltoallv(sent, [lent(found), [r.nbytes for r in rooms]])
+    sent = [mpi_buffer(np.concatenate(parts)), [p.size for p in parts]]
+    call = checked_call(who, given, found.nbytes, parts[0].dtype, reads=tuple(input_tensor_list))
+    request = given.comm.Ialltoallv(sent, [mpi_buffer(found), [r.nbytes for r in rooms]])
     finish = lambda: scattered(found, output_tensor_list, rooms, call)
-    return begun(call, request, finish, async_op, *output_tensor_list)
+    return handle_or_wait(call, request, finish, async_op, *output_tensor_list)
 
 
 def all_to_all_single(
@@ -336,13 +338,13 @@ def all_to_all_single(
         split_bytes(who, name, a, sizes, given)
         for name, a, sizes in (("input", sent, input_split_sizes), ("output", found, output_split_sizes))
     ]
-    call = agreed(who, given, found.nbytes, sent.dtype, reads=(input,))
+    call = checked_call(who, given, found.nbytes, sent.dtype, reads=(input,))
     request = given.comm.Ialltoallv([as_bytes(sent), counts[0]], [as_bytes(found), counts[1]])
-    return begun(call, request, lambda: write(output, found, call), async_op, output)
+    return handle_or_wait(call, request, lambda: write(output, found, call), async_op, output)
 
 
 # ---------------------------------------------------------------------- helpers
-def agreed(who: str, given: ProcessGroup, nbytes: int, *same: Any, reads: tuple = ()) -> Call:
+def checked_call(who: str, given: ProcessGroup, nbytes: int, *same: Any, reads: tuple = ()) -> Call:
     """Return the Call that starts, after comparing it with the other ranks when it is time.
 
     `same` must be equal on all ranks.  `reads` are the tensors that are sent, unless the result overwrites them.

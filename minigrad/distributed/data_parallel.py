@@ -149,7 +149,7 @@ class DistributedDataParallel(Module, Joinable):
         if self._join_config.enable:
             self._announcements = [work for work in (active, self._announce(syncs)[0]) if work is not None]
         if self.device_ids:
-            inputs, kwargs = moved((inputs, kwargs), self.device)
+            inputs, kwargs = to_device((inputs, kwargs), self.device)
         output = self.module(*inputs, **kwargs)
         self.require_forward_param_sync = syncs
         if syncs:
@@ -318,6 +318,6 @@ def tensors_in(value: Any) -> Iterator[Tensor]:
             yield from tensors_in(getattr(value, field.name))
 
 
-def moved(tree: Any, device: Any) -> Any:
+def to_device(tree: Any, device: Any) -> Any:
     """Return a tree with its tensors on a device."""
     return tree_map(lambda t: t.to(device) if isinstance(t, Tensor) else t, tree)

@@ -46,7 +46,7 @@ class Ends:
         atexit.register(self.done)
 
     @staticmethod
-    def hear_of_deaths() -> None:
+    def handle_death_signal() -> None:
         """Listen to the signal for a dead rank, unless the program handles this signal itself."""
         if threading.current_thread() is threading.main_thread() and signal.getsignal(DIED) is signal.SIG_DFL:
             signal.signal(DIED, Ear.alarm)
@@ -89,12 +89,12 @@ class Ends:
     def done(self) -> None:
         """Wait until the programs of all ranks are done; if their calls differ, print the error and end them all."""
         try:
-            self.meet()
+            self.compare_last_calls()
         except RuntimeError as e:
             print(e, file=sys.stderr)
             self.abort(1)
 
-    def meet(self) -> None:
+    def compare_last_calls(self) -> None:
         """Wait for the other ranks, answer those that wait for this one, and compare the calls of all.
 
         Raises RuntimeError if the calls differ, or if a rank does not end before the timeout.

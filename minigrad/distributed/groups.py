@@ -192,7 +192,7 @@ def init_process_group(
         raise error(ValueError, who, f"there is no backend {backend!r}", "write init_process_group('mpi')")
     if not is_available():
         raise error(RuntimeError, who, "mpi4py is not installed", INSTALL)
-    ends.hear_of_deaths()
+    ends.handle_death_signal()
     from mpi4py import MPI
 
     world = MPI.COMM_WORLD

@@ -171,7 +171,7 @@ def watch(command: list[str], folder: Path, n: int, limit: float) -> list[int] |
     environment = {k: v for k, v in os.environ.items() if not k.startswith(LAUNCHERS)} | OPEN_MPI
     end, last = time.monotonic() + limit, float("inf")
     with (folder / "mpiexec.out").open("wb") as out:
-        process = begun(
+        process = start_mpiexec(
             command,
             env=environment,
             stdin=subprocess.DEVNULL,
@@ -184,13 +184,13 @@ def watch(command: list[str], folder: Path, n: int, limit: float) -> list[int] |
                 time.sleep(LOOK)
                 last = min(last, time.monotonic() + patience(folder, n))
             if process.poll() is None:
-                say_where(folder, n)
+                write_stacks(folder, n)
             return None if process.poll() is None and end < last else silent(folder, n)
         finally:
             end_all(process, pids(folder, n).values())
 
 
-def begun(command: list[str], **how: Any) -> subprocess.Popen:
+def start_mpiexec(command: list[str], **how: Any) -> subprocess.Popen:
     """Start mpiexec; on Linux it ends with this process, however that ends."""
     return subprocess.Popen(command, preexec_fn=end_with_parent() if sys.platform == "linux" else None, **how)
 
@@ -227,7 +227,7 @@ def silent(folder: Path, n: int) -> list[int]:
     ]
 
 
-def say_where(folder: Path, n: int) -> None:
+def write_stacks(folder: Path, n: int) -> None:
     """Let each rank write where it is."""
     for pid in pids(folder, n).values():
         with suppress(OSError):

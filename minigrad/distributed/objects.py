@@ -13,7 +13,7 @@ import numpy as np
 
 from ..core.tensor import wrap
 from ..errors import error
-from .collectives import agreed, check_list
+from .collectives import check_list, checked_call
 from .groups import ProcessGroup, member, rank_in
 from .point_to_point import recv, send
 from .waiting import wait_for
@@ -41,7 +41,7 @@ def broadcast_object_list(object_list: list, src: int = 0, group: Any = None, de
             content = np.empty(size[0], np.uint8)
         return given.comm.Ibcast(content, root)
 
-    in_turn(who, given, (len(object_list), f"src={src}"), lambda: given.comm.Ibcast(size, root), bytes_follow)
+    run_steps(who, given, (len(object_list), f"src={src}"), lambda: given.comm.Ibcast(size, root), bytes_follow)
     if given.rank() != root:
         object_list[:] = unpickled(content)
 
@@ -60,7 +60,7 @@ def all_gather_object(object_list: list, obj: Any, group: Any = None) -> None:
     who, given = "all_gather_object", member(group, "all_gather_object")
     check_list(who, "object_list", object_list, given)
     mine, sizes, found = pickled(obj), np.empty(given.size(), np.int64), Room()
-    in_turn(
+    run_steps(
         who,
         given,
         (),
@@ -88,7 +88,7 @@ def gather_object(obj: Any, object_gather_list: list | None = None, dst: int = 0
         what = f"process {dst} gives no list"
         raise error(ValueError, who, what, "pass object_gather_list=[None] * world_size")
     mine, sizes, found = pickled(obj), np.empty(given.size(), np.int64), Room()
-    in_turn(
+    run_steps(
         who,
         given,
         (f"dst={dst}",),
@@ -127,7 +127,7 @@ def scatter_object_list(
         content = np.empty(size[0], np.uint8)
         return given.comm.Iscatterv(sent, content, root)
 
-    in_turn(who, given, (f"src={src}",), lambda: given.comm.Iscatter(sizes, size, root), bytes_follow)
+    run_steps(who, given, (f"src={src}",), lambda: given.comm.Iscatter(sizes, size, root), bytes_follow)
     output[0] = unpickled(content)
 
 
@@ -197,9 +197,9 @@ class Room:
         return [unpickled(part) for part in np.split(self.bytes, np.cumsum(self.sizes)[:-1])]
 
 
-def in_turn(who: str, given: ProcessGroup, same: tuple, *begin: Callable[[], Any]) -> None:
+def run_steps(who: str, given: ProcessGroup, same: tuple, *begin: Callable[[], Any]) -> None:
     """Run the steps of one call, each when the previous one is done: the sizes travel before the bytes."""
-    call = agreed(who, given, 0, *same)
+    call = checked_call(who, given, 0, *same)
     for step in begin:
         wait_for(call, [step()])
     call.ended()

@@ -10,7 +10,7 @@ from ..errors import error
 from .agreement import described
 from .calls import message
 from .groups import member, rank_in
-from .mpi_memory import Work, array_of, as_bytes, begun, receive_buffer, write
+from .mpi_memory import Work, array_of, as_bytes, handle_or_wait, receive_buffer, write
 
 
 def send(tensor: Tensor, dst: int | None = None, group: Any = None, tag: int = 0, group_dst: int | None = None) -> None:
@@ -97,7 +97,7 @@ def received(
         write(tensor, found, call)
 
     request = Request(given.comm.Irecv(as_bytes(found), begin, tag), status)
-    return begun(call, request, finish, True, tensor)
+    return handle_or_wait(call, request, finish, True, tensor)
 
 
 class Request:

@@ -40,7 +40,7 @@ def head(e: Explanation) -> Iterator[str]:
     element = "" if e.whole else at(e.elements[0])
     found = array(e.numbers, e.shape) if e.whole else number(e.numbers[0])
     steps = sum(isinstance(step, Step) for step in e.steps)
-    yield f"{e.label or e.derivative(e.of)}{element} = {found}: {many(e.count, 'path')}, {many(steps, 'step')}"
+    yield f"{e.label or e.derivative(e.of)}{element} = {found}: {plural(e.count, 'path')}, {plural(steps, 'step')}"
     for note in e.notes:
         yield f"  ({note})"
 
@@ -124,13 +124,13 @@ class Board:
         shape = self.shape(step.value)
         if len(step.parts) > 1 and len(step.parts) == math.prod(shape):
             if all(part.known and len(part.terms) == 1 and not part.others for part in step.parts):
-                yield f"    {self.begun(step)} {self.product(step.parts, shape)}"
+                yield f"    {self.left_side(step)} {self.product(step.parts, shape)}"
                 return
             if not any(part.terms or part.known for part in step.parts):
-                yield f"    {self.begun(step)} {self.opaque(step)} = {array([p.gives for p in step.parts], shape)}"
+                yield f"    {self.left_side(step)} {self.opaque(step)} = {array([p.gives for p in step.parts], shape)}"
                 return
         for part in step.parts:
-            yield f"    {self.begun(step, part.index)} {self.terms(step, part)}"
+            yield f"    {self.left_side(step, part.index)} {self.terms(step, part)}"
 
     def heading(self, step: Step) -> str:
         """Return the operation as a numbered line of the program, with its place."""
@@ -162,7 +162,7 @@ class Board:
         arrived = [f"{g} = {self.derivative(o)}" for g, o in zip(names, outputs) if g in step.formula]
         return with_definitions(f"{self.derivative(step.value)}: {self.words(formula)}", [*arrived, *where])
 
-    def begun(self, step: Step, index: tuple | None = None) -> str:
+    def left_side(self, step: Step, index: tuple | None = None) -> str:
         """Return the left side of an equation; `gets` means that other steps contribute as well."""
         return f"{self.derivative(step.value, index)} {'gets' if step.value in self.summed else '='}"
 
@@ -193,7 +193,7 @@ class Board:
         """Return the products and their sum."""
         products = [f"{bracketed(term.arrived)} × {bracketed(term.partial)}" for term in part.terms]
         if part.others:
-            products.append(f"{bracketed(part.rest)} ({many(part.others, 'smaller term')})")
+            products.append(f"{bracketed(part.rest)} ({plural(part.others, 'smaller term')})")
         return " = ".join(filter(None, [" + ".join(products), number(part.gives)]))
 
     def opaque(self, step: Step) -> str:
@@ -238,7 +238,7 @@ def paths(e: Explanation) -> Iterator[str]:
         yield f"    {listed(path.gives):>12}   along {way}{more}"
     if len(e.paths) > len(shown):
         given = [sum(each) for each in zip(*[path.gives for path in shown])]
-        yield f"    {many(e.count, 'path')}; the {len(shown)} largest contribute {listed(given)} of {listed(e.numbers)}"
+        yield f"    {plural(e.count, 'path')}; the {len(shown)} largest contribute {listed(given)} of {listed(e.numbers)}"
     else:
         yield f"    {listed(e.numbers):>12}   in all"
 
@@ -253,7 +253,7 @@ def with_definitions(formula: str, where: list[str]) -> str:
     )
 
 
-def many(count: int, what: str) -> str:
+def plural(count: int, what: str) -> str:
     """Return a count with its noun in the singular or plural."""
     return f"{count} {what}" + "s" * (count != 1)
 

@@ -42,14 +42,14 @@ class Derivation:
         self.rec, self.kind, self.value = asked.rec, asked.kind, asked.value
         self.label, self.notes = asked.label, list(asked.notes)
         self.links = Links(self.rec, self.kind)
-        self.order = self.on_the_way()
+        self.order = self.values_on_paths()
         self.seeds = {v: s for v in self.order if np.any((s := self.links.seed(v)) != 0)}
         self.counts: dict[int, int] = {}
         for v in reversed(self.order):
             through = sum(self.count(link) for link in self.links.into[v])
             self.counts[v] = (v in self.seeds) + through
 
-    def on_the_way(self) -> list[int]:
+    def values_on_paths(self) -> list[int]:
         """Return the values between the requested one and the start of its derivative, beginning with the requested one."""
         made = {o: k for k, g in enumerate(self.rec.groups) for event in g.events for o in event.outputs}
         seen, stack = {self.value}, [self.value]
@@ -129,7 +129,7 @@ class Derivation:
         gives = float(link.gives[index])
         slopes = self.links.slopes(link, unit(link.gives.shape, index))
         if slopes is None:
-            return Part(index, gives, self.read_off(link, gives), known=False)
+            return Part(index, gives, self.partial_as_quotient(link, gives), known=False)
         terms = [term for s, slope in slopes for term in self.terms(s, slope, index)]
         terms.sort(key=lambda term: magnitude(term.product), reverse=True)
         nonzero = [term for term in terms if term.product != 0] or terms[:1]
@@ -146,7 +146,7 @@ class Derivation:
         numbers = [(i, float(arrived[i]), float(slope[i])) for i in places]
         return [Term(source, i, a, partial, a * partial) for i, a, partial in numbers]
 
-    def read_off(self, link: Link, gives: float) -> list[Term]:
+    def partial_as_quotient(self, link: Link, gives: float) -> list[Term]:
         """Return the partial as a quotient, for a rule with unknown partials whose input is a single nonzero number."""
         there = [(s, tuple(i)) for s, _ in link.sources for i in np.argwhere(self.links.number[s] != 0).tolist()]
         if len(there) != 1:
@@ -184,7 +184,7 @@ class Derivation:
             open_.sort(key=lambda bundle: sum(map(magnitude, bundle[3])))
             links, v, directions, gives = open_.pop()
             if self.counts[v] <= 1:
-                way, end = self.only_way(v)
+                way, end = self.only_path(v)
                 done.append((links + way, end, self.counts[v], gives))
                 continue
             if v in self.seeds:
@@ -198,7 +198,7 @@ class Derivation:
         many = self.count(link)
         slopes = [self.links.slopes(link, d) for d in directions] if many > 1 else [None]
         if any(s is None for s in slopes):
-            way, end = self.only_way(link.sources[0][0]) if many == 1 and len(link.sources) == 1 else ([], None)
+            way, end = self.only_path(link.sources[0][0]) if many == 1 and len(link.sources) == 1 else ([], None)
             done.append(([*links, link, *way], end, many, [dot(d, link.gives) for d in directions]))
             return
         for k, (source, _) in enumerate(slopes[0]):
@@ -207,7 +207,7 @@ class Derivation:
                 gives = [dot(d, self.links.number[source]) for d in ahead]
                 open_.append(([*links, link], source, ahead, gives))
 
-    def only_way(self, v: int) -> tuple[list[Link], int]:
+    def only_path(self, v: int) -> tuple[list[Link], int]:
         """Return the links of the only path from a value on, and its end."""
         links = []
         while v not in self.seeds:

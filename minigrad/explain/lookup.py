@@ -17,12 +17,12 @@ from ..arrays.kinds import host
 from ..core.graph import Node, history, key, producer
 from ..core.saved import Freed, bottom
 from ..core.tensor import Tensor
-from ..errors import error, unsaid
+from ..errors import error, suppressed_warnings
 from ..record.from_graph import older_first, record_of
 from ..record.recent import alive
 from ..record.recorder import Record
 from .derive import Asked
-from .recompute import Lost, again, compare_gradients, compare_results, living
+from .recompute import Lost, compare_gradients, compare_results, live_objects, recomputed
 from .value_names import variables
 
 RECORD = """record the program:
@@ -41,7 +41,7 @@ def derivative(t: Tensor, frame: FrameType | None) -> Asked:
         if (asked := in_recording(rec, t)) is not None:
             return checked(asked, t)
     gc.collect()  # graphs of earlier answers must not be found
-    owner = next((o for o in living(Tensor) if o._grad is t), None)
+    owner = next((o for o in live_objects(Tensor) if o._grad is t), None)
     if owner is None:
         raise error(
             ValueError,
@@ -84,7 +84,7 @@ def in_graph(rec: Record, owner: Tensor) -> Asked | None:
 
 def computed_again(root: Node, owner: Tensor, name: str) -> Asked:
     """Return the gradient of a tensor in the freed graph of a root; raise Lost if the leaves now give another one."""
-    made = again(root)
+    made = recomputed(root)
     rec = second(next(t for (node, _), t in made.items() if node is root and t._edge is not None), made)
     asked = in_graph(rec, owner)
     if asked is None:
@@ -106,7 +106,7 @@ def second(y: Tensor, made: dict) -> Record:
 
 def graph(what: Any) -> Record:
     """Return the record of a tensor's graph, with its backward; its warnings appear elsewhere."""
-    with unsaid():
+    with suppressed_warnings():
         rec = record_of(what)
     rec.settle()
     return rec
@@ -171,7 +171,7 @@ def of_tensor(y: Tensor, x: Tensor) -> Asked:
     rec, notes = graph(y), []
     if rec.notes:
         try:
-            made = again(producer(history(y)))
+            made = recomputed(producer(history(y)))
             rec, notes = second(made[key(history(y))], made), [AGAIN]
         except Lost as e:
             what = f"{rec.notes[0]}; the graph cannot be recomputed from the leaves: {e}"
@@ -191,7 +191,7 @@ def roots(leaf: Any) -> list:
     """Return a few living nodes, youngest first, through which gradients reach a leaf and that no other node reads."""
     reach: set = {leaf}
     read: set = {leaf}
-    for node in sorted(living(Node), key=lambda n: n._seq):
+    for node in sorted(live_objects(Node), key=lambda n: n._seq):
         inputs = {producer(e) for e in node._edges if e is not None}
         if inputs & reach:
             reach.add(node)

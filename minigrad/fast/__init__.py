@@ -58,7 +58,7 @@ from .flat_nodes import (
 from .text_plan import Plan, is_pointwise
 from .writes import write_plain
 
-__all__ = ["PLAIN", "definition", "specialisable", "specialise", "written_out"]
+__all__ = ["PLAIN", "definition", "specialisable", "specialise", "generate_apply"]
 
 MOST = 8  # tensors for `*xs` in generated code; with more, the loop dominates the cost of the generic path
 
@@ -89,7 +89,7 @@ def writer(cls: Any) -> Any:
 
 def specialise(cls: Any) -> None:
     """Generate the operation's apply and pull, and install them for all callers."""
-    fast = written_out(cls, Plan(cls)) if cls.variadic is None else by_number(cls)
+    fast = generate_apply(cls, Plan(cls)) if cls.variadic is None else by_number(cls)
     cls.apply = staticmethod(fast)
     for namespace in cls.namespaces:
         namespace["apply"] = fast
@@ -103,13 +103,13 @@ def by_number(cls: Any) -> Callable:
         n = len(args)
         if n not in written:
             few = 0 < n - cls.variadic <= MOST
-            written[n] = written_out(cls, Plan(cls, n)) if few else partial(definition, cls)
+            written[n] = generate_apply(cls, Plan(cls, n)) if few else partial(definition, cls)
         return written[n](*args)
 
     return apply
 
 
-def written_out(cls: Any, plan: Plan) -> Callable:
+def generate_apply(cls: Any, plan: Plan) -> Callable:
     """Generate the source, and return its apply."""
     cls.Flat = flat_class(plan)
     scope = {**globals(), "cls": cls, "Node": cls.Flat}  # the source may name any import of this file

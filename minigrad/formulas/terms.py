@@ -15,7 +15,7 @@ import numpy as np
 
 from ..arrays.dtypes import FLOATS
 from ..arrays.kinds import host
-from ..arrays.shapes import broadcast_shape, meet
+from ..arrays.shapes import broadcast_shape, broadcastable
 from ..core.frames import OFF, Frame, apply_at, use
 from ..core.function import as_tuple
 from ..core.inplace import inplace_at
@@ -173,7 +173,7 @@ class Terms(Transform):
         terms = [self.term(a) if isinstance(a, Tensor) else None for a in args]
         inner = [least(t) for t in terms]
         shapes = [t.shape for t in inner if t is not None]
-        if meet(*shapes) and (shape := broadcast_shape(*shapes)) != tuple(out.shape):
+        if broadcastable(*shapes) and (shape := broadcast_shape(*shapes)) != tuple(out.shape):
             trees = [e.literal(a) if t is None else t.tree for a, t in zip(args, inner)]
             return self.expanded(Term(write(*trees), shape, out._np_dtype), out)
         return Term.of(write(*self.meeting(args, out)), out)
@@ -203,7 +203,7 @@ class Terms(Transform):
         for i, term in enumerate(operands):
             while isinstance(term, Term) and (plain := term.plain) is not None:
                 rest = [t for j, t in enumerate(operands) if j != i and isinstance(t, Term)]
-                if not meets([plain.shape, *[t.shape for t in rest]], tuple(out.shape)):
+                if not broadcasts_to([plain.shape, *[t.shape for t in rest]], tuple(out.shape)):
                     break
                 dtypes = [t.dtype for t in rest if t.dtype is not None]  # NumPy treats None as float64
                 if plain.dtype is None:
@@ -224,9 +224,9 @@ def least(term: Term | None) -> Term | None:
     return term
 
 
-def meets(shapes: list[tuple], result: tuple) -> bool:
+def broadcasts_to(shapes: list[tuple], result: tuple) -> bool:
     """Return True if tensors of these shapes broadcast to the result's shape."""
-    return meet(*shapes) and broadcast_shape(*shapes) == result
+    return broadcastable(*shapes) and broadcast_shape(*shapes) == result
 
 
 def converts(dtype: Any, others: list, result: Any) -> bool:

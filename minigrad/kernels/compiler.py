@@ -20,7 +20,7 @@ loading = threading.RLock()  # held while Numba or a module for it loads; taken 
 _held: list = []  # the locks that a fork holds
 
 
-def whole(load: Callable, *args: Any) -> Any:
+def uninterrupted(load: Callable, *args: Any) -> Any:
     """Return load(*args); a Ctrl-C during the call is handled after it."""
     handler = signal.getsignal(signal.SIGINT)
     if not callable(handler) or threading.current_thread() is not threading.main_thread():
@@ -54,7 +54,7 @@ def fill_tables(target: Any) -> None:
 def prepare() -> None:
     """Load Numba without interruption."""
     with loading:
-        whole(load_numba)
+        uninterrupted(load_numba)
 
 
 def before_fork() -> None:

@@ -41,11 +41,13 @@ def steps(step: Callable, x: Tensor, states: tuple, w_x: Tensor, w_h: Tensor, b_
 
 def run_layer(step: Callable, x: Tensor, states: tuple, w_x: Tensor, w_h: Tensor, b_x: Any, b_h: Any) -> tuple:
     """Return the same as `steps`, by one operation where possible."""
-    found = at_once(step, x, states, w_x, w_h, b_x, b_h)
+    found = as_one_operation(step, x, states, w_x, w_h, b_x, b_h)
     return steps(step, x, states, w_x, w_h, b_x, b_h) if found is None else found
 
 
-def at_once(step: Callable, x: Tensor, states: tuple, w_x: Tensor, w_h: Tensor, b_x: Any, b_h: Any) -> tuple | None:
+def as_one_operation(
+    step: Callable, x: Tensor, states: tuple, w_x: Tensor, w_h: Tensor, b_x: Any, b_h: Any
+) -> tuple | None:
     """Return the same by one operation, or None where that is impossible."""
     frame, dtype = current(), w_h._np_dtype
     if (frame is not ON and frame is not OFF) or step not in SIZES or dtype not in DTYPES or alone():

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays import dtypes
-from ..arrays.kinds import near, on_device
+from ..arrays.kinds import on_device, to_device_of
 from ..core.frames import OFF, use
 from ..core.tensor import Tensor, wrap
 from .base.families import Operation, Pointwise
@@ -99,7 +99,7 @@ def standard_gamma(input: Tensor, generator: Generator | None = None) -> Tensor:
 def by_scipy(name: str, a: Any, x: Any) -> Any:
     """Evaluate a function of scipy.special in the dtype of a."""
     if on_device(a):
-        return near(by_scipy(name, a.to_host(), x.to_host()), a)
+        return to_device_of(by_scipy(name, a.to_host(), x.to_host()), a)
     return special(name)(a.astype(np.float64), x.astype(np.float64)).astype(a.dtype)
 
 
@@ -137,8 +137,8 @@ def by_series(a: Tensor, x: Tensor, by_a: bool) -> Tensor:
     """Return the slope for x <= 1, from F = x**a / Gamma(a) * sum over n of (-x)**n / (n! * (a + n))."""
     a, x = a.unsqueeze(-1), x.unsqueeze(-1)
     n = np.arange(TERMS)
-    signs = near_to(x, [(-1) ** k / math.factorial(k) for k in n])
-    n = near_to(x, n)
+    signs = double_like(x, [(-1) ** k / math.factorial(k) for k in n])
+    n = double_like(x, n)
     k, distance = a + n, log(x) - digamma(a)
     terms = (polygamma(1, a) - 1 / k**2 + (distance - 1 / k) / k) / k if by_a else (1 / k - distance) / k
     return (x * exp(x)).squeeze(-1) * (signs * x**n * terms).sum(-1)
@@ -154,7 +154,7 @@ def by_integral(a: Tensor, x: Tensor, by_a: bool) -> Tensor:
     a, x = a.unsqueeze(-1), x.unsqueeze(-1)
     distance = log(x) - digamma(a)
     side = where(detach(distance) > 0, 1.0, -1.0)
-    points, weights = (near_to(x, v) for v in rule())
+    points, weights = (double_like(x, v) for v in rule())
     length = extent(detach(a), detach(x), side)
     s = side * points * length
     factor = s * (distance + s) - polygamma(1, a) if by_a else distance + s
@@ -181,6 +181,6 @@ def rule() -> tuple:
     return (points + 1) / 2, weights / 2
 
 
-def near_to(x: Tensor, values: Any) -> Tensor:
+def double_like(x: Tensor, values: Any) -> Tensor:
     """Return numbers as a double-precision tensor on x's device."""
     return as_tensor(np.asarray(values, np.float64), device=x.device)

@@ -9,7 +9,7 @@ import numpy as np
 from ..arrays.dtypes import BOOL, I8
 from ..core.tensor import Box, Tensor, wrap
 from ..errors import error
-from ..tensors.printing import about
+from ..tensors.printing import error_notes
 from .from_data import tensor
 from .index_places import WHOLE
 
@@ -162,7 +162,7 @@ def check_mask(who: str, mask: Tensor, x: Tensor, d: int, place: int) -> None:
             f"the shape of the mask {list(mask.shape)} at index {place} does not match the shape of the indexed tensor "
             f"{list(x._sizes)} at dimension {d}",
             "make the mask from the tensor itself, x[x > 0], or index the other dimensions by `:`",
-            notes=about({"tensor": x, "mask": mask}, {"tensor": sizes, "mask": tuple(mask.shape)}),
+            notes=error_notes({"tensor": x, "mask": mask}, {"tensor": sizes, "mask": tuple(mask.shape)}),
         )
 
 

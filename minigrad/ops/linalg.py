@@ -16,14 +16,14 @@ from typing import Any
 import numpy as np
 
 from ..arrays.dtypes import FLOATS
-from ..arrays.kinds import near, on_device
+from ..arrays.kinds import on_device, to_device_of
 from ..arrays.memory import sum_down
 from ..arrays.nowhere import has_numbers
 from ..arrays.shapes import broadcast_shape
 from ..core.backward import sum_to
 from ..core.tensor import Tensor
 from ..errors import MinigradRuntimeError, error
-from ..tensors.printing import about
+from ..tensors.printing import error_notes
 from . import lapack
 from .base.families import Operation
 from .base.layouts import column_major, wrap_near
@@ -279,7 +279,7 @@ def triangle_inverse(x: np.ndarray) -> np.ndarray:
     """Return the inverse of upper triangular matrices; raise LinAlgError if a diagonal has a 0."""
     if has_numbers(x) and not x.diagonal(0, -2, -1).all():
         raise np.linalg.LinAlgError("Singular matrix")
-    return substitute(x, near(np.broadcast_to(np.eye(x.shape[-1], dtype=x.dtype), x.shape), x), True, False)
+    return substitute(x, to_device_of(np.broadcast_to(np.eye(x.shape[-1], dtype=x.dtype), x.shape), x), True, False)
 
 
 def substitute(a: np.ndarray, b: np.ndarray, upper: bool, unit: bool) -> np.ndarray:
@@ -354,6 +354,6 @@ def fitting(who: str, A: Tensor, B: Tensor, a: Tensor, b: Tensor) -> None:
             f"incompatible shapes of A {tuple(A.shape)} and B {tuple(B.shape)}: A has {a.shape[-1]} unknowns, "
             f"B {b.shape[-2] if b.ndim > 1 else b.numel()}",
             f"give B {a.shape[-1]} rows: B.mT if these are its columns",
-            notes=about({"A": A, "B": B}, marked=()),
+            notes=error_notes({"A": A, "B": B}, marked=()),
         )
     broadcast(who, a.shape[:-2], b.shape[:-2])

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays.kinds import near
+from ..arrays.kinds import to_device_of
 from ..core.tensor import Tensor, wrap
 from ..errors import error
 from ..kernels.cpu import flip_pad
@@ -293,7 +293,7 @@ def repeat_interleave(
                 f"repeats can not be negative: {int(counts.min())}",
                 "write repeats.clamp(min=0)",
             )
-        return index_select(input, d, wrap(np.repeat(near(np.arange(counts.size), counts), counts)))
+        return index_select(input, d, wrap(np.repeat(to_device_of(np.arange(counts.size), counts), counts)))
     n = int(repeats)
     if n < 0:
         raise error(

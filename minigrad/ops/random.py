@@ -215,7 +215,7 @@ def randint_like(
 
 
 # ---------------------------------------------------------------------- with tensors as parameters
-def nothing(g: Tensor, shape: tuple) -> Tensor:
+def zero_gradient(g: Tensor, shape: tuple) -> Tensor:
     """Return the gradient by a parameter of a draw: zeros, as in PyTorch."""
     return g.new_zeros(shape)
 
@@ -223,7 +223,7 @@ def nothing(g: Tensor, shape: tuple) -> Tensor:
 class Bernoulli(Operation):
     """1 where the noise is below the probability p, else 0."""
 
-    dp = nothing
+    dp = zero_gradient
     batch = lambda p, noise: (p, noise)
 
     @staticmethod
@@ -241,8 +241,8 @@ class Bernoulli(Operation):
 class Normal(Operation):
     """mean + std * noise, without derivatives by mean and std."""
 
-    dmean = nothing
-    dstd = nothing
+    dmean = zero_gradient
+    dstd = zero_gradient
     n_conditions, n_settings = 0, 0  # all are operands, as Pointwise.vmap requires
 
     @staticmethod
@@ -264,7 +264,7 @@ class Normal(Operation):
 class Poisson(Operation):
     """Random counts of the given means."""
 
-    drate = nothing
+    drate = zero_gradient
 
     @staticmethod
     def impl(rate: np.ndarray, rng: Any) -> np.ndarray:

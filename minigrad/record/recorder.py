@@ -351,7 +351,7 @@ class Record(Ledger, Layer):
         self._outer = None
         self.log.append([getattr(Ledger, what), node, *facts])
 
-    def saw(self, layer: Layer, cls: Any, args: tuple) -> Event | None:
+    def log_call(self, layer: Layer, cls: Any, args: tuple) -> Event | None:
         """Log an operation with its arguments as a transform receives it, and return the event."""
         if layer in self.around:
             return None
@@ -360,7 +360,7 @@ class Record(Ledger, Layer):
         self.log.append([Ledger.sight_began, event, *seen])
         return event
 
-    def saw_result(self, event: Event, out: Any) -> None:
+    def log_result(self, event: Event, out: Any) -> None:
         """Log the transform's result, or None if it failed."""
         outs = [o for o in (out if isinstance(out, (tuple, list)) else (out,)) if isinstance(o, Tensor)]
         dims = [dims_of(o, self.around) for o in outs]

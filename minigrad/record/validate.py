@@ -63,8 +63,8 @@ def document(record: Any, around: Ids) -> None:
     values, ops = by_id(record["values"], ".values"), by_id(record["ops"], ".ops")
     ids = Ids(values, ops, around, around.depth + 1, len(record.get("lanes", ())))
     DOCUMENT(record, ids)
-    made_once(record["ops"])
-    leads_somewhere(record["ops"])
+    check_makers(record["ops"])
+    check_chains(record["ops"])
 
 
 # ---------------------------------------------------------------------- scalars and ids
@@ -298,7 +298,7 @@ def by_id(entries: list, path: str) -> dict[int, dict]:
     return found
 
 
-def made_once(ops: list) -> None:
+def check_makers(ops: list) -> None:
     """Check that each value has a single maker, which does not read it."""
     makes: dict[int, int] = {}
     for i, x in enumerate(ops):
@@ -311,7 +311,7 @@ def made_once(ops: list) -> None:
                     refuse(f"{read} is an output of the same operation", f".ops[{i}].inputs[{k}]")
 
 
-def leads_somewhere(ops: list) -> None:
+def check_chains(ops: list) -> None:
     """Check that chains of `of`, and of updates of a parameter, come to an end."""
     of = {x["id"]: (x.get("of"), f".ops[{i}].of") for i, x in enumerate(ops)}
     updates = [(i, x) for i, x in enumerate(ops) if x["phase"] == "update" and x.get("inplace") and x["outputs"]]

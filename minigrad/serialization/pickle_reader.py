@@ -221,7 +221,7 @@ class PickleReader:
         del self.stack[len(self.stack) - n :]
         return [self.finished(v) for v in found]
 
-    def since_mark(self) -> list:
+    def pop_mark(self) -> list:
         """Pop all values since the last mark."""
         need(self.marks, "no mark")
         n = len(self.stack) - self.marks[-1]
@@ -242,11 +242,11 @@ class PickleReader:
     # ------------------------------------------------------------------ containers
     def do_tuple(self) -> None:
         """Make a tuple."""
-        self.stack.append(tuple(self.since_mark()))
+        self.stack.append(tuple(self.pop_mark()))
 
     def do_frozenset(self) -> None:
         """Make a frozenset."""
-        self.stack.append(frozenset(map(as_key, self.since_mark())))
+        self.stack.append(frozenset(map(as_key, self.pop_mark())))
 
     def do_append(self) -> None:
         """Add one value to a list."""
@@ -255,12 +255,12 @@ class PickleReader:
 
     def do_appends(self) -> None:
         """Add values to a list."""
-        values = self.since_mark()
+        values = self.pop_mark()
         self.last(list).extend(values)
 
     def do_additems(self) -> None:
         """Add values to a set."""
-        values = self.since_mark()
+        values = self.pop_mark()
         self.last(set).update(map(as_key, values))
 
     def do_setitem(self) -> None:
@@ -269,7 +269,7 @@ class PickleReader:
 
     def do_setitems(self) -> None:
         """Add pairs to a dictionary."""
-        self.put(self.since_mark())
+        self.put(self.pop_mark())
 
     def put(self, values: list) -> None:
         """Add keys and values, in turn, to a dictionary."""

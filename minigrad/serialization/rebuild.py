@@ -147,11 +147,11 @@ def placed(memory: Storage, location: str, wanted: Any) -> Storage:
         if found is not None:
             return found
         wanted = None
-    place = there(location, memory) if wanted is None else on_device(wanted)
+    place = available_device(location, memory) if wanted is None else on_device(wanted)
     return memory if place == CPU else Storage(transfer.placed(memory._array, place))
 
 
-def there(location: str, memory: Storage) -> device:
+def available_device(location: str, memory: Storage) -> device:
     """Return the device that a file names, if this machine has it."""
     try:
         return on_device(location)
@@ -205,10 +205,13 @@ def parameter(data: Any, tracked: Any, hooks: Any, state: Any = None) -> Paramet
     return note(conversion.restore(Parameter, data._a, tracked, None), state)
 
 
-def noted(function: Any, cls: Any, args: tuple, state: Any) -> Tensor:
+def with_attributes(function: Any, cls: Any, args: tuple, state: Any) -> Tensor:
     """Return a tensor with the user's attributes, or of the user's class."""
     function, cls = MADE.get(function, function), CLASSES.get(cls, cls)
-    need(callable(function) and function is not noted and type(args) is tuple, "a tensor without a function to make it")
+    need(
+        callable(function) and function is not with_attributes and type(args) is tuple,
+        "a tensor without a function to make it",
+    )
     t: Any = function(*args)
     need(isinstance(t, Tensor), "a value that is not a tensor")
     need(isinstance(cls, type) and issubclass(cls, Tensor), f"a tensor of {quote(cls)}")
@@ -254,9 +257,9 @@ MADE: dict[Any, Callable] = {
     Name("torch._utils", "_rebuild_meta_tensor_no_storage"): meta_tensor,
     Name("torch._utils", "_rebuild_parameter"): parameter,
     Name("torch._utils", "_rebuild_parameter_with_state"): parameter,
-    Name("torch._tensor", "_rebuild_from_type_v2"): noted,
+    Name("torch._tensor", "_rebuild_from_type_v2"): with_attributes,
     Name("torch", "Size"): size,
     Name("torch", "device"): a_device,
     Name("torch.serialization", "_get_layout"): a_layout,
 }
-MADE[Name("torch.tensor", "_rebuild_from_type_v2")] = noted  # before PyTorch 1.9
+MADE[Name("torch.tensor", "_rebuild_from_type_v2")] = with_attributes  # before PyTorch 1.9

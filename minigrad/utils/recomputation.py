@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext, supp
 from typing import Any, NamedTuple
 
 from ..autograd import Function, enable_grad
-from ..autograd.grad_mode import without
+from ..autograd.grad_mode import without_layer
 from ..autograd.graph import saved_tensors_hooks
 from ..core.engine import recorder_of, running
 from ..core.frames import Frame, current, use
@@ -57,7 +57,7 @@ class Surroundings:
     @contextmanager
     def again(self) -> Iterator[None]:
         """Restore the first run's surroundings inside the `with` block, and the generators afterwards."""
-        frame = without(current(), AUTOCAST)
+        frame = without_layer(current(), AUTOCAST)
         for layer in self.autocasts:
             frame = Frame(layer, frame.grad, frame.dual, frame.inference, frame)
         with fork_rng(enabled=self.states is not None), use(frame):

@@ -94,7 +94,7 @@ def load(data: bytes) -> dict[str, Tensor]:
     """
     found = {}
     for name, part in safetensors.deserialize(data):
-        kind = known("load", name, part["dtype"])
+        kind = dtype_in_file("load", name, part["dtype"])
         found[name] = as_tensor("load", name, np.frombuffer(bytearray(part["data"]), kind).reshape(part["shape"]))
     return found
 
@@ -198,7 +198,7 @@ class Slice:
         self.get_shape, self.get_dtype = self.part.get_shape, self.part.get_dtype
 
     def __getitem__(self, index: Any) -> Any:
-        known("load_file", self.name, self.get_dtype())
+        dtype_in_file("load_file", self.name, self.get_dtype())
         found = self.opened.file.get_tensor(self.name) if index is Ellipsis else self.part[index]
         if self.opened.device is None:
             return found
@@ -261,7 +261,7 @@ def second_names(who: str, state: Mapping[str, Tensor], preferred: Iterable[str]
     return found
 
 
-def known(who: str, name: str, kind: str) -> np.dtype:
+def dtype_in_file(who: str, name: str, kind: str) -> np.dtype:
     """Return the dtype of a tensor in a file.  Raises TypeError if minigrad does not have it."""
     if kind not in KINDS_THERE:
         what = f"{name!r} is a tensor of {kind}, which minigrad does not have"

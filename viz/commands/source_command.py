@@ -12,7 +12,7 @@ import viz
 
 from .. import text
 from ..run_program import Failure, Program
-from .common import Args, Json, Target, apart, target_of, working
+from .common import Args, Json, Target, stdout_to_stderr, target_of, working
 
 EXAMPLES = """Examples:
 
@@ -38,7 +38,7 @@ def source(
     """
     file, name = target_of(target)
     program = Program.read(file, words)
-    with apart():
+    with stdout_to_stderr():
         with working(f"running {program.file}"):
             graph, _ = program.record(name, ("forward",), args)
         with working(f"compiling {name}"):

@@ -307,7 +307,7 @@ def size_of(t: torch.Tensor) -> int:
     return t.numel() * t.element_size()
 
 
-def kept_by(node: Any) -> list[torch.Tensor]:
+def saved_by_node(node: Any) -> list[torch.Tensor]:
     """Return the tensors that a node saves for backward, except those packed by hooks: unpacking them may run code."""
     found = []
     for name in saved_names(type(node)):
@@ -327,6 +327,6 @@ def saved_names(kind: type) -> tuple[str, ...]:
 def freed(node: Any) -> bool:
     """Return True if backward has freed a node's saved tensors."""
     try:
-        return not kept_by(node)
+        return not saved_by_node(node)
     except RuntimeError:
         return True

@@ -16,7 +16,7 @@ import torch
 
 import minigrad
 from minigrad.core.tensor import Tensor, wrap
-from minigrad.errors import unsaid
+from minigrad.errors import suppressed_warnings
 from minigrad.formulas.latex import symbol
 from minigrad.record import schema
 from minigrad.record.call_style import by_method
@@ -146,7 +146,7 @@ class Words:
 def gives_that(formula: str, names: dict[str, Any], number: np.ndarray, read: float) -> bool:
     """Return True if a formula, with these values for its names, gives the number that PyTorch computed."""
     try:
-        with unsaid():
+        with suppressed_warnings():
             found = eval(formula, names)
     except Exception:  # it uses a tensor that only minigrad saves
         return False

@@ -139,7 +139,7 @@ def gathered(mine: Report) -> list[Report] | None:
     return reports
 
 
-def together(reports: Sequence[Report], apart: bool = False) -> dict:
+def merged_record(reports: Sequence[Report], apart: bool = False) -> dict:
     """Return one record of all ranks, with their timeline; `apart` gives each rank its own lane."""
     record = merged([one.record for one in reports if one.record is not None], apart)
     return {**record, "timeline": [one.times for one in reports]}

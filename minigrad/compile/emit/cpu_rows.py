@@ -13,7 +13,7 @@ import numpy as np
 
 from ..fuse import Group, element_read, extent, is_simple, loop_index, of_line, reduced
 from ..ir import F4, Op, V
-from .cpu_loops import Loop, more_lines, nested, parse, running_lines, start, wider
+from .cpu_loops import Loop, accumulator_dtype, more_lines, nested, parse, running_lines, start
 from .library_calls import at_class, followed, picked, whole
 from .names import Spelling, cast, grouped
 
@@ -246,7 +246,7 @@ class Part(Loop):
             first, more, total = running_lines(op, name, f"{name}_i", term)
             self.first.append(first)
             self.body.append(more)
-            total = cast(total, wider(op), out.dtype) if op.name == "sum" else total
+            total = cast(total, accumulator_dtype(op), out.dtype) if op.name == "sum" else total
             self.last += [f"{name}_i = {total}"] if total != f"{name}_i" else []
         self.rows.locals[out] = f"{name}_i"
         if out in self.stored:
@@ -260,7 +260,7 @@ class Part(Loop):
         kept = [i for d, i in enumerate(self.live) if d >= self.lead and d not in reduced(op)]
         buffer = self.rows.buffer(out)
         place = f"{buffer}[{', '.join(kept)}]"
-        self.first.append(f"{buffer}[:] = {cast(start(op, wider(op)), wider(op), out.dtype)}")
+        self.first.append(f"{buffer}[:] = {cast(start(op, accumulator_dtype(op)), accumulator_dtype(op), out.dtype)}")
         self.body += more_lines(op, place, cast(term, x.dtype, out.dtype))
         if out in self.stored:
             self.allocate(out)

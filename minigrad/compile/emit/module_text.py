@@ -16,7 +16,7 @@ import numpy as np
 from ...arrays.dtypes import HALVES
 from ...arrays.kinds import as_array
 from ...kernels.formula import CUDA
-from ..buffers import stored, taken_over, written_directly
+from ..buffers import reusable_arrays, stored, written_directly
 from ..fuse import Group, by_rows, schedule
 from ..ir import Lowering, Op, V
 from ..postponing import postpone
@@ -25,7 +25,7 @@ from .cpu_loops import HIGHER32, HIGHER64, PLUS, Loop
 from .cpu_rows import ROW_SUM, Rows
 from .library_calls import STATEMENTS, whole
 from .names import Spelling
-from .subfunctions import JIT, Block, connect, freed, in_steps, indent, merged, shared, words
+from .subfunctions import JIT, Block, connect, freed, identifiers, in_steps, indent, merged, shared
 
 LOOPS = {"loop": Loop, **dict.fromkeys(("rows", "pick", "scatter"), Rows)}
 LONGEST = 24  # maximum length of a number's variable
@@ -81,7 +81,7 @@ class Writer:
 
     def place_results(self, kept: set) -> None:
         """Decide which other results reuse existing memory."""
-        self.spelling.taken = taken_over(self.low, self.groups, self.stored, kept, self.direct)
+        self.spelling.taken = reusable_arrays(self.low, self.groups, self.stored, kept, self.direct)
 
     # ------------------------------------------------------------------ names
     def name_inputs(self) -> None:
@@ -136,7 +136,7 @@ class Writer:
         """Return the first lines of the module: docstring, imports, constants, helpers."""
         definitions = [*self.constants(), *[k if k.startswith("\n\n@") else k.strip("\n") for k in self.needs
                                             if isinstance(k, str)]]  # fmt: skip
-        named = set(words([body, *definitions]))
+        named = set(identifiers([body, *definitions]))
         helpers = [text for text in self.helpers if named & functions_in(text)]
         named |= set(re.findall(r"(\w+)\(", "\n".join(helpers)))
         needed = [(self.low.target.import_of(k[0]), k[1]) for k in self.needs if isinstance(k, tuple)]
@@ -167,7 +167,7 @@ class Writer:
             results.append(f"{text}.copy()" if self.low.base(v) in given and v.shape and not lines else text)
             blocks.append(Block(lines))
         returns = f"return {tupled(results)}"
-        self.read = set(words([*[line for b in blocks for line in b.lines], returns]))
+        self.read = set(identifiers([*[line for b in blocks for line in b.lines], returns]))
         steps = in_steps(self.connected([block for block in blocks if block.lines], returns))
         repeated, blocks = shared(self.connected(steps, returns), self.spelling.free)
         return "\n\n\n".join([*repeated, *self.entry_of(merged(blocks), returns)])

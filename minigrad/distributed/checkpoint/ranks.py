@@ -26,7 +26,7 @@ def gathered(group: ProcessGroup | None, mine: Any) -> list:
     return found
 
 
-def together(group: ProcessGroup | None, who: str, action: Callable[[], Any]) -> Any:
+def run_on_all_ranks(group: ProcessGroup | None, who: str, action: Callable[[], Any]) -> Any:
     """Return the result of an action on this rank; if it fails on one rank, raise an error on all."""
     result, failed = None, None
     try:

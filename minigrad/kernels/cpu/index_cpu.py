@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ...arrays.kinds import kernels_there, on_device
+from ...arrays.kinds import cuda_kernels, on_device
 from ...errors import error
 from ..cache import by_dtype
 from ..fallback import worth
@@ -108,7 +108,7 @@ SOURCE = (
 module = by_dtype("places", SOURCE)
 
 
-def serves(x: np.ndarray, number: int) -> bool:
+def worth_a_kernel(x: np.ndarray, number: int) -> bool:
     """Return True if an array, and `number` elements to read or write, are worth a kernel."""
     return worth(x, number, PLACES_FROM) and x.size > 0 and x.flags.c_contiguous
 
@@ -141,8 +141,8 @@ def lines(x: np.ndarray, dim: int, end: int | None = None) -> np.ndarray:
 def gather(x: np.ndarray, dim: int, index: np.ndarray) -> np.ndarray | None:
     """Return the elements at `index` along dim."""
     if on_device(x):
-        return kernels_there("indexing").gather(x, dim, index)
-    if not serves(x, index.size) or not fits(x, dim, index):
+        return cuda_kernels("indexing").gather(x, dim, index)
+    if not worth_a_kernel(x, index.size) or not fits(x, dim, index):
         return None
     out = np.empty(index.shape, x.dtype)
     return out if at_places("gather", x, dim, [x, index, out]) else None
@@ -151,8 +151,8 @@ def gather(x: np.ndarray, dim: int, index: np.ndarray) -> np.ndarray | None:
 def scatter(x: np.ndarray, dim: int, index: np.ndarray, src: Any, how: str) -> bool:
     """Write elements of src at `index` along dim of x, or combine them with x by the NumPy function `how`."""
     if on_device(x):
-        return kernels_there("scatter").scatter(x, dim, index, src, how)
-    if not serves(x, index.size) or not fits(x, dim, index):
+        return cuda_kernels("scatter").scatter(x, dim, index, src, how)
+    if not worth_a_kernel(x, index.size) or not fits(x, dim, index):
         return False
     src = np.full(index.shape, src, x.dtype) if isinstance(src, (int, float)) else src
     if not like(src, index.shape, x):
@@ -176,7 +176,7 @@ def like(a: Any, shape: tuple, x: np.ndarray) -> bool:
 def in_range(index: np.ndarray, n: int) -> bool:
     """Return True if all indices are between 0 and n - 1; False also if another function has to check them."""
     if on_device(index):
-        return kernels_there("indexing").in_range(index, n)
+        return cuda_kernels("indexing").in_range(index, n)
     index = index.astype(np.int64, copy=False)
     return not index.size or bool(index.view(np.uint64).max() < n)  # as unsigned, a negative number is very large
 
@@ -203,9 +203,9 @@ def positive(index: np.ndarray, n: int, signed: bool) -> np.ndarray | None:
 def take(x: np.ndarray, dim: int, index: np.ndarray, signed: bool = True) -> np.ndarray | None:
     """Return the slices of x at indices along dim; `signed` ones may be negative."""
     if on_device(x):
-        return kernels_there("indexing").slices(x, dim, index, signed)
+        return cuda_kernels("indexing").slices(x, dim, index, signed)
     shape = x.shape[:dim] + index.shape + x.shape[dim + 1 :]
-    if not serves(x, math.prod(shape)) or index.dtype.kind != "i":
+    if not worth_a_kernel(x, math.prod(shape)) or index.dtype.kind != "i":
         return None
     out = np.empty(shape, x.dtype)
     arrays = [lines(x, dim), lines(out, dim, dim + index.ndim)]
@@ -218,12 +218,12 @@ def add(x: np.ndarray, dims: tuple, indices: tuple, rows: Any, known: bool = Fal
     `known` indices were checked before: on a device, a check would have to wait for the result.
     """
     if on_device(x):
-        return kernels_there("scatter").add(x, dims, indices, rows, known)
+        return cuda_kernels("scatter").add(x, dims, indices, rows, known)
     if len(dims) > 1:
         return False
     (dim,), (index,) = dims, indices
     shape = x.shape[:dim] + index.shape + x.shape[dim + 1 :]
-    if not serves(x, math.prod(shape)) or index.dtype.kind != "i" or not like(rows, shape, x):
+    if not worth_a_kernel(x, math.prod(shape)) or index.dtype.kind != "i" or not like(rows, shape, x):
         return False
     return by_slices("add", x, dim, index, True, [lines(rows, dim, dim + index.ndim), lines(x, dim)], rows.size)
 

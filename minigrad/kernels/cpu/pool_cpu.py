@@ -12,7 +12,7 @@ from functools import partial
 
 import numpy as np
 
-from ...arrays.kinds import contiguous, kernels_there, on_device
+from ...arrays.kinds import contiguous, cuda_kernels, on_device
 from ..cache import by_dtype
 from ..fallback import worth
 from ..pool_windows import Windows, bounds, runs
@@ -160,7 +160,7 @@ module = by_dtype("windows", SOURCE)
 def largest(x: np.ndarray, windows: tuple[Windows, ...]) -> tuple | None:
     """Return the largest element of each window over the last one or two dimensions, and its place in the flattened input."""
     if on_device(x):
-        return kernels_there("pool_cuda").largest(x, windows)
+        return cuda_kernels("pool_cuda").largest(x, windows)
     n, shape = len(windows), results_shape(x, windows)
     out, place = np.empty(shape, x.dtype), np.empty(shape, np.int64)
     if not out.size:
@@ -181,7 +181,7 @@ def largest(x: np.ndarray, windows: tuple[Windows, ...]) -> tuple | None:
 def sums(x: np.ndarray, windows: tuple[Windows, ...]) -> np.ndarray | None:
     """Return the sum of each window over the last one or two dimensions."""
     if on_device(x):
-        return kernels_there("pool_cuda").sums(x, windows)
+        return cuda_kernels("pool_cuda").sums(x, windows)
     shape = results_shape(x, windows)
     if not x.size or 0 in shape:
         return np.zeros(shape, x.dtype)
@@ -201,7 +201,7 @@ def sums(x: np.ndarray, windows: tuple[Windows, ...]) -> np.ndarray | None:
 def put(g: np.ndarray, place: np.ndarray, shape: tuple, n: int) -> np.ndarray | None:
     """Return zeros of a shape with g added at the places in the last n dimensions."""
     if on_device(g):
-        return kernels_there("pool_cuda").put(g, place, shape, n)
+        return cuda_kernels("pool_cuda").put(g, place, shape, n)
     if not worth(g, math.prod(shape), POOL_FROM):
         return None
     dx, number = np.empty(shape, g.dtype), math.prod(g.shape[g.ndim - n :])

@@ -13,7 +13,7 @@ from functools import cache
 
 import numpy as np
 
-from ...arrays.kinds import kernels_there, on_device
+from ...arrays.kinds import cuda_kernels, on_device
 from ..cache import by_dtype, load
 from ..fallback import alone
 from ..threads import GRAIN, launch
@@ -207,7 +207,7 @@ def reduce(name: str, x: np.ndarray, dims: tuple, keepdim: bool) -> np.ndarray |
 
     `name` is "sum", "squares" (sum of squares), "known" (sum without NaN), "product", "maximum" or "minimum"."""
     if on_device(x):
-        return kernels_there("reductions_cuda").reduce(name, [x], dims, keepdim)
+        return cuda_kernels("reductions_cuda").reduce(name, [x], dims, keepdim)
     if name == "sum" and x.dtype.kind == "i":
         return sum_integers(x, dims, keepdim)
     if x.size < REDUCE_FROM or alone() or x.dtype.kind != "f" or not dims or not x.flags.c_contiguous:

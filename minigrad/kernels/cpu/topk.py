@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from ...arrays.kinds import kernels_there, on_device
+from ...arrays.kinds import cuda_kernels, on_device
 from ..cache import by_dtype
 from ..fallback import alone
 from ..threads import launch
@@ -97,7 +97,7 @@ module = by_dtype("ranking", SOURCE)
 def top(x: np.ndarray, k: int, dim: int, largest: bool) -> np.ndarray | None:
     """Return the places of the k largest or smallest along a dimension, in order; equal ones keep their order."""
     if on_device(x):
-        return kernels_there("sorting").top(x, k, dim, largest)
+        return cuda_kernels("sorting").top(x, k, dim, largest)
     n = x.shape[dim]
     if x.size < RANK_FROM or alone() or x.dtype.kind not in "fiu" or not 0 < k <= n // SHARE:
         return None

@@ -52,13 +52,13 @@ def capsule(a: DeviceArray, stream: Any = None, max_version: Any = None, dl_devi
                 f"an array of shape {a.shape} on cuda:0 cannot be lent on DLPack's device {tuple(dl_device)}",
                 "copy it first: x.cpu()",
             )
-        return dlpack.lent(a.to_host())
+        return dlpack.as_capsule(a.to_host())
     if copy:
         a = a.copy()
     if stream not in (*DEFAULT_STREAMS, NO_WAITING, machine.current().stream):
         machine.current().synchronize()
     seen = machine.Interface(a.address, a.shape, plain(a.shadow).dtype.str, a.strides, a)
-    lent = dlpack.lent(np.asarray(seen).view(a.dtype))
+    lent = dlpack.as_capsule(np.asarray(seen).view(a.dtype))
     array_in(lent).device.kind = CUDA
     return lent
 

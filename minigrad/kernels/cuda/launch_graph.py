@@ -48,7 +48,7 @@ class Launches:
     def __call__(self, *args: Any) -> tuple:
         with self.lock:
             outs = self.launched(args)
-        machine.look()
+        machine.run_watchers()
         return outs
 
     def launched(self, args: tuple) -> tuple:

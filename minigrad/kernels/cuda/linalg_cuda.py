@@ -72,13 +72,13 @@ def by_cupy(function: Callable, args: tuple, kwargs: dict) -> Any:
     cupys = DIFFERENT.get(name) or getattr(of_cupy.linalg, name)
     machine.current().synchronize()  # CuPy has a separate stream
     with cupyx.errstate(linalg="raise"):
-        found = cupys(*[lent(a) if type(a) is DeviceArray else a for a in args], **kwargs)
+        found = cupys(*[as_cupy(a) if type(a) is DeviceArray else a for a in args], **kwargs)
     if isinstance(found, tuple):
         found = tuple_of(function)(*found)
 
     def taken(a: Any) -> DeviceArray:
         out = empty(a.shape, a.dtype)
-        lent(out)[...] = a
+        as_cupy(out)[...] = a
         return out
 
     results = each(taken, found)
@@ -92,7 +92,7 @@ def tuple_of(function: Callable) -> type:
     return type(function(np.eye(1)))
 
 
-def lent(a: DeviceArray) -> Any:
+def as_cupy(a: DeviceArray) -> Any:
     """Return an array as a CuPy array, without a copy."""
     of_cupy = cupy()
     memory = of_cupy.cuda.UnownedMemory(a.address, a.nbytes, a)

@@ -18,7 +18,7 @@ from ...errors import error
 from ...kernels.cpu import conv_cpu as kernels
 from ...layers.batch import batched
 from ...layers.batching import front
-from ...tensors.printing import about
+from ...tensors.printing import error_notes
 from ..base.families import Bilinear, Operation
 from ..base.layouts import channels_last
 from ..pad import pad
@@ -231,7 +231,7 @@ def convolve(
             f"given groups={groups} and a weight of shape {tuple(weight.shape)}, expected an input of "
             f"{weight.shape[1] * groups} channels, but got {x.shape[1]} (shape {tuple(input.shape)})",
             channels(x, weight.shape[1] * groups),
-            notes=about({"input": x, "weight": weight}, marked=[-n - 1] if groups == 1 else ()),
+            notes=error_notes({"input": x, "weight": weight}, marked=[-n - 1] if groups == 1 else ()),
         )
     if weight.shape[0] % groups:
         raise error(

@@ -17,7 +17,7 @@ from ...arrays.nowhere import has_numbers
 from ...core.tensor import Tensor
 from ...errors import error, warn
 from ...kernels import lines
-from ...tensors.printing import about
+from ...tensors.printing import error_notes
 from ..base.families import Linear, NonDifferentiable, Operation
 from ..compare import where
 from ..products import one_dtype
@@ -436,7 +436,7 @@ def check_target(who: str, input: Tensor, target: Tensor, weight: Tensor | None,
             f"expected input batch_size ({input.shape[0]}) to match target batch_size ({target.shape[0]}), of shapes "
             f"{tuple(input.shape)} and {tuple(target.shape)}",
             fitting_target(input, target, dim),
-            notes=about({"input": input, "target": target}, aligned(input, target, dim)),
+            notes=error_notes({"input": input, "target": target}, aligned(input, target, dim)),
         )
     expected = shape[:dim] + shape[dim + 1 :]
     if size != expected:
@@ -445,7 +445,7 @@ def check_target(who: str, input: Tensor, target: Tensor, weight: Tensor | None,
             who,
             f"an input of shape {tuple(input.shape)} needs a target of shape {expected}, got {tuple(target.shape)}",
             fitting_target(input, target, dim),
-            notes=about({"input": input, "target": target}, aligned(input, target, dim)),
+            notes=error_notes({"input": input, "target": target}, aligned(input, target, dim)),
         )
     if weight is not None:
         one_dtype(who, input, weight, names=("input", "weight"))

@@ -11,7 +11,7 @@ from ...core.tensor import Tensor
 from ...errors import error
 from ...layers.batch import batched
 from ...layers.batching import front
-from ...tensors.printing import about
+from ...tensors.printing import error_notes
 from ..base.primitive import Primitive
 from ..einsum import einsum
 from ..matmul import multiply, product, rows
@@ -78,7 +78,7 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
             f"input of shape {tuple(input.shape)} and weight of shape {tuple(weight.shape)} cannot be "
             "multiplied: their last sizes differ",
             in_features(shape, sizes),
-            notes=about({"input": input, "weight": weight}, marked=[-1]),
+            notes=error_notes({"input": input, "weight": weight}, marked=[-1]),
         )
     if input._np_dtype != weight._np_dtype:
         input, weight = one_dtype("linear", input, weight, names=("input", "weight"))

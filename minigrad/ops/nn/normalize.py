@@ -18,7 +18,7 @@ from ...core.inplace import writable
 from ...core.saved import memory
 from ...core.tensor import Tensor
 from ...errors import error
-from ...tensors.printing import about
+from ...tensors.printing import error_notes
 from ..dimensions import axes
 from ..pad import pad
 from ..reduce import count
@@ -243,7 +243,7 @@ def checked_dims(who: str, input: Tensor, normalized_shape: Any, weight: Tensor 
             f"given normalized_shape={list(shape)}, expected input with shape [*, {', '.join(map(str, shape))}], "
             f"but got input of size {list(input.shape)}",
             f"write {who}(input, {list(input.shape)[-len(shape) :]}): the end of the input's shape, without the batch",
-            notes=about({"input": input}, {"input": tuple(input.shape), "normalized_shape": shape}),
+            notes=error_notes({"input": input}, {"input": tuple(input.shape), "normalized_shape": shape}),
         )
     for name, t in (("weight", weight), ("bias", bias)):
         if who != "rms_norm":  # PyTorch multiplies at the end

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...arrays.dtypes import FLOATS
-from ...arrays.kinds import near
+from ...arrays.kinds import to_device_of
 from ...core.tensor import Tensor
 from ...kernels.cpu import pool_cpu as kernels
 from ...kernels.pool_windows import Windows, table
@@ -188,7 +188,7 @@ def divided(x: np.ndarray, windows: Sliding | EvenParts, count_pad: bool, diviso
     by = divisor or counted(windows, count_pad)
     if type(by) is int:
         return x if by == 1 else x / by
-    return x / near(by.astype(x.dtype), x)
+    return x / to_device_of(by.astype(x.dtype), x)
 
 
 @functools.lru_cache(1024)

@@ -20,7 +20,7 @@ from ..base.layouts import as_operand, channels_last, row_major
 from ..base.primitive import ShapeOf
 from ..compare import where
 from ..create import zeros_like
-from .softmax import behind
+from .softmax import shifted_dims
 
 
 class Standardize(Operation):
@@ -48,7 +48,7 @@ class Standardize(Operation):
         return centred * (variance + eps).rsqrt(), mean, variance
 
     dx = lambda g0, g1, g2, x, out1, out2, dims, eps: destandardize(g0, g1, g2, x - out1, (out2 + eps).rsqrt(), dims)
-    batch = lambda x, dims, eps: (x, behind(dims), eps)
+    batch = lambda x, dims, eps: (x, shifted_dims(dims), eps)
 
     @classmethod
     def pushforward(cls, primals: tuple, tangents: list, outs: tuple) -> Any:
@@ -99,7 +99,7 @@ class LayerNorm(Operation):
         None if g0 is None else sum_to(g0 * ((x - out1) * (out2 + eps).rsqrt()), shape)
     )
     dbias = lambda g0, shape: None if g0 is None else sum_to(g0, shape)
-    batch = lambda x, weight, bias, dims, eps: (x, meeting(weight, x), meeting(bias, x), behind(dims), eps)
+    batch = lambda x, weight, bias, dims, eps: (x, meeting(weight, x), meeting(bias, x), shifted_dims(dims), eps)
 
     @classmethod
     def pushforward(cls, primals: tuple, tangents: list, outs: tuple) -> Any:
@@ -191,7 +191,7 @@ class DivideByRMS(Operation):
         return x * factor, factor
 
     dx = lambda g0, g1, x, out1, dims: undivide(g0, g1, x, out1, dims)
-    batch = lambda x, dims, eps: (x, behind(dims), eps)
+    batch = lambda x, dims, eps: (x, shifted_dims(dims), eps)
 
     @classmethod
     def pushforward(cls, primals: tuple, tangents: list, outs: tuple) -> Any:
@@ -237,7 +237,7 @@ class DivideByNorm(Operation):
         return x / norm.clamp_min(eps), norm
 
     dx = lambda g0, g1, x, out1, dims, eps: undivide_by_norm(g0, g1, x, out1, dims, eps)
-    batch = lambda x, dims, eps: (x, behind(dims), eps)
+    batch = lambda x, dims, eps: (x, shifted_dims(dims), eps)
 
     @staticmethod
     def arrays(gs: tuple, bound: tuple) -> tuple | None:

@@ -117,7 +117,7 @@ def test_memory_that_another_library_has_pinned_is_main_memory():
         """An array of another library in pinned memory, which is another type of device for DLPack."""
 
         def __dlpack__(self, **options):
-            found = dlpack.lent(array, **options)
+            found = dlpack.as_capsule(array, **options)
             dlpack.array_in(found).device.kind = 3
             return found
 
