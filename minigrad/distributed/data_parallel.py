@@ -244,7 +244,7 @@ class DistributedDataParallel(Module, Joinable):
     def _common_rank(self, candidate: bool) -> int:
         """Return the last rank that calls this with True."""
         found = tensor([self.process_group.rank() if candidate else -1])
-        with labelled("whose model it is"):
+        with labelled("which rank's model it is"):
             all_reduce(found, ReduceOp.MAX, self.process_group)
         return int(found.item())
 

@@ -70,7 +70,7 @@ class Ends:
         """After this rank's exception is printed, print where the other ranks are, and end them all."""
         rank, size = self.ear.comm.rank, self.ear.comm.size
         if size > 1:
-            lines = [f"rank {rank} of {size} has failed, so all end", *self.others()]
+            lines = [f"rank {rank} of {size} has failed, so all ranks stop", *self.others()]
             print("\n  ".join(lines), file=sys.stderr)
             self.abort(1)
 
@@ -99,7 +99,7 @@ class Ends:
 
         Raises RuntimeError if the calls differ, or if a rank does not end before the timeout.
         """
-        self.ear.end = "has ended its program"
+        self.ear.end = "has finished its program"
         digests = np.empty(self.ear.comm.size, np.int64)
         request = self.ear.comm.Iallgather(np.array([self.world.agreement.digest]), digests)
         begun = time.perf_counter()
@@ -107,9 +107,11 @@ class Ends:
             self.ear.listen()
             time.sleep(0.001)
             if time.perf_counter() - begun > self.world.timeout:
-                what = f"the program of rank {self.ear.comm.rank} has been done for {self.world.timeout:g} s"
+                what = f"the program of rank {self.ear.comm.rank} has been finished for {self.world.timeout:g} s"
                 lines = self.ear.answers(self.ear.others)
-                raise error(RuntimeError, "torch.distributed", what, "let all ranks come to their end", notes=lines)
+                raise error(
+                    RuntimeError, "torch.distributed", what, "let all ranks reach the end of the program", notes=lines
+                )
         if (digests != digests[0]).any():
             raise self.world.agreement.difference(self.world)
 

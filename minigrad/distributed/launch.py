@@ -263,11 +263,11 @@ def collected(folder: Path, n: int, dead: list[int] | None, limit: float) -> Ran
     where = [f"rank {r} {place(text(folder / f'{r}.where'))}" for r in missing if r not in (dead or ())]
     if missing and dead is None:
         notes = [*where, *last_lines(outputs)]
-        raise error(TimeoutError, WHO, f"it has taken more than {limit:g} s", "pass a larger timeout=", notes=notes)
+        raise error(TimeoutError, WHO, f"took more than {limit:g} s", "pass a larger timeout=", notes=notes)
     if missing:
-        what = f"rank {' and '.join(map(str, dead or missing))} of {n} has ended without a word, as after kill -9"
+        what = f"rank {' and '.join(map(str, dead or missing))} of {n} ended without a result or an error, as after kill -9"
         notes = [*where, *last_lines(outputs), *text(folder / "mpiexec.out").splitlines()[-SHOWN:]]
-        raise error(RuntimeError, WHO, what, "look at what it did last", notes=notes)
+        raise error(RuntimeError, WHO, what, "look at its last lines of output", notes=notes)
     return Ranks([load(folder / f"{rank}.result", weights_only=False) for rank in range(n)], outputs)
 
 

@@ -169,7 +169,7 @@ def sendable_array(t: Tensor, who: str, name: str) -> Any:
     report_communication(who)
     if type(t) is Box:
         what = f"{name} belongs to {t._layer.title or t._layer.name}, whose values other processes do not have"
-        raise error(RuntimeError, who, what, f"use torch.distributed.nn.functional.{who}, which transforms know")
+        raise error(RuntimeError, who, what, f"use torch.distributed.nn.functional.{who}, which transforms support")
     a = bottom(t)._a
     if on_device(a) and is_meta(a):
         raise no_numbers(a.shape)

@@ -85,7 +85,7 @@ def gather_object(obj: Any, object_gather_list: list | None = None, dst: int = 0
     root = rank_in(given, dst, who, "dst")
     here = given.rank() == root
     if here and object_gather_list is None:
-        what = f"process {dst} gives no list"
+        what = f"process {dst} passes no list"
         raise error(ValueError, who, what, "pass object_gather_list=[None] * world_size")
     mine, sizes, found = pickled(obj), np.empty(given.size(), np.int64), Room()
     run_steps(

@@ -69,8 +69,10 @@ class Packer(pickle.Pickler):
         """Record names and return them.  Raises TypeError where a name has two values."""
         for name, value in names.items():
             if self.names.setdefault(name, value) is not value:
-                what = f"the name {name} stands for one thing in one function, and for another in the next"
-                raise error(TypeError, WHO, what, "give one of them another name: the ranks have them side by side")
+                what = f"the name {name} has different values in two of the functions"
+                raise error(
+                    TypeError, WHO, what, "rename one of them: the ranks keep the names of all functions in one module"
+                )
         return names
 
 
@@ -172,7 +174,7 @@ def found(obj: Any, codes: list[CodeType]) -> tuple[str, Any]:
             here = isinstance(node, kinds) and getattr(node, "name", "") == obj.__name__
             if here and all(covers(node, c, isinstance(obj, type)) for c in codes):
                 return file, node
-    what = f"the text of {obj.__name__} is not there, or has changed since"
+    what = f"the source of {obj.__name__} is missing, or has changed since"
     raise error(TypeError, WHO, what, "write it into a notebook's cell or a file, and run that again")
 
 

@@ -134,7 +134,7 @@ class Ear:
         """Describe the state of a rank."""
         if rank in self.states:
             return self.states[rank].text
-        return "has died" if self.died(rank) else "does not answer: it computes, or waits for something else"
+        return "has died" if self.died(rank) else "does not answer: it is computing, or waiting for something else"
 
     def died(self, rank: int) -> bool:
         """Return True if the rank's process, on this computer, has ended without saying so."""

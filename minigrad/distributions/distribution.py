@@ -287,7 +287,7 @@ def remedy(name: str, constraint: Constraint) -> str:
     """Return the fix for a parameter that violates its constraint."""
     if constraint is constraints.simplex and name == "value":
         return "write value / value.sum(-1, keepdim=True)"
-    return REMEDIES.get(name, f"pass {name} that is {constraint.text}; validate_args=False skips the check")
+    return REMEDIES.get(name, f"make {name} {constraint.text}; validate_args=False skips the check")
 
 
 def short_text(value: Any) -> str:

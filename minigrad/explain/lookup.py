@@ -1,7 +1,7 @@
 """Find the recording or graph that contains a derivative.
 
-The living recordings of this thread come first (record/recent.py). Otherwise, the graph that backward has kept, or the rest
-of a freed one (recompute.py), is searched among the living objects of the process. This takes time when you ask, but costs
+The search begins with the recordings of this thread that are in memory (record/recent.py). It goes on, among all objects in
+memory, with graphs that backward has kept and the rest of freed ones (recompute.py). This takes time when you ask, but costs
 nothing while programs run.
 """
 
@@ -36,7 +36,7 @@ KEEP = "or ask while the graph exists: minigrad.explain(loss, x), before or inst
 
 
 def derivative(t: Tensor, frame: FrameType | None) -> Asked:
-    """Return the derivative that a tensor is, in a living recording or graph; raise ValueError if it is unknown."""
+    """Return the derivative that a tensor is, in a recording in memory or graph; raise ValueError if it is unknown."""
     for rec in alive():
         if (asked := in_recording(rec, t)) is not None:
             return checked(asked, t)
@@ -47,7 +47,7 @@ def derivative(t: Tensor, frame: FrameType | None) -> Asked:
             ValueError,
             "explain",
             f"the origin of this tensor of shape {tuple(t.shape)} is unknown: it is not the .grad of any tensor, and no "
-            "living recording contains it as a gradient or tangent",
+            "recording in memory contains it as a gradient or tangent",
             f"{RECORD}\n  {KEEP}",
         )
     name = next((name for name, value in variables(frame).items() if value is owner), "x")

@@ -108,7 +108,7 @@ def recorded(y: Tensor) -> tuple[Record, int]:
     raise error(
         ValueError,
         "explain_shape",
-        f"the history of the tensor of shape {tuple(y.shape)} is unknown: it has no graph, and no living recording "
+        f"the history of the tensor of shape {tuple(y.shape)} is unknown: it has no graph, and no recording in memory "
         "contains the operation that made it",
         "record the program:\n    with minigrad.record(passes=('forward',)) as rec:\n        ...  # the program, unchanged\n"
         "    print(minigrad.explain_shape(y))",

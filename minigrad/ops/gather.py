@@ -152,7 +152,7 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
         size = broadcast_shape(*others)
     except ValueError:
         fix = f"give both the same sizes, or 1, except in dimension {d}"
-        raise error(RuntimeError, "take_along_dim", f"beside dimension {d} {apart(others)}", fix) from None
+        raise error(RuntimeError, "take_along_dim", f"apart from dimension {d}, {apart(others)}", fix) from None
     sizes = [(*size[:d], s[d], *size[d + 1 :]) for s in shapes]
     x, index = [t if t._sizes == size else t.expand(size) for t, size in zip((input, indices), sizes)]
     return gather(x, d, from_the_front("take_along_dim", index, x._sizes[d], d))

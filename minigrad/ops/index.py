@@ -323,7 +323,7 @@ def data_dependent(who: str, what: str = "") -> Exception:
     )
 
 
-SIZED_BY_VALUES = "the size of what {} gives depends on values, which differ from call to call"
+SIZED_BY_VALUES = "the size of the result of {} depends on values, which differ from call to call"
 
 
 def reading(who: str) -> None:

@@ -149,7 +149,7 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
     if vector and not left:
         raise refused(
             "linalg.solve",
-            f"B of shape {tuple(B.shape)} means vectors, which left=False does not allow",
+            f"B of shape {tuple(B.shape)} holds vectors, which left=False does not allow",
             "pass rows, B.unsqueeze(-2)",
         )
     a, b = (A, B.unsqueeze(-1) if vector else B) if left else (A.mT, B.mT)

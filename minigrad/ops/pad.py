@@ -233,7 +233,10 @@ def repeat(input: Tensor, *repeats: Any) -> Tensor:
         )
     if any(n < 0 for n in times):
         raise error(
-            RuntimeError, "repeat", f"negative numbers of copies in {times}", "pass numbers of copies from 0 on"
+            RuntimeError,
+            "repeat",
+            f"negative numbers of copies in {times}",
+            "pass numbers of copies that are not negative",
         )
     shape = (1,) * lead + tuple(input.shape)
     columns = reshape(input, [m for n in shape for m in (1, n)])

@@ -290,7 +290,7 @@ class Multinomial(NonDifferentiable):
                 RuntimeError,
                 "multinomial",
                 "probability tensor contains either `inf`, `nan` or element < 0",
-                "pass weights from 0 on: logits.softmax(-1) makes them",
+                "pass weights of at least 0, such as logits.softmax(-1)",
             )
         if has_numbers(p) and not (p.sum(-1) > 0).all():
             raise error(
@@ -433,7 +433,7 @@ def normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Gen
             RuntimeError,
             "normal_",
             f"expects std >= 0.0, but found std {std}",
-            "pass a std from 0 on; for a variance v, its root: v ** 0.5",
+            "pass a std of at least 0; for a variance v, write v ** 0.5",
         )
     noise = gaussian(self.shape, self._np_dtype, generator, "normal_", self.device)
     return inplace(Copy, self, noise * std + mean)

@@ -158,7 +158,7 @@ except RuntimeError as e:
 def test_an_exception_on_one_process_ends_all_with_its_traceback():
     done = run(2, "if rank == 1:\n    {}['no such key']\ndist.barrier()")
     assert done.returncode != 0
-    assert "KeyError: 'no such key'" in done.stderr and "rank 1 of 2 has failed, so all end" in done.stderr
+    assert "KeyError: 'no such key'" in done.stderr and "rank 1 of 2 has failed, so all ranks stop" in done.stderr
 
 
 REFUSED = [
@@ -176,7 +176,7 @@ REFUSED = [
     ("dist.get_global_rank(dist.group.WORLD, 2)", "ValueError", "from 0 to 0, got group_rank=2"),
     ("dist.all_reduce(torch.ones(1), group=dist.GroupMember.NON_GROUP_MEMBER)", "ValueError", "is not in the group"),
     ("dist.P2POp(print, torch.ones(1), 1)", "ValueError", "expected op to be isend or irecv"),
-    ("dist.gather_object(1)", "ValueError", "process 0 gives no list"),
+    ("dist.gather_object(1)", "ValueError", "process 0 passes no list"),
     ("dist.init_process_group('mpi')", "ValueError", "twice"),
 ]
 

@@ -271,7 +271,7 @@ def settings(who: str, n: int, stride: Any, padding: Any, dilation: Any, groups:
             who,
             f"stride {found.stride}, dilation {found.dilation} and groups {groups} must be positive, padding "
             f"{found.padding} not negative",
-            "pass integers: stride, dilation and groups from 1 on, padding from 0 on",
+            "pass integers: stride, dilation and groups of at least 1, padding of at least 0",
         )
     return found
 

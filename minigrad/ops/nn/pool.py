@@ -178,7 +178,7 @@ def window(who: str, n: int, input: Tensor, kernel_size: Any, stride: Any, paddi
             RuntimeError,
             who,
             f"kernel size {kernel} and stride {step} should be greater than zero",
-            "pass a kernel_size and a stride from 1 on",
+            "pass a kernel_size and a stride of at least 1",
         )
     if any(p < 0 or 2 * p > k for p, k in zip(pad, kernel)):
         raise error(

@@ -83,7 +83,7 @@ def interpolate(
             RuntimeError,
             "interpolate",
             f"input and output sizes should be greater than 0, but got input {tuple(input.shape[2:])}, output {sizes}",
-            "pass a size from 1 on",
+            "pass a size of at least 1",
         )
     if mode == "area":
         return adaptive_avg_pool("interpolate", n, input, sizes)

@@ -243,7 +243,7 @@ def test_dlpack_gives_the_processor_a_copy():
     x = minigrad.arange(6.0, device="cuda")
     host = exchange.capsule(x._a, dl_device=(1, 0))
     np.testing.assert_array_equal(np.from_dlpack(OnHost(host)), np.arange(6.0))
-    with pytest.raises(BufferError, match=r"cannot be lent on DLPack's device \(1, 0\)"):
+    with pytest.raises(BufferError, match=r"cannot be shared on DLPack's device \(1, 0\)"):
         exchange.capsule(x._a, dl_device=(1, 0), copy=False)
     with pytest.raises(BufferError, match=r"device \(2, 1\)"):
         minigrad.from_dlpack(Lender(x, (2, 1)))
