@@ -40,7 +40,7 @@ draw(f, x, passes=("forward", "backward"))
 
 # %%
 def saved(f, *args):
-    """For each operation of f the names of the values it saves for backward and their bytes."""
+    """Return, for each operation of f, the values that it saves for backward and their bytes."""
     record = torch.record(f, *args).to_dict()
     names = {value["id"]: value["name"] or f"v{value['id']}" for value in record["values"]}
     forward = [op for op in record["ops"] if op["phase"] == "forward"]
@@ -98,7 +98,7 @@ for batch in (1, 10, 100):
     assert kept == weights.nbytes + 5 * batch * 8 * 4  # the input and four results of tanh
 
 # %% [markdown]
-# ## The choice is yours in a Function
+# ## In a Function, you choose
 #
 # A Function saves the tensors that it passes to `save_for_backward`. Take the sigmoid. In a chain of operations, `exp` saves
 # its result, and the division saves its denominator.
@@ -149,13 +149,13 @@ assert torch.allclose(gradient, expected)
 at_once
 
 # %% [markdown]
-# The gain depends on the tensors that stay in memory anyway. An input is there already if something else holds it, for
-# example a parameter; an intermediate exists for backward alone.
+# The gain depends on which tensors stay in memory anyway. An input does if something else holds it, as with a parameter;
+# an intermediate stays for backward alone.
 #
 # ## How long tensors stay saved
 #
-# The ctx is the node. You can read the saved tensors from it until backward has run, which frees them even though the
-# result is still there.
+# The ctx is the node. You can read the saved tensors from it until backward runs. Backward frees them, even if the result
+# still exists.
 
 # %%
 y = sigmoid(x)
@@ -192,7 +192,7 @@ else:
     raise AssertionError("backward used numbers that had changed")
 
 # %% [markdown]
-# Change a tensor after another operation, a product with a number.
+# Now the tensor changes after another operation, a product with a number.
 
 
 # %%
@@ -313,6 +313,6 @@ lessons.check("saved_less", saved_less)
 # <details markdown="1">
 # <summary>Why does a second <code>backward</code> through the same graph raise an error?</summary>
 #
-# The first one has freed the saved tensors. With `retain_graph=True` it keeps them, and their memory stays taken.
+# The first one has freed the saved tensors. With `retain_graph=True` it keeps them, and their memory stays in use.
 #
 # </details>

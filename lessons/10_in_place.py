@@ -45,8 +45,8 @@ def message_of(f, *args):
 # %% [markdown]
 # ## The same tensor with a new history
 #
-# `mul_` returns the very tensor that you call it on. Its numbers have changed, and so has its history: `grad_fn` is the
-# write, and the old tensor is only an input of that. `_version` counts the writes.
+# `mul_` returns the very tensor that you call it on. Its numbers have changed, and so has its history: `grad_fn` is now
+# the write, and the node before it is only an input of the write. `_version` counts the writes.
 
 # %%
 x = leaf * 5
@@ -161,8 +161,8 @@ assert gradient.tolist() == [20.0, 40.0]
 # ## A write to a part
 #
 # A view, such as `x[0]`, shares the memory of its base. A write to the view changes the base, too, and the graph has to
-# know: the base becomes "itself, with one element replaced". There the gradient splits: through the write for that
-# element, directly for the rest.
+# record that: in the graph, the base becomes "itself, with one element replaced". There the gradient splits: for that
+# element it goes through the write, for the others directly to the base.
 
 
 # %%
@@ -192,12 +192,12 @@ def gradient_of_view():
 
 
 lessons.predict(
-    "x = leaf * 1, then first = x[0], then x.mul_(3). Which gradient does leaf get from first.backward()?",
+    "x = leaf * 1, then first = x[0], then x.mul_(3). Which gradient does leaf receive from first.backward()?",
     {
         "[1.0, 0.0]": "first is older than the write, but it shares the memory of x: its number is 3 times as large now.",
         "[3.0, 0.0]": "first is x[0] after the write, in its number and in its history.",
         "[3.0, 3.0]": "The write multiplies both elements by 3, but first is only one of them.",
-        "an error": "No operation saved the old numbers: a product with a number keeps the number alone.",
+        "an error": "No operation saved the old numbers: a product with a number saves only the number.",
     },
     gradient_of_view,
 )
@@ -240,8 +240,8 @@ lessons.check("inplace_gradient", inplace_gradient)
 # %% [markdown]
 # ### 2. Which results may change?
 #
-# `y = f(x)`, and then `y.mul_(2)`. For two of these functions backward raises an error afterwards: `"neg"`, `"exp"`, `"cos"`,
-# `"sqrt"`, `"square"`. Give their names in a list. Think of the derivative: can it be computed from the result?
+# Let `y = f(x)`, and then `y.mul_(2)`. For two of these functions, backward then raises an error: `"neg"`, `"exp"`,
+# `"cos"`, `"sqrt"`, `"square"`. Give their names in a list. Think of the derivative: can it be computed from the result?
 
 # %%
 inplace_refused = ...

@@ -42,7 +42,7 @@ def forward_quotient(a, a_tangent, b, b_tangent):
     return torch.func.jvp(torch.div, (a, b), (da, db))
 
 
-# %% wrong forward_quotient: order of the difference
+# %% wrong forward_quotient: order of the subtraction
 def forward_quotient(a, a_tangent, b, b_tangent):
     return a / b, (a * b_tangent - a_tangent * b) / b**2
 
