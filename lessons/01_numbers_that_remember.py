@@ -3,8 +3,8 @@
 #
 # *20 minutes. Needs no other.*
 #
-# **How can a number know its derivative?** It remembers its history. Each result of a tensor with `requires_grad=True`
-# remembers its operation and its inputs, and `backward` walks back through that memory.
+# **How can a number know its derivative?** It remembers its history. Each result computed from a tensor with
+# `requires_grad=True` remembers its operation and its inputs, and `backward` walks back through that memory.
 #
 # After this lesson you can:
 #

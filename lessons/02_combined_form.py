@@ -84,7 +84,7 @@ inside = []
 Curious.apply(x)
 
 lessons.predict(
-    "forward computes result = i.exp() of an i that requires grad. Which grad_fn does the result have there?",
+    "forward computes result = i.exp(), and i requires grad. Which grad_fn does the result have there?",
     {
         "ExpBackward0": "That is the node outside of a Function. In forward, nothing is recorded.",
         "CuriousBackward": "That is the node of the whole call. apply attaches it after forward has returned.",
@@ -101,7 +101,8 @@ assert inside == [None]
 # ## What backward receives and returns
 #
 # `grad_output` is the derivative of the final result with respect to the output of this node; `backward` returns the
-# derivative with respect to the input. So it has to multiply: the incoming gradient times the slope of this one operation.
+# derivative with respect to the input. So it has to multiply: the incoming gradient times the slope of this one
+# operation, its local derivative.
 #
 # `explain` shows these products step by step, from the end of the program back to `x`.
 
@@ -386,7 +387,7 @@ lessons.check("CombinedClip", CombinedClip)
 # ## Questions
 #
 # <details markdown="1">
-# <summary>Why is it not enough if <code>backward</code> returns the slope?</summary>
+# <summary>Why is it not enough for <code>backward</code> to return the slope?</summary>
 #
 # Other operations follow this one. Their derivative arrives as `grad_output`, and the chain rule multiplies the two.
 #

@@ -3,8 +3,9 @@
 #
 # *20 minutes. Needs lessons 1 and 2.*
 #
-# **Why does `torch.func.grad` refuse my `Function`?** Its `forward` computes and saves in one step. In the separate form,
-# `forward` knows nothing of `ctx`, and `setup_context` saves. Then a transform can do one without the other.
+# **Why does `torch.func.grad` raise an error for my `Function`?** Its `forward` computes and saves in one step. In the
+# separate form, `forward` knows nothing of `ctx`, and `setup_context` saves. Then a transform can do one without the
+# other.
 #
 # After this lesson you can:
 #
@@ -154,7 +155,7 @@ calls, saved = [], []
 lessons.predict(
     "torch.func.grad(torch.func.grad(Watched.apply))(zero): how many times does it call forward and setup_context?",
     {
-        "{'forward': 1, 'setup_context': 1}": "Then only one level would have a ctx, and the other no graph.",
+        "{'forward': 1, 'setup_context': 1}": "Then only one level would have a ctx, and the other would have no graph.",
         "{'forward': 2, 'setup_context': 2}": "The computation is the same for all levels, so it runs once.",
         "{'forward': 1, 'setup_context': 2}": "Nearly: the ground level below the two counts as well.",
         "{'forward': 1, 'setup_context': 3}": "It computes once, and saves for each grad and for the ground level.",
@@ -182,9 +183,9 @@ assert calls == ["forward"] + 3 * ["setup_context"] and "GradTensor" in repr(sav
 #
 # ## Saved tensors
 #
-# `setup_context` may save only inputs and outputs, besides numbers and shapes as attributes. Take $(e^x)^2$, computed as
-# `e * e` with the intermediate `e`. Its first derivative at 0 is 2, the second 4. This `Function` smuggles `e` into
-# `setup_context`.
+# `setup_context` may save only inputs and outputs, apart from numbers and shapes as attributes. Take $(e^x)^2$, computed
+# as `e * e` with the intermediate `e`. Its first derivative at 0 is 2, and its second is 4. This `Function` smuggles `e`
+# into `setup_context`.
 
 
 # %%
@@ -267,7 +268,7 @@ assert first(zero) == 2.0 and second(zero) == 4.0
 # %% [markdown]
 # ## Mixing them up
 #
-# A class has one form or the other. If you mix them, or take the tuple `inputs` for a tensor, the message says which
+# A class has one form or the other. If you mix them, or mistake the tuple `inputs` for a tensor, the message says which
 # line to change.
 
 

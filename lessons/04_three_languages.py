@@ -3,8 +3,9 @@
 #
 # *20 minutes. Needs lessons 2 and 3.*
 #
-# **Can I read a `Function` in C++ or TypeScript if I know the Python one?** Yes. It has the same parts in each language,
-# with other names. The C++ and TypeScript code follows the documentation of each; this lesson runs only the Python code.
+# **Can I read a `Function` in C++ or TypeScript if I know the Python version?** Yes. It has the same parts in each
+# language, under other names. The C++ and TypeScript code follows the documentation of each; this lesson runs only the
+# Python code.
 #
 # After this lesson you can:
 #
@@ -246,7 +247,7 @@ assert "a leaf Variable that requires grad" in overwritten and x.tolist() == [2.
 
 # %% [markdown]
 # With a copy of the leaf, the second mistake shows. `forward` has two arguments besides the `ctx`, so in all three
-# languages `backward` has to return two gradients: there is one even for the number.
+# languages `backward` has to return two gradients, one of them for the number.
 
 # %%
 x = torch.tensor([1.0, 2.0], requires_grad=True)
@@ -405,7 +406,7 @@ lessons.check("LanguagesTimes", LanguagesTimes)
 # - A `Function` has the same parts in all three languages: `forward`, `backward`, a `ctx`, `apply`.
 # - C++ collects gradients in a list, and keeps numbers in `saved_data`; TypeScript has methods instead of operators.
 # - In each language `backward` returns one gradient for each argument, even for a number.
-# - Code in documentation can show names and still be wrong: run it, and check its gradients.
+# - Code in documentation can explain the names and still be wrong: run it, and check its gradients.
 #
 # ## Questions
 #

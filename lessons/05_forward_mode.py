@@ -138,7 +138,7 @@ assert value == 33.0 and tangent == 29.0
 # ## No saved tensors
 #
 # `backward` starts at the end of the program. Until then the graph has to save the tensors that the slopes need, so a
-# longer program saves more. Forward mode is done with a value as soon as the next one is computed. `torch.record` returns
+# longer program saves more. Forward mode no longer needs a value once the next one is computed. `torch.record` returns
 # the data of a picture, including the bytes that each operation saves.
 
 

@@ -326,7 +326,7 @@ lessons.check("ForwardPolar", ForwardPolar)
 # %% [markdown]
 # ### 4. A linear Function
 #
-# `forward` returns the differences between neighbours: `n - 1` numbers for `n`. Write `jvp`. It needs no saved tensors.
+# `forward` returns the differences between neighbours: `n - 1` numbers from `n`. Write `jvp`. It needs no saved tensors.
 
 
 # %%
@@ -354,7 +354,7 @@ lessons.check("ForwardSteps", ForwardSteps)
 # ## Summary
 #
 # - A `Function` needs a `jvp` for forward mode: one tangent for each argument comes in, one for each output goes out.
-# - For a tensor without a tangent `jvp` receives zeros, for a non-tensor `None`.
+# - For a tensor without a tangent, `jvp` receives zeros; for a non-tensor, `None`.
 # - minigrad checks the shapes and the number of tangents, and warns if `jvp` ignores one; it does not know your formula.
 # - `gradcheck(..., check_forward_ad=True)` tests it against differences, $u \cdot (J v) = (u J) \cdot v$ against `backward`.
 #

@@ -34,8 +34,8 @@ draw(f, x, passes=("forward", "backward"))
 # The derivative of $e^x$ is its own result. The derivative of $\sin x$ is $\cos x$ and needs `x`. The derivatives of `+` and
 # `* 2` need nothing.
 #
-# Four float32 numbers are 16 bytes. The picture's record has the same data: each forward operation lists the values it
-# saves and their bytes.
+# Four float32 numbers are 16 bytes. The record behind the picture has the same data: each forward operation lists the
+# values it saves and their bytes.
 
 
 # %%
@@ -218,7 +218,7 @@ lessons.predict(
 )
 
 # %% [markdown]
-# Only changes of saved tensors raise an error.
+# Only changes to saved tensors raise an error.
 #
 # ## Exercises
 #
@@ -257,7 +257,7 @@ lessons.check("SavedTanh", SavedTanh)
 # %% [markdown]
 # ### 3. Repair
 #
-# This should compute `2 * exp(x) + exp(x)`. It does not, and its backward raises an error as well. Repair both.
+# This function should compute `2 * exp(x) + exp(x)`. It does not, and its backward raises an error as well. Repair both.
 
 
 # %%

@@ -373,12 +373,12 @@ lessons.check("bytes_saved", bytes_saved)
 # - Tensors go through `save_for_backward`, which checks versions and makes no cycle.
 # - Numbers and other values are attributes.
 # - `save_for_forward` is for `jvp`; its tensors are freed as soon as `apply` returns.
-# - `saved_tensors_hooks` store saved tensors in another form, built-in operations included.
+# - `saved_tensors_hooks` stores saved tensors in another form, even those of built-in operations.
 #
 # ## Questions
 #
 # <details markdown="1">
-# <summary>Why does an output as an attribute make a cycle, when an input does not?</summary>
+# <summary>Why does an output kept as an attribute make a cycle, while an input does not?</summary>
 #
 # The output holds the ctx through its `grad_fn`, so each keeps the other in memory. An input does not hold the ctx. But
 # the version of an attribute is not checked.

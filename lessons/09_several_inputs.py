@@ -128,7 +128,7 @@ lessons.predict(
 # ## Arguments that may be missing
 #
 # An argument may be a tensor in one call and `None` in the next, like the bias of a layer. `ctx.needs_input_grad` says
-# for each argument whether its gradient is needed. If the argument is `None`, it is not: return `None`.
+# for each argument whether its gradient is needed. If the argument is `None`, it is not needed: return `None`.
 
 
 # %%

@@ -282,7 +282,7 @@ lessons.check("inplace_column", inplace_column)
 # - A write returns the same tensor with a new history; `_version` counts the writes to its memory.
 # - Two writes are errors: to a leaf that requires grad, and to a saved tensor.
 # - A write through `detach()` is noticed, and one through `.data` is not.
-# - A write to a view is a write to its base, and the other way round.
+# - A write to a view is a write to its base, and vice versa.
 #
 # ## Questions
 #

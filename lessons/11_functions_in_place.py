@@ -66,8 +66,8 @@ assert torch.allclose(gradient, b.exp())
 # %% [markdown]
 # ## The example in the C++ documentation
 #
-# This is the example from PyTorch's page on C++ Functions, which lesson 4 reads line by line, in Python. `backward` returns one
-# gradient per argument of `forward`, so there is a `None` for the number `n`.
+# This is the example from PyTorch's page on C++ Functions, in Python; lesson 4 reads it line by line. `backward` returns
+# one gradient per argument of `forward`, so there is a `None` for the number `n`.
 
 
 # %%

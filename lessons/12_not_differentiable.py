@@ -8,9 +8,9 @@
 #
 # After this lesson you can:
 #
-# - tell which outputs need a mark, and mark them
-# - find an output whose gradient `backward` forgets
-# - predict the incoming gradients of `backward`, and choose between zeros and `None`
+# - tell which outputs need a mark, and mark them,
+# - find an output whose gradient `backward` forgets,
+# - predict the incoming gradients of `backward`, and choose between zeros and `None`.
 
 # %%
 import warnings
@@ -59,8 +59,8 @@ draw(weighted, x, passes=("forward", "backward"))
 #
 # ## Integers
 #
-# The largest element has a derivative; its index has none, because an index cannot change by a little. minigrad knows
-# this of all integers: they need no mark.
+# The largest element has a derivative; its index has none, because an index cannot change by a small amount. minigrad
+# knows this about all integers: they need no mark.
 
 
 # %%
@@ -335,8 +335,9 @@ lessons.check("NondiffClip", NondiffClip)
 # %% [markdown]
 # ### 3. Repair
 #
-# This splits numbers into the nearest whole number and the rest. The whole part should have no derivative, but its mark
-# has no effect. The Function also claims that the rest has none, though it grows like `x`. Repair both.
+# This Function splits numbers into the nearest whole number and the rest. The whole part should have no derivative, but
+# its mark has no effect. `backward` also claims that the rest has no derivative, though the rest grows like `x`. Repair
+# both.
 
 
 # %%

@@ -8,10 +8,10 @@
 #
 # After this lesson you can:
 #
-# - compute second and third derivatives with `create_graph=True`
-# - write a `backward` that can be differentiated again
-# - find a second derivative that is silently wrong
-# - make a `backward` that cannot be differentiated raise an error
+# - compute second and third derivatives with `create_graph=True`,
+# - write a `backward` that can be differentiated again,
+# - find a second derivative that is silently wrong,
+# - make a `backward` that cannot be differentiated raise an error.
 
 # %%
 import warnings
@@ -330,9 +330,9 @@ lessons.check("OnceExp", OnceExp)
 # %% [markdown]
 # ### 4. A penalty on slopes
 #
-# Some training needs a function that is not steep. Write the penalty: the sum of the squares of the gradient of `f(x)`
-# with respect to `x`, where `f` returns a single number and `x` requires grad. The penalty must be differentiable with
-# respect to `x` and all other tensors that `f` uses.
+# Some training needs a function that is not too steep. Write the penalty: the sum of the squares of the gradient of
+# `f(x)` with respect to `x`, where `f` returns a single number and `x` requires grad. The penalty must be differentiable
+# with respect to `x` and all other tensors that `f` uses.
 
 
 # %%

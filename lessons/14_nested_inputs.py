@@ -8,10 +8,10 @@
 #
 # After this lesson you can:
 #
-# - explain why a tensor in a dict would get no gradient
-# - write a Function with nested arguments and outputs
-# - find a gradient that is lost in the nesting
-# - write the flat Function that is used today instead
+# - explain why a tensor in a dict would get no gradient,
+# - write a Function with nested arguments and outputs,
+# - find a gradient that is lost in the nesting,
+# - write the flat Function that is used today instead.
 
 # %%
 import lessons
@@ -226,8 +226,8 @@ nested_line({"weight": weight, "bias": bias}, x).backward()
 assert (weight.grad.item(), bias.grad.item(), x.grad.item()) == (3.0, 1.0, 2.0)
 
 # %% [markdown]
-# In the separate form it also works under transforms, and these do look into dicts: `torch.func.grad` of a function of
-# a dict returns a dict of gradients.
+# `FlatLine` has the separate form, so it also works under transforms, and these do look into dicts: `torch.func.grad` of
+# a function of a dict returns a dict of gradients.
 
 # %%
 params = {"weight": torch.tensor(2.0), "bias": torch.tensor(1.0)}
@@ -237,7 +237,7 @@ assert {name: g.item() for name, g in gradients.items()} == {"weight": 3.0, "bia
 
 
 # %% [markdown]
-# If the number of tensors is not known beforehand, the Function takes `*tensors`, after its other arguments, and
+# If the number of tensors is not known in advance, the Function takes `*tensors`, after its other arguments, and
 # `backward` returns a tuple of that length.
 
 
@@ -295,8 +295,8 @@ lessons.check("NestedScale", NestedScale)
 # %% [markdown]
 # ### 3. Repair
 #
-# This computes the square of the distance between the points `{"x": x, "y": y}` and `[u, v]`. Its gradients are not
-# right yet: there are mistakes in the numbers and in the nesting.
+# This Function computes the square of the distance between the points `{"x": x, "y": y}` and `[u, v]`. Its gradients are
+# not right yet: there are mistakes in the numbers and in the nesting.
 
 
 # %%
@@ -338,7 +338,7 @@ lessons.check("nested_squares", nested_squares)
 # ## Questions
 #
 # <details markdown="1">
-# <summary>Why does minigrad raise an error for a tensor in a dict, when PyTorch computes?</summary>
+# <summary>Why does minigrad raise an error for a tensor in a dict, when PyTorch does not?</summary>
 #
 # The tensor would get no edge in the graph, so its gradient would be lost without a message. The error shows it at once.
 #

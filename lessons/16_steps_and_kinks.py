@@ -3,8 +3,9 @@
 #
 # *20 minutes. Needs lessons 13 and 15.*
 #
-# **`gradcheck` fails. Is my gradient wrong, or the check?** Mostly the gradient. But differences need a good step, a point away
-# from corners, and a function without random numbers. And a gradient that passes may still have a wrong derivative.
+# **`gradcheck` fails. Is my gradient wrong, or the check?** Usually the gradient. But differences need a good step, a
+# point away from corners, and a function without random numbers. And a gradient that passes may still have a wrong
+# derivative.
 #
 # After this lesson you can:
 #
@@ -55,7 +56,7 @@ assert max(errors(torch.float64, [1e-7, 1e-6, 1e-5])) < 1e-9
 
 # %% [markdown]
 # `gradcheck` compares `backward` with central differences of `forward`. The picture shows how exact these are: the error
-# of the slope of `exp` at 1, plotted over the step.
+# of the slope of `exp` at 1, plotted against the step.
 #
 # ## How small a step?
 #
@@ -280,7 +281,7 @@ print(done.stdout.replace(f"{folder}/", ""))
 assert done.returncode == 1 and "✗ gradients" in done.stdout
 
 # %% [markdown]
-# The picture shows the smallest input. Next to its gradient stands the result of differences.
+# The picture shows the smallest input. The result of differences is next to its gradient.
 
 # %%
 picture = draw(record, passes="backward")

@@ -8,9 +8,9 @@
 #
 # After this lesson you can:
 #
-# - differentiate a function with respect to the arguments you choose, and get other results along with the gradient
-# - compute rows of a Jacobian with `vjp` and columns with `jvp`
-# - choose between the two by the number of inputs and results
+# - differentiate a function with respect to the arguments you choose, and get other results along with the gradient,
+# - compute rows of a Jacobian with `vjp` and columns with `jvp`,
+# - choose between the two by the number of inputs and results.
 
 # %%
 import warnings
@@ -60,7 +60,7 @@ assert slope(x).item() == 27.0 and curvature(x).item() == 18.0
 assert x.grad is None and not x.requires_grad
 
 # %% [markdown]
-# ## With respect to which argument
+# ## Choosing the arguments
 #
 # `grad` differentiates with respect to the first argument. `argnums` gives the positions of others: an int gives one
 # gradient, a tuple gives a tuple of gradients. All other arguments, here the data, stay constant.
@@ -338,7 +338,7 @@ lessons.check("jacobian_of_rows", jacobian_of_rows)
 # - `grad(f)` is a function: it computes the derivative of `f` with respect to its first argument, or to those in
 #   `argnums`.
 # - `has_aux=True` passes other results through; `grad_and_value` returns the value as well.
-# - `vjp` gives $v^\top J$, a combination of rows, in one backward pass; `grad` is the case of a single result.
+# - `vjp` gives $v^\top J$, a combination of rows, in one backward pass; `grad` is the special case of a single result.
 # - `jvp` gives $J u$, a combination of columns, in one forward pass.
 # - Few results: use `vjp`. Few inputs: use `jvp`.
 #

@@ -3,14 +3,14 @@
 #
 # *20 minutes. Needs lesson 17.*
 #
-# **My function takes one example. Must I rewrite it for a batch?** No: `vmap` turns it into a function of a whole batch,
-# without a loop. It also gives the gradient of each single example, which a sum over the batch would hide.
+# **My function takes one example. Do I have to rewrite it for a batch?** No: `vmap` turns it into a function of a whole
+# batch, without a loop. It also gives the gradient of each single example, which a sum over the batch would hide.
 #
 # After this lesson you can:
 #
-# - map a function over any dimension of any argument
-# - compute the gradient of each example, and find the one that stands out
-# - replace an `if`, and say how random numbers are drawn
+# - map a function over any dimension of any argument,
+# - compute the gradient of each example, and find the one that stands out,
+# - replace an `if`, and say how random numbers are drawn.
 
 # %%
 from matplotlib import pyplot as plt
@@ -304,8 +304,8 @@ lessons.check("all_distances", all_distances)
 # %% [markdown]
 # ### 3. Repair
 #
-# The square of small errors, the absolute value of large ones: this loss should be computed for each element of a
-# vector. It raises an error. Repair it, without a loop.
+# This loss squares small errors, and grows like the absolute value for large ones. It should work on each element of a
+# vector, but it raises an error. Repair it, without a loop.
 
 
 # %%

@@ -3,15 +3,15 @@
 #
 # *20 minutes. Needs lessons 3, 12, 15 and 17.*
 #
-# **A step of my program is in NumPy. Can gradients go through it?** Yes, if you supply its derivative: NumPy, a C library
+# **A step of my program uses NumPy. Can gradients go through it?** Yes, if you supply its derivative: NumPy, a C library
 # or a simulator can be one step of a graph. Here it is NumPy's sort.
 #
 # After this lesson you can:
 #
-# - wrap a NumPy function as a `Function`
-# - say where sorting sends each gradient
-# - write a `backward` in NumPy that can be differentiated again
-# - find a derivative that an array loses
+# - wrap a NumPy function as a `Function`,
+# - say where sorting sends each gradient,
+# - write a `backward` in NumPy that can be differentiated again,
+# - find a derivative that is lost in an array.
 
 # %%
 import numpy as np
@@ -168,7 +168,7 @@ lessons.predict(
 # The two Functions at the top of the lesson are from PyTorch's documentation, "Extending torch.func with
 # autograd.Function", with fewer comments. The forward of `NumpySort` calls NumPy. It may, because nothing is recorded
 # inside `forward`. The backward calls a second Function, `NumpyTake`, and the backward of `NumpyTake` is `NumpyTake`
-# again, with the indices exchanged.
+# again, with the indices swapped.
 #
 # `forward` computes the permutations, but only `setup_context` can save them, and it sees only inputs and outputs. So
 # they are outputs too. A position in a list has no derivative, so `mark_non_differentiable` marks them. The function
@@ -387,7 +387,7 @@ lessons.check("NumpySolve", NumpySolve)
 # ## Questions
 #
 # <details markdown="1">
-# <summary>Why does <code>forward</code> return the permutations, although no caller needs them?</summary>
+# <summary>Why does <code>forward</code> return the permutations, even though no caller needs them?</summary>
 #
 # In the separate form, `setup_context` saves tensors, and it sees only the inputs and outputs of `forward`.
 #

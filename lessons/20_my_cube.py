@@ -3,15 +3,15 @@
 #
 # *20 minutes. Needs lessons 3, 16 and 17.*
 #
-# **I compute the slope in `forward` already. Why is my second derivative zero?** Because the graph does not know how the
+# **I already compute the slope in `forward`. Why is my second derivative zero?** Because the graph does not know how the
 # slope changes with `x`. Return the slope as an output, and add its term in `backward`.
 #
 # After this lesson you can:
 #
-# - write a Function that computes its slope in `forward` and has all derivatives
-# - predict the incoming gradients of a first and a second walk
-# - find a Function that lacks second derivatives
-# - define a gradient that is right for large numbers
+# - write a Function that computes its slope in `forward` and has all derivatives,
+# - predict the incoming gradients of a first and a second backward walk,
+# - find a Function that lacks second derivatives,
+# - define a gradient that is right for large numbers.
 
 # %%
 import warnings
@@ -62,9 +62,10 @@ draw(gradient, passes=("forward", "backward"))
 # ## MyCube
 #
 # This example is from PyTorch's documentation, "Extending torch.func with autograd.Function". Usually the backward pass
-# computes the derivative of $x^3$, $3x^2$. Here the forward pass does, and returns it as a second result.
+# computes the derivative of $x^3$, $3x^2$. Here the forward pass computes it, and returns it as a second result.
 #
-# Value, first and second derivative are right: $x^3$, $3x^2$ and $6x$. The last line is the check from the documentation.
+# The value and the first two derivatives are right: $x^3$, $3x^2$ and $6x$. The last line is the check from the
+# documentation.
 
 # %%
 x = torch.tensor(2.0)
@@ -148,9 +149,9 @@ assert second_walk_of_two() == (0.0, 1.0)
 #
 # $$\bar x = \bar y \cdot 3x^2 + \bar s \cdot 6x$$
 #
-# ## Forgetting it
+# ## Forgetting the second term
 #
-# Without the second term, first derivatives stay right. The second derivative raises no error.
+# Without it, first derivatives stay right, and second derivatives raise no error.
 
 
 # %%
@@ -228,7 +229,7 @@ assert torch.func.grad(torch.func.grad(lambda x: MarkedCube.apply(x)[0]))(point)
 
 # %% [markdown]
 # `Cube` of lesson 13 does without a second output: its `backward` computes the slope from `x`, an input, which belongs to
-# the graph. Derivatives of all orders follow by themselves. `MyCube` has them, too.
+# the graph. Derivatives of all orders follow by themselves. `MyCube` has them, too; the third is 6.
 
 
 # %%

@@ -3,14 +3,14 @@
 #
 # *20 minutes. Needs lessons 18, 19 and 20.*
 #
-# **My Function calls NumPy. How can `vmap` run it on a batch?** By a rule that you write: it receives the whole batch and
-# says how to compute it at once. If all methods consist of tensor operations, vmap generates the rule.
+# **My Function calls NumPy. How can `vmap` run it on a batch?** With a rule that you write: it receives the whole batch
+# and says how to compute it at once. If all methods consist of tensor operations, vmap can generate the rule.
 #
 # After this lesson you can:
 #
-# - let vmap generate a rule, and tell where it cannot
-# - write a `vmap` staticmethod for a batch in any dimension
-# - find a rule that is wrong without an error
+# - let vmap generate a rule, and tell where it cannot,
+# - write a `vmap` staticmethod for a batch in any dimension,
+# - find a rule that is wrong without an error.
 
 # %%
 import numpy as np
@@ -217,9 +217,8 @@ lessons.predict(
 # ## The rules of NumpySort and NumpyTake
 #
 # Read them again, at the top. With the batch in front, each dimension of an example is one further right: `dim + 1`. A
-# negative `dim` counts from the end, where nothing has changed. A rule must keep the promise of vmap:
-# the result is the result of a loop. So is the gradient: `NumpySort.backward` calls `NumpyTake`, so `NumpyTake` needs a
-# rule as well.
+# negative `dim` counts from the end, where nothing has changed. A rule must keep the promise of vmap: the result equals
+# the result of a loop. So must the gradient: `NumpySort.backward` calls `NumpyTake`, so `NumpyTake` needs a rule as well.
 
 # %%
 weights = torch.tensor([1.0, 10.0, 100.0])

@@ -48,7 +48,7 @@ def count_paths(answer):
     "The names end in Backward0: `*` makes MulBackward0, `+` makes AddBackward0. The last operation made the youngest node.",
 )
 def walking_order(answer):
-    """From the youngest to the oldest: when a node's turn comes, all of its gradients have arrived."""
+    """From the youngest to the oldest: when a node's turn comes, its gradient is complete."""
     if isinstance(answer, (str, set)) or not isinstance(answer, Iterable):
         raise Wrong(f"expected a list of names, got {answer!r}")
     given = [str(name).strip() for name in answer]

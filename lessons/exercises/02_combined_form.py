@@ -12,7 +12,7 @@ from lessons.exercise import Wrong, exercise
 def combined_claim(answer):
     """backward turns the incoming 10 into 50; minigrad does not check that the slope of a square is 5."""
     mistakes = {
-        60.0: "that is the true derivative of 10 * x * x, but backward claims another one",
+        60.0: "that is the true derivative of 10 * x * x, but backward claims a different one",
         5.0: "that leaves out the incoming gradient, 10",
         10.0: "10 is the incoming gradient of Claim",
         90.0: "that is the value, not the gradient",

@@ -11,7 +11,7 @@ from minigrad.func import grad
     "The ctx is not an argument of forward in this form.",
 )
 def separate_inputs(answer):
-    """x, y, factor and shift: an omitted argument is there too, with its default."""
+    """x, y, factor and shift: an omitted argument counts, too, with its default."""
     mistakes = {
         3.0: "omitted arguments count, too, with their defaults",
         5.0: "the ctx does not count",
@@ -54,7 +54,7 @@ def SeparatePower(answer):
 
 
 def differentiates(answer, expected, points, *more):
-    """Check a Function's values, gradients and first two derivatives by grad against `expected`, also as first of two."""
+    """Check the values, gradients and second derivatives of a Function, or of its first output, against `expected`."""
     if not (isinstance(answer, type) and issubclass(answer, torch.autograd.Function)):
         raise Wrong(f"expected a subclass of autograd.Function, got {answer!r}")
 
@@ -74,7 +74,7 @@ def differentiates(answer, expected, points, *more):
             own, wanted = lambda x: first(x, *rest), lambda x: expected(x, *rest)
             expect.tensor(grad(own)(x), grad(wanted)(x), f"func.grad {whole}")
             second_is(grad(grad(own))(x), grad(grad(wanted))(x), f"the second derivative {whole}", words)
-            second_is(again(own, x), again(wanted, x), f"the second derivative by create_graph {whole}", words)
+            second_is(again(own, x), again(wanted, x), f"the second derivative with create_graph {whole}", words)
 
 
 def again(f, x):

@@ -14,8 +14,8 @@ from lessons.exercise import Wrong, exercise
 def forward_tangent(answer):
     """x · x has the tangent 6, so z has 9 · 10 + 6 · 2 = 102."""
     mistakes = {
-        12.0: "that is the part of x; y changes, too",
-        90.0: "that is the part of y; x changes, too",
+        12.0: "that is the contribution of x; y changes, too",
+        90.0: "that is the contribution of y; x changes, too",
         18.0: "that is the value of z",
         21.0: "that is for a tangent of 1 for y, but it is 10",
         96.0: "x occurs in the product twice",

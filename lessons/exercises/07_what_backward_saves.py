@@ -51,7 +51,7 @@ def SavedTanh(answer):
     "Without the underscore, mul returns one.",
 )
 def saved_then_changed(answer):
-    """With a new tensor, the sum and exp's saved result stay intact."""
+    """2 * e is a new tensor, so e, which exp saves and the sum uses, stays intact."""
     inputs = [(torch.tensor(v, requires_grad=True),) for v in ([0.0, 1.0], -2.0)]
     expect.computes(answer, lambda x: 2 * x.exp() + x.exp(), *inputs)
 

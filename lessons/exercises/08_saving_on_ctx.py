@@ -14,7 +14,7 @@ from lessons.exercise import Wrong, exercise
     "In backward: (result,) = ctx.saved_tensors; the gradient is grad_output * -ctx.rate * result.",
 )
 def SavedDecay(answer):
-    """Now each is where it belongs, and the result is freed with its last name."""
+    """Now both are where they belong, and the result is freed when its last name is gone."""
 
     class Expected(torch.autograd.Function):
         @staticmethod

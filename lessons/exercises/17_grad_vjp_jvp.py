@@ -52,7 +52,7 @@ def descent_step(answer):
 
 
 @exercise(
-    "What does grad need to differentiate: a number or a tensor? .item() gives a plain number.",
+    "Does grad differentiate a number or a tensor? .item() returns a plain number.",
     "Tell grad that mean_square returns a pair.",
     "Return (errors**2).mean() without .item(), and call torch.func.grad(mean_square, has_aux=True). The largest "
     "error is not differentiated, but inside a transform it is tracked: call .item() on it outside, or on its .detach().",

@@ -93,7 +93,7 @@ def most_influential(answer):
         wanted, errors = expected(w, xs, ys), (xs @ w - ys).abs()
         given = answer(w, xs, ys)
         if isinstance(given, torch.Tensor) and given.numel() > 1:
-            raise Wrong("expected the number of one example: argmax says where the largest is")
+            raise Wrong("expected the index of one example: argmax says where the largest is")
         given = None if given is None else int(given)
         if given != wanted and given == errors.argmax().item():
             raise Wrong("that is the example with the largest error; its gradient is 2 * error * x, and x may be short")
@@ -102,7 +102,7 @@ def most_influential(answer):
 
 
 @exercise(
-    "One gradient for each example first, and their lengths: .norm(dim=1, keepdim=True).",
+    "First compute one gradient for each example, and their lengths: .norm(dim=1, keepdim=True).",
     "Each is multiplied by most / length, but never by more than 1.",
     "Do not divide by a length of zero: lengths.clamp(min=most) is at least `most`, so most divided by it is at most 1.",
 )

@@ -100,7 +100,7 @@ def NumpyTanh(answer):
     "return NumpyCumsum.apply(grad_output.flip(0)).flip(0)",
 )
 def NumpyCumsum(answer):
-    """backward is a running sum from the other end, by the same Function."""
+    """backward is a running sum from the other end, with the same Function."""
 
     class Expected(torch.autograd.Function):
         @staticmethod
@@ -123,7 +123,7 @@ def NumpyCumsum(answer):
     "return -torch.outer(grad_b, x), grad_b in backward, in the order of the arguments.",
 )
 def NumpySolve(answer):
-    """backward solves with the transposed matrix, by the same Function."""
+    """backward solves equations with the transposed matrix, through the same Function."""
 
     class Expected(torch.autograd.Function):
         @staticmethod

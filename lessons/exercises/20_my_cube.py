@@ -109,7 +109,7 @@ def MySine(answer):
     if torch.allclose(second, sine):
         raise Wrong("the second derivative is sine, expected -sine: what is the derivative of the cosine?")
     if not second.any():
-        raise Wrong("the second derivative of the sine is still zero: grad_cosine arrives and is not used")
+        raise Wrong("the second derivative of the sine is still zero: backward ignores grad_cosine")
     expect.function(answer, Expected, (x.clone().requires_grad_(),))
     wanted = (cosine, -sine, -cosine, sine)
     for order, (a, b) in enumerate(zip(derivatives(lambda x: answer.apply(x)[0], x, 4), wanted), 1):
@@ -119,7 +119,7 @@ def MySine(answer):
 
 @exercise(
     "torch.where(x > 0, a, b) chooses the gradient. You may save either x or the root.",
-    "where is differentiated on both sides: 0 times an infinite derivative is NaN again. So the root needs a "
+    "Both sides of where are differentiated: 0 times an infinite derivative is NaN again. So the root needs a "
     "positive argument even where its result is not used.",
     "In backward: safe = torch.where(x > 0, x, torch.ones_like(x)), then grad_output * torch.where(x > 0, 0.5 / safe.sqrt(), "
     "torch.zeros_like(x)).",

@@ -10,7 +10,7 @@ with fwAD.dual_level():
     x, y = fwAD.make_dual(torch.tensor(3.0), torch.tensor(1.0)), fwAD.make_dual(torch.tensor(2.0), torch.tensor(10.0))
     forward_tangent = fwAD.unpack_dual(x * x * y).tangent
 
-# %% wrong forward_tangent: part of x
+# %% wrong forward_tangent: contribution of x
 forward_tangent = 12
 
 # %% wrong forward_tangent: tangent of 1

@@ -173,7 +173,7 @@ class MySine(torch.autograd.Function):
         return grad_sine * cosine - grad_cosine * sine
 
 
-# %% wrong MySine: not used
+# %% wrong MySine: ignores grad_cosine
 class MySine(torch.autograd.Function):
     @staticmethod
     def forward(x):
