@@ -60,7 +60,7 @@ def kernel_backward(answer):
     "kernel = lambda x: 1 / (1 + exp(-x)), and dx = lambda out: out * (1 - out).",
 )
 def KernelLean(answer):
-    """The derivative needs only the result or only `x`. The result exists anyway: dx = lambda out: out * (1 - out)."""
+    """Your derivative needs only the result or only `x`. The result exists anyway: dx = lambda out: out * (1 - out)."""
     apply, points = operation(answer), torch.tensor([-2.0, -0.4, 0.5, 3.0], dtype=torch.float64, requires_grad=True)
     expected = declared(answer, kernel=lambda x: 1 / (1 + torch.exp(-x)), dx=lambda out: out * (1 - out))
     expect.tensor(apply(points), expected(points), "the kernel, 1 / (1 + exp(-x)),")

@@ -14,7 +14,7 @@ from lessons.launched import launched
     "return ((x * w.cuda() - y) ** 2).mean().cpu()",
 )
 def cuda_loss(answer):
-    """The function moves w and the loss, and backward makes the same two moves in the other direction."""
+    """w moves to the device and the loss moves back; backward makes both moves in the other direction."""
 
     def expected(x, y, w):
         return ((x * w - y) ** 2).mean()

@@ -44,7 +44,7 @@ def cuda_reversed(answer):
     "Put -math.inf there (or -np.inf); then halve as in block_sums, with max(shared[t], shared[t + half]).",
 )
 def cuda_largest(answer):
-    """This tree works for any operation whose order does not matter; each has its own neutral element."""
+    """Any operation whose order does not matter works with this tree; each has its own neutral element."""
     cases = {
         "8 numbers": [3.0, 1.0, 4.0, 1.0, 5.0, 9.0, 2.0, 6.0],
         "11 negative numbers": [-3.0, -1.0, -4.0, -1.5, -5.0, -9.0, -2.0, -6.0, -5.0, -3.5, -8.0],
