@@ -5,6 +5,7 @@ const camera = { x: 0, y: 0, k: 1 };
 let onCamera = () => {};
 let glide = 0;
 const NARROW = 600; // pixels: a phone
+const LOW = 420; // pixels: a notebook's frame
 let fitted = null; // the last result of `fit`, and its input
 
 function moveTo(x, y, k = camera.k) {
@@ -25,6 +26,13 @@ function windowOnGraph(margin = 0) {
   };
 }
 
+/** Shade the edges of the stage beyond which the graph goes on. */
+function shadeEdges({ width, height }) {
+  const { left, top, right, bottom } = windowOnGraph(4);
+  const beyond = { up: top > 0, down: bottom < height, left: left > 0, right: right < width };
+  for (const [edge, more] of Object.entries(beyond)) stage.style.setProperty(`--${edge}`, more ? "16px" : "0px");
+}
+
 function zoomAt(factor, px = stage.clientWidth / 2, py = stage.clientHeight / 2) {
   cancelAnimationFrame(glide);
   const k = Math.min(3, Math.max(0.004, camera.k * factor));
@@ -37,13 +45,15 @@ const centred = (size, room) => (room - size) / 2;
 function fit(size, whole = false) {
   cancelAnimationFrame(glide);
   const narrow = stage.clientWidth < NARROW; // small type over the whole width, rather than a part of the graph
+  const low = stage.clientHeight < LOW; // small type, rather than two cards
+  const readable = low ? 0.6 : 0.78;
   const margin = narrow ? 8 : 24;
   const [w, h] = [stage.clientWidth - 2 * margin, stage.clientHeight - 40];
   const all = Math.min(w / size.width, h / size.height, 1.25);
-  const k = whole || all >= 0.78 ? all : Math.min(1, Math.max(narrow ? 0.5 : 0.8, w / size.width));
+  const k = whole || all >= readable ? all : Math.min(low ? 0.78 : 1, Math.max(narrow ? 0.5 : low ? 0.6 : 0.8, w / size.width));
   const [start, spare] = [stage.clientWidth / 2 - size.start * k, stage.clientWidth - size.width * k - margin];
   const x =
-    whole || all >= 0.78
+    whole || all >= readable
       ? centred(size.width * k, stage.clientWidth)
       : Math.min(Math.max(start, Math.min(margin, spare)), Math.max(margin, spare));
   moveTo(x, size.height * k <= h ? centred(size.height * k, stage.clientHeight) : 20, k);

@@ -14,6 +14,7 @@ onCamera = () => {
     "transform",
     `translate(${camera.x.toFixed(1)} ${camera.y.toFixed(1)}) scale(${camera.k.toFixed(4)})`,
   );
+  shadeEdges(graph.size);
   distant = paintFar();
   if (distant) unmount();
   else mount();

@@ -116,6 +116,19 @@ def test_on_a_phone_the_drawing_and_the_sentence_fit_the_screen(viewer):
     assert min(left for left, _ in cards) >= 0 and max(right for _, right in cards) <= 390
 
 
+@pytest.mark.parametrize("width", [600, 390])
+def test_a_narrow_frame_shows_four_cards_and_shades_the_edge_where_there_are_more(viewer, width):
+    page = viewer(records.two_uses(), viewport={"width": width, "height": 576}).page  # the height of a notebook's frame
+    whole = """() => { const stage = document.querySelector('#stage').getBoundingClientRect();
+        return [...document.querySelectorAll('.card')].map(card => card.getBoundingClientRect()).filter(card => card.left >=
+            stage.left && card.right <= stage.right && card.top >= stage.top && card.bottom <= stage.bottom).length }"""
+    assert page.evaluate(whole) >= 4
+    shaded = "edge => parseInt(document.querySelector('#stage').style.getPropertyValue(`--${edge}`)) > 0"
+    assert page.evaluate(shaded, "down") and not page.evaluate(shaded, "up")
+    page.locator("#fit").click()
+    assert page.evaluate(whole) == 7 and not page.evaluate(shaded, "down")
+
+
 def test_on_a_phone_a_card_opens_the_pane_with_its_details_and_one_pane_shows_at_a_time(viewer):
     page = viewer(programs.branches_record(), "#2", **PHONE).page
     assert not page.locator("#details").is_visible() and not page.locator("#program").is_visible()
