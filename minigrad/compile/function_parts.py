@@ -137,9 +137,7 @@ class Stop:
             if code is f.__code__:
                 _, _, column, _ = next(itertools.islice(code.co_positions(), step.tb_lasti // 2, None))
                 self.line, self.column, self.inside = step.tb_lineno, -1 if column is None else column, False
-            elif (
-                not is_library_frame(step.tb_frame) or code.co_name == "forward"
-            ):  # or a forward of a module of minigrad
+            elif not is_library_frame(step.tb_frame) or code.co_name == "forward":  # of a module of minigrad
                 self.inside = True
 
     def meets(self, one: ast.stmt) -> bool:
