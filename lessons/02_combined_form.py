@@ -396,7 +396,8 @@ lessons.check("CombinedClip", CombinedClip)
 # <details markdown="1">
 # <summary>Why does <code>forward</code> record nothing, even though its input requires grad?</summary>
 #
-# `backward` is the derivative of the whole call. A graph of the parts would cost memory, and no walk would use it.
+# `backward` is the derivative of the whole call. A graph of the parts would cost memory, and no backward pass would use
+# it.
 #
 # </details>
 #

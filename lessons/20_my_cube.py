@@ -9,7 +9,7 @@
 # After this lesson you can:
 #
 # - write a Function that computes its slope in `forward` and has all derivatives,
-# - predict the incoming gradients of a first and a second backward walk,
+# - predict the incoming gradients of a first and a second backward pass,
 # - find a Function that lacks second derivatives,
 # - define a gradient that is right for large numbers.
 
@@ -111,11 +111,11 @@ class SpyingCube(MyCube):
 arrived = []
 y, _ = SpyingCube.apply(x)
 (gradient,) = torch.autograd.grad(y, x, create_graph=True)
-print("first walk:", arrived)
+print("first pass:", arrived)
 assert arrived == [(1.0, 0.0)]
 
 
-def second_walk_of_two():
+def second_pass_at_2():
     """Return the gradients that arrive when the gradient at x = 2 is differentiated."""
     y, _ = SpyingCube.apply(x)
     (gradient,) = torch.autograd.grad(y, x, create_graph=True)
@@ -125,26 +125,26 @@ def second_walk_of_two():
 
 
 lessons.predict(
-    "The second walk starts at the gradient. What does backward receive then, as grad_output and grad_dx?",
+    "The second backward pass starts at the gradient. What does backward receive, as grad_output and grad_dx?",
     {
-        (1.0, 0.0): "That is the first walk, which starts at y. The second one starts at a result computed from dx.",
+        (1.0, 0.0): "That is the first pass, which starts at y. The second one starts at a result computed from dx.",
         (0.0, 1.0): "The gradient is 1 * dx + 0, so it uses the output dx alone.",
         (1.0, 1.0): "The result y plays no part in the gradient.",
         (0.0, 12.0): "12 is the value of dx. The derivative of 1 * dx + 0 with respect to dx is 1.",
     },
-    second_walk_of_two,
+    second_pass_at_2,
 )
 
 # %%
-assert second_walk_of_two() == (0.0, 1.0)
+assert second_pass_at_2() == (0.0, 1.0)
 
 # %% [markdown]
-# The first walk starts at `y`. The other output is unused, so `grad_dx` is zero, and `backward` returns 1 * dx + 0.
+# The first pass starts at `y`. The other output is unused, so `grad_dx` is zero, and `backward` returns 1 * dx + 0.
 #
-# The second walk starts at that result, which was computed from `dx`. Now `grad_dx` is 1, and `grad_output` is zero. All
+# The second pass starts at that result, which is computed from `dx`. Now `grad_dx` is 1, and `grad_output` is zero. All
 # of the second derivative comes through the second term, `grad_dx * 6 * x`.
 #
-# Look at the first picture again: the 1 and the 0 next to `dx` are from the first walk, `grad_output`, and `grad_dx`
+# Look at the first picture again: the 1 and the 0 next to `dx` are from the first pass, `grad_output`, and `grad_dx`
 # times 6. As a formula, with the result $y = x^3$, the slope $s = 3x^2$, and a bar for each gradient:
 #
 # $$\bar x = \bar y \cdot 3x^2 + \bar s \cdot 6x$$
@@ -173,7 +173,7 @@ lessons.predict(
     {
         12.0: "The missing term is the one that the 12 comes from.",
         6.0: "No part of the computation divides the 12 into two terms.",
-        0.0: "Only grad_dx arrives in the second walk, and this backward does not use it.",
+        0.0: "In the second pass only grad_dx is not zero, and this backward does not use it.",
         "an error": "To the graph, this is a Function whose second output has no derivative. That is allowed.",
     },
     lambda: torch.func.grad(torch.func.grad(forgetful_cube))(point),
@@ -285,7 +285,7 @@ assert torch.func.grad(torch.func.grad(SoftPlus.apply))(torch.tensor(0.0)).item(
 # %% [markdown]
 # ## Exercises
 #
-# ### 1. The second walk
+# ### 1. The second pass
 #
 # ```python
 # x = torch.tensor(5.0, requires_grad=True)
@@ -370,7 +370,7 @@ lessons.check("SafeSqrt", SafeSqrt)
 # ## Summary
 #
 # - A slope that `forward` computes and returns is an output: it belongs to the graph and has a gradient.
-# - The second walk enters through that output, so `backward` must add its term, `grad_dx * 6 * x`.
+# - The second backward pass enters through that output, so `backward` must add its term, `grad_dx * 6 * x`.
 # - Without the term, or with a mark, second derivatives are silently zero. `gradcheck` of `apply` and `gradgradcheck` find it.
 # - Or save the input and compute the slope in `backward`: then derivatives of all orders follow by themselves.
 #

@@ -37,15 +37,15 @@ def both_outputs(answer, x):
 
 
 @exercise(
-    "The walk starts at 10 * gradient. Which of MyCube's outputs is gradient computed from: the result or dx?",
+    "The second pass starts at 10 * gradient. Which of MyCube's outputs is gradient computed from: the result or dx?",
     "gradient = 1 * dx + 0 * 6 * x. Its incoming gradient is 10, and y plays no part in it.",
 )
 def second_walk(answer):
     """10 is the incoming gradient of dx, since the gradient is dx; the result plays no part and receives 0."""
     mistakes = {
-        (10.0, 0.0): "that would be a walk that starts at 10 * my_cube(x); here it starts at 10 times the gradient",
-        (1.0, 0.0): "those are the incoming gradients of the first walk",
-        (0.0, 1.0): "the walk starts at 10 times the gradient",
+        (10.0, 0.0): "that would be a pass that starts at 10 * my_cube(x); here it starts at 10 times the gradient",
+        (1.0, 0.0): "those are the incoming gradients of the first pass",
+        (0.0, 1.0): "the pass starts at 10 times the gradient",
         (10.0, 10.0): "the result of my_cube plays no part in the gradient, only dx does",
         (0.0, 300.0): "300 is the result that backward returns, 10 * 6 * x",
     }
