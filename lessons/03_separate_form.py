@@ -225,7 +225,7 @@ lessons.predict(
 # saved tensors come from, and `torch.testing.check` compares second derivatives with differences.
 
 # %%
-assert first(zero) == 2.0 and second(zero) == 0.0  # and not 4
+assert first(zero) == 2.0 and second(zero) == 0.0  # it should be 4
 start = torch.tensor(0.0, requires_grad=True)
 with warnings.catch_warnings(record=True) as caught, torch.debug():
     warnings.simplefilter("always")

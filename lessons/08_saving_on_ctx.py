@@ -148,7 +148,7 @@ def outlives_its_name(function):
 
 
 gc.collect()
-gc.disable()  # so that it does not run just now
+gc.disable()  # so that it does not run now
 with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
     found = {function.__name__: outlives_its_name(function) for function in (CarelessExp, Exp)}
