@@ -394,6 +394,6 @@ lessons.check("SeparatePower", SeparatePower)
 # <details markdown="1">
 # <summary>Why is the first derivative of <code>Smuggled</code> right?</summary>
 #
-# The numbers in `e` are right. Only the history of `e` is missing, and the second derivative is the first to need it.
+# The values in `e` are right. Only the history of `e` is missing, and the second derivative is the first to need it.
 #
 # </details>

@@ -3,8 +3,8 @@
 #
 # *20 minutes. Needs lessons 2 and 3.*
 #
-# **Why does training need more memory than the model?** Most derivatives need numbers from the forward pass. They stay
-# in memory until backward has run.
+# **Why does training need more memory than the model?** Most derivatives need values from the forward pass. They stay in
+# memory until backward has run.
 #
 # After this lesson you can:
 #
@@ -172,9 +172,9 @@ else:
 # %% [markdown]
 # ## A saved tensor must not change
 #
-# Saving makes no copy: the node holds the tensor itself. To notice a change, each tensor counts the writes to its memory in
-# `_version`, and the node remembers the count. Backward compares the two, and raises an error instead of computing with the
-# wrong numbers.
+# Saving makes no copy: the node holds the tensor itself. To notice a change, each tensor counts the writes to its memory
+# in `_version`, and the node remembers the count. Backward compares the two, and raises an error instead of computing
+# with the wrong values.
 
 # %%
 y = x.exp()
@@ -189,7 +189,7 @@ except RuntimeError as e:
     print(e)
     assert "it is at version 1, expected version 0" in str(e)
 else:
-    raise AssertionError("backward used numbers that had changed")
+    raise AssertionError("backward used values that had changed")
 
 # %% [markdown]
 # Now the tensor changes after another operation, a product with a number.
@@ -270,7 +270,7 @@ def saved_then_changed(x):
 lessons.check("saved_then_changed", saved_then_changed)
 
 # %% [markdown]
-# ### 4. The same numbers, fewer bytes
+# ### 4. The same values, fewer bytes
 #
 # This function saves four tensors. Write one with the same results and gradients that saves a single tensor, without a
 # Function.

@@ -89,7 +89,7 @@ def careless_gradient():
 lessons.predict(
     "b is 3.0, y = CarelessSquare.apply(b), then b += 1. Which gradient does y.backward() compute?",
     {
-        6.0: "That is the right gradient. But ctx.x is the tensor itself, not a copy of its numbers.",
+        6.0: "That is the right gradient. But ctx.x is the tensor itself, not a copy of its values.",
         8.0: "ctx.x is b, which is 4.0 by now: 2 * 4. Attributes have no version that backward compares.",
         "an error": "save_for_backward would raise it, because it remembers the version. An attribute does not.",
     },
@@ -97,7 +97,7 @@ lessons.predict(
 )
 
 # %% [markdown]
-# minigrad warns when it sees the change, but continues with the new numbers.
+# minigrad warns when it sees the change, but continues with the new values.
 
 # %%
 with warnings.catch_warnings(record=True) as caught:

@@ -3,14 +3,15 @@
 #
 # *20 minutes. Needs lessons 7, 9 and 10.*
 #
-# **How does the graph learn that my `forward` has overwritten its input?** You tell it: `ctx.mark_dirty(x)` names the input,
-# and `forward` returns it. The tensor then gets a new history, with your Function in it, and `backward` sees the new numbers.
+# **How does the graph learn that my `forward` has overwritten its input?** You tell it: `ctx.mark_dirty(x)` names the
+# input, and `forward` returns it. The tensor then gets a new history, with your Function in it, and `backward` sees the
+# new values.
 #
 # After this lesson you can:
 #
 # - write a Function that works in place, with `mark_dirty`,
 # - explain the errors of a Function that marks or returns the wrong tensor,
-# - choose what to save: the result, or a copy of the old numbers.
+# - choose what to save: the result, or a copy of the old values.
 
 # %%
 import lessons
@@ -43,7 +44,7 @@ draw(exp_in_place, b, passes=("forward", "backward"))
 
 # %% [markdown]
 # The card of `Exp_` is marked "in place". `exp_in_place` ignores the result of `apply` and returns `x`; still, the
-# gradient goes through `Exp_`, because `x` is the result: the same tensor with new numbers and a new history.
+# gradient goes through `Exp_`, because `x` is the result: the same tensor with new values and a new history.
 
 
 # %%
@@ -101,7 +102,7 @@ assert x.tolist() == [2.0, 4.0]
 assert leaf.grad.tolist() == [6.0, 6.0]
 
 # %% [markdown]
-# The example only shows how data travels: it doubles the numbers and multiplies the gradient by 6. That is not the
+# The example only shows how data travels: it doubles the values and multiplies the gradient by 6. That is not the
 # derivative, and `torch.testing.check` reports it. With `n = 2` it is.
 
 # %%
@@ -180,7 +181,7 @@ assert "not returned as output" in message
 # %% [markdown]
 # ## What did you save?
 #
-# `save_for_backward` keeps the tensor, not a copy of its numbers. Here `forward` writes to a saved tensor.
+# `save_for_backward` keeps the tensor, not a copy of its values. Here `forward` writes to a saved tensor.
 
 
 # %%
@@ -210,9 +211,9 @@ def gradient_of_square():
 lessons.predict(
     "forward saves x, which is 3.0, and then squares it in place. Which gradient does backward compute?",
     {
-        6.0: "That is the right gradient, 2 * 3. But the saved tensor is x itself, and its number is 9 now.",
-        18.0: "backward sees the new number, 9, and returns 2 * 9.",
-        "an error": "Backward compares versions with the version after forward, when x already has its new number.",
+        6.0: "That is the right gradient, 2 * 3. But the saved tensor is x itself, and its value is 9 now.",
+        18.0: "backward sees the new value, 9, and returns 2 * 9.",
+        "an error": "Backward compares versions with the version after forward, when x already has its new value.",
     },
     gradient_of_square,
 )
@@ -223,7 +224,7 @@ print(b.grad)
 assert b.grad.item() == 18.0
 
 # %% [markdown]
-# `backward` sees the new numbers, whatever the order of the lines. The derivative of `x * x` needs the old ones, and
+# `backward` sees the new values, whatever the order of the lines. The derivative of `x * x` needs the old ones, and
 # minigrad cannot know which are meant. `torch.testing.check` compares with differences of `forward`.
 
 # %%
@@ -232,7 +233,7 @@ print(failure.message)
 assert failure.name == "gradients"
 
 # %% [markdown]
-# There are two fixes. Save a copy of the old numbers; then two tensors are in memory, as with an operation that does not
+# There are two fixes. Save a copy of the old values; then two tensors are in memory, as with an operation that does not
 # work in place. Or find a formula that needs only the result, as in `Exp_`. Then only the result exists, and working in
 # place saves a tensor.
 
@@ -248,7 +249,7 @@ class Exp(Exp_):
 
 x = b * 1
 y = Exp.apply(x)
-assert y is not x and torch.equal(x, b), "two tensors: x still has the old numbers"
+assert y is not x and torch.equal(x, b), "two tensors: x still has the old values"
 x = b * 1
 y = Exp_.apply(x)
 assert y is x, "one tensor"
@@ -332,7 +333,7 @@ lessons.check("InplaceSquare", InplaceSquare)
 #
 # - A Function that writes to its input calls `mark_dirty` and returns the input.
 # - The returned tensor is the input, with the Function as its new history.
-# - A saved tensor has the numbers after `forward`. So save the result, or a copy of the old numbers.
+# - A saved tensor has the values after `forward`. So save the result, or a copy of the old values.
 # - Working in place saves memory if the derivative needs only the result, or nothing.
 #
 # ## Questions
@@ -347,7 +348,7 @@ lessons.check("InplaceSquare", InplaceSquare)
 # <details markdown="1">
 # <summary>When does working in place save memory in training?</summary>
 #
-# When the derivative needs only the result, or nothing: then the old numbers are not needed. A derivative that needs the
+# When the derivative needs only the result, or nothing: then the old values are not needed. A derivative that needs the
 # input would have to keep a copy of it.
 #
 # </details>
@@ -355,7 +356,7 @@ lessons.check("InplaceSquare", InplaceSquare)
 # <details markdown="1">
 # <summary>Why does no error tell me that <code>forward</code> wrote to a tensor that it saved?</summary>
 #
-# Saving the new numbers is right in `Exp_` and wrong in `WrongSquare_`, and minigrad does not know the formula. So it
+# Saving the new values is right in `Exp_` and wrong in `WrongSquare_`, and minigrad does not know the formula. So it
 # compares versions only from the end of `forward` on. `torch.testing.check` finds the wrong gradient.
 #
 # </details>

@@ -170,7 +170,7 @@ assert not TripledAndMarked.apply(x)[1].requires_grad
 assert not torch.testing.check(TripledInFull, x).failures
 
 # %% [markdown]
-# Mark the tensor that you return. A mark on another tensor with the same numbers has no effect, and minigrad warns.
+# Mark the tensor that you return. A mark on another tensor with the same values has no effect, and minigrad warns.
 
 
 # %%
@@ -376,7 +376,7 @@ lessons.check("NondiffMultiples", NondiffMultiples)
 # ## Summary
 #
 # - A marked output is a constant for later operations. Integers need no mark; floats do.
-# - The mark belongs to the tensor that `forward` returns, not to its numbers.
+# - The mark belongs to the tensor that `forward` returns, not to its values.
 # - An output without a mark has a gradient, and `backward` must use it. `torch.testing.check` finds a forgotten one.
 # - For unused and marked outputs `backward` receives zeros, or `None` after `ctx.set_materialize_grads(False)`.
 #
@@ -401,7 +401,7 @@ lessons.check("NondiffMultiples", NondiffMultiples)
 # <details markdown="1">
 # <summary>Why can minigrad not find out by itself that a float has no derivative?</summary>
 #
-# It sees only the numbers that `forward` returns. A mask of ones and zeros looks like any other result, and in a Function
+# It sees only the values that `forward` returns. A mask of ones and zeros looks like any other result, and in a Function
 # any formula may have made it.
 #
 # </details>

@@ -116,7 +116,7 @@ else:
     raise AssertionError("a graph was cut silently")
 
 # %% [markdown]
-# `detach` gives you the numbers. But the result is a new leaf, without a path back to `x`.
+# `detach` gives you the values. But the result is a new leaf, without a path back to `x`.
 
 # %%
 cut = torch.tensor(np.sort(x.detach().numpy()))

@@ -46,7 +46,7 @@ def SavedTanh(answer):
 
 
 @exercise(
-    "mul_ writes to the memory of e. Which other operations need the old numbers?",
+    "mul_ writes to the memory of e. Which other operations need the old values?",
     "exp has saved e for its backward, and the last line adds e. Leave e alone: create a new tensor.",
     "Without the underscore, mul returns one.",
 )
@@ -58,7 +58,7 @@ def saved_then_changed(answer):
 
 @exercise(
     "Every exp saves its result, and every product of two tensors saves both factors.",
-    "A product of powers is one power: which single exponent gives the same numbers?",
+    "A product of powers is one power: which single exponent gives the same values?",
     "6 * x saves nothing, since the 6 is a number.",
 )
 def saved_less(answer):

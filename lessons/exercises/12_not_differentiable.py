@@ -37,7 +37,7 @@ def two_outputs(function, x):
         raise Wrong(f"apply has to return two tensors, got {result!r}")
     for one in caught:
         if "mark has no effect" in str(one.message):
-            raise Wrong("the mark has no effect: mark the very tensor that is returned, not one with the same numbers")
+            raise Wrong("the mark has no effect: mark the very tensor that is returned, not one with the same values")
     return result
 
 

@@ -143,9 +143,9 @@ def checked_gradient(answer):
                 x = inputs.clone().requires_grad_(requires)
                 given = answer(f, x)
                 if not np.allclose(x.detach().numpy(), inputs.numpy(), rtol=0, atol=1e-12):
-                    raise Wrong("x has other numbers afterwards: work on a clone()")
+                    raise Wrong("x has different values afterwards: work on a clone()")
                 if x.grad is not None:
-                    raise Wrong("x.grad has something in it afterwards: torch.autograd.grad leaves it alone")
+                    raise Wrong("x.grad has changed afterwards: torch.autograd.grad leaves it alone")
                 if given is None:
                     raise Wrong("it returns None: is there a return?")
                 if bool(given) and what:

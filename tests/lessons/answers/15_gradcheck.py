@@ -182,7 +182,7 @@ def checked_gradient(f, x):
     return torch.allclose(slope.expand_as(gradient), gradient, atol=1e-5)
 
 
-# %% wrong checked_gradient: other numbers
+# %% wrong checked_gradient: different values
 def checked_gradient(f, x):
     leaf = x.detach().clone().requires_grad_()
     (gradient,) = torch.autograd.grad(f(leaf).sum(), leaf)
