@@ -34,7 +34,7 @@ __all__ = [
 
 # ---------------------------------------------------------------------- errors
 class MinigradError(Exception):
-    """Base class of all errors of minigrad, beside RuntimeError, TypeError, ...; tools can read the parts of its message.
+    """Base class of all errors of minigrad, besides RuntimeError, TypeError, ...; tools can read the parts of its message.
 
     >>> import minigrad
     >>> try:

@@ -143,7 +143,7 @@ def _ports(card: Card) -> str:
 
 
 def graphviz_fault() -> tuple[str, str]:
-    """Return what keeps Graphviz, which is part of pygraphviz, from running, and the fix; ("", "") if nothing does."""
+    """Return the reason why Graphviz, which is part of pygraphviz, does not run, and the fix; ("", "") if it runs."""
     if importlib.util.find_spec("pygraphviz") is None:
         return "Graphviz is missing", "pip install pygraphviz"
     try:

@@ -345,7 +345,7 @@ def all_to_all_single(
 
 # ---------------------------------------------------------------------- helpers
 def checked_call(who: str, given: ProcessGroup, nbytes: int, *same: Any, reads: tuple = ()) -> Call:
-    """Return the Call that starts, after comparing it with the other ranks when it is time.
+    """Return the Call of a collective that starts; every so often, compare the calls of all ranks first.
 
     `same` must be equal on all ranks.  `reads` are the tensors that are sent, unless the result overwrites them.
     """

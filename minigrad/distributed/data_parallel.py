@@ -230,7 +230,7 @@ class DistributedDataParallel(Module, Joinable):
         return InPlaceOfTraining(self)
 
     def _announce(self, follows: bool) -> tuple[Any, Tensor]:
-        """Start to send the ranks without data whether gradients follow; return the handle and the tensor that is sent."""
+        """Start to tell the ranks without data if gradients follow; return the handle and the tensor that is sent."""
         given = tensor([int(follows)])
         with labelled("whether gradients follow"):
             return all_reduce(given, ReduceOp.MAX, self.process_group, async_op=True), given

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 DIED = (
     signal.SIGUSR1
-)  # MPICH's mpiexec -disable-auto-cleanup sends it to the others, and it would end them without a word
+)  # MPICH's mpiexec -disable-auto-cleanup sends it to the others, and it would end them without a message
 INTERRUPTED = 128 + signal.SIGINT
 PASSED_ON = 0.3  # seconds in which mpiexec forwards the ranks' output; the rest is lost when they end
 

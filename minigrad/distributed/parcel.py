@@ -142,7 +142,7 @@ def undecorated(obj: Any) -> Any:
 
 
 def importable(obj: Any) -> bool:
-    """Return whether other processes can import an object by its name."""
+    """Return True if other processes can import an object by its name."""
     module = sys.modules.get(getattr(obj, "__module__", None) or "")
     if module is None or module.__name__ in ("__main__", "__mp_main__"):
         return False
@@ -192,7 +192,7 @@ def nodes(file: str) -> list[ast.AST]:
 
 
 def covers(node: Any, code: CodeType, within: bool) -> bool:
-    """Return whether a node is the definition of some code, or with `within` contains it."""
+    """Return True if a node is the definition of some code, or with `within` contains it."""
     first = first_line(node)
     return first <= code.co_firstlineno <= node.end_lineno if within else first == code.co_firstlineno
 
@@ -216,7 +216,7 @@ def named(code: CodeType) -> tuple[set[str], set[str]]:
 
 
 def builtin(name: str, space: dict[str, Any]) -> bool:
-    """Return whether a name is a builtin, or one that Python sets in each module."""
+    """Return True if a name is a builtin, or one that Python sets in each module."""
     return name.startswith("__") or space[name] is getattr(builtins, name, space)
 
 

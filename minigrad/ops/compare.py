@@ -258,7 +258,7 @@ def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
 
 
 def fit_number(number: Any, x: Any) -> Any:
-    """Return the value of a number beside a tensor in `where`: in bytes -1 is 255.  Raises RuntimeError if it does not fit."""
+    """Return a number as `where`'s other operand would hold it: -1 as uint8 is 255.  Raises RuntimeError if it does not fit."""
     if not isinstance(x, Tensor) or isinstance(number, Tensor):
         return number
     if x._np_dtype.kind in "iu" and isinstance(number, int):

@@ -54,7 +54,7 @@ class StandardGammaGrad(OfTwo):
 
     impl = lambda a, x: slope_of_arrays(a, x)
     da = lambda g, a, x: g * slope(a, x, by_a=True).to(g.dtype)
-    # -(dF/da) / p, differentiated by x: dF/da becomes dp/da, and the division by p enters twice
+    # -(dF/da) / p, differentiated with respect to x: dF/da becomes dp/da, and the division by p enters twice
     dx = lambda g, a, x, out: g * (digamma(a) - log(x) - out * ((a - 1) / x - 1))
 
 

@@ -216,7 +216,7 @@ def randint_like(
 
 # ---------------------------------------------------------------------- with tensors as parameters
 def zero_gradient(g: Tensor, shape: tuple) -> Tensor:
-    """Return the gradient by a parameter of a draw: zeros, as in PyTorch."""
+    """Return the gradient of a parameter of a draw: zeros, as in PyTorch."""
     return g.new_zeros(shape)
 
 

@@ -46,8 +46,8 @@ class ScatterExtreme(Operation):
 class ScatterProd(Operation):
     """x times all elements of `src` at the same index.
 
-    The derivative by one factor is the product of the others.  Zeros are left out of the quotients and counted instead,
-    as PyTorch does (scatter_reduce in its derivatives.yaml).
+    The derivative with respect to one factor is the product of the others.  Zeros are left out of the quotients and counted
+    instead, as PyTorch does (scatter_reduce in its derivatives.yaml).
     """
 
     @staticmethod

@@ -152,7 +152,7 @@ class Zeta(Special):
 
 def no_derivative(who: str, operand: str) -> NoReturn:
     """Raise NotImplementedError for an operand whose derivative has no closed form."""
-    what = f"the derivative by {operand} is not implemented: it has no closed form"
+    what = f"the derivative with respect to {operand} is not implemented: it has no closed form"
     raise error(NotImplementedError, who, what, f"write {operand}.detach()")
 
 

@@ -95,7 +95,7 @@ def numbered(rec: Record) -> tuple[schema.Document, Numbers]:
 
 
 def settle_phases(ops: list[schema.Op]) -> None:
-    """Move operations that ran without grad after a backward, but lead to no write, to the forward phase: an accuracy, say."""
+    """Move operations without grad after a backward that lead to no write, such as an accuracy, to the forward phase."""
     needed: set[int] = set()
     for op in reversed(ops):
         if op.phase == "update":

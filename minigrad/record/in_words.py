@@ -313,7 +313,7 @@ class Words:
         return self.kept(("pushes", *call_text, *sorted(self.place[i] for i in moving)), make) or {}
 
     def linear(self, moving: dict[int, int]) -> ast.expr | None:
-        """Return the tangent of a linear operation, which is its call on tangents; None if it is not as simple as that."""
+        """Return the tangent of a linear operation, which is its call on tangents; None for other operations."""
         group = self.group
         if group.given is None or group.inplace or group.name in AS_OPERATORS or not gives_one_tensor(group.name):
             return None

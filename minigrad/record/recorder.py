@@ -317,7 +317,7 @@ class Record(Ledger, Layer):
                 t._tan = (self.level, None)
 
     def meet(self, t: Tensor) -> None:
-        """Give a leaf that a jvp pass meets for the first time the tangent 1."""
+        """Give the tangent 1 to a leaf that a jvp pass meets for the first time."""
         new = self.level is not None and (t._tan is None or t._tan[0] is not self.level)
         if type(history(t)) is Leaf and t._layer is None and t._np_dtype in FLOATS and new:
             self._seeded.append((t, t._tan))

@@ -101,7 +101,7 @@ class Call:
         return made
 
     def partial(self, i: int) -> str:
-        """Return the partial derivative by input i as text: minigrad's formula if it has the same operation."""
+        """Return the partial derivative with respect to input i as text: minigrad's formula if it has the same operation."""
         if self.function:
             return f"{self.function}.backward"
         if self.primitive is not None and len(self.nodes) == 1:

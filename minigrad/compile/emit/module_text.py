@@ -54,7 +54,7 @@ class Writer:
         for op in low.ops:
             self.needs.update(op.data.get("needs", {}))
         self.spelling = self.spelled(low, inputs, {*self.reserved, *defined(self.needs)})
-        self.entry = self.spelling.free(name)  # renamed if the program is called exp, say, and computes exp
+        self.entry = self.spelling.free(name)  # renamed if, for example, the program is called exp and computes exp
 
     def write(self) -> Program:
         """Return the program, written group by group."""

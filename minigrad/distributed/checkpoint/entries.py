@@ -56,7 +56,7 @@ def named(tree: Any, prefix: str, who: str) -> Iterator[tuple[str, Any]]:
 
 
 def divided(tree: Any) -> bool:
-    """Return whether the members of a value are entries themselves; a list without tensors is one entry."""
+    """Return True if the members of a value are entries themselves; a list without tensors is one entry."""
     if isinstance(tree, (list, tuple)) and not isinstance(tree, Tensor):
         return any([isinstance(v, (Tensor, ShardedTensor, dict)) or divided(v) for v in tree])
     return isinstance(tree, dict)
@@ -85,5 +85,5 @@ def states(state_dict: Any, who: str) -> dict[str, Any]:
 
 
 def has_state(value: Any) -> bool:
-    """Return whether `states` replaces a value by its state."""
+    """Return True if `states` replaces a value by its state."""
     return isinstance(value, Stateful) and not isinstance(value, (Tensor, ShardedTensor, dict))

@@ -86,7 +86,7 @@ def begin(state_dict: Any, folder: Path, rank: int, who: str) -> tuple[dict[str,
 
 
 def is_tensor(value: Any) -> bool:
-    """Return whether a value is a tensor, whole or sharded."""
+    """Return True if a value is a tensor, whole or sharded."""
     return isinstance(value, (Tensor, ShardedTensor))
 
 

@@ -220,7 +220,7 @@ def of_optimizer(optimizer: Optimizer, held: dict[int, Held]) -> Iterator[Held]:
 
 
 def same_shape(value: Any, p: Tensor) -> bool:
-    """Return whether a value of a state has an element for each element of a parameter."""
+    """Return True if a value of a state has an element for each element of a parameter."""
     return isinstance(value, Tensor) and value.shape == p.shape
 
 

@@ -256,7 +256,7 @@ class FullyShardedDataParallel(HoldsParts, Module):
 
 # ---------------------------------------------------------------------- the parameters of a unit
 def is_unit(module: Module) -> bool:
-    """Return whether a module is a FullyShardedDataParallel."""
+    """Return True if a module is a FullyShardedDataParallel."""
     return isinstance(module, FullyShardedDataParallel)
 
 

@@ -168,7 +168,7 @@ class Simulator:
         self.do(np.copyto, self.host(target, (nbytes,), bytes_, (1,)), self.host(source, (nbytes,), bytes_, (1,)))
 
     def synchronize(self) -> None:
-        """Make the copies that are in flight, and look; kernels have already run."""
+        """Complete the copies in flight, and run the watchers; kernels have already run."""
         refuse_capturing(self.asked)
         self.in_flight.make_all()
         run_watchers()

@@ -238,7 +238,7 @@ def layout_of(shape: tuple, arrays: tuple[Memory, ...]) -> tuple[Layout, tuple, 
 
 
 def in_fours(shape: tuple, arrays: Sequence[Memory], steps: Sequence) -> tuple:
-    """Return whether each array has elements along the rows or repeats one, if rows can be read by fours; else ()."""
+    """Return for each array True if it has elements along the rows, False if it repeats one; () if fours do not fit."""
     if len(shape) < 2 or shape[-1] % 4:
         return ()
     for a, (*outer, last) in zip(arrays, steps):

@@ -226,7 +226,7 @@ def check_cast(name: str, result: Tensor, target: Tensor) -> None:
 
 
 def check_fits(name: str, x: object, *numbers: object) -> None:
-    """Raise RuntimeError if numbers beside a tensor would change in its dtype, or become infinite."""
+    """Raise RuntimeError if numbers would change or become infinite in the dtype of the tensor that they are combined with."""
     if isinstance(x, Tensor):
         floats = x._np_dtype in dtypes.FLOATS
         dtypes.check_fits(name, x._np_dtype, *[n for n in numbers if floats or isinstance(n, int)])

@@ -260,7 +260,7 @@ def shared(g: Tensor, target: Tensor, ignore: int, lead: int) -> Tensor:
 
 
 def from_logits(g: Any, g_log: Any, target: Tensor, log_probabilities: Tensor, dim: int, ignore: int) -> Tensor:
-    """Return the gradient by the logits, from the loss and from the log_softmax beside it."""
+    """Return the gradient of the logits, from the loss and from the log_softmax that comes with it."""
     by_loss = None if g is None else FromLogits.apply(g, target, log_probabilities, dim, ignore)
     if g_log is None:
         return by_loss

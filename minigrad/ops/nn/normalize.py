@@ -260,7 +260,7 @@ def checked_dims(who: str, input: Tensor, normalized_shape: Any, weight: Tensor 
 
 
 def check_dtype(who: str, input: Tensor, name: str, t: Tensor | None) -> None:
-    """Raise RuntimeError for another dtype than the input's; beside float16 and bfloat16, float32 is allowed too."""
+    """Raise RuntimeError for another dtype than the input's; with float16 and bfloat16, float32 is allowed too."""
     dtypes = (input._np_dtype, F4) if input._np_dtype in HALVES else (input._np_dtype,)
     if t is not None and t._np_dtype not in dtypes:
         what = f"expected {name} to have the dtype of input, {input.dtype}, but got {t.dtype}"
