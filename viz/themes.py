@@ -76,10 +76,10 @@ def repainted(name: str, change: Callable[[str], str], page: str, own: Mapping[s
     return Theme(name, texts, looks | dict(own or {}), page)
 
 
-def in_ink(colour: str) -> str:
+def as_ink(colour: str) -> str:
     """Return black for a colour that is dark enough for lines and letters, else white.
 
-    >>> in_ink("#8f1d1d"), in_ink("#fbe9e7"), in_ink("none")
+    >>> as_ink("#8f1d1d"), as_ink("#fbe9e7"), as_ink("none")
     ('#000000', '#ffffff', 'none')
     """
     return colour if colour == "none" else BLACK if oklab(colour)[0] < 0.8 else WHITE
@@ -105,6 +105,6 @@ IN_PRINT = RULED | {
 THEMES = {
     "light": Theme("light", TEXTS, LOOKS),
     "dark": repainted("dark", inverted, "#12161c"),
-    "print": repainted("print", in_ink, WHITE, IN_PRINT),
+    "print": repainted("print", as_ink, WHITE, IN_PRINT),
 }
 LIGHT = THEMES["light"]

@@ -357,7 +357,7 @@ def unwritten(t: str, version: str) -> str:
     return f"if {t}._ver is not None and {t}._ver.n != {version}: return None"
 
 
-def nothing(node: Any, g: Any, freed: Any) -> None:
+def no_backward(node: Any, g: Any, freed: Any) -> None:
     """Stand in for the backward function if there is no backward program."""
 
 

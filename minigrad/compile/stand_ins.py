@@ -25,7 +25,7 @@ QUIET = {"catch_warnings", "getLogger"}  # these have no visible effect
 
 
 @contextmanager
-def standing_in(environment: Environment, capturing: Callable) -> Iterator[None]:
+def installed_stand_ins(environment: Environment, capturing: Callable) -> Iterator[None]:
     """Install the stand-ins for a block. `capturing()` returns the capture of the calling thread, or None."""
     try:
         for (_, name), scope in environment.speaking.items():

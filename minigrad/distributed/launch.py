@@ -151,7 +151,7 @@ def run(function: Callable[..., Any], n: int = 2, *args: Any, timeout: Any = Non
         folder = Path(name)
         (folder / "parcel").write_bytes(parcel)
         dead = watch([*command, program(name)], folder, n, limit)
-        return collected(folder, n, dead, limit)
+        return collect_results(folder, n, dead, limit)
 
 
 def program(folder: str) -> str:
@@ -190,10 +190,10 @@ def watch(command: list[str], folder: Path, n: int, limit: float) -> list[int] |
         try:
             while process.poll() is None and time.monotonic() < min(end, last):
                 time.sleep(LOOK)
-                last = min(last, time.monotonic() + patience(folder, n))
+                last = min(last, time.monotonic() + seconds_left(folder, n))
             if process.poll() is None:
                 write_stacks(folder, n)
-            return None if process.poll() is None and end < last else silent(folder, n)
+            return None if process.poll() is None and end < last else ended_without_report(folder, n)
         finally:
             end_all(process, pids(folder, n).values())
 
@@ -218,14 +218,14 @@ def pids(folder: Path, n: int) -> dict[int, int]:
     return found
 
 
-def patience(folder: Path, n: int) -> float:
+def seconds_left(folder: Path, n: int) -> float:
     """Return the seconds that the ranks have left: no limit, unless one has died or failed."""
     if any(ended(pid) and (folder / f"{rank}.failed").exists() for rank, pid in pids(folder, n).items()):
         return FAILED
-    return GRACE if silent(folder, n) else float("inf")
+    return GRACE if ended_without_report(folder, n) else float("inf")
 
 
-def silent(folder: Path, n: int) -> list[int]:
+def ended_without_report(folder: Path, n: int) -> list[int]:
     """Return the ranks that have ended without a result or an error."""
     words = ("result", "failed")
     return [
@@ -258,7 +258,7 @@ def end_all(process: subprocess.Popen, ranks: Sequence[int] | Any) -> None:
 
 
 # ---------------------------------------------------------------------- the results
-def collected(folder: Path, n: int, dead: list[int] | None, limit: float) -> Ranks:
+def collect_results(folder: Path, n: int, dead: list[int] | None, limit: float) -> Ranks:
     """Return the results in the folder.  Raises the exception of a rank, or an error for ranks that leave neither."""
     outputs = [text(folder / f"{rank}.out") for rank in range(n)]
     failures = {r: pickle.loads(f.read_bytes()) for r in range(n) if (f := folder / f"{r}.failed").exists()}

@@ -96,7 +96,7 @@ class Definition(NamedTuple):
         for f in functions:
             cells = zip(f.__code__.co_freevars, f.__closure__ or ())
             space |= {**f.__globals__, **{name: cell.cell_contents for name, cell in cells if name != "__class__"}}
-        file, node = found(obj, [f.__code__ for f in functions])
+        file, node = find_source(obj, [f.__code__ for f in functions])
         lines = linecache.getlines(file)
         first = first_line(node)
         block = "".join(lines[first - 1 : node.end_lineno])
@@ -161,7 +161,7 @@ def methods(cls: type) -> Iterator[FunctionType]:
                 yield f
 
 
-def found(obj: Any, codes: list[CodeType]) -> tuple[str, Any]:
+def find_source(obj: Any, codes: list[CodeType]) -> tuple[str, Any]:
     """Return the file with the text of a function or class, and its node there.  Raises TypeError if there is none."""
     if obj.__name__ == "<lambda>":
         raise error(TypeError, WHO, "a lambda cannot be sent to other processes", "define it by def, under a name")

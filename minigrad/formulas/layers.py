@@ -140,7 +140,7 @@ def sliding(shape: pool.Sliding) -> dict:
 @defined(pool.SpreadAvg)
 def _(x: Tensor, shape: pool.Sliding | pool.EvenParts, count_pad: bool, divisor: int | None) -> Tensor:
     """Divide each element among the positions of its window: with sliding windows, a transposed convolution with ones."""
-    by = divisor or pool.counted(shape, count_pad)
+    by = divisor or pool.elements_per_window(shape, count_pad)
     if not isinstance(by, int) or by != 1:
         x = x / (by if isinstance(by, int) else tensor(by.tolist(), dtype=x.dtype))
     return copied(x, shape) if isinstance(shape, pool.Sliding) else repeated(x, shape)

@@ -155,10 +155,10 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
         raise error(RuntimeError, "take_along_dim", f"apart from dimension {d}, {apart(others)}", fix) from None
     sizes = [(*size[:d], s[d], *size[d + 1 :]) for s in shapes]
     x, index = [t if t._sizes == size else t.expand(size) for t, size in zip((input, indices), sizes)]
-    return gather(x, d, from_the_front("take_along_dim", index, x._sizes[d], d))
+    return gather(x, d, nonnegative_indices("take_along_dim", index, x._sizes[d], d))
 
 
-def from_the_front(who: str, index: Tensor, n: int, dim: int) -> Tensor:
+def nonnegative_indices(who: str, index: Tensor, n: int, dim: int) -> Tensor:
     """Return indices of a dimension of size n with negative ones counted from its end; raise RuntimeError out of range."""
     if kernels.in_range(layout(index)[0], n):
         return index

@@ -37,7 +37,7 @@ def flat_places(shape: tuple, dims: tuple, indices: tuple) -> Any:
     """Return the positions as row-major numbers, index dimensions first.  One such array is much faster than several."""
     flat: Any = None
     for d, i in zip(dims, indices):
-        step, i = math.prod(shape[d + 1 :]), kernels.from_the_front(i, d, shape[d])
+        step, i = math.prod(shape[d + 1 :]), kernels.nonnegative_indices(i, d, shape[d])
         i = i * step if step > 1 else i
         flat = i if flat is None else flat + i
     for d, n in enumerate(shape):

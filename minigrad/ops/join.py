@@ -322,12 +322,12 @@ def parts(x: Tensor, dim: int, ends: Any) -> tuple:
     return tuple([Index.apply(x, (*lead, slice(a, b))) for a, b in itertools.pairwise([0, *ends])])
 
 
-def by_sections(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> str:
+def split_node(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> str:
     """Return PyTorch's node of split; for a list of sizes, the node already has its name."""
     return "Split" if isinstance(split_size_or_sections, (int, np.integer)) else ""
 
 
-@op("T(5, 2), 2", "T(2, 5), [1, 4], 1", "T(2, 5), 5, -1", "T(0, 2), 0", "T(4, 3).mT, 1", node=by_sections)
+@op("T(5, 2), 2", "T(2, 5), [1, 4], 1", "T(2, 5), 5, -1", "T(0, 2), 0", "T(4, 3).mT, 1", node=split_node)
 def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple:
     """Cut a dimension into parts of one size (the last may be smaller), or of the given sizes; return a tuple of views."""
     if not isinstance(split_size_or_sections, (int, np.integer)):

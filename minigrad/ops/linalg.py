@@ -292,7 +292,7 @@ def substitute(a: np.ndarray, b: np.ndarray, upper: bool, unit: bool) -> np.ndar
     if not out.size:
         return out
     if math.prod(shape) <= n and not on_device(a):
-        return lapack.each(lapack.substituted, a, b, upper, unit)
+        return lapack.each_matrix(lapack.substituted, a, b, upper, unit)
     for i in range(n)[:: -1 if upper else 1]:
         known = slice(i + 1, n) if upper else slice(0, i)
         row = b[..., i, :] - np.matmul(a[..., i, None, known], out[..., known, :])[..., 0, :]

@@ -78,7 +78,7 @@ def sources(size: tuple, widths: tuple, mode: str) -> list:
 
 
 # ---------------------------------------------------------------------- padding
-def by_mode(input: Tensor, pad: Sequence, mode: str = "constant", value: float | None = None) -> str:
+def pad_node(input: Tensor, pad: Sequence, mode: str = "constant", value: float | None = None) -> str:
     """Return PyTorch's node of pad; for zeros, the node already has its name, and circular padding is no single operation."""
     names = {"reflect": "ReflectionPad", "replicate": "ReplicationPad"}
     return f"{names[mode]}{len(pad) // 2}D" if mode in names else ""
@@ -95,7 +95,7 @@ def by_mode(input: Tensor, pad: Sequence, mode: str = "constant", value: float |
     "T(1, 1, 3, 3), (1, 2, 1, 2), 'reflect'",
     torch="nn.functional.pad",
     method=False,
-    node=by_mode,
+    node=pad_node,
 )
 def pad(input: Tensor, pad: Sequence, mode: str = "constant", value: float | None = None) -> Tensor:
     """Pad `input` at its ends by `pad`: (left, right, top, bottom, ...), from the last dimension on.

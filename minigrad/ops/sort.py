@@ -92,7 +92,7 @@ class SearchSorted(NonDifferentiable):
         if rows.ndim == 1:
             return as_array(np.searchsorted(rows, values, "right" if right else "left"))
         if on_device(rows):
-            return cuda_kernels("searching").belonging(rows, values, right)
+            return cuda_kernels("searching").insertion_positions(rows, values, right)
         low, n = np.zeros(values.shape, np.int64), rows.shape[-1]
         high = np.full(values.shape, n)
         for _ in range(n.bit_length()):  # bisection, all at once

@@ -338,7 +338,7 @@ def words(g: Group) -> str:
     if more:
         return f"{g.name}({', '.join(g.arguments)})"
     kernel = getattr(event.cls, "kernel", None)
-    if kernel is not None and (text := formula.shown(kernel)):
+    if kernel is not None and (text := formula.display_text(kernel)):
         return text
     if not event.cls.primitive:
         return f"{g.name}({', '.join(forward_parameters(event.cls))})"

@@ -38,7 +38,7 @@ from .event_log import NO_LAYERS, Ledger, uncollected
 from .inner_calls import Inside, watched
 from .show import mimebundle
 from .sights import below, dims_of, sight
-from .snapshots import as_before, copied, owned
+from .snapshots import copied, owned, restored_copy
 from .transfers import transfer_entry
 from .values import Event, bottom
 
@@ -186,7 +186,7 @@ class Record(Ledger, Layer):
                 written.append((x, [(base, self.ref(base, "", edge)) for base, edge in bases]))
         event.group.inplace = True
         for x, _ in written:
-            self.freeze(x, as_before(bottom(x), held) if owned(bottom(x)) else None)
+            self.freeze(x, restored_copy(bottom(x), held) if owned(bottom(x)) else None)
             self.forget(x, event.group)
         self.end(event, args, outs, below)
         self.settle()

@@ -34,7 +34,7 @@ def copied(a: np.ndarray) -> np.ndarray | None:
     return whole.copy("K") if whole.nbytes == a.nbytes and ours(whole) and whole.flags.forc else None
 
 
-def as_before(a: np.ndarray, held: list) -> np.ndarray:
+def restored_copy(a: np.ndarray, held: list) -> np.ndarray:
     """Return a copy of a's memory with old contents restored; `held` has pairs of an array and its content."""
     whole = storage(a)
     copy = whole.copy("K")

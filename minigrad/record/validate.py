@@ -50,7 +50,7 @@ def validate(record: Any) -> None:
     minigrad.record.validate.NotARecord: outputs[0]: 99 is not a value
     """
     if isinstance(record, dict) and (schema := record.get("schema", SCHEMA)) != SCHEMA:
-        refuse(f"{shown(schema)} is not {SCHEMA!r}, the supported schema", ".schema")
+        refuse(f"{shown_data(schema)} is not {SCHEMA!r}, the supported schema", ".schema")
     fields({"program": PROGRAM}, "program")(record, OUTSIDE)
     document(record, OUTSIDE)
 
@@ -73,10 +73,10 @@ def refuse(what: str, path: str = "") -> NoReturn:
     raise NotARecord(what, path)
 
 
-def shown(x: object) -> str:
+def shown_data(x: object) -> str:
     """Return data in the form that an error shows.
 
-    >>> shown(None), shown("net.py"), shown([1, 2])
+    >>> shown_data(None), shown_data("net.py"), shown_data([1, 2])
     ('null', "'net.py'", 'a list')
     """
     if isinstance(x, (dict, list)):
@@ -88,13 +88,13 @@ def shown(x: object) -> str:
 def text(x: Any, ids: Ids = OUTSIDE) -> None:
     """Accept a string."""
     if not isinstance(x, str):
-        refuse(f"{shown(x)} is not a string")
+        refuse(f"{shown_data(x)} is not a string")
 
 
 def flag(x: Any, ids: Ids) -> None:
     """Accept true or false."""
     if not isinstance(x, bool):
-        refuse(f"{shown(x)} is neither true nor false")
+        refuse(f"{shown_data(x)} is neither true nor false")
 
 
 def count(x: Any, ids: Ids = OUTSIDE) -> None:
@@ -105,7 +105,7 @@ def count(x: Any, ids: Ids = OUTSIDE) -> None:
 
 def shown_number(x: object) -> str:
     """Return data in the form that an error shows; a number may be too large for Python to print."""
-    return "a huge number" if isinstance(x, int) and abs(x) >= LARGEST * 2 else shown(x)
+    return "a huge number" if isinstance(x, int) and abs(x) >= LARGEST * 2 else shown_data(x)
 
 
 def finite(x: Any, ids: Ids = OUTSIDE) -> None:
@@ -178,7 +178,7 @@ def fields(table: dict[str, Check], *needed: str) -> Check:
 
     def check(x: Any, ids: Ids) -> None:
         if not isinstance(x, dict):
-            refuse(f"{shown(x)} is not an object")
+            refuse(f"{shown_data(x)} is not an object")
         for name in needed:
             if name not in x:
                 refuse("the field is missing", f".{name}")
@@ -194,7 +194,7 @@ def each(of: Check, *, lengths: Container[int] | None = None) -> Check:
 
     def check(x: Any, ids: Ids) -> None:
         if not isinstance(x, (list, tuple)):
-            refuse(f"{shown(x)} is not a list")
+            refuse(f"{shown_data(x)} is not a list")
         if lengths is not None and len(x) not in lengths:
             refuse(f"the list has {len(x)} elements, which is not allowed here")
         for i, element in enumerate(x):
@@ -208,10 +208,10 @@ def pairs(of: Check) -> Check:
 
     def check(x: Any, ids: Ids) -> None:
         if not isinstance(x, dict):
-            refuse(f"{shown(x)} is not an object")
+            refuse(f"{shown_data(x)} is not an object")
         for key, other in x.items():
             if not is_key(key, ids):
-                refuse(f"{shown(key)} is not a value")
+                refuse(f"{shown_data(key)} is not a value")
             part(f".{key}", of, other, ids)
 
     return check
@@ -245,7 +245,7 @@ def one_of(words: tuple[str, ...]) -> Check:
 
     def check(x: Any, ids: Ids) -> None:
         if x not in words:
-            refuse(f"{shown(x)} is not one of {', '.join(words)}")
+            refuse(f"{shown_data(x)} is not one of {', '.join(words)}")
 
     return check
 

@@ -44,7 +44,7 @@ def recorded(target: str, passes: str, args: str | None, words: tuple[str, ...] 
     program = Program.read(file, words)
     with working(f"running {program.file}"):
         record, notes = program.record(name, requested_passes(passes), args)
-    return shown(record, notes, program, name, requested_passes(passes))
+    return with_passes(record, notes, program, name, requested_passes(passes))
 
 
 def recorded_by_ranks(
@@ -63,10 +63,10 @@ def recorded_by_ranks(
         return None
     record = merged_record(reports, apart=lanes == "each")
     program.notes += [f"rank {rank}: {one.missing_because}" for rank, one in enumerate(reports) if one.missing_because]
-    return shown(record, reports[0].notes, program, name, passes)
+    return with_passes(record, reports[0].notes, program, name, passes)
 
 
-def shown(
+def with_passes(
     record: dict, notes: list[str], program: Program, name: str, passes: tuple[str, ...]
 ) -> tuple[dict, list[str], tuple[str, ...]]:
     """Return a record, notes for the user, and its passes."""

@@ -63,7 +63,7 @@ class Words:
             g, read = given[0] if len(given) == 1 else given, max([largest(t.numpy()) for t in given])
             for one in left:
                 number = array(gives, self.call, value)
-                if values.get(one.input) is value and gives_that(one.formula, {**names, "g": g}, number, read):
+                if values.get(one.input) is value and gives_number(one.formula, {**names, "g": g}, number, read):
                     edge.formula, edge.latex = one.formula, one.latex
                     left.remove(one)
                     break
@@ -74,7 +74,7 @@ class Words:
         names = {**names, **{f"d{self.labels[value]}": wrap(np.array(t)) for value, t in tangents.items()}}
         read = max(map(largest, tangents.values()), default=0.0)
         for push in ours.pushes:
-            if (value := values[push["output"]]) in tangents and gives_that(
+            if (value := values[push["output"]]) in tangents and gives_number(
                 push["formula"], names, tangents[value], read
             ):
                 self.push(value, push["formula"], push["latex"])
@@ -143,7 +143,7 @@ class Words:
         return str(a).removeprefix("torch.") if isinstance(a, (torch.dtype, torch.memory_format)) else repr(a)
 
 
-def gives_that(formula: str, names: dict[str, Any], number: np.ndarray, read: float) -> bool:
+def gives_number(formula: str, names: dict[str, Any], number: np.ndarray, read: float) -> bool:
     """Return True if a formula, with these values for its names, gives the number that PyTorch computed."""
     try:
         with suppressed_warnings():

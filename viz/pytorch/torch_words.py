@@ -115,7 +115,7 @@ def parameters_of(name: str) -> tuple[str, ...]:
 def formula_of(name: str, primitive: Any, arguments: list[tuple[str, Any]]) -> str:
     """Return an operation's formula: its kernel as text, or the call with its arguments."""
     kernel = getattr(primitive, "kernel", None)
-    if kernel is not None and (text := formula.shown(kernel)):
+    if kernel is not None and (text := formula.display_text(kernel)):
         return text
     shown = [label if isinstance(one, torch.Tensor) else f"{label}={one!r}" for label, one in arguments]
     return f"{name}({', '.join(dict.fromkeys(shown))})"

@@ -25,7 +25,7 @@ from .cpu_loops import HIGHER32, HIGHER64, PLUS, Loop
 from .cpu_rows import ROW_SUM, Rows
 from .library_calls import STATEMENTS, whole
 from .names import Spelling
-from .subfunctions import JIT, Block, connect, freed, identifiers, in_steps, indent, merged, shared
+from .subfunctions import JIT, Block, connect, freed, identifiers, indent, merge_repeated, merged, shared
 
 LOOPS = {"loop": Loop, **dict.fromkeys(("rows", "pick", "scatter"), Rows)}
 LONGEST = 24  # maximum length of a number's variable
@@ -168,7 +168,7 @@ class Writer:
             blocks.append(Block(lines))
         returns = f"return {tupled(results)}"
         self.read = set(identifiers([*[line for b in blocks for line in b.lines], returns]))
-        steps = in_steps(self.connected([block for block in blocks if block.lines], returns))
+        steps = merge_repeated(self.connected([block for block in blocks if block.lines], returns))
         repeated, blocks = shared(self.connected(steps, returns), self.spelling.free)
         return "\n\n\n".join([*repeated, *self.entry_of(merged(blocks), returns)])
 

@@ -108,7 +108,7 @@ class Repeated:
         return Block(lines, False, [names[n] for n in self.takes], [names[n] for n in self.gives])
 
 
-def by_form(forms: Iterable[Form]) -> list[list[Form]]:
+def group_by_form(forms: Iterable[Form]) -> list[list[Form]]:
     """Return groups of equal forms that are large enough."""
     found: dict[str, list[Form]] = {}
     for form in forms:
@@ -118,12 +118,12 @@ def by_form(forms: Iterable[Form]) -> list[list[Form]]:
 
 def shared(blocks: list[Block], free: Callable[[str], str]) -> tuple[list[str], list[Block]]:
     """Return functions for code that is repeated often, and the blocks with calls of them."""
-    often = [Repeated(same, free) for same in by_form([Form(block) for block in blocks if not block.is_call])]
+    often = [Repeated(same, free) for same in group_by_form([Form(block) for block in blocks if not block.is_call])]
     calls = {form.block: r.call(form) for r in often for form in r.forms}
     return [r.function() for r in often], [calls.get(block, block) for block in blocks]
 
 
-def in_steps(blocks: list[Block]) -> list[Block]:
+def merge_repeated(blocks: list[Block]) -> list[Block]:
     """Return the blocks with repeated sequences merged: the steps of a loop."""
     texts = [f"call {k}" if block.is_call else Form(block).text for k, block in enumerate(blocks)]
     found: list[Block] = []
@@ -132,7 +132,7 @@ def in_steps(blocks: list[Block]) -> list[Block]:
         length, count = longest_run(texts, start)
         parts = [blocks[k : k + length] for k in range(start, start + length * count, length)]
         steps = [merge_blocks(part) for part in parts]
-        same = [form.block for forms in by_form([Form(step) for step in steps]) for form in forms]
+        same = [form.block for forms in group_by_form([Form(step) for step in steps]) for form in forms]
         for part, step in zip(parts, steps):
             found += [step] if step in same else part
         start += length * count

@@ -344,10 +344,10 @@ def forward(x: np.ndarray, w: np.ndarray, bias: Any, number: tuple, geometry: An
     return run(plan, x, w, bias, geometry.groups, False, np.empty(shape, x.dtype), size)
 
 
-def by_input(y: np.ndarray, w: np.ndarray, size: tuple, geometry: Any) -> np.ndarray | None:
+def input_gradient(y: np.ndarray, w: np.ndarray, size: tuple, geometry: Any) -> np.ndarray | None:
     """Return the input gradient, of shape `size`; y is the gradient of the result."""
     if on_device(y):
-        return cuda_kernels("conv_cuda").by_input(y, w, size, geometry)
+        return cuda_kernels("conv_cuda").input_gradient(y, w, size, geometry)
     if y.size and of_single_elements(w.shape, geometry):
         return np.matmul(w.reshape(w.shape[:2]).T, y.reshape(*y.shape[:2], -1)).reshape(len(y), w.shape[1], *size)
     work = y.size * math.prod(w.shape[1:])
@@ -373,10 +373,10 @@ def run(plan: Plan, x: Any, w: Any, bias: Any, groups: int, swapped: bool, out: 
     return out
 
 
-def by_weight(y: np.ndarray, x: np.ndarray, kernel: tuple, geometry: Any) -> np.ndarray | None:
+def weight_gradient(y: np.ndarray, x: np.ndarray, kernel: tuple, geometry: Any) -> np.ndarray | None:
     """Return the weight gradient for kernels of that shape; y is the gradient of the result."""
     if on_device(y):
-        return cuda_kernels("conv_cuda").by_weight(y, x, kernel, geometry)
+        return cuda_kernels("conv_cuda").weight_gradient(y, x, kernel, geometry)
     groups, shape = geometry.groups, (y.shape[1], x.shape[1] // geometry.groups, *kernel)
     if x.size and y.size and of_single_elements(shape, geometry) and len(x) * math.prod(shape) <= x.size + y.size:
         x, y = [a.reshape(*a.shape[:2], -1) for a in (x, y)]

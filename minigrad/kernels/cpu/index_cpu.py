@@ -145,7 +145,7 @@ def gather(x: np.ndarray, dim: int, index: np.ndarray) -> np.ndarray | None:
     if not worth_a_kernel(x, index.size) or not fits(x, dim, index):
         return None
     out = np.empty(index.shape, x.dtype)
-    return out if at_places("gather", x, dim, [x, index, out]) else None
+    return out if run_at_places("gather", x, dim, [x, index, out]) else None
 
 
 def scatter(x: np.ndarray, dim: int, index: np.ndarray, src: Any, how: str) -> bool:
@@ -157,10 +157,10 @@ def scatter(x: np.ndarray, dim: int, index: np.ndarray, src: Any, how: str) -> b
     src = np.full(index.shape, src, x.dtype) if isinstance(src, (int, float)) else src
     if not like(src, index.shape, x):
         return False
-    return at_places(f"scatter_{how}", x, dim, [index, src, x])
+    return run_at_places(f"scatter_{how}", x, dim, [index, src, x])
 
 
-def at_places(name: str, x: np.ndarray, dim: int, arrays: list) -> bool:
+def run_at_places(name: str, x: np.ndarray, dim: int, arrays: list) -> bool:
     """Run a kernel on x and arrays that have its size in all dimensions but dim; return False if an index is out of range."""
     wrong, seen = np.zeros(1, np.int64), [lines(a, dim) for a in arrays]
     kernel = getattr(module(x.dtype), name if seen[0].ndim == 3 else f"{name}_along")
@@ -181,7 +181,7 @@ def in_range(index: np.ndarray, n: int) -> bool:
     return not index.size or bool(index.view(np.uint64).max() < n)  # as unsigned, a negative number is very large
 
 
-def from_the_front(index: np.ndarray, dim: int, n: int) -> np.ndarray:
+def nonnegative_indices(index: np.ndarray, dim: int, n: int) -> np.ndarray:
     """Return the indices as int64 with negative ones counted from the front; raise IndexError if one is out of range."""
     if not in_range(index, n):
         low, high = index.min(), index.max()
@@ -209,7 +209,7 @@ def take(x: np.ndarray, dim: int, index: np.ndarray, signed: bool = True) -> np.
         return None
     out = np.empty(shape, x.dtype)
     arrays = [lines(x, dim), lines(out, dim, dim + index.ndim)]
-    return out if by_slices("take", x, dim, index, signed, arrays, out.size) else None
+    return out if run_by_slices("take", x, dim, index, signed, arrays, out.size) else None
 
 
 def add(x: np.ndarray, dims: tuple, indices: tuple, rows: Any, known: bool = False) -> bool:
@@ -225,10 +225,10 @@ def add(x: np.ndarray, dims: tuple, indices: tuple, rows: Any, known: bool = Fal
     shape = x.shape[:dim] + index.shape + x.shape[dim + 1 :]
     if not worth_a_kernel(x, math.prod(shape)) or index.dtype.kind != "i" or not like(rows, shape, x):
         return False
-    return by_slices("add", x, dim, index, True, [lines(rows, dim, dim + index.ndim), lines(x, dim)], rows.size)
+    return run_by_slices("add", x, dim, index, True, [lines(rows, dim, dim + index.ndim), lines(x, dim)], rows.size)
 
 
-def by_slices(name: str, x: np.ndarray, dim: int, index: np.ndarray, signed: bool, arrays: list, work: int) -> bool:
+def run_by_slices(name: str, x: np.ndarray, dim: int, index: np.ndarray, signed: bool, arrays: list, work: int) -> bool:
     """Run a kernel on slices of x and slices of another array at the indices; return False if one is out of range."""
     if (where := positive(index, x.shape[dim], signed)) is None:
         return False

@@ -172,7 +172,7 @@ def largest(x: np.ndarray, windows: tuple[Windows, ...]) -> tuple | None:
         kernels = module(x.dtype)
         launch(*((kernels.max_pool_pairs, images) if n == 1 else (kernels.max_pool_two, [x.shape[-1], *images])))
     else:
-        rows, columns = as_two(windows)
+        rows, columns = in_two_dims(windows)
         steps = np.uint64(rows.every), np.uint64(columns.every)
         launch(partial(module(x.dtype).max_pool, *bounds(rows), *bounds(columns), *steps), images, x.size)
     return out, place
@@ -189,7 +189,7 @@ def sums(x: np.ndarray, windows: tuple[Windows, ...]) -> np.ndarray | None:
     if not worth(x, work, POOL_FROM):
         return None
     out = np.empty(shape, x.dtype)
-    rows, columns = as_two(windows)
+    rows, columns = in_two_dims(windows)
     launch(
         partial(module(x.dtype).sums, *bounds(rows), *bounds(columns), runs(columns)),
         [as_images(a, len(windows)) for a in (x, out)],
@@ -220,6 +220,6 @@ def as_images(a: np.ndarray, n: int) -> np.ndarray:
     return contiguous(a).reshape(-1, *(1,) * (2 - n), *a.shape[a.ndim - n :])
 
 
-def as_two(windows: tuple[Windows, ...]) -> tuple[Windows, ...]:
+def in_two_dims(windows: tuple[Windows, ...]) -> tuple[Windows, ...]:
     """Return the windows over rows and columns; a single dimension becomes one row."""
     return (ONE_ROW,) * (2 - len(windows)) + windows

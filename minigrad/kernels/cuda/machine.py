@@ -380,7 +380,7 @@ def current() -> Any:
     """Return the device, set up for this thread: the driver asks each thread for its GPU. Raises RuntimeError without one."""
     if inside.yes:
         return NOWHERE
-    place = found()
+    place = find_device()
     if not getattr(_entered, "yes", False):
         place.enter()
         _entered.yes = True
@@ -391,7 +391,7 @@ _entered = threading.local()
 
 
 @functools.cache
-def found() -> Any:
+def find_device() -> Any:
     """Return the device."""
     if not count():
         raise error(

@@ -234,10 +234,10 @@ def layout_of(shape: tuple, arrays: tuple[Memory, ...]) -> tuple[Layout, tuple, 
     shape, steps = walked(shape, arrays)
     if not shape or all([s == (a.itemsize,) for s, a in zip(steps, arrays)]):
         return Layout(0), shape, steps
-    return Layout(len(shape), counter_of(math.prod(shape)), in_fours(shape, arrays, steps)), shape, steps
+    return Layout(len(shape), counter_of(math.prod(shape)), readable_by_fours(shape, arrays, steps)), shape, steps
 
 
-def in_fours(shape: tuple, arrays: Sequence[Memory], steps: Sequence) -> tuple:
+def readable_by_fours(shape: tuple, arrays: Sequence[Memory], steps: Sequence) -> tuple:
     """Return for each array True if it has elements along the rows, False if it repeats one; () if fours do not fit."""
     if len(shape) < 2 or shape[-1] % 4:
         return ()

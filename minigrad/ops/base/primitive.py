@@ -380,7 +380,7 @@ class Primitive(Function):
     def partial_text(cls, i: int) -> str:
         """Return the formula of argument i from the source; "" for one with a condition or a loop, which no label can hold."""
         f = cls.formulas.get(cls.parameter(i))
-        words = "" if f is None else formula.shown(f)
+        words = "" if f is None else formula.display_text(f)
         return "" if re.search(r" (if|for) ", words) else words
 
 

@@ -105,7 +105,7 @@ class ConvInput(Bilinear):
 
     @staticmethod
     def impl(y: np.ndarray, w: np.ndarray, size: tuple, geometry: Geometry) -> np.ndarray:
-        if (found := kernels.by_input(y, w, size, geometry)) is not None:
+        if (found := kernels.input_gradient(y, w, size, geometry)) is not None:
             return found
         groups, number = geometry.groups, y.shape[2:]
         product = matrix(w, groups).swapaxes(1, 2) @ matrix(y.swapaxes(0, 1), groups)
@@ -127,7 +127,7 @@ class ConvWeight(Bilinear):
 
     @staticmethod
     def impl(y: np.ndarray, x: np.ndarray, kernel: tuple, geometry: Geometry) -> np.ndarray:
-        if (found := kernels.by_weight(y, x, kernel, geometry)) is not None:
+        if (found := kernels.weight_gradient(y, x, kernel, geometry)) is not None:
             return found
         groups = geometry.groups
         product = matrix(y.swapaxes(0, 1), groups) @ columns(x, kernel, y.shape[2:], geometry).swapaxes(1, 2)

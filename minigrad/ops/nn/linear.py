@@ -77,7 +77,7 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
             "linear",
             f"input of shape {tuple(input.shape)} and weight of shape {tuple(weight.shape)} cannot be "
             "multiplied: their last sizes differ",
-            in_features(shape, sizes),
+            features_fix(shape, sizes),
             notes=error_notes({"input": input, "weight": weight}, marked=[-1]),
         )
     if input._np_dtype != weight._np_dtype:
@@ -90,7 +90,7 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     return out if bias is None else out + bias
 
 
-def in_features(shape: tuple, sizes: tuple) -> str:
+def features_fix(shape: tuple, sizes: tuple) -> str:
     """Return the fix for an input whose number of features is not the weight's."""
     if not shape or len(sizes) != 2:
         return "pass an input of shape (..., in_features) and a weight of shape (out_features, in_features)"
