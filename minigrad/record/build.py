@@ -22,9 +22,9 @@ from ..core.tensor import wrap
 from ..formulas.terms import Terms
 from ..kernels import formula
 from . import schema
-from .in_words import Wording
 from .inner_calls import Inside
 from .labels import labels
+from .operation_texts import Wording
 from .values import Event, Flow, Group, Noted, refs_in
 
 if TYPE_CHECKING:

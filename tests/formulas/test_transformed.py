@@ -8,7 +8,7 @@ from minigrad import func
 from minigrad.core.tensor import wrap
 from minigrad.nn import functional as F
 from minigrad.record.build import consumed, ends, flows_of, numbered
-from minigrad.record.in_words import Wording, Words
+from minigrad.record.operation_texts import Wording, Words
 
 from .test_formulas import NAMES
 
