@@ -249,10 +249,10 @@ class MinigradWarning(UserWarning):
 
     >>> import minigrad
     >>> import warnings
-    >>> with warnings.catch_warnings(record=True) as given:
+    >>> with warnings.catch_warnings(record=True) as caught:
     ...     warnings.simplefilter("always")
     ...     loss = minigrad.nn.functional.mse_loss(minigrad.ones(3, 1), minigrad.ones(3))
-    >>> given[0].message.name
+    >>> caught[0].message.name
     'broadcast-loss'
     """
 
@@ -283,10 +283,10 @@ def warn(name: str, who: str, what: str, fix: str = "", where: Place | None = No
     >>> import minigrad
     >>> import warnings
     >>> from minigrad.errors import warn
-    >>> with warnings.catch_warnings(record=True) as given:
+    >>> with warnings.catch_warnings(record=True) as caught:
     ...     warnings.simplefilter("always")
     ...     warn("odd-sizes", "pool", "3 is odd", "pad first")
-    >>> str(given[0].message).splitlines()[0]
+    >>> str(caught[0].message).splitlines()[0]
     'pool: 3 is odd'
     """
     if _unsaid.get():

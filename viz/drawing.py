@@ -95,11 +95,11 @@ def _validated(record: dict) -> dict:
 
 def _known(what: str, words: str | Iterable[str], known: tuple[str, ...]) -> tuple[str, ...]:
     """Return the words as a tuple; raise ValueError if one is unknown."""
-    given = (words,) if isinstance(words, str) else tuple(words)
-    if unknown := [one for one in given if one not in known]:
+    chosen = (words,) if isinstance(words, str) else tuple(words)
+    if unknown := [one for one in chosen if one not in known]:
         also = ", and 'all'" if known is PASSES else ""
         raise ValueError(f"draw: unknown {what} {unknown[0]!r}. Choose from {', '.join(known)}{also}.")
-    return given
+    return chosen
 
 
 def _recorded(what: Any, args: tuple, wanted: tuple[str, ...]):

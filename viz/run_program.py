@@ -120,9 +120,9 @@ class Program:
     def record_function(self, name: str, passes: Sequence[str], args: str | None) -> tuple[dict, list[str]]:
         """Record a call of the program's function or module `name`."""
         what = self.names[name]
-        given = self.inputs(name, args)
+        inputs = self.inputs(name, args)
         try:
-            rec = self.libraries.record_function(what, given, passes, name)
+            rec = self.libraries.record_function(what, inputs, passes, name)
         except Exception as error:
             raise Failure.of(error) from error
         made = document_of(rec, lambda record: record)
@@ -181,9 +181,9 @@ class Program:
             from .examples import example
 
             if (made := example(what, library)) is not None:
-                given, words = made
+                value, words = made
                 self.notes.append(f"{name} is called with the example {words}. Choose your own with --args.")
-                return (given,)
+                return (value,)
         return self.arguments(name, text, library)
 
     def arguments(self, name: str, text: str | None, library: ModuleType | None = None) -> tuple:
@@ -198,9 +198,9 @@ class Program:
                 raise Usage(
                     f"{name} is a {what} and needs arguments. Pass --args, or define example_inputs in {self.file}."
                 )
-            given = self.names["example_inputs"]
-            given = given.get(name, ()) if isinstance(given, dict) else given
-            return tuple(given) if isinstance(given, (tuple, list)) else (given,)
+            example = self.names["example_inputs"]
+            example = example.get(name, ()) if isinstance(example, dict) else example
+            return tuple(example) if isinstance(example, (tuple, list)) else (example,)
         import minigrad
 
         defined = vars(library or minigrad)

@@ -51,8 +51,8 @@ def sketch(graph: Graph, cards: dict[str, Card], passes: list[str]) -> str:
 def _heading(graph: Graph, passes: list[str]) -> list[str]:
     program = graph.record["program"]
     name, file = text.clean(program.get("name") or ""), text.file_name(program.get("file"))
-    kept = 0 if passes == ["jvp"] else graph.saved_bytes()  # which only backward needs
-    saved = f"{text.size(kept)} saved for backward" if kept else ""
+    size = 0 if passes == ["jvp"] else graph.saved_bytes()  # which only backward needs
+    saved = f"{text.size(size)} saved for backward" if size else ""
     counts = f"{graph.operations} operation{'s' * (graph.operations != 1)}"
     return [" · ".join(filter(None, (name, file, graph.ranks, counts, saved))), "passes: " + ", ".join(passes)]
 

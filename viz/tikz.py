@@ -162,8 +162,8 @@ def letter(c: str) -> str:
     """Return a non-ASCII letter as LaTeX mathematics."""
     alphabet, _, name = unicodedata.name(c, "").lower().rpartition(" letter ")
     name = name.replace("lamda", "lambda")
-    known = name.capitalize() if alphabet == "greek capital" else name if alphabet == "greek small" else ""
-    return rf"\{known}" if known in GREEK else rf"\letter{{{c}}}{{U+{ord(c):04X}}}"
+    command = name.capitalize() if alphabet == "greek capital" else name if alphabet == "greek small" else ""
+    return rf"\{command}" if command in GREEK else rf"\letter{{{c}}}{{U+{ord(c):04X}}}"
 
 
 GREEK = set(

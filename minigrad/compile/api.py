@@ -232,17 +232,17 @@ class Compiled:
         return Eager(refused.why, place, refused.loud, refused.fix, self.parts[found.line][0])
 
     @staticmethod
-    def inner(parts: list, known: dict, f: Callable) -> Callable:
+    def inner(parts: list, compiled: dict, f: Callable) -> Callable:
         """Return the compiled form of a function called in an eager line, if it is a user's function or a module; else `f`."""
-        function, given = plain(f)
-        if len(known) == MANY or not is_module(f) and users_code(function) is None:
+        function, bound = plain(f)
+        if len(compiled) == MANY or not is_module(f) and users_code(function) is None:
             return f
-        key = function, *map(id, given)
-        if key not in known:
-            known[key] = Compiled(f, False)
-            known[key].is_quiet = True  # the warning for the line has been given
-            parts.append(known[key])
-        return known[key]
+        key = function, *map(id, bound)
+        if key not in compiled:
+            compiled[key] = Compiled(f, False)
+            compiled[key].is_quiet = True  # the warning for the line has been given
+            parts.append(compiled[key])
+        return compiled[key]
 
     def warn(self, why: str, fix: str = "", at: str = "", loud: bool = True, where: str = "") -> None:
         """Record that some calls run eagerly, for `explain()`; if `loud`, also warn."""

@@ -68,7 +68,7 @@ def remedy(what: str, name: str, values: list) -> str:
 def describe(version: Specialisation, versions: Sequence[Specialisation]) -> str:
     """Return a description of one version: its arguments, and its guards, those that differ between versions first."""
     differ = {one.name for one in changes(versions) if len(one.values) > 1}
-    given = ", ".join([f"{name} {text}" for name, text, _ in version.arguments])
+    arguments = ", ".join([f"{name} {text}" for name, text, _ in version.arguments])
     wanted = {path: value for path, value, shown in version.environment.guards if shown} | version.decisions
     usual = lambda path: path not in version.decisions and path.startswith(("len(", "frozenset("))
     order = sorted(wanted, key=lambda path: (path not in differ, path not in version.decisions, usual(path)))
@@ -76,4 +76,4 @@ def describe(version: Specialisation, versions: Sequence[Specialisation]) -> str
     others = len(version.environment.guards) + len(version.decisions) - len(shown)
     if shown and others:
         shown.append(f"{others} more")
-    return (given or "no arguments") + (f"; where {', '.join(shown)}" if shown else "")
+    return (arguments or "no arguments") + (f"; where {', '.join(shown)}" if shown else "")

@@ -44,9 +44,9 @@ def barrier(group: Any = None, async_op: bool = False, device_ids: Any = None) -
     >>> dist.destroy_process_group()
     """
     report_communication("barrier")
-    given = member(group, "barrier")
-    call = checked_call("barrier", given, 0)
-    return handle_or_wait(call, given.comm.Ibarrier(), lambda: None, async_op)
+    pg = member(group, "barrier")
+    call = checked_call("barrier", pg, 0)
+    return handle_or_wait(call, pg.comm.Ibarrier(), lambda: None, async_op)
 
 
 def monitored_barrier(group: Any = None, timeout: Any = None, wait_all_ranks: bool = False) -> None:
@@ -60,10 +60,10 @@ def monitored_barrier(group: Any = None, timeout: Any = None, wait_all_ranks: bo
     >>> dist.destroy_process_group()
     """
     report_communication("monitored_barrier")
-    given = member(group, "monitored_barrier")
+    pg = member(group, "monitored_barrier")
     # the ranks do not compare this call first, since that might wait longer than `timeout`
-    call = collective("monitored_barrier", "monitored_barrier()", given, 0)
-    Work(call, [given.comm.Ibarrier()], lambda: None).wait(given.timeout if timeout is None else timeout)
+    call = collective("monitored_barrier", "monitored_barrier()", pg, 0)
+    Work(call, [pg.comm.Ibarrier()], lambda: None).wait(pg.timeout if timeout is None else timeout)
 
 
 def all_reduce(tensor: Tensor, op: ReduceOp = ReduceOp.SUM, group: Any = None, async_op: bool = False) -> Work | None:
@@ -77,12 +77,12 @@ def all_reduce(tensor: Tensor, op: ReduceOp = ReduceOp.SUM, group: Any = None, a
     tensor([1., 2.])
     >>> dist.destroy_process_group()
     """
-    who, given = "all_reduce", member(group, "all_reduce")
+    who, pg = "all_reduce", member(group, "all_reduce")
     mine = array_of(tensor, who)
     found = to_reduce(mine, op, who, direct(tensor))
-    call = checked_call(who, given, mine.nbytes, mine, op)
-    request = given.comm.Iallreduce(in_place(), mpi_buffer(found), operation(op))
-    finish = lambda: write(tensor, reduced(found, op, given.size(), mine.dtype), call)
+    call = checked_call(who, pg, mine.nbytes, mine, op)
+    request = pg.comm.Iallreduce(in_place(), mpi_buffer(found), operation(op))
+    finish = lambda: write(tensor, reduced(found, op, pg.size(), mine.dtype), call)
     return handle_or_wait(call, request, finish, async_op, tensor)
 
 
@@ -97,17 +97,17 @@ def reduce(tensor: Tensor, dst: int = 0, op: ReduceOp = ReduceOp.SUM, group: Any
     tensor([1., 2.])
     >>> dist.destroy_process_group()
     """
-    who, given = "reduce", member(group, "reduce")
-    root, mine = rank_in(given, dst, who, "dst"), array_of(tensor, who)
-    there = given.rank() == root
+    who, pg = "reduce", member(group, "reduce")
+    root, mine = rank_in(pg, dst, who, "dst"), array_of(tensor, who)
+    there = pg.rank() == root
     found = to_reduce(mine, op, who, not there or direct(tensor))
-    call = checked_call(who, given, mine.nbytes, mine, op, f"dst={dst}", reads=(tensor,) * (not there))
+    call = checked_call(who, pg, mine.nbytes, mine, op, f"dst={dst}", reads=(tensor,) * (not there))
     if not there:
         return handle_or_wait(
-            call, given.comm.Ireduce(mpi_buffer(found), None, operation(op), root), lambda: None, async_op, tensor
+            call, pg.comm.Ireduce(mpi_buffer(found), None, operation(op), root), lambda: None, async_op, tensor
         )
-    request = given.comm.Ireduce(in_place(), mpi_buffer(found), operation(op), root)
-    finish = lambda: write(tensor, reduced(found, op, given.size(), mine.dtype), call)
+    request = pg.comm.Ireduce(in_place(), mpi_buffer(found), operation(op), root)
+    finish = lambda: write(tensor, reduced(found, op, pg.size(), mine.dtype), call)
     return handle_or_wait(call, request, finish, async_op, tensor)
 
 
@@ -122,12 +122,12 @@ def broadcast(tensor: Tensor, src: int = 0, group: Any = None, async_op: bool = 
     tensor([1., 2.])
     >>> dist.destroy_process_group()
     """
-    who, given = "broadcast", member(group, "broadcast")
-    root = rank_in(given, src, who, "src")
-    there = given.rank() == root
+    who, pg = "broadcast", member(group, "broadcast")
+    root = rank_in(pg, src, who, "src")
+    there = pg.rank() == root
     found = array_of(tensor, who) if there else receive_buffer(tensor, who)
-    call = checked_call(who, given, found.nbytes, found, f"src={src}", reads=(tensor,) * there)
-    request = given.comm.Ibcast(as_bytes(found), root)
+    call = checked_call(who, pg, found.nbytes, found, f"src={src}", reads=(tensor,) * there)
+    request = pg.comm.Ibcast(as_bytes(found), root)
     if there:
         return handle_or_wait(call, request, lambda: None, async_op, tensor)
     return handle_or_wait(call, request, lambda: write(tensor, found, call), async_op, tensor)
@@ -145,13 +145,13 @@ def all_gather(tensor_list: Sequence[Tensor], tensor: Tensor, group: Any = None,
     [tensor([1., 2.])]
     >>> dist.destroy_process_group()
     """
-    who, given = "all_gather", member(group, "all_gather")
-    check_list(who, "tensor_list", tensor_list, given)
+    who, pg = "all_gather", member(group, "all_gather")
+    check_list(who, "tensor_list", tensor_list, pg)
     mine = array_of(tensor, who)
     rooms = [receive_buffer(t, who) for t in tensor_list]
     found = empty((sum(r.nbytes for r in rooms),), rooms[0], np.uint8)
-    call = checked_call(who, given, found.nbytes, *rooms, reads=(tensor,))
-    request = given.comm.Iallgatherv(as_bytes(mine), [mpi_buffer(found), [r.nbytes for r in rooms]])
+    call = checked_call(who, pg, found.nbytes, *rooms, reads=(tensor,))
+    request = pg.comm.Iallgatherv(as_bytes(mine), [mpi_buffer(found), [r.nbytes for r in rooms]])
     return handle_or_wait(call, request, lambda: scattered(found, tensor_list, rooms, call), async_op, *tensor_list)
 
 
@@ -169,12 +169,12 @@ def all_gather_into_tensor(
     tensor([1., 2.])
     >>> dist.destroy_process_group()
     """
-    who, given = "all_gather_into_tensor", member(group, "all_gather_into_tensor")
+    who, pg = "all_gather_into_tensor", member(group, "all_gather_into_tensor")
     mine = array_of(input_tensor, who, "input_tensor")
     found = receive_buffer(output_tensor, who, "output_tensor", mine)
-    check_total(who, found.size, mine.size * given.size(), "output_tensor", given)
-    call = checked_call(who, given, found.nbytes, mine, reads=(input_tensor,))
-    request = given.comm.Iallgather(as_bytes(mine), as_bytes(found))
+    check_total(who, found.size, mine.size * pg.size(), "output_tensor", pg)
+    call = checked_call(who, pg, found.nbytes, mine, reads=(input_tensor,))
+    request = pg.comm.Iallgather(as_bytes(mine), as_bytes(found))
     return handle_or_wait(call, request, lambda: write(output_tensor, found, call), async_op, output_tensor)
 
 
@@ -192,15 +192,15 @@ def gather(
     [tensor([1., 2.])]
     >>> dist.destroy_process_group()
     """
-    who, given = "gather", member(group, "gather")
-    root, mine = rank_in(given, dst, who, "dst"), array_of(tensor, who)
-    call = checked_call(who, given, mine.nbytes, mine.dtype, f"dst={dst}", reads=(tensor,))
-    if given.rank() != root:
-        return handle_or_wait(call, given.comm.Igatherv(as_bytes(mine), None, root), lambda: None, async_op)
-    check_list(who, "gather_list", gather_list, given)
+    who, pg = "gather", member(group, "gather")
+    root, mine = rank_in(pg, dst, who, "dst"), array_of(tensor, who)
+    call = checked_call(who, pg, mine.nbytes, mine.dtype, f"dst={dst}", reads=(tensor,))
+    if pg.rank() != root:
+        return handle_or_wait(call, pg.comm.Igatherv(as_bytes(mine), None, root), lambda: None, async_op)
+    check_list(who, "gather_list", gather_list, pg)
     rooms = [receive_buffer(t, who) for t in gather_list or ()]
     found = empty((sum(r.nbytes for r in rooms),), rooms[0], np.uint8)
-    request = given.comm.Igatherv(as_bytes(mine), [mpi_buffer(found), [r.nbytes for r in rooms]], root)
+    request = pg.comm.Igatherv(as_bytes(mine), [mpi_buffer(found), [r.nbytes for r in rooms]], root)
     finish = lambda: scattered(found, gather_list or (), rooms, call)
     return handle_or_wait(call, request, finish, async_op, *(gather_list or ()))
 
@@ -223,16 +223,16 @@ def scatter(
     tensor([0., 0.])
     >>> dist.destroy_process_group()
     """
-    who, given = "scatter", member(group, "scatter")
-    root, found = rank_in(given, src, who, "src"), receive_buffer(tensor, who)
-    call = checked_call(who, given, found.nbytes, found.dtype, f"src={src}", reads=tuple(scatter_list or ()))
-    if given.rank() == root:
-        check_list(who, "scatter_list", scatter_list, given)
+    who, pg = "scatter", member(group, "scatter")
+    root, found = rank_in(pg, src, who, "src"), receive_buffer(tensor, who)
+    call = checked_call(who, pg, found.nbytes, found.dtype, f"src={src}", reads=tuple(scatter_list or ()))
+    if pg.rank() == root:
+        check_list(who, "scatter_list", scatter_list, pg)
         parts = [flat_bytes(array_of(t, who)) for t in scatter_list or ()]
         sent: Any = [mpi_buffer(np.concatenate(parts)), [p.size for p in parts]]
     else:
         sent = None
-    request = given.comm.Iscatterv(sent, as_bytes(found), root)
+    request = pg.comm.Iscatterv(sent, as_bytes(found), root)
     return handle_or_wait(call, request, lambda: write(tensor, found, call), async_op, tensor)
 
 
@@ -249,15 +249,15 @@ def reduce_scatter(
     tensor([1., 1.])
     >>> dist.destroy_process_group()
     """
-    who, given = "reduce_scatter", member(group, "reduce_scatter")
-    check_list(who, "input_list", input_list, given)
+    who, pg = "reduce_scatter", member(group, "reduce_scatter")
+    check_list(who, "input_list", input_list, pg)
     parts = [to_reduce(array_of(t, who), op, who, own=True).reshape(-1) for t in input_list]
     counts, mine = [p.size for p in parts], array_of(output, who, "output")
-    check_total(who, mine.size, counts[given.rank()], "output", given)
-    found = empty((counts[given.rank()],), parts[0])
-    call = checked_call(who, given, sum(p.nbytes for p in parts), *parts, op, reads=tuple(input_list))
-    request = given.comm.Ireduce_scatter(mpi_buffer(np.concatenate(parts)), mpi_buffer(found), counts, operation(op))
-    finish = lambda: write(output, reduced(found, op, given.size(), mine.dtype), call)
+    check_total(who, mine.size, counts[pg.rank()], "output", pg)
+    found = empty((counts[pg.rank()],), parts[0])
+    call = checked_call(who, pg, sum(p.nbytes for p in parts), *parts, op, reads=tuple(input_list))
+    request = pg.comm.Ireduce_scatter(mpi_buffer(np.concatenate(parts)), mpi_buffer(found), counts, operation(op))
+    finish = lambda: write(output, reduced(found, op, pg.size(), mine.dtype), call)
     return handle_or_wait(call, request, finish, async_op, output)
 
 
@@ -274,14 +274,14 @@ def reduce_scatter_tensor(
     tensor([1., 1.])
     >>> dist.destroy_process_group()
     """
-    who, given = "reduce_scatter_tensor", member(group, "reduce_scatter_tensor")
+    who, pg = "reduce_scatter_tensor", member(group, "reduce_scatter_tensor")
     sent = to_reduce(array_of(input, who, "input"), op, who, own=True)
     mine = receive_buffer(output, who, "output", sent)
-    check_total(who, sent.size, mine.size * given.size(), "input", given)
+    check_total(who, sent.size, mine.size * pg.size(), "input", pg)
     found = mine if mine.dtype == sent.dtype else empty((mine.size,), sent)
-    call = checked_call(who, given, sent.nbytes, sent, op, reads=(input,))
-    request = given.comm.Ireduce_scatter_block(mpi_buffer(sent), mpi_buffer(found), operation(op))
-    finish = lambda: write(output, reduced(found, op, given.size(), mine.dtype), call)
+    call = checked_call(who, pg, sent.nbytes, sent, op, reads=(input,))
+    request = pg.comm.Ireduce_scatter_block(mpi_buffer(sent), mpi_buffer(found), operation(op))
+    finish = lambda: write(output, reduced(found, op, pg.size(), mine.dtype), call)
     return handle_or_wait(call, request, finish, async_op, output)
 
 
@@ -299,15 +299,15 @@ def all_to_all(
     [tensor([0., 0.])]
     >>> dist.destroy_process_group()
     """
-    who, given = "all_to_all", member(group, "all_to_all")
-    check_list(who, "output_tensor_list", output_tensor_list, given)
-    check_list(who, "input_tensor_list", input_tensor_list, given)
+    who, pg = "all_to_all", member(group, "all_to_all")
+    check_list(who, "output_tensor_list", output_tensor_list, pg)
+    check_list(who, "input_tensor_list", input_tensor_list, pg)
     parts = [flat_bytes(array_of(t, who)) for t in input_tensor_list]
     rooms = [receive_buffer(t, who) for t in output_tensor_list]
     found = empty((sum(r.nbytes for r in rooms),), rooms[0], np.uint8)
     sent = [mpi_buffer(np.concatenate(parts)), [p.size for p in parts]]
-    call = checked_call(who, given, found.nbytes, parts[0].dtype, reads=tuple(input_tensor_list))
-    request = given.comm.Ialltoallv(sent, [mpi_buffer(found), [r.nbytes for r in rooms]])
+    call = checked_call(who, pg, found.nbytes, parts[0].dtype, reads=tuple(input_tensor_list))
+    request = pg.comm.Ialltoallv(sent, [mpi_buffer(found), [r.nbytes for r in rooms]])
     finish = lambda: scattered(found, output_tensor_list, rooms, call)
     return handle_or_wait(call, request, finish, async_op, *output_tensor_list)
 
@@ -331,27 +331,27 @@ def all_to_all_single(
     tensor([0., 1.])
     >>> dist.destroy_process_group()
     """
-    who, given = "all_to_all_single", member(group, "all_to_all_single")
+    who, pg = "all_to_all_single", member(group, "all_to_all_single")
     sent = array_of(input, who, "input")
     found = receive_buffer(output, who, "output", sent)
     counts = [
-        split_bytes(who, name, a, sizes, given)
+        split_bytes(who, name, a, sizes, pg)
         for name, a, sizes in (("input", sent, input_split_sizes), ("output", found, output_split_sizes))
     ]
-    call = checked_call(who, given, found.nbytes, sent.dtype, reads=(input,))
-    request = given.comm.Ialltoallv([as_bytes(sent), counts[0]], [as_bytes(found), counts[1]])
+    call = checked_call(who, pg, found.nbytes, sent.dtype, reads=(input,))
+    request = pg.comm.Ialltoallv([as_bytes(sent), counts[0]], [as_bytes(found), counts[1]])
     return handle_or_wait(call, request, lambda: write(output, found, call), async_op, output)
 
 
 # ---------------------------------------------------------------------- helpers
-def checked_call(who: str, given: ProcessGroup, nbytes: int, *same: Any, reads: tuple = ()) -> Call:
+def checked_call(who: str, pg: ProcessGroup, nbytes: int, *same: Any, reads: tuple = ()) -> Call:
     """Return the Call of a collective that starts; every so often, compare the calls of all ranks first.
 
     `same` must be equal on all ranks.  `reads` are the tensors that are sent, unless the result overwrites them.
     """
-    call = collective(who, f"{who}({described(*same)})", given, nbytes)
+    call = collective(who, f"{who}({described(*same)})", pg, nbytes)
     call.reads = reads
-    given.agreement.check(call)
+    pg.agreement.check(call)
     return call
 
 
@@ -364,11 +364,11 @@ def scattered(found: Any, tensors: Sequence[Tensor], rooms: list, call: Call) ->
         at += room.nbytes
 
 
-def check_list(who: str, name: str, given: Any, group: ProcessGroup) -> None:
+def check_list(who: str, name: str, pg: Any, group: ProcessGroup) -> None:
     """Raise ValueError unless the list has a tensor for each process."""
-    n = len(given) if isinstance(given, (list, tuple)) else None
+    n = len(pg) if isinstance(pg, (list, tuple)) else None
     if n != group.size():
-        got = "nothing" if given is None else type(given).__name__ if n is None else f"{n}"
+        got = "nothing" if pg is None else type(pg).__name__ if n is None else f"{n}"
         what = f"expected {name} to have a tensor for each of {group.size()} processes, got {got}"
         raise error(ValueError, who, what, f"write {name}=[torch.empty_like(tensor) for _ in range(world_size)]")
 

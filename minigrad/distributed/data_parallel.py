@@ -221,8 +221,8 @@ class DistributedDataParallel(Module, Joinable):
         `divide_by_initial_world_size=False` gradients are divided by the number of ranks that still train.  With
         `throw_on_early_termination=True` all ranks raise RuntimeError as soon as one rank has no data.
         """
-        given = {"divide_by_initial_world_size": divide_by_initial_world_size}
-        return Join([self], enable, throw_on_early_termination, **given)
+        options = {"divide_by_initial_world_size": divide_by_initial_world_size}
+        return Join([self], enable, throw_on_early_termination, **options)
 
     def join_hook(self, **kwargs: Any) -> JoinHook:
         """Return the JoinHook of a rank without data; `divide_by_initial_world_size` may be in `kwargs`."""
@@ -231,9 +231,9 @@ class DistributedDataParallel(Module, Joinable):
 
     def _announce(self, follows: bool) -> tuple[Any, Tensor]:
         """Start to tell the ranks without data if gradients follow; return the handle and the tensor that is sent."""
-        given = tensor([int(follows)])
+        flag = tensor([int(follows)])
         with labelled("whether gradients follow"):
-            return all_reduce(given, ReduceOp.MAX, self.process_group, async_op=True), given
+            return all_reduce(flag, ReduceOp.MAX, self.process_group, async_op=True), flag
 
     def _await_announcements(self) -> None:
         """Wait until the other ranks have received all messages."""
@@ -283,10 +283,10 @@ class InPlaceOfTraining(JoinHook):
 
 
 # ---------------------------------------------------------------------- helpers
-def refuse(**given: Any) -> None:
+def refuse(**arguments: Any) -> None:
     """Raise NotImplementedError for arguments that minigrad does not support."""
     instead = {"mixed_precision": "compute the loss under torch.autocast"}
-    for name, value in given.items():
+    for name, value in arguments.items():
         if value is not None:
             fix = instead.get(name, "leave it out: buckets are reduced while backward runs")
             raise error(NotImplementedError, WHO, f"minigrad has no {name}", fix)

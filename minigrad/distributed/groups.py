@@ -282,12 +282,12 @@ def member(given: Any, who: str) -> ProcessGroup:
     return given
 
 
-def rank_in(given: ProcessGroup, rank: int, who: str, name: str) -> int:
+def rank_in(pg: ProcessGroup, rank: int, who: str, name: str) -> int:
     """Return the rank in a group of the process with the given global rank.  Raises ValueError if it is not in the group."""
-    if rank not in given.ranks:
-        what = f"{name}={rank} is not in the group of ranks {given.ranks}"
-        raise error(ValueError, who, what, f"write {name}={given.ranks[0]}")
-    return given.ranks.index(rank)
+    if rank not in pg.ranks:
+        what = f"{name}={rank} is not in the group of ranks {pg.ranks}"
+        raise error(ValueError, who, what, f"write {name}={pg.ranks[0]}")
+    return pg.ranks.index(rank)
 
 
 def get_rank(group: Any = None) -> int:

@@ -83,9 +83,9 @@ def split_to_group(tensor: Tensor, group: Any = None) -> Tensor:
 
     Raises ValueError for a dimension that cannot be divided evenly.
     """
-    given = member(group, "split_to_group")
-    share(tensor.shape[-1], given, "split_to_group", "the last dimension")
-    return Split.apply(tensor.movedim(-1, 0), given).movedim(0, -1)
+    pg = member(group, "split_to_group")
+    share(tensor.shape[-1], pg, "split_to_group", "the last dimension")
+    return Split.apply(tensor.movedim(-1, 0), pg).movedim(0, -1)
 
 
 def gather_from_group(tensor: Tensor, group: Any = None) -> Tensor:

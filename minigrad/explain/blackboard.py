@@ -97,8 +97,8 @@ class Board:
 
     def beginning(self, value: int) -> str:
         """Return the remark on a derivative that comes from no step."""
-        given = "no step computes this: a hook set it, or a backward started here"
-        return given if value in self.summed else "the derivation starts here"
+        reason = "no step computes this: a hook set it, or a backward started here"
+        return reason if value in self.summed else "the derivation starts here"
 
     def block(self, step: Step | Sum) -> Any:
         """Return a key that groups the sums at one value; each step is a group of one."""
@@ -198,8 +198,8 @@ class Board:
 
     def opaque(self, step: Step) -> str:
         """Return the call of a rule whose partials are unknown."""
-        given = ", ".join(self.held(s) for s in dict.fromkeys(step.sources))
-        return f"{step.name}.{RULES[self.e.kind]}({given})"
+        arguments = ", ".join(self.held(s) for s in dict.fromkeys(step.sources))
+        return f"{step.name}.{RULES[self.e.kind]}({arguments})"
 
     def held(self, value: int) -> str:
         """Return a value's derivative if the record contains it, else its shape."""
@@ -237,8 +237,8 @@ def paths(e: Explanation) -> Iterator[str]:
         more = f"   ({path.count} paths)" if path.count > 1 else ""
         yield f"    {listed(path.gives):>12}   along {way}{more}"
     if len(e.paths) > len(shown):
-        given = [sum(each) for each in zip(*[path.gives for path in shown])]
-        yield f"    {plural(e.count, 'path')}; the {len(shown)} largest contribute {listed(given)} of {listed(e.numbers)}"
+        sums = [sum(each) for each in zip(*[path.gives for path in shown])]
+        yield f"    {plural(e.count, 'path')}; the {len(shown)} largest contribute {listed(sums)} of {listed(e.numbers)}"
     else:
         yield f"    {listed(e.numbers):>12}   in all"
 

@@ -267,19 +267,19 @@ class Renumbering:
 
     def part_of_record(self, order: list[int], ends: list[int]) -> dict:
         """Return the part of the record that leads to `ends`, with only the derivatives of values on the paths."""
-        on_the_way, wanted, kept = {self.number(v) for v in order}, {self.number(v) for v in ends}, []
+        on_the_way, wanted, ops = {self.number(v) for v in order}, {self.number(v) for v in ends}, []
         for op in reversed(self.record["ops"]):
             if op["phase"] == "forward" and wanted & set(op["outputs"]):
                 wanted.update(i for i in op["inputs"] if isinstance(i, int))
                 edges = [edge for edge in op["edges"] if edge["input"] in on_the_way]
                 tangents = {v: t for v, t in op["tangents"].items() if int(v) in on_the_way}
-                kept.insert(0, {**op, "edges": edges, "tangents": tangents})
+                ops.insert(0, {**op, "edges": edges, "tangents": tangents})
         gradients = {v: g for v, g in self.record["gradients"].items() if int(v) in on_the_way}
         passes = ["forward", "backward" if self.kind == "gradient" else "jvp"]
         return {
             **self.record,
             "program": {**self.record["program"], "passes": passes},
-            "ops": kept,
+            "ops": ops,
             "outputs": [self.number(v) for v in ends],
             "gradients": gradients,
         }

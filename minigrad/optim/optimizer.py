@@ -95,12 +95,12 @@ class Optimizer:
             raise error(
                 KeyError, who, f"a parameter group has no 'params', only {sorted(param_group)}", "name them 'params'"
             )
-        given = param_group["params"]
-        if isinstance(given, set):
+        params = param_group["params"]
+        if isinstance(params, set):
             raise error(
                 TypeError, who, "parameters need an order, but the order of a set changes between runs", "pass a list"
             )
-        items, model = ([given], None) if isinstance(given, Tensor) else optimizers.listed(who, given)
+        items, model = ([params], None) if isinstance(params, Tensor) else optimizers.listed(who, params)
         self._earlier.models.append(model)
         tensors = [p[1] if isinstance(p, tuple) else p for p in items]
         names = [p[0] for p in items if isinstance(p, tuple)]
@@ -163,7 +163,7 @@ class Optimizer:
             return self._step(closure)
 
     def _step(self, closure: Callable | None) -> Any:
-        given, who = () if closure is None else (closure,), type(self).__name__
+        args, who = () if closure is None else (closure,), type(self).__name__
         if closure is not None and not callable(closure):
             raise error(
                 TypeError,
@@ -172,7 +172,7 @@ class Optimizer:
                 "loss.backward(); optimizer.step()",
             )
         for hook in list(self._hooks["before"].values()):
-            hook(self, given, {})
+            hook(self, args, {})
         loss = None
         if closure is not None:
             with enable_grad():
@@ -184,15 +184,15 @@ class Optimizer:
         try:
             with set_grad_enabled(bool(self.defaults.get("differentiable"))):
                 for group in self.param_groups:
-                    given = []
+                    pairs = []
                     for p in group["params"]:
                         if (g := p.grad) is not None:
-                            given.append((p, -g if group.get("maximize") else g))
+                            pairs.append((p, -g if group.get("maximize") else g))
                             twice += looks and earlier.uses(g)
                         elif p._edge is not None:
                             without.append(p)
-                    updated += len(given)
-                    for p, g in one_pass.step(self, group, given):
+                    updated += len(pairs)
+                    for p, g in one_pass.step(self, group, pairs):
                         self.update(p, g, self.state[p], group)
         finally:
             held.reset(line)
@@ -202,7 +202,7 @@ class Optimizer:
                 optimizers.warn_frozen(who, self._all())
         earlier.cleared, earlier.stepped = False, True
         for hook in list(self._hooks["after"].values()):
-            hook(self, given, {})
+            hook(self, args, {})
         return loss
 
     def _look(self, without: list, twice: int) -> None:
@@ -294,9 +294,9 @@ def number(value: Any) -> Any:
     return value.item() if isinstance(value, Tensor) else value
 
 
-def settings(given: dict) -> dict:
+def settings(arguments: dict) -> dict:
     """Return the settings that an optimizer's __init__ received, from its locals()."""
-    return {name: value for name, value in given.items() if name not in ("self", "params", "__class__")}
+    return {name: value for name, value in arguments.items() if name not in ("self", "params", "__class__")}
 
 
 RANGES = {  # for settings with a range other than "at least 0": the test, and the fix

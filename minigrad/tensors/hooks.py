@@ -62,10 +62,10 @@ class Hooks:
         """Pass the gradients of a node's outputs through their tensor hooks, and retain them where requested."""
         for i, fs in self.tensor.items():
             for hook in list(fs.values()) if grads[i] is not None else ():
-                given = copies([grads[i]])
-                result = call_hook(hook, "grad", *given)
-                (grads[i],) = modified_or_original(given, [grads[i]])
-                if result is not None and result is not given[0]:
+                clones = copies([grads[i]])
+                result = call_hook(hook, "grad", *clones)
+                (grads[i],) = modified_or_original(clones, [grads[i]])
+                if result is not None and result is not clones[0]:
                     check_gradient(hook, result, grads[i])
                     grads[i] = result
         for i, ref in self.retained.items():
@@ -162,9 +162,9 @@ def producer_of(t: Tensor, who: str) -> tuple:
 def pass_through(node: Node | Leaf, hooks: dict, kind: str, parameters: str, grads: list, *others: list) -> list:
     """Pass gradients through hooks that take a tuple, with the tuples `others` as further arguments, and may return another."""
     for hook in list(hooks.values()):
-        given = copies(grads)
-        result = call_hook(hook, parameters, tuple(given), *[tuple(copies(group)) for group in others])
-        grads = modified_or_original(given, grads)
+        clones = copies(grads)
+        result = call_hook(hook, parameters, tuple(clones), *[tuple(copies(group)) for group in others])
+        grads = modified_or_original(clones, grads)
         if result is None:
             continue
         if not isinstance(result, tuple) or len(result) != len(grads):
@@ -189,9 +189,9 @@ def copies(grads: Sequence) -> list:
     return [None if g is None else g.clone() for g in grads]
 
 
-def modified_or_original(given: list, grads: Sequence) -> list:
+def modified_or_original(clones: list, grads: Sequence) -> list:
     """Return the gradients after a hook: its copies if it modified them."""
-    return [g if own is None or unchanged(own, g) else own for own, g in zip(given, grads, strict=True)]
+    return [g if own is None or unchanged(own, g) else own for own, g in zip(clones, grads, strict=True)]
 
 
 def unchanged(own: Tensor, g: Tensor) -> bool:

@@ -115,8 +115,8 @@ def save_model(
     (set(), [])
     """
     state, strings = model.state_dict(), dict(metadata or {})
-    for name, kept in second_names("save_model", state).items():
-        strings.setdefault(name, kept)
+    for name, first in second_names("save_model", state).items():
+        strings.setdefault(name, first)
         del state[name]
     state = {name: t.contiguous() if force_contiguous else t for name, t in state.items()}
     save_file(state, filename, strings or None)
@@ -256,8 +256,8 @@ def second_names(who: str, state: Mapping[str, Tensor], preferred: Iterable[str]
         if not whole:
             what = f"the tensors {names} are parts of one memory, and none is all of it"
             raise error(RuntimeError, who, what, "give each parameter separate memory: nn.Parameter(x.clone())")
-        kept = min([n for n in whole if n in set(preferred)] or whole)
-        found.update({name: kept for name in names if name != kept})
+        first = min([n for n in whole if n in set(preferred)] or whole)
+        found.update({name: first for name in names if name != first})
     return found
 
 
