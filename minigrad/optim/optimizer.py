@@ -163,7 +163,7 @@ class Optimizer:
             return self._step(closure)
 
     def _step(self, closure: Callable | None) -> Any:
-        args, who = () if closure is None else (closure,), type(self).__name__
+        args, who = (self,) if closure is None else (self, closure), type(self).__name__
         if closure is not None and not callable(closure):
             raise error(
                 TypeError,
@@ -220,11 +220,11 @@ class Optimizer:
                 optimizers.warn_cut_off(who, [p for p in without if id(p) not in self._earlier.had])
 
     def register_step_pre_hook(self, hook: Callable) -> Handle:
-        """Call hook(optimizer, args, kwargs) before each step."""
+        """Call hook(optimizer, args, kwargs) before each step; `args` are those of `step`, the optimizer itself first."""
         return Handle(self._hooks["before"], hook)
 
     def register_step_post_hook(self, hook: Callable) -> Handle:
-        """Call hook(optimizer, args, kwargs) after each step."""
+        """Call hook(optimizer, args, kwargs) after each step, with the same arguments as the pre-hooks."""
         return Handle(self._hooks["after"], hook)
 
     def update(self, p: Tensor, grad: Tensor, state: dict, group: dict) -> None:
