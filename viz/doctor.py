@@ -169,7 +169,7 @@ def cache() -> Iterator[Finding]:
     texts = [f for f, _ in files if f.suffix == ".py"]
     binaries = [f for f, _ in files if f.suffix == ".bin"]
     size = sum(s.st_size for _, s in files) / 1e6
-    now = [f for f in texts if current(f, cache.stamp())]
+    now = [f for f in texts if is_current(f, cache.stamp())]
     filled = f"{len(binaries)} compiled functions of {len(texts)} modules, {size:.1f} MB"
     yield Finding("kernels", filled if files else "none yet: `minigrad warmup` compiles the common ones")
     if len(now) < len(texts):
@@ -179,7 +179,7 @@ def cache() -> Iterator[Finding]:
         yield Finding(
             "damaged kernels", damaged, "minigrad doctor --fix removes them; until then they are recompiled on use"
         )
-    unfinished = [f.name for f, _ in files if f.match(cache.UNFINISHED) and stale(f)]
+    unfinished = [f.name for f, _ in files if f.match(cache.UNFINISHED) and is_stale(f)]
     if unfinished:
         yield Finding(
             "unfinished files", unfinished, "nothing: killed processes left them, the next write removes them"
@@ -227,7 +227,7 @@ def mend() -> Iterator[Finding]:
 
     place = cache.folder()
     ours = sorted(place.glob("minigrad_kernel_*")) if place is not None else []
-    unfinished = [f for f in place.glob(cache.UNFINISHED) if stale(f)] if place is not None else []
+    unfinished = [f for f in place.glob(cache.UNFINISHED) if is_stale(f)] if place is not None else []
     yield Finding("removed", removed([f for f in ours if f.suffix == ".bin" and not seal_is_valid(f)] + unfinished))
     fault = tried()
     if fault and ours:
@@ -252,7 +252,7 @@ def tried() -> str:
     return "" if done.returncode == 0 else done.stderr.strip()
 
 
-def stale(f: Path) -> bool:
+def is_stale(f: Path) -> bool:
     """Return True if no process writes to an unfinished file any more."""
     from minigrad.kernels import cache
 
@@ -273,7 +273,7 @@ def unwritable(place: Path) -> str:
     return ""
 
 
-def current(text: Path, stamp: str) -> bool:
+def is_current(text: Path, stamp: str) -> bool:
     """Return True if a module belongs to these versions and this processor: its name ends in the hash of its text and both."""
     try:
         return hashlib.sha256(text.read_bytes() + stamp.encode()).hexdigest()[:16] == text.stem.rpartition("_")[2]

@@ -267,13 +267,13 @@ class Lowering:
                 continue
             out, (x, y) = op.outs[0], [fills[v] for v in op.ins]
             alike = all((v.shape, v.dtype, reads[v]) == (out.shape, out.dtype, 1) for v in op.ins)
-            if alike and self.apart(x, y):
+            if alike and self.write_apart(x, y):
                 op.kind, op.name, op.ins = "fill", "unindex", x.ins + y.ins
                 op.data = {"places": x.data["places"] + y.data["places"]}
                 fills[out] = op
         self.drop_unused(wanted)
 
-    def apart(self, x: Op, y: Op) -> bool:
+    def write_apart(self, x: Op, y: Op) -> bool:
         """Return True if two fills write to different places: in some dimension their fixed indices differ."""
         pairs = itertools.product(*[[self.seen(p)[1] for p in op.data["places"]] for op in (x, y)])
         return all(any(d is e is None and i != j for (d, i, _), (e, j, _) in zip(*pair)) for pair in pairs)

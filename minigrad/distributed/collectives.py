@@ -22,7 +22,7 @@ from .mpi_memory import (
     Work,
     array_of,
     as_bytes,
-    direct,
+    can_write_directly,
     flat_bytes,
     handle_or_wait,
     in_place,
@@ -79,7 +79,7 @@ def all_reduce(tensor: Tensor, op: ReduceOp = ReduceOp.SUM, group: Any = None, a
     """
     who, pg = "all_reduce", member(group, "all_reduce")
     mine = array_of(tensor, who)
-    found = to_reduce(mine, op, who, direct(tensor))
+    found = to_reduce(mine, op, who, can_write_directly(tensor))
     call = checked_call(who, pg, mine.nbytes, mine, op)
     request = pg.comm.Iallreduce(in_place(), mpi_buffer(found), operation(op))
     finish = lambda: write(tensor, reduced(found, op, pg.size(), mine.dtype), call)
@@ -100,7 +100,7 @@ def reduce(tensor: Tensor, dst: int = 0, op: ReduceOp = ReduceOp.SUM, group: Any
     who, pg = "reduce", member(group, "reduce")
     root, mine = rank_in(pg, dst, who, "dst"), array_of(tensor, who)
     there = pg.rank() == root
-    found = to_reduce(mine, op, who, not there or direct(tensor))
+    found = to_reduce(mine, op, who, not there or can_write_directly(tensor))
     call = checked_call(who, pg, mine.nbytes, mine, op, f"dst={dst}", reads=(tensor,) * (not there))
     if not there:
         return handle_or_wait(

@@ -202,7 +202,7 @@ def as_bytes(a: Any) -> Any:
     return mpi_buffer(flat_bytes(a))
 
 
-def direct(t: Tensor) -> bool:
+def can_write_directly(t: Tensor) -> bool:
     """Return True if MPI may write into a tensor's memory: it is contiguous, and no transform or recording is around it."""
     if current() not in (ON, OFF) or current().observers or t._layer is not None or t._ver is INFERENCE:
         return False
@@ -214,7 +214,7 @@ def receive_buffer(t: Tensor, who: str, name: str = "tensor", sent: Any = None) 
     a = sendable_array(t, who, name)
     if not reachable(a):
         return cuda_kernels("pinned").pinned(a.shape, a.dtype)
-    own = direct(t) and (sent is None or not np.may_share_memory(a, sent))
+    own = can_write_directly(t) and (sent is None or not np.may_share_memory(a, sent))
     return a if own else empty(a.shape, a)
 
 

@@ -114,8 +114,8 @@ class Definition(NamedTuple):
             lines if shown != file or file in made_up() else [],
             text,
             flags,
-            {name: space[name] for name in sorted(needed) if name in space and not builtin(name, space)},
-            {name: space[name] for name in sorted(used - needed) if name in space and not builtin(name, space)},
+            {name: space[name] for name in sorted(needed) if name in space and not is_builtin(name, space)},
+            {name: space[name] for name in sorted(used - needed) if name in space and not is_builtin(name, space)},
         )
 
 
@@ -172,7 +172,7 @@ def find_source(obj: Any, codes: list[CodeType]) -> tuple[str, Any]:
     for file in dict.fromkeys(files):
         for node in reversed(nodes(file)):
             here = isinstance(node, kinds) and getattr(node, "name", "") == obj.__name__
-            if here and all(covers(node, c, isinstance(obj, type)) for c in codes):
+            if here and all(defines_code(node, c, isinstance(obj, type)) for c in codes):
                 return file, node
     what = f"the source of {obj.__name__} is missing, or has changed since"
     raise error(TypeError, WHO, what, "write it into a notebook's cell or a file, and run that again")
@@ -191,7 +191,7 @@ def nodes(file: str) -> list[ast.AST]:
         return []
 
 
-def covers(node: Any, code: CodeType, within: bool) -> bool:
+def defines_code(node: Any, code: CodeType, within: bool) -> bool:
     """Return True if a node is the definition of some code, or with `within` contains it."""
     first = first_line(node)
     return first <= code.co_firstlineno <= node.end_lineno if within else first == code.co_firstlineno
@@ -215,7 +215,7 @@ def named(code: CodeType) -> tuple[set[str], set[str]]:
     return needed, used
 
 
-def builtin(name: str, space: dict[str, Any]) -> bool:
+def is_builtin(name: str, space: dict[str, Any]) -> bool:
     """Return True if a name is a builtin, or one that Python sets in each module."""
     return name.startswith("__") or space[name] is getattr(builtins, name, space)
 

@@ -37,7 +37,7 @@ from ..core.tensor import Tensor, wrap
 from ..ops.base import registry
 from ..ops.base.families import spread
 from ..ops.base.primitive import ShapeOf, as_tensor
-from ..ops.tensor_methods import OPERAND, refused
+from ..ops.tensor_methods import OPERAND, not_implemented
 from . import formula_text, pointwise_text
 from .flat_nodes import (
     PLAIN,
@@ -130,7 +130,8 @@ def load(cls: Any, scope: dict) -> tuple:
         registry.CODES[fast.__code__] = cls.name
     if cls.operator:
         scope = dict(
-            scope, other=lambda x, y: definition(cls, x, y) if isinstance(y, OPERAND) else refused(cls.name, x, y)
+            scope,
+            other=lambda x, y: definition(cls, x, y) if isinstance(y, OPERAND) else not_implemented(cls.name, x, y),
         )
         exec(compile(cls.text, file, "exec"), scope)
         setattr(Tensor, cls.operator, scope["apply"])

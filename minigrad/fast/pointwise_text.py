@@ -204,7 +204,7 @@ def write_pull(plan: Plan, scope: dict) -> str:
         )
     edges, known = [f"n{k}" if k in plan.operands else "None" for k in plan.names], [*read, *settings]
     large = f"large_pull(cls, ({', '.join(edges)},), g, ({', '.join(known)},), {known!r})"
-    fused = read and not pointwise_calls.light(plan.cls)
+    fused = read and not pointwise_calls.is_light(plan.cls)
     return PULL.format(
         edges=plan.edges(),
         node_edges=", ".join(f"node.n{k}" for k in plan.operands),

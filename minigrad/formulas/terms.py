@@ -64,7 +64,7 @@ class Terms(Transform):
     def adopt(self, value: Tensor) -> Box:
         """Return a tensor created inside, written by its content; a repeated number is a scalar in arithmetic."""
         array = numbers(value)
-        repeated = Term(e.literal(array.flat[0].item()), (), None) if array.size and same(array) else None
+        repeated = Term(e.literal(array.flat[0].item()), (), None) if array.size and all_equal(array) else None
         term = Term.of(self.made(value), value, repeated)
         term.fixed = True
         return Box(self, value, term)
@@ -98,7 +98,7 @@ class Terms(Transform):
         for number, word in ((0, "zeros"), (1, "ones")):
             if (array == number).all():
                 return self.filled(word, shape, value)
-        if array.size > 1 and same(array):
+        if array.size > 1 and all_equal(array):
             return e.call("full", shape, e.negated(array.flat[0].item()), dtype=dtype)
         if array.ndim == 1 and array.dtype == np.int64 and len(array) > 2 and len(set(np.diff(array).tolist())) == 1:
             first, step = int(array[0]), int(array[1] - array[0])
@@ -246,7 +246,7 @@ def may_be_number(dtype: Any, others: list, result: Any) -> bool:
     return result == np.bool_ or dtype in others or result in others or dtype in FLOATS and result == np.float32
 
 
-def same(a: np.ndarray) -> bool:
+def all_equal(a: np.ndarray) -> bool:
     """Return True if all elements are equal, and there is at least one."""
     return bool(a.size and (a == a.flat[0]).all())
 

@@ -23,7 +23,7 @@ import numpy as np
 from ..arrays.kinds import KINDS, cuda_kernels, on_device
 from . import threads
 from .compiler import loading
-from .fallback import alone
+from .fallback import only_definitions
 
 ALL, LINE, EACH, WEIGHT, NUMBER = "all", "line", "each", "weight", "number"
 HOLDS = {"x": ALL, "log_p": ALL, "target": EACH, "w": EACH}
@@ -152,7 +152,7 @@ def backward(cls: Any, gs: tuple, bound: tuple) -> list | None:
 def run(plan: Plan, args: tuple) -> list | None:
     """Run a kernel on all lines."""
     x = args[plan.x]
-    if type(x) is not np.ndarray or x.size < ROWS_FROM or not x.flags.c_contiguous or alone():
+    if type(x) is not np.ndarray or x.size < ROWS_FROM or not x.flags.c_contiguous or only_definitions():
         return None
     dtype = x.dtype
     key: tuple = (x.shape, dtype, plan.settings(args))

@@ -80,7 +80,7 @@ def forward(op: Any, args: tuple) -> np.ndarray | None:
     for a in args:
         if type(a) is np.ndarray:
             most *= a.size
-    if most < kernel_threshold(op) or fallback.numpy_alone():
+    if most < kernel_threshold(op) or fallback.numpy_only():
         return None
     kinds = [kind(a) for a in args]
     call = looked_up((op, get_num_threads(), *kinds), prepare, op, args)
@@ -186,7 +186,7 @@ def backward(op: Any, kinds: list, g: np.ndarray, bound: tuple) -> tuple | None:
     `kinds` gives for each operand the dtype of its gradient, or None if no gradient is requested.
     """
     n = len(kinds)
-    if op.simple(*bound[:n]) or fallback.numpy_alone():
+    if op.simple(*bound[:n]) or fallback.numpy_only():
         return None
     try:
         call = looked_up((op, *kinds, kind(g), *map(kind, bound)), prepare_backward, op, kinds, g, bound)
@@ -208,7 +208,7 @@ def prepare_backward(op: Any, kinds: list, g: np.ndarray, bound: tuple) -> Backw
     shape, dtype = g.shape, g.dtype
     wanted, names, places = read_by(op, kinds, dtype)
     values = [bound[i] for i in places]
-    if not fused(op, wanted, values, dtype):
+    if not can_fuse(op, wanted, values, dtype):
         return None
     same = not any(g.strides)  # a sum's gradient is one number everywhere and need not be expanded
     long = [type(v) is np.ndarray and v.ndim > 0 for v in values]
@@ -218,10 +218,10 @@ def prepare_backward(op: Any, kinds: list, g: np.ndarray, bound: tuple) -> Backw
     return None if kernel is None else BackwardCall(kernel, same, places, takes, wanted)
 
 
-def fused(op: Any, wanted: tuple | None, values: list, dtype: np.dtype) -> bool:
+def can_fuse(op: Any, wanted: tuple | None, values: list, dtype: np.dtype) -> bool:
     """Return True if one pass over these values is possible and pays off."""
     known = all([v.dtype in (dtype, dtypes.BOOL) for v in values if isinstance(v, np.ndarray)])
-    return bool(values) and wanted is not None and not light(op) and plain(values) and known
+    return bool(values) and wanted is not None and not is_light(op) and plain(values) and known
 
 
 def read_by(op: Any, kinds: list, dtype: np.dtype) -> tuple:
@@ -276,6 +276,6 @@ def kernel_threshold(op: Any) -> int:
 
 
 @kept
-def light(op: Any) -> bool:
+def is_light(op: Any) -> bool:
     """Return True if each gradient is at most one multiplication: NumPy's loop is then as good as a fused one."""
     return all([(formula.text(f) or "?").isidentifier() or not formula.parameters(f) for f in op.formulas.values()])

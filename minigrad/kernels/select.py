@@ -100,7 +100,7 @@ def device_backward(op: Any, kinds: list, g: Any, bound: tuple) -> tuple | None:
 
     wanted, names, places = read_by(op, kinds, g.dtype)
     values = [bound[i] for i in places]
-    if not pointwise_calls.fused(op, wanted, values, g.dtype) or op.simple(*bound[: len(kinds)]):
+    if not pointwise_calls.can_fuse(op, wanted, values, g.dtype) or op.simple(*bound[: len(kinds)]):
         return None
     formulas = {f"d{op.names[i]}": op.formulas[i] for i in wanted}
     scaled = [f for f in formulas.values() if "g" not in formula.parameters(f) and formula.text(f) != "0"]

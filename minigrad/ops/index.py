@@ -38,7 +38,7 @@ from .index_parts import is_mask, parse
 from .index_places import (
     WHOLE,
     add_at,
-    adjacent,
+    are_adjacent,
     batch_places,
     batch_values,
     moved,
@@ -118,8 +118,8 @@ class Take(Linear):
         rank, (dims_, indices_) = batch_places(info.batch_size, dims, indices, in_dims[2:])
         out = Take.apply(x, dims_, *indices_)
         if not batched:
-            return out, 0 if adjacent(dims) else rank
-        return (out.movedim(*moved(dims, rank)).contiguous(), 0) if adjacent(dims) and dims[0] else (out, 0)
+            return out, 0 if are_adjacent(dims) else rank
+        return (out.movedim(*moved(dims, rank)).contiguous(), 0) if are_adjacent(dims) and dims[0] else (out, 0)
 
 
 class Untake(Linear):
@@ -265,7 +265,7 @@ def surviving_values(g: Tensor, dims: tuple, indices: tuple) -> Tensor:
     last = written_last(
         table, shape, lambda t: Take.apply(t, own, *indices), lambda t, order: Put.apply(t, order, own, False, *indices)
     )
-    rest = g.ndim - len(dims) - (dims[0] if adjacent(dims) else 0)
+    rest = g.ndim - len(dims) - (dims[0] if are_adjacent(dims) else 0)
     return last.reshape((*shape, *(1,) * rest))
 
 
@@ -342,7 +342,7 @@ def getitem(self: Tensor, index: Any) -> Tensor:
     if not advanced:
         return Index.apply(self, basic)
     dims, indices = places(advanced)
-    return Take.apply(self if trivial(basic) else Index.apply(self, basic), dims, *indices)
+    return Take.apply(self if selects_all(basic) else Index.apply(self, basic), dims, *indices)
 
 
 def setitem(self: Tensor, index: Any, value: Any) -> None:
@@ -357,13 +357,13 @@ def setitem(self: Tensor, index: Any, value: Any) -> None:
     if self._np_dtype.kind in "iu" and not isinstance(value, int):
         warn_fraction(self, value)
     basic, advanced = parse(self, index)
-    part = self if trivial(basic) and advanced else Index.apply(self, basic)
+    part = self if selects_all(basic) and advanced else Index.apply(self, basic)
     if not advanced:
         short = trimmed(value, part.ndim)
         try:
             inplace(Copy, part, value_on_device(short, part))
         except RuntimeError:
-            if isinstance(value, Tensor) and not expands(tuple(short.shape), tuple(part.shape)):
+            if isinstance(value, Tensor) and not broadcasts_to(tuple(short.shape), tuple(part.shape)):
                 raise shape_error(value, tuple(part.shape)) from None
             raise
     elif len(advanced) == 1 and is_mask(advanced[0][1]) and (not isinstance(value, Tensor) or value.numel() == 1):
@@ -397,7 +397,7 @@ def delitem(self: Tensor, index: Any) -> None:
     raise error(TypeError, "del", "a tensor does not support deleting items", "select the remaining ones: x = x[mask]")
 
 
-def trivial(basic: tuple) -> bool:
+def selects_all(basic: tuple) -> bool:
     """Return True if the basic part selects everything."""
     return all(type(i) is slice and i == WHOLE for i in basic)
 
@@ -410,7 +410,7 @@ def trimmed(value: Any, ndim: int) -> Any:
     return value.reshape(value.shape[lead:]) if all(n == 1 for n in value.shape[:lead]) else value
 
 
-def expands(shape: tuple, size: tuple) -> bool:
+def broadcasts_to(shape: tuple, size: tuple) -> bool:
     """Return True if a tensor of this shape broadcasts to the size."""
     return broadcastable(shape, size) and broadcast_shape(shape, size) == size
 

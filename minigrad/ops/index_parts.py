@@ -100,12 +100,12 @@ def item_of(i: Any) -> Any:
             f"tensors used as indices must be of int64, int32, uint8 or bool, not {i.dtype}",
             "convert: index.long()",
         )
-    if i.ndim == 0 and (is_mask(i) or not differs(i)):
+    if i.ndim == 0 and (is_mask(i) or not differs_between_examples(i)):
         return bool(i.item()) if is_mask(i) else int(i.item())
     return i
 
 
-def differs(i: Tensor) -> bool:
+def differs_between_examples(i: Tensor) -> bool:
     """Return True if vmap's examples have different values of an index, so that it is not a number."""
     while type(i) is Box:
         if hasattr(i._layer, "size"):

@@ -289,7 +289,7 @@ def entry(g: Group, ids: dict, sides: dict, number: Numbers, back: int | None) -
         outputs = list(dict.fromkeys([flow.gives for flow in edges]))
     refs_in, refs_out, new = [number(i) for i in inputs], [number(o) for o in outputs], number.new
     op = operation(g, ids[g], g.phase, refs_in, refs_out, None if g.of is None else ids[g.of])
-    op.transfers = list(g.transfers[: len(g.transfers) // (2 if moves(g, outputs) else 1)])
+    op.transfers = list(g.transfers[: len(g.transfers) // (2 if has_tangent(g, outputs) else 1)])
     if not g.events and g.phase == "backward":
         return op
     op.inplace, op.again = g.inplace, g.again
@@ -308,7 +308,7 @@ def tangent_entries(groups: list[Group], ids: dict, sides: dict, number: Numbers
     made = []
     for g in groups:
         inputs, outputs = sides[g]
-        if moves(g, outputs):
+        if has_tangent(g, outputs):
             tangents_in = [number(g.tangents[v]) for v in inputs if not isinstance(v, dict) and v in g.tangents]
             tangents_out = [number(g.tangents[v]) for v in outputs if v in g.tangents]
             made.append(operation(g, start + len(made), "jvp", tangents_in, tangents_out, ids[g]))
@@ -316,7 +316,7 @@ def tangent_entries(groups: list[Group], ids: dict, sides: dict, number: Numbers
     return made
 
 
-def moves(g: Group, outputs: list) -> bool:
+def has_tangent(g: Group, outputs: list) -> bool:
     """Return True if a result has a tangent; a communicating operation has then communicated the tangents, too."""
     return not g.again and any(o in g.tangents for o in outputs)
 

@@ -38,7 +38,7 @@ from .event_log import NO_LAYERS, Ledger, uncollected
 from .inner_calls import Inside, watched
 from .show import mimebundle
 from .sights import below, dims_of, sight
-from .snapshots import copied, owned, restored_copy
+from .snapshots import copied, is_sole_owner, restored_copy
 from .transfers import transfer_entry
 from .values import Event, bottom
 
@@ -171,7 +171,7 @@ class Record(Ledger, Layer):
         found = []
         for x in args:
             if isinstance(x, Tensor) and x._ver is not INFERENCE:
-                if not owned(bottom(x)):
+                if not is_sole_owner(bottom(x)):
                     self.settle()
                     self.freeze(x)
                 found.append((x, version(x), bottom(x).copy(), [(base, history(base)) for base in bases_of(x)]))
@@ -186,7 +186,7 @@ class Record(Ledger, Layer):
                 written.append((x, [(base, self.ref(base, "", edge)) for base, edge in bases]))
         event.group.inplace = True
         for x, _ in written:
-            self.freeze(x, restored_copy(bottom(x), held) if owned(bottom(x)) else None)
+            self.freeze(x, restored_copy(bottom(x), held) if is_sole_owner(bottom(x)) else None)
             self.forget(x, event.group)
         self.end(event, args, outs, below)
         self.settle()
@@ -200,7 +200,7 @@ class Record(Ledger, Layer):
             return inplace_at(below, fn, x, others)
         if below is OFF and self.level is None and self.write_simply(fn, x, others):
             return x
-        args = (x, *self.apart(frame, fn, x, others))
+        args = (x, *self.cloned_overlaps(frame, fn, x, others))
         event, bases = self.begin(frame, fn, args), bases_of(x)
         self.settle()
         event.group.inplace = True
@@ -226,7 +226,7 @@ class Record(Ledger, Layer):
         self.note_bases(event.group, x, list(zip(bases, befores, before[1:], tangents_at(below, bases))))
         return x
 
-    def apart(self, frame: Frame, fn: Any, x: Tensor, others: tuple) -> tuple:
+    def cloned_overlaps(self, frame: Frame, fn: Any, x: Tensor, others: tuple) -> tuple:
         """Clone a write's other arguments that share x's memory: here, so that the clone is logged with the operation."""
         if not frame.grad or not fn.differentiable or all([history(t) is None for t in (x, *tensors_in(others))]):
             return others

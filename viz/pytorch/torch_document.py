@@ -189,7 +189,7 @@ class Builder:
             op.edges.append(edge)
         last = self.freeing.get(call)
         op.saved = [
-            schema.SavedValue(self.number(v), size, last if freed(node) else None) for v, size, node in call.kept
+            schema.SavedValue(self.number(v), size, last if is_freed(node) else None) for v, size, node in call.kept
         ]
         op.tangents = {self.number(v): self.number(t) for v, t in call.tangents.items() if v in ins or v in outs}
         return op
@@ -324,7 +324,7 @@ def saved_names(kind: type) -> tuple[str, ...]:
     return tuple(name for name in dir(kind) if name.startswith("_raw_saved_"))
 
 
-def freed(node: Any) -> bool:
+def is_freed(node: Any) -> bool:
     """Return True if backward has freed a node's saved tensors."""
     try:
         return not saved_by_node(node)

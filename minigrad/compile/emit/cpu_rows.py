@@ -185,7 +185,7 @@ class Part(Loop):
         out, rows = op.outs[0], self.rows
         if self.shape != rows.group.shape or out in self.stored or out not in rows.elsewhere:
             return False
-        if not all(self.reads_alike(rows.group.parts[k], out) for k in rows.readers[out]):
+        if not all(self.reads_same_element(rows.group.parts[k], out) for k in rows.readers[out]):
             return False
         written = {*self.direct, *self.spelling.taken.values()}
         there = {**rows.locals, **rows.buffers, **rows.makers}
@@ -193,7 +193,7 @@ class Part(Loop):
         once = not self.uses[out] and len(rows.readers[out]) == 1
         return (is_simple(op) or once) and all(known(v) and v not in written for v in self.low.bases([op]))
 
-    def reads_alike(self, part: Group, out: V) -> bool:
+    def reads_same_element(self, part: Group, out: V) -> bool:
         """Return True if a part reads a result only at the element that its own loop is at."""
         index = loop_index(out.shape)
         reads = [(op, v) for op in part.ops for v in op.values if self.low.base(v) is out]

@@ -22,7 +22,7 @@ import numpy as np
 
 from ...arrays.kinds import cuda_kernels, on_device
 from ..cache import load
-from ..fallback import alone
+from ..fallback import only_definitions
 from ..threads import launch
 from .conv_cost import BY_INPUT, BY_WEIGHT, FORWARD, of_single_elements
 
@@ -268,7 +268,7 @@ def settings(size: tuple, number: tuple, kernel: tuple, geometry: Any) -> tuple:
 
 def worth_a_kernel(x: np.ndarray, size: int, rank: int) -> bool:
     """Return True if a convolution of `size` multiplications is worth a kernel."""
-    return size >= CONV_FROM and not alone() and x.dtype.kind == "f" and rank < 6
+    return size >= CONV_FROM and not only_definitions() and x.dtype.kind == "f" and rank < 6
 
 
 class Plan(NamedTuple):

@@ -12,7 +12,7 @@ import numpy as np
 
 from ...arrays.kinds import cuda_kernels, on_device
 from ..cache import by_dtype
-from ..fallback import alone
+from ..fallback import only_definitions
 from ..threads import launch
 from .reductions_cpu import pairwise
 
@@ -62,7 +62,7 @@ module = by_dtype("distances", SOURCE)
 
 def worth_a_kernel(x: np.ndarray, y: np.ndarray) -> bool:
     """Return True if the differences of x and y are worth a kernel."""
-    return x.size * y.shape[-2] >= DISTANCES_FROM and x.dtype == y.dtype and not alone()
+    return x.size * y.shape[-2] >= DISTANCES_FROM and x.dtype == y.dtype and not only_definitions()
 
 
 def distances(x: np.ndarray, y: np.ndarray) -> np.ndarray | None:

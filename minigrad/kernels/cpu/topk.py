@@ -12,7 +12,7 @@ import numpy as np
 
 from ...arrays.kinds import cuda_kernels, on_device
 from ..cache import by_dtype
-from ..fallback import alone
+from ..fallback import only_definitions
 from ..threads import launch
 
 RANK_FROM = 4096  # elements; NumPy sorts them in 50 microseconds, and a first lesson would wait for the compiler
@@ -99,7 +99,7 @@ def top(x: np.ndarray, k: int, dim: int, largest: bool) -> np.ndarray | None:
     if on_device(x):
         return cuda_kernels("sorting").top(x, k, dim, largest)
     n = x.shape[dim]
-    if x.size < RANK_FROM or alone() or x.dtype.kind not in "fiu" or not 0 < k <= n // SHARE:
+    if x.size < RANK_FROM or only_definitions() or x.dtype.kind not in "fiu" or not 0 < k <= n // SHARE:
         return None
     outer, inner = math.prod(x.shape[:dim]), math.prod(x.shape[dim + 1 :])
     places, kernels = np.empty((*x.shape[:dim], k, *x.shape[dim + 1 :]), np.int64), module(x.dtype)

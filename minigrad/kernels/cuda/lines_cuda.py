@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from ...arrays.dtypes import F4, F8
 from .. import lines
-from ..fallback import alone
+from ..fallback import only_definitions
 from ..lines import Layout, Plan
 from . import normalize_cuda
 from .device_array import empty
@@ -20,7 +20,7 @@ def run(plan: Plan, args: tuple) -> list | None:
     x = args[plan.x]
     weights = tuple([args[i] if isinstance(args[i], tuple) else args[i].shape for i in plan.weights])
     layout = plan.layout(args, weights)
-    if alone() or not x.size or x.dtype.kind != "f":
+    if only_definitions() or not x.size or x.dtype.kind != "f":
         return None
     if layout is None or in_pieces(layout):
         if (scale := normalize_cuda.SCALED.get(plan.cls.name)) is None:

@@ -268,7 +268,7 @@ class Primitive(Function):
             finally:
                 restore(previous)
         except Exception as e:
-            if fallback.from_compiler(e) and not fallback.numpy_alone():
+            if fallback.from_compiler(e) and not fallback.numpy_only():
                 return fallback.again(e, cls.compute, *arrays, into=into)
             problem = "the operation cannot compute with these arrays"
             raise_instead(slots.problem(problem, cls=cls, arrays=arrays, cause=e), e)
