@@ -10,7 +10,7 @@ from lessons import expect
 from lessons.exercise import Wrong
 from minigrad.autograd import Function
 
-from . import Task, choice, code, exercise, number, numbers
+from . import Task, choice, code, exercise, fence, number, numbers
 
 DUALS = "import minigrad.autograd.forward_ad as fwAD\n\nwith fwAD.dual_level():\n"
 
@@ -166,7 +166,7 @@ def f(x):
         x = x + {h} * v
     return x"""
     return number(
-        f"```python\n{program}\n```\n\n`x` has the value {start} and the tangent {tangent}. What is the tangent of `f(x)`? "
+        f"{fence(program)}`x` has the value {start} and the tangent {tangent}. What is the tangent of `f(x)`? "
         "Compute it with plain Python numbers.",
         right,
         solution=f"{program}\n\n\n"
@@ -225,7 +225,7 @@ with fwAD.dual_level():
     z = y + {b} * x.detach() * x
     tangent = fwAD.unpack_dual(z).tangent"""
     return number(
-        f"```python\n{program}\n```\n\nWhat is `tangent`?",
+        f"{fence(program)}What is `tangent`?",
         t * x * (2 * a + b),
         solution=f"import minigrad.autograd.forward_ad as fwAD\n\n{program}\ntangent_past_detach = tangent",
         why="A tangent needs no graph, so no_grad does not stop it. A detached tensor has none.",

@@ -7,7 +7,7 @@ import minigrad as torch
 from lessons import expect
 from minigrad.autograd import Function
 
-from . import Task, code, exercise, number, numbers
+from . import Task, code, exercise, fence, number, numbers
 
 
 @exercise(
@@ -100,12 +100,12 @@ def bytes_that_backward_receives(r: random.Random) -> Task:
         "return None",
     )
     loss = f"total, square, mask = Three.apply(x)\n({factor} * {used} * mask).sum().backward()"
-    given = f"received = []\nx = torch.ones({n}, requires_grad=True)\n{loss}"
+    program = f"{source}\n\nreceived = []\nx = torch.ones({n}, requires_grad=True)\n{loss}"
     right = whole if filled else part
     return number(
-        f"```python\n{source}\n\n{given}\n```\n\nA float32 number has 4 bytes. What is `sum(received)`?",
+        f"{fence(program)}A float32 number has 4 bytes. What is `sum(received)`?",
         right,
-        solution=f"{source}\n\n{given}\nbytes_that_backward_receives = sum(received)",
+        solution=f"{program}\nbytes_that_backward_receives = sum(received)",
         why="Zeros replace the gradients of unused and marked outputs, unless forward asks for None; None needs no memory.",
         mistakes={
             whole: "with set_materialize_grads(False), an output without a gradient gets None instead of zeros",
@@ -126,14 +126,14 @@ def calls_of_backward(r: random.Random) -> Task:
     deep, wide = r.randint(2, 6), r.randint(2, 6)
     source = _source("F", "ctx, x", "return 2 * x", "ctx, g", 'calls.append("call")', "return 2 * g")
     program = (
-        "calls = []\nx = h = torch.ones(3, requires_grad=True)\n"
+        f"{source}\n\ncalls = []\nx = h = torch.ones(3, requires_grad=True)\n"
         f"for _ in range({deep}):\n    h = F.apply(h)\n"
         f"parts = [F.apply(h) for _ in range({wide})]\nsum(parts).sum().backward()"
     )
     return number(
-        f"```python\n{source}\n\n{program}\n```\n\nWhat is `len(calls)`?",
+        f"{fence(program)}What is `len(calls)`?",
         deep + wide,
-        solution=f"{source}\n\n{program}\ncalls_of_backward = len(calls)",
+        solution=f"{program}\ncalls_of_backward = len(calls)",
         why="The engine calls backward once for each node, with the sum of all incoming gradients.",
         mistakes={
             (deep + 1) * wide: "that counts each path; the contributions to h are added before its node is called",
@@ -156,12 +156,13 @@ def gradient_by_two_outputs(r: random.Random) -> Task:
     first, second = x + shift, x * x
     source = _source("Pair", "ctx, x", f"return x + {shift}, x * x", "ctx, g1, g2", f"return {a} * g1 - {b} * g2")
     program = (
-        f"x = torch.tensor({x}.0, requires_grad=True)\nfirst, second = Pair.apply(x)\n({k} * first * second).backward()"
+        f"{source}\n\nx = torch.tensor({x}.0, requires_grad=True)\nfirst, second = Pair.apply(x)\n"
+        f"({k} * first * second).backward()"
     )
     return number(
-        f"```python\n{source}\n\n{program}\n```\n\nWhat is `x.grad`?",
+        f"{fence(program)}What is `x.grad`?",
         k * (a * second - b * first),
-        solution=f"{source}\n\n{program}\ngradient_by_two_outputs = x.grad",
+        solution=f"{program}\ngradient_by_two_outputs = x.grad",
         why="Each output gets the other factor as its gradient, and backward combines the two as it is written.",
         mistakes={
             k
@@ -184,11 +185,13 @@ def none_on_one_path(r: random.Random) -> Task:
     """Predict the effect of a gradient that is None."""
     a, b, c, x = r.randint(2, 5), r.randint(2, 5), r.randint(2, 5), r.randint(2, 6)
     source = _source("Cut", "ctx, x", "return x * x", "ctx, g", "return None")
-    program = f"x = torch.tensor({x}.0, requires_grad=True)\n({b} * Cut.apply({a} * x) + {c} * x * x).backward()"
+    program = (
+        f"{source}\n\nx = torch.tensor({x}.0, requires_grad=True)\n({b} * Cut.apply({a} * x) + {c} * x * x).backward()"
+    )
     return number(
-        f"```python\n{source}\n\n{program}\n```\n\nWhat is `x.grad`?",
+        f"{fence(program)}What is `x.grad`?",
         2 * c * x,
-        solution=f"{source}\n\n{program}\nnone_on_one_path = x.grad",
+        solution=f"{program}\nnone_on_one_path = x.grad",
         why="None counts as zero on its path. The sum over the paths contains only the other term.",
         mistakes={
             2 * c * x + 2 * a * a * b * x: "that is the derivative, but backward of Cut returns None for its part",
@@ -215,10 +218,9 @@ def stored_on_the_class(r: random.Random) -> Task:
         f"a = torch.tensor({a}.0, requires_grad=True)\nb = torch.tensor({b}.0, requires_grad=True)\n"
         f"({p} * Square.apply(a) + {q} * Square.apply(b)).backward()"
     )
-    indented = "\n".join(f"    {line}" for line in program.splitlines())
+    whole, indented = f"{source}\n\n{program}", "\n".join(f"    {line}" for line in program.splitlines())
     return number(
-        f"This Function stores its input on the class, not on the `ctx`.\n\n```python\n{source}\n\n{program}\n```\n\n"
-        "Which number is in `a.grad`?",
+        f"This Function stores its input on the class, not on the `ctx`.{fence(whole)}Which number is in `a.grad`?",
         2 * p * b,
         solution=f"import warnings\n\n\n{source}\n\nwith warnings.catch_warnings(action='ignore'):\n"
         f"{indented}\nstored_on_the_class = a.grad",
@@ -249,13 +251,13 @@ def marked_output_as_factor(r: random.Random) -> Task:
         f"return 2 * x * grad_square + {a} * grad_size",
     )
     program = (
-        f"x = torch.tensor({x}.0, requires_grad=True)\nsquare, size = SquareAndSize.apply(x)\n"
+        f"{source}\n\nx = torch.tensor({x}.0, requires_grad=True)\nsquare, size = SquareAndSize.apply(x)\n"
         f"({c} * square * size).backward()"
     )
     return number(
-        f"```python\n{source}\n\n{program}\n```\n\nWhat is `x.grad`?",
+        f"{fence(program)}What is `x.grad`?",
         2 * a * c * x * x,
-        solution=f"{source}\n\n{program}\nmarked_output_as_factor = x.grad",
+        solution=f"{program}\nmarked_output_as_factor = x.grad",
         why="The size is a constant factor for the loss, and backward receives zero as its gradient.",
         mistakes={
             3 * a * c * x * x: "that is the derivative of the whole product; the mark makes the size a constant",

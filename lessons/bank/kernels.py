@@ -8,7 +8,7 @@ import minigrad as torch
 from lessons import expect
 from lessons.exercise import Wrong
 
-from . import Task, code, exercise, number, numbers
+from . import Task, code, exercise, fence, number, numbers
 
 
 @exercise(
@@ -55,8 +55,7 @@ def thread_of_element(r: random.Random) -> Task:
     )
     return numbers(
         f"This kernel runs with {blocks} blocks of {threads} threads. Which thread computes element {element}? Give a list: "
-        "the number of the block, and the number of the thread in its block. Both start at 0."
-        f"\n\n```python\n{program}```",
+        f"the number of the block, and the number of the thread in its block. Both start at 0.{fence(program)}",
         (first // threads, first % threads),
         solution=f"for block in range({blocks}):\n    for thread in range({threads}):\n"
         f"        if {element} in range(block * {threads} + thread, {element} + 1, {total}):\n"
@@ -131,8 +130,8 @@ def line_that_stops(r: random.Random) -> Task:
     body = "".join(f"    {line}  # {i}\n" for i, (line, _) in enumerate(lines, 1))
     program = f"def f(x):\n{body}    return p, q, s, t\n"
     return number(
-        "minigrad's `torch.compile(f, fullgraph=True)` raises an error when you call it. Which line is the reason?"
-        f" Give its number.\n\n```python\n{program}```",
+        "minigrad's `torch.compile(f, fullgraph=True)` raises an error when you call it. Which line is the reason? "
+        f"Give its number.{fence(program)}",
         lines.index(bad) + 1,
         solution=f"import re\n\n{program}\ntry:\n    torch.compile(f, fullgraph=True)(torch.ones(4))\n"
         'except RuntimeError as e:\n    line_that_stops = int(re.search(r"# (\\d)", str(e))[1])',
@@ -162,8 +161,7 @@ def loops_of_program(r: random.Random) -> Task:
     )
     program = "def f(x):\n" + "".join(f"    {line}\n" for line in lines)
     return number(
-        "`x` is a long vector. How many loops over its elements does the compiled function need at least?"
-        f"\n\n```python\n{program}```",
+        f"`x` is a long vector. At least how many loops over its elements does the compiled function need?{fence(program)}",
         right,
         solution=f"{program}\ncompiled = torch.compile(f, fullgraph=True)\ncompiled(torch.ones(1000))\n"
         'loops_of_program = compiled.source().count("for i in range")',
@@ -198,7 +196,7 @@ def captured_calls(r: random.Random) -> Task:
     program = f"@torch.compile\ndef scaled(x, factor):\n    return x * factor\n\n\n{lines}"
     return number(
         "minigrad captures a call again if the shape, dtype, layout or `requires_grad` of a tensor is new, or the type of a "
-        f"number. How many specialisations does `scaled` have after these calls?\n\n```python\n{program}```",
+        f"number. How many specialisations does `scaled` have after these calls?{fence(program)}",
         right,
         solution=f'{program}captured_calls = int(repr(scaled).split(", ")[1].split()[0])',
         why="Calls of the same kind share a specialisation: a number is an argument of the module, and so are the elements.",
@@ -235,7 +233,7 @@ def written_for_backward(r: random.Random) -> Task:
     program = f"def f(x):\n    return {shown}\n"
     return number(
         "`x` requires grad and is a long vector. The compiled function is one loop, which reads `x`. Into how many arrays does "
-        f"it write? Backward has `x` anyway.\n\n```python\n{program}```",
+        f"it write? Backward has `x` anyway.{fence(program)}",
         right,
         solution=f"{program}\ncompiled = torch.compile(f, fullgraph=True)\ncompiled(torch.rand(1000, requires_grad=True))\n"
         'written_for_backward = compiled.source().count("np.empty")',

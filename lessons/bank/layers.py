@@ -8,7 +8,7 @@ from lessons import expect
 from lessons.exercise import Wrong
 from minigrad.nn import functional as F
 
-from . import Task, code, exercise, number, numbers
+from . import Task, code, exercise, fence, number, numbers
 
 
 @exercise(
@@ -30,7 +30,7 @@ def conv_output_shape(r: random.Random) -> Task:
         f"y = conv(torch.zeros({n}, {c}, {h}, {w}))\n"
     )
     return numbers(
-        f"What is the shape of `y`, as a list?\n\n```python\n{program}```",
+        f"What is the shape of `y`, as a list?{fence(program)}",
         shape(2 * padding),
         solution=f"{program}conv_output_shape = y.shape",
         why="Each side has (size + 2 * padding - kernel) // stride + 1 places for the kernel.",
@@ -75,7 +75,7 @@ def dropout_slopes(r: random.Random) -> Task:
     p, a = r.choice([0.2, 0.5, 0.6, 0.75, 0.9]), r.randint(2, 9)
     program = f"x = torch.ones(1000, requires_grad=True)\ny = {a} * torch.nn.functional.dropout(x, p={p})\ny.sum().backward()\n"
     return numbers(
-        f"`x.grad` contains two different numbers. Which? Give a list, the smaller one first.\n\n```python\n{program}```",
+        f"`x.grad` contains two different numbers. Which? Give a list, the smaller one first.{fence(program)}",
         (0.0, a / (1 - p)),
         solution=f"{program}dropout_slopes = x.grad.unique()",
         why="Backward uses the mask of forward: 0 for dropped elements, and 1 / (1 - p) for the others, times the factor.",
@@ -102,7 +102,7 @@ def bias_of_a_batch(r: random.Random) -> Task:
         f"({c} * layer(x)).sum().backward()\n"
     )
     return number(
-        f"Every element of `layer.bias.grad` is the same number. Which?\n\n```python\n{program}```",
+        f"Every element of `layer.bias.grad` is the same number. Which?{fence(program)}",
         c * batch * length,
         solution=f"{program}bias_of_a_batch = layer.bias.grad[0]",
         why="Broadcasting adds the bias to each row, so backward sums over all dimensions but the last.",
@@ -132,7 +132,7 @@ def cross_entropy_slope(r: random.Random) -> Task:
         f"labels = torch.tensor({labels})\ntorch.nn.functional.cross_entropy(scores, labels).backward()\n"
     )
     return number(
-        f"Which number is `scores.grad[{i}, {j}]`?\n\n```python\n{program}```",
+        f"Which number is `scores.grad[{i}, {j}]`?{fence(program)}",
         (p - right) / n,
         solution=f"{program}cross_entropy_slope = scores.grad[{i}, {j}]",
         why="Softmax and logarithm together have the gradient (probability - 1 if it is the right class) / rows.",
@@ -162,7 +162,7 @@ def softmax_slope(r: random.Random) -> Task:
         f"p = torch.softmax(x, dim=0)\np[{i}].backward()\n"
     )
     return number(
-        f"Which number is `x.grad[{j}]`?\n\n```python\n{program}```",
+        f"Which number is `x.grad[{j}]`?{fence(program)}",
         p[i] * ((i == j) - p[j]),
         solution=f"{program}softmax_slope = x.grad[{j}]",
         why="The derivative of p[i] with respect to x[j] is p[i] * (1 - p[i]) for i = j, and -p[i] * p[j] otherwise.",
@@ -201,7 +201,7 @@ def embedding_rows(r: random.Random) -> Task:
         "found = torch.nn.functional.embedding(index, table)\n(weights * found.flatten()).sum().backward()\n"
     )
     return numbers(
-        f"Which {rows} numbers are in `table.grad`?\n\n```python\n{program}```",
+        f"Which {rows} numbers are in `table.grad`?{fence(program)}",
         right,
         solution=f"{program}embedding_rows = table.grad",
         why="Each look-up is a use of its row, and the gradients of all uses are added.",
@@ -228,7 +228,7 @@ def layer_norm_sum(r: random.Random) -> Task:
     mean = sum(x) / 4
     spread = math.sqrt(sum((one - mean) ** 2 for one in x) / 4)
     return number(
-        f"Which number is `x.grad[0]`?\n\n```python\n{program}```",
+        f"Which number is `x.grad[0]`?{fence(program)}",
         b,
         solution=f"{program}layer_norm_sum = x.grad[0]",
         why="The sum of y is 0 for each x, so its gradient is 0: a normalisation removes the mean of the incoming gradient.",
@@ -364,6 +364,7 @@ def conv_input_gradient(r: random.Random) -> Task:
         )
 
     at = f"{stride} * i + j" + (f" + {shift}" if shift else "")
+    forward = f"for i in range(len(y)):\n    y[i] = sum(w[{place}] * x[{at}] for j in range(len(w)))"
     solution = (
         "def conv_input_gradient(g, w, n):\n    x = torch.zeros(n, requires_grad=True)\n"
         f"    kernel = torch.tensor(w){'.flip(0)' if flipped else ''}.reshape(1, 1, -1)\n"
@@ -371,9 +372,7 @@ def conv_input_gradient(r: random.Random) -> Task:
         "    y.backward(torch.tensor(g))\n    return x.grad\n"
     )
     return code(
-        f"This is a convolution of lists of numbers:\n\n```python\nfor i in range(len(y)):\n"
-        f"    y[i] = sum(w[{place}] * x[{at}] for j in range(len(w)))\n```\n\n"
-        "Write its backward pass in plain Python: from the list `g`, the gradients of `y`, from `w` and from `n`, the number "
+        f"This is a convolution of lists of numbers:{fence(forward)}Write its backward pass in plain Python: from the list `g`, the gradients of `y`, from `w` and from `n`, the number "
         "of elements of `x`, return the list of the gradients of `x`.",
         "def conv_input_gradient(g, w, n): ...",
         solution,

@@ -7,7 +7,7 @@ import minigrad as torch
 from lessons import expect
 from lessons.exercise import Wrong
 
-from . import Task, choice, code, exercise, number, numbers
+from . import Task, choice, code, exercise, fence, number, numbers
 
 SAVED = """\
 saved = {}
@@ -98,7 +98,7 @@ def memory_behind_a_row(r: random.Random) -> Task:
     right = whole if view else part
     program = f"big = torch.ones({rows}, {columns})\nrow = {get}\ndel big"
     return number(
-        f"```python\n{program}\n```\n\nA float32 number has 4 bytes. How many bytes of numbers stay in memory?",
+        f"{fence(program)}A float32 number has 4 bytes. How many bytes of numbers stay in memory?",
         right,
         solution=f"{program}\nmemory_behind_a_row = row.untyped_storage().nbytes()",
         why="A view keeps all numbers of its base in memory; a copy has memory for its own numbers only.",
@@ -135,7 +135,7 @@ for i in range({n}):
     h = checkpoint(layer, h, use_reentrant=False) if i % {k} else layer(h)
 h.sum().backward()"""
     return number(
-        f"```python\n{program}\n```\n\nWhat is `len(calls)`?",
+        f"{fence(program)}What is `len(calls)`?",
         n + checkpointed,
         solution=f"{program}\nlayer_calls_of_a_step = len(calls)",
         why="Each layer runs once in the forward pass, and those with a checkpoint once more in the backward pass.",
@@ -167,7 +167,7 @@ for i in range({n}):
     losses.append(loss if i % {k} == 0 else loss.item())"""
     counted = "\n".join(f"    {line}" for line in program.splitlines())
     return number(
-        f"```python\n{program}\n```\n\nHow many results of `exp` are in memory after this program?",
+        f"{fence(program)}How many results of `exp` are in memory after this program?",
         in_list + 1,
         solution="import weakref\n\nsaved = []\n\n\ndef pack(t):\n    saved.append(weakref.ref(t))\n    return t\n\n\n"
         f"{HOOKS}\n{counted}\ngraphs_that_stay = sum(one() is not None for one in saved)",
@@ -202,7 +202,7 @@ for _ in range({n}):
 y = h.sum()"""
     indented = "\n".join(f"    {line}" for line in program.splitlines())
     return number(
-        f"```python\n{program}\n```\n\nHow many bytes, with 4 for each number, are saved before the backward pass? Count `x`, "
+        f"{fence(program)}How many bytes, with 4 for each number, are saved before the backward pass? Count `x`, "
         "which the first checkpoint saves.",
         4 * size * (2**n - 1),
         solution=f"{SAVED}\n\n{HOOKS}\n{indented}\nbytes_kept_by_checkpoints = sum(saved.values())",
@@ -246,7 +246,7 @@ with torch.autograd.graph.saved_tensors_hooks(pack, unpack):
 for _ in range({k}):
     y.sum().backward(retain_graph=True)"""
     return numbers(
-        f"```python\n{program}\n```\n\nHow long are `packed` and `unpacked`? Give a list of two numbers.",
+        f"{fence(program)}How long are `packed` and `unpacked`? Give a list of two numbers.",
         (packs, k * packs),
         solution=f"{program}\npacked_and_unpacked = [len(packed), len(unpacked)]",
         why="The forward pass packs each saved tensor once, and each backward pass unpacks it.",
@@ -279,7 +279,7 @@ def line_that_frees(r: random.Random) -> Task:
     right = name if not kept else last if retain else backward
     shown = "\n".join(f"{line:32}# {i}" for i, line in enumerate(lines, 1))
     return number(
-        f"`x` has a thousand numbers and requires grad.\n\n```python\n{shown}\n```\n\nWhich line frees the memory with the "
+        f"`x` has a thousand numbers and requires grad.{fence(shown)}Which line frees the memory with the "
         "numbers of `e`? Give its number.",
         right,
         solution=f"""\

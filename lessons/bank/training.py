@@ -11,7 +11,7 @@ import minigrad as torch
 from lessons import expect
 from lessons.exercise import Wrong
 
-from . import Task, code, exercise, number, numbers
+from . import Task, code, exercise, fence, number, numbers
 
 
 @exercise(
@@ -27,7 +27,7 @@ def forgotten_zero_grad(r: random.Random) -> Task:
         f"    ({a} * w).backward()\n    with torch.no_grad():\n        w -= {rate} * w.grad\n"
     )
     return number(
-        f"This loop never clears `w.grad`. What is `w` at the end?\n\n```python\n{program}```",
+        f"This loop never clears `w.grad`. What is `w` at the end?{fence(program)}",
         w - rate * a * n * (n + 1) / 2,
         solution=f"{program}forgotten_zero_grad = w",
         why="`w.grad` holds the sum of all gradients so far, so step k is k times as long as the first one.",
@@ -54,7 +54,7 @@ def scheduled_rate(r: random.Random) -> Task:
         'rate = optimizer.param_groups[0]["lr"]\n'
     )
     return number(
-        f"Which number is `rate` at the end?\n\n```python\n{program}```",
+        f"Which number is `rate` at the end?{fence(program)}",
         rate * gamma**times,
         solution=f"w = torch.ones(1, requires_grad=True)\nw.grad = torch.zeros(1)\n{program}scheduled_rate = rate",
         why=f"The schedule multiplies the rate by gamma {times} times in {k} steps.",
@@ -80,7 +80,7 @@ def clipped_together(r: random.Random) -> Task:
         f"({a} * a + {b} * b).sum().backward()\ntorch.nn.utils.clip_grad_norm_([a, b], max_norm={limit})\n"
     )
     return number(
-        f"Which number is `a.grad` at the end?\n\n```python\n{program}```",
+        f"Which number is `a.grad` at the end?{fence(program)}",
         a * limit / norm,
         solution=f"{program}clipped_together = a.grad",
         why=f"The norm of both gradients is {norm}. The factor {limit} / {norm} makes it {limit} and keeps the direction.",
@@ -136,7 +136,7 @@ def momentum_after_steps(r: random.Random) -> Task:
     )
     velocities = [a * (1 - mu**k) / (1 - mu) for k in range(1, n + 1)]
     return number(
-        f"What is `w` at the end?\n\n```python\n{program}```",
+        f"What is `w` at the end?{fence(program)}",
         w - rate * sum(velocities),
         solution=f"{program}momentum_after_steps = w",
         why=f"The velocities are {', '.join(f'{v:.4g}' for v in velocities)}: each is {mu} times the last one plus {a}.",
@@ -172,7 +172,7 @@ def adam_first_steps(r: random.Random) -> Task:
 
     signs = [math.copysign(1.0, one) for one in slopes]
     return numbers(
-        f"Which three numbers are in `w` at the end? Count without Adam's tiny `eps`.\n\n```python\n{program}```",
+        f"Which three numbers are in `w` at the end? Count without Adam's tiny `eps`.{fence(program)}",
         down(n * rate * sign for sign in signs),
         solution=f"{program}adam_first_steps = w",
         why="For a constant gradient, Adam divides it by its size: only the sign is left, times the rate.",
@@ -202,7 +202,7 @@ def decay_two_ways(r: random.Random) -> Task:
     program = f"results = []\nfor kind in (torch.optim.Adam, torch.optim.AdamW):\n{program}"
     by_adam, by_adamw = round(w - math.copysign(rate, w), 6), round(w * (1 - rate * decay), 6)
     return numbers(
-        f"The gradient is 0, so only the weight decay acts. Which two numbers are in `results`?\n\n```python\n{program}```",
+        f"The gradient is 0, so only the weight decay acts. Which two numbers are in `results`?{fence(program)}",
         (by_adam, by_adamw),
         solution=f"{program}decay_two_ways = results",
         why="Adam divides the decay by its size, so the step is lr. AdamW multiplies w by 1 - lr * weight_decay.",
@@ -228,7 +228,7 @@ def vanished_slope(r: random.Random) -> Task:
         f"for _ in range({n}):\n    h = torch.sigmoid({w} * h) - 0.5\nh.backward()\n"
     )
     return number(
-        f"Which number is `x.grad`?\n\n```python\n{program}```",
+        f"Which number is `x.grad`?{fence(program)}",
         (w / 4) ** n,
         solution=f"{program}vanished_slope = x.grad",
         why="The slopes of all layers are multiplied. Below 1, the gradient vanishes with depth; above 1, it explodes.",
