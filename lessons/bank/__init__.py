@@ -1,7 +1,7 @@
-"""The exercise bank: exercises by topic and difficulty, in which every student gets other numbers.
+"""The exercise bank: exercises by topic and difficulty, in which every student gets different numbers.
 
-Each file here is a topic.  An exercise is a function that receives a random generator, draws its numbers and returns a Task:
-the question, the check, and a right answer.  The generator depends on the name of the exercise and of the student, so
+Each file here is a topic.  An exercise is a function that receives a random generator, draws its numbers and returns a Task
+with the question, the check and a right answer.  The generator depends on the name of the exercise and of the student, so
 the same student always gets the same numbers.  `number`, `numbers`, `choice` and `code` make the usual tasks.
 """
 
@@ -37,9 +37,9 @@ NONE: Mapping = {}
 class Task:
     """An exercise with the numbers of one student.
 
-    `text` is the question in Markdown; `start` the code of the cell, with dots for the gap; `solution` what replaces the last
-    statement of `start`.  `judge` raises Wrong for a wrong answer, and `why` explains a right one.  `wrong` are sources of
-    wrong answers, each with words of the verdict: tests use them, and teachers read them.
+    `text` is the question in Markdown, `start` the code of the cell with dots for the gap, and `solution` the code that
+    replaces the last statement of `start`.  `judge` raises Wrong for a wrong answer, and `why` explains a right one.
+    `wrong` has sources of wrong answers, each with words of the verdict: tests use them, and teachers read them.
     """
 
     text: str

@@ -13,7 +13,7 @@ from . import Task, code, exercise, fence, number, numbers
 @exercise(
     1,
     "The engine calls backward with the gradients of the outputs, and needs the gradients of the arguments.",
-    "Numbers and words are arguments, too. The ctx is not one.",
+    "Numbers and strings are arguments, too. The ctx is not.",
 )
 def received_and_returned(r: random.Random) -> Task:
     """Count the gradients of a Function."""
@@ -39,12 +39,12 @@ def received_and_returned(r: random.Random) -> Task:
         + f"\n\ncounts = []\nsum(Counted.apply({passed})).sum().backward()\nreceived_and_returned = counts",
         why="backward receives a gradient for each output, and returns one for each argument, in the order of forward.",
         mistakes={
-            (returned, received): "backward runs from the outputs to the arguments, so the two numbers are exchanged",
-            (received, returned + 1): "the ctx is no argument of apply and has no gradient",
+            (returned, received): "the two numbers are swapped: backward goes from the outputs to the arguments",
+            (received, returned + 1): "the ctx is not an argument of apply, so it has no gradient",
             (
                 received,
                 len(tensors),
-            ): "an argument that is no tensor has a place in the list as well, where None stands",
+            ): "an argument that is not a tensor has a place in the list, too: its gradient is None",
             (1, returned): "each output has a gradient, even if the loss does not use it",
         },
     )
@@ -52,7 +52,7 @@ def received_and_returned(r: random.Random) -> Task:
 
 @exercise(
     1,
-    "A gradient is needed if it leads on to a leaf that requires grad.",
+    "A gradient is needed if it leads to a leaf that requires grad.",
     "The result of an operation on `w` requires grad. A detached tensor does not.",
 )
 def which_gradients_needed(r: random.Random) -> Task:
@@ -65,16 +65,16 @@ def which_gradients_needed(r: random.Random) -> Task:
     call = f"F.apply({', '.join(arguments)})"
     return numbers(
         f"`w = torch.ones(2, requires_grad=True)`, `x = torch.ones(2)`, and a Function is called as `{call}`. Its "
-        "`forward` reads `ctx.needs_input_grad`. Which list of True and False is there?",
+        "`forward` reads `ctx.needs_input_grad`. Which list of True and False does it see?",
         tuple(needed[one] for one in arguments),
         solution="w, x = torch.ones(2, requires_grad=True), torch.ones(2)\nseen = []\n\n\n"
         + _source("F", "ctx, *arguments", "seen.extend(ctx.needs_input_grad)\n        return torch.zeros(2)", "ctx, g")
         + f"\n\n{call}\nwhich_gradients_needed = seen",
         why="A gradient is needed for a leaf that requires grad and for each result computed from it.",
         mistakes={
-            tuple(one == "w" for one in arguments): "a result of w is no leaf, but its gradient leads on to w",
-            tuple(one[0] == "w" for one in arguments): "detach cuts the graph: no gradient leads on from there",
-            tensors: "not each tensor needs a gradient, only those that require grad",
+            tuple(one == "w" for one in arguments): "a result of w is not a leaf, but its gradient leads to w",
+            tuple(one[0] == "w" for one in arguments): "detach cuts the graph: no gradient passes through it",
+            tensors: "not every tensor needs a gradient, only those that require grad",
         },
     )
 
@@ -82,7 +82,7 @@ def which_gradients_needed(r: random.Random) -> Task:
 @exercise(
     1,
     "Which outputs does the loss use? A marked output is a constant for the loss.",
-    "By default a missing gradient is replaced by zeros, with the shape of the output.",
+    "By default, zeros with the shape of the output replace a missing gradient.",
 )
 def bytes_that_backward_receives(r: random.Random) -> Task:
     """Count the bytes of the incoming gradients."""
@@ -110,15 +110,15 @@ def bytes_that_backward_receives(r: random.Random) -> Task:
         mistakes={
             whole: "with set_materialize_grads(False), an output without a gradient gets None instead of zeros",
             part: "by default, an output without a gradient gets zeros of its size",
-            part + 4 * n: "the mask is marked, so no gradient comes back through it",
-            right // 4: "that is how many numbers there are; each has 4 bytes",
+            part + 4 * n: "the mask is marked, so no gradient passes through it",
+            right // 4: "that counts the numbers, and each has 4 bytes",
         },
     )
 
 
 @exercise(
     1,
-    "Each call of apply makes one node. How many calls are there?",
+    "Each call of apply creates one node. How many calls are there?",
     "A node waits for all contributions, adds them and calls backward once.",
 )
 def calls_of_backward(r: random.Random) -> Task:
@@ -136,17 +136,18 @@ def calls_of_backward(r: random.Random) -> Task:
         solution=f"{program}\ncalls_of_backward = len(calls)",
         why="The engine calls backward once for each node, with the sum of all incoming gradients.",
         mistakes={
-            (deep + 1) * wide: "that counts each path; the contributions to h are added before its node is called",
+            (deep + 1)
+            * wide: "that counts each path, but the engine adds the contributions to h before it calls the node",
             deep + 1: "the parts are separate calls of apply, so each has a node",
-            3 * (deep + wide): "backward is called for a tensor, not for each number in it",
-            deep * wide: "the nodes in the loop and the nodes of the parts add up",
+            3 * (deep + wide): "the engine calls backward for a tensor, not for each number in it",
+            deep * wide: "add the nodes in the loop and the nodes of the parts",
         },
     )
 
 
 @exercise(
     2,
-    "`backward` decides: it turns the two incoming gradients into the gradient of `x`. `forward` plays no part in that.",
+    "`backward` decides: it turns the two incoming gradients into the gradient of `x`. `forward` does not matter for that.",
     "The gradient of `first` is the other factor, `second`, times the constant.",
 )
 def gradient_by_two_outputs(r: random.Random) -> Task:
@@ -163,12 +164,12 @@ def gradient_by_two_outputs(r: random.Random) -> Task:
         f"{fence(program)}What is `x.grad`?",
         k * (a * second - b * first),
         solution=f"{program}\ngradient_by_two_outputs = x.grad",
-        why="Each output gets the other factor as its gradient, and backward combines the two as it is written.",
+        why="The gradient of each output is the other factor times the constant, and backward combines the two as written.",
         mistakes={
             k
             * (
                 second + 2 * x * first
-            ): "that is the derivative, but backward claims another one, and it is not compared",
+            ): "that is the derivative, but backward returns something else, and nothing checks it",
             k * (a * first - b * second): "the gradient of a factor is the other factor",
             a - b: "the incoming gradients are not 1: the loss multiplies the outputs",
             a * second - b * first: "the constant factor of the loss is in both incoming gradients",
@@ -195,8 +196,8 @@ def none_on_one_path(r: random.Random) -> Task:
         why="None counts as zero on its path. The sum over the paths contains only the other term.",
         mistakes={
             2 * c * x + 2 * a * a * b * x: "that is the derivative, but backward of Cut returns None for its part",
-            0: "None stops one path, and the other one does not lead through Cut",
-            2 * c * x + a * b: "None is no slope of 1: nothing goes on from there",
+            0: "None stops only one path: the other one does not lead through Cut",
+            2 * c * x + a * b: "None is not a slope of 1: the gradient stops there",
             c * x: "x is in the product twice",
         },
     )
@@ -204,7 +205,7 @@ def none_on_one_path(r: random.Random) -> Task:
 
 @exercise(
     2,
-    "When does `backward` read `Square.last`? Both calls of `forward` are over by then.",
+    "When does `backward` read `Square.last`? By then, both calls of `forward` are over.",
     "A class has one attribute for all calls; each call of `apply` has its own `ctx`.",
 )
 def stored_on_the_class(r: random.Random) -> Task:
@@ -220,23 +221,23 @@ def stored_on_the_class(r: random.Random) -> Task:
     )
     whole, indented = f"{source}\n\n{program}", "\n".join(f"    {line}" for line in program.splitlines())
     return number(
-        f"This Function stores its input on the class, not on the `ctx`.{fence(whole)}Which number is in `a.grad`?",
+        f"This Function stores its input on the class, not on the `ctx`.{fence(whole)}What is `a.grad`?",
         2 * p * b,
         solution=f"import warnings\n\n\n{source}\n\nwith warnings.catch_warnings(action='ignore'):\n"
         f"{indented}\nstored_on_the_class = a.grad",
         why="The second call overwrites the attribute, so both backward calls read b. Each call has its own ctx.",
         mistakes={
-            2 * p * a: "that is the derivative, but the second call has overwritten Square.last",
+            2 * p * a: "that is the derivative, but the second call overwrites Square.last",
             2 * q * b: "that is b.grad",
-            2 * (p * a + q * b): "a and b are two leaves, and each gets the gradient of one term",
+            2 * (p * a + q * b): "a and b are two leaves, and each one gets the gradient of one term",
         },
     )
 
 
 @exercise(
     2,
-    "For the loss, a marked output is a constant with the number that forward computed.",
-    "Only the gradient of `square` is used: a constant times the size. backward multiplies it by 2x.",
+    "For the loss, a marked output is a constant with the number that forward computes.",
+    "Only the gradient of `square` is not zero: it is a constant times the size. backward multiplies it by 2x.",
 )
 def marked_output_as_factor(r: random.Random) -> Task:
     """Differentiate a product with a marked output."""
@@ -262,7 +263,7 @@ def marked_output_as_factor(r: random.Random) -> Task:
         mistakes={
             3 * a * c * x * x: "that is the derivative of the whole product; the mark makes the size a constant",
             a * c * x * x: "that is the part of the size, which is marked",
-            0: "the mark is about the size alone; the square keeps its gradient",
+            0: "the mark affects only the size: the square keeps its gradient",
             2 * c * x: "the size is a constant, but not 1: it stays a factor",
         },
     )
@@ -355,7 +356,7 @@ def TwoSums(r: random.Random) -> Task:
         _source("TwoSums", "ctx, x, y", "...", "ctx, g1, g2", "..."),
         source(right),
         judge,
-        "The columns of the matrix give the gradients: each input adds what comes back from both outputs.",
+        "The columns of the matrix give the gradients: each input adds the gradients from both outputs.",
         (source(f"return {a} * g1 + {b} * g2, {c} * g1 - {d} * g2"), "expected"),
         (source(f"return {a} * g1, -{d} * g2"), "expected"),
         (source(right, save="ctx.save_for_backward(x, y)\n        "), "bytes are saved for backward; 0 are enough"),
@@ -397,12 +398,13 @@ def SurrogateSpike(r: random.Random) -> Task:
         )
 
     return code(
-        f"A spiking neuron fires if its input is above {t}. The derivative of this step is 0, so training would stop. Write a "
-        f"Function that returns 1.0 where `x > {t}` and 0.0 elsewhere, and whose gradient uses the slope `{slope}` instead.",
+        f"A spiking neuron fires if its input is above {t}. The derivative of this step is 0, so the neuron would not learn. "
+        f"Write a Function that returns 1.0 where `x > {t}` and 0.0 elsewhere, and whose gradient uses the slope `{slope}` "
+        "instead.",
         _source("SurrogateSpike", "ctx, x", "...", "ctx, g", "..."),
         source(f"g * ({slope})"),
         judge,
-        "The result has the values of the step. backward multiplies the incoming gradient by a slope that you choose.",
+        "The result has the values of the step, but backward multiplies the incoming gradient by a slope that you choose.",
         (source(f"{slope}"), "expected"),
         (source(f"g * (x > {t})"), "expected"),
         (source(f"g * ({slope})", forward=f"{slope}"), "the result"),
