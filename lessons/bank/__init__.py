@@ -133,6 +133,25 @@ def fence(source: str) -> str:
     return f"\n\n```python\n{source.strip()}\n```\n\n"
 
 
+def combined(name: str, arguments: str, forward: str, gradients: str, *backward: str, decorator: str = "") -> str:
+    """Return the source of a Function in the combined form.
+
+    `arguments` and `gradients` are the parameters of `forward` and `backward` after `ctx`.  The body of `forward` is one text,
+    the body of `backward` one text per line; without any, it returns None.  `decorator` is for `backward`.
+    """
+    body, back = (lines.replace("\n", "\n        ") for lines in (forward, "\n".join(backward) or "return None"))
+    mark = f"    @{decorator}\n" if decorator else ""
+    return (
+        f"class {name}(torch.autograd.Function):\n    @staticmethod\n    def forward(ctx, {arguments}):\n        {body}\n\n"
+        f"    @staticmethod\n{mark}    def backward(ctx, {gradients}):\n        {back}\n"
+    )
+
+
+def applied(formula: Callable) -> type:
+    """Return a class whose `apply` is a formula, to compare a student's Function with it."""
+    return type("Formula", (), {"apply": staticmethod(formula)})
+
+
 def _value(kind: str, text: str, right: Any, solution: str, why: str, mistakes: Mapping) -> Task:
     """Return a task whose answer is a value, with an empty start that stands for `name = ...`."""
 

@@ -9,7 +9,7 @@ import minigrad as torch
 from lessons import expect
 from lessons.exercise import Wrong
 
-from . import Task, choice, code, exercise, fence, number
+from . import Task, choice, code, combined, exercise, fence, number
 
 
 @exercise(
@@ -30,7 +30,7 @@ def difference_error(r: random.Random) -> Task:
         mistakes = {2 * a * h: "only half of the second derivative counts", a * h * h: "divide by h: one h remains"}
     program = f"f = lambda x: {a} * x**{n}\nx, h = {x}.0, {h}\ndifference = {formula}"
     return number(
-        f"{fence(program)}\nBy how much does `difference` exceed the derivative of `f` at `x`?",
+        f"{fence(program)}By how much does `difference` exceed the derivative of `f` at `x`?",
         right,
         solution=f"{program}\nleaf = torch.tensor(x, requires_grad=True)\n"
         "(slope,) = torch.autograd.grad(f(leaf), leaf)\ndifference_error = difference - slope.item()",
@@ -108,22 +108,16 @@ def allowed_difference(r: random.Random) -> Task:
     """Find the largest difference that gradcheck accepts."""
     slope = r.choice([-80, -50, -30, 20, 40, 60])
     atol, rtol = r.choice([0.01, 0.02, 0.05]), r.choice([0.001, 0.002, 0.005])
-    program = f"""class Line(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x, off):
-        ctx.off = off
-        return {slope} * x
-
-    @staticmethod
-    def backward(ctx, g):
-        return ({slope} + ctx.off) * g, None
-
+    line = combined(
+        "Line", "x, off", f"ctx.off = off\nreturn {slope} * x", "g", f"return ({slope} + ctx.off) * g, None"
+    )
+    program = f"""{line}
 
 def accepted(off):
     x = torch.tensor([1.0], dtype=torch.float64, requires_grad=True)
     return torch.autograd.gradcheck(Line.apply, (x, off), atol={atol}, rtol={rtol}, raise_exception=False)"""
     return number(
-        f"{fence(program)}\nWhat is the largest number `off` for which `accepted(off)` is true?",
+        f"{fence(program)}What is the largest number `off` for which `accepted(off)` is true?",
         atol + rtol * abs(slope),
         solution=f"{program}\n\n\nlow, high = 0.0, 1.0\nfor _ in range(30):\n    middle = (low + high) / 2\n"
         "    low, high = (middle, high) if accepted(middle) else (low, middle)\nallowed_difference = low",
@@ -160,7 +154,7 @@ def kink_verdicts(r: random.Random) -> Task:
         "    return torch.autograd.gradcheck(f, x, eps=1e-6, raise_exception=False)"
     )
     return choice(
-        f"{fence(program)}\nAt which points is `accepted` false? Give a list of letters.",
+        f"{fence(program)}At which points is `accepted` false? Give a list of letters.",
         rejected,
         solution=f"{program}\n\n\nkink_verdicts = [letter for letter, value in points.items() if not accepted(value)]",
         why="A difference across a kink mixes both slopes, so keep the inputs of a check more than eps away from kinks."
@@ -221,7 +215,7 @@ def reading_jacobians(r: random.Random) -> Task:
     listed = ", ".join(f'"{letters[line]}": lambda g: {line}' for line in lines)
     return choice(
         "gradcheck rejects a Function. `A` is also the Jacobian from differences, and `analytical` is the Jacobian from "
-        f"backward:\n\n{fence(program)}\nWhat does backward return? Give a letter.\n\n"
+        f"backward:{fence(program)}What does backward return? Give a letter.\n\n"
         + "\n".join(f"- `{letters[line]!r}`: `{line}`" for line in lines),
         letters[right],
         solution=f"{program}\nlines = {{{listed}}}\njacobian = lambda f: torch.stack([f(g) for g in torch.eye(2)])\n"

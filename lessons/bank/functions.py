@@ -1,13 +1,12 @@
 """Exercises about custom Functions: their gradients, the ctx, several inputs and outputs, and outputs without a derivative."""
 
 import random
-from collections.abc import Callable
 
 import minigrad as torch
 from lessons import expect
 from minigrad.autograd import Function
 
-from . import Task, code, exercise, fence, number, numbers
+from . import Task, applied, code, combined, exercise, fence, number, numbers
 
 
 @exercise(
@@ -28,11 +27,11 @@ def received_and_returned(r: random.Random) -> Task:
         f"are tensors; of the arguments, only {' and '.join(f'`{name}`' for name in tensors)} may be tensors. How many "
         "gradients does `backward` receive after its `ctx`, and how many values must it return? Give a list of two numbers.",
         (received, returned),
-        solution=_source(
+        solution=combined(
             "Counted",
-            f"ctx, {', '.join(arguments)}",
+            f"{', '.join(arguments)}",
             f"return {', '.join(f'{tensors[0]} * {i + 1}' for i in range(received))}",
-            "ctx, *received",
+            "*received",
             "counts.extend([len(received), len(ctx.needs_input_grad)])",
             "return (None,) * len(ctx.needs_input_grad)",
         )
@@ -68,7 +67,7 @@ def which_gradients_needed(r: random.Random) -> Task:
         "`forward` reads `ctx.needs_input_grad`. Which list of True and False does it see?",
         tuple(needed[one] for one in arguments),
         solution="w, x = torch.ones(2, requires_grad=True), torch.ones(2)\nseen = []\n\n\n"
-        + _source("F", "ctx, *arguments", "seen.extend(ctx.needs_input_grad)\n        return torch.zeros(2)", "ctx, g")
+        + combined("F", "*arguments", "seen.extend(ctx.needs_input_grad)\nreturn torch.zeros(2)", "g")
         + f"\n\n{call}\nwhich_gradients_needed = seen",
         why="A gradient is needed for a leaf that requires grad and for each result computed from it.",
         mistakes={
@@ -90,12 +89,12 @@ def bytes_that_backward_receives(r: random.Random) -> Task:
     factor = r.randint(2, 9)
     sizes = {"total": 4, "square": 4 * n}
     whole, part = 8 * n + 4, sizes[used]
-    source = _source(
+    source = combined(
         "Three",
-        "ctx, x",
-        f"ctx.set_materialize_grads({filled})\n        mask = (x > 0).float()\n"
-        "        ctx.mark_non_differentiable(mask)\n        return x.sum(), x * x, mask",
-        "ctx, *gradients",
+        "x",
+        f"ctx.set_materialize_grads({filled})\nmask = (x > 0).float()\n"
+        "ctx.mark_non_differentiable(mask)\nreturn x.sum(), x * x, mask",
+        "*gradients",
         "received.extend(g.nbytes for g in gradients if g is not None)",
         "return None",
     )
@@ -124,7 +123,7 @@ def bytes_that_backward_receives(r: random.Random) -> Task:
 def calls_of_backward(r: random.Random) -> Task:
     """Count the calls of `backward`."""
     deep, wide = r.randint(2, 6), r.randint(2, 6)
-    source = _source("F", "ctx, x", "return 2 * x", "ctx, g", 'calls.append("call")', "return 2 * g")
+    source = combined("F", "x", "return 2 * x", "g", 'calls.append("call")', "return 2 * g")
     program = (
         f"{source}\n\ncalls = []\nx = h = torch.ones(3, requires_grad=True)\n"
         f"for _ in range({deep}):\n    h = F.apply(h)\n"
@@ -155,7 +154,7 @@ def gradient_by_two_outputs(r: random.Random) -> Task:
     (a, b), k, x = r.sample(range(2, 6), 2), r.randint(2, 4), r.randint(3, 5)
     shift = r.randint(1, 3)
     first, second = x + shift, x * x
-    source = _source("Pair", "ctx, x", f"return x + {shift}, x * x", "ctx, g1, g2", f"return {a} * g1 - {b} * g2")
+    source = combined("Pair", "x", f"return x + {shift}, x * x", "g1, g2", f"return {a} * g1 - {b} * g2")
     program = (
         f"{source}\n\nx = torch.tensor({x}.0, requires_grad=True)\nfirst, second = Pair.apply(x)\n"
         f"({k} * first * second).backward()"
@@ -185,7 +184,7 @@ def gradient_by_two_outputs(r: random.Random) -> Task:
 def none_on_one_path(r: random.Random) -> Task:
     """Predict the effect of a gradient that is None."""
     a, b, c, x = r.randint(2, 5), r.randint(2, 5), r.randint(2, 5), r.randint(2, 6)
-    source = _source("Cut", "ctx, x", "return x * x", "ctx, g", "return None")
+    source = combined("Cut", "x", "return x * x", "g", "return None")
     program = (
         f"{source}\n\nx = torch.tensor({x}.0, requires_grad=True)\n({b} * Cut.apply({a} * x) + {c} * x * x).backward()"
     )
@@ -212,9 +211,7 @@ def stored_on_the_class(r: random.Random) -> Task:
     """Find the gradient of a Function that forgets the ctx."""
     a, b = r.sample(range(2, 10), 2)
     p, q = r.sample(range(2, 6), 2)
-    source = _source(
-        "Square", "ctx, x", "Square.last = x\n        return x * x", "ctx, g", "return 2 * Square.last * g"
-    )
+    source = combined("Square", "x", "Square.last = x\nreturn x * x", "g", "return 2 * Square.last * g")
     program = (
         f"a = torch.tensor({a}.0, requires_grad=True)\nb = torch.tensor({b}.0, requires_grad=True)\n"
         f"({p} * Square.apply(a) + {q} * Square.apply(b)).backward()"
@@ -242,12 +239,11 @@ def stored_on_the_class(r: random.Random) -> Task:
 def marked_output_as_factor(r: random.Random) -> Task:
     """Differentiate a product with a marked output."""
     a, c, x = r.randint(2, 5), r.randint(2, 5), r.randint(2, 5)
-    source = _source(
+    source = combined(
         "SquareAndSize",
-        "ctx, x",
-        f"size = {a} * x\n        ctx.mark_non_differentiable(size)\n        ctx.save_for_backward(x)\n"
-        "        return x * x, size",
-        "ctx, grad_square, grad_size",
+        "x",
+        f"size = {a} * x\nctx.mark_non_differentiable(size)\nctx.save_for_backward(x)\nreturn x * x, size",
+        "grad_square, grad_size",
         "(x,) = ctx.saved_tensors",
         f"return 2 * x * grad_square + {a} * grad_size",
     )
@@ -298,18 +294,18 @@ def TwoTensorsAndNumber(r: random.Random) -> Task:
             (-1, _leaf([1.5]).detach(), _leaf([2.5])),
         ):
             args = [{"x": x, "y": y, "k": k}[name] for name in order]
-            expect.function(answer, _applied(expected), tuple(args))
+            expect.function(answer, applied(expected), tuple(args))
         args = [{"x": _leaf([1.0, 2.0]), "y": _leaf([3.0, 0.5]), "k": 2}[name] for name in order]
         expect.keeps(answer.apply(*args), _leaf([1.0, 2.0]), _leaf([3.0, 0.5]), what="the two inputs")
 
     def source(x: str, y: str, number: str = ", None", sign: str = "g * ") -> str:
         gradients = [{"x": f"{sign}{x}", "y": f"{sign}{y}", "k": "None"}[name] for name in order]
         kept = [one for one in gradients if number or one != "None"]
-        return _source(
+        return combined(
             "TwoTensorsAndNumber",
-            f"ctx, {names}",
-            f"ctx.save_for_backward(x, y)\n        ctx.k = k\n        return {formula}",
-            "ctx, g",
+            f"{names}",
+            f"ctx.save_for_backward(x, y)\nctx.k = k\nreturn {formula}",
+            "g",
             "x, y = ctx.saved_tensors",
             "k = ctx.k",
             f"return {', '.join(kept)}",
@@ -318,7 +314,7 @@ def TwoTensorsAndNumber(r: random.Random) -> Task:
     return code(
         f"Write a Function whose `apply({names})` returns `{formula}` for tensors `x` and `y` and a number `k`. Save the "
         "two tensors with `save_for_backward`, and keep the number as an attribute of the `ctx`.",
-        _source("TwoTensorsAndNumber", f"ctx, {names}", "...", "ctx, g", "..."),
+        combined("TwoTensorsAndNumber", f"{names}", "...", "g", "..."),
         source(by_x, by_y),
         judge,
         "Each tensor gets the incoming gradient times its partial derivative, and the number gets None.",
@@ -341,25 +337,25 @@ def TwoSums(r: random.Random) -> Task:
 
     def judge(answer):
         calls = [(_leaf(v), _leaf(w)) for v, w in ((1.0, 2.0), ([0.5, -1.0, 3.0], [2.0, 4.0, -1.0]))]
-        expect.function(answer, _applied(expected), *calls)
+        expect.function(answer, applied(expected), *calls)
         for i in range(2):  # a loss that uses one output
             expect.computes(lambda x, y: answer.apply(x, y)[i], lambda x, y: expected(x, y)[i], *calls)
         expect.saves(answer.apply, calls[1], most=0)
 
     def source(*backward: str, save: str = "") -> str:
-        return _source("TwoSums", "ctx, x, y", f"{save}return {first}, {second}", "ctx, g1, g2", *backward)
+        return combined("TwoSums", "x, y", f"{save}return {first}, {second}", "g1, g2", *backward)
 
     right = f"return {a} * g1 + {c} * g2, {b} * g1 - {d} * g2"
     return code(
         f"Write a Function whose `apply(x, y)` returns two tensors, `{first}` and `{second}`. Its `backward` needs no saved "
         "tensor, so save none.",
-        _source("TwoSums", "ctx, x, y", "...", "ctx, g1, g2", "..."),
+        combined("TwoSums", "x, y", "...", "g1, g2", "..."),
         source(right),
         judge,
         "The columns of the matrix give the gradients: each input adds the gradients from both outputs.",
         (source(f"return {a} * g1 + {b} * g2, {c} * g1 - {d} * g2"), "expected"),
         (source(f"return {a} * g1, -{d} * g2"), "expected"),
-        (source(right, save="ctx.save_for_backward(x, y)\n        "), "bytes are saved for backward; 0 are enough"),
+        (source(right, save="ctx.save_for_backward(x, y)\n"), "bytes are saved for backward; 0 are enough"),
     )
 
 
@@ -388,11 +384,11 @@ def SurrogateSpike(r: random.Random) -> Task:
         expect.function(answer, Expected, (_leaf([0.3, -1.0, 2.0, t]),), (_leaf([[1.5], [-0.25]]),), (_leaf(0.75),))
 
     def source(gradient: str, forward: str = f"(x > {t}).float()") -> str:
-        return _source(
+        return combined(
             "SurrogateSpike",
-            "ctx, x",
-            f"ctx.save_for_backward(x)\n        return {forward}",
-            "ctx, g",
+            "x",
+            f"ctx.save_for_backward(x)\nreturn {forward}",
+            "g",
             "(x,) = ctx.saved_tensors",
             f"return {gradient}",
         )
@@ -401,7 +397,7 @@ def SurrogateSpike(r: random.Random) -> Task:
         f"A spiking neuron fires if its input is above {t}. The derivative of this step is 0, so the neuron would not learn. "
         f"Write a Function that returns 1.0 where `x > {t}` and 0.0 elsewhere, and whose gradient uses the slope `{slope}` "
         "instead.",
-        _source("SurrogateSpike", "ctx, x", "...", "ctx, g", "..."),
+        combined("SurrogateSpike", "x", "...", "g", "..."),
         source(f"g * ({slope})"),
         judge,
         "The result has the values of the step, but backward multiplies the incoming gradient by a slope that you choose.",
@@ -423,12 +419,12 @@ def ReducedRows(r: random.Random) -> Task:
 
     def judge(answer):
         calls = [(_leaf([[float(3 * i + j) for j in range(columns)] for i in range(2)]),) for columns in (3, 4)]
-        expect.function(answer, _applied(lambda x: k * getattr(x, kind)(dim)), *calls)
+        expect.function(answer, applied(lambda x: k * getattr(x, kind)(dim)), *calls)
         expect.saves(answer.apply, calls[0], most=0)
 
     def source(gradient: str, save: str = "ctx.shape = x.shape", read: tuple[str, ...] = ()) -> str:
-        forward = f"{save}\n        return {k} * x.{kind}({dim})"
-        return _source("ReducedRows", "ctx, x", forward, "ctx, g", *read, f"return {gradient}")
+        forward = f"{save}\nreturn {k} * x.{kind}({dim})"
+        return combined("ReducedRows", "x", forward, "g", *read, f"return {gradient}")
 
     right = f"{k} * g.unsqueeze({dim}).expand(ctx.shape)"
     rest = f" / x.shape[{dim}]" if kind == "mean" else ""
@@ -436,7 +432,7 @@ def ReducedRows(r: random.Random) -> Task:
     return code(
         f"Write a Function whose `apply(x)` returns `{k} * x.{kind}({dim})` for a matrix `x`. Its `backward` needs no numbers "
         "of `x`, so save no tensor.",
-        _source("ReducedRows", "ctx, x", "...", "ctx, g", "..."),
+        combined("ReducedRows", "x", "...", "g", "..."),
         source(right + divided),
         judge,
         "The gradient of a reduction repeats the incoming gradient along the dimension; the shape is enough for that.",
@@ -455,17 +451,3 @@ def ReducedRows(r: random.Random) -> Task:
 
 def _leaf(values) -> torch.Tensor:
     return torch.tensor(values, requires_grad=True)
-
-
-def _applied(f: Callable) -> type:
-    """Wrap a function of tensors as `apply`, for comparison with a student's Function."""
-    return type("Expected", (), {"apply": staticmethod(f)})
-
-
-def _source(name: str, parameters: str, forward: str, gradients: str, *backward: str) -> str:
-    """Return the source of a Function in the combined form; without `backward`, that method returns no gradient."""
-    body = "\n        ".join(backward or ("return None",))
-    return (
-        f"class {name}(torch.autograd.Function):\n    @staticmethod\n    def forward({parameters}):\n        {forward}\n\n"
-        f"    @staticmethod\n    def backward({gradients}):\n        {body}\n"
-    )

@@ -8,7 +8,7 @@ import minigrad as torch
 from lessons import expect
 from lessons.exercise import Wrong
 
-from . import Task, choice, code, exercise, fence, number, numbers
+from . import Task, choice, code, combined, exercise, fence, number, numbers
 
 
 @exercise(
@@ -360,18 +360,10 @@ def MixedInPlace(r: random.Random) -> Task:
         )
 
     def source(forward: str, back: str) -> str:
-        return f"""
-class MixedInPlace(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x, y):
-        {forward}
-
-    @staticmethod
-    def backward(ctx, g):
-        return {back}"""
+        return combined("MixedInPlace", "x, y", forward, "g", f"return {back}")
 
     write, right = f"x.mul_({a}).add_({k} * y)", f"{a} * g, {k} * g"
-    marked = f"{write}\n        ctx.mark_dirty(x)\n        return x"
+    marked = f"{write}\nctx.mark_dirty(x)\nreturn x"
     return code(
         f"Write a Function that replaces `x` with `{a} * x + {k} * y`, in place, and returns it. `y` has the shape of `x`.",
         source("...", "..."),
@@ -408,30 +400,18 @@ def CurvedInPlace(r: random.Random) -> Task:
         expect.keeps(writing(answer.apply)(calls[0] * 1), k * f(calls[0]), what="the result")
 
     def source(saved: str, back: str, first: str = "") -> str:
-        return f"""
-class CurvedInPlace(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x):
-        {first}{write}.mul_({k})
-        ctx.mark_dirty(x)
-        ctx.save_for_backward({saved})
-        return x
-
-    @staticmethod
-    def backward(ctx, g):
-        y = ctx.saved_tensors[0]
-        return g * {back}"""
+        forward = f"{first}{write}.mul_({k})\nctx.mark_dirty(x)\nctx.save_for_backward({saved})\nreturn x"
+        return combined("CurvedInPlace", "x", forward, "g", "y = ctx.saved_tensors[0]", f"return g * {back}")
 
     return code(
         f"Write a Function that replaces `x` with `y = {k} * {name}`, in place, and returns it. Save only the result.",
-        "class CurvedInPlace(torch.autograd.Function):\n    @staticmethod\n    def forward(ctx, x): ...\n\n"
-        "    @staticmethod\n    def backward(ctx, g): ...",
+        combined("CurvedInPlace", "x", "...", "g", "..."),
         source("x", slope),
         judge,
         "backward computes the derivative from the result, so it does not need the old numbers.",
         (source("x", unscaled), "the gradient"),
         (source("x", f"{k} * {unscaled}"), "the gradient"),
-        (source("x, old", slope, "old = x.clone()\n        "), "2 tensors are saved"),
+        (source("x, old", slope, "old = x.clone()\n"), "2 tensors are saved"),
     )
 
 

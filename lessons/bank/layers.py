@@ -8,7 +8,7 @@ from lessons import expect
 from lessons.exercise import Wrong
 from minigrad.nn import functional as F
 
-from . import Task, code, exercise, fence, number, numbers
+from . import Task, applied, code, combined, exercise, fence, number, numbers
 
 
 @exercise(
@@ -249,36 +249,31 @@ def SmoothedEntropy(r: random.Random) -> Task:
     """Write the cross entropy with smoothed labels."""
     eps = r.choice([0.1, 0.15, 0.2, 0.25, 0.3, 0.4])
 
-    class Expected:
-        @staticmethod
-        def apply(scores, labels):
-            return F.cross_entropy(scores, labels, label_smoothing=eps)
+    expected = applied(lambda scores, labels: F.cross_entropy(scores, labels, label_smoothing=eps))
 
     def judge(answer):
         torch.manual_seed(3)
         calls = [(4.0, 4, 3), (1.0, 2, 5), (1.0, 1, 4)]
         labels = [torch.tensor(one) for one in ([2, 0, 1, 1], [4, 4], [0])]
         calls = [(scale * torch.randn(*size), one) for (scale, *size), one in zip(calls, labels)]
-        expect.function(answer, Expected, *[(scores.requires_grad_(), one) for scores, one in calls])
+        expect.function(answer, expected, *[(scores.requires_grad_(), one) for scores, one in calls])
 
     def source(backward: str, share: float = eps) -> str:
-        return (
-            "class SmoothedEntropy(torch.autograd.Function):\n    @staticmethod\n    def forward(ctx, scores, labels):\n"
-            "        logs = scores - scores.logsumexp(1, keepdim=True)\n"
-            "        targets = torch.nn.functional.one_hot(labels, scores.shape[1]).to(scores.dtype)\n"
-            f"        targets = (1 - {share}) * targets + {share} / scores.shape[1]\n"
-            "        ctx.save_for_backward(logs.exp(), targets)\n        return -(targets * logs).sum(1).mean()\n\n"
-            "    @staticmethod\n    def backward(ctx, grad_output):\n        p, targets = ctx.saved_tensors\n"
-            f"        return {backward}, None\n"
+        forward = (
+            "logs = scores - scores.logsumexp(1, keepdim=True)\n"
+            "targets = torch.nn.functional.one_hot(labels, scores.shape[1]).to(scores.dtype)\n"
+            f"targets = (1 - {share}) * targets + {share} / scores.shape[1]\n"
+            "ctx.save_for_backward(logs.exp(), targets)\nreturn -(targets * logs).sum(1).mean()"
         )
+        lines = "p, targets = ctx.saved_tensors", f"return {backward}, None"
+        return combined("SmoothedEntropy", "scores, labels", forward, "grad_output", *lines)
 
     return code(
         "Write a Function for the cross entropy of `scores` with shape (rows, classes) and `labels`, whole numbers. The target "
         f"of a row is not 1 for its label: each class gets {eps} / classes, and the label {round(1 - eps, 2)} in addition. The "
         "loss of a row is minus the sum of each target times the logarithm of its probability. The result is the mean over the "
         "rows. Write `backward` without autograd.",
-        "class SmoothedEntropy(torch.autograd.Function):\n    @staticmethod\n    def forward(ctx, scores, labels): ...\n\n"
-        "    @staticmethod\n    def backward(ctx, grad_output): ...",
+        combined("SmoothedEntropy", "scores, labels", "...", "grad_output", "..."),
         source("grad_output * (p - targets) / len(p)"),
         judge,
         "The targets add up to 1, so the gradient is still probability minus target.",
@@ -297,30 +292,22 @@ def NormedRows(r: random.Random) -> Task:
     """Write a normalisation and its backward."""
     eps, kind = r.choice([0.1, 0.2, 0.25, 0.5, 1.0]), r.choice(["mean", "sum"])
 
-    class Expected:
-        @staticmethod
-        def apply(x):
-            return x / (getattr(x * x, kind)(-1, keepdim=True) + eps).sqrt()
+    expected = applied(lambda x: x / (getattr(x * x, kind)(-1, keepdim=True) + eps).sqrt())
 
     def judge(answer):
         torch.manual_seed(4)
         calls = [(torch.randn(*shape).requires_grad_(),) for shape in ((3,), (4, 2), (2, 3, 5))]
-        expect.function(answer, Expected, *calls)
+        expect.function(answer, expected, *calls)
 
     def source(backward: str) -> str:
-        return (
-            "class NormedRows(torch.autograd.Function):\n    @staticmethod\n    def forward(ctx, x):\n"
-            f"        root = ((x * x).{kind}(-1, keepdim=True) + {eps}).sqrt()\n"
-            "        ctx.save_for_backward(x / root, root)\n        return x / root\n\n"
-            "    @staticmethod\n    def backward(ctx, g):\n        y, root = ctx.saved_tensors\n"
-            f"        return {backward}\n"
-        )
+        root = f"root = ((x * x).{kind}(-1, keepdim=True) + {eps}).sqrt()"
+        forward = f"{root}\nctx.save_for_backward(x / root, root)\nreturn x / root"
+        return combined("NormedRows", "x", forward, "g", "y, root = ctx.saved_tensors", f"return {backward}")
 
     return code(
         f"Write a Function that divides each row of `x` by $\\sqrt{{s + {eps}}}$, where $s$ is the {kind} of the squares in "
         "the row. A row runs along the last dimension; `x` has at least one dimension. Write `backward` without autograd.",
-        "class NormedRows(torch.autograd.Function):\n    @staticmethod\n    def forward(ctx, x): ...\n\n"
-        "    @staticmethod\n    def backward(ctx, g): ...",
+        combined("NormedRows", "x", "...", "g", "..."),
         source(f"(g - y * (g * y).{kind}(-1, keepdim=True)) / root"),
         judge,
         "The second term removes the part of the gradient along the row, because scaling a row hardly changes the result.",

@@ -1,14 +1,13 @@
 """Exercises about gradients of vectors and matrices: shapes, products, broadcasting and its sums, reductions, and indices."""
 
 import random
-from collections.abc import Callable
 
 import numpy as np
 
 import minigrad as torch
 from lessons import expect
 
-from . import Task, code, exercise, fence, number, numbers
+from . import Task, applied, code, combined, exercise, fence, number, numbers
 
 
 @exercise(1, "A gradient says how the loss changes with each element of b.")
@@ -336,15 +335,8 @@ def CentredLines(r: random.Random) -> Task:
         expect.holds(answer, calls[0].detach())
 
     def source(back: str, save: str = "") -> str:
-        return f"""
-class CentredLines(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x):
-        {save}return {k} * (x - x.mean({dim}, keepdim=True))
-
-    @staticmethod
-    def backward(ctx, g):
-        return {back}"""
+        forward = f"{save}return {k} * (x - x.mean({dim}, keepdim=True))"
+        return combined("CentredLines", "x", forward, "g", f"return {back}")
 
     right = f"{k} * (g - g.mean({dim}, keepdim=True))"
     return code(
@@ -356,7 +348,7 @@ class CentredLines(torch.autograd.Function):
         "The mean depends on each element of the line, so backward subtracts the mean of the incoming gradient.",
         (source(f"{k} * g"), "the gradient"),
         (source(f"{k} * (g - g.mean({1 - dim}, keepdim=True))"), "the gradient"),
-        (source(right, "ctx.save_for_backward(x)\n        "), "bytes are saved"),
+        (source(right, "ctx.save_for_backward(x)\n"), "bytes are saved"),
     )
 
 
@@ -380,18 +372,8 @@ def PickedLines(r: random.Random) -> Task:
             expect.function(answer, applied(expected), (table.requires_grad_(), torch.tensor(index)))
 
     def source(*steps: str) -> str:
-        body = "".join(f"\n        {step}" for step in steps)
-        return f"""
-class PickedLines(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, table, index):
-        ctx.save_for_backward(index)
-        ctx.shape = table.shape
-        return {k} * table[{which}]
-
-    @staticmethod
-    def backward(ctx, g):
-        (index,) = ctx.saved_tensors{body}"""
+        forward = f"ctx.save_for_backward(index)\nctx.shape = table.shape\nreturn {k} * table[{which}]"
+        return combined("PickedLines", "table, index", forward, "g", "(index,) = ctx.saved_tensors", *steps)
 
     zeros, back = "grad = torch.zeros(ctx.shape)", "return grad, None"
     return code(
@@ -410,8 +392,3 @@ class PickedLines(torch.autograd.Function):
 def listed(values: np.ndarray) -> tuple[float, ...]:
     """Return the elements of an array as a tuple of floats."""
     return tuple(float(one) for one in values)
-
-
-def applied(formula: Callable) -> type:
-    """Return a class whose `apply` is a formula, to compare a Function with."""
-    return type("Formula", (), {"apply": staticmethod(formula)})

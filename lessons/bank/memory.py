@@ -7,7 +7,7 @@ import minigrad as torch
 from lessons import expect
 from lessons.exercise import Wrong
 
-from . import Task, choice, code, exercise, fence, number, numbers
+from . import Task, applied, choice, code, combined, exercise, fence, number, numbers
 
 SAVED = """\
 saved = {}
@@ -326,23 +326,13 @@ def OneByteMask(r: random.Random) -> Task:
 
     def judge(answer):
         matrix = torch.tensor([[1.5, -2.0, 0.25], [-0.75, 3.0, -4.0]], requires_grad=True)
-        expected = type("Expected", (), {"apply": staticmethod(lambda x: torch.where(x > t, x, slope * x))})
+        expected = applied(lambda x: torch.where(x > t, x, slope * x))
         expect.function(answer, expected, (matrix,), (torch.tensor([4.0, -4.0], requires_grad=True),))
         expect.saves(answer.apply, (matrix,), most=matrix.numel())
 
     def source(kept: str, gradient: str) -> str:
-        return f"""\
-class OneByteMask(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward({kept})
-        return torch.where(x > {t}, x, {slope} * x)
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        (kept,) = ctx.saved_tensors
-        return {gradient}
-"""
+        forward = f"ctx.save_for_backward({kept})\nreturn torch.where(x > {t}, x, {slope} * x)"
+        return combined("OneByteMask", "x", forward, "grad_output", "(kept,) = ctx.saved_tensors", f"return {gradient}")
 
     return code(
         f"This Function returns `x` where `x > {t}` and `{slope} * x` elsewhere. Save one tensor, at most one byte for each "

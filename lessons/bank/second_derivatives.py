@@ -7,7 +7,7 @@ import minigrad as torch
 from lessons import expect
 from lessons.exercise import Wrong
 
-from . import Task, choice, code, exercise, fence, number, numbers
+from . import Task, applied, choice, code, combined, exercise, fence, number, numbers
 
 
 @exercise(
@@ -25,7 +25,7 @@ def slope_as_factor(r: random.Random) -> Task:
         "(result,) = torch.autograd.grad(slope * x, x)"
     )
     return number(
-        f"{fence(program)}\nWhat is `result`?",
+        f"{fence(program)}What is `result`?",
         first + x * second if kept else first,
         solution=f"{program}\nslope_as_factor = result.item()",
         why="With `create_graph=True` a gradient is a function of `x`; without it, a constant."
@@ -54,7 +54,7 @@ def grad_added_again(r: random.Random) -> Task:
         f"y.backward(create_graph=True)\n{middle}\nresult = x.grad"
     )
     return number(
-        f"{fence(program)}\nWhat is `result`?",
+        f"{fence(program)}What is `result`?",
         second if emptied else first + second,
         solution=f"{program}\ngrad_added_again = result.item()",
         why="`backward` adds to `.grad`, even in a pass through a gradient. `torch.autograd.grad` does not."
@@ -109,7 +109,7 @@ def hessian_times_vector(r: random.Random) -> Task:
     )
     times = lambda u: (2 * a * u[0] + b * u[1], b * u[0] + 2 * c * u[1])
     return numbers(
-        f"{fence(program)}\n`product` is the Hessian of `f` times `v`. What are its two numbers?",
+        f"{fence(program)}`product` is the Hessian of `f` times `v`. What are its two numbers?",
         times(v),
         solution=f"{program}\nhessian_times_vector = product.tolist()",
         why="The derivative of the gradient along `v` is the Hessian times `v`; here the Hessian is $(2a, b; b, 2c)$.",
@@ -136,13 +136,14 @@ def once_raises(r: random.Random) -> Task:
     calls = {letter: f"torch.autograd.grad(by_{a}, {b}, retain_graph=True)" for letter, (a, b) in zip("abcd", pairs)}
     letter = {pair: letter for letter, pair in zip("abcd", pairs)}
     raising = {letter[w, w], letter[w, x]} if product else {letter[w, w]}
-    program = f"{_function('Once', f'x**{m}', f'g * {m} * x**{m - 1}', once=True)}\n\n\n" + (
-        "w, x = torch.tensor(2.0, requires_grad=True), torch.tensor(3.0, requires_grad=True)\n"
+    body = f"ctx.save_for_backward(x)\nreturn x**{m}", "g", "(x,) = ctx.saved_tensors", f"return g * {m} * x**{m - 1}"
+    program = combined("Once", "x", *body, decorator="torch.autograd.function.once_differentiable") + (
+        "\n\nw, x = torch.tensor(2.0, requires_grad=True), torch.tensor(3.0, requires_grad=True)\n"
         f"loss = {loss}\nby_w, by_x = torch.autograd.grad(loss, (w, x), create_graph=True)"
     )
     tried = "\n".join(f"        {key!r}: lambda: {call}," for key, call in calls.items())
     return choice(
-        f"{fence(program)}\nWhich of these calls raise an error? Give a list of letters.\n\n"
+        f"{fence(program)}Which of these calls raise an error? Give a list of letters.\n\n"
         + "\n".join(f"- `{key!r}`: `{call}`" for key, call in calls.items()),
         raising,
         solution=f"{program}\n\n\ndef raising():\n    calls = {{\n{tried}\n    }}\n"
@@ -177,28 +178,19 @@ def backward_runs_again(r: random.Random) -> Task:
             (f"(y.sum() + {c}) ** 2", True),
         ]
     )
+    backward = 'runs.append("run")', "(x,) = ctx.saved_tensors", "return grad_output * 2 * x"
+    square = combined("Square", "x", "ctx.save_for_backward(x)\nreturn x * x", "grad_output", *backward)
     program = f"""runs = []
 
 
-class Square(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x * x
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        runs.append("run")
-        (x,) = ctx.saved_tensors
-        return grad_output * 2 * x
-
+{square}
 
 x = torch.linspace(0.1, 1.0, {n}, requires_grad=True)
 y = Square.apply(x)
 (slope,) = torch.autograd.grad({tail}, x, create_graph=True)
 hessian = [torch.autograd.grad(slope[i], x, retain_graph=True)[0] for i in range({n})]"""
     return number(
-        f"{fence(program)}\nHow many times does `Square.backward` run?",
+        f"{fence(program)}How many times does `Square.backward` run?",
         1 + n if bent else 1,
         solution=f"{program}\nbackward_runs_again = len(runs)",
         why="Each pass through the gradient goes through `Square` again, since the incoming gradient depends on `y`."
@@ -228,7 +220,7 @@ def newton_step_uphill(r: random.Random) -> Task:
         "new = x - slope / curvature"
     )
     return number(
-        f"{fence(program)}\n`f` falls from a maximum at 0 to a minimum on each side. What is `new`?",
+        f"{fence(program)}`f` falls from a maximum at 0 to a minimum on each side. What is `new`?",
         x - slope / curvature,
         solution=f"{program}\nnewton_step_uphill = new.item()",
         why="Newton's step goes to the point where the slope is zero. The curvature is negative here, so this is uphill: "
@@ -259,7 +251,7 @@ def slope_through_a_step(r: random.Random) -> Task:
         f"new = w - {rate} * g\n(result,) = torch.autograd.grad(loss(new), w)"
     )
     return number(
-        f"{fence(program)}\n`result` says how the loss after a step depends on the start. What is `result`?",
+        f"{fence(program)}`result` says how the loss after a step depends on the start. What is `result`?",
         through if kept else constant,
         solution=f"{program}\nslope_through_a_step = result.item()",
         why="Multiply the slope at `new` by the derivative of `new` with respect to `w`. If `g` has a graph, that is "
@@ -377,25 +369,19 @@ def TwiceLogistic(r: random.Random) -> Task:
     top, k = r.choice([2, 3, 4, 5, 6]), r.choice([2, 3, 4, 0.5])
     curve = lambda x: top / (1 + torch.exp(-k * x))
 
-    class Curve:
-        apply = staticmethod(curve)
-
     def judge(answer):
         points = [torch.tensor(values, requires_grad=True) for values in ([0.0, 0.3, -0.2], [[0.1], [-0.4]])]
         for x in points:
-            expect.function(answer, Curve, (x,))
+            expect.function(answer, applied(curve), (x,))
             for order in (2, 3):
                 wanted = _derivative(curve, x, order)
                 expect.tensor(_derivative(answer.apply, x, order), wanted, f"derivative {order}", rtol=1e-3, atol=1e-4)
         expect.keeps(answer.apply(points[0]), curve(points[0]), what="the result")
 
     def source(save: str, slope: str, saved: str = "y") -> str:
-        return (
-            "class TwiceLogistic(torch.autograd.Function):\n    @staticmethod\n    def forward(ctx, x):\n"
-            f"        y = {top} / (1 + torch.exp(-{k} * x))\n        ctx.save_for_backward({save})\n        return y\n\n"
-            "    @staticmethod\n    def backward(ctx, grad_output):\n"
-            f"        ({saved},) = ctx.saved_tensors\n        return grad_output * {slope}"
-        )
+        forward = f"y = {top} / (1 + torch.exp(-{k} * x))\nctx.save_for_backward({save})\nreturn y"
+        backward = f"({saved},) = ctx.saved_tensors", f"return grad_output * {slope}"
+        return combined("TwiceLogistic", "x", forward, "grad_output", *backward)
 
     return code(
         f"The curve $y = {top} / (1 + e^{{-{k} x}})$ describes growth with a limit. Write it as a Function with `apply(x)`. "
@@ -454,16 +440,6 @@ def safe_newton_step(r: random.Random) -> Task:
             source(f"torch.where(curvature > 0, x - slope / curvature, x - {rate} * slope)", kept=False),
             "create_graph=True",
         ),
-    )
-
-
-def _function(name: str, value: str, gradient: str, once: bool = False) -> str:
-    """Return the source of a Function of x with the incoming gradient g."""
-    mark = "    @torch.autograd.function.once_differentiable\n" if once else ""
-    return (
-        f"class {name}(torch.autograd.Function):\n    @staticmethod\n    def forward(ctx, x):\n"
-        f"        ctx.save_for_backward(x)\n        return {value}\n\n    @staticmethod\n{mark}"
-        f"    def backward(ctx, g):\n        (x,) = ctx.saved_tensors\n        return {gradient}"
     )
 
 

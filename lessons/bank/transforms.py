@@ -22,7 +22,7 @@ def per_sample_jacobian_shape(r: random.Random) -> Task:
     call = f"torch.vmap(torch.func.{way}(f))(xs)" if inside else f"torch.func.{way}(torch.vmap(f))(xs)"
     program = f"f = lambda x: torch.stack([x.sum(), x.prod(), x.max()])\nxs = torch.ones({b}, {n})\njacobians = {call}"
     return numbers(
-        f"{fence(program)}\nWhat is the shape of `jacobians`?",
+        f"{fence(program)}What is the shape of `jacobians`?",
         (b, 3, n) if inside else (b, 3, b, n),
         solution=f"{program}\nper_sample_jacobian_shape = jacobians.shape",
         why="`vmap` computes a separate Jacobian for each example, so the examples do not mix."
@@ -54,7 +54,7 @@ def gradient_by_argnums(r: random.Random) -> Task:
         f"result = torch.func.grad(loss, argnums={k})(*arguments)"
     )
     return number(
-        f"{fence(program)}\nWhat is `result`?",
+        f"{fence(program)}What is `result`?",
         slopes[names[k]],
         solution=f"{program}\ngradient_by_argnums = result.item()",
         why=f"Argument {k} is `{names[k]}`; for `grad`, all other arguments are constants.",
@@ -84,7 +84,7 @@ def jvp_of_a_pair(r: random.Random) -> Task:
         "value, result = torch.func.jvp(f, (x,), (u,))"
     )
     return numbers(
-        f"{fence(program)}\nWhat are the two numbers in `result`?",
+        f"{fence(program)}What are the two numbers in `result`?",
         [row[0] * u[0] + row[1] * u[1] for row in rows],
         solution=f"{program}\njvp_of_a_pair = result.tolist()",
         why="For each result, the Jacobian times u adds up the slopes for both inputs times the speeds of the inputs.",
@@ -151,7 +151,7 @@ def calls_of_body(r: random.Random) -> Task:
         f"    return torch.stack([k * x.sum() for k in range({m})])\n\n\nx = torch.ones({n})\n{line}"
     )
     return number(
-        f"{fence(program)}\nHow many elements does `calls` have?",
+        f"{fence(program)}How many elements does `calls` have?",
         right,
         solution=f"{program}\ncalls_of_body = len(calls)",
         why="Transforms call the function with tensors that stand for many numbers, so a single call can serve all of them.",
@@ -174,7 +174,7 @@ def grad_in_grad(r: random.Random) -> Task:
         f"result = torch.func.grad(outer)(torch.tensor({x}.0))"
     )
     return number(
-        f"{fence(program)}\nWhat is `result`?",
+        f"{fence(program)}What is `result`?",
         2 * a * x + 2 * b * y,
         solution=f"{program}\ngrad_in_grad = result.item()",
         why="`outer` is $x (ax + 2by)$. Each `grad` follows only its own variable, and the outer one sees all uses of `x`.",
@@ -205,7 +205,7 @@ def aux_in_order(r: random.Random) -> Task:
     )
     program = f"f = lambda x: ({a} * x**2, {b} * x)\nx = torch.tensor({x}.0)\nresult = {call}"
     return numbers(
-        f"{fence(program)}\nWhich numbers are in `result`, and in which order? Write nested tuples as one list.",
+        f"{fence(program)}Which numbers are in `result`, and in which order? Write nested tuples as one list.",
         right,
         solution=f"{program}\nflat = lambda one: [n for part in one for n in flat(part)] if isinstance(one, tuple) else "
         "[one.item()]\naux_in_order = flat(result)",
@@ -247,7 +247,7 @@ def nested_vmap_shape(r: random.Random) -> Task:
     )
     right = result(2, inner, outer)
     return numbers(
-        f"{fence(program)}\nWhat is the shape of `result`?",
+        f"{fence(program)}What is the shape of `result`?",
         right,
         solution=f"{program}\nnested_vmap_shape = result.shape",
         why="Each vmap removes a dimension, the outer one first. On the way out, the inner one puts its dimension back first.",
@@ -287,7 +287,7 @@ def cut_or_shared(r: random.Random) -> Task:
         f"torch.tensor({[[float(p), float(q)], [float(s), float(t)]]})\nresult = torch.vmap(f{given})(w, xs)"
     )
     return numbers(
-        f"{fence(program)}\nWhat are the two numbers in `result`?",
+        f"{fence(program)}What are the two numbers in `result`?",
         results[dims],
         solution=f"{program}\ncut_or_shared = result.tolist()",
         why=f"This is {says[dims]}. A wrong dimension of the right size raises no error.",
