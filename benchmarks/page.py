@@ -25,11 +25,11 @@ THEMES = {
     "functions": "Custom Functions",
     "networks": "Training steps",
     "training": "Training loops",
-    "models": "Models as people write them",
+    "models": "Common models",
     "recurrent": "A recurrent network",
     "transforms": "Transforms",
     "pointwise": "Pointwise formulas",
-    "rows": "Softmax and its kin",
+    "rows": "Softmax, layer norm and cross-entropy",
     "recording": "Under a recording",
 }
 MEASURES = {"copying": "copying the same bytes"}  # yardsticks measured beside the libraries, spelled out
@@ -123,7 +123,7 @@ def models(cases):
         times, (found, *_) = [cell(case, name) for name in ("minigrad", "torch")], ratios(case)
         lines.append(f"| `{case['name']}`: {case['title']} | {' | '.join(times)} | **{found}** |")
     middle = median([{name: f["best"] for name, f in case["seconds"].items()} for case in cases])
-    return lines if middle is None else [*lines, "", f"The median of the ratios is {middle:.2f}; we want {MEDIAN}."]
+    return lines if middle is None else [*lines, "", f"The median of the ratios is {middle:.2f}; the target is {MEDIAN}."]
 
 
 def table(cases):
@@ -192,7 +192,7 @@ def nodes(found):
         return ""
     reached = "reached" if found["minigrad"] <= BYTES_A_NODE else "**missed**"
     return (
-        f"{header('', *found)}\n| bytes a node | {' | '.join(f'{n:,}' for n in found.values())} |\n\n"
+        f"{header('', *found)}\n| bytes per node | {' | '.join(f'{n:,}' for n in found.values())} |\n\n"
         f"The target for minigrad is {BYTES_A_NODE} bytes: {reached}."
     )
 
