@@ -123,7 +123,9 @@ def models(cases):
         times, (found, *_) = [cell(case, name) for name in ("minigrad", "torch")], ratios(case)
         lines.append(f"| `{case['name']}`: {case['title']} | {' | '.join(times)} | **{found}** |")
     middle = median([{name: f["best"] for name, f in case["seconds"].items()} for case in cases])
-    return lines if middle is None else [*lines, "", f"The median of the ratios is {middle:.2f}; the target is {MEDIAN}."]
+    return (
+        lines if middle is None else [*lines, "", f"The median of the ratios is {middle:.2f}; the target is {MEDIAN}."]
+    )
 
 
 def table(cases):
