@@ -62,7 +62,7 @@ def backward() -> Drawing:
 def jvp() -> Drawing:
     """Jvp pass: tangents flow alongside the values.
 
-    Forward mode multiplies the same local derivatives in the other order. It saves no tensors, but needs one pass for each input.
+    Forward mode multiplies the same local derivatives in the other order. It saves no tensors, but needs a pass for each input.
     """
     return neuron_drawn("jvp")
 
