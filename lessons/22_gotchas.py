@@ -75,7 +75,7 @@ picture
 # ## Captured tensors
 #
 # Only the arguments of `apply` get an edge. `Captures` takes `w` from outside. PyTorch computes this silently; minigrad warns
-# when a Function runs for the first time.
+# when such a Function runs for the first time.
 
 # %%
 print(warning)
@@ -204,8 +204,8 @@ assert "modified by an inplace operation" in error
 # ## Computed in setup_context
 #
 # `setup_context` sees inputs and outputs, but no intermediate results of `forward`. It is tempting to compute one there. But
-# that computation is not recorded, so its result is a constant. First derivatives are right, and second ones lack a term
-# (lesson 13): here the second derivative is 6, and should be 12. `torch.debug()` finds the mistake.
+# that computation is not recorded, so its result is a constant. First derivatives are right, but second derivatives lack a
+# term (lesson 13): here the second derivative is 6, and should be 12. `torch.debug()` finds the mistake.
 
 
 # %%
@@ -284,7 +284,7 @@ assert "second derivatives" in found["ComputesLate"] and "vmap" in found["Sums"]
 #
 # ### 1. An input that changes
 #
-# `z` is 3. `a = z * 1`, `y = OnCtx.apply(a)`, then `a.mul_(2)` and `y.backward()`. Which number is in `z.grad`?
+# `z` is 3. `a = z * 1`, `y = OnCtx.apply(a)`, then `a.mul_(2)` and `y.backward()`. What is `z.grad`?
 
 # %%
 gotcha_written = ...
@@ -294,8 +294,8 @@ lessons.check("gotcha_written", gotcha_written)
 # %% [markdown]
 # ### 2. A captured weight
 #
-# Repair `GotchaDense` so that `GotchaDense.apply(x, weight)` has the right gradients for both, also under
-# `torch.func.grad`. `x` is a vector, the result `weight @ x`.
+# Repair `GotchaDense` so that `GotchaDense.apply(x, weight)` has the right gradients for both, also under `torch.func.grad`.
+# `x` is a vector, and the result is `weight @ x`.
 
 # %%
 weight = torch.tensor([[1.0, 2.0], [0.0, -1.0], [3.0, 0.5]], requires_grad=True)
@@ -394,7 +394,7 @@ lessons.check("GotchaSums", GotchaSums)
 # </details>
 #
 # <details markdown="1">
-# <summary>Why does autograd not simply record what <code>forward</code> does?</summary>
+# <summary>Why does autograd not simply record the operations in <code>forward</code>?</summary>
 #
 # Then it would compute the derivative of `forward`, and a Function exists to replace that derivative: with a better formula,
 # or because `forward` calls another library. So it records one step, with the edges that you declare.

@@ -95,7 +95,7 @@ lessons.predict(
 # %% [markdown]
 # ## Twice as many digits
 #
-# The valley is no parabola, and the first steps jump around. The dot is the point after some steps, and the dashed lines are
+# The valley is not a parabola, so the first steps jump around. The dot is the point after some steps, and the dashed lines are
 # the parabola there. The star is the parabola's lowest point, where the next step ends. The closer the two are, the better the
 # parabola fits.
 

@@ -45,8 +45,9 @@ draw(steps, torch.tensor(numbers))
 #
 # ## One formula
 #
-# `silu` is an activation of neural networks: a number times its sigmoid. This is its whole definition in minigrad: `kernel`
-# computes the result, `dx` the derivative (lesson 26). Both are lambdas, and minigrad reads their text from the source file.
+# `silu` is an activation function of neural networks: a number times its sigmoid. This is its whole definition in minigrad:
+# `kernel` computes the result, `dx` the derivative (lesson 26). Both are lambdas, and minigrad reads their text from the
+# source file.
 
 # %%
 print("kernel:", formula.text(Silu.kernel))
@@ -308,8 +309,8 @@ lessons.check("kernel_narrow", kernel_narrow)
 #
 # - An operation states a formula; minigrad makes loops and GPU kernels from its text.
 # - In a loop for float32 each constant is a float32, or the results become float64.
-# - Separate operations move an array for every step; one loop reads each input once and writes the result.
-# - Operations on rows share a loop over the rows: a row stays near while it is read again.
+# - Separate operations move arrays in every step; one loop reads each input once and writes the result.
+# - Operations on rows share a loop over the rows: a row stays in the nearest memory while it is read again.
 #
 # ## Questions
 #

@@ -295,7 +295,7 @@ lessons.check("KernelDistance", KernelDistance)
 #
 # - An operation of the family `Pointwise` consists of a formula `kernel` and a derivative for each argument.
 # - Both become loops. The family adds broadcasting, forward mode and higher derivatives.
-# - The node saves what the derivative names; computing again may be cheaper than saving.
+# - The node saves the arrays that the derivative names; computing again may be cheaper than saving.
 # - `gradcheck` finds a wrong derivative, unless the points are special.
 #
 # ## Questions

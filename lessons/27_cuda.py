@@ -50,8 +50,8 @@ draw(there_and_back, torch.tensor([1.0, 2.0, 3.0], requires_grad=True), passes=(
 # gradient returns to the processor.
 #
 # The line above the picture says where this lesson runs. Its programs give the same results in both places. The simulator runs
-# the threads one after the other, in Python. It is slow, but it sees each thread's every access, so only it can draw pictures
-# of threads. Set `NUMBA_ENABLE_CUDASIM=1` in the environment to choose the simulator yourself.
+# the threads one after the other, in Python. It is slow, but it sees every access of every thread, so only it can draw
+# pictures of threads. Set `NUMBA_ENABLE_CUDASIM=1` in the environment to choose the simulator yourself.
 #
 # ## Tensors on the device
 #
@@ -154,7 +154,7 @@ assert block.tolist() == [0, 0, 0, 0, 1, 1, 1, 1, 2, 2]
 # %% [markdown]
 # `note_block[3, 4]` is the launch: 12 threads for 10 elements. The index of an element is the number of threads in the earlier
 # blocks plus the thread's own number; `cuda.grid(1)` is that sum. In the picture, 2.1 is thread 1 of block 2. Find the threads
-# that touch nothing.
+# that access nothing.
 
 
 # %%
@@ -351,7 +351,7 @@ lessons.check("cuda_tanh_backward", cuda_tanh_backward)
 # - `cuda()` and `cpu()` are operations with a gradient. On the device, every other operation is a kernel.
 # - A kernel says what one thread does; a launch starts blocks of threads.
 # - A thread computes its index from its block and its own number, and an `if` stops surplus threads.
-# - Autograd does not see a kernel: put it into a Function, beside the kernel of its gradient.
+# - Autograd does not see a kernel: put it into a Function, together with the kernel of its gradient.
 #
 # ## Questions
 #

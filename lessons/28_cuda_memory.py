@@ -59,7 +59,8 @@ watched(lambda: racing_count[2, 4](classes, count), "count_")
 
 # %% [markdown]
 # Two blocks of four threads count how often each class occurs. `0.3` is thread 3 of block 0; `0.0 +1` is thread 0 of block 0
-# and one more. Only the simulator of lesson 27 can draw this picture, because it sees every access. On a GPU you see none.
+# and one more. Only the simulator of lesson 27 can draw this picture, because it sees every access. On a GPU there is no
+# picture.
 #
 # ## A race
 #

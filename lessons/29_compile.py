@@ -310,6 +310,6 @@ lessons.check("compile_momentum", compile_momentum)
 # <details markdown="1">
 # <summary>Which results become arrays although their operation is inside a loop?</summary>
 #
-# The results that other code reads: the caller, a later loop, BLAS or the backward pass.
+# The results that other code reads: a later loop, BLAS, the backward pass or the caller.
 #
 # </details>

@@ -68,7 +68,7 @@ def specialisations(*calls):
 
 
 lessons.predict(
-    "A function is called with (three, 2.0), (three, 0.125), (five, 2.0), (doubles, 2.0). How many specialisations has it then?",
+    "You call a function with (three, 2.0), (three, 0.125), (five, 2.0), (doubles, 2.0). How many specialisations result?",
     {
         1: "A module fits only one size and one dtype. minigrad captures the function again for others.",
         2: "Another size needs another capture, even if the text of the module is the same.",

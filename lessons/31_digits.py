@@ -199,7 +199,7 @@ lessons.predict(
     "The parameters have not changed. By what factor is grad larger after the second backward?",
     {
         1: "That would be true if backward replaced grad. It adds to it.",
-        2: "The same gradient was added twice.",
+        2: "backward adds the same gradient twice.",
         4: "Adding the same gradient once more doubles it.",
         0: "Only your code clears grad, with None or zero_grad.",
     },

@@ -254,7 +254,7 @@ def looks(model, digits):
 hits = []
 for _ in range(100):
     digits = torch.randperm(10)[:6]
-    belongs = digits.argsort()  # where the smallest digit stands, then the next
+    belongs = digits.argsort()  # the place of the smallest digit, then of the next
     hits.append([(weights.argmax(1) == belongs).float().mean().item() for weights in looks(model, digits)])
 first, second = torch.tensor(hits).mean(0).tolist()
 print(
@@ -361,7 +361,7 @@ lessons.check("attention_heads", attention_heads)
 # - Attention is a mean of values; its weights are the softmax of the products of queries and keys.
 # - The products are divided by $\sqrt d$: otherwise softmax has almost no derivative.
 # - A layer adds to its input, so the gradient can bypass it.
-# - Attention knows no order. The model adds a vector for each position.
+# - Attention ignores the order of positions, so the model adds a vector for each position.
 #
 # ## Questions
 #

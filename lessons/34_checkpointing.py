@@ -293,8 +293,8 @@ lessons.check("checkpoint_kept", checkpoint_kept)
 # %% [markdown]
 # ### 2. The best group
 #
-# A layer of another network keeps 12 tensors, each as large as the layer's input. The network has 300 layers. How many layers
-# should each checkpoint contain to need the least memory?
+# A layer of another network keeps 12 tensors, each as large as the layer's input. The network has 300 layers. With how many
+# layers per checkpoint does a step need the least memory?
 
 # %%
 checkpoint_best = ...

@@ -145,7 +145,7 @@ assert torch.allclose(by_M, 1 / (1 - e * E.cos()))
 #
 # Christianson described this in 1994 ("Reverse Accumulation and Attractive Fixed Points", Optimization Methods and Software
 # 3); deep equilibrium models (Bai, Kolter and Koltun, 2019, arXiv:1909.01377) are networks built on it. Read `Kepler.backward`
-# again: it computes these three equations. `gradcheck` knows neither loop and compares with differences.
+# again: it computes these three equations. `gradcheck` uses neither loop: it compares with differences.
 
 # %%
 assert gradcheck(planet, (M, e))
@@ -327,5 +327,5 @@ lessons.check("implicit_gradient", implicit_gradient)
 # </details>
 #
 # <details><summary>Does backward have to use the same method as forward?</summary>
-# No. Its equation is linear, so for a small system a direct solver is best, whatever forward did.
+# No. Its equation is linear, so for a small system a direct solver is best, no matter how forward works.
 # </details>

@@ -327,8 +327,8 @@ lessons.check("score_loss", score_loss)
 # </details>
 #
 # <details><summary>Why does a program with sample() raise no error?</summary>
-# The sample is a constant, like data. If other operations use the parameters, the graph is there, only a part of the
-# gradient is missing.
+# The sample is a constant, like data. If other operations use the parameters, the graph exists, but part of the gradient is
+# missing.
 # </details>
 #
 # <details><summary>Why may you subtract a baseline from the reward?</summary>

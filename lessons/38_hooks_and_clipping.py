@@ -279,8 +279,8 @@ assert "call register_hook before backward" in messages[0] and "3 times" in mess
 #
 # ### 1. Two hooks
 #
-# `y = 2 * x` has a hook that doubles its gradient, and `x` has a hook that adds 1. What is `x.grad` after `(5 *
-# y).backward()`?
+# `y = 2 * x` has a hook that doubles its gradient, and `x` has a hook that adds 1. What is `x.grad` after
+# `(5 * y).backward()`?
 
 # %%
 hook_number = ...

@@ -136,15 +136,15 @@ assert abs(unrolled.item() - of_euler) < 1e-6 < 0.01 < abs(of_solution - of_eule
 # ## The adjoint method
 #
 # Let $L$ be the loss and $a(t) = \frac{\partial L}{\partial z(t)}$, the *adjoint*. A small step $z + h f(z)$ has the
-# derivative $1 + h \frac{\partial f}{\partial z}$, so with one step back in time, $a$ grows by $h\, a \frac{\partial
-# f}{\partial z}$. For ever smaller steps this becomes an ODE, and the gradient of the parameters $\theta$ collects a
-# contribution from each step:
+# derivative $1 + h \frac{\partial f}{\partial z}$, so one step back in time, $a$ grows by
+# $h\, a \frac{\partial f}{\partial z}$. For ever smaller steps this becomes an ODE, and the gradient of the parameters
+# $\theta$ collects a contribution from each step:
 #
 # $$\frac{da}{dt} = -a \frac{\partial f}{\partial z} \qquad
 # \frac{\partial L}{\partial \theta} = \int_0^T a \frac{\partial f}{\partial \theta}\, dt$$
 #
 # Solve it from $T$ back to 0, together with $z$, which you compute again on the way. Only the final $z$ must be saved. Chen et
-# al. brought this to neural networks ("Neural Ordinary Differential Equations", 2018); the method is Pontryagin's, of 1962.
+# al. brought this to neural networks ("Neural Ordinary Differential Equations", 2018); the method is Pontryagin's (1962).
 #
 # Here it is as a Function: `forward` solves without a graph, and `backward` solves the three equations. The two products with
 # $a$ are a vector-Jacobian product of `f`, one small backward pass per evaluation.

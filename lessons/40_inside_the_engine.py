@@ -42,8 +42,8 @@ draw(record, passes="backward", show=("values", "grads"))
 # %% [markdown]
 # ## Edges
 #
-# The engine sees no tensors of your program. It starts from `loss.grad_fn`, a node. Each node has `next_functions`: for each
-# input, the node that computed it, and the number of that node's output. A leaf has a node, too, `AccumulateGrad`.
+# The engine does not see the tensors of your program. It starts from `loss.grad_fn`, a node. Each node has `next_functions`:
+# for each input, the node that computed it, and the number of that node's output. A leaf has a node, too: `AccumulateGrad`.
 
 # %%
 loss = f(x, w)
@@ -118,10 +118,10 @@ def doubled_graph(one, times):
 
 
 lessons.predict(
-    "How often does the recursion call a node for doubled(x, 10), the leaf's node included?",
+    "How many times does the recursion call a node for doubled(x, 10), the leaf's node included?",
     {
-        10: "That is the number of additions. Each of them is called once for every path that leads to it.",
-        11: "The graph has 11 nodes, and the engine calls each once. The recursion calls a node once for every path.",
+        10: "That is the number of additions. But the recursion calls a node once for every path that leads to it.",
+        11: "The graph has 11 nodes, and the engine calls each once. But more than one path leads to most of them.",
         21: "That is the root and 20 edges. But the recursion follows an edge each time it calls the node where it begins.",
         2047: "Every addition doubles the number of paths: 1 + 2 + 4 + ... + 1024 calls.",
     },
