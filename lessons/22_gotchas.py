@@ -284,7 +284,7 @@ assert "second derivatives" in found["ComputesLate"] and "vmap" in found["Sums"]
 #
 # ### 1. An input that changes
 #
-# `z` is 3. `a = z * 1`, `y = OnCtx.apply(a)`, then `a.mul_(2)` and `y.backward()`. What is `z.grad`?
+# `z` is 3. `a = z * 1`, `y = OnCtx.apply(a)`, then `a.mul_(2)` and `y.backward()`. Compute `z.grad`.
 
 # %%
 gotcha_written = ...

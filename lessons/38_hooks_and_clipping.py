@@ -88,7 +88,7 @@ def gradient_with(hook):
 
 
 lessons.predict(
-    "The hook of h is lambda g: g.clamp(max=10), and h = 3 * x receives the gradient [7, 13]. What is x.grad?",
+    "The hook of h is lambda g: g.clamp(max=10), and h = 3 * x receives the gradient [7, 13]. Which gradient does x receive?",
     {
         "[7.0, 10.0]": "That is the gradient of h after the hook. The derivative of 3 * x is still to come.",
         "[21.0, 39.0]": "The hook returns a tensor, so backward continues with it.",
@@ -279,8 +279,8 @@ assert "call register_hook before backward" in messages[0] and "3 times" in mess
 #
 # ### 1. Two hooks
 #
-# `y = 2 * x` has a hook that doubles its gradient, and `x` has a hook that adds 1. What is `x.grad` after
-# `(5 * y).backward()`?
+# `y = 2 * x` has a hook that doubles its gradient, and `x` has a hook that adds 1. Compute `x.grad` after
+# `(5 * y).backward()`.
 
 # %%
 hook_number = ...

@@ -27,7 +27,7 @@ def tangent_of_a_maximum(r: random.Random) -> Task:
     first, second = r.sample([(low, fast), (high, slow)], 2)
     return number(
         f"`x` has the value {first[0]} and the tangent {first[1]}; `y` has the value {second[0]} and the tangent {second[1]}. "
-        f"What is the tangent of `{k} * torch.maximum(x, y)`?",
+        f"Compute the tangent of `{k} * torch.maximum(x, y)`.",
         k * slow,
         solution=f"{DUALS}    x = fwAD.make_dual(torch.tensor({first[0]}.0), torch.tensor({first[1]}.0))\n"
         f"    y = fwAD.make_dual(torch.tensor({second[0]}.0), torch.tensor({second[1]}.0))\n"

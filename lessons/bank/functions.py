@@ -160,7 +160,7 @@ def gradient_by_two_outputs(r: random.Random) -> Task:
         f"({k} * first * second).backward()"
     )
     return number(
-        f"{fence(program)}What is `x.grad`?",
+        f"{fence(program)}Compute `x.grad`.",
         k * (a * second - b * first),
         solution=f"{program}\ngradient_by_two_outputs = x.grad",
         why="The gradient of each output is the other factor times the constant, and backward combines the two as written.",
@@ -189,7 +189,7 @@ def none_on_one_path(r: random.Random) -> Task:
         f"{source}\n\nx = torch.tensor({x}.0, requires_grad=True)\n({b} * Cut.apply({a} * x) + {c} * x * x).backward()"
     )
     return number(
-        f"{fence(program)}What is `x.grad`?",
+        f"{fence(program)}Compute `x.grad`.",
         2 * c * x,
         solution=f"{program}\nnone_on_one_path = x.grad",
         why="None counts as zero on its path. The sum over the paths contains only the other term.",
@@ -218,7 +218,7 @@ def stored_on_the_class(r: random.Random) -> Task:
     )
     whole, indented = f"{source}\n\n{program}", "\n".join(f"    {line}" for line in program.splitlines())
     return number(
-        f"This Function stores its input on the class, not on the `ctx`.{fence(whole)}What is `a.grad`?",
+        f"This Function stores its input on the class, not on the `ctx`.{fence(whole)}Compute `a.grad`.",
         2 * p * b,
         solution=f"import warnings\n\n\n{source}\n\nwith warnings.catch_warnings(action='ignore'):\n"
         f"{indented}\nstored_on_the_class = a.grad",
@@ -252,7 +252,7 @@ def marked_output_as_factor(r: random.Random) -> Task:
         f"({c} * square * size).backward()"
     )
     return number(
-        f"{fence(program)}What is `x.grad`?",
+        f"{fence(program)}Compute `x.grad`.",
         2 * a * c * x * x,
         solution=f"{program}\nmarked_output_as_factor = x.grad",
         why="The size is a constant factor for the loss, and backward receives zero as its gradient.",

@@ -45,7 +45,7 @@ def added_gradients(r: random.Random) -> Task:
     calls = [f"({slope} * x).backward()" for slope in slopes]
     program = "\n".join(["x = torch.tensor(1.0, requires_grad=True)", *calls[:reset], "x.grad = None", *calls[reset:]])
     return number(
-        f"What is `x.grad` after this program?{fence(program)}",
+        f"Compute `x.grad` after this program.{fence(program)}",
         sum(slopes[reset:]),
         solution=f"{program}\nadded_gradients = x.grad.item()",
         why="backward adds to .grad, and only the assignment of None empties it.",
@@ -66,7 +66,7 @@ def detached_factor(r: random.Random) -> Task:
     program = f"x = torch.tensor({v}.0, requires_grad=True)\ny = {a} * {power} * {held} + {b} * x\ny.backward()"
     slope = a * p * v ** (p - 1)
     return number(
-        f"What is `x.grad` after this program?{fence(program)}",
+        f"Compute `x.grad` after this program.{fence(program)}",
         slope * v**q + b,
         solution=f"{program}\ndetached_factor = x.grad.item()",
         why="detach cuts one of the two paths: its factor is a constant with the value of x.",
@@ -175,7 +175,7 @@ y = h * h + {b} * h
 {again}y.backward()"""
     one = 2 * a * v + b
     return numbers(
-        f"Which numbers are in `h.grad` and `x.grad` after this program? Give a list of two numbers.{fence(program)}",
+        f"Compute `h.grad` and `x.grad` after this program. Give a list of two numbers.{fence(program)}",
         (calls * one, a * calls * one),
         solution=f"{program}\nretained_gradient = [h.grad.item(), x.grad.item()]",
         why="Each call computes the same gradients, and adds them to both .grad. The next call does not read h.grad.",
@@ -242,7 +242,7 @@ y = a * b + c
 y.backward()"""
     constant = p * q * v
     return number(
-        f"What is `x.grad` after this program?{fence(program)}",
+        f"Compute `x.grad` after this program.{fence(program)}",
         p * constant + p * s,
         solution=f"{program}\npartly_recorded = x.grad.item()",
         why="a reaches y through the product and through c. b is a constant factor.",

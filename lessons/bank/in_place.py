@@ -28,7 +28,7 @@ def version_of_a_tensor(r: random.Random) -> Task:
     lines = [*direct, *shared, *copies, r.choice(["y = x + 1", "y = x.exp()", "y = 2 * x"])]
     program = "\n".join(["x = torch.zeros(4)", *r.sample(lines, len(lines))])
     return number(
-        f"What is `x._version` after this program?{fence(program)}",
+        f"Find `x._version` after this program.{fence(program)}",
         len(direct) + len(shared),
         solution=f"{program}\nversion_of_a_tensor = x._version",
         why="The version counts writes to the memory, including writes through views. A copy has its own memory.",

@@ -132,7 +132,7 @@ def cross_entropy_slope(r: random.Random) -> Task:
         f"labels = torch.tensor({labels})\ntorch.nn.functional.cross_entropy(scores, labels).backward()\n"
     )
     return number(
-        f"What is `scores.grad[{i}, {j}]`?{fence(program)}",
+        f"Compute `scores.grad[{i}, {j}]`.{fence(program)}",
         (p - right) / n,
         solution=f"{program}cross_entropy_slope = scores.grad[{i}, {j}]",
         why="Softmax and logarithm together have the gradient (probability - 1 for the right class) / rows.",
@@ -161,7 +161,7 @@ def softmax_slope(r: random.Random) -> Task:
         f"p = torch.softmax(x, dim=0)\np[{i}].backward()\n"
     )
     return number(
-        f"What is `x.grad[{j}]`?{fence(program)}",
+        f"Compute `x.grad[{j}]`.{fence(program)}",
         p[i] * ((i == j) - p[j]),
         solution=f"{program}softmax_slope = x.grad[{j}]",
         why="The derivative of p[i] with respect to x[j] is p[i] * (1 - p[i]) for i = j, and -p[i] * p[j] otherwise.",
@@ -227,7 +227,7 @@ def layer_norm_sum(r: random.Random) -> Task:
     mean = sum(x) / 4
     spread = math.sqrt(sum((one - mean) ** 2 for one in x) / 4)
     return number(
-        f"What is `x.grad[0]`?{fence(program)}",
+        f"Compute `x.grad[0]`.{fence(program)}",
         b,
         solution=f"{program}layer_norm_sum = x.grad[0]",
         why="The sum of y is 0 for any x, so its gradient is 0: layer norm removes the mean of the incoming gradient.",

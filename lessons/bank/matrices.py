@@ -21,8 +21,8 @@ def shape_of_a_gradient(r: random.Random) -> Task:
     operation = r.choice(["x + b", "x * b", "x - b", "torch.sin(x * b)"])
     result, dropped = np.broadcast_shapes(x, b), tuple(size for size in b if size > 1)
     return numbers(
-        f"`x` has the shape {list(x)} and `b` the shape {list(b)}, and both require grad. What is the shape of `b.grad` after "
-        f"`({operation}).sum().backward()`? Give a list.",
+        f"`x` has the shape {list(x)} and `b` the shape {list(b)}, and both require grad. Give the shape of `b.grad` after "
+        f"`({operation}).sum().backward()` as a list.",
         b,
         solution=f"""
 x, b = torch.ones({list(x)}, requires_grad=True), torch.ones({list(b)}, requires_grad=True)
@@ -43,8 +43,8 @@ def gradient_of_a_bias(r: random.Random) -> Task:
     (m, n), c = r.sample(range(2, 10), 2), r.randint(2, 9)
     shape, uses = r.choice([([n], m), ([m, 1], n), ([1, n], m), ([1], m * n)])
     return number(
-        f"`x` has the shape {[m, n]} and `b` the shape {shape}. Each element of `b.grad` is the same number. What is it after "
-        f"`({c} * (x + b)).sum().backward()`?",
+        f"`x` has the shape {[m, n]} and `b` the shape {shape}. Each element of `b.grad` is the same number. Compute it for "
+        f"`({c} * (x + b)).sum().backward()`.",
         c * uses,
         solution=f"""
 x, b = torch.ones({m}, {n}), torch.ones({shape}, requires_grad=True)
@@ -66,7 +66,7 @@ def gradient_of_a_mean(r: random.Random) -> Task:
     (m, n), c = r.sample(range(2, 10), 2), r.randint(2, 20)
     mean, count = r.choice([("mean()", m * n), ("mean(0).sum()", m), ("mean(1).sum()", n)])
     return number(
-        f"`x` has the shape {[m, n]}. What is each element of `x.grad` after `({c} * x).{mean}.backward()`?",
+        f"`x` has the shape {[m, n]}. All elements of `x.grad` are equal. Compute them for `({c} * x).{mean}.backward()`.",
         c / count,
         solution=f"""
 x = torch.ones({m}, {n}, requires_grad=True)
@@ -91,7 +91,7 @@ def gradient_of_an_index(r: random.Random) -> Task:
     program = f"x = torch.tensor({[float(v) for v in values]}, requires_grad=True)\n({c} * x[{index}]).sum().backward()"
     count = [index.count(i) for i in range(4)]
     return numbers(
-        f"What is `x.grad` after this program? Give a list of four numbers.{fence(program)}",
+        f"Compute the four numbers in `x.grad` after this program.{fence(program)}",
         [c * k for k in count],
         solution=f"{program}\ngradient_of_an_index = x.grad",
         why="An element contributes once for each time it is picked.",
@@ -120,7 +120,7 @@ A = torch.tensor({a.astype(float).tolist()})
 x = torch.tensor({x.astype(float).tolist()}, requires_grad=True)
 (x @ A @ x).backward()"""
     return numbers(
-        f"What is `x.grad` after this program? Give a list of two numbers.{fence(program)}",
+        f"Compute the two numbers in `x.grad` after this program.{fence(program)}",
         listed((a + a.T) @ x),
         solution=f"{program}\ngradient_of_a_quadratic_form = x.grad",
         why="The right x contributes the transposed A times x, and the left x contributes A x. A is not symmetric.",

@@ -85,7 +85,7 @@ def hessian_shape(r: random.Random) -> Task:
         (m, n, m, n, *out): "the dimensions of the result come first",
     }
     return numbers(
-        f"`f = lambda x: (x**3){reduce}`, and `x` has the shape ({m}, {n}). What is the shape of `torch.func.hessian(f)(x)`?",
+        f"`f = lambda x: (x**3){reduce}`, and `x` has the shape ({m}, {n}). Give the shape of `torch.func.hessian(f)(x)`.",
         (*out, m, n, m, n),
         solution=f"hessian_shape = torch.func.hessian(lambda x: (x**3){reduce})(torch.ones({m}, {n})).shape",
         why="The shape of a Hessian is the shape of the result, then the shape of the input twice.",

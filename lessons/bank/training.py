@@ -82,7 +82,7 @@ def clipped_together(r: random.Random) -> Task:
         f"({a} * a + {b} * b).sum().backward()\ntorch.nn.utils.clip_grad_norm_([a, b], max_norm={limit})\n"
     )
     return number(
-        f"What is `a.grad` at the end?{fence(program)}",
+        f"Compute `a.grad` at the end.{fence(program)}",
         a * limit / norm,
         solution=f"{program}clipped_together = a.grad",
         why=f"The norm of both gradients is {norm}. The factor {limit} / {norm} makes it {limit} and keeps the direction.",
@@ -231,7 +231,7 @@ def vanished_slope(r: random.Random) -> Task:
         f"for _ in range({n}):\n    h = torch.sigmoid({w} * h) - 0.5\nh.backward()\n"
     )
     return number(
-        f"What is `x.grad`?{fence(program)}",
+        f"Compute `x.grad`.{fence(program)}",
         (w / 4) ** n,
         solution=f"{program}vanished_slope = x.grad",
         why="backward multiplies the slopes of all layers. Below 1, the gradient vanishes with depth; above 1, it explodes.",
