@@ -101,8 +101,8 @@ assert saved_bytes(steps, x) == 36 and saved_bytes(bell, x) == 24
 draw(steps, x, show="saved", name="three operations")
 
 # %% [markdown]
-# So the names in `dx` decide what the node saves. The next derivative computes the exponential again instead of saving it. A
-# loop that waits for memory has time for that.
+# So the names in `dx` decide which arrays the node saves. The next derivative computes the exponential again instead of saving
+# it. A loop that waits for memory has time for that.
 
 
 # %%

@@ -361,7 +361,7 @@ lessons.check("clipped_part", clipped_part)
 # - Processes share no memory; in a collective, all ranks take part and exchange tensors.
 # - The mean of the gradients of equal parts is the gradient of the whole batch, so equal models stay equal.
 # - A collective multiplies by a matrix, and its backward by the transposed matrix, which is again a collective.
-# - The collectives of `distributed.nn.functional` have a backward; those of `dist` write in place, without a gradient.
+# - Collectives in `distributed.nn.functional` have a backward; collectives in `dist` write in place, without a gradient.
 #
 # ## Questions
 #

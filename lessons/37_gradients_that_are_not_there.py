@@ -239,7 +239,7 @@ lessons.predict(
     lambda: f"about {round(variance['score function'] / variance['reparametrised'] / 10) * 10}",
 )
 
-# %% alt="Histograms of the estimates. The reparametrised ones form a bell around 2; those of the score function pile up just below 0 and have a tail beyond 10"
+# %% alt="Histograms of the estimates. The reparametrised estimates form a bell around 2; the score-function estimates pile up just below 0 and have a tail beyond 10"
 figure, axes = plt.subplots(figsize=(6, 3), layout="constrained")
 for name in ("reparametrised", "score function"):
     axes.hist(estimates[name].numpy(), bins=np.linspace(-4, 12, 129), histtype="step", density=True, label=name)

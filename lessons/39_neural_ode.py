@@ -232,7 +232,7 @@ assert bytes_saved(40, False) > 3.5 * bytes_saved(10, False) and bytes_saved(40,
 # derivative. How fast they fall depends on the solver, not on the way to the gradient. If the steps are coarse, prefer the
 # unrolled gradient for an optimizer: it is the gradient of the loss that you compute.
 
-# %% alt="Errors of the gradient over the number of steps: those of Euler fall slowly, those of RK4 steeply"
+# %% alt="Errors of the gradient over the number of steps: with Euler they fall slowly, with RK4 steeply"
 counts = [4, 8, 16, 32, 64, 128]
 ways = {
     "unrolled": lambda steps, step: solve(lambda z: (-k * z,), (start,), 2.0, steps, step)[0],

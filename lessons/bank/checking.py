@@ -288,7 +288,7 @@ only_second_check = [letter for letter in rules if verdicts(letter) == [True, Fa
 
 @exercise(
     3,
-    "Move the whole tensor by `h * v` to both sides: the difference is the slope along v.",
+    "Move the whole tensor by `h * v` in both directions: the difference is the slope along v.",
     "The gradient predicts the slope `(gradient * v).sum()`. Allow atol + rtol times the size of the difference.",
 )
 def directional_check(r: random.Random) -> Task:

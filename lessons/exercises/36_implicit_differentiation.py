@@ -67,7 +67,7 @@ class Solved(Function):
     "u = A⁻ᵀ g: the system of backward has the transpose of A, which is A.mT.",
 )
 def ImplicitSolve(answer):
-    """Now the transpose is there. A check needs inputs without symmetry."""
+    """Check a solver with matrices that are not symmetric, so that the transpose matters."""
 
     def leaf(values):
         return torch.tensor(values, dtype=torch.float64, requires_grad=True)
