@@ -116,7 +116,7 @@ def hessian(
     tensor([[ 6.,  0.],
             [ 0., 12.]])
     """
-    nested, inputs = is_tuple_and_tensors(inputs, "inputs", "hessian")
+    nested, inputs = as_tensors(inputs, "inputs", "hessian")
 
     def gradient(*xs: Tensor) -> tuple:
         if outer_jacobian_strategy == "forward-mode":  # otherwise jacobian detaches them, and they have no tangent
@@ -188,21 +188,19 @@ def rows_at_once(out: Tensor, inputs: tuple, create_graph: bool, strict: bool) -
 
 def columns(func: Callable, inputs: Tensors) -> Any:
     """Compute the Jacobian column by column, from the tangents for each input element, in forward mode."""
-    nested, inputs = is_tuple_and_tensors(inputs, "inputs", "jacobian")
+    nested, inputs = as_tensors(inputs, "inputs", "jacobian")
     blocks, several, results = [], False, ()
     for k, x in enumerate(inputs):
         block = []
         for unit in units(x) if x.numel() else []:
             with forward_ad.dual_level():
                 args = [forward_ad.make_dual(y.detach(), unit) if j == k else y.detach() for j, y in enumerate(inputs)]
-                several, results = is_tuple_and_tensors(
-                    func(*args), "outputs of the user-provided function", "jacobian"
-                )
+                several, results = as_tensors(func(*args), "outputs of the user-provided function", "jacobian")
                 duals = [forward_ad.unpack_dual(r) for r in results]
                 block.append([zeros(d.primal) if d.tangent is None else d.tangent for d in duals])
         blocks.append(block)
     if not any(blocks):
-        several, results = is_tuple_and_tensors(func(*inputs), "outputs of the user-provided function", "jacobian")
+        several, results = as_tensors(func(*inputs), "outputs of the user-provided function", "jacobian")
 
     def derivative(i: int, k: int) -> Tensor:
         """Return the derivative of result i with respect to input k."""
@@ -277,7 +275,7 @@ def pull(
 
 def fresh(inputs: Any, create_graph: bool, who: str) -> tuple[bool, tuple]:
     """Return the inputs as new tensors, so that func is not differentiated with respect to captured ones."""
-    nested, inputs = is_tuple_and_tensors(inputs, "inputs", who)
+    nested, inputs = as_tensors(inputs, "inputs", who)
     return nested, tuple(
         [x.view_as(x) if create_graph and x.requires_grad else x.detach().requires_grad_() for x in inputs]
     )
@@ -285,7 +283,7 @@ def fresh(inputs: Any, create_graph: bool, who: str) -> tuple[bool, tuple]:
 
 def evaluate(func: Callable, inputs: tuple, strict: bool, who: str) -> tuple[bool, tuple]:
     """Return True if func returned a tuple, and its outputs as a tuple."""
-    several, outputs = is_tuple_and_tensors(func(*inputs), "outputs of the user-provided function", who)
+    several, outputs = as_tensors(func(*inputs), "outputs of the user-provided function", who)
     if strict:
         check_dependent(outputs, "the output", who)
     return several, outputs
@@ -305,7 +303,7 @@ def check_dependent(tensors: tuple, what: str, who: str) -> None:
             )
 
 
-def is_tuple_and_tensors(x: Any, what: str, who: str) -> tuple[bool, tuple]:
+def as_tensors(x: Any, what: str, who: str) -> tuple[bool, tuple]:
     """Return True if x is a tuple, and x as a tuple of tensors.  Raises TypeError for anything else."""
     parts = x if isinstance(x, tuple) else (x,)
     for i, part in enumerate(parts):
@@ -331,7 +329,7 @@ def weights(v: Any, like: tuple, create_graph: bool, who: str, which: str) -> tu
                 "pass v",
             )
         return (like[0].new_ones(like[0].shape),)
-    _, vectors = is_tuple_and_tensors(v, "vector v", who)
+    _, vectors = as_tensors(v, "vector v", who)
     if len(vectors) != len(like):
         raise error(
             RuntimeError,

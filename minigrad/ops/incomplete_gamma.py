@@ -2,8 +2,8 @@
 
 F(a, x) is the probability that a gamma variable of shape a is below x, and p(a, x) its density.  A draw is the x at which F
 equals a uniform number u, and so a function of a: F(a, x) = u stays true if dx/da = -(dF/da) / p (implicit
-reparameterisation: Figurnov, Mohamed, Mnih, "Implicit Reparameterization Gradients", 2018).  `slope` is this dx/da and its
-derivative by a: programs of other operations, which are themselves differentiable.
+reparameterisation: Figurnov, Mohamed, Mnih, "Implicit Reparameterization Gradients", 2018).  `slope` is this dx/da, or
+its derivative with respect to a: programs of other operations, which are themselves differentiable.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Gammainc(OfTwo):
 
 
 class StandardGammaGrad(OfTwo):
-    """dx/da at constant F(a, x): the derivative of a draw by its shape."""
+    """dx/da at constant F(a, x): the derivative of a draw with respect to its shape."""
 
     impl = lambda a, x: slope_of_arrays(a, x)
     da = lambda g, a, x: g * slope(a, x, by_a=True).to(g.dtype)
@@ -69,7 +69,7 @@ class StandardGamma(OfTwo):
 def gammainc(input: Tensor, other: Tensor) -> Tensor:
     """Return the probability that a gamma variable of shape `input` and rate 1 is below `other`.
 
-    It is differentiable by both; PyTorch's `special.gammainc` only by `other`.
+    It is differentiable with respect to both; PyTorch's `special.gammainc` only with respect to `other`.
 
     >>> import minigrad
     >>> from minigrad.ops.incomplete_gamma import gammainc
@@ -121,7 +121,7 @@ def slope_of_arrays(a: Any, x: Any) -> Any:
 
 
 def slope(a: Tensor, x: Tensor, by_a: bool = False) -> Tensor:
-    """Return dx/da at constant F(a, x), or with `by_a` its partial derivative by a, in double precision.
+    """Return dx/da at constant F(a, x), or with `by_a` its partial with respect to a, in double precision.
 
     dF/da is the integral over t of p(a, t) * (log(t) - digamma(a)) from 0 to x, or minus the integral from x on, since the
     integral over all t is 0.

@@ -1,5 +1,5 @@
 """Arithmetic, one class per operation: its scalar formula (`kernel`), NumPy's function for it (`ufunc`, if it exists)
-and one formula per operand.  The families (families.py) derive everything else.
+and one formula per operand.  The families (families.py) derive the rest.
 
 Neighbours: rounding.py (div, floor, ...), elementary.py (exp, sin, erf, ...), compare.py (eq, where, maximum, ...),
 activation.py (relu, gelu, ...).

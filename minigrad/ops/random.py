@@ -239,7 +239,7 @@ class Bernoulli(Operation):
 
 
 class Normal(Operation):
-    """mean + std * noise, without derivatives by mean and std."""
+    """mean + std * noise; mean and std have no derivatives."""
 
     dmean = zero_gradient
     dstd = zero_gradient
@@ -334,7 +334,7 @@ def normal(
 ) -> Tensor:
     """Draw normal numbers with the given mean and standard deviation; pass `mean`, `std` or both as tensors, or a `size`.
 
-    Gradients by mean and std are zero (write mean + std * randn_like(std) for gradients).
+    Gradients of mean and std are zero (write mean + std * randn_like(std) for gradients).
     """
     tensors = [t for t in (mean, std) if isinstance(t, Tensor)]
     if not tensors and size is None:

@@ -140,7 +140,7 @@ class Logaddexp2(Pointwise):
 
 # ---------------------------------------------------------------------- zeta and gamma
 class Zeta(Special):
-    """Hurwitz's zeta function, the sum of (k + q)**-x over k = 0, 1, ...; it is differentiable by q only."""
+    """Hurwitz's zeta function, the sum of (k + q)**-x over k = 0, 1, ...; only q has a derivative."""
 
     number_nodes = {0: "SpecialZetaBackward1", 1: "SpecialZetaBackward2"}
     operands = ("input", "other")

@@ -130,7 +130,7 @@ class CrossEntropy(Operation):
 
 
 class FromLogits(Operation):
-    """Gradient of the loss by the logits: w times (softmax - one_hot(target)); 0 where the target is `ignore`."""
+    """Gradient of the logits: w times (softmax - one_hot(target)); 0 where the target is `ignore`."""
 
     integers, gives = ("target",), (lines.ALL,)
 

@@ -233,7 +233,7 @@ def binary_cross_entropy_with_logits(
     reduction = chosen(who, reduction, size_average, reduce)
     same_shape(who, input, target)
     expect_logits(who, input)
-    # under transforms PyTorch composes this loss of operations that do not save the input: it may be modified afterwards
+    # under transforms PyTorch composes this loss from operations that do not save the input: it may be modified afterwards
     x, y = (t if t._layer is None else t.clone() for t in (input, target))
     loss = WithLogits.apply(x, y) if pos_weight is None else WeightedLogits.apply(x, y, pos_weight)
     return reduced(loss if weight is None else loss * weight, reduction)
