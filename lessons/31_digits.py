@@ -107,9 +107,9 @@ zeros = [torch.zeros(p.shape, requires_grad=True) for p in parameters]
 
 
 def vanished():
-    """Return the names of the parameters whose gradient is zero."""
+    """Return the names of the parameters whose gradient is zero, or none."""
     gradients = torch.autograd.grad(loss_of(zeros, train), zeros)
-    return ", ".join(name for name, g in zip(("w1", "b1", "w2", "b2"), gradients) if not g.any())
+    return ", ".join(name for name, g in zip(("w1", "b1", "w2", "b2"), gradients) if not g.any()) or "none"
 
 
 lessons.predict(
@@ -118,7 +118,7 @@ lessons.predict(
         "w1, b1, w2, b2": "The scores are wrong, and b2 is added to them, so the loss sends a gradient to b2.",
         "w1, b1, w2": "The gradient of w2 is multiplied by the hidden units, the others by w2. All of these are zeros.",
         "w1, b1": "These two are zero because of w2. But w2's gradient is multiplied by the hidden units, which are tanh(0) = 0.",
-        "": "A product sends each factor the gradient times the other factor. Here many of these factors are zero.",
+        "none": "A product sends each factor the gradient times the other factor. Here many of these factors are zero.",
     },
     vanished,
 )

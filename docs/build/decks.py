@@ -210,7 +210,7 @@ def predictions(cell: NotebookNode, seen: Sequence[str] = ()) -> Iterator[Slide]
     for made in (one.get("data", {}).get("text/html", "") for one in cell.outputs):
         if asked := ASKED.search(made):
             question = escaped(html.unescape(asked[1]))
-            choices = [(text or "–", sign == "✓", reason) for text, sign, reason in CHOICE.findall(made)]
+            choices = [(text, sign == "✓", reason) for text, sign, reason in CHOICE.findall(made)]
             plainly = chosen(
                 [f"<li><code>{text}</code></li>" for text, _, _ in choices], [text for text, _, _ in choices]
             )

@@ -62,6 +62,7 @@ def test_the_answer_to_each_prediction_comes_from_the_lessons_own_program(one):
         used = {node.id for node in ast.walk(answer) if isinstance(node, ast.Name)}
         assert used & (defined - imported(tree) - constants), ast.unparse(answer)
         assert isinstance(choices, ast.Dict) and len(choices.keys) >= 2
+        assert all(ast.literal_eval(choice) != "" for choice in choices.keys if choice), "each choice can be seen"
 
 
 def defines(node: ast.AST) -> bool:
