@@ -110,9 +110,10 @@ for (const [id, action] of Object.entries({
 }))
   $(id).addEventListener("click", action);
 for (const one of $("panes").children)
-  one.addEventListener("click", () =>
-    openPane(one.getAttribute("aria-expanded") === "true" ? "" : one.getAttribute("aria-controls")),
-  );
+  one.addEventListener("click", () => {
+    openPane(one.getAttribute("aria-expanded") === "true" ? "" : one.getAttribute("aria-controls"));
+    current() ? show(current()) : followStep(); // the pane may have covered it
+  });
 $("slider").addEventListener("input", () => go(stops[Number($("slider").value)]));
 $("speed").addEventListener("input", () => (speed = Number($("speed").value)));
 $("fold").addEventListener("change", () => refoldAll($("fold").value));

@@ -129,6 +129,14 @@ def test_a_narrow_frame_shows_four_cards_and_shades_the_edge_where_there_are_mor
     assert page.evaluate(whole) == 7 and not page.evaluate(shaded, "down")
 
 
+def test_a_pane_that_opens_in_a_narrow_frame_leaves_the_card_of_the_step_in_sight(viewer):
+    page = viewer(records.two_uses(), "#forward-3", viewport={"width": 390, "height": 576}).page
+    page.get_by_role("button", name="Details").click()
+    page.wait_for_function("""() => { const stage = document.querySelector('#stage').getBoundingClientRect();
+        const card = document.querySelector('.card.now .paper').getBoundingClientRect();
+        return stage.height < 250 && card.top >= stage.top && card.bottom <= stage.bottom }""")
+
+
 def test_on_a_phone_a_card_opens_the_pane_with_its_details_and_one_pane_shows_at_a_time(viewer):
     page = viewer(programs.branches_record(), "#2", **PHONE).page
     assert not page.locator("#details").is_visible() and not page.locator("#program").is_visible()
