@@ -110,16 +110,20 @@ for (const [id, action] of Object.entries({
 }))
   $(id).addEventListener("click", action);
 for (const one of $("panes").children)
-  one.addEventListener("click", () => {
-    openPane(one.getAttribute("aria-expanded") === "true" ? "" : one.getAttribute("aria-controls"));
-    current() ? show(current()) : followStep(); // the pane may have covered it
-  });
+  one.addEventListener("click", () =>
+    openPane(one.getAttribute("aria-expanded") === "true" ? "" : one.getAttribute("aria-controls")),
+  );
 $("slider").addEventListener("input", () => go(stops[Number($("slider").value)]));
 $("speed").addEventListener("input", () => (speed = Number($("speed").value)));
 $("fold").addEventListener("change", () => refoldAll($("fold").value));
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => (readColours(), onCamera()));
 window.addEventListener("hashchange", () => go(stepInLink()));
-new ResizeObserver(() => graph.boxes.length && refit()).observe(stage);
+new ResizeObserver(() => {
+  if (!graph.boxes.length) return;
+  refit();
+  if (paneMoved) current() ? show(current()) : followStep();
+  paneMoved = false;
+}).observe(stage);
 
 // In print the whole graph is on one page, with all its text.
 window.addEventListener("beforeprint", () => {
