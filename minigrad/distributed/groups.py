@@ -273,12 +273,18 @@ def world() -> ProcessGroup:
 
 
 def member(given: Any, who: str) -> ProcessGroup:
-    """Return the given group, by default the group of all ranks.  Raises ValueError if this process is not in it."""
+    """Return the given group, by default the group of all ranks.
+
+    Raises ValueError if this process is not in it, RuntimeError if the group was destroyed.
+    """
     if given is None:
         return world()
     if not isinstance(given, ProcessGroup):
         what = f"process {world().rank()} is not in the group"
         raise error(ValueError, who, what, "call it on the ranks of the group alone: if rank in ranks: ...")
+    if not given.comm or GroupMember.WORLD is None:
+        what = f"the group of ranks {given.ranks} was destroyed"
+        raise error(RuntimeError, who, what, "call destroy_process_group() after the last backward and collective")
     return given
 
 

@@ -102,8 +102,17 @@ if rank in (0, size - 1):
 else:
     assert dist.get_rank(pair) == -1
 dist.barrier()
+x = torch.ones(1, requires_grad=True)
+y = dist.nn.functional.all_reduce(x * 2)
 dist.destroy_process_group()
 assert not dist.is_initialized()
+for reach in (y.sum().backward, lambda: dist.all_reduce(torch.ones(1), group=pair)):
+    try:
+        reach()
+    except (RuntimeError, ValueError) as e:
+        assert "was destroyed" in str(e) or rank not in (0, size - 1), e
+    else:
+        raise AssertionError("a destroyed group communicates")
 """
 
 
