@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Numbers that remember
 #
-# *20 minutes. Needs no other.*
+# *20 minutes. Needs no other lesson.*
 #
 # **How can a number know its derivative?** It remembers its history. Each result computed from a tensor with
 # `requires_grad=True` remembers its operation and its inputs, and `backward` walks back through that memory.

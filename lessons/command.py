@@ -273,7 +273,7 @@ def sheets(
     folder: Folder = HERE,
     instructor: Annotated[bool, Parameter(name=["--instructor"], negative="", show_default=False)] = False,
 ) -> None:
-    """Write a notebook of exercises from the bank for each student, in which every student gets other numbers.
+    """Write a notebook of exercises from the bank for each student, in which every student gets different numbers.
 
     The title chooses the exercises among those of the topics, so the same title gives the whole class the same ones.
     `minigrad lessons grade` and `report` know the notebooks.

@@ -1,7 +1,7 @@
 """A PyTorch recording as a minigrad recording, so that `minigrad.explain` can derive its gradients step by step.
 
 The operations behind the results run again in minigrad, each on the results of the previous ones.  An operation that minigrad
-lacks, or that gives other numbers, becomes a Function that returns the recorded numbers, without a known rule.
+lacks, or that gives different numbers, becomes a Function that returns the recorded numbers, without a known rule.
 """
 
 # pyright: reportMissingImports=false

@@ -32,7 +32,7 @@ NOISE = 5e-3  # this share of the largest input counts as the largest, for resul
 
 
 class Unlike(Exception):
-    """minigrad lacks the operation, or computes other numbers."""
+    """minigrad lacks the operation, or computes different numbers."""
 
 
 class Replay:

@@ -33,7 +33,7 @@ def determinism(case: Case) -> str:
 
 
 def draws(case: Case, first: dict) -> bool:
-    """Return True if forward gives other numbers when the generators continue."""
+    """Return True if forward gives different numbers when the generators continue."""
     with case.library.module.no_grad():
         outs = as_tuple(case.function.apply(*case.inputs(())))
     numbers = [case.library.array(o) for o in case.library.tensors_in(outs)]
