@@ -185,8 +185,8 @@ def gradient_after_write(function):
 lessons.predict(
     "The input of Saves is 2. Before backward, it is multiplied by 10 in place. What is the gradient?",
     {
-        4.0: "That is the right gradient. But saving makes no copy, so the old number is gone.",
-        40.0: "That is the result of OnCtx: it reads the new number, 20, and nothing checks that.",
+        4.0: "That is the right gradient. But saving makes no copy, so the old value is gone.",
+        40.0: "That is the result of OnCtx: it reads the new value, 20, and nothing checks that.",
         400.0: "The write comes after y, so the gradient does not pass through it.",
         "an error": "The saved tensor no longer has the version that it had when it was saved, and backward compares the two.",
     },

@@ -230,7 +230,7 @@ if simulated:
 # %% [markdown]
 # ## Your kernels as an operation
 #
-# Autograd does not see the numbers that a kernel writes. So a launch with a tensor that requires grad raises an error if the
+# Autograd does not see the values that a kernel writes. So a launch with a tensor that requires grad raises an error if the
 # gradient would be lost.
 
 

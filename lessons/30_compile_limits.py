@@ -4,7 +4,7 @@
 # *20 minutes. Needs lessons 2 and 29.*
 #
 # **Does a compiled function ever run my Python code again?** Yes, for each new kind of call, because a module fits one choice
-# of dtypes, sizes and decisions. A line that depends on the numbers in a tensor even runs in Python at every call.
+# of dtypes, sizes and decisions. A line that depends on the values of a tensor even runs in Python at every call.
 #
 # After this lesson you can:
 #
@@ -161,7 +161,7 @@ assert history[-1] < 0.1 * history[0] and "2 specialisations" in repr(training_s
 # %% [markdown]
 # ## Lines that run in Python
 #
-# The record of one call is valid for another only if both do the same operations. An `if` on a tensor depends on numbers that
+# The record of one call is valid for another only if both do the same operations. An `if` on a tensor depends on values that
 # are not known beforehand. So that line runs eagerly at each call, and one warning names it. minigrad compiles the code before
 # and after the line.
 
@@ -184,7 +184,7 @@ assert len(caught) == 1 and np.allclose(results, [bent(x).item() for x in (three
 
 # %% [markdown]
 # With `fullgraph=True` the line is an error, for programs that must be one module. `where` computes both branches and picks
-# one of the results, so the program is the same for all numbers.
+# one of the results, so the program is the same for all values.
 
 
 # %%
@@ -199,7 +199,7 @@ try:
 except RuntimeError as e:
     print(e)
 else:
-    raise AssertionError("one branch was compiled for all numbers")
+    raise AssertionError("one branch was compiled for all values")
 
 whole = torch.compile(straight, fullgraph=True)
 print(whole(three), whole(-three))
@@ -243,7 +243,7 @@ print(seen, noting.explain(), sep="\n")
 assert "line" in noting.explain() and noting(three).tolist() == [2.0, 2.0, 2.0]
 
 # %% [markdown]
-# If a size depends on numbers, as in `x[x > 0]`, a module would keep the size of the first call. So such a line runs eagerly,
+# If a size depends on values, as in `x[x > 0]`, a module would keep the size of the first call. So such a line runs eagerly,
 # too. The sum of `x[x > 0]` needs no size, so it compiles.
 
 
@@ -330,7 +330,7 @@ lessons.check("compile_noted", compile_noted)
 # - Other dtypes, sizes and layouts need another specialisation. So does a Python number that changes a decision.
 # - A float is an argument of the module. minigrad notices a changed global.
 # - A training step compiles with its optimizer, `.grad` and `item()`.
-# - An `if` on a tensor, a `print` or a size that depends on numbers runs eagerly; minigrad compiles the lines around it.
+# - An `if` on a tensor, a `print` or a size that depends on values runs eagerly; minigrad compiles the lines around it.
 # - `fullgraph=True` makes such a line an error; `where` replaces an `if`.
 #
 # ## Questions

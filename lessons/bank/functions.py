@@ -102,7 +102,7 @@ def bytes_that_backward_receives(r: random.Random) -> Task:
     program = f"{source}\n\nreceived = []\nx = torch.ones({n}, requires_grad=True)\n{loss}"
     right = whole if filled else part
     return number(
-        f"{fence(program)}A float32 number has 4 bytes. What is `sum(received)`?",
+        f"{fence(program)}A float32 element has 4 bytes. What is `sum(received)`?",
         right,
         solution=f"{program}\nbytes_that_backward_receives = sum(received)",
         why="Zeros replace the gradients of unused and marked outputs, unless forward asks for None; None needs no memory.",
@@ -110,7 +110,7 @@ def bytes_that_backward_receives(r: random.Random) -> Task:
             whole: "with set_materialize_grads(False), an output without a gradient gets None instead of zeros",
             part: "by default, an output without a gradient gets zeros of its size",
             part + 4 * n: "the mask is marked, so no gradient passes through it",
-            right // 4: "that counts the numbers, and each has 4 bytes",
+            right // 4: "that counts the elements, and each has 4 bytes",
         },
     )
 
@@ -138,7 +138,7 @@ def calls_of_backward(r: random.Random) -> Task:
             (deep + 1)
             * wide: "that counts each path, but the engine adds the contributions to h before it calls the node",
             deep + 1: "the parts are separate calls of apply, so each has a node",
-            3 * (deep + wide): "the engine calls backward for a tensor, not for each number in it",
+            3 * (deep + wide): "the engine calls backward for a tensor, not for each of its elements",
             deep * wide: "add the nodes in the loop and the nodes of the parts",
         },
     )
@@ -430,8 +430,8 @@ def ReducedRows(r: random.Random) -> Task:
     rest = f" / x.shape[{dim}]" if kind == "mean" else ""
     scaled = f"{right} * ctx.shape[{dim}]" if kind == "sum" else right
     return code(
-        f"Write a Function whose `apply(x)` returns `{k} * x.{kind}({dim})` for a matrix `x`. Its `backward` needs no numbers "
-        "of `x`, so save no tensor.",
+        f"Write a Function whose `apply(x)` returns `{k} * x.{kind}({dim})` for a matrix `x`. Its `backward` does not need the "
+        "values of `x`, so save no tensor.",
         combined("ReducedRows", "x", "...", "g", "..."),
         source(right + divided),
         judge,

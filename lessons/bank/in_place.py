@@ -165,8 +165,8 @@ A[:, {column}] = b * {k}
 
 @exercise(
     2,
-    "v is a view: it has the numbers and the history from after the write.",
-    "w is a copy from before the write. It keeps its numbers and its history.",
+    "v is a view: it has the values and the history from after the write.",
+    "w is a copy from before the write. It keeps its values and its history.",
 )
 def gradient_through_a_view(r: random.Random) -> Task:
     """Read a view and a copy after a write."""
@@ -183,7 +183,7 @@ x.mul_({b})
         f"What are the three numbers in `leaf.grad` after this program?{fence(program)}",
         [c * a * b, d * a, e * a * b],
         solution=f"{program}\ngradient_through_a_view = leaf.grad",
-        why="A write to the base changes the numbers and the history of its views. An earlier copy stays as it is.",
+        why="A write to the base changes the values and the history of its views. An earlier copy stays as it is.",
         mistakes={
             (c * a, d * a, e * a * b): "v is a view, so the write changes it, too",
             (c * a * b, d * a * b, e * a * b): "w is a copy from before the write",
@@ -289,7 +289,7 @@ def repaired_recurrence(x):
     {end}"""
 
     return code(
-        f"This function returns the right numbers, but its backward raises an error. Repair it.{fence(source('out[i - 1]'))}",
+        f"This function returns the right values, but its backward raises an error. Repair it.{fence(source('out[i - 1]'))}",
         "def repaired_recurrence(x): ...",
         f"""
 def repaired_recurrence(x):
@@ -308,7 +308,7 @@ def repaired_recurrence(x):
 @exercise(
     3,
     "Read both lines before you write to one of them. x[i] is a view, so it changes with the write.",
-    "x[i].clone() keeps the old numbers. An index with a list, as in x[[i, j]], makes a copy, too.",
+    "x[i].clone() keeps the old values. An index with a list, as in x[[i, j]], makes a copy, too.",
 )
 def exchanged_lines(r: random.Random) -> Task:
     """Swap two lines of a matrix in place."""
@@ -379,7 +379,7 @@ def MixedInPlace(r: random.Random) -> Task:
 
 @exercise(
     3,
-    "Only the new numbers exist after the write. Express the derivative with them.",
+    "Only the new values exist after the write. Express the derivative with them.",
     "Use y = f(x) to replace the part of the derivative that contains x, and do not forget the factor.",
     "Mark x as dirty, save it with save_for_backward after the write, and return it.",
 )
@@ -408,7 +408,7 @@ def CurvedInPlace(r: random.Random) -> Task:
         combined("CurvedInPlace", "x", "...", "g", "..."),
         source("x", slope),
         judge,
-        "backward computes the derivative from the result, so it does not need the old numbers.",
+        "backward computes the derivative from the result, so it does not need the old values.",
         (source("x", unscaled), "the gradient"),
         (source("x", f"{k} * {unscaled}"), "the gradient"),
         (source("x, old", slope, "old = x.clone()\n"), "2 tensors are saved"),

@@ -122,9 +122,9 @@ def line_that_stops(r: random.Random) -> Task:
     )
     lines = [
         bad,
-        (f"q = torch.where(x > {c}, x, -x)", "where does the same operations for all numbers"),
+        (f"q = torch.where(x > {c}, x, -x)", "where does the same operations for all values"),
         (f"s = x * {c} if x.shape[0] > {c} else x", "the shape is known when the call is captured"),
-        (f"t = x[x < {c}].sum()", "the sum has the same size for all numbers"),
+        (f"t = x[x < {c}].sum()", "the sum has the same size for all values"),
     ]
     r.shuffle(lines)
     body = "".join(f"    {line}  # {i}\n" for i, (line, _) in enumerate(lines, 1))
@@ -434,7 +434,7 @@ def guarded_step(r: random.Random) -> Task:
         "def guarded_step(w, g): ...",
         source(f"w.sub_(torch.where({condition}, {rate} * g, torch.zeros_like(g)))"),
         judge,
-        "where computes both values and picks one, so the program is the same for all numbers, and NaN does not spread.",
+        "where computes both values and picks one, so the program is the same for all values, and NaN does not spread.",
         (source(f"w.sub_({rate} * g * {condition})"), "nan"),
         (source(f"if {condition}.all():", f"    w.sub_({rate} * g)"), "not compiled" if whole else "expected"),
         (source(f"w.sub_({rate} * g)"), "w is"),

@@ -33,7 +33,7 @@ SAVING = {
 
 @exercise(
     1,
-    "Write down the slope of each operation. Which of them does not depend on the numbers in `x`?",
+    "Write down the slope of each operation. Which of them does not depend on the values of `x`?",
     "A linear operation has a constant slope.",
 )
 def operation_that_saves_nothing(r: random.Random) -> Task:
@@ -47,7 +47,7 @@ def operation_that_saves_nothing(r: random.Random) -> Task:
         solution=f"{SAVED}\n\nx = torch.ones(2, 3, requires_grad=True)\nfor operation in {shown}:\n    saved.clear()\n"
         f"    {HOOKS}\n        result = eval(operation)\n"
         "    if not saved:\n        operation_that_saves_nothing = operation",
-        why="A linear operation has the same slope everywhere, so its backward needs no numbers of x.",
+        why="A linear operation has the same slope everywhere, so its backward does not need the values of x.",
         mistakes={one: SAVING[one] for one in others},
     )
 
@@ -78,14 +78,14 @@ def bytes_of_a_product(r: random.Random) -> Task:
             w_bytes: "the gradient of w is computed from x, and the gradient of x from w",
             x_bytes + w_bytes: "the product saves a factor only if the other one needs a gradient",
             2 * x_bytes: "broadcasting makes no copy: w is saved with its own shape",
-            right // size: f"that counts the saved numbers, and each has {size} bytes",
+            right // size: f"that counts the saved elements, and each has {size} bytes",
         },
     )
 
 
 @exercise(
     1,
-    "Does the operation copy the numbers, or is its result a view?",
+    "Does the operation copy the values, or is its result a view?",
     "A view holds the whole memory that it looks at.",
 )
 def memory_behind_a_row(r: random.Random) -> Task:
@@ -98,15 +98,15 @@ def memory_behind_a_row(r: random.Random) -> Task:
     right = whole if view else part
     program = f"big = torch.ones({rows}, {columns})\nrow = {get}\ndel big"
     return number(
-        f"{fence(program)}A float32 number has 4 bytes. How many bytes of these numbers stay in memory?",
+        f"{fence(program)}A float32 element has 4 bytes. How many bytes of elements stay in memory?",
         right,
         solution=f"{program}\nmemory_behind_a_row = row.untyped_storage().nbytes()",
-        why="A view keeps all numbers of its base in memory; a copy has memory only for its own numbers.",
+        why="A view keeps all elements of its base in memory; a copy has memory only for its own elements.",
         mistakes={
             whole: "this row is a copy, and no name holds the rest",
             part: "this row is a view: it shares memory with the matrix, which is freed only as a whole",
             0: "del removes a name, but the memory stays as long as something else holds it",
-            right // 4: "that counts the numbers, and each has 4 bytes",
+            right // 4: "that counts the elements, and each has 4 bytes",
         },
     )
 
@@ -204,7 +204,7 @@ for _ in range({n}):
 y = h.sum()"""
     indented = "\n".join(f"    {line}" for line in program.splitlines())
     return number(
-        f"{fence(program)}How many bytes, with 4 for each number, are saved before the backward pass? Count `x`, too, "
+        f"{fence(program)}How many bytes, with 4 for each element, are saved before the backward pass? Count `x`, too, "
         "which the first checkpoint saves.",
         4 * size * (2**n - 1),
         solution=f"{SAVED}\n\n{HOOKS}\n{indented}\nbytes_kept_by_checkpoints = sum(saved.values())",
@@ -214,7 +214,7 @@ y = h.sum()"""
             4 * size: "each of the checkpoints saves its input",
             4 * size * (2 ** (n + 1) - 1): "the sum saves nothing, so the last result is not kept",
             4 * size * (2 ** (n + 1) - 2): "that is the result without checkpoints: sin saves its input",
-            size * (2**n - 1): "that counts the saved numbers, and each has 4 bytes",
+            size * (2**n - 1): "that counts the saved elements, and each has 4 bytes",
         },
     )
 
@@ -256,14 +256,14 @@ for _ in range({k}):
             (packs, packs): "each backward pass calls unpack again",
             (packs - 1, k * (packs - 1)): "a tensor that two operations save is packed twice",
             (k * packs, k * packs): "saving is part of the forward pass, which runs once",
-            (packs * n, packs * n * k): "a hook is called for a tensor, not for each number in it",
+            (packs * n, packs * n * k): "a hook is called for a tensor, not for each of its elements",
         },
     )
 
 
 @exercise(
     2,
-    "What holds the numbers of `e`: the name, or also an operation that saves them? exp saves its result, sin its input.",
+    "What holds the values of `e`: the name, or also an operation that saves them? exp saves its result, sin its input.",
     "Without `retain_graph`, backward frees saved tensors. With it, they stay as long as the graph.",
 )
 def line_that_frees(r: random.Random) -> Task:
@@ -281,8 +281,8 @@ def line_that_frees(r: random.Random) -> Task:
     right = name if not kept else last if retain else backward
     shown = "\n".join(f"{line:32}# {i}" for i, line in enumerate(lines, 1))
     return number(
-        f"`x` has a thousand numbers and requires grad.{fence(shown)}Which line frees the memory with the "
-        "numbers of `e`? Give its number.",
+        f"`x` has a thousand elements and requires grad.{fence(shown)}Which line frees the memory with the "
+        "values of `e`? Give its number.",
         right,
         solution=f"""\
 import weakref
@@ -304,7 +304,7 @@ for number, line in enumerate({lines}, 1):
 """,
         why="Memory is freed when nothing holds it: no name, and no node that has saved the tensor for backward.",
         mistakes={
-            name: "del removes the name, but an operation has saved these numbers for backward",
+            name: "del removes the name, but an operation has saved these values for backward",
             backward: "with retain_graph=True, the saved tensors stay for another backward pass"
             if kept
             else "no operation has saved e, so nothing holds it without its name",
@@ -317,11 +317,11 @@ for number, line in enumerate({lines}, 1):
 
 @exercise(
     3,
-    "Each number needs only a yes or no, because there are two slopes: a bool tensor has one byte for each.",
+    "Each element needs only a yes or no, because there are two slopes: a bool tensor has one byte for each.",
     "Save `x > t`, and return the incoming gradient times `torch.where(kept, 1.0, slope)`.",
 )
 def OneByteMask(r: random.Random) -> Task:
-    """Save one byte for each number."""
+    """Save one byte for each element."""
     t, slope = r.choice([-1, 0, 0.5, 2]), r.choice([0.01, 0.1, 0.25, -0.5])
 
     def judge(answer):
@@ -336,11 +336,11 @@ def OneByteMask(r: random.Random) -> Task:
 
     return code(
         f"This Function returns `x` where `x > {t}` and `{slope} * x` elsewhere. Save one tensor, at most one byte for each "
-        "number of `x`, and write `backward`.",
+        "element of `x`, and write `backward`.",
         source("...", "..."),
         source(f"x > {t}", f"grad_output * torch.where(kept, 1.0, {slope})"),
         judge,
-        "backward only chooses between two slopes, and one bool for each number is enough for that.",
+        "backward only chooses between two slopes, and one bool for each element is enough for that.",
         (source("x", f"grad_output * torch.where(kept > {t}, 1.0, {slope})"), "bytes are saved for backward"),
         (source(f"x > {t}", "grad_output * kept"), "expected"),
         (source(f"x > {t}", f"torch.where(kept, 1.0, {slope})"), "expected"),
@@ -395,7 +395,7 @@ def extra_bytes(f, *args):
     return code(
         "Write a function that calls `f(*args)`, where all arguments are tensors, and returns the number of bytes that exist "
         "only for backward. Count each memory once, even if two operations save it. Leave out the memory of the arguments, "
-        f"which exists anyway, and tensors with fewer than {least} numbers.",
+        f"which exists anyway, and tensors with fewer than {least} elements.",
         "def extra_bytes(f, *args): ...",
         source(f"{new} and {large}"),
         judge,
@@ -430,7 +430,7 @@ def lean_square(r: random.Random) -> Task:
     inner = f"{a} * x {'+' if sign > 0 else '-'} {b} * y"
     return code(
         f"`{formula}` saves several tensors for backward. Write a function of `x` and `y`, two tensors of the same shape, that "
-        "returns the same numbers and saves only one tensor.",
+        "returns the same values and saves only one tensor.",
         "def lean_square(x, y): ...",
         source(f"({inner}) ** 2"),
         judge,

@@ -60,7 +60,7 @@ def digit_loss(answer):
 
 
 @exercise(
-    "`p = p - ...` creates a new tensor and forgets it. Change the numbers of the parameter, as the lesson does.",
+    "`p = p - ...` creates a new tensor and forgets it. Change the values of the parameter, as the lesson does.",
     "What does backward do with a gradient that is already there?",
     "What does a list of tensors with a graph keep alive? `.item()` returns only the number.",
 )
