@@ -16,7 +16,7 @@ def generator(seed=3):
 @pytest.mark.parametrize("size", [(5000,), (71, 73), (2, 0, 3), (), (4097,)])
 def test_the_kernel_gives_what_is_defined(size, dtype, monkeypatch):
     found = normal_rng.normal(generator(), size, dtype)
-    monkeypatch.setattr(normal_rng, "alone", lambda: True)
+    monkeypatch.setattr(normal_rng, "only_definitions", lambda: True)
     expected = normal_rng.normal(generator(), size, dtype)
     assert found.shape == size and found.dtype == dtype
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=16 * np.finfo(dtype).eps)

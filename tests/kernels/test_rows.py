@@ -85,7 +85,7 @@ def count(monkeypatch):
 def defined(monkeypatch, *args):
     """Return the same results by NumPy and the formulas."""
     with monkeypatch.context() as m:
-        m.setattr(lines, "alone", lambda: True)
+        m.setattr(lines, "only_definitions", lambda: True)
         return both(*args, create_graph=True)
 
 
