@@ -253,7 +253,7 @@ def test_a_worker_that_dies_is_an_error_that_names_it(does, how):
     pid = passes.pool.processes[1].pid
     with pytest.raises(RuntimeError, match=rf"worker 1 \(pid {pid}\) exited unexpectedly: it was {how}|{how}"):
         list(passes)
-    with pytest.raises(RuntimeError, match="workers are stopped"):
+    with pytest.raises(RuntimeError, match="workers have stopped"):
         next(passes)
 
 
