@@ -26,7 +26,7 @@ def numbers(shape, dtype="float64", seed=0):
 
 
 def differentiated(f, *arrays):
-    """Return the results of f on tensors, then its gradients by those that are floats, weighted by numbers that all differ."""
+    """Return the results of f on tensors, then its gradients with respect to the floats, with different weights."""
     tensors = [minigrad.tensor(a, requires_grad=a.dtype.kind == "f") for a in arrays]
     out = f(*tensors)
     outs = list(out) if isinstance(out, tuple) else [out]

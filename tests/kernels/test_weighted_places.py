@@ -30,7 +30,7 @@ def given(sizes, dtype=np.float64):
 
 
 def by_definition(x, w, g, places):
-    """Return the sums, and their gradients by x and by w for the gradient g, term by term."""
+    """Return the sums, and their gradients with respect to x and w for the incoming gradient g, term by term."""
     out, dx, dw = np.zeros_like(g), np.zeros_like(x), np.zeros_like(w)
     for n, k, p in np.ndindex(places.shape):
         if (s := places[n, k, p]) >= 0:

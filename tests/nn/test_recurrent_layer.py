@@ -52,7 +52,7 @@ def tensors(found):
 
 
 def gradients(network, x, **settings):
-    """Return the gradients by everything, of a number to which outputs and states contribute differently."""
+    """Return all gradients of a number to which outputs and states contribute differently."""
     loss = sum([(o * o * (k + 1)).sum() for k, o in enumerate(tensors(network(x)))])
     return minigrad.autograd.grad(loss, [x, *network.parameters()], **settings)
 

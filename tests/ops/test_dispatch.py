@@ -17,7 +17,7 @@ from minigrad.ops.base.registry import TABLE
 from tests.floats import some
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
-PARTLY = {"zeta"}  # whose derivative by one operand is unknown
+PARTLY = {"zeta"}  # whose derivative with respect to one operand is unknown
 WRITTEN = [n for n, e in sorted(TABLE.items()) if e.cls and n not in PARTLY and dispatch.specialisable(e.cls)]
 
 

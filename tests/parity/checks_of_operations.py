@@ -82,7 +82,7 @@ def first(m, out, inputs, create_graph=False):
 
 
 def gradients(op):
-    """Return the derivatives by all inputs that have one."""
+    """Return the derivatives with respect to all inputs that have one."""
     n = 0
     for sample in samples(op, torch.float64, True) if differentiable(op) else ():
         found = []

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.parity
 
 
 def gradients(m, f, *numbers, dtype="float64", g=None):
-    """Return the gradients by all operands of the sum, or for g of the result."""
+    """Return the gradients of the sum with respect to all operands, or for g of the result."""
     leaves = [m.tensor(x, dtype=getattr(m, dtype), requires_grad=True) for x in numbers]
     out = f(*leaves)
     return m.autograd.grad(out, leaves, m.ones_like(out) if g is None else m.tensor(g, dtype=out.dtype))

@@ -21,7 +21,7 @@ HALVES = pytest.mark.parametrize("dtype", TOLERANCE, ids=lambda d: d.name)
 
 
 def results(name, sample, dtype):
-    """Return a sample's results in a dtype, and their gradients by its leaves."""
+    """Return a sample's results in a dtype, and their gradients with respect to its leaves."""
     entry = TABLE[name]
     made = call(minigrad, entry.function, entry, sample, dtype=dtype.name)[1]
     leaves = [leaf.detach().requires_grad_(entry.differentiable) for leaf in made]
