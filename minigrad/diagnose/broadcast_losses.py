@@ -16,12 +16,13 @@ from ..errors import warn
 from ..places import Place
 from .cut_lines import Scope, differentiated, resolved, running_line
 from .program_tree import assignments, names_in, parts
-from .report import explains
+from .report import explains, searches
 
 DISTANCES = ("pow", "square", "abs", "mul")
 
 
 @explains("a square is reduced")
+@searches()
 def warn_broadcast(edge: Any) -> None:
     """Warn if a mean or a sum of distances has taken every prediction with every target."""
     if (shape := shape_of_predictions(edge)) is None or (begun := running_line()) is None:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from ..core.engine import behind
 from ..core.tensor import Tensor
 from ..places import BETWEEN, LONGEST, Place, user_frame, users_code
-from .modules import is_module
+from .modules import is_module, parameters_of, table
 from .program_tree import (
     assignments,
     assigns,
@@ -31,6 +31,7 @@ from .program_tree import (
     statements,
     switched_off,
 )
+from .report import searches
 
 DEEPEST = 8  # calls of the user's functions within each other
 INTEGERS = ("long", "int", "short", "byte", "bool", "int64", "int32", "int16", "int8", "uint8")
@@ -109,13 +110,14 @@ class Scope:
             return edge is not None and (self.leaf is None or self.leaf in behind([edge])[1])
         if isinstance(value, (list, tuple)):
             return any(map(self.has_history, value[:16]))
-        return isinstance(value, Tracked) or is_module(value) and any(map(self.has_history, value.parameters()))
+        return isinstance(value, Tracked) or is_module(value) and any(map(self.has_history, parameters_of(value)))
 
     def end(self, node: ast.expr | ast.stmt, name: str, why: str, fix: str) -> End:
         """Return the end of a history at a node."""
         return End(name, Place(self.file, node.lineno), why, with_line(fix, node.lineno))
 
 
+@searches()
 def cut_line(leaf: Any = None) -> End | None:
     """Return the line that cut the graph of the tensors that the user's running line differentiates, or None.
 
@@ -143,6 +145,7 @@ def outer_frames() -> list[FrameType]:
     return found
 
 
+@searches()
 def cut_line_at_step(leaf: Any) -> End | None:
     """Return the line that cut a leaf off from the loss whose backward stands before the user's running line, or None."""
     if (begun := running_line(leaf)) is None:
@@ -177,9 +180,8 @@ def resolved(node: ast.AST, scope: Scope) -> Any:
     if isinstance(node, ast.Name):
         return scope.values.get(node.id)
     if isinstance(node, ast.Attribute) and (of := resolved(node.value, scope)) is not None:
-        for registered in ("_parameters", "_modules"):
-            known = inspect.getattr_static(of, registered, None)
-            if isinstance(known, dict) and node.attr in known:
+        for known in (table(of, "_parameters"), table(of, "_modules")):
+            if node.attr in known:
                 return known[node.attr]
         return inspect.getattr_static(of, node.attr, None)
     return None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Iterator
 from difflib import get_close_matches
 from typing import Any
 from weakref import ref
@@ -14,6 +16,28 @@ from ..places import user_frame, user_place
 def is_module(x: Any) -> bool:
     """Return True if x is a module of nn.  This package must not import nn, which imports it."""
     return hasattr(type(x), "named_parameters")
+
+
+def parameters_of(x: Any) -> Iterator[Tensor]:
+    """Yield the parameters in a module's own tables, submodules included; no method of the user's class runs."""
+    for module in modules_of(x):
+        yield from (p for p in table(module, "_parameters").values() if p is not None)
+
+
+def modules_of(x: Any) -> list:
+    """Return a module and its submodules, each once, from its own tables."""
+    found, waiting = {}, [x]
+    while waiting:
+        if (module := waiting.pop()) is not None and id(module) not in found:
+            found[id(module)] = module
+            waiting += reversed(table(module, "_modules").values())
+    return list(found.values())
+
+
+def table(x: Any, name: str) -> dict:
+    """Return a module's table of parameters or submodules; an empty one for any other object."""
+    found = inspect.getattr_static(x, name, None)
+    return found if isinstance(found, dict) else {}
 
 
 def no_forward(module: Any) -> Exception:

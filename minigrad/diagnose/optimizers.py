@@ -16,7 +16,7 @@ from ..errors import error, warn
 from . import debug, detached
 from .cut_lines import cut_line_at_step
 from .debug import Lent
-from .modules import is_module
+from .modules import is_module, modules_of, parameters_of
 from .wording import row
 
 # ---------------------------------------------------------------------- its parameters
@@ -47,8 +47,8 @@ def listed(who: str, params: Any) -> tuple[list, Any]:
 
 def not_registered(model: Any, known: Iterable) -> tuple[str, str]:
     """Return a phrase about parameters in a plain list or dictionary of a module, and the fix; "" and "" if there are none."""
-    seen = {id(p) for p in (*known, *model.parameters())}
-    for m in model.modules():
+    seen = {id(p) for p in (*known, *parameters_of(model))}
+    for m in modules_of(model):
         for name, value in vars(m).items():
             if isinstance(value, (list, tuple, dict)) and not name.startswith("_"):
                 n = len({id(p) for p in parameters_in(value) if p.requires_grad} - seen)
@@ -70,7 +70,7 @@ def parameters_in(value: Any) -> Iterator[Tensor]:
     if getattr(value, "_is_param", False):
         yield value
     elif is_module(value):
-        yield from value.parameters()
+        yield from parameters_of(value)
     elif isinstance(value, (list, tuple, dict)):
         for v in value.values() if isinstance(value, dict) else value:
             yield from parameters_in(v)
