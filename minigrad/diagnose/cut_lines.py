@@ -23,6 +23,7 @@ from .program_tree import (
     begins,
     body_of,
     called_name,
+    calls,
     names_in,
     names_switch,
     parsed,
@@ -97,6 +98,7 @@ class Scope:
     file: str
     values: dict[str, Any]
     leaf: Any = None  # the tensor whose history is searched for its end; None for the history of any tensor
+    sought: str = ""  # the operation whose call is searched for; "" for the end of a history
     depth: int = 0
     entered: set = field(default_factory=set)  # functions that were read, with the arguments that have a history
     followed: set = field(default_factory=set)  # assignments that were read
@@ -148,12 +150,31 @@ def outer_frames() -> list[FrameType]:
 @searches()
 def cut_line_at_step(leaf: Any) -> End | None:
     """Return the line that cut a leaf off from the loss whose backward stands before the user's running line, or None."""
+    if (found := loss_before(leaf)) is None:
+        return None
+    loss, scope = found
+    return found_in(loss, scope, loss.lineno)
+
+
+def loss_before(leaf: Any = None) -> tuple[ast.expr, Scope] | None:
+    """Return the expression whose backward stands before the user's running line, such as a step, and its scope."""
     if (begun := running_line(leaf)) is None:
         return None
     step, scope = begun
-    calls = [n for s in statements(scope.tree) for n in ast.walk(s) if isinstance(n, ast.Call)]
-    before = [c for c in calls if called_name(c) == "backward" and c.lineno <= step.lineno]
-    return found_in(differentiated(before[-1], scope), scope, before[-1].lineno) if before else None
+    every = [n for s in statements(scope.tree) for n in ast.walk(s) if isinstance(n, ast.Call)]
+    before = [c for c in every if called_name(c) == "backward" and c.lineno <= step.lineno]
+    return (differentiated(before[-1], scope), scope) if before else None
+
+
+@searches()
+def line_of_call(name: str, leaf: Any) -> Place | None:
+    """Return the line that calls an operation with something computed from a leaf, before the user's running line, or None."""
+    if (begun := running_line(leaf)) is None:
+        return None
+    call, scope = begun
+    scope.sought = name
+    end = found_in(differentiated(call, scope), scope, call.lineno)
+    return None if end is None else end.place
 
 
 def running_line(leaf: Any = None, frame: FrameType | None = None) -> tuple[ast.Call, Scope] | None:
@@ -237,7 +258,7 @@ def found_in(node: ast.expr, scope: Scope, before: float) -> End | None:
 
 def found_at(s: ast.stmt, value: ast.expr, scope: Scope) -> End | None:
     """Return the cut at a statement, or behind the value that it assigns or returns."""
-    if switched_off(s, scope.tree) and takes_history(value, scope):
+    if not scope.sought and switched_off(s, scope.tree) and takes_history(value, scope):
         return scope.end(s, *unrecorded(s, value))
     return found_in(value, scope, s.lineno)
 
@@ -267,7 +288,11 @@ AUGMENTED = {ast.Add: "+=", ast.Sub: "-=", ast.Mult: "*=", ast.Div: "/="}
 
 
 def cut_by(node: ast.AST, scope: Scope) -> End | None:
-    """Return the cut if this node itself takes something with history and gives something without."""
+    """Return the cut if this node itself takes something with history and gives something without; or the sought call."""
+    if scope.sought:
+        return (
+            scope.end(node, scope.sought, "", "") if calls(scope.sought, node) and takes_history(node, scope) else None
+        )
     if isinstance(node, ast.Attribute) and node.attr == "data" and takes_history(node.value, scope):
         return scope.end(node, ".data", *METHODS["data"])
     if isinstance(node, ast.Attribute) and node.attr == "grad":
@@ -309,9 +334,9 @@ def found_in_call(node: ast.AST, scope: Scope) -> End | None:
         return None
     scope.entered.add(visit)
     known = {**inspect.unwrap(called).__globals__, **values}
-    inside = Scope(body, code.co_filename, known, scope.leaf, scope.depth + 1, scope.entered)
+    inside = Scope(body, code.co_filename, known, scope.leaf, scope.sought, scope.depth + 1, scope.entered)
     decorator = next((d for d in body.decorator_list if names_switch(d)), None)
-    if decorator is not None and visit[1]:
+    if decorator is not None and visit[1] and not scope.sought:
         return inside.end(decorator, body.name, *OFF)
     returned = [(s, s.value) for s in statements(body) if isinstance(s, ast.Return) and s.value is not None]
     return next((end for s, value in returned if (end := found_at(s, value, inside))), None)

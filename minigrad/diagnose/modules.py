@@ -6,11 +6,13 @@ import inspect
 from collections.abc import Iterator
 from difflib import get_close_matches
 from typing import Any
-from weakref import ref
+from weakref import WeakKeyDictionary, ref
 
 from ..core.tensor import Tensor
 from ..errors import error, warn
 from ..places import user_frame, user_place
+
+switched: WeakKeyDictionary = WeakKeyDictionary()  # module -> the line that last called its eval()
 
 
 def is_module(x: Any) -> bool:
@@ -69,6 +71,11 @@ def note_replaced(old: Any, new: Any) -> None:
     place = user_place()
     for p in [old] if isinstance(old, Tensor) else [p for _, p in old.named_parameters()]:
         p._replaced = ref(new), place
+
+
+def note_eval(module: Any) -> None:
+    """Remember the line that calls a module's eval()."""
+    switched[module] = user_place()
 
 
 def inside(module: Any) -> bool:

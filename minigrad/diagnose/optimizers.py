@@ -13,7 +13,8 @@ from weakref import WeakKeyDictionary
 from ..core.graph import Leaf
 from ..core.tensor import Tensor
 from ..errors import error, warn
-from . import debug, detached
+from ..places import STORES, Place, noted, steps, user_place
+from . import debug, detached, program_slips, trained_models
 from .cut_lines import cut_line_at_step
 from .debug import Lent
 from .modules import is_module, modules_of, parameters_of
@@ -45,17 +46,30 @@ def listed(who: str, params: Any) -> tuple[list, Any]:
     return list(params), model
 
 
-def not_registered(model: Any, known: Iterable) -> tuple[str, str]:
-    """Return a phrase about parameters in a plain list or dictionary of a module, and the fix; "" and "" if there are none."""
+def not_registered(model: Any, known: Iterable) -> tuple[str, str, Place | None]:
+    """Return a phrase about parameters that a module holds but does not register, the fix and the line; or "", "" and None."""
     seen = {id(p) for p in (*known, *parameters_of(model))}
     for m in modules_of(model):
         for name, value in vars(m).items():
+            who = f"{type(m).__name__}.{name}"
+            if isinstance(value, Tensor) and type(value._edge) is Leaf and id(value) not in seen:
+                what = f"{who}, of shape {tuple(value.shape)}, requires grad but is no nn.Parameter, so the module does not "
+                return f"{what}register it", f"write self.{name} = nn.Parameter(...)", stored_at(m, name)
             if isinstance(value, (list, tuple, dict)) and not name.startswith("_"):
                 n = len({id(p) for p in parameters_in(value) if p.requires_grad} - seen)
                 if n:
-                    what = f"{type(m).__name__}.{name}, a plain {type(value).__name__}, holds {n} parameters that the module "
-                    return f"{what}does not register", f"write self.{name} = {container(value)}"
-    return "", ""
+                    what = (
+                        f"{who}, a plain {type(value).__name__}, holds {n} parameters that the module does not register"
+                    )
+                    return what, f"write self.{name} = {container(value)}", stored_at(m, name)
+    return "", "", None
+
+
+def stored_at(module: Any, name: str) -> Place | None:
+    """Return the line of a module's __init__ that stores an attribute, if exactly one does."""
+    init = type(module).__init__
+    places = {place for step, which, place in steps(init) if step in STORES and which == name}
+    return places.pop() if len(places) == 1 else None
 
 
 def container(value: Any) -> str:
@@ -78,9 +92,11 @@ def parameters_in(value: Any) -> Iterator[Tensor]:
 
 def warn_not_registered(who: str, models: list, known: list) -> None:
     """Warn about the first module with unregistered parameters that the optimizer does not have otherwise."""
-    for text, fix in [not_registered(model, known) for model in models]:
+    for text, fix, place in [not_registered(model, known) for model in models]:
         if text:
-            warn("unregistered-parameters", who, f"{text}; they will not be optimized", fix)
+            notes = noted("the optimizer is made", user_place()) if place else []
+            which = "it" if text.endswith(" it") else "them"
+            warn("unregistered-parameters", who, f"{text}; no step will change {which}", fix, place, notes)
             return
 
 
@@ -96,15 +112,18 @@ def warn_schedule_first(who: str, params: list) -> None:
         )
 
 
-def without_gradients(who: str, params: list, cleared: bool) -> None:
+def without_gradients(who: str, params: list, earlier: Earlier) -> None:
     """Warn about a step without gradients, if gradients were computed and cleared or a graph of the parameters is alive."""
     if not params:
         return
-    if cleared:
+    if earlier.cleared:
         why = "zero_grad() has cleared the gradients that backward computed since the last step"
     elif any([type(p._edge) is Leaf and sys.getrefcount(p._edge) > 2 for p in params]):
+        if program_slips.look("backward"):  # loss.backward without parentheses
+            return
         why = "results depend on them, but backward has not reached them"
     else:
+        trained_models.warn_unrelated(who, params, earlier.place)
         return
     warn(
         "step-without-gradients",
@@ -130,16 +149,44 @@ def warn_frozen(who: str, params: list) -> None:
         )
 
 
-class Earlier:
-    """Notes on earlier steps: gradients by id, and parameters that had one."""
+STATEFUL = {"betas", "rho", "alpha", "etas", "lr_decay"}  # settings of optimizers whose updates depend on earlier steps
 
-    __slots__ = ("cleared", "had", "models", "stepped", "used")
+
+class Earlier:
+    """Notes on earlier steps: gradients by id, parameters that had one, and the models that the parameters belong to."""
+
+    __slots__ = ("cleared", "had", "made", "models", "place", "stepped", "used", "watched")
 
     def __init__(self):
         self.cleared = self.stepped = False
         self.had: set[int] = set()
         self.used: set[int] = set()
         self.models: list = []
+        self.watched: list[trained_models.Watched] = []
+        self.place: Place | None = None  # the line that made the optimizer
+        self.made: trained_models.Made | None = None
+
+    def __reduce__(self):
+        """Copy and pickle an optimizer without notes."""
+        return Earlier, ()
+
+    def begins(self, optimizer: Any, models: list) -> None:
+        """Note a new optimizer and the models whose parameters it has."""
+        who, params = type(optimizer).__name__, optimizer._all()
+        self.models, self.place = [], user_place()
+        self.watched = [trained_models.Watched(m) for m in models]
+        self.made = trained_models.made(who, params, bool(optimizer.defaults.keys() & STATEFUL))
+        trained_models.alive.add(optimizer)
+        warn_not_registered(who, models, params)
+
+    def look(self, who: str) -> None:
+        """Look at the models at a step."""
+        if self.made is not None:
+            self.made.steps += 1
+        for watched in self.watched:
+            watched.look(who)
+            if not self.stepped and (model := watched.model()) is not None:
+                trained_models.warn_layers_in_forward(model)
 
     def clearing(self, p: Tensor) -> None:
         """Note a gradient that is about to be cleared before a step has used it."""

@@ -8,14 +8,23 @@ user's program, may meet code that it was not made for.  Its failure never repla
 from __future__ import annotations
 
 import functools
+import threading
 from collections.abc import Callable
-from contextvars import ContextVar
 from typing import Any
 
 from ..errors import MinigradError, error
+from .wording import described
 
 EXPLAINED: dict[str, Callable] = {}  # code -> function that returns the exception, or warns
-failed: ContextVar[str] = ContextVar("minigrad.failed_search", default="")  # why the last search failed
+
+
+class Failed(threading.local):
+    """The reason why the last search in this thread failed; "" if none has failed since the last error."""
+
+    why = ""
+
+
+failed = Failed()
 
 
 def explains(*codes: str) -> Callable:
@@ -39,7 +48,7 @@ def searches(otherwise: Any = None) -> Callable:
             except (MinigradError, Warning):
                 raise
             except Exception as e:
-                failed.set(f"{type(e).__name__}: {e}")
+                failed.why = f"{type(e).__name__}: {e}"
                 return otherwise
 
         return guarded
@@ -49,16 +58,18 @@ def searches(otherwise: Any = None) -> Callable:
 
 def problem(code: str, **facts: Any) -> Exception:
     """Return the exception for a fault."""
-    failed.set("")
+    failed.why = ""
     try:
         found = EXPLAINED[code](**facts)
     except (MinigradError, Warning):
         raise
     except Exception as e:
-        failed.set(f"{type(e).__name__}: {e}")
-        found = error(RuntimeError, "minigrad", f"{code}, but " + ", ".join(f"{k}={v!r:.80}" for k, v in facts.items()))
-    if (why := failed.get()) and isinstance(found, MinigradError):
-        found.notes = *found.notes, f"internal: the search for the cause failed ({why}); please report it"
+        failed.why = f"{type(e).__name__}: {e}"
+        found = error(
+            RuntimeError, "minigrad", f"{code}, but " + ", ".join(f"{k} is {described(v)}" for k, v in facts.items())
+        )
+    if failed.why and isinstance(found, MinigradError):
+        found.notes = *found.notes, f"internal: the search for the cause failed ({failed.why}); please report it"
     return found
 
 

@@ -16,7 +16,7 @@ from ..autograd.profiler import listeners
 from ..compile.api import compile
 from ..core.tensor import Tensor
 from ..diagnose import optimizers
-from ..diagnose.modules import inside, no_forward, not_initialised, note_replaced, warn_requires_grad
+from ..diagnose.modules import inside, no_forward, not_initialised, note_eval, note_replaced, warn_requires_grad
 from ..errors import error
 from ..ops.create import empty_like
 from .parameter import Parameter
@@ -311,6 +311,7 @@ class Module(Stateful):
 
     def eval(self) -> Module:
         """Set evaluation mode, the opposite of train()."""
+        note_eval(self)
         return self.train(False)
 
     def compile(self, **options: Any) -> None:

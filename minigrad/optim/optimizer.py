@@ -21,7 +21,7 @@ from ..core.tensor import Tensor
 from ..diagnose import optimizers
 from ..errors import error, warn
 from ..nn.module import clear_grad
-from ..places import held, user_place
+from ..places import held, noted, user_place
 from ..tensors.hooks import Handle
 from . import one_pass
 
@@ -57,18 +57,19 @@ class Optimizer:
         self._earlier = optimizers.Earlier()
         groups, model = optimizers.listed(who := type(self).__name__, params)
         if not groups:
-            what, fix = ("", "") if model is None else optimizers.not_registered(model, ())
+            what, fix, place = ("", "", None) if model is None else optimizers.not_registered(model, ())
             raise error(
                 ValueError,
                 who,
                 f"optimizer got an empty parameter list{what and ': '}{what}",
                 fix
                 or "pass model.parameters() itself; a used generator yields nothing, but list(...) keeps the parameters",
+                place,
+                noted("the optimizer is made", user_place()) if place else (),
             )
         for group in groups if isinstance(groups[0], dict) else [{"params": groups}]:
             self.add_param_group(group)
-        models = [m for m in (model, *self._earlier.models) if m is not None]
-        optimizers.warn_not_registered(who, models, self._all())
+        self._earlier.begins(self, [m for m in (model, *self._earlier.models) if m is not None])
 
     def __setstate__(self, state: dict) -> None:
         """Restore an optimizer from a pickle of minigrad or PyTorch."""
@@ -208,10 +209,11 @@ class Optimizer:
     def _look(self, without: list, twice: int) -> None:
         """Warn about this step's parameters without a gradient, or with a gradient that was used before."""
         who, known = type(self).__name__, self._all() if without or twice else []
+        self._earlier.look(who)
         if twice:
             optimizers.warn_not_cleared(who, twice, len(known))
         if without and len(without) == len(known):
-            optimizers.without_gradients(who, without, self._earlier.cleared)
+            optimizers.without_gradients(who, without, self._earlier)
         for p in without:
             optimizers.warn_replaced(who, p, known)
         if optimizers.debugging() or without and not self._earlier.stepped:

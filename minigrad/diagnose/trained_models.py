@@ -1,0 +1,158 @@
+"""Mistakes about the model that an optimizer trains: another model computes the loss, it is left in eval mode, or its forward
+makes new layers.
+
+Each check runs at an optimizer's construction or first step, or compares two flags; what it finds is located in the program.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import Any
+from weakref import WeakSet, ref
+
+from ..core.engine import behind
+from ..core.tensor import Tensor
+from ..errors import warn
+from ..places import Place, noted, user_place, users_code
+from .cut_lines import Scope, loss_before, resolved
+from .modules import is_module, modules_of, parameters_of, switched
+from .program_tree import body_of, called_name, parsed, parts
+from .report import searches
+from .wording import counted, row
+
+alive: WeakSet = WeakSet()  # all optimizers
+FRESH = 2  # optimizers in a row, made at one line and used for one step
+LAYERS = frozenset(
+    "Linear Bilinear Conv1d Conv2d Conv3d ConvTranspose1d ConvTranspose2d ConvTranspose3d Embedding EmbeddingBag RNN LSTM GRU "
+    "RNNCell LSTMCell GRUCell BatchNorm1d BatchNorm2d BatchNorm3d LayerNorm GroupNorm MultiheadAttention Transformer "
+    "TransformerEncoderLayer TransformerDecoderLayer PReLU".split()
+)
+
+
+class Made:
+    """The last optimizer made at a line: its first parameter, the steps it took, and how many before it took just one."""
+
+    def __init__(self, first: Tensor):
+        self.first, self.steps, self.row = ref(first), 0, 0
+
+
+made_at: dict[Place | None, Made] = {}
+
+
+def made(who: str, params: list, stateful: bool) -> Made:
+    """Note a new optimizer; warn if a loop makes one for every step, which loses its state."""
+    place, now = user_place(), Made(params[0])
+    before = made_at.get(place)
+    if stateful and before is not None and before.first() is params[0] and before.steps == 1:
+        now.row = before.row + 1
+    if now.row == FRESH:
+        warn(
+            "optimizer-in-loop",
+            who,
+            f"the loop makes a new optimizer of the same {counted(len(params), 'parameter')} for every step, "
+            f"{FRESH + 1} so far: the averages and step counts that an optimizer keeps start again each time",
+            "make the optimizer once, before the loop",
+        )
+    made_at[place] = now
+    return now
+
+
+# ---------------------------------------------------------------------- another model computes the loss
+@searches()
+def warn_unrelated(who: str, params: list, made_there: Place | None) -> None:
+    """Warn about a step without gradients after a backward that has reached parameters of no optimizer."""
+    if (found := loss_before()) is None:
+        return
+    own = {id(p) for p in params}
+    trained = {id(p) for o in list(alive) for group in o.param_groups for p in group["params"]}
+    others = {id(t): t for t in leaves_of(*found) if t._grad is not None}
+    if not others or own & others.keys() or trained & others.keys():
+        return
+    first = next(iter(others.values()))
+    warn(
+        "unrelated-parameters",
+        who,
+        f"none of its {counted(len(params), 'parameter')} has a gradient: the loss does not depend on them, but on "
+        f"{counted(len(others), 'other')}, the first of shape {tuple(first.shape)}, which no optimizer has",
+        f"make the optimizer of the model that computes the loss, after it has its last layer: {who}(model.parameters())",
+        made_there,
+        noted("the step was called", user_place()),
+    )
+
+
+def leaves_of(node: ast.expr, scope: Scope) -> Iterator[Tensor]:
+    """Yield the leaves behind a loss, or behind the tensors and modules that an expression names."""
+    values = [resolved(node, scope)]
+    if not isinstance(values[0], Tensor):
+        values = [resolved(n, scope) for n in parts(node) if isinstance(n, (ast.Name, ast.Attribute))]
+    for value in values:
+        tensors = parameters_of(value) if is_module(value) else [value]
+        edges = [t._edge for t in tensors if isinstance(t, Tensor) and t._layer is None and t._edge is not None]
+        yield from [t for leaf in behind(edges)[1] if (t := leaf._ref()) is not None]
+
+
+# ---------------------------------------------------------------------- eval mode
+class Watched:
+    """A model whose parameters an optimizer has; `training` is True once a step has found it in training mode."""
+
+    def __init__(self, model: Any):
+        self.model, self.training = ref(model), False
+
+    def look(self, who: str) -> None:
+        """Warn if a step finds the model in eval mode after an earlier one has found it in training mode."""
+        model = self.model()
+        if model is None or self.training is (now := model.training):
+            return
+        self.training = now
+        if not now:
+            warn_left_in_eval(who, model)
+
+
+def warn_left_in_eval(who: str, model: Any) -> None:
+    """Warn if a model is trained in eval mode, and that makes a difference; it was in training mode before."""
+    modules = modules_of(model)
+    names = [type(m).__name__ for m in modules if {"Dropping", "BatchNorm"} & {c.__name__ for c in type(m).__mro__}]
+    place = next((place for m, place in switched.items() if model in modules_of(m)), None)
+    if not names or place is None or any(m.training for m in modules):  # train(False) of a computed flag is meant
+        return
+    warn(
+        "trained-in-eval-mode",
+        who,
+        f"trains {type(model).__name__} in eval mode, but an earlier step trained it in training mode; {len(names)} of its "
+        f"{counted(len(modules), 'module')} now compute as for predictions: {row(list(dict.fromkeys(names)))}",
+        "call model.train() after the evaluation, or at the start of each epoch",
+        place,
+        noted("the step was called", user_place()),
+    )
+
+
+# ---------------------------------------------------------------------- layers made in forward
+@searches()
+def warn_layers_in_forward(model: Any) -> None:
+    """Warn about a module whose forward makes a layer in every call."""
+    for kind in dict.fromkeys(map(type, modules_of(model))):
+        code = users_code(kind.forward)
+        if code is None or not LAYERS & set(code.co_names) or (tree := parsed(code.co_filename)) is None:
+            continue
+        for call in always_called(body_of(code, tree)):
+            if called_name(call) in LAYERS:
+                text = ast.unparse(call)
+                warn(
+                    "layer-in-forward",
+                    f"{kind.__name__}.forward",
+                    f"makes a new layer, {text}, in every call: its weights are random each time, and no optimizer has them",
+                    f"make it once, in __init__: self.{called_name(call).lower()} = {text}",
+                    Place(code.co_filename, call.lineno),
+                )
+                return
+
+
+def always_called(tree: ast.AST) -> Iterator[ast.Call]:
+    """Yield the calls in a function that no condition guards."""
+    for child in ast.iter_child_nodes(tree):
+        if isinstance(child, (ast.If, ast.IfExp, ast.BoolOp, ast.Try, ast.FunctionDef, ast.Lambda, ast.ClassDef)):
+            continue
+        if isinstance(child, ast.Call):
+            yield child
+        yield from always_called(child)
