@@ -9,13 +9,17 @@ from __future__ import annotations
 
 import ast
 import inspect
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from types import FrameType, ModuleType
 from typing import Any, NamedTuple
 
 from ..core.engine import behind
+from ..core.function import Function
 from ..core.tensor import Tensor
 from ..places import BETWEEN, LONGEST, Place, user_frame, users_code
+from .cut_functions import constant_backward, marked
+from .cut_reasons import CHOSEN, COMPARED, FUNCTIONS, INTEGERS, METHODS, OFF, ONCE, WHOLE
 from .modules import is_module, parameters_of, table
 from .program_tree import (
     assignments,
@@ -35,41 +39,6 @@ from .program_tree import (
 from .report import searches
 
 DEEPEST = 8  # calls of the user's functions within each other
-INTEGERS = ("long", "int", "short", "byte", "bool", "int64", "int32", "int16", "int8", "uint8")
-
-# why a result has no history, and the fix
-OFF = "runs under no_grad or inference_mode, which record nothing", "compute it outside of the block"
-WHOLE = "returns integers, which have no derivative", "keep results floating-point"
-NUMBERS = "turns a tensor that requires grad into numbers, which have no history", "compute with the tensor itself"
-ONCE = (
-    "returns gradients without a history, because create_graph is not set",
-    "pass create_graph=True to the call that computes the gradient",
-)
-COPIED = (
-    "copies the numbers of a tensor that requires grad, without its history",
-    "use the tensor itself, or stack(...) of several",
-)
-COMPARED = (
-    "returns True or False, which have no derivative",
-    "use a smooth function, sigmoid(x - y), or a loss for scores, binary_cross_entropy_with_logits",
-)
-METHODS = {
-    "detach": ("removes the history of a tensor that requires grad", "remove .detach() from line {line}"),
-    "data": ("gives a tensor that requires grad without its history", "remove .data from line {line}"),
-    "argmax": (
-        "returns positions, which have no derivative",
-        "use a loss for classes: nn.functional.cross_entropy(logits, target)",
-    ),
-    "argmin": ("returns positions, which have no derivative", "use a smooth function instead: softmin"),
-    **dict.fromkeys(("item", "tolist", "numpy"), NUMBERS),
-    **dict.fromkeys(INTEGERS, WHOLE),
-}
-FUNCTIONS = {
-    **dict.fromkeys(("tensor", "as_tensor", "from_numpy", "array", "asarray", "Tensor"), COPIED),
-    **dict.fromkeys(("float", "int", "bool"), NUMBERS),
-    "detach": (METHODS["detach"][0], "remove detach() from line {line}"),
-    **{name: METHODS[name] for name in ("argmax", "argmin")},
-}
 
 
 class End(NamedTuple):
@@ -240,7 +209,7 @@ def found_in(node: ast.expr, scope: Scope, before: float) -> End | None:
     """Return the cut in an expression, in functions that it calls, or in the lines that gave its variables their values."""
     inner = list(parts(node))
     for part in reversed(inner):
-        if (end := cut_by(part, scope)) or (end := found_in_call(part, scope)):
+        if (end := (found_at_call if scope.sought else cut_by)(part, scope)) or (end := found_in_call(part, scope)):
             return end
     for name in dict.fromkeys(names_in(iter(inner))):
         value = scope.values.get(name)
@@ -261,6 +230,15 @@ def found_at(s: ast.stmt, value: ast.expr, scope: Scope) -> End | None:
     if not scope.sought and switched_off(s, scope.tree) and takes_history(value, scope):
         return scope.end(s, *unrecorded(s, value))
     return found_in(value, scope, s.lineno)
+
+
+def found_at_call(node: ast.AST, scope: Scope) -> End | None:
+    """Return the line of a node that calls the sought operation with something that has a history."""
+    if isinstance(node, ast.Call) and is_module(module := resolved(node.func, scope)):
+        called = type(module).__name__.lower() == scope.sought.replace("_", "")  # criterion(x, y) of an nn.NLLLoss
+    else:
+        called = calls(scope.sought, node)
+    return scope.end(node, scope.sought, "", "") if called and takes_history(node, scope) else None
 
 
 def unrecorded(s: ast.stmt, value: ast.expr) -> tuple[str, str, str]:
@@ -288,11 +266,7 @@ AUGMENTED = {ast.Add: "+=", ast.Sub: "-=", ast.Mult: "*=", ast.Div: "/="}
 
 
 def cut_by(node: ast.AST, scope: Scope) -> End | None:
-    """Return the cut if this node itself takes something with history and gives something without; or the sought call."""
-    if scope.sought:
-        return (
-            scope.end(node, scope.sought, "", "") if calls(scope.sought, node) and takes_history(node, scope) else None
-        )
+    """Return the cut if this node itself takes something with history and gives something without."""
     if isinstance(node, ast.Attribute) and node.attr == "data" and takes_history(node.value, scope):
         return scope.end(node, ".data", *METHODS["data"])
     if isinstance(node, ast.Attribute) and node.attr == "grad":
@@ -301,9 +275,12 @@ def cut_by(node: ast.AST, scope: Scope) -> End | None:
             return scope.end(node, ".grad", "holds numbers without a history, because create_graph is not set", ONCE[1])
     if isinstance(node, ast.Compare) and takes_history(node, scope):
         return scope.end(node, "a comparison", *COMPARED)
-    if not isinstance(node, ast.Call):
-        return None
-    name, given = called_name(node), [*node.args, *[k.value for k in node.keywords]]
+    return cut_by_call(node, called_name(node), scope) if isinstance(node, ast.Call) else None
+
+
+def cut_by_call(node: ast.Call, name: str, scope: Scope) -> End | None:
+    """Return the cut if a call takes something with history and returns something without."""
+    given = [*node.args, *[k.value for k in node.keywords]]
     if isinstance(node.func, ast.Attribute) and takes_history(node.func.value, scope):
         if name in METHODS:
             return scope.end(node, name, *METHODS[name])
@@ -311,10 +288,37 @@ def cut_by(node: ast.AST, scope: Scope) -> End | None:
             return scope.end(node, name, *WHOLE)
     if name in FUNCTIONS and any(takes_history(a, scope) for a in given):
         return scope.end(node, name, *FUNCTIONS[name])
-    once = name == "grad" and scope.leaf is None and not any(k.arg == "create_graph" for k in node.keywords)
-    if once and any(takes_history(a, scope) for a in given):
+    if (
+        name == "where"
+        and given
+        and takes_history(given[0], scope)
+        and not any(takes_history(a, scope) for a in given[1:])
+    ):
+        return scope.end(node, name, *CHOSEN)
+    if name not in ("apply", "grad") or scope.leaf is not None or not any(takes_history(a, scope) for a in given):
+        return None
+    if name == "apply":
+        return end_in_function(node, marked, scope)
+    if not any(k.arg == "create_graph" for k in node.keywords):
         return scope.end(node, name, *ONCE)
-    return None
+    applied = [n for n in called_before(given[0], scope) if called_name(n) == "apply"]
+    return next((end for n in applied if (end := end_in_function(n, constant_backward, scope))), None)
+
+
+def called_before(node: ast.expr, scope: Scope) -> list[ast.Call]:
+    """Return the calls in an expression, and in the lines that gave its variables their values."""
+    expressions = [
+        node,
+        *[value for name in names_in(parts(node)) for _, value in assignments(scope.tree, name, node.lineno)],
+    ]
+    return [n for e in expressions for n in ast.walk(e) if isinstance(n, ast.Call)]
+
+
+def end_in_function(call: ast.Call, search: Callable, scope: Scope) -> End | None:
+    """Return the end of a history in the user's Function that a call applies, as `search` finds it."""
+    cls = resolved(getattr(call.func, "value", call), scope)
+    found = search(cls) if isinstance(cls, type) and issubclass(cls, Function) else None
+    return None if found is None else End(cls.__name__, *found)
 
 
 def found_in_call(node: ast.AST, scope: Scope) -> End | None:

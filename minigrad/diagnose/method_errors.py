@@ -6,24 +6,25 @@ parameters, a tuple used like the tensor in it) is raised again with both, as th
 
 from __future__ import annotations
 
-import difflib
 import inspect
+import re
 from typing import Any
+
+import numpy as np
 
 from ..core.context import Ctx
 from ..core.frames import Frame
 from ..core.function import Function
 from ..core.graph import history
 from ..core.tensor import Tensor
-from ..errors import error, warn
+from ..errors import error
 from ..places import Place, defined_at, noted, raised_at, users_code, users_part
 from ..tensors.nested import tensors_in
 from .ctx import PROTOCOL, no_attribute, where
 from .leaves import Foreign
+from .missing_methods import misspelt
 from .report import explains
 from .wording import argument_names, counted, described
-
-METHODS = ("forward", "setup_context", "backward", "jvp", "vmap")
 
 
 def explained(cls: type[Function], name: str, method: Any, args: tuple, e: Exception) -> Any:
@@ -40,9 +41,10 @@ def explained(cls: type[Function], name: str, method: Any, args: tuple, e: Excep
         return no_attribute(e.obj, e.name, place)
     if rest.tb_frame.f_code is not users_code(method):
         return None
-    for explain in (a_missing_ctx, a_tuple, a_gradient_of_none):
+    for explain in (a_missing_ctx, a_tuple, a_gradient_of_none, an_array, a_variable_without_value):
         if (found := explain(cls, name, args, e, place.code)) is not None:
-            return error(type(e), f"{cls.__name__}.{name}", *found, place)
+            kind = NameError if type(e) is UnboundLocalError else type(e)
+            return error(kind, f"{cls.__name__}.{name}", *found, place)
     return None
 
 
@@ -192,6 +194,44 @@ def a_tuple(cls: type[Function], name: str, args: tuple, e: Any, code: str) -> t
     return None
 
 
+def an_array(cls: type[Function], name: str, args: tuple, e: Any, code: str) -> tuple | None:
+    """Explain a method of tensors that is called on a NumPy array or a number."""
+    if name != "forward" or type(e) is not AttributeError or isinstance(e.obj, Tensor) or not hasattr(Tensor, e.name):
+        return None
+    given = args[cls.combined :]
+    i = next((i for i, a in enumerate(given) if a is e.obj), None)
+    if i is None:
+        return None
+    x = argument_names(cls, len(given))[i]
+    return (
+        f"calls {e.name} of argument {i} ({x}), which is no tensor but {a_kind(e.obj)}",
+        f"convert it before {cls.__name__}.apply: minigrad.tensor({x})",
+    )
+
+
+def a_kind(x: Any) -> str:
+    """Return a description of a value that is no tensor."""
+    return f"a NumPy array of shape {x.shape}" if isinstance(x, np.ndarray) else described(x)
+
+
+def a_variable_without_value(cls: type[Function], name: str, args: tuple, e: Any, code: str) -> tuple | None:
+    """Explain a variable of backward that only a test of the ctx gives a value."""
+    found = re.search("local variable '(.+?)'", str(e)) if type(e) is UnboundLocalError else None
+    if found is None or name != "backward":
+        return None
+    needs = ", ".join(f"{n} {'requires' if need else 'does not require'} grad" for n, need in needs_of(cls, args[0]))
+    return (
+        f"returns {found[1]}, which has no value in this call: {needs}",
+        f"give it a value first: {found[1]} = None",
+    )
+
+
+def needs_of(cls: type[Function], ctx: Any) -> list[tuple[str, bool]]:
+    """Return the names of forward's arguments, each with True if its gradient is needed."""
+    needs = ctx.needs_input_grad
+    return list(zip(argument_names(cls, len(needs)), needs))
+
+
 def a_gradient_of_none(cls: type[Function], name: str, args: tuple, e: Any, code: str) -> tuple | None:
     """Explain a backward that computes with a gradient that is None, or a jvp with such a tangent."""
     lacking = [i for i, g in enumerate(args) if g is None]
@@ -209,65 +249,6 @@ def a_gradient_of_none(cls: type[Function], name: str, args: tuple, e: Any, code
         f"compute that part only `if {it} is not None`"
         + ("" if args[0]._materialize else ", or omit set_materialize_grads(False)"),
     )
-
-
-# ---------------------------------------------------------------------- names
-def misspelt(cls: type[Function], name: str) -> tuple[str, list[str]] | None:
-    """Return a method of the class whose name is almost `name`, and a note with its line; None if there is none."""
-    found = [m for m in vars(cls) if m not in METHODS and callable(getattr(cls, m)) and not m.startswith("_")]
-    near = difflib.get_close_matches(name, found, 1, 0.85)
-    return (near[0], noted(f"`{near[0]}` is", defined_at(getattr(cls, near[0])))) if near else None
-
-
-@explains("the Function has no backward")
-def no_backward(cls: type[Function]) -> Exception:
-    """Return the error for differentiating a Function without backward."""
-    what = "you must implement either the backward or vjp method for your custom autograd.Function to use it with "
-    return missing(cls, "backward", what + "backward mode AD")
-
-
-@explains("the Function has no jvp")
-def no_jvp(cls: type[Function]) -> Exception:
-    """Return the error for passing tangents to a Function without jvp."""
-    what = "you must implement the jvp function for custom autograd.Function to use it with forward mode AD"
-    return missing(cls, "jvp", what)
-
-
-def missing(cls: type[Function], name: str, what: str) -> Exception:
-    """Return the error for a missing method."""
-    fix = f"add a @staticmethod def {name}(ctx, {'*args)' if name == 'forward' else WRITTEN[name]}"
-    if (near := misspelt(cls, name)) is None:
-        return error(
-            NotImplementedError, cls.__name__, what, fix, notes=noted("its forward is", defined_at(cls.forward))
-        )
-    return error(
-        NotImplementedError,
-        cls.__name__,
-        f"{what}; the class has a method `{near[0]}`",
-        f"rename {near[0]} to {name}",
-        notes=near[1],
-    )
-
-
-WRITTEN = {
-    "backward": "grad_output)",
-    "jvp": "*tangents) that returns a tangent for each output; for second derivatives without jvp use jacrev(jacrev(f)) "
-    "instead of hessian(f)",
-}
-
-
-def check_names(cls: type[Function]) -> None:
-    """Check at a Function's first call that it has a forward and no misspelt setup_context."""
-    if cls.forward is Function.forward:
-        raise missing(cls, "forward", "you must implement the forward function for custom autograd.Function")
-    if cls.combined and (near := misspelt(cls, "setup_context")) is not None:
-        warn(
-            "misspelt-method",
-            cls.__name__,
-            f"has a method `{near[0]}` but no setup_context: minigrad never calls it",
-            f"rename {near[0]} to setup_context",
-            notes=near[1],
-        )
 
 
 def foreign(cls: type[Function], name: str, e: Foreign) -> Exception:

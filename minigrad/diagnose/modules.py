@@ -9,8 +9,8 @@ from typing import Any
 from weakref import WeakKeyDictionary, ref
 
 from ..core.tensor import Tensor
-from ..errors import error, warn
-from ..places import user_frame, user_place
+from ..errors import MinigradError, error, warn
+from ..places import defined_at, noted, user_frame, user_place, users_code, users_part
 
 switched: WeakKeyDictionary = WeakKeyDictionary()  # module -> the line that last called its eval()
 
@@ -52,6 +52,27 @@ def no_forward(module: Any) -> Exception:
         + (f"; did you misspell it as {near[0]}?" if near else ""),
         "define it in the class: def forward(self, input): ...",
     )
+
+
+def miscalled(module: Any, args: tuple, kwargs: dict, e: TypeError) -> Exception | None:
+    """Return the error for a call whose arguments a user's forward does not take; None for another error."""
+    forward = module.forward
+    if isinstance(e, MinigradError) or users_code(forward) is None or users_part(e.__traceback__) is not None:
+        return None
+    try:
+        inspect.signature(forward).bind(*args, **kwargs)
+    except TypeError as fault:
+        own = inspect.signature(getattr(forward, "__func__", forward))
+        names, n = list(own.parameters), len(args) + len(kwargs)
+        fix = (
+            f"write def forward({', '.join(['self', *names])})"
+            if names[:1] != ["self"]
+            else "pass the arguments that it takes"
+        )
+        given = f"is called with {n} argument{'s' * (n != 1)}, but is defined as forward{own}: {fault}"
+        notes = noted("it is defined", defined_at(forward))
+        return error(TypeError, f"{type(module).__name__}.forward", given, fix, notes=notes)
+    return None
 
 
 def not_initialised(module: Any, what: str) -> Exception:

@@ -26,7 +26,7 @@ class Watcher(Observer):
         name = cls.function_name() if cls.primitive else cls.__name__
         if mode.on:
             debug.note_origin(name, outs)
-            detached.note(name, args, outs, frame.grad)
+            detached.note(name, args, outs, frame.grad, node)
             if cls.primitive:
                 lint.look(cls, args, outs)
         if anomaly.on and anomaly.nan and cls.primitive:

@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary
 from ..core.graph import Leaf
 from ..core.tensor import Tensor
 from ..errors import error, warn
-from ..places import STORES, Place, noted, steps, user_place
+from ..places import STORES, Place, defined_at, noted, steps, user_place
 from . import debug, detached, program_slips, trained_models
 from .cut_lines import cut_line_at_step
 from .debug import Lent
@@ -101,6 +101,12 @@ def warn_not_registered(who: str, models: list, known: list) -> None:
 
 
 # ---------------------------------------------------------------------- at a step
+def closure_without_loss(who: str, closure: Any) -> Exception:
+    """Return the error for a closure that returns nothing."""
+    what = "the closure returns None, but a step compares the losses that it returns"
+    return error(TypeError, who, what, "end the closure with `return loss`", defined_at(closure))
+
+
 def warn_schedule_first(who: str, params: list) -> None:
     """Warn if a schedule's first step comes before the optimizer's, although gradients exist."""
     if any([p._grad is not None for p in params]):

@@ -22,7 +22,8 @@ from ..tensors.nested import tensors_in
 from . import debug, gradient_checks
 from .ctx import PROTOCOL, checks
 from .leaves import Foreign
-from .method_errors import METHODS, call_of, explained, foreign
+from .method_errors import call_of, explained, foreign
+from .missing_methods import METHODS
 from .wording import counted, described
 
 

@@ -19,6 +19,7 @@ from ..core.frames import EAGER, current
 from ..core.graph import operation_of
 from ..core.tensor import Tensor
 from ..diagnose import optimizers
+from ..diagnose.loading import no_optimizer_state
 from ..errors import error, warn
 from ..nn.module import clear_grad
 from ..places import held, noted, user_place
@@ -244,6 +245,8 @@ class Optimizer:
 
         Tensors move to the devices of their parameters; the step counters stay on the CPU.
         """
+        if not isinstance(state_dict, dict) or "param_groups" not in state_dict:
+            raise no_optimizer_state(type(self).__name__, state_dict)
         saved = deepcopy(state_dict)
         sizes = [len(g["params"]) for g in self.param_groups], [len(g["params"]) for g in saved["param_groups"]]
         if sizes[0] != sizes[1]:
