@@ -15,7 +15,7 @@ from ..core.tensor import Tensor
 from ..errors import warn
 from ..places import Place
 from .cut_lines import Scope, differentiated, resolved, running_line
-from .program_tree import assignments, names_in, parts
+from .program_tree import assignments, called_name, names_in, parts
 
 DISTANCES = ("pow", "square", "abs", "mul")
 OF_DIFFERENCES = (
@@ -27,7 +27,7 @@ OF_DIFFERENCES = (
     "differences",
 )
 OF_PRODUCTS = (ast.Mult, "mul", "losses", "weights", "every weight is multiplied with every loss", "products")
-ON_PURPOSE = ("unsqueeze", "index", "expand")  # views that make a column, as x[:, None]
+VIEWS = ("reshape", "index", "expand")  # they make a column of a row: x[:, None], x.unsqueeze(1)
 
 
 def look_at_node(node: Any) -> None:
@@ -38,7 +38,7 @@ def look_at_node(node: Any) -> None:
     call, scope = begun
     n, wanted = shape[0], (shape[0],) if len(shape) == 2 else (shape[0], 1)
     for part, code, other in operations(operator, differentiated(call, scope), scope, call.lineno):
-        if tuple(other.shape) == wanted and other._edge is None and not on_purpose(other):
+        if tuple(other.shape) == wanted and other._edge is None and not on_purpose(code, scope, part.lineno):
             warn(
                 "broadcast-loss",
                 name,
@@ -64,15 +64,22 @@ def pairs(node: Any) -> tuple[tuple, tuple] | None:
     tracked, (n, m) = [e for e in inner._edges if e is not None], inner._shape[:2] if len(inner._shape) == 2 else (0, 1)
     if len(tracked) != 1 or n != m or n < 2 or tracked[0]._shape not in ((n, 1), (n,)):
         return None
-    made = producer(tracked[0])
+    made, shape = producer(tracked[0]), tracked[0]._shape
     if type(made) is Leaf:
-        return None if kind is OF_PRODUCTS else (tracked[0]._shape, kind)
-    return None if made._fn.primitive and made._fn.function_name() in ON_PURPOSE else (tracked[0]._shape, kind)
+        return None if kind is OF_PRODUCTS else (shape, kind)
+    column = made._fn.primitive and made._fn.function_name() in VIEWS and len(made._edges[0]._shape) < len(shape)
+    return None if column else (shape, kind)
 
 
-def on_purpose(t: Tensor) -> bool:
-    """Return True for a column that the user's program makes with an index or unsqueeze, to get all pairs."""
-    return t._view is not None and t.ndim == 2 and t._view.fn.function_name() in ON_PURPOSE
+def on_purpose(code: str, scope: Scope, before: float) -> bool:
+    """Return True for a variable that the program makes a column with x[:, None] or unsqueeze, to get all pairs."""
+    for _, value in assignments(scope.tree, code, before)[:1]:
+        for n in ast.walk(value):
+            if isinstance(n, ast.Call) and called_name(n) == "unsqueeze":
+                return True
+            if isinstance(n, ast.Subscript) and any(getattr(i, "value", n) is None for i in ast.walk(n.slice)):
+                return True
+    return False
 
 
 def operations(operator: type, node: ast.expr, scope: Scope, before: float) -> Iterator[tuple[ast.BinOp, str, Tensor]]:

@@ -295,7 +295,9 @@ def cut_by_call(node: ast.Call, name: str, scope: Scope) -> End | None:
         and not any(takes_history(a, scope) for a in given[1:])
     ):
         return scope.end(node, name, *CHOSEN)
-    if name not in ("apply", "grad") or scope.leaf is not None or not any(takes_history(a, scope) for a in given):
+    if name not in ("apply", "grad") or scope.leaf is not None:
+        return None
+    if not any(takes_history(a, scope) or begins(a) for a in given):
         return None
     if name == "apply":
         return end_in_function(node, marked, scope)

@@ -64,11 +64,9 @@ def miscalled(module: Any, args: tuple, kwargs: dict, e: TypeError) -> Exception
     except TypeError as fault:
         own = inspect.signature(getattr(forward, "__func__", forward))
         names, n = list(own.parameters), len(args) + len(kwargs)
-        fix = (
-            f"write def forward({', '.join(['self', *names])})"
-            if names[:1] != ["self"]
-            else "pass the arguments that it takes"
-        )
+        fix = f"call it as model({', '.join(names[1:])}), or let forward take more arguments"
+        if names[:1] != ["self"]:
+            fix = f"write def forward({', '.join(['self', *names])})"
         given = f"is called with {n} argument{'s' * (n != 1)}, but is defined as forward{own}: {fault}"
         notes = noted("it is defined", defined_at(forward))
         return error(TypeError, f"{type(module).__name__}.forward", given, fix, notes=notes)

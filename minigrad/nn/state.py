@@ -193,5 +193,7 @@ def load_error(module: Any, strict: bool, keys: IncompatibleKeys, faults: list, 
         RuntimeError,
         "load_state_dict",
         f"Error(s) in loading state_dict for {type(module).__name__}: " + " ".join(faults),
-        loading.fix_of_names([k for k, _ in slots(module)], state),
+        loading.fix_of_names([k for k, _ in slots(module)], state)
+        if strict and (keys.missing_keys or keys.unexpected_keys)
+        else "make the model with the sizes of the saved one",
     )
