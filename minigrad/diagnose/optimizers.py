@@ -124,6 +124,8 @@ def without_gradients(who: str, params: list, earlier: Earlier) -> None:
         return
     if earlier.cleared:
         why = "zero_grad() has cleared the gradients that backward computed since the last step"
+    elif earlier.stepped:  # a loss may depend on others than at the first step
+        return
     elif any([type(p._edge) is Leaf and sys.getrefcount(p._edge) > 2 for p in params]):
         if program_slips.look("backward"):  # loss.backward without parentheses
             return

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..autograd.grad_mode import no_grad
 from ..core.tensor import Tensor, wrap
-from ..diagnose import loading
+from ..diagnose import loaded_names
 from ..errors import error
 from .module_hooks import Hooked
 from .parameter import Parameter, is_lazy
@@ -76,7 +76,7 @@ class Stateful(Hooked):
         state: Any = OrderedDict() if destination is None else destination
         if destination is None:
             state._metadata = OrderedDict()
-            loading.note_taken(state)
+            loaded_names.note_taken(state)
         version = {"version": self._version}
         if hasattr(state, "_metadata"):
             state._metadata[prefix[:-1]] = version
@@ -131,7 +131,7 @@ class Stateful(Hooked):
         differ = strict and (result.missing_keys or result.unexpected_keys)
         if faults or differ and not after:  # before anything is written
             raise load_error(self, strict, result, faults, state)
-        loading.look_at_loaded(self, own, state_dict, tensors)
+        loaded_names.look_at_loaded(self, own, state_dict, tensors)
         with no_grad():
             for k, t in tensors.items():
                 owner, name, mine = own[k]
@@ -193,7 +193,7 @@ def load_error(module: Any, strict: bool, keys: IncompatibleKeys, faults: list, 
         RuntimeError,
         "load_state_dict",
         f"Error(s) in loading state_dict for {type(module).__name__}: " + " ".join(faults),
-        loading.fix_of_names([k for k, _ in slots(module)], state)
+        loaded_names.fix_of_names([k for k, _ in slots(module)], state)
         if strict and (keys.missing_keys or keys.unexpected_keys)
         else "make the model with the sizes of the saved one",
     )

@@ -19,7 +19,7 @@ from ..core.frames import EAGER, current
 from ..core.graph import operation_of
 from ..core.tensor import Tensor
 from ..diagnose import optimizers
-from ..diagnose.loading import no_optimizer_state
+from ..diagnose.loaded_names import no_optimizer_state
 from ..errors import error, warn
 from ..nn.module import clear_grad
 from ..places import held, noted, user_place
