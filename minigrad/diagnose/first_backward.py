@@ -1,7 +1,7 @@
 """Checks of a backward before it runs: of the whole graph in debug mode, else of the operations closest to the loss.
 
-They find mistakes that no number shows: the gradients are valid, but of another function than the user meant.  A line of the
-program is checked at its first backward, the second, the fourth, and so on, so a training loop does not pay for the checks.
+They find mistakes that no number shows: the gradients are valid, but of another function than the user meant.  Each line of
+the program is checked at its first backwards only (a function may differentiate several models), so training does not pay.
 """
 
 from __future__ import annotations
@@ -22,14 +22,15 @@ from .cut_lines import line_of_call
 from .report import searches
 from .retained_graphs import note_retained
 
+FIRST = 16  # backwards of a line that are checked
 NEAR = 256  # nodes: the checks look no further from the loss
 calls: Counter[Place | None] = Counter()  # line -> how many backwards it has called
 
 
 def is_due(place: Place | None) -> bool:
-    """Count a backward at this line, and return True if it has to be checked: the first, second, fourth, eighth, ..."""
+    """Count a backward at this line, and return True if it is among the first, which are checked."""
     calls[place] = n = calls[place] + 1
-    return n & (n - 1) == 0 and place is not None
+    return n <= FIRST and place is not None
 
 
 def backward_begins(who: str, roots: Sequence, wanted: set | None, keeps: bool, place: Place | None, due: bool) -> None:

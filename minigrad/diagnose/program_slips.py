@@ -22,6 +22,7 @@ from .report import searches
 METHODS = "backward|step|zero_grad|zero_|eval|train|retain_grad|requires_grad_|detach_"
 NOT_CALLED = re.compile(rf"^\s*[A-Za-z_][\w.\[\]]*\.({METHODS})\s*(#.*)?$")
 LOOP_VARIABLE = re.compile(r"^\s*([A-Za-z_]\w*) = \1 [-+] .*\b\1\.grad\b")
+scanned: dict[str, tuple[list, bool]] = {}  # file -> its lines, and True if one looks like a slip
 
 
 @searches(False)
@@ -33,11 +34,7 @@ def look(*names: str) -> bool:
     if (frame := user_frame()) is None:
         return False
     file = frame.f_code.co_filename
-    lines = linecache.getlines(file)
-    if (
-        not any([NOT_CALLED.match(line) or LOOP_VARIABLE.match(line) for line in lines])
-        or (tree := parsed(file)) is None
-    ):
+    if not suspicious(file) or (tree := parsed(file)) is None:
         return False
     scope = Scope(body_of(frame.f_code, tree), file, {**frame.f_globals, **frame.f_locals})
     found = [s for s in not_called(scope) if not names or s.value.attr in names]
@@ -53,6 +50,14 @@ def look(*names: str) -> bool:
             Place(file, s.lineno),
         )
     return bool(found)
+
+
+def suspicious(file: str) -> bool:
+    """Return True if a line of a file looks like a slip; the answer is kept while linecache keeps the file's lines."""
+    lines = linecache.getlines(file)
+    if scanned.get(file, (None, False))[0] is not lines:
+        scanned[file] = lines, any([NOT_CALLED.match(line) or LOOP_VARIABLE.match(line) for line in lines])
+    return scanned[file][1]
 
 
 def not_called(scope: Scope) -> Iterator[Any]:

@@ -7,7 +7,6 @@ from typing import Any
 
 from ..core.function import as_tuple
 from ..core.tensor import Tensor
-from ..diagnose.wording import described
 from ..errors import error
 from ..ops.join import stack
 
@@ -35,7 +34,7 @@ def functional_call(
     given: dict[str, Tensor] = {}
     for i, d in enumerate(as_tuple(parameter_and_buffer_dicts)):
         if not isinstance(d, Mapping):
-            what = f"parameters are given by name, in dictionaries, but element {i} is {described(d)}"
+            what = f"parameters are given by name, in dictionaries, but element {i} is a {type(d).__name__}"
             raise error(TypeError, "functional_call", what, "pass dict(module.named_parameters())")
         if repeated := set(given) & set(d):
             raise error(

@@ -158,7 +158,7 @@ class ParametersWithoutNames(Mistake):
 
     says = TypeError
     operation = "functional_call"
-    numbers = ("(1, 3)", "by name")
+    numbers = ("element 0 is a Parameter", "by name")
     remedy = "dict(module.named_parameters())"
 
     def wrong():
