@@ -14,7 +14,7 @@ from typing import Any
 from ..core.tensor import Tensor
 from ..errors import warn
 from ..places import Place, user_frame
-from .cut_lines import Scope, resolved
+from .cut_lines import Scope, resolved, written_in_place
 from .modules import is_module
 from .program_tree import body_of, parsed, statements
 from .report import searches
@@ -46,7 +46,7 @@ def look(*names: str) -> bool:
             "loop-variable-update",
             name,
             f"the assignment gives the loop's variable {name} a new tensor; the parameter itself does not change",
-            f"update it in place: {name} -= {ast.unparse(s.value.right)}" if isinstance(s.value, ast.BinOp) else "",
+            f"update it in place: {written_in_place(name, s.value)}",
             Place(file, s.lineno),
         )
     return bool(found)

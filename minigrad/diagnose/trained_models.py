@@ -7,6 +7,7 @@ Each check runs at an optimizer's construction or first step, or compares two fl
 from __future__ import annotations
 
 import ast
+import inspect
 from collections.abc import Iterator
 from typing import Any
 from weakref import WeakSet, ref
@@ -17,7 +18,7 @@ from ..errors import warn
 from ..places import Place, noted, user_place, users_code
 from .cut_lines import Scope, loss_before, resolved
 from .modules import is_module, modules_of, parameters_of, switched
-from .program_tree import body_of, called_name, parsed, parts
+from .program_tree import body_of, parsed, parts
 from .report import searches
 from .wording import counted, row
 
@@ -135,14 +136,17 @@ def warn_layers_in_forward(model: Any) -> None:
         code = users_code(kind.forward)
         if code is None or not LAYERS & set(code.co_names) or (tree := parsed(code.co_filename)) is None:
             continue
+        plain = inspect.unwrap(kind.forward)
+        known = {**plain.__globals__, **inspect.getclosurevars(plain).nonlocals}
         for call in always_called(body_of(code, tree)):
-            if called_name(call) in LAYERS:
+            made = resolved(call.func, Scope(tree, code.co_filename, known))
+            if isinstance(made, type) and made.__name__ in LAYERS and hasattr(made, "named_parameters"):
                 text = ast.unparse(call)
                 warn(
                     "layer-in-forward",
                     f"{kind.__name__}.forward",
                     f"makes a new layer, {text}, in every call: its weights are random each time, and no optimizer has them",
-                    f"make it once, in __init__: self.{called_name(call).lower()} = {text}",
+                    f"make it once, in __init__: self.{made.__name__.lower()} = {text}",
                     Place(code.co_filename, call.lineno),
                 )
                 return

@@ -449,6 +449,21 @@ class Asking(nn.Module):
         return x
 
 
+class Capitals(nn.Module):
+    """A module with a part named like its class, and a function of the user of that name."""
+
+    def __init__(self):
+        super().__init__()
+        self.Linear, self.Embedding = nn.Linear(3, 1), lambda x: x
+
+    def forward(self, x):
+        return self.Linear(self.Embedding(x))
+
+
+def layer_with_the_name_of_its_class():
+    trained(Capitals())
+
+
 def layer_made_once():
     model = Lazy()
     model(X)
