@@ -77,9 +77,10 @@ def values(node: Any, i: int) -> Any:
 
 
 # ---------------------------------------------------------------------- the numbers that losses take
-def targets_outside(node: Any) -> None:
-    """Warn about targets of a binary cross-entropy that are no probabilities, such as -1 and 1."""
-    t = values(node, 1)
+def targets_outside(mean: Any) -> None:
+    """Warn about a mean binary cross-entropy of targets that are no probabilities; before a mean, a mask may leave out some."""
+    node = producer(mean._edges[0])
+    t = values(node, 1) if type(node) is not Leaf and node._fn.__name__ == "WithLogits" else None
     if t is None or not (wrong := int(((t < 0) | (t > 1)).sum())):
         return
     low, high = float(t.min()), float(t.max())
@@ -112,4 +113,4 @@ def place_of(node: Any, name: str) -> Place | None:
     return node._trace or line_of_call(name, leaf)
 
 
-OF_LOSSES = {"WithLogits": targets_outside, "MeanNLL": logarithms_above_zero}
+OF_LOSSES = {"Mean": targets_outside, "Sum": targets_outside, "MeanNLL": logarithms_above_zero}

@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary, ref
 
 from ..core.tensor import Tensor
 from ..errors import MinigradError, error, warn
-from ..places import defined_at, noted, user_frame, user_place, users_code, users_part
+from ..places import STORES, Place, defined_at, noted, steps, user_frame, user_place, users_code, users_part
 
 switched: WeakKeyDictionary = WeakKeyDictionary()  # module -> the line that last called its eval()
 
@@ -40,6 +40,13 @@ def table(x: Any, name: str) -> dict:
     """Return a module's table of parameters or submodules; an empty one for any other object."""
     found = inspect.getattr_static(x, name, None)
     return found if isinstance(found, dict) else {}
+
+
+def stored_at(module: Any, name: str) -> Place | None:
+    """Return the line of a module's __init__ that stores an attribute, if exactly one does."""
+    init = type(module).__init__
+    places = {place for step, which, place in steps(init) if step in STORES and which == name}
+    return places.pop() if len(places) == 1 else None
 
 
 def no_forward(module: Any) -> Exception:

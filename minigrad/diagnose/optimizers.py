@@ -13,11 +13,11 @@ from weakref import WeakKeyDictionary
 from ..core.graph import Leaf
 from ..core.tensor import Tensor
 from ..errors import error, warn
-from ..places import STORES, Place, defined_at, noted, steps, user_place
+from ..places import Place, defined_at, noted, user_place
 from . import debug, detached, program_slips, trained_models
 from .cut_lines import cut_line_at_step
 from .debug import Lent
-from .modules import is_module, modules_of, parameters_of
+from .modules import is_module, modules_of, parameters_of, stored_at
 from .wording import row
 
 # ---------------------------------------------------------------------- its parameters
@@ -52,9 +52,6 @@ def not_registered(model: Any, known: Iterable) -> tuple[str, str, Place | None]
     for m in modules_of(model):
         for name, value in vars(m).items():
             who = f"{type(m).__name__}.{name}"
-            if isinstance(value, Tensor) and type(value._edge) is Leaf and id(value) not in seen:
-                what = f"{who}, of shape {tuple(value.shape)}, requires grad but is no nn.Parameter, so the module does not "
-                return f"{what}register it", f"write self.{name} = nn.Parameter(...)", stored_at(m, name)
             if isinstance(value, (list, tuple, dict)) and not name.startswith("_"):
                 n = len({id(p) for p in parameters_in(value) if p.requires_grad} - seen)
                 if n:
@@ -62,14 +59,8 @@ def not_registered(model: Any, known: Iterable) -> tuple[str, str, Place | None]
                         f"{who}, a plain {type(value).__name__}, holds {n} parameters that the module does not register"
                     )
                     return what, f"write self.{name} = {container(value)}", stored_at(m, name)
-    return "", "", None
-
-
-def stored_at(module: Any, name: str) -> Place | None:
-    """Return the line of a module's __init__ that stores an attribute, if exactly one does."""
-    init = type(module).__init__
-    places = {place for step, which, place in steps(init) if step in STORES and which == name}
-    return places.pop() if len(places) == 1 else None
+    found = None if known else next(trained_models.plain_tensors(model, seen), None)
+    return found[1:] if found else ("", "", None)
 
 
 def container(value: Any) -> str:
@@ -95,8 +86,7 @@ def warn_not_registered(who: str, models: list, known: list) -> None:
     for text, fix, place in [not_registered(model, known) for model in models]:
         if text:
             notes = noted("the optimizer is made", user_place()) if place else []
-            which = "it" if text.endswith(" it") else "them"
-            warn("unregistered-parameters", who, f"{text}; no step will change {which}", fix, place, notes)
+            warn("unregistered-parameters", who, f"{text}; no step will change them", fix, place, notes)
             return
 
 
@@ -157,9 +147,6 @@ def warn_frozen(who: str, params: list) -> None:
         )
 
 
-STATEFUL = {"betas", "rho", "alpha", "etas", "lr_decay"}  # settings of optimizers whose updates depend on earlier steps
-
-
 class Earlier:
     """Notes on earlier steps: gradients by id, parameters that had one, and the models that the parameters belong to."""
 
@@ -183,18 +170,19 @@ class Earlier:
         who, params = type(optimizer).__name__, optimizer._all()
         self.models, self.place = [], user_place()
         self.watched = [trained_models.Watched(m) for m in models]
-        self.made = trained_models.made(who, params, bool(optimizer.defaults.keys() & STATEFUL))
+        self.made = trained_models.made(who, params, optimizer.defaults)
         trained_models.alive.add(optimizer)
         warn_not_registered(who, models, params)
 
     def look(self, who: str) -> None:
         """Look at the models at a step."""
         if self.made is not None:
-            self.made.steps += 1
+            self.made.stepped()
         for watched in self.watched:
             watched.look(who)
             if not self.stepped and (model := watched.model()) is not None:
                 trained_models.warn_layers_in_forward(model)
+                trained_models.warn_plain_tensors(who, model)
 
     def clearing(self, p: Tensor) -> None:
         """Note a gradient that is about to be cleared before a step has used it."""

@@ -13,16 +13,18 @@ from typing import Any
 from weakref import WeakSet, ref
 
 from ..core.engine import behind
+from ..core.graph import Leaf
 from ..core.tensor import Tensor
 from ..errors import warn
 from ..places import Place, noted, user_place, users_code
 from .cut_lines import Scope, loss_before, resolved
-from .modules import is_module, modules_of, parameters_of, switched
+from .modules import is_module, modules_of, parameters_of, stored_at, switched
 from .program_tree import body_of, parsed, parts
 from .report import searches
 from .wording import counted, row
 
 alive: WeakSet = WeakSet()  # all optimizers
+STATEFUL = {"betas", "rho", "alpha", "etas", "lr_decay"}  # settings of optimizers whose updates depend on earlier steps
 FRESH = 2  # optimizers in a row, made at one line and used for one step
 LAYERS = frozenset(
     "Linear Bilinear Conv1d Conv2d Conv3d ConvTranspose1d ConvTranspose2d ConvTranspose3d Embedding EmbeddingBag RNN LSTM GRU "
@@ -32,20 +34,35 @@ LAYERS = frozenset(
 
 
 class Made:
-    """The last optimizer made at a line: its first parameter, the steps it took, and how many before it took just one."""
+    """The last optimizer made at a line: its first parameter, its settings and steps, and how many before it took just one."""
 
-    def __init__(self, first: Tensor):
-        self.first, self.steps, self.row = ref(first), 0, 0
+    def __init__(self, first: Tensor, settings: dict):
+        self.first, self.settings, self.steps, self.row, self.at = ref(first), settings, 0, 0, -1
+
+    def stepped(self) -> None:
+        """Count a step, and note when it wrote to the first parameter."""
+        self.steps += 1
+        self.at = written_at(self.first())
+
+    def goes_on(self, before: Made) -> bool:
+        """Return True if the optimizer before this one took one step, and nothing has changed since then."""
+        same = self.first() is before.first() and self.settings == before.settings
+        return same and before.steps == 1 and before.at == written_at(self.first())
+
+
+def written_at(p: Any) -> int:
+    """Return the creation number of the last write to a parameter."""
+    return -1 if p is None or p._ver is None else p._ver.at
 
 
 made_at: dict[Place | None, Made] = {}
 
 
-def made(who: str, params: list, stateful: bool) -> Made:
+def made(who: str, params: list, settings: dict) -> Made:
     """Note a new optimizer; warn if a loop makes one for every step, which loses its state."""
-    place, now = user_place(), Made(params[0])
+    place, now = user_place(), Made(params[0], settings)
     before = made_at.get(place)
-    if stateful and before is not None and before.first() is params[0] and before.steps == 1:
+    if settings.keys() & STATEFUL and before is not None and now.goes_on(before):
         now.row = before.row + 1
     if now.row == FRESH:
         warn(
@@ -91,6 +108,30 @@ def leaves_of(node: ast.expr, scope: Scope) -> Iterator[Tensor]:
         tensors = parameters_of(value) if is_module(value) else [value]
         edges = [t._edge for t in tensors if isinstance(t, Tensor) and t._layer is None and t._edge is not None]
         yield from [t for leaf in behind(edges)[1] if (t := leaf._ref()) is not None]
+
+
+def plain_tensors(model: Any, known: set[int]) -> Iterator[tuple[Tensor, str, str, Place | None]]:
+    """Yield the leaves that a module has as plain attributes, each with a phrase, the fix and the line."""
+    for m in modules_of(model):
+        for name, value in vars(m).items():
+            if isinstance(value, Tensor) and type(value._edge) is Leaf and id(value) not in known:
+                what = f"{type(m).__name__}.{name}, of shape {tuple(value.shape)}, requires grad but is no nn.Parameter, so the "
+                yield (
+                    value,
+                    f"{what}module does not register it",
+                    f"write self.{name} = nn.Parameter(...)",
+                    stored_at(m, name),
+                )
+
+
+@searches()
+def warn_plain_tensors(who: str, model: Any) -> None:
+    """Warn about a module's tensor that has a gradient, but is neither a parameter nor in an optimizer."""
+    known = {id(p) for o in list(alive) for group in o.param_groups for p in group["params"]}
+    for t, text, fix, place in plain_tensors(model, known | {id(p) for p in parameters_of(model)}):
+        if t._grad is not None:
+            notes = noted("the step was called", user_place()) if place else []
+            warn("unregistered-parameters", who, f"{text}; no step changes it", fix, place, notes)
 
 
 # ---------------------------------------------------------------------- eval mode

@@ -84,8 +84,11 @@ def flat_formula(fn: Any, i: int) -> bool:
 
 
 def alone(node: Any) -> bool:
-    """Return True for a softmax over a dimension of size 1, whose result is always 1."""
-    if node._fn.__name__ not in ("Softmax", "LogSoftmax"):
+    """Return True for a softmax of one score, from a layer, for each of several examples: its result is always 1.
+
+    Attention to a single token is a softmax of size 1, too, but its scores are products.
+    """
+    if node._fn.__name__ not in ("Softmax", "LogSoftmax") or node._shape[1:] != (1,) or node._shape[0] < 2:
         return False
     dims = next((d for d in node._saved if type(d) is tuple), ()) if type(node._saved) is tuple else ()
-    return bool(dims) and all(node._shape[d] == 1 for d in dims)
+    return dims in ((1,), (-1,)) and producer(node._edges[0])._fn.function_name() in ("linear", "addmm", "affine")

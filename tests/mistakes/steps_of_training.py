@@ -400,7 +400,10 @@ class TensorInsteadOfParameter(Mistake):
                 self.scale = torch.ones(3, requires_grad=True)  # <-
                 self.fc = nn.Linear(3, 1)
 
-        torch.optim.SGD(Net().parameters(), lr=0.1)
+        net = Net()
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        net.fc(torch.ones(2, 3) * net.scale).sum().backward()
+        optimizer.step()
 
     def right():
         class Net(nn.Module):
@@ -413,7 +416,11 @@ class TensorInsteadOfParameter(Mistake):
                 self.fc = nn.Linear(3, 1)
 
         net = Net()
-        torch.optim.SGD([{"params": net.parameters()}, {"params": [net.shift]}], lr=0.1)
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        other = torch.optim.SGD([net.shift], lr=0.01)
+        net.fc(torch.ones(2, 3) * net.scale + net.shift).sum().backward()
+        optimizer.step()
+        other.step()
 
 
 class OptimizerMadeInTheLoop(Mistake):

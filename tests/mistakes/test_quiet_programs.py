@@ -327,10 +327,34 @@ def step_of_plain_descent_made_anew():
         trained(model, steps=1)
 
 
+def step_to_find_a_rate():
+    model = nn.Linear(3, 1)
+    start = copy.deepcopy(model.state_dict())
+    for rate in (1e-4, 1e-3, 1e-2, 1e-1):
+        model.load_state_dict(start)
+        optimizer = torch.optim.Adam(model.parameters(), lr=rate)
+        model(X).pow(2).mean().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+
+def step_of_several_tasks_from_one_start():
+    model = nn.Linear(3, 1)
+    start = copy.deepcopy(model.state_dict())
+    for _ in range(4):
+        model.load_state_dict(start)
+        optimizer = torch.optim.Adam(model.parameters(), lr=0.1)
+        model(X).pow(2).mean().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+
 def step_with_a_norm_for_the_log():
     model = nn.Linear(3, 1)
     trained(model)
     print(nn.utils.clip_grad_norm_(model.parameters(), float("inf")))
+    trained(model)
+    print(nn.utils.clip_grad_norm_(model.parameters(), 1e9))
 
 
 def step_of_two_batches():
@@ -464,6 +488,21 @@ def layer_with_the_name_of_its_class():
     trained(Capitals())
 
 
+def tensor_of_a_module_with_its_own_optimizer():
+    model = Asking()
+    model.temperature = torch.ones(1, requires_grad=True)
+    one, two = torch.optim.SGD(model.parameters(), lr=0.1), torch.optim.Adam([model.temperature])
+    (model(X) * model.temperature).sum().backward()
+    one.step()
+    two.step()
+
+
+def tensor_of_a_module_without_a_gradient():
+    model = Asking()
+    model.noise = torch.ones(3, requires_grad=True)
+    trained(model)
+
+
 def layer_made_once():
     model = Lazy()
     model(X)
@@ -515,6 +554,18 @@ def shape_of_square_outputs():
 def target_between_0_and_1():
     out = nn.Linear(3, 1)(X)
     F.binary_cross_entropy_with_logits(out, torch.full((4, 1), 0.3)).backward()
+
+
+def target_that_a_mask_leaves_out():
+    y = torch.tensor([[0.0], [1.0], [-1.0], [1.0]])
+    losses = F.binary_cross_entropy_with_logits(nn.Linear(3, 1)(X), y, reduction="none")
+    (losses * (y >= 0)).sum().backward()
+
+
+def zero_attention_to_one_token():
+    query, key = nn.Linear(3, 2), nn.Linear(3, 2)
+    scores = query(X) @ key(torch.ones(1, 3)).T
+    (scores.softmax(1) * Y).sum().backward()
 
 
 def target_of_labels():
@@ -613,6 +664,24 @@ class Gate(torch.autograd.Function):
 
 def none_for_a_number():
     Scaled.apply(torch.ones(3, requires_grad=True), 2.0, torch.ones(3)).sum().backward()
+
+
+class Lookup(torch.autograd.Function):
+    """A product whose first argument is meant to have no gradient."""
+
+    @staticmethod
+    def forward(ctx, x, w):
+        ctx.save_for_backward(x)
+        return x * w
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return None, g * x
+
+
+def none_for_an_argument_without_a_gradient():
+    Lookup.apply(torch.ones(3, requires_grad=True), torch.ones(3, requires_grad=True)).sum().backward()
 
 
 def none_of_a_gate():
