@@ -11,7 +11,7 @@ from ..core.graph import Leaf, producer
 from ..errors import warn
 from .cut_lines import line_of_call
 
-THROUGH = "pass the gradient straight through: y + (y.{name}() - y).detach()"
+THROUGH = "compute the loss without {name}; or pass the gradient straight through: y + (y.{name}() - y).detach()"
 SMOOTH = {
     **{name: THROUGH.format(name=name) for name in ("round", "floor", "ceil", "trunc")},
     "sign": "use a smooth function instead: tanh(x)",
