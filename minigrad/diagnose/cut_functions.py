@@ -36,6 +36,20 @@ def constant_backward(cls: Any) -> tuple[Place, str, str] | None:
             why = f"computes its gradient with {code}, which has no history, so the gradient cannot be differentiated again"
             return Place(file, call.lineno), why, f"compute with the tensor itself: {ast.unparse(call.func.value)}"
     known = named(cls)
+    for s, file in [(s, file) for tree, file in tree_of(cls, "forward") for s in statements(tree)]:
+        if (
+            isinstance(s, ast.Assign)
+            and isinstance(s.value, (ast.BinOp, ast.Call))
+            and known & set(names_in(ast.walk(s.value)))
+        ):
+            for t in s.targets:
+                if isinstance(t, ast.Attribute) and isinstance(t.value, ast.Name) and t.value.id == "ctx":
+                    why = f"computes ctx.{t.attr} in forward without recording, so its gradient cannot be differentiated again"
+                    return (
+                        Place(file, s.lineno),
+                        why,
+                        f"save the inputs and compute {ast.unparse(s.value)} again in backward",
+                    )
     for call, file in calls_in(cls, "forward", "setup_context"):
         if called_name(call) == "save_for_backward":
             for a in call.args:

@@ -17,7 +17,8 @@ from ..core.graph import Leaf
 from ..core.tensor import Tensor
 from ..errors import warn
 from ..places import Place, noted, user_place, users_code
-from .cut_lines import Scope, loss_before, resolved
+from .cut_lines import Scope, cut_line_at_step, loss_before, resolved
+from .detached import cut_off
 from .modules import is_module, modules_of, parameters_of, stored_at, switched
 from .program_tree import body_of, parsed, parts
 from .report import searches
@@ -87,7 +88,14 @@ def warn_unrelated(who: str, params: list, made_there: Place | None) -> None:
     others = {id(t): t for t in leaves_of(*found) if t._grad is not None}
     if not others or own & others.keys() or trained & others.keys():
         return
-    first = next(iter(others.values()))
+    first, notes = next(iter(others.values())), noted("the step was called", user_place())
+    ends = [cut_off(p._edge) or cut_line_at_step(p._edge) for p in params]
+    if (end := next((end for end in ends if end is not None), None)) is not None:
+        what = f"none of its {counted(len(params), 'parameter')} has a gradient: {end.name} {end.why}"
+        if found_leaf(found) is not None:
+            what += "; requires_grad of the loss itself begins a new history, which leads to no parameter"
+        warn("parameter-cut-off", who, what, end.fix, end.place, notes)
+        return
     warn(
         "unrelated-parameters",
         who,
@@ -95,8 +103,14 @@ def warn_unrelated(who: str, params: list, made_there: Place | None) -> None:
         f"{counted(len(others), 'other')}, the first of shape {tuple(first.shape)}, which no optimizer has",
         f"make the optimizer of the model that computes the loss, after it has its last layer: {who}(model.parameters())",
         made_there,
-        noted("the step was called", user_place()),
+        notes,
     )
+
+
+def found_leaf(found: tuple[ast.expr, Scope]) -> Tensor | None:
+    """Return the loss if it is a leaf, which a program makes with loss.requires_grad_()."""
+    loss = resolved(*found)
+    return loss if isinstance(loss, Tensor) and type(loss._edge) is Leaf else None
 
 
 def leaves_of(node: ast.expr, scope: Scope) -> Iterator[Tensor]:

@@ -40,8 +40,14 @@ def sources() -> tuple[list[str], list[str]]:
                 modules += noted(f"no parameter of {name} requires grad; it is made", place)
             elif is_source(value, lines, scope):
                 tensors += noted(f"{name} does not require grad; it is made", place)
-    frozen = [Place(scope.file, line) for line in freezing(scope.file)] if modules else []
-    return [*modules, *(f"requires_grad is switched off at {place}" for place in frozen)][:MOST], tensors[:MOST]
+    return [*modules, *(switched_off() if modules else ())][:MOST], tensors[:MOST]
+
+
+@searches(())
+def switched_off() -> list[str]:
+    """Return notes on the lines of the user's running file that switch requires_grad off."""
+    file = "" if (frame := user_frame()) is None else frame.f_code.co_filename
+    return [f"requires_grad is switched off at {Place(file, line)}" for line in freezing(file)][:MOST]
 
 
 def is_source(value: Any, lines: list, scope: Scope) -> bool:

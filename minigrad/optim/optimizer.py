@@ -20,6 +20,7 @@ from ..core.graph import operation_of
 from ..core.tensor import Tensor
 from ..diagnose import optimizers
 from ..diagnose.loaded_names import no_optimizer_state
+from ..diagnose.untracked import switched_off
 from ..errors import error, warn
 from ..nn.module import clear_grad
 from ..places import held, noted, user_place
@@ -59,6 +60,11 @@ class Optimizer:
         groups, model = optimizers.listed(who := type(self).__name__, params)
         if not groups:
             what, fix, place = ("", "", None) if model is None else optimizers.not_registered(model, ())
+            frozen = [] if what else switched_off()
+            if frozen:
+                fix = (
+                    "leave a part of the parameters trainable, module.requires_grad_(True), before making the optimizer"
+                )
             raise error(
                 ValueError,
                 who,
@@ -66,7 +72,7 @@ class Optimizer:
                 fix
                 or "pass model.parameters() itself; a used generator yields nothing, but list(...) keeps the parameters",
                 place,
-                noted("the optimizer is made", user_place()) if place else (),
+                noted("the optimizer is made", user_place()) if place else frozen,
             )
         for group in groups if isinstance(groups[0], dict) else [{"params": groups}]:
             self.add_param_group(group)

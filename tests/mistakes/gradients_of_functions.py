@@ -51,6 +51,48 @@ class IntermediateSavedForTheSecondDerivative(Mistake):
         gradient.sum().backward()
 
 
+class IntermediateOnTheCtx(Mistake):
+    """`forward` stores an intermediate result on the ctx, and `backward` is differentiated.
+
+    It has no history, whether it is saved or stored.
+    """
+
+    operation = "backward"
+    numbers = ("SquareOfTwice computes ctx.twice in forward",)
+    remedy = "compute x * 2 again in backward"
+
+    def wrong():
+        class SquareOfTwice(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                ctx.twice = x * 2  # <-
+                return ctx.twice**2
+
+            @staticmethod
+            def backward(ctx, g):
+                return 4 * ctx.twice * g
+
+        x = torch.tensor([1.0, 2.0], requires_grad=True)
+        (gradient,) = torch.autograd.grad(SquareOfTwice.apply(x).sum(), x, create_graph=True)
+        gradient.sum().backward()
+
+    def right():
+        class SquareOfTwice(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                ctx.save_for_backward(x)
+                return (x * 2) ** 2
+
+            @staticmethod
+            def backward(ctx, g):
+                (x,) = ctx.saved_tensors
+                return 8 * x * g
+
+        x = torch.tensor([1.0, 2.0], requires_grad=True)
+        (gradient,) = torch.autograd.grad(SquareOfTwice.apply(x).sum(), x, create_graph=True)
+        gradient.sum().backward()
+
+
 class NumberInADifferentiatedBackward(Mistake):
     """`backward` computes with the number of a saved tensor, and is differentiated.
 
