@@ -146,6 +146,22 @@ def line_of_call(name: str, leaf: Any) -> Place | None:
     return None if end is None else end.place
 
 
+@searches()
+def carried_line() -> Place | None:
+    """Return the line in the running loop that computes a state from itself, h = cell(x, h), if exactly one does."""
+    if (begun := running_line()) is None:
+        return None
+    call, scope = begun
+    rounds = [s for s in statements(scope.tree) if isinstance(s, (ast.For, ast.While))]
+    inside = [s for loop in rounds if loop.lineno <= call.lineno <= (loop.end_lineno or 0) for s in statements(loop)]
+    lines = set()
+    for s in inside:
+        if isinstance(s, ast.Assign):
+            names = {n for t in s.targets for n in names_in(ast.walk(t))} & set(names_in(ast.walk(s.value)))
+            lines |= {s.lineno for name in names if scope.has_history(scope.values.get(name))}
+    return Place(scope.file, lines.pop()) if len(lines) == 1 else None
+
+
 def running_line(leaf: Any = None, frame: FrameType | None = None) -> tuple[ast.Call, Scope] | None:
     """Return the call that the user's line, or another frame of the user, is running, and the scope that it runs in."""
     frame = frame or user_frame()
