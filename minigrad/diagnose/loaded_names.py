@@ -48,7 +48,9 @@ def look_at_loaded(module: Any, own: Mapping, state: Mapping, tensors: Mapping[s
     number, place = taken.get(state) or (0, None)
     mine = [bottom(own[k][2]) for k in tensors]
     if number and tensors and all(storage(bottom(t)._a) is storage(m._a) for t, m in zip(tensors.values(), mine)):
-        written = sum(m._ver is not None and m._ver.at > number for m in mine)
+        written = sum(
+            m._ver is not None and m._ver.at > number and m._ver.writer != "copy_" for m in mine
+        )  # copy_: a load
         if written:
             warn_own_state(who, written, len(mine), place)
 
