@@ -59,8 +59,11 @@ def written_at(p: Any) -> int:
 made_at: dict[Place | None, Made] = {}
 
 
-def made(who: str, params: list, settings: dict) -> Made:
+@searches()
+def made(who: str, params: list, settings: dict) -> Made | None:
     """Note a new optimizer; warn if a loop makes one for every step, which loses its state."""
+    if not params:
+        return None
     place, now = user_place(), Made(params[0], settings)
     before = made_at.get(place)
     if settings.keys() & STATEFUL and before is not None and now.goes_on(before):

@@ -327,6 +327,22 @@ def step_of_plain_descent_made_anew():
         trained(model, steps=1)
 
 
+def step_of_an_empty_group():
+    optimizer = torch.optim.Adam([{"params": []}], lr=0.1)
+    optimizer.step()
+    optimizer.zero_grad()
+
+
+def step_of_a_rate_in_a_tensor():
+    model = nn.Linear(3, 1)
+    for _ in range(4):
+        optimizer = torch.optim.Adam(model.parameters(), lr=torch.tensor(0.1))
+        for _ in range(2):
+            model(X).pow(2).mean().backward()
+            optimizer.step()
+            optimizer.zero_grad()
+
+
 def step_to_find_a_rate():
     model = nn.Linear(3, 1)
     start = copy.deepcopy(model.state_dict())
