@@ -125,6 +125,20 @@ def cut_line_at_step(leaf: Any) -> End | None:
     return found_in(loss, scope, loss.lineno)
 
 
+@searches()
+def cleared_line() -> Place | None:
+    """Return the line that calls zero_grad between the last backward and the user's running line, or None."""
+    if (begun := running_line()) is None:
+        return None
+    step, scope = begun
+    every = [
+        n for s in statements(scope.tree) for n in ast.walk(s) if isinstance(n, ast.Call) and n.lineno < step.lineno
+    ]
+    last = max([c.lineno for c in every if called_name(c) == "backward"], default=step.lineno)
+    lines = [c.lineno for c in every if called_name(c) == "zero_grad" and c.lineno > last]
+    return Place(scope.file, lines[0]) if lines else None
+
+
 def loss_before(leaf: Any = None) -> tuple[ast.expr, Scope] | None:
     """Return the expression whose backward stands before the user's running line, such as a step, and its scope."""
     if (begun := running_line(leaf)) is None:

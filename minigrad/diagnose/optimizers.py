@@ -15,7 +15,7 @@ from ..core.tensor import Tensor
 from ..errors import error, warn
 from ..places import Place, defined_at, noted, user_place
 from . import debug, detached, program_slips, trained_models
-from .cut_lines import cut_line_at_step
+from .cut_lines import cleared_line, cut_line_at_step
 from .debug import Lent
 from .modules import is_module, modules_of, parameters_of, stored_at
 from .wording import row
@@ -112,7 +112,9 @@ def without_gradients(who: str, params: list, earlier: Earlier) -> None:
     """Warn about a step without gradients, if gradients were computed and cleared or a graph of the parameters is alive."""
     if not params:
         return
+    place = None
     if earlier.cleared:
+        place = cleared_line()
         why = "zero_grad() has cleared the gradients that backward computed since the last step"
     elif earlier.stepped:  # a loss may depend on others than at the first step
         return
@@ -128,6 +130,8 @@ def without_gradients(who: str, params: list, earlier: Earlier) -> None:
         who,
         f"none of the {len(params)} parameters has a gradient, so this step does nothing: {why}",
         "keep this order: optimizer.zero_grad(), loss = ..., loss.backward(), optimizer.step()",
+        place,
+        noted("the step was called", user_place()) if place else (),
     )
 
 

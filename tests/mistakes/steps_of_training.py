@@ -622,6 +622,36 @@ class ClippedAfterTheStep(Mistake):
             print(nn.utils.clip_grad_norm_(model.parameters(), float("inf")))  # only the norm
 
 
+class ClearedBeforeTheStep(Mistake):
+    """`zero_grad()` stands between `backward` and the step.
+
+    The step finds no gradients. The warning names the line that clears them.
+    """
+
+    says = "step-without-gradients"
+    operation = "Adam"
+    numbers = ("2 parameters", "zero_grad() has cleared the gradients")
+    remedy = "optimizer.zero_grad(), loss = ..., loss.backward(), optimizer.step()"
+
+    def wrong():
+        model = nn.Linear(3, 1)
+        optimizer = torch.optim.Adam(model.parameters(), lr=0.1)
+        for _ in range(2):
+            loss = model(torch.ones(4, 3)).pow(2).mean()
+            loss.backward()
+            optimizer.zero_grad()  # <-
+            optimizer.step()
+
+    def right():
+        model = nn.Linear(3, 1)
+        optimizer = torch.optim.Adam(model.parameters(), lr=0.1)
+        for _ in range(2):
+            loss = model(torch.ones(4, 3)).pow(2).mean()
+            loss.backward()
+            optimizer.step()
+            optimizer.zero_grad()
+
+
 class ClosureWithoutLoss(Mistake):
     """The closure for LBFGS returns nothing.
 
