@@ -77,8 +77,8 @@ contents: $(call with,dev) ## write the imports of the operations in minigrad/__
 bench: $(call with,bench) ## measure times beside other libraries; writes docs/performance.*
 	$(PY) -m benchmarks --docs
 
-bench-small: $(call with,parity) ## measure small cases beside PyTorch and an earlier commit: BESIDE=HEAD~5
-	$(PY) -m benchmarks.beside $(BESIDE)
+bench-small: $(call with,parity) ## measure small cases beside PyTorch and an earlier commit: COMMIT=HEAD~5
+	$(PY) -m benchmarks.compare_commits $(COMMIT)
 
 bench-ranks: $(call with,parity demo mpi) ## measure many processes beside PyTorch on gloo; writes docs/performance_ranks.*
 	$(PY) -m benchmarks.ranks --docs

@@ -64,7 +64,7 @@ class Case:
     mygrad = property(lambda self: self.version("mygrad"))
     autograd = property(lambda self: self.version("autograd"))
 
-    def beside(self, name):
+    def yardstick(self, name):
         """Return a decorator that adds a program without a library, whose results are not compared: a yardstick."""
 
         def add(program):
@@ -77,7 +77,7 @@ class Case:
         """Return the docstring with the size filled in."""
         return self.text.rstrip(".").replace("{n}", f"{n or self.n or 0:,}")
 
-    def able(self, contestant):
+    def can_run(self, contestant):
         """Return True if this contestant can run the case."""
         return contestant.style in self.programs and (self.compiles or not contestant.compiled)
 

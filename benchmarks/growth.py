@@ -28,7 +28,7 @@ COMPILERS = ("minigrad.compile", "torch.compile", "jax.jit")
 class Kind(NamedTuple):
     """A kind of curve: the words, the file and the axis of its picture, the unit of its table, and that unit's size."""
 
-    said: str
+    quantity: str
     file: str
     axis: str
     unit: str
@@ -98,11 +98,11 @@ def times(curve, contestants, settings=SETTINGS, figure="best"):
         failures.update({f"{name} at {n:,}": why for name, why in failed.items()})
         for name, found in figures.items():
             seconds.setdefault(name, [None] * len(curve.sizes))[k] = found[figure]
-        contestants = [c for c in contestants if c.name in figures and goes_on(figures[c.name])]
+        contestants = [c for c in contestants if c.name in figures and is_fast_enough(figures[c.name])]
     return seconds, failures
 
 
-def goes_on(figure):
+def is_fast_enough(figure):
     """Return True if a contestant gets larger work."""
     return figure["best"] < ENOUGH and figure["ready"] < PATIENCE
 

@@ -93,7 +93,7 @@ def measured(case, contestants, settings, n=None):
     n = n or (case.quick_n if settings.quick else case.n)
     runs, results, failures, ready = {}, {}, {}, {}
     for contestant in contestants:
-        if not case.able(contestant):
+        if not case.can_run(contestant):
             continue
         try:
             start = time.perf_counter()

@@ -142,7 +142,7 @@ def times_of(ours, theirs):
     return times["ours"]["best"], times["theirs"]["best"]
 
 
-def alone(torch):
+def restrict_to_one_core(torch):
     """Restrict both to one core and one thread."""
     one_thread()
     minigrad.set_num_threads(1)
@@ -159,7 +159,7 @@ def main():
     args = parser.parse_args()
     import torch
 
-    alone(torch)
+    restrict_to_one_core(torch)
     warnings.simplefilter("ignore")
     before = json.loads(Path(args.before).read_text(encoding="utf-8")) if args.before else {}
     names = args.names or [n for n, entry in TABLE.items() if entry.samples and not entry.differs]
@@ -180,8 +180,8 @@ def show(key, pair, before):
     """Print one row, and mark it if it is slower than PyTorch or than before."""
     ratio, old = pair[0] / pair[1], before and before[0] / before[1]
     marks = "slow " * (ratio > SLOW) + "slower" * bool(old and ratio > 1.15 * old)
-    beside = f"{old:>9.2f}" if old else " " * 9
-    print(f"{key:<44}{pair[0] * 1e6:>12.1f}{pair[1] * 1e6:>12.1f}{ratio:>9.2f}{beside}  {marks}".rstrip(), flush=True)
+    previous = f"{old:>9.2f}" if old else " " * 9
+    print(f"{key:<44}{pair[0] * 1e6:>12.1f}{pair[1] * 1e6:>12.1f}{ratio:>9.2f}{previous}  {marks}".rstrip(), flush=True)
 
 
 if __name__ == "__main__":

@@ -25,11 +25,11 @@ THEMES = {
     "functions": "Custom Functions",
     "networks": "Training steps",
     "training": "Training loops",
-    "models": "Models as people write them",
+    "models": "Common models",
     "recurrent": "A recurrent network",
     "transforms": "Transforms",
     "pointwise": "Pointwise formulas",
-    "rows": "Softmax and its kin",
+    "rows": "Softmax, layer norm and cross-entropy",
     "recording": "Under a recording",
 }
 MEASURES = {"copying": "copying the same bytes"}  # yardsticks measured beside the libraries, spelled out
@@ -109,8 +109,8 @@ def cases(found):
     parts = []
     for theme, title in THEMES.items():
         if mine := [case for case in found if case["theme"] == theme]:
-            said = [f"- `{case['name']}`: {case['title']}" for case in mine]
-            shown = models(mine) if theme == "models" else [*said, "", *table(mine)]
+            items = [f"- `{case['name']}`: {case['title']}" for case in mine]
+            shown = models(mine) if theme == "models" else [*items, "", *table(mine)]
             parts.append("\n".join([f"## {title}", "", *shown, *remarks(mine)]))
     return "\n\n".join(parts)
 
@@ -123,7 +123,9 @@ def models(cases):
         times, (found, *_) = [cell(case, name) for name in ("minigrad", "torch")], ratios(case)
         lines.append(f"| `{case['name']}`: {case['title']} | {' | '.join(times)} | **{found}** |")
     middle = median([{name: f["best"] for name, f in case["seconds"].items()} for case in cases])
-    return lines if middle is None else [*lines, "", f"The median of the ratios is {middle:.2f}; we want {MEDIAN}."]
+    return (
+        lines if middle is None else [*lines, "", f"The median of the ratios is {middle:.2f}; the target is {MEDIAN}."]
+    )
 
 
 def table(cases):
@@ -178,7 +180,7 @@ def targets(cases):
 
 def growth(curves):
     """Return the pictures of the curves."""
-    return "\n\n".join(f"![{c['title']}: {KINDS[c['what']].said} over size](pictures/{picture(c)})" for c in curves)
+    return "\n\n".join(f"![{c['title']}: {KINDS[c['what']].quantity} over size](pictures/{picture(c)})" for c in curves)
 
 
 def picture(curve):
@@ -192,7 +194,7 @@ def nodes(found):
         return ""
     reached = "reached" if found["minigrad"] <= BYTES_A_NODE else "**missed**"
     return (
-        f"{header('', *found)}\n| bytes a node | {' | '.join(f'{n:,}' for n in found.values())} |\n\n"
+        f"{header('', *found)}\n| bytes per node | {' | '.join(f'{n:,}' for n in found.values())} |\n\n"
         f"The target for minigrad is {BYTES_A_NODE} bytes: {reached}."
     )
 

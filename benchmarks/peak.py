@@ -59,7 +59,7 @@ def highest():
 def measured(case, contestants, n):
     """Return the bytes by contestant, each in a separate process, without contestants that fail."""
     found = {}
-    for c in [c for c in contestants if case.able(c)]:
+    for c in [c for c in contestants if case.can_run(c)]:
         command = [sys.executable, "-W", "ignore", "-m", __spec__.name, case.name, c.name, str(n)]
         run = subprocess.run(command, capture_output=True, text=True)
         if run.returncode:

@@ -1,10 +1,10 @@
 # %% [markdown]
 # # Numbers that remember
 #
-# *20 minutes. Needs no other.*
+# *20 minutes. Needs no other lesson.*
 #
-# **How can a number know its derivative?** It remembers its history. Each result of a tensor with `requires_grad=True`
-# remembers its operation and its inputs, and `backward` walks along that memory.
+# **How can a number know its derivative?** It remembers its history. Each result computed from a tensor with
+# `requires_grad=True` remembers its operation and its inputs, and `backward` walks back through that memory.
 #
 # After this lesson you can:
 #
@@ -24,8 +24,8 @@ draw(b, passes=("forward", "backward"))
 # %% [markdown]
 # In a notebook the picture starts before the first step: press Play, or → for each step.
 #
-# Two edges lead from `a` to the product, one for each use. In the backward pass each edge multiplies, and the leaf adds. (A
-# tensor does not know the name of its variable, so the picture calls `a` `v0` and `b` `v1`.)
+# Two edges lead from `a` to the product, one for each use. In the backward pass, each edge multiplies and the leaf adds.
+# (A tensor does not know the name of its variable, so the picture calls `a` `v0` and `b` `v1`.)
 #
 # ## One step
 #
@@ -36,8 +36,8 @@ print(b)
 assert b.grad_fn.name() == "MulBackward0"
 
 # %% [markdown]
-# The node knows where its inputs came from. For each input it has a pair: the node that produced the input, and the index
-# of the output there, counted from 0. No operation produced `a`. It is a leaf, and the path ends at the node that
+# The node knows where its inputs came from. For each input it has a pair: the node that produced the input, and which of
+# that node's outputs it is, counted from 0. No operation produced `a`. It is a leaf, and the path ends at the node that
 # accumulates its gradient.
 
 # %%
@@ -75,8 +75,8 @@ def called_twice():
 lessons.predict(
     "x is 3.0 and y = x * x. What does a second y.backward() give?",
     {
-        "x.grad is 12.0": "Gradients do add up in .grad, but this graph has no saved factors any more.",
-        "x.grad is 6.0": "It would not replace .grad: gradients add up there. But the walk cannot begin at all.",
+        "x.grad is 12.0": "Gradients do add up in .grad, but this graph no longer has its saved factors.",
+        "x.grad is 6.0": "A second call would add to .grad, not replace it. But the walk cannot even begin.",
         "an error": "The first call frees the saved tensors, here the factors. Nothing is left to multiply by.",
     },
     called_twice,
@@ -94,7 +94,7 @@ else:
 # ## Why the order matters
 #
 # `c` depends on `a` along four paths, two through each use of `b`. A walk that went on from `b` as soon as one gradient
-# arrived would pass on half a sum, and walk everything below it twice.
+# arrived would pass on half a sum, and visit everything below `b` twice.
 
 # %%
 a = torch.tensor(1.0, requires_grad=True)
@@ -129,9 +129,9 @@ def visits_after(doublings):
 lessons.predict(
     "How many visits does the hasty walk need for 12 doublings?",
     {
-        13: "That is the number of nodes. The hasty walk comes to a node once for each path.",
-        25: "That is the start and 24 edges. But it walks over an edge again for each path that leads there.",
-        4096: "That is the number of visits to the leaf, one for each path. The nodes above it count as well.",
+        13: "That is the number of nodes. The hasty walk visits a node once for each path.",
+        25: "That is the start plus 24 edges. But the walk follows an edge again for each path that leads to it.",
+        4096: "That is the number of visits to the leaf, one for each path. But the nodes above it count as well.",
         8191: "Each doubling doubles the number of paths: 1 + 2 + 4 + ... + 4096 visits.",
     },
     lambda: visits_after(12),
@@ -144,8 +144,9 @@ assert hasty_walk(c.grad_fn, 1.0)[0] == 4.0
 assert visits_after(12) == 2**13 - 1
 
 # %% [markdown]
-# minigrad visits each node once. It always continues with the youngest node that has received a gradient. Inputs are older than
-# outputs, so none of the remaining nodes can send that node anything more. Such an order is called topological.
+# minigrad visits each node once. It always continues with the youngest node that has received a gradient. Gradients flow
+# only from younger nodes to older ones, so no remaining node can send that node anything more. Such an order is called
+# topological.
 
 # %%
 c.backward()
@@ -158,10 +159,10 @@ assert a.grad.item() == 4.0
 
 # %%
 def turns_of_b():
-    b, got_by_b = a + a, []
-    b.grad_fn.register_prehook(lambda got: got_by_b.append(got[0].item()))
+    b, received = a + a, []
+    b.grad_fn.register_prehook(lambda gradients: received.append(gradients[0].item()))
     torch.autograd.grad(b + b, a)
-    return got_by_b
+    return received
 
 
 lessons.predict(
@@ -180,14 +181,14 @@ a = torch.tensor(1.0, requires_grad=True)
 b = a + a
 c = b + b
 turns = []
-c.grad_fn.register_prehook(lambda got: turns.append(("c", got[0].item())))
-b.grad_fn.register_prehook(lambda got: turns.append(("b", got[0].item())))
+c.grad_fn.register_prehook(lambda gradients: turns.append(("c", gradients[0].item())))
+b.grad_fn.register_prehook(lambda gradients: turns.append(("b", gradients[0].item())))
 c.backward()
 print(turns)
 assert turns == [("c", 1.0), ("b", 2.0)]
 
 # %% [markdown]
-# `b` had its turn once, after both contributions had met: 1 + 1 = 2.
+# `b` had one turn, after both contributions had arrived: 1 + 1 = 2.
 #
 # ## Exercises
 #
@@ -203,8 +204,8 @@ lessons.check("three_uses", three_uses)
 # %% [markdown]
 # ### 2. Count the paths
 #
-# Write a function that counts the paths from a node to leaves that require grad. In `next_functions`, `None` stands for an
-# input that does not.
+# Write a function that counts the paths from a node to leaves that require grad. In `next_functions`, `None` stands for
+# an input that does not require grad.
 
 
 # %%
@@ -245,7 +246,7 @@ lessons.check("gradient_by_hand", gradient_by_hand)
 #
 # - A result has a `grad_fn`, the node of its operation; `next_functions` leads to the nodes of its inputs.
 # - `backward` starts with 1, multiplies along each edge, and adds where edges meet.
-# - Each node waits for all its contributions, and has one turn. The order is topological: the youngest node first.
+# - Each node waits for all its contributions and has one turn. The order is topological: the youngest node first.
 # - A leaf keeps the sum in `.grad`; the saved tensors are freed.
 #
 # ## Questions
@@ -258,9 +259,10 @@ lessons.check("gradient_by_hand", gradient_by_hand)
 # </details>
 #
 # <details markdown="1">
-# <summary>Why does the number of paths not matter for the time of <code>backward</code>?</summary>
+# <summary>Why does the time of <code>backward</code> not depend on the number of paths?</summary>
 #
-# It adds contributions where paths meet and continues once. So its work grows with the edges, not with the paths.
+# It adds contributions where paths meet and continues once. So its work grows with the number of edges, not with the
+# number of paths.
 #
 # </details>
 #

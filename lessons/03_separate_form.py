@@ -3,8 +3,9 @@
 #
 # *20 minutes. Needs lessons 1 and 2.*
 #
-# **Why does `torch.func.grad` refuse my `Function`?** Its `forward` computes and saves in one step. In the separate form,
-# `forward` knows nothing of `ctx`, and `setup_context` saves. Then a transform can do one without the other.
+# **Why does `torch.func.grad` raise an error for my `Function`?** Its `forward` computes and saves in one step. In the
+# separate form, `forward` knows nothing of `ctx`, and `setup_context` saves. Then a transform can do one without the
+# other.
 #
 # After this lesson you can:
 #
@@ -152,12 +153,12 @@ def calls_of(f):
 
 calls, saved = [], []
 lessons.predict(
-    "torch.func.grad(torch.func.grad(Watched.apply))(zero): how often does it call forward and setup_context?",
+    "torch.func.grad(torch.func.grad(Watched.apply))(zero): how many times does it call forward and setup_context?",
     {
-        "{'forward': 1, 'setup_context': 1}": "Then only one level would have a ctx, and the other no graph.",
+        "{'forward': 1, 'setup_context': 1}": "Then only one level would have a ctx, and the other would have no graph.",
         "{'forward': 2, 'setup_context': 2}": "The computation is the same for all levels, so it runs once.",
-        "{'forward': 1, 'setup_context': 2}": "Nearly: the ground below the two levels counts as one more.",
-        "{'forward': 1, 'setup_context': 3}": "It computes once, and saves for each grad and for the ground below.",
+        "{'forward': 1, 'setup_context': 2}": "Nearly: the ground level below the two counts as well.",
+        "{'forward': 1, 'setup_context': 3}": "It computes once, and saves for each grad and for the ground level.",
     },
     lambda: calls_of(torch.func.grad(torch.func.grad(Watched.apply))),
 )
@@ -173,17 +174,18 @@ print("The last one saves", saved[-1])
 assert calls == ["forward"] + 3 * ["setup_context"] and "GradTensor" in repr(saved[-1])
 
 # %% [markdown]
-# The ground below all levels, where `apply` alone runs, counts as one more. The last saved tensor is a `GradTensor`: the
-# outer `grad` follows it, and so everything that the inner `backward` computes from it. That makes a second derivative
-# possible. A `forward` with `ctx` runs below all levels and would save plain numbers, which no level follows.
+# The ground level, where `apply` runs outside all transforms, counts as well. The last saved tensor is a `GradTensor`:
+# the outer `grad` tracks it, and with it everything that the inner `backward` computes from it. That makes a second
+# derivative possible. A `forward` with `ctx` runs on the ground level and would save plain numbers, which no `grad`
+# tracks.
 #
 # The other transforms need the separate form for the same reason: `jvp` (lesson 6) and `vmap` (lesson 21).
 #
 # ## Saved tensors
 #
-# `setup_context` may save only inputs and outputs, besides numbers and shapes as attributes. Take $(e^x)^2$, computed as
-# `e * e` with the intermediate `e`. Its first derivative at 0 is 2, the second 4. This `Function` smuggles `e` past
-# `setup_context`.
+# `setup_context` may save only inputs and outputs, apart from numbers and shapes as attributes. Take $(e^x)^2$, computed
+# as `e * e` with the intermediate `e`. Its first derivative at 0 is 2, and its second is 4. This `Function` smuggles `e`
+# into `setup_context`.
 
 
 # %%
@@ -208,12 +210,12 @@ first = torch.func.grad(Smuggled.apply)
 second = torch.func.grad(first)
 
 lessons.predict(
-    "Which first and second derivative does Smuggled give at 0?",
+    "Which first and second derivatives does Smuggled give at 0?",
     {
-        "[2.0, 4.0]": "Those are the right ones. But the second grad cannot follow e.",
-        "[2.0, 2.0]": "The second grad would have to follow one of the two factors. It follows neither.",
-        "[2.0, 0.0]": "e comes from below all levels, so for the second grad all of backward is a constant.",
-        "an error": "minigrad cannot see in each call where a saved tensor was computed.",
+        "[2.0, 4.0]": "Those are the right ones. But the second grad cannot track e.",
+        "[2.0, 2.0]": "The second grad would have to track one of the two factors. It tracks neither.",
+        "[2.0, 0.0]": "e was computed on the ground level, so for the second grad all of backward is a constant.",
+        "an error": "By default, minigrad does not check where a saved tensor was computed.",
     },
     lambda: [first(zero).item(), second(zero).item()],
 )
@@ -223,13 +225,13 @@ lessons.predict(
 # saved tensors come from, and `torch.testing.check` compares second derivatives with differences.
 
 # %%
-assert first(zero) == 2.0 and second(zero) == 0.0  # and not 4
+assert first(zero) == 2.0 and second(zero) == 0.0  # it should be 4
 start = torch.tensor(0.0, requires_grad=True)
-with warnings.catch_warnings(record=True) as said, torch.debug():
+with warnings.catch_warnings(record=True) as caught, torch.debug():
     warnings.simplefilter("always")
     torch.autograd.grad(Smuggled.apply(start), start, create_graph=True)
-print(said[0].message)
-assert "as a constant" in str(said[0].message)
+print(caught[0].message)
+assert "as a constant" in str(caught[0].message)
 
 (failure,) = torch.testing.check(Smuggled, torch.tensor(0.0, dtype=torch.float64, requires_grad=True)).failures
 print(failure.name + ":", failure.message)
@@ -266,7 +268,7 @@ assert first(zero) == 2.0 and second(zero) == 4.0
 # %% [markdown]
 # ## Mixing them up
 #
-# A class has one form or the other. If you mix them, or take the tuple `inputs` for a tensor, the message says which
+# A class has one form or the other. If you mix them, or mistake the tuple `inputs` for a tensor, the message says which
 # line to change.
 
 
@@ -329,8 +331,8 @@ lessons.check("SeparateTanh", SeparateTanh)
 # %% [markdown]
 # ### 3. Split it
 #
-# This one is right, but in the combined form. Write it in the separate form, so that `torch.func.grad` works and the
-# second derivative is right, too.
+# This `Function` is right, but in the combined form. Write it in the separate form, so that `torch.func.grad` works and
+# the second derivative is right, too.
 
 
 # %%
@@ -368,7 +370,7 @@ lessons.check("SeparatePower", SeparatePower)
 # ## Summary
 #
 # - In the separate form, `forward` computes and `setup_context(ctx, inputs, output)` saves; `backward` stays the same.
-# - A transform calls `forward` once and `setup_context` for each level, so that each level has its graph.
+# - A transform calls `forward` once and `setup_context` for each level, so that each level has its own graph.
 # - Save inputs and outputs only. Compute an intermediate again, or return it as one more output.
 # - Choose the separate form unless you must save an intermediate without returning it.
 #
@@ -377,21 +379,21 @@ lessons.check("SeparatePower", SeparatePower)
 # <details markdown="1">
 # <summary>Why can a transform not use a <code>forward</code> with <code>ctx</code>?</summary>
 #
-# Each level needs its own `ctx`, but `forward` should run once. And it runs below all levels, so it would save plain
-# numbers, which no level follows.
+# Each level needs its own `ctx`, but `forward` should run once. And it runs on the ground level, so it would save plain
+# numbers, which no `grad` tracks.
 #
 # </details>
 #
 # <details markdown="1">
-# <summary>Which of the two fixes for an intermediate costs memory, and which time?</summary>
+# <summary>Which of the two fixes for an intermediate costs memory, and which costs time?</summary>
 #
-# To return it costs the memory of one more saved tensor. To compute it again costs time in `backward`.
+# Returning it costs the memory of one more saved tensor. Computing it again costs time in `backward`.
 #
 # </details>
 #
 # <details markdown="1">
 # <summary>Why is the first derivative of <code>Smuggled</code> right?</summary>
 #
-# The numbers in `e` are right. Only the history of `e` is missing, and the second derivative is the first to need it.
+# The values in `e` are right. Only the history of `e` is missing, and the second derivative is the first to need it.
 #
 # </details>

@@ -3,8 +3,9 @@
 #
 # *20 minutes. Needs lessons 2 and 3.*
 #
-# **Can I read a `Function` in C++ or TypeScript if I know the Python one?** Yes. It has the same parts in each language, with
-# other names. The C++ and TypeScript code follows their documentation; this lesson runs only the Python.
+# **Can I read a `Function` in C++ or TypeScript if I know the Python version?** Yes. It has the same parts in each
+# language, under other names. The C++ and TypeScript code follows the documentation of each; this lesson runs only the
+# Python code.
 #
 # After this lesson you can:
 #
@@ -31,13 +32,7 @@ class LikeCpp(torch.autograd.Function):
         return (grad_output[0] * saved[0],)
 
 
-class LikeTypeScript(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x):
-        result = x.exp()
-        ctx.save_for_backward(result)
-        return result
-
+class LikeTypeScript(LikeCpp):
     @staticmethod
     def backward(ctx, grad_output):
         [result] = ctx.saved_tensors
@@ -117,19 +112,19 @@ draw(both, x, passes="backward")
 #
 # | | Python | C++ | TypeScript |
 # | --- | --- | --- | --- |
-# | keep tensors | `ctx.save_for_backward(a, b)` | `ctx->save_for_backward({a, b})` | `ctx.save_for_backward(a, b)` |
-# | find them again | `ctx.saved_tensors` | `ctx->get_saved_variables()` | `ctx.saved_tensors` |
-# | keep a number | `ctx.n = n` | `ctx->saved_data["n"] = n` | (not said) |
-# | find it again | `ctx.n` | `ctx->saved_data["n"].toInt()` | (not said) |
-# | gradients that arrive | one argument for each output | one list, `grad_output[0]`, … | one argument for each output |
+# | save tensors | `ctx.save_for_backward(a, b)` | `ctx->save_for_backward({a, b})` | `ctx.save_for_backward(a, b)` |
+# | read them | `ctx.saved_tensors` | `ctx->get_saved_variables()` | `ctx.saved_tensors` |
+# | save a number | `ctx.n = n` | `ctx->saved_data["n"] = n` | (not documented) |
+# | read it | `ctx.n` | `ctx->saved_data["n"].toInt()` | (not documented) |
+# | incoming gradients | one argument for each output | one list, `grad_output[0]`, … | one argument for each output |
 # | gradients returned | a tensor, or a tuple | a list, `{a, b}` | an array, `[a, b]` |
-# | no gradient | `None` | `Variable()` | (not said) |
-# | times | `a * b` | `a * b` | `a.mul(b)` |
+# | no gradient | `None` | `Variable()` | (not documented) |
+# | multiplication | `a * b` | `a * b` | `a.mul(b)` |
 # | call | `Exp.apply(x)` | `Exp::apply(x)` | `Exp.apply(x)` |
 #
 # Look at the first cell again. A parameter with a star collects the gradients in one tuple, like `variable_list`.
-# `backward` may return a tuple even for one gradient. And each operator has a method. Both classes compute `exp`, so `x`
-# gets twice the slope of exp.
+# `backward` may return a tuple even for one gradient. Each operator also exists as a method, such as `mul` for `*`. Both
+# classes compute `exp`, so `x` gets twice the slope of exp.
 
 # %%
 both(x).backward()
@@ -158,32 +153,12 @@ assert x.grad == 2 * x.exp()
 # const y = Exp.apply(x);
 # ```
 #
-# In Python:
-
-
-# %%
-class Separate(torch.autograd.Function):
-    @staticmethod
-    def forward(x):
-        return x.exp()
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.save_for_backward(output)
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        [result] = ctx.saved_tensors
-        return (grad_output.mul(result),)
-
-
-assert torch.func.grad(Separate.apply)(torch.tensor(0.0)) == 1.0
-
-# %% [markdown]
-# ## The example of the C++ documents
+# In Python, this is the class `Separate` of lesson 3.
+#
+# ## The example in the C++ documentation
 #
 # This class is from the documentation of PyTorch's C++ interface. It doubles its second argument in place; `mark_dirty`
-# tells autograd about the write (lesson 11). `is_traceable` says that it may be compiled (lesson 29).
+# tells autograd about the write (lesson 11). `is_traceable` says that the `Function` may be compiled (lesson 29).
 #
 # ```cpp
 # class MyFunction : public Function<MyFunction> {
@@ -237,7 +212,7 @@ class MyFunction(torch.autograd.Function):
 
 
 # %% [markdown]
-# It illustrates names. As a program it has three mistakes, and Python shows one after the other.
+# It illustrates the names. As a program it has three mistakes, which Python shows one by one.
 
 
 # %%
@@ -257,22 +232,22 @@ lessons.predict(
     "x = [1.0, 2.0] is a leaf that requires grad. What does MyFunction.apply(6, x) do?",
     {
         "no error; x is [2.0, 4.0]": "mark_dirty declares the write, but this leaf may not be overwritten at all.",
-        "an error; x is [1.0, 2.0]": "The error is right. But minigrad learns of the write only after forward has run.",
+        "an error; x is [1.0, 2.0]": "There is an error. But minigrad learns of the write only after forward has run.",
         "an error; x is [2.0, 4.0]": "The error comes after forward, so the write has happened.",
     },
     lambda: f"{'no' if overwritten == 'no error' else 'an'} error; x is {x.tolist()}",
 )
 
 # %% [markdown]
-# First, an operation may not overwrite a leaf that requires grad.
+# The first mistake: an operation may not overwrite a leaf that requires grad.
 
 # %%
 print(overwritten)
 assert "a leaf Variable that requires grad" in overwritten and x.tolist() == [2.0, 4.0]
 
 # %% [markdown]
-# A copy of the leaf works. Second, `forward` has two arguments besides the `ctx`. In all three languages, `backward` has to
-# return a gradient for each, even for the number.
+# With a copy of the leaf, the second mistake shows. `forward` has two arguments besides the `ctx`, so in all three
+# languages `backward` has to return two gradients, one of them for the number.
 
 # %%
 x = torch.tensor([1.0, 2.0], requires_grad=True)
@@ -301,20 +276,20 @@ lessons.predict(
     {
         "[2.0, 2.0]": "That is the right slope. But minigrad takes the gradient from backward, not from forward.",
         "[6.0, 6.0]": "backward multiplies by n, and minigrad takes its word for it.",
-        "[12.0, 12.0]": "The factor 2 of forward does not enter: apply records nothing inside forward.",
+        "[12.0, 12.0]": "The factor 2 in forward plays no part: apply records nothing inside forward.",
     },
     lambda: torch.autograd.grad(doubled(x), x)[0],
 )
 
 # %% [markdown]
-# `forward` doubles, so the right slope is 2. The picture shows the 6 of `backward`.
+# `forward` doubles, so the right slope is 2. The picture shows the 6 from `backward`.
 
 # %%
 assert Counted.apply(6, x.clone())[0].tolist() == [2.0, 4.0]
 draw(doubled, x, passes="backward")
 
 # %% [markdown]
-# A comparison with differences of the values finds the factor.
+# `gradcheck` compares with differences of the values, and finds the wrong factor.
 
 # %%
 at = torch.tensor([1.0, 2.0], dtype=torch.float64, requires_grad=True)
@@ -323,7 +298,7 @@ print(wrong_factor)
 assert "3 times the numerical ones" in wrong_factor
 
 # %% [markdown]
-# If `n` should be the factor, `forward` has to multiply by it: that is the last exercise.
+# If `n` is meant to be the factor, `forward` has to multiply by it: that is the last exercise.
 #
 # ## Exercises
 #
@@ -430,21 +405,21 @@ lessons.check("LanguagesTimes", LanguagesTimes)
 #
 # - A `Function` has the same parts in all three languages: `forward`, `backward`, a `ctx`, `apply`.
 # - C++ collects gradients in a list, and keeps numbers in `saved_data`; TypeScript has methods instead of operators.
-# - In each language `backward` returns one gradient for each argument, also for a number.
-# - Code in documentation can show names and still be wrong: run it, and check its gradients.
+# - In each language `backward` returns one gradient for each argument, even for a number.
+# - Code in documentation can explain the names and still be wrong: run it, and check its gradients.
 #
 # ## Questions
 #
 # <details markdown="1">
 # <summary>Why does <code>backward</code> return <code>None</code> or <code>Variable()</code> for a number?</summary>
 #
-# The position of a gradient says to which argument it belongs. So each argument has one, also those without a
+# The position of a gradient says which argument it belongs to. So each argument needs an entry, even one without a
 # gradient.
 #
 # </details>
 #
 # <details markdown="1">
-# <summary>What does a C++ <code>Function</code> keep in <code>saved_data</code>, and why not all its tensors?</summary>
+# <summary>What does a C++ <code>Function</code> keep in <code>saved_data</code>, and why not its tensors?</summary>
 #
 # Numbers and other values. Tensors go through `save_for_backward`, which notices later writes and avoids reference
 # cycles (lesson 8).

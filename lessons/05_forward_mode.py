@@ -3,8 +3,8 @@
 #
 # *20 minutes. Needs lessons 2 and 3.*
 #
-# **Can I compute a derivative without a graph?** Yes: together with the values, from the inputs to the outputs. Each value
-# carries its tangent along.
+# **Can I compute a derivative without a graph?** Yes: together with the values, from the inputs to the outputs. Each
+# value carries a tangent, which says how fast the value changes.
 #
 # After this lesson you can:
 #
@@ -29,16 +29,20 @@ def f(x):
 draw(f, torch.tensor(3.0), passes="jvp")
 
 # %% [markdown]
-# The tangents stand beside the values, each with its rule; `dx` is the tangent of `x`. The arrows run with the computation,
-# not against it. (In a notebook, press Play: the tangents come in the second pass, Jvp.)
+# The tangents stand below the values, each with its rule; `dx` is the tangent of `x`. The arrows run with the
+# computation, not against it. (In a notebook, press Play: the tangents come in the second pass, Jvp.)
 #
 # ## Dual numbers
 #
 # A dual number is a value together with a tangent: how fast the value changes when the input does. Sums and products of
-# duals follow the rules you learned at school. That is all of forward mode: each operation computes two numbers instead of
-# one.
-#
-# $$(a + b)' = a' + b' \qquad (a \cdot b)' = a \cdot b' + a' \cdot b$$
+# duals follow the rules you learned at school. That is all of forward mode: each operation computes two numbers instead
+# of one. `explain` prints the rule of each operation with the numbers of the picture.
+
+# %%
+print(torch.explain(f, torch.tensor(3.0), tangents=(torch.tensor(1.0),)))
+
+# %% [markdown]
+# The same two rules, for sums and products, in a class:
 
 
 # %%
@@ -67,8 +71,8 @@ print(y)
 assert (y.value, y.tangent) == (33.0, 29.0)
 
 # %% [markdown]
-# Other functions need their own rule, which follows from the chain rule: apply the function to the value, and multiply
-# the tangent by its slope. This is exp, and the derivative of $\exp(x^2)$ at 1, which is $2e$.
+# Other functions need their own rules, which follow from the chain rule: apply the function to the value, and multiply
+# the tangent by its slope. Here is the rule for exp, and with it the derivative of $\exp(x^2)$ at 1, which is $2e$.
 
 
 # %%
@@ -84,7 +88,7 @@ assert math.isclose(y.tangent, 2 * math.e)
 # %% [markdown]
 # ## A tangent is a direction
 #
-# With two inputs, each has a tangent, and together these give the direction of the move.
+# With two inputs, each has a tangent. Together the tangents say in which direction the inputs move.
 
 
 # %%
@@ -112,8 +116,8 @@ assert product(1.0, 1.0) == 8.0
 # %% [markdown]
 # ## The same with tensors
 #
-# In minigrad, as in PyTorch, `make_dual` gives a tensor its tangent, every operation carries it along, and `unpack_dual`
-# takes it off again. Duals live inside a `dual_level`.
+# In minigrad, as in PyTorch, `make_dual` attaches a tangent to a tensor, every operation computes the tangent of its
+# result, and `unpack_dual` separates value and tangent. Duals live inside a `dual_level`.
 
 # %%
 with fwAD.dual_level():
@@ -123,8 +127,8 @@ print(value, tangent)
 assert value == 33.0 and tangent == 29.0
 
 # %% [markdown]
-# `torch.func.jvp` does the three steps in one call: a function, a tuple of inputs, a tuple of their tangents. The name is
-# short for Jacobian-vector product; the section on columns shows why.
+# `torch.func.jvp` does the three steps in one call. It takes a function, a tuple of inputs and a tuple of their tangents.
+# The name is short for Jacobian-vector product; the section on columns shows why.
 
 # %%
 value, tangent = torch.func.jvp(f, (torch.tensor(3.0),), (torch.tensor(1.0),))
@@ -133,9 +137,9 @@ assert value == 33.0 and tangent == 29.0
 # %% [markdown]
 # ## No saved tensors
 #
-# `backward` walks from the end, so until then the graph has to save the tensors that the slopes need, and a longer program
-# saves more. Forward mode is done with a value as soon as the next one is computed. `torch.record` records what `draw`
-# draws, including the bytes that each operation saves.
+# `backward` starts at the end of the program. Until then the graph has to save the tensors that the slopes need, so a
+# longer program saves more. Forward mode no longer needs a value once the next one is computed. `torch.record` returns
+# the data of a picture, including the bytes that each operation saves.
 
 
 # %%
@@ -192,11 +196,11 @@ with fwAD.dual_level():
 # %%
 with fwAD.dual_level():
     y = f(fwAD.make_dual(one, one))
-with warnings.catch_warnings(record=True) as said:
+with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
     late = fwAD.unpack_dual(y).tangent
-print(said[0].message)
-assert late is None and "has ended" in str(said[0].message)
+print(caught[0].message)
+assert late is None and "has ended" in str(caught[0].message)
 
 # %% [markdown]
 # ## Columns and rows
@@ -235,8 +239,8 @@ assert jacobian.tolist() == [[3.0, 2.0, 0.0], [0.0, 1.0, 10.0]]
 assert torch.equal(jacobian, torch.stack(rows(g, x)))
 
 # %% [markdown]
-# Any other tangent gives the same combination of the columns, which is the product of the Jacobian with that vector: hence
-# the name jvp. Any other gradient gives a combination of the rows.
+# Any other tangent gives a combination of the columns, weighted by its elements. This is the product of the Jacobian and
+# that vector: hence the name jvp. Any other gradient gives a combination of the rows.
 
 # %%
 v = torch.tensor([1.0, -1.0, 0.5])
@@ -245,9 +249,9 @@ print(jv)
 assert torch.equal(jv, jacobian @ v)
 
 # %% [markdown]
-# ## Which when
+# ## When to use which
 #
-# How many passes do all derivatives need?
+# How many passes does it take to compute all derivatives?
 
 
 # %%
@@ -267,7 +271,7 @@ def count_passes(h, x):
 many, single = torch.arange(50.0), torch.tensor([3.0])
 
 lessons.predict(
-    "curve maps one number to 50. How many passes does each mode need for all derivatives?",
+    "curve maps one number to 50. How many passes does each mode need to compute all derivatives?",
     {
         "{'forward mode': 50, 'backward': 1}": "That is right for loss, which maps 50 numbers to one.",
         "{'forward mode': 1, 'backward': 50}": "Forward mode needs a pass for each input, backward for each output.",
@@ -284,8 +288,8 @@ assert count_passes(loss, many) == {"forward mode": 50, "backward": 1}
 # %% [markdown]
 # Forward mode needs a pass for each input, `backward` one for each output. Training has a million inputs, the weights,
 # and one output, the loss: one `backward` gives all derivatives. A path through space has one input, the time, and many
-# outputs: one pass of forward mode gives all velocities and saves nothing. If one direction is enough, forward mode
-# needs one pass, whatever the numbers of inputs and outputs.
+# outputs: one pass of forward mode gives all velocities and saves nothing. If one direction is enough, forward mode needs
+# one pass, however many inputs and outputs there are.
 #
 # ## Exercises
 #
@@ -302,8 +306,8 @@ lessons.check("forward_tangent", forward_tangent)
 # %% [markdown]
 # ### 2. A rule
 #
-# Write division for dual numbers: from the values and tangents of `a` and `b`, return the value and the tangent of `a / b`
-# as a pair.
+# Write the rule for division of dual numbers: from the values and tangents of `a` and `b`, return the value and the
+# tangent of `a / b` as a pair.
 
 
 # %%
@@ -328,7 +332,7 @@ lessons.check("forward_jacobian", forward_jacobian)
 # %% [markdown]
 # ### 4. A robot's arm
 #
-# Six angles determine the three coordinates of a hand. Write three numbers of passes in a list: forward mode for the whole
+# Six angles determine the three coordinates of a hand. Give three numbers of passes in a list: forward mode for the whole
 # Jacobian, `backward` for the whole Jacobian, and forward mode for the hand's velocity while all six angles turn.
 
 # %%

@@ -50,8 +50,8 @@ one = torch.tensor(1.0)
 draw(exp_of_square, one.clone().requires_grad_(), passes=("backward", "jvp"))
 
 # %% [markdown]
-# In the first picture the derivative comes up from below, in the second the tangent goes down from above; they meet in the
-# same number. The custom Function takes part in both, since it has both formulas.
+# In the first picture the gradient moves up from the bottom, in the second the tangent moves down from the top. Both end
+# at the same number. The custom Function takes part in both, since it has both formulas.
 #
 # ## The jvp staticmethod
 #
@@ -92,8 +92,8 @@ else:
 # %% [markdown]
 # ## Several arguments and outputs
 #
-# This Function returns $x + y$ and $n \cdot x \cdot y$ for two tensors and a number. Its `jvp` notes the tangents that it
-# receives, and returns a tuple of two.
+# This Function returns $x + y$ and $n \cdot x \cdot y$ for two tensors and a number. Its `jvp` records the tangents that
+# it receives, and returns a tuple of two.
 
 
 # %%
@@ -124,7 +124,7 @@ lessons.predict(
     "Only x has a tangent. What does jvp receive for y and for the number n?",
     {
         "0.0 and None": "A tensor without a tangent does not change: zero. A number has no tangent at all.",
-        "None and None": "For a tensor, jvp receives zeros, so the formula needs no case for it.",
+        "None and None": "For a tensor, jvp receives zeros, so the formula needs no special case.",
         "0.0 and 0.0": "That is right for y. But n is a number, and tangents belong to tensors.",
         "1.0 and None": "That is the tangent of x. Along x alone, y stays as it is.",
     },
@@ -155,10 +155,10 @@ except RuntimeError as e:
     print(e)
     assert "returns 2 tangents, but forward has 1 output" in str(e)
 else:
-    raise AssertionError("a tangent too many was accepted")
+    raise AssertionError("an extra tangent was accepted")
 
 # %% [markdown]
-# This `jvp` returns the slope, and forgets the incoming tangent.
+# This `jvp` returns the slope and forgets the incoming tangent.
 
 
 # %%
@@ -170,10 +170,10 @@ class NoChain(Exp):
 
 
 def without_chain(tangent):
-    with warnings.catch_warnings(record=True) as said:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         _, result = torch.func.jvp(NoChain.apply, (one,), (tangent,))
-    return result, said
+    return result, caught
 
 
 lessons.predict(
@@ -187,16 +187,16 @@ lessons.predict(
 )
 
 # %%
-wrong, said = without_chain(3 * one)
-print(said[0].message)
+wrong, caught = without_chain(3 * one)
+print(caught[0].message)
 assert without_chain(one)[0] == wrong == one.exp()
-assert len(said) == 1 and "does not depend on i_tangent" in str(said[0].message)
+assert len(caught) == 1 and "does not depend on i_tangent" in str(caught[0].message)
 
 # %% [markdown]
 # ## Test it against differences
 #
-# minigrad takes the formula on trust, as it does in `backward`. `gradcheck` compares it with differences if you request
-# forward mode.
+# minigrad takes your word for the formula, as it does for `backward`. `gradcheck` compares it with differences if you ask
+# for forward mode.
 
 
 # %%
@@ -237,8 +237,9 @@ assert torch.allclose(*both_ways(Exp, x, v, u))
 assert not torch.allclose(*both_ways(WrongFormula, x, v, u))
 
 # %% [markdown]
-# It does not say which of the two is wrong. For a function of single elements, such as `exp`, both formulas are the same:
-# slope times tangent, slope times gradient. In general they are not: `jvp` combines columns of $J$, and `backward` rows.
+# The test does not say which of the two formulas is wrong. For a function of single elements, such as `exp`, both
+# formulas are the same: slope times tangent, slope times gradient. In general they are not: `jvp` combines columns of
+# $J$, and `backward` rows.
 #
 # ## Exercises
 #
@@ -325,7 +326,7 @@ lessons.check("ForwardPolar", ForwardPolar)
 # %% [markdown]
 # ### 4. A linear Function
 #
-# `forward` takes the differences of neighbours, `n` numbers to `n - 1`. Write `jvp`. It needs no saved tensors.
+# `forward` returns the differences between neighbours: `n - 1` numbers from `n`. Write `jvp`. It needs no saved tensors.
 
 
 # %%
@@ -353,8 +354,8 @@ lessons.check("ForwardSteps", ForwardSteps)
 # ## Summary
 #
 # - A `Function` needs a `jvp` for forward mode: one tangent for each argument comes in, one for each output goes out.
-# - A tensor without a tangent gets zeros, another argument `None`.
-# - minigrad checks shapes and numbers of tangents, and warns if `jvp` ignores one; it does not know your formula.
+# - For a tensor without a tangent, `jvp` receives zeros; for a non-tensor, `None`.
+# - minigrad checks the shapes and the number of tangents, and warns if `jvp` ignores one; it does not know your formula.
 # - `gradcheck(..., check_forward_ad=True)` tests it against differences, $u \cdot (J v) = (u J) \cdot v$ against `backward`.
 #
 # ## Questions
@@ -367,7 +368,7 @@ lessons.check("ForwardSteps", ForwardSteps)
 # </details>
 #
 # <details markdown="1">
-# <summary>Why does <code>jvp</code> have the arguments of <code>forward</code>, and <code>backward</code> its outputs?</summary>
+# <summary>Why does <code>jvp</code> take a tangent per argument, but <code>backward</code> a gradient per output?</summary>
 #
 # Tangents follow the values, from the inputs to the outputs. Gradients go from the outputs to the inputs.
 #

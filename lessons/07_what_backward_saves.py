@@ -3,8 +3,8 @@
 #
 # *20 minutes. Needs lessons 2 and 3.*
 #
-# **Why does training need more memory than the model?** Most derivatives need numbers from the forward pass. They stay
-# in memory until backward has run.
+# **Why does training need more memory than the model?** Most derivatives need values from the forward pass. They stay in
+# memory until backward has run.
 #
 # After this lesson you can:
 #
@@ -34,13 +34,13 @@ draw(f, x, passes=("forward", "backward"))
 # The derivative of $e^x$ is its own result. The derivative of $\sin x$ is $\cos x$ and needs `x`. The derivatives of `+` and
 # `* 2` need nothing.
 #
-# Four float32 numbers are 16 bytes. The picture's record has the same data: each forward operation lists the values it
-# saves and their bytes.
+# Four float32 numbers are 16 bytes. The record behind the picture has the same data: each forward operation lists the
+# values it saves and their bytes.
 
 
 # %%
 def saved(f, *args):
-    """For each operation of f the names of the values it saves for backward and their bytes."""
+    """Return, for each operation of f, the values that it saves for backward and their bytes."""
     record = torch.record(f, *args).to_dict()
     names = {value["id"]: value["name"] or f"v{value['id']}" for value in record["values"]}
     forward = [op for op in record["ops"] if op["phase"] == "forward"]
@@ -98,7 +98,7 @@ for batch in (1, 10, 100):
     assert kept == weights.nbytes + 5 * batch * 8 * 4  # the input and four results of tanh
 
 # %% [markdown]
-# ## The choice is yours in a Function
+# ## In a Function, you choose
 #
 # A Function saves the tensors that it passes to `save_for_backward`. Take the sigmoid. In a chain of operations, `exp` saves
 # its result, and the division saves its denominator.
@@ -149,13 +149,13 @@ assert torch.allclose(gradient, expected)
 at_once
 
 # %% [markdown]
-# The gain depends on the tensors that stay in memory anyway. An input is there already if something else holds it, for
-# example a parameter; an intermediate exists for backward alone.
+# The gain depends on which tensors stay in memory anyway. An input does if something else holds it, as with a parameter;
+# an intermediate stays for backward alone.
 #
 # ## How long tensors stay saved
 #
-# The ctx is the node. You can read the saved tensors from it until backward has run, which frees them even though the
-# result is still there.
+# The ctx is the node. You can read the saved tensors from it until backward runs. Backward frees them, even if the result
+# still exists.
 
 # %%
 y = sigmoid(x)
@@ -172,9 +172,9 @@ else:
 # %% [markdown]
 # ## A saved tensor must not change
 #
-# Saving makes no copy: the node holds the tensor itself. To notice a change, each tensor counts the writes to its memory in
-# `_version`, and the node remembers the count. Backward compares the two, and raises an error instead of computing with the
-# wrong numbers.
+# Saving makes no copy: the node holds the tensor itself. To notice a change, each tensor counts the writes to its memory
+# in `_version`, and the node remembers the count. Backward compares the two, and raises an error instead of computing
+# with the wrong values.
 
 # %%
 y = x.exp()
@@ -189,10 +189,10 @@ except RuntimeError as e:
     print(e)
     assert "it is at version 1, expected version 0" in str(e)
 else:
-    raise AssertionError("backward used numbers that had changed")
+    raise AssertionError("backward used values that had changed")
 
 # %% [markdown]
-# Change a tensor after another operation, a product with a number.
+# Now the tensor changes after another operation, a product with a number.
 
 
 # %%
@@ -218,7 +218,7 @@ lessons.predict(
 )
 
 # %% [markdown]
-# Only changes of saved tensors raise an error.
+# Only changes to saved tensors raise an error.
 #
 # ## Exercises
 #
@@ -257,7 +257,7 @@ lessons.check("SavedTanh", SavedTanh)
 # %% [markdown]
 # ### 3. Repair
 #
-# This should compute `2 * exp(x) + exp(x)`. It does not, and its backward raises an error as well. Repair both.
+# This function should compute `2 * exp(x) + exp(x)`. It does not, and its backward raises an error as well. Repair both.
 
 
 # %%
@@ -270,7 +270,7 @@ def saved_then_changed(x):
 lessons.check("saved_then_changed", saved_then_changed)
 
 # %% [markdown]
-# ### 4. The same numbers, fewer bytes
+# ### 4. The same values, fewer bytes
 #
 # This function saves four tensors. Write one with the same results and gradients that saves a single tensor, without a
 # Function.
@@ -313,6 +313,6 @@ lessons.check("saved_less", saved_less)
 # <details markdown="1">
 # <summary>Why does a second <code>backward</code> through the same graph raise an error?</summary>
 #
-# The first one has freed the saved tensors. With `retain_graph=True` it keeps them, and their memory stays taken.
+# The first one has freed the saved tensors. With `retain_graph=True` it keeps them, and their memory stays in use.
 #
 # </details>

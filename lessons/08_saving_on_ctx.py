@@ -3,8 +3,8 @@
 #
 # *20 minutes. Needs lessons 6 and 7.*
 #
-# **Why not just write `ctx.x = x`?** It works, until the tensor changes or is an output: then the gradient is wrong, or the
-# memory stays taken. `save_for_backward` prevents both. Attributes are for numbers.
+# **Why not just write `ctx.x = x`?** It works until the tensor changes or is an output: then the gradient is wrong, or
+# the memory stays in use. `save_for_backward` prevents both. Attributes are for numbers.
 #
 # After this lesson you can:
 #
@@ -54,13 +54,13 @@ x = torch.tensor([0.0, 1.0, 2.0, 3.0], requires_grad=True)
 draw(squares, x)
 
 # %% [markdown]
-# Both Functions keep `x`, and both gradients are right. But only one card has a green line: an attribute is no saved tensor.
-# Backward neither checks nor frees it.
+# Both Functions keep `x`, and both gradients are right. But only one card has a green line: an attribute is not a saved
+# tensor. Backward neither checks nor frees it.
 #
 # ## A change goes unnoticed
 #
-# `save_for_backward` remembers how often the tensor has been written to, its version. Backward raises an error if the tensor
-# has changed since. An attribute has no such protection.
+# `save_for_backward` remembers the version of the tensor: the number of writes to it so far. Backward raises an error if
+# the tensor has changed since. An attribute has no such protection.
 
 
 # %%
@@ -89,7 +89,7 @@ def careless_gradient():
 lessons.predict(
     "b is 3.0, y = CarelessSquare.apply(b), then b += 1. Which gradient does y.backward() compute?",
     {
-        6.0: "That is the right one. But ctx.x is the tensor itself, not a copy of its numbers.",
+        6.0: "That is the right gradient. But ctx.x is the tensor itself, not a copy of its values.",
         8.0: "ctx.x is b, which is 4.0 by now: 2 * 4. Attributes have no version that backward compares.",
         "an error": "save_for_backward would raise it, because it remembers the version. An attribute does not.",
     },
@@ -97,21 +97,21 @@ lessons.predict(
 )
 
 # %% [markdown]
-# minigrad warns where it sees the change, but continues with the new numbers.
+# minigrad warns when it sees the change, but continues with the new values.
 
 # %%
-with warnings.catch_warnings(record=True) as said:
+with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
     gradient = changed_before_backward(CarelessSquare)
-print(said[0].message)
+print(caught[0].message)
 assert gradient == 8.0
 
 # %% [markdown]
 # ## An output makes a cycle
 #
-# The output holds its graph, the graph holds the ctx, and the ctx holds the output: a reference cycle. Python frees it not
-# with the last name but only when the garbage collector happens to run. `save_for_backward` recognizes outputs and makes no
-# cycle.
+# The output holds its graph, the graph holds the ctx, and the ctx holds the output: a reference cycle. Python does not
+# free it when its last name is gone, but only when the garbage collector happens to run. `save_for_backward` recognizes
+# outputs and makes no cycle.
 
 
 # %%
@@ -148,13 +148,13 @@ def outlives_its_name(function):
 
 
 gc.collect()
-gc.disable()  # so that it does not run just now
-with warnings.catch_warnings(record=True) as said:
+gc.disable()  # so that it does not run now
+with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
     found = {function.__name__: outlives_its_name(function) for function in (CarelessExp, Exp)}
 gc.enable()
 gc.collect()
-print(said[0].message)
+print(caught[0].message)
 print(found)
 assert found == {"CarelessExp": True, "Exp": False}
 
@@ -188,7 +188,7 @@ else:
 # %% [markdown]
 # ## Saving for jvp
 #
-# Forward mode runs `jvp` right after `forward`, and `jvp` may need other tensors than `backward`: `save_for_forward`
+# Forward mode runs `jvp` right after `forward`, and `jvp` may need tensors that `backward` does not. `save_for_forward`
 # saves those, and `ctx.saved_tensors` returns them inside `jvp`. This example is from PyTorch's documentation:
 # `x * y * z` with a number `z`, an attribute.
 
@@ -258,8 +258,8 @@ with fwAD.dual_level():
 # %% [markdown]
 # ## Saving tensors in another form
 #
-# `saved_tensors_hooks` takes a function that every saved tensor passes through, and one that undoes it when backward needs
-# the tensor. It works for all operations, built in or not. Here it stores float64 numbers as float32.
+# `saved_tensors_hooks` takes two functions. Every saved tensor passes through the first, and the second restores it when
+# backward needs it. It works for all operations, built in or not. Here it stores float64 numbers as float32.
 
 # %%
 packed, unpacked = [], []
@@ -281,10 +281,10 @@ with torch.autograd.graph.saved_tensors_hooks(pack, unpack):
 assert not unpacked
 
 lessons.predict(
-    "exp saves its result, and the product both factors. How often does pack run for x.exp() * x?",
+    "exp saves its result, and the product both factors. How many times does pack run for x.exp() * x?",
     {
         2: "Two different tensors are saved. But the hooks see each save separately.",
-        3: "exp saves its result, and the product saves the same tensor again, and x.",
+        3: "exp saves its result; the product saves the same tensor again and also x.",
         1: "Every saved tensor passes through pack, each by itself.",
     },
     lambda: len(packed),
@@ -299,8 +299,8 @@ print((x.grad - exact).abs().max())
 assert 0 < (x.grad - exact).abs().max() < 1e-6
 
 # %% [markdown]
-# The price of half the memory is a gradient that is right to seven digits instead of sixteen. Attributes do not pass through
-# the hooks: they are no saved tensors.
+# The price for half the memory is a gradient that is right to seven digits instead of sixteen. Attributes do not pass
+# through the hooks, because they are not saved tensors.
 
 # %%
 packed.clear()
@@ -313,8 +313,8 @@ assert len(packed) == 1
 #
 # ### 1. Repair
 #
-# The Function computes $e^{-rx}$ for a tensor `x` and a number `rate`. It keeps both the result and the number in the wrong
-# way. Repair it.
+# The Function computes $e^{-rx}$ for a tensor `x` and a number `rate`. It keeps both the result and the number in the
+# wrong place. Repair it.
 
 
 # %%
@@ -373,15 +373,15 @@ lessons.check("bytes_saved", bytes_saved)
 # - Tensors go through `save_for_backward`, which checks versions and makes no cycle.
 # - Numbers and other values are attributes.
 # - `save_for_forward` is for `jvp`; its tensors are freed as soon as `apply` returns.
-# - `saved_tensors_hooks` store saved tensors in another form, built-in operations included.
+# - `saved_tensors_hooks` stores saved tensors in another form, even those of built-in operations.
 #
 # ## Questions
 #
 # <details markdown="1">
-# <summary>Why is an output on the ctx a problem, and an input not the same one?</summary>
+# <summary>Why does an output kept as an attribute make a cycle, while an input does not?</summary>
 #
-# The output holds the ctx through its `grad_fn`, so both keep each other in memory. An input does not hold the ctx.
-# But its version is not checked.
+# The output holds the ctx through its `grad_fn`, so each keeps the other in memory. An input does not hold the ctx. But
+# the version of an attribute is not checked.
 #
 # </details>
 #

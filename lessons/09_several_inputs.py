@@ -52,17 +52,12 @@ assert x.grad.tolist() == [50.0, 60.0]
 assert y.grad.tolist() == [10.0, 20.0]
 
 # %% [markdown]
-# If you return too few, the message compares their number with the arguments of `forward`.
+# ## The right order
+#
+# A gradient has the shape of its argument. If the shapes differ, minigrad notices two gradients in the wrong order.
 
 
 # %%
-class TooFew(ScaledProduct):
-    @staticmethod
-    def backward(ctx, grad_output):
-        x, y = ctx.saved_tensors
-        return grad_output * y * ctx.scale, grad_output * x * ctx.scale
-
-
 def message_of(f, *args):
     """Return the message of the error that f raises."""
     try:
@@ -72,17 +67,6 @@ def message_of(f, *args):
     raise AssertionError("no error was raised")
 
 
-too_few = message_of(TooFew.apply(x, y, 10).sum().backward)
-print(too_few)
-assert "2 gradients for the 3 arguments of forward, (x, y, scale)" in too_few
-
-# %% [markdown]
-# ## The right order
-#
-# A gradient has the shape of its argument. If the shapes differ, minigrad notices two gradients in the wrong order.
-
-
-# %%
 class SwappedMatmul(torch.autograd.Function):
     @staticmethod
     def forward(ctx, x, w):
@@ -133,18 +117,18 @@ lessons.predict(
         "[1.0, 2.0]": "backward returns these two numbers, but a gradient has the shape of its argument.",
         3.0: "Both elements of x use the factor. The engine adds the gradients of all uses.",
         1.5: "Each use contributes its whole gradient: the engine adds and does not average.",
-        "an error": "A shape that does not fit is one. But the shape of a broadcast argument can be summed to fit.",
+        "an error": "A shape that does not fit is an error, but the gradient of a broadcast argument can be summed to fit.",
     },
     lambda: torch.autograd.grad(ScaledProduct.apply(x, factor, 1).sum(), factor)[0],
 )
 
 # %% [markdown]
-# `backward` returns one number for each use, and the engine adds them up to the shape of the argument.
+# `backward` returns one number for each use, and the engine sums them to the shape of the argument.
 #
 # ## Arguments that may be missing
 #
-# An argument may be a tensor in one call and `None` in the next, like the bias of a layer. `ctx.needs_input_grad` says for
-# each argument whether its gradient is needed. For `None` it is not: return `None`.
+# An argument may be a tensor in one call and `None` in the next, like the bias of a layer. `ctx.needs_input_grad` says
+# for each argument whether its gradient is needed. If the argument is `None`, it is not needed: return `None`.
 
 
 # %%
@@ -172,8 +156,8 @@ assert bias.grad.tolist() == [4.0, 4.0]  # from four rows of the first call
 # %% [markdown]
 # ## Skip gradients that are not needed
 #
-# Training data needs no gradient, so `Linear.backward` computes one of its two products for nothing. `forward` can already
-# ask, and not save the tensor that only this gradient uses: here the weight.
+# Training data needs no gradient, so `Linear.backward` computes one of its two products for nothing. `forward` can ask,
+# too, and leave out the tensor that only this gradient uses: here the weight.
 
 
 # %%
@@ -200,21 +184,7 @@ assert result.grad_fn.saved_tensors[1] is None
 # This only saves work: you may return a gradient that is not needed, and minigrad drops it. The reverse is a mistake.
 # `None` for a gradient that is needed means zero, and `.grad` stays empty.
 
-
-# %%
-class Forgetful(ScaledProduct):
-    @staticmethod
-    def backward(ctx, grad_output):
-        x, y = ctx.saved_tensors
-        return grad_output * y * ctx.scale, None, None
-
-
-b = torch.tensor([5.0, 6.0], requires_grad=True)
-Forgetful.apply(x, b, 10).sum().backward()
-Linear.apply(data, weight, None).sum().backward()
-assert b.grad is None and data.grad is None
-
-# %% [markdown]
+#
 # ## Many tensors
 #
 # `apply` does not look into lists or dictionaries, so minigrad raises an error for a tensor inside. Pass the tensors one by
@@ -243,8 +213,8 @@ assert Total.apply(x, y, z).tolist() == [13.0, 16.0]
 # %% [markdown]
 # ## Two outputs
 #
-# `forward` may return several tensors; `backward` receives one gradient for each. This Function converts polar to plane
-# coordinates. Each input influences both outputs, so each gradient is a sum of two terms.
+# `forward` may return several tensors; `backward` receives one gradient for each. This Function converts polar to
+# Cartesian coordinates. Each input influences both outputs, so each gradient, marked by a bar, is a sum of two terms.
 #
 # $$x = r \cos t \qquad y = r \sin t \qquad \bar r = \bar x \cos t + \bar y \sin t \qquad
 # \bar t = r\,(\bar y \cos t - \bar x \sin t)$$
@@ -274,40 +244,40 @@ assert not torch.testing.check(FromPolar, r, t).failures
 draw(area, r, t, passes=("forward", "backward"))
 
 # %% [markdown]
-# The incoming gradient of `x` is the value of `y`, and the other way round. What does `backward` receive if only one output
-# is used?
+# The incoming gradient of `x` is the value of `y`, and vice versa. What does `backward` receive if only one output is
+# used?
 
 
 # %%
 class Watched(FromPolar):
     @staticmethod
     def backward(ctx, grad_x, grad_y):
-        came_in.append((grad_x.item(), grad_y.item()))
+        received.append((grad_x.item(), grad_y.item()))
         return FromPolar.backward(ctx, grad_x, grad_y)
 
 
-came_in = []
+received = []
 east, north = Watched.apply(r, t)
 assert east.grad_fn is north.grad_fn
 east.backward()
 
 lessons.predict(
-    "east, north = Watched.apply(r, t). With which gradients does east.backward() call the method backward?",
+    "east, north = Watched.apply(r, t). Which gradients does Watched.backward receive from east.backward()?",
     {
         "[(1.0, 0.0)]": "The result does not depend on north, so its gradient is zero.",
         "[(1.0, 1.0)]": "Only the result itself starts with 1. It does not depend on north.",
         "[(1.0, 0.0), (0.0, 0.0)]": "Both outputs have the same node, and the engine calls a node once.",
         "[]": "One output is used, so the node has its turn.",
     },
-    came_in,
+    received,
 )
 
 # %% [markdown]
-# Both outputs share one node, so the engine calls `backward` once, with zeros for the unused output (more in lesson 12).
+# Both outputs share one node, so the engine calls `backward` once, with zeros for the unused output (lesson 12 has more).
 #
 # ## Exercises
 #
-# ### 1. Where None must stand
+# ### 1. Where None is required
 #
 # A Function has `forward(ctx, x, n, y, mode, bias)` and is called as `apply(x, 3, y, "fast", None)`. The tensor `x` requires
 # grad, the tensor `y` does not. For which arguments must `backward` return `None`? Give the list of their names.
@@ -410,9 +380,9 @@ lessons.check("SeveralSinCos", SeveralSinCos)
 # </details>
 #
 # <details markdown="1">
-# <summary>You return <code>None</code> for a tensor that requires grad. Who notices?</summary>
+# <summary>You return <code>None</code> for a tensor that requires grad. What happens?</summary>
 #
-# Nothing raises an error: `None` means zero, and `.grad` stays empty. A check of the Function reports it.
+# Nothing raises an error: `None` means zero, and `.grad` stays empty. `torch.testing.check` reports it.
 #
 # </details>
 #

@@ -3,8 +3,9 @@
 #
 # *20 minutes. Needs lessons 7 and 9.*
 #
-# **When may I overwrite a tensor?** An operation whose name ends in an underscore writes into its input's memory instead of
-# making a new tensor. This is allowed unless backward still needs the old numbers, or the tensor is a leaf that requires grad.
+# **When may I overwrite a tensor?** An operation whose name ends in an underscore writes into its input's memory instead
+# of making a new tensor. This is allowed unless backward still needs the old values, or the tensor is a leaf that
+# requires grad.
 #
 # After this lesson you can:
 #
@@ -45,8 +46,8 @@ def message_of(f, *args):
 # %% [markdown]
 # ## The same tensor with a new history
 #
-# `mul_` returns the very tensor that you call it on. Its numbers have changed, and so has its history: `grad_fn` is the
-# write, and the old tensor is only an input of that. `_version` counts the writes.
+# `mul_` returns the very tensor that you call it on. Its values have changed, and so has its history: `grad_fn` is now
+# the write, and the node before it is only an input of the write. `_version` counts the writes.
 
 # %%
 x = leaf * 5
@@ -59,8 +60,8 @@ assert x.grad_fn is not before
 assert x.grad_fn.next_functions[0][0] is before
 
 # %% [markdown]
-# The statement `x += 1` is a write, too. It is short for `x = x.add_(1)`. With `x = x + 1` the name `x` gets a new tensor,
-# and the old tensor keeps its numbers.
+# The statement `x += 1` is a write, too. It is short for `x = x.add_(1)`. With `x = x + 1` the name `x` gets a new
+# tensor, and the old tensor keeps its values.
 
 # %%
 x = leaf * 5
@@ -145,8 +146,9 @@ print(message)
 assert "it is at version 1, expected version 0" in message
 
 # %% [markdown]
-# A write through `.data` is the exception: it is not counted, in minigrad as in PyTorch. Backward then computes with the new
-# numbers. The derivative of `a * a` is `2 * a`, here `[2., 4.]`, but the gradient is ten times as large. So do not use `.data`.
+# A write through `.data` is the exception: it is not counted, in minigrad as in PyTorch. Backward then computes with the
+# new values. The derivative of `a * a` is `2 * a`, here `[2., 4.]`, but the gradient is ten times as large. So do not use
+# `.data`.
 
 # %%
 a = torch.tensor([1.0, 2.0], requires_grad=True)
@@ -161,8 +163,8 @@ assert gradient.tolist() == [20.0, 40.0]
 # ## A write to a part
 #
 # A view, such as `x[0]`, shares the memory of its base. A write to the view changes the base, too, and the graph has to
-# know: the base becomes "itself, with one element replaced". There the gradient splits: through the write for that
-# element, directly for the rest.
+# record that: in the graph, the base becomes "itself, with one element replaced". There the gradient splits: for that
+# element it goes through the write, for the others directly to the base.
 
 
 # %%
@@ -192,12 +194,12 @@ def gradient_of_view():
 
 
 lessons.predict(
-    "x = leaf * 1, then first = x[0], then x.mul_(3). Which gradient does leaf get from first.backward()?",
+    "x = leaf * 1, then first = x[0], then x.mul_(3). Which gradient does leaf receive from first.backward()?",
     {
-        "[1.0, 0.0]": "first is older than the write, but it shares the memory of x: its number is 3 times as large now.",
-        "[3.0, 0.0]": "first is x[0] after the write, in its number and in its history.",
+        "[1.0, 0.0]": "first is older than the write, but it shares the memory of x: its value is 3 times as large now.",
+        "[3.0, 0.0]": "first is x[0] after the write, in its value and in its history.",
         "[3.0, 3.0]": "The write multiplies both elements by 3, but first is only one of them.",
-        "an error": "No operation saved the old numbers: a product with a number keeps the number alone.",
+        "an error": "No operation saved the old values: a product with a number saves only the number.",
     },
     gradient_of_view,
 )
@@ -240,8 +242,8 @@ lessons.check("inplace_gradient", inplace_gradient)
 # %% [markdown]
 # ### 2. Which results may change?
 #
-# `y = f(x)`, and then `y.mul_(2)`. For two of these functions backward raises an error afterwards: `"neg"`, `"exp"`, `"cos"`,
-# `"sqrt"`, `"square"`. Give their names in a list. Think of the derivative: can it be computed from the result?
+# Let `y = f(x)`, and then `y.mul_(2)`. For two of these functions, backward then raises an error: `"neg"`, `"exp"`,
+# `"cos"`, `"sqrt"`, `"square"`. Give their names in a list. Think of the derivative: can it be computed from the result?
 
 # %%
 inplace_refused = ...
@@ -282,7 +284,7 @@ lessons.check("inplace_column", inplace_column)
 # - A write returns the same tensor with a new history; `_version` counts the writes to its memory.
 # - Two writes are errors: to a leaf that requires grad, and to a saved tensor.
 # - A write through `detach()` is noticed, and one through `.data` is not.
-# - A write to a view is a write to its base, and the other way round.
+# - A write to a view is a write to its base, and vice versa.
 #
 # ## Questions
 #

@@ -3,14 +3,15 @@
 #
 # *20 minutes. Needs lessons 7, 9 and 10.*
 #
-# **How does the graph learn that my `forward` has overwritten its input?** You tell it: `ctx.mark_dirty(x)` names the input,
-# and `forward` returns it. The tensor then gets a new history, with your Function in it, and `backward` sees the new numbers.
+# **How does the graph learn that my `forward` has overwritten its input?** You tell it: `ctx.mark_dirty(x)` names the
+# input, and `forward` returns it. The tensor then gets a new history, with your Function in it, and `backward` sees the
+# new values.
 #
 # After this lesson you can:
 #
 # - write a Function that works in place, with `mark_dirty`,
 # - explain the errors of a Function that marks or returns the wrong tensor,
-# - choose what to save: the result, or a copy of the old numbers.
+# - choose what to save: the result, or a copy of the old values.
 
 # %%
 import lessons
@@ -42,8 +43,8 @@ b = torch.tensor([0.0, 1.0], requires_grad=True)
 draw(exp_in_place, b, passes=("forward", "backward"))
 
 # %% [markdown]
-# The card of `Exp_` is marked "in place". `exp_in_place` ignores the result of `apply` and returns `x`; still, the gradient
-# goes through `Exp_`. For `x` is the result: the same tensor with new numbers and a new history.
+# The card of `Exp_` is marked "in place". `exp_in_place` ignores the result of `apply` and returns `x`; still, the
+# gradient goes through `Exp_`, because `x` is the result: the same tensor with new values and a new history.
 
 
 # %%
@@ -64,10 +65,10 @@ assert y is x and x._version > 0 and "Exp_" in x.grad_fn.name()
 assert torch.allclose(gradient, b.exp())
 
 # %% [markdown]
-# ## The example of the C++ documents
+# ## The example in the C++ documentation
 #
-# This is the example from PyTorch's page on C++ Functions, which lesson 4 reads line by line, in Python. `backward` returns one
-# gradient per argument of `forward`, so there is a `None` for the number `n`.
+# This is the example from PyTorch's page on C++ Functions, in Python; lesson 4 reads it line by line. `backward` returns
+# one gradient per argument of `forward`, so there is a `None` for the number `n`.
 
 
 # %%
@@ -101,8 +102,8 @@ assert x.tolist() == [2.0, 4.0]
 assert leaf.grad.tolist() == [6.0, 6.0]
 
 # %% [markdown]
-# The example only shows how data travels: it doubles the numbers and multiplies the gradient by 6. That is not the
-# derivative, and `minigrad check` reports it. With `n = 2` it is.
+# The example only shows how data travels: it doubles the values and multiplies the gradient by 6. That is not the
+# derivative, and `torch.testing.check` reports it. With `n = 2` it is.
 
 # %%
 failure = torch.testing.check(MyFunction, 6, leaf * 1).failures[0]
@@ -118,10 +119,10 @@ def applied_to_leaf():
 
 
 lessons.predict(
-    "leaf is [1., 2.] and requires grad, so MyFunction.apply(6, leaf) raises an error. Which numbers has leaf afterwards?",
+    "leaf is [1., 2.] and requires grad, so MyFunction.apply(6, leaf) raises an error. What does leaf hold then?",
     {
         "[1.0, 2.0]": "leaf.mul_(2) checks first and then writes. But apply learns of the write from mark_dirty.",
-        "[2.0, 4.0]": "The error comes when forward has already run and written.",
+        "[2.0, 4.0]": "The error comes after forward, which has written already.",
         "[6.0, 12.0]": "6 is the factor of backward, and backward does not run.",
     },
     lambda: applied_to_leaf()[1],
@@ -156,7 +157,8 @@ print(message)
 assert "in place (mul_) without ctx.mark_dirty(x)" in message
 
 # %% [markdown]
-# The other half of the promise is to return the marked tensor. The new history has to belong to some output.
+# `mark_dirty` alone is not enough: `forward` also has to return the marked tensor. The new history has to belong to an
+# output.
 
 
 # %%
@@ -179,7 +181,7 @@ assert "not returned as output" in message
 # %% [markdown]
 # ## What did you save?
 #
-# `save_for_backward` keeps the tensor, not its numbers. Here `forward` writes to a saved tensor.
+# `save_for_backward` keeps the tensor, not a copy of its values. Here `forward` writes to a saved tensor.
 
 
 # %%
@@ -209,9 +211,9 @@ def gradient_of_square():
 lessons.predict(
     "forward saves x, which is 3.0, and then squares it in place. Which gradient does backward compute?",
     {
-        6.0: "That is the right one, 2 * 3. But the saved tensor is x itself, and its number is 9 now.",
-        18.0: "backward sees the new number, 9, and returns 2 * 9.",
-        "an error": "Versions are compared with the one after forward: there, x has its new number already.",
+        6.0: "That is the right gradient, 2 * 3. But the saved tensor is x itself, and its value is 9 now.",
+        18.0: "backward sees the new value, 9, and returns 2 * 9.",
+        "an error": "Backward compares versions with the version after forward, when x already has its new value.",
     },
     gradient_of_square,
 )
@@ -222,8 +224,8 @@ print(b.grad)
 assert b.grad.item() == 18.0
 
 # %% [markdown]
-# `backward` sees the new numbers, whatever the order of the lines. The derivative of `x * x` needs the old ones, and minigrad
-# cannot know which were meant. `minigrad check` compares with differences of `forward`.
+# `backward` sees the new values, whatever the order of the lines. The derivative of `x * x` needs the old ones, and
+# minigrad cannot know which are meant. `torch.testing.check` compares with differences of `forward`.
 
 # %%
 failure = torch.testing.check(WrongSquare_, b * 1).failures[0]
@@ -231,9 +233,9 @@ print(failure.message)
 assert failure.name == "gradients"
 
 # %% [markdown]
-# There are two ways out. Save a copy of the old numbers; then two tensors are in memory, as with an operation that does not
-# work in place. Or find a formula that needs only the result, as in `Exp_`. Then only the result exists, and working in place
-# saves a tensor.
+# There are two fixes. Save a copy of the old values; then two tensors are in memory, as with an operation that does not
+# work in place. Or find a formula that needs only the result, as in `Exp_`. Then only the result exists, and working in
+# place saves a tensor.
 
 
 # %%
@@ -247,7 +249,7 @@ class Exp(Exp_):
 
 x = b * 1
 y = Exp.apply(x)
-assert y is not x and torch.equal(x, b), "two tensors: x still has the old numbers"
+assert y is not x and torch.equal(x, b), "two tensors: x still has the old values"
 x = b * 1
 y = Exp_.apply(x)
 assert y is x, "one tensor"
@@ -271,7 +273,7 @@ assert torch.allclose(gradient, torch.stack([leaf[0].exp(), torch.tensor(1.0)]))
 # %% [markdown]
 # ## Exercises
 #
-# ### 1. The promise
+# ### 1. Mark and return
 #
 # This Function multiplies its input by a number, in place. Fill in the gaps.
 
@@ -310,9 +312,9 @@ class InplaceRelu(torch.autograd.Function):
 lessons.check("InplaceRelu", InplaceRelu)
 
 # %% [markdown]
-# ### 3. A right square
+# ### 3. A correct square
 #
-# Write a right version of `WrongSquare_` above: it squares its input in place and has the right gradient.
+# Write a correct version of `WrongSquare_`: it squares its input in place and has the right gradient.
 
 
 # %%
@@ -331,7 +333,7 @@ lessons.check("InplaceSquare", InplaceSquare)
 #
 # - A Function that writes to its input calls `mark_dirty` and returns the input.
 # - The returned tensor is the input, with the Function as its new history.
-# - A saved tensor has the numbers after `forward`. So save the result, or a copy of the old numbers.
+# - A saved tensor has the values after `forward`. So save the result, or a copy of the old values.
 # - Working in place saves memory if the derivative needs only the result, or nothing.
 #
 # ## Questions
@@ -346,15 +348,15 @@ lessons.check("InplaceSquare", InplaceSquare)
 # <details markdown="1">
 # <summary>When does working in place save memory in training?</summary>
 #
-# When the derivative needs only the result, or nothing: then the old numbers may go. A derivative that needs the input
-# would have to keep a copy of it.
+# When the derivative needs only the result, or nothing: then the old values are not needed. A derivative that needs the
+# input would have to keep a copy of it.
 #
 # </details>
 #
 # <details markdown="1">
 # <summary>Why does no error tell me that <code>forward</code> wrote to a tensor that it saved?</summary>
 #
-# Saving the new numbers is right in `Exp_` and wrong in `WrongSquare_`, and minigrad does not know the formula. So it compares
-# versions only from the end of `forward` on. `minigrad check` finds the wrong gradient.
+# Saving the new values is right in `Exp_` and wrong in `WrongSquare_`, and minigrad does not know the formula. So it
+# compares versions only from the end of `forward` on. `torch.testing.check` finds the wrong gradient.
 #
 # </details>

@@ -4,13 +4,13 @@
 # *20 minutes. Needs lessons 8 and 9.*
 #
 # **My function returns an index or a mask as well. What is its gradient?** There is none: you mark such an output with
-# `mark_non_differentiable`. Other outputs have a gradient that no one uses; `backward` receives zeros or `None` for them.
+# `mark_non_differentiable`. For an output that is not used, `backward` receives zeros or `None`.
 #
 # After this lesson you can:
 #
-# - tell which outputs need a mark, and mark them
-# - find an output whose gradient `backward` forgets
-# - predict the incoming gradients of `backward`, and choose between zeros and `None`
+# - tell which outputs need a mark, and mark them,
+# - find an output whose gradient `backward` forgets,
+# - predict the incoming gradients of `backward`, and choose between zeros and `None`.
 
 # %%
 import warnings
@@ -59,8 +59,8 @@ draw(weighted, x, passes=("forward", "backward"))
 #
 # ## Integers
 #
-# The largest element has a derivative; its index has none, because an index cannot change by a little. minigrad knows
-# this of all integers: they need no mark.
+# The largest element has a derivative; its index has none, because an index cannot change by a small amount. minigrad
+# knows this about all integers: they need no mark.
 
 
 # %%
@@ -102,8 +102,8 @@ assert "does not require grad" in message
 # %% [markdown]
 # ## Without the mark
 #
-# This Function also returns a number for a log, and its author forgot the gradient of that number. Then a user adds it to
-# the loss.
+# This Function also returns a number for a log, and its author forgot the gradient of that number. Then a user adds the
+# number to the loss.
 
 
 # %%
@@ -130,7 +130,7 @@ lessons.predict(
     {
         "[4.0, 4.0]": "That is the derivative. But backward does not use grad_size.",
         "[3.0, 3.0]": "backward returns 3 * grad_output alone. The gradient of the size is lost, without an error.",
-        "[1.0, 1.0]": "The gradient of the size is the one that is lost; that of y arrives.",
+        "[1.0, 1.0]": "It is the other way round: the gradient of the size is lost, and the gradient of y arrives.",
         "an error": "minigrad cannot know that the size has a derivative: every float may have one.",
     },
     slope_with_size,
@@ -170,7 +170,7 @@ assert not TripledAndMarked.apply(x)[1].requires_grad
 assert not torch.testing.check(TripledInFull, x).failures
 
 # %% [markdown]
-# Mark the tensor that you return. A mark on another tensor with the same numbers has no effect, and minigrad warns.
+# Mark the tensor that you return. A mark on another tensor with the same values has no effect, and minigrad warns.
 
 
 # %%
@@ -185,17 +185,17 @@ class MarksAnother(Function):
         return torch.zeros_like(grad_output)
 
 
-with warnings.catch_warnings(record=True) as said:
+with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
     rounded = MarksAnother.apply(x)
-print(said[0].message)
-assert "the mark has no effect" in str(said[0].message) and rounded.requires_grad
+print(caught[0].message)
+assert "the mark has no effect" in str(caught[0].message) and rounded.requires_grad
 
 # %% [markdown]
 # ## The gradients that backward receives
 #
 # `backward` has an argument for every output, even if the output is marked or unused. This example is from PyTorch's
-# documentation; lesson 13 explains `once_differentiable`. `came_in` collects the incoming gradients.
+# documentation; lesson 13 explains `once_differentiable`. `incoming` returns the gradients that `backward` receives.
 
 
 # %%
@@ -210,30 +210,30 @@ class SimpleFunc(Function):
         return g1 + g2  # No check for None necessary
 
 
-def came_in(function, use):
+def incoming(function, use):
     """Return the gradients that `function`'s backward receives when `use` is computed from its outputs."""
     seen = []
 
-    class Seeing(function):
+    class Recording(function):
         @staticmethod
         def backward(ctx, g1, g2):
             seen.extend(None if g is None else g.item() for g in (g1, g2))
             return g1 if g1 is not None else g2
 
     a = torch.tensor(1.0, requires_grad=True)
-    use(*Seeing.apply(a)).backward()
+    use(*Recording.apply(a)).backward()
     return seen
 
 
 lessons.predict(
     "b, _ = SimpleFunc.apply(a), and then b.backward(). What does backward receive as g1 and g2?",
     {
-        "[1.0, 0.0]": "The second output has no part in b, and its gradient arrives as zeros.",
-        "[1.0, None]": "minigrad replaces a missing gradient by zeros, unless the Function asks for None.",
+        "[1.0, 0.0]": "The second output plays no part in b, so its gradient arrives as zeros.",
+        "[1.0, None]": "minigrad replaces a missing gradient with zeros, unless the Function asks for None.",
         "[1.0, 1.0]": "Both outputs are copies of a, but the loss uses only the first.",
         "[1.0]": "backward always has one argument for each output.",
     },
-    lambda: came_in(SimpleFunc, lambda b, c: b),
+    lambda: incoming(SimpleFunc, lambda b, c: b),
 )
 
 # %% [markdown]
@@ -270,28 +270,22 @@ print(a.grad)
 assert a.grad.item() == 1.0
 
 # %% [markdown]
-# Compare the incoming gradients. `TripledAndMarked` has a marked output: `backward` receives zeros for it as well, although
+# Compare the two Functions. `TripledAndMarked` has a marked output: `backward` receives zeros for it as well, even though
 # the loss uses it.
 
 # %%
-print("SimpleFunc", came_in(SimpleFunc, lambda b, c: b * 5), came_in(SimpleFunc, lambda b, c: b * 5 + c * 7))
-print("Func", came_in(Func, lambda b, c: b * 5), came_in(Func, lambda b, c: b * 5 + c * 7))
-print("TripledAndMarked", came_in(TripledAndMarked, lambda y, size: y * 5 + size * 7))
-assert came_in(Func, lambda b, c: b * 5) == [5.0, None]
-assert came_in(Func, lambda b, c: b * 5 + c * 7) == [5.0, 7.0]
-assert came_in(TripledAndMarked, lambda y, size: y * 5 + size * 7) == [5.0, 0.0]
+print("SimpleFunc", incoming(SimpleFunc, lambda b, c: b * 5))
+print("Func", incoming(Func, lambda b, c: b * 5))
+print("TripledAndMarked", incoming(TripledAndMarked, lambda y, size: y * 5 + size * 7))
+assert incoming(Func, lambda b, c: b * 5) == [5.0, None]
+assert incoming(TripledAndMarked, lambda y, size: y * 5 + size * 7) == [5.0, 0.0]
 
 # %% [markdown]
 # With `None` instead of zeros, a formula without a check fails.
 
 
 # %%
-class Unprepared(SimpleFunc):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.set_materialize_grads(False)
-        return x.clone(), x.clone()
-
+class Unprepared(Func):
     @staticmethod
     def backward(ctx, g1, g2):
         return g1 + g2
@@ -308,8 +302,8 @@ assert "g2, gradient 1, which is None: its output is not used" in message
 # ### 1. Which gradients come in?
 #
 # `forward` returns three floats, `a`, `b` and `c`, and marks `c` as not differentiable. It does not call
-# `set_materialize_grads`. The loss is `2 * a + 3 * c`; `b` is unused. Which three numbers does `backward` receive? Give a
-# list, with `None` where it receives no number.
+# `set_materialize_grads`. The loss is `2 * a + 3 * c`; `b` is unused. Which three gradients does `backward` receive? Give
+# a list, with `None` where it receives `None`.
 
 # %%
 nondiff_received = ...
@@ -341,8 +335,9 @@ lessons.check("NondiffClip", NondiffClip)
 # %% [markdown]
 # ### 3. Repair
 #
-# This splits numbers into the nearest whole number and the rest. The whole part should have no derivative, but its mark
-# has no effect. The Function also claims that the rest has none, though it grows like `x`. Repair both.
+# This Function splits numbers into the nearest whole number and the rest. The whole part should have no derivative, but
+# its mark has no effect. `backward` also claims that the rest has no derivative, though the rest grows like `x`. Repair
+# both.
 
 
 # %%
@@ -363,7 +358,7 @@ lessons.check("NondiffParts", NondiffParts)
 # ### 4. No zeros
 #
 # Write a Function that returns `x`, `2 * x` and `3 * x` as three new tensors. Its backward must not receive zeros, and
-# has to work for any choice of used outputs.
+# has to work whichever outputs are used.
 
 
 # %%
@@ -381,8 +376,8 @@ lessons.check("NondiffMultiples", NondiffMultiples)
 # ## Summary
 #
 # - A marked output is a constant for later operations. Integers need no mark; floats do.
-# - The mark belongs to the tensor that `forward` returns, not to its numbers.
-# - An output without a mark has a gradient, and `backward` must use it. `minigrad check` finds a forgotten one.
+# - The mark belongs to the tensor that `forward` returns, not to its values.
+# - An output without a mark has a gradient, and `backward` must use it. `torch.testing.check` finds a forgotten one.
 # - For unused and marked outputs `backward` receives zeros, or `None` after `ctx.set_materialize_grads(False)`.
 #
 # ## Questions
@@ -390,7 +385,7 @@ lessons.check("NondiffMultiples", NondiffMultiples)
 # <details markdown="1">
 # <summary>Is a marked output the same as a detached one?</summary>
 #
-# For later operations, yes: both are constants. The mark says it inside `forward`, where the other outputs of the same
+# For later operations, yes: both are constants. But the mark is set inside `forward`, where the other outputs of the same
 # Function keep their gradients.
 #
 # </details>
@@ -406,7 +401,7 @@ lessons.check("NondiffMultiples", NondiffMultiples)
 # <details markdown="1">
 # <summary>Why can minigrad not find out by itself that a float has no derivative?</summary>
 #
-# It sees only the numbers that `forward` returns. A mask of ones and zeros looks like any other result, and in a Function
+# It sees only the values that `forward` returns. A mask of ones and zeros looks like any other result, and in a Function
 # any formula may have made it.
 #
 # </details>

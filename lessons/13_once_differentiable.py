@@ -4,14 +4,14 @@
 # *20 minutes. Needs lessons 2, 7 and 12.*
 #
 # **Can I differentiate a gradient?** Yes: minigrad records the operations of `backward` like any others. But your own
-# `backward` must let it, and some cannot.
+# `backward` must allow it, and some cannot.
 #
 # After this lesson you can:
 #
-# - compute second and third derivatives with `create_graph=True`
-# - write a `backward` that can be differentiated again
-# - find a second derivative that is silently wrong
-# - make a `backward` that cannot be differentiated raise an error
+# - compute second and third derivatives with `create_graph=True`,
+# - write a `backward` that can be differentiated again,
+# - find a second derivative that is silently wrong,
+# - make a `backward` that cannot be differentiated raise an error.
 
 # %%
 import warnings
@@ -42,8 +42,8 @@ x = torch.tensor(5.0, requires_grad=True)
 draw(slope, passes=("forward", "backward"))
 
 # %% [markdown]
-# This is the graph of a gradient. Its forward pass has the operations of `Cube.backward` on `x`, so it has a backward pass,
-# too: that leads to the second derivative, 30.
+# This is the graph of a gradient. Its forward pass consists of the operations of `Cube.backward`, so it has a backward
+# pass, too, which leads to the second derivative, 30.
 #
 # ## A gradient that remembers
 #
@@ -61,7 +61,7 @@ except RuntimeError as e:
     print(e)
     assert "create_graph=True" in str(e)
 else:
-    raise AssertionError("a gradient without memory was differentiated")
+    raise AssertionError("a gradient without history was differentiated")
 
 # %% [markdown]
 # With `create_graph=True`, minigrad records the backward pass as it runs. The gradient of $x^3$ is then $3x^2$ as a graph,
@@ -77,8 +77,8 @@ assert [t.item() for t in (slope, curvature, third)] == [75.0, 30.0, 6.0]
 # %% [markdown]
 # ## Your backward is recorded too
 #
-# The same holds for your own Function if its `backward` consists of operations on tensors and begins with tracked tensors:
-# the incoming gradient, and forward's inputs and outputs from `ctx.saved_tensors`.
+# The same holds for your own Function if its `backward` consists of operations on tensors and starts from tracked
+# tensors: the incoming gradient, and forward's inputs and outputs from `ctx.saved_tensors`.
 
 # %%
 (slope,) = torch.autograd.grad(Cube.apply(x), x, create_graph=True)
@@ -92,8 +92,8 @@ assert (slope.item(), curvature.item()) == (75.0, 30.0)
 #
 # ## Intermediate results of forward have no history
 #
-# `forward` runs with recording off. A tensor created there has no history: in `backward` it is a constant. This Function
-# computes its slope in `forward`. Its first derivative is right.
+# `forward` runs with recording off. A tensor created there has no history, so in `backward` it is a constant. This
+# Function computes its slope in `forward`. Its first derivative is right.
 
 
 # %%
@@ -147,11 +147,11 @@ draw(slope)
 # `backward`, as `Cube` does. (Lesson 20 shows another, which keeps the work in `forward`.)
 
 # %%
-with warnings.catch_warnings(record=True) as said, torch.debug():
+with warnings.catch_warnings(record=True) as caught, torch.debug():
     warnings.simplefilter("always")
     torch.autograd.grad(KeptSlope.apply(x) ** 2, x, create_graph=True)
-print(said[0].message)
-assert "saved-intermediate" in str(said[0].message)
+print(caught[0].message)
+assert "saved-intermediate" in str(caught[0].message)
 
 # %% [markdown]
 # ## A backward that leaves the graph
@@ -181,7 +181,7 @@ def curvature_with_numpy():
 
 
 lessons.predict(
-    "Which second derivative does NumpyCube.apply(x) ** 2 + x ** 2 get at x = 1?",
+    "Which second derivative does minigrad compute for NumpyCube.apply(x) ** 2 + x ** 2 at x = 1?",
     {
         32.0: "30 + 2 is right. But NumPy leaves no history, so the part of NumpyCube is lost.",
         20.0: "That would be the mistake of KeptSlope, 18 + 2. Here the incoming gradient loses its history, too.",
@@ -192,11 +192,11 @@ lessons.predict(
 )
 
 # %%
-with warnings.catch_warnings(record=True) as said:
+with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
     print(two_derivatives(lambda x: NumpyCube.apply(x) ** 2 + x**2, 1.0))
-print(said[0].message)
-assert "untracked-backward" in str(said[0].message)
+print(caught[0].message)
+assert "untracked-backward" in str(caught[0].message)
 
 # %% [markdown]
 # The slope, 8, is right. minigrad warns; PyTorch does not.
@@ -231,8 +231,8 @@ else:
 #
 # ## When not to use it
 #
-# The decorator forbids the second derivative, even where it would be right. This is `SimpleFunc` of lesson 12, from
-# PyTorch's documentation, which adds two gradients; a sum can well be differentiated.
+# The decorator forbids the second derivative, even where it would be right. `SimpleFunc` of lesson 12, from PyTorch's
+# documentation, is an example: its `backward` adds two gradients, and a sum can be differentiated again.
 
 
 # %%
@@ -330,9 +330,9 @@ lessons.check("OnceExp", OnceExp)
 # %% [markdown]
 # ### 4. A penalty on slopes
 #
-# Some training needs a function that is not steep. Write the penalty: the sum of the squares of the gradient of `f(x)` by
-# `x`, where `f` returns a single number and `x` requires grad. You must be able to differentiate the penalty by `x` and by
-# all other tensors that `f` uses.
+# Some training needs a function that is not too steep. Write the penalty: the sum of the squares of the gradient of
+# `f(x)` with respect to `x`, where `f` returns a single number and `x` requires grad. The penalty must be differentiable
+# with respect to `x` and all other tensors that `f` uses.
 
 
 # %%
@@ -358,7 +358,7 @@ lessons.check("second_and_more", second_and_more)
 # ## Summary
 #
 # - With `create_graph=True`, the backward pass is recorded and can be differentiated.
-# - The second derivative follows the formula in `backward`, so the formula must begin with inputs, outputs and the
+# - The second derivative follows the formula in `backward`, so the formula must start from inputs, outputs and the
 #   incoming gradient.
 # - A tensor that `forward` creates and saves, but does not return, is a constant: second derivatives are silently wrong.
 # - A `backward` that leaves the graph needs `once_differentiable`: a second derivative then raises an error.
@@ -383,6 +383,6 @@ lessons.check("second_and_more", second_and_more)
 # <details markdown="1">
 # <summary>Does <code>once_differentiable</code> repair a wrong second derivative?</summary>
 #
-# No. It replaces a wrong number by an error. To repair it, write `backward` with operations on tracked tensors.
+# No. It replaces a wrong number with an error. To repair it, write `backward` with operations on tracked tensors.
 #
 # </details>

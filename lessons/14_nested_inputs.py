@@ -4,14 +4,14 @@
 # *20 minutes. Needs lessons 2, 3 and 9.*
 #
 # **My parameters are in a dict. Can a Function take the dict?** A plain `Function` takes tensors one by one and raises an
-# error for a dict. `NestedIOFunction` takes it, and shows you how to write the same thing without that class.
+# error for a dict. `NestedIOFunction` takes it, and this lesson shows how to do the same without that class.
 #
 # After this lesson you can:
 #
-# - explain why a tensor in a dict would get no gradient
-# - write a Function with nested arguments and outputs
-# - find a gradient that is lost in the nesting
-# - write the flat Function that is used today instead
+# - explain why a tensor in a dict would get no gradient,
+# - write a Function with nested arguments and outputs,
+# - find a gradient that is lost in the nesting,
+# - write the flat Function that is used today instead.
 
 # %%
 import lessons
@@ -47,9 +47,9 @@ draw(line, weight, bias, x, passes=("forward", "backward"))
 #
 # ## apply does not look into structures
 #
-# `apply` goes through its arguments once: tensors get an edge in the graph, and everything else passes to `forward` as
-# it is. A tensor inside a dict would get no edge, and its gradient would be lost. minigrad raises an error, where
-# PyTorch computes and leaves `.grad` at None.
+# `apply` goes through its arguments once: tensors get an edge in the graph, and everything else passes to `forward` as it
+# is. A tensor inside a dict would get no edge, and its gradient would be lost. minigrad raises an error; PyTorch computes
+# and leaves `.grad` at None.
 
 
 # %%
@@ -69,7 +69,7 @@ except TypeError as e:
     print(e)
     assert "argument 0 is a dict" in str(e)
 else:
-    raise AssertionError("a tensor in a dict was taken")
+    raise AssertionError("a tensor in a dict was accepted")
 
 # %% [markdown]
 # ## NestedIOFunction
@@ -126,7 +126,7 @@ lessons.predict(
         (5.0, 2.0): "The gradient of the sum is zero, so only the product counts: b for a, and a for b.",
         (6.0, 3.0): "That adds the sum's gradient of 1. But the sum is not used, so its gradient is zero.",
         (1.0, 1.0): "That is the gradient of the sum.",
-        (2.0, 5.0): "The derivative of a * b by a is the other factor.",
+        (2.0, 5.0): "The derivative of a * b with respect to a is the other factor.",
     },
     lambda: tuple(g.item() for g in torch.autograd.grad(outputs["product"], (a, b), retain_graph=True)),
 )
@@ -140,8 +140,8 @@ assert (a.grad.item(), b.grad.item()) == (5.0, 2.0)
 # %% [markdown]
 # ## Mistakes
 #
-# The nesting assigns the gradients to their arguments. If one is missing in a list, the assignment is unknown, and the
-# message says what was expected.
+# The nesting says which gradient belongs to which argument. If one is missing in a list, minigrad cannot tell, and the
+# message says how many it expected.
 
 
 # %%
@@ -171,7 +171,7 @@ class NoBias(Line):
 
 
 lessons.predict(
-    "NoBias returns no gradient for the bias. What does torch.autograd.grad(..., allow_unused=True) give for it?",
+    "NoBias returns no gradient for the bias. What does torch.autograd.grad(..., allow_unused=True) return for it?",
     {
         "None": "A missing name counts as None, which means: no gradient.",
         "0.0": "minigrad does not make zeros from a gradient that a Function does not return.",
@@ -189,14 +189,14 @@ print(found)
 assert found[1] is None
 
 # %% [markdown]
-# The bias would never learn. The next lesson is about a tool that finds such gradients: it compares all of them with
-# differences.
+# The bias would never be trained. The next lesson is about a tool that finds such gradients: it compares all gradients
+# with differences.
 #
 # ## The way to do it today
 #
 # PyTorch's documentation says of `NestedIOFunction`: "This class is here only for backward compatibility reasons. Use
-# Function instead of this for any new use case." The first picture shows the fix: let the Function take the tensors one by
-# one, and nest them in an ordinary function around it.
+# Function instead of this for any new use case." The first picture shows the fix: let the Function take the tensors one
+# by one, and handle the nesting in an ordinary function around it.
 
 
 # %%
@@ -226,8 +226,8 @@ nested_line({"weight": weight, "bias": bias}, x).backward()
 assert (weight.grad.item(), bias.grad.item(), x.grad.item()) == (3.0, 1.0, 2.0)
 
 # %% [markdown]
-# In the separate form it also works under transforms, and these do look into dicts: `torch.func.grad` of a function of
-# a dict returns a dict of gradients.
+# `FlatLine` has the separate form, so it also works under transforms, and these do look into dicts: `torch.func.grad` of
+# a function of a dict returns a dict of gradients.
 
 # %%
 params = {"weight": torch.tensor(2.0), "bias": torch.tensor(1.0)}
@@ -237,7 +237,7 @@ assert {name: g.item() for name, g in gradients.items()} == {"weight": 3.0, "bia
 
 
 # %% [markdown]
-# If the number of tensors is not known beforehand, the Function takes `*tensors`, after its other arguments, and
+# If the number of tensors is not known in advance, the Function takes `*tensors`, after its other arguments, and
 # `backward` returns a tuple of that length.
 
 
@@ -295,8 +295,8 @@ lessons.check("NestedScale", NestedScale)
 # %% [markdown]
 # ### 3. Repair
 #
-# This computes the square of the distance between the points `{"x": x, "y": y}` and `[u, v]`. Its gradients are not
-# right yet: there are mistakes in the numbers and in the nesting.
+# This Function computes the square of the distance between the points `{"x": x, "y": y}` and `[u, v]`. Its gradients are
+# not right yet: there are mistakes in the numbers and in the nesting.
 
 
 # %%
@@ -333,19 +333,19 @@ lessons.check("nested_squares", nested_squares)
 # - `apply` gives an edge to each tensor among its arguments. It does not look into lists and dicts.
 # - `NestedIOFunction` flattens nested arguments, runs one operation on the tensors, and nests them again for your methods.
 # - The gradients that you return are nested like the arguments. A name missing in a dict means no gradient.
-# - Today a flat Function takes the tensors, or `*tensors`, and an ordinary function around it does the nesting.
+# - Today a flat Function takes the tensors, or `*tensors`, and an ordinary function around it handles the nesting.
 #
 # ## Questions
 #
 # <details markdown="1">
-# <summary>Why does minigrad raise an error for a tensor in a dict, where PyTorch computes?</summary>
+# <summary>Why does minigrad raise an error for a tensor in a dict, when PyTorch does not?</summary>
 #
 # The tensor would get no edge in the graph, so its gradient would be lost without a message. The error shows it at once.
 #
 # </details>
 #
 # <details markdown="1">
-# <summary>What does the engine know of the dict?</summary>
+# <summary>What does the engine know about the dict?</summary>
 #
 # Nothing. It sees an operation with three inputs. Flattening and nesting happen before and after the operation runs.
 #
@@ -354,7 +354,7 @@ lessons.check("nested_squares", nested_squares)
 # <details markdown="1">
 # <summary>Why does the flat form work under <code>torch.func</code> and suit new programs?</summary>
 #
-# It is an ordinary Function in the separate form. The dict is handled outside, by a function that any transform can
-# enter.
+# It is an ordinary Function in the separate form. Another ordinary function handles the dict, and every transform can run
+# it.
 #
 # </details>

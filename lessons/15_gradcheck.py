@@ -3,7 +3,7 @@
 #
 # *20 minutes. Needs lessons 2 and 9.*
 #
-# **How do I find out that my gradient is wrong?** A wrong `backward` raises no error: training only goes worse than it
+# **How do I find out that my gradient is wrong?** A wrong `backward` raises no error; training just goes worse than it
 # should. But `forward` alone also gives the slope, by differences. `gradcheck` compares the two.
 #
 # After this lesson you can:
@@ -51,7 +51,8 @@ axes.set(xlabel="x", ylabel="slope")
 legend = axes.legend()
 
 # %% [markdown]
-# `Tanh` computes the right values, and its `backward` a wrong slope: the differences of `forward` show another curve.
+# `Tanh` computes the right values, but its `backward` computes a wrong slope: the differences of `forward` show another
+# curve.
 #
 # ## Two ways to a slope
 #
@@ -64,8 +65,8 @@ x = torch.tensor(1.0, dtype=torch.float64, requires_grad=True)
 print(analytical.item())
 
 # %% [markdown]
-# `forward` alone also gives the slope: move the input a little to both sides, and see how much the result moves. This
-# is a *central difference*. It needs no formula, so it makes no mistakes in formulas.
+# `forward` alone also gives the slope: move the input a little to both sides, and see how much the result moves. This is
+# a *central difference*. It needs no formula, so there is no formula to get wrong.
 #
 # $$f'(x) \approx \frac{f(x + \varepsilon) - f(x - \varepsilon)}{2\,\varepsilon}$$
 
@@ -76,7 +77,7 @@ assert abs(numerical.item() - (1 - np.tanh(1.0) ** 2)) < 1e-9
 assert abs(numerical.item() - analytical.item()) > 0.1
 
 # %% [markdown]
-# In the pictures, the Function and the built-in operation return the same value and send different gradients back.
+# In the pictures, the Function and the built-in operation return the same value but send back different gradients.
 
 
 # %%
@@ -127,8 +128,8 @@ assert xs[agree].tolist() == [xs[30].item()] and abs(xs[30].item()) < 1e-12
 #
 # ## gradcheck
 #
-# `gradcheck(f, inputs)` moves every element of every input that requires grad, and compares all elements of the
-# Jacobian: row $i$, column $j$ is the derivative of output $j$ by input $i$. It returns True or raises an error.
+# `gradcheck(f, inputs)` moves every element of every input that requires grad, and compares all elements of the Jacobian:
+# row $i$, column $j$ is the derivative of output $j$ with respect to input $i$. It returns True or raises an error.
 
 # %%
 inputs = torch.tensor([0.0, 1.0, -2.0], dtype=torch.float64, requires_grad=True)
@@ -144,9 +145,9 @@ else:
     raise AssertionError("the wrong gradient was accepted")
 
 # %% [markdown]
-# Read it from the bottom: what to look at; which line of which `backward`; the element that is furthest off, with both
-# numbers; the two Jacobians. Their pattern often reveals the mistake. An elementwise function has zeros off the
-# diagonal. A Function that forgets `grad_output` fills whole rows:
+# Read it from the bottom up. First comes the advice, then the line of the `backward`, then the element with the largest
+# error, with both numbers, then the two Jacobians. Their pattern often reveals the mistake. An elementwise function has
+# zeros off the diagonal. A Function that forgets `grad_output` fills whole rows:
 
 
 # %%
@@ -182,11 +183,11 @@ for wrong in (Forgetful, Flipped):
 # ## Several inputs
 #
 # `gradcheck` compares one Jacobian for each input. In a product, the gradient of `a` is `grad_output * b`. Here the two
-# gradients are exchanged, a frequent mistake.
+# gradients are swapped, a frequent mistake.
 
 
 # %%
-class Exchanged(Function):
+class Swapped(Function):
     @staticmethod
     def forward(ctx, a, b):
         ctx.save_for_backward(a, b)
@@ -201,7 +202,7 @@ class Exchanged(Function):
 def found(a, b):
     """Return True if gradcheck finds the mistake at a and b."""
     given = [torch.tensor(one, dtype=torch.float64, requires_grad=True) for one in (a, b)]
-    return not gradcheck(Exchanged.apply, given, raise_exception=False)
+    return not gradcheck(Swapped.apply, given, raise_exception=False)
 
 
 lessons.predict(
@@ -209,20 +210,21 @@ lessons.predict(
     {
         "[True, True]": "At a = b both gradients are the same numbers, in either order.",
         "[False, True]": "At a = b it does not matter which gradient is which. With different numbers it does.",
-        "[True, False]": "It is the other way round: equal inputs hide the exchange.",
+        "[True, False]": "It is the other way round: equal inputs hide the swap.",
         "[False, False]": "With different inputs, backward gives 1 and 2 where the differences give 3 and 4.",
     },
     lambda: [found([1.0, 2.0], [1.0, 2.0]), found([1.0, 2.0], [3.0, 4.0])],
 )
 
 # %% [markdown]
-# So do not check with inputs that are all ones or zeros, or equal. Random numbers are best; seed them, so that a failure can be
-# repeated.
+# So do not check with inputs that are all ones or zeros, or equal. Random numbers are best; seed them, so that you can
+# reproduce a failure.
 #
 # ## How exact?
 #
-# Differences are not exact, so `gradcheck` allows a distance: `atol + rtol * |numerical|`, with `atol=1e-5` and `rtol=1e-3`. A
-# mistake of less than a thousandth passes. Here a constant, $\sqrt{2/\pi} = 0.79788\ldots$, has too few digits.
+# Differences are not exact, so `gradcheck` allows a deviation: `atol + rtol * |numerical|`, with `atol=1e-5` and
+# `rtol=1e-3`. A mistake of less than a thousandth passes. Here a constant, $\sqrt{2/\pi} = 0.79788\ldots$, has too few
+# digits.
 
 
 # %%
@@ -250,7 +252,7 @@ else:
 #
 # ### 1. By hand
 #
-# Write the central difference of a function `f` from numbers to numbers at `x`, with the step `eps`.
+# Write the central difference at `x`, with the step `eps`, for a function `f` that maps a number to a number.
 
 
 # %%
@@ -297,8 +299,9 @@ lessons.check("checked_elements", checked_elements)
 # %% [markdown]
 # ### 4. Your own gradcheck
 #
-# Write `checked_gradient(f, x)`: return True if the gradient of `f(x).sum()` by the float64 tensor `x` agrees with
-# differences for each element of `x`. `f` may mix the elements. Do not use `gradcheck`, and leave `x` unchanged.
+# Write `checked_gradient(f, x)`: return True if the gradient of `f(x).sum()` with respect to the float64 tensor `x`
+# agrees with differences for each element of `x`. `f` may mix the elements. Do not use `gradcheck`, and leave `x`
+# unchanged.
 
 
 # %%
@@ -335,7 +338,7 @@ lessons.check("checked_gradient", checked_gradient)
 # <details markdown="1">
 # <summary>Why not train with differences instead of <code>backward</code>?</summary>
 #
-# Differences need two calls of `forward` for each number that is trained, and a model has millions. `backward` gives all
+# Differences need two calls of `forward` for each trained number, and a model has millions of them. `backward` gives all
 # slopes at once. For a test with three numbers, six calls cost nothing.
 #
 # </details>

@@ -3,12 +3,13 @@
 #
 # *20 minutes. Needs lessons 13 and 15.*
 #
-# **`gradcheck` fails. Is my gradient wrong, or the check?** Mostly the gradient. But differences need a good step, a point away
-# from corners, and a function without random numbers. And a gradient that passes may still have a wrong derivative.
+# **`gradcheck` fails. Is my gradient wrong, or the check?** Usually the gradient. But differences need a good step, a
+# point away from corners, and a function without random numbers. And a gradient that passes may still have a wrong
+# derivative.
 #
 # After this lesson you can:
 #
-# - choose a step and a dtype that a check can be trusted with,
+# - choose a step and a dtype for a check that you can trust,
 # - tell a corner and random numbers from a wrong gradient,
 # - check second derivatives with `gradgradcheck`, and everything else with `minigrad check`.
 
@@ -54,8 +55,8 @@ assert found[torch.float64][0] > 100 * best[torch.float64] and found[torch.float
 assert max(errors(torch.float64, [1e-7, 1e-6, 1e-5])) < 1e-9
 
 # %% [markdown]
-# `gradcheck` compares `backward` with central differences of `forward`. The picture shows how exact these are: the error of the
-# slope of `exp` at 1, over the step.
+# `gradcheck` compares `backward` with central differences of `forward`. The picture shows how exact these are: the error
+# of the slope of `exp` at 1, plotted against the step.
 #
 # ## How small a step?
 #
@@ -63,8 +64,8 @@ assert max(errors(torch.float64, [1e-7, 1e-6, 1e-5])) < 1e-9
 # step subtracts two nearly equal numbers and divides their rounding errors by `2 * eps`. So there is a best step in
 # between, and its error depends on the dtype.
 #
-# Here is the curve as float32 stores it, with the two points of the difference. With a smaller step the curve gets straight.
-# Then it breaks into stairs, and the slope depends on the two stairs that the points stand on.
+# Here is the curve as float32 stores it, with the two points of the difference. As the step shrinks, the curve first
+# looks straight. Then it breaks into stairs, and the slope depends on the stairs that the two points stand on.
 
 
 # %%
@@ -91,16 +92,17 @@ assert good < 1e-3 < 1e-2 < small and good < 1e-3 < wide
 
 # %%
 single = torch.tensor([0.5, 1.0, -2.0], requires_grad=True)
-with warnings.catch_warnings(record=True) as said:
+with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
     assert not gradcheck(torch.tanh, single, raise_exception=False)
-print(said[0].message)
+print(caught[0].message)
 assert gradcheck(torch.tanh, single.detach().double().requires_grad_())
 
 # %% [markdown]
 # ## Kinks
 #
-# At a corner there is no derivative: the slope on the left is another than on the right. `backward` takes one of them.
+# At a corner there is no derivative: the slope on the left differs from the slope on the right. `backward` takes one of
+# them.
 
 # %%
 corner = torch.tensor([0.0], dtype=torch.float64, requires_grad=True)
@@ -110,7 +112,7 @@ lessons.predict(
         0.0: "That is the slope on the left, which backward takes.",
         1.0: "That is the slope on the right.",
         0.5: "One end is at 1e-6 and the other at 0, and they are 2e-6 apart: the mean of both slopes.",
-        "nan": "Mathematics knows no slope there, but the difference is an ordinary quotient.",
+        "nan": "There is no derivative there, but the difference is an ordinary quotient.",
     },
     lambda: central(torch.relu, corner.detach(), 1e-6).item(),
 )
@@ -127,8 +129,7 @@ assert not gradcheck(torch.relu, corner, raise_exception=False)
 assert gradcheck(torch.relu, torch.tensor([0.1, -0.1], dtype=torch.float64, requires_grad=True))
 
 # %% [markdown]
-# `minigrad check`, which you will meet below, knows corners: there it accepts everything between the slopes of both
-# sides.
+# `torch.testing.check`, explained below, recognizes corners: it accepts any slope between the slopes of both sides.
 
 
 # %%
@@ -205,7 +206,7 @@ else:
     raise AssertionError("a wrong second derivative was accepted")
 
 # %% [markdown]
-# Does `gradgradcheck` make `gradcheck` superfluous? Try it on a `backward` that is wrong by a factor of 2.
+# Does `gradgradcheck` make `gradcheck` unnecessary? Try it on a `backward` that is wrong by a factor of 2.
 
 
 # %%
@@ -222,7 +223,7 @@ class Doubled(Function):
 
 
 lessons.predict(
-    "The slope of x * x is 2 * x, but backward of Doubled uses 4 * x. Which of the two checks find the mistake?",
+    "The slope of x * x is 2 * x, but backward of Doubled uses 4 * x. Which of the two checks finds the mistake?",
     {
         "gradcheck": "It compares 4 * x with the differences of forward. gradgradcheck compares 4 with those of 4 * x.",
         "gradgradcheck": "The derivative of 4 * x is 4, and so are its differences: backward agrees with itself.",
@@ -242,8 +243,8 @@ lessons.predict(
 #
 # ## Everything at once
 #
-# Right gradients are not all that a Function promises. `minigrad.testing.check` tests the requirements of PyTorch's
-# documentation: first and second derivatives, shapes without elements, several threads, memory, transforms. For each failure it
+# Right gradients are not all that a Function promises. `torch.testing.check` tests the requirements of PyTorch's
+# documentation: first and second derivatives, empty tensors, several threads, memory, transforms. For each failure it
 # keeps the smallest input that shows it.
 
 # %%
@@ -280,7 +281,7 @@ print(done.stdout.replace(f"{folder}/", ""))
 assert done.returncode == 1 and "✗ gradients" in done.stdout
 
 # %% [markdown]
-# The picture shows the smallest input. Next to its gradient is the result of differences.
+# The picture shows the smallest input. The result of differences is next to its gradient.
 
 # %%
 picture = draw(record, passes="backward")
@@ -319,7 +320,8 @@ lessons.check("checked_by", checked_by)
 # %% [markdown]
 # ### 3. Repair
 #
-# The length of the hypotenuse, $\sqrt{a^2 + b^2}$. Repair it until `minigrad check` finds no mistake.
+# This Function computes the length of the hypotenuse, $\sqrt{a^2 + b^2}$. Repair it until `minigrad check` finds no
+# mistake.
 
 
 # %%
@@ -351,8 +353,8 @@ lessons.check("CheckedHypot", CheckedHypot)
 # <details markdown="1">
 # <summary>Why does float32 need a larger step than float64?</summary>
 #
-# Its rounding errors are larger, and the difference divides them by twice the step. So the best step is where the error
-# of the bend and the error of rounding are about equal.
+# Its rounding errors are larger, and the difference divides them by twice the step. The best step, where the error of the
+# bend and the error of rounding are about equal, is therefore larger.
 #
 # </details>
 #
@@ -366,7 +368,7 @@ lessons.check("CheckedHypot", CheckedHypot)
 # <details markdown="1">
 # <summary>Which mistakes does no check find?</summary>
 #
-# A wrong value: if `forward` computes another function than you meant, and `backward` its derivative, the two agree. Compare
-# the values with another program.
+# A wrong value: if `forward` computes a different function from the one you meant, and `backward` its derivative, the two
+# agree. Compare the values with another program.
 #
 # </details>

@@ -8,9 +8,9 @@
 #
 # After this lesson you can:
 #
-# - differentiate a function by the arguments you choose, and get other results along with the gradient
-# - compute rows of a Jacobian with `vjp` and columns with `jvp`
-# - choose between the two by the number of inputs and results
+# - differentiate a function with respect to the arguments you choose, and get other results along with the gradient,
+# - compute rows of a Jacobian with `vjp` and columns with `jvp`,
+# - choose between the two by the number of inputs and results.
 
 # %%
 import warnings
@@ -42,7 +42,7 @@ draw(f, torch.tensor([2.0, 3.0]), passes=("backward", "jvp"))
 #
 # ## The derivative is a function
 #
-# `grad(f)` computes nothing yet. It returns a function of the same arguments, which gives the derivative of `f`. Its
+# `grad(f)` computes nothing yet. It returns a function of the same arguments, which computes the derivative of `f`. Its
 # argument needs no `requires_grad` and gets no `.grad`. You can pass the result to `grad` again: the derivatives of $x^3$
 # are $3x^2$ and $6x$.
 
@@ -60,10 +60,10 @@ assert slope(x).item() == 27.0 and curvature(x).item() == 18.0
 assert x.grad is None and not x.requires_grad
 
 # %% [markdown]
-# ## By which argument
+# ## Choosing the arguments
 #
-# `grad` differentiates by the first argument. `argnums` names others by their position: an int gives one gradient, a tuple
-# gives a tuple of gradients. All other arguments, here the data, stay constant.
+# `grad` differentiates with respect to the first argument. `argnums` gives the positions of others: an int gives one
+# gradient, a tuple gives a tuple of gradients. All other arguments, here the data, stay constant.
 
 
 # %%
@@ -97,28 +97,28 @@ print(gradients)
 assert gradients == {"w": by_w, "b": by_b}
 
 # %% [markdown]
-# `grad` differentiates only by arguments.
+# `grad` differentiates only with respect to arguments.
 
 # %%
 weight = torch.tensor(3.0, requires_grad=True)
-with warnings.catch_warnings(record=True) as said:
+with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
     by_unused = torch.func.grad(lambda unused: weight * weight)(weight)
 
 lessons.predict(
     "weight is 3. What does torch.func.grad(lambda unused: weight * weight)(weight) give?",
     {
-        6.0: "The number is the same, but the function never uses its argument.",
+        6.0: "The argument is the same tensor, but the function never uses its argument.",
         9.0: "That is the value of the function.",
         0.0: "For grad, the weight from outside is a constant.",
-        "None": "The result is a tensor in any case: a function that is constant has the derivative zero.",
+        "None": "The result is always a tensor: the derivative of a constant function is zero.",
     },
     by_unused,
 )
 
 # %%
-print(said[0].message)
-assert "the same tensor from outside" in str(said[0].message)
+print(caught[0].message)
+assert "the same tensor from outside" in str(caught[0].message)
 
 # %% [markdown]
 # minigrad warns here; PyTorch does not.
@@ -167,10 +167,10 @@ assert "scalar" in message
 # %% [markdown]
 # ## vjp: rows
 #
-# `vjp(f, x)` runs `f` once and returns its value and a function, here called `pull`. `pull` takes a weight for each result,
-# the *cotangent* $v$, and runs backward. It gives the vector-Jacobian product $v^\top J$, as a tuple with one gradient for
-# each argument of `f`. With the weight 1 on one result and 0 on the others, this is one row of the Jacobian. You can call
-# `pull` any number of times.
+# `vjp(f, x)` runs `f` once and returns its value and a function, here called `pull`. `pull` takes a weight for each
+# result, the *cotangent* $v$, and runs backward. It returns the vector-Jacobian product $v^\top J$, as a tuple with one
+# gradient for each argument of `f`. With the weight 1 on one result and 0 on the others, this is one row of the Jacobian.
+# You can call `pull` any number of times.
 
 # %%
 y, pull = torch.func.vjp(f, x)
@@ -200,7 +200,7 @@ lessons.predict(
 )
 
 # %% [markdown]
-# `grad` is the case of a single result: a vjp whose cotangent is 1.
+# `grad` is the special case of a single result: a vjp whose cotangent is 1.
 
 # %%
 _, pull_loss = torch.func.vjp(lambda w: loss(w, b, xs, ys), w)
@@ -209,9 +209,9 @@ assert pull_loss(torch.tensor(1.0))[0] == by_w
 # %% [markdown]
 # ## jvp: columns
 #
-# `jvp(f, (x,), (u,))` runs forward. `u` is a direction in the space of inputs, the *tangent*. Beside the value you get the
-# speed of each result in that direction: the Jacobian-vector product $J u$. Arguments and tangents are tuples, with one
-# entry for each argument of `f`. A direction along one input gives one column.
+# `jvp(f, (x,), (u,))` runs forward. `u` is a direction in the space of inputs, the *tangent*. Along with the value, you
+# get the speed of each result in that direction: the Jacobian-vector product $J u$. Arguments and tangents are tuples,
+# with one entry for each argument of `f`. A direction along one input gives one column.
 
 # %%
 y, second_column = torch.func.jvp(f, (x,), (torch.tensor([0.0, 1.0]),))
@@ -224,16 +224,17 @@ print(changes)
 assert changes.tolist() == (J @ u).tolist() == [1.0, 0.0, -5.0]
 
 # %% [markdown]
-# ## Both meet
+# ## Where both meet
 #
-# $v^\top J u$ is one number, from whichever side you compute it. This tests a pair of derivative rules without a Jacobian.
+# $v^\top J u$ is one number, from whichever side you compute it. So you can test a pair of derivative rules without a
+# Jacobian.
 
 # %%
 print(pull(v)[0] @ u, v @ changes)
 assert (pull(v)[0] @ u).item() == (v @ changes).item() == -499.0
 
 # %% [markdown]
-# ## Which one when
+# ## When to use which
 #
 # One vjp gives a row, one jvp a column. A loss has one result and many inputs, so its Jacobian is a single row: one vjp
 # finds all of it, and jvp needs one run for each input. Count the runs for 4 inputs and 1 result:
@@ -265,8 +266,8 @@ assert by_forward.tolist() == by_reverse.tolist() == [2.0, 4.0, 6.0, 8.0]
 #
 # ### 1. A vjp by hand
 #
-# Let `g(x)` be `torch.stack([x[0] * x[0], x[0] * x[1]])`. What does `pull(torch.tensor([1.0, 2.0]))` give for the
-# gradient at `x = [3.0, 4.0]`? Work it out by hand, and give a list of two numbers.
+# Let `g(x)` be `torch.stack([x[0] * x[0], x[0] * x[1]])`. Which gradient does `pull(torch.tensor([1.0, 2.0]))` return at
+# `x = [3.0, 4.0]`? Work it out by hand, and give a list of two numbers.
 
 # %%
 vjp_by_hand = ...
@@ -276,8 +277,8 @@ lessons.check("vjp_by_hand", vjp_by_hand)
 # %% [markdown]
 # ### 2. Only the weights
 #
-# Write a function that returns one step of gradient descent, `(new_w, new_b)`, for the `loss` of this lesson: each of
-# the two minus `rate` times its gradient. Do not differentiate by the data.
+# Write a function that returns one step of gradient descent, `(new_w, new_b)`, for the `loss` of this lesson: each of the
+# two minus `rate` times its gradient. Do not differentiate with respect to the data.
 
 
 # %%
@@ -289,8 +290,8 @@ lessons.check("descent_step", descent_step)
 # %% [markdown]
 # ### 3. Repair
 #
-# This function should return the gradient of the mean squared error by `w`, and the largest error as a plain number. It
-# raises an error. Repair it.
+# This function should return the gradient of the mean squared error with respect to `w`, and the largest error as a plain
+# number. It raises an error. Repair it.
 
 
 # %%
@@ -334,9 +335,10 @@ lessons.check("jacobian_of_rows", jacobian_of_rows)
 # %% [markdown]
 # ## Summary
 #
-# - `grad(f)` is a function: it gives the derivative of `f` by its first argument, or by those in `argnums`.
+# - `grad(f)` is a function: it computes the derivative of `f` with respect to its first argument, or to those in
+#   `argnums`.
 # - `has_aux=True` passes other results through; `grad_and_value` returns the value as well.
-# - `vjp` gives $v^\top J$, a combination of rows, in one backward pass; `grad` is the case of a single result.
+# - `vjp` gives $v^\top J$, a combination of rows, in one backward pass; `grad` is the special case of a single result.
 # - `jvp` gives $J u$, a combination of columns, in one forward pass.
 # - Few results: use `vjp`. Few inputs: use `jvp`.
 #
@@ -345,8 +347,8 @@ lessons.check("jacobian_of_rows", jacobian_of_rows)
 # <details markdown="1">
 # <summary>Why does <code>grad</code> need a function with a single number as its result?</summary>
 #
-# The gradient is one row of the Jacobian. With several results there are several rows, and you must say how to weigh them:
-# that is the cotangent of `vjp`.
+# The gradient is one row of the Jacobian. With several results there are several rows, and you must give each row a
+# weight: that is the cotangent of `vjp`.
 #
 # </details>
 #

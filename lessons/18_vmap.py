@@ -3,14 +3,14 @@
 #
 # *20 minutes. Needs lesson 17.*
 #
-# **My function takes one example. Must I rewrite it for a batch?** No: `vmap` turns it into a function of a whole batch,
-# without a loop. It also gives the gradient of each single example, which a sum over the batch would hide.
+# **My function takes one example. Do I have to rewrite it for a batch?** No: `vmap` turns it into a function of a whole
+# batch, without a loop. It also gives the gradient of each single example, which a sum over the batch would hide.
 #
 # After this lesson you can:
 #
-# - map a function over any dimension of any argument
-# - compute the gradient of each example, and find the one that stands out
-# - replace an `if`, and say how random numbers are drawn
+# - map a function over any dimension of any argument,
+# - compute the gradient of each example, and find the one that stands out,
+# - replace an `if`, and say how random numbers are drawn.
 
 # %%
 from matplotlib import pyplot as plt
@@ -57,7 +57,7 @@ print(torch.vmap(score)(xs))
 assert torch.vmap(score)(xs).tolist() == [score(x).item() for x in xs] == [11.0, 12.0, 13.0]
 
 # %% [markdown]
-# `observed` notes the shape of its argument in each call.
+# `observed` records the shape of its argument in each call.
 
 
 # %%
@@ -73,7 +73,7 @@ lessons.predict(
     "xs has the shape (3, 2). Which shapes does observed see under vmap?",
     {
         "[(2,), (2,), (2,)]": "That would be a loop over the rows. vmap calls the function once.",
-        "[(3, 2)]": "The mapped dimension is hidden: dot would refuse a matrix.",
+        "[(3, 2)]": "The mapped dimension is hidden: dot would raise an error for a matrix.",
         "[(2,)]": "One call for all examples, and it looks like a call for one.",
         "[(3,), (3,)]": "vmap goes along the rows, dimension 0, unless in_dims names another one.",
     },
@@ -102,7 +102,7 @@ assert operations(scores, torch.ones(3, 2)) == operations(scores, torch.ones(300
 # %% [markdown]
 # ## Which dimension
 #
-# `in_dims` gives the batch dimension of each argument: 0 by default, and `None` for an argument that all examples share.
+# `in_dims` names the batch dimension of each argument: 0 by default, and `None` for an argument that all examples share.
 # `out_dims` is the batch dimension of the result. Here the examples are the columns of a matrix.
 
 
@@ -148,8 +148,8 @@ assert products.tolist() == [[3.0, 4.0, 5.0], [6.0, 8.0, 10.0]]
 # %% [markdown]
 # ## The gradient of each example
 #
-# A training step adds up the losses of all examples, so `backward` hides the part of each example. `grad` of the loss of one
-# example, mapped over the examples, keeps them apart:
+# A training step adds up the losses of all examples, so `backward` hides the contribution of each example. `grad` of the
+# loss of one example, mapped over the examples, keeps them apart:
 #
 # $$L(w) = \sum_i \ell_i(w) \qquad \nabla L = \sum_i \nabla \ell_i \qquad
 # \nabla \ell_i = 2\,(w^\top x_i - y_i)\,x_i$$
@@ -179,8 +179,8 @@ print(torch.func.grad(total)(w, xs, ys))
 assert torch.func.grad(total)(w, xs, ys).tolist() == per_sample(w, xs, ys).sum(0).tolist() == [6.0, 8.0]
 
 # %% [markdown]
-# Gradients of single examples find outliers. Here are 30 points on a line, one of them measured wrongly. Its gradient stands
-# out.
+# Gradients of single examples reveal outliers. Here are 30 points on a line, one of them measured wrongly. Its gradient
+# stands out.
 
 # %%
 torch.manual_seed(0)
@@ -219,8 +219,8 @@ assert "torch.where" in message or "minigrad.where" in message
 assert torch.vmap(relu_by_where)(torch.tensor([1.0, -1.0])).tolist() == [1.0, 0.0]
 
 # %% [markdown]
-# Two more errors follow from the single run. `nonzero` gives rows of different length. And a tensor from outside, changed in
-# place, has room for one value, but each example has another.
+# Two more errors follow from the single run. `nonzero` would return rows of different lengths. And a tensor from outside,
+# changed in place, has room for one value, but each example has a different one.
 
 # %%
 total_so_far = torch.zeros(())
@@ -230,7 +230,7 @@ print(rows, one_place, sep="\n")
 assert "depends on the values" in rows and "same for all examples" in one_place
 
 # %% [markdown]
-# Shall all examples get the same random numbers? For dropout, one mask for a batch makes sense, and so does one for each
+# Should all examples get the same random numbers? For dropout, one mask for a batch makes sense, and so does one for each
 # example.
 
 
@@ -304,8 +304,8 @@ lessons.check("all_distances", all_distances)
 # %% [markdown]
 # ### 3. Repair
 #
-# The square of small errors, the absolute value of large ones: this loss should be computed for each element of a
-# vector. It raises an error. Repair it, without a loop.
+# This loss squares small errors, and grows like the absolute value for large ones. It should work on each element of a
+# vector, but it raises an error. Repair it, without a loop.
 
 
 # %%
@@ -321,10 +321,10 @@ def robust_losses(errors):
 lessons.check("robust_losses", robust_losses)
 
 # %% [markdown]
-# ### 4. Whose gradient
+# ### 4. Whose gradient is longest?
 #
-# Write a function that returns the index of the example whose gradient by `w` is longest, for the `loss` of this
-# lesson.
+# Write a function that returns the index of the example whose gradient with respect to `w` is longest, for the `loss` of
+# this lesson.
 
 
 # %%
@@ -360,15 +360,15 @@ lessons.check("clipped_mean", clipped_mean)
 # <details markdown="1">
 # <summary>Why is <code>vmap</code> faster than a loop over the examples?</summary>
 #
-# The loop runs each operation once for each example. `vmap` runs it once on a larger tensor, so Python and minigrad have
-# less to do between the numbers.
+# The loop runs each operation once for each example. `vmap` runs it once on a larger tensor, so Python and minigrad spend
+# less time per number.
 #
 # </details>
 #
 # <details markdown="1">
 # <summary>A shared argument has as many rows as the batch, and you forget <code>None</code>. What happens?</summary>
 #
-# Each example gets one row of it. No error tells you, and the result is wrong.
+# Each example gets one row of it. There is no error, and the result is wrong.
 #
 # </details>
 #

@@ -3,15 +3,15 @@
 #
 # *20 minutes. Needs lessons 3, 12, 15 and 17.*
 #
-# **A step of my program is in NumPy. Can gradients go through it?** Yes, if you supply its derivative: NumPy, a C library
+# **A step of my program uses NumPy. Can gradients go through it?** Yes, if you supply its derivative: NumPy, a C library
 # or a simulator can be one step of a graph. Here it is NumPy's sort.
 #
 # After this lesson you can:
 #
-# - wrap a NumPy function as a `Function`
-# - say where sorting sends each gradient
-# - write a `backward` in NumPy that can be differentiated again
-# - find a derivative that an array loses
+# - wrap a NumPy function as a `Function`,
+# - say where sorting sends each gradient,
+# - write a `backward` in NumPy that can be differentiated again,
+# - find a derivative that is lost in an array.
 
 # %%
 import numpy as np
@@ -113,10 +113,10 @@ except RuntimeError as e:
     print(e)
     assert "detach().numpy()" in str(e)
 else:
-    raise AssertionError("a graph was cut without a word")
+    raise AssertionError("a graph was cut silently")
 
 # %% [markdown]
-# `detach` gives you the numbers. But the result is a new leaf, without a path back to `x`.
+# `detach` gives you the values. But the result is a new leaf, without a path back to `x`.
 
 # %%
 cut = torch.tensor(np.sort(x.detach().numpy()))
@@ -132,8 +132,8 @@ assert cut.tolist() == [1.0, 2.0, 3.0] and not cut.requires_grad
 # $$y_k = x_{\mathrm{ind}[k]} \qquad x_i = y_{\mathrm{ind\_inv}[i]} \qquad
 # \bar x_i = \bar y_{\mathrm{ind\_inv}[i]}$$
 #
-# where $\bar x$ and $\bar y$ are the gradients. `ind` says which element comes to each position, and `ind_inv` to which
-# position each element went.
+# where $\bar x$ and $\bar y$ are the gradients. `ind` says which element goes to each position, and `ind_inv` says to
+# which position each element goes.
 
 # %%
 values = np.array([3.0, 1.0, 2.0], dtype=np.float32)
@@ -141,7 +141,7 @@ ind = np.argsort(values)
 ind_inv = np.argsort(ind)
 print(ind, ind_inv)
 assert ind.tolist() == [1, 2, 0]  # the smallest is element 1, then come elements 2 and 0
-assert ind_inv.tolist() == [2, 0, 1]  # element 0 went to place 2, element 1 to place 0, element 2 to place 1
+assert ind_inv.tolist() == [2, 0, 1]  # element 0 goes to position 2, element 1 to 0, element 2 to 1
 
 
 def gradient_of_unsorted(numbers):
@@ -156,7 +156,7 @@ lessons.predict(
     {
         "[10.0, 100.0, 1.0]": "20 is second in the sorted order, 30 third and 10 first.",
         "[1.0, 10.0, 100.0]": "That is the order of the sorted numbers. The 1 belongs to the smallest, which is element 2.",
-        "[100.0, 1.0, 10.0]": "That takes along ind, [2, 0, 1]. The way back is ind_inv, [1, 2, 0].",
+        "[100.0, 1.0, 10.0]": "That uses ind, [2, 0, 1]. The way back is ind_inv, [1, 2, 0].",
         "[200.0, 3000.0, 10.0]": "Sorting moves numbers and does not multiply by them: each derivative is 1 or 0.",
     },
     lambda: gradient_of_unsorted([20, 30, 10]),
@@ -168,7 +168,7 @@ lessons.predict(
 # The two Functions at the top of the lesson are from PyTorch's documentation, "Extending torch.func with
 # autograd.Function", with fewer comments. The forward of `NumpySort` calls NumPy. It may, because nothing is recorded
 # inside `forward`. The backward calls a second Function, `NumpyTake`, and the backward of `NumpyTake` is `NumpyTake`
-# again, with the indices exchanged.
+# again, with the indices swapped.
 #
 # `forward` computes the permutations, but only `setup_context` can save them, and it sees only inputs and outputs. So
 # they are outputs too. A position in a list has no derivative, so `mark_non_differentiable` marks them. The function
@@ -197,7 +197,7 @@ assert not torch.autograd.gradcheck(numpy_sort, tie, raise_exception=False)
 
 # %% [markdown]
 # The last check fails: where two numbers are equal, sorting has no derivative (lesson 16), and `backward` returns one of
-# several answers.
+# several possible answers.
 #
 # ## Why backward calls a Function
 #
@@ -234,9 +234,9 @@ else:
     raise AssertionError("NumPy was differentiated")
 
 # %% [markdown]
-# If first derivatives are all you need, put `@once_differentiable` on such a backward: it states the limit in the code.
+# If first derivatives are all you need, put `@once_differentiable` on such a backward: this states the limit in the code.
 #
-# `NumpySort` goes on: its backward is a step in the graph of the gradient, and that step knows its own backward.
+# `NumpySort` can go on: its backward is a step in the graph of the gradient, and that step knows its own backward.
 
 
 # %%
@@ -246,11 +246,11 @@ def cubes(x):
 
 second = torch.func.grad(lambda x: torch.func.grad(cubes)(x).sum())(plain)
 print(second)
-assert second.tolist() == [18.0, 6.0, 12.0]  # 6x, at the places of x
+assert second.tolist() == [18.0, 6.0, 12.0]  # 6x, at the positions of x
 assert torch.autograd.gradgradcheck(cubes, different)
 
 # %% [markdown]
-# ## A saved array is no saved tensor
+# ## A saved array is not a saved tensor
 #
 # There is a quieter way to lose a derivative: `backward` uses numbers that depend on `x`, but reads them from an array.
 
@@ -274,7 +274,7 @@ point = torch.tensor(0.5, requires_grad=True)
 lessons.predict(
     "Does the gradient of ArrayTanh, computed with create_graph=True, require grad?",
     {
-        True: "It is a product of grad_output and a constant. Neither depends on x for minigrad.",
+        True: "It is a product of grad_output and a constant, and as far as minigrad can see, neither depends on x.",
         False: "The array has no history, so the gradient is a number without a path back to x.",
     },
     lambda: torch.autograd.grad(ArrayTanh.apply(point), point, create_graph=True)[0].requires_grad,
@@ -320,15 +320,11 @@ lessons.check("inverse_permutation", inverse_permutation)
 # %% [markdown]
 # ### 3. Repair
 #
-# This is `ArrayTanh` under another name. Change it so that second derivatives are right. `forward` should still use NumPy.
+# Repair the two wrong methods of `ArrayTanh`, so that second derivatives are right. `forward` still uses NumPy.
 
 
 # %%
-class NumpyTanh(torch.autograd.Function):
-    @staticmethod
-    def forward(x):
-        return torch.tensor(np.tanh(to_numpy(x)))
-
+class NumpyTanh(ArrayTanh):
     @staticmethod
     def setup_context(ctx, inputs, output):
         ctx.y = to_numpy(output.detach())
@@ -343,9 +339,9 @@ lessons.check("NumpyTanh", NumpyTanh)
 # %% [markdown]
 # ### 4. A running sum
 #
-# Fill in `backward` of this running sum along dimension 0. A number of the input enters all sums from its position on,
-# so its gradient is the sum of all gradients from its position on. Second derivatives have to work. (`flip(0)` reverses
-# a tensor.)
+# Fill in `backward` of this running sum along dimension 0. Each number of the input is part of all sums from its position
+# on, so its gradient is the sum of all gradients from its position on. Second derivatives have to work. (`flip(0)`
+# reverses a tensor.)
 
 
 # %%
@@ -367,9 +363,9 @@ lessons.check("NumpyCumsum", NumpyCumsum)
 # %% [markdown]
 # ### 5. Equations (at home)
 #
-# Write a Function whose `apply(A, b)` solves `A @ x = b` for a square matrix and a vector by `np.linalg.solve`. Both
-# arguments need gradients. With the incoming gradient `g`, the gradient by `b` solves `A.T @ grad_b = g`, and the
-# gradient by `A` is `-torch.outer(grad_b, x)`. Second derivatives have to work.
+# Write a Function whose `apply(A, b)` solves `A @ x = b` for a square matrix and a vector with `np.linalg.solve`. Both
+# arguments need gradients. With the incoming gradient `g`, the gradient of `b` solves `A.T @ grad_b = g`, and the
+# gradient of `A` is `-torch.outer(grad_b, x)`. Second derivatives have to work.
 
 
 # %%
@@ -391,7 +387,7 @@ lessons.check("NumpySolve", NumpySolve)
 # ## Questions
 #
 # <details markdown="1">
-# <summary>Why does <code>forward</code> return the permutations, although no caller needs them?</summary>
+# <summary>Why does <code>forward</code> return the permutations, even though no caller needs them?</summary>
 #
 # In the separate form, `setup_context` saves tensors, and it sees only the inputs and outputs of `forward`.
 #

@@ -3,14 +3,14 @@
 #
 # *20 minutes. Needs lessons 13, 14, 16, 20 and 21.*
 #
-# **A gradient is wrong, and no error came. Where do I look?** Look for a tensor that your Function hides: it is not an
+# **My gradient is wrong, and there was no error. Where do I look?** Look for a tensor that your Function hides: it is not an
 # argument of `apply`, not saved by `save_for_backward`, or not an output. Autograd cannot follow such a tensor.
 #
 # After this lesson you can:
 #
 # - find a captured tensor, and pass it the right way
-# - tell why a tensor on ctx or a result of `setup_context` spoils a gradient
-# - read what minigrad says about each mistake, and search for all of them with one check
+# - explain how a tensor on ctx or a computation in `setup_context` spoils a gradient
+# - read minigrad's message about each mistake, and find all of them with one check
 
 # %%
 import warnings
@@ -21,6 +21,17 @@ import lessons
 import minigrad as torch
 from minigrad.autograd import Function
 from viz import draw
+
+
+def outcome(f):
+    """Return the result of a call with its first warning, or "an error" with the error's message."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            result = f()
+        except Exception as e:
+            return "an error", str(e)
+    return result, str(caught[0].message) if caught else ""
 
 
 class Captures(Function):
@@ -54,9 +65,7 @@ def both(x, w):
 
 x = torch.tensor(2.0, requires_grad=True)
 w = torch.tensor(3.0, requires_grad=True)
-with warnings.catch_warnings(record=True) as warned:
-    warnings.simplefilter("always")
-    picture = draw(both, x, w, passes=("forward", "backward"))
+picture, warning = outcome(lambda: draw(both, x, w, passes=("forward", "backward")))
 picture
 
 # %% [markdown]
@@ -65,16 +74,16 @@ picture
 #
 # ## Captured tensors
 #
-# Only the arguments of `apply` get an edge. `Captures` takes `w` from outside. PyTorch computes this without a word; minigrad
-# warns when a Function runs for the first time.
+# Only the arguments of `apply` get an edge. `Captures` takes `w` from outside. PyTorch computes this silently; minigrad warns
+# when such a Function runs for the first time.
 
 # %%
-print(warned[0].message)
-assert "captured-tensor" in str(warned[0].message)
+print(warning)
+assert "captured-tensor" in warning
 assert torch.autograd.grad(both(x, w), w) == (2.0,)
 
 # %% [markdown]
-# If `w` is used nowhere else, its gradient is None, which is easy to see. A partly right gradient is worse.
+# If `w` is used nowhere else, its gradient is None, which is easy to notice. A gradient that is partly right is worse.
 
 # %%
 Captures.apply(x).backward()
@@ -89,30 +98,19 @@ def gradient_of_w():
 lessons.predict(
     "loss = Captures.apply(x) * w, with x = 2 and w = 3. Which gradient of w does backward compute?",
     {
-        12.0: "That is the derivative of x w w, 2 x w. But Captures passes no gradient to w.",
-        6.0: "Only the product with w counts: its other factor is Captures.apply(x), which is 6.",
-        "None": "The product with w is recorded, so w has a gradient: a part of the right one.",
-        "an error": "The graph leads to w, so no error comes.",
+        12.0: "That is the derivative of x * w * w, which is 2 * x * w. But Captures passes no gradient to w.",
+        6.0: "Only the product with w counts, and its other factor is Captures.apply(x), which is 6.",
+        "None": "The product with w is recorded, so w has a gradient: part of the right one.",
+        "an error": "The graph leads to w, so there is no error.",
     },
     gradient_of_w,
 )
 
 # %% [markdown]
-# A captured tensor that a transform follows is an error: its derivative would be lost.
+# If a transform differentiates with respect to a captured tensor, minigrad raises an error: the derivative would be lost.
 
 
 # %%
-def message(f):
-    """Return the error or the first warning of a call; there has to be one."""
-    with warnings.catch_warnings(record=True) as said:
-        warnings.simplefilter("always")
-        try:
-            f()
-        except Exception as e:
-            return str(e)
-    return str(said[0].message)
-
-
 def capture(w):
     """Return a Function that multiplies by w, a captured tensor."""
 
@@ -129,9 +127,9 @@ def capture(w):
 
 
 two, three = torch.tensor(2.0), torch.tensor(3.0)
-said = message(lambda: torch.func.grad(lambda w: capture(w).apply(two))(three))
-print(said)
-assert "of the running `grad` transform" in said
+_, error = outcome(lambda: torch.func.grad(lambda w: capture(w).apply(two))(three))
+print(error)
+assert "of the running `grad` transform" in error
 
 # %% [markdown]
 # The fix is always the same, and `Takes` shows it: pass every tensor that the result depends on to `apply`, and save it with
@@ -142,11 +140,13 @@ assert torch.autograd.grad(Takes.apply(x, w), (x, w)) == (3.0, 2.0)
 assert torch.func.grad(lambda w: Takes.apply(two, w))(three).item() == 2.0
 
 # %% [markdown]
-# A tensor in a list is as good as captured: `apply` does not look into the list, and minigrad raises an error (lesson 14).
+# A tensor in a list is no better than a captured one: `apply` does not look inside the list, and minigrad raises an error
+# (lesson 14).
 #
 # ## Tensors on ctx
 #
-# An attribute of ctx has no version (lesson 8), and a list hides its tensors no better. This Function keeps its input there.
+# Autograd checks the version of a saved tensor, but not of a tensor in an attribute of ctx (lesson 8). This Function keeps its
+# input in such an attribute, in a list.
 
 
 # %%
@@ -173,7 +173,7 @@ class Saves(Function):
         return grad_output * 2 * x
 
 
-def written_afterwards(function):
+def gradient_after_write(function):
     z = torch.tensor(2.0, requires_grad=True)
     a = z * 1
     y = function.apply(a)
@@ -182,38 +182,30 @@ def written_afterwards(function):
     return z.grad.item()
 
 
-def outcome(function):
-    try:
-        with warnings.catch_warnings(action="ignore"):
-            return written_afterwards(function)
-    except RuntimeError:
-        return "an error"
-
-
 lessons.predict(
-    "The input of Saves is 2. It is multiplied by 10 in place, before backward. Which gradient comes out?",
+    "The input of Saves is 2. Before backward, it is multiplied by 10 in place. What is the gradient?",
     {
-        4.0: "That is the right one, but saving makes no copy, and the old number is gone.",
-        40.0: "That is the result of OnCtx: it reads the new number, 20, and no code notices.",
+        4.0: "That is the right gradient. But saving makes no copy, so the old value is gone.",
+        40.0: "That is the result of OnCtx: it reads the new value, 20, and nothing checks that.",
         400.0: "The write comes after y, so the gradient does not pass through it.",
-        "an error": "The saved tensor has another version than expected, and backward compares them.",
+        "an error": "The saved tensor no longer has the version that it had when it was saved, and backward compares the two.",
     },
-    lambda: outcome(Saves),
+    lambda: outcome(lambda: gradient_after_write(Saves))[0],
 )
 
 # %%
-on_ctx = message(lambda: written_afterwards(OnCtx))
-saves = message(lambda: written_afterwards(Saves))
-print(outcome(OnCtx), on_ctx, "", saves, sep="\n")
-assert outcome(OnCtx) == 40.0 and "ctx-attribute-changed" in on_ctx
-assert "modified by an inplace operation" in saves
+gradient, warning = outcome(lambda: gradient_after_write(OnCtx))
+_, error = outcome(lambda: gradient_after_write(Saves))
+print(gradient, warning, "", error, sep="\n")
+assert gradient == 40.0 and "ctx-attribute-changed" in warning
+assert "modified by an inplace operation" in error
 
 # %% [markdown]
 # ## Computed in setup_context
 #
 # `setup_context` sees inputs and outputs, but no intermediate results of `forward`. It is tempting to compute one there. But
-# such a computation is not recorded, and its result is a constant. First derivatives are right, and second ones lack a term
-# (lesson 13): here they give 6, and should give 12. `torch.debug()` finds it.
+# that computation is not recorded, so its result is a constant. First derivatives are right, but second derivatives lack a
+# term (lesson 13): here the second derivative is 6, and should be 12. `torch.debug()` finds the mistake.
 
 
 # %%
@@ -244,9 +236,9 @@ print(late, second_derivative(lambda x: x**3 * x, 1.0))
 assert (late, second_derivative(lambda x: x**3 * x, 1.0)) == (6.0, 12.0)
 
 with torch.debug():
-    said = message(lambda: second_derivative(lambda x: ComputesLate.apply(x) * x, 1.0))
-print(said)
-assert "saved-intermediate" in said
+    _, message = outcome(lambda: second_derivative(lambda x: ComputesLate.apply(x) * x, 1.0))
+print(message)
+assert "saved-intermediate" in message
 
 # %% [markdown]
 # Compute the slope in `backward`, from saved inputs and outputs. Or return it as an output and add its gradient, as
@@ -256,8 +248,8 @@ assert "saved-intermediate" in said
 #
 # ## One check for all
 #
-# `torch.testing.check`, or `minigrad check` on the command line, searches for these mistakes. It also compares a rule for vmap
-# with a loop: `Sums` sums over the examples, because the batch is in front (lesson 21).
+# `torch.testing.check`, or `minigrad check` on the command line, searches for these mistakes. It also compares a vmap rule
+# with a loop. The rule of `Sums` ignores that the batch dimension comes first, so it sums over the examples (lesson 21).
 
 
 # %%
@@ -290,9 +282,9 @@ assert "second derivatives" in found["ComputesLate"] and "vmap" in found["Sums"]
 # %% [markdown]
 # ## Exercises
 #
-# ### 1. The written input
+# ### 1. An input that changes
 #
-# `z` is 3. `a = z * 1`, `y = OnCtx.apply(a)`, then `a.mul_(2)` and `y.backward()`. Which number is in `z.grad`?
+# `z` is 3. `a = z * 1`, `y = OnCtx.apply(a)`, then `a.mul_(2)` and `y.backward()`. Compute `z.grad`.
 
 # %%
 gotcha_written = ...
@@ -302,8 +294,8 @@ lessons.check("gotcha_written", gotcha_written)
 # %% [markdown]
 # ### 2. A captured weight
 #
-# Repair `GotchaDense` so that `GotchaDense.apply(x, weight)` has the right gradients for both, also under
-# `torch.func.grad`. `x` is a vector, the result `weight @ x`.
+# Repair `GotchaDense` so that `GotchaDense.apply(x, weight)` has the right gradients for both, also under `torch.func.grad`.
+# `x` is a vector, and the result is `weight @ x`.
 
 # %%
 weight = torch.tensor([[1.0, 2.0], [0.0, -1.0], [3.0, 0.5]], requires_grad=True)
@@ -322,10 +314,10 @@ class GotchaDense(Function):
 lessons.check("GotchaDense", GotchaDense)
 
 # %% [markdown]
-# ### 3. On ctx, and late
+# ### 3. Two mistakes at once
 #
-# `GotchaReciprocal` has two of the faults of this lesson. Repair it so that its second derivative is right, too.
-# `apply` should still return one tensor, `1 / x`.
+# `GotchaReciprocal` makes two of this lesson's mistakes. Repair it so that its second derivative is right, too. `apply` should
+# still return one tensor, `1 / x`.
 
 
 # %%
@@ -349,10 +341,10 @@ class GotchaReciprocal(Function):
 lessons.check("GotchaReciprocal", GotchaReciprocal)
 
 # %% [markdown]
-# ### 4. A rule for NumPy
+# ### 4. A vmap rule for NumPy
 #
-# `GotchaSums.apply(x, dim)` sums up along the dimension `dim`, which counts from 0. Write a rule for `vmap` that
-# replaces the generated one. The batch may be any dimension of `x`.
+# `GotchaSums.apply(x, dim)` computes cumulative sums along the dimension `dim`, which counts from 0. Write a rule for `vmap`
+# that replaces the generated one. The batch may be any dimension of `x`.
 
 
 # %%
@@ -378,8 +370,8 @@ lessons.check("GotchaSums", GotchaSums)
 # ## Summary
 #
 # - Pass every tensor to `apply`; a captured one gets no gradient.
-# - Save tensors with `save_for_backward`; an attribute of ctx is read as it is at the time of backward.
-# - Save inputs and outputs only; a tensor computed in `setup_context` is a constant.
+# - Save tensors with `save_for_backward`; an attribute of ctx may change before backward reads it.
+# - Save only inputs and outputs; a tensor computed in `setup_context` is a constant.
 # - `backward` and `vmap` have to be transformable: no NumPy there.
 # - Run `torch.testing.check` on each new Function.
 #
@@ -388,23 +380,23 @@ lessons.check("GotchaSums", GotchaSums)
 # <details markdown="1">
 # <summary>A Function captures a tensor that does not require grad, such as a mask. Is that a mistake?</summary>
 #
-# No. Its gradient is not needed, so none is lost. It becomes one as soon as the tensor requires grad or a transform follows
-# it, so passing it as an argument is safer.
+# No. Its gradient is not needed, so none is lost. It becomes a mistake as soon as the tensor requires grad or a transform
+# differentiates it, so passing it as an argument is safer.
 #
 # </details>
 #
 # <details markdown="1">
 # <summary>Which of these mistakes does a test of first derivatives miss?</summary>
 #
-# A tensor computed in `setup_context`, and a `backward` in NumPy: both have right first derivatives. A tensor on ctx gives a
-# right gradient as long as no code writes to it.
+# A tensor computed in `setup_context`, and a `backward` in NumPy: both give the right first derivatives. A tensor on ctx gives
+# the right gradient as long as no code writes to it.
 #
 # </details>
 #
 # <details markdown="1">
-# <summary>Why does autograd not simply record what <code>forward</code> does?</summary>
+# <summary>Why does autograd not simply record the operations in <code>forward</code>?</summary>
 #
-# Then it would compute the derivative of `forward`, and a Function exists to replace that: by a better formula, or because
-# `forward` calls another library. So it records one step, with the edges that you declare.
+# Then it would compute the derivative of `forward`, and a Function exists to replace that derivative: with a better formula,
+# or because `forward` calls another library. So it records one step, with the edges that you declare.
 #
 # </details>

@@ -9,7 +9,7 @@
 # After this lesson you can:
 #
 # - build a Jacobian from backward passes or from forward passes
-# - choose the cheaper way by the numbers of inputs and results
+# - choose the cheaper way from the numbers of inputs and results
 # - compute a Hessian, and check it by hand
 
 # %%
@@ -31,8 +31,9 @@ a, b = torch.tensor(2.0), torch.tensor(3.0)
 draw(pair, a, b, passes=("backward", "jvp"))
 
 # %% [markdown]
-# Two inputs and two results have four derivatives. Backward starts at the results and arrives at `a` with one number, forward
-# starts at the inputs and arrives at each result with one number. Each of these numbers adds up two of the four derivatives.
+# Two inputs and two results have four derivatives. The backward pass starts at the results and brings one number to `a`. The
+# forward pass starts at the inputs and brings one number to each result. Each of these numbers is the sum of two of the four
+# derivatives.
 #
 # ## All derivatives in a table
 #
@@ -73,16 +74,17 @@ assert column.tolist() == [3.0, 4.0]
 lessons.predict(
     "Now backward starts with 0 at a * b and 1 at a * a. What arrives at x?",
     {
-        "[4.0, 0.0]": "The row of a * a: it changes with a by 4, and with b not at all.",
+        "[4.0, 0.0]": "That is the row of a * a: it changes with a at the rate 4, and with b not at all.",
         "[2.0, 0.0]": "That is the column of b, from a forward pass that starts at b.",
         "[7.0, 2.0]": "That is the sum of both rows, from a pass that starts with 1 at both results.",
-        "[0.0, 4.0]": "Backward returns a number for each input, not for each result. b has no part in a * a.",
+        "[0.0, 4.0]": "Backward returns a number for each input, not for each result. a * a does not depend on b.",
     },
     lambda: pull(torch.tensor([0.0, 1.0]))[0],
 )
 
 # %% [markdown]
-# Starting with ones everywhere, as in the first picture, backward gives the sum of the rows and forward the sum of the columns.
+# If a pass starts with ones everywhere, as in the first picture, backward gives the sum of the rows, and forward the sum of
+# the columns.
 
 # %%
 sum_of_rows = pull(torch.ones(2))[0]
@@ -92,7 +94,8 @@ assert sum_of_rows.equal(jacrev(f)(x).sum(0)) and sum_of_rows.tolist() == [7.0, 
 assert sum_of_columns.equal(jacrev(f)(x).sum(1)) and sum_of_columns.tolist() == [5.0, 4.0]
 
 # %% [markdown]
-# The whole matrix takes one pass for each row of the identity. `vmap` runs them all at once, so `jacrev` is three lines.
+# The whole matrix takes one pass for each row of the identity matrix. `vmap` runs them all at once, so `jacrev` is three
+# lines.
 
 
 # %%
@@ -112,8 +115,8 @@ assert my_jacrev(f, x).equal(jacrev(f)(x))
 assert my_jacfwd(f, x).equal(jacfwd(f)(x))
 
 # %% [markdown]
-# Inputs and results may have any shape: the shape of the Jacobian is the shape of the result followed by the shape of
-# the input. `grad` takes one result only; for more, it raises an error.
+# Inputs and results may have any shape: the shape of the Jacobian is the shape of the result followed by the shape of the
+# input. `grad` accepts only one result; for more, it raises an error.
 
 # %%
 matrix = torch.ones(2, 3)
@@ -130,8 +133,8 @@ else:
 # %% [markdown]
 # ## Which way is cheaper
 #
-# `jacrev` needs a pass for each result, `jacfwd` one for each input. Count the bytes of all intermediate results, and look at
-# the clock.
+# `jacrev` needs a pass for each result, `jacfwd` one for each input. Count the bytes of all intermediate results, and measure
+# the time.
 
 # %%
 tall_weights = torch.linspace(-1.0, 1.0, 3 * 400).reshape(400, 3)
@@ -161,10 +164,10 @@ def seconds(f, *args):
 
 
 lessons.predict(
-    "tall has 3 inputs and 400 results. Which transform creates fewer bytes?",
+    "tall has 3 inputs and 400 results. Which transform allocates fewer bytes?",
     {
         "jacfwd": "Three passes, one for each input, against 400, one for each result.",
-        "jacrev": "Backward is right for a loss, with one result. Here it needs 400 passes.",
+        "jacrev": "Backward is right for a loss, which has one result. Here it needs 400 passes.",
     },
     lambda: min((jacrev, jacfwd), key=lambda way: bytes_made(way(tall), torch.ones(3))).__name__,
 )
@@ -181,10 +184,11 @@ assert made["tall", "jacfwd"] < made["tall", "jacrev"] / 10
 assert made["wide", "jacrev"] < made["wide", "jacfwd"] / 10
 
 # %% [markdown]
-# A loss has one result and thousands of inputs. That is why training goes backward.
+# A loss has one result and thousands of inputs. That is why training uses backward.
 #
-# The two ways also need different methods of a Function that calls another system. `jacrev` runs `vmap` over the backward pass
-# only, so `backward` has to consist of tensor operations, and the Function needs neither a `vmap` nor a `jvp` staticmethod.
+# The two ways also need different methods of a Function that calls another library. `jacrev` runs `vmap` over the backward
+# pass only, so `backward` has to consist of tensor operations, and the Function needs neither a `vmap` nor a `jvp`
+# staticmethod.
 
 
 # %%
@@ -272,11 +276,11 @@ lessons.check("jacobian_by_hand", jacobian_by_hand)
 #
 # Which of `"jacfwd"` and `"jacrev"` is cheaper for the Jacobian of
 #
-# - the loss of a network by its 1000 weights,
-# - the place of a planet, three coordinates, by the time,
-# - the scores of ten digits by the 784 pixels of a picture?
+# - the loss of a network with respect to its 1000 weights,
+# - the position of a planet, in three coordinates, with respect to time,
+# - the scores of ten digits with respect to the 784 pixels of a picture?
 #
-# Give a list of three words.
+# Answer with a list of three words.
 
 # %%
 jacobian_modes = ...
@@ -286,8 +290,8 @@ lessons.check("jacobian_modes", jacobian_modes)
 # %% [markdown]
 # ### 3. Element by element
 #
-# `f` works element by element, like `tanh`, so its Jacobian has zeros off the diagonal. Write `jacobian_diagonal(f, x)`,
-# which gives the diagonal, in the shape of `x`. One pass is enough: compute no matrix, for `x` may have a million elements.
+# `f` works element by element, like `tanh`, so its Jacobian has zeros off the diagonal. Write `jacobian_diagonal(f, x)`, which
+# returns the diagonal, in the shape of `x`. One pass is enough. Do not compute the matrix: `x` may have a million elements.
 
 
 # %%
@@ -311,7 +315,7 @@ lessons.check("hessian_by_hand", hessian_by_hand)
 #
 # - A backward pass gives a row of the Jacobian, a forward pass (`jvp`) a column.
 # - `jacrev` suits few results, `jacfwd` few inputs. A loss has one result: go backward.
-# - Starting with ones everywhere, a pass gives the sum of all rows or of all columns.
+# - A pass that starts with ones everywhere gives the sum of all rows or of all columns.
 # - The Hessian is the Jacobian of the gradient, and it is symmetric.
 #
 # ## Questions
@@ -324,7 +328,7 @@ lessons.check("hessian_by_hand", hessian_by_hand)
 # </details>
 #
 # <details markdown="1">
-# <summary>A function has 5 inputs and 5 results. Does it matter which way you take?</summary>
+# <summary>A function has 5 inputs and 5 results. Does it matter which way you choose?</summary>
 #
 # Both take five passes. Forward keeps no tensors for later, so it needs less memory; but each operation must have a `jvp`.
 #
@@ -334,6 +338,6 @@ lessons.check("hessian_by_hand", hessian_by_hand)
 # <summary>Why is <code>hessian</code> not <code>jacrev(jacrev(f))</code>?</summary>
 #
 # That gives the same numbers. But the gradient has as many results as inputs, so neither way saves passes. A forward pass
-# keeps no tensors for later, so the outer Jacobian goes forward.
+# keeps no tensors for later, so the outer Jacobian uses forward passes.
 #
 # </details>

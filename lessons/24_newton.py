@@ -3,8 +3,8 @@
 #
 # *20 minutes. Needs lessons 13 and 23.*
 #
-# **Gradient descent takes hundreds of steps. How can seven be enough?** The slope tells the direction, but not how far to go.
-# The Hessian tells how the slope changes. Newton's method uses both, and steps to the point where the slope should be zero.
+# **Gradient descent takes hundreds of steps. How can seven be enough?** The slope gives the direction, but not how far to go.
+# The Hessian says how the slope changes. Newton's method uses both, and steps to the point where the slope should be zero.
 #
 # After this lesson you can:
 #
@@ -48,7 +48,7 @@ def descend(f, x, steps, rate):
 
 start, goal = torch.tensor([-1.2, 1.0], dtype=torch.float64), torch.ones(2, dtype=torch.float64)
 
-# %% alt="Two paths in a bent valley: gradient descent stops far from the minimum, Newton's method reaches it at (1, 1)"
+# %% alt="Two paths in a curved valley: gradient descent stops far from the minimum, Newton's method reaches it at (1, 1)"
 across, up = np.meshgrid(np.linspace(-1.6, 1.6, 120), np.linspace(-3.5, 2, 120))
 figure, axes = plt.subplots(figsize=(7, 4.5), layout="constrained", subplot_kw={"xlabel": "a", "ylabel": "b"})
 levels = np.logspace(-1, 3.4, 12)
@@ -59,8 +59,8 @@ for (name, points), style in zip([*ways.items(), ("minimum", [goal])], ("--.", "
     axes.legend(loc="lower left")
 
 # %% [markdown]
-# This is Rosenbrock's valley, $(1 - a)^2 + 100\,(b - a^2)^2$: bent, and almost flat along its ground, with its minimum at
-# $(1, 1)$. Newton's second step leaves the valley, and yet the seventh ends at the minimum. Gradient descent creeps.
+# This is Rosenbrock's valley, $(1 - a)^2 + 100\,(b - a^2)^2$: curved, and almost flat along its floor, with its minimum at
+# $(1, 1)$. Newton's second step leaves the valley, and yet the seventh ends at the minimum. Gradient descent creeps along.
 #
 # ## The step
 #
@@ -86,7 +86,7 @@ lessons.predict(
     {
         "[3.0, -1.0]": "bowl is a parabola, so one step reaches its lowest point, from anywhere.",
         "[-14.0, -400.0]": "That subtracts the gradient, [34, 420]. The step divides it by the curvatures, 2 and 20.",
-        "[11.5, 9.5]": "The step does not go half of the way; for a parabola it goes all the way.",
+        "[11.5, 9.5]": "The step does not stop halfway; for a parabola it goes all the way.",
         "[-48.0, -8380.0]": "That multiplies the gradient by the Hessian. The step solves a system of equations with it.",
     },
     lambda: newton_step(bowl, x).round(decimals=4),
@@ -95,8 +95,9 @@ lessons.predict(
 # %% [markdown]
 # ## Twice as many digits
 #
-# The valley is no parabola, and the first steps jump around. The dashed lines are the parabola at the dot, the point after some
-# steps. The star is its lowest point, where the next step ends: the closer both are, the better the parabola fits between them.
+# The valley is not a parabola, so the first steps jump around. The dot is the point after some steps, and the dashed lines are
+# the parabola there. The star is the parabola's lowest point, where the next step ends. The closer the two are, the better the
+# parabola fits.
 
 
 # %%
@@ -124,16 +125,16 @@ lessons.predict(
     "After 5 steps the distance is about 1e-05. How far is it after 6?",
     {
         "2e-11": "The error of a step grows with the square of the distance: the number of right digits doubles.",
-        "5e-06": "Then each step would halve the distance. Newton's method is much faster here.",
-        "1e-06": "Then each step would gain one digit. Near the minimum each doubles the number of digits.",
-        "0e+00": "Only for a parabola is one step enough. This is very close to one, but not exactly.",
+        "5e-06": "That would halve the distance. Newton's method is much faster here.",
+        "1e-06": "That would gain one digit. Near the minimum each step doubles the number of digits.",
+        "0e+00": "One step is enough only for a parabola. Here the function is close to one, but not exactly one.",
     },
     lambda: f"{distances[6]:.0e}",
 )
 
 # %% [markdown]
-# Gradient descent knows only the slope. The ground is flat and the walls are steep, so no rate suits both. With a rate of 0.01
-# it flies out of the valley. With 0.002 it stays in, but does not get far along the ground.
+# Gradient descent knows only the slope. The floor is flat and the walls are steep, so no rate suits both. With a rate of 0.01
+# it flies out of the valley. With 0.002 it stays inside, but does not get far along the floor.
 
 # %%
 for rate, steps in ((0.01, 5), (0.002, 200)):
@@ -143,10 +144,10 @@ assert (descend(valley, start, 200, 0.002)[-1] - goal).norm() > 1
 assert distances[7] < 1e-15
 
 # %% [markdown]
-# ## Not every level point is a minimum
+# ## Not every stationary point is a minimum
 #
-# Newton's method steps to the point where the slopes are zero. That is a minimum only if the parabola opens upwards in all
-# directions. $a^2 - b^2$ opens upwards along `a` and downwards along `b`: it falls without end.
+# Newton's method steps towards a *stationary point*, where all slopes are zero. That is a minimum only if the parabola opens
+# upwards in all directions. $a^2 - b^2$ opens upwards along `a` and downwards along `b`: it falls without end.
 
 # %%
 saddle = lambda x: x[0] ** 2 - x[1] ** 2
@@ -162,8 +163,8 @@ lessons.predict(
 )
 
 # %% [markdown]
-# The eigenvalues of the Hessian tell how the function bends in its main directions. All positive: a minimum. All negative: a
-# maximum. Some of both: a saddle. So look at them before you call a point a minimum.
+# The eigenvalues of the Hessian say how the function bends in its main directions. If all are positive, the point is a
+# minimum; if all are negative, a maximum; with some of both, a saddle. Look at them before you call a point a minimum.
 
 # %%
 bending = torch.linalg.eigvalsh(hessian(saddle)(torch.zeros(2)))
@@ -172,7 +173,7 @@ assert bending.tolist() == [-2.0, 2.0]
 assert bool((torch.linalg.eigvalsh(hessian(valley)(goal)) > 0).all())
 
 # %% [markdown]
-# And a function of straight pieces does not bend at all. `relu` has a Hessian of zeros, and the equations have no solution.
+# A function made of straight pieces does not bend at all. `relu` has a Hessian of zeros, so the equations have no solution.
 
 # %%
 try:
@@ -186,7 +187,7 @@ else:
 # %% [markdown]
 # ## Without the matrix
 #
-# A network with a million weights has a Hessian with $10^{12}$ elements. But its product with a vector `v` is only the
+# A network with a million weights has a Hessian with $10^{12}$ elements. But its product with a vector `v` is just the
 # derivative of the gradient along `v`: one forward pass through a backward pass. No tensor is larger than `x`.
 
 
@@ -214,8 +215,8 @@ print(f"500 inputs: through the matrix {by_matrix:,} bytes, without it {by_produ
 assert by_product * 50 < by_matrix
 
 # %% [markdown]
-# Two backward passes give the same product: the gradient times `v` is one number, and its gradient is the product. For
-# that, the first pass has to leave a graph behind.
+# Two backward passes give the same product: the gradient times `v` is one number, and its gradient is the product. For that,
+# the first pass has to record a graph.
 
 # %%
 leaf = start.clone().requires_grad_()
@@ -237,7 +238,7 @@ else:
 #
 # ### 1. A repair
 #
-# This function should find a minimum with Newton's method, but returns nonsense. Two things are wrong with it.
+# This function should find a minimum with Newton's method, but it returns nonsense. Fix its two mistakes.
 
 
 # %%
@@ -254,8 +255,8 @@ lessons.check("newton_minimum", newton_minimum)
 # %% [markdown]
 # ### 2. Minimum, maximum or saddle
 #
-# Write `level_kind(f, x)` for a point `x` at which the slopes of `f` are zero. It returns `"minimum"`, `"maximum"` or
-# `"saddle"`. No eigenvalue is zero in the check.
+# Write `level_kind(f, x)` for a stationary point `x` of `f`. It returns `"minimum"`, `"maximum"` or `"saddle"`. In the check,
+# no eigenvalue is zero.
 
 
 # %%
@@ -265,10 +266,10 @@ def level_kind(f, x): ...
 lessons.check("level_kind", level_kind)
 
 # %% [markdown]
-# ### 3. Where it is zero
+# ### 3. Finding a zero
 #
-# Newton's method also solves equations. Near `x`, `f` looks like `f(x) + J d`, where `d` is a step and `J` the Jacobian;
-# go where that is zero, and again from there. Write `newton_root(f, x)` for functions that have as many results as inputs.
+# Newton's method also solves equations. Near `x`, `f` looks like `f(x) + J d`, where `d` is a step and `J` the Jacobian; step
+# to the point where that is zero, and repeat. Write `newton_root(f, x)` for functions that have as many results as inputs.
 # Fifteen steps are enough for the check.
 
 
@@ -281,8 +282,8 @@ lessons.check("newton_root", newton_root)
 # %% [markdown]
 # ### 4. How much a function bends
 #
-# Write `curvature(f, x, v)`, which gives $v^\top H v$: how fast the slope of `f` along `v` changes along `v`. Do it without the
-# Hessian, for `x` may have a million elements.
+# Write `curvature(f, x, v)`, which returns $v^\top H v$: how fast the slope of `f` along `v` changes along `v`. Do not compute
+# the Hessian: `x` may have a million elements.
 
 
 # %%
@@ -296,13 +297,13 @@ lessons.check("curvature", curvature)
 #
 # - Newton's method steps by $-H^{-1} \nabla f$, to the lowest point of a parabola. Solve a system; do not invert.
 # - Near a minimum each step about doubles the number of right digits.
-# - It finds saddles, too: a minimum has positive eigenvalues only.
+# - It also finds saddles: only at a minimum are all eigenvalues positive.
 # - A product of the Hessian with a vector is one forward pass through a backward pass, and needs no matrix.
 #
 # ## Questions
 #
 # <details markdown="1">
-# <summary>Newton's method has reached a point with gradient zero. What do you check?</summary>
+# <summary>Newton's method reaches a point where the gradient is zero. What do you check?</summary>
 #
 # The eigenvalues of the Hessian there. If all are positive, it is a minimum; if one is negative, the function still falls along
 # that eigenvector.
@@ -321,6 +322,6 @@ lessons.check("curvature", curvature)
 # <summary>In the picture the second step leaves the valley. Why?</summary>
 #
 # The parabola fits the function only near the point. The valley bends, so the parabola's lowest point is far outside. Robust
-# programs shorten a step that does not lead down.
+# programs shorten a step that does not lead downhill.
 #
 # </details>

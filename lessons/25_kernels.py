@@ -3,12 +3,12 @@
 #
 # *20 minutes. Needs lesson 1.*
 #
-# **Why is one operation faster than the four that compute the same?** Each of the four reads arrays from memory and writes an
-# array for the next. One loop reads once and writes once. minigrad writes this loop from the text of a formula.
+# **Why is one operation faster than the four that compute the same result?** Each of the four reads arrays from memory and
+# writes an array for the next. One loop reads once and writes once. minigrad writes this loop from the text of a formula.
 #
 # After this lesson you can:
 #
-# - read the loop that minigrad makes of a formula, for a processor and for a GPU
+# - read the loop that minigrad makes from a formula, for a processor and for a GPU
 # - count the bytes that a program reads and writes
 # - write such a loop yourself, and keep it in float32
 
@@ -45,8 +45,9 @@ draw(steps, torch.tensor(numbers))
 #
 # ## One formula
 #
-# `silu` is an activation of neural networks: a number times its sigmoid. This is its whole definition in minigrad: `kernel`
-# computes the result, `dx` the derivative (lesson 26). Both are lambdas, and minigrad reads their text from the source file.
+# `silu` is an activation function of neural networks: a number times its sigmoid. This is its whole definition in minigrad:
+# `kernel` computes the result, `dx` the derivative (lesson 26). Both are lambdas, and minigrad reads their text from the
+# source file.
 
 # %%
 print("kernel:", formula.text(Silu.kernel))
@@ -56,8 +57,8 @@ print(value)
 assert math.isclose(value.item(), 1 / (1 + math.exp(-1)), rel_tol=1e-6)
 
 # %% [markdown]
-# minigrad uses one formula in three ways. On tensors it calls the formula as it is. On small arrays the same code runs
-# with NumPy's functions in place of the operations. For large arrays, the text goes into a loop.
+# minigrad uses one formula in three ways. On tensors it calls the formula as it is. On small arrays the same code runs with
+# NumPy's functions instead of the operations. For large arrays, the text goes into a loop.
 
 # %%
 on_tensor = Silu.kernel(torch.tensor(numbers))
@@ -83,9 +84,9 @@ for f in (widened, narrow):
     f(np.float32(0))
 
 lessons.predict(
-    "The constant 1 has become float32(1). Of which type is 1 + x, if Numba compiles it for a float32 x?",
+    "The module has float32(1) instead of 1. Which type would 1 + x have, if Numba compiled it for a float32 x?",
     {
-        "float64": "For Numba 1 is an int64, and an int64 and a float32 make a float64.",
+        "float64": "For Numba, 1 is an int64, and an int64 plus a float32 is a float64.",
         "float32": "That is NumPy's rule for Python's numbers. Numba gives each constant a type: 1 is an int64.",
         "int64": "The sum of an integer and a float is a float.",
     },
@@ -93,8 +94,8 @@ lessons.predict(
 )
 
 # %% [markdown]
-# With a constant 1 all later results would be float64, too, and a vector instruction would compute half as many numbers. The
-# module for float64 needs no such care.
+# With the constant 1, all later results would be float64, too, and a vector instruction would compute half as many numbers.
+# The module for float64 needs no such conversions.
 
 # %%
 assert str(narrow.nopython_signatures[0].return_type) == "float32"
@@ -103,8 +104,8 @@ print(for_doubles[for_doubles.index("@njit") :])
 assert "float32(1)" in source and "float32" not in for_doubles
 
 # %% [markdown]
-# The operation does the same by itself for a large array, one of more than a few thousand numbers. The cache folder then
-# holds the module, a file that you can open, and the machine code beside it.
+# For a large array, of more than a few thousand numbers, the operation does all this by itself. The cache folder then holds
+# the module, a file that you can open, together with its machine code.
 
 # %%
 torch.nn.functional.silu(torch.zeros(10_000))
@@ -153,7 +154,7 @@ by_steps = np.asarray(x.view(Counted) / (1 + np.exp(-x.view(Counted))))
 lessons.predict(
     "x has a million float32 numbers, 4 MB. How many MB does NumPy read and write for x / (1 + exp(-x))?",
     {
-        8: "That is one loop: it reads x and writes the result. NumPy's four functions do not know of one another.",
+        8: "That is one loop: it reads x and writes the result. NumPy's four functions know nothing of one another.",
         16: "Four results of 4 MB. But each function also reads its input from memory.",
         32: "Four functions that read one array and write one. The division reads two.",
         36: "Minus, exp and plus move two arrays each, the division three.",
@@ -168,15 +169,15 @@ print(f"{Counted.moved / 1e6:.0f} MB in four steps, {in_one_loop / 1e6:.0f} MB i
 assert Counted.moved == 9 * x.nbytes and in_one_loop == 2 * x.nbytes
 
 # %% [markdown]
-# Nine arrays against two. Now the clock: the least processor time of several runs, on one thread. The last one only copies,
-# so it shows the cost of moving the bytes. The ratios differ between machines.
+# That is nine arrays against two. Now measure the shortest processor time of several runs, on one thread. The last program
+# only copies, so it shows the cost of moving the bytes. The ratios differ between machines.
 
 # %%
 torch.set_num_threads(1)
 
 
 def milliseconds(f, runs=20):
-    """Return the least processor time of several runs, without the first, which may compile."""
+    """Return the shortest processor time of several runs, without the first, which may compile."""
     f()
     times = []
     for _ in range(runs):
@@ -203,7 +204,7 @@ for name, ms in measured.items():
     print(f"{name:>10}: {ms:.2f} ms, {ms / measured['one loop']:.1f} times the loop")
 assert np.allclose(out, by_steps, rtol=1e-5, atol=1e-6)
 
-# %% alt="Three bars, the processor time for a million numbers: four steps of NumPy, one loop, and a mere copy"
+# %% alt="Three bars, the processor time for a million numbers: four steps of NumPy, one loop, and a plain copy"
 figure, axes = plt.subplots(figsize=(7, 2.2), layout="constrained")
 bars = axes.barh(list(measured), list(measured.values()), color=["#b2443c", "#1f4e8c", "#566171"])
 axes.bar_label(bars, fmt="%.2f", padding=3)
@@ -214,9 +215,9 @@ axes.spines[["top", "right"]].set_visible(False)
 # %% [markdown]
 # ## The function inside the loop
 #
-# One loop is not everything. `exp` in the module above is minigrad's own, from `vecmath`: it has no branch, so the
-# compiler can compute several numbers with one instruction. The C library's `exp`, behind `math.exp`, takes one at a
-# time. The text of the loop is the same otherwise.
+# One loop is not everything. `exp` in the module above is minigrad's own, from `vecmath`: it has no branch, so the compiler
+# can compute several numbers with one instruction. The C library's `exp`, behind `math.exp`, takes one at a time. Otherwise
+# the text of the loop is the same.
 
 
 # %%
@@ -233,7 +234,7 @@ print(f"math.exp: {slower:.2f} ms, {slower / measured['one loop']:.1f} times the
 assert np.allclose(out, other, rtol=1e-5, atol=1e-6)
 
 # %% [markdown]
-# ## A line at a time
+# ## A row at a time
 #
 # `softmax` is not elementwise: it divides each number of a row by a sum over the row. In minigrad it is a program of
 # other operations.
@@ -253,16 +254,16 @@ print(text[text.index("def softmax") :])
 assert "class" not in text and len(text) < 4000
 
 # %% [markdown]
-# For a GPU the same program becomes another text. Here threads share a row: each reads some numbers into its registers, where
-# `exp` of them stays, too, and `block_max` and `block_sum` combine the results of all threads. If a row is too long for that,
-# a second kernel reads it again in each loop. It computes `exp` twice, which costs less than writing it down.
+# For a GPU the same program becomes another text. Here several threads share a row. Each reads some numbers into its registers
+# and keeps their `exp` there, too; `block_max` and `block_sum` combine the results of all threads. If a row is too long for
+# that, a second kernel reads it again in each loop. It computes `exp` twice, which costs less than writing it to memory.
 
 # %%
 text = eager_kernels.text(lines.forward_plan(Softmax), (table, (1,)), on_device=True)
 print(text[text.index("def softmax_0") :])
 
 # %% [markdown]
-# A loop over one operation, or over one row, is where fusing begins. Lesson 29 compiles a whole function, so that all its
+# One loop for an operation, or for a row, is only the beginning. Lesson 29 compiles a whole function, so that all its
 # operations are in one loop.
 #
 # ## Exercises
@@ -291,7 +292,7 @@ def kernel_loop(x_, out_): ...
 lessons.check("kernel_loop", kernel_loop)
 
 # %% [markdown]
-# ### 3. Narrow
+# ### 3. Stay in float32
 #
 # Write `kernel_narrow(x)`, which computes $1 / (1 + x^2 / 2)$ for one number. If Numba compiles it for a float32, each step has
 # to be float32. Inside the function you may use `np.float32`.
@@ -306,10 +307,10 @@ lessons.check("kernel_narrow", kernel_narrow)
 # %% [markdown]
 # ## Summary
 #
-# - An operation states a formula; minigrad makes loops and GPU kernels of its text.
+# - An operation states a formula; minigrad makes loops and GPU kernels from its text.
 # - In a loop for float32 each constant is a float32, or the results become float64.
-# - Separate operations move an array for every step; one loop reads each input once and writes the result.
-# - Operations on rows share a loop over the rows: a row stays near while it is read again.
+# - Separate operations move arrays in every step; one loop reads each input once and writes the result.
+# - Operations on rows share a loop over the rows: a row stays in the nearest memory while it is read again.
 #
 # ## Questions
 #

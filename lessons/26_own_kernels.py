@@ -4,13 +4,13 @@
 # *20 minutes. Needs lessons 7, 16 and 25.*
 #
 # **Can my own operation be as fast as minigrad's?** Yes. Declare a formula for the result and a formula for the derivative.
-# minigrad makes a loop of each, and `gradcheck` tells if the two belong together.
+# minigrad makes a loop from each, and `gradcheck` tells you if the two belong together.
 #
 # After this lesson you can:
 #
 # - declare an operation with its derivatives, and check it
 # - read the loop of its backward pass, and choose the arrays that it saves
-# - tell why a formula has no loop, or needs one over rows
+# - explain why a formula has no loop, or needs one over rows
 
 # %%
 import math
@@ -43,14 +43,13 @@ x = torch.tensor([0.0, 1.0, 2.0], requires_grad=True)
 draw(bell, x, passes=("forward", "backward"))
 
 # %% [markdown]
-# The whole curve is one node. `dx`, the formula of its derivative, is beside the arrow of the backward pass.
+# The whole curve is one node. Beside its arrow in the backward pass is `dx`, the formula of its derivative.
 #
 # ## Your own operation
 #
 # `Pointwise` is the family of operations that work element by element. `kernel` computes the result; `d` with an argument's
-# name is the derivative by this argument. `out` stands for the result:
-#
-# $$f(x) = e^{-x^2} \qquad f'(x) = -2x\,f(x)$$
+# name is the derivative with respect to this argument. In it, `out` stands for the result, so `dx` computes no second
+# exponential.
 
 # %%
 y = bell(x)
@@ -61,7 +60,8 @@ assert np.allclose(x.grad.numpy(), [0.0, -2 / math.e, -4 / math.e**4])
 
 # %% [markdown]
 # From these two lines come broadcasting, dtypes, the loops, forward mode and higher derivatives. `gradcheck` compares the
-# declared derivative with differences, here also in forward mode; `gradgradcheck` does it for the derivative's derivative.
+# declared derivative with differences, here also in forward mode; `gradgradcheck` does the same for the derivative's
+# derivative.
 
 # %%
 points = torch.tensor([-1.5, 0.3, 2.0], dtype=torch.float64, requires_grad=True)
@@ -90,24 +90,24 @@ def steps(x):
     return (-x * x).exp()
 
 
-def kept(f, x):
+def saved_bytes(f, x):
     """Return the bytes of all values that nodes save for backward, counting each once."""
     saved = [entry for op in torch.record(f, x).to_dict()["ops"] for entry in op["saved"]]
     return sum({entry["value"]: entry["bytes"] for entry in saved}.values())
 
 
-print(kept(steps, x), "bytes kept by three nodes,", kept(bell, x), "by one")
-assert kept(steps, x) == 36 and kept(bell, x) == 24
+print("three nodes save", saved_bytes(steps, x), "bytes, one node saves", saved_bytes(bell, x))
+assert saved_bytes(steps, x) == 36 and saved_bytes(bell, x) == 24
 draw(steps, x, show="saved", name="three operations")
 
 # %% [markdown]
-# So the names in `dx` decide what the node saves. This derivative computes the exponential again. A loop that waits for memory
-# has the time to do it.
+# So the names in `dx` decide which arrays the node saves. The next derivative computes the exponential again instead of saving
+# it. A loop that waits for memory has time for that.
 
 
 # %%
 class LeanBell(Pointwise):
-    """exp(-x²), with a derivative of x alone."""
+    """exp(-x²), with a derivative that reads x alone."""
 
     kernel = lambda x: exp(-x * x)
     dx = lambda x: -2 * x * exp(-x * x)
@@ -117,16 +117,16 @@ assert torch.autograd.gradcheck(LeanBell.apply, (points,))
 lessons.predict(
     "The node of Bell saves 24 bytes for three float32 numbers. How many does the node of LeanBell save?",
     {
-        12: "dx names x alone. The results inside a formula are no arrays.",
+        12: "dx names x alone. The results inside a formula are not arrays.",
         24: "dx names x three times, but the node saves it once.",
         36: "-x and exp(-x²) are inside the formula: no array holds them.",
         0: "The derivative depends on x, so the node must save it.",
     },
-    lambda: kept(LeanBell.apply, x),
+    lambda: saved_bytes(LeanBell.apply, x),
 )
 
 # %% [markdown]
-# Now the clock, for both passes over a million numbers. The ratios differ between machines.
+# Now measure the time of both passes for a million numbers. The ratios differ between machines.
 
 # %%
 torch.set_num_threads(1)
@@ -134,7 +134,7 @@ large = torch.linspace(-2.0, 2.0, 1_000_000).requires_grad_()
 
 
 def milliseconds(f, runs=10):
-    """Return the least processor time of several runs of both passes; the first run may compile."""
+    """Return the shortest processor time of several runs of both passes; the first run may compile."""
     times = []
     for _ in range(runs + 1):
         start = time.process_time()
@@ -151,7 +151,7 @@ assert torch.autograd.grad(bell(large).sum(), large)[0].allclose(torch.autograd.
 # %% [markdown]
 # ## What goes wrong
 #
-# Nothing proves that a declared derivative belongs to its kernel. Here the factor `out` is forgotten; the program runs, and
+# Nothing proves that a declared derivative belongs to its kernel. The next one lacks the factor `out`: the program runs, but
 # its gradients are wrong. `gradcheck` shows both numbers.
 
 
@@ -177,19 +177,19 @@ def accepted_at(number):
 
 
 lessons.predict(
-    "gradcheck compares at the points that you give. At which point does it accept Bent?",
+    "gradcheck compares only at the points that you give. At which point does it accept Bent?",
     {
         0.0: "Both the right slope, -2x exp(-x²), and the wrong one, -2x, are 0 there.",
         0.3: "The right slope is -0.55, the wrong one -0.6. gradcheck sees much smaller differences.",
         2.0: "The right slope is -0.07, the wrong one -4.",
-        "nowhere": "gradcheck knows no formula, only numbers: one point may hide a mistake.",
+        "nowhere": "gradcheck compares numbers, not formulas, so one point may hide a mistake.",
     },
     lambda: next(number for number in (2.0, 0.3, 0.0) if accepted_at(number)),
 )
 
 # %% [markdown]
 # A formula has no loop if it calls a function that minigrad does not know for single numbers: `generate` returns None, and
-# NumPy computes at every size. The result is right, but no faster.
+# NumPy does the computation for arrays of any size. The result is right, but no faster.
 
 
 # %%
@@ -206,7 +206,7 @@ assert generate.forward("window", Window.kernel, (True,), f32) is None
 # ## A derivative over rows
 #
 # `softmax` is not elementwise: it divides each number of a row by a sum over the row, so each gradient depends on the whole
-# row. Its formula names the incoming gradient `g`, and calls an operation, a sum. `result` in the kernel is the gradient.
+# row. Its formula reads the incoming gradient `g` and calls an operation, a sum. `result` in the kernel below is the gradient.
 
 # %%
 table = np.random.default_rng(0).standard_normal((300, 10)).astype(np.float32)
@@ -221,14 +221,14 @@ p = np.exp(table) / np.exp(table).sum(1, keepdims=True)
 assert np.allclose(found.grad.numpy(), 2 * p * (p - (p * p).sum(1, keepdims=True)), atol=1e-6)
 
 # %% [markdown]
-# One pass over the rows: for each row a loop computes the sum, in parts of 512 numbers, and a second loop the gradient. So one
-# formula serves both devices, small arrays, compiled programs and the second derivative.
+# The kernel is one pass over the rows: for each row a loop computes the sum, in parts of 512 numbers, and a second loop
+# computes the gradient. One formula serves both devices, small arrays, compiled programs and the second derivative.
 #
 # ## Exercises
 #
 # ### 1. Repair
 #
-# The kernel is right, $\log(1 + x^2)$. The derivative is not. Repair it.
+# The kernel, $\log(1 + x^2)$, is right, but the derivative is not. Repair it.
 
 # %%
 from minigrad.ops.elementary import log
@@ -257,9 +257,9 @@ def kernel_backward(g_, x_, y_, dx_, dy_): ...
 lessons.check("kernel_backward", kernel_backward)
 
 # %% [markdown]
-# ### 3. One array
+# ### 3. Save only one array
 #
-# Declare the logistic function, $1 / (1 + e^{-x})$. Its node may save one array only.
+# Declare the logistic function, $1 / (1 + e^{-x})$. Its node may save only one array.
 
 
 # %%
@@ -276,7 +276,7 @@ lessons.check("KernelLean", KernelLean)
 # ### 4. From scratch
 #
 # Declare an operation of two operands, $\sqrt{x^2 + y^2 + 1}$, with the derivatives with respect to both. A formula may use
-# `torch.sqrt`, and each formula may read other names than those given here.
+# `torch.sqrt`, and you may change the names that each formula reads.
 
 
 # %%
@@ -293,18 +293,18 @@ lessons.check("KernelDistance", KernelDistance)
 # %% [markdown]
 # ## Summary
 #
-# - An operation of the family `Pointwise` is a formula `kernel` and a derivative for each argument.
+# - An operation of the family `Pointwise` consists of a formula `kernel` and a derivative for each argument.
 # - Both become loops. The family adds broadcasting, forward mode and higher derivatives.
-# - The node saves what the derivative names; computing again may be cheaper than saving.
-# - `gradcheck` finds a wrong derivative, if the points are not special.
+# - The node saves the arrays that the derivative names; computing again may be cheaper than saving.
+# - `gradcheck` finds a wrong derivative, unless the points are special.
 #
 # ## Questions
 #
 # <details markdown="1">
 # <summary>The derivative of silu computes the sigmoid again. Why does the node not save it?</summary>
 #
-# Saving it costs memory until backward, and a read from memory there. Computing it again in the loop, from `x`, often takes
-# less time than that, and saves an array.
+# A saved sigmoid needs memory until backward, and backward has to read it from there. Computing it again from `x` often takes
+# less time than that read.
 #
 # </details>
 #
@@ -316,8 +316,8 @@ lessons.check("KernelDistance", KernelDistance)
 # </details>
 #
 # <details markdown="1">
-# <summary>Your formula calls a function of SciPy. Does the operation work?</summary>
+# <summary>Your formula calls a SciPy function. Does the operation work?</summary>
 #
-# Yes, with NumPy's arrays and no loop. It is as fast as the steps that it consists of.
+# Yes, on NumPy arrays and without a loop. It is as fast as the steps that it consists of.
 #
 # </details>

@@ -4,13 +4,13 @@
 # *20 minutes. Needs lessons 1, 2, 7, 15 and 25.*
 #
 # **What changes when my tensors are on a GPU?** Your program stays the same. Moving a tensor becomes an operation, and every
-# other operation becomes a kernel: one small program that thousands of threads run.
+# other operation becomes a kernel: a small program that thousands of threads run.
 #
 # After this lesson you can:
 #
 # - compute with tensors in a GPU's memory, and follow a gradient back to the processor
 # - write a kernel in which each thread finds its element, and surplus threads stop
-# - put kernels with a backward into a Function
+# - turn two kernels into a Function with a backward
 
 # %%
 import os
@@ -46,12 +46,12 @@ def there_and_back(w):
 draw(there_and_back, torch.tensor([1.0, 2.0, 3.0], requires_grad=True), passes=("forward", "backward"))
 
 # %% [markdown]
-# The first and the last operation move a tensor between the memories. Between them is an ordinary program, and its gradient
-# returns to the processor.
+# The first and the last operation move a tensor between the two memories. Between them is an ordinary program, and its
+# gradient returns to the processor.
 #
 # The line above the picture says where this lesson runs. Its programs give the same results in both places. The simulator runs
-# the threads one after the other, in Python: it is slow, but sees every access of each thread, and only it has pictures of
-# threads. Set `NUMBA_ENABLE_CUDASIM=1` in the environment to choose the simulator yourself.
+# the threads one after the other, in Python. It is slow, but it sees every access of every thread, so only it can draw
+# pictures of threads. Set `NUMBA_ENABLE_CUDASIM=1` in the environment to choose the simulator yourself.
 #
 # ## Tensors on the device
 #
@@ -65,8 +65,8 @@ print(y)
 assert y.device.type == "cuda" and y.cpu().tolist() == [2.0, 5.0, 10.0]
 
 # %% [markdown]
-# No tensor moves by itself. An operation on one tensor here and one there is an error, and so is a NumPy view of memory
-# that NumPy cannot reach. Both messages say what to do.
+# No tensor moves by itself. An operation on tensors in two memories is an error, and so is a NumPy view of memory that NumPy
+# cannot reach. Both messages say what to do.
 
 # %%
 for mixed in (lambda: x + torch.ones(3), lambda: x.numpy()):
@@ -76,7 +76,7 @@ for mixed in (lambda: x + torch.ones(3), lambda: x.numpy()):
         print(e)
         print()
     else:
-        raise AssertionError("a number crossed unasked")
+        raise AssertionError("a tensor moved by itself")
 
 # %% [markdown]
 # Moving there and back are operations, and their gradients move the other way, as in the picture.
@@ -90,7 +90,7 @@ assert w.grad.device.type == "cpu" and w.grad.tolist() == [2.0, 4.0, 6.0]
 # %% [markdown]
 # ## The kernel of a formula
 #
-# Lesson 25 put the text of `silu` into a loop. On the device the same text is in a kernel: a function that every thread
+# Lesson 25 put the text of `silu` into a loop. On the device the same text goes into a kernel: a function that every thread
 # runs. You can open the module in the cache folder.
 
 # %%
@@ -103,7 +103,8 @@ assert np.allclose(out.detach().cpu().numpy(), torch.nn.functional.silu(x.detach
 
 # %% [markdown]
 # `cuda.grid(1)` is the index of the thread, `cuda.gridsize(1)` the number of threads. Each thread computes one element, then
-# the element `cuda.gridsize(1)` further on, and so forth. So the text serves any number of elements with any number of threads.
+# the element `cuda.gridsize(1)` further on, and so on. So the kernel works for any number of elements with any number of
+# threads.
 #
 # `watch` records the accesses of all threads of the kernels launched inside it.
 
@@ -119,27 +120,27 @@ if simulated:
 # %% [markdown]
 # ## What one thread does
 #
-# A loop says: for each index, do this. A kernel says only: do this, for one index. `torch.cuda.jit` turns a function, written
-# with Numba's `cuda`, into a kernel that takes tensors on the device. Threads come in blocks of equal size; all blocks
+# A loop says: do this for each index. A kernel only says: do this for one index. `torch.cuda.jit` turns a function written
+# with Numba's `cuda` into a kernel that accepts tensors on the device. Threads come in blocks of equal size; all blocks
 # together are the grid. Here each thread writes the number of its block.
 
 
 # %%
 @torch.cuda.jit
-def who(block_):
+def note_block(block_):
     i = cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x
     if i < block_.size:
         block_[i] = cuda.blockIdx.x
 
 
 block = torch.zeros(10, dtype=torch.int32, device="cuda")
-who[3, 4](block)  # 3 blocks of 4 threads
+note_block[3, 4](block)  # 3 blocks of 4 threads
 
 lessons.predict(
-    "block has 10 elements, and who[3, 4] starts 3 blocks of 4 threads. What is in block?",
+    "block has 10 elements, and note_block[3, 4] starts 3 blocks of 4 threads. What is in block afterwards?",
     {
-        "[0, 0, 0, 0, 1, 1, 1, 1, 2, 2]": "Four threads of each block. The last two threads have no element.",
-        "[0, 0, 0, 1, 1, 1, 2, 2, 2, 0]": "The first number of a launch counts the blocks, the second the threads of each.",
+        "[0, 0, 0, 0, 1, 1, 1, 1, 2, 2]": "Each block has four threads. The last two threads have no element.",
+        "[0, 0, 0, 1, 1, 1, 2, 2, 2, 0]": "The first number of a launch is the number of blocks, the second the number of threads in each.",
         "[0, 1, 2, 3, 0, 1, 2, 3, 0, 1]": "That is the number of the thread in its block, threadIdx.x.",
         "[0, 1, 2, 0, 1, 2, 0, 1, 2, 0]": "Neighbouring threads belong to the same block.",
     },
@@ -151,9 +152,9 @@ print(block)
 assert block.tolist() == [0, 0, 0, 0, 1, 1, 1, 1, 2, 2]
 
 # %% [markdown]
-# `who[3, 4]` is the launch: 12 threads for 10 elements. The index of an element is the number of threads in the earlier blocks
-# plus the thread's own number; `cuda.grid(1)` is that sum. In the picture 2.1 is thread 1 of block 2. Find the threads that
-# touch nothing.
+# `note_block[3, 4]` is the launch: 12 threads for 10 elements. The index of an element is the number of threads in the earlier
+# blocks plus the thread's own number; `cuda.grid(1)` is that sum. In the picture, 2.1 is thread 1 of block 2. Find the threads
+# that access nothing.
 
 
 # %%
@@ -166,23 +167,23 @@ def watched(launch):
     return draw_threads(trace.launches[-1])
 
 
-watched(lambda: who[3, 4](block))
+watched(lambda: note_block[3, 4](block))
 
 # %% [markdown]
 # ## The number of blocks
 #
-# Blocks have equal sizes. Twelve threads are more than 10 elements need. For 13 elements they are too few.
+# Blocks have equal sizes. Twelve threads are more than 10 elements need, but too few for 13.
 
 
 # %%
 def last_of_13():
     thirteen = torch.full((13,), -1, dtype=torch.int32, device="cuda")
-    who[3, 4](thirteen)
+    note_block[3, 4](thirteen)
     return thirteen[12]
 
 
 lessons.predict(
-    "who[3, 4] runs on 13 elements that are all -1. What is the last one afterwards?",
+    "note_block[3, 4] runs on 13 elements that are all -1. What is the last one afterwards?",
     {
         -1: "The threads have the indices 0 to 11. No thread writes element 12, and no error tells you.",
         3: "That would need a fourth block. The launch starts three.",
@@ -208,8 +209,8 @@ assert [blocks_for(n, 4) for n in (1, 4, 10, 12, 13)] == [1, 1, 3, 3, 4]
 # %% [markdown]
 # ## The bound
 #
-# Only the `if` keeps surplus threads from writing past the end of the array. The simulator names a thread that does. A GPU
-# does not: it overwrites the memory there, so this cell runs in the simulator only.
+# Only the `if` keeps surplus threads from writing past the end of the array. The simulator names a thread that does this. A
+# GPU overwrites the memory there without an error, so this cell runs only in the simulator.
 
 
 # %%
@@ -224,13 +225,13 @@ if simulated:
     except IndexError as e:
         print(e)
     else:
-        raise AssertionError("a thread wrote behind the array")
+        raise AssertionError("a thread wrote past the end of the array")
 
 # %% [markdown]
 # ## Your kernels as an operation
 #
-# Autograd does not see what a kernel writes. So a launch with a tensor that requires grad raises an error if its gradient
-# would be lost.
+# Autograd does not see the values that a kernel writes. So a launch with a tensor that requires grad raises an error if the
+# gradient would be lost.
 
 
 # %%
@@ -256,7 +257,8 @@ else:
     raise AssertionError("a gradient was lost")
 
 # %% [markdown]
-# Kernels belong in a Function: one in `forward`, the other in `backward`. `empty_like` allocates the memory that they write.
+# Kernels belong in a Function: one in `forward`, the other in `backward`. `empty_like` allocates the memory that they write
+# to.
 
 
 # %%
@@ -306,7 +308,7 @@ lessons.check("cuda_loss", cuda_loss)
 # %% [markdown]
 # ### 2. Blocks
 #
-# An array has 1000 elements, a block 128 threads. How many blocks does the launch need?
+# An array has 1000 elements, and a block has 128 threads. How many blocks does the launch need?
 
 # %%
 cuda_blocks = ...
@@ -316,8 +318,8 @@ lessons.check("cuda_blocks", cuda_blocks)
 # %% [markdown]
 # ### 3. Repair
 #
-# This kernel should double each element. It works only if the number of elements is a multiple of the block's size, and
-# with several blocks each starts again at the first element. Repair both.
+# This kernel should double each element. But it works only if the number of elements is a multiple of the block's size, and
+# each block starts again at the first element. Repair both mistakes.
 
 
 # %%
@@ -346,10 +348,10 @@ lessons.check("cuda_tanh_backward", cuda_tanh_backward)
 # %% [markdown]
 # ## Summary
 #
-# - `cuda()` and `cpu()` are operations with a gradient. On the device each other operation is a kernel.
+# - `cuda()` and `cpu()` are operations with a gradient. On the device, every other operation is a kernel.
 # - A kernel says what one thread does; a launch starts blocks of threads.
-# - A thread computes its index from its block and its number, and an `if` stops surplus threads.
-# - Autograd does not see a kernel: put it into a Function, beside the kernel of its gradient.
+# - A thread computes its index from its block and its own number, and an `if` stops surplus threads.
+# - Autograd does not see a kernel: put it into a Function, together with the kernel of its gradient.
 #
 # ## Questions
 #
@@ -361,16 +363,16 @@ lessons.check("cuda_tanh_backward", cuda_tanh_backward)
 # </details>
 #
 # <details markdown="1">
-# <summary>A kernel works for 1024 elements and fails for 1000. What do you look at first?</summary>
+# <summary>A kernel works for 1024 elements and fails for 1000. Where do you look first?</summary>
 #
-# The bound. 1024 is a multiple of the usual sizes of a block, so each thread has an element. With 1000 elements, some threads
-# have none.
+# Look at the bound. 1024 is a multiple of the usual block sizes, so each thread has an element. With 1000 elements, some
+# threads have none.
 #
 # </details>
 #
 # <details markdown="1">
 # <summary>Why does an elementwise kernel not depend on the order of its threads?</summary>
 #
-# Each thread reads and writes its own element only. No thread needs the result of another.
+# Each thread reads and writes only its own element. No thread needs the result of another.
 #
 # </details>

@@ -3,14 +3,14 @@
 #
 # *20 minutes. Needs lessons 1, 25 and 27.*
 #
-# **Thousands of threads run at once. When do they disturb each other?** When two of them touch one number and one writes it:
-# then the result depends on their order. Atomic additions and barriers prevent that.
+# **Thousands of threads run at once. When do they disturb each other?** When two of them use the same number and at least one
+# writes it: then the result depends on their order. Atomic additions and barriers prevent that.
 #
 # After this lesson you can:
 #
 # - find a race in the picture of the threads, and repair it
 # - write a kernel whose threads exchange numbers through shared memory
-# - count the memory transactions and the launches that a program costs
+# - count the memory transactions and the launches of a program
 
 # %%
 import os
@@ -59,7 +59,8 @@ watched(lambda: racing_count[2, 4](classes, count), "count_")
 
 # %% [markdown]
 # Two blocks of four threads count how often each class occurs. `0.3` is thread 3 of block 0; `0.0 +1` is thread 0 of block 0
-# and one more. The picture needs the simulator of lesson 27, which sees every access. On a GPU there is none.
+# and one more. Only the simulator of lesson 27 can draw this picture, because it sees every access. On a GPU there is no
+# picture.
 #
 # ## A race
 #
@@ -70,9 +71,9 @@ watched(lambda: racing_count[2, 4](classes, count), "count_")
 print(count)
 
 # %% [markdown]
-# In the simulator the count is even right: its threads run one after the other. On a GPU, two threads that both read before
-# either writes lose an addition. `watch` applies the rule, whatever the result: a race is two threads at one element, of which
-# one writes, without a barrier between them.
+# In the simulator the count happens to be right, because its threads run one after the other. On a GPU, two threads that both
+# read before either writes lose an addition. `watch` does not look at the result, but applies the rule: two threads race if
+# they access one element, at least one writes it, and no barrier is between them.
 
 # %%
 if simulated:
@@ -101,25 +102,35 @@ assert count.tolist() == [2, 1, 3] and (not simulated or not picture.launch.race
 # %% [markdown]
 # ## A sum in shared memory
 #
-# Atomic additions to one number wait in line. The threads of a block can do better: they share a small, fast memory. Each
-# thread puts its number there; then half of the threads add the numbers of the other half to theirs, then half of these,
-# until one number is left. Eight numbers take three steps.
+# Atomic additions to one number wait in line. The threads of a block can do better, because they share a small, fast memory.
+# Each thread puts its number there. Then half of the threads add the numbers of the other half to theirs, then half of these,
+# and so on, until one number is left. Eight numbers take three steps.
+
 
 # %%
+def steps_of_1024():
+    numbers, steps = [1] * 1024, 0
+    while len(numbers) > 1:
+        half = len(numbers) // 2
+        numbers, steps = [a + b for a, b in zip(numbers[:half], numbers[half:])], steps + 1
+    return steps
+
+
 lessons.predict(
     "How many steps do 1024 numbers take, with 1024 threads?",
     {
         10: "Each step halves the numbers that are left, and 2 to the power of 10 is 1024.",
-        32: "32 is the root of 1024. But the number of the remaining sums is halved, again and again.",
-        512: "In the first step 512 threads add, and they add at the same time.",
+        32: "32 is the square root of 1024. But each step halves the number of sums that are left.",
+        512: "512 threads add in the first step, but they all add at the same time.",
         1023: "There are 1023 additions, but the additions of one step happen at the same time.",
     },
-    lambda: int(math.log2(1024)),
+    steps_of_1024,
 )
 
 # %% [markdown]
-# A thread reads numbers that others wrote, so each step ends at a barrier: at `syncthreads` each thread waits for all others of
-# its block. Every thread has to reach it, so it is outside the `if`. Threads without an element write 0 to shared memory.
+# A thread reads numbers that others wrote, so each step ends at a barrier: at `syncthreads`, each thread waits for all other
+# threads of its block. Every thread has to reach it, so it is outside the `if`. Threads without an element write 0 to shared
+# memory.
 
 # %%
 THREADS = 8
@@ -148,8 +159,8 @@ print(sums, "together", sums.sum().item())
 assert sums.tolist() == [36.0, 69.0] and sums.sum().item() == numbers.sum().item()
 
 # %% [markdown]
-# The picture shows which threads read and write the shared memory of the first block from barrier to barrier. After each
-# barrier, half as many threads are left.
+# The picture shows, from barrier to barrier, which threads read and write the shared memory of the first block. After each
+# barrier, only half as many threads add.
 
 # %%
 watched(lambda: block_sums[2, THREADS](numbers, sums), "shared")
@@ -179,14 +190,14 @@ if simulated:
     assert len(trace.launches[0].races) == 1 and math.isnan(sums[0].item())
 
 # %% [markdown]
-# Thread 0 came first here and read a number that thread 1 had not yet written. Shared memory starts with garbage, which is
+# Thread 0 runs first here, and reads a number that thread 1 has not yet written. Shared memory starts with garbage, which is
 # NaN in the simulator.
 #
-# ## What memory costs
+# ## The cost of memory
 #
-# Without a race, threads still cost time if their numbers are far apart. The 32 threads of a warp advance together. One
-# transaction reads or writes a piece of 128 bytes: 32 neighbouring floats. This kernel transposes, so it reads along rows and
-# writes across them.
+# Without a race, threads still cost time if their numbers are far apart. The threads run in groups of 32, called *warps*,
+# which advance together. One memory transaction reads or writes a piece of 128 bytes: 32 neighbouring floats. This kernel
+# transposes, so it reads along rows and writes across them.
 
 # %%
 SIDE, PADDED = 32, 33
@@ -201,8 +212,8 @@ def transposed(x_, out_):
 matrix, result = torch.rand(SIDE, SIDE, device="cuda"), torch.empty(SIDE, SIDE, device="cuda")
 
 
-def costs(kernel):
-    """Describe in words how the first warp's accesses combine."""
+def first_warp(kernel):
+    """Return the lines about the first warp from the text of the picture."""
     picture = watched(lambda: kernel[1, (SIDE, SIDE)](matrix, result))
     assert torch.equal(result, matrix.T)
     return [line for line in picture.text().splitlines() if "warp 0" in line] if simulated else []
@@ -212,8 +223,8 @@ written = [4 * SIDE * column for column in range(32)]  # the bytes of warp 0, wh
 lessons.predict(
     "The first warp reads one row of x_, which is one piece. How many pieces does it write?",
     {
-        1: "It would be one if the 32 elements were neighbours. They are a column: 128 bytes from one to the next.",
-        4: "Each of the 32 elements has 4 bytes, together 128. But they are in different places.",
+        1: "It would be one if the 32 elements were neighbours. They form a column, with 128 bytes from one to the next.",
+        4: "The 32 elements have 4 bytes each, 128 in total. But they are in different places.",
         32: "Each element is in another row of out_, and a row has 128 bytes.",
         1024: "That is the whole matrix. One warp writes 32 elements.",
     },
@@ -221,11 +232,11 @@ lessons.predict(
 )
 
 # %%
-print(*costs(transposed), sep="\n")
+print(*first_warp(transposed), sep="\n")
 
 # %% [markdown]
-# Transpose where crossing rows costs little: in shared memory. Its words are spread over 32 banks, each of
-# which serves one word at a time; a row of 33 instead of 32 puts the elements of a column into different banks.
+# Crossing rows costs little in shared memory, so transpose there. Its words are spread over 32 banks, each of which serves one
+# word at a time. A row of 33 words instead of 32 puts the elements of a column into different banks.
 
 
 # %%
@@ -238,15 +249,15 @@ def tiled(x_, out_):
     out_[row, column] = tile[column, row]
 
 
-found = costs(tiled)
-print(*found, sep="\n")
-assert not simulated or all(line.endswith((": 1 transaction of 128 bytes", ": no two in one bank")) for line in found)
+lines = first_warp(tiled)
+print(*lines, sep="\n")
+assert not simulated or all(line.endswith((": 1 transaction of 128 bytes", ": no two in one bank")) for line in lines)
 
 # %% [markdown]
 # ## Fewer launches
 #
-# Every operation is a launch that reads its arrays from the device's memory and writes one there. `torch.compile`, the subject
-# of lesson 29, writes one kernel for several elementwise operations.
+# Every operation is a launch that reads its inputs from the device's memory and writes its result there. `torch.compile`, the
+# subject of lesson 29, writes one kernel for several elementwise operations.
 
 
 # %%
@@ -269,7 +280,7 @@ if simulated:
 # ### 1. The gradient of an index
 #
 # The forward pass of an embedding is `out[i] = table[index[i]]`. Its backward pass adds each `g_[i]` to `dtable_[index_[i]]`,
-# and an index may come twice. Write the kernel; `dtable_` starts with zeros.
+# and an index may occur twice. Write the kernel; `dtable_` starts with zeros.
 
 
 # %%
@@ -282,7 +293,7 @@ lessons.check("cuda_index_backward", cuda_index_backward)
 # %% [markdown]
 # ### 2. Repair
 #
-# Each block should reverse the order of its numbers. The kernel has a race. Repair it. The launch has blocks of `THREADS`
+# Each block should reverse the order of its numbers, but the kernel has a race. Repair it. The launch has blocks of `THREADS`
 # threads, and each thread has an element.
 
 
@@ -300,7 +311,7 @@ lessons.check("cuda_reversed", cuda_reversed)
 # %% [markdown]
 # ### 3. The largest of each block
 #
-# Write a kernel that puts the largest number of each block into `out_`, at the block's place. The launch has blocks of
+# Write a kernel that writes the largest number of each block to `out_`, at the index of the block. The launch has blocks of
 # `THREADS` threads, and the number of elements need not be a multiple of `THREADS`.
 
 
@@ -325,10 +336,10 @@ lessons.check("cuda_pieces", cuda_pieces)
 # %% [markdown]
 # ## Summary
 #
-# - Two threads at one element, one of which writes, are a race if no barrier is between them.
+# - Two threads race if they access one element, at least one writes it, and no barrier is between them.
 # - An atomic addition reads, adds and writes in one step.
 # - Threads of a block share memory, and wait for each other at a barrier.
-# - Neighbouring threads should touch neighbouring numbers: a warp's 32 floats are then one piece.
+# - Neighbouring threads should use neighbouring numbers: a warp's 32 floats are then one piece.
 # - One kernel for several operations saves launches, and arrays in the device's memory.
 #
 # ## Questions
@@ -336,7 +347,7 @@ lessons.check("cuda_pieces", cuda_pieces)
 # <details markdown="1">
 # <summary>Why does an elementwise kernel need no barrier?</summary>
 #
-# Each thread reads and writes its own element only. There is no other thread to wait for.
+# Each thread reads and writes only its own element. There is no other thread to wait for.
 #
 # </details>
 #
@@ -350,7 +361,7 @@ lessons.check("cuda_pieces", cuda_pieces)
 # <details markdown="1">
 # <summary>A race gave the right result in a test. Is the kernel right?</summary>
 #
-# No. The order of the threads is not defined, and another run or another GPU may lose an addition. Only the rule tells: no two
-# threads at one element without a barrier, if one of them writes.
+# No. The order of the threads is not defined, and another run or another GPU may lose an addition. Only the rule decides: if
+# one of two threads writes an element that both use, there must be a barrier between them.
 #
 # </details>

@@ -3,8 +3,8 @@
 #
 # *20 minutes. Needs lessons 2, 10 and 25.*
 #
-# **What does `torch.compile` make of my function?** It runs the function once, records its operations, and writes a module with
-# as few loops as possible, gradients and updates included. You can read this module.
+# **What does `torch.compile` make of my function?** It runs the function once and records its operations. From the record it
+# writes a module with as few loops as possible, gradients and updates included. You can read this module.
 #
 # After this lesson you can:
 #
@@ -36,7 +36,7 @@ draw(compiled.graph())
 # %% [markdown]
 # This is the record of the first call. The cards are the operations that the module computes.
 #
-# ## One call is captured
+# ## Capturing one call
 #
 # You call a compiled function like the original. The first call runs it once and records each operation; minigrad writes one
 # module from the record, and later calls run that.
@@ -46,25 +46,25 @@ print(y)
 assert math.isclose(y.item(), wave(x, w).item(), rel_tol=1e-6)
 
 lessons.predict(
-    "The function has four operations. How many loops over the elements has its module?",
+    "The function has four operations. How many loops over the elements does its module have?",
     {
         1: "Each element goes through all four operations before the next begins.",
         2: "The sum needs no second loop: it adds each number as soon as it is computed.",
-        4: "That is the eager program, a loop for each operation.",
+        4: "That is the eager program, with a loop for each operation.",
     },
     lambda: compiled.source().count("for i in range"),
 )
 
 # %% [markdown]
-# `source()` is the module. Comments above each loop quote the lines of the function that it computes. The results are numbers
-# like `mul_result_i` that need no array. One of them goes into an array all the same.
+# `source()` is the module. Comments above each loop quote the lines of the function that it computes. Most results are single
+# numbers like `mul_result_i` that need no array. One of them does go into an array.
 
 # %%
 print(compiled.source())
 assert compiled.source().count("for i in range") == 1
 
 # %% [markdown]
-# `explain()` lists the operations of each loop. The backward pass has a loop as well, written at the same time.
+# `explain()` lists the operations of each loop. The backward pass has a loop, too, written at the same time.
 
 # %%
 print(compiled.explain())
@@ -116,7 +116,7 @@ print(w.detach(), b.detach())
 assert loss.item() < 1e-3 and np.allclose(w.detach().numpy(), [1.0, -2.0], atol=0.05)
 
 # %% [markdown]
-# `x @ w` is no loop of the module, but a call of BLAS: `np.dot`.
+# `x @ w` is not a loop of the module, but a call of `np.dot`, which uses BLAS, a library for linear algebra.
 
 # %%
 lessons.predict(
@@ -125,15 +125,15 @@ lessons.predict(
         1: "The gradient of w is a product, too: of the error and x.",
         2: "x @ w for the error, and the error times x for the gradient of w.",
         3: "A third product would be the gradient of x, which the step does not ask for.",
-        0: "A loop of the module is no match for a matrix product of BLAS.",
+        0: "The module does not write its own loop for a matrix product: BLAS is much faster.",
     },
     lambda: step.source().count("np.dot("),
 )
 
 # %% [markdown]
-# Read it from the top. The first product is `x @ w`. The error and the sum of its squares share a loop: it adds each term as it
-# computes it. The gradient begins where the mean ends, since it does not need the value of the loss; it reuses the memory of
-# `error`, which nothing reads afterwards. The last loops are the updates, in the memory of `w` and `b` themselves.
+# Read it from the top. The first product is `x @ w`. The error and the sum of its squares share a loop, which adds each term
+# as it computes it. The gradient begins right after, since it does not need the value of the loss. It reuses the memory of
+# `error`, which no later code reads. The last loops are the updates, in the memory of `w` and `b` themselves.
 
 # %%
 print(step.source())
@@ -154,16 +154,16 @@ assert np.allclose(b.detach().numpy(), b_eager.detach().numpy(), rtol=1e-4, atol
 # %% [markdown]
 # ## The savings
 #
-# Two things cost time besides the arithmetic. Each call of an operation has a fixed price, which counts for small arrays. Each
-# operation writes an array for the next one to read, which counts for large ones. This cell measures both on one thread, on
-# the machine that runs it.
+# Two things cost time besides the arithmetic. Each call of an operation has a fixed cost, which matters for small arrays. Each
+# operation also writes an array for the next one to read, which matters for large arrays. This cell measures both, on one
+# thread.
 
 # %%
 torch.set_num_threads(1)
 
 
 def microseconds(f, *args, runs=30):
-    """Return the least processor time of several calls, after two that may compile."""
+    """Return the shortest processor time of several calls, after two that may compile."""
     f(*args)
     f(*args)
     times = []
@@ -191,9 +191,9 @@ assert math.isclose(chain(*large).item(), fast_chain(*large).item(), rel_tol=1e-
 # %% [markdown]
 # ## Your own Functions
 #
-# minigrad traces your own Functions: the computations of their methods become part of the program. If the methods do more
-# than compute, set `is_traceable = False`: code that calls the Function is not compiled then. `fullgraph=True` asks for an
-# error where code is not compiled.
+# minigrad traces your own Functions: the computations of their methods become part of the program. If the methods do more than
+# compute, set `is_traceable = False`: then code that calls the Function is not compiled. With `fullgraph=True`, code that is
+# not compiled is an error.
 
 
 # %%
@@ -228,14 +228,14 @@ except RuntimeError as e:
     print(e)
     assert "is_traceable = False" in str(e)
 else:
-    raise AssertionError("a Function was looked into that does not allow it")
+    raise AssertionError("a Function was traced although it does not allow that")
 
 # %% [markdown]
 # ## Exercises
 #
 # ### 1. Loops
 #
-# How many loops over the elements of `x` does the program of `x.exp() / x.exp().sum()` need at least? A loop can add terms as
+# At least how many loops over the elements of `x` does the program of `x.exp() / x.exp().sum()` need? A loop can add terms as
 # it computes them; an operation that needs the whole sum has to wait.
 
 # %%
@@ -246,8 +246,8 @@ lessons.check("compile_loops", compile_loops)
 # %% [markdown]
 # ### 2. One loop
 #
-# The variance of `x` is the mean squared distance from the mean. Written like this, its program has two loops over `x`. Write
-# a function with the same result whose program has one.
+# The variance of `x` is the mean squared distance from the mean. Written as below, its program has two loops over `x`. Write a
+# function with the same result whose program has only one.
 
 
 # %%
@@ -287,7 +287,7 @@ lessons.check("compile_momentum", compile_momentum)
 #
 # - The first call is recorded; the module of the record has one loop for as many operations as possible.
 # - `source()` shows the module, `source("backward")` the gradients, `explain()` the operations of each loop.
-# - Gradients and updates in place are parts of the module.
+# - Gradients and in-place updates are part of the module.
 # - A loop needs no array for a result that only the same loop reads.
 #
 # ## Questions
@@ -302,7 +302,7 @@ lessons.check("compile_momentum", compile_momentum)
 # <details markdown="1">
 # <summary>Why does compiling help more for 8 examples and for a million numbers than for a large matrix product?</summary>
 #
-# It saves the fixed price of calls and the arrays between elementwise operations. A large matrix product spends its time in
+# It saves the fixed cost of calls and the arrays between elementwise operations. A large matrix product spends its time in
 # BLAS, compiled or not.
 #
 # </details>
@@ -310,6 +310,6 @@ lessons.check("compile_momentum", compile_momentum)
 # <details markdown="1">
 # <summary>Which results become arrays although their operation is inside a loop?</summary>
 #
-# Those that something outside the loop reads: the caller, a later loop, BLAS or the backward pass.
+# The results that other code reads: a later loop, BLAS, the backward pass or the caller.
 #
 # </details>

@@ -3,8 +3,8 @@
 #
 # *20 minutes. Needs lessons 2 and 29.*
 #
-# **Does a compiled function ever run my Python code again?** Yes, for each new kind of call: a module fits one choice of
-# dtypes, sizes and decisions. And a line that depends on the numbers in a tensor runs in Python at every call.
+# **Does a compiled function ever run my Python code again?** Yes, for each new kind of call, because a module fits one choice
+# of dtypes, sizes and decisions. A line that depends on the values of a tensor even runs in Python at every call.
 #
 # After this lesson you can:
 #
@@ -12,7 +12,7 @@
 # - compile a training loop with an optimizer and a schedule
 # - recognize a line that cannot be compiled, and rewrite it
 
-# %% alt="Time of 12 calls on a logarithmic axis. Calls 1, 5 and 9, the first with 3 floats, 5 floats and 3 doubles, take milliseconds up to seconds. All other calls take a few microseconds."
+# %% alt="Time of 12 calls on a logarithmic axis. Calls 1, 5 and 9, the first with 3 floats, 5 floats and 3 doubles, take between milliseconds and seconds. All other calls take a few microseconds."
 import time
 import warnings
 
@@ -50,8 +50,9 @@ axes.legend(frameon=False)
 #
 # ## One specialisation for each kind of call
 #
-# A module fits one kind of call: the dtypes, sizes and layouts of the tensors, and which of them require grad. The module for a
-# kind is a specialisation. The text is usually the same for other sizes, and then minigrad does not compile it twice.
+# A module fits one kind of call: the dtypes, sizes and layouts of the tensors, and which of them require grad. The module for
+# a kind is a *specialisation*. For other sizes the text of the module is usually the same, and then minigrad does not compile
+# it twice.
 
 # %%
 print(scaled)
@@ -67,19 +68,19 @@ def specialisations(*calls):
 
 
 lessons.predict(
-    "The calls of a function are (three, 2.0), (three, 0.125), (five, 2.0), (doubles, 2.0). How many specialisations result?",
+    "You call a function with (three, 2.0), (three, 0.125), (five, 2.0), (doubles, 2.0). How many specialisations result?",
     {
-        1: "A module fits one size and one dtype. The other sizes and dtypes are captured again.",
-        2: "Another size needs a capture as well, even if its text is the same.",
-        3: "Three floats, five floats, three doubles. The factor is an argument of the module.",
-        4: "2.0 and 0.125 share one: a float is an argument of the module, not a part of it.",
+        1: "A module fits only one size and one dtype. minigrad captures the function again for others.",
+        2: "Another size needs another capture, even if the text of the module is the same.",
+        3: "One each for three floats, five floats and three doubles. The factor is an argument of the module.",
+        4: "2.0 and 0.125 share one: a float is an argument of the module, not part of its text.",
     },
     lambda: specialisations((three, 2.0), (three, 0.125), (five, 2.0), (doubles, 2.0)),
 )
 
 # %% [markdown]
-# Python values count as well. An int is another kind of argument than a float. Either is an argument of the module, which
-# computes with it at each call. Where a number decides something, as in an `if` or as the count of a loop, minigrad compares
+# Python values count, too. An int is a different kind of argument from a float. Both are arguments of the module, which
+# computes with them at each call. If a number decides something, as in an `if` or as the count of a loop, minigrad compares
 # the decision.
 
 # %%
@@ -100,8 +101,8 @@ print(scheduled.explain())
 assert "2 specialisations" in repr(scheduled)
 
 # %% [markdown]
-# The same holds for everything that a function reads from outside. minigrad notices a changed global. After a number has
-# changed once, minigrad looks it up at each call, as if it were an argument.
+# The same holds for everything that a function reads from outside: minigrad notices a changed global. Once a number has
+# changed, minigrad looks it up at each call, as if it were an argument.
 
 # %%
 offset = 1.0
@@ -125,12 +126,12 @@ assert "2 specialisations" in repr(shifted)
 # %% [markdown]
 # ## A training loop
 #
-# The side effects of a call belong to the program too: `backward()` fills `.grad`, an optimizer writes to parameters and keeps
-# a state, attributes and entries of dictionaries change. So a training step compiles as it is written for eager code. `item()`
-# reads the loss as a number for the caller: that works for numbers that are returned or stored, but not for numbers that the
-# program itself depends on.
+# The side effects of a call belong to the program, too: `backward()` fills `.grad`, an optimizer writes to parameters and
+# keeps its state, attributes and entries of dictionaries change. So you can compile a training step as it is written for eager
+# code. `item()` reads the loss as a number. That works if the number is returned or stored, but not if the rest of the program
+# depends on it.
 #
-# The first call creates the optimizer's state. No later call does, so the first runs eagerly, and the second is compiled.
+# Only the first call creates the optimizer's state. So the first call runs eagerly, and minigrad compiles the second.
 
 # %%
 torch.manual_seed(0)
@@ -160,8 +161,8 @@ assert history[-1] < 0.1 * history[0] and "2 specialisations" in repr(training_s
 # %% [markdown]
 # ## Lines that run in Python
 #
-# The record of one call is valid for another only if both do the same operations. An `if` on a tensor decides by numbers that
-# are unknown beforehand. So that line runs eagerly at each call, and one warning names it. minigrad compiles the code before
+# The record of one call is valid for another only if both do the same operations. An `if` on a tensor depends on values that
+# are not known beforehand. So that line runs eagerly at each call, and one warning names it. minigrad compiles the code before
 # and after the line.
 
 
@@ -174,16 +175,16 @@ def bent(x):
 
 
 compiled_bent = torch.compile(bent)
-with warnings.catch_warnings(record=True) as said:
+with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
     results = [compiled_bent(x).item() for x in (three, -three)]
-print(said[0].message)
+print(caught[0].message)
 print(compiled_bent.explain())
-assert len(said) == 1 and np.allclose(results, [bent(x).item() for x in (three, -three)], rtol=1e-5)
+assert len(caught) == 1 and np.allclose(results, [bent(x).item() for x in (three, -three)], rtol=1e-5)
 
 # %% [markdown]
-# With `fullgraph=True` the line is an error, for programs that must be one module. `where` computes both branches and picks one
-# by the number: the program is the same for all numbers.
+# With `fullgraph=True` the line is an error, for programs that must be one module. `where` computes both branches and picks
+# one of the results, so the program is the same for all values.
 
 
 # %%
@@ -198,14 +199,14 @@ try:
 except RuntimeError as e:
     print(e)
 else:
-    raise AssertionError("one branch was taken for both")
+    raise AssertionError("one branch was compiled for all values")
 
 whole = torch.compile(straight, fullgraph=True)
 print(whole(three), whole(-three))
 assert np.allclose([whole(x).item() for x in (three, -three)], results, rtol=1e-5)
 
 # %% [markdown]
-# Some lines have an effect that is no value, such as `print` or a growing list. A recorded program would repeat only the
+# Some lines have an effect besides their value: they print, or append to a list. A recorded program would repeat only the
 # operations.
 
 # %%
@@ -218,7 +219,7 @@ def noting(x):
     return 2 * x
 
 
-def notes():
+def length_of_list():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for _ in range(3):
@@ -227,14 +228,14 @@ def notes():
 
 
 lessons.predict(
-    "noting runs three times with the same kind of tensor. How long is the list seen then?",
+    "noting runs three times with the same kind of tensor. How many elements does the list seen have then?",
     {
         3: "The line runs eagerly at each call; minigrad compiles the other line.",
         1: "A library that records a function once forgets such an effect. minigrad does not.",
         0: "The function runs in Python at least once, for the capture.",
-        2: "The second call and the third are alike.",
+        2: "The second call and the third do the same.",
     },
-    notes,
+    length_of_list,
 )
 
 # %%
@@ -242,8 +243,8 @@ print(seen, noting.explain(), sep="\n")
 assert "line" in noting.explain() and noting(three).tolist() == [2.0, 2.0, 2.0]
 
 # %% [markdown]
-# Sizes that depend on numbers, as in `x[x > 0]`, would stay those of the first call, so such a line runs eagerly, too. A sum of
-# `x[x > 0]` needs no size, so it compiles.
+# If a size depends on values, as in `x[x > 0]`, a module would keep the size of the first call. So such a line runs eagerly,
+# too. The sum of `x[x > 0]` needs no size, so it compiles.
 
 
 # %%
@@ -290,8 +291,8 @@ lessons.check("compile_count", compile_count)
 # %% [markdown]
 # ### 2. Repair
 #
-# The function limits the length of a vector to 1. It is right, but does not compile as a whole. Write one with the same results
-# that does.
+# The function limits the length of a vector to 1. It is right, but does not compile as a whole. Write a function with the same
+# results that does.
 
 
 # %%
@@ -307,8 +308,8 @@ lessons.check("compile_limited", compile_limited)
 # %% [markdown]
 # ### 3. One thing at a time
 #
-# This function also keeps its losses in a list, so a line runs eagerly. Rewrite it so that it compiles and still returns
-# everything that its caller needs to keep a list: the loss and the gradient, in this order.
+# This function also keeps its losses in a list, so a line runs eagerly. Rewrite it so that it compiles, and let its caller
+# keep the list: return the loss and the gradient, in this order.
 
 # %%
 losses = []
@@ -326,11 +327,11 @@ lessons.check("compile_noted", compile_noted)
 # %% [markdown]
 # ## Summary
 #
-# - Other dtypes, sizes and layouts make another specialisation, and so does another decision of a Python number.
+# - Other dtypes, sizes and layouts need another specialisation. So does a Python number that changes a decision.
 # - A float is an argument of the module. minigrad notices a changed global.
 # - A training step compiles with its optimizer, `.grad` and `item()`.
-# - An `if` on a tensor, a `print` or a size that depends on numbers runs eagerly; the lines around it are compiled.
-# - `fullgraph=True` makes such a line an error; `where` has no branch.
+# - An `if` on a tensor, a `print` or a size that depends on values runs eagerly; minigrad compiles the lines around it.
+# - `fullgraph=True` makes such a line an error; `where` replaces an `if`.
 #
 # ## Questions
 #
@@ -351,6 +352,6 @@ lessons.check("compile_noted", compile_noted)
 # <details markdown="1">
 # <summary>Why does minigrad not record a <code>print</code> and repeat it?</summary>
 #
-# The record has operations on tensors, not Python code. The text that is printed may need numbers which each call computes.
+# The record has operations on tensors, not Python code. The printed text may contain numbers that each call computes anew.
 #
 # </details>

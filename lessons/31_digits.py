@@ -3,15 +3,15 @@
 #
 # *20 minutes. Needs lesson 1.*
 #
-# **What does a network need to learn to read digits?** Pictures with their answers, a loss, and the gradient of the loss for
-# each parameter. You write all of it with tensors and `backward`; `nn` and `optim` come at the end.
+# **What does a network need to learn to read digits?** It needs pictures with their answers, a loss, and the gradient of the
+# loss for each parameter. You write all of it with tensors and `backward`; `nn` and `optim` come at the end.
 #
 # After this lesson you can:
 #
 # - write a network, its loss and its training loop with tensors alone
-# - explain why weights start with random numbers, and how large they are
+# - explain why weights start as random numbers, and how large they should be
 # - find the usual mistakes in a training loop, and a learning rate that is too large
-# - replace your loop by `nn` and `optim`
+# - replace your loop with `nn` and `optim`
 
 # %%
 import numpy as np
@@ -39,8 +39,12 @@ def network(pictures, w1, b1, w2, b2):
     return hidden @ w2 + b2
 
 
+def loss_of(parameters, batch):
+    return F.cross_entropy(network(images[batch], *parameters), labels[batch])
+
+
 def training_step(w1, b1, w2, b2):
-    return F.cross_entropy(network(images[:32], w1, b1, w2, b2), labels[:32])
+    return loss_of((w1, b1, w2, b2), slice(32))
 
 
 draw(training_step, *layer(64, 32), *layer(32, 10), passes=("forward", "backward"))
@@ -68,8 +72,8 @@ def show(pictures, titles):
 show(images[:10], labels[:10].tolist())
 
 # %% [markdown]
-# A network can learn pictures by heart. Only pictures outside its training show that it can read, so set a random fifth
-# aside.
+# A network can learn pictures by heart. Only pictures that it has not seen in training show if it can read, so set a random
+# fifth aside.
 
 # %%
 torch.manual_seed(0)
@@ -80,9 +84,9 @@ print(len(train), "to train on,", len(test), "to test on")
 # %% [markdown]
 # ## The network
 #
-# 64 pixels, 32 hidden units, a score for each of the ten digits. Each layer multiplies by a matrix and adds a vector,
-# with `tanh` between the two layers. A hidden unit adds up 64 products. So `layer` divides the weights by the square root
-# of 64, which keeps the sums where `tanh` is not yet flat.
+# The network has 64 inputs, 32 hidden units, and a score for each digit. Each layer multiplies by a matrix and adds a vector,
+# with `tanh` between the two layers. A hidden unit adds up 64 products. So `layer` divides the weights by the square root of
+# 64, which keeps the sums where `tanh` is not yet flat.
 
 # %%
 parameters = [*layer(64, 32), *layer(32, 10)]
@@ -96,25 +100,25 @@ print(f"mean slope of tanh: {slope:.2f}, with weights that were not divided: {sl
 assert slope > 0.7 and slope_undivided < 0.4
 
 # %% [markdown]
-# Why not start with zeros?
+# Why do the weights not start as zeros?
 
 # %%
 zeros = [torch.zeros(p.shape, requires_grad=True) for p in parameters]
 
 
 def vanished():
-    """Return the names of the parameters whose gradient is zero."""
-    gradients = torch.autograd.grad(F.cross_entropy(network(images[train], *zeros), labels[train]), zeros)
-    return ", ".join(name for name, g in zip(("w1", "b1", "w2", "b2"), gradients) if not g.any())
+    """Return the names of the parameters whose gradient is zero, or none."""
+    gradients = torch.autograd.grad(loss_of(zeros, train), zeros)
+    return ", ".join(name for name, g in zip(("w1", "b1", "w2", "b2"), gradients) if not g.any()) or "none"
 
 
 lessons.predict(
-    "All four parameters start with zeros. Which gradients are zero in the first step?",
+    "All four parameters start as zeros. Which gradients are zero in the first step?",
     {
-        "w1, b1, w2, b2": "The scores are wrong, so the loss sends a gradient to b2, which is added to them.",
-        "w1, b1, w2": "The gradient of w2 is multiplied by the hidden units, and the others by w2: zeros.",
-        "w1, b1": "These are zero because of w2. But w2's gradient is multiplied by the hidden units, tanh(0) = 0.",
-        "": "A product sends back the other factor times the gradient. Here many of these factors are zero.",
+        "w1, b1, w2, b2": "The scores are wrong, and b2 is added to them, so the loss sends a gradient to b2.",
+        "w1, b1, w2": "The gradient of w2 is multiplied by the hidden units, the others by w2. All of these are zeros.",
+        "w1, b1": "These two are zero because of w2. But w2's gradient is multiplied by the hidden units, which are tanh(0) = 0.",
+        "none": "A product sends each factor the gradient times the other factor. Here many of these factors are zero.",
     },
     vanished,
 )
@@ -123,7 +127,7 @@ lessons.predict(
 assert vanished() == "w1, b1, w2"
 
 # %% [markdown]
-# So only `b2` learns, and it does not even see the picture.
+# So only `b2` learns, which has nothing to do with the picture.
 #
 # ## The loss
 #
@@ -132,7 +136,7 @@ assert vanished() == "w1, b1, w2"
 #
 # $$-\log \frac{e^{s_r}}{\sum_j e^{s_j}} = \log \sum_j e^{s_j} - s_r$$
 #
-# A network that knows nothing gives each digit a tenth, so its loss is about $\log 10$.
+# A network that knows nothing gives each digit the probability 1/10, so its loss is about $\log 10$.
 
 
 # %%
@@ -142,7 +146,7 @@ def loss_by_hand(scores, labels):
 
 
 first_loss = loss_by_hand(scores, labels[train])
-print(first_loss.item(), "of which log 10 is", np.log(10))
+print(first_loss.item(), "where log 10 is", np.log(10))
 assert abs(first_loss.item() - np.log(10)) < 0.5
 assert first_loss.allclose(F.cross_entropy(scores, labels[train]))
 
@@ -157,18 +161,12 @@ assert F.cross_entropy(huge, torch.tensor([1])).item() == 1000.0
 # %% [markdown]
 # ## A step
 #
-# A step goes against the gradient. It changes a parameter in place, and must not be recorded: the update would become
-# the parameter's own history. minigrad raises an error that shows the right way.
+# A step goes against the gradient. It changes a parameter in place. It must not be recorded, because the update would become
+# part of the parameter's history. minigrad raises an error that shows the right way.
 
 # %%
-pictures, answers = images[train[:32]], labels[train[:32]]
-
-
-def step_loss(w1, b1, w2, b2):
-    return F.cross_entropy(network(pictures, w1, b1, w2, b2), answers)
-
-
-step_loss(*parameters).backward()
+batch = train[:32]
+loss_of(parameters, batch).backward()
 try:
     for p in parameters:
         p -= 0.2 * p.grad
@@ -179,30 +177,31 @@ else:
     raise AssertionError("a leaf that requires grad was changed while operations are recorded")
 
 # %%
-before = step_loss(*parameters).item()
+before = loss_of(parameters, batch).item()
 with torch.no_grad():
     for p in parameters:
         p -= 0.2 * p.grad
-print(before, "->", step_loss(*parameters).item())
-assert step_loss(*parameters).item() < before
+after = loss_of(parameters, batch).item()
+print(before, "->", after)
+assert after < before
 
 # %% [markdown]
-# And what does a second `backward` do to `grad`?
+# What does a second `backward` do to `grad`?
 
 # %%
 for p in parameters:
     p.grad = None
-step_loss(*parameters).backward()
+loss_of(parameters, batch).backward()
 once = parameters[0].grad.clone()
-step_loss(*parameters).backward()
+loss_of(parameters, batch).backward()
 
 lessons.predict(
-    "The parameters have not changed. By which factor is grad larger after the second backward?",
+    "The parameters have not changed. By what factor is grad larger after the second backward?",
     {
         1: "That would be true if backward replaced grad. It adds to it.",
-        2: "The same gradient was added twice.",
+        2: "backward adds the same gradient twice.",
         4: "Adding the same gradient once more doubles it.",
-        0: "Only you clear grad, with None or zero_grad.",
+        0: "Only your code clears grad, with None or zero_grad.",
     },
     lambda: round((parameters[0].grad.norm() / once.norm()).item()),
 )
@@ -215,15 +214,15 @@ assert parameters[0].grad.allclose(2 * once)
 #
 # ## Training
 #
-# Go through all pictures twenty times, 32 at a time, in a new order each time. Keep the loss and the norms of the gradients
-# as plain numbers: a loss kept as a tensor would hold its whole graph.
+# Train for twenty *epochs*: each goes through all pictures, 32 at a time, in a new order. Keep the losses and the norms of the
+# gradients as plain numbers: a loss that you keep as a tensor holds its whole graph.
 
 
 # %%
 def descend(parameters, batch, rate=0.2):
     for p in parameters:
         p.grad = None
-    loss = F.cross_entropy(network(images[batch], *parameters), labels[batch])
+    loss = loss_of(parameters, batch)
     loss.backward()
     with torch.no_grad():
         for p in parameters:
@@ -247,16 +246,16 @@ for epoch in range(20):
 assert accuracy(images[test], labels[test]) > 0.93
 
 # %% [markdown]
-# These are the gradients while it learns: each bar is the running mean of the norms of one parameter's gradient, the mark
-# the norm at this step. They shrink with the loss.
+# Each bar is the running mean of the norm of one parameter's gradient, and the mark is the norm at this step. They shrink with
+# the loss.
 
 # %%
 assert np.mean(norms["w1"][-45:]) < np.mean(norms["w1"][:45]) and np.mean(losses[-45:]) < 0.2 < 1 < losses[0]
 TrainingFilm(norms)
 
 # %% [markdown]
-# Why the *learning rate* 0.2? Here are the losses of three epochs for other rates. A small rate needs many steps. A large one
-# overshoots, and the loss grows.
+# Why is the *learning rate* 0.2? Here are the losses of three epochs for other rates. A small rate needs many steps. A large
+# one overshoots, and the loss grows.
 
 
 # %%
@@ -278,22 +277,22 @@ lessons.slider(curve, alt="The loss over the steps", rate=[0.02, 0.2, 1.0, 4.0])
 # %% [markdown]
 # ## Pictures it cannot read
 #
-# Some of the pictures that it gets wrong are hard for people, too. The title gives the right digit and the network's
+# Some of the pictures that the network gets wrong are hard for people, too. The title gives the right digit and the network's
 # answer.
 
-# %% alt="Test pictures that the network reads wrongly, each with what it is and what it was read as"
-said = network(images[test], *parameters).argmax(1)
-wrong = test[said != labels[test]]
+# %% alt="Test pictures that the network reads wrongly, each with the right digit and the network's answer"
+guesses = network(images[test], *parameters).argmax(1)
+wrong = test[guesses != labels[test]]
 print(len(wrong), "of", len(test), "are read wrongly")
 assert 0 < len(wrong) < 0.07 * len(test)
-show(images[wrong[:8]], [f"{labels[i]}, not {said[test == i].item()}" for i in wrong[:8].tolist()])
+show(images[wrong[:8]], [f"{labels[i]}, not {guesses[test == i].item()}" for i in wrong[:8].tolist()])
 
 # %% [markdown]
 # ## The same with modules
 #
 # `nn.Linear` holds a weight and a bias, `nn.Sequential` calls one module after the other, and an optimizer knows the
-# parameters: `zero_grad` clears their gradients, `step` is the update under `no_grad`. From the same numbers, it makes the
-# same steps. `nn.Linear` keeps its weight as `(outputs, inputs)`, hence the transpose.
+# parameters: `zero_grad` clears their gradients, and `step` is the update under `no_grad`. Starting from the same numbers,
+# they take the same steps. `nn.Linear` keeps its weight as `(outputs, inputs)`, hence the transpose.
 
 # %%
 model = nn.Sequential(nn.Linear(64, 32), nn.Tanh(), nn.Linear(32, 10))
@@ -326,9 +325,9 @@ digit_surprise = ...
 lessons.check("digit_surprise", digit_surprise)
 
 # %% [markdown]
-# ### 2. Half of the zeros
+# ### 2. Fewer zeros
 #
-# Only `w2` starts with zeros, the rest as in the lesson. Which gradients are zero in the first step? Give a list of names
+# Only `w2` starts as zeros, and the rest as in the lesson. Which gradients are zero in the first step? Give a list of names
 # from `w1`, `b1`, `w2`, `b2`.
 
 # %%
@@ -337,10 +336,10 @@ digit_zeros = ...
 lessons.check("digit_zeros", digit_zeros)
 
 # %% [markdown]
-# ### 3. A loss that holds
+# ### 3. A loss for large scores
 #
-# Write `digit_loss(scores, labels)`, which returns the same as `loss_by_hand` and also works for scores of 1000. Adding the
-# same number to all scores of a picture changes no probability.
+# Write `digit_loss(scores, labels)`, which returns the same number as `loss_by_hand` but also works for scores of 1000. Adding
+# the same number to all scores of a picture changes no probability.
 
 
 # %%
@@ -352,9 +351,9 @@ lessons.check("digit_loss", digit_loss)
 # %% [markdown]
 # ### 4. A repair
 #
-# This function should take `steps` steps of gradient descent on `loss()`, a function without arguments that computes the
-# loss with the current parameters. It should return the loss before each step in a list of plain numbers. It runs, but
-# learns nothing, and that is not all. Find three mistakes.
+# This function should take `steps` steps of gradient descent on `loss()`, a function without arguments that computes the loss
+# with the current parameters. It should return the loss before each step in a list of plain numbers. It runs, but the
+# parameters do not change, and that is not the only mistake. Find all three.
 
 
 # %%
@@ -374,9 +373,9 @@ lessons.check("digit_training", digit_training)
 # %% [markdown]
 # ### 5. Momentum (at home)
 #
-# Write `digit_momentum(loss, parameters, steps, rate, momentum)`, which does the same with a velocity for each parameter. A
-# velocity starts with zeros; each step multiplies it by `momentum`, adds the gradient, and subtracts `rate` times the
-# velocity from the parameter.
+# Write `digit_momentum(loss, parameters, steps, rate, momentum)`, which does the same with a *velocity* for each parameter. A
+# velocity starts with zeros; each step multiplies it by `momentum`, adds the gradient, and subtracts `rate` times the velocity
+# from the parameter.
 
 
 # %%
@@ -388,22 +387,22 @@ lessons.check("digit_momentum", digit_momentum)
 # %% [markdown]
 # ## Summary
 #
-# - A step computes the loss of some pictures, its gradients, and moves each parameter against its gradient.
-# - Weights start with random numbers: with zeros, most gradients are zero. Their size keeps `tanh` off its flat ends.
+# - A step computes the loss of some pictures and its gradients, and moves each parameter against its gradient.
+# - Weights start as random numbers: with zeros, most gradients are zero. Their size keeps `tanh` away from its flat ends.
 # - Update under `no_grad`, clear `grad` before each backward, and keep losses as plain numbers.
-# - Pictures outside the training show if the network can read.
+# - Only pictures outside the training set show if the network can read.
 #
 # ## Questions
 #
 # <details markdown="1">
-# <summary>The loss of ten digits stays at about 2.3. What does the network say?</summary>
+# <summary>With ten digits, the loss stays at about 2.3. What does that say about the network?</summary>
 #
-# It gives each digit a tenth: $\log 10 \approx 2.3$. It has learned nothing, as if it did not see the pictures.
+# It gives each digit the probability 1/10: $\log 10 \approx 2.3$. It has learned nothing, as if it did not see the pictures.
 #
 # </details>
 #
 # <details markdown="1">
-# <summary>Why does a list of losses as tensors fill the memory?</summary>
+# <summary>Why does a list of loss tensors fill the memory?</summary>
 #
 # Each loss holds its graph, and the graph holds the saved tensors of the step. `item()` returns a plain number without a graph.
 #

@@ -3,14 +3,14 @@
 #
 # *20 minutes. Needs lessons 23 and 31.*
 #
-# **How does a position of a text learn from the others?** By attention: it takes a mean of their values, with weights that
-# depend on what it asks and what they offer. You build a small transformer from it, and teach it in half a minute to sort
-# six digits.
+# **How does a position in a text learn from the others?** Through attention: it computes a mean of their values, with weights
+# that say how well the others fit its question. You build a small transformer from attention, and teach it in half a minute to
+# sort six digits.
 #
 # After this lesson you can:
 #
-# - write attention, and say why its products are divided
-# - build and train a transformer, and say why it needs positions
+# - write attention, and explain why it divides its products
+# - build and train a transformer, and explain why it needs positions
 # - read its graph, folded layer by layer, and see where each position looks
 
 # %%
@@ -24,7 +24,7 @@ from minigrad.nn import functional as F
 from viz import draw
 from viz.figures import running_mean
 
-torch.set_num_threads(1)  # the matrices here are so small that a second thread costs more than it brings
+torch.set_num_threads(1)  # the matrices here are so small that a second thread costs more than it saves
 
 
 def attention_weights(q, k):
@@ -41,13 +41,13 @@ v = torch.tensor([[10.0], [20.0], [30.0]])
 draw(attention, q, k, v, show="shapes")
 
 # %% [markdown]
-# This is all of attention: two matrix products with a softmax between them. Each row of softmax's result adds up to one.
+# This is all of attention: two matrix products with a softmax between them. Each row of the softmax adds up to one.
 #
 # ## Attention
 #
-# Each position asks a question, its query `q`. Each position also has a key `k`, its topic, and a value `v`, its answer.
-# The product of a query and a key says how well they fit. `softmax` turns all products of a query into weights, and the
-# result is the mean of the values with these weights. With `d` numbers in a query:
+# Each position asks a question, its query `q`. Each position also has a key `k`, its topic, and a value `v`, its answer. The
+# product of a query and a key says how well they fit. `softmax` turns all products of a query into weights, and the result is
+# the mean of the values with these weights. With `d` numbers in a query:
 #
 # $$\text{attention}(Q, K, V) = \text{softmax}\!\left(\frac{Q K^\top}{\sqrt d}\right) V$$
 
@@ -56,8 +56,8 @@ lessons.predict(
     "The second query is [0, 0], and the values are 10, 20 and 30. What does attention return for this query?",
     {
         0: "The products are zero, but the weights are not: softmax of equal numbers gives equal weights.",
-        10: "The first query gets nearly 10, as it fits the first key. The second fits no key better than another.",
-        20: "It fits all keys equally well, and gets the mean of the values.",
+        10: "The first query gets nearly 10, because it fits the first key. The second fits all keys equally well.",
+        20: "It fits all keys equally well, so it gets the mean of the values.",
         60: "The weights add up to one. The result is a mean, not a sum.",
     },
     lambda: round(attention(q, k, v)[1].item()),
@@ -77,13 +77,12 @@ assert gradient.allclose(attention_weights(q, k).T @ g)
 
 # %% [markdown]
 # Attention mixes positions in the backward pass, too. With the weights $W$, the gradient of the values is $W^\top g$: each
-# value gets the gradient of each position, times the weight with which that position looked at the value.
+# value gets the gradient of each position, times the weight that this position gives to the value.
 #
-# ## Why divide
+# ## Why attention divides
 #
-# A product of two vectors of $d$ random numbers has a spread of about $\sqrt d$. `softmax` of numbers far apart puts all weight
-# on the largest one, and then its derivative is nearly zero: the model cannot learn from it. So attention divides by
-# $\sqrt d$.
+# A product of two vectors of $d$ random numbers has a spread of about $\sqrt d$. If numbers are far apart, `softmax` puts all
+# weight on the largest one. Then its derivative is nearly zero, and the model cannot learn. So attention divides by $\sqrt d$.
 
 # %%
 torch.manual_seed(0)
@@ -100,7 +99,7 @@ assert 25 < products.std().item() < 40 and slopes[0] < slopes[1] / 5
 # %% [markdown]
 # ## A layer, and a model of layers
 #
-# A layer adds to each position the result of attention, and then the result of a small network. It *adds*: the old
+# A layer adds to each position the result of attention, and then the result of a small network. Since it *adds*, the old
 # numbers stay, and the gradient can bypass each layer on its way back. The norms keep the numbers in a good range.
 
 
@@ -129,8 +128,8 @@ print("a layer that adds nothing passes everything on:", block(x).equal(x), x.gr
 assert block(x).equal(x) and x.grad.equal(torch.ones(6, 8))
 
 # %% [markdown]
-# The model looks up a vector for each digit and one for each position, adds them, sends them through two layers, and ends
-# with ten scores for each position: which digit stands here, once all are sorted?
+# The model looks up a vector for each digit and one for each position, adds the two, and sends the sums through two layers. It
+# ends with ten scores for each position: which digit is here after sorting?
 
 
 # %%
@@ -171,34 +170,34 @@ draw(sort_digits, six, passes=("forward", "backward"), depth=2, show=("values", 
 # %% [markdown]
 # ## No order without positions
 #
-# Take the vectors for the positions away, and exchange the first two digits.
+# Leave out the vectors for the positions, and swap the first two digits.
 
 # %%
 blind = Sorter(positions=False)
-exchanged = six[[1, 0, 2, 3, 4, 5]]
+swapped = six[[1, 0, 2, 3, 4, 5]]
 
 lessons.predict(
-    "Without positions, the first two of six digits are exchanged. At how many positions do the scores change?",
+    "Without positions, you swap the first two of six digits. At how many positions do the scores change?",
     {
-        0: "Each position still starts from its own digit, and two positions have another digit now.",
-        2: "These two exchange their scores. The others see the same digits, and cannot tell where they stand.",
-        6: "With vectors for the positions, all would change. Without them, a mean does not depend on the order.",
+        0: "Each position starts from its own digit, and two positions now have a different digit.",
+        2: "These two swap their scores. The others see the same digits, and cannot tell where they are.",
+        6: "With vectors for the positions, all would change. Without them, the means do not depend on the order.",
     },
-    lambda: ((blind(exchanged) - blind(six)).abs().amax(1) > 1e-4).sum(),
+    lambda: ((blind(swapped) - blind(six)).abs().amax(1) > 1e-4).sum(),
 )
 
 # %% [markdown]
-# The sorted digits stay the same, but two results are exchanged: no such model can sort both sequences.
+# The sorted digits are the same, but two results are swapped. So no such model can sort both sequences.
 
 # %%
-assert blind(exchanged).allclose(blind(six)[[1, 0, 2, 3, 4, 5]], atol=1e-5)
-assert exchanged.sort().values.equal(six.sort().values)
-assert not model(exchanged).allclose(model(six)[[1, 0, 2, 3, 4, 5]], atol=1e-2)
+assert blind(swapped).allclose(blind(six)[[1, 0, 2, 3, 4, 5]], atol=1e-5)
+assert swapped.sort().values.equal(six.sort().values)
+assert not model(swapped).allclose(model(six)[[1, 0, 2, 3, 4, 5]], atol=1e-2)
 
 # %% [markdown]
 # ## Training
 #
-# Each step draws 128 new sequences, so the model cannot learn them by heart. The labels are the sorted digits. The cell
+# Each step draws 128 new sequences, so the model cannot learn them by heart. The labels are the sorted digits. The next cell
 # trains the model and, for fewer steps, the one without positions.
 
 
@@ -216,7 +215,7 @@ def train(model, steps):
 
 
 def share_sorted(model):
-    """Count how many of 1000 new sequences come out right, in all six places."""
+    """Return the share of 1000 new sequences that the model sorts right, in all six places."""
     digits = torch.randint(0, 10, (1000, 6))
     with torch.no_grad():
         return (model(digits).argmax(2) == digits.sort(1).values).all(1).float().mean().item()
@@ -237,8 +236,8 @@ assert running_mean(losses["with positions"])[200] < 0.1 and min(losses["without
 # %% [markdown]
 # ## Where it looks
 #
-# Each row of the weights says where a place of the result looks. In the second layer, most places look at the digit that
-# belongs there; in the first, fewer do.
+# Each row of the weights says where one place of the result looks. In the second layer, most places look at the digit that
+# belongs there; in the first layer, fewer do.
 
 
 # %%
@@ -255,11 +254,11 @@ def looks(model, digits):
 hits = []
 for _ in range(100):
     digits = torch.randperm(10)[:6]
-    belongs = digits.argsort()  # where the smallest digit stands, then the next
+    belongs = digits.argsort()  # the place of the smallest digit, then of the next
     hits.append([(weights.argmax(1) == belongs).float().mean().item() for weights in looks(model, digits)])
 first, second = torch.tensor(hits).mean(0).tolist()
 print(
-    f"a place looks most at the digit that belongs there: in layer 1 {first:.0%}, in layer 2 {second:.0%} of the times"
+    f"a place looks most at the digit that belongs there: {first:.0%} of the time in layer 1, {second:.0%} in layer 2"
 )
 assert second > 0.7 and first < second - 0.2
 
@@ -272,10 +271,10 @@ for i, (axes, weights) in enumerate(zip(places, looks(model, six))):
     axes.set_yticks(range(6), [f"{digit} in place {j}" for j, digit in enumerate(six.sort().values.tolist())])
 
 # %% [markdown]
-# ## The same from nn
+# ## The same with nn
 #
-# `nn.TransformerEncoderLayer` is this block, with more settings: several heads, dropout, and norms behind each part instead
-# of before. It keeps the weights of query, key and value in one matrix. With the same numbers it gives the same result.
+# `nn.TransformerEncoderLayer` is this block, with more settings: several heads, dropout, and norms after each part instead of
+# before it. It keeps the weights of query, key and value in one matrix. With the same weights it gives the same result.
 
 # %%
 block = model.blocks[0]
@@ -306,8 +305,8 @@ lessons.check("attention_by_hand", attention_by_hand)
 # %% [markdown]
 # ### 2. How many numbers
 #
-# How many parameters does `Block(32, 64)` have, counted as numbers? Count them by hand: four linear layers for attention,
-# two of the small network, two norms, all of them with a bias.
+# How many parameters does `Block(32, 64)` have, counted as numbers? Count them by hand: attention has four linear layers, the
+# small network two, and there are two norms. All of them have a bias.
 
 # %%
 transformer_size = ...
@@ -317,7 +316,7 @@ lessons.check("transformer_size", transformer_size)
 # %% [markdown]
 # ### 3. A repair
 #
-# This attention has two mistakes. It runs and returns the right shape, which is why such mistakes live long.
+# This attention has two mistakes. It runs and returns the right shape, so such mistakes are easy to miss.
 
 
 # %%
@@ -329,10 +328,10 @@ def attention_repaired(q, k, v):
 lessons.check("attention_repaired", attention_repaired)
 
 # %% [markdown]
-# ### 4. Only back
+# ### 4. Only look back
 #
 # A model that writes a text word by word must not look ahead. Write `attention_causal(q, k, v)`, in which position `i` looks
-# at the positions up to `i`, itself included, and at no later one. All three have the shape `(..., positions, width)`.
+# at the positions up to and including `i`, but at none after it. All three arguments have the shape `(..., positions, width)`.
 
 
 # %%
@@ -344,9 +343,10 @@ lessons.check("attention_causal", attention_causal)
 # %% [markdown]
 # ### 5. Several heads (at home)
 #
-# One position can look at one thing only. With several heads it looks at several: head `h` attends with its slice of the
-# width of `q`, `k` and `v`, and the results are concatenated again. Write `attention_heads(q, k, v, heads)` for `q`, `k`
-# and `v` of shape `(sequences, positions, width)`, where `heads` divides the width.
+# A position has only one set of weights, so it can ask only one question. With several heads it asks several: head `h`
+# computes attention with its slice of the width of `q`, `k` and `v`, and the results are concatenated. Write
+# `attention_heads(q, k, v, heads)` for `q`, `k` and `v` of shape `(sequences, positions, width)`, where `heads` divides the
+# width.
 
 
 # %%
@@ -361,12 +361,12 @@ lessons.check("attention_heads", attention_heads)
 # - Attention is a mean of values; its weights are the softmax of the products of queries and keys.
 # - The products are divided by $\sqrt d$: otherwise softmax has almost no derivative.
 # - A layer adds to its input, so the gradient can bypass it.
-# - Attention knows no order. The model adds a vector for each position.
+# - Attention ignores the order of positions, so the model adds a vector for each position.
 #
 # ## Questions
 #
 # <details markdown="1">
-# <summary>Why does a transformer learn in spite of many layers?</summary>
+# <summary>Why can a transformer with many layers learn?</summary>
 #
 # Each layer adds its result to its input. The gradient of a sum reaches both parts unchanged, so it arrives at the first layer
 # even if all others contribute nothing.
@@ -381,8 +381,9 @@ lessons.check("attention_heads", attention_heads)
 # </details>
 #
 # <details markdown="1">
-# <summary>A place looks mostly at one digit. Does that prove why the model chose it?</summary>
+# <summary>A place looks mostly at one digit. Does that prove that the model chose its answer because of that digit?</summary>
 #
-# No. The weights show which values entered the mean of this layer. The values already mix what the layers before have added.
+# No. The weights show which values entered the mean of this layer. The values already contain the contributions of earlier
+# layers.
 #
 # </details>

@@ -3,15 +3,16 @@
 #
 # *20 minutes. Needs lessons 17 and 31.*
 #
-# **How do several processes train one model?** Each computes the gradient for its part of the pictures, and the mean of these
-# gradients is the gradient for all. Sums over processes are operations with a backward, which is again a sum over processes.
+# **How do several processes train one model?** Each process computes the gradient for its part of the pictures. The mean of
+# these gradients is the gradient for all pictures. A sum over processes is an operation, and its backward is again a sum over
+# processes.
 #
 # After this lesson you can:
 #
 # - start processes from a notebook, and exchange tensors with collectives
-# - train a model with half of the pictures on each process, and say why the models stay equal
+# - train a model with half of the pictures on each process, and explain why the models stay equal
 # - follow a gradient from one process into another
-# - read the errors when processes disagree
+# - read the errors that you get when processes disagree
 
 # %%
 from matplotlib import pyplot as plt
@@ -40,35 +41,36 @@ drawn = dist.run(drawn_rank, 2, passes=("forward", "backward"))
 drawn.drawing
 
 # %% [markdown]
-# These are two processes with a lane each. `all_reduce` spans both lanes: there they exchange numbers, forward and backward.
+# These are two processes, each with its own lane. `all_reduce` spans both lanes: there they exchange numbers, forward and
+# backward.
 #
 # ## Two processes
 #
 # If a program is too slow, or too large for one computer's memory, divide it among several processes. All run the same
-# program, and each knows its number, its *rank*. MPI starts the processes and exchanges data between them: at a terminal
-# with `mpiexec -n 2 python train.py`. In a notebook, `run` calls a function in several processes, and shows the output and
-# the result of each.
+# program, and each knows its number, its *rank*. MPI starts the processes and exchanges data between them. At a terminal you
+# type `mpiexec -n 2 python train.py`. In a notebook, `run` calls a function in several processes, and shows the output and the
+# result of each.
 
 # %%
 x = torch.tensor(1.0)
 
 
-def who():
+def add_rank():
     x.add_(dist.get_rank())
     print(f"I am rank {dist.get_rank()} of {dist.get_world_size()}")
     return x
 
 
-ranks = dist.run(who, 2)
+ranks = dist.run(add_rank, 2)
 ranks
 
 # %%
 lessons.predict(
-    "Rank 0 has added 0 to x, and rank 1 has added 1. What is x in this notebook now?",
+    "Rank 0 adds 0 to x, and rank 1 adds 1. What is x in this notebook afterwards?",
     {
-        1.0: "Each process has its own copy of x. This one was never changed.",
+        1.0: "Each process has its own copy of x. The one in this notebook never changes.",
         2.0: "That is x of rank 1. The processes share nothing.",
-        3.0: "No process adds up what the others have. For that you need a collective.",
+        3.0: "No process adds up the numbers of the others. For that you need a collective.",
     },
     x,
 )
@@ -77,8 +79,8 @@ lessons.predict(
 assert [one.item() for one in ranks] == [1.0, 2.0] and x.item() == 1.0
 
 # %% [markdown]
-# The processes share nothing: to share data, they send it. In a *collective* all ranks take part: with `all_reduce` each
-# rank gives a tensor, and each gets the sum over all ranks, written into its tensor.
+# The processes share no memory, so they send their data. In a *collective* all ranks take part. With `all_reduce`, each rank
+# gives a tensor, and minigrad writes the sum over all ranks into it.
 
 
 # %%
@@ -95,7 +97,7 @@ ranks
 # %% [markdown]
 # ## One gradient
 #
-# The loss $L$ of a batch is the mean over its examples. So two processes can each compute the gradient of one half, with the
+# The loss $L$ of a batch is the mean over its examples. So two processes can each compute the gradient for one half, with the
 # losses $L_0$ and $L_1$. This is *data-parallel* training.
 #
 # $$L = \frac{L_0 + L_1}{2} \qquad \nabla L = \frac{\nabla L_0 + \nabla L_1}{2}$$
@@ -141,8 +143,9 @@ for rank, (own, mean) in enumerate(dist.run(half, 2)):
 # %% [markdown]
 # ## Training
 #
-# The ranks start with the same parameters, from the same seed, and make the same steps with the same gradient. So their
-# models stay equal without being sent. Without `all_reduce` each model learns from its own half, and they drift apart.
+# The ranks start with the same parameters, from the same seed, and take the same steps with the same gradient. So their models
+# stay equal, and no rank has to send its model. Without `all_reduce` each model learns from its own half, and they drift
+# apart.
 
 
 # %%
@@ -168,7 +171,7 @@ assert all(first[1][name].equal(second[1][name]) for name in model)
 assert all(first[1][name].allclose(model[name], atol=1e-5) for name in model)
 assert not apart[0][1]["0.weight"].allclose(apart[1][1]["0.weight"], atol=1e-2)
 both = (first[0] + second[0]) / 2
-print("the loss of one process and of two differ by at most", f"{(both - alone).abs().max().item():.0e}")
+print("the losses of one process and of two differ by at most", f"{(both - alone).abs().max().item():.0e}")
 assert both.allclose(alone, atol=1e-5)
 
 # %% alt="The loss falls from 2.3 to below 0.6: the losses of the two ranks are close to the losses of one process"
@@ -181,10 +184,10 @@ assert alone[0] > 2.2 and alone[-1] < 0.6
 # %% [markdown]
 # ## Backward from one process into another
 #
-# `dist.all_reduce` writes into a tensor, and autograd does not record it. For averaging gradients that is enough. But a
-# model can be divided among ranks, too. Then a computation crosses from one rank to another, and so does its gradient.
+# `dist.all_reduce` writes into a tensor, and autograd does not record it. That is enough for averaging gradients. But you can
+# also divide a model among ranks. Then a computation crosses from one rank to another, and so does its gradient.
 #
-# Imagine all ranks in one process. Here are two, each with a loss.
+# Imagine that all ranks run in one process. Here are two, each with a loss.
 
 
 # %%
@@ -200,8 +203,8 @@ draw(all_ranks, a, b, passes=("forward", "backward"))
 # Both ranks use the total, so its gradient is the sum of the gradients from both ranks, and each tensor receives this sum.
 # The backward of a sum over all ranks is again a sum over all ranks.
 #
-# `distributed.nn.functional` has the collectives as Functions with this backward. Each rank calls `backward` on its own
-# loss, and all of them get the gradient of the sum of all losses.
+# `distributed.nn.functional` has the collectives as Functions with this backward. Each rank calls `backward` on its own loss,
+# and all ranks get the gradient of the sum of all losses.
 
 
 # %%
@@ -223,7 +226,7 @@ ranks
 
 # %% [markdown]
 # The first picture is the same computation on two ranks: with `passes`, `run` draws it. Find the gradient 6 from rank 0, the
-# 12 from rank 1, and the 18 that both receive.
+# gradient 12 from rank 1, and the sum 18 that both receive.
 
 # %%
 assert [loss.item() for loss in drawn] == [9.0, 18.0]
@@ -238,8 +241,8 @@ assert [loss.item() for loss in drawn] == [9.0, 18.0]
 # | `broadcast` | one rank's tensor, to all | `reduce` |
 # | `reduce` | the sum, to one rank | `broadcast` |
 # | `all_gather` | all tensors stacked, to all | `reduce_scatter` |
-# | `scatter` | a part to each | `gather` |
-# | `send` | a tensor, to one other rank | `recv` |
+# | `scatter` | one part to each rank | `gather` |
+# | `send` | one tensor, to one other rank | `recv` |
 #
 # Here is the matrix of `broadcast` for two ranks with two numbers each. Both ranks get the two numbers of rank 0, so each of
 # the first two columns has two ones.
@@ -249,12 +252,12 @@ broadcast = torch.tensor([[1.0, 0, 0, 0], [0, 1, 0, 0], [1, 0, 0, 0], [0, 1, 0, 
 sent_back = torch.tensor([1.0, 2.0, 30.0, 40.0])  # rank 0 sends back 1 and 2, rank 1 sends back 30 and 40
 
 lessons.predict(
-    "Which gradient does x of rank 0 receive, whose two numbers went to both ranks?",
+    "The two numbers of x on rank 0 go to both ranks. Which gradient does x receive?",
     {
-        "[1.0, 2.0]": "That is the part of rank 0. Rank 1 used the two numbers, too.",
-        "[31.0, 42.0]": "Both ranks used the two numbers, so the gradients from both ranks are added.",
-        "[15.5, 21.0]": "The loss is the sum over all ranks, and so is the gradient. A mean would need a division.",
-        "[30.0, 40.0]": "That is the part of rank 1. Rank 0 used its numbers as well.",
+        "[1.0, 2.0]": "That is the part from rank 0. Rank 1 uses the two numbers, too.",
+        "[31.0, 42.0]": "Both ranks use the two numbers, so x gets the sum of the gradients from both.",
+        "[15.5, 21.0]": "That is the mean. The loss is a sum over all ranks, and so is the gradient.",
+        "[30.0, 40.0]": "That is the part from rank 1. Rank 0 uses its numbers, too.",
     },
     lambda: (broadcast.T @ sent_back)[:2],
 )
@@ -275,8 +278,8 @@ ranks
 # %% [markdown]
 # ## When ranks disagree
 #
-# A collective finishes when all ranks have called it. If one rank calls another collective, all ranks wait forever in many
-# libraries. minigrad raises an error that names the call of each rank.
+# A collective finishes when all ranks have called it. If one rank calls a different collective, many libraries wait forever.
+# minigrad raises an error that names the call of each rank.
 
 
 # %%
@@ -303,8 +306,8 @@ else:
 #
 # ### 1. By hand
 #
-# `one_rank` runs in *three* processes. Rank $r$ has $x = r + 1$, and its loss is $(r + 1)\,t^2$ for the total $t$. Compute
-# the gradient of `x` on rank 0.
+# `one_rank` runs in *three* processes. Rank $r$ has $x = r + 1$, and its loss is $(r + 1)\,t^2$, where $t$ is the total.
+# Compute the gradient of `x` on rank 0.
 
 # %%
 gradient_over_ranks = ...
@@ -314,9 +317,9 @@ lessons.check("gradient_over_ranks", gradient_over_ranks)
 # %% [markdown]
 # ### 2. Unequal parts
 #
-# Ten examples do not divide by three. Each rank has `count` examples and `grad`, the gradient of the mean of *their* losses.
-# Return the gradient of the mean over all examples of all ranks. `all_reduce(x)` returns the sum of all ranks' tensors, and
-# does not change `x`.
+# Three ranks cannot share ten examples equally. Each rank has `count` examples and `grad`, the gradient of the mean of *their*
+# losses. Return the gradient of the mean over all examples of all ranks. `all_reduce(x)` returns the sum of all ranks'
+# tensors, and does not change `x`.
 
 
 # %%
@@ -328,9 +331,9 @@ lessons.check("gradient_of_all", gradient_of_all)
 # %% [markdown]
 # ### 3. The backward of all_gather
 #
-# `all_gather` gives each rank the tensors of all ranks, concatenated along dimension 0: with two ranks and three rows each,
-# six rows. In backward, a rank receives `grad`, the gradient of *its copy* of these rows, and must return the gradient of the
-# tensor it gave. `rank` is its number, `size` the number of ranks.
+# `all_gather` gives each rank the tensors of all ranks, concatenated along dimension 0: if two ranks have three rows each,
+# both get six. In backward, a rank receives `grad`, the gradient of *its copy* of these rows, and must return the gradient of
+# the tensor that it gave. `rank` is its number, and `size` the number of ranks.
 
 
 # %%
@@ -342,8 +345,8 @@ lessons.check("all_gather_backward", all_gather_backward)
 # %% [markdown]
 # ### 4. Clipped together
 #
-# A large gradient is divided among the ranks: each has one part. Write `clipped_part(part, all_reduce)`, which returns this
-# rank's part of the clipped gradient: if the norm of the *whole* gradient exceeds 1, divide the gradient by the norm.
+# A large gradient is divided among the ranks, so that each has one part. Write `clipped_part(part, all_reduce)`, which returns
+# this rank's part of the clipped gradient: if the norm of the *whole* gradient exceeds 1, divide the gradient by the norm.
 
 
 # %%
@@ -355,10 +358,10 @@ lessons.check("clipped_part", clipped_part)
 # %% [markdown]
 # ## Summary
 #
-# - Processes share nothing; in a collective all ranks take part and exchange tensors.
+# - Processes share no memory; in a collective, all ranks take part and exchange tensors.
 # - The mean of the gradients of equal parts is the gradient of the whole batch, so equal models stay equal.
-# - A collective multiplies by a matrix, and its backward by the transposed matrix: a collective again.
-# - `distributed.nn.functional` has collectives with a backward; those of `dist` write in place, without a gradient.
+# - A collective multiplies by a matrix, and its backward by the transposed matrix, which is again a collective.
+# - Collectives in `distributed.nn.functional` have a backward; collectives in `dist` write in place, without a gradient.
 #
 # ## Questions
 #
@@ -379,7 +382,7 @@ lessons.check("clipped_part", clipped_part)
 # <details markdown="1">
 # <summary>The ranks start from different seeds. Does averaging the gradients make their models equal?</summary>
 #
-# No. They make the same steps from different places, so they stay as far apart as they were. Send the parameters of one rank to
-# all others first, with `broadcast`.
+# No. They take the same steps from different starting points, so they stay as far apart as they were. First send the
+# parameters of one rank to all others, with `broadcast`.
 #
 # </details>

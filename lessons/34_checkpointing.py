@@ -3,15 +3,15 @@
 #
 # *20 minutes. Needs lessons 1, 2 and 7.*
 #
-# **My model does not fit into memory. What can I forget?** A forward pass keeps tensors for backward, and more layers
-# keep more of them. Backward can compute most of these tensors again when it needs them.
+# **My model does not fit into memory. What can I forget?** The forward pass keeps tensors for backward, more of them with each
+# layer. Backward can compute most of these tensors again when it needs them.
 #
 # After this lesson you can:
 #
-# - count the bytes that a program keeps for backward, with and without a checkpoint,
-# - put checkpoints where they save the most memory,
-# - say how much time they cost,
-# - name the functions that must not run twice.
+# - count the bytes that a program keeps for backward, with and without a checkpoint
+# - put checkpoints where they save the most memory
+# - say how much time they cost
+# - name the functions that must not run twice
 
 # %%
 import math
@@ -45,8 +45,8 @@ draw(forgetful, x, passes=("forward", "backward"), show="saved", name="two layer
 #
 # ## The tensors that stay
 #
-# The same two layers without checkpoints: a product keeps its two factors, `exp` and `tanh` keep their results, `sin`
-# keeps its input. The head of the picture has the sum.
+# The same two layers without checkpoints: a product keeps its two factors, `exp` and `tanh` keep their results, `sin` keeps
+# its input. The title of the picture has the sum.
 
 
 # %%
@@ -68,10 +68,10 @@ draw(stack, x, show="saved", name="two layers without checkpoints")
 lessons.predict(
     "Each tensor has 1 kB. How many kB do ten layers without checkpoints keep?",
     {
-        31: "Each layer adds the sine, the exponential and the hyperbolic tangent; the first input comes on top.",
-        30: "The first layer also keeps its input: here that is x.",
+        31: "Each layer keeps the sine, the exponential and the hyperbolic tangent. The first input makes 31.",
+        30: "The first layer also keeps its input, x.",
         41: "The product is a fourth tensor of each layer, but no derivative needs it: tanh needs its result.",
-        50: "Each layer saves five times, but two of these tensors are there already. Memory holds them once.",
+        50: "Each layer saves five tensors, but two of them are in memory already, and memory holds each once.",
     },
     lambda: saved_kilobytes(stack, x, 10),
 )
@@ -85,8 +85,8 @@ saved_memory(torch.record(stack, x, 10))
 # %% [markdown]
 # ## The same gradient
 #
-# `checkpoint(f, x, use_reentrant=False)` calls `f(x)`, but the graph keeps `x` alone. When backward asks for the first
-# tensor from inside, `f` runs again and supplies all of them. The gradient is the same to the last bit.
+# `checkpoint(f, x, use_reentrant=False)` calls `f(x)`, but the graph keeps only `x`. When backward asks for the first tensor
+# from inside `f`, minigrad runs `f` again, which supplies all of them. The gradient is the same to the last bit.
 
 # %%
 (kept,) = torch.autograd.grad(stack(x), x)
@@ -111,10 +111,10 @@ def calls_of(layers):
 
 
 lessons.predict(
-    "A program checkpoints three layers. How many calls of a layer do forward and backward make together?",
+    "A program checkpoints three layers. How many times do forward and backward call a layer in total?",
     {
         6: "One call per layer in forward, and one per layer in backward.",
-        3: "Then backward has no tensors: forward has kept none from inside the layers.",
+        3: "Then backward would have no tensors: forward keeps none from inside the layers.",
         9: "Backward keeps the inputs of all layers, so it need not begin at the first layer each time.",
         4: "Each layer has its own checkpoint, and each one runs its layer again.",
     },
@@ -124,8 +124,8 @@ lessons.predict(
 # %% [markdown]
 # ## The price
 #
-# The record marks the operations that run again. The price is one more forward pass, or a little less: the second run
-# stops when backward has all it needs.
+# The record marks the operations that run again. The price is one more forward pass, or a little less, because the second run
+# stops when backward has everything it needs.
 
 # %%
 ops = torch.record(forgetful, x).to_dict()["ops"]
@@ -141,8 +141,8 @@ assert forward == [*again, "sum"]
 #
 # ## Too many at once
 #
-# The number in the picture is the memory between forward and backward. In backward, the tensors of one checkpoint come
-# back. `measured` looks at the memory of all arrays at the end of each layer, in both passes, and returns the maximum.
+# The number in the picture is the memory between forward and backward. In backward, the tensors of one checkpoint come back.
+# `measured` reads the memory of all arrays at the end of each layer, in both passes, and returns the maximum.
 
 # %%
 sizes = []
@@ -169,7 +169,7 @@ def every(k, layers, x, layer=layer):
 
 
 def measured(k, layers):
-    """Return the most memory of arrays, in kB, that a step has at the end of a layer; x comes on top."""
+    """Return the maximum memory of arrays in kB at the end of a layer during a step, x included."""
     sizes.clear()
     tracemalloc.start()
     every(k, layers, x, watched).backward()
@@ -180,7 +180,7 @@ def measured(k, layers):
 lessons.predict(
     "One checkpoint holds all 48 layers. How much memory does the step need at its worst moment?",
     {
-        "about 145 kB": "Backward runs all layers again before it begins, and that brings back all tensors: no gain at all.",
+        "about 145 kB": "Backward runs all layers again before it begins, which brings back all tensors, so nothing is gained.",
         "about 1 kB": "That is the memory between forward and backward. In backward, all tensors come back at once.",
         "about 48 kB": "That would be one tensor per layer, as with a checkpoint around each layer.",
         "about 3 kB": "Backward needs the tensors of the last layer first, but it gets them by running all layers.",
@@ -191,18 +191,18 @@ lessons.predict(
 # %% [markdown]
 # ## Every k-th layer
 #
-# Let each layer have $c$ tensors, and put a checkpoint around each group of $k$ of $n$ layers. There are $n/k$ inputs
-# to keep, and one group comes back at a time:
+# Let each of $n$ layers keep $c$ tensors, and put a checkpoint around each group of $k$ layers. Then there are $n/k$ inputs to
+# keep, and one group comes back at a time:
 #
 # $$m(k) = \frac{n}{k} + c\,k \qquad m'(k) = -\frac{n}{k^2} + c = 0 \qquad k = \sqrt{n/c} \qquad m = 2\sqrt{c\,n}$$
 #
 # So a network that is four times as deep needs only twice the memory. The formula is in the same paper. Compare it with the
-# measurement: forward climbs a step for each checkpoint, and in backward each group comes back as a tooth on top. Large
-# groups make high teeth, small ones a high staircase.
+# measurement: in forward, the memory climbs one step for each checkpoint, and in backward, each group that comes back makes a
+# peak. Large groups make high peaks, and small groups make a high staircase.
 
 # %%
 ks = [2, 4, 8, 16, 48]
-runs = {k: (measured(k, 48), [*sizes]) for k in ks}  # the most memory, and that at the end of each layer
+runs = {k: (measured(k, 48), [*sizes]) for k in ks}  # the maximum, and the memory at the end of each layer
 formula = {k: 48 / k + 3 * k for k in ks}
 assert min(runs, key=lambda k: runs[k][0]) == min(formula, key=formula.get) == math.sqrt(48 / 3) == 4
 assert all(math.isclose(runs[k][0], formula[k], rel_tol=0.1) for k in ks)
@@ -249,8 +249,8 @@ for f in (dropout, lambda x: checkpoint(dropout, x, use_reentrant=False)):
 assert torch.equal(*gradients)
 
 # %% [markdown]
-# A variable that changes between the two runs is a problem. If a shape differs, minigrad raises an error. If all shapes
-# are the same, the gradient is silently wrong: here `exp` runs again with another factor.
+# A variable that changes between the two runs is a problem. If a shape differs, minigrad raises an error. If all shapes are
+# the same, the gradient is silently wrong: here, `exp` runs again with a different factor.
 
 # %%
 factor, length = 2.0, 1
@@ -268,7 +268,7 @@ try:
 except torch.utils.checkpoint.CheckpointError as e:
     print(e)
 else:
-    raise AssertionError("another shape went through")
+    raise AssertionError("a different shape was accepted")
 
 factor, length = 2.0, 1
 y = checkpoint(careless, one, use_reentrant=False)
@@ -280,10 +280,10 @@ assert math.isclose(wrong[0].item(), 2 * math.exp(3), rel_tol=1e-6)
 # %% [markdown]
 # ## Exercises
 #
-# ### 1. Count
+# ### 1. Count the kilobytes
 #
-# A program has 12 of the layers above, with a checkpoint around every 3 of them. How many kB does it keep between
-# forward and backward?
+# A program runs 12 of the layers above, with a checkpoint around every 3 of them. How many kB does it keep between forward and
+# backward?
 
 # %%
 checkpoint_kept = ...
@@ -293,8 +293,8 @@ lessons.check("checkpoint_kept", checkpoint_kept)
 # %% [markdown]
 # ### 2. The best group
 #
-# A layer of another network keeps 12 tensors, each as large as the layer's input. The network has 300 layers. How many
-# layers should each checkpoint hold, for the least memory?
+# A layer of another network keeps 12 tensors, each as large as the layer's input. The network has 300 layers. With how many
+# layers per checkpoint does a step need the least memory?
 
 # %%
 checkpoint_best = ...
@@ -317,8 +317,8 @@ lessons.check("checkpointed", checkpointed)
 # %% [markdown]
 # ### 4. Your own checkpoint
 #
-# Write a checkpoint as a `Function`. `forward` receives a function `f` and a tensor `x`, saves `x` alone and returns
-# `f(x)`. `backward` runs `f` again, with recording switched on, and asks `torch.autograd.grad` for the gradient.
+# Write a checkpoint as a `Function`. `forward` receives a function `f` and a tensor `x`, saves only `x`, and returns `f(x)`.
+# `backward` runs `f` again, with recording switched on, and gets the gradient from `torch.autograd.grad`.
 
 
 # %%
@@ -338,7 +338,7 @@ lessons.check("OwnCheckpoint", OwnCheckpoint)
 # - A checkpoint keeps the inputs of a function; backward runs the function again.
 # - The price is one more forward pass. The gradient is the same.
 # - In backward, one checkpoint comes back at a time: $\sqrt{n/c}$ layers in each one need the least memory.
-# - The second run must compute the same. Random numbers do; variables that change do not.
+# - The second run must compute the same. Random numbers are no problem; variables that change are.
 #
 # ## Questions
 #

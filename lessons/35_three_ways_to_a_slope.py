@@ -3,15 +3,15 @@
 #
 # *20 minutes. Needs lessons 1 and 5.*
 #
-# **Why not just use (f(x + h) - f(x)) / h?** It is one line, and it needs no graph. But it loses half of the digits,
-# and you must choose `h`. Two other ways lose none: a complex step, and dual numbers.
+# **Why not just use (f(x + h) - f(x)) / h?** It is one line, and it needs no graph. But it loses half of the digits, and you
+# must choose `h`. Two other ways lose none: a complex step and dual numbers.
 #
 # After this lesson you can:
 #
-# - choose the step of a difference, and say how many digits it gives,
-# - compute a slope with one complex number, to the last digit,
-# - explain why dual numbers need no step,
-# - choose a method by the number of inputs.
+# - choose the step of a difference, and say how many digits it gives
+# - compute a slope with one complex number, to the last digit
+# - explain why dual numbers need no step
+# - choose a method by the number of inputs
 
 # %%
 import math
@@ -61,8 +61,8 @@ axes.legend(loc="upper center", bbox_to_anchor=(0.5, 1.25), ncols=2, frameon=Fal
 assert abs(dual.item() / exact - 1) < 1e-15
 
 # %% [markdown]
-# Read it from right to left. All errors fall while the step shrinks. Then the differences turn around and lose
-# everything; the other two do not.
+# Read the picture from right to left. As the step shrinks, all errors fall at first. Then the errors of the two differences
+# rise again, until no digit is right. The other two stay small.
 #
 # ## The two errors of a difference
 #
@@ -94,7 +94,7 @@ lessons.predict(
 
 # %%
 lessons.predict(
-    "What does (f(1 + h) - f(1)) / h give for h = 1e-17?",
+    "What is (f(1 + h) - f(1)) / h for h = 1e-17?",
     {
         0.0: "1 + 1e-17 is rounded to 1, so both values are the same number.",
         1.253: "The slope is 1.253, but the sum 1 + h has no room for the 17th digit.",
@@ -105,8 +105,8 @@ lessons.predict(
 )
 
 # %% [markdown]
-# These are the digits for other steps. Those that both values share cancel in the difference, and rounding fills up the end of
-# the slope.
+# Here are the digits for other steps. The digits that both values share cancel in the difference, and rounding fills up the
+# end of the slope.
 
 
 # %%
@@ -135,7 +135,7 @@ assert error(central, u ** (1 / 3)) < error(one_sided, best) / 10
 # %% [markdown]
 # ## A complex step
 #
-# The subtraction does the damage, so avoid it: go sideways, into the complex plane. If $f$ has a power series,
+# The subtraction does the damage, so avoid it: take the step sideways, into the complex plane. If $f$ has a power series,
 #
 # $$f(x + ih) = f(x) + ih f'(x) - \frac{h^2}{2} f''(x) - \frac{ih^3}{6} f'''(x) + \ldots$$
 #
@@ -151,7 +151,7 @@ print("value", z.real, "slope", z.imag / 1e-200)
 assert z.real == f(1.0) and error(complex_step, 1e-200) < 1e-15
 
 # %% [markdown]
-# It has two limits. First, all code on the way must accept complex numbers. NumPy does; minigrad has no complex
+# The complex step has two limits. First, all code on the way must accept complex numbers. NumPy does; minigrad has no complex
 # tensors.
 
 # %%
@@ -167,25 +167,24 @@ lessons.predict(
     "The slope of abs at -2 is -1. What does a complex step through np.abs give?",
     {
         0.0: "The absolute value of a complex number is its length, a real number: the imaginary part is lost.",
-        -1.0: "np.abs does not mirror a complex number; it returns its length.",
+        -1.0: "np.abs does not change the sign of a complex number; it returns its length.",
         1.0: "np.abs does not keep the sign of the imaginary part: its result is a real number.",
-        "an error": "Complex numbers have an absolute value, but it is another function.",
+        "an error": "Complex numbers have an absolute value, too, but it is a different function.",
     },
     lambda: float(complex_step(np.abs, -2.0, 1e-20)),
 )
 
 # %% [markdown]
-# That is the second limit: `abs`, `conj` and comparisons mean something else for complex numbers, and there is no
-# error.
+# That is the second limit: `abs` and `conj` mean something else for complex numbers, and you get no error.
 #
 # ## Dual numbers
 #
-# A dual number is $a + b\varepsilon$ with $\varepsilon^2 = 0$. The complex step leaves an error because $i^2 = -1$ is
-# not zero; here the series ends by itself, and there is no `h` to choose:
+# A dual number is $a + b\varepsilon$ with $\varepsilon^2 = 0$. The complex step has an error because $i^2 = -1$ is not zero.
+# Here the series ends by itself, and there is no `h` to choose:
 #
 # $$f(x + \varepsilon) = f(x) + f'(x)\,\varepsilon$$
 #
-# This matrix is an $\varepsilon$: its square is zero. A cube of `1 + ε` has the slope of $x^3$ beside its value.
+# The matrix below is an $\varepsilon$: its square is zero. The cube of `1 + ε` has the slope of $x^3$ next to its value.
 
 # %%
 epsilon = np.array([[0.0, 1.0], [0.0, 0.0]])
@@ -204,8 +203,8 @@ draw(lambda x: f(x, torch), one, passes="jvp", name="exp(sin(x))")
 # %% [markdown]
 # ## The cost
 #
-# All three ways move one input at a time. So a gradient with `n` inputs needs `n` runs or more, and backward needs one,
-# however many inputs there are. Count the calls:
+# All three ways change one input at a time. So a gradient with `n` inputs needs at least `n` runs, and backward needs one, for
+# any number of inputs. Count the calls:
 
 # %%
 calls = []
@@ -217,7 +216,7 @@ def total(x, lib=np):
 
 
 def gradient(method, x, h):
-    """Return the gradient by one slope per element; `method` moves one element by t."""
+    """Return the gradient, computed as one slope per element; `method` changes one element by t."""
     units = np.eye(len(x))
     return np.array([method(lambda t, unit=unit: total(x + t * unit), 0.0, h) for unit in units])
 
@@ -253,15 +252,15 @@ assert counts == {"one-sided": 100, "central": 100, "complex": 50, "dual": 50, "
 assert max(errors[name] for name in ("complex", "dual", "backward")) < 1e-14 < errors["central"] < errors["one-sided"]
 
 # %% [markdown]
-# A one-sided difference could compute $f(x)$ once for all inputs, with `n + 1` calls. Use differences to test a
-# derivative, a complex step for NumPy code without `abs`, duals for few inputs, and backward for many.
+# A one-sided difference could compute $f(x)$ once for all inputs, with `n + 1` calls. Use differences to test a derivative, a
+# complex step for NumPy code without `abs`, dual numbers for few inputs, and backward for many.
 #
 # ## Exercises
 #
 # ### 1. Half the step
 #
-# With the step 0.02, a central difference has an error of 0.0004, and rounding does not matter yet. Which error do you
-# expect with the step 0.01?
+# With the step 0.02, a central difference has an error of 0.0004, and rounding does not matter yet. What error do you expect
+# with the step 0.01?
 
 # %%
 slope_halved = ...
@@ -269,9 +268,9 @@ slope_halved = ...
 lessons.check("slope_halved", slope_halved)
 
 # %% [markdown]
-# ### 2. Sideways
+# ### 2. A slope from a complex step
 #
-# Write `complex_slope(f, x)`: the slope of a NumPy function at a number, right to the last digits.
+# Write `complex_slope(f, x)`: it returns the slope of a NumPy function at a number `x`, right to the last digits.
 
 
 # %%
@@ -283,8 +282,8 @@ lessons.check("complex_slope", complex_slope)
 # %% [markdown]
 # ### 3. An absolute value for complex steps
 #
-# Write `complex_abs(z)` for an array of complex numbers: `z` where the real part is positive, `-z` where it is
-# negative. Then a complex step gives the slope of the absolute value.
+# Write `complex_abs(z)` for an array of complex numbers: it returns `z` where the real part is positive, and `-z` where it is
+# negative. With it, a complex step gives the slope of the absolute value.
 
 
 # %%
@@ -296,8 +295,8 @@ lessons.check("complex_abs", complex_abs)
 # %% [markdown]
 # ### 4. A gradient in forward mode
 #
-# Write `forward_gradient(f, x)` for a vector `x`: the gradient of `f(x)`, a single number, by one `torch.func.jvp` per
-# element.
+# Write `forward_gradient(f, x)` for a vector `x`: it returns the gradient of `f(x)`, which is a single number. Use one
+# `torch.func.jvp` per element.
 
 
 # %%
@@ -311,9 +310,9 @@ lessons.check("forward_gradient", forward_gradient)
 #
 # - A difference has a truncation error, which grows with the step, and a rounding error, which grows as the step
 #   shrinks.
-# - At best, one-sided differences keep a half of the digits, central ones two thirds.
+# - At best, one-sided differences keep half of the digits, and central ones two thirds.
 # - A complex step subtracts nothing and keeps all digits. The code must be analytic and accept complex numbers.
-# - Dual numbers are exact, since their series ends. All three need one run per input, backward one for all.
+# - Dual numbers are exact, since their series ends. All three need one run per input; backward needs one for all.
 #
 # ## Questions
 #
@@ -323,10 +322,10 @@ lessons.check("forward_gradient", forward_gradient)
 # </details>
 #
 # <details><summary>Why does gradcheck use differences, the least accurate way?</summary>
-# It needs a way that shares nothing with the code under test. Differences use values only, so a wrong formula cannot
-# enter.
+# It needs a way that shares nothing with the code under test. Differences use only values, so a wrong formula for the
+# derivative cannot affect them.
 # </details>
 #
-# <details><summary>A model has one input and a million outputs. Backward or duals?</summary>
-# Duals: one pass gives the derivatives of all outputs. Backward would need one pass per output.
+# <details><summary>A model has one input and a million outputs. Do you choose backward or dual numbers?</summary>
+# Dual numbers: one pass gives the derivatives of all outputs. Backward would need one pass per output.
 # </details>

@@ -3,15 +3,15 @@
 #
 # *20 minutes. Needs lessons 2, 7 and 16.*
 #
-# **My function solves an equation by a loop. Must I differentiate the loop?** No. The solution depends on the equation,
-# not on the loop that finds it. So a custom `Function` takes the derivative from the equation alone.
+# **My function solves an equation with a loop. Do I have to differentiate the loop?** No. The solution depends on the
+# equation, not on the loop that finds it. So a custom `Function` computes the derivative from the equation alone.
 #
 # After this lesson you can:
 #
-# - derive the slope of a solution from its equation,
-# - write a `Function` that loops in forward and solves a linear equation in backward,
-# - compare its memory with the recorded loop's,
-# - do the same for a system of linear equations.
+# - derive the slope of a solution from its equation
+# - write a `Function` that loops in forward and solves a linear equation in backward
+# - compare its memory with the memory of the recorded loop
+# - do the same for a system of linear equations
 
 # %%
 import numpy as np
@@ -70,13 +70,13 @@ def planet(M, e):
 draw(planet, M, e, passes=("forward", "backward"))
 
 # %% [markdown]
-# One card stands for the whole loop. It keeps the solution and the inputs, however often the loop ran.
+# One card stands for the whole loop. It keeps the solution and the inputs, for any number of rounds.
 #
 # ## The equation
 #
-# Where is a planet at a given time? Kepler's equation says $E = M + e \sin E$: `M` is the time, `e` tells how flat the
-# ellipse is, and the angle `E` is unknown. No formula gives `E`. But put any guess into the right side, and a better
-# one comes out. The loop stops at the *fixed point*, where `E` comes out as it went in.
+# Where is a planet at a given time? Kepler's equation says $E = M + e \sin E$: `M` is the time, `e` says how flat the ellipse
+# is, and the angle `E` is unknown. No formula gives `E`. But if you put a guess into the right side, you get a better one. The
+# loop stops at the *fixed point*, where the result is `E` itself.
 
 # %%
 E = planet(M, e)
@@ -108,14 +108,14 @@ assert saved(unrolled, M, e, 50) - saved(unrolled, M, e, 10) == 40 * 2 * 24
 draw(unrolled, M, e, show="saved", name="two rounds of the loop")
 
 # %%
-flat = torch.tensor(0.9, dtype=torch.float64, requires_grad=True)  # each round removes a tenth of the error at worst
+flat = torch.tensor(0.9, dtype=torch.float64, requires_grad=True)  # each round removes at least a tenth of the error
 lessons.predict(
-    "With e = 0.9 the loop needs many more rounds. How many bytes does the Function keep then?",
+    "With e = 0.9 the loop needs many more rounds. How many bytes does the Function keep?",
     {
-        56: "The solution and M have 24 bytes each, and e has 8. The number of rounds plays no part.",
+        56: "The solution and M have 24 bytes each, and e has 8. The number of rounds does not matter.",
         48: "e is a tensor of 8 bytes, and backward needs it as well.",
-        24: "The solution alone is not enough: backward computes one more round, from M and e, too.",
-        4808: "That would be the recorded loop with 100 rounds: two tensors of 24 bytes for each.",
+        24: "The solution alone is not enough: backward computes one more round, which also needs M and e.",
+        4808: "That would be the recorded loop with 100 rounds: each keeps two tensors of 24 bytes.",
     },
     lambda: saved(planet, M, flat),
 )
@@ -123,7 +123,7 @@ lessons.predict(
 # %% [markdown]
 # ## The derivative of the equation
 #
-# Let $x = f(x, a)$ be the equation. At the solution, both sides stay equal when $a$ moves a little. So
+# Let $x = f(x, a)$ be the equation. When $a$ changes a little, the solution $x$ changes so that both sides stay equal:
 #
 # $$\begin{aligned} x &= f(x, a) \\ dx &= f_x\,dx + f_a\,da \\ dx &= (1 - f_x)^{-1} f_a\,da \end{aligned}$$
 #
@@ -138,14 +138,14 @@ assert torch.allclose(by_M, 1 / (1 - e * E.cos()))
 # %% [markdown]
 # ## Backward is a loop, too
 #
-# Backward receives $g$ and has to return $g^\top dx$. With several numbers, $f_x$ is a matrix. Never build it: the
-# vector $u$ solves an equation of the same kind, and each round of it is one call of `torch.autograd.grad`.
+# Backward receives $g$ and has to return $g^\top dx$. With several numbers, $f_x$ is a matrix. Never build it. Instead,
+# compute a vector $u$, which solves an equation of the same kind. Each round of its loop is one call of `torch.autograd.grad`.
 #
 # $$g^\top dx = u^\top f_a\,da \qquad u = (1 - f_x)^{-\top} g \qquad u = g + f_x^\top u$$
 #
-# Christianson described this in 1994 ("Reverse Accumulation and Attractive Fixed Points", Optimization Methods and
-# Software 3); deep equilibrium models (Bai, Kolter and Koltun, 2019, arXiv:1909.01377) are networks made of it. Read
-# `Kepler.backward` again: it is these three equations. `gradcheck` knows neither loop and compares with differences.
+# Christianson described this in 1994 ("Reverse Accumulation and Attractive Fixed Points", Optimization Methods and Software
+# 3); deep equilibrium models (Bai, Kolter and Koltun, 2019, arXiv:1909.01377) are networks built on it. Read `Kepler.backward`
+# again: it computes these three equations. `gradcheck` uses neither loop: it compares with differences.
 
 # %%
 assert gradcheck(planet, (M, e))
@@ -165,12 +165,12 @@ def slope_of_start():
 
 
 lessons.predict(
-    "The loop begins at a guess. Which gradient does the recorded loop give to the guess, after 100 rounds?",
+    "The loop begins at a guess. Which gradient does the guess get from the recorded loop of 100 rounds?",
     {
-        "[0.0, 0.0, 0.0]": "Each guess leads to the same solution. So moving the guess changes nothing.",
-        "[1.0, 1.0, 1.0]": "The guess is added nowhere: it goes through the sine in each round and is multiplied by e.",
+        "[0.0, 0.0, 0.0]": "Each guess leads to the same solution, so another guess changes nothing.",
+        "[1.0, 1.0, 1.0]": "The guess is not just added: each round applies the sine to it and multiplies by e.",
         "[0.3, 0.3, 0.3]": "One round multiplies by e cos E. A hundred rounds multiply by it a hundred times.",
-        "None": "The graph leads to the guess, so there is a gradient, a very small number.",
+        "None": "The graph leads to the guess, so there is a gradient, though a very small one.",
     },
     slope_of_start,
 )
@@ -178,9 +178,9 @@ lessons.predict(
 # %% [markdown]
 # The Function does not have the guess as an input at all.
 #
-# ## A solver that is not yours
+# ## A solver from another library
 #
-# The loop may even be in another library, which no graph can enter. Here NumPy solves $A x = b$. The same steps give
+# The loop may even be in another library, where autograd cannot record it. Here NumPy solves $A x = b$. The same steps give
 #
 # $$dA\,x + A\,dx = db \qquad dx = A^{-1}(db - dA\,x) \qquad u = A^{-\top} g \qquad \bar b = u \qquad \bar A = -u x^\top$$
 #
@@ -215,7 +215,7 @@ def system(A, b):
 draw(system, A, b, passes=("forward", "backward"))
 
 # %% [markdown]
-# Its backward calls `Solve` again, so it can be differentiated as often as you like. A loop for the same system,
+# Its backward calls `Solve` again, so it can be differentiated as often as you like. A recorded loop for the same system, here
 # Jacobi's method, keeps tensors in each round.
 
 
@@ -249,7 +249,7 @@ lessons.check("implicit_slope", implicit_slope)
 # %% [markdown]
 # ### 2. A backward for Newton's loop
 #
-# `forward` solves $y^5 + y = a$, element by element. Write `backward`, without a loop. Save the solution alone.
+# `forward` solves $y^5 + y = a$, element by element. Write `backward` without a loop. `forward` saves only the solution.
 
 
 # %%
@@ -271,7 +271,7 @@ lessons.check("ImplicitQuintic", ImplicitQuintic)
 # %% [markdown]
 # ### 3. Repair
 #
-# This solver passes `gradcheck` for one matrix and fails for others. Find out why.
+# This solver passes `gradcheck` for one matrix and fails for others. Find out why, and repair it.
 
 # %%
 symmetric = torch.tensor([[2.0, 1.0], [1.0, 3.0]], dtype=torch.float64)
@@ -313,7 +313,7 @@ lessons.check("implicit_gradient", implicit_gradient)
 # - The derivative of a solution follows from the equation: $dx = (1 - f_x)^{-1} f_a\,da$.
 # - Backward solves a linear equation of the same size: $u = g + f_x^\top u$.
 # - The Function keeps the solution and the inputs; a recorded loop keeps tensors in each round.
-# - The solver may be any code. `gradcheck` tells if equation and backward fit together.
+# - The solver may be any code. `gradcheck` tells you if the equation and backward fit together.
 #
 # ## Questions
 #
@@ -327,5 +327,5 @@ lessons.check("implicit_gradient", implicit_gradient)
 # </details>
 #
 # <details><summary>Does backward have to use the same method as forward?</summary>
-# No. Its equation is linear, so for a small system a direct solver is best, whatever forward did.
+# No. Its equation is linear, so for a small system a direct solver is best, no matter how forward works.
 # </details>

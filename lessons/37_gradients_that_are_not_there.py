@@ -3,16 +3,15 @@
 #
 # *20 minutes. Needs lessons 2 and 16.*
 #
-# **How do I train through a step function, or through a random choice?** A step has slope 0 or none, and a random
-# number has no derivative at all. You either invent a gradient, or write the program so that the gradient takes another
-# way.
+# **How do I train through a step function, or through a random choice?** A step has slope 0 or none, and a random number has
+# no derivative at all. You either invent a gradient, or rewrite the program so that the gradient takes another path.
 #
 # After this lesson you can:
 #
-# - give a step function a straight-through gradient, and tell the check about it,
-# - move a random number out of the gradient's way,
-# - estimate a gradient for a choice that has none,
-# - compare the variances of two estimators.
+# - give a step function a straight-through gradient, and tell the check about it
+# - move a random number out of the gradient's path
+# - estimate a gradient for a choice that has none
+# - compare the variances of two estimators
 
 # %%
 import numpy as np
@@ -49,7 +48,7 @@ mu, sigma = torch.tensor(1.0, requires_grad=True), torch.tensor(0.5, requires_gr
 draw(both, mu, sigma, torch.randn(()), passes="backward")
 
 # %% [markdown]
-# The gradient passes straight through `Round`, and beside the random number `eps`: `mu` and `sigma` receive theirs.
+# The gradient passes straight through `Round`, and bypasses the random number `eps`: `mu` and `sigma` receive gradients.
 #
 # ## A slope of zero
 #
@@ -62,9 +61,9 @@ print(flat, (x > 0).float().requires_grad)
 assert flat.tolist() == [0.0, 0.0] and not (x > 0).float().requires_grad
 
 # %% [markdown]
-# A network whose weights are only +1 and -1 needs one bit for each. Its weights are signs, so plain training stands
-# still. The *straight-through estimator* keeps real numbers behind the signs, and sends the gradient to them as if the
-# sign were not there.
+# A network whose weights are only +1 and -1 needs one bit for each. But a sign has slope 0, so plain training changes nothing.
+# The *straight-through estimator* keeps a real number behind each sign, and sends the gradient to it as if the sign function
+# were not there.
 
 
 # %%
@@ -98,9 +97,8 @@ print("torch.sign finds", signs_found(torch.sign), "of 20 signs, Sign.apply find
 assert signs_found(Sign.apply) == 20 > signs_found(torch.sign) == (target == 1).sum()
 
 # %% [markdown]
-# Bengio, Léonard and Courville studied this estimator ("Estimating or Propagating Gradients Through Stochastic
-# Neurons", 2013, arXiv:1308.3432) and named Hinton's lectures as its origin. There is a second spelling without a
-# class:
+# Bengio, Léonard and Courville studied this estimator ("Estimating or Propagating Gradients Through Stochastic Neurons", 2013,
+# arXiv:1308.3432) and named Hinton's lectures as its origin. You can also write it without a class:
 
 # %%
 y = x + (x.round() - x).detach()
@@ -108,10 +106,10 @@ y = x + (x.round() - x).detach()
 assert torch.equal(y, x.round()) and through.tolist() == [1.0, 1.0]
 
 # %% [markdown]
-# ## A lie, and the check
+# ## The check finds the invention
 #
-# This backward is not the derivative of its forward. `gradcheck` finds that, and so does `minigrad check`. Tell the
-# check that you mean it: `skip` leaves one row out, and all other rows are still tested.
+# This backward is not the derivative of its forward. `gradcheck` notices, and so does `minigrad check`. Tell the check that
+# you mean it: `skip` leaves one row out, and the check still tests all other rows.
 
 # %%
 point = torch.tensor([0.3, 1.7], dtype=torch.float64, requires_grad=True)
@@ -120,7 +118,7 @@ try:
 except RuntimeError as e:
     print(e, "\n")
 else:
-    raise AssertionError("gradcheck believed it")
+    raise AssertionError("gradcheck accepted an invented gradient")
 
 report = torch.testing.check(Round, point)
 print([(row.name, row.message) for row in report.failures])
@@ -137,22 +135,23 @@ assert torch.testing.check(Round, point, skip=["gradients"]).ok
 lessons.predict(
     "z = torch.normal(mu, sigma). Which gradients do mu and sigma receive from z?",
     {
-        "[0.0, 0.0]": "PyTorch's normal sends zeros, and so does minigrad: the drawn number counts as a constant.",
+        "[0.0, 0.0]": "PyTorch's normal sends zeros, and so does minigrad's: the random number counts as a constant.",
         "[1.0, 1.0]": "torch.normal does not record how it computes the number, so nothing passes through.",
-        "None": "z has a graph, but its only node sends zeros. That is worse than an error: nothing warns you.",
-        "[1.0, eps]": "That would be right for mu + sigma * eps, but torch.normal is one operation with another rule.",
+        "None": "z has a graph, but its only node sends zeros. That is worse than an error, because nothing warns you.",
+        "[1.0, eps]": "That would be right for mu + sigma * eps, but torch.normal is one operation with its own rule.",
     },
     lambda: [g.item() for g in torch.autograd.grad(torch.normal(mu, sigma), (mu, sigma))],
 )
 
 # %% [markdown]
-# Draw the number elsewhere. The *reparametrisation* computes $z$ from its parameters and from noise that has none:
+# So draw the random number outside the graph. The *reparametrisation* computes $z$ from its parameters and from noise that has
+# no parameters:
 #
 # $$z = \mu + \sigma\varepsilon \qquad \varepsilon \sim N(0, 1) \qquad \frac{d}{d\mu} E[f(z)] = E[f'(\mu + \sigma\varepsilon)]$$
 #
-# Kingma and Welling (2013, arXiv:1312.6114) and Rezende, Mohamed and Wierstra (2014, arXiv:1401.4082) trained networks
-# with it. The first picture shows it: no gradient goes to `eps`. Distributions that can do this have `rsample`;
-# `sample` cuts the graph.
+# Kingma and Welling (2013, arXiv:1312.6114) and Rezende, Mohamed and Wierstra (2014, arXiv:1401.4082) trained networks with
+# it. The first picture shows this: no gradient goes to `eps`. Distributions that can do this have `rsample`, while `sample`
+# cuts the graph.
 
 # %%
 normal = Normal(mu, sigma)
@@ -172,8 +171,8 @@ assert by_mu == 1 and by_sigma == torch.randn(())
 #
 # $$\frac{d}{d\theta} E[f(z)] = \int f(z)\,\frac{dp}{d\theta}\,dz = E\left[f(z)\,\frac{d \log p(z)}{d\theta}\right]$$
 #
-# Williams used it for networks that learn from rewards (REINFORCE, "Simple Statistical Gradient-Following Algorithms",
-# Machine Learning 8, 1992). In the picture, no gradient passes through `f`, here a square. All of it goes through the
+# Williams used it for networks that learn from rewards (REINFORCE, "Simple Statistical Gradient-Following Algorithms", Machine
+# Learning 8, 1992). In the picture, no gradient passes through `f`, which is a square here. All of it goes through the
 # logarithm.
 
 
@@ -190,7 +189,7 @@ def surrogate(mu, sigma):
 draw(surrogate, mu, sigma, passes="backward", show=("values", "grads"))
 
 # %% [markdown]
-# For a coin the exact mean is a short sum, so you can compare.
+# For a coin the exact mean is a short sum, so you can compare the estimate with it.
 
 # %%
 logit = torch.tensor(0.4, requires_grad=True)
@@ -214,7 +213,7 @@ assert abs(exact - estimate) < 0.01 < exact
 # ## Variance
 #
 # Both estimators are right on average. They differ in the scatter of single estimates. Here are 20,000 of each, for the
-# derivative of $E[z^2] = \mu^2 + \sigma^2$ by $\mu$, which is 2.
+# derivative of $E[z^2] = \mu^2 + \sigma^2$ with respect to $\mu$, which is 2.
 
 # %%
 torch.manual_seed(0)
@@ -230,17 +229,17 @@ z = Normal(means, 0.5).sample()
 
 variance = {name: values.var().item() for name, values in estimates.items()}
 lessons.predict(
-    "How many times larger is the variance of the score function than that of the reparametrised estimate?",
+    "How many times as large is the variance of the score function as the variance of the reparametrised estimate?",
     {
-        "about 20": "It multiplies f itself, not its slope. The value of f is noise, since only differences matter.",
+        "about 20": "It multiplies by f itself, not by its slope. Most of that is noise, since only differences of f matter.",
         "about 1": "Both have the same mean, but not the same variance.",
-        "about 2": "Twice the variance would be harmless. Each estimate carries the whole value of f.",
-        "about 0": "The reparametrised estimate knows the slope of f, so it has less scatter.",
+        "about 2": "Twice the variance would be harmless. But each estimate contains the whole value of f.",
+        "about 0": "The reparametrised estimate uses the slope of f, so it has less scatter, not more.",
     },
     lambda: f"about {round(variance['score function'] / variance['reparametrised'] / 10) * 10}",
 )
 
-# %% alt="Histograms of the estimates. The reparametrised ones form a bell around 2; those of the score function pile up just below 0 and have a tail beyond 10"
+# %% alt="Histograms of the estimates. The reparametrised estimates form a bell around 2; the score-function estimates pile up just below 0 and have a tail beyond 10"
 figure, axes = plt.subplots(figsize=(6, 3), layout="constrained")
 for name in ("reparametrised", "score function"):
     axes.hist(estimates[name].numpy(), bins=np.linspace(-4, 12, 129), histtype="step", density=True, label=name)
@@ -253,13 +252,13 @@ assert all(abs(values.mean() - 2) < 0.15 for values in estimates.values())
 assert variance["reparametrised"] < variance["score, baseline"] < variance["score function"]
 
 # %% [markdown]
-# Twenty times the variance needs twenty times the samples for the same error. A *baseline* helps: subtract a number
-# from `f`. The mean stays, since $E[(\log p)'] = 0$, and less noise remains. So use a reparametrisation where there is
-# one, and the score function for true choices.
+# Twenty times the variance needs twenty times the samples for the same error. A *baseline* helps: subtract a number from `f`.
+# The mean stays, since $E[(\log p)'] = 0$, and less noise remains. So use a reparametrisation if there is one, and the score
+# function for discrete choices.
 #
 # ## Exercises
 #
-# ### 1. Take the straight way
+# ### 1. Straight through
 #
 # Which gradient does `x` receive from `(3 * Round.apply(x) - 1) ** 2` at `x = 1.3`?
 
@@ -269,7 +268,7 @@ straight_gradient = ...
 lessons.check("straight_gradient", straight_gradient)
 
 # %% [markdown]
-# ### 2. Straight, within limits
+# ### 2. Straight through, within limits
 #
 # A weight far from 0 should stop growing. Write a `Function` like `Sign` (1 at 0) whose gradient passes only where `x`
 # is between -1 and 1, both included.
@@ -289,8 +288,9 @@ lessons.check("StraightSign", StraightSign)
 # %% [markdown]
 # ### 3. Waiting times
 #
-# A waiting time $z$ is shorter than $t$ with the probability $1 - e^{-rt}$. Put in $z$ for $t$, set this equal to a
-# number $u$ between 0 and 1, and solve for $z$. Write `waiting_time(rate, u)`: a sample whose gradient reaches `rate`.
+# A waiting time $z$ is shorter than $t$ with the probability $1 - e^{-rt}$. Replace $t$ with $z$, set this equal to a random
+# number $u$ between 0 and 1, and solve for $z$. Write `waiting_time(rate, u)`, which returns a sample whose gradient reaches
+# `rate`.
 
 
 # %%
@@ -302,8 +302,8 @@ lessons.check("waiting_time", waiting_time)
 # %% [markdown]
 # ### 4. Learn from rewards
 #
-# `b` has coins drawn with the probability `logit.sigmoid()`, and `rewards` has one number for each. Write
-# `score_loss(logit, b, rewards)`. Its gradient by `logit` is the mean of the score-function estimates.
+# `b` has the results of coins that show 1 with the probability `logit.sigmoid()`, and `rewards` has one number for each. Write
+# `score_loss(logit, b, rewards)`: its gradient with respect to `logit` is the mean of the score-function estimates.
 
 
 # %%
@@ -315,9 +315,9 @@ lessons.check("score_loss", score_loss)
 # %% [markdown]
 # ## Summary
 #
-# - Steps have slope 0. The straight-through estimator replaces it by 1: a backward that is wrong on purpose.
-# - `minigrad check` finds this; `skip=["gradients"]` declares it.
-# - A reparametrisation computes the sample from parameters and noise, so the gradient passes beside the noise.
+# - Steps have slope 0. The straight-through estimator replaces it with 1: a backward that is wrong on purpose.
+# - `minigrad check` finds this; `skip=["gradients"]` says that you mean it.
+# - A reparametrisation computes the sample from parameters and noise, so the gradient bypasses the noise.
 # - The score function needs only the derivative of the log-probability, but its variance is larger.
 #
 # ## Questions
@@ -327,8 +327,8 @@ lessons.check("score_loss", score_loss)
 # </details>
 #
 # <details><summary>Why does a program with sample() raise no error?</summary>
-# The sample is a constant, like data. If other operations use the parameters, the graph is there, only a part of the
-# gradient is missing.
+# The sample is a constant, like data. If other operations use the parameters, the graph exists, but part of the gradient is
+# missing.
 # </details>
 #
 # <details><summary>Why may you subtract a baseline from the reward?</summary>

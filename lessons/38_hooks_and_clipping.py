@@ -8,9 +8,9 @@
 #
 # After this lesson you can:
 #
-# - choose among the hooks of tensors, nodes, leaves and modules by the moment at which each fires
-# - change a gradient on its way, and take the change back
-# - write `clip_grad_norm_`, and say how it differs from `clip_grad_value_`
+# - choose among the hooks of tensors, nodes, leaves and modules by the time at which each fires
+# - change a gradient on its way, and remove the hook again
+# - write `clip_grad_norm_`, and explain how it differs from `clip_grad_value_`
 # - name four things that a hook must not do
 
 # %%
@@ -24,8 +24,8 @@ import minigrad as torch
 from viz import draw
 
 # %% [markdown]
-# This program registers five hooks, and each notes its turn. In the picture the notes stand at the place where the hook fires.
-# Three belong to `h`, whose gradient is the sum of three contributions; two belong to the leaf `w`.
+# This program registers five hooks, and each one notes its turn. In the picture, each note is at the place where its hook
+# fires. Three belong to `h`, whose gradient is the sum of three contributions; two belong to the leaf `w`.
 
 # %%
 turns = []
@@ -60,8 +60,8 @@ draw(record, passes="backward", show=("values", "grads"))
 # %% [markdown]
 # ## The hook of a tensor
 #
-# `register_hook` takes a function of one gradient. Without a result it only looks; a tensor that it returns replaces the
-# gradient. It returns a handle, which removes the hook.
+# `register_hook` takes a function of one gradient. If the function returns nothing, it only looks; if it returns a tensor,
+# that replaces the gradient. `register_hook` returns a handle, which can remove the hook.
 
 # %%
 x = torch.tensor([1.0, 2.0], requires_grad=True)
@@ -88,12 +88,12 @@ def gradient_with(hook):
 
 
 lessons.predict(
-    "The hook of h is lambda g: g.clamp(max=10), and h = 3 * x receives the gradient [7, 13]. What does x.grad become?",
+    "The hook of h is lambda g: g.clamp(max=10), and h = 3 * x receives the gradient [7, 13]. Which gradient does x receive?",
     {
         "[7.0, 10.0]": "That is the gradient of h after the hook. The derivative of 3 * x is still to come.",
         "[21.0, 39.0]": "The hook returns a tensor, so backward continues with it.",
-        "[21.0, 30.0]": "The hook limits 13 to 10, and the node behind it multiplies by 3.",
-        "[10.0, 10.0]": "The hook limits the gradient of h. The gradient of x gets the factor 3 afterwards.",
+        "[21.0, 30.0]": "The hook limits 13 to 10, and then the node multiplies by 3.",
+        "[10.0, 10.0]": "The hook limits the gradient of h. The factor 3 of x comes afterwards.",
     },
     lambda: gradient_with(lambda g: g.clamp(max=10)),
 )
@@ -106,8 +106,8 @@ assert gradient_with(lambda g: g.clamp(max=10)).tolist() == [21.0, 30.0]
 # ## The hooks of a node
 #
 # A tensor hook sees the gradient of one tensor. A node, `h.grad_fn`, has hooks that receive tuples: its prehook gets the
-# gradients of all outputs, its hook those of all inputs and all outputs. Only the hook of a node sees what a single operation
-# sends to each of its inputs, before this is added to the contributions of others.
+# gradients of all outputs, and its hook gets the gradients of all inputs and all outputs. Only the hook of a node sees the
+# gradients that a single operation sends to its inputs, before the engine adds the contributions of others.
 
 # %%
 a = torch.tensor(3.0, requires_grad=True)
@@ -121,9 +121,10 @@ assert [g.item() for g in contributions] == [3.0, 3.0] and a.grad.item() == 6.0
 # %% [markdown]
 # ## After the accumulation
 #
-# A hook of `register_post_accumulate_grad_hook` comes last. It is for leaves only, receives the tensor instead of a gradient,
-# and finds the sum in `.grad`. So it can take the optimizer's step for one parameter and free the gradient at once, while
-# backward still runs: the gradients of all parameters are never in memory together. This use is in PyTorch's tutorials.
+# A hook that you register with `register_post_accumulate_grad_hook` fires last. It works only for leaves, receives the tensor
+# instead of a gradient, and finds the sum in `.grad`. So it can take the optimizer's step for one parameter and free the
+# gradient at once, while backward still runs. Then the gradients of all parameters are never in memory together. PyTorch's
+# tutorials show this use.
 
 
 # %%
@@ -145,8 +146,9 @@ assert loss.item() < 1e-6 and all(layer.grad is None for layer in layers)
 # %% [markdown]
 # ## The hooks of a module
 #
-# Inside a model the tensors have no names, but its modules have hooks: `register_forward_hook` sees inputs and output,
-# `register_full_backward_hook` the gradients of both. Here they measure how a gradient shrinks on its way through sigmoids.
+# You cannot easily reach the tensors inside a model, but its modules have hooks: `register_forward_hook` sees inputs and
+# output, and `register_full_backward_hook` the gradients of both. Here they measure how a gradient shrinks on its way through
+# sigmoids.
 
 # %%
 torch.manual_seed(0)
@@ -166,12 +168,12 @@ for handle in handles:
 # %% [markdown]
 # ## Clipping
 #
-# A single odd batch can have a huge gradient, and one step of that size ruins a model. Two functions limit it after backward,
-# in place, in `.grad`. `clip_grad_norm_` treats all gradients as one vector $g$ and scales it:
+# A single unusual batch can have a huge gradient, and one step of that size can ruin a model. Two functions limit it after
+# backward, in place, in `.grad`. `clip_grad_norm_` treats all gradients as one vector $g$ and scales it:
 #
 # $$g \leftarrow g \cdot \min\left(1, \frac{m}{\lVert g \rVert}\right)$$
 #
-# `clip_grad_value_` limits each element to the range from $-m$ to $m$. Both names are in `torch.nn.utils`.
+# `clip_grad_value_` limits each element to the range from $-m$ to $m$. Both are in `torch.nn.utils`.
 
 # %%
 parameters = [torch.zeros(1, requires_grad=True), torch.zeros(1, requires_grad=True)]
@@ -192,10 +194,10 @@ def clipped(clip, *gradient, limit=2.0):
 clip_norm, clip_value = torch.nn.utils.clip_grad_norm_, torch.nn.utils.clip_grad_value_
 
 lessons.predict(
-    "Two parameters have the gradients 6 and 8. What does clip_grad_norm_(parameters, 2) leave?",
+    "Two parameters have the gradients 6 and 8. What are they after clip_grad_norm_(parameters, 2)?",
     {
         "[2.0, 2.0]": "That is clip_grad_value_: it limits each element.",
-        "[0.6, 0.8]": "That has the norm 1. The limit is 2.",
+        "[0.6, 0.8]": "These have the norm 1. The limit is 2.",
         "[1.2, 1.6]": "The norm of both together is 10, so both are scaled by 2 / 10.",
         "[6.0, 8.0]": "Their common norm is 10, which is more than 2.",
     },
@@ -203,7 +205,7 @@ lessons.predict(
 )
 
 # %% [markdown]
-# Here are both for other limits.
+# Here are both functions with other limits.
 
 
 # %%
@@ -239,13 +241,13 @@ assert math.isclose(norm.item(), 10.0)
 # ## What hooks must not do
 #
 # 1. Change the shape or dtype of a gradient.
-# 2. Return something from a post-accumulate hook: it has no place to go.
+# 2. Return something from a post-accumulate hook: there is nothing that it could replace.
 # 3. Come too late: after backward, the graph of a result is gone.
-# 4. Pile up: a hook that is registered in every step is called once more in every step.
+# 4. Pile up: if you register a hook in every step, each step calls it once more than the last.
 #
-# minigrad raises an error for the first two and warns about the others. And a hook should not write into its gradient, says
-# PyTorch's documentation. In PyTorch a sum `c + d` passes one tensor to both, so that a hook of `d` that writes zeros can clear
-# the gradient of `c` as well. minigrad gives each hook a copy. Return a new tensor, and your program is right in both.
+# minigrad raises an error for the first two and warns about the others. PyTorch's documentation adds that a hook should not
+# write into its gradient. In PyTorch, a sum `c + d` passes one tensor to both, so a hook of `d` that writes zeros can also
+# clear the gradient of `c`. minigrad gives each hook a copy. If you return a new tensor, your program is right in both.
 
 # %%
 leaf = torch.ones(2, requires_grad=True)
@@ -261,23 +263,24 @@ for register, hook in (
         else:
             raise AssertionError("the hook was accepted")
 
-with warnings.catch_warnings(record=True) as said:
+with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
     result = leaf.exp()
     result.sum().backward()
     result.register_hook(print)  # too late
     for _ in range(3):
         leaf.register_hook(seen.append)  # again in every step
-print(*[warning.message for warning in said], sep="\n\n")
-assert ["call register_hook before backward" in str(said[0].message), "3 times" in str(said[1].message)] == [True, True]
+messages = [str(warning.message) for warning in caught]
+print(*messages, sep="\n\n")
+assert "call register_hook before backward" in messages[0] and "3 times" in messages[1]
 
 # %% [markdown]
 # ## Exercises
 #
 # ### 1. Two hooks
 #
-# `y = 2 * x` has a hook that doubles its gradient, and `x` has a hook that adds 1. Which number is `x.grad` after
-# `(5 * y).backward()`?
+# `y = 2 * x` has a hook that doubles its gradient, and `x` has a hook that adds 1. Compute `x.grad` after
+# `(5 * y).backward()`.
 
 # %%
 hook_number = ...
@@ -287,8 +290,8 @@ lessons.check("hook_number", hook_number)
 # %% [markdown]
 # ### 2. Clip it yourself
 #
-# Write `clip_grad_norm_` for a list of parameters: scale their gradients in place, so that the norm of all together is at most
-# `max_norm`, and return the norm before. Skip parameters whose `.grad` is `None`.
+# Write `clip_grad_norm_` for a list of parameters: scale their gradients in place, so that their common norm is at most
+# `max_norm`, and return the norm before scaling. Skip parameters whose `.grad` is `None`.
 
 
 # %%
@@ -300,7 +303,7 @@ lessons.check("hook_clip", hook_clip)
 # %% [markdown]
 # ### 3. A probe
 #
-# Apply a list of functions one after the other: the first to `x`, each other to the result before it. Then call
+# Apply a list of functions one after the other: the first to `x`, each other one to the result before it. Then call
 # `.sum().backward()` on the last result, and return the gradients of all results, in the order of the list. Use hooks, not
 # `retain_grad`.
 
@@ -315,7 +318,7 @@ lessons.check("hook_probe", hook_probe)
 # ## Summary
 #
 # - A hook is a function that the engine calls with a gradient; a tensor that it returns replaces the gradient.
-# - The order: tensor hooks, prehooks of the node, the node, hooks of the node; at a leaf, post-accumulate comes last.
+# - The order is: tensor hooks, prehooks of the node, the node, hooks of the node; at a leaf, post-accumulate hooks are last.
 # - `clip_grad_norm_` scales all gradients together and keeps the direction; `clip_grad_value_` limits each element.
 # - Register once, before backward; return a new tensor of the same shape; keep the handle to remove the hook.
 #
@@ -324,22 +327,22 @@ lessons.check("hook_probe", hook_probe)
 # <details markdown="1">
 # <summary>Why does a tensor hook fire once, although the tensor has two uses?</summary>
 #
-# The engine adds the contributions of all uses first, and only then is it the tensor's turn. To see the contributions one by
-# one, register hooks on the nodes that send them.
+# The engine first adds the contributions of all uses, and calls the hook with the sum. To see the contributions one by one,
+# register hooks on the nodes that send them.
 #
 # </details>
 #
 # <details markdown="1">
-# <summary>You want to log the norm of each parameter's gradient, accumulated over two batches. Which hook?</summary>
+# <summary>You want to log the norm of each parameter's gradient, accumulated over two batches. Which hook do you need?</summary>
 #
 # `register_post_accumulate_grad_hook`: it sees `.grad` with the sum of both. A tensor hook sees the gradient of one batch.
 #
 # </details>
 #
 # <details markdown="1">
-# <summary>Why does one clip the norm between backward and the optimizer's step, and not in a hook?</summary>
+# <summary>Why do you clip the norm between backward and the optimizer's step, and not in a hook?</summary>
 #
-# The common norm depends on all gradients, so the last one must have arrived. A hook on one tensor sees only that gradient;
-# it can limit values, or its own norm.
+# The common norm depends on all gradients, so you have to wait for the last one. A hook on one tensor sees only its gradient;
+# it can limit the values or the norm of that.
 #
 # </details>

@@ -3,14 +3,14 @@
 #
 # *20 minutes. Needs lessons 2, 3 and 7.*
 #
-# **How does one differentiate through an ODE solver?** In two ways. A solver is a loop of additions and multiplications, so
-# backward can go through all of its steps. Or you solve a second ODE, backward in time, and save nothing on the way.
+# **How do you differentiate through an ODE solver?** There are two ways. A solver is a loop of additions and multiplications,
+# so backward can go through all of its steps. Or you solve a second ODE, backward in time, and save nothing on the way.
 #
 # After this lesson you can:
 #
 # - write Euler's and the Runge-Kutta method, and draw the gradient through their steps
 # - derive a gradient by the adjoint method, and write it as a Function
-# - compare both in memory and accuracy, and choose
+# - compare the memory and accuracy of both ways, and choose one
 # - fit the matrix of a linear ODE to points of a spiral
 
 # %%
@@ -23,9 +23,9 @@ import minigrad as torch
 from viz import draw
 
 # %% [markdown]
-# An ordinary differential equation gives the slope of an unknown function: $\frac{dz}{dt} = f(z)$. Euler's method goes a
-# little way along the slope, again and again. Here are two steps for a decay, $f(z) = -k z$. Follow the gradient of `k`: it is
-# the sum of one contribution per step, and each step saves tensors for it.
+# An ordinary differential equation gives the slope of an unknown function: $\frac{dz}{dt} = f(z)$. Euler's method takes small
+# steps along the slope. Here are two steps for a decay, $f(z) = -k z$. Follow the gradient of `k`: it is the sum of one
+# contribution per step, and each step saves tensors for it.
 
 
 # %%
@@ -47,8 +47,8 @@ draw(
 # %% [markdown]
 # ## Two solvers
 #
-# A better step looks at the slope in several places. The classical Runge-Kutta method (RK4) takes four, and its error falls
-# with the fourth power of the step. The state is a tuple of tensors, because we will need several at once.
+# A better step looks at the slope in several places. The classical Runge-Kutta method (RK4) uses four, and its error falls
+# with the fourth power of the step. The state is a tuple of tensors, because the adjoint method needs several at once.
 
 
 # %%
@@ -83,8 +83,8 @@ print(f"Euler {by_euler.item():.6f}, RK4 {by_rk4.item():.6f}, exact {exact:.6f}"
 assert abs(by_rk4.item() - exact) < 1e-4 < abs(by_euler.item() - exact)
 
 # %% [markdown]
-# How many steps are enough? Choose for a faster decay, $k = 3$. A step of Euler's method multiplies by $1 - kh$: if $h$ is too
-# long it jumps over zero, and if $kh > 2$ it ends further away than it began.
+# How many steps are enough? Try it for a faster decay, $k = 3$. A step of Euler's method multiplies by $1 - kh$. If $kh > 1$,
+# it jumps over zero, and if $kh > 2$, it ends further from zero than it began.
 
 
 # %%
@@ -99,13 +99,13 @@ def path(steps):
     return figure
 
 
-lessons.slider(path, alt="A decay, and what two solvers make of it", steps=[2, 3, 4, 6, 12, 24])
+lessons.slider(path, alt="A decay, and the paths that two solvers compute", steps=[2, 3, 4, 6, 12, 24])
 
 # %% [markdown]
 # ## Unrolled: backward through all steps
 #
-# The result has a graph, so `backward` works. The exact solution is $e^{-kT}$ with the derivative $-T e^{-kT}$. Which number
-# does backward compute?
+# The result has a graph, so `backward` works. The exact solution is $e^{-kT}$, and its derivative is $-T e^{-kT}$. Does
+# backward compute this number?
 
 
 # %%
@@ -119,13 +119,13 @@ of_solution = -2 * exact
 of_euler = ((end_of_euler(k + 1e-6) - end_of_euler(k - 1e-6)) / 2e-6).item()
 
 lessons.predict(
-    "Euler takes 4 coarse steps. Of what is the unrolled gradient the derivative, to 6 digits?",
+    "Euler's method takes 4 coarse steps. Which derivative does the unrolled gradient equal, to 6 digits?",
     {
-        "of the exact solution": "Backward does not know the ODE, only the operations that ran.",
-        "of Euler's result": "It differentiates the operations, and they compute Euler's result, with its error.",
-        "of both": "With 4 steps Euler's result is 0.13 where the solution is 0.20, and so the derivatives differ.",
+        "the exact solution's": "Backward does not know the ODE, only the operations that ran.",
+        "the computed result's": "Backward differentiates the operations, and they compute Euler's result, with its error.",
+        "both": "With 4 steps Euler's result is 0.13, but the exact solution is 0.20, so the derivatives differ, too.",
     },
-    "of Euler's result" if abs(unrolled.item() - of_euler) < 1e-6 else "of the exact solution",
+    "the computed result's" if abs(unrolled.item() - of_euler) < 1e-6 else "the exact solution's",
 )
 
 # %%
@@ -135,18 +135,19 @@ assert abs(unrolled.item() - of_euler) < 1e-6 < 0.01 < abs(of_solution - of_eule
 # %% [markdown]
 # ## The adjoint method
 #
-# Let $L$ be the loss and $a(t) = \frac{\partial L}{\partial z(t)}$, the *adjoint*. A small step $z + h f(z)$ has the derivative
-# $1 + h \frac{\partial f}{\partial z}$, so one step back in time, $a$ grows by $h\, a \frac{\partial f}{\partial z}$. For
-# ever smaller steps this is an ODE, and the parameters $\theta$ collect a contribution from each step:
+# Let $L$ be the loss and $a(t) = \frac{\partial L}{\partial z(t)}$, the *adjoint*. A small step $z + h f(z)$ has the
+# derivative $1 + h \frac{\partial f}{\partial z}$, so one step back in time, $a$ grows by
+# $h\, a \frac{\partial f}{\partial z}$. For ever smaller steps this becomes an ODE, and the gradient of the parameters
+# $\theta$ collects a contribution from each step:
 #
 # $$\frac{da}{dt} = -a \frac{\partial f}{\partial z} \qquad
 # \frac{\partial L}{\partial \theta} = \int_0^T a \frac{\partial f}{\partial \theta}\, dt$$
 #
-# Solve it from $T$ back to 0, together with $z$, which is computed again on the way. Only the final $z$ must be saved. Chen et
-# al. brought this to neural networks ("Neural Ordinary Differential Equations", 2018); the method is Pontryagin's, of 1962.
+# Solve it from $T$ back to 0, together with $z$, which you compute again on the way. Only the final $z$ must be saved. Chen et
+# al. brought this to neural networks ("Neural Ordinary Differential Equations", 2018); the method is Pontryagin's (1962).
 #
-# As a Function: `forward` solves without a graph, `backward` solves the three equations. The two products with $a$ are a
-# vector-Jacobian product of `f`, one small backward pass per evaluation.
+# Here it is as a Function: `forward` solves without a graph, and `backward` solves the three equations. The two products with
+# $a$ are a vector-Jacobian product of `f`, one small backward pass per evaluation.
 
 
 # %%
@@ -213,7 +214,7 @@ lessons.predict(
     "How many bytes does the adjoint save with 40 steps?",
     {
         24: "The last point and the matrix: 2 + 4 numbers of 4 bytes, for any number of steps.",
-        96: "Four times as many steps save four times as much if each one saves something. Here none does.",
+        96: "That would be right if each step saved something. Here none does.",
         1296: "That is the unrolled solver: each step saves the points at which it asks for the slope.",
         0: "Backward needs a point to start from, and the matrix.",
     },
@@ -227,11 +228,11 @@ assert bytes_saved(40, False) > 3.5 * bytes_saved(10, False) and bytes_saved(40,
 # %% [markdown]
 # ## Accuracy
 #
-# The adjoint has an error of its solver, as the solution has. Here is the distance of both gradients from the exact
-# derivative. The solver decides how fast it falls, not the way of the gradient. If the steps are coarse, prefer the unrolled
-# gradient for an optimizer: it belongs to the result that the loss is computed from.
+# The adjoint has the error of its solver, just as the solution has. Here are the distances of both gradients from the exact
+# derivative. How fast they fall depends on the solver, not on the way to the gradient. If the steps are coarse, prefer the
+# unrolled gradient for an optimizer: it is the gradient of the loss that you compute.
 
-# %% alt="Errors of the gradient over the number of steps: those of Euler fall slowly, those of RK4 steeply"
+# %% alt="Errors of the gradient over the number of steps: with Euler they fall slowly, with RK4 steeply"
 counts = [4, 8, 16, 32, 64, 128]
 ways = {
     "unrolled": lambda steps, step: solve(lambda z: (-k * z,), (start,), 2.0, steps, step)[0],
@@ -248,8 +249,8 @@ axes.set(xlabel="steps", ylabel="error of the gradient")
 axes.legend(frameon=False, fontsize=8)
 
 # %% [markdown]
-# One thing can go wrong: the way back. Where the forward solution decays, the backward one grows, and with it every rounding
-# error. After a fast decay, a float32 has forgotten where it came from.
+# One thing can go wrong on the way back. Where the forward solution decays, the backward solution grows, and every rounding
+# error grows with it. After a fast decay, a float32 no longer contains its starting value.
 
 # %%
 (end,) = solve(lambda z: (-20 * z,), (torch.tensor(1.0),), 1.0, 100)
@@ -260,8 +261,8 @@ assert back.item() > 10
 # %% [markdown]
 # ## Fit a spiral
 #
-# Twenty points of a spiral are given, its matrix is not. Each interval between two points is one call of the Function, so the
-# loss can ask for all of them: backward passes the adjoint from one interval to the one before.
+# Twenty points of a spiral are given, but its matrix is not. Each interval between two points is one call of the Function, so
+# the loss can use all points: backward passes the adjoint from one interval to the one before.
 
 # %%
 torch.set_num_threads(1)
@@ -299,7 +300,8 @@ axes.legend(frameon=False, fontsize=8)
 #
 # ### 1. By hand
 #
-# Euler takes two steps of length 0.5 for $f(z) = -k z$ from $z = 4$. Compute the derivative of the result by $k$ at $k = 1$.
+# Euler takes two steps of length 0.5 for $f(z) = -k z$ from $z = 4$. Compute the derivative of the result with respect to $k$
+# at $k = 1$.
 
 # %%
 ode_number = ...
@@ -309,7 +311,7 @@ lessons.check("ode_number", ode_number)
 # %% [markdown]
 # ### 2. Another step
 #
-# The midpoint method goes half a step along the slope, asks for the slope there, and takes the whole step along that one.
+# The midpoint method goes half a step along the slope, computes the slope there, and takes the whole step along that slope.
 # Write it like `euler`; `moved` helps.
 
 
@@ -322,8 +324,8 @@ lessons.check("ode_midpoint", ode_midpoint)
 # %% [markdown]
 # ### 3. An adjoint by hand
 #
-# For the decay you know both derivatives of $f(z) = -k z$, so no small backward pass is needed. Write `backward`: solve the
-# equations of $z$, $a$ and the gradient of $k$ from the end back to 0, with `solve`. All tensors have one element.
+# For the decay you know both derivatives of $f(z) = -k z$, so you need no small backward pass. Write `backward`: with `solve`,
+# solve the equations of $z$, $a$ and the gradient of $k$ from the end back to 0. All tensors have one element.
 
 
 # %%
@@ -345,13 +347,13 @@ lessons.check("OdeDecay", OdeDecay)
 # ## Summary
 #
 # - A solver is a loop of operations: backward through it is the exact derivative of the computed result.
-# - The adjoint method solves a second ODE backward in time. It saves the end and the parameters, for any number of steps.
-# - It computes the forward path again, so it takes more time, and it is as accurate as its solver.
+# - The adjoint method solves a second ODE backward in time. It saves only the end and the parameters, for any number of steps.
+# - It computes the forward path again, so it takes more time. It is as accurate as its solver.
 #
 # ## Questions
 #
 # <details markdown="1">
-# <summary>Your solver takes 10,000 steps with a large network as f. Which method?</summary>
+# <summary>Your solver takes 10,000 steps with a large network as f. Which method do you choose?</summary>
 #
 # The adjoint: the unrolled graph keeps the saved tensors of 10,000 evaluations of the network. Checkpoints are a third way:
 # save some points, and unroll one piece after the other.
@@ -359,9 +361,9 @@ lessons.check("OdeDecay", OdeDecay)
 # </details>
 #
 # <details markdown="1">
-# <summary>Why does the adjoint of a fast decay go wrong, although its forward solution is harmless?</summary>
+# <summary>Why does the adjoint of a fast decay go wrong, although its forward solution is fine?</summary>
 #
-# Backward in time a decay is a growth. The end has lost the information about the start, and the way back multiplies its
+# Backward in time, a decay is growth. The end has lost the information about the start, and the way back multiplies its
 # rounding error. Save points on the way, or unroll.
 #
 # </details>

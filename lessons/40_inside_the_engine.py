@@ -21,8 +21,8 @@ import minigrad as torch
 from viz import draw
 
 # %% [markdown]
-# Here is the backward pass of a small program. The record of a program has an entry for each step of the backward pass, in
-# the order in which they ran; each card shows its turn. Look at `mul`: two gradients arrive, and its turn comes last.
+# Here is the backward pass of a small program. The record of a program has an entry for each step of the backward pass, in the
+# order in which they ran, and each card shows its turn. Look at `mul`: it receives two gradients, and its turn comes last.
 
 
 # %%
@@ -42,8 +42,8 @@ draw(record, passes="backward", show=("values", "grads"))
 # %% [markdown]
 # ## Edges
 #
-# The engine sees no tensors of your program. It starts from `loss.grad_fn`, a node. Each node has `next_functions`: for each
-# input, the node that made it, and the number of that node's output. A leaf has a node as well, `AccumulateGrad`.
+# The engine does not see the tensors of your program. It starts from `loss.grad_fn`, a node. Each node has `next_functions`:
+# for each input, the node that computed it, and the number of that node's output. A leaf has a node, too: `AccumulateGrad`.
 
 # %%
 loss = f(x, w)
@@ -58,7 +58,7 @@ assert add.next_functions[1][0].next_functions[0][0] is mul, "both paths lead to
 #
 # Call a node with the gradient of its output. It returns the gradient of each input, in the order of `next_functions`, without
 # a tuple if there is only one. `mul` multiplies by the other factor, as in the picture. `AccumulateGrad` returns nothing: it
-# adds the gradient to `.grad` of its tensor, which it knows as `variable`.
+# adds the gradient to `.grad` of its tensor, which is its attribute `variable`.
 
 # %%
 gradient = torch.tensor([10.0, 20.0])
@@ -95,7 +95,7 @@ print(by_recursion, x.grad)
 assert torch.allclose(by_recursion, x.grad)
 
 # %% [markdown]
-# But it called `mul` twice, once for each arrow. Now take a program that doubles a number ten times by an addition.
+# But it calls `mul` twice, once for each arrow. Now take a program that doubles a number ten times with an addition.
 
 
 # %%
@@ -118,11 +118,11 @@ def doubled_graph(one, times):
 
 
 lessons.predict(
-    "How often does the recursion call a node for doubled(x, 10), the leaf's node included?",
+    "How many times does the recursion call a node for doubled(x, 10), the leaf's node included?",
     {
-        10: "That is the number of additions. Each of them is called once for every path that leads to it.",
-        11: "The graph has 11 nodes, and the engine calls each once. The recursion comes on every path.",
-        21: "That is the root and 20 edges. But the recursion walks over an edge each time it comes to its node.",
+        10: "That is the number of additions. But the recursion calls a node once for every path that leads to it.",
+        11: "The graph has 11 nodes, and the engine calls each once. But more than one path leads to most of them.",
+        21: "That is the root and 20 edges. But the recursion follows an edge each time it calls the node where it begins.",
         2047: "Every addition doubles the number of paths: 1 + 2 + 4 + ... + 1024 calls.",
     },
     lambda: calls_of_recursion(10),
@@ -133,13 +133,14 @@ print([calls_of_recursion(n) for n in (1, 2, 3, 10)])
 assert [calls_of_recursion(n) for n in (1, 2, 3, 10)] == [3, 7, 15, 2047]
 
 # %% [markdown]
-# Thirty additions would take two billion calls. And a chain of a thousand operations exceeds Python's limit on recursion.
+# Thirty additions would take two billion calls. In addition, a chain of a thousand operations exceeds Python's limit on
+# recursion.
 #
 # ## Count first
 #
-# A node is linear: for two gradients it returns the sum of what it returns for each. So add the gradients first and call it
-# once. For that, the engine must know when the last gradient has arrived. PyTorch counts: before it calls any node, it walks
-# over the graph and counts the edges to each node, its *dependencies*.
+# A node is linear: for the sum of two gradients, it returns the sum of its two results. So add the gradients first, and call
+# the node once. For that, the engine must know when the last gradient has arrived. PyTorch counts: before it calls any node,
+# it walks over the graph and counts the edges to each node, its *dependencies*.
 
 
 # %%
@@ -161,13 +162,14 @@ print({node.name(): n for node, n in count.items()})
 assert sorted(count.values()) == [1, 1, 1, 1, 2]
 
 # %% [markdown]
-# Each gradient that arrives is added to those before, and the node's count goes down by one. At zero, the node is *ready*.
+# The engine adds each gradient that arrives to the earlier ones, and the node's count goes down by one. At zero, the node is
+# *ready*.
 #
 # ## Which ready node comes first?
 #
 # Often several nodes are ready. Every node has a sequence number, which counts the recorded operations. PyTorch keeps ready
-# nodes in a queue that returns the one with the largest number: the youngest. So backward visits the operations in the
-# opposite order, and frees first what they saved last.
+# nodes in a queue that returns the one with the largest number: the youngest. So backward visits the operations in reverse
+# order, and frees the youngest saved tensors first.
 
 # %%
 x.grad = None
@@ -182,7 +184,7 @@ numbers = {"first": first.grad_fn._sequence_nr(), "second": second.grad_fn._sequ
 lessons.predict(
     "loss = (first * second).sum(), and first was computed before second. Which node does backward call first?",
     {
-        "first": "That is the order of the forward pass, and of the edges. The queue asks for the largest number.",
+        "first": "That is the order of the forward pass and of the edges. The queue returns the node with the largest number.",
         "second": "It is younger: its sequence number is larger.",
     },
     lambda: max(numbers, key=numbers.get),
@@ -214,9 +216,9 @@ assert youngest_first == ["AddBackward0", "SinBackward0", "MulBackward0"], "the 
 #
 # | step | PyTorch | minigrad |
 # | --- | --- | --- |
-# | what belongs to one backward | `GraphTask` | `BackwardRun` |
-# | when a node is complete | `dependencies_`, from `compute_dependencies` | it is the youngest that waits |
-# | gradients that wait | `not_ready_`: an `InputBuffer` for each node | the dictionary `waiting` |
+# | the state of one backward | `GraphTask` | `BackwardRun` |
+# | when a node is ready | `dependencies_`, from `compute_dependencies`, are 0 | it is the youngest that waits |
+# | waiting gradients | `not_ready_`: an `InputBuffer` for each node | the dictionary `waiting` |
 # | the next node | `ReadyQueue`, the largest `sequence_nr` first | `heappop` |
 # | one node | `call_function`: prehooks, the node, hooks | `step_on_arrays` or `step_on_tensors` |
 # | shapes | `validate_outputs` sums over broadcast dimensions | `fit` |
@@ -227,8 +229,8 @@ assert youngest_first == ["AddBackward0", "SinBackward0", "MulBackward0"], "the 
 # PyTorch's names are from `torch/csrc/autograd/engine.cpp`, `engine.h`, `graph_task.h` and `node.h`; the note "Autograd
 # mechanics" in its documentation describes the threads.
 #
-# One row is easy to overlook. A node knows nothing of broadcasting: in this sum, `b` has one element, but its gradient
-# arrives with three. The engine adds them up before it passes them on.
+# One row is easy to overlook. A node knows nothing about broadcasting: in this sum, `b` has one element, but the node returns
+# a gradient with three. The engine adds them up before it passes them on.
 
 # %%
 b = torch.tensor(1.0, requires_grad=True)
@@ -259,8 +261,8 @@ lessons.check("engine_turns", engine_turns)
 # ### 2. Your engine
 #
 # Write `backward`: call each node once, when its count is zero, and pass its results on. `waiting` holds the sum of the
-# gradients that have arrived at a node. The programs of the check have nodes with one output, no broadcasting and no hooks;
-# it does not matter which ready node comes first.
+# gradients that have arrived at a node. The programs of the check have only nodes with one output, and neither broadcasting
+# nor hooks. It does not matter which ready node comes first.
 
 
 # %%
@@ -276,9 +278,9 @@ lessons.check("engine_backward", engine_backward)
 # %% [markdown]
 # ### 3. Only the gradients
 #
-# `torch.autograd.grad(loss, leaves)` returns gradients and leaves `.grad` alone. Write it for leaves, with your engine or a
-# new loop: return a tuple with the gradient of each leaf, or `None` for a leaf that the loss does not depend on. Every
-# `.grad` must be afterwards what it was before.
+# `torch.autograd.grad(loss, leaves)` returns gradients and does not touch `.grad`. Write it for leaves, with your engine or a
+# new loop: return a tuple with the gradient of each leaf, or `None` for a leaf that the loss does not depend on. Afterwards,
+# every `.grad` must be as it was before.
 
 
 # %%
@@ -292,7 +294,7 @@ lessons.check("engine_grad", engine_grad)
 #
 # - The engine starts at `loss.grad_fn` with a gradient of 1 and follows `next_functions`.
 # - A node with several uses waits: its gradients are added, and it is called once.
-# - PyTorch counts edges to know when a gradient is complete; minigrad takes the youngest node, which always is.
+# - PyTorch counts edges to know when a gradient is complete; minigrad takes the youngest node, whose gradient always is.
 # - `AccumulateGrad` ends each path: it adds to `.grad`.
 #
 # ## Questions
@@ -306,17 +308,17 @@ lessons.check("engine_grad", engine_grad)
 # </details>
 #
 # <details markdown="1">
-# <summary>What would go wrong if a node ran when its first gradient arrives?</summary>
+# <summary>What would go wrong if a node ran as soon as its first gradient arrived?</summary>
 #
-# It would pass on an incomplete gradient. It would have to run again for the next one, and so would all nodes behind it:
-# this is the recursion again.
+# It would pass on an incomplete gradient. It would have to run again for the next one, and so would all nodes behind it, as in
+# the recursion.
 #
 # </details>
 #
 # <details markdown="1">
 # <summary>Why can PyTorch not always take the youngest waiting node, as minigrad does?</summary>
 #
-# Its sequence numbers count within a thread, and a graph can be built by several threads, so a smaller number does not
-# always mean an older node. In addition, its queues for several devices run at the same time. Counting is right in any order.
+# Its sequence numbers count within a thread, and a graph can be built by several threads, so a smaller number does not always
+# mean an older node. In addition, its queues for several devices run at the same time. Counting works in any order.
 #
 # </details>

@@ -3,13 +3,13 @@
 #
 # *20 minutes. Needs lessons 1, 7 and 29.*
 #
-# **What does the compiler make of my formula?** A text that you can read: a loop for the processor, a kernel for a GPU. You
-# will find your lines in it, and predict its time from the bytes that it reads and writes.
+# **What does the compiler make of my formula?** It makes a text that you can read: a loop for the processor, or a kernel for a
+# GPU. You will find your lines in it, and predict its time from the bytes that it reads and writes.
 #
 # After this lesson you can:
 #
 # - find the text of a compiled function, on both devices
-# - tell which results become arrays and which stay in registers, and why
+# - explain which results become arrays and which stay in registers
 # - read the backward pass as a kernel
 # - count bytes, and predict the time of a loop with a roofline
 
@@ -40,8 +40,8 @@ simulated = os.environ["NUMBA_ENABLE_CUDASIM"] == "1"
 torch.set_num_threads(1)
 
 # %% [markdown]
-# Five operations make this bump. The compiler puts all five into one loop. In the picture a note at each operation says where
-# its result goes: into an array if something outside the loop reads it later, else into a register of the processor.
+# Five operations make this bump. The compiler puts all five into one loop. In the picture, a note at each operation says where
+# its result goes: into an array if code outside the loop reads it later, otherwise into a register of the processor.
 
 
 # %%
@@ -65,11 +65,11 @@ draw(record, show=("saved",))
 # %% [markdown]
 # ## The loop
 #
-# The first call compiles; `source()` is the text. First without gradients. Read it with three rules:
+# The first call compiles; `source()` is the text. Here it is without gradients. Three rules help you to read it:
 #
 # - a name that ends in `_i` is one number: an element that no array keeps
 # - `np.empty` allocates an array for a result
-# - each comment is the line of your program that the code below computes
+# - each comment is the line of your program that the code below it computes
 
 # %%
 compiled = torch.compile(bump)
@@ -81,7 +81,7 @@ assert torch.allclose(result, bump(x, y))
 
 # %% [markdown]
 # `exp` is minigrad's, from `vecmath`: it has no branches, so the machine code computes several numbers with one instruction.
-# The text is in a file in the cache folder, with the machine code beside it; `explain()` is its summary.
+# The text is in a file in the cache folder, next to its machine code; `explain()` is its summary.
 
 # %%
 name = next(name for name in sys.modules if name.startswith("minigrad_kernel_bump"))
@@ -93,17 +93,17 @@ assert not file.exists() or "def bump(x, y):" in file.read_text()
 # %% [markdown]
 # ## With gradients
 #
-# If `x` requires grad, minigrad compiles another version. It returns what backward needs, too.
+# If `x` requires grad, minigrad compiles another version. It also returns the tensors that backward needs.
 
 # %%
 result = compiled(tracked, y)
 lessons.predict(
-    "x requires grad now. Into how many arrays does the loop write?",
+    "x requires grad now. How many arrays does the loop write?",
     {
         1: "That is the version without gradients. Backward needs some of the results in between.",
         2: "The result and the value of exp. But the derivative of d * d needs d as well.",
         3: "The result, d for the derivative of d * d, and exp's value for its own derivative.",
-        5: "One for each operation: that is eager mode. The derivatives of -, neg and * 3 need no tensor.",
+        5: "One for each operation is eager mode. The derivatives of -, neg and * 3 need no tensor.",
     },
     lambda: compiled.source().count("np.empty"),
 )
@@ -115,7 +115,7 @@ assert compiled.source().count("np.empty") == len(needed & {o for op in forward 
 # %% [markdown]
 # ## The backward pass is a kernel
 #
-# The gradient has a loop as well. Its arguments are the arrays that forward kept, and the incoming gradient. Compare its line
+# The gradient has a loop as well. Its arguments are the arrays that forward keeps, and the incoming gradient. Compare its line
 # with the chain rule, $g \cdot 3 \cdot e^{-d^2} \cdot (-2 d)$: the factor 2 is a sum, because `d * d` uses `d` twice.
 
 # %%
@@ -131,8 +131,8 @@ assert torch.allclose(tracked.grad, gradient * 3 * (-d * d).exp() * -2 * d, atol
 # ## The same on a GPU
 #
 # Tensors in a GPU's memory get another text with the same lines. A thread of the grid runs the function `bump_0_of_one` for
-# four numbers at a time: `load4` reads 16 bytes at once. The last lines take what is left if the size is not a multiple of
-# four. The third function runs on the processor: it allocates, and launches the kernel.
+# four numbers at a time: `load4` reads 16 bytes at once. The last lines handle the rest if the size is not a multiple of four.
+# The third function runs on the processor: it allocates memory and launches the kernel.
 
 # %%
 gx, gy = x.cuda(), y.cuda()
@@ -141,7 +141,7 @@ print(compiled.source())
 assert "@cuda.jit" in compiled.source() and torch.allclose(result.cpu(), bump(x, y), atol=1e-6)
 
 # %% [markdown]
-# ## Count what moves
+# ## Count the elements that move
 #
 # Eagerly, each operation reads its arguments from memory and writes its result there. The record knows them all, so a program
 # can count the elements.
@@ -157,10 +157,10 @@ def elements(op):
 eager = sum(elements(op) for op in forward)
 fused = x.numel() + y.numel() + result.numel()
 lessons.predict(
-    "Without gradients: how many times as many elements do the five eager operations move as the one loop?",
+    "Without gradients, the five eager operations move more elements than the one loop. How many times as many?",
     {
         5.0: "Five operations against one, but the loop reads two arrays, and most operations read only one.",
-        1.0: "The arithmetic is the same. The results in between stay in registers, though.",
+        1.0: "The arithmetic is the same, but in the loop the intermediate results stay in registers.",
         4.0: "Twelve arrays against three: x, y, and the result.",
         3.0: "That is how many arrays the loop touches.",
     },
@@ -184,12 +184,12 @@ if simulated:
 # %% [markdown]
 # ## The roofline
 #
-# A loop has to move its bytes and to compute. Both happen at the same time, so the slower one decides. That is the *roofline*
-# (Williams, Waterman and Patterson, 2009):
+# A loop has to move its bytes and do its arithmetic. Both happen at the same time, so the slower one decides. That is the
+# *roofline* (Williams, Waterman and Patterson, 2009):
 #
 # $$\text{time} \geq \max\left(\frac{\text{bytes}}{\text{bandwidth}},\ \frac{\text{operations}}{\text{peak}}\right)$$
 #
-# Elementwise loops are nearly always on the side of the bytes. Which of these two is slower, by that rule?
+# For elementwise loops, the bytes nearly always decide. Which of these two is slower by that rule?
 
 
 # %%
@@ -202,23 +202,23 @@ def long(x, y):
 
 
 def bytes_moved(f, *args):
-    """Return the bytes of the arguments and the result: what a single loop without gradients has to move."""
+    """Return the bytes of the arguments and the result, which a single loop without gradients has to move."""
     return sum(t.nbytes for t in (*args, f(*args)))
 
 
 lessons.predict(
-    "Both are compiled. By the bytes alone, how many times as long as short does long take?",
+    "Both are compiled. By the bytes alone, long takes how many times as long as short?",
     {
         5.0: "It computes five times as much, but the processor waits for memory most of the time.",
-        1.0: "Both read x and y and write one array: the same bytes, the same time.",
-        3.0: "x and y are used three times, but they are read once: then they are in a register.",
+        1.0: "Both read x and y and write one array, so they move the same bytes in the same time.",
+        3.0: "The formula uses x and y several times, but the loop reads each once and keeps it in a register.",
     },
     bytes_moved(long, x, y) / bytes_moved(short, x, y),
 )
 
 # %% [markdown]
-# Now the clock. The arrays have 64 MB, more than most caches hold. A copy measures the bandwidth; the prediction for each loop
-# is its bytes divided by that. The numbers differ between machines, and on a busy one from run to run.
+# Now measure the time. The arrays have 64 MB, more than most caches hold. A copy measures the bandwidth; the prediction for
+# each loop is its bytes divided by the bandwidth. The numbers differ between machines, and on a busy machine from run to run.
 
 # %%
 SIZE = 16_000_000
@@ -226,7 +226,7 @@ large = torch.randn(SIZE), torch.randn(SIZE)
 
 
 def milliseconds(f, *args):
-    """Return the least processor time of five runs, after two that compile."""
+    """Return the shortest processor time of five runs, after two that compile."""
     times = []
     for _ in range(7):
         before = time.process_time()
@@ -263,8 +263,9 @@ lessons.check("reading_bytes", reading_bytes)
 # %% [markdown]
 # ### 2. A roofline
 #
-# Write the roofline as a function. It returns the time in seconds that a loop takes at least: `operations` are all floating
-# point operations of the loop, `peak` is how many the processor does per second, `bandwidth` is in bytes per second.
+# Write the roofline as a function. It returns the shortest possible time of a loop, in seconds. `operations` is the number of
+# floating-point operations in the loop, `peak` the number that the processor can do per second, and `bandwidth` is in bytes
+# per second.
 
 
 # %%
@@ -277,8 +278,8 @@ lessons.check("reading_roofline", reading_roofline)
 # ### 3. Be the compiler
 #
 # Write the loop that a compiler should make of the backward pass of `x * x * y`: from the incoming gradient `g`, compute the
-# gradients of `x` and of `y`. All arguments are arrays of one dimension. The check counts: read each of the three inputs and
-# write each of the two results once per element, and no other array.
+# gradients of `x` and of `y`. All arguments are arrays of one dimension. The check counts: read each of the three inputs once
+# per element, write each of the two results once per element, and use no other array.
 
 
 # %%
@@ -290,9 +291,9 @@ lessons.check("reading_backward", reading_backward)
 # %% [markdown]
 # ## Summary
 #
-# - A compiled function is a text with your lines in it: `source()`, `source("backward")`, and a file in the cache.
-# - Results that only the loop reads stay in registers; results and what backward needs become arrays.
-# - On a GPU a kernel computes an element per thread, or four, with the same formula.
+# - A compiled function is a text with your lines in it: read `source()`, `source("backward")`, or the file in the cache.
+# - Intermediate results stay in registers. The final results, and the tensors that backward needs, become arrays.
+# - On a GPU, each thread computes one element, or four, with the same formula.
 # - Time is bytes over bandwidth for nearly all elementwise loops.
 #
 # ## Questions
@@ -312,8 +313,8 @@ lessons.check("reading_backward", reading_backward)
 # </details>
 #
 # <details markdown="1">
-# <summary>Which operations are on the other side of the roofline?</summary>
+# <summary>For which operations does the arithmetic decide?</summary>
 #
-# Large matrix products: n³ multiplications on n² numbers. There the peak of the processor decides.
+# For large matrix products: they do n³ multiplications on n² numbers, so the peak of the processor decides.
 #
 # </details>

@@ -4,7 +4,7 @@ Inside a lesson, `predict` asks before a program runs, and `slider` draws a pict
 `check` judges an answer, `hint` helps, and `solution` shows a right answer.  catalogue.py finds the lessons, and exercise.py
 loads their checks from exercises/.  The checks use expect.py and loops.py; difference.py draws where a learner's graph
 differs from the expected one, and progress.py remembers the solved exercises.  bank/ has further exercises, in which every
-student gets other numbers, and sheet.py makes notebooks of them.
+student gets different numbers, and sheet.py makes notebooks of them.
 """
 
 from .catalogue import Lesson, lesson, lessons

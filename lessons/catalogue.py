@@ -81,7 +81,7 @@ def _read(path: Path) -> Lesson:
     text = path.read_text(encoding="utf-8")
     first = re.sub(r"^# ?", "", cells(path)[0][1], flags=re.MULTILINE)
     title, about, summary = (part.strip() for part in first.split("\n\n", 2))
-    found = re.fullmatch(r"\*(\d+) minutes\. Needs (?:no other|lessons? ([\d, and]+))\.\*", about)
+    found = re.fullmatch(r"\*(\d+) minutes\. Needs (?:no other lesson|lessons? ([\d, and]+))\.\*", about)
     if found is None or not title.startswith("# "):
         raise ValueError(f"{path.name}: begin with '# Title' and '*20 minutes. Needs lessons 1 and 2.*', got {about!r}")
     needs = tuple(map(int, re.findall(r"\d+", found[2] or "")))

@@ -1,4 +1,4 @@
-"""A class's results as one self-contained page: what to talk about next, a table per exercise, a table of the students.
+"""A class's results as one self-contained page: exercises to repeat, students who need help, mistakes to talk about, tables.
 
 grading.py computes the results; this file only counts them.  Wrong answers count as the same mistake if the check says the same
 words, whatever numbers are in them.  Names and messages come from notebooks, so `text` escapes all of them.
@@ -21,6 +21,8 @@ from .grading import Graded
 
 LONGEST = 300  # characters of a message
 MOST = 10  # mistakes to talk about
+SOLVED_BY_FEW = 2 / 3  # of the class: an exercise that a smaller part has solved is one to repeat
+NEEDS_HELP = 1 / 2  # of the exercises: a student who has solved a smaller part needs help
 # numbers, lists of numbers, and addresses of objects: what differs between two answers with the same mistake
 NUMBERS = re.compile(r"0x[0-9a-f]+|\[[\[\]\d.,\s]*\]|(?<![\w.])-?\d+(?:\.\d+)?(?:e[-+]?\d+)?(?!\w)")
 COPY = re.compile(r"[-_ ]*(?:\(\d+\)|copy ?\d*)$", re.IGNORECASE)
@@ -51,6 +53,11 @@ class Counted:
     def tried(self) -> int:
         """The number of students with an answer."""
         return len(self.solved) + len(self.wrong)
+
+    @property
+    def all(self) -> int:
+        """The number of students who handed in the notebook."""
+        return self.tried + len(self.open)
 
     @property
     def mistakes(self) -> list[Mistake]:
@@ -155,6 +162,7 @@ def page(title: str, all_of_them: Sequence[Graded]) -> str:
     )
     parts = [
         f"<header><h1>{text(title)}</h1><p>{overview}</p></header>",
+        f"<div class='glance'>{to_repeat(exercises)}{needing_help(students, judged)}</div>" if judged else "",
         next_topics(exercises),
         "<h2>Exercises</h2>",
         *(section(one, before) for before, one in zip([None, *exercises], exercises)),
@@ -163,6 +171,43 @@ def page(title: str, all_of_them: Sequence[Graded]) -> str:
         not_graded([graded for graded in all_of_them if not graded.statuses]),
     ]
     return PAGE.format(title=text(title), body="\n".join(filter(None, parts)))
+
+
+def to_repeat(exercises: Iterable[Counted]) -> str:
+    """Return the exercises that few students have solved as a list, the hardest first."""
+    found = sorted(
+        (one for one in exercises if len(one.solved) < SOLVED_BY_FEW * one.all),
+        key=lambda one: len(one.solved) / one.all,
+    )
+    rows = [
+        f"<li><a href='#{one.name}'>{one.name}</a>, {one.place}: <b>{len(one.solved)} of {one.all}</b> solved, "
+        f"{len(one.wrong)} wrong, {len(one.open)} open{bar(one)}</li>"
+        for one in found[:MOST]
+    ]
+    listed = (
+        f"<ol>{''.join(rows)}</ol>" if rows else "<p>Two thirds of the class or more have solved each exercise.</p>"
+    )
+    return f"<div><h2>Repeat next week</h2>{listed}</div>"
+
+
+def needing_help(students: Sequence[str], judged: Sequence[Graded]) -> str:
+    """Return two lists: students with few solved exercises, and those who did not hand in what half of the class did."""
+    own: dict[str, list[Graded]] = {}
+    for student, graded in zip(students, judged):
+        own.setdefault(student, []).append(graded)
+    counts = {
+        name: (sum(one.points for one in each), sum(len(one.statuses) for one in each)) for name, each in own.items()
+    }
+    behind = sorted((solved / most, name) for name, (solved, most) in counts.items() if solved < NEEDS_HELP * most)
+    rows = [f"<li>{text(name)}: <b>{counts[name][0]} of {counts[name][1]}</b> solved</li>" for _, name in behind]
+    listed = f"<ol>{''.join(rows)}</ol>" if rows else "<p>Each student has solved half of the exercises or more.</p>"
+    missing = []
+    for lesson in sorted({graded.lesson for graded in judged}):
+        without = [name for name, each in own.items() if lesson not in {one.lesson for one in each}]
+        if without and len(without) <= len(own) / 2:  # a sheet of few students is not asked of all
+            missing.append(f"<li>{text(place(lesson))}: {with_names(without)}</li>")
+    more = f"<h3>Not handed in</h3><ul>{''.join(missing)}</ul>" if missing else ""
+    return f"<div><h2>Who needs help</h2>{listed}{more}</div>"
 
 
 def next_topics(exercises: Iterable[Counted]) -> str:
@@ -181,10 +226,7 @@ def next_topics(exercises: Iterable[Counted]) -> str:
 def section(one: Counted, before: Counted | None) -> str:
     """Return the counts of an exercise and its mistakes, with a heading before the first one of a lesson."""
     head = "" if before and before.heading == one.heading else f"<h3>{text(one.heading)}</h3>"
-    counts = {"right": len(one.solved), "wrong": len(one.wrong), "open": len(one.open)}
-    bar = "".join(f"<span class='{kind}' style='flex:{count}'></span>" for kind, count in counts.items() if count)
-    all_of_them = one.tried + len(one.open)
-    row = [f"{one.tried} of {all_of_them}", len(one.solved), len(one.wrong), with_names(one.open)]
+    row = [f"{one.tried} of {one.all}", len(one.solved), len(one.wrong), with_names(one.open)]
     tables = [table(["Tried", "Solved", "Wrong", "Left open"], [row], "counts")]
     if one.wrong:
         tables.append(
@@ -194,10 +236,14 @@ def section(one: Counted, before: Counted | None) -> str:
                 "mistakes",
             )
         )
-    return (
-        f"{head}<section id='{one.name}'><h4>{one.name}</h4><div class='bar' aria-hidden='true'>{bar}</div>"
-        f"{''.join(tables)}</section>"
-    )
+    return f"{head}<section id='{one.name}'><h4>{one.name}</h4>{bar(one)}{''.join(tables)}</section>"
+
+
+def bar(one: Counted) -> str:
+    """Return a bar of the right, wrong and open answers."""
+    counts = {"right": len(one.solved), "wrong": len(one.wrong), "open": len(one.open)}
+    spans = "".join(f"<span class='{kind}' style='flex:{count}'></span>" for kind, count in counts.items() if count)
+    return f"<div class='bar' aria-hidden='true'>{spans}</div>"
 
 
 def with_names(students: Sequence[str]) -> str:
@@ -224,6 +270,11 @@ def title(lesson: str) -> str:
     ('1', 'week_3')
     """
     return next((str(one.number) for one in lessons() if one.name == lesson), lesson)
+
+
+def place(lesson: str) -> str:
+    """Return "lesson 1" for a lesson, or the title of a sheet."""
+    return f"lesson {title(lesson)}" if title(lesson) != lesson else lesson
 
 
 def not_graded(others: Sequence[Graded]) -> str:
@@ -288,6 +339,9 @@ small {{ display: block; font-size: .85rem; }}
 .mistakes td:last-child {{ width: 40%; }}
 .students td:first-child {{ min-width: 8rem; }}
 .students td:nth-child(3) {{ white-space: nowrap; }}
+.glance {{ display: grid; grid-template-columns: repeat(auto-fit, minmax(18rem, 1fr)); gap: 0 2rem; }}
+.glance ol, .glance ul {{ margin: 0; padding-left: 1.6rem; }}
+.glance h3 {{ margin: 1rem 0 0; font-size: 1rem; }}
 .bar {{ display: flex; gap: 2px; height: .5rem; }}
 .right {{ background: var(--right); }}
 .wrong {{ background: var(--wrong); }}
@@ -299,6 +353,7 @@ small {{ display: block; font-size: .85rem; }}
   td::before {{ content: attr(data-label); color: var(--soft); font-size: .85rem; }}
   td:has(> div:empty), .students td:first-child::before {{ display: none; }}
   .students td:first-child {{ display: block; font-weight: 600; }}
+  .counts td:nth-child(-n+3) {{ display: inline-grid; width: 32% !important; grid-template-columns: auto 1fr; gap: .4rem; }}
   .students td:nth-child(2), .students td:nth-child(3) {{ display: inline-grid; width: 49% !important;
     grid-template-columns: 4rem 1fr; }}
 }}

@@ -215,7 +215,8 @@ def graded(folder: Path, /, *, output: Output = "grades.csv", running: Running =
 def report(folder: Path, /, *, output: Output = "report.html", running: Running = USUAL) -> None:
     """Grade a folder of notebooks and write a page about the class.
 
-    The page lists the mistakes, the most frequent first, then the results of each exercise and of each student.
+    The page begins with the exercises that few have solved, the students who need help and the most frequent mistakes.
+    The results of each exercise and of each student follow.
     It is one file without scripts, for screens, phones and paper.  The notebooks run as for `grade`.
 
     Parameters
@@ -272,7 +273,7 @@ def sheets(
     folder: Folder = HERE,
     instructor: Annotated[bool, Parameter(name=["--instructor"], negative="", show_default=False)] = False,
 ) -> None:
-    """Write a notebook of exercises from the bank for each student, in which every student gets other numbers.
+    """Write a notebook of exercises from the bank for each student, in which every student gets different numbers.
 
     The title chooses the exercises among those of the topics, so the same title gives the whole class the same ones.
     `minigrad lessons grade` and `report` know the notebooks.

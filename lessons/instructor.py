@@ -39,7 +39,7 @@ def help_below(name: str) -> str:
     """Return the hints and the common mistakes of an exercise as Markdown.
 
     >>> print(help_below("three_uses").splitlines()[-2])
-    - `4.0`: that is what one of the three edges brings
+    - `4.0`: that is the contribution of one of the three edges
     """
     from .exercise import hints
 

@@ -60,9 +60,10 @@ def predict(question: str, choices: dict[Any, str], answer: Any) -> Prediction:
     """
     right = shown(answer() if isinstance(answer, Callable) else answer)
     made = tuple([Choice(shown(choice), reason, shown(choice) == right) for choice, reason in choices.items()])
-    if sum(one.right for one in made) != 1:
-        known = ", ".join(one.text for one in made)
-        raise ValueError(f"predict: the answer to {question!r} is {right}, which is not among the choices: {known}")
+    count, known = sum(one.right for one in made), ", ".join(one.text for one in made)
+    if count != 1:
+        found = f"which {count} of the choices are" if count else "which is not among the choices"
+        raise ValueError(f"predict: the answer to {question!r} is {right}, {found}: {known}")
     return Prediction(question, made)
 
 

@@ -337,10 +337,10 @@ def memory_summary(device: Any = None, abbreviated: bool = False) -> str:
 
     >>> import minigrad
     >>> print(minigrad.cuda.memory_summary().splitlines()[0])
-    memory of cuda:0 in bytes           now         most
+    memory of cuda:0 in bytes           now         peak
     """
     stats = memory_stats()
-    rows = [f"{'memory of cuda:0 in bytes':25} {'now':>13} {'most':>12}"]
+    rows = [f"{'memory of cuda:0 in bytes':25} {'now':>13} {'peak':>12}"]
     for what, key in (("of tensors", "allocated_bytes"), ("held for tensors", "reserved_bytes")):
         rows.append(f"{what:25} {stats[f'{key}.all.current']:>13} {stats[f'{key}.all.peak']:>12}")
     rows.append(f"{'blocks given to tensors':25} {stats['allocation.all.allocated']:>13}")

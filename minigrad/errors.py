@@ -34,7 +34,7 @@ __all__ = [
 
 # ---------------------------------------------------------------------- errors
 class MinigradError(Exception):
-    """Base class of all errors of minigrad, beside RuntimeError, TypeError, ...; tools can read the parts of its message.
+    """Base class of all errors of minigrad, besides RuntimeError, TypeError, ...; tools can read the parts of its message.
 
     >>> import minigrad
     >>> try:
@@ -175,11 +175,11 @@ def error(
     return e
 
 
-def raise_instead(told: Exception, cause: Exception) -> NoReturn:
-    """Raise `told`, the report of the handled `cause`: `cause` itself unchanged, or another error with only its own cause."""
-    if told is cause and not isinstance(cause, MinigradError):
+def raise_instead(e: Exception, cause: Exception) -> NoReturn:
+    """Raise `e`, the report of the handled `cause`: either `cause` itself, unchanged, or another error with its own cause."""
+    if e is cause and not isinstance(cause, MinigradError):
         raise cause
-    raise told from told.__cause__
+    raise e from e.__cause__
 
 
 UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
@@ -249,10 +249,10 @@ class MinigradWarning(UserWarning):
 
     >>> import minigrad
     >>> import warnings
-    >>> with warnings.catch_warnings(record=True) as given:
+    >>> with warnings.catch_warnings(record=True) as caught:
     ...     warnings.simplefilter("always")
     ...     loss = minigrad.nn.functional.mse_loss(minigrad.ones(3, 1), minigrad.ones(3))
-    >>> given[0].message.name
+    >>> caught[0].message.name
     'broadcast-loss'
     """
 
@@ -283,10 +283,10 @@ def warn(name: str, who: str, what: str, fix: str = "", where: Place | None = No
     >>> import minigrad
     >>> import warnings
     >>> from minigrad.errors import warn
-    >>> with warnings.catch_warnings(record=True) as given:
+    >>> with warnings.catch_warnings(record=True) as caught:
     ...     warnings.simplefilter("always")
     ...     warn("odd-sizes", "pool", "3 is odd", "pad first")
-    >>> str(given[0].message).splitlines()[0]
+    >>> str(caught[0].message).splitlines()[0]
     'pool: 3 is odd'
     """
     if _unsaid.get():
@@ -304,7 +304,7 @@ def warn(name: str, who: str, what: str, fix: str = "", where: Place | None = No
 
 
 @contextmanager
-def unsaid() -> Iterator[None]:
+def suppressed_warnings() -> Iterator[None]:
     """Suppress warnings inside the block.  Python's filters would not do: they belong to the user and affect all threads."""
     before = _unsaid.get()
     try:

@@ -25,20 +25,20 @@ def written(f: Any) -> Iterator[IO[bytes]]:
             yield file
         return
     path = os.path.realpath(path)  # the target of a link
-    beside = f"{path}.{os.getpid()}-{threading.get_ident()}"
+    temporary = f"{path}.{os.getpid()}-{threading.get_ident()}"
     with suppress(FileNotFoundError), open(path, "r+b"):  # a file without write permission is not replaced either
         pass
     try:
-        with open(beside, "xb") as file:
+        with open(temporary, "xb") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
         if os.path.exists(path):
-            shutil.copymode(path, beside)
-        os.replace(beside, path)
+            shutil.copymode(path, temporary)
+        os.replace(temporary, path)
     except BaseException:
         with suppress(FileNotFoundError):
-            os.remove(beside)
+            os.remove(temporary)
         raise
 
 

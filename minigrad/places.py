@@ -67,8 +67,8 @@ def cell_name(file: str) -> str:
     if found is None:
         return ""
     shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
-    told = shell.compile.format_code_name(file) if shell is not None else None  # as ("Cell", "In[3]")
-    return told[1] if told else f"In[{found[1]}]" if found[1] else "cell"
+    cell = shell.compile.format_code_name(file) if shell is not None else None  # as ("Cell", "In[3]")
+    return cell[1] if cell else f"In[{found[1]}]" if found[1] else "cell"
 
 
 def user_frame(depth: int = 1) -> FrameType | None:
@@ -99,10 +99,10 @@ def raised_at(e: BaseException) -> Place | None:
 
 def through_users_code(e: BaseException) -> bool:
     """Return True if code that minigrad calls, such as an object's `__len__`, raised an exception or passed it on."""
-    return any(not ours(tb.tb_frame) for tb in list(chain(e.__traceback__))[1:])
+    return any(not is_library_frame(tb.tb_frame) for tb in list(chain(e.__traceback__))[1:])
 
 
-def ours(frame: FrameType) -> bool:
+def is_library_frame(frame: FrameType) -> bool:
     """Return True if a frame belongs to minigrad, Python's library, or the libraries that minigrad computes with."""
     root = str(frame.f_globals.get("__name__", "")).partition(".")[0]
     return (

@@ -163,7 +163,7 @@ def processes(count: int = 100) -> int:
         from minigrad.kernels import cache
 
         files = [file for file in Path(folder).iterdir() if file.suffix == ".bin"]
-        assert files and all(cache.kept(file.name) is not None for file in files)
+        assert files and all(cache.stored(file.name) is not None for file in files)
         assert not list(Path(folder).glob("*.part"))
         return len(files)
 

@@ -166,10 +166,10 @@ def formula_kernel(cls, direction: str, wanted: dict, names: list, dtype: str, r
     """Yield the kernel of some formulas of an operation; nothing if they have no text for scalars."""
     masks, statics = cls.names[: cls.n_conditions], cls.names[len(cls.names) - cls.n_settings :]
     kinds = {n: np.dtype(bool if n in masks else dtype) for n in names}
-    inputs = [(n, "" if n in statics else pointwise_cuda.how_read(kinds[n])) for n in names]
+    inputs = [(n, "" if n in statics else pointwise_cuda.read_expression(kinds[n])) for n in names]
     computed = pointwise_cuda.computed_in(np.dtype(dtype))
     result = np.dtype(bool if cls.kind == "bool" else dtype)
-    write, layout = pointwise_cuda.how_written(result), pointwise_cuda.Layout(rank, "uint32" if rank else "")
+    write, layout = pointwise_cuda.write_expression(result), pointwise_cuda.Layout(rank, "uint32" if rank else "")
     given = tuple(wanted.items()), tuple(inputs), write, computed, tuple(scaled), layout
     kernel = pointwise_cuda.kernel(f"{cls.name}_{direction}", *given)
     if kernel is None:

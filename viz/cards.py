@@ -127,7 +127,7 @@ def given_lines(graph: Graph, edge: Edge) -> list[Line]:
     alone = graph.view.slide and len(graph.back[edge.value]) == 1  # then it equals the gradient, which the card shows
     if edge.flow is None or "grads" not in graph.view.show or alone:
         return []
-    if equations := edge.flow.get("told"):  # of an explanation: the equations of single elements
+    if equations := edge.flow.get("equations"):  # of an explanation: the equations of single elements
         return [Line([(line, "gives")]) for one in equations for line in text.wrap(one, graph.view.columns, 6)]
     given = [graph.values.get(one["gives"]) for one in edge.flow.get("parts", [edge.flow])]
     gives = " + ".join(text.gist(one) for one in given if not graph.view.slide or text.whole(one))

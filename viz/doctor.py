@@ -169,17 +169,17 @@ def cache() -> Iterator[Finding]:
     texts = [f for f, _ in files if f.suffix == ".py"]
     binaries = [f for f, _ in files if f.suffix == ".bin"]
     size = sum(s.st_size for _, s in files) / 1e6
-    now = [f for f in texts if current(f, cache.stamp())]
+    now = [f for f in texts if is_current(f, cache.stamp())]
     filled = f"{len(binaries)} compiled functions of {len(texts)} modules, {size:.1f} MB"
     yield Finding("kernels", filled if files else "none yet: `minigrad warmup` compiles the common ones")
     if len(now) < len(texts):
         yield Finding("kernels of other versions", len(texts) - len(now), f"delete them with rm -r {place}")
-    damaged = [f.name for f in binaries if not whole(f)]
+    damaged = [f.name for f in binaries if not seal_is_valid(f)]
     if damaged:
         yield Finding(
             "damaged kernels", damaged, "minigrad doctor --fix removes them; until then they are recompiled on use"
         )
-    unfinished = [f.name for f, _ in files if f.match(cache.UNFINISHED) and stale(f)]
+    unfinished = [f.name for f, _ in files if f.match(cache.UNFINISHED) and is_stale(f)]
     if unfinished:
         yield Finding(
             "unfinished files", unfinished, "nothing: killed processes left them, the next write removes them"
@@ -227,8 +227,8 @@ def mend() -> Iterator[Finding]:
 
     place = cache.folder()
     ours = sorted(place.glob("minigrad_kernel_*")) if place is not None else []
-    unfinished = [f for f in place.glob(cache.UNFINISHED) if stale(f)] if place is not None else []
-    yield Finding("removed", removed([f for f in ours if f.suffix == ".bin" and not whole(f)] + unfinished))
+    unfinished = [f for f in place.glob(cache.UNFINISHED) if is_stale(f)] if place is not None else []
+    yield Finding("removed", removed([f for f in ours if f.suffix == ".bin" and not seal_is_valid(f)] + unfinished))
     fault = tried()
     if fault and ours:
         yield Finding("removed, as kernels fail", removed([f for f in ours if f.exists()]))
@@ -252,7 +252,7 @@ def tried() -> str:
     return "" if done.returncode == 0 else done.stderr.strip()
 
 
-def stale(f: Path) -> bool:
+def is_stale(f: Path) -> bool:
     """Return True if no process writes to an unfinished file any more."""
     from minigrad.kernels import cache
 
@@ -273,7 +273,7 @@ def unwritable(place: Path) -> str:
     return ""
 
 
-def current(text: Path, stamp: str) -> bool:
+def is_current(text: Path, stamp: str) -> bool:
     """Return True if a module belongs to these versions and this processor: its name ends in the hash of its text and both."""
     try:
         return hashlib.sha256(text.read_bytes() + stamp.encode()).hexdigest()[:16] == text.stem.rpartition("_")[2]
@@ -281,13 +281,13 @@ def current(text: Path, stamp: str) -> bool:
         return False
 
 
-def whole(binary: Path) -> bool:
+def seal_is_valid(binary: Path) -> bool:
     """Return True if the seal of compiled code is valid; without a key, which this check does not make, none is."""
     from minigrad.kernels import cache, seal
 
     place = seal.file()
     try:
-        with seal.plainly(binary) as file:
+        with seal.open_regular(binary) as file:
             return place is not None and place.exists() and cache.opened(binary.name, file.read()) is not None
     except OSError:
         return False
@@ -339,7 +339,7 @@ def pictures() -> Iterator[Finding]:
 
 def layout_engine() -> Iterator[Finding]:
     """Check that Graphviz, which is part of pygraphviz, lays out two nodes."""
-    from .layout import REINSTALL, graphviz_fault, quiet
+    from .layout import REINSTALL, graphviz_fault, quiet_stderr
 
     fault, fix = graphviz_fault()
     if fault:
@@ -350,7 +350,7 @@ def layout_engine() -> Iterator[Finding]:
 
         graph: Any = pygraphviz.AGraph(directed=True)
         graph.add_edge("a", "b")
-        with quiet():
+        with quiet_stderr():
             graph.layout("dot")
         fix = "" if all(graph.get_node(n).attr["pos"] for n in "ab") else REINSTALL
         yield Finding("layout engine", f"Graphviz in pygraphviz {pygraphviz.__version__}", fix)

@@ -95,11 +95,11 @@ def _validated(record: dict) -> dict:
 
 def _known(what: str, words: str | Iterable[str], known: tuple[str, ...]) -> tuple[str, ...]:
     """Return the words as a tuple; raise ValueError if one is unknown."""
-    given = (words,) if isinstance(words, str) else tuple(words)
-    if unknown := [one for one in given if one not in known]:
+    chosen = (words,) if isinstance(words, str) else tuple(words)
+    if unknown := [one for one in chosen if one not in known]:
         also = ", and 'all'" if known is PASSES else ""
         raise ValueError(f"draw: unknown {what} {unknown[0]!r}. Choose from {', '.join(known)}{also}.")
-    return given
+    return chosen
 
 
 def _recorded(what: Any, args: tuple, wanted: tuple[str, ...]):
@@ -275,17 +275,17 @@ class Drawing:
 
     def warnings(self, format: str) -> list[str]:
         """Return warnings about a format: a plainer layout without Graphviz; in PNG and PDF, characters that no font has."""
-        said = []
+        warnings = []
         fault, fix = graphviz_fault() if format in ("html", "svg", "film", "png", "pdf", "tex") else ("", "")
         if fault:
-            said.append(f"{fault}, so the layout is plainer: {fix}")
+            warnings.append(f"{fault}, so the layout is plainer: {fix}")
         if format in ("png", "pdf"):
             from .export import without_glyph
 
             letters = without_glyph(self.pictures())
             some = "".join(letters[:8]) + "…" * (len(letters) > 8)
-            said += [f"no font here has {some}: they appear as boxes; use SVG to show them"] if letters else []
-        return said
+            warnings += [f"no font here has {some}: they appear as boxes; use SVG to show them"] if letters else []
+        return warnings
 
     def rendered(self, suffix: str) -> bytes:
         """Return the bytes of a file with this suffix, one of `viz.FORMATS`."""

@@ -37,10 +37,10 @@ def parts(words: Iterable[str]) -> frozenset[str]:
     return named - {"all"} | (frozenset(SHOW) if "all" in named else frozenset())
 
 
-def wanted(passes: str | Sequence[str]) -> tuple[str, ...]:
+def requested_passes(passes: str | Sequence[str]) -> tuple[str, ...]:
     """Return the requested passes as a tuple: "all", one by name, or several.
 
-    >>> wanted("all"), wanted("jvp")
+    >>> requested_passes("all"), requested_passes("jvp")
     (('forward', 'backward', 'jvp'), ('jvp',))
     """
     return PASSES if passes == "all" else (passes,) if isinstance(passes, str) else tuple(passes)

@@ -57,14 +57,14 @@ def layout(graph: Graph, cards: dict[str, Card]) -> Layout:
     if not cards:
         return Layout({}, {}, 0, 0)
     if graph.lanes:
-        return turned(side_by_side(graph, cards), cards, WAYS[graph.view.rankdir])
+        return rotated(side_by_side(graph, cards), cards, WAYS[graph.view.rankdir])
     placed = _graphviz(graph, cards) if len(cards) <= SMALL else None
     if placed is None or max(placed.width, placed.height) > EXACT:
         placed = _own(graph, cards)
-    return turned(placed, cards, WAYS[graph.view.rankdir])
+    return rotated(placed, cards, WAYS[graph.view.rankdir])
 
 
-def turned(placed: Layout, cards: dict[str, Card], way: Way) -> Layout:
+def rotated(placed: Layout, cards: dict[str, Card], way: Way) -> Layout:
     """Rotate a layout from top to bottom into the requested direction."""
     total = placed.height
     corners = {key: way.corner(corner, cards[key].along, total) for key, corner in placed.corners.items()}
@@ -143,7 +143,7 @@ def _ports(card: Card) -> str:
 
 
 def graphviz_fault() -> tuple[str, str]:
-    """Return what keeps Graphviz, which is part of pygraphviz, from running, and the fix; ("", "") if nothing does."""
+    """Return the reason why Graphviz, which is part of pygraphviz, does not run, and the fix; ("", "") if it runs."""
     if importlib.util.find_spec("pygraphviz") is None:
         return "Graphviz is missing", "pip install pygraphviz"
     try:
@@ -172,22 +172,22 @@ def placed_by_dot(text: str, nodes: int) -> dict | None:
         return json.loads(done.stdout)
     import pygraphviz
 
-    with quiet():
+    with quiet_stderr():
         return json.loads(pygraphviz.AGraph(string=text).draw(format="json0", prog="dot") or b"{}")
 
 
 @contextmanager
-def quiet():
+def quiet_stderr():
     """Hide what C code writes to stderr (font warnings); an exception gets all of it as a note."""
     sys.stderr.flush()
-    with tempfile.TemporaryFile() as said:
+    with tempfile.TemporaryFile() as messages:
         before = os.dup(2)
-        os.dup2(said.fileno(), 2)
+        os.dup2(messages.fileno(), 2)
         try:
             yield
         except Exception as error:
-            said.seek(0)
-            error.add_note("Graphviz says: " + said.read().decode(errors="replace").strip())
+            messages.seek(0)
+            error.add_note("Graphviz says: " + messages.read().decode(errors="replace").strip())
             raise
         finally:
             os.dup2(before, 2)

@@ -176,7 +176,9 @@ class Placed:
             band = outline(x + edge, y + edge, card.width - 2 * edge, head - edge - alone * edge, corners, form)
             items.append(Path(band, "band-" + node.kind))
             texts = [one for block in self._section(card.head, x, y, card) for one in block.items]
-            items += [Path(outline(*behind(one), [2] * 4, "cut"), "head-text") for one in texts if not one.latex]
+            items += [
+                Path(outline(*text_background(one), [2] * 4, "cut"), "head-text") for one in texts if not one.latex
+            ]
         if node.kind == "function":
             items.append(Path(outline(x + 0.7, y + head, 5, card.height - head - corner, [0] * 4, "cut"), "bar"))
         items += self._section(card.head, x, y, card)
@@ -312,7 +314,7 @@ def _texts(line: Line, start: float, end: float, top: float) -> list[Text]:
     return [one for one in texts if one.text]
 
 
-def behind(text: Text) -> tuple[float, float, float, float]:
+def text_background(text: Text) -> tuple[float, float, float, float]:
     """Return the rectangle behind a text (corner, width, height), with a little room on each side."""
     size = TEXTS[text.style].size
     start = text.x - (text.width if text.anchor == "end" else 0)

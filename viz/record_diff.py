@@ -114,14 +114,14 @@ def _differences(old: Graph, new: Graph, a: dict, b: dict, tolerance: float) -> 
 def _values(name: str, old: dict | None, new: dict | None, tolerance: float) -> list[str]:
     """Describe how a value changed: its shape and dtype, else its contents."""
     if old is None or new is None:
-        return [] if old is new else [f"{name}: {_told(old)} → {_told(new)}"]
+        return [] if old is new else [f"{name}: {_text(old)} → {_text(new)}"]
     types = [f"{value['dtype']} {text.shape(value['shape'])}" for value in (old, new)]
     if types[0] != types[1]:
         return [f"{name}: {types[0]} → {types[1]}"]
-    return [] if same(old.get("summary"), new.get("summary"), tolerance) else [f"{name}: {_told(old)} → {_told(new)}"]
+    return [] if same(old.get("summary"), new.get("summary"), tolerance) else [f"{name}: {_text(old)} → {_text(new)}"]
 
 
-def _told(value: dict | None) -> str:
+def _text(value: dict | None) -> str:
     return "none" if value is None else text.contents(value) or "not known"
 
 

@@ -41,7 +41,7 @@ class Program:
     text: bytes
     words: Sequence[str] = ()
     names: dict[str, Any] = field(default_factory=dict)
-    said: list[str] = field(default_factory=list)  # notes, such as the example input that a module was called with
+    notes: list[str] = field(default_factory=list)  # such as the example input that a module was called with
 
     @classmethod
     def read(cls, file: str, words: Sequence[str] = ()) -> Program:
@@ -120,9 +120,9 @@ class Program:
     def record_function(self, name: str, passes: Sequence[str], args: str | None) -> tuple[dict, list[str]]:
         """Record a call of the program's function or module `name`."""
         what = self.names[name]
-        given = self.inputs(name, args)
+        inputs = self.inputs(name, args)
         try:
-            rec = self.libraries.record_function(what, given, passes, name)
+            rec = self.libraries.record_function(what, inputs, passes, name)
         except Exception as error:
             raise Failure.of(error) from error
         made = document_of(rec, lambda record: record)
@@ -141,8 +141,8 @@ class Program:
             raise Usage(f"{name} in {self.file} is a module class. Name an instance of it: net = {name}(...).")
         if not library_of_tensor(what) and (not callable(what) or isinstance(what, type)):
             have, kind = ", ".join(own) or "none", type(what).__name__
-            said = f"{name} in {self.file} is a{'n' * (kind[0] in 'AEIOaeio')} {kind}"
-            raise Usage(f"{said}, neither a tensor nor a function. Choose from: {have}.")
+            what = f"{name} in {self.file} is a{'n' * (kind[0] in 'AEIOaeio')} {kind}"
+            raise Usage(f"{what}, neither a tensor nor a function. Choose from: {have}.")
         return what
 
     def making(self, name: str) -> Any:
@@ -172,7 +172,7 @@ class Program:
         )
 
     def inputs(self, name: str, text: str | None) -> tuple:
-        """Return the arguments of a function or module; a module without any gets a generated example, noted in `said`."""
+        """Return the arguments of a function or module; a module without any gets a generated example, noted in `notes`."""
         what = self.names[name]
         examples = self.names.get("example_inputs") if text is None else ()
         library = self.libraries.of(what, examples)
@@ -181,9 +181,9 @@ class Program:
             from .examples import example
 
             if (made := example(what, library)) is not None:
-                given, words = made
-                self.said.append(f"{name} is called with the example {words}. Choose your own with --args.")
-                return (given,)
+                value, words = made
+                self.notes.append(f"{name} is called with the example {words}. Choose your own with --args.")
+                return (value,)
         return self.arguments(name, text, library)
 
     def arguments(self, name: str, text: str | None, library: ModuleType | None = None) -> tuple:
@@ -198,9 +198,9 @@ class Program:
                 raise Usage(
                     f"{name} is a {what} and needs arguments. Pass --args, or define example_inputs in {self.file}."
                 )
-            given = self.names["example_inputs"]
-            given = given.get(name, ()) if isinstance(given, dict) else given
-            return tuple(given) if isinstance(given, (tuple, list)) else (given,)
+            example = self.names["example_inputs"]
+            example = example.get(name, ()) if isinstance(example, dict) else example
+            return tuple(example) if isinstance(example, (tuple, list)) else (example,)
         import minigrad
 
         defined = vars(library or minigrad)
@@ -214,7 +214,7 @@ def text_of(file: str) -> bytes:
     """Return the bytes of a program's file; raise Usage if they are not Python source."""
     place = Path(file)
     if not place.exists():
-        raise Usage(f"the file {file} does not exist.{_beside(file)}")
+        raise Usage(f"the file {file} does not exist.{_did_you_mean(file)}")
     if not place.is_file():  # a pipe can be read only once, and linecache reads the lines again later
         raise Usage(
             f"{file} is {'a folder' if place.is_dir() else 'not a file'}. Name a file, or - for the standard input."
@@ -277,7 +277,7 @@ def view_from(show: str | None, rankdir: str | None = None, size: str | None = N
         ) from unknown
 
 
-def _beside(file: str) -> str:
+def _did_you_mean(file: str) -> str:
     """Return the question "Did you mean ...?" if a file in the same folder has nearly this name, else ""."""
     folder = Path(file).parent
     found = [path.name for path in folder.glob("*.py")] if folder.is_dir() else []

@@ -39,7 +39,7 @@ def sketch(graph: Graph, cards: dict[str, Card], passes: list[str]) -> str:
             lines.append(f"{lanes.row()}  {lane}:".lstrip())
         lines += lanes.into(card.node)
         column = lanes.column
-        shown = _beside(graph, cards, card, passes)
+        shown = _node_lines(graph, cards, card, passes)
         lines.append(f"{lanes.row(column, KINDS[card.node.kind][0])}  {shown[0]}".rstrip())
         lines += lanes.out_of(card.node)
         lines += [f"{lanes.row()}  {line}".rstrip() for line in shown[1:]]
@@ -51,13 +51,13 @@ def sketch(graph: Graph, cards: dict[str, Card], passes: list[str]) -> str:
 def _heading(graph: Graph, passes: list[str]) -> list[str]:
     program = graph.record["program"]
     name, file = text.clean(program.get("name") or ""), text.file_name(program.get("file"))
-    kept = 0 if passes == ["jvp"] else graph.saved_bytes()  # which only backward needs
-    saved = f"{text.size(kept)} saved for backward" if kept else ""
+    size = 0 if passes == ["jvp"] else graph.saved_bytes()  # which only backward needs
+    saved = f"{text.size(size)} saved for backward" if size else ""
     counts = f"{graph.operations} operation{'s' * (graph.operations != 1)}"
     return [" · ".join(filter(None, (name, file, graph.ranks, counts, saved))), "passes: " + ", ".join(passes)]
 
 
-def _beside(graph: Graph, cards: dict[str, Card], card: Card, passes: list[str]) -> list[str]:
+def _node_lines(graph: Graph, cards: dict[str, Card], card: Card, passes: list[str]) -> list[str]:
     """Return the lines beside a node: the text of its card, and the contributions along its edges."""
     lines = words(card, *passes)
     if graph.outputs & set(card.node.outputs) and not card.node.is_op and "output" not in lines[0]:

@@ -165,8 +165,8 @@ def ranks(numbers: Sequence[int]) -> str:
             runs[-1].append(rank)
         else:
             runs.append([rank])
-    said = [f"{run[0]}–{run[-1]}" if len(run) > 2 else ", ".join(map(str, run)) for run in runs]
-    return f"rank{'s' * (len(numbers) > 1)} {', '.join(said)}"
+    spans = [f"{run[0]}–{run[-1]}" if len(run) > 2 else ", ".join(map(str, run)) for run in runs]
+    return f"rank{'s' * (len(numbers) > 1)} {', '.join(spans)}"
 
 
 def kind_of(value: dict) -> str:
@@ -178,8 +178,8 @@ def kind_of(value: dict) -> str:
     'float32 (3,) · 12 B · cuda:0'
     """
     place = value.get("device") or "cpu"
-    said = f"{value['dtype']} {shape(value['shape'])} · {size(value['bytes'])}" + f" · {place}" * (place != "cpu")
-    return clean(said)
+    line = f"{value['dtype']} {shape(value['shape'])} · {size(value['bytes'])}" + f" · {place}" * (place != "cpu")
+    return clean(line)
 
 
 def source(where: dict | None) -> str:

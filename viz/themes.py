@@ -24,10 +24,10 @@ class Theme:
     page: str = ""
 
 
-def turned(colour: str) -> str:
+def inverted(colour: str) -> str:
     """Invert a colour's lightness and make it a little bluer: white paper becomes dark, dark ink becomes light.
 
-    >>> turned("#ffffff"), turned("#18202b"), turned("none")
+    >>> inverted("#ffffff"), inverted("#18202b"), inverted("none")
     ('#1f212a', '#e2f1ff', 'none')
     """
     if colour == "none":
@@ -76,10 +76,10 @@ def repainted(name: str, change: Callable[[str], str], page: str, own: Mapping[s
     return Theme(name, texts, looks | dict(own or {}), page)
 
 
-def in_ink(colour: str) -> str:
+def as_ink(colour: str) -> str:
     """Return black for a colour that is dark enough for lines and letters, else white.
 
-    >>> in_ink("#8f1d1d"), in_ink("#fbe9e7"), in_ink("none")
+    >>> as_ink("#8f1d1d"), as_ink("#fbe9e7"), as_ink("none")
     ('#000000', '#ffffff', 'none')
     """
     return colour if colour == "none" else BLACK if oklab(colour)[0] < 0.8 else WHITE
@@ -104,7 +104,7 @@ IN_PRINT = RULED | {
 
 THEMES = {
     "light": Theme("light", TEXTS, LOOKS),
-    "dark": repainted("dark", turned, "#12161c"),
-    "print": repainted("print", in_ink, WHITE, IN_PRINT),
+    "dark": repainted("dark", inverted, "#12161c"),
+    "print": repainted("print", as_ink, WHITE, IN_PRINT),
 }
 LIGHT = THEMES["light"]

@@ -116,7 +116,7 @@ class Threads:
 
     def text(self) -> str:
         """Return a description of the launch."""
-        lines = [f"  {line}" for array in self.arrays for line in together(self.launch, array)]
+        lines = [f"  {line}" for array in self.arrays for line in coalescing(self.launch, array)]
         return "\n".join([str(self.launch), *lines]) + "\n"
 
     def save(self, path: str | File) -> File:
@@ -191,7 +191,7 @@ def elements(launch: Launch, array: Array, of: Iterable[tuple], accesses: list[A
             cell.lines = name(launch, *who[0], len(who) - 1)
             cell.tint = tint_of(launch, who[0][0]) if len({block for block, _ in who}) == 1 else "constant"
             cell.tip = listed(
-                dict.fromkeys(f"{spelt(launch, a)} {a.does} {a.element} in {a.place.short}" for a in by[index])
+                dict.fromkeys(f"{thread_name(launch, a)} {a.does} {a.element} in {a.place.short}" for a in by[index])
             )
         cells.append(cell)
     return cells
@@ -260,7 +260,7 @@ def blocks(launch: Launch) -> list[Board]:
 
 
 # ---------------------------------------------------------------------- sentences
-def together(launch: Launch, array: Array) -> list[str]:
+def coalescing(launch: Launch, array: Array) -> list[str]:
     """Describe how the first warp's reads, updates and writes of an array coalesce."""
     found = []
     for does in DONE:
@@ -310,7 +310,7 @@ def faults(launch: Launch) -> list[str]:
     """Describe the faults: races, accesses outside an array, and the launch's notes."""
     found = []
     for race in launch.races[:FEW]:
-        one, two = (f"{spelt(launch, a)} {a.does} it in {a.place.short}" for a in race[1:])
+        one, two = (f"{thread_name(launch, a)} {a.does} it in {a.place.short}" for a in race[1:])
         code = race.second.place.code
         found.append(f"race for {race.first.element}: {one}, {two}, with no barrier between" + f": {code}" * bool(code))
     more = len(launch.races) - FEW
@@ -318,7 +318,7 @@ def faults(launch: Launch) -> list[str]:
     return found + [f"outside: {miss}" for miss in launch.outside] + list(launch.notes)
 
 
-def spelt(launch: Launch, who: Access) -> str:
+def thread_name(launch: Launch, who: Access) -> str:
     """Name a thread in words."""
     return f"thread {numbers(who.thread, launch.block)} of block {numbers(who.block, launch.grid)}"
 
@@ -335,7 +335,7 @@ def picture(drawing: Threads) -> Picture:
         kind += f", broadcast from {own}" * (own != list(array.shape))
         look = "fold" if array.shared else "op"
         cards.append(
-            Card(f"array-{array.name}", array.name, kind, look, boards(launch, array), together(launch, array))
+            Card(f"array-{array.name}", array.name, kind, look, boards(launch, array), coalescing(launch, array))
         )
     words = [Text(MARGIN, MARGIN + 14, f"Threads of {launch.kernel}", "title"),
              Text(MARGIN, MARGIN + 33, drawing.title, "note")]  # fmt: skip

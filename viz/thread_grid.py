@@ -85,7 +85,7 @@ class Card:
         y += tall + 4
         for line in notes:
             y += TEXTS["note"].height
-            self.items.append(Group("", "told", [Text(SIDE, y, line, "note")]))
+            self.items.append(Group("", "notes", [Text(SIDE, y, line, "note")]))
         self.height = y + 12
 
     def drawn(self, width: float) -> tuple[Group, float]:

@@ -1,7 +1,7 @@
 r"""A picture as a standalone LaTeX file, drawn by TikZ: a page per pass, with typeset formulas.
 
-Boxes and edges are where all formats have them.  LaTeX determines the width of texts; \said and \formula shrink those that do
-not fit.  The file needs only TikZ and amsmath, and compiles with any engine.
+Boxes and edges are where all formats have them.  LaTeX determines the width of texts; \fittext and \formula shrink those
+that do not fit.  The file needs only TikZ and amsmath, and compiles with any engine.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ HEAD = r"""\documentclass{article}
 \pagestyle{empty}
 \parindent=0pt \topskip=0pt
 \newsavebox\room
-%% \said{width}{text}, \formula{width}{height}{mathematics}: made smaller where they are larger
-\newcommand\said[2]{\sbox\room{#2}\ifdim\wd\room>#1\resizebox{#1}{\height}{\usebox\room}\else\usebox\room\fi}
+%% \fittext{width}{text}, \formula{width}{height}{mathematics}: made smaller where they are larger
+\newcommand\fittext[2]{\sbox\room{#2}\ifdim\wd\room>#1\resizebox{#1}{\height}{\usebox\room}\else\usebox\room\fi}
 \newcommand\formula[3]{\sbox\room{$#3$}\ifdim\wd\room>#1\sbox\room{\resizebox{#1}{!}{$#3$}}\fi
   \ifdim\dimexpr\ht\room+\dp\room>#2\resizebox*{!}{#2}{\usebox\room}\else\usebox\room\fi}
 %% a letter that pdfTeX's fonts have not: LuaTeX and XeTeX set it, pdfTeX its number
@@ -124,26 +124,26 @@ def steps(path: Path) -> str:
     return " ".join(out)
 
 
-def lettered(said: Text, before: Text | None) -> str:
+def lettered(item: Text, before: Text | None) -> str:
     """Write a text on its baseline, directly after the one `before` if it continues that, or a formula fitted to its room."""
-    if said.latex:
-        wide, tall = said.room
-        set_in = rf"\formula{{{n(wide)}bp}}{{{n(tall)}bp}}{{{for_all_engines(said.latex)}}}"
-        return rf"\node[t-{said.style},anchor=west] at ({n(said.x)},{n(said.y - 0.25 * tall)}) {{{set_in}}};"
-    follows = before is not None and (before.x + before.width, before.y, before.anchor) == (said.x, said.y, said.anchor)
-    place = "(a.base east)" if follows else f"({n(said.x)},{n(said.y)})"
-    set_in = rf"\said{{{n(said.width)}bp}}{{{plain(said.text)}}}"
-    return rf"\node[t-{said.style},anchor={ANCHORS[said.anchor]}] (a) at {place} {{{set_in}}};"
+    if item.latex:
+        wide, tall = item.room
+        set_in = rf"\formula{{{n(wide)}bp}}{{{n(tall)}bp}}{{{for_all_engines(item.latex)}}}"
+        return rf"\node[t-{item.style},anchor=west] at ({n(item.x)},{n(item.y - 0.25 * tall)}) {{{set_in}}};"
+    follows = before is not None and (before.x + before.width, before.y, before.anchor) == (item.x, item.y, item.anchor)
+    place = "(a.base east)" if follows else f"({n(item.x)},{n(item.y)})"
+    set_in = rf"\fittext{{{n(item.width)}bp}}{{{plain(item.text)}}}"
+    return rf"\node[t-{item.style},anchor={ANCHORS[item.anchor]}] (a) at {place} {{{set_in}}};"
 
 
-def plain(said: str) -> str:
+def plain(words: str) -> str:
     r"""Escape a text for LaTeX.
 
     >>> print(plain("a_1 <= 50%  θ"))
     a\_1 \textless{}= 50\%~~$\theta$
     """
     out = "".join(
-        SIGNS.get(c) or (c if c.isascii() or c in "äöüßéèêàçñ" else f"${letter(c)}$") for c in text.clean(said)
+        SIGNS.get(c) or (c if c.isascii() or c in "äöüßéèêàçñ" else f"${letter(c)}$") for c in text.clean(words)
     )
     return out.replace("  ", "~~")
 
@@ -162,8 +162,8 @@ def letter(c: str) -> str:
     """Return a non-ASCII letter as LaTeX mathematics."""
     alphabet, _, name = unicodedata.name(c, "").lower().rpartition(" letter ")
     name = name.replace("lamda", "lambda")
-    known = name.capitalize() if alphabet == "greek capital" else name if alphabet == "greek small" else ""
-    return rf"\{known}" if known in GREEK else rf"\letter{{{c}}}{{U+{ord(c):04X}}}"
+    command = name.capitalize() if alphabet == "greek capital" else name if alphabet == "greek small" else ""
+    return rf"\{command}" if command in GREEK else rf"\letter{{{c}}}{{U+{ord(c):04X}}}"
 
 
 GREEK = set(

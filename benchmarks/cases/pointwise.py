@@ -71,7 +71,7 @@ def _(autograd, n):
     return run
 
 
-@pointwise.beside("copying")
+@pointwise.yardstick("copying")
 def _(n):
     """Read and write the same bytes with memcpy: read x and y, create three arrays."""
     x, y = two(n)

@@ -30,7 +30,7 @@ def recording(original, times):
     program.__doc__ = f"{original.title()}; {times} times, without a recording and recorded."
     made = case(target("recorded", "minigrad", 2.0), compiles=False)(program)
 
-    @made.beside("recorded")
+    @made.yardstick("recorded")
     def _(n):
         lib = peers.load("minigrad")
         run = program(lib, lambda f: f)

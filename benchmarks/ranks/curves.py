@@ -27,8 +27,8 @@ def reductions(results, model):
                 axes.plot(sizes, middle, color=colour, linestyle=dash, marker=marker, markersize=4.5, linewidth=width,
                           label={"minigrad": "minigrad on MPI", "torch": "PyTorch on gloo"}[name])  # fmt: skip
             if run["ranks"] <= results["machine"]["cores"]:
-                said = [forecast.all_reduce(run["ranks"], m, forecast.Network(**here)) for m in sizes]
-                axes.plot(sizes, said, color=SOFT, linestyle="dotted", label="the model")
+                predicted = [forecast.all_reduce(run["ranks"], m, forecast.Network(**here)) for m in sizes]
+                axes.plot(sizes, predicted, color=SOFT, linestyle="dotted", label="the model")
             axes.set(xscale="log", yscale="log", xlabel="bytes", title=f"{run['ranks']} ranks")
             axes.xaxis.set_major_formatter(EngFormatter("B", places=0))
             axes.xaxis.set_minor_locator(NullLocator())
@@ -36,7 +36,7 @@ def reductions(results, model):
         panels[0].yaxis.set_major_formatter(EngFormatter("s", places=0))
         panels[0].set_ylabel("time of an all_reduce")
         panels[0].legend(loc="upper left", frameon=False)
-        settle(figure)
+        fix_layout(figure)
     return figure
 
 
@@ -60,11 +60,11 @@ def efficiency(model):
         panels[0].yaxis.set_major_formatter(PercentFormatter(1))
         panels[0].set_ylabel("efficiency")
         figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=3, frameon=False)
-        settle(figure)
+        fix_layout(figure)
     return figure
 
 
-def settle(figure):
+def fix_layout(figure):
     """Compute the layout once and fix it: each drawing would move the panels a little further."""
     figure.draw_without_rendering()
     figure.set_layout_engine("none")

@@ -52,12 +52,12 @@ def text(results):
         "steps": str(steps.STEPS),
         "weak": scaling(runs, lambda ranks: steps.EACH, efficiency),
         "strong": scaling(runs, lambda ranks: steps.WHOLE // ranks, speed_up),
-        "travels": travels(runs),
+        "traffic": traffic(runs),
         "checks": checks(runs),
         "networks": networks(model),
         "fit": fit(model),
-        "beside": beside(model),
-        "forecast": prospects(model),
+        "comparison": comparison(model),
+        "forecast": forecasts(model),
     }
     for name, part in parts.items():
         mark = f"<!-- {name} -->"
@@ -155,14 +155,14 @@ def signed(seconds):
     return time(seconds) if seconds >= 0 else f"-{time(-seconds)}"
 
 
-def travels(runs):
+def traffic(runs):
     """Return a row per case and number of ranks: bytes, calls, and the share of waiting."""
     lines = [header("case", "ranks", "examples each", "bytes", "calls", "waiting")]
     for case in cases(runs):
         for run in runs:
             for batch in run["steps"][case.name]:
-                said = batch["communication"]
-                cells = f"{said['bytes']:,} | {said['calls']:g} | {said['waiting']:.0%}"
+                communication = batch["communication"]
+                cells = f"{communication['bytes']:,} | {communication['calls']:g} | {communication['waiting']:.0%}"
                 lines.append(f"| `{case.name}` | {run['ranks']} | {batch['each']} | {cells} |")
     return "\n".join(lines)
 
@@ -199,7 +199,7 @@ def fit(model):
     )
 
 
-def beside(model):
+def comparison(model):
     """Return a row for each step measured with a core per rank, with the model's time."""
     lines = [header("case", "ranks", "measured", "the model: overlapping", "the model: not")]
     for found in model["steps"]:
@@ -208,7 +208,7 @@ def beside(model):
     return "\n".join(lines)
 
 
-def prospects(model):
+def forecasts(model):
     """Return a table for each network: machines by cases."""
     parts = []
     for network, by_case in model["efficiency"].items():

@@ -31,6 +31,7 @@ from .slide_parts import (
     WORDS,
     Part,
     Slide,
+    above,
     code,
     cut,
     drawing,
@@ -41,6 +42,7 @@ from .slide_parts import (
     listed,
     output,
     pieces,
+    readable,
     short,
     words,
 )
@@ -186,7 +188,7 @@ def pictures(cell: NotebookNode, title: str) -> list[Slide]:
                 for name in pages
                 if name == "figure"
             ]
-        elif "image/svg+xml" in data:
+        elif "image/svg+xml" in data and readable(data["image/svg+xml"]):
             made.append(Slide("picture", title, [drawing(data["image/svg+xml"], alt)]))
         elif "image/png" in data:
             made.append(Slide("picture", title, [image(base64.b64decode(data["image/png"]), "png", alt)]))
@@ -208,7 +210,7 @@ def predictions(cell: NotebookNode, seen: Sequence[str] = ()) -> Iterator[Slide]
     for made in (one.get("data", {}).get("text/html", "") for one in cell.outputs):
         if asked := ASKED.search(made):
             question = escaped(html.unescape(asked[1]))
-            choices = [(text or "–", sign == "✓", reason) for text, sign, reason in CHOICE.findall(made)]
+            choices = [(text, sign == "✓", reason) for text, sign, reason in CHOICE.findall(made)]
             plainly = chosen(
                 [f"<li><code>{text}</code></li>" for text, _, _ in choices], [text for text, _, _ in choices]
             )
@@ -251,15 +253,17 @@ class LessonSlides:
         """Yield the slides up to the exercises."""
         yield self.title(f"Lesson {self.lesson.number} · {self.lesson.minutes} minutes")
         cells = self.first.cells
-        yield from next((made for cell in cells if (made := pictures(cell, self.lesson.title))), [])
-        yield from fitting(
-            self.question, [words(cut(one)) for one in (self.answer, *self.first.texts("text")[:1]) if one]
-        )
+        drawn = next((made for cell in cells if (made := pictures(cell, self.lesson.title))), [])
+        about = self.first.texts("text")[:1] if drawn else []  # the text below the first picture is about it
+        yield from drawn
+        yield from fitting(self.question, [words(cut(one)) for one in (self.answer, *about) if one])
         for cell in cells:
             yield from predictions(cell)
         yield self.outcomes()
         for section in self.main:
-            yield from self.section(section)
+            made = list(self.section(section))
+            both = above(*made[:2]) if len(made) > 1 else None
+            yield from [both, *made[2:]] if both else made
 
     def title(self, above: str) -> Slide:
         """Return the lesson's title with its question."""

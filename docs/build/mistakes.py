@@ -14,18 +14,18 @@ from . import ROOT
 
 INDEX = """# Mistakes and minigrad's messages
 
-Each page shows a mistake in autograd code, minigrad's message, and the corrected program. The
-pages are made from the collection that the tests run, {count} mistakes so far; every message is real output.
+Each of these {count} pages shows a mistake in autograd code, minigrad's message, and the corrected program. The messages are
+real: each build of this site runs the programs.
 
 A warning ends with its name in brackets, `[broadcast-loss]`. `minigrad.silence("broadcast-loss")` turns it off.
 
 Some checks take time. They run only inside `with minigrad.debug():` (or with `MINIGRAD_DEBUG=1` in the
-environment), inside `with minigrad.autograd.detect_anomaly():`, or in `minigrad check`; the pages tell you which.
+environment), inside `with minigrad.autograd.detect_anomaly():`, or in `minigrad check`; the page of the mistake names the mode.
 """
 WHERE = {
     "": "",
-    "debug": "Found inside `with minigrad.debug():` or with `MINIGRAD_DEBUG=1` in the environment.\n\n",
-    "anomaly": "Found inside `with minigrad.autograd.detect_anomaly():`.\n\n",
+    "debug": " inside `with minigrad.debug():`, or with `MINIGRAD_DEBUG=1` in the environment",
+    "anomaly": " inside `with minigrad.autograd.detect_anomaly():`",
 }
 
 
@@ -33,9 +33,10 @@ def page(mistake: type[Mistake]) -> str:
     """Return the page of one mistake."""
     title, _, why = inspect.cleandoc(mistake.__doc__ or "").partition("\n\n")
     says = mistake.says if isinstance(mistake.says, str) else mistake.says.__name__
+    gives = f"gives the warning `{says}`" if says.islower() else f"raises `{says}`"
     return (
         f"# {title.rstrip('.')}\n\n{why}\n\n## The mistake\n\n```python\n{source(mistake.wrong)}\n```\n\n"
-        f"{WHERE[mistake.under]}minigrad says ({'the warning `' + says + '`' if says.islower() else '`' + says + '`'}):\n\n"
+        f"minigrad {gives}{WHERE[mistake.under]}:\n\n"
         f"```text\n{printed(mistake)}\n```\n\n## The corrected program\n\n```python\n{source(mistake.right)}\n```\n"
     )
 

@@ -25,10 +25,12 @@ CODE, NARROWEST, WRAPPED = 32, 17, 22  # the largest and the smallest size of co
 LETTER = 0.633  # width of a letter of code, in sizes of the type
 LONG = 52  # letters: longer titles are smaller
 WORDS, LINES, COLUMNS, PRINTED = 60, 14, 86, 9  # most words of a text, lines and columns of code, lines of output
+SMALLER = 0.7  # the type of a picture may become smaller by this factor
 SIZE, NUMBER = "\x01", "\x02"  # stand for the size of code and the slide's number until both are known
 EXTENSIONS = ["attr_list", "md_in_html", "tables", "pymdownx.arithmatex", "pymdownx.superfences"]
 SENTENCE = re.compile(r"(?<=[.?!:])\s+(?=[A-Z`$*(\"\[0-9])")
 LINK = re.compile(r"\]\((?!https?:)(\.\./)?([\w/-]+)\.md(#[\w-]+)?\)")
+VIEWBOX = re.compile(r'viewBox="\S+ \S+ (\S+) (\S+)"')
 UNSEEN = re.compile(r"\\[a-zA-Z]+|[${}`]|</?\w[^>]*>|\]\([^)]*\)")  # parts of Markdown and TeX that take no room
 
 
@@ -210,6 +212,17 @@ def drawing(text: str, alt: str = "") -> Part:
     return Part(f"<figure>{svg(text, f's{NUMBER}')}</figure>", "figure")
 
 
+def readable(text: str) -> bool:
+    """Return True if the type of an SVG picture is not made much smaller by a slide, as that of a large graph is.
+
+    >>> readable('<svg viewBox="0 0 800 600">'), readable('<svg viewBox="0 0 1600 1200">')
+    (True, False)
+    """
+    found = VIEWBOX.search(text)
+    width, height = (float(found[1]), float(found[2])) if found else (0, 0)
+    return width <= WIDTH / SMALLER and height <= HEIGHT / SMALLER
+
+
 def image(content: bytes, kind: str, alt: str) -> Part:
     """Return a figure of Matplotlib, embedded in the page."""
     source = f"data:image/{kind};base64,{base64.b64encode(content).decode()}"
@@ -217,11 +230,23 @@ def image(content: bytes, kind: str, alt: str) -> Part:
 
 
 def fitting(title: str, text: list[Part], run: Sequence[Part] = (), beside: str = "") -> Iterator[Slide]:
-    """Yield a slide with all parts, or, if they do not fit in a good size, one with the text and one with the program."""
-    whole = Slide("", title, [*text, *run], beside)
-    if text and run and (whole.size() or 0) < SMALLEST + 3:
-        yield from fitting(title, text, beside=beside)
-        yield from fitting(title, list(run), beside=beside)
-    else:
-        several = [whole.parts] if whole.size() else [[part] for part in whole.parts]
-        yield from (Slide("", title, parts, beside) for parts in several if parts)
+    """Yield a slide with all parts; or, if they do not fit, divide them where the reader loses least.
+
+    A program stays with its output if possible, or else its code with the text; output may be a little smaller than code.
+    """
+    good = SMALLEST + 3 if text and any(part.kind == "code" for part in run) else SMALLEST
+    divisions = [[*text, *run]], [text, [*run]], [[*text, *run[:1]], run[1:]], [[part] for part in (*text, *run)]
+    for division, least in zip(divisions, (good, SMALLEST, good, 0)):
+        made = [Slide("", title, [*parts], beside) for parts in division if parts]
+        if all((slide.size() or 0) >= least for slide in made):
+            yield from made
+            return
+
+
+def above(text: Slide, question: Slide) -> Slide | None:
+    """Return a question with the short text that precedes it above, or None if the text is long or has code."""
+    count = sum(len(line.split()) for part in text.parts for line in part.lines)
+    if text.kind or question.kind != "ask" or count > WORDS / 2 or any(part.kind != "text" for part in text.parts):
+        return None
+    both = Slide("ask", text.title, [*text.parts, *question.parts], '<span class="pass">predict</span>')
+    return both if both.size() else None

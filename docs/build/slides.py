@@ -62,7 +62,7 @@ def backward() -> Drawing:
 def jvp() -> Drawing:
     """Jvp pass: tangents flow alongside the values.
 
-    The same local derivatives in the other order: it needs no memory, but one pass for each input.
+    Forward mode multiplies the same local derivatives in the other order. It saves no tensors, but needs a pass for each input.
     """
     return neuron_drawn("jvp")
 
@@ -109,7 +109,7 @@ class Exp(torch.autograd.Function):
 
 @slide
 def own_function() -> Drawing:
-    """Your own Function: its box lists what it saves.
+    """Your own Function: its card lists its saved tensors.
 
     Saving the result instead of the input costs nothing here, since the result exists anyway.
     """
@@ -125,7 +125,7 @@ def own_function() -> Drawing:
 def kept_memory() -> Drawing:
     """Memory cost of a backward pass.
 
-    Each card lists what it saves. Which line of the program saves the most, and for how long?
+    Each card lists its saved tensors. Which line of the program saves the most, and for how long?
     """
 
     def attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:

@@ -1,7 +1,7 @@
-"""The exercise bank: exercises by topic and difficulty, in which every student gets other numbers.
+"""The exercise bank: exercises by topic and difficulty, in which every student gets different numbers.
 
-Each file here is a topic.  An exercise is a function that receives a random generator, draws its numbers and returns a Task:
-the question, the check, and a right answer.  The generator depends on the name of the exercise and of the student, so
+Each file here is a topic.  An exercise is a function that receives a random generator, draws its numbers and returns a Task
+with the question, the check and a right answer.  The generator depends on the name of the exercise and of the student, so
 the same student always gets the same numbers.  `number`, `numbers`, `choice` and `code` make the usual tasks.
 """
 
@@ -37,9 +37,9 @@ NONE: Mapping = {}
 class Task:
     """An exercise with the numbers of one student.
 
-    `text` is the question in Markdown; `start` the code of the cell, with dots for the gap; `solution` what replaces the last
-    statement of `start`.  `judge` raises Wrong for a wrong answer, and `why` explains a right one.  `wrong` are sources of
-    wrong answers, each with words of the verdict: tests use them, and teachers read them.
+    `text` is the question in Markdown, `start` the code of the cell with dots for the gap, and `solution` the code that
+    replaces the last statement of `start`.  `judge` raises Wrong for a wrong answer, and `why` explains a right one.
+    `wrong` has sources of wrong answers, each with words of the verdict: tests use them, and teachers read them.
     """
 
     text: str
@@ -131,6 +131,25 @@ def code(text: str, start: str, solution: str, judge: Callable[[Any], None], why
 def fence(source: str) -> str:
     """Return a program as a code block of Markdown, with a blank line before and after it."""
     return f"\n\n```python\n{source.strip()}\n```\n\n"
+
+
+def combined(name: str, arguments: str, forward: str, gradients: str, *backward: str, decorator: str = "") -> str:
+    """Return the source of a Function in the combined form.
+
+    `arguments` and `gradients` are the parameters of `forward` and `backward` after `ctx`.  The body of `forward` is one text,
+    the body of `backward` one text per line; without any, it returns None.  `decorator` is for `backward`.
+    """
+    body, back = (lines.replace("\n", "\n        ") for lines in (forward, "\n".join(backward) or "return None"))
+    mark = f"    @{decorator}\n" if decorator else ""
+    return (
+        f"class {name}(torch.autograd.Function):\n    @staticmethod\n    def forward(ctx, {arguments}):\n        {body}\n\n"
+        f"    @staticmethod\n{mark}    def backward(ctx, {gradients}):\n        {back}\n"
+    )
+
+
+def applied(formula: Callable) -> type:
+    """Return a class whose `apply` is a formula, to compare a student's Function with it."""
+    return type("Formula", (), {"apply": staticmethod(formula)})
 
 
 def _value(kind: str, text: str, right: Any, solution: str, why: str, mistakes: Mapping) -> Task:

@@ -1,4 +1,4 @@
-"""Exercises about the chain rule: derivatives by hand, and what `backward` multiplies and adds."""
+"""Exercises about the chain rule: derivatives by hand, and the products and sums that `backward` computes."""
 
 import math
 import random
@@ -27,7 +27,7 @@ def slope_of_a_power(r: random.Random) -> Task:
     )
 
 
-@exercise(1, "There are two paths from x to z. Each contributes the product of the slopes along it.")
+@exercise(1, "There are two paths from x to z. Each one contributes the product of the slopes along it.")
 def total_slope(r: random.Random) -> Task:
     """Add a direct path and an indirect one."""
     direct, q, s = r.randint(2, 9), r.choice([-4, -3, 3, 4, 5]), r.choice([-3, -2, 2, 3])
@@ -41,12 +41,12 @@ y = {s} * x
 z = {direct} * x + {q} * y
 z.backward()
 total_slope = x.grad.item()""",
-        why="Slopes along a path are multiplied, and the paths are added.",
+        why="The slopes along a path are multiplied, and the products of the paths are added.",
         mistakes={
             direct: "x changes z through y, too",
             q * s: "x also changes z directly",
-            direct + q: "the path through y has two slopes, which are multiplied",
-            direct * q * s: "the two paths are added",
+            direct + q: "the path through y has two slopes: multiply them",
+            direct * q * s: "the contributions of the two paths are added",
         },
     )
 
@@ -65,7 +65,7 @@ def slope_of_maximum(r: random.Random) -> Task:
 x = torch.tensor({x}.0, requires_grad=True)
 torch.maximum({a} * x, x * x).backward()
 slope_of_maximum = x.grad.item()""",
-        why="Near this x the result is one of the two functions, so the other one gets the gradient 0.",
+        why="Near this x, y is one of the two functions, so the other one gets the gradient 0.",
         mistakes={
             smaller: "that is the slope of the smaller function, which does not change y",
             larger + smaller: "the smaller function gets no gradient",
@@ -75,7 +75,7 @@ slope_of_maximum = x.grad.item()""",
     )
 
 
-@exercise(1, "The outer slope is taken at the inner value, and multiplied by the inner slope.")
+@exercise(1, "Take the outer slope at the inner value, and multiply it by the inner slope.")
 def form_of_the_chain_rule(r: random.Random) -> Task:
     """Choose the derivative of a composition."""
     k = r.randint(2, 9)
@@ -91,7 +91,7 @@ def form_of_the_chain_rule(r: random.Random) -> Task:
     shown = "".join(f"\n- {letter}: ${form}$" for letter, form in zip("abcd", order))
     right = "abcd"[next(i for i, form in enumerate(order) if not forms[form])]
     return choice(
-        f"Which is the derivative of ${outer.format(inner)}$ with respect to $x$? Give its letter.\n{shown}",
+        f"Which of these is the derivative of ${outer.format(inner)}$ with respect to $x$? Give its letter.\n{shown}",
         right,
         solution=f'form_of_the_chain_rule = "{right}"',
         why="It is the outer slope at the inner value, times the inner slope.",
@@ -125,7 +125,7 @@ def slope_of_tanh(r: random.Random) -> Task:
 @exercise(
     2,
     "The slope of one step is a * (1 - 2 * y), at the y before the step.",
-    "Compute the values of y from step to step, and multiply the slopes of all steps.",
+    "Compute the value of y for each step, and multiply the slopes of all steps.",
 )
 def slope_of_a_loop(r: random.Random) -> Task:
     """Differentiate a loop."""
@@ -141,10 +141,10 @@ for _ in range({n}):
     y = {a} * y * (1 - y)
 y.backward()"""
     return number(
-        f"Compute `x.grad` after this program with a loop over floats, without autograd.{fence(program)}",
+        f"Compute `x.grad` after this program without autograd, with a loop over floats.{fence(program)}",
         math.prod(slopes),
         solution=f"{program}\nslope_of_a_loop = x.grad.item()",
-        why="The loop is a chain of steps. Each has a slope at the value it receives, and backward multiplies them.",
+        why="The loop is a chain of steps. Each step has a slope at the value that it receives; backward multiplies them.",
         mistakes={
             slopes[-1]: "that is the slope of the last step only",
             slopes[0] ** n: "each step has the slope at its own y, not at x",
@@ -157,7 +157,7 @@ y.backward()"""
 @exercise(
     2,
     "Count the rounds first: backward only sees the operations that ran.",
-    "In each round the slope of y becomes a times the old slope, plus 1 for the x that is added.",
+    "In each round, the slope of y becomes the factor times the old slope, plus 1 for the x that is added.",
 )
 def slope_of_a_while(r: random.Random) -> Task:
     """Differentiate a loop that depends on the values."""
@@ -175,10 +175,10 @@ y.backward()"""
         f"Compute `x.grad` after this program.{fence(program)}",
         slope,
         solution=f"{program}\nslope_of_a_while = x.grad.item()",
-        why=f"The loop runs {rounds} rounds, and x contributes through the first y and through each round.",
+        why=f"The loop runs {rounds} rounds, and x contributes through the first y and in each round.",
         mistakes={
-            a**rounds: "that is the path through the first y; each round adds x once more",
-            a + 1: "that is one round",
+            a**rounds: "that is the path through the first y, but each round adds x once more",
+            a + 1: "that is the slope after one round",
             y: "that is the value of y",
             slope - a**rounds: "the first y is x, too",
             a * slope + 1: "that is one round too many",
@@ -189,7 +189,7 @@ y.backward()"""
 @exercise(
     2,
     "Near the point, f stretches by its slope. The inverse function does the opposite.",
-    "Differentiate g(f(x)) = x: the product of the two slopes is 1. Where is each of them taken?",
+    "Differentiate g(f(x)) = x: the product of the two slopes is 1. At which point do you take each of them?",
 )
 def slope_of_the_inverse(r: random.Random) -> Task:
     """Differentiate an inverse function."""
@@ -203,10 +203,10 @@ def slope_of_the_inverse(r: random.Random) -> Task:
 x = torch.tensor({p}.0, requires_grad=True)
 (x**3 + {a} * x).backward()
 slope_of_the_inverse = 1 / x.grad.item()""",
-        why="g(f(x)) = x has the slope 1, and by the chain rule it is the product of both slopes.",
+        why="g(f(x)) = x has the slope 1, and by the chain rule, this is the product of the two slopes.",
         mistakes={
             3 * p * p + a: "that is the slope of f",
-            1 / (3 * q * q + a): "the slope of f is taken at x, not at f(x)",
+            1 / (3 * q * q + a): "take the slope of f at x, not at f(x)",
             -1 / (3 * p * p + a): "the inverse of an increasing function increases",
             1 / q: "that is one over the value, not one over the slope",
         },
@@ -246,8 +246,8 @@ def gradient_of_two_terms(r: random.Random) -> Task:
 
 @exercise(
     3,
-    "Go through the functions in the order in which they are applied, and keep the value and the slope so far.",
-    "Multiply the slope before you compute the next value: the slope of a function is taken at the value it receives.",
+    "Go through the functions in the order in which they are applied, and keep track of the value and the slope so far.",
+    "Multiply the slope before you compute the next value: the slope of a function belongs to the value that it receives.",
 )
 def slope_of_composition(r: random.Random) -> Task:
     """Write the chain rule for a list of functions."""
@@ -269,7 +269,7 @@ def slope_of_composition(r: random.Random) -> Task:
             fs, dfs = [functions[i] for i in which], [slopes[i] for i in which]
             for x in (0.3, 1.5):
                 mistakes = {
-                    math.prod(df(x) for df in dfs): "each slope is taken at the value that its function receives",
+                    math.prod(df(x) for df in dfs): "take each slope at the value that its function receives",
                     expected(fs[::-1], dfs[::-1], x): f"the {innermost} function is applied first",
                 }
                 expect.number(answer(fs, dfs, x), expected(fs, dfs, x), mistakes)
@@ -296,11 +296,11 @@ def slope_of_composition(r: random.Random) -> Task:
 
 @exercise(
     3,
-    "Carry the derivative of x by u along the loop. At the start it is 0.",
+    "Carry the derivative of x with respect to u through the loop. At the start it is 0.",
     "u enters each step directly, and through the x of the step before.",
 )
 def slope_of_recurrence(r: random.Random) -> Task:
-    """Differentiate a recurrence by a shared parameter."""
+    """Differentiate a recurrence with a shared parameter."""
     a, b = r.choice([0.5, 1.5, 2.0]), r.randint(2, 5)
     step, slope = r.choice(STEPS[:3])  # exp would overflow
 
@@ -329,7 +329,7 @@ def slope_of_recurrence(r: random.Random) -> Task:
         "def slope_of_recurrence(x, u, n): ...",
         source(carry, move),
         judge,
-        "Each step adds a direct contribution of u, and multiplies the earlier ones by its slope.",
+        "Each step adds a direct contribution of u, and multiplies the earlier contributions by its slope.",
         (source(move, carry), "expected"),
         (source(f"slope = slope + {b}"), "expected"),
         (source(f"slope = {a} * {slope} * {b}", move), "expected"),
@@ -339,7 +339,7 @@ def slope_of_recurrence(r: random.Random) -> Task:
 @exercise(
     3,
     "Compute the loss first, and keep the intermediate values z = w * x + b and h.",
-    "Go back from the loss: error, then h, then z. The gradients of w and b start at the gradient of z.",
+    "Go back from the loss: error, then h, then z. The gradients of w and b follow from the gradient of z.",
 )
 def tiny_network_gradients(r: random.Random) -> Task:
     """Send a gradient back through a tiny network."""
@@ -374,7 +374,7 @@ def tiny_network_gradients(w, b, v, x, target):
         "def tiny_network_gradients(w, b, v, x, target): ...",
         source(error, f"error * v * {slope}"),
         judge,
-        "The gradient of the error is computed once. It goes to v, and through h and z on to w and b.",
+        "Compute the gradient of the error once. It goes to v, and through h and z to w and b.",
         (source(error, "error * v"), "result 0"),
         (source(error, f"error * {slope}"), "result 0"),
         (source(f"{c} * (v * h - target)", f"error * v * {slope}"), "expected"),

@@ -1,4 +1,4 @@
-"""Exercises about checking derivatives: the errors of differences, gradcheck and its tolerances, kinks, wrong gradients."""
+"""Exercises about checking derivatives: the errors of differences, gradcheck and its tolerances, kinks, and wrong gradients."""
 
 import random
 from collections.abc import Callable
@@ -9,7 +9,7 @@ import minigrad as torch
 from lessons import expect
 from lessons.exercise import Wrong
 
-from . import Task, choice, code, exercise, fence, number
+from . import Task, choice, code, combined, exercise, fence, number
 
 
 @exercise(
@@ -30,18 +30,18 @@ def difference_error(r: random.Random) -> Task:
         mistakes = {2 * a * h: "only half of the second derivative counts", a * h * h: "divide by h: one h remains"}
     program = f"f = lambda x: {a} * x**{n}\nx, h = {x}.0, {h}\ndifference = {formula}"
     return number(
-        f"{fence(program)}\nBy how much is `difference` above the derivative of `f` at `x`?",
+        f"{fence(program)}By how much does `difference` exceed the derivative of `f` at `x`?",
         right,
         solution=f"{program}\nleaf = torch.tensor(x, requires_grad=True)\n"
         "(slope,) = torch.autograd.grad(f(leaf), leaf)\ndifference_error = difference - slope.item()",
         why=why,
-        mistakes={0: "this difference is exact for functions of a lower degree only", **mistakes},
+        mistakes={0: "this difference is exact only for functions of a lower degree", **mistakes},
     )
 
 
 @exercise(
     1,
-    "Each element of `x` moves alone. The number of results does not matter: one call computes all of them.",
+    "Only one element of `x` changes at a time. The number of results does not matter: one call computes all of them.",
     "A central difference needs two calls for each element; one-sided ones share the call at `x` itself.",
 )
 def difference_runs(r: random.Random) -> Task:
@@ -55,15 +55,15 @@ def difference_runs(r: random.Random) -> Task:
         + f"for e in 0.01 * torch.eye({m * n}).reshape(-1, {m}, {n}):\n    {formula}\ndifference_runs = len(calls)"
     )
     return number(
-        f"`f` takes a tensor of shape ({m}, {n}) and returns a vector with {k} elements. How many calls of `f` are needed to "
-        f"compute all its first derivatives by {kind} differences?",
+        f"`f` takes a tensor of shape ({m}, {n}) and returns a vector with {k} elements. How many calls of `f` do you "
+        f"need to compute all its first derivatives with {kind} differences?",
         right,
         solution=solution,
-        why="Differences move one element at a time, so the calls grow with the input. Backward would need a pass for each "
-        "result.",
+        why="Differences change one element at a time, so the number of calls grows with the input. Backward would need a "
+        "pass for each result.",
         mistakes={
-            right * k: "one call gives all results: do not count it for each of them",
-            m * n: "each element moves to both sides" if central else "the call at x itself is missing",
+            right * k: "one call gives all results: count it once",
+            m * n: "each element changes in both directions" if central else "the call at x itself is missing",
             m * n + 1: "a central difference does not use the value at x",
             2 * m * n: "all one-sided differences share the call at x",
             k: "that is the number of passes that backward needs",
@@ -86,7 +86,7 @@ def smallest_step(r: random.Random) -> Task:
 
     return number(
         f"`x = torch.tensor({x}.0, dtype=torch.{name})`. For which of the steps `10.0**-n` with n = 1, 2, 3, ... is "
-        "`x + step` a different number than `x`? Give the largest such n.",
+        "`x + step` a different number from `x`? Give the largest such n.",
         last(x, name),
         solution=f"x = torch.tensor({x}.0, dtype=torch.{name})\n"
         "smallest_step = max(n for n in range(1, 20) if x + 10.0**-n != x)",
@@ -108,31 +108,25 @@ def allowed_difference(r: random.Random) -> Task:
     """Find the largest difference that gradcheck accepts."""
     slope = r.choice([-80, -50, -30, 20, 40, 60])
     atol, rtol = r.choice([0.01, 0.02, 0.05]), r.choice([0.001, 0.002, 0.005])
-    program = f"""class Line(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x, off):
-        ctx.off = off
-        return {slope} * x
-
-    @staticmethod
-    def backward(ctx, g):
-        return ({slope} + ctx.off) * g, None
-
+    line = combined(
+        "Line", "x, off", f"ctx.off = off\nreturn {slope} * x", "g", f"return ({slope} + ctx.off) * g, None"
+    )
+    program = f"""{line}
 
 def accepted(off):
     x = torch.tensor([1.0], dtype=torch.float64, requires_grad=True)
     return torch.autograd.gradcheck(Line.apply, (x, off), atol={atol}, rtol={rtol}, raise_exception=False)"""
     return number(
-        f"{fence(program)}\nUp to which number `off` is `accepted(off)` true?",
+        f"{fence(program)}What is the largest number `off` for which `accepted(off)` is true?",
         atol + rtol * abs(slope),
         solution=f"{program}\n\n\nlow, high = 0.0, 1.0\nfor _ in range(30):\n    middle = (low + high) / 2\n"
         "    low, high = (middle, high) if accepted(middle) else (low, middle)\nallowed_difference = low",
         why="An element passes if the two numbers differ by at most atol + rtol times the number from differences.",
         mistakes={
-            rtol * abs(slope): "the absolute tolerance is added to that",
-            atol: "the relative tolerance times the slope is added to that",
+            rtol * abs(slope): "that leaves out the absolute tolerance",
+            atol: "that leaves out the relative tolerance times the slope",
             atol + rtol: "the relative tolerance is multiplied by the slope",
-            atol + rtol * slope: "the relative tolerance is multiplied by the size of the slope, without its sign",
+            atol + rtol * slope: "multiply the relative tolerance by the size of the slope, without its sign",
         },
     )
 
@@ -140,7 +134,7 @@ def accepted(off):
 @exercise(
     2,
     "A difference uses the points x - eps and x + eps, with eps = 1e-6. Is the kink between them?",
-    "In the kink itself, a difference gives the mean of the slopes on both sides. Compare it with the slope of backward.",
+    "At the kink itself, a difference gives the mean of the slopes on both sides. Compare it with the slope from backward.",
 )
 def kink_verdicts(r: random.Random) -> Task:
     """Find the points at which a right gradient is rejected."""
@@ -151,7 +145,7 @@ def kink_verdicts(r: random.Random) -> Task:
     points |= {"beside": f"{c} {r.choice('+-')} {far}e-6", "far": f"{c} {r.choice('+-')} 0.{far}"}
     kinds = r.sample(list(points), 5)
     letters = dict(zip(kinds, "abcde"))
-    mean = "abs" in formula  # in its kink, backward gives the mean of both slopes
+    mean = "abs" in formula  # at its kink, backward gives the mean of both slopes
     rejected = {letters[kind] for kind in ("above", "below", "kink")[: 2 if mean else 3]}
     listed = ", ".join(f'"{letters[kind]}": {points[kind]}' for kind in kinds)
     program = (
@@ -160,14 +154,14 @@ def kink_verdicts(r: random.Random) -> Task:
         "    return torch.autograd.gradcheck(f, x, eps=1e-6, raise_exception=False)"
     )
     return choice(
-        f"{fence(program)}\nAt which points is `accepted` false? Give a list of letters.",
+        f"{fence(program)}At which points is `accepted` false? Give a list of letters.",
         rejected,
         solution=f"{program}\n\n\nkink_verdicts = [letter for letter, value in points.items() if not accepted(value)]",
-        why="A difference across a kink mixes both slopes, so keep inputs of checks away from kinks by more than eps."
-        + (" In the kink of abs, the mean is 0, and backward gives 0, too." if mean else ""),
+        why="A difference across a kink mixes both slopes, so keep the inputs of a check more than eps away from kinks."
+        + (" At the kink of abs, the mean is 0, and backward gives 0, too." if mean else ""),
         mistakes={
-            letters["kink"]: "in the kink the mean of both slopes is 0, and so is the gradient of abs",
-            letters["beside"]: "the kink is further away than eps, so both points are on the same side of it",
+            letters["kink"]: "at the kink the mean of both slopes is 0, and so is the gradient of abs",
+            letters["beside"]: "the kink is farther away than eps, so both points are on the same side of it",
             letters["far"]: "the function is straight around this point",
         },
     )
@@ -187,10 +181,10 @@ def best_step(r: random.Random) -> Task:
         (3 * u / m) ** (1 / 3),
         solution="steps = np.geomspace(1e-3, 1, 400_001)\n"
         f"best_step = steps[np.argmin({u} / steps + {m} * steps**2 / 6)]",
-        why="A smaller step enlarges the noise, a larger one the error of the bend. The noise decides: gradcheck's eps of "
-        "1e-6 would be far too small here.",
+        why="A smaller step enlarges the noise, and a larger one the error from the curvature. gradcheck's eps of 1e-6 "
+        "would be far too small for this noise.",
         mistakes={
-            (6 * u / m) ** (1 / 3): "there both parts are equal; at the minimum, their derivatives cancel",
+            (6 * u / m) ** (1 / 3): "there the two parts are equal; at the minimum, their derivatives cancel",
             2 * (u / m) ** 0.5: "that is the formula for one-sided differences",
             (3 * u / m) ** 0.5: "the condition has the cube of h, not its square",
             1e-6: "that suits the rounding errors of float64; here the errors are far larger",
@@ -201,17 +195,17 @@ def best_step(r: random.Random) -> Task:
 @exercise(
     2,
     "Row i of the analytical Jacobian is what backward returns when g is 1 at result i and 0 elsewhere.",
-    "Compare: equal rows mean that g is not used. Opposite signs, doubled numbers and exchanged rows show as they are.",
+    "Compare: equal rows mean that backward ignores g. You can see opposite signs, doubled numbers and swapped rows directly.",
 )
 def reading_jacobians(r: random.Random) -> Task:
-    """Recognise a mistake by its Jacobian."""
+    """Recognise a mistake from its Jacobian."""
     matrix = np.array(r.sample(range(1, 10), 6), dtype=float).reshape(2, 3)
     kinds = {
         "-(A.T @ g)": (-matrix, "it changes all signs"),
-        "A.sum(0)": (np.tile(matrix.sum(0), (2, 1)), "it does not use g, so both rows are equal"),
-        "A.flip(0).T @ g": (matrix[::-1], "it exchanges the rows"),
+        "A.sum(0)": (np.tile(matrix.sum(0), (2, 1)), "it ignores g, so both rows are equal"),
+        "A.flip(0).T @ g": (matrix[::-1], "it swaps the rows"),
         "2 * (A.T @ g)": (2 * matrix, "it doubles each element"),
-        "(A.T @ g).flip(0)": (matrix[:, ::-1], "it turns each row around"),
+        "(A.T @ g).flip(0)": (matrix[:, ::-1], "it reverses each row"),
     }
     lines = r.sample(list(kinds), 4)
     right = r.choice(lines)
@@ -220,8 +214,8 @@ def reading_jacobians(r: random.Random) -> Task:
     program = f"A = torch.tensor({matrix.tolist()})  # forward returns A @ x\nanalytical = torch.tensor({shown})"
     listed = ", ".join(f'"{letters[line]}": lambda g: {line}' for line in lines)
     return choice(
-        f"gradcheck rejects a Function. `A` is also the Jacobian from differences, `analytical` the one from backward:\n\n"
-        f"{fence(program)}\nWhat does backward return? Give a letter.\n\n"
+        "gradcheck rejects a Function. `A` is also the Jacobian from differences, and `analytical` is the Jacobian from "
+        f"backward:{fence(program)}What does backward return? Give a letter.\n\n"
         + "\n".join(f"- `{letters[line]!r}`: `{line}`" for line in lines),
         letters[right],
         solution=f"{program}\nlines = {{{listed}}}\njacobian = lambda f: torch.stack([f(g) for g in torch.eye(2)])\n"
@@ -233,7 +227,7 @@ def reading_jacobians(r: random.Random) -> Task:
 
 @exercise(
     2,
-    "gradcheck needs right numbers only. gradgradcheck needs a history of the gradient, back to x and to g.",
+    "gradcheck needs only right numbers. gradgradcheck also needs the gradient's history, back to x and to g.",
     "A saved tensor has a history if it is an input. detach() and NumPy cut the history.",
 )
 def only_second_check(r: random.Random) -> Task:
@@ -249,7 +243,7 @@ def only_second_check(r: random.Random) -> Task:
     others = {
         ("x", f"{c * n} * {power} * g"): "both checks accept it",
         ("x", f"{c} * {power} * g"): "a factor is wrong, so gradcheck rejects it",
-        ("x", f"{c * n} * {power}"): "it does not use g, so gradcheck rejects it",
+        ("x", f"{c * n} * {power}"): "it ignores g, so gradcheck rejects it",
         ("x", f"{c * n} * saved**{n} * g"): "the exponent is wrong, so gradcheck rejects it",
     }
     many = r.randint(1, 2)
@@ -283,18 +277,18 @@ def verdicts(letter):
 only_second_check = [letter for letter in rules if verdicts(letter) == [True, False]]"""
     return choice(
         f"`forward(ctx, x)` returns `{c} * x**{n}` and saves a tensor; `backward(ctx, g)` gets it back as `saved`. Which of "
-        "these pass gradcheck and fail gradgradcheck? Give a list of letters.\n\n"
+        "these Functions pass gradcheck but fail gradgradcheck? Give a list of letters.\n\n"
         + "\n".join(f"- `{one!r}`: saves `{kept}`, returns `{out}`" for (kept, out), one in letters.items()),
         {letters[rule] for rule in picked if rule in lost},
         solution=solution,
-        why="Their gradients have right numbers, but a part of the history is cut: second derivatives lack a part.",
+        why="Their gradients are right, but part of their history is cut, so second derivatives lack a term.",
         mistakes={letters[rule]: others[rule] for rule in picked if rule in others},
     )
 
 
 @exercise(
     3,
-    "Move the whole tensor by `h * v` to both sides: the difference is the slope along v.",
+    "Move the whole tensor by `h * v` in both directions: the difference is the slope along v.",
     "The gradient predicts the slope `(gradient * v).sum()`. Allow atol + rtol times the size of the difference.",
 )
 def directional_check(r: random.Random) -> Task:
@@ -325,14 +319,15 @@ def directional_check(r: random.Random) -> Task:
 
     along, allowed = "(gradient * v).sum()", f"{atol} + {rtol} * difference.abs()"
     return code(
-        "`gradcheck` moves each element of `x`. For a network with a million weights, one direction must do. Compute the "
-        "slope of `f` along `v` from its gradient at `x`, and by a central difference along `v` with the step 1e-6. Return "
-        f"True if they differ by at most {atol} + {rtol} times the size of the difference, otherwise False. `f` takes a "
+        "`gradcheck` changes each element of `x`. For a network with a million weights, one direction has to be enough. "
+        "Compute the slope of `f` along `v` from its gradient at `x`, and by a central difference along `v` with the step "
+        f"1e-6. Return True if they differ by at most {atol} + {rtol} times the size of the difference, otherwise False. `f` "
+        "takes a "
         "float64 tensor of any shape and returns one number. Call `f` at most three times, and leave `x` as it is.",
         "def directional_check(f, x, v): ...",
         source(along, allowed),
         judge,
-        "Two more calls check a gradient of any size along v. A random v finds almost every mistake.",
+        "Two more calls check a gradient of any size along v. A random v reveals almost every mistake.",
         (source("gradient.sum()", allowed), "it rejects a right gradient"),
         (source(along, f"{atol}"), "it rejects"),
         (source(along, f"{rtol} * difference.abs()"), "it rejects"),
@@ -346,7 +341,7 @@ def directional_check(r: random.Random) -> Task:
     "Multiply the second one by $k^2$ and subtract the first: $c$ cancels.",
 )
 def extrapolated_slope(r: random.Random) -> Task:
-    """Combine two differences to a better one."""
+    """Combine two differences into a better one."""
     k = r.choice([2, 3, 4, 5, 6, 8, 10])
 
     def expected(f: Callable, x: float, h: float) -> float:
@@ -369,8 +364,9 @@ def extrapolated_slope(r: random.Random) -> Task:
         )
 
     return code(
-        "The error of the central difference $D(h)$ begins with $c h^2$, where $c$ depends on `f` and `x` only. Compute "
-        f"$D(h)$ and $D(h / {k})$, and combine them so that this term cancels: the method of Richardson. `f` takes and returns "
+        "The error of the central difference $D(h)$ begins with $c h^2$, where $c$ depends only on `f` and `x`. Compute "
+        f"$D(h)$ and $D(h / {k})$, and combine them so that this term cancels. This is Richardson's method. `f` takes and "
+        "returns "
         "a number. Call it at most four times.",
         "def extrapolated_slope(f, x, h): ...",
         source(f"({k * k} * narrow - wide) / {k * k - 1}"),
@@ -384,9 +380,9 @@ def extrapolated_slope(r: random.Random) -> Task:
 
 @exercise(
     3,
-    "Backward gives rows: one pass for each result. Differences give columns: one element of x moves.",
+    "Backward gives rows, with one pass for each result. Differences give columns, with one element of x for each.",
     "Stack the rows with torch.stack(rows), the columns with torch.stack(columns, dim=1).",
-    "`divmod(off.argmax().item(), len(x))` gives row and column of the largest element of a matrix `off`.",
+    "`divmod(off.argmax().item(), len(x))` gives the row and the column of the largest element of a matrix `off`.",
 )
 def worst_element(r: random.Random) -> Task:
     """Report the worst element of a wrong Jacobian."""
@@ -426,9 +422,9 @@ def worst_element(r: random.Random) -> Task:
     other = "(analytical - numerical).abs()" + ("" if relative else " / numerical.abs()")
     return code(
         "`f` takes and returns a float64 vector, and its backward may be wrong. Compute its Jacobian from backward and from "
-        "central differences. Find the element where the two are furthest apart"
+        "central differences. Find the element where the two are farthest apart"
         + (", relative to the number from differences (which is never 0)" if relative else "")
-        + f". Return a list: the {parts[0]}, the {parts[1]}, the {parts[2]}, the {parts[3]}. Each result has a row.",
+        + f". Return a list: the {parts[0]}, the {parts[1]}, the {parts[2]}, the {parts[3]}. Each result of `f` has a row.",
         "def worst_element(f, x): ...",
         source(measure),
         judge,
@@ -442,7 +438,7 @@ def worst_element(r: random.Random) -> Task:
 @exercise(
     3,
     "gradcheck needs float64 and requires_grad=True.",
-    "Take numbers on all three pieces, and none within 0.01 of a kink.",
+    "Choose numbers on all three pieces, and none within 0.01 of a kink.",
 )
 def inputs_for_check(r: random.Random) -> Task:
     """Choose inputs that reveal each mistake."""
@@ -474,7 +470,7 @@ def inputs_for_check(r: random.Random) -> Task:
             f"points = {low - 1}, {middle}, {high + 1}\n    return torch.tensor([points[i % 3] for i in range(n)], {rest})"
         ),
         judge,
-        "A check sees only the pieces that its inputs reach, and needs small steps that stay on one piece.",
+        "A check sees only the pieces that its inputs reach, and its small steps have to stay on one piece.",
         (source(f"return torch.linspace({low}, {high}, n, {rest})"), "at a kink"),
         (
             source(f"return torch.linspace({low + 0.02}, {high - 0.02}, n, {rest})"),

@@ -10,15 +10,15 @@ from lessons import expect
 from lessons.exercise import Wrong
 from minigrad.autograd import Function
 
-from . import Task, choice, code, exercise, number, numbers
+from . import Task, choice, code, exercise, fence, number, numbers
 
 DUALS = "import minigrad.autograd.forward_ad as fwAD\n\nwith fwAD.dual_level():\n"
 
 
 @exercise(
     1,
-    "Which of the two numbers is the maximum? A small change of the other one has no effect.",
-    "The tangent follows the larger value, not the larger tangent; then the factor multiplies it.",
+    "Which of the two numbers is the maximum? A small change in the other one has no effect.",
+    "The tangent belongs to the larger value, not to the larger tangent. Then the factor multiplies it.",
 )
 def tangent_of_a_maximum(r: random.Random) -> Task:
     """Follow a tangent through a maximum."""
@@ -27,14 +27,14 @@ def tangent_of_a_maximum(r: random.Random) -> Task:
     first, second = r.sample([(low, fast), (high, slow)], 2)
     return number(
         f"`x` has the value {first[0]} and the tangent {first[1]}; `y` has the value {second[0]} and the tangent {second[1]}. "
-        f"Which tangent does `{k} * torch.maximum(x, y)` have?",
+        f"Compute the tangent of `{k} * torch.maximum(x, y)`.",
         k * slow,
         solution=f"{DUALS}    x = fwAD.make_dual(torch.tensor({first[0]}.0), torch.tensor({first[1]}.0))\n"
         f"    y = fwAD.make_dual(torch.tensor({second[0]}.0), torch.tensor({second[1]}.0))\n"
         f"    tangent_of_a_maximum = fwAD.unpack_dual({k} * torch.maximum(x, y)).tangent",
-        why="Near this point the maximum is one of the two tensors, so it has the tangent of this tensor.",
+        why="Near this point, the maximum is one of the two tensors, so it has the tangent of that tensor.",
         mistakes={
-            k * fast: "the maximum chooses by value, and the tangent comes with the chosen value",
+            k * fast: "the maximum chooses the larger value, and the tangent comes with that value",
             k * (fast + slow): "only one of the two reaches the result",
             slow: "the factor multiplies the tangent, too",
             k * high: "that is the value of the result",
@@ -44,7 +44,7 @@ def tangent_of_a_maximum(r: random.Random) -> Task:
 
 @exercise(
     1,
-    "A pass of forward mode gives the derivative along one direction of all parameters.",
+    "A pass of forward mode gives the derivative along one direction in the space of all parameters.",
     "The gradient has one number for each parameter. Count the weights and the biases.",
 )
 def jvp_calls_for_a_gradient(r: random.Random) -> Task:
@@ -60,8 +60,8 @@ def jvp_calls_for_a_gradient(r: random.Random) -> Task:
         "jvp_calls_for_a_gradient = sum(parameter.numel() for parameter in layer.parameters())",
         why="Forward mode needs a pass for each input of the loss. That is why training uses one backward pass instead.",
         mistakes={
-            1: "one pass is enough for backward; a jvp gives the derivative along one direction",
-            n_in * n_out: "the layer has biases as well",
+            1: "one pass is enough for backward, but a jvp gives the derivative along one direction",
+            n_in * n_out: "the layer has biases, too",
             2: "weight and bias are two tensors, but each number in them is a parameter",
             batch * (n_in * n_out + n_out): "a jvp passes the whole batch through the layer",
         },
@@ -79,7 +79,7 @@ PROGRAMS = {
 
 @exercise(
     1,
-    "How is a tangent of `y` combined with `y` itself? Element by element.",
+    "A tangent says how each element of `y` changes.",
     "Compute the shape of y.",
 )
 def shape_of_a_tangent(r: random.Random) -> Task:
@@ -89,12 +89,12 @@ def shape_of_a_tangent(r: random.Random) -> Task:
     right = tuple({"r": rows, "k": k, "c": columns, "1": 1}[one] for one in PROGRAMS[program])
     return numbers(
         f"`x` has the shape [{rows}, {columns}] and no tangent. `w` has the shape [{columns}, {k}] and is a dual. "
-        f"Which shape does the tangent of `{program}` have? Give a list.",
+        f"What is the shape of the tangent of `{program}`? Give a list.",
         right,
         solution=f"{DUALS}    x = torch.ones({rows}, {columns})\n"
         f"    w = fwAD.make_dual(torch.ones({columns}, {k}), torch.ones({columns}, {k}))\n"
         f"    shape_of_a_tangent = list(fwAD.unpack_dual({program}).tangent.shape)",
-        why="A tangent is the change of its tensor, so it has the shape of this tensor.",
+        why="A tangent is the change in its tensor, so it has the shape of that tensor.",
         mistakes={
             (columns, k): "that is the shape of the tangent of w; each operation computes a new tangent",
             (*right, columns, k): "that is the shape of the Jacobian; a tangent is its product with one direction",
@@ -142,8 +142,8 @@ def cheaper_mode(r: random.Random) -> Task:
 
 @exercise(
     2,
-    "Let a second pair of variables follow the first: for each statement, write the statement for the tangents below it.",
-    "`v` begins as a constant, so its tangent begins as 0. After the first statement it depends on `x`.",
+    "Use a second pair of variables for the tangents: below each statement, write the statement for its tangent.",
+    "`v` starts as a constant, so its tangent starts at 0. After the first statement it depends on `x`.",
 )
 def tangent_of_a_loop(r: random.Random) -> Task:
     """Carry tangents through a loop."""
@@ -166,7 +166,7 @@ def f(x):
         x = x + {h} * v
     return x"""
     return number(
-        f"```python\n{program}\n```\n\n`x` has the value {start} and the tangent {tangent}. What is the tangent of `f(x)`? "
+        f"{fence(program)}`x` has the value {start} and the tangent {tangent}. What is the tangent of `f(x)`? "
         "Compute it with plain Python numbers.",
         right,
         solution=f"{program}\n\n\n"
@@ -174,7 +174,7 @@ def f(x):
         why="Each variable that depends on x carries a tangent through the loop, including v.",
         mistakes={
             run(False)[1]: "v depends on x after the first statement, so it has a tangent, too",
-            right / tangent: "that is the derivative; the input has another tangent than 1",
+            right / tangent: "that is the derivative, but the tangent of the input is not 1",
             value: "that is the value of f(x)",
         },
     )
@@ -191,7 +191,7 @@ def product_with_the_jacobian(r: random.Random) -> Task:
     (top, right), (left, bottom) = (a * q, a * p), (1, 2 * b * q)  # the rows of the Jacobian
     f = f"lambda x: torch.stack([{a} * x[0] * x[1], x[0] + {b} * x[1] ** 2])"
     return numbers(
-        f"`f = {f}`. Which tangent does `torch.func.jvp(f, (x,), (v,))` return for x = [{p}, {q}] and v = [{s}, {t}]? "
+        f"`f = {f}`. What tangent does `torch.func.jvp(f, (x,), (v,))` return for x = [{p}, {q}] and v = [{s}, {t}]? "
         "Give a list of two numbers.",
         (top * s + right * t, left * s + bottom * t),
         solution=f"f = {f}\nx, v = torch.tensor([{p}.0, {q}.0]), torch.tensor([{s}.0, {t}.0])\n"
@@ -201,8 +201,8 @@ def product_with_the_jacobian(r: random.Random) -> Task:
             (
                 top * s + left * t,
                 right * s + bottom * t,
-            ): "that is the vjp: it multiplies the columns instead of the rows",
-            (top + right, left + bottom): "that is along the direction [1, 1]; the tangent is v",
+            ): "that is the vjp, which multiplies the columns instead of the rows",
+            (top + right, left + bottom): "that is for the direction [1, 1], but the tangent is v",
             (top * s, bottom * t): "each output depends on both inputs, so each row has two terms",
             (a * p * q, p + b * q * q): "that is the value of f(x)",
         },
@@ -211,7 +211,7 @@ def product_with_the_jacobian(r: random.Random) -> Task:
 
 @exercise(
     2,
-    "`no_grad` switches off the graph. Does forward mode have one?",
+    "`no_grad` switches off the graph. Does forward mode use a graph?",
     "`detach` removes the tangent: this factor counts as a constant.",
 )
 def tangent_past_detach(r: random.Random) -> Task:
@@ -225,7 +225,7 @@ with fwAD.dual_level():
     z = y + {b} * x.detach() * x
     tangent = fwAD.unpack_dual(z).tangent"""
     return number(
-        f"```python\n{program}\n```\n\nWhat is `tangent`?",
+        f"{fence(program)}What is `tangent`?",
         t * x * (2 * a + b),
         solution=f"import minigrad.autograd.forward_ad as fwAD\n\n{program}\ntangent_past_detach = tangent",
         why="A tangent needs no graph, so no_grad does not stop it. A detached tensor has none.",
@@ -239,7 +239,7 @@ with fwAD.dual_level():
 
 @exercise(
     2,
-    "Both passes contain the number $u \\cdot J v$: once as $u \\cdot (J v)$, once as $(u J) \\cdot v$.",
+    "Both passes determine the number $u \\cdot J v$: one as $u \\cdot (J v)$, the other as $(u J) \\cdot v$.",
     "Compute $(u J) \\cdot v$ from the backward pass. It is u[0] times the first tangent plus u[1] times the second.",
 )
 def missing_tangent(r: random.Random) -> Task:
@@ -254,22 +254,22 @@ def missing_tangent(r: random.Random) -> Task:
     return number(
         f"`f` maps three numbers to two. At some point, a backward pass with the incoming gradient u = {u} returns "
         f"{gradient}. At the same point, a forward pass with the tangent v = {v} returns the tangent [{known}, ?]. Which "
-        "number belongs there?",
+        "number replaces the question mark?",
         right,
         solution=f"whole = sum(g * d for g, d in zip({gradient}, {v}))\nmissing_tangent = (whole - {u[0]} * {known}) / {u[1]}",
-        why="The two passes multiply the same Jacobian from two sides, so both products with the other vector are equal.",
+        why="The two passes multiply the same Jacobian from two sides, so their products with the other vector are equal.",
         mistakes={
-            whole: "that is the product of both vectors with the Jacobian; both tangents have a part in it",
-            whole - u[0] * known: "the second tangent counts u[1] times in this number",
-            whole - known: "each tangent counts with its number in u",
+            whole: "that is the product of both vectors with the Jacobian, to which both tangents contribute",
+            whole - u[0] * known: "this number is u[1] times the second tangent",
+            whole - known: "multiply each tangent by its number in u",
         },
     )
 
 
 @exercise(
     3,
-    "`jvp` receives a tangent for each argument of forward, here three; the number has None.",
-    "The product rule: each output changes by the sum of the parts of x and y. Return two tangents.",
+    "`jvp` receives a tangent for each argument of forward, here three. The tangent of the number is None.",
+    "The product rule: each output changes by the sum of the contributions of x and y. Return two tangents.",
 )
 def JvpOfTwoOutputs(r: random.Random) -> Task:
     """Write the jvp of a Function."""
@@ -323,7 +323,7 @@ class JvpOfTwoOutputs(torch.autograd.Function):
         source("..."),
         source(saved, f"return {first}, {second}"),
         judge,
-        "jvp returns the change of each output: a sum with a term for each tensor that changes.",
+        "jvp returns the change in each output: a sum with a term for each tensor that changes.",
         (source(saved, f"return {second}, {first}"), "expected"),
         (source(saved, f"return {a} * ctx.k * x_t * y_t, {second}"), "expected"),
         (source(saved, f"return {first}"), "1 tangent"),
@@ -332,7 +332,7 @@ class JvpOfTwoOutputs(torch.autograd.Function):
 
 @exercise(
     3,
-    "The point depends on the single number `t`. Write it as a function of `t`, and then `f` of it.",
+    "The point depends on a single number, `t`. Write the point as a function of `t`, and apply `f` to it.",
     "torch.func.jvp(lambda t: f(point(t)), (t,), (torch.ones_like(t),)) returns the value and the tangent.",
 )
 def change_along_a_circle(r: random.Random) -> Task:
@@ -366,8 +366,8 @@ def change_along_a_circle(f, t):
 """
 
     return code(
-        f"At the time `t`, a point is at $({radius} \\cos {w}t, {radius} \\sin {w}t)$. Write a function that receives a "
-        "function `f` of two numbers in a tensor, and the time `t` as a tensor. Return the derivative of `f` at the point with "
+        f"At the time `t`, a point is at $({radius} \\cos {w}t, {radius} \\sin {w}t)$. Write a function of `f`, which "
+        "takes two numbers in a tensor, and of the time `t`, a tensor. Return the derivative of `f` at the point with "
         "respect to the time. `f` may return many numbers, so call it once and use forward mode.",
         "def change_along_a_circle(f, t): ...",
         source("torch.ones_like(t)"),
@@ -380,7 +380,7 @@ def change_along_a_circle(f, t):
 
 @exercise(
     3,
-    "Horner's rule begins with 0 and repeats `value = value * x + c`, from the highest coefficient to the lowest.",
+    "Horner's rule starts with 0 and repeats `value = value * x + c`, from the highest coefficient to the lowest.",
     "The product rule gives the statement for the tangent. It needs the value before the step: compute it first.",
 )
 def dual_horner(r: random.Random) -> Task:
@@ -414,13 +414,13 @@ def dual_horner(coefficients, x, x_tangent):
 
     value, tangent = "value = value * x + c", "tangent = tangent * x + value * x_tangent"
     return code(
-        f"Write a function that evaluates a polynomial for a dual number, given by `x` and `x_tangent`, and returns value and "
-        f"tangent as a pair. The list of coefficients begins with the {'highest' if highest_first else 'lowest'} power: "
+        "Write a function that evaluates a polynomial for a dual number, given by `x` and `x_tangent`, and returns its value "
+        f"and tangent as a pair. The list of coefficients begins with the {'highest' if highest_first else 'lowest'} power: "
         f"{given} stands for ${example}$. Use plain numbers and no autograd.",
         "def dual_horner(coefficients, x, x_tangent): ...",
         source(tangent, value),
         judge,
-        "Each step is a product and a sum, and the product rule needs the value from before the step.",
+        "Each step is a product and a sum, and the product rule needs the value before the step.",
         (source(value, tangent), "expected"),
         (source("tangent = tangent * x + value", value), "expected"),
         (source(tangent, value, order=orders[not highest_first]), "expected"),
@@ -460,11 +460,11 @@ def second_change_along_v(f, x):
 
     return code(
         f"Let `v = {v}`. Write a function that returns the second derivative of `f(x + t * v)` with respect to the number `t` "
-        "at `t = 0`, for a function `f` of three numbers. Use forward mode only: no graph, no backward pass.",
+        "at `t = 0`, for a function `f` of three numbers. Use only forward mode, without a graph or a backward pass.",
         "def second_change_along_v(f, x): ...",
         source(),
         judge,
-        "The tangent is a function of x again, so a jvp of it gives the second derivative, and no graph is recorded.",
+        "The tangent is again a function of x, so its jvp gives the second derivative, without a graph.",
         (source(result="torch.func.jvp(first, (x,), (torch.ones(3),))[1]"), "expected"),
         (source(inner="x"), "expected"),
         (source(result="first(x)"), "expected"),

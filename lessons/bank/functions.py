@@ -1,19 +1,18 @@
 """Exercises about custom Functions: their gradients, the ctx, several inputs and outputs, and outputs without a derivative."""
 
 import random
-from collections.abc import Callable
 
 import minigrad as torch
 from lessons import expect
 from minigrad.autograd import Function
 
-from . import Task, code, exercise, number, numbers
+from . import Task, applied, code, combined, exercise, fence, number, numbers
 
 
 @exercise(
     1,
     "The engine calls backward with the gradients of the outputs, and needs the gradients of the arguments.",
-    "Numbers and words are arguments, too. The ctx is not one.",
+    "Numbers and strings are arguments, too. The ctx is not.",
 )
 def received_and_returned(r: random.Random) -> Task:
     """Count the gradients of a Function."""
@@ -28,23 +27,23 @@ def received_and_returned(r: random.Random) -> Task:
         f"are tensors; of the arguments, only {' and '.join(f'`{name}`' for name in tensors)} may be tensors. How many "
         "gradients does `backward` receive after its `ctx`, and how many values must it return? Give a list of two numbers.",
         (received, returned),
-        solution=_source(
+        solution=combined(
             "Counted",
-            f"ctx, {', '.join(arguments)}",
+            f"{', '.join(arguments)}",
             f"return {', '.join(f'{tensors[0]} * {i + 1}' for i in range(received))}",
-            "ctx, *received",
+            "*received",
             "counts.extend([len(received), len(ctx.needs_input_grad)])",
             "return (None,) * len(ctx.needs_input_grad)",
         )
         + f"\n\ncounts = []\nsum(Counted.apply({passed})).sum().backward()\nreceived_and_returned = counts",
         why="backward receives a gradient for each output, and returns one for each argument, in the order of forward.",
         mistakes={
-            (returned, received): "backward runs from the outputs to the arguments, so the two numbers are exchanged",
-            (received, returned + 1): "the ctx is no argument of apply and has no gradient",
+            (returned, received): "the two numbers are swapped: backward goes from the outputs to the arguments",
+            (received, returned + 1): "the ctx is not an argument of apply, so it has no gradient",
             (
                 received,
                 len(tensors),
-            ): "an argument that is no tensor has a place in the list as well, where None stands",
+            ): "an argument that is not a tensor has a place in the list, too: its gradient is None",
             (1, returned): "each output has a gradient, even if the loss does not use it",
         },
     )
@@ -52,7 +51,7 @@ def received_and_returned(r: random.Random) -> Task:
 
 @exercise(
     1,
-    "A gradient is needed if it leads on to a leaf that requires grad.",
+    "A gradient is needed if it leads to a leaf that requires grad.",
     "The result of an operation on `w` requires grad. A detached tensor does not.",
 )
 def which_gradients_needed(r: random.Random) -> Task:
@@ -65,16 +64,16 @@ def which_gradients_needed(r: random.Random) -> Task:
     call = f"F.apply({', '.join(arguments)})"
     return numbers(
         f"`w = torch.ones(2, requires_grad=True)`, `x = torch.ones(2)`, and a Function is called as `{call}`. Its "
-        "`forward` reads `ctx.needs_input_grad`. Which list of True and False is there?",
+        "`forward` reads `ctx.needs_input_grad`. Which list of True and False does it see?",
         tuple(needed[one] for one in arguments),
         solution="w, x = torch.ones(2, requires_grad=True), torch.ones(2)\nseen = []\n\n\n"
-        + _source("F", "ctx, *arguments", "seen.extend(ctx.needs_input_grad)\n        return torch.zeros(2)", "ctx, g")
+        + combined("F", "*arguments", "seen.extend(ctx.needs_input_grad)\nreturn torch.zeros(2)", "g")
         + f"\n\n{call}\nwhich_gradients_needed = seen",
         why="A gradient is needed for a leaf that requires grad and for each result computed from it.",
         mistakes={
-            tuple(one == "w" for one in arguments): "a result of w is no leaf, but its gradient leads on to w",
-            tuple(one[0] == "w" for one in arguments): "detach cuts the graph: no gradient leads on from there",
-            tensors: "not each tensor needs a gradient, only those that require grad",
+            tuple(one == "w" for one in arguments): "a result of w is not a leaf, but its gradient leads to w",
+            tuple(one[0] == "w" for one in arguments): "detach cuts the graph: no gradient passes through it",
+            tensors: "not every tensor needs a gradient, only those that require grad",
         },
     )
 
@@ -82,7 +81,7 @@ def which_gradients_needed(r: random.Random) -> Task:
 @exercise(
     1,
     "Which outputs does the loss use? A marked output is a constant for the loss.",
-    "By default a missing gradient is replaced by zeros, with the shape of the output.",
+    "By default, zeros with the shape of the output replace a missing gradient.",
 )
 def bytes_that_backward_receives(r: random.Random) -> Task:
     """Count the bytes of the incoming gradients."""
@@ -90,63 +89,64 @@ def bytes_that_backward_receives(r: random.Random) -> Task:
     factor = r.randint(2, 9)
     sizes = {"total": 4, "square": 4 * n}
     whole, part = 8 * n + 4, sizes[used]
-    source = _source(
+    source = combined(
         "Three",
-        "ctx, x",
-        f"ctx.set_materialize_grads({filled})\n        mask = (x > 0).float()\n"
-        "        ctx.mark_non_differentiable(mask)\n        return x.sum(), x * x, mask",
-        "ctx, *gradients",
+        "x",
+        f"ctx.set_materialize_grads({filled})\nmask = (x > 0).float()\n"
+        "ctx.mark_non_differentiable(mask)\nreturn x.sum(), x * x, mask",
+        "*gradients",
         "received.extend(g.nbytes for g in gradients if g is not None)",
         "return None",
     )
     loss = f"total, square, mask = Three.apply(x)\n({factor} * {used} * mask).sum().backward()"
-    given = f"received = []\nx = torch.ones({n}, requires_grad=True)\n{loss}"
+    program = f"{source}\n\nreceived = []\nx = torch.ones({n}, requires_grad=True)\n{loss}"
     right = whole if filled else part
     return number(
-        f"```python\n{source}\n\n{given}\n```\n\nA float32 number has 4 bytes. What is `sum(received)`?",
+        f"{fence(program)}A float32 element has 4 bytes. What is `sum(received)`?",
         right,
-        solution=f"{source}\n\n{given}\nbytes_that_backward_receives = sum(received)",
+        solution=f"{program}\nbytes_that_backward_receives = sum(received)",
         why="Zeros replace the gradients of unused and marked outputs, unless forward asks for None; None needs no memory.",
         mistakes={
             whole: "with set_materialize_grads(False), an output without a gradient gets None instead of zeros",
             part: "by default, an output without a gradient gets zeros of its size",
-            part + 4 * n: "the mask is marked, so no gradient comes back through it",
-            right // 4: "that is how many numbers there are; each has 4 bytes",
+            part + 4 * n: "the mask is marked, so no gradient passes through it",
+            right // 4: "that counts the elements, and each has 4 bytes",
         },
     )
 
 
 @exercise(
     1,
-    "Each call of apply makes one node. How many calls are there?",
+    "Each call of apply creates one node. How many calls are there?",
     "A node waits for all contributions, adds them and calls backward once.",
 )
 def calls_of_backward(r: random.Random) -> Task:
     """Count the calls of `backward`."""
     deep, wide = r.randint(2, 6), r.randint(2, 6)
-    source = _source("F", "ctx, x", "return 2 * x", "ctx, g", 'calls.append("call")', "return 2 * g")
+    source = combined("F", "x", "return 2 * x", "g", 'calls.append("call")', "return 2 * g")
     program = (
-        "calls = []\nx = h = torch.ones(3, requires_grad=True)\n"
+        f"{source}\n\ncalls = []\nx = h = torch.ones(3, requires_grad=True)\n"
         f"for _ in range({deep}):\n    h = F.apply(h)\n"
         f"parts = [F.apply(h) for _ in range({wide})]\nsum(parts).sum().backward()"
     )
     return number(
-        f"```python\n{source}\n\n{program}\n```\n\nWhat is `len(calls)`?",
+        f"{fence(program)}What is `len(calls)`?",
         deep + wide,
-        solution=f"{source}\n\n{program}\ncalls_of_backward = len(calls)",
+        solution=f"{program}\ncalls_of_backward = len(calls)",
         why="The engine calls backward once for each node, with the sum of all incoming gradients.",
         mistakes={
-            (deep + 1) * wide: "that counts each path; the contributions to h are added before its node is called",
+            (deep + 1)
+            * wide: "that counts each path, but the engine adds the contributions to h before it calls the node",
             deep + 1: "the parts are separate calls of apply, so each has a node",
-            3 * (deep + wide): "backward is called for a tensor, not for each number in it",
-            deep * wide: "the nodes in the loop and the nodes of the parts add up",
+            3 * (deep + wide): "the engine calls backward for a tensor, not for each of its elements",
+            deep * wide: "add the nodes in the loop and the nodes of the parts",
         },
     )
 
 
 @exercise(
     2,
-    "`backward` decides: it turns the two incoming gradients into the gradient of `x`. `forward` plays no part in that.",
+    "`backward` decides: it turns the two incoming gradients into the gradient of `x`. `forward` does not matter for that.",
     "The gradient of `first` is the other factor, `second`, times the constant.",
 )
 def gradient_by_two_outputs(r: random.Random) -> Task:
@@ -154,20 +154,21 @@ def gradient_by_two_outputs(r: random.Random) -> Task:
     (a, b), k, x = r.sample(range(2, 6), 2), r.randint(2, 4), r.randint(3, 5)
     shift = r.randint(1, 3)
     first, second = x + shift, x * x
-    source = _source("Pair", "ctx, x", f"return x + {shift}, x * x", "ctx, g1, g2", f"return {a} * g1 - {b} * g2")
+    source = combined("Pair", "x", f"return x + {shift}, x * x", "g1, g2", f"return {a} * g1 - {b} * g2")
     program = (
-        f"x = torch.tensor({x}.0, requires_grad=True)\nfirst, second = Pair.apply(x)\n({k} * first * second).backward()"
+        f"{source}\n\nx = torch.tensor({x}.0, requires_grad=True)\nfirst, second = Pair.apply(x)\n"
+        f"({k} * first * second).backward()"
     )
     return number(
-        f"```python\n{source}\n\n{program}\n```\n\nWhat is `x.grad`?",
+        f"{fence(program)}Compute `x.grad`.",
         k * (a * second - b * first),
-        solution=f"{source}\n\n{program}\ngradient_by_two_outputs = x.grad",
-        why="Each output gets the other factor as its gradient, and backward combines the two as it is written.",
+        solution=f"{program}\ngradient_by_two_outputs = x.grad",
+        why="The gradient of each output is the other factor times the constant, and backward combines the two as written.",
         mistakes={
             k
             * (
                 second + 2 * x * first
-            ): "that is the derivative, but backward claims another one, and it is not compared",
+            ): "that is the derivative, but backward returns something else, and nothing checks it",
             k * (a * first - b * second): "the gradient of a factor is the other factor",
             a - b: "the incoming gradients are not 1: the loss multiplies the outputs",
             a * second - b * first: "the constant factor of the loss is in both incoming gradients",
@@ -183,17 +184,19 @@ def gradient_by_two_outputs(r: random.Random) -> Task:
 def none_on_one_path(r: random.Random) -> Task:
     """Predict the effect of a gradient that is None."""
     a, b, c, x = r.randint(2, 5), r.randint(2, 5), r.randint(2, 5), r.randint(2, 6)
-    source = _source("Cut", "ctx, x", "return x * x", "ctx, g", "return None")
-    program = f"x = torch.tensor({x}.0, requires_grad=True)\n({b} * Cut.apply({a} * x) + {c} * x * x).backward()"
+    source = combined("Cut", "x", "return x * x", "g", "return None")
+    program = (
+        f"{source}\n\nx = torch.tensor({x}.0, requires_grad=True)\n({b} * Cut.apply({a} * x) + {c} * x * x).backward()"
+    )
     return number(
-        f"```python\n{source}\n\n{program}\n```\n\nWhat is `x.grad`?",
+        f"{fence(program)}Compute `x.grad`.",
         2 * c * x,
-        solution=f"{source}\n\n{program}\nnone_on_one_path = x.grad",
+        solution=f"{program}\nnone_on_one_path = x.grad",
         why="None counts as zero on its path. The sum over the paths contains only the other term.",
         mistakes={
             2 * c * x + 2 * a * a * b * x: "that is the derivative, but backward of Cut returns None for its part",
-            0: "None stops one path, and the other one does not lead through Cut",
-            2 * c * x + a * b: "None is no slope of 1: nothing goes on from there",
+            0: "None stops only one path: the other one does not lead through Cut",
+            2 * c * x + a * b: "None is not a slope of 1: the gradient stops there",
             c * x: "x is in the product twice",
         },
     )
@@ -201,66 +204,62 @@ def none_on_one_path(r: random.Random) -> Task:
 
 @exercise(
     2,
-    "When does `backward` read `Square.last`? Both calls of `forward` are over by then.",
+    "When does `backward` read `Square.last`? By then, both calls of `forward` are over.",
     "A class has one attribute for all calls; each call of `apply` has its own `ctx`.",
 )
 def stored_on_the_class(r: random.Random) -> Task:
     """Find the gradient of a Function that forgets the ctx."""
     a, b = r.sample(range(2, 10), 2)
     p, q = r.sample(range(2, 6), 2)
-    source = _source(
-        "Square", "ctx, x", "Square.last = x\n        return x * x", "ctx, g", "return 2 * Square.last * g"
-    )
+    source = combined("Square", "x", "Square.last = x\nreturn x * x", "g", "return 2 * Square.last * g")
     program = (
         f"a = torch.tensor({a}.0, requires_grad=True)\nb = torch.tensor({b}.0, requires_grad=True)\n"
         f"({p} * Square.apply(a) + {q} * Square.apply(b)).backward()"
     )
-    indented = "\n".join(f"    {line}" for line in program.splitlines())
+    whole, indented = f"{source}\n\n{program}", "\n".join(f"    {line}" for line in program.splitlines())
     return number(
-        f"This Function stores its input on the class, not on the `ctx`.\n\n```python\n{source}\n\n{program}\n```\n\n"
-        "Which number is in `a.grad`?",
+        f"This Function stores its input on the class, not on the `ctx`.{fence(whole)}Compute `a.grad`.",
         2 * p * b,
         solution=f"import warnings\n\n\n{source}\n\nwith warnings.catch_warnings(action='ignore'):\n"
         f"{indented}\nstored_on_the_class = a.grad",
         why="The second call overwrites the attribute, so both backward calls read b. Each call has its own ctx.",
         mistakes={
-            2 * p * a: "that is the derivative, but the second call has overwritten Square.last",
+            2 * p * a: "that is the derivative, but the second call overwrites Square.last",
             2 * q * b: "that is b.grad",
-            2 * (p * a + q * b): "a and b are two leaves, and each gets the gradient of one term",
+            2 * (p * a + q * b): "a and b are two leaves, and each one gets the gradient of one term",
         },
     )
 
 
 @exercise(
     2,
-    "For the loss, a marked output is a constant with the number that forward computed.",
-    "Only the gradient of `square` is used: a constant times the size. backward multiplies it by 2x.",
+    "For the loss, a marked output is a constant with the number that forward computes.",
+    "Only the gradient of `square` is not zero: it is a constant times the size. backward multiplies it by 2x.",
 )
 def marked_output_as_factor(r: random.Random) -> Task:
     """Differentiate a product with a marked output."""
     a, c, x = r.randint(2, 5), r.randint(2, 5), r.randint(2, 5)
-    source = _source(
+    source = combined(
         "SquareAndSize",
-        "ctx, x",
-        f"size = {a} * x\n        ctx.mark_non_differentiable(size)\n        ctx.save_for_backward(x)\n"
-        "        return x * x, size",
-        "ctx, grad_square, grad_size",
+        "x",
+        f"size = {a} * x\nctx.mark_non_differentiable(size)\nctx.save_for_backward(x)\nreturn x * x, size",
+        "grad_square, grad_size",
         "(x,) = ctx.saved_tensors",
         f"return 2 * x * grad_square + {a} * grad_size",
     )
     program = (
-        f"x = torch.tensor({x}.0, requires_grad=True)\nsquare, size = SquareAndSize.apply(x)\n"
+        f"{source}\n\nx = torch.tensor({x}.0, requires_grad=True)\nsquare, size = SquareAndSize.apply(x)\n"
         f"({c} * square * size).backward()"
     )
     return number(
-        f"```python\n{source}\n\n{program}\n```\n\nWhat is `x.grad`?",
+        f"{fence(program)}Compute `x.grad`.",
         2 * a * c * x * x,
-        solution=f"{source}\n\n{program}\nmarked_output_as_factor = x.grad",
+        solution=f"{program}\nmarked_output_as_factor = x.grad",
         why="The size is a constant factor for the loss, and backward receives zero as its gradient.",
         mistakes={
             3 * a * c * x * x: "that is the derivative of the whole product; the mark makes the size a constant",
             a * c * x * x: "that is the part of the size, which is marked",
-            0: "the mark is about the size alone; the square keeps its gradient",
+            0: "the mark affects only the size: the square keeps its gradient",
             2 * c * x: "the size is a constant, but not 1: it stays a factor",
         },
     )
@@ -295,18 +294,18 @@ def TwoTensorsAndNumber(r: random.Random) -> Task:
             (-1, _leaf([1.5]).detach(), _leaf([2.5])),
         ):
             args = [{"x": x, "y": y, "k": k}[name] for name in order]
-            expect.function(answer, _applied(expected), tuple(args))
+            expect.function(answer, applied(expected), tuple(args))
         args = [{"x": _leaf([1.0, 2.0]), "y": _leaf([3.0, 0.5]), "k": 2}[name] for name in order]
         expect.keeps(answer.apply(*args), _leaf([1.0, 2.0]), _leaf([3.0, 0.5]), what="the two inputs")
 
     def source(x: str, y: str, number: str = ", None", sign: str = "g * ") -> str:
         gradients = [{"x": f"{sign}{x}", "y": f"{sign}{y}", "k": "None"}[name] for name in order]
         kept = [one for one in gradients if number or one != "None"]
-        return _source(
+        return combined(
             "TwoTensorsAndNumber",
-            f"ctx, {names}",
-            f"ctx.save_for_backward(x, y)\n        ctx.k = k\n        return {formula}",
-            "ctx, g",
+            f"{names}",
+            f"ctx.save_for_backward(x, y)\nctx.k = k\nreturn {formula}",
+            "g",
             "x, y = ctx.saved_tensors",
             "k = ctx.k",
             f"return {', '.join(kept)}",
@@ -315,7 +314,7 @@ def TwoTensorsAndNumber(r: random.Random) -> Task:
     return code(
         f"Write a Function whose `apply({names})` returns `{formula}` for tensors `x` and `y` and a number `k`. Save the "
         "two tensors with `save_for_backward`, and keep the number as an attribute of the `ctx`.",
-        _source("TwoTensorsAndNumber", f"ctx, {names}", "...", "ctx, g", "..."),
+        combined("TwoTensorsAndNumber", f"{names}", "...", "g", "..."),
         source(by_x, by_y),
         judge,
         "Each tensor gets the incoming gradient times its partial derivative, and the number gets None.",
@@ -338,25 +337,25 @@ def TwoSums(r: random.Random) -> Task:
 
     def judge(answer):
         calls = [(_leaf(v), _leaf(w)) for v, w in ((1.0, 2.0), ([0.5, -1.0, 3.0], [2.0, 4.0, -1.0]))]
-        expect.function(answer, _applied(expected), *calls)
+        expect.function(answer, applied(expected), *calls)
         for i in range(2):  # a loss that uses one output
             expect.computes(lambda x, y: answer.apply(x, y)[i], lambda x, y: expected(x, y)[i], *calls)
         expect.saves(answer.apply, calls[1], most=0)
 
     def source(*backward: str, save: str = "") -> str:
-        return _source("TwoSums", "ctx, x, y", f"{save}return {first}, {second}", "ctx, g1, g2", *backward)
+        return combined("TwoSums", "x, y", f"{save}return {first}, {second}", "g1, g2", *backward)
 
     right = f"return {a} * g1 + {c} * g2, {b} * g1 - {d} * g2"
     return code(
         f"Write a Function whose `apply(x, y)` returns two tensors, `{first}` and `{second}`. Its `backward` needs no saved "
         "tensor, so save none.",
-        _source("TwoSums", "ctx, x, y", "...", "ctx, g1, g2", "..."),
+        combined("TwoSums", "x, y", "...", "g1, g2", "..."),
         source(right),
         judge,
-        "The columns of the matrix give the gradients: each input adds what comes back from both outputs.",
+        "The columns of the matrix give the gradients: each input adds the gradients from both outputs.",
         (source(f"return {a} * g1 + {b} * g2, {c} * g1 - {d} * g2"), "expected"),
         (source(f"return {a} * g1, -{d} * g2"), "expected"),
-        (source(right, save="ctx.save_for_backward(x, y)\n        "), "bytes are saved for backward; 0 are enough"),
+        (source(right, save="ctx.save_for_backward(x, y)\n"), "bytes are saved for backward; 0 are enough"),
     )
 
 
@@ -385,22 +384,23 @@ def SurrogateSpike(r: random.Random) -> Task:
         expect.function(answer, Expected, (_leaf([0.3, -1.0, 2.0, t]),), (_leaf([[1.5], [-0.25]]),), (_leaf(0.75),))
 
     def source(gradient: str, forward: str = f"(x > {t}).float()") -> str:
-        return _source(
+        return combined(
             "SurrogateSpike",
-            "ctx, x",
-            f"ctx.save_for_backward(x)\n        return {forward}",
-            "ctx, g",
+            "x",
+            f"ctx.save_for_backward(x)\nreturn {forward}",
+            "g",
             "(x,) = ctx.saved_tensors",
             f"return {gradient}",
         )
 
     return code(
-        f"A spiking neuron fires if its input is above {t}. The derivative of this step is 0, so training would stop. Write a "
-        f"Function that returns 1.0 where `x > {t}` and 0.0 elsewhere, and whose gradient uses the slope `{slope}` instead.",
-        _source("SurrogateSpike", "ctx, x", "...", "ctx, g", "..."),
+        f"A spiking neuron fires if its input is above {t}. The derivative of this step is 0, so the neuron would not learn. "
+        f"Write a Function that returns 1.0 where `x > {t}` and 0.0 elsewhere, and whose gradient uses the slope `{slope}` "
+        "instead.",
+        combined("SurrogateSpike", "x", "...", "g", "..."),
         source(f"g * ({slope})"),
         judge,
-        "The result has the values of the step. backward multiplies the incoming gradient by a slope that you choose.",
+        "The result has the values of the step, but backward multiplies the incoming gradient by a slope that you choose.",
         (source(f"{slope}"), "expected"),
         (source(f"g * (x > {t})"), "expected"),
         (source(f"g * ({slope})", forward=f"{slope}"), "the result"),
@@ -419,20 +419,20 @@ def ReducedRows(r: random.Random) -> Task:
 
     def judge(answer):
         calls = [(_leaf([[float(3 * i + j) for j in range(columns)] for i in range(2)]),) for columns in (3, 4)]
-        expect.function(answer, _applied(lambda x: k * getattr(x, kind)(dim)), *calls)
+        expect.function(answer, applied(lambda x: k * getattr(x, kind)(dim)), *calls)
         expect.saves(answer.apply, calls[0], most=0)
 
     def source(gradient: str, save: str = "ctx.shape = x.shape", read: tuple[str, ...] = ()) -> str:
-        forward = f"{save}\n        return {k} * x.{kind}({dim})"
-        return _source("ReducedRows", "ctx, x", forward, "ctx, g", *read, f"return {gradient}")
+        forward = f"{save}\nreturn {k} * x.{kind}({dim})"
+        return combined("ReducedRows", "x", forward, "g", *read, f"return {gradient}")
 
     right = f"{k} * g.unsqueeze({dim}).expand(ctx.shape)"
     rest = f" / x.shape[{dim}]" if kind == "mean" else ""
     scaled = f"{right} * ctx.shape[{dim}]" if kind == "sum" else right
     return code(
-        f"Write a Function whose `apply(x)` returns `{k} * x.{kind}({dim})` for a matrix `x`. Its `backward` needs no numbers "
-        "of `x`, so save no tensor.",
-        _source("ReducedRows", "ctx, x", "...", "ctx, g", "..."),
+        f"Write a Function whose `apply(x)` returns `{k} * x.{kind}({dim})` for a matrix `x`. Its `backward` does not need the "
+        "values of `x`, so save no tensor.",
+        combined("ReducedRows", "x", "...", "g", "..."),
         source(right + divided),
         judge,
         "The gradient of a reduction repeats the incoming gradient along the dimension; the shape is enough for that.",
@@ -451,17 +451,3 @@ def ReducedRows(r: random.Random) -> Task:
 
 def _leaf(values) -> torch.Tensor:
     return torch.tensor(values, requires_grad=True)
-
-
-def _applied(f: Callable) -> type:
-    """Wrap a function of tensors as `apply`, for comparison with a student's Function."""
-    return type("Expected", (), {"apply": staticmethod(f)})
-
-
-def _source(name: str, parameters: str, forward: str, gradients: str, *backward: str) -> str:
-    """Return the source of a Function in the combined form; without `backward`, that method returns no gradient."""
-    body = "\n        ".join(backward or ("return None",))
-    return (
-        f"class {name}(torch.autograd.Function):\n    @staticmethod\n    def forward({parameters}):\n        {forward}\n\n"
-        f"    @staticmethod\n    def backward({gradients}):\n        {body}\n"
-    )

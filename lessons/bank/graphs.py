@@ -12,17 +12,17 @@ from . import Task, choice, code, exercise, fence, number, numbers
 @exercise(
     1,
     "A leaf has no grad_fn. A result has one if an input requires grad.",
-    "A tensor that does not require grad is a leaf, even if an operation made it.",
+    "A tensor that does not require grad is a leaf, even if it is the result of an operation.",
 )
 def leaf_tensors(r: random.Random) -> Task:
     """Find the leaves."""
     leaves = ["x * 2", "w.detach()", "w > 0", "torch.zeros(2)", "(w * x).detach()", "torch.stack([x, x])"]
     results = {
-        "w * x": "an operation made it from w, which requires grad",
-        "w + 1": "an operation made it from w, which requires grad",
+        "w * x": "it is computed from w, which requires grad",
+        "w + 1": "it is computed from w, which requires grad",
         "w.clone()": "clone is an operation, and backward passes through it",
-        "torch.exp(w)": "an operation made it from w, which requires grad",
-        "torch.stack([w, x])": "it is made from w, which requires grad",
+        "torch.exp(w)": "it is computed from w, which requires grad",
+        "torch.stack([w, x])": "it is computed from w, which requires grad",
         "w.reshape(1)": "a view of w is the result of an operation",
     }
     known = [*r.sample(leaves, r.choice([2, 3])), *r.sample(list(results), 3)]
@@ -32,12 +32,12 @@ def leaf_tensors(r: random.Random) -> Task:
         f"Which of {names(lines)} are leaves? Give a list of names.{fence(program)}",
         [name for name, made in lines.items() if made in leaves],
         solution=f"{program}\nleaf_tensors = [name for name, t in {by_name(lines)}.items() if t.is_leaf]",
-        why="A result with a grad_fn is no leaf. All tensors that do not require grad are leaves.",
+        why="A result with a grad_fn is not a leaf. All tensors that do not require grad are leaves.",
         mistakes={name: results[made] for name, made in lines.items() if made in results},
     )
 
 
-@exercise(1, "Each backward adds to x.grad. Which of them came after the last reset?")
+@exercise(1, "Each backward adds to x.grad. Which of them come after the reset?")
 def added_gradients(r: random.Random) -> Task:
     """Add up the gradients of several calls."""
     slopes = r.sample(range(2, 10), 4)
@@ -45,13 +45,13 @@ def added_gradients(r: random.Random) -> Task:
     calls = [f"({slope} * x).backward()" for slope in slopes]
     program = "\n".join(["x = torch.tensor(1.0, requires_grad=True)", *calls[:reset], "x.grad = None", *calls[reset:]])
     return number(
-        f"Which number is in `x.grad` after this program?{fence(program)}",
+        f"Compute `x.grad` after this program.{fence(program)}",
         sum(slopes[reset:]),
         solution=f"{program}\nadded_gradients = x.grad.item()",
-        why="backward adds to .grad, and only the assignment of None makes it empty.",
+        why="backward adds to .grad, and only the assignment of None empties it.",
         mistakes={
             sum(slopes): "the assignment of None drops the gradients before it",
-            slopes[-1]: "backward adds its gradient to the one in x.grad",
+            slopes[-1]: "backward adds its gradient to the one that is in x.grad",
             sum(slopes[:reset]): "those are the gradients that are dropped",
         },
     )
@@ -59,20 +59,20 @@ def added_gradients(r: random.Random) -> Task:
 
 @exercise(1, "A detached tensor is a constant for backward. Its value still counts.")
 def detached_factor(r: random.Random) -> Task:
-    """Differentiate past a detached factor."""
+    """Differentiate a product with a detached factor."""
     a, b, v = r.randint(2, 6), r.randint(2, 9), r.choice([2, 3])
     p, q = r.choice([(1, 1), (2, 1), (1, 2)])
     power, held = "x" if p == 1 else "x**2", "x.detach()" if q == 1 else "x.detach() ** 2"
     program = f"x = torch.tensor({v}.0, requires_grad=True)\ny = {a} * {power} * {held} + {b} * x\ny.backward()"
     slope = a * p * v ** (p - 1)
     return number(
-        f"Which number is in `x.grad` after this program?{fence(program)}",
+        f"Compute `x.grad` after this program.{fence(program)}",
         slope * v**q + b,
         solution=f"{program}\ndetached_factor = x.grad.item()",
         why="detach cuts one of the two paths: its factor is a constant with the value of x.",
         mistakes={
             a * (p + q) * v ** (p + q - 1) + b: "no gradient passes through detach",
-            slope + b: "the detached factor still multiplies",
+            slope + b: "the detached factor is still a factor",
             slope * v**q: "the last term has a gradient, too",
             a * q * v ** (p + q - 1) + b: "that is the path through detach, which is cut",
         },
@@ -109,18 +109,18 @@ tensors = {by_name(order)}
 kept_gradients = [name for name, t in tensors.items() if (t.is_leaf or t.retains_grad) and t.grad is not None]""",
         why="backward adds to the leaves that require grad, and to the results with retain_grad.",
         mistakes={
-            lost: "it is no leaf, so its gradient is dropped after use",
+            lost: "it is not a leaf, so its gradient is dropped after use",
             second: "it does not require grad",
             third: "y does not depend on it",
-            "y": "y is no leaf, and has no retain_grad",
+            "y": "y is not a leaf, and has no retain_grad",
         },
     )
 
 
 @exercise(
     2,
-    "Start at y and mark the operations that lead to a tensor that requires grad. The other ones are never visited.",
-    "The youngest operation comes first. Every operation is older than those that use its result.",
+    "Start at y, and mark the operations that lead to a tensor that requires grad. backward never visits the others.",
+    "The youngest operation comes first. Every operation is older than the operations that use its result.",
 )
 def order_of_backward(r: random.Random) -> Task:
     """Give the order in which backward visits operations."""
@@ -147,7 +147,7 @@ for number, t in enumerate([{", ".join(lines)}], 1):
     if t.requires_grad:
         t.grad_fn.register_prehook(lambda grads, number=number: order_of_backward.append(number))
 y.backward()""",
-        why="backward goes from the youngest operation to the oldest, over those between y and a tensor that requires grad.",
+        why="backward goes from young to old, over the operations that connect y with a tensor that requires grad.",
         mistakes={
             tuple(right[::-1]): "that is the order of the forward pass",
             tuple(
@@ -161,7 +161,7 @@ y.backward()""",
 @exercise(
     2,
     "Compute the gradient of h for one call first.",
-    "h.grad adds up over calls as x.grad does. Each call sends one gradient to h.",
+    "h.grad accumulates over calls, as x.grad does. Each call sends one gradient to h.",
 )
 def retained_gradient(r: random.Random) -> Task:
     """Add up the gradient of a result over several calls."""
@@ -175,14 +175,14 @@ y = h * h + {b} * h
 {again}y.backward()"""
     one = 2 * a * v + b
     return numbers(
-        f"Which numbers are in `h.grad` and `x.grad` after this program? Give a list of two numbers.{fence(program)}",
+        f"Compute `h.grad` and `x.grad` after this program. Give a list of two numbers.{fence(program)}",
         (calls * one, a * calls * one),
         solution=f"{program}\nretained_gradient = [h.grad.item(), x.grad.item()]",
-        why="Each call computes the same gradients, and both .grad add them up. h.grad is not an input of the next call.",
+        why="Each call computes the same gradients, and adds them to both .grad. The next call does not read h.grad.",
         mistakes={
-            (one, a * one): f"there are {calls} calls, and .grad adds up",
-            (one, a * calls * one): "the retained gradient adds up, too",
-            (calls * one, calls * one): "x is multiplied on the way to h",
+            (one, a * one): f"there are {calls} calls, and .grad accumulates",
+            (one, a * calls * one): "the retained gradient accumulates, too",
+            (calls * one, calls * one): "x is multiplied by a factor on the way to h",
             (
                 calls * one,
                 a * one * calls * (calls + 1) / 2,
@@ -197,7 +197,7 @@ y = h * h + {b} * h
     "An operation whose derivative does not depend on x, such as an addition, saves none.",
 )
 def second_backward(r: random.Random) -> Task:
-    """Find the graphs that can be walked once only."""
+    """Find the graphs that backward can walk only once."""
     saving = ["x.exp()", "x.sin()", "x * x", "x.tanh()", "x.sqrt()", "x.cos() + 1", "1 - x.log()", "-(x * x)"]
     plain = ["x + 1", "-x", "x.flip(0)", "x.cumsum(0)", "x + x", "1 - x", "x.reshape(2, 1)", "x.mean()", "x[0] + x[1]"]
     count = r.choice([2, 3])
@@ -205,8 +205,8 @@ def second_backward(r: random.Random) -> Task:
     lines = dict(zip("abcde", r.sample(drawn, 5)))
     shown = "".join(f"\n- {letter}: `h = {made}`" for letter, made in lines.items())
     return choice(
-        "`x` is a vector of two positive numbers that requires grad. After `h.sum().backward()`, the line "
-        f"`h.sum().backward()` is called again. For which `h` does it raise an error? Give a list of letters.\n{shown}",
+        "`x` is a vector of two positive numbers that requires grad. After `h.sum().backward()`, you call "
+        f"`h.sum().backward()` again. For which `h` does it raise an error? Give a list of letters.\n{shown}",
         [letter for letter, made in lines.items() if made in saving],
         solution="second_backward = []\nprograms = {"
         + ", ".join(f'"{letter}": lambda x: {made}' for letter, made in lines.items())
@@ -218,7 +218,7 @@ for letter, program in programs.items():
         h.sum().backward()
     except RuntimeError:
         second_backward.append(letter)""",
-        why="Only a graph with saved tensors misses something in the second walk: the first one has freed them.",
+        why="Only a graph with saved tensors fails in the second walk, because the first walk frees them.",
         mistakes={letter: "its derivative needs no saved tensor" for letter, made in lines.items() if made in plain},
     )
 
@@ -242,7 +242,7 @@ y = a * b + c
 y.backward()"""
     constant = p * q * v
     return number(
-        f"Which number is in `x.grad` after this program?{fence(program)}",
+        f"Compute `x.grad` after this program.{fence(program)}",
         p * constant + p * s,
         solution=f"{program}\npartly_recorded = x.grad.item()",
         why="a reaches y through the product and through c. b is a constant factor.",
@@ -257,7 +257,7 @@ y.backward()"""
 
 @exercise(
     3,
-    "Begin at y.grad_fn; node.next_functions has a pair for each input, with None for an input without a history.",
+    "Start at y.grad_fn; node.next_functions has a pair for each input, with None for an input without a history.",
     "Keep a set of the nodes that you have seen, so that a node with several uses counts once.",
 )
 def count_operations(r: random.Random) -> Task:
@@ -273,7 +273,7 @@ def count_operations(r: random.Random) -> Task:
         cases = {
             "one such node": (once, 1),
             "a node with two uses": (once * once, 1),
-            "a leaf without history": (getattr(x, g)() - torch.ones(1), 1),
+            "a leaf without a history": (getattr(x, g)() - torch.ones(1), 1),
             "none of these nodes": (x - 1, 0),
             "two branches": (getattr(once, g)() + getattr(x, f)(), 3),
             "a node that many paths lead to": (shared, 9),
@@ -301,7 +301,7 @@ def count_operations(y):
         "def count_operations(y): ...",
         source("node is None or node in seen"),
         judge,
-        "A graph is no tree: many paths can lead to a node, so the walk has to remember the nodes it has seen.",
+        "A graph is not a tree: many paths can lead to a node, so the walk has to remember the nodes that it has seen.",
         (source("node is None"), "two uses"),
         (source("node in seen"), "NoneType"),
         (source("node is None or node in seen", "1"), "expected 1"),
@@ -310,8 +310,8 @@ def count_operations(y):
 
 @exercise(
     3,
-    "The gradient of a sum is the sum of the gradients, so backward may be called once for each batch.",
-    "A large batch counts more than a small one: divide the sum of its losses by the number of all examples.",
+    "The gradient of a sum is the sum of the gradients, so you may call backward once for each batch.",
+    "A large batch counts for more than a small one: divide the sum of its losses by the number of all examples.",
 )
 def mean_over_batches(r: random.Random) -> Task:
     """Accumulate the gradient of a mean."""
@@ -331,9 +331,7 @@ def mean_over_batches(r: random.Random) -> Task:
             (right,) = torch.autograd.grad(losses(w, torch.cat(batches)).mean(), w)
             expect.tensor(w.grad, right, f"w.grad for batches of {sizes} examples")
             if len(calls) != len(sizes) + 1:  # the gradient above is one more
-                raise Wrong(
-                    f"for {len(sizes)} batches backward is called {len(calls) - 1} times; call it once for each"
-                )
+                raise Wrong(f"for {len(sizes)} batches you call backward {len(calls) - 1} times: call it once for each")
 
     def source(*body: str) -> str:
         return "def mean_over_batches(w, batches):" + "".join(f"\n    {line}" for line in body)
@@ -342,7 +340,7 @@ def mean_over_batches(r: random.Random) -> Task:
     return code(
         f"`batches` is a list of matrices with an example in each row. An example `x` has the loss `(x @ w - {c}) ** {power}`. "
         "Write a function that adds to `w.grad` the gradient of the mean loss over all examples of all batches. All batches "
-        "together are too large for the memory, so call `backward` once for each batch. Batches can have different sizes.",
+        "together do not fit into memory, so call `backward` once for each batch. Batches can have different sizes.",
         "def mean_over_batches(w, batches): ...",
         source(count, loop, f"    ({loss}).sum().div(n).backward()"),
         judge,
@@ -355,7 +353,7 @@ def mean_over_batches(r: random.Random) -> Task:
 
 @exercise(
     3,
-    "Write x as a sum of a part with a history and a part without, with the right slopes.",
+    "Write x as the sum of a part with a history and a part without one. The first part decides the slope.",
     "k * x has the right gradient. Which constant corrects the value?",
 )
 def scaled_gradient(r: random.Random) -> Task:
@@ -371,11 +369,11 @@ def scaled_gradient(r: random.Random) -> Task:
 
     return code(
         f"Write a function that returns the values of `x`, but whose backward multiplies the incoming gradient by {k}. Use "
-        "`detach`, no custom Function and no hook.",
+        "`detach`, but no custom Function and no hook.",
         "def scaled_gradient(x): ...",
         source(f"{k} * x + ((1 - {k}) * x).detach()"),
         judge,
-        "The recorded part has the gradient, and the detached part corrects the value without one.",
+        "The recorded part gives the gradient, and the detached part corrects the value.",
         (source(f"{k} * x"), "the result"),
         (source(f"x.detach() * {k} + ((1 - {k}) * x).detach()"), "does not require grad"),
         (source(f"x + ({k} * x - x).detach()"), "the result"),
@@ -386,7 +384,7 @@ def scaled_gradient(r: random.Random) -> Task:
 @exercise(
     3,
     "Detach h once, before the steps that count.",
-    "Number the steps from 0: the last steps begin at len(xs) minus their number.",
+    "Count the steps from 0: the last n steps begin at step len(xs) - n.",
 )
 def truncated_gradient(r: random.Random) -> Task:
     """Stop the gradient a few steps back."""
@@ -409,12 +407,12 @@ def truncated_gradient(r: random.Random) -> Task:
         return f"def truncated_gradient(w, xs):\n    h = torch.tensor(0.0)\n    for i, x in enumerate(xs):{body}\n    return h"
 
     return code(
-        f"Change this function: it should return the same number, but backward should only pass through its last {last} steps, "
-        f"or through all if there are fewer. So `w` gets the contributions of these steps only.{fence(source())}",
+        f"Change this function: it should return the same number, but backward should pass only through its last {last} steps, "
+        f"or through all steps if there are fewer. Then `w` gets contributions only from these steps.{fence(source())}",
         source("if ...:\n            h = h.detach()"),
         source(f"if i == len(xs) - {last}:", "    h = h.detach()"),
         judge,
-        "detach keeps the value of h and drops its history, so w's earlier uses contribute nothing.",
+        "detach keeps the value of h but drops its history, so w's earlier uses contribute nothing.",
         (source(), "the gradient"),
         (source("h = h.detach()"), "the gradient"),
         (source(f"if i == {last}:", "    h = h.detach()"), "the gradient"),

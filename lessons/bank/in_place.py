@@ -8,13 +8,13 @@ import minigrad as torch
 from lessons import expect
 from lessons.exercise import Wrong
 
-from . import Task, choice, code, exercise, fence, number, numbers
+from . import Task, choice, code, combined, exercise, fence, number, numbers
 
 
 @exercise(
     1,
-    "A write counts if it changes the memory of x, through whichever tensor it is done.",
-    "Which of the lines make a copy first? A slice and a view share the memory; a list as an index copies.",
+    "A write counts if it changes the memory of x, through any tensor that shares it.",
+    "Which of the lines make a copy first? A slice and a view share memory; a list as an index makes a copy.",
 )
 def version_of_a_tensor(r: random.Random) -> Task:
     """Count the writes to a tensor."""
@@ -28,10 +28,10 @@ def version_of_a_tensor(r: random.Random) -> Task:
     lines = [*direct, *shared, *copies, r.choice(["y = x + 1", "y = x.exp()", "y = 2 * x"])]
     program = "\n".join(["x = torch.zeros(4)", *r.sample(lines, len(lines))])
     return number(
-        f"Which number is `x._version` after this program?{fence(program)}",
+        f"Find `x._version` after this program.{fence(program)}",
         len(direct) + len(shared),
         solution=f"{program}\nversion_of_a_tensor = x._version",
-        why="The version counts writes to the memory, also through views. A copy has other memory.",
+        why="The version counts writes to the memory, including writes through views. A copy has its own memory.",
         mistakes={
             len(direct): "a write through a view or a detached tensor changes x, too",
             len(direct) + len(shared) + 2: "two of the lines write to a copy",
@@ -40,17 +40,17 @@ def version_of_a_tensor(r: random.Random) -> Task:
     )
 
 
-@exercise(1, "A view describes the same memory with another shape. Any calculation makes new memory.")
+@exercise(1, "A view describes the same memory with another shape. Any calculation allocates new memory.")
 def shared_memory(r: random.Random) -> Task:
     """Tell views from copies."""
     views = ["x[0]", "x.T", "x.view(6)", "x[:, 1:]", "x.detach()", "x.unsqueeze(0)", "x.diagonal()", "x.reshape(6)"]
     copies = {
         "x[[0, 1]]": "a list as an index makes a copy",
         "x.clone()": "clone copies",
-        "x * 1": "a calculation makes new memory",
-        "x.T.contiguous()": "the transposed elements are copied into a new order",
+        "x * 1": "a calculation allocates new memory",
+        "x.T.contiguous()": "contiguous copies the transposed elements into a new order",
         "x[x > 0]": "a mask makes a copy",
-        "x.double()": "another dtype needs other memory",
+        "x.double()": "another dtype needs new memory",
         "x.T.reshape(6)": "the elements of x.T are not in this order in memory, so reshape copies",
         "x.flip(0)": "flip copies",
     }
@@ -75,9 +75,9 @@ for letter, y in {{{given}}}.items():
     )
 
 
-@exercise(1, "An element that is overwritten by a number does not reach the sum any more.")
+@exercise(1, "An element that a number overwrites no longer contributes to the sum.")
 def gradient_of_overwritten(r: random.Random) -> Task:
-    """Differentiate past an assignment."""
+    """Differentiate a program with an assignment."""
     a, b, values = r.randint(2, 5), r.randint(2, 5), r.sample(range(1, 10), 4)
     write, gone = r.choice([
         ("x[1] = 7.0", [1]),
@@ -94,20 +94,20 @@ x = leaf * {a}
 x.mul_({b})
 x.sum().backward()"""
     return numbers(
-        f"Which four numbers are in `leaf.grad` after this program?{fence(program)}",
+        f"What are the four numbers in `leaf.grad` after this program?{fence(program)}",
         [0 if i in gone else a * b for i in range(4)],
         solution=f"{program}\ngradient_of_overwritten = leaf.grad",
-        why="The sum does not depend on overwritten elements, and the others are multiplied twice.",
+        why="The sum does not depend on the overwritten elements, and the others are multiplied twice.",
         mistakes={
-            (a * b,) * 4: "the overwritten elements do not reach the sum",
+            (a * b,) * 4: "the overwritten elements do not contribute to the sum",
             tuple(0 if i in gone else a for i in range(4)): "the second write multiplies, too",
-            tuple(b if i in gone else a * b for i in range(4)): "an overwritten element has lost its link to the leaf",
+            tuple(b if i in gone else a * b for i in range(4)): "an overwritten element no longer depends on the leaf",
             tuple(a * b if i in gone else 0 for i in range(4)): "it is the other way round",
         },
     )
 
 
-@exercise(1, "`x = x + 1` makes a new tensor and leaves y alone. `x += 1` writes to the tensor that y is, too.")
+@exercise(1, "`x = x + 1` creates a new tensor and does not change y. `x += 1` writes to the tensor that y also names.")
 def value_of_an_alias(r: random.Random) -> Task:
     """Follow two names of one tensor."""
     start, a, b = r.randint(1, 5), r.randint(2, 5), r.randint(2, 5)
@@ -117,14 +117,14 @@ def value_of_an_alias(r: random.Random) -> Task:
     program = "\n".join([f"x = torch.tensor({start}.0)", "y = x", *lines])
     third = (start + a) * b if "*" in new else start + a + b
     return number(
-        f"Which number is in `y` after this program?{fence(program)}",
+        f"What is `y` after this program?{fence(program)}",
         start + a,
         solution=f"{program}\nvalue_of_an_alias = y.item()",
-        why="y sees the writes until x becomes the name of a new tensor.",
+        why="y sees the writes to x until x becomes the name of a new tensor.",
         mistakes={
-            start: "the first write changes the tensor that both names stand for",
-            third * c: "that is x, which is another tensor by now",
-            third: "the assignment makes a new tensor",
+            start: "the first write changes the tensor that both names refer to",
+            third * c: "that is x, which is a different tensor by then",
+            third: "the assignment gives the name x to a new tensor",
             (start + a) * c: "the last write is to the new tensor",
         },
     )
@@ -132,8 +132,8 @@ def value_of_an_alias(r: random.Random) -> Task:
 
 @exercise(
     2,
-    "After the write, one column of A consists of k * b. The old elements there do not count.",
-    "The square has the slope 2 A. For b it is multiplied by the number on the way.",
+    "After the write, one column of A is k * b. The elements that were there do not count.",
+    "The square has the slope 2 A. For b, multiply it by the factor in the assignment.",
 )
 def gradient_of_a_copy(r: random.Random) -> Task:
     """Differentiate an assignment of a tensor."""
@@ -146,23 +146,27 @@ A[:, {column}] = b * {k}
 (A * A).sum().backward()"""
     row = [0 if i == column else 2 * a[i] for i in range(2)]
     return numbers(
-        f"Give a list of four numbers after this program: those in `a.grad[0]`, and those in `b.grad`.{fence(program)}",
+        f"Give a list of four numbers: `a.grad[0]` and `b.grad` after this program.{fence(program)}",
         [*row, *(2 * k * k * v for v in b)],
         solution=f"{program}\ngradient_of_a_copy = [*a.grad[0], *b.grad]",
         why="The write gives the gradient of the column to b, and none to the elements that it replaces.",
         mistakes={
-            (2 * a[0], 2 * a[1], *(2 * k * k * v for v in b)): "the replaced element of a does not reach the sum",
-            (*row, *(2 * k * v for v in b)): "b is multiplied on the way into A",
+            (
+                2 * a[0],
+                2 * a[1],
+                *(2 * k * k * v for v in b),
+            ): "the replaced element of a does not contribute to the sum",
+            (*row, *(2 * k * v for v in b)): "the assignment multiplies b by a factor",
             (*row, 0, 0): "an assignment copies with a history: b gets a gradient",
-            (*row, *(2 * v for v in b)): "A has the values k * b there, and b is multiplied by k",
+            (*row, *(2 * v for v in b)): "A has the value k * b there, and b has the factor k: multiply by k twice",
         },
     )
 
 
 @exercise(
     2,
-    "v is a view: it has the numbers and the history after the write.",
-    "w is a copy from before the write. It keeps its history.",
+    "v is a view: it has the values and the history from after the write.",
+    "w is a copy from before the write. It keeps its values and its history.",
 )
 def gradient_through_a_view(r: random.Random) -> Task:
     """Read a view and a copy after a write."""
@@ -176,15 +180,15 @@ w = x[1].clone()
 x.mul_({b})
 ({c} * v + {d} * w + {e} * x[2]).backward()"""
     return numbers(
-        f"Which three numbers are in `leaf.grad` after this program?{fence(program)}",
+        f"What are the three numbers in `leaf.grad` after this program?{fence(program)}",
         [c * a * b, d * a, e * a * b],
         solution=f"{program}\ngradient_through_a_view = leaf.grad",
-        why="A write to the base changes its views, numbers and history. A copy from before stays as it was.",
+        why="A write to the base changes the values and the history of its views. An earlier copy stays as it is.",
         mistakes={
             (c * a, d * a, e * a * b): "v is a view, so the write changes it, too",
             (c * a * b, d * a * b, e * a * b): "w is a copy from before the write",
-            (c * a, d * a * b, e * a * b): "it is the view that sees the write, not the copy",
-            (c * b, d, e * b): "the first step, from leaf to x, multiplies",
+            (c * a, d * a * b, e * a * b): "the view sees the write, not the copy",
+            (c * b, d, e * b): "the first step, from leaf to x, multiplies, too",
         },
     )
 
@@ -195,7 +199,7 @@ x.mul_({b})
     "exp, sqrt, tanh and sigmoid save the result; sin, cos, log and the square save the input.",
 )
 def harmful_writes(r: random.Random) -> Task:
-    """Find the writes that spoil a backward."""
+    """Find the writes that break backward."""
     bad = r.sample(HARMFUL, r.choice([2, 3]))
     programs = dict(zip("abcde", r.sample(bad + r.sample(list(HARMLESS), 5 - len(bad)), 5)))
     shown = "".join(f"\n- {letter}: `{program}`" for letter, program in programs.items())
@@ -212,14 +216,14 @@ for letter, program in {programs}.items():
         scope["y"].sum().backward()
     except RuntimeError:
         harmful_writes.append(letter)""",
-        why="A write is harmful if the derivative needs the tensor that it changes.",
+        why="A write breaks backward if the derivative needs the tensor that the write changes.",
         mistakes={letter: HARMLESS[program] for letter, program in programs.items() if program in HARMLESS},
     )
 
 
 @exercise(
     2,
-    "A write to a leaf that requires grad raises an error at once. A changed saved tensor is noticed in backward.",
+    "A write to a leaf that requires grad raises an error at once. backward notices a changed saved tensor.",
     "Is x the leaf itself, a view of it, or a new tensor? And does backward need the tensor that line 4 writes to?",
 )
 def line_with_error(r: random.Random) -> Task:
@@ -241,14 +245,14 @@ for i, line in enumerate({lines}, 1):
     except RuntimeError:
         line_with_error = i
         break""",
-        why="A write to a leaf that requires grad raises an error at once, and a write to a saved tensor in backward.",
+        why="A write to a leaf that requires grad raises an error at once; a write to a saved tensor raises it in backward.",
         mistakes={
             0: "x shares the memory of a leaf" if right == 4 else "the derivative needs the tensor that line 4 changes",
-            4: "line 4 writes to no leaf; a changed saved tensor is noticed later",
+            4: "line 4 does not write to a leaf; backward notices a changed saved tensor later",
             5: "line 4 writes to a leaf"
             if right == 4
             else "the derivative does not need the tensor that line 4 changes",
-            3: "no line before the write is wrong",
+            3: "the lines before the write are right",
         },
     )
 
@@ -285,7 +289,7 @@ def repaired_recurrence(x):
     {end}"""
 
     return code(
-        f"This function returns the right numbers, but its backward raises an error. Repair it.{fence(source('out[i - 1]'))}",
+        f"This function returns the right values, but its backward raises an error. Repair it.{fence(source('out[i - 1]'))}",
         "def repaired_recurrence(x): ...",
         f"""
 def repaired_recurrence(x):
@@ -294,7 +298,7 @@ def repaired_recurrence(x):
         states.append({step.format("states[-1]")})
     return torch.stack(states)""",
         judge,
-        "Each state is a tensor that no later step writes to, so the saved tensors stay as they were.",
+        "Each state is a tensor that no later step writes to, so the saved tensors stay unchanged.",
         (source("out[i - 1]"), "RuntimeError"),
         (source("out[i - 1].detach().clone()"), "the gradient"),
         (source("out[i - 1]", "return out.clone()"), "RuntimeError"),
@@ -303,11 +307,11 @@ def repaired_recurrence(x):
 
 @exercise(
     3,
-    "Read both rows before you write one of them. x[i] is a view, so it changes with the write.",
-    "x[i].clone() keeps the old numbers. An index with a list, as in x[[i, j]], makes a copy, too.",
+    "Read both lines before you write to one of them. x[i] is a view, so it changes with the write.",
+    "x[i].clone() keeps the old values. An index with a list, as in x[[i, j]], makes a copy, too.",
 )
 def exchanged_lines(r: random.Random) -> Task:
-    """Exchange two lines of a matrix in place."""
+    """Swap two lines of a matrix in place."""
     k, rows = r.choice([2, 3, 4, 5, 6, 8, 10, -1, -2]), r.random() < 0.5
     lines, at = ("rows", "x[{}]") if rows else ("columns", "x[:, {}]")
     i, j = at.format("i"), at.format("j")
@@ -328,12 +332,12 @@ def exchanged_lines(r: random.Random) -> Task:
         return "def exchanged_lines(x, i, j):" + "".join(f"\n    {line}" for line in (*body, "return x"))
 
     return code(
-        f"Write a function that exchanges the {lines} `i` and `j` of a matrix in place, multiplies the new `{i}` by {k}, and "
+        f"Write a function that swaps the {lines} `i` and `j` of a matrix in place, multiplies the new `{i}` by {k}, and "
         "returns `x`. The gradient should be right, too.",
         "def exchanged_lines(x, i, j): ...",
         source(f"old = {i}.clone()", f"{i} = {k} * {j}", f"{j} = old"),
         judge,
-        "A view is no copy: the old line has to be copied before the first write.",
+        "A view is not a copy: copy the old line before the first write.",
         (source(f"{i}, {j} = {k} * {j}, {i}"), "expected"),
         (source(f"old = {i}", f"{i} = {k} * {j}", f"{j} = old"), "expected"),
         (source("x = x.clone()", f"old = {i}.clone()", f"{i} = {k} * {j}", f"{j} = old"), "not the tensor"),
@@ -356,24 +360,16 @@ def MixedInPlace(r: random.Random) -> Task:
         )
 
     def source(forward: str, back: str) -> str:
-        return f"""
-class MixedInPlace(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x, y):
-        {forward}
-
-    @staticmethod
-    def backward(ctx, g):
-        return {back}"""
+        return combined("MixedInPlace", "x, y", forward, "g", f"return {back}")
 
     write, right = f"x.mul_({a}).add_({k} * y)", f"{a} * g, {k} * g"
-    marked = f"{write}\n        ctx.mark_dirty(x)\n        return x"
+    marked = f"{write}\nctx.mark_dirty(x)\nreturn x"
     return code(
-        f"Write a Function that replaces `x` by `{a} * x + {k} * y`, in place, and returns it. `y` has the same shape.",
+        f"Write a Function that replaces `x` with `{a} * x + {k} * y`, in place, and returns it. `y` has the shape of `x`.",
         source("...", "..."),
         source(marked, right),
         judge,
-        "The mark gives x its new history, and each gradient is multiplied by the factor of its tensor.",
+        "mark_dirty gives x its new history, and each gradient is g times the factor of its tensor.",
         (source(f"return {write}", right), "mark_dirty"),
         (source(marked, f"g, {k} * g"), "the gradient"),
         (source(marked, f"{k} * g, {a} * g"), "the gradient"),
@@ -383,12 +379,12 @@ class MixedInPlace(torch.autograd.Function):
 
 @exercise(
     3,
-    "Only the new numbers exist after the write. Express the derivative by them.",
-    "Solve y = f(x) for the part of the derivative that contains x, and do not forget the factor.",
+    "Only the new values exist after the write. Express the derivative with them.",
+    "Use y = f(x) to replace the part of the derivative that contains x, and do not forget the factor.",
     "Mark x as dirty, save it with save_for_backward after the write, and return it.",
 )
 def CurvedInPlace(r: random.Random) -> Task:
-    """Write a curve in place and save only the result."""
+    """Compute a curve in place and save only the result."""
     k = r.choice([2, 3, 4, 5, 10])
     name, write, slope, unscaled = r.choice([
         ("torch.tanh(x)", "x.tanh_()", f"({k} - y * y / {k})", "(1 - y * y)"),
@@ -404,30 +400,18 @@ def CurvedInPlace(r: random.Random) -> Task:
         expect.keeps(writing(answer.apply)(calls[0] * 1), k * f(calls[0]), what="the result")
 
     def source(saved: str, back: str, first: str = "") -> str:
-        return f"""
-class CurvedInPlace(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x):
-        {first}{write}.mul_({k})
-        ctx.mark_dirty(x)
-        ctx.save_for_backward({saved})
-        return x
-
-    @staticmethod
-    def backward(ctx, g):
-        y = ctx.saved_tensors[0]
-        return g * {back}"""
+        forward = f"{first}{write}.mul_({k})\nctx.mark_dirty(x)\nctx.save_for_backward({saved})\nreturn x"
+        return combined("CurvedInPlace", "x", forward, "g", "y = ctx.saved_tensors[0]", f"return g * {back}")
 
     return code(
-        f"Write a Function that replaces `x` by `y = {k} * {name}`, in place, and returns it. Save no tensor but the result.",
-        "class CurvedInPlace(torch.autograd.Function):\n    @staticmethod\n    def forward(ctx, x): ...\n\n"
-        "    @staticmethod\n    def backward(ctx, g): ...",
+        f"Write a Function that replaces `x` with `y = {k} * {name}`, in place, and returns it. Save only the result.",
+        combined("CurvedInPlace", "x", "...", "g", "..."),
         source("x", slope),
         judge,
-        "The derivative can be computed from the result, so the old numbers may go.",
+        "backward computes the derivative from the result, so it does not need the old values.",
         (source("x", unscaled), "the gradient"),
         (source("x", f"{k} * {unscaled}"), "the gradient"),
-        (source("x, old", slope, "old = x.clone()\n        "), "2 tensors are saved"),
+        (source("x, old", slope, "old = x.clone()\n"), "2 tensors are saved"),
     )
 
 
@@ -448,7 +432,7 @@ HARMLESS = {
     "y = x.sqrt(); x[0] = 0.0": "sqrt saves its result, and the write changes the input",
     "y = x.tanh(); x.zero_()": "tanh saves its result, and the write changes the input",
     "y = x.cos(); y += 1": "cos saves its input, and the write changes the result",
-    "y = x * 3; x.zero_()": "the derivative is 3, whatever x is",
+    "y = x * 3; x.zero_()": "the derivative is 3 for any x",
     "y = x + 1; x.mul_(2)": "the derivative of a sum needs no tensor",
     "y = -x; y[0] = 0.0": "the derivative of a negation needs no tensor",
 }

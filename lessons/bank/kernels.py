@@ -1,4 +1,4 @@
-"""Exercises about kernels and compilation: bytes, loops, threads, and the calls that are captured again."""
+"""Exercises about kernels and compilation: bytes, loops, threads, and the calls that minigrad captures again."""
 
 import math
 import random
@@ -8,12 +8,12 @@ import minigrad as torch
 from lessons import expect
 from lessons.exercise import Wrong
 
-from . import Task, code, exercise, number, numbers
+from . import Task, code, exercise, fence, number, numbers
 
 
 @exercise(
     1,
-    "How many blocks cover the columns, how many the rows? Round up both.",
+    "How many blocks cover the columns, and how many the rows? Round up both numbers.",
     "Count all threads of these blocks, and subtract the elements.",
 )
 def idle_threads(r: random.Random) -> Task:
@@ -28,20 +28,20 @@ def idle_threads(r: random.Random) -> Task:
         total - rows * columns,
         solution=f"blocks = -(-{rows} // {high}) * -(-{columns} // {wide})\n"
         f"idle_threads = blocks * {high} * {wide} - {rows} * {columns}",
-        why="The blocks at the end of both dimensions reach past the matrix; the kernel needs a bound for each.",
+        why="The last blocks in both dimensions extend past the matrix, so the kernel needs a bound for each dimension.",
         mistakes={
             -rows * columns % (high * wide): "a block is a rectangle: round up each dimension",
             total: "that is the number of all threads",
             blocks[0] * blocks[1]: "that is the number of blocks",
-            0: "no dimension of the matrix is a multiple of the size of a block",
+            0: "the blocks do not fit exactly: the matrix is not a multiple of a block in both dimensions",
         },
     )
 
 
 @exercise(
     1,
-    "The launch has blocks times threads threads. Which of their rounds contains the element?",
-    "Take the remainder of the index by the number of all threads. Then divide it by the threads of a block.",
+    "Multiply blocks and threads: that is the number of elements in one round. Which round contains the element?",
+    "Divide the index by the number of all threads and take the remainder. Then divide that by the threads of a block.",
 )
 def thread_of_element(r: random.Random) -> Task:
     """Find the thread of an element."""
@@ -55,18 +55,17 @@ def thread_of_element(r: random.Random) -> Task:
     )
     return numbers(
         f"This kernel runs with {blocks} blocks of {threads} threads. Which thread computes element {element}? Give a list: "
-        "the number of the block, and the number of the thread in its block. Both start at 0."
-        f"\n\n```python\n{program}```",
+        f"the number of the block, and the number of the thread in its block. Both start at 0.{fence(program)}",
         (first // threads, first % threads),
         solution=f"for block in range({blocks}):\n    for thread in range({threads}):\n"
         f"        if {element} in range(block * {threads} + thread, {element} + 1, {total}):\n"
         "            thread_of_element = [block, thread]",
-        why=f"A thread takes every {total}th element. Element {element} belongs to thread {first} of all.",
+        why=f"A thread computes every {total}th element. Element {element} belongs to thread {first} of all threads.",
         mistakes={
             (
                 element // threads,
                 element % threads,
-            ): "there are not that many blocks: each thread takes several elements",
+            ): "there are not that many blocks: each thread computes several elements",
             (first % threads, first // threads): "the block comes first",
             (first // threads + 1, first % threads): "the first block has the number 0",
             (first % blocks, first // blocks): "neighbouring threads belong to the same block",
@@ -76,7 +75,7 @@ def thread_of_element(r: random.Random) -> Task:
 
 @exercise(
     1,
-    "One loop reads each array once, also if the formula uses it twice, and writes each result once.",
+    "One loop reads each array once, even if the formula uses it twice, and writes each result once.",
     "Results that only the loop reads stay in registers. A sum writes one number.",
 )
 def fused_bytes(r: random.Random) -> Task:
@@ -92,13 +91,13 @@ def fused_bytes(r: random.Random) -> Task:
         ]
     )
     return number(
-        f"`torch.compile` makes one loop of `{shown}`, for {names} with {n} million elements of {kind}. No tensor requires "
+        f"`torch.compile` makes one loop from `{shown}`, for {names} with {n} million elements of {kind}. No tensor requires "
         "grad. How many million bytes does the loop read and write in total?",
         fused * n * size,
         solution=f"fused_bytes = {fused} * {n} * {size}",
         why=f"The loop moves {fused} arrays of {n} million elements with {size} bytes each.",
         mistakes={
-            eager * n * size: "these are the bytes of eager operations, each of which reads and writes arrays",
+            eager * n * size: "these are the bytes of the eager operations, each of which reads and writes arrays",
             mistake * n * size: reason,
             fused * n: f"each element has {size} bytes",
         },
@@ -107,7 +106,7 @@ def fused_bytes(r: random.Random) -> Task:
 
 @exercise(
     1,
-    "A program is the same for all calls if no value of a tensor decides what runs, or how large a result is.",
+    "A program is the same for all calls if no number in a tensor decides which lines run or how large a result is.",
     "Shapes and dtypes are known when a call is captured. Numbers in tensors are not.",
 )
 def line_that_stops(r: random.Random) -> Task:
@@ -117,22 +116,22 @@ def line_that_stops(r: random.Random) -> Task:
         [
             (f"p = x * 2 if x.sum() > {c} else x", "the value of a tensor decides which branch runs"),
             (f"p = x[x > {c}]", "the size of the result depends on the values"),
-            ("p = x * int(x.max())", "a number of a tensor becomes a Python number, with which the program goes on"),
+            ("p = x * int(x.max())", "a number from a tensor becomes a Python number that the program uses"),
             (f"p = {c} * x; print(p)", "print is an effect that would happen only once"),
         ]
     )
     lines = [
         bad,
-        (f"q = torch.where(x > {c}, x, -x)", "where computes the same for all numbers"),
+        (f"q = torch.where(x > {c}, x, -x)", "where does the same operations for all values"),
         (f"s = x * {c} if x.shape[0] > {c} else x", "the shape is known when the call is captured"),
-        (f"t = x[x < {c}].sum()", "the sum has the same size for all numbers"),
+        (f"t = x[x < {c}].sum()", "the sum has the same size for all values"),
     ]
     r.shuffle(lines)
     body = "".join(f"    {line}  # {i}\n" for i, (line, _) in enumerate(lines, 1))
     program = f"def f(x):\n{body}    return p, q, s, t\n"
     return number(
-        "minigrad's `torch.compile(f, fullgraph=True)` raises an error when you call it. Which line is the reason?"
-        f" Give its number.\n\n```python\n{program}```",
+        "minigrad's `torch.compile(f, fullgraph=True)` raises an error when you call it. Which line is the reason? "
+        f"Give its number.{fence(program)}",
         lines.index(bad) + 1,
         solution=f"import re\n\n{program}\ntry:\n    torch.compile(f, fullgraph=True)(torch.ones(4))\n"
         'except RuntimeError as e:\n    line_that_stops = int(re.search(r"# (\\d)", str(e))[1])',
@@ -143,7 +142,7 @@ def line_that_stops(r: random.Random) -> Task:
 
 @exercise(
     2,
-    "A loop can add terms as it computes them. An element that needs a whole sum has to wait for the end of a loop.",
+    "A loop can add terms as it computes them. An element that needs a whole sum has to wait until a loop ends.",
     "Go through the program: how many loops have to end before the last one starts?",
 )
 def loops_of_program(r: random.Random) -> Task:
@@ -162,14 +161,13 @@ def loops_of_program(r: random.Random) -> Task:
     )
     program = "def f(x):\n" + "".join(f"    {line}\n" for line in lines)
     return number(
-        "`x` is a long vector. How many loops over its elements does the compiled function need at least?"
-        f"\n\n```python\n{program}```",
+        f"`x` is a long vector. At least how many loops over its elements does the compiled function need?{fence(program)}",
         right,
         solution=f"{program}\ncompiled = torch.compile(f, fullgraph=True)\ncompiled(torch.ones(1000))\n"
         'loops_of_program = compiled.source().count("for i in range")',
-        why="Only a reduction whose result the elements need ends a loop; everything else shares one.",
+        why="A loop ends only at a reduction whose result the elements need; all other operations share a loop.",
         mistakes={
-            operations: "one loop computes many elementwise operations, and adds up their results as well",
+            operations: "one loop computes many elementwise operations, and also adds up their results",
             right + 1: "a sum does not need a separate loop: it takes each term from the loop that computes it",
             right - 1: "elements that need a whole sum have to wait for another loop to end",
         },
@@ -178,8 +176,8 @@ def loops_of_program(r: random.Random) -> Task:
 
 @exercise(
     2,
-    "Write down for each call: shape, dtype, layout, requires_grad, and the type of the factor. Count the different ones.",
-    "Another float makes no difference, and neither does another int. A transposed matrix has another layout.",
+    "Write down for each call: shape, dtype, layout, requires_grad, and the type of the factor. Count the different rows.",
+    "The value of a float makes no difference, nor does the value of an int. A transposed matrix has another layout.",
 )
 def captured_calls(r: random.Random) -> Task:
     """Count the specialisations of a compiled function."""
@@ -198,16 +196,14 @@ def captured_calls(r: random.Random) -> Task:
     program = f"@torch.compile\ndef scaled(x, factor):\n    return x * factor\n\n\n{lines}"
     return number(
         "minigrad captures a call again if the shape, dtype, layout or `requires_grad` of a tensor is new, or the type of a "
-        f"number. How many specialisations does `scaled` have after these calls?\n\n```python\n{program}```",
+        f"number. How many specialisations does `scaled` have after these calls?{fence(program)}",
         right,
         solution=f'{program}captured_calls = int(repr(scaled).split(", ")[1].split()[0])',
-        why="Calls of the same kind share a specialisation: a number is an argument of the module, and so are the elements.",
+        why="Calls of the same kind share a specialisation: numbers and elements are arguments of the module.",
         mistakes={
             len(calls): "some calls are of the same kind as an earlier one",
-            len(
-                set(calls)
-            ): "only the type of the factor matters, not its value, and the elements do not matter either",
-            len({kinds[x] for x, _ in calls}): "a float and an int make different programs",
+            len(set(calls)): "only the type of the factor matters, not its value, and not the values of the elements",
+            len({kinds[x] for x, _ in calls}): "a float and an int need different programs",
             1: "a module fits one shape, dtype and layout",
         },
     )
@@ -216,7 +212,7 @@ def captured_calls(r: random.Random) -> Task:
 @exercise(
     2,
     "The loop writes the result. It also writes each intermediate result that a derivative needs.",
-    "Use the derivatives: exp and tanh need their result, sin, cos and log their input, a product both factors.",
+    "Use the derivatives: exp and tanh need their result; sin, cos and log need their input; a product needs both factors.",
 )
 def written_for_backward(r: random.Random) -> Task:
     """Count the arrays that a loop writes for backward."""
@@ -234,15 +230,15 @@ def written_for_backward(r: random.Random) -> Task:
     )
     program = f"def f(x):\n    return {shown}\n"
     return number(
-        "`x` requires grad and is a long vector. The compiled function is one loop, which reads `x`. Into how many arrays does "
-        f"it write? Backward has `x` anyway.\n\n```python\n{program}```",
+        "`x` requires grad and is a long vector. The compiled function is one loop, which reads `x`. How many arrays does "
+        f"it write? Backward has `x` anyway.{fence(program)}",
         right,
         solution=f"{program}\ncompiled = torch.compile(f, fullgraph=True)\ncompiled(torch.rand(1000, requires_grad=True))\n"
         'written_for_backward = compiled.source().count("np.empty")',
-        why=f"One array is the result. Of the rest backward needs what the derivatives use: {why}.",
+        why=f"One array is the result. Of the other results, backward needs those that a derivative uses: {why}.",
         mistakes={
-            operations: "that is eager mode, an array for each operation; not all derivatives need one",
-            right + 1: "a derivative that needs `x`, a constant or the result itself needs no further array",
+            operations: "that is eager mode, with an array for each operation, but not every derivative needs one",
+            right + 1: "a derivative that needs only `x`, a constant or the result itself needs no other array",
             right - 1: "count the result and each intermediate result that a derivative needs",
         },
     )
@@ -251,20 +247,21 @@ def written_for_backward(r: random.Random) -> Task:
 @exercise(
     2,
     "Compute the first and the last byte that the warp reads. In which pieces of 128 bytes are they?",
-    "If the step between two threads is smaller than a piece, the warp touches all pieces from the first to the last.",
+    "If the step between two threads is smaller than a piece, the warp reads all pieces from the first to the last.",
 )
 def pieces_of_memory(r: random.Random) -> Task:
     """Count the pieces of memory that a warp reads."""
     step, start, (kind, size) = r.randint(2, 9), r.randint(1, 40), r.choice([("float32", 4), ("float64", 8)])
     right = (start + 31 * step) * size // 128 - start * size // 128 + 1
     return number(
-        f"A GPU reads memory in pieces of 128 bytes. `x` is an array of {kind}, and begins where a piece begins. The 32 "
-        f"threads of a warp read `x[{start} + {step} * t]` for `t` from 0 to 31, together. How many pieces does the GPU read?",
+        f"A GPU reads memory in pieces of 128 bytes. `x` is an array of {kind}, and begins at the start of a piece. The 32 "
+        f"threads of a warp read `x[{start} + {step} * t]` for `t` from 0 to 31 at the same time. How many pieces does the GPU "
+        "read?",
         right,
         solution=f"pieces_of_memory = len({{({start} + {step} * t) * {size} // 128 for t in range(32)}})",
-        why=f"The warp needs {32 * size} bytes, but they are spread over {right} pieces, all of which are read as a whole.",
+        why=f"The warp needs {32 * size} bytes, but they are spread over {right} pieces, and the GPU reads whole pieces.",
         mistakes={
-            32 * size // 128: "that is enough for neighbouring elements; here are gaps between them",
+            32 * size // 128: "that is enough for neighbouring elements, but here there are gaps between them",
             32: "neighbouring threads often share a piece",
             (32 * step * size)
             // 128: f"the first element is {start}, so the warp does not start at the beginning of a piece",
@@ -276,7 +273,7 @@ def pieces_of_memory(r: random.Random) -> Task:
 @exercise(
     3,
     "Keep the largest number so far and the sum of exp(number - largest).",
-    "When a larger number comes, the old sum has to shrink: multiply it by exp(old largest - new largest).",
+    "If a larger number comes, shrink the old sum: multiply it by exp(old largest - new largest).",
 )
 def one_pass_logsumexp(r: random.Random) -> Task:
     """Write logsumexp as a loop that reads once."""
@@ -298,7 +295,7 @@ def one_pass_logsumexp(r: random.Random) -> Task:
                 raise Wrong("your function returns None: is there a return?")
             expect.number(result, wanted)
             if kept > 16_000:
-                raise Wrong(f"for {len(given)} numbers the function stores {kept} bytes; a few numbers are enough")
+                raise Wrong(f"for {len(given)} numbers the function stores {kept} bytes: a few numbers are enough")
 
     def source(first: str = "-math.inf", rescale: str = " * math.exp(largest - new)") -> str:
         return (
@@ -310,12 +307,12 @@ def one_pass_logsumexp(r: random.Random) -> Task:
     plain = "import math\n\n\ndef one_pass_logsumexp(numbers):\n    return "
     return code(
         f"Return $\\log \\sum_i e^{{c x_i}}$ with $c = {c}$ for the numbers of an iterator. A kernel for long rows should read "
-        "each number once: you can go through `numbers` once, and must not store them. The exponents may be 1000 or -1000, so "
+        "each number once, so go through `numbers` only once, and do not store them. The exponents may be 1000 or -1000, so "
         "`exp` of them overflows or is 0.",
         "def one_pass_logsumexp(numbers): ...",
         source(),
         judge,
-        "A sum relative to the largest number so far never overflows, and a new largest number rescales it.",
+        "A sum relative to the largest number so far never overflows; a new largest number rescales it.",
         (f"{plain}float(np.logaddexp.reduce([{c} * x for x in numbers]))", "stores"),
         (f"{plain}math.log(sum(math.exp({c} * x) for x in numbers))", "raises"),
         (source(rescale=""), "is not right"),
@@ -343,14 +340,14 @@ def many_per_thread(r: random.Random) -> Task:
     start = "def many_per_thread(block, thread, blocks, threads, x, out):"
     first, total = "block * threads + thread", "blocks * threads"
     return code(
-        "This function is called once for each thread of a launch: `block` and `thread` are its numbers, from 0, `blocks` is "
-        f"the number of blocks and `threads` the number of threads in each. Write `out[i] = {shown}` for all elements of the "
-        "list `x`, which may be more or fewer than the threads. Each element has one thread. In each step, neighbouring "
-        "threads read neighbouring elements.",
+        "Each thread of a launch calls this function once. `block` and `thread` are its numbers, which start at 0. `blocks` is "
+        f"the number of blocks, and `threads` the number of threads in each. Write `out[i] = {shown}` for all elements of the "
+        "list `x`, which may be more or fewer than the threads. One thread computes each element. In each step, neighbouring "
+        "threads have to read neighbouring elements.",
         f"{start} ...",
         source(f"range({first}, len(x), {total})"),
         judge,
-        "Such a loop works for each size of the launch, and a warp reads neighbouring elements in each round.",
+        "Such a loop works for a launch of any size, and a warp reads neighbouring elements in each round.",
         (source(f"range({first}, {first} + 1)"), "not exist"),
         (source(f"range({first}, min({first} + 1, len(x)))"), "not written"),
         (source(f"np.array_split(range(len(x)), {total})[{first}]"), "neighbour"),
@@ -360,9 +357,9 @@ def many_per_thread(r: random.Random) -> Task:
 
 @exercise(
     3,
-    "In a step, each thread combines its number with the one `step` places away. Then step doubles: 1, 2, 4, ...",
-    "A thread must not write while another still reads the old number: read, yield, write, yield.",
-    "All threads have to reach each yield, also those without a partner.",
+    "In each round, a thread combines its number with the number `step` places away. Then step doubles: 1, 2, 4, ...",
+    "A thread must not write while another thread still reads the old number: read, yield, write, yield.",
+    "All threads have to reach each yield, even those without a partner.",
 )
 def block_scan(r: random.Random) -> Task:
     """Scan the numbers of a block of threads."""
@@ -390,14 +387,15 @@ def block_scan(r: random.Random) -> Task:
     numbers = "shared[i] for i in " + ("range(t + 1)" if before else "range(t, len(shared))")
     slow = f"def block_scan(t, shared):\n    total = {function}({numbers})\n    yield\n    shared[t] = total\n"
     return code(
-        f"The $n$ threads of a block share the list `shared` of $n$ numbers. Write the function of thread `t`, after which "
-        f"`shared[t]` is the {words} of {region}, as they were before. `yield` is the barrier: all threads run up to it before "
-        "any goes on, in any order. Between two barriers, no thread may read or write a number that another one writes. And no "
+        "The $n$ threads of a block share the list `shared` of $n$ numbers. Write the function that thread `t` runs. "
+        f"Afterwards, `shared[t]` is the {words} of {region}, as they were at the start. `yield` is the barrier: all threads "
+        "reach it, in any order, "
+        "before any of them goes on. Between two barriers, no thread may read or write a number that another one writes. No "
         "thread may read more than about $3 \\log_2 n$ numbers.",
         "def block_scan(t, shared): ...",
         source(partner),
         judge,
-        "After k steps each thread has combined 2^k numbers, and the two barriers keep reads and writes apart.",
+        "After k rounds each thread has combined 2^k numbers, and the two barriers keep reads and writes apart.",
         (source(partner, after_read="pass"), "race"),
         (source(partner, after_write="pass"), "race"),
         (source("t + step" if before else "t - step"), "expected"),
@@ -408,7 +406,7 @@ def block_scan(r: random.Random) -> Task:
 @exercise(
     3,
     "An `if` on a tensor cannot be compiled. torch.where(condition, a, b) can.",
-    "0 * NaN is NaN: choose between the step and zeros, instead of multiplying the step by 0.",
+    "0 * NaN is NaN, so choose between the step and zeros instead of multiplying the step by 0.",
 )
 def guarded_step(r: random.Random) -> Task:
     """Skip bad gradients in a compiled step."""
@@ -418,7 +416,7 @@ def guarded_step(r: random.Random) -> Task:
 
     def judge(answer):
         gradients = ([1.0, -2.0, 0.5], [1.0, math.nan, 2.0], [math.inf, 3.0, -1.0], [-math.inf, math.nan, math.inf])
-        f = getattr(answer, "function", answer)  # of a compiled one, the function that it runs
+        f = getattr(answer, "function", answer)  # the original of a compiled function
         _guarded(f, rate, whole, *gradients)
         try:
             _guarded(torch.compile(f, fullgraph=True), rate, whole, *gradients)
@@ -436,7 +434,7 @@ def guarded_step(r: random.Random) -> Task:
         "def guarded_step(w, g): ...",
         source(f"w.sub_(torch.where({condition}, {rate} * g, torch.zeros_like(g)))"),
         judge,
-        "where computes both and picks one, so the program is the same for all numbers, and NaN does not spread.",
+        "where computes both values and picks one, so the program is the same for all values, and NaN does not spread.",
         (source(f"w.sub_({rate} * g * {condition})"), "nan"),
         (source(f"if {condition}.all():", f"    w.sub_({rate} * g)"), "not compiled" if whole else "expected"),
         (source(f"w.sub_({rate} * g)"), "w is"),
@@ -453,11 +451,11 @@ def _guarded(f: Callable, rate: float, whole: bool, *gradients: list[float]) -> 
         wanted = [a - rate * b if use else a for a, b, use in zip([1.0, 2.0, 3.0], given, good)]
         expect.tensor(w, wanted, f"for g = {given} w")
         if not w.requires_grad or not w.is_leaf:
-            raise Wrong("w is no leaf that requires grad any more: update it under no_grad")
+            raise Wrong("w is no longer a leaf that requires grad: update it under no_grad")
 
 
 class _Memory:
-    """Memory of simulated threads, which notes who reads and writes its elements."""
+    """Memory of simulated threads, which notes the thread of each read and write."""
 
     def __init__(self, name: str, numbers: list[float]):
         self.name, self.numbers, self.thread = name, list(numbers), 0
@@ -496,7 +494,7 @@ def _launch(kernel: Callable, blocks: int, threads: int, size: int, f: Callable)
     reads = [list(dict.fromkeys(i for reader, i, _ in x.log if reader == t)) for t in range(blocks * threads)]
     for a, b in zip(reads, reads[1:]):
         if any(j - i != 1 for i, j in zip(a, b)):
-            raise Wrong(f"{launch}: neighbouring threads read elements that are no neighbours, {a[0]} and {b[0]}")
+            raise Wrong(f"{launch}: neighbouring threads read elements that are not neighbours, {a[0]} and {b[0]}")
 
 
 def _run_block(thread: Callable, values: list[float], wanted: list[float]) -> None:
@@ -520,5 +518,5 @@ def _run_block(thread: Callable, values: list[float], wanted: list[float]) -> No
             reads += [t for t, _, how in shared.log if how == "read"]
             running = {} if ended else running
         if (largest := max(map(reads.count, range(size)))) > most:
-            raise Wrong(f"a thread reads {largest} of {size} numbers; {most} are enough")
+            raise Wrong(f"for {size} numbers, a thread reads {largest} times: {most} are enough")
         expect.tensor(shared.numbers, wanted, f"with {size} threads shared")

@@ -8,13 +8,13 @@ from lessons import expect
 from lessons.exercise import Wrong
 from minigrad.nn import functional as F
 
-from . import Task, code, exercise, number, numbers
+from . import Task, applied, code, combined, exercise, fence, number, numbers
 
 
 @exercise(
     1,
-    "The batch size stays, the number of channels is the second argument.",
-    "Count the places of the kernel along one side: it has the padded size minus k steps of 1 to go, in steps of the stride.",
+    "The batch size stays the same, and the number of channels is the second argument.",
+    "Count the places of the kernel along one side: it can move by the padded size minus k, in steps of the stride.",
 )
 def conv_output_shape(r: random.Random) -> Task:
     """Compute the shape of a convolution."""
@@ -30,7 +30,7 @@ def conv_output_shape(r: random.Random) -> Task:
         f"y = conv(torch.zeros({n}, {c}, {h}, {w}))\n"
     )
     return numbers(
-        f"What is the shape of `y`, as a list?\n\n```python\n{program}```",
+        f"What is the shape of `y`, as a list?{fence(program)}",
         shape(2 * padding),
         solution=f"{program}conv_output_shape = y.shape",
         why="Each side has (size + 2 * padding - kernel) // stride + 1 places for the kernel.",
@@ -38,7 +38,7 @@ def conv_output_shape(r: random.Random) -> Task:
             shape(padding): "the padding is added on both sides",
             shape(2 * padding, add=0): "the first place of the kernel counts, too",
             shape(2 * padding, step=1): f"with a stride of {stride} the kernel skips places",
-            shape(2 * padding, channels=c): "the convolution has another number of output channels",
+            shape(2 * padding, channels=c): "the convolution has a different number of output channels",
             shape(0): "the padding makes the picture larger",
         },
     )
@@ -59,7 +59,7 @@ def conv_parameters(r: random.Random) -> Task:
         f"How many numbers does `{made}` learn? Its pictures have {side} by {side} pixels.",
         out * (each + 1),
         solution=f"conv_parameters = sum(p.numel() for p in {made}.parameters())",
-        why="The same kernels are used at all places, so the size of the pictures does not matter.",
+        why="A convolution uses the same kernels at all places, so the size of the pictures does not matter.",
         mistakes={
             out * each: "each output channel has a bias",
             out * (c * k * k + 1): "with groups, an output channel sees only a part of the input channels",
@@ -75,12 +75,12 @@ def dropout_slopes(r: random.Random) -> Task:
     p, a = r.choice([0.2, 0.5, 0.6, 0.75, 0.9]), r.randint(2, 9)
     program = f"x = torch.ones(1000, requires_grad=True)\ny = {a} * torch.nn.functional.dropout(x, p={p})\ny.sum().backward()\n"
     return numbers(
-        f"`x.grad` contains two different numbers. Which? Give a list, the smaller one first.\n\n```python\n{program}```",
+        f"`x.grad` contains two different numbers. What are they? Give a list, the smaller one first.{fence(program)}",
         (0.0, a / (1 - p)),
         solution=f"{program}dropout_slopes = x.grad.unique()",
         why="Backward uses the mask of forward: 0 for dropped elements, and 1 / (1 - p) for the others, times the factor.",
         mistakes={
-            (0, a): "the elements that are kept grow, so that the mean stays the same",
+            (0, a): "dropout enlarges the elements that it keeps, so that the mean stays the same",
             (0, round(a * (1 - p), 6)): "dropout divides by the probability of keeping an element",
             (0, round(a / p, 6)): "p is the probability of dropping an element",
             (a, round(a / (1 - p), 6)): "a dropped element has no influence on the result",
@@ -90,7 +90,7 @@ def dropout_slopes(r: random.Random) -> Task:
 
 @exercise(
     1,
-    "How many rows of length `out_features` does the result have? Each is a product plus the same bias.",
+    "How many rows of length `out_features` does the result have? Each row is a product plus the same bias.",
     "The gradient of the bias is the sum over all rows.",
 )
 def bias_of_a_batch(r: random.Random) -> Task:
@@ -102,15 +102,15 @@ def bias_of_a_batch(r: random.Random) -> Task:
         f"({c} * layer(x)).sum().backward()\n"
     )
     return number(
-        f"Every element of `layer.bias.grad` is the same number. Which?\n\n```python\n{program}```",
+        f"All elements of `layer.bias.grad` are the same number. What is it?{fence(program)}",
         c * batch * length,
         solution=f"{program}bias_of_a_batch = layer.bias.grad[0]",
         why="Broadcasting adds the bias to each row, so backward sums over all dimensions but the last.",
         mistakes={
-            c: "every row uses the same bias, and the gradients of all rows are added",
+            c: "every row uses the same bias, so add the gradients of all rows",
             c * batch: "the second dimension is a batch dimension, too",
-            c * batch * length * outputs: "an element of the bias is added to one column, not to all",
-            batch * length: "the factor belongs to the slope",
+            c * batch * length * outputs: "an element of the bias is added to only one column",
+            batch * length: "the factor is part of the slope",
         },
     )
 
@@ -118,7 +118,7 @@ def bias_of_a_batch(r: random.Random) -> Task:
 @exercise(
     2,
     "The softmax of logarithms divides each number by the sum of the row.",
-    "The gradient is the probability, minus 1 for the right class. And the loss is a mean over the rows.",
+    "The gradient is the probability, minus 1 for the right class. The loss is a mean over the rows.",
 )
 def cross_entropy_slope(r: random.Random) -> Task:
     """Compute a gradient of the cross entropy."""
@@ -132,14 +132,13 @@ def cross_entropy_slope(r: random.Random) -> Task:
         f"labels = torch.tensor({labels})\ntorch.nn.functional.cross_entropy(scores, labels).backward()\n"
     )
     return number(
-        f"Which number is `scores.grad[{i}, {j}]`?\n\n```python\n{program}```",
+        f"Compute `scores.grad[{i}, {j}]`.{fence(program)}",
         (p - right) / n,
         solution=f"{program}cross_entropy_slope = scores.grad[{i}, {j}]",
-        why="Softmax and logarithm together have the gradient (probability - 1 if it is the right class) / rows.",
+        why="Softmax and logarithm together have the gradient (probability - 1 for the right class) / rows.",
         mistakes={
             p - right: "the loss is the mean over the rows",
-            (right - p)
-            / n: "the gradient has the other sign: a larger score for the right class makes the loss smaller",
+            (right - p) / n: "the sign is wrong: a larger score for the right class makes the loss smaller",
             p / n: f"class {j} is the right one for this row, so 1 is subtracted",
             (rows[i][j] - right) / n: "the gradient needs the probabilities, not the numbers before softmax",
             (p - 1) / n: f"class {j} is not the right one for this row",
@@ -162,7 +161,7 @@ def softmax_slope(r: random.Random) -> Task:
         f"p = torch.softmax(x, dim=0)\np[{i}].backward()\n"
     )
     return number(
-        f"Which number is `x.grad[{j}]`?\n\n```python\n{program}```",
+        f"Compute `x.grad[{j}]`.{fence(program)}",
         p[i] * ((i == j) - p[j]),
         solution=f"{program}softmax_slope = x.grad[{j}]",
         why="The derivative of p[i] with respect to x[j] is p[i] * (1 - p[i]) for i = j, and -p[i] * p[j] otherwise.",
@@ -184,7 +183,7 @@ def softmax_slope(r: random.Random) -> Task:
 @exercise(
     2,
     "Row i of the result is a copy of row `index[i]`. Backward sends the gradient of each copy to its row.",
-    "A row with several copies gets the sum, a row without any gets 0.",
+    "A row with several copies gets the sum, and a row without copies gets 0.",
 )
 def embedding_rows(r: random.Random) -> Task:
     """Follow gradients into an embedding table."""
@@ -201,10 +200,10 @@ def embedding_rows(r: random.Random) -> Task:
         "found = torch.nn.functional.embedding(index, table)\n(weights * found.flatten()).sum().backward()\n"
     )
     return numbers(
-        f"Which {rows} numbers are in `table.grad`?\n\n```python\n{program}```",
+        f"What are the {rows} numbers in `table.grad`?{fence(program)}",
         right,
         solution=f"{program}embedding_rows = table.grad",
-        why="Each look-up is a use of its row, and the gradients of all uses are added.",
+        why="Each look-up is a use of its row, and backward adds the gradients of all uses.",
         mistakes={
             tuple(last): "a row that is used twice gets the sum of both gradients, not the last one",
             tuple(count): "each use sends back its weight, not 1",
@@ -215,8 +214,8 @@ def embedding_rows(r: random.Random) -> Task:
 
 @exercise(
     2,
-    "Layer norm subtracts the mean. What is the sum of its result, for any x?",
-    "A constant has the gradient 0. Only the other term is left.",
+    "Layer norm subtracts the mean. What is the sum of its result for any x?",
+    "A constant has the gradient 0, so only the other term is left.",
 )
 def layer_norm_sum(r: random.Random) -> Task:
     """Add up a normalised vector."""
@@ -228,14 +227,14 @@ def layer_norm_sum(r: random.Random) -> Task:
     mean = sum(x) / 4
     spread = math.sqrt(sum((one - mean) ** 2 for one in x) / 4)
     return number(
-        f"Which number is `x.grad[0]`?\n\n```python\n{program}```",
+        f"Compute `x.grad[0]`.{fence(program)}",
         b,
         solution=f"{program}layer_norm_sum = x.grad[0]",
-        why="The sum of y is 0 for each x, so its gradient is 0: a normalisation removes the mean of the incoming gradient.",
+        why="The sum of y is 0 for any x, so its gradient is 0: layer norm removes the mean of the incoming gradient.",
         mistakes={
             a + b: "y is not x: layer norm has a derivative",
             a / spread + b: "the mean and the spread depend on x, too",
-            0.0: "the second term has a gradient",
+            0.0: "the second term has a gradient, too",
             a: "that is the factor of the normalised vector",
         },
     )
@@ -244,45 +243,40 @@ def layer_norm_sum(r: random.Random) -> Task:
 @exercise(
     3,
     "Save the probabilities. The gradient of the scores is (probabilities - targets) / rows, times the incoming gradient.",
-    "The targets of a row add up to 1: the share of all classes is eps / classes, and the label gets 1 - eps on top.",
+    "The targets of a row add up to 1: each class gets eps / classes, and the label gets 1 - eps in addition.",
 )
 def SmoothedEntropy(r: random.Random) -> Task:
     """Write the cross entropy with smoothed labels."""
     eps = r.choice([0.1, 0.15, 0.2, 0.25, 0.3, 0.4])
 
-    class Expected:
-        @staticmethod
-        def apply(scores, labels):
-            return F.cross_entropy(scores, labels, label_smoothing=eps)
+    expected = applied(lambda scores, labels: F.cross_entropy(scores, labels, label_smoothing=eps))
 
     def judge(answer):
         torch.manual_seed(3)
         calls = [(4.0, 4, 3), (1.0, 2, 5), (1.0, 1, 4)]
         labels = [torch.tensor(one) for one in ([2, 0, 1, 1], [4, 4], [0])]
         calls = [(scale * torch.randn(*size), one) for (scale, *size), one in zip(calls, labels)]
-        expect.function(answer, Expected, *[(scores.requires_grad_(), one) for scores, one in calls])
+        expect.function(answer, expected, *[(scores.requires_grad_(), one) for scores, one in calls])
 
     def source(backward: str, share: float = eps) -> str:
-        return (
-            "class SmoothedEntropy(torch.autograd.Function):\n    @staticmethod\n    def forward(ctx, scores, labels):\n"
-            "        logs = scores - scores.logsumexp(1, keepdim=True)\n"
-            "        targets = torch.nn.functional.one_hot(labels, scores.shape[1]).to(scores.dtype)\n"
-            f"        targets = (1 - {share}) * targets + {share} / scores.shape[1]\n"
-            "        ctx.save_for_backward(logs.exp(), targets)\n        return -(targets * logs).sum(1).mean()\n\n"
-            "    @staticmethod\n    def backward(ctx, grad_output):\n        p, targets = ctx.saved_tensors\n"
-            f"        return {backward}, None\n"
+        forward = (
+            "logs = scores - scores.logsumexp(1, keepdim=True)\n"
+            "targets = torch.nn.functional.one_hot(labels, scores.shape[1]).to(scores.dtype)\n"
+            f"targets = (1 - {share}) * targets + {share} / scores.shape[1]\n"
+            "ctx.save_for_backward(logs.exp(), targets)\nreturn -(targets * logs).sum(1).mean()"
         )
+        lines = "p, targets = ctx.saved_tensors", f"return {backward}, None"
+        return combined("SmoothedEntropy", "scores, labels", forward, "grad_output", *lines)
 
     return code(
         "Write a Function for the cross entropy of `scores` with shape (rows, classes) and `labels`, whole numbers. The target "
-        f"of a row is not 1 for its label: each class gets {eps} / classes, and the label gets {round(1 - eps, 2)} on top. The "
-        "loss of a row is minus the sum of target times logarithm of the probability. The result is the mean over the rows. "
-        "Write `backward` without autograd.",
-        "class SmoothedEntropy(torch.autograd.Function):\n    @staticmethod\n    def forward(ctx, scores, labels): ...\n\n"
-        "    @staticmethod\n    def backward(ctx, grad_output): ...",
+        f"of a row is not 1 for its label: each class gets {eps} / classes, and the label {round(1 - eps, 2)} in addition. The "
+        "loss of a row is minus the sum of each target times the logarithm of its probability. The result is the mean over the "
+        "rows. Write `backward` without autograd.",
+        combined("SmoothedEntropy", "scores, labels", "...", "grad_output", "..."),
         source("grad_output * (p - targets) / len(p)"),
         judge,
-        "The targets add up to 1, so the gradient is still probability minus target, whatever the targets are.",
+        "The targets add up to 1, so the gradient is still probability minus target.",
         (source("(p - targets) / len(p)"), "gradient"),
         (source("grad_output * (p - targets)"), "gradient"),
         (source("grad_output * (p - targets) / len(p)", share=0.0), "the result"),
@@ -298,33 +292,25 @@ def NormedRows(r: random.Random) -> Task:
     """Write a normalisation and its backward."""
     eps, kind = r.choice([0.1, 0.2, 0.25, 0.5, 1.0]), r.choice(["mean", "sum"])
 
-    class Expected:
-        @staticmethod
-        def apply(x):
-            return x / (getattr(x * x, kind)(-1, keepdim=True) + eps).sqrt()
+    expected = applied(lambda x: x / (getattr(x * x, kind)(-1, keepdim=True) + eps).sqrt())
 
     def judge(answer):
         torch.manual_seed(4)
         calls = [(torch.randn(*shape).requires_grad_(),) for shape in ((3,), (4, 2), (2, 3, 5))]
-        expect.function(answer, Expected, *calls)
+        expect.function(answer, expected, *calls)
 
     def source(backward: str) -> str:
-        return (
-            "class NormedRows(torch.autograd.Function):\n    @staticmethod\n    def forward(ctx, x):\n"
-            f"        root = ((x * x).{kind}(-1, keepdim=True) + {eps}).sqrt()\n"
-            "        ctx.save_for_backward(x / root, root)\n        return x / root\n\n"
-            "    @staticmethod\n    def backward(ctx, g):\n        y, root = ctx.saved_tensors\n"
-            f"        return {backward}\n"
-        )
+        root = f"root = ((x * x).{kind}(-1, keepdim=True) + {eps}).sqrt()"
+        forward = f"{root}\nctx.save_for_backward(x / root, root)\nreturn x / root"
+        return combined("NormedRows", "x", forward, "g", "y, root = ctx.saved_tensors", f"return {backward}")
 
     return code(
         f"Write a Function that divides each row of `x` by $\\sqrt{{s + {eps}}}$, where $s$ is the {kind} of the squares in "
-        "the row. A row runs along the last dimension; `x` has one dimension or more. Write `backward` without autograd.",
-        "class NormedRows(torch.autograd.Function):\n    @staticmethod\n    def forward(ctx, x): ...\n\n"
-        "    @staticmethod\n    def backward(ctx, g): ...",
+        "the row. A row runs along the last dimension; `x` has at least one dimension. Write `backward` without autograd.",
+        combined("NormedRows", "x", "...", "g", "..."),
         source(f"(g - y * (g * y).{kind}(-1, keepdim=True)) / root"),
         judge,
-        "The second term removes the part of the gradient along the row: a longer row has almost the same result.",
+        "The second term removes the part of the gradient along the row, because scaling a row hardly changes the result.",
         (source("g / root"), "gradient"),
         (source(f"(g - y * (g * y).{kind}()) / root"), "gradient"),
         (source(f"(g + y * (g * y).{kind}(-1, keepdim=True)) / root"), "gradient"),
@@ -333,7 +319,7 @@ def NormedRows(r: random.Random) -> Task:
 
 @exercise(
     3,
-    "Walk through all products of forward. Each one, w[j] * x[...], sends w[j] * g[i] back to its element of x.",
+    "Go through all products of forward. Each one, w[j] * x[...], sends w[j] * g[i] back to its element of x.",
     "Start with a list of n zeros, and add in two loops, over i and j.",
 )
 def conv_input_gradient(r: random.Random) -> Task:
@@ -364,6 +350,7 @@ def conv_input_gradient(r: random.Random) -> Task:
         )
 
     at = f"{stride} * i + j" + (f" + {shift}" if shift else "")
+    forward = f"for i in range(len(y)):\n    y[i] = sum(w[{place}] * x[{at}] for j in range(len(w)))"
     solution = (
         "def conv_input_gradient(g, w, n):\n    x = torch.zeros(n, requires_grad=True)\n"
         f"    kernel = torch.tensor(w){'.flip(0)' if flipped else ''}.reshape(1, 1, -1)\n"
@@ -371,9 +358,8 @@ def conv_input_gradient(r: random.Random) -> Task:
         "    y.backward(torch.tensor(g))\n    return x.grad\n"
     )
     return code(
-        f"This is a convolution of lists of numbers:\n\n```python\nfor i in range(len(y)):\n"
-        f"    y[i] = sum(w[{place}] * x[{at}] for j in range(len(w)))\n```\n\n"
-        "Write its backward pass in plain Python: from the list `g`, the gradients of `y`, from `w` and from `n`, the number "
+        f"This is a convolution of lists of numbers:{fence(forward)}Write its backward pass in plain Python: from the list "
+        "`g`, the gradients of `y`, from `w` and from `n`, the number "
         "of elements of `x`, return the list of the gradients of `x`.",
         "def conv_input_gradient(g, w, n): ...",
         solution,
@@ -414,12 +400,13 @@ def attention_gradients(r: random.Random) -> Task:
 
     return code(
         f"`y = ({scale} * q @ k.mT).softmax(-1) @ v` is attention with the factor {scale}. Return the gradients of `q`, `k` "
-        "and `v`, in this order, from `q`, `k`, `v` and `g`, the gradient of `y`. Use no autograd. The tensors may have batch "
-        "dimensions in front, and the numbers of queries and keys differ.",
+        "and `v`, in this order, from `q`, `k`, `v` and `g`, the gradient of `y`. Do not use autograd. The tensors may have "
+        "batch dimensions in front, and the numbers of queries and keys differ.",
         "def attention_gradients(q, k, v, g): ...",
         source(),
         judge,
-        "A product sends back the other factor, and softmax subtracts the mean of the incoming gradient, weighted with p.",
+        "A product sends back g times the other factor, and softmax subtracts the mean of its incoming gradient, weighted by "
+        "p.",
         (source("ds = p * (dp - (dp * p).sum(-1, keepdim=True))"), "result 0"),
         (source(f"ds = {scale} * p * (1 - p) * dp"), "result 0"),
         (source(dv="p @ g"), "raises"),

@@ -1,14 +1,13 @@
-"""Exercises about gradients of vectors and matrices: shapes, products, broadcasting and its sums, reductions, indices."""
+"""Exercises about gradients of vectors and matrices: shapes, products, broadcasting and its sums, reductions, and indices."""
 
 import random
-from collections.abc import Callable
 
 import numpy as np
 
 import minigrad as torch
 from lessons import expect
 
-from . import Task, code, exercise, fence, number, numbers
+from . import Task, applied, code, combined, exercise, fence, number, numbers
 
 
 @exercise(1, "A gradient says how the loss changes with each element of b.")
@@ -22,14 +21,14 @@ def shape_of_a_gradient(r: random.Random) -> Task:
     operation = r.choice(["x + b", "x * b", "x - b", "torch.sin(x * b)"])
     result, dropped = np.broadcast_shapes(x, b), tuple(size for size in b if size > 1)
     return numbers(
-        f"`x` has the shape {list(x)} and `b` the shape {list(b)}, and both require grad. Which shape does `b.grad` have after "
-        f"`({operation}).sum().backward()`? Give a list.",
+        f"`x` has the shape {list(x)} and `b` the shape {list(b)}, and both require grad. Give the shape of `b.grad` after "
+        f"`({operation}).sum().backward()` as a list.",
         b,
         solution=f"""
 x, b = torch.ones({list(x)}, requires_grad=True), torch.ones({list(b)}, requires_grad=True)
 ({operation}).sum().backward()
 shape_of_a_gradient = b.grad.shape""",
-        why="A gradient has the shape of its tensor: backward adds up the copies that broadcasting made.",
+        why="A gradient has the shape of its tensor: backward adds up the gradients of the copies that broadcasting makes.",
         mistakes={
             result: "that is the shape of the result; the gradient has one element for each element of b",
             x: "that is the shape of x",
@@ -44,8 +43,8 @@ def gradient_of_a_bias(r: random.Random) -> Task:
     (m, n), c = r.sample(range(2, 10), 2), r.randint(2, 9)
     shape, uses = r.choice([([n], m), ([m, 1], n), ([1, n], m), ([1], m * n)])
     return number(
-        f"`x` has the shape {[m, n]} and `b` the shape {shape}. Which number is in each element of `b.grad` after "
-        f"`({c} * (x + b)).sum().backward()`?",
+        f"`x` has the shape {[m, n]} and `b` the shape {shape}. Each element of `b.grad` is the same number. Compute it for "
+        f"`({c} * (x + b)).sum().backward()`.",
         c * uses,
         solution=f"""
 x, b = torch.ones({m}, {n}), torch.ones({shape}, requires_grad=True)
@@ -61,19 +60,19 @@ gradient_of_a_bias = b.grad.flatten()[0].item()""",
     )
 
 
-@exercise(1, "A mean is a sum divided by a number of elements. By which number is it divided here?")
+@exercise(1, "A mean is a sum divided by the number of elements. How many elements has each mean here?")
 def gradient_of_a_mean(r: random.Random) -> Task:
     """Differentiate a mean."""
     (m, n), c = r.sample(range(2, 10), 2), r.randint(2, 20)
     mean, count = r.choice([("mean()", m * n), ("mean(0).sum()", m), ("mean(1).sum()", n)])
     return number(
-        f"`x` has the shape {[m, n]}. Which number is in each element of `x.grad` after `({c} * x).{mean}.backward()`?",
+        f"`x` has the shape {[m, n]}. All elements of `x.grad` are equal. Compute them for `({c} * x).{mean}.backward()`.",
         c / count,
         solution=f"""
 x = torch.ones({m}, {n}, requires_grad=True)
 ({c} * x).{mean}.backward()
 gradient_of_a_mean = x.grad[0, 0].item()""",
-        why="Each element contributes to its mean divided by the number of elements in that mean.",
+        why="Each element contributes its value, divided by the number of elements, to its mean.",
         mistakes={
             c: "that is the gradient of the sum",
             c / m / n: f"each mean is over {count} elements",
@@ -92,17 +91,17 @@ def gradient_of_an_index(r: random.Random) -> Task:
     program = f"x = torch.tensor({[float(v) for v in values]}, requires_grad=True)\n({c} * x[{index}]).sum().backward()"
     count = [index.count(i) for i in range(4)]
     return numbers(
-        f"Which numbers are in `x.grad` after this program? Give a list of four.{fence(program)}",
+        f"Compute the four numbers in `x.grad` after this program.{fence(program)}",
         [c * k for k in count],
         solution=f"{program}\ngradient_of_an_index = x.grad",
-        why="An element contributes once for each time it is picked, and not at all if it is not.",
+        why="An element contributes once for each time it is picked.",
         mistakes={
             tuple(c * (k > 0) for k in count): "an element contributes once for each time it is picked",
             (c,) * 4: "count how often each element is picked",
             tuple(
                 c * k * v for k, v in zip(count, values)
             ): "the expression is linear: its gradient does not depend on x",
-            tuple(c * i for i in index): "that is made from the positions, not from how often each is used",
+            tuple(c * i for i in index): "that uses the positions: count how often each element is picked",
         },
     )
 
@@ -121,14 +120,14 @@ A = torch.tensor({a.astype(float).tolist()})
 x = torch.tensor({x.astype(float).tolist()}, requires_grad=True)
 (x @ A @ x).backward()"""
     return numbers(
-        f"Which numbers are in `x.grad` after this program?{fence(program)}",
+        f"Compute the two numbers in `x.grad` after this program.{fence(program)}",
         listed((a + a.T) @ x),
         solution=f"{program}\ngradient_of_a_quadratic_form = x.grad",
-        why="The right x contributes the transposed A times x, and the left one A x. A is not symmetric, so both count.",
+        why="The right x contributes the transposed A times x, and the left x contributes A x. A is not symmetric.",
         mistakes={
             listed(2 * a @ x): "that is right only for a symmetric A",
-            listed(a @ x): "that is the contribution of one x; there are two",
-            listed(a.T @ x): "that is the contribution of one x; there are two",
+            listed(a @ x): "that is the contribution of one x, but there are two",
+            listed(a.T @ x): "that is the contribution of one x, but there are two",
             listed(2 * a.T @ x): "that is right only for a symmetric A",
         },
     )
@@ -137,7 +136,7 @@ x = torch.tensor({x.astype(float).tolist()}, requires_grad=True)
 @exercise(
     2,
     "The gradient has the shape of its matrix.",
-    "For C = A @ B with the incoming gradient G, it is G @ B.T for A and A.T @ G for B. Here G is all ones.",
+    "For C = A @ B with the incoming gradient G, it is G @ B.T for A and A.T @ G for B. Here, all elements of G are 1.",
 )
 def gradient_of_a_product(r: random.Random) -> Task:
     """Differentiate a product of matrices."""
@@ -149,22 +148,22 @@ A = torch.tensor({a.astype(float).tolist()}, requires_grad=True)
 B = torch.tensor({b.astype(float).tolist()}, requires_grad=True)
 (A @ B).sum().backward()"""
     return numbers(
-        f"Which three numbers are in `{rows}` after this program?{fence(program)}",
+        f"What are the three numbers in `{rows}` after this program?{fence(program)}",
         listed(other.sum(1)),
         solution=f"{program}\ngradient_of_a_product = {rows}",
         why="An element of one matrix is multiplied by a row or column of the other, so its gradient is the sum of these.",
         mistakes={
             listed(other[:, 0]): "the element contributes to two elements of the product",
             listed(other.sum(0)): f"{rows} has three elements, one for each element that it is multiplied with",
-            listed(one[0]): f"those are elements of {name}; the product is linear in {name}",
-            (float(other.sum()),) * 3: "each element is multiplied by a part of the other matrix only",
+            listed(one[0]): f"those are elements of {name}, but the product is linear in {name}",
+            (float(other.sum()),) * 3: "each element is multiplied by only a part of the other matrix",
         },
     )
 
 
 @exercise(
     2,
-    "The inner elements are in two differences, the first and the last one in one.",
+    "The inner elements are in two differences, and the first and the last element in one.",
     "A difference d = x[i + 1] - x[i] sends 2 d to x[i + 1] and -2 d to x[i].",
 )
 def gradient_of_differences(r: random.Random) -> Task:
@@ -178,7 +177,7 @@ x = torch.tensor({x.astype(float).tolist()}, requires_grad=True)
 d = x[1:] - x[:-1]
 ({c} * d * d).sum().backward()"""
     return numbers(
-        f"Which four numbers are in `x.grad` after this program?{fence(program)}",
+        f"What are the four numbers in `x.grad` after this program?{fence(program)}",
         listed(2 * c * (up - down)),
         solution=f"{program}\ngradient_of_differences = x.grad",
         why="The two slices overlap, and an element that is in both gets the sum of both contributions.",
@@ -193,8 +192,8 @@ d = x[1:] - x[:-1]
 
 @exercise(
     2,
-    "Try it with two equal elements: does each get the gradient, a share, or only one of them?",
-    "amax and max without a dimension share. max with a dimension also returns an index, so it picks one element.",
+    "Try it with two equal elements: does each get the whole gradient, or a share, or does only one of them get it?",
+    "amax, and max without a dimension, share the gradient. max with a dimension also returns an index, so it picks one.",
 )
 def gradient_of_a_tie(r: random.Random) -> Task:
     """Differentiate a maximum with a tie."""
@@ -206,7 +205,7 @@ def gradient_of_a_tie(r: random.Random) -> Task:
     share, full = tuple(c / ties * one for one in largest), tuple(c * one for one in largest)
     first = tuple(c * (i == values.index(top)) for i in range(5))
     return numbers(
-        f"Which five numbers are in `x.grad` after this program?{fence(program)}",
+        f"What are the five numbers in `x.grad` after this program?{fence(program)}",
         share if shared else first,
         solution=f"{program}\ngradient_of_a_tie = x.grad",
         why="max with a dimension sends the gradient to the element whose index it returns. amax, and max without a dimension, "
@@ -214,7 +213,7 @@ def gradient_of_a_tie(r: random.Random) -> Task:
         mistakes={
             full: f"the gradients of all elements add up to {c}",
             share: "max with a dimension returns an index, and its gradient goes to that element only",
-            first: "no index is returned, so the largest elements share the gradient",
+            first: "this maximum returns no index, so the largest elements share the gradient",
             (c / 5,) * 5: "elements below the maximum do not change it",
         },
     )
@@ -223,7 +222,7 @@ def gradient_of_a_tie(r: random.Random) -> Task:
 @exercise(
     3,
     "First compute the gradient in the shape of x. Then add up the elements that come from the same element of b.",
-    "Sum over the leading dimensions that b does not have, and over those in which b has the size 1.",
+    "Sum over the leading dimensions that b does not have, and over the dimensions in which b has the size 1.",
     "The second sum needs keepdim=True.",
 )
 def gradient_of_broadcast(r: random.Random) -> Task:
@@ -262,12 +261,12 @@ def gradient_of_broadcast(r: random.Random) -> Task:
     leading = "while g.dim() > b.dim():\n        g = g.sum(0)"
     ones = "for i, size in enumerate(b.shape):\n        if size == 1:\n            g = g.sum(i, keepdim=True)"
     return code(
-        f"`y = {expression}` has the shape of `x`, and `b` is broadcast. The gradient of `y` is `g`. Return the gradient of "
+        f"`y = {expression}` has the shape of `x`, so `b` is broadcast. The gradient of `y` is `g`. Return the gradient of "
         "`b`, without autograd. `b` can have fewer dimensions than `x`, and dimensions of size 1.",
         "def gradient_of_broadcast(g, x, b): ...",
         source(local, leading, ones),
         judge,
-        "Broadcasting copies, and the backward of a copy is a sum: over new dimensions and over those of size 1.",
+        "Broadcasting copies, and the backward of a copy is a sum, over new dimensions and over dimensions of size 1.",
         (source(local), "shape"),
         (source(local, leading), "shape"),
         (source(local, leading, ones.replace(", keepdim=True", "")), "shape"),
@@ -278,7 +277,7 @@ def gradient_of_broadcast(r: random.Random) -> Task:
 @exercise(
     3,
     "Let the shapes guide you: each gradient has the shape of its tensor.",
-    "The gradient of x is a product with the other matrix, and that of the matrix is a product with x.",
+    "The gradient of x is a product with w, and the gradient of w is a product with x.",
     "b is added to each row, so its gradient is a sum over rows.",
 )
 def gradients_of_a_layer(r: random.Random) -> Task:
@@ -319,8 +318,8 @@ def gradients_of_a_layer(r: random.Random) -> Task:
 
 @exercise(
     3,
-    "Each element of x contributes directly, and to the mean of its line.",
-    "The incoming gradient is centred in the same way: subtract its mean.",
+    "Each element of x contributes directly, and through the mean of its line.",
+    "Centre the incoming gradient in the same way: subtract its mean.",
 )
 def CentredLines(r: random.Random) -> Task:
     """Write the backward of a subtracted mean."""
@@ -336,15 +335,8 @@ def CentredLines(r: random.Random) -> Task:
         expect.holds(answer, calls[0].detach())
 
     def source(back: str, save: str = "") -> str:
-        return f"""
-class CentredLines(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x):
-        {save}return {k} * (x - x.mean({dim}, keepdim=True))
-
-    @staticmethod
-    def backward(ctx, g):
-        return {back}"""
+        forward = f"{save}return {k} * (x - x.mean({dim}, keepdim=True))"
+        return combined("CentredLines", "x", forward, "g", f"return {back}")
 
     right = f"{k} * (g - g.mean({dim}, keepdim=True))"
     return code(
@@ -353,17 +345,17 @@ class CentredLines(torch.autograd.Function):
         source("..."),
         source(right),
         judge,
-        "The mean depends on each element of the line, so the mean of the incoming gradient is subtracted.",
+        "The mean depends on each element of the line, so backward subtracts the mean of the incoming gradient.",
         (source(f"{k} * g"), "the gradient"),
         (source(f"{k} * (g - g.mean({1 - dim}, keepdim=True))"), "the gradient"),
-        (source(right, "ctx.save_for_backward(x)\n        "), "bytes are saved"),
+        (source(right, "ctx.save_for_backward(x)\n"), "bytes are saved"),
     )
 
 
 @exercise(
     3,
     "The gradient of the table is zero where no element is picked.",
-    "A position that is picked twice gets the sum. An assignment keeps only one of the two.",
+    "A line that is picked twice gets the sum of both gradients. An assignment keeps only one of the two.",
     "zeros.index_add(dim, index, g) adds slices at positions that may repeat.",
 )
 def PickedLines(r: random.Random) -> Task:
@@ -380,18 +372,8 @@ def PickedLines(r: random.Random) -> Task:
             expect.function(answer, applied(expected), (table.requires_grad_(), torch.tensor(index)))
 
     def source(*steps: str) -> str:
-        body = "".join(f"\n        {step}" for step in steps)
-        return f"""
-class PickedLines(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, table, index):
-        ctx.save_for_backward(index)
-        ctx.shape = table.shape
-        return {k} * table[{which}]
-
-    @staticmethod
-    def backward(ctx, g):
-        (index,) = ctx.saved_tensors{body}"""
+        forward = f"ctx.save_for_backward(index)\nctx.shape = table.shape\nreturn {k} * table[{which}]"
+        return combined("PickedLines", "table, index", forward, "g", "(index,) = ctx.saved_tensors", *steps)
 
     zeros, back = "grad = torch.zeros(ctx.shape)", "return grad, None"
     return code(
@@ -410,8 +392,3 @@ class PickedLines(torch.autograd.Function):
 def listed(values: np.ndarray) -> tuple[float, ...]:
     """Return the elements of an array as a tuple of floats."""
     return tuple(float(one) for one in values)
-
-
-def applied(formula: Callable) -> type:
-    """Return a class whose `apply` is a formula, to compare a Function with."""
-    return type("Formula", (), {"apply": staticmethod(formula)})

@@ -1,4 +1,4 @@
-"""Exercises about memory: the tensors that operations save, their bytes, hooks, checkpoints, and the life of a graph."""
+"""Exercises about memory: the tensors that operations save, their bytes, hooks, checkpoints, and the lifetime of a graph."""
 
 import random
 import weakref
@@ -7,14 +7,14 @@ import minigrad as torch
 from lessons import expect
 from lessons.exercise import Wrong
 
-from . import Task, choice, code, exercise, number, numbers
+from . import Task, applied, choice, code, combined, exercise, fence, number, numbers
 
 SAVED = """\
 saved = {}
 
 
 def pack(t):
-    saved[t.data_ptr()] = t.nbytes  # each memory once
+    saved[t.data_ptr()] = t.nbytes  # counts each memory once
     return t
 """
 HOOKS = "with torch.autograd.graph.saved_tensors_hooks(pack, lambda t: t):"
@@ -33,7 +33,7 @@ SAVING = {
 
 @exercise(
     1,
-    "Write down the slope of each operation. Which of them does not depend on the numbers in `x`?",
+    "Write down the slope of each operation. Which of them does not depend on the values of `x`?",
     "A linear operation has a constant slope.",
 )
 def operation_that_saves_nothing(r: random.Random) -> Task:
@@ -47,15 +47,15 @@ def operation_that_saves_nothing(r: random.Random) -> Task:
         solution=f"{SAVED}\n\nx = torch.ones(2, 3, requires_grad=True)\nfor operation in {shown}:\n    saved.clear()\n"
         f"    {HOOKS}\n        result = eval(operation)\n"
         "    if not saved:\n        operation_that_saves_nothing = operation",
-        why="A linear operation has the same slope everywhere, so its backward needs no numbers of x.",
+        why="A linear operation has the same slope everywhere, so its backward does not need the values of x.",
         mistakes={one: SAVING[one] for one in others},
     )
 
 
 @exercise(
     1,
-    "The gradient of `x` is the incoming gradient times `w`, and the other way round.",
-    "A factor is saved only if the gradient of the other factor is needed, and in the shape that it has.",
+    "The gradient of `x` is the incoming gradient times `w`, and vice versa.",
+    "The product saves a factor only if the other factor needs a gradient, and without broadcasting it.",
 )
 def bytes_of_a_product(r: random.Random) -> Task:
     """Count the bytes that a broadcast product saves."""
@@ -72,20 +72,20 @@ def bytes_of_a_product(r: random.Random) -> Task:
         solution=f"{SAVED}\n\nx = torch.ones({rows}, {columns}, dtype=torch.{dtype}, requires_grad={'x' in wants})\n"
         f"w = torch.ones({shape}, dtype=torch.{dtype}, requires_grad={'w' in wants})\n"
         f"{HOOKS}\n    result = x * w\nbytes_of_a_product = sum(saved.values())",
-        why="A product saves a factor only if the gradient of the other one is needed; a broadcast factor is not copied.",
+        why="A product saves a factor only if the other one needs a gradient, and it does not copy a broadcast factor.",
         mistakes={
             x_bytes: "the gradient of x is computed from w, and the gradient of w from x",
             w_bytes: "the gradient of w is computed from x, and the gradient of x from w",
-            x_bytes + w_bytes: "a factor is saved only if the other one needs a gradient",
+            x_bytes + w_bytes: "the product saves a factor only if the other one needs a gradient",
             2 * x_bytes: "broadcasting makes no copy: w is saved with its own shape",
-            right // size: f"that is how many numbers are saved; each has {size} bytes",
+            right // size: f"that counts the saved elements, and each has {size} bytes",
         },
     )
 
 
 @exercise(
     1,
-    "Does the operation copy the numbers, or is its result a view?",
+    "Does the operation copy the values, or is its result a view?",
     "A view holds the whole memory that it looks at.",
 )
 def memory_behind_a_row(r: random.Random) -> Task:
@@ -98,15 +98,15 @@ def memory_behind_a_row(r: random.Random) -> Task:
     right = whole if view else part
     program = f"big = torch.ones({rows}, {columns})\nrow = {get}\ndel big"
     return number(
-        f"```python\n{program}\n```\n\nA float32 number has 4 bytes. How many bytes of numbers stay in memory?",
+        f"{fence(program)}A float32 element has 4 bytes. How many bytes of elements stay in memory?",
         right,
         solution=f"{program}\nmemory_behind_a_row = row.untyped_storage().nbytes()",
-        why="A view keeps all numbers of its base in memory; a copy has memory for its own numbers only.",
+        why="A view keeps all elements of its base in memory; a copy has memory only for its own elements.",
         mistakes={
             whole: "this row is a copy, and no name holds the rest",
-            part: "this row is a view: it shares memory with the matrix, which can only be freed as a whole",
-            0: "del removes a name; memory is freed if nothing else holds it",
-            right // 4: "that is how many numbers there are; each has 4 bytes",
+            part: "this row is a view: it shares memory with the matrix, which is freed only as a whole",
+            0: "del removes a name, but the memory stays as long as something else holds it",
+            right // 4: "that counts the elements, and each has 4 bytes",
         },
     )
 
@@ -114,7 +114,7 @@ def memory_behind_a_row(r: random.Random) -> Task:
 @exercise(
     1,
     "A layer with a checkpoint runs in the forward pass, and again in the backward pass.",
-    "For which numbers i is the condition true? Those layers have a checkpoint.",
+    "For which values of i is the condition true? Those layers have a checkpoint.",
 )
 def layer_calls_of_a_step(r: random.Random) -> Task:
     """Count the calls of layers with checkpoints."""
@@ -135,15 +135,17 @@ for i in range({n}):
     h = checkpoint(layer, h, use_reentrant=False) if i % {k} else layer(h)
 h.sum().backward()"""
     return number(
-        f"```python\n{program}\n```\n\nWhat is `len(calls)`?",
+        f"{fence(program)}What is `len(calls)`?",
         n + checkpointed,
         solution=f"{program}\nlayer_calls_of_a_step = len(calls)",
-        why="Each layer runs once in the forward pass, and those with a checkpoint once more in the backward pass.",
+        why="Each layer runs once in the forward pass, and a layer with a checkpoint once more in the backward pass.",
         mistakes={
             2
             * n: f"layers without a checkpoint, such as those with i = 0 and i = {k}, keep their tensors and run once",
             n: "a checkpoint keeps only the input, so backward must run the layer again",
-            n + n - checkpointed: "the condition is true where the remainder is not 0: there is the checkpoint",
+            n
+            + n
+            - checkpointed: "the condition is true where the remainder is not 0: those layers have the checkpoint",
             checkpointed: "the forward pass calls all layers, too",
         },
     )
@@ -157,7 +159,7 @@ h.sum().backward()"""
 def graphs_that_stay(r: random.Random) -> Task:
     """Count the graphs that a list keeps alive."""
     n, k = r.randint(8, 30), r.randint(3, 6)
-    n += n % k == 1  # the last step is none of those that are kept
+    n += n % k == 1  # so that the list does not keep the last step
     in_list = -(-n // k)
     program = f"""\
 x = torch.ones(1000, requires_grad=True)
@@ -167,16 +169,16 @@ for i in range({n}):
     losses.append(loss if i % {k} == 0 else loss.item())"""
     counted = "\n".join(f"    {line}" for line in program.splitlines())
     return number(
-        f"```python\n{program}\n```\n\nHow many results of `exp` are in memory after this program?",
+        f"{fence(program)}How many results of `exp` are in memory after this program?",
         in_list + 1,
         solution="import weakref\n\nsaved = []\n\n\ndef pack(t):\n    saved.append(weakref.ref(t))\n    return t\n\n\n"
         f"{HOOKS}\n{counted}\ngraphs_that_stay = sum(one() is not None for one in saved)",
-        why="A loss with a graph holds all saved tensors of this graph. The list has some, and the name loss has one more.",
+        why="A loss with a graph holds all saved tensors of its graph. The list has some of them, and the name loss one more.",
         mistakes={
             in_list: "the name loss still holds the graph of the last step",
             n: "item returns a plain number, which holds no graph",
-            1: "the list holds tensors as well, and each of these holds its graph",
-            n - in_list: "those are plain numbers; a graph stays where the tensor is in the list",
+            1: "the list holds tensors, too, and each of them holds its graph",
+            n - in_list: "those are plain numbers: a graph stays only if the tensor is in the list",
             0: "no backward pass has freed the saved tensors",
         },
     )
@@ -184,7 +186,7 @@ for i in range({n}):
 
 @exercise(
     2,
-    "A checkpoint keeps the input of its function, and no tensor from inside.",
+    "A checkpoint keeps the input of its function, but no tensor from inside.",
     "Each call doubles the number of elements. Add up the inputs of all calls.",
 )
 def bytes_kept_by_checkpoints(r: random.Random) -> Task:
@@ -202,17 +204,17 @@ for _ in range({n}):
 y = h.sum()"""
     indented = "\n".join(f"    {line}" for line in program.splitlines())
     return number(
-        f"```python\n{program}\n```\n\nHow many bytes, with 4 for each number, are saved before the backward pass? Count `x`, "
+        f"{fence(program)}How many bytes, with 4 for each element, are saved before the backward pass? Count `x`, too, "
         "which the first checkpoint saves.",
         4 * size * (2**n - 1),
         solution=f"{SAVED}\n\n{HOOKS}\n{indented}\nbytes_kept_by_checkpoints = sum(saved.values())",
-        why="Each checkpoint saves its input, which is twice as large as the input before.",
+        why="Each checkpoint saves its input, which is twice as large as the previous one.",
         mistakes={
-            4 * size * n: "each input is twice as large as the one before",
+            4 * size * n: "each input is twice as large as the previous one",
             4 * size: "each of the checkpoints saves its input",
             4 * size * (2 ** (n + 1) - 1): "the sum saves nothing, so the last result is not kept",
-            4 * size * (2 ** (n + 1) - 2): "that is without checkpoints: sin saves its input",
-            size * (2**n - 1): "that is how many numbers are saved",
+            4 * size * (2 ** (n + 1) - 2): "that is the result without checkpoints: sin saves its input",
+            size * (2**n - 1): "that counts the saved elements, and each has 4 bytes",
         },
     )
 
@@ -222,7 +224,7 @@ TERMS = {"x.exp() * x": 3, "x.tanh() * x.sin()": 4, "(x * x).exp()": 3, "x.exp()
 
 @exercise(
     2,
-    "A product of two tensors that need gradients saves both factors, even if a factor is saved already.",
+    "A product of two tensors that need gradients saves both factors, even if another operation has saved one.",
     "Each backward pass unpacks each saved tensor again.",
 )
 def packed_and_unpacked(r: random.Random) -> Task:
@@ -246,7 +248,7 @@ with torch.autograd.graph.saved_tensors_hooks(pack, unpack):
 for _ in range({k}):
     y.sum().backward(retain_graph=True)"""
     return numbers(
-        f"```python\n{program}\n```\n\nHow long are `packed` and `unpacked`? Give a list of two numbers.",
+        f"{fence(program)}How many elements do `packed` and `unpacked` have? Give a list of two numbers.",
         (packs, k * packs),
         solution=f"{program}\npacked_and_unpacked = [len(packed), len(unpacked)]",
         why="The forward pass packs each saved tensor once, and each backward pass unpacks it.",
@@ -254,14 +256,14 @@ for _ in range({k}):
             (packs, packs): "each backward pass calls unpack again",
             (packs - 1, k * (packs - 1)): "a tensor that two operations save is packed twice",
             (k * packs, k * packs): "saving is part of the forward pass, which runs once",
-            (packs * n, packs * n * k): "a hook is called for a tensor, not for each number in it",
+            (packs * n, packs * n * k): "a hook is called for a tensor, not for each of its elements",
         },
     )
 
 
 @exercise(
     2,
-    "Who holds the numbers of `e`: the name, and an operation that saves them? exp saves its result, sin its input.",
+    "What holds the values of `e`: the name, or also an operation that saves them? exp saves its result, sin its input.",
     "Without `retain_graph`, backward frees saved tensors. With it, they stay as long as the graph.",
 )
 def line_that_frees(r: random.Random) -> Task:
@@ -279,8 +281,8 @@ def line_that_frees(r: random.Random) -> Task:
     right = name if not kept else last if retain else backward
     shown = "\n".join(f"{line:32}# {i}" for i, line in enumerate(lines, 1))
     return number(
-        f"`x` has a thousand numbers and requires grad.\n\n```python\n{shown}\n```\n\nWhich line frees the memory with the "
-        "numbers of `e`? Give its number.",
+        f"`x` has a thousand elements and requires grad.{fence(shown)}Which line frees the memory with the "
+        "values of `e`? Give its number.",
         right,
         solution=f"""\
 import weakref
@@ -300,55 +302,45 @@ for number, line in enumerate({lines}, 1):
         line_that_frees = number
         break
 """,
-        why="Memory is freed with the last holder: a name, or a node that saved the tensor until backward or its own end.",
+        why="Memory is freed when nothing holds it: no name, and no node that has saved the tensor for backward.",
         mistakes={
-            name: "del removes the name, but an operation has saved these numbers for backward",
+            name: "del removes the name, but an operation has saved these values for backward",
             backward: "with retain_graph=True, the saved tensors stay for another backward pass"
             if kept
-            else "no operation has saved e, so nothing holds it after its name",
-            last: "backward without retain_graph frees the saved tensors, although z and its graph are still there"
+            else "no operation has saved e, so nothing holds it without its name",
+            last: "backward without retain_graph frees the saved tensors, although z and its graph still exist"
             if kept
-            else "a graph holds the tensors that its operations saved, and no others",
+            else "a graph holds only the tensors that its operations save",
         },
     )
 
 
 @exercise(
     3,
-    "Which of the two slopes applies is a yes or no for each number: a bool tensor has one byte for each.",
+    "Each element needs only a yes or no, because there are two slopes: a bool tensor has one byte for each.",
     "Save `x > t`, and return the incoming gradient times `torch.where(kept, 1.0, slope)`.",
 )
 def OneByteMask(r: random.Random) -> Task:
-    """Save one byte for each number."""
+    """Save one byte for each element."""
     t, slope = r.choice([-1, 0, 0.5, 2]), r.choice([0.01, 0.1, 0.25, -0.5])
 
     def judge(answer):
         matrix = torch.tensor([[1.5, -2.0, 0.25], [-0.75, 3.0, -4.0]], requires_grad=True)
-        expected = type("Expected", (), {"apply": staticmethod(lambda x: torch.where(x > t, x, slope * x))})
+        expected = applied(lambda x: torch.where(x > t, x, slope * x))
         expect.function(answer, expected, (matrix,), (torch.tensor([4.0, -4.0], requires_grad=True),))
         expect.saves(answer.apply, (matrix,), most=matrix.numel())
 
     def source(kept: str, gradient: str) -> str:
-        return f"""\
-class OneByteMask(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward({kept})
-        return torch.where(x > {t}, x, {slope} * x)
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        (kept,) = ctx.saved_tensors
-        return {gradient}
-"""
+        forward = f"ctx.save_for_backward({kept})\nreturn torch.where(x > {t}, x, {slope} * x)"
+        return combined("OneByteMask", "x", forward, "grad_output", "(kept,) = ctx.saved_tensors", f"return {gradient}")
 
     return code(
         f"This Function returns `x` where `x > {t}` and `{slope} * x` elsewhere. Save one tensor, at most one byte for each "
-        "number of `x`, and write `backward`.",
+        "element of `x`, and write `backward`.",
         source("...", "..."),
         source(f"x > {t}", f"grad_output * torch.where(kept, 1.0, {slope})"),
         judge,
-        "Backward only chooses between two slopes, and a bool for each number is enough for that.",
+        "backward only chooses between two slopes, and one bool for each element is enough for that.",
         (source("x", f"grad_output * torch.where(kept > {t}, 1.0, {slope})"), "bytes are saved for backward"),
         (source(f"x > {t}", "grad_output * kept"), "expected"),
         (source(f"x > {t}", f"torch.where(kept, 1.0, {slope})"), "expected"),
@@ -358,10 +350,10 @@ class OneByteMask(torch.autograd.Function):
 @exercise(
     3,
     "A pack hook sees each saved tensor. `t.data_ptr()` is the same number for tensors that start in the same memory.",
-    "Collect the bytes in a dictionary by data_ptr, without those of the arguments. Hold the result until you have counted.",
+    "Collect the bytes in a dictionary by data_ptr, without the arguments. Hold the result until you have counted.",
 )
 def extra_bytes(r: random.Random) -> Task:
-    """Measure the memory that exists for backward alone."""
+    """Measure the memory that exists only for backward."""
     least = r.randint(5, 30)
 
     def judge(answer):
@@ -381,7 +373,7 @@ def extra_bytes(r: random.Random) -> Task:
             if given is None:
                 raise Wrong("extra_bytes returns None: is there a return?")
             if int(given) != wanted:
-                raise Wrong(f"{name} has {wanted} extra bytes, extra_bytes returns {given}")
+                raise Wrong(f"{name} has {wanted} extra bytes, but extra_bytes returns {given}")
 
     def source(condition: str, count: str = "found[t.data_ptr()] = t.nbytes") -> str:
         return f"""\
@@ -401,13 +393,13 @@ def extra_bytes(f, *args):
 
     large, new = f"t.numel() >= {least}", "t.data_ptr() not in known"
     return code(
-        "Write a function that calls `f(*args)`, where all arguments are tensors, and returns the number of bytes kept for "
-        "backward alone. Count each memory once, even if two operations save it. Leave out the memory of the arguments, "
-        f"which exists anyway, and tensors with fewer than {least} numbers.",
+        "Write a function that calls `f(*args)`, where all arguments are tensors, and returns the number of bytes that exist "
+        "only for backward. Count each memory once, even if two operations save it. Leave out the memory of the arguments, "
+        f"which exists anyway, and tensors with fewer than {least} elements.",
         "def extra_bytes(f, *args): ...",
         source(f"{new} and {large}"),
         judge,
-        "The hook sees all saved tensors; their addresses show which of them share memory with each other or an argument.",
+        "The hook sees all saved tensors; their addresses show which of them share memory with each other or with an argument.",
         (source(large), "extra bytes"),
         (source(new), "a small tensor and a large one"),
         (source(f"{new} and {large}", "found[len(found)] = t.nbytes"), "extra bytes"),
@@ -416,7 +408,7 @@ def extra_bytes(f, *args):
 
 @exercise(
     3,
-    "Each product of two tensors saves its factors. Can a single square compute the same?",
+    "Each product of two tensors saves its factors. Can a single square give the same result?",
     "The three terms are the square of a sum: expand `(a * x + b * y) ** 2`.",
 )
 def lean_square(r: random.Random) -> Task:
@@ -438,11 +430,11 @@ def lean_square(r: random.Random) -> Task:
     inner = f"{a} * x {'+' if sign > 0 else '-'} {b} * y"
     return code(
         f"`{formula}` saves several tensors for backward. Write a function of `x` and `y`, two tensors of the same shape, that "
-        "returns the same and saves only one tensor.",
+        "returns the same values and saves only one tensor.",
         "def lean_square(x, y): ...",
         source(f"({inner}) ** 2"),
         judge,
-        "The sum is linear and saves nothing; the square saves its input, one tensor.",
+        "The sum is linear and saves nothing; the square saves one tensor, its input.",
         (source(formula), "bytes are saved for backward"),
         (source(f"{a} * x * ({inner}) {'+' if sign > 0 else '-'} {b} * y * ({inner})"), "bytes are saved for backward"),
         (source(f"{a * a} * x * x + {b * b} * y * y"), "expected"),
@@ -451,7 +443,7 @@ def lean_square(r: random.Random) -> Task:
 
 @exercise(
     3,
-    "A gradient of a sum is the sum of the gradients. So each batch can have its own backward pass.",
+    "The gradient of a sum is the sum of the gradients, so each batch can have its own backward pass.",
     "Compute `torch.autograd.grad(f(w, batch), w)` in a loop, and add up the results.",
 )
 def gradient_in_parts(r: random.Random) -> Task:

@@ -1,4 +1,4 @@
-"""Exercises about training: optimizers, schedules, clipping, accumulated gradients, and the numbers that weights start with."""
+"""Exercises about training: optimizers, schedules, clipping, accumulated gradients, and the initial weights."""
 
 import math
 import random
@@ -11,13 +11,13 @@ import minigrad as torch
 from lessons import expect
 from lessons.exercise import Wrong
 
-from . import Task, code, exercise, number, numbers
+from . import Task, code, exercise, fence, number, numbers
 
 
 @exercise(
     1,
     "`backward` adds to `w.grad`. Write down `w.grad` before each step.",
-    "The gradients are once, twice, three times the slope, and so on.",
+    "They are one, two, three times the slope, and so on.",
 )
 def forgotten_zero_grad(r: random.Random) -> Task:
     """Train without clearing the gradient."""
@@ -27,19 +27,19 @@ def forgotten_zero_grad(r: random.Random) -> Task:
         f"    ({a} * w).backward()\n    with torch.no_grad():\n        w -= {rate} * w.grad\n"
     )
     return number(
-        f"This loop never clears `w.grad`. What is `w` at the end?\n\n```python\n{program}```",
+        f"This loop never clears `w.grad`. What is `w` at the end?{fence(program)}",
         w - rate * a * n * (n + 1) / 2,
         solution=f"{program}forgotten_zero_grad = w",
         why="`w.grad` holds the sum of all gradients so far, so step k is k times as long as the first one.",
         mistakes={
             w - rate * a * n: "these are the steps of a loop that clears the gradient",
-            w - rate * a * n * n: "only the last step sees all gradients; the first sees one",
+            w - rate * a * n * n: "only the last step uses all gradients; the first step uses one",
             w + rate * a * n * (n + 1) / 2: "a step goes against the gradient",
         },
     )
 
 
-@exercise(1, "How often has the schedule multiplied the rate by gamma?")
+@exercise(1, "How many times does the schedule multiply the rate by gamma?")
 def scheduled_rate(r: random.Random) -> Task:
     """Follow the learning rate of a schedule."""
     rate, gamma, size, k = r.choice([0.8, 0.4, 0.2]), r.choice([0.5, 0.4]), r.randint(3, 6), r.randint(8, 14)
@@ -54,14 +54,16 @@ def scheduled_rate(r: random.Random) -> Task:
         'rate = optimizer.param_groups[0]["lr"]\n'
     )
     return number(
-        f"Which number is `rate` at the end?\n\n```python\n{program}```",
+        f"What is `rate` at the end?{fence(program)}",
         rate * gamma**times,
         solution=f"w = torch.ones(1, requires_grad=True)\nw.grad = torch.zeros(1)\n{program}scheduled_rate = rate",
         why=f"The schedule multiplies the rate by gamma {times} times in {k} steps.",
         mistakes={
             rate * gamma**k: "the schedule does not multiply by gamma in every step",
-            rate * gamma * max(times, 1): "each time the schedule multiplies the rate, so gamma becomes a power",
-            rate * gamma ** (times + 1): "count the multiplications again: gamma enters less often",
+            rate
+            * gamma
+            * max(times, 1): "the schedule multiplies the rate several times, so you need a power of gamma",
+            rate * gamma ** (times + 1): "count the multiplications again: there are fewer",
         },
     )
 
@@ -69,7 +71,7 @@ def scheduled_rate(r: random.Random) -> Task:
 @exercise(
     1,
     "Compute the norm of both gradients together, as if they were one vector.",
-    "All gradients are multiplied by the same factor: the limit divided by the norm.",
+    "clip_grad_norm_ multiplies all gradients by the same factor: the limit divided by the norm.",
 )
 def clipped_together(r: random.Random) -> Task:
     """Clip the gradients of two parameters."""
@@ -80,37 +82,38 @@ def clipped_together(r: random.Random) -> Task:
         f"({a} * a + {b} * b).sum().backward()\ntorch.nn.utils.clip_grad_norm_([a, b], max_norm={limit})\n"
     )
     return number(
-        f"Which number is `a.grad` at the end?\n\n```python\n{program}```",
+        f"Compute `a.grad` at the end.{fence(program)}",
         a * limit / norm,
         solution=f"{program}clipped_together = a.grad",
         why=f"The norm of both gradients is {norm}. The factor {limit} / {norm} makes it {limit} and keeps the direction.",
         mistakes={
             a: "the norm of both gradients is larger than the limit",
             math.copysign(limit, a): "the limit is for both gradients together, not for each",
-            a * limit / (abs(a) + abs(b)): "the norm is the root of the sum of squares, not the sum",
+            a * limit / (abs(a) + abs(b)): "the norm is the square root of the sum of squares, not the sum",
         },
     )
 
 
 @exercise(
     1,
-    "Variances of independent numbers add up. Which variance has one product?",
+    "The variances of independent numbers add up. What is the variance of one product?",
     "A weight with mean 0 and standard deviation s, times an input: the variance is s² times the mean square of the input.",
 )
 def init_spread(r: random.Random) -> Task:
-    """Choose the standard deviation of the first weights."""
+    """Choose the standard deviation of the initial weights."""
     n, square = r.choice([64, 100, 144, 256, 400]), r.choice([0.25, 0.5, 2.0, 4.0])
     return number(
         f"A unit adds up {n} products of a weight and an input. The weights are independent random numbers with mean 0 and "
-        f"standard deviation $s$. The mean of the inputs' squares is {square}. Which $s$ gives the sums standard deviation 1?",
+        f"standard deviation $s$. The mean of the inputs' squares is {square}. For which $s$ do the sums have the standard "
+        "deviation 1?",
         1 / math.sqrt(n * square),
         solution=f"init_spread = 1 / ({n} * {square}) ** 0.5",
         why="The variance of the sum is n times s² times the mean square of the inputs; set it to 1.",
         mistakes={
             1 / (n * square): "that is the variance of the weights",
-            1 / math.sqrt(n): "the mean square of the inputs is not 1",
+            1 / math.sqrt(n): "that would be right if the mean square of the inputs were 1",
             math.sqrt(square / n): "larger inputs need smaller weights",
-            1.0: "the sum of many products has a larger spread than one",
+            1.0: "the sum of many products has a larger spread than one product",
         },
     )
 
@@ -136,16 +139,16 @@ def momentum_after_steps(r: random.Random) -> Task:
     )
     velocities = [a * (1 - mu**k) / (1 - mu) for k in range(1, n + 1)]
     return number(
-        f"What is `w` at the end?\n\n```python\n{program}```",
+        f"What is `w` at the end?{fence(program)}",
         w - rate * sum(velocities),
         solution=f"{program}momentum_after_steps = w",
         why=f"The velocities are {', '.join(f'{v:.4g}' for v in velocities)}: each is {mu} times the last one plus {a}.",
         mistakes={
-            w - rate * a * n: "these are the steps without momentum",
+            w - rate * a * n: "that is the result without momentum",
             w
             - rate
             * (1 - mu)
-            * sum(velocities): "the gradient enters the velocity whole, not with the factor 1 - momentum",
+            * sum(velocities): "SGD adds the whole gradient to the velocity, not 1 - momentum times the gradient",
             w - rate * velocities[-1]: "every step changes `w`, not only the last one",
         },
     )
@@ -153,7 +156,7 @@ def momentum_after_steps(r: random.Random) -> Task:
 
 @exercise(
     2,
-    "Adam divides a mean of gradients by the root of a mean of their squares. Which number is that for equal gradients?",
+    "Adam divides a mean of gradients by the square root of a mean of their squares. What is that for equal gradients?",
     "The corrected means of a constant g are g and g². So each step has the length lr, in the direction of the sign.",
 )
 def adam_first_steps(r: random.Random) -> Task:
@@ -172,16 +175,16 @@ def adam_first_steps(r: random.Random) -> Task:
 
     signs = [math.copysign(1.0, one) for one in slopes]
     return numbers(
-        f"Which three numbers are in `w` at the end? Count without Adam's tiny `eps`.\n\n```python\n{program}```",
+        f"What are the three numbers in `w` at the end? Ignore Adam's tiny `eps`.{fence(program)}",
         down(n * rate * sign for sign in signs),
         solution=f"{program}adam_first_steps = w",
-        why="For a constant gradient, Adam divides it by its size: only the sign is left, times the rate.",
+        why="Adam divides a constant gradient by its size: only its sign is left, times the rate.",
         mistakes={
             down(
                 n * rate * one for one in slopes
             ): "that is gradient descent; Adam divides by the size of the gradients",
             down(-n * rate * sign for sign in signs): "a step goes against the gradient",
-            down(n * rate for _ in slopes): "the signs of the gradients remain",
+            down(n * rate for _ in slopes): "the signs of the gradients matter",
             down((n + 1) * rate * sign for sign in signs): f"the loop takes {n} step{'s' * (n > 1)}",
         },
     )
@@ -189,7 +192,7 @@ def adam_first_steps(r: random.Random) -> Task:
 
 @exercise(
     2,
-    "Adam adds `weight_decay * w` to the gradient. AdamW shrinks the parameter beside the step.",
+    "Adam adds `weight_decay * w` to the gradient. AdamW shrinks the parameter separately from the step.",
     "In Adam's first step the size of the gradient does not matter, only its sign.",
 )
 def decay_two_ways(r: random.Random) -> Task:
@@ -202,13 +205,13 @@ def decay_two_ways(r: random.Random) -> Task:
     program = f"results = []\nfor kind in (torch.optim.Adam, torch.optim.AdamW):\n{program}"
     by_adam, by_adamw = round(w - math.copysign(rate, w), 6), round(w * (1 - rate * decay), 6)
     return numbers(
-        f"The gradient is 0, so only the weight decay acts. Which two numbers are in `results`?\n\n```python\n{program}```",
+        f"The gradient is 0, so only the weight decay acts. What are the two numbers in `results`?{fence(program)}",
         (by_adam, by_adamw),
         solution=f"{program}decay_two_ways = results",
         why="Adam divides the decay by its size, so the step is lr. AdamW multiplies w by 1 - lr * weight_decay.",
         mistakes={
             (by_adamw, by_adamw): "Adam treats the decay as a gradient, and divides it by its size",
-            (by_adamw, by_adam): "the two are exchanged: AdamW is the one with the separate decay",
+            (by_adamw, by_adam): "the two are swapped: AdamW is the one with the separate decay",
             (w, w): "the decay needs no gradient: it acts on each parameter",
             (by_adam, by_adam): "AdamW does not divide the decay by its size",
         },
@@ -217,7 +220,7 @@ def decay_two_ways(r: random.Random) -> Task:
 
 @exercise(
     2,
-    "Every layer multiplies the gradient by the slope of the layer. Which number is `h` everywhere?",
+    "Every layer multiplies the gradient by the slope of the layer. What is `h` in all layers?",
     "`h` is 0 in all layers, and the slope of the sigmoid at 0 is 1/4.",
 )
 def vanished_slope(r: random.Random) -> Task:
@@ -228,15 +231,15 @@ def vanished_slope(r: random.Random) -> Task:
         f"for _ in range({n}):\n    h = torch.sigmoid({w} * h) - 0.5\nh.backward()\n"
     )
     return number(
-        f"Which number is `x.grad`?\n\n```python\n{program}```",
+        f"Compute `x.grad`.{fence(program)}",
         (w / 4) ** n,
         solution=f"{program}vanished_slope = x.grad",
-        why="The slopes of all layers are multiplied. Below 1, the gradient vanishes with depth; above 1, it explodes.",
+        why="backward multiplies the slopes of all layers. Below 1, the gradient vanishes with depth; above 1, it explodes.",
         mistakes={
             w**n: "the sigmoid has a slope, too: 1/4 at 0",
             0.25**n: "the weight is a factor of the slope in each layer",
             w / 4: "that is the slope of one layer",
-            n * w / 4: "the slopes of the layers are multiplied, not added",
+            n * w / 4: "multiply the slopes of the layers instead of adding them",
             0.0: "that is the value of h; its slope is not 0",
         },
     )
@@ -244,8 +247,8 @@ def vanished_slope(r: random.Random) -> Task:
 
 @exercise(
     3,
-    "`.grad` adds up the gradients of all parts. How large is the share of a part in the mean over all examples?",
-    "A part of k examples has the share k / len(x), also if it is the last one and smaller.",
+    "`.grad` adds up the gradients of all parts. What is the share of a part in the mean over all examples?",
+    "A part of k examples has the share k / len(x), even if it is the last, smaller part.",
 )
 def accumulated_in_parts(r: random.Random) -> Task:
     """Accumulate the gradient of a large batch in parts."""
@@ -263,14 +266,14 @@ def accumulated_in_parts(r: random.Random) -> Task:
 
     share = "loss(x[part], y[part]) * len(x[part]) / len(x)"
     return code(
-        "`loss(x, y)` is the mean of a loss over the examples in `x` and `y`; the parameters are inside. All examples at once "
+        "`loss(x, y)` is the mean of a loss over the examples in `x` and `y`; it uses the parameters. All examples at once "
         f"do not fit into memory. Write a function that calls `loss` with at most {size} examples at a time. It accumulates "
-        "the gradient of the mean over *all* examples in the parameters' `.grad`, which is `None` before. Each graph must be "
-        f"free before the next call. The number of examples need not be a multiple of {size}.",
+        "the gradient of the mean over *all* examples in the parameters' `.grad`, which is `None` at first. Each graph must be "
+        f"freed before the next call. The number of examples need not be a multiple of {size}.",
         "def accumulated_in_parts(loss, x, y): ...",
         source(f"({share}).backward()"),
         judge,
-        "Each part enters with its share of the examples, and `backward` adds the shares up and frees the graph.",
+        "Each part counts with its share of the examples; `backward` adds the shares up and frees the graph.",
         (source("loss(x[part], y[part]).backward()"), "sum of the parts' means"),
         (source(f"(loss(x[part], y[part]) / -(-len(x) // {size})).backward()"), "smaller part"),
         (source(f"total = total + {share}", "    total = 0\n", "    total.backward()\n"), "memory"),
@@ -279,7 +282,7 @@ def accumulated_in_parts(r: random.Random) -> Task:
 
 @exercise(
     3,
-    "m and v start at 0, so they are too small at first. After step t divide them by 1 - beta**t, for each its own beta.",
+    "m and v start at 0, so they are too small at first. After step t, divide each by 1 - beta**t, with its own beta.",
     "Use torch.autograd.grad, or clear w.grad in each step. Change w in place, under torch.no_grad().",
 )
 def adam_by_hand(r: random.Random) -> Task:
@@ -294,8 +297,8 @@ def adam_by_hand(r: random.Random) -> Task:
                 _adam(start, steps, rate, beta1, beta2, mistake) for mistake in ("", "plain", "piled")
             )
             known = {
-                "m and v start at 0 and need a correction, the hats": plain,
-                "gradients of earlier steps are added: clear w.grad": piled,
+                "m and v start at 0, so they need the correction that the hats stand for": plain,
+                "w.grad still contains the gradients of earlier steps: clear w.grad": piled,
             }
             if torch.equal(w, start):
                 raise Wrong("w has not changed: write to it in place, under no_grad")
@@ -304,7 +307,7 @@ def adam_by_hand(r: random.Random) -> Task:
                     raise Wrong(f"w after {steps} step{'s' * (steps > 1)} is not right: {reason}")
             expect.tensor(w, wanted, f"w after {steps} step{'s' * (steps > 1)}", rtol=1e-3)
             if not w.is_leaf or not w.requires_grad:
-                raise Wrong("w is no leaf that requires grad any more: update it under no_grad")
+                raise Wrong("w is no longer a leaf that requires grad: update it under no_grad")
 
     def source(m: str = f"m / (1 - {beta1}**t)", v: str = f"v / (1 - {beta2}**t)", clear: str = "w.grad = None") -> str:
         return (
@@ -323,7 +326,7 @@ def adam_by_hand(r: random.Random) -> Task:
         "def adam_by_hand(loss, w, steps): ...",
         source(),
         judge,
-        "The weights in m add up to 1 - beta**t after t steps, so the division makes it a mean; the same holds for v.",
+        "The weights in m add up to 1 - beta**t after t steps, so the division makes m a mean. The same holds for v.",
         (source("m", "v"), "hats"),
         (source(clear="pass"), "clear w.grad"),
         (source(v="v"), "expected"),
@@ -332,8 +335,8 @@ def adam_by_hand(r: random.Random) -> Task:
 
 @exercise(
     3,
-    "The direction of the step does not depend on the rate. The new point does: its derivative by the rate is the direction.",
-    "The chain rule: the gradient of the loss at the new point, times the direction, summed.",
+    "The direction of the step does not depend on the rate. The new point does: its derivative is minus the direction.",
+    "The chain rule: multiply the gradient of the loss at the new point by this derivative, and sum up.",
 )
 def rate_slope(r: random.Random) -> Task:
     """Differentiate the loss after a step with respect to the rate."""
@@ -377,7 +380,7 @@ def rate_slope(r: random.Random) -> Task:
     return code(
         f"A step leads from `w` to `w - rate * d`. Here `d = {shown}`, and `g` is the gradient of `loss(w)`. Return the "
         "derivative of the loss *after* the step with respect to `rate`, which is a Python float. `loss` takes a tensor and "
-        "returns one number. A negative result means that a larger rate is better.",
+        "returns one number. A negative result means that a larger rate would be better.",
         "def rate_slope(loss, w, rate): ...",
         solution,
         judge,
@@ -408,11 +411,11 @@ def moving_average(r: random.Random) -> Task:
             answer(averages, parameters)
             wanted = [decay * a + (1 - decay) * p.detach().numpy() for a, p in zip(wanted, parameters)]
             if not all(torch.equal(p, old) for p, old in zip(parameters, before)):
-                raise Wrong("a parameter has changed: only the averages change")
+                raise Wrong("a parameter has changed: only the averages should change")
             if any(a.requires_grad for a in averages):
                 raise Wrong("an average requires grad: it keeps a graph that grows with each step")
             if any(a is not b for a, b in zip(averages, kept)):
-                raise Wrong("the list holds another tensor now: write to the old one in place")
+                raise Wrong("the list now holds another tensor: write to the old one in place")
             for average, value in zip(averages, wanted):
                 expect.tensor(average, value, f"after {step} step{'s' * (step > 1)} an average")
 
@@ -420,13 +423,13 @@ def moving_average(r: random.Random) -> Task:
         return f"{guard}def moving_average(averages, parameters):\n    for a, p in zip(averages, parameters):\n        {line}\n"
 
     return code(
-        "Networks often give better results with a moving average of their parameters. Write the function that is called after "
+        "Networks often give better results with a moving average of their parameters. Write a function to call after "
         f"each step: every tensor `a` in the list `averages` becomes {decay} times itself plus {round(1 - decay, 2)} times its "
         "parameter, in place. The averages need no gradient. The parameters stay leaves that require grad.",
         "def moving_average(averages, parameters): ...",
         source(f"a.mul_({decay}).add_((1 - {decay}) * p)"),
         judge,
-        "An update in place keeps the tensors in the list, and no_grad keeps the parameters' graph out of them.",
+        "An in-place update keeps the tensors in the list, and no_grad keeps the parameters' history out of them.",
         (source(f"a = {decay} * a + (1 - {decay}) * p"), "after 1 step"),
         (source(f"a.mul_({decay}).add_((1 - {decay}) * p)", guard=""), "graph that grows"),
         (source(f"p.mul_(1 - {decay}).add_({decay} * a)"), "a parameter has changed"),
@@ -461,9 +464,9 @@ def _check_parts(answer: Callable, total: int, size: int) -> None:
     def loss(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
         nonlocal seen
         if len(x) > size:
-            raise Wrong(f"loss is called with {len(x)} examples, at most {size} fit")
+            raise Wrong(f"loss is called with {len(x)} examples, but at most {size} fit")
         if seen and w.grad is None:
-            raise Wrong("loss is called again before backward: the graphs of all parts are in memory together")
+            raise Wrong("loss is called again before backward: then the graphs of all parts are in memory together")
         seen += len(x)
         return error(x, y)
 

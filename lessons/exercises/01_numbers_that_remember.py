@@ -13,7 +13,7 @@ from lessons.exercise import Wrong, exercise
 )
 def three_uses(answer):
     """Three edges lead to a. Each contributes 2 * 2 = 4, and the leaf adds them: 12."""
-    mistakes = {4.0: "that is what one of the three edges brings", 8.0: "that is the value of the product"}
+    mistakes = {4.0: "that is the contribution of one of the three edges", 8.0: "that is the value of the product"}
     expect.number(answer, 12.0, mistakes)
 
 
@@ -37,18 +37,18 @@ def count_paths(answer):
         given, wanted = answer(b.grad_fn), expected(b.grad_fn)
         if given != wanted:
             times = "1 doubling" if doublings == 1 else f"{doublings} doublings"
-            raise Wrong(f"after {times} there are {wanted} paths to the leaf, count_paths says {given!r}")
+            raise Wrong(f"after {times} there are {wanted} paths to the leaf, but count_paths returns {given!r}")
     w, x = torch.tensor(2.0, requires_grad=True), torch.tensor(3.0)
     if answer((w * x + w).grad_fn) != 2:
-        raise Wrong("of w * x + w two paths lead to w; x does not require grad, there None stands in next_functions")
+        raise Wrong("in w * x + w, two paths lead to w; x does not require grad, so next_functions has None there")
 
 
 @exercise(
-    "Which of the two nodes is younger? Nothing younger can still send it anything.",
-    "The names end in Backward0: of `*` MulBackward0, of `+` AddBackward0. The last operation made the youngest node.",
+    "Which node is the youngest? No younger node is left to send it anything.",
+    "The names end in Backward0: `*` makes MulBackward0, `+` makes AddBackward0. The last operation made the youngest node.",
 )
 def walking_order(answer):
-    """From the youngest to the oldest: when a node's turn comes, all of its gradients have arrived."""
+    """From the youngest to the oldest: when a node's turn comes, its gradient is complete."""
     if isinstance(answer, (str, set)) or not isinstance(answer, Iterable):
         raise Wrong(f"expected a list of names, got {answer!r}")
     given = [str(name).strip() for name in answer]
@@ -59,12 +59,12 @@ def walking_order(answer):
         raise Wrong(f"the nodes are {', '.join(sorted(wanted))}, each of them once")
     for name, due in zip(given, wanted):
         if name != due:
-            raise Wrong(f"{name} before {due}? It would run before it has got what {due} sends it")
+            raise Wrong(f"{name} before {due}? It would run before the gradient from {due} arrives")
 
 
 @exercise(
     "b is used twice. Its gradient is the sum of the gradients that come back through both uses.",
-    "2 * a has one use of a; its square has two of b.",
+    "2 * a uses a once; b * b uses b twice.",
     "1 goes back to b twice, each time multiplied by the other factor, b; the sum goes on to a, multiplied by 2.",
 )
 def gradient_by_hand(answer):
@@ -77,7 +77,7 @@ def gradient_by_hand(answer):
         except RuntimeError as e:
             if "does not require grad" not in str(e):
                 raise
-            raise Wrong("backward is not to be called: nothing is recorded here. Multiply and add yourself") from None
+            raise Wrong("do not call backward: nothing is recorded here. Multiply and add yourself") from None
 
     inputs = [(torch.tensor(v),) for v in (0.0, 1.0, -2.5)]
     expect.computes(without_recording if callable(answer) else answer, lambda a: 8 * a, *inputs)

@@ -12,9 +12,9 @@ from lessons.exercise import Wrong, exercise
 def combined_claim(answer):
     """backward turns the incoming 10 into 50; minigrad does not check that the slope of a square is 5."""
     mistakes = {
-        60.0: "that is the true derivative of 10 * x * x, but backward claims another one",
-        5.0: "that leaves out the 10 that arrives",
-        10.0: "10 is the gradient that arrives at Claim",
+        60.0: "that is the true derivative of 10 * x * x, but backward claims a different one",
+        5.0: "that leaves out the incoming gradient, 10",
+        10.0: "10 is the incoming gradient of Claim",
         90.0: "that is the value, not the gradient",
     }
     expect.number(answer, 50.0, mistakes)
@@ -35,7 +35,7 @@ class Reciprocal(torch.autograd.Function):
 @exercise(
     "The result is in ctx.saved_tensors, a tuple with one element.",
     "backward returns the incoming gradient times the slope.",
-    "return grad_output * -result * result, or the same in another way.",
+    "return grad_output * -result * result, or an equivalent formula.",
 )
 def CombinedReciprocal(answer):
     """Minus the square of the result times the incoming gradient: only the result has to be saved."""
@@ -94,9 +94,9 @@ def CombinedClip(answer):
         if not y.requires_grad:
             raise Wrong("the result does not require grad: something cut the graph")
         (given,) = torch.autograd.grad(y, x, torch.tensor(arriving))
-        words = f"the gradient, where {arriving} arrives and bound is {bound},"
+        words = f"the gradient for the incoming {arriving} and bound={bound}"
         if given.tolist() == [max(-bound, min(bound, v)) for v in x.tolist()]:
-            raise Wrong(f"{words} is x itself, clipped: it is grad_output that has to be")
+            raise Wrong(f"{words} is x itself, clipped: clip grad_output instead")
         expect.tensor(given, clipped, words)
 
 

@@ -11,12 +11,12 @@ from minigrad.func import grad
     "The ctx is not an argument of forward in this form.",
 )
 def separate_inputs(answer):
-    """x, y, factor and shift: an omitted argument is there too, with its default."""
+    """x, y, factor and shift: an omitted argument counts, too, with its default."""
     mistakes = {
-        3.0: "arguments that are left out are there, too, with their defaults",
-        5.0: "the ctx is not among them",
+        3.0: "omitted arguments count, too, with their defaults",
+        5.0: "the ctx does not count",
     }
-    mistakes[2.0] = "not only tensors are among them"
+    mistakes[2.0] = "arguments that are not tensors count, too"
     expect.number(answer, 4.0, mistakes)
 
 
@@ -39,7 +39,7 @@ def SeparateTanh(answer):
     "Save x alone, and begin backward with s = torch.sigmoid(x).",
 )
 def SeparateSilu(answer):
-    """Split, it saves only an input or an output, so the second derivative is right."""
+    """In the separate form, it saves only an input or an output, so the second derivative is right."""
     differentiates(answer, lambda x: x * torch.sigmoid(x), (0.0, 0.5, -2.0))
 
 
@@ -54,7 +54,7 @@ def SeparatePower(answer):
 
 
 def differentiates(answer, expected, points, *more):
-    """Check a Function's values, gradients and first two derivatives by grad against `expected`, also as first of two."""
+    """Check the values, gradients and second derivatives of a Function, or of its first output, against `expected`."""
     if not (isinstance(answer, type) and issubclass(answer, torch.autograd.Function)):
         raise Wrong(f"expected a subclass of autograd.Function, got {answer!r}")
 
@@ -62,7 +62,7 @@ def differentiates(answer, expected, points, *more):
         result = answer.apply(*args)
         return result[0] if isinstance(result, tuple) else result
 
-    words = "; what is computed in backward from anything but inputs and outputs counts as a constant"
+    words = "; a saved tensor that is neither an input nor an output counts as a constant"
     if isinstance(answer.apply(torch.tensor(points[0]), *(more[0] if more else ())), tuple):
         words += ", and the gradient of a second output has to be added"
     for rest in more or ((),):
@@ -74,7 +74,7 @@ def differentiates(answer, expected, points, *more):
             own, wanted = lambda x: first(x, *rest), lambda x: expected(x, *rest)
             expect.tensor(grad(own)(x), grad(wanted)(x), f"func.grad {whole}")
             second_is(grad(grad(own))(x), grad(grad(wanted))(x), f"the second derivative {whole}", words)
-            second_is(again(own, x), again(wanted, x), f"the second derivative by create_graph {whole}", words)
+            second_is(again(own, x), again(wanted, x), f"the second derivative with create_graph {whole}", words)
 
 
 def again(f, x):
@@ -85,7 +85,7 @@ def again(f, x):
 
 
 def second_is(given, wanted, what, words):
-    """Check the second derivative; Wrong adds a word on how it gets lost."""
+    """Check the second derivative; the message says how it gets lost."""
     try:
         expect.tensor(given, wanted, what)
     except Wrong as wrong:

@@ -12,9 +12,9 @@ from lessons.exercise import Wrong, exercise
 def languages_gradients(answer):
     """For a, s and b, the list has a gradient, Variable() and a gradient."""
     mistakes = {
-        2.0: "s has no gradient, but a place in the list, where Variable() stands",
+        2.0: "s has no gradient, but still an entry in the list, Variable()",
         4.0: "the ctx is not counted",
-        1.0: "that is the number of gradients that arrive, one for each output",
+        1.0: "that is the number of incoming gradients, one for each output",
     }
     expect.number(answer, 3.0, mistakes)
 
@@ -61,7 +61,7 @@ class Hypot(torch.autograd.Function):
 
 @exercise(
     "Three methods, as in lesson 3: forward(x, y), setup_context(ctx, inputs, output), backward(ctx, grad_output).",
-    "const [x, y] = inputs is x, y = inputs; each method has its @staticmethod.",
+    "const [x, y] = inputs becomes x, y = inputs; each method needs its @staticmethod.",
     "backward: x, y, r = ctx.saved_tensors; return grad_output * x / r, grad_output * y / r",
 )
 def LanguagesHypot(answer):
@@ -92,7 +92,7 @@ class Times(torch.autograd.Function):
     "return n * var, and in backward: return None, grad_output * ctx.n",
 )
 def LanguagesTimes(answer):
-    """forward returns a new tensor, both use the same factor, and backward returns a gradient for each of the two arguments."""
+    """forward returns a new tensor, both methods use the same factor, and backward returns a gradient for each argument."""
     var = torch.tensor([1.0, 2.0], requires_grad=True)
     if not (isinstance(answer, type) and issubclass(answer, torch.autograd.Function)):
         raise Wrong(f"expected a subclass of autograd.Function, got {answer!r}")
@@ -101,9 +101,9 @@ def LanguagesTimes(answer):
     except RuntimeError as e:
         if "leaf Variable" not in str(e):
             raise
-        raise Wrong("var may be a leaf that requires grad, and no one may write to that: make a new tensor") from None
+        raise Wrong("var may be a leaf that requires grad, which must not be overwritten: make a new tensor") from None
     if isinstance(given, (list, tuple)):
-        raise Wrong(f"apply gives a {type(given).__name__}, expected a tensor: it gives what forward returns")
+        raise Wrong(f"apply returns a {type(given).__name__}, as forward does; expected a tensor")
     if var.tolist() != [1.0, 2.0]:
         raise Wrong(f"var was [1.0, 2.0] before the call, and is {var.tolist()} after it")
     expect.function(answer, Times, (6, var), (3, var), (1, torch.tensor(0.5, requires_grad=True)))

@@ -14,12 +14,12 @@ from lessons.exercise import Wrong, exercise
 def forward_tangent(answer):
     """x · x has the tangent 6, so z has 9 · 10 + 6 · 2 = 102."""
     mistakes = {
-        12.0: "that is the part of x; y changes, too",
-        90.0: "that is the part of y; x changes, too",
+        12.0: "that is the contribution of x; y changes, too",
+        90.0: "that is the contribution of y; x changes, too",
         18.0: "that is the value of z",
-        21.0: "that is with a tangent of 1 for y, which has 10",
-        96.0: "x stands in the product twice",
-        60.0: "tangents are not multiplied with each other",
+        21.0: "that is for a tangent of 1 for y, but it is 10",
+        96.0: "x occurs in the product twice",
+        60.0: "tangents are not multiplied by each other",
     }
     expect.number(answer, 102.0, mistakes)
 
@@ -30,7 +30,7 @@ def forward_tangent(answer):
     "value = a / b; tangent = (a_tangent - value * b_tangent) / b; return both.",
 )
 def forward_quotient(answer):
-    """From a = q · b follows a′ = q · b′ + q′ · b, and from that q′."""
+    """Differentiate a = q · b, which gives a′ = q · b′ + q′ · b, and solve for q′."""
 
     def quotient(a, a_tangent, b, b_tangent):
         return a / b, (a_tangent - a / b * b_tangent) / b
@@ -41,7 +41,7 @@ def forward_quotient(answer):
     if isinstance(given, (tuple, list)) and len(given) == 2 and math.isclose(float(given[1]), 0.1):
         raise Wrong("the tangents are not divided by each other: derive the rule from a = q · b, a product")
     if isinstance(given, (tuple, list)) and len(given) == 2 and float(given[1]) == 14.5:
-        raise Wrong("the tangent for 6, 1, 2, 10 is 14.5, expected -14.5: look at the order of the difference")
+        raise Wrong("the tangent for 6, 1, 2, 10 is 14.5, expected -14.5: look at the order of the subtraction")
     calls = (6.0, 1.0, 2.0, 0.0), (6.0, 0.0, 2.0, 1.0), (6.0, 1.0, 2.0, 10.0), (-1.0, 3.0, 4.0, 0.5)
     expect.computes(answer, quotient, *calls, gradients=False)
 
@@ -68,7 +68,7 @@ class ForwardOnly(torch.autograd.Function):
 @exercise(
     "Each row of torch.eye(x.numel()) is the tangent for one input.",
     "torch.func.jvp(f, (x,), (tangent,))[1] is the column of that input.",
-    "torch.stack(columns, dim=1) puts columns beside each other.",
+    "torch.stack(columns, dim=1) puts columns side by side.",
 )
 def forward_jacobian(answer):
     """One pass for each input computes one column."""
@@ -81,7 +81,7 @@ def forward_jacobian(answer):
     given = answer(g, x)
     if getattr(given, "shape", None) == (3, 2):
         raise Wrong(
-            "the table has the shape [3, 2], expected [2, 3]: tangents give columns; dim=1 sets them side by side"
+            "the table has the shape [3, 2], expected [2, 3]: tangents give columns; dim=1 puts them side by side"
         )
     expect.tensor(given, expected, "the Jacobian of three numbers to two")
     expect.tensor(answer(lambda x: x.sum().reshape(1), x), torch.ones(1, 3), "the Jacobian of x.sum().reshape(1)")

@@ -18,7 +18,7 @@ def ForwardHypot(answer):
     with fwAD.dual_level():
         x = fwAD.make_dual(torch.tensor(3.0), torch.tensor(1.0))
         given = fwAD.unpack_dual(answer.apply(x, torch.tensor(4.0))).tangent
-    expect.tensor(given, 0.6, "the tangent at 3 and 4, where y has none,")
+    expect.tensor(given, 0.6, "the tangent at 3 and 4, if y has no tangent,")
 
 
 class Cube(torch.autograd.Function):
@@ -79,7 +79,7 @@ class Steps(torch.autograd.Function):
 
 
 @exercise(
-    "How fast does a difference of two numbers change, if you know how fast both change?",
+    "How fast does the difference of two numbers change, if you know how fast each of them changes?",
     "The tangents follow the same formula as the values.",
 )
 def ForwardSteps(answer):
@@ -111,5 +111,5 @@ def tangents(answer, expected, at, *directions):
 
 
 def several(result):
-    """Return a tuple of the outputs, also of one."""
+    """Return the outputs as a tuple, even if there is only one."""
     return result if isinstance(result, tuple) else (result,)

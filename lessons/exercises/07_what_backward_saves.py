@@ -8,7 +8,7 @@ from lessons.exercise import exercise
 @exercise(
     "Which of the four operations save a tensor? Write down what each derivative needs.",
     "sin needs x, cos needs x, and the product needs both of its factors. A tensor saved twice is in memory once.",
-    "That makes x and the two factors: three tensors of 1000 numbers with 4 bytes each.",
+    "Those are x and the two factors: three tensors of 1000 numbers with 4 bytes each.",
 )
 def saved_bytes_of_product(answer):
     """x, sin(x) and cos(x), each once: 3 * 1000 * 4 bytes. The sum saves no numbers."""
@@ -16,7 +16,7 @@ def saved_bytes_of_product(answer):
         16000.0: "x is saved by two operations, but it is in memory once",
         8000.0: "that is two tensors; sin and cos save x, and the product saves both of its factors",
         4000.0: "that is one tensor; the product saves its factors, too",
-        3000.0: "that is how many numbers are saved; each has 4 bytes",
+        3000.0: "that is the number of elements; each has 4 bytes",
         20000.0: "each tensor counts once, and the sum saves none",
     }
     expect.number(answer, 12000.0, mistakes)
@@ -46,19 +46,19 @@ def SavedTanh(answer):
 
 
 @exercise(
-    "mul_ writes to the memory of e. Which other operations need the old numbers?",
+    "mul_ writes to the memory of e. Which other operations need the old values?",
     "exp has saved e for its backward, and the last line adds e. Leave e alone: create a new tensor.",
     "Without the underscore, mul returns one.",
 )
 def saved_then_changed(answer):
-    """With a new tensor, the sum and exp's saved result stay intact."""
+    """2 * e is a new tensor, so e, which exp saves and the sum uses, stays intact."""
     inputs = [(torch.tensor(v, requires_grad=True),) for v in ([0.0, 1.0], -2.0)]
     expect.computes(answer, lambda x: 2 * x.exp() + x.exp(), *inputs)
 
 
 @exercise(
     "Every exp saves its result, and every product of two tensors saves both factors.",
-    "A product of powers is one power: which single exponent gives the same numbers?",
+    "A product of powers is one power: which single exponent gives the same values?",
     "6 * x saves nothing, since the 6 is a number.",
 )
 def saved_less(answer):

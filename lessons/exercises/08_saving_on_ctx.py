@@ -14,7 +14,7 @@ from lessons.exercise import Wrong, exercise
     "In backward: (result,) = ctx.saved_tensors; the gradient is grad_output * -ctx.rate * result.",
 )
 def SavedDecay(answer):
-    """Now each is where it belongs, and the result is freed with its last name."""
+    """Now both are where they belong, and the result is freed when its last name is gone."""
 
     class Expected(torch.autograd.Function):
         @staticmethod
@@ -36,7 +36,9 @@ def SavedDecay(answer):
     memory = weakref.ref(y)
     del y
     if memory() is not None:
-        raise Wrong("the result stays in memory after its last name: the ctx holds it outside of save_for_backward")
+        raise Wrong(
+            "the result stays in memory after its last name is gone: the ctx holds it outside of save_for_backward"
+        )
 
 
 @exercise(
@@ -69,7 +71,7 @@ def SavedPower(answer):
             tangent = fwAD.unpack_dual(answer.apply(dual, n)).tangent
         wanted = torch.tensor([1.0, 10.0, -1.0]) * n * x.detach() ** (n - 1)
         if tangent is None:
-            raise Wrong("jvp gives no tangent")
+            raise Wrong("jvp returns no tangent")
         expect.tensor(tangent, wanted, f"the tangent for n = {n}")
 
 
@@ -107,6 +109,6 @@ def bytes_saved(answer):
         if isinstance(given, bool) or not isinstance(given, (int, float)) and not hasattr(given, "__int__"):
             raise Wrong(f"expected a number of bytes, got {given!r}")
         if int(given) != wanted:
-            raise Wrong(f"{what} saves {wanted} bytes, bytes_saved says {given}")
+            raise Wrong(f"{what} saves {wanted} bytes, but bytes_saved returns {given}")
     y = x.exp()
     y.sum().backward()  # outside of any hook that was left behind

@@ -19,9 +19,9 @@ def vector(*numbers, grad=True):
     "You may return a gradient that is not needed: that is wasted work, not a mistake.",
 )
 def several_nones(answer):
-    """Numbers, words and missing tensors have no gradient. You may return one for y; minigrad drops it."""
+    """Numbers, strings and missing tensors have no gradient. You may return one for y; minigrad drops it."""
     mistakes = {
-        "y": "y is a tensor. Its gradient is not needed, so None is enough, but one that is returned is dropped",
+        "y": "y is a tensor. Its gradient is not needed, so None is enough, but you may return one, which is dropped",
         "x": "x requires grad: its gradient is needed",
         "ctx": "backward returns nothing for the ctx",
     }
@@ -50,10 +50,10 @@ def SeveralMix(answer):
 )
 def SeveralLean(answer):
     """Unneeded work is left out: x is saved only for the gradient of y, and y only for the gradient of x."""
-    for x_wants, y_wants in ((True, True), (True, False), (False, True)):
-        x, y = vector(1.0, 2.0, 3.0, grad=x_wants), vector(4.0, 5.0, 6.0, grad=y_wants)
+    for x_requires, y_requires in ((True, True), (True, False), (False, True)):
+        x, y = vector(1.0, 2.0, 3.0, grad=x_requires), vector(4.0, 5.0, 6.0, grad=y_requires)
         expect.function(answer, by_formula(lambda x, y: x * y), (x, y))
-        wanted = [name for name, wants in (("x", x_wants), ("y", y_wants)) if wants]
+        wanted = [name for name, requires in (("x", x_requires), ("y", y_requires)) if requires]
         lean(
             answer,
             x,
@@ -89,7 +89,7 @@ def SeveralWeighted(answer):
 
 
 @exercise(
-    "return two tensors: return s, c. Save both; backward finds them in ctx.saved_tensors.",
+    "Return two tensors: return s, c. Save both; backward finds them in ctx.saved_tensors.",
     "The derivative of the sine is the cosine; the derivative of the cosine is minus the sine.",
     "x influences both outputs: the gradient is a sum of two terms.",
 )

@@ -19,7 +19,7 @@ def inplace_gradient(answer):
         (10.0, 2.0, 2.0): "the last write is missing",
         (6.0, 6.0, 6.0): "the write to x[0] changes x, too",
         (15.0, 3.0, 3.0): "the first step, leaf * 2, is missing",
-        (30.0, 12.0, 18.0): "those are the values of x; the gradient is by what each number was multiplied",
+        (30.0, 12.0, 18.0): "those are the values of x; the gradient is the product of the factors of each number",
     }.items():
         try:
             expect.tensor(answer, list(wrong))

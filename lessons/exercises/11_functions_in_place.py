@@ -15,7 +15,7 @@ def in_place(function, x, *args):
     if isinstance(result, (tuple, list)) and len(result) == 1:
         result = result[0]
     if result is not own:
-        raise Wrong("what apply returns is not the tensor it was given: write to the argument, and return it")
+        raise Wrong("apply does not return the tensor that it received: write to the argument, and return it")
     if own._version == was:
         raise Wrong("the argument was not written to: use an operation with an underscore, such as x.mul_(...)")
     return result
@@ -59,14 +59,14 @@ def InplaceRelu(answer):
 
 
 @exercise(
-    "backward needs the old numbers. The write destroys them: save a copy first.",
+    "backward needs the old values. The write destroys them: save a copy first.",
     "old = x.clone() before the write; save_for_backward(old).",
-    "A square does not show the sign of its input, so the result is not enough.",
+    "A square does not reveal the sign of its input, so the result is not enough.",
 )
 def InplaceSquare(answer):
-    """After the write, only the copy holds the old numbers."""
+    """After the write, only the copy holds the old values."""
     three = leaf(3.0)
     (gradient,) = torch.autograd.grad(in_place(answer, three), three, torch.ones(1))
     if gradient.tolist() == [18.0]:
-        raise Wrong("the gradient at 3 is 18: backward saw the numbers after the write")
+        raise Wrong("the gradient at 3 is 18: backward saw the values after the write")
     in_place_like(answer, lambda x: x * x, (three,), (leaf(-2.0, 0.5, 1.0),))

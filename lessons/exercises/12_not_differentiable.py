@@ -9,7 +9,7 @@ from lessons.exercise import Wrong, exercise
 
 @exercise(
     "backward receives one gradient for each output, in the order of forward's return.",
-    "c counts as a constant. Zeros replace a missing gradient, unless forward asks for None.",
+    "c counts as a constant. minigrad replaces a missing gradient with zeros, unless forward asks for None.",
 )
 def nondiff_received(answer):
     """2 for a; b is unused and c is a constant, so minigrad makes zeros for both."""
@@ -17,7 +17,7 @@ def nondiff_received(answer):
         raise Wrong(f"expected a list of three numbers, one for each output, got {answer!r}")
     given = dict(zip("abc", answer))
     if any(one is None for one in given.values()):
-        raise Wrong("None comes in only after set_materialize_grads(False); without it, what stands in such a place?")
+        raise Wrong("None arrives only after set_materialize_grads(False). What does backward receive without it?")
     marked = {3.0: "c is marked: no gradient flows into it, whatever is computed from it"}
     for name, wanted in zip("cab", (0.0, 2.0, 0.0)):
         try:
@@ -30,14 +30,14 @@ def two_outputs(function, x):
     """Return apply's results, which have to be a pair."""
     if not (isinstance(function, type) and issubclass(function, torch.autograd.Function)):
         raise Wrong(f"expected a subclass of autograd.Function, got {function!r}")
-    with warnings.catch_warnings(record=True) as said:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         result = function.apply(x)
     if not isinstance(result, (tuple, list)) or len(result) != 2:
         raise Wrong(f"apply has to return two tensors, got {result!r}")
-    for one in said:
+    for one in caught:
         if "mark has no effect" in str(one.message):
-            raise Wrong("the mark has no effect: mark the very tensor that is returned, not one with the same numbers")
+            raise Wrong("the mark has no effect: mark the very tensor that is returned, not one with the same values")
     return result
 
 
@@ -72,7 +72,7 @@ def NondiffParts(answer):
     if whole.requires_grad:
         raise Wrong("the whole part still requires grad: mark the tensor that is returned")
     if not rest.requires_grad:
-        raise Wrong("the rest has lost its gradient: only the whole part is to be marked")
+        raise Wrong("the rest has lost its gradient: mark only the whole part")
     (gradient,) = torch.autograd.grad((rest * torch.tensor([1.0, 2.0, 3.0]) + whole).sum(), x)
     expect.tensor(gradient, [1.0, 2.0, 3.0], "the gradient of the rest, times 1, 2, 3,")
 
@@ -80,7 +80,7 @@ def NondiffParts(answer):
 @exercise(
     "Call ctx.set_materialize_grads(False) in forward.",
     "In backward, add up g1, 2 * g2 and 3 * g3, each only if it is not None.",
-    "If one output is used, at least one of the three is a tensor: start with None or 0 and add the tensors.",
+    "At least one of the three is a tensor: start with None or 0 and add the tensors.",
 )
 def NondiffMultiples(answer):
     """No zeros are created, and backward adds only the gradients that came in."""
@@ -103,4 +103,4 @@ def NondiffMultiples(answer):
         wanted = sum(k * 10**k for k in some)
         expect.tensor(gradient, [wanted, wanted], f"with {len(some)} of the outputs used, the gradient")
     if outputs[0].grad_fn.materialize_grads:
-        raise Wrong("the numbers are right, but backward is given zeros for outputs that are not used")
+        raise Wrong("the numbers are right, but backward receives zeros for outputs that are not used")

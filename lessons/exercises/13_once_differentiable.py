@@ -16,22 +16,22 @@ def curvature(f, x):
 
 @exercise(
     "The first derivative is `2 * y * slope`, with y = Square.apply(x). One of the two factors counts as a constant.",
-    "Only y changes with x: the second derivative comes out as 2 * slope * (derivative of y by x).",
-    "backward gives the derivative of y by x: slope. So the answer is 2 * slope * slope, with slope = 6.",
+    "Only y changes with x: the second derivative comes out as 2 * slope * (derivative of y with respect to x).",
+    "That derivative is what backward multiplies by: slope. So the answer is 2 * slope * slope, with slope = 6.",
 )
 def second_missed(answer):
     """2 * slope * slope = 2 * 6 * 6 = 72; the term of the changing slope, 2 * y * 2 = 36, is missing."""
     mistakes = {
         108.0: "that is the right second derivative; here the slope counts as a constant",
-        36.0: "that is what is missing, the term in which the slope changes",
-        0.0: "the slope counts as a constant, but the gradient that arrives at Square, 2 * y, is not one",
-        12.0: "that is 2 * slope; y changes with x as well, by slope",
+        36.0: "that is the missing term, in which the slope changes",
+        0.0: "the slope counts as a constant, but the incoming gradient of Square, 2 * y, does not",
+        12.0: "that is 2 * slope; the derivative of y, another factor slope, is missing",
     }
     expect.number(answer, 72.0, mistakes)
 
 
 @exercise(
-    "Which tensors may be saved so that they come back with a history?",
+    "Which saved tensors have a history in backward?",
     "Inputs and outputs. Save `root` and compute the slope from it in backward.",
 )
 def SecondRoot(answer):
@@ -60,7 +60,7 @@ def SecondRoot(answer):
                 if "does not require grad" in str(e):
                     raise Wrong("the first derivative has no history: backward computes it from constants") from None
                 if "twice" in str(e):
-                    raise Wrong("the second derivative is refused; it should be right") from None
+                    raise Wrong("the second derivative raises an error; it should be right") from None
                 raise
             expect.tensor(given, curvature(lambda x, f=f: f(Root.apply(x)), x), "the second derivative")
 
@@ -96,7 +96,7 @@ def OnceExp(answer):
         if "twice" not in str(e):
             raise
     else:
-        raise Wrong("a second derivative is given, and not refused: backward lacks the decorator once_differentiable")
+        raise Wrong("the second derivative raises no error: backward lacks the decorator once_differentiable")
 
 
 @exercise(
@@ -114,16 +114,18 @@ def second_penalty(answer):
         raise Wrong("it returns None: is there a return?")
     expect.tensor(given, wanted, "the penalty")
     if not getattr(given, "requires_grad", False):
-        raise Wrong("the number is right, but it cannot be differentiated: the gradient in it remembers nothing")
+        raise Wrong("the number is right, but it cannot be differentiated: the gradient in it has no history")
     if x.grad is not None or w.grad is not None:
-        raise Wrong("something was added to .grad, where a training adds up its own; autograd.grad returns gradients")
+        raise Wrong(
+            ".grad has changed, but training needs it for other gradients; autograd.grad returns gradients instead"
+        )
     by_x, by_w = torch.autograd.grad(given, (x, w), allow_unused=True)
     if by_x is None or by_w is None:
         raise Wrong(
-            "the number is right, but no path leads from it to x and the weights in f: was x itself given to f?"
+            "the number is right, but no path leads from it to x and the weights in f: do you pass x itself to f?"
         )
-    expect.tensor(by_x, 36 * w**2 * x**3, "the derivative of the penalty by x")
-    expect.tensor(by_w, 18 * w * x**4, "the derivative of the penalty by the weights in f")
+    expect.tensor(by_x, 36 * w**2 * x**3, "the derivative of the penalty with respect to x")
+    expect.tensor(by_w, 18 * w * x**4, "the derivative of the penalty with respect to the weights in f")
 
 
 @exercise(
@@ -132,7 +134,7 @@ def second_penalty(answer):
     "`for _ in range(n): (y,) = torch.autograd.grad(y, x, create_graph=True)`, and at the end y.item().",
 )
 def second_and_more(answer):
-    """Each turn differentiates the graph that the last one left."""
+    """Each step differentiates the graph of the step before."""
     cases = [
         (lambda x: x**5, 2.0, (32.0, 80.0, 160.0, 240.0, 240.0)),
         (lambda x: torch.exp(2 * x), 0.0, (1.0, 2.0, 4.0, 8.0, 16.0)),

@@ -7,11 +7,11 @@ from minigrad.autograd.function import NestedIOFunction
 
 
 @exercise(
-    "Which gradients arrive at the sum and at the product? They are the derivatives of the loss by the two outputs.",
-    "1 arrives at the sum, 10 at the product. The derivative of a * b by a is b.",
+    "Begin with the incoming gradients: the derivatives of the loss with respect to the sum and to the product.",
+    "The incoming gradients are 1 for the sum and 10 for the product. The derivative of a * b with respect to a is b.",
 )
 def nested_gradients(answer):
-    """By a: 1 + 10 * b = 41. By b: 1 + 10 * a = 31."""
+    """Add both paths: for a, 1 + 10 * b = 41; for b, 1 + 10 * a = 31."""
     if isinstance(answer, dict):
         answer = [answer.get("a"), answer.get("b")]
     try:
@@ -19,11 +19,11 @@ def nested_gradients(answer):
     except (TypeError, ValueError):
         raise Wrong(f"expected two numbers in a list, got {answer!r}") from None
     if given == [31.0, 41.0]:
-        raise Wrong("these two are exchanged: the derivative of a * b by a is b")
+        raise Wrong("these two are swapped: the derivative of a * b with respect to a is b")
     if given == [5.0, 4.0]:
-        raise Wrong("10 arrives at the product, not 1")
+        raise Wrong("the incoming gradient of the product is 10, not 1")
     if given == [40.0, 30.0]:
-        raise Wrong("the path through the sum brings something, too")
+        raise Wrong("the path through the sum contributes, too")
     expect.tensor(given, [41.0, 31.0], "the list of gradients")
 
 
@@ -48,7 +48,7 @@ def NestedScale(answer):
     def given(a, b, c, factor):
         out = answer.apply({"a": a, "b": b, "c": c}, factor)
         if not isinstance(out, dict) or sorted(out) != ["a", "b", "c"]:
-            raise Wrong(f"of a dict with the names a, b, c it gives {out!r}")
+            raise Wrong(f"for a dict with the names a, b, c it returns {out!r}")
         return out["a"], out["b"], out["c"]
 
     values = (torch.tensor([1.0, 2.0]), torch.tensor(-3.0), torch.tensor([[4.0], [0.5]]), torch.tensor(2.0))
@@ -57,7 +57,7 @@ def NestedScale(answer):
 
 @exercise(
     "Compare the return value with the arguments: a dict with two tensors, and a list with two tensors.",
-    "The derivatives by u and v equal those by x and y with the opposite sign.",
+    "The derivatives with respect to u and v are those with respect to x and y with the opposite sign.",
     "Each of them has to include the incoming gradient: grad_output * 2 * dx.",
 )
 def NestedDistance(answer):
@@ -117,6 +117,6 @@ def nested_squares(answer):
     if any(kept["bytes"] > 4 for op in ops if not op["function"] for kept in op["saved"]):  # a tensor of many numbers
         raise Wrong("the numbers are right, but some squares are taken by operations outside of your Function")
     if used_nested(of_lists, values):
-        raise Wrong("the numbers are right, but NestedIOFunction sees to the nesting: take the tensors out yourself")
+        raise Wrong("the numbers are right, but NestedIOFunction handles the nesting: take the tensors out yourself")
     alone = answer({"only": torch.tensor([3.0], requires_grad=True)})
-    expect.tensor(alone.reshape(()), 4.5, "what it gives for a dict with one tensor")
+    expect.tensor(alone.reshape(()), 4.5, "the result for a dict with one tensor")

@@ -24,11 +24,11 @@ def difference_by_hand(answer):
                 raise Wrong("it returns None: is there a return?")
             one_sided = (f(x + eps) - f(x)) / eps
             mistakes = {
-                (f(x) - f(x - eps)) / eps: "that is the difference to one side; take x + eps and x - eps",
+                (f(x) - f(x - eps)) / eps: "that is a one-sided difference; take x + eps and x - eps",
                 2 * wanted: "it is twice the slope: the two points are 2 * eps apart",
-                wanted * 2 * eps: "that is how far f moves; divide by how far its input moves",
-                wanted * eps * eps: "divide by (2 * eps): without brackets, the result is multiplied by eps",
-                one_sided: "that is the difference to one side; take x + eps and x - eps",
+                wanted * 2 * eps: "that is how far f moves; divide by how far the input moves",
+                wanted * eps * eps: "divide by (2 * eps): without parentheses, the result is multiplied by eps",
+                one_sided: "that is a one-sided difference; take x + eps and x - eps",
             }
             mistakes = {wrong: why for wrong, why in mistakes.items() if not math.isclose(wrong, wanted)}
             expect.number(given, wanted, mistakes)
@@ -68,13 +68,13 @@ def checked_input(answer):
     if not answer.requires_grad:
         raise Wrong("gradcheck checks inputs that require grad: requires_grad=True")
     if answer.dtype != torch.float64:
-        raise Wrong("with float32, gradcheck finds mistakes that are none: dtype=torch.float64")
+        raise Wrong("with float32, gradcheck reports mistakes that do not exist: dtype=torch.float64")
     if ((answer + 1).abs() < 1e-5).any():
-        raise Wrong("at the corner, x = -1, a right backward would be refused as well")
+        raise Wrong("at the corner, x = -1, a right backward would fail as well")
     if gradcheck(Leaky.apply, answer, raise_exception=False):
         raise Wrong("gradcheck finds nothing wrong at this input")
     if not gradcheck(RightLeaky.apply, answer, raise_exception=False):
-        raise Wrong("at this input a right backward would be refused as well")
+        raise Wrong("at this input a right backward would fail as well")
 
 
 @exercise(
@@ -111,8 +111,8 @@ class WrongInOne(Function):
         return grad_output * torch.where(x > 2, 1.9 * x, 2 * x)
 
 
-class Exchanged(WrongInOne):
-    """Function whose gradients of the first and last element are exchanged, and all others right."""
+class Swapped(WrongInOne):
+    """Function that swaps the gradients of the first and last element; all others are right."""
 
     @staticmethod
     def backward(ctx, grad_output):
@@ -123,14 +123,14 @@ class Exchanged(WrongInOne):
 @exercise(
     "Take the gradient first: torch.autograd.grad(f(x).sum(), x), with a separate x that requires grad.",
     "Then, for each index, move this one element of a copy by eps = 1e-6, and compare (up - down) / (2 * eps).",
-    "The results are sums over f(x), as all outputs may move. torch.isclose, or abs(a - b) < 1e-5, compares.",
+    "Sum over f(x), as all outputs may move. torch.isclose, or abs(a - b) < 1e-5, compares.",
 )
 def checked_gradient(answer):
-    """Move one element at a time, compare all outputs: one difference is enough to fail."""
+    """Move one element at a time and compare all outputs: one deviation is enough to fail."""
     right = [torch.sin, lambda x: x * x.flip(0), lambda x: x.cumsum(0) ** 2, lambda x: (x**3).mean()]
     wrong = [
         (WrongInOne.apply, "whose gradient is wrong for one element"),
-        (Exchanged.apply, "whose gradients stand in each other's place: move one element at a time"),
+        (Swapped.apply, "whose gradients are swapped: move one element at a time"),
         (lambda x: x * x.detach(), "in which a detach() hides half of the gradient"),
         (lambda x: x * x.flip(0).detach(), "whose gradient misses the paths between elements"),
     ]
@@ -143,15 +143,15 @@ def checked_gradient(answer):
                 x = inputs.clone().requires_grad_(requires)
                 given = answer(f, x)
                 if not np.allclose(x.detach().numpy(), inputs.numpy(), rtol=0, atol=1e-12):
-                    raise Wrong("x has other numbers afterwards: work on a clone()")
+                    raise Wrong("x has different values afterwards: work on a clone()")
                 if x.grad is not None:
-                    raise Wrong("x.grad has something in it afterwards: torch.autograd.grad leaves it alone")
+                    raise Wrong("x.grad has changed afterwards: torch.autograd.grad leaves it alone")
                 if given is None:
                     raise Wrong("it returns None: is there a return?")
                 if bool(given) and what:
                     raise Wrong(f"it accepts a function {what}")
                 if not bool(given) and not what:
-                    raise Wrong("it refuses a right gradient: are eps and the tolerance for float64?")
+                    raise Wrong("it rejects a right gradient: are eps and the tolerance for float64?")
         grid = inputs.reshape(1, 3).clone()
         if not answer(lambda x: x**2, grid) or answer(WrongInOne.apply, grid):
-            raise Wrong("of a tensor with two dimensions it says the wrong thing")
+            raise Wrong("for a tensor with two dimensions it gives the wrong answer")

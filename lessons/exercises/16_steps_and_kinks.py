@@ -40,7 +40,7 @@ REASONS = {  # (position, answer)
     "A tensor that forward has computed is a constant for the second derivative.",
 )
 def checked_by(answer):
-    """Each check compares two things: one finds a slope unlike forward, one a second derivative unlike backward."""
+    """gradcheck finds a slope that disagrees with forward, gradgradcheck a second derivative that disagrees with backward."""
     if isinstance(answer, str) or not isinstance(answer, (list, tuple)) or len(answer) != 3:
         raise Wrong(f"expected three words in a list, got {answer!r}")
     for i, (given, wanted) in enumerate(zip(answer, FOUND_BY)):
@@ -52,7 +52,7 @@ def checked_by(answer):
 
 @exercise(
     "There are two mistakes. Check one argument at a time, as in torch.testing.check(CheckedHypot, a, b).",
-    "The derivative of the length by a is a / length. Which of the two ignores the incoming gradient?",
+    "The derivative of the length with respect to a is a / length. Which of the two ignores the incoming gradient?",
 )
 def CheckedHypot(answer):
     """grad_output * a / length and grad_output * b / length; everything else is right, too."""

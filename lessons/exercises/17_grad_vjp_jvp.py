@@ -21,7 +21,7 @@ def vjp_by_hand(answer):
 
 
 @exercise(
-    "argnums=(0, 1) gives the gradients by w and b in one run.",
+    "argnums=(0, 1) gives the gradients of w and b in one run.",
     "by_w, by_b = torch.func.grad(loss, argnums=(0, 1))(w, b, xs, ys); then one subtraction for each.",
 )
 def descent_step(answer):
@@ -47,15 +47,15 @@ def descent_step(answer):
         if torch.allclose(new_w, 2 * w - wanted[0]):
             raise Wrong("w goes up the slope: descent subtracts the gradient")
         if torch.allclose(new_w, wanted[0]) and torch.allclose(new_b, b):
-            raise Wrong("b has not moved: argnums=(0, 1) differentiates by both")
+            raise Wrong("b has not moved: argnums=(0, 1) differentiates with respect to both")
     expect.computes(pair, expected, *calls, gradients=False)
 
 
 @exercise(
-    "What does grad need to differentiate: a number or a tensor? .item() gives a plain number.",
+    "Does grad differentiate a number or a tensor? .item() returns a plain number.",
     "Tell grad that mean_square returns a pair.",
-    "Return (errors**2).mean() without .item(), and call torch.func.grad(mean_square, has_aux=True). The largest error is "
-    "no part of what is differentiated, but inside a transform it is a tensor: take .item() of it outside, or of .detach().",
+    "Return (errors**2).mean() without .item(), and call torch.func.grad(mean_square, has_aux=True). The largest "
+    "error is not differentiated, but inside a transform it is tracked: call .item() on it outside, or on its .detach().",
 )
 def gradient_and_worst(answer):
     """With has_aux, grad passes the other result through; the loss stays a tensor."""
@@ -72,7 +72,7 @@ def gradient_and_worst(answer):
         expect.tensor(given[0], wanted[0], "the gradient")
         expect.tensor(given[1], wanted[1], "the largest error")
         if isinstance(given[1], torch.Tensor):
-            raise Wrong(f"the largest error is to be a plain number, got {given[1]!r}: .item() gives one")
+            raise Wrong(f"the largest error has to be a plain number, got {given[1]!r}: .item() gives one")
 
 
 @exercise(
@@ -106,7 +106,7 @@ def partial_change(answer):
 
     recorded = torch.record(lambda: answer(f, x, y, u), passes="forward").to_dict()
     if any(op["saved"] for op in recorded["ops"]):
-        raise Wrong("the numbers are right, but something is kept for a backward pass: go forward with jvp")
+        raise Wrong("the numbers are right, but an operation saves tensors for a backward pass: use jvp")
 
 
 @exercise(
@@ -136,9 +136,9 @@ def jacobian_of_rows(answer):
         if len(ran) != 1:
             raise Wrong(f"f ran {len(ran)} times, once is enough")
         if isinstance(given, torch.Tensor) and given.shape == jacobian.T.shape and torch.allclose(given, jacobian.T):
-            raise Wrong("the matrix lies on its side: each result of f is a row")
+            raise Wrong("the matrix is transposed: each result of f is a row")
         if isinstance(given, torch.Tensor) and given.shape == x.shape and torch.allclose(given, jacobian.sum(0)):
             raise Wrong("that is the sum of all rows: a cotangent of ones adds them")
         if isinstance(given, (tuple, list)) and len(given) == len(jacobian):
-            raise Wrong("the numbers are to be one matrix: torch.stack puts rows together")
+            raise Wrong("the rows have to form one matrix: torch.stack puts them together")
         expect.tensor(given, jacobian, "the Jacobian")

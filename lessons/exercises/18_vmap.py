@@ -42,7 +42,7 @@ def vmap_shape(answer):
     "torch.vmap(torch.vmap(distance, in_dims=(None, 0)), in_dims=(0, None))(ps, qs)",
 )
 def all_distances(answer):
-    """Inner vmap: along a row. Outer vmap: from row to row."""
+    """Inside, vmap goes along a row; outside, from row to row."""
 
     def expected(ps, qs):
         return (ps[:, None, :] - qs[None, :, :]).norm(dim=2)
@@ -52,9 +52,11 @@ def all_distances(answer):
     given = answer(ps, qs)
     if isinstance(given, torch.Tensor):
         if tuple(given.shape) == (2, 3) and torch.allclose(given, expected(ps, qs).T):
-            raise Wrong("the table lies on its side: the points of the first matrix are the rows")
+            raise Wrong("the table is transposed: the points of the first matrix are the rows")
         if given.ndim == 1:
-            raise Wrong(f"{given.numel()} distances, there are {len(ps)} x {len(qs)} pairs: map over each of the two")
+            raise Wrong(
+                f"{given.numel()} distances, but there are {len(ps)} x {len(qs)} pairs: map over each of the two"
+            )
     expect.computes(answer, expected, (ps, qs), (qs, qs.flip(0) + 1), (ps[:, :1], ps[:2, :1] + 5))
 
 
@@ -91,7 +93,7 @@ def most_influential(answer):
         wanted, errors = expected(w, xs, ys), (xs @ w - ys).abs()
         given = answer(w, xs, ys)
         if isinstance(given, torch.Tensor) and given.numel() > 1:
-            raise Wrong("expected the number of one example: argmax says where the largest is")
+            raise Wrong("expected the index of one example: argmax says where the largest is")
         given = None if given is None else int(given)
         if given != wanted and given == errors.argmax().item():
             raise Wrong("that is the example with the largest error; its gradient is 2 * error * x, and x may be short")
@@ -100,7 +102,7 @@ def most_influential(answer):
 
 
 @exercise(
-    "One gradient for each example first, and their lengths: .norm(dim=1, keepdim=True).",
+    "First compute one gradient for each example, and their lengths: .norm(dim=1, keepdim=True).",
     "Each is multiplied by most / length, but never by more than 1.",
     "Do not divide by a length of zero: lengths.clamp(min=most) is at least `most`, so most divided by it is at most 1.",
 )
@@ -122,13 +124,11 @@ def clipped_mean(answer):
             given, wanted = answer(w, xs, ys, most), expected(w, xs, ys, most)
             if isinstance(given, torch.Tensor):
                 if given.isnan().any():
-                    raise Wrong("there is a NaN: an example that fits has a gradient of zero, 0 / 0")
+                    raise Wrong("there is a NaN, from 0 / 0: an example that fits exactly has a gradient of zero")
                 mean = gradients(w, xs, ys).mean(0)
                 late = mean * (most / mean.norm().clamp(min=most))
                 if not torch.allclose(given, wanted) and torch.allclose(given, late):
-                    raise Wrong(
-                        "that is the mean, shortened: each gradient is to be shortened before they are averaged"
-                    )
+                    raise Wrong("that is the mean, shortened: shorten each gradient before you take the mean")
                 if torch.allclose(given, 4 * wanted):
                     raise Wrong("that is the sum: take the mean")
             expect.tensor(given, wanted, f"the mean for most={most}", atol=1e-5)

@@ -12,7 +12,7 @@ def calls_numpy(answer, names, *args):
     recorded = torch.record(answer.apply, *args, passes="forward", inside=True).to_dict()["ops"]
     forwards = [method for op in recorded for method in op["inside"] if method["method"] == "forward"]
     if ran := [name for method in forwards for op in method["ops"] for name in names if name in op["name"]]:
-        raise Wrong(f"forward is to compute with NumPy, but it runs minigrad's {ran[0]}")
+        raise Wrong(f"forward has to compute with NumPy, but it runs minigrad's {ran[0]}")
 
 
 def second_order(answer, expected, *args):
@@ -23,7 +23,7 @@ def second_order(answer, expected, *args):
         first = torch.autograd.grad((f(*leaves) ** 3).sum(), leaves, create_graph=True)
         if not all(g.requires_grad for g in first):
             raise Wrong(
-                "first derivatives are right, but they have no graph: backward has left it for NumPy or detach()"
+                "first derivatives are right, but they have no graph: backward leaves it through NumPy or detach()"
             )
         return torch.autograd.grad(sum((g**2).sum() for g in first), leaves)
 
@@ -32,19 +32,19 @@ def second_order(answer, expected, *args):
     except RuntimeError as e:
         raise Wrong(f"first derivatives are right, second ones fail: {str(e).splitlines()[0]}") from None
     for i, (a, b) in enumerate(zip(given, twice(expected))):
-        expect.tensor(a, b, f"first derivatives are right, but the second by argument {i}", 1e-3)
+        expect.tensor(a, b, f"first derivatives are right, but the second derivative for argument {i}", 1e-3)
 
 
 @exercise(
-    "To which place of the sorted list does each number go? It gets the weight of that place.",
-    "30 goes to place 2, with the weight 3.",
+    "To which position of the sorted list does each number go? Its gradient is the weight of that position.",
+    "30 goes to position 2, with the weight 3.",
 )
 def sorting_gradient(answer):
-    """Each number has the weight of the place it went to."""
+    """Each number's gradient is the weight of the position that the number goes to."""
     mistakes = {
-        (2.0, 4.0, 1.0, 3.0): "that takes the weights along ind; the way back is ind_inv: where did each number go?",
+        (2.0, 4.0, 1.0, 3.0): "that reads the weights with ind; the way back is ind_inv: where does each number go?",
         (1.0, 2.0, 3.0, 4.0): "those are the weights in the order of the sorted numbers; x has another order",
-        (2.0, 0.0, 3.0, 1.0): "those are the places; the weights at these places are asked for",
+        (2.0, 0.0, 3.0, 1.0): "those are the positions; give the weights at these positions",
     }
     expect.numbers(answer, [3.0, 1.0, 4.0, 2.0], mistakes)
 
@@ -62,9 +62,9 @@ def inverse_permutation(answer):
         wanted = np.argsort(ind)
         if np.shape(given) == wanted.shape and not np.array_equal(given, wanted):
             if np.array_equal(given, ind):
-                raise Wrong(f"for {ind} it gives the same permutation back; its inverse is {wanted.tolist()}")
+                raise Wrong(f"for {ind} it returns the same permutation; its inverse is {wanted.tolist()}")
             if np.array_equal(given, ind[::-1]):
-                raise Wrong(f"for {ind} it gives the permutation in reverse; the inverse is {wanted.tolist()}")
+                raise Wrong(f"for {ind} it returns the permutation in reverse; the inverse is {wanted.tolist()}")
         expect.tensor(given, wanted.astype(float), f"the inverse of {ind}")
 
 
@@ -95,12 +95,12 @@ def NumpyTanh(answer):
 
 @exercise(
     "Sum from the end: flip the gradient, take the running sum, flip it back.",
-    "A NumPy running sum inside backward cannot be differentiated again, but there is a Function for it:  "
+    "A NumPy running sum inside backward cannot be differentiated again, but there is a Function for it: "
     "NumpyCumsum itself.",
     "return NumpyCumsum.apply(grad_output.flip(0)).flip(0)",
 )
 def NumpyCumsum(answer):
-    """backward is a running sum from the other end, by the same Function."""
+    """backward is a running sum from the other end, with the same Function."""
 
     class Expected(torch.autograd.Function):
         @staticmethod
@@ -123,7 +123,7 @@ def NumpyCumsum(answer):
     "return -torch.outer(grad_b, x), grad_b in backward, in the order of the arguments.",
 )
 def NumpySolve(answer):
-    """backward solves with the transposed matrix, by the same Function."""
+    """backward solves equations with the transposed matrix, through the same Function."""
 
     class Expected(torch.autograd.Function):
         @staticmethod

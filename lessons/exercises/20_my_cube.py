@@ -37,23 +37,23 @@ def both_outputs(answer, x):
 
 
 @exercise(
-    "The walk starts at 10 * gradient. Which of MyCube's outputs is gradient computed from: the result or dx?",
-    "gradient = 1 * dx + 0 * 6 * x. Its upstream gradient is 10, and y has no part in it.",
+    "The second pass starts at 10 * gradient. Which of MyCube's outputs is gradient computed from: the result or dx?",
+    "gradient = 1 * dx + 0 * 6 * x. Its incoming gradient is 10, and y plays no part in it.",
 )
 def second_walk(answer):
-    """10 arrives at dx, which is the gradient; nothing arrives at the result."""
+    """10 is the incoming gradient of dx, since the gradient is dx; the result plays no part and receives 0."""
     mistakes = {
-        (10.0, 0.0): "that would be a walk that starts at 10 * my_cube(x); here it starts at 10 times the gradient",
-        (1.0, 0.0): "that is what the first walk brings",
-        (0.0, 1.0): "the walk starts at 10 times the gradient",
-        (10.0, 10.0): "the result of my_cube has no part in the gradient, only dx has",
-        (0.0, 300.0): "that is what backward returns, by 6 * x",
+        (10.0, 0.0): "that would be a pass that starts at 10 * my_cube(x); here it starts at 10 times the gradient",
+        (1.0, 0.0): "those are the incoming gradients of the first pass",
+        (0.0, 1.0): "the pass starts at 10 times the gradient",
+        (10.0, 10.0): "the result of my_cube plays no part in the gradient, only dx does",
+        (0.0, 300.0): "300 is the result that backward returns, 10 * 6 * x",
     }
     expect.numbers(answer, [0.0, 10.0], mistakes)
 
 
 @exercise(
-    "Two outputs, two contributions: each gradient times the derivative of its output by x.",
+    "Two outputs, two contributions: each gradient times the derivative of its output with respect to x.",
     "The derivative of x**4 is dx, which is saved. The derivative of 4 * x**3 is 12 * x**2.",
     "return grad_output * dx + grad_dx * 12 * x**2",
 )
@@ -109,7 +109,7 @@ def MySine(answer):
     if torch.allclose(second, sine):
         raise Wrong("the second derivative is sine, expected -sine: what is the derivative of the cosine?")
     if not second.any():
-        raise Wrong("the second derivative of the sine is still zero: grad_cosine arrives and is not used")
+        raise Wrong("the second derivative of the sine is still zero: backward ignores grad_cosine")
     expect.function(answer, Expected, (x.clone().requires_grad_(),))
     wanted = (cosine, -sine, -cosine, sine)
     for order, (a, b) in enumerate(zip(derivatives(lambda x: answer.apply(x)[0], x, 4), wanted), 1):
@@ -119,8 +119,8 @@ def MySine(answer):
 
 @exercise(
     "torch.where(x > 0, a, b) chooses the gradient. You may save either x or the root.",
-    "where is differentiated on both sides: 0 times an infinite derivative is NaN again. So what stands in the root has to be "
-    "positive also where it is not used.",
+    "Both sides of where are differentiated: 0 times an infinite derivative is NaN again. So the root needs a "
+    "positive argument even where its result is not used.",
     "In backward: safe = torch.where(x > 0, x, torch.ones_like(x)), then grad_output * torch.where(x > 0, 0.5 / safe.sqrt(), "
     "torch.zeros_like(x)).",
 )

@@ -12,7 +12,7 @@ def as_in_a_loop(answer, expected, in_dims, *args):
     tensors, numbers = [args[i] for i in tracked], tuple(range(len(tracked)))
 
     def mapped(f):
-        def of_tensors(*tensors):  # the other arguments are what they are
+        def of_tensors(*tensors):  # the other arguments stay as they are
             given = dict(zip(tracked, tensors))
             return f(*[given.get(i, a) for i, a in enumerate(args)])
 
@@ -35,7 +35,7 @@ def as_in_a_loop(answer, expected, in_dims, *args):
 
 
 @exercise(
-    "The mapped function sees one row without the batch. And the rule?",
+    "The mapped function sees one row without the batch. What does the rule see?",
     "A rule receives whole arguments, with the batch dimension given by in_dims.",
 )
 def rule_shape(answer):
@@ -65,11 +65,11 @@ def may_generate(answer):
 
 @exercise(
     "Bring the batch to the front: x.movedim(in_dims[0], 0). Then every dimension of an example is one further right.",
-    "A negative dim counts from the end, and stays as it is; another one becomes dim + 1.",
+    "A negative dim counts from the end and stays as it is; any other dim becomes dim + 1.",
     "return CumsumRule.apply(x.movedim(in_dims[0], 0), dim if dim < 0 else dim + 1), 0",
 )
 def CumsumRule(answer):
-    """Once the batch moves to the front, dim moves one further, unless it counts from the end."""
+    """With the batch in front, dim moves one to the right, unless it counts from the end."""
     if not (isinstance(answer, type) and issubclass(answer, torch.autograd.Function)):
         raise Wrong(f"expected a subclass of autograd.Function, got {answer!r}")
 

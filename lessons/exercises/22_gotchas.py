@@ -9,15 +9,15 @@ from minigrad.autograd import Function
 
 
 @exercise(
-    "What does backward read, and when was it written last?",
+    "Which tensor does backward read, and when did it last change?",
     "It reads ctx.kept[0], which is `a`: 6 by then. backward returns 2 times that.",
 )
 def gotcha_written(answer):
-    """backward computes 2 * a with the new a, which is 6: 12, where 2 * 3 = 6 is right."""
+    """backward computes 2 * a with the new a, 6. So the gradient is 12 instead of 2 * 3 = 6."""
     mistakes = {
-        6.0: "that is the right derivative; but backward reads `a` after it was written",
-        18.0: "y is still 9, only `a` was written: backward reads it there",
-        24.0: "mul_ writes `a` after y was made from it: the path of y does not lead through mul_",
+        6.0: "that is the right derivative, but backward reads `a` after mul_ changes it",
+        18.0: "y is still 9: only `a` has changed, and backward reads only `a`",
+        24.0: "mul_ changes `a` after y is computed from it, so the path from y to z does not lead through mul_",
         3.0: "backward returns 2 * a",
     }
     expect.number(answer, 12.0, mistakes)
@@ -38,7 +38,7 @@ def GotchaDense(answer):
     a_function(answer)
     x = torch.tensor([1.0, -2.0], requires_grad=True)
     weight = torch.tensor([[1.0, 4.0], [0.0, -1.0], [3.0, 0.5]], requires_grad=True)
-    with warnings.catch_warnings(record=True) as said:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
             answer.apply(x, weight)
@@ -47,8 +47,8 @@ def GotchaDense(answer):
                 raise
             raise Wrong(f"apply(x, weight) does not fit its forward: {str(e).splitlines()[0]}") from None
         expect.computes(answer.apply, lambda x, weight: weight @ x, (x, weight), (x.detach(), weight))
-    if said:
-        raise Wrong(f"there is a warning: {str(said[0].message).splitlines()[0]}")
+    if caught:
+        raise Wrong(f"there is a warning: {str(caught[0].message).splitlines()[0]}")
 
     def loss(weight, x):
         return (answer.apply(x, weight) ** 2).sum()
@@ -65,7 +65,7 @@ def GotchaDense(answer):
     "ctx.save_for_backward(output) in setup_context, and the slope in backward. The dict is not needed.",
 )
 def GotchaReciprocal(answer):
-    """save_for_backward keeps a tensor with a history, and the slope is computed where autograd records it."""
+    """save_for_backward keeps the output with its history, and backward computes the slope where autograd records it."""
     a_function(answer)
 
     def expected(x):
@@ -74,7 +74,7 @@ def GotchaReciprocal(answer):
     x = torch.tensor([2.0, -0.5], requires_grad=True)
     if isinstance(given := answer.apply(x), tuple):
         raise Wrong(
-            f"apply gives {len(given)} results, its users expect 1 / x alone: what else can the slope be made of?"
+            f"apply returns {len(given)} results, but its callers expect 1 / x alone: compute the slope from something else"
         )
     expect.computes(answer.apply, expected, (x,))
 

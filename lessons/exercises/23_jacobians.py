@@ -19,16 +19,16 @@ def jacobian_by_hand(answer):
     except Wrong:
         expect.tensor(answer, wanted)
     else:
-        raise Wrong("rows and columns are exchanged: a row belongs to a result, a column to an input")
+        raise Wrong("rows and columns are swapped: a row belongs to a result, a column to an input")
 
 
 @exercise(
     "jacrev needs a pass for each result, jacfwd one for each input. Count both.",
-    "The loss is one result; the time is one input.",
+    "The loss is one result, and time is one input.",
 )
 def jacobian_modes(answer):
     """Reverse mode needs a pass for each result, forward mode one for each input: the smaller number is cheaper."""
-    whats = ("a loss has 1 result and 1000 inputs", "a place has 3 results of 1 input", "10 results of 784 inputs")
+    whats = ("a loss has 1 result and 1000 inputs", "a position has 3 results and 1 input", "10 results, 784 inputs")
     answer = answer.tolist() if isinstance(answer, np.ndarray) else answer
     if not isinstance(answer, (list, tuple)) or len(answer) != len(whats):
         raise Wrong(f"expected a list of three words, got {answer!r}")
@@ -56,7 +56,7 @@ def jacobian_diagonal(answer):
     x = torch.linspace(0.0, 1.0, n)
     values = torch.record(lambda: answer(lambda x: x**3, x), passes="forward").to_dict()["values"]
     if sum(value["bytes"] for value in values) >= 4 * n * n:
-        raise Wrong(f"the numbers are right, but for {n} inputs there is a matrix of {n} x {n} on the way")
+        raise Wrong(f"the numbers are right, but for {n} inputs it computes a matrix of {n} x {n}")
 
 
 @exercise(

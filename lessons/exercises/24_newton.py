@@ -18,7 +18,7 @@ def valley(x):
 
 @exercise(
     "When should it stop: when the gradient is large, or when it is small?",
-    "The step is H⁻¹ g. What does the program multiply with?",
+    "The step is H⁻¹ g. What does the program multiply by?",
     "torch.linalg.solve(H, g) gives H⁻¹ g.",
 )
 def newton_minimum(answer):
@@ -33,18 +33,18 @@ def newton_minimum(answer):
 def _minimum(answer, f, start, lowest, called):
     given = answer(f, start.clone())
     if isinstance(given, torch.Tensor) and given.equal(start) and not start.equal(lowest):
-        raise Wrong(f"for {called} it gives the start, without a single step: when does it return?")
+        raise Wrong(f"for {called} it returns the start without taking a step: when does it return?")
     try:
         expect.tensor(given, lowest, f"the minimum of {called}", atol=1e-5)
     except Wrong as wrong:
         after = torch.func.hessian(f)(start) @ torch.func.grad(f)(start)
         far = isinstance(given, torch.Tensor) and not bool((given - lowest).abs().max() < after.abs().max())
-        raise Wrong(f"{wrong}" + ("; the steps lead further and further away" if far else "")) from None
+        raise Wrong(f"{wrong}" + ("; the steps lead farther and farther away" if far else "")) from None
 
 
 @exercise(
     "torch.linalg.eigvalsh(hessian(f)(x)) gives the eigenvalues.",
-    "All positive: a minimum. All negative: a maximum. Else a saddle.",
+    "All positive: a minimum. All negative: a maximum. Otherwise: a saddle.",
 )
 def level_kind(answer):
     """Along an eigenvector the function bends upwards if its eigenvalue is positive, else downwards."""
@@ -75,7 +75,7 @@ def level_kind(answer):
 
 @exercise(
     "f(x) + J d = 0 is a system of linear equations for the step d.",
-    "d = -solve(J, f(x)), with J from jacrev or jacfwd; then x + d is nearer.",
+    "d = -solve(J, f(x)), with J from jacrev or jacfwd; then x + d is closer to the root.",
     "for _ in range(15): x = x - torch.linalg.solve(jacrev(f)(x), f(x))",
 )
 def newton_root(answer):
@@ -95,7 +95,7 @@ def _root(answer, f, start, root, called):
 
 
 @exercise(
-    "The slope along v is a number: the gradient times v. How does that change along v?",
+    "The slope along v is a number, the gradient times v. How does this number change along v?",
     "H v is the derivative of the gradient along v; the lesson's hvp gives it. Multiply that by v.",
     "return v @ jvp(grad(f), (x,), (v,))[1], if x is a vector. For other shapes multiply and take the sum.",
 )
@@ -110,11 +110,11 @@ def curvature(answer):
         given = answer(f, x, v)
         if isinstance(given, torch.Tensor) and given.shape == x.shape:
             expect.tensor(given, torch.func.jvp(torch.func.grad(f), (x,), (v,))[1], "a vector, but it")
-            raise Wrong("that is H v, a vector. v times that, summed, is one number")
+            raise Wrong("that is H v, a vector: multiply it by v and sum up to get one number")
         slope = (torch.func.grad(f)(x) @ v).item()
         expect.number(given, bends, {slope: "that is the slope along v. How does it change?"})
     n = 300
     x = torch.linspace(0.0, 1.0, n)
     values = torch.record(lambda: answer(lambda x: (x**3).sum(), x, x), passes="forward").to_dict()["values"]
     if sum(value["bytes"] for value in values) >= 4 * n * n:
-        raise Wrong(f"the numbers are right, but for {n} inputs there is a matrix of {n} x {n} on the way")
+        raise Wrong(f"the numbers are right, but for {n} inputs it computes a matrix of {n} x {n}")

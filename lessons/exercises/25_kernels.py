@@ -16,10 +16,10 @@ from lessons.loops import loops
 def kernel_bytes(answer):
     """Two operations, each of which reads two arrays and writes one: 6 * 4 MB. One loop would move 3 * 4 MB."""
     mistakes = {
-        12e6: "that is what one loop moves, which reads x and y once and writes the result",
-        20e6: "the sum reads two arrays and writes one, and the product reads two again: x once more, and the sum",
-        16e6: "the array between the two operations is written, and then read again",
-        6e6: "that counts numbers; each has 4 bytes",
+        12e6: "that is for one loop, which reads x and y once and writes the result",
+        20e6: "the sum reads two arrays and writes one, and the product also reads two and writes one",
+        16e6: "the sum is written to memory, and the product reads it again",
+        6e6: "that counts numbers, and each has 4 bytes",
         24: "that is in millions of bytes; write all of them",
         6: "that counts arrays; each has 4,000,000 bytes",
     }
@@ -27,7 +27,7 @@ def kernel_bytes(answer):
 
 
 @exercise(
-    "`for i in range(out_.size):` goes over all indices.",
+    "`for i in range(out_.size):` visits all indices.",
     "In the loop: read `x = x_[i]`, and write `out_[i] = ...` with abs(x).",
 )
 def kernel_loop(answer):
@@ -36,11 +36,11 @@ def kernel_loop(answer):
 
 
 @exercise(
-    "Which numbers in the formula are Python's own? Each of them widens the result.",
+    "Which numbers in the formula are Python numbers? Each of them widens the result.",
     "Write np.float32(1) instead of 1, and np.float32(0.5) instead of 0.5.",
 )
 def kernel_narrow(answer):
-    """Each constant is a float32, so that every step stays one."""
+    """Each constant is a float32, so every step stays a float32."""
     from numba import njit
     from numba.core.errors import NumbaError
 

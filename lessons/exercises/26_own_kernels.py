@@ -10,7 +10,7 @@ from minigrad.ops.base.families import Pointwise
 
 
 @exercise(
-    "The chain rule: the derivative of log(u) by u is 1 / u, times the derivative of u.",
+    "The chain rule: the derivative of log(u) with respect to u is 1 / u; multiply it by the derivative of u.",
     "u is 1 + x * x, and its derivative is 2 * x. `out` is log(u), not u.",
 )
 def KernelRepaired(answer):
@@ -45,12 +45,12 @@ def operation(answer):
 
 
 @exercise(
-    "The derivative by x is exp(y), the one by y is x * exp(y); multiply both by the gradient of the result.",
+    "The derivative with respect to x is exp(y), the one with respect to y is x * exp(y). Multiply both by the gradient of the result.",
     "Keep exp(y) in a variable: e = math.exp(y_[i]).",
     "Then dx_[i] = g_[i] * e and dy_[i] = g_[i] * x_[i] * e.",
 )
 def kernel_backward(answer):
-    """Both gradients share a loop: it computes exp(y) once, and reads each input once."""
+    """Both gradients share a loop, which computes exp(y) once and reads each input once."""
     inputs = [[1.0, 2.0, -1.0], [3.0, -0.5, 2.0], [0.0, 1.0, -2.0]]
     loops(answer, lambda g, x, y: (g * math.exp(y), g * x * math.exp(y)), 2, inputs)
 
@@ -60,7 +60,7 @@ def kernel_backward(answer):
     "kernel = lambda x: 1 / (1 + exp(-x)), and dx = lambda out: out * (1 - out).",
 )
 def KernelLean(answer):
-    """Your derivative needs the result or `x` alone. The result exists anyway: dx = lambda out: out * (1 - out)."""
+    """Your derivative needs only the result or only `x`. The result exists anyway: dx = lambda out: out * (1 - out)."""
     apply, points = operation(answer), torch.tensor([-2.0, -0.4, 0.5, 3.0], dtype=torch.float64, requires_grad=True)
     expected = declared(answer, kernel=lambda x: 1 / (1 + torch.exp(-x)), dx=lambda out: out * (1 - out))
     expect.tensor(apply(points), expected(points), "the kernel, 1 / (1 + exp(-x)),")
@@ -71,7 +71,7 @@ def KernelLean(answer):
 
 
 @exercise(
-    "The derivative of sqrt(u) by u is 1 / (2 * sqrt(u)), and u has the derivative 2x by x.",
+    "The derivative of sqrt(u) with respect to u is 1 / (2 * sqrt(u)), and the derivative of u with respect to x is 2x.",
     "sqrt(u) is the result, which a formula reads as `out`: dx = lambda x, out: x / out.",
 )
 def KernelDistance(answer):

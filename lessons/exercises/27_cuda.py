@@ -9,12 +9,12 @@ from lessons.launched import launched
 
 
 @exercise(
-    "Every operation needs its tensors in one memory. Which of the three is the small one?",
+    "Every operation needs its tensors in one memory. Which of the three is cheapest to move?",
     "w.cuda() moves w, and its gradient comes back the same way. Move the loss at the end.",
     "return ((x * w.cuda() - y) ** 2).mean().cpu()",
 )
 def cuda_loss(answer):
-    """Two moves, and backward makes the same two in the other direction."""
+    """w moves to the device and the loss moves back; backward makes both moves in the other direction."""
 
     def expected(x, y, w):
         return ((x * w - y) ** 2).mean()
@@ -46,7 +46,7 @@ def cuda_loss(answer):
 def cuda_blocks(answer):
     """Eight blocks have 1024 threads; the last 24 of them have no element."""
     mistakes = {
-        7: "7 blocks have 896 threads, the last 104 elements would get none",
+        7: "7 blocks have 896 threads, so the last 104 elements have no thread",
         7.8125: "there are only whole blocks",
         1000: "each block has 128 threads, not one",
         9: "8 blocks are enough",
@@ -60,7 +60,7 @@ def cuda_blocks(answer):
     "i = cuda.grid(1), and write only if i < out_.size.",
 )
 def cuda_doubled(answer):
-    """Every elementwise kernel begins like this: an index in the whole grid, and a bound."""
+    """Every elementwise kernel begins like this, with an index in the whole grid and a bound."""
     for blocks, threads, size in ((1, 4, 4), (2, 4, 8), (3, 4, 10), (4, 8, 27)):
         x = np.arange(1, size + 1, dtype=np.float32)
         wanted = 2 * x

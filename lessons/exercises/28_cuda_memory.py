@@ -13,7 +13,7 @@ from lessons.launched import launched
     "cuda.atomic.add(dtable_, index_[i], g_[i])",
 )
 def cuda_index_backward(answer):
-    """Where the forward pass reads one number twice, the backward pass adds to one number twice."""
+    """If the forward pass reads a number twice, the backward pass adds to its gradient twice."""
     for blocks, threads, index, size in (
         (2, 4, [0, 2, 2, 1, 2, 0], 3),
         (3, 4, [4, 0, 4, 1, 1, 5, 4], 9),
@@ -44,7 +44,7 @@ def cuda_reversed(answer):
     "Put -math.inf there (or -np.inf); then halve as in block_sums, with max(shared[t], shared[t + half]).",
 )
 def cuda_largest(answer):
-    """With this tree, any operation works whose order does not matter; each has its own neutral element."""
+    """Any operation whose order does not matter works with this tree; each has its own neutral element."""
     cases = {
         "8 numbers": [3.0, 1.0, 4.0, 1.0, 5.0, 9.0, 2.0, 6.0],
         "11 negative numbers": [-3.0, -1.0, -4.0, -1.5, -5.0, -9.0, -2.0, -6.0, -5.0, -3.5, -8.0],
@@ -56,7 +56,7 @@ def cuda_largest(answer):
         wanted = [max(numbers[8 * b : 8 * b + 8]) for b in range(blocks)]
         given = launched(answer, blocks, 8, [numbers], blocks)
         if given[-1] == 0.0 and wanted[-1] < 0:
-            raise Wrong("of negative numbers the largest is 0? The threads without an element have put that there")
+            raise Wrong("the largest of negative numbers is 0: threads without an element put it into shared memory")
         expect.tensor(given, wanted, f"for {what} the result")
 
 
@@ -67,10 +67,10 @@ def cuda_largest(answer):
 def cuda_pieces(answer):
     """Two pieces have 256 bytes, and the kernel uses half of them."""
     mistakes = {
-        1: "one piece has 32 floats, and the warp reaches over 63",
-        32: "neighbouring threads read from the same piece, as long as it lasts",
+        1: "one piece has 32 floats, and the warp's reads extend over 63",
+        32: "neighbouring threads read from the same piece, up to its end",
         64: "a piece has 128 bytes, the bytes of 32 floats",
-        4: "the last byte is number 251, and two pieces have 256",
+        4: "the last byte that the warp reads is number 251, and two pieces have 256",
         16: "sixteen threads share a piece",
     }
     expect.number(answer, 2, mistakes)

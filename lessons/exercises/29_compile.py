@@ -17,7 +17,7 @@ def compile_loops(answer):
     """One loop for the exponentials and their sum; the division has to wait for the whole sum, so it is in a second one."""
     mistakes = {
         1: "the first quotient needs the sum, which is known only after the last term",
-        3: "the sum can be made in the loop that computes its terms",
+        3: "the loop that computes the terms can also add them up",
         4: "equal operations are computed once, and operations in one loop count once",
     }
     expect.number(answer, 2, mistakes)
@@ -48,18 +48,18 @@ def compile_variance(answer):
     "x and w exist already. Only a number that the forward pass computes needs a new array.",
 )
 def compile_saved(answer):
-    """One: x.exp(), which both derivatives need. The product is added up at once, and w is there anyway."""
+    """One: x.exp(), which both derivatives need. The product is added up at once, and w exists already."""
     mistakes = {
-        0: "the derivative with respect to w is x.exp(), and a loop writes it down so that backward need not compute it again",
-        2: "the product is only added up, and w is there anyway",
-        3: "x and w are there already, and the product is only added up",
+        0: "the derivative with respect to w is x.exp(): the loop saves it, so that backward need not compute it again",
+        2: "the product is only added up, and w exists already",
+        3: "x and w exist already, and the product is only added up",
         1000: "that is the number of elements of one array",
     }
     expect.number(answer, 1, mistakes)
 
 
 @exercise(
-    "Begin with `train` of the lesson, without its bias.",
+    "Begin with the lesson's `train`, without its bias.",
     "Under no_grad: velocity.mul_(0.9).add_(dw), then w.sub_(rate * velocity).",
 )
 def compile_momentum(answer):
@@ -72,10 +72,10 @@ def compile_momentum(answer):
         (w, velocity), before = own, [t.detach().clone() for t in own]
         given, wanted = fast(x, y, w, velocity, rate), momentum(x, y, *right, rate)
         if given is None:
-            raise Wrong("the loss is to be returned")
+            raise Wrong("the function returns None: return the loss")
         for name, now, was in (("w", w, before[0]), ("velocity", velocity, before[1])):
             if np.array_equal(now.detach().numpy(), was.numpy()):
-                raise Wrong(f"{name} is still what it was: write to it in place, as with {name}.sub_(...)")
+                raise Wrong(f"{name} has not changed: write to it in place, as with {name}.sub_(...)")
         expect.tensor(given, wanted, f"the loss of step {i + 1}")
         expect.tensor(velocity, right[1], f"velocity after step {i + 1}")
         expect.tensor(w, right[0], f"w after step {i + 1}")

@@ -12,12 +12,12 @@ from lessons.exercise import Wrong, exercise
     "The second and the fifth call are like the first. Another size is another kind, and an int is not a float.",
 )
 def compile_count(answer):
-    """Four floats, six floats, and six floats times an int: floats that only enter arithmetic make no difference."""
+    """One for four floats, one for six, and one for six floats times an int. The value of a float makes no difference here."""
     mistakes = {
-        5: "floats that only enter arithmetic are arguments of the module",
-        4: "floats that only enter arithmetic are arguments of the module",
-        2: "the 2 is an int, which is another kind of argument than a float",
-        1: "another size is captured anew, also where the text is the same",
+        5: "floats that are only used in arithmetic are arguments of the module",
+        4: "floats that are only used in arithmetic are arguments of the module",
+        2: "the 2 is an int, which is a different kind of argument from a float",
+        1: "another size is captured anew, even if the text is the same",
     }
     expect.number(answer, 3, mistakes)
 
@@ -45,7 +45,7 @@ def compile_limited(answer):
     "return loss, dw",
 )
 def compile_noted(answer):
-    """Without effects, the function returns its results, and the caller keeps them."""
+    """Instead of having side effects, the function returns its results, and the caller keeps them."""
 
     def expected(x, w):
         return ((x * w).sum() - 1) ** 2, 2 * ((x * w).sum() - 1) * x
@@ -58,7 +58,7 @@ def compile_noted(answer):
     for args in calls:
         given = fast(*args)
         if isinstance(given, torch.Tensor) or not isinstance(given, (tuple, list)) or len(given) != 2:
-            raise Wrong("it compiles; now let it return two things, the loss and the gradient")
+            raise Wrong("it compiles; now return two things, the loss and the gradient")
         wanted = [value.detach() for value in expected(*args)]
         loss, gradient = given
         if np.shape(gradient) == () and np.shape(loss) != ():

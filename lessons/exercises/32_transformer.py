@@ -14,8 +14,8 @@ def attention_by_hand(answer):
     """4 / 4 + 3 * 8 / 4 = 7: a quarter of 4 and three quarters of 8."""
     mistakes = {
         6.0: "that is the plain mean; the second key fits better",
-        5.0: "the weights are exchanged: the larger product gets the larger weight",
-        8.0: "softmax leaves something for the smaller product, too",
+        5.0: "the weights are swapped: the larger product gets the larger weight",
+        8.0: "the smaller product has a weight, too",
         28.0: "the weights have to be divided by their sum",
         0.75: "that is the weight of the second value",
     }
@@ -30,9 +30,9 @@ def attention_by_hand(answer):
 def transformer_size(answer):
     """4224 in attention, 4192 in the small network, 128 in the norms."""
     mistakes = {
-        8320: "the linear layers have biases, of 32 numbers, and one of 64",
+        8320: "the linear layers have biases: five of 32 numbers, and one of 64",
         8416: "the norms are not counted: each has a factor and a term for each of 32 numbers",
-        8192: "that is the weights of the linear layers; there are biases and norms",
+        8192: "that counts only the weights of the linear layers: add the biases and the norms",
         8480: "a norm has a factor and a term for each of 32 numbers",
         5376: "attention has four linear layers: query, key, value, out",
         7488: "attention has four linear layers: query, key, value, out",
@@ -47,8 +47,8 @@ def _positions(*shape):
 
 
 @exercise(
-    "Print the weights. What should each row add up to?",
-    "The larger the width, the larger the products. Does this program make up for it?",
+    "Print the weights. Which sum should each row have?",
+    "The larger the width, the larger the products. Does this program compensate for that?",
     "Divide by the root of the width, and take the softmax along the last dimension: -1, the keys.",
 )
 def attention_repaired(answer):
@@ -57,7 +57,9 @@ def attention_repaired(answer):
     given = answer(q, k, v)
     if isinstance(given, torch.Tensor) and given.shape == v.shape:
         if not answer(q, k, torch.ones_like(v)).allclose(torch.ones_like(v), atol=1e-4):
-            raise Wrong("if all values are 1, so is their mean, but not here: the weights of a query add up to one")
+            raise Wrong(
+                "if all values are 1, the result must be 1, but here it is not: the weights of a query have to add up to one"
+            )
         factors = {4.0: "the products are multiplied by the root of the width", 1.0: "the products are not divided"}
         factors[1 / 16] = "the products are divided by the width, not by its root"
         for factor, why in factors.items():
@@ -77,12 +79,12 @@ def attention_causal(answer):
     given = answer(q, k, v)
     if isinstance(given, torch.Tensor) and given.shape == v.shape:
         if given[0].isnan().any():
-            raise Wrong("the first position gets NaN, as nothing is left to look at: it may look at itself")
+            raise Wrong("the first position gets NaN because it looks at nothing: it may look at itself")
         later = answer(q, k, torch.cat([v[:2], v[2:] + 1]))
         if not later[:2].allclose(given[:2], atol=1e-5):
             raise Wrong("the first two positions change when the third value changes: they look ahead")
         if not answer(q, k, torch.ones_like(v)).allclose(torch.ones_like(v), atol=1e-4):
-            raise Wrong("the weights do not add up to one: hide the later positions before softmax, not behind it")
+            raise Wrong("the weights do not add up to one: hide the later positions before softmax, not after it")
         if not given[0].allclose(v[0], atol=1e-5):
             raise Wrong("the first position can only look at itself, so it gets the first value")
         later_ones = torch.ones(5, 5).triu(1).bool()

@@ -8,14 +8,14 @@ MOST = 100  # all_reduces of one rank
 
 
 class Waits(BaseException):
-    """A rank waits for the sum of what it has given and what the others will give."""
+    """A rank waits for the sum of its tensor and the other ranks' tensors."""
 
 
 def together(size, program):
-    """Return what program(rank, all_reduce) gives on each rank.
+    """Return the result of program(rank, all_reduce) on each rank.
 
-    The ranks run one after the other, each up to its next all_reduce; once all have come to it they begin again, with one
-    sum more that is known.
+    The ranks run one after the other, each up to its next all_reduce. Once all are there, they start again from the
+    beginning, and one more sum is known.
     """
     known = []
     while len(known) < MOST:
@@ -35,14 +35,14 @@ def together(size, program):
         if not given:
             return [results[rank] for rank in range(size)]
         if results:
-            what = f"rank {min(given)} waits in all_reduce, and rank {min(results)} has ended without it"
+            what = f"rank {min(given)} waits in all_reduce, but rank {min(results)} ends without calling it"
             raise Wrong(f"{what}: all ranks make the same calls, or none of them")
         known.append(summed(given))
-    raise Wrong(f"it has called all_reduce {MOST} times, and goes on")
+    raise Wrong(f"it calls all_reduce more than {MOST} times: does the loop end?")
 
 
 def summed(given):
-    """Return the sum of what the ranks have given to an all_reduce."""
+    """Return the sum of the tensors that the ranks give to an all_reduce."""
     tensors = [torch.as_tensor(x) for x in given.values()]
     shapes = [tuple(x.shape) for x in tensors]
     if len(set(shapes)) > 1:
@@ -51,17 +51,17 @@ def summed(given):
 
 
 @exercise(
-    "The total is 1 + 2 + 3. What does each rank's loss send back to it?",
+    "The total is 1 + 2 + 3. Which gradient does each rank's loss send back to it?",
     "Rank r sends back (r + 1) * 2 * total, and each x gets the sum of all three.",
 )
 def gradient_over_ranks(answer):
     """(1 + 2 + 3) * 2 * 6: the gradient of the sum of all ranks' losses."""
     mistakes = {
-        12.0: "that is what the loss of rank 0 sends back; the others depend on its x, too",
-        24.0: "that is what the loss of rank 1 sends back, alone",
-        36.0: "the derivative of total² is 2 * total, or one of the ranks is forgotten",
-        18.0: "that is with two ranks; now there are three",
-        216.0: "that is the sum of all losses; asked is for their gradient",
+        12.0: "that is the gradient from the loss of rank 0; the other losses depend on its x, too",
+        24.0: "that is the gradient from the loss of rank 1 alone",
+        36.0: "the derivative of total² is 2 * total; and did you count all three ranks?",
+        18.0: "that is the result for two ranks; now there are three",
+        216.0: "that is the sum of all losses; the question asks for its gradient",
     }
     expect.number(answer, 72.0, mistakes)
 
@@ -82,16 +82,18 @@ def gradient_of_all(answer):
         for rank, one in enumerate(given):
             close = isinstance(one, torch.Tensor) and one.shape == whole.shape
             if close and len(set(counts)) > 1 and one.allclose(plain, atol=1e-5):
-                raise Wrong(f"for {counts} examples it is the plain mean: a rank with more examples counts for more")
+                raise Wrong(
+                    f"for {counts} examples it is the plain mean: a rank with more examples should count for more"
+                )
             if close and one.allclose(whole * sum(counts), atol=1e-5):
-                raise Wrong("that is the sum of all examples' gradients: divide it by how many examples there are")
+                raise Wrong("that is the sum of all examples' gradients: divide it by the number of examples")
             if close and one.allclose(whole * sum(counts) / len(counts), atol=1e-5):
                 raise Wrong("divide by the number of examples on all ranks, not by the number of ranks")
             expect.tensor(one, whole, f"for {counts} examples, the gradient on rank {rank}")
 
 
 @exercise(
-    "The rows of rank r are in the results of all ranks. Each of these results sends back a gradient of them.",
+    "The rows of rank r are in the results of all ranks, and each of these results sends back a gradient of these rows.",
     "The gradient of the whole list is the sum of all ranks' grad. Which rows of it belong to this rank?",
     "all_reduce(grad).chunk(size)[rank]",
 )
@@ -100,7 +102,7 @@ def all_gather_backward(answer):
     torch.manual_seed(4)
     for size, shape in ((2, (3,)), (3, (2, 2)), (4, (1, 3))):
         inputs = [torch.randn(*shape, requires_grad=True) for _ in range(size)]
-        copies = [torch.cat(inputs) for _ in range(size)]  # what each rank has
+        copies = [torch.cat(inputs) for _ in range(size)]  # the copy of each rank
         grads = [torch.randn(size * shape[0], *shape[1:]) for _ in range(size)]
         wanted = torch.autograd.grad(copies, inputs, grads)
         given = together(size, lambda r, f, g=grads, n=size: answer(g[r].clone(), r, n, f))
@@ -112,26 +114,26 @@ def all_gather_backward(answer):
 
 
 def known_mistake(given, right, total, own, size):
-    """Raise Wrong for what a usual mistake gives."""
+    """Raise Wrong if a gradient is the result of a usual mistake."""
     if given.shape == total.shape and size > 1:
         raise Wrong(
-            f"it has all {len(total)} rows; a rank has given {len(right)} of them, and gets the gradient of these"
+            f"it has all {len(total)} rows, but a rank gives {len(right)} of them and gets the gradient of these"
         )
     if given.shape == right.shape and given.allclose(own):
-        raise Wrong("that is what this rank's own copy sends back; the others have copies of its rows, too")
+        raise Wrong("that is the gradient from this rank's own copy; the others have copies of its rows, too")
     if given.shape == right.shape and given.allclose(right / size):
-        raise Wrong("that is the mean of what the ranks send back: the gradient of a sum of losses is a sum")
+        raise Wrong("that is the mean of the ranks' gradients: the gradient of a sum of losses is a sum")
     if given.shape == right.shape and given.allclose(total[: len(right)]) and not given.allclose(right):
         raise Wrong("those are the rows of rank 0, on every rank")
 
 
 @exercise(
     "The square of the whole norm is the sum of all squares, on all ranks.",
-    "The decision to clip depends on the whole gradient, and all ranks call all_reduce, or none does.",
+    "The decision to clip depends on the whole gradient. Either all ranks call all_reduce, or none does.",
     "norm = all_reduce(part.square().sum()).sqrt(), and then part / norm.clamp(min=1)",
 )
 def clipped_part(answer):
-    """One number goes around: the sum of squares. Every rank then divides by the same norm."""
+    """One number is exchanged, the sum of squares. Then every rank divides by the same norm."""
     for parts in ([[2.0, 0.0], [0.3, 0.4]], [[0.3], [0.4]], [[0.6, 0.0, 0.0], [0.6, 0.2, 0.6], [0.1, 0.1, 0.1]]):
         tensors = [torch.tensor(part) for part in parts]
         norm = torch.cat(tensors).norm().item()
@@ -141,11 +143,11 @@ def clipped_part(answer):
             if isinstance(one, torch.Tensor) and one.shape == part.shape and not one.allclose(right, atol=1e-5):
                 own, scaled = part / max(part.norm().item(), 1.0), part / norm
                 if one.allclose(own, atol=1e-5):
-                    raise Wrong("that is clipped by the norm of the rank's own part, not by that of the whole")
+                    raise Wrong("that is clipped by the norm of the rank's own part, not by the norm of the whole")
                 if one.allclose(scaled, atol=1e-5):
-                    raise Wrong(f"the norm of the whole is {norm:.3g}, not above 1, and the gradient has changed")
+                    raise Wrong(f"the norm of the whole is {norm:.3g}, not above 1, so the gradient should not change")
                 if norm > 1 and one.allclose(part / norm**2, atol=1e-5):
                     raise Wrong("that is divided by the square of the norm")
                 if one.allclose(part / max(1.0, sum(t.norm().item() for t in tensors)), atol=1e-5):
-                    raise Wrong("norms do not add up, their squares do")
+                    raise Wrong("norms do not add up, but their squares do")
             expect.tensor(one, right, f"the part of rank {rank} of {len(parts)}")

@@ -13,10 +13,10 @@ def checkpoint_kept(answer):
     """Four groups, and each keeps its input of 1 kB."""
     mistakes = {
         37.0: "that is the sum without checkpoints",
-        12.0: "that would be a checkpoint around each layer",
+        12.0: "that would be right with a checkpoint around each layer",
         13.0: "that is the worst moment in backward: 4 inputs and the tensors of one group",
-        36.0: "the tensors inside the groups are forgotten",
-        3.0: "that is the number of layers in a group; how many groups are there?",
+        36.0: "a checkpoint forgets the tensors inside its group",
+        3.0: "that is the number of layers in a group: how many groups are there?",
         5.0: "the sum keeps no numbers, so the last result is not kept",
         4096.0: "the question asks for kB",
     }
@@ -28,7 +28,7 @@ def checkpoint_kept(answer):
     "The minimum is where k is the square root of n / c.",
 )
 def checkpoint_best(answer):
-    """Five is the square root of 300 / 12. The step then needs 60 + 60 tensors instead of 3601."""
+    """Five is the square root of 300 / 12. A step then needs 60 + 60 tensors instead of 3601."""
     mistakes = {
         300**0.5: "that would be right for layers that keep one tensor each",
         60.0: "that is the number of groups, or the square root of n * c; the question asks for the layers in one group",
@@ -43,7 +43,7 @@ def checkpoint_best(answer):
 @exercise(
     "Take k functions at a time: functions[i : i + k] for i in range(0, len(functions), k).",
     "checkpoint passes all its arguments on: checkpoint(group, part, x, use_reentrant=False) calls group(part, x).",
-    "A function defined inside the loop reads i when it runs again, and i is another number then. Pass the part as an argument.",
+    "A function defined inside the loop reads i when it runs again, but i has changed by then. Pass the part as an argument.",
 )
 def checkpointed(answer):
     """Each group is one checkpoint: it keeps one tensor, and each function runs twice."""
@@ -96,13 +96,13 @@ class Again(torch.autograd.Function):
 
 
 @exercise(
-    "The function is no tensor, so it is an attribute: ctx.f = f. The tensor goes to save_for_backward.",
+    "The function is not a tensor, so make it an attribute: ctx.f = f. The tensor goes to save_for_backward.",
     "apply switches recording off, and backward runs without recording, too: use `with torch.enable_grad():`.",
     "The second run needs a leaf: x.detach().requires_grad_(). Then torch.autograd.grad(y, x, grad_output).",
     "backward returns one gradient per argument of forward: None for f.",
 )
 def OwnCheckpoint(answer):
-    """Such a Function is the older form of checkpoint: no graph inside in forward, and a backward inside backward."""
+    """Such a Function is the older form of checkpoint: forward records no graph of f, and backward runs a backward inside."""
 
     def f(x):
         return (x.sin() * x.exp()).tanh()

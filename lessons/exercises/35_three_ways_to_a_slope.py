@@ -11,13 +11,13 @@ from lessons.exercise import Wrong, exercise
 
 @exercise(
     "Which power of the step is in the truncation error of a central difference?",
-    "It is the square. So half the step gives a quarter of the error.",
+    "It is the square, so half the step gives a quarter of the error.",
 )
 def slope_halved(answer):
-    """Half the step leaves a quarter of the error, which follows the square of the step."""
+    """Half the step gives a quarter of the error, which is proportional to the square of the step."""
     mistakes = {
-        0.0002: "that is the rule for a one-sided difference, whose error follows h itself",
-        0.00005: "the error follows the square of the step, not its cube",
+        0.0002: "that is the rule for a one-sided difference, whose error is proportional to h itself",
+        0.00005: "the error is proportional to the square of the step, not to its cube",
         0.0004: "a smaller step has a smaller truncation error",
         0.0008: "rounding grows with smaller steps, but it does not matter yet",
         4.0: "that is the factor; the question asks for the error",
@@ -38,7 +38,7 @@ CURVES = [
     "Nothing is subtracted, so a tiny step such as 1e-100 is best.",
 )
 def complex_slope(answer):
-    """All digits are right: the truncation error, about h ** 2, is far below the last one."""
+    """All digits are right: the truncation error, about h ** 2, is far below the last digit."""
     for name, f, x, slope in CURVES:
         given = answer(f, x)
         if given is None:

@@ -11,7 +11,7 @@ from minigrad.autograd import Function
     "Solve for dy / da, and put in y = 1.",
 )
 def implicit_slope(answer):
-    """One fourth: dy / da = 1 / (3 y² + 1)."""
+    """One quarter: dy / da = 1 / (3 y² + 1)."""
     mistakes = {
         4.0: "that is da / dy; its reciprocal is right",
         1 / 3: "the term y has a derivative, too",
@@ -67,7 +67,7 @@ class Solved(Function):
     "u = A⁻ᵀ g: the system of backward has the transpose of A, which is A.mT.",
 )
 def ImplicitSolve(answer):
-    """Now the transpose is there. A check needs inputs without symmetry."""
+    """Check a solver with matrices that are not symmetric, so that the transpose matters."""
 
     def leaf(values):
         return torch.tensor(values, dtype=torch.float64, requires_grad=True)
@@ -86,7 +86,7 @@ def ImplicitSolve(answer):
     "The gradient is torch.autograd.grad(y, a, u)[0].",
 )
 def implicit_gradient(answer):
-    """Each equation whose loop converges will do: the loop of backward converges as fast."""
+    """Any equation whose loop converges will do: the loop of backward converges just as fast."""
     W = torch.tensor([[0.3, -0.5, 0.1], [0.2, 0.1, 0.4], [-0.3, 0.2, 0.2]], dtype=torch.float64)
     equations = [
         ("x = tanh(W x + a)", lambda x, a: (W @ x + a).tanh(), [0.5, -1.0, 2.0], [1.0, 2.0, -1.0]),

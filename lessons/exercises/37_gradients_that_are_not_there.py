@@ -7,13 +7,13 @@ from minigrad.autograd import Function
 
 
 @exercise(
-    "The values are those of forward: Round gives 1.",
-    "Backward leaves Round out: the slope is 2 * (3 * 1 - 1) * 3.",
+    "Forward computes the values: Round gives 1.",
+    "Backward ignores Round: the slope is 2 * (3 * 1 - 1) * 3.",
 )
 def straight_gradient(answer):
     """Forward rounds 1.3 to 1, and backward multiplies by 2 * 2, by 3 and by the invented 1."""
     mistakes = {
-        0.0: "that is the true derivative, but Round.backward claims another one",
+        0.0: "that is the true derivative, but Round.backward invents another one",
         17.4: "forward computes with the rounded number, 1, not with 1.3",
         4.0: "the factor 3 has a derivative, too",
         6.0: "the derivative of the square is 2 * (3 * 1 - 1)",
@@ -49,7 +49,7 @@ def StraightSign(answer):
     "Take the logarithm of both sides, and divide by -rate.",
 )
 def waiting_time(answer):
-    """Noise and rate are separate now: the derivative by the rate is -z / rate."""
+    """Noise and rate are separate now: the derivative with respect to the rate is -z / rate."""
     for value in (2.0, 0.5):
         rate = torch.tensor(value, requires_grad=True)
         u = torch.tensor([0.1, 0.5, 0.9])
@@ -71,7 +71,7 @@ def waiting_time(answer):
     "Multiply by the rewards and take the mean. Let autograd do the derivative.",
 )
 def score_loss(answer):
-    """Rewarded results become more probable: the gradient of log p(b) by the logit is b - p."""
+    """Rewarded results become more probable: the gradient of log p(b) with respect to the logit is b - p."""
     b = torch.tensor([1.0, 0.0, 0.0, 1.0, 1.0])
     rewards = torch.tensor([2.0, -1.0, 0.5, 0.0, 3.0])
     for value in (0.4, -1.0):

@@ -8,7 +8,7 @@ from minigrad.core.events import slots
 
 @exercise(
     "Start at the end: y receives the gradient 5.",
-    "The hook of y makes it 10. Now the derivative of 2 * x, then the hook of x.",
+    "The hook of y makes it 10. Next comes the derivative of 2 * x, then the hook of x.",
 )
 def hook_number(answer):
     """5 * 2 = 10 after the hook of y; times 2 is 20; plus 1 is 21."""
@@ -39,12 +39,12 @@ def with_gradients(gradients):
     "In place: parameter.grad.mul_(factor). Return the norm, computed before that.",
 )
 def hook_clip(answer):
-    """PyTorch's function does the same, with a millionth added to the norm, so that it never divides by zero."""
+    """PyTorch's function does the same, with a millionth added to the norm, so it never divides by zero."""
     cases = {
         "the gradients 6 and 8": ([[6.0], [8.0]], 2.0),
         "the gradients [3, 0] and [[0], [4]], which are within the limit": ([[3.0, 0.0], [[0.0], [4.0]]], 6.0),
         "gradients of different shapes": ([[[1.0, -2.0], [3.0, 4.0]], [5.0], -6.0], 1.0),
-        "a parameter without gradient": ([[6.0], None, [8.0]], 5.0),
+        "a parameter without a gradient": ([[6.0], None, [8.0]], 5.0),
         "gradients of zero": ([[0.0, 0.0]], 1.0),
     }
     for what, (gradients, limit) in cases.items():
@@ -54,7 +54,7 @@ def hook_clip(answer):
         right = torch.nn.utils.clip_grad_norm_(wanted, limit)
         for one, other, old in zip(given, wanted, memory):
             if (one.grad is None) != (other.grad is None):
-                raise Wrong(f"for {what}: a parameter had no gradient and has one now")
+                raise Wrong(f"for {what}: a parameter without a gradient has one now")
             if other.grad is None:
                 continue
             expect.tensor(one.grad, other.grad, f"for {what} and max_norm = {limit} a gradient")
@@ -67,12 +67,12 @@ def hook_clip(answer):
 
 @exercise(
     "result.register_hook(hook) on each result, before backward.",
-    "Each hook must know its place in the list. A function that you define in a loop sees the last value of the loop's "
+    "Each hook must know its index in the list. A function that you define in a loop sees the last value of the loop's "
     "variable; give it a default: lambda g, i=i: ...",
     "gradients = [None] * len(functions), and a hook that stores into gradients[i]. It must return None.",
 )
 def hook_probe(answer):
-    """Each hook stores at its own place, while the engine goes from the last result to the first."""
+    """Each hook stores its gradient at its own index, while the engine goes from the last result to the first."""
 
     def doubled(x):
         return 2 * x

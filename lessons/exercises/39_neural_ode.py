@@ -16,7 +16,7 @@ def ode_number(answer):
     mistakes = {
         -4 * math.exp(-1): "that is the derivative of the exact solution; Euler's result has another one",
         4: "the inner derivative is -0.5",
-        2: "the inner derivative has a sign: more decay, less is left",
+        2: "the inner derivative is negative: with more decay, less is left",
         1: "that is the result of the two steps, not its derivative",
         -1: "there are two steps, and each contributes -1",
     }
@@ -50,19 +50,19 @@ def ode_midpoint(answer):
         if len(state) == 2 and torch.allclose(given[0], euler):
             raise Wrong("that is Euler's step: use the slope in the middle for the whole step")
         for i, (one, other) in enumerate(zip(given, wanted)):
-            expect.tensor(one, other, f"for {what} and h = 0.5 part {i} of the new state")
+            expect.tensor(one, other, f"for {what} and h = 0.5, part {i} of the new state")
         (g,), (right,) = (torch.autograd.grad(sum(r.sum() for r in all_), [state[0]]) for all_ in (given, wanted))
-        expect.tensor(g, right, f"for {what} the gradient of part 0")
+        expect.tensor(g, right, f"for {what}, the gradient of part 0")
 
 
 @exercise(
-    "The partial derivatives of f = -k * z: by z it is -k, by k it is -z.",
-    "So the slopes are: of z, -k * z; of a, -a * (-k); of the gradient, -a * (-z).",
+    "The partial derivatives of f = -k * z are -k with respect to z, and -z with respect to k.",
+    "So the slopes are -k * z for z, -a * (-k) for a, and -a * (-z) for the gradient of k.",
     "_, a, to_k = solve(lambda z, a, _: (-k * z, a * k, a * z), (end, a, zero), -ctx.time, ctx.steps)",
     "backward returns a gradient for each argument of forward: a, to_k, None, None.",
 )
 def OdeDecay(answer):
-    """On the way back a grows like exp(k t): at 0 it is the incoming gradient times exp(-k T)."""
+    """Backward in time a falls like exp(k t): at 0 it is the incoming gradient times exp(-k T)."""
     if not (isinstance(answer, type) and issubclass(answer, torch.autograd.Function)):
         raise Wrong(f"expected a subclass of autograd.Function, got {answer!r}")
     for z0, k0, time, incoming in ((1.0, 0.8, 2.0, 1.0), (3.0, 0.5, 1.0, 10.0), (-2.0, 1.5, 0.5, -1.0)):
@@ -83,4 +83,4 @@ def OdeDecay(answer):
             expect.tensor(given, right, f"{what} the gradient of {name}", rtol=1e-3)
     saved = [t.numel() for t in answer.apply(z, k, 1.0, 5).grad_fn.saved_tensors]
     if sum(saved) > 2:
-        raise Wrong(f"{sum(saved)} numbers are saved; the end and k are enough")
+        raise Wrong(f"{sum(saved)} numbers are saved: the end and k are enough")

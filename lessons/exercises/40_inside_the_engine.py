@@ -9,18 +9,18 @@ from minigrad.core.events import slots
 
 
 @exercise(
-    "Which nodes are ready after the product? Of these, the younger one comes first.",
+    "Which nodes are ready after the product? The younger of them comes first.",
     "b has two uses. Its node waits for both gradients.",
 )
 def engine_turns(answer):
-    """After the product, c and d are ready; d is younger. b comes last, when both of its gradients are there."""
+    """After the product, c and d are ready, and d is younger. b comes last, after both of its gradients have arrived."""
     mistakes = {
         ("loss", "c", "d", "b"): "c and d are both ready after the product, and the queue returns the younger one",
         ("b", "c", "d", "loss"): "that is the order of the forward pass",
         ("loss", "d", "b", "c"): "b waits for the gradients of both of its uses",
         ("loss", "c", "b", "d"): "b waits for the gradients of both of its uses",
-        ("loss", "d", "b", "c", "b"): "b is called once, when both of its gradients are there",
-        ("loss", "c", "b", "d", "b"): "b is called once, when both of its gradients are there",
+        ("loss", "d", "b", "c", "b"): "b is called once, after both of its gradients have arrived",
+        ("loss", "c", "b", "d", "b"): "b is called once, after both of its gradients have arrived",
     }
     if isinstance(answer, str) or not isinstance(answer, (list, tuple)):
         raise Wrong(f"expected a list of four names, got {answer!r}")
@@ -91,7 +91,7 @@ def same(given, wanted, what):
     """Expect a gradient, or None."""
     if (given is None) != (wanted is None):
         raise Wrong(
-            f"{what} is {'missing' if given is None else 'there'}, expected {'none' if wanted is None else 'one'}"
+            f"{what} is {'None' if given is None else 'a tensor'}, expected {'None' if wanted is None else 'a tensor'}"
         )
     if wanted is not None:
         expect.tensor(given, wanted, what)
@@ -118,11 +118,11 @@ def engine_backward(answer):
 
 @exercise(
     "The gradients of leaves arrive at AccumulateGrad nodes; node.variable is the leaf.",
-    "One way: keep each .grad and set it to None, run engine_backward, collect the gradients, put back what you kept.",
+    "One way: keep each .grad and set it to None, run engine_backward, collect the gradients, and put the old ones back.",
     "Another: in a copy of your loop, store the gradient of a node that has a variable instead of calling the node.",
 )
 def engine_grad(answer):
-    """PyTorch does it in the second way: it stores the gradients in captured_vars_, and no AccumulateGrad runs."""
+    """PyTorch uses the second way: it stores the gradients in captured_vars_, and no AccumulateGrad runs."""
     for what, f in PROGRAMS.items():
         x, w = leaves()
         wanted = torch.autograd.grad(f(x, w), (w, x), allow_unused=True)
@@ -133,7 +133,7 @@ def engine_grad(answer):
         if not isinstance(given, (tuple, list)) or len(given) != 2:
             raise Wrong(f"for {what} it returns {given!r}, expected a tuple with a gradient for each of two leaves")
         for name, g, right in zip("wx", given, wanted):
-            same(g, right, f"for {what} and x.grad = [7, 7] beforehand the gradient of {name}")
+            same(g, right, f"for {what}, with x.grad = [7, 7] beforehand, the gradient of {name}")
         if x.grad is None or x.grad.tolist() != [7.0, 7.0] or w.grad is not None:
             raise Wrong(
                 f"for {what} .grad has changed: x.grad is {x.grad}, expected [7, 7]; w.grad is {w.grad}, expected None"
@@ -142,6 +142,4 @@ def engine_grad(answer):
         (g,) = ran(answer, f, x, w, [x])
         same(g, wanted[1], f"for {what} and x alone the gradient")
         if x.grad is not None or w.grad is not None:
-            raise Wrong(
-                f"for {what} a .grad that was None is not None any more, even of a leaf that is not in the list"
-            )
+            raise Wrong(f"for {what} a .grad that was None is now a tensor, maybe of a leaf that is not in the list")

@@ -14,9 +14,9 @@ from lessons.exercise import Wrong, exercise
 def reading_bytes(answer):
     """Three arrays are read and one is written: 4 * 1,000,000 * 4 bytes."""
     mistakes = {
-        12e6: "the result is written: that moves bytes, too",
+        12e6: "that leaves out the result: writing it moves bytes, too",
         4e6: "each element has 4 bytes",
-        32e6: "these are the bytes of the eager operations: the loop keeps the product and the sum in registers",
+        32e6: "these are the bytes of the eager operations, but the loop keeps the product and the sum in registers",
         24e6: "the product and the sum stay in registers",
         20e6: "the product and the sum stay in registers",
     }
@@ -28,7 +28,7 @@ def reading_bytes(answer):
     "Both happen at the same time: the larger one decides.",
 )
 def reading_roofline(answer):
-    """Memory and arithmetic work at the same time, so the slower one sets the time."""
+    """Memory and arithmetic are busy at the same time, so the slower one sets the time."""
     cases = [
         ("12 MB at 40 GB/s and 1e6 operations", (12e6, 40e9, 1e6, 50e9)),
         ("1 MB at 40 GB/s and 1e9 operations", (1e6, 40e9, 1e9, 50e9)),
@@ -77,12 +77,12 @@ class Counted:
 
 
 @exercise(
-    "The derivative of x * x * y by x is 2 * x * y, that by y is x * x. Multiply each by g.",
+    "The derivative of x * x * y with respect to x is 2 * x * y, and with respect to y it is x * x. Multiply each by g.",
     "for i in range(g.size): read g[i], x[i] and y[i] into variables, each once.",
     "Then dx[i] = 2 * xi * yi * gi and dy[i] = xi * xi * gi. Do not read dx or dy: `dx[i] += ...` does.",
 )
 def reading_backward(answer):
-    """Five arrays move, each once: three reads and two writes for each element."""
+    """Five arrays move, each once, with three reads and two writes per element."""
     answer = getattr(answer, "py_func", answer)  # Numba's wrapper
     random = np.random.default_rng(0)
     for size in (1, 7):
@@ -92,7 +92,7 @@ def reading_backward(answer):
         answer(*arrays, *results)
         for result, wanted in zip(results, (2 * x * y * g, x * x * g)):
             if np.isnan(result.numbers).any():
-                raise Wrong(f"with {size} elements {result.name} is not written everywhere")
+                raise Wrong(f"with {size} elements {result.name} is not written completely")
             expect.tensor(result.numbers, torch.tensor(wanted), f"with {size} elements {result.name}")
         for array in (*arrays, *results):
             reads, writes = (size, 0) if array in arrays else (0, size)

@@ -73,7 +73,7 @@ def is_bfloat16(a: DLTensor) -> bool:
 
 
 # ---------------------------------------------------------------------- the computer's memory
-def lent(a: np.ndarray, **options: Any) -> Any:
+def as_capsule(a: np.ndarray, **options: Any) -> Any:
     """Return an array in the computer's memory as a DLPack capsule."""
     if a.dtype != BF2:
         return a.__dlpack__(**options)
@@ -101,7 +101,7 @@ class Lender:
         return self.lender.__dlpack_device__()
 
 
-def borrowed(lender: Any) -> np.ndarray:
+def from_capsule(lender: Any) -> np.ndarray:
     """Return the array that another library lends in the computer's memory."""
     seen = Lender(lender)
     array = np.from_dlpack(seen)

@@ -231,8 +231,8 @@ class finfo:
 
     def __repr__(self) -> str:
         names = ("resolution", "min", "max", "eps", "smallest_normal", "tiny")
-        said = ", ".join(f"{n}={getattr(self, n):.6g}" for n in names)
-        return f"finfo({said}, dtype={self.dtype})"
+        fields = ", ".join(f"{n}={getattr(self, n):.6g}" for n in names)
+        return f"finfo({fields}, dtype={self.dtype})"
 
 
 class iinfo:

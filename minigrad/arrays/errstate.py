@@ -3,11 +3,11 @@
 NumPy keeps its error state in a context variable.  Changing it through `np.errstate` takes 0.7 microseconds, as long as a
 whole small operation; setting the variable directly takes a tenth of that:
 
->>> said = silence()
+>>> previous = silence()
 >>> try:
 ...     np.float64(1.0) / np.float64(0.0)
 ... finally:
-...     restore(said)
+...     restore(previous)
 np.float64(inf)
 """
 

@@ -69,7 +69,7 @@ def on_device(a: Any) -> bool:
     return type(a) is not np.ndarray and type(a) in KINDS
 
 
-def kernels_there(name: str) -> Any:
+def cuda_kernels(name: str) -> Any:
     """Return the module of that name in minigrad/kernels/cuda, which programs on the processor never load."""
     module = kernels_in(name)
     return Guarded(module) if Inside.ever else module
@@ -86,11 +86,11 @@ def place(a: Any) -> device:
     return CPU if not on_device(a) else META if is_meta(a) else CUDA
 
 
-def near(a: Any, like: Any) -> Any:
+def to_device_of(a: Any, like: Any) -> Any:
     """Return an auxiliary array of a calculation, such as indices, on the device of `like`."""
     if type(like) is np.ndarray or on_device(a) or not on_device(like):
         return a
-    there = kernels_there("device_array")
+    there = cuda_kernels("device_array")
     if not is_meta(like):
         return there.to_device(a)
     with entered():
@@ -103,7 +103,7 @@ def on_host(f: Any, *operands: Any) -> Any:
     if like is None:
         return f(*operands)
     found = f(*[(np.ones(a.shape, a.dtype) if is_meta(a) else a.to_host()) if on_device(a) else a for a in operands])
-    return tuple([near(a, like) for a in found]) if isinstance(found, tuple) else near(found, like)
+    return tuple([to_device_of(a, like) for a in found]) if isinstance(found, tuple) else to_device_of(found, like)
 
 
 def on_two_devices(who: str, arrays: dict[str, Any]) -> Any:

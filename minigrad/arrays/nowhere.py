@@ -112,6 +112,6 @@ ITEM = "Tensor.item() cannot be called on meta tensors: this one of shape {} has
 def no_numbers(shape: tuple, what: str = DATA, kind: type[Exception] = NotImplementedError, who: str = "meta") -> Any:
     """Return the error for a calculation that needs the numbers of a meta array."""
     fix = "compute on a device, for example after model.to_empty(device='cpu'), or use only the shapes"
-    told = error(kind, who, what.format(tuple(shape)), fix)
-    told.below = True
-    return told
+    e = error(kind, who, what.format(tuple(shape)), fix)
+    e.below = True
+    return e

@@ -25,20 +25,20 @@ def meeting(shapes: dict[str, tuple]) -> str:
         for name, shape in shapes.items():
             for d in range(-1, -len(shape) - 1, -1):
                 place = len(shape) + 1 + d
-                if len(shape) < most and alike((*shape[:place], 1, *shape[place:]), others[name]):
+                if len(shape) < most and shares_size((*shape[:place], 1, *shape[place:]), others[name]):
                     return f"write {name}.unsqueeze({d}), whose new dimension of size 1 broadcasts"
         for name, shape in shapes.items():
-            if len(shape) > 1 and alike((*shape[:-2], shape[-1], shape[-2]), others[name]):
+            if len(shape) > 1 and shares_size((*shape[:-2], shape[-1], shape[-2]), others[name]):
                 return f"write {name}.{'T' if len(shape) == 2 else 'mT'}, which swaps its last two dimensions"
     return f"give {' and '.join(shapes)} the same size there; x.unsqueeze(d) adds a dimension that broadcasts"
 
 
-def alike(shape: tuple, others: list) -> bool:
+def shares_size(shape: tuple, others: list) -> bool:
     """Return True if a shape broadcasts with others and has a size in common with one of them."""
-    return meet(shape, *others) and any(n == m > 1 for s in others for n, m in zip(shape[::-1], s[::-1]))
+    return broadcastable(shape, *others) and any(n == m > 1 for s in others for n, m in zip(shape[::-1], s[::-1]))
 
 
-def meet(*shapes: tuple) -> bool:
+def broadcastable(*shapes: tuple) -> bool:
     """Return True if shapes broadcast together."""
     try:
         broadcast_shape(*shapes)

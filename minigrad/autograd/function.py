@@ -146,7 +146,7 @@ def refuse_second(ctx: Any, grads: tuple, outs: Any) -> Any:
 def delayed(o: Tensor, known: list, ctx: Ctx) -> Tensor:
     """Return o, a result of ctx's backward, with a DelayedError as history at each layer that tracks what o may depend on."""
     edges = [e for t in known if t._layer is o._layer and (e := history(t)) is not None]
-    if o._layer is ctx._layer and derived(ctx):
+    if o._layer is ctx._layer and may_hold_intermediates(ctx):
         edges += [e for e in ctx._edges if e is not None]
     below: Any = delayed(o._value, known, ctx) if type(o) is Box else None
     if edges or type(o) is Box and below is not o._value:
@@ -157,19 +157,19 @@ def delayed(o: Tensor, known: list, ctx: Ctx) -> Tensor:
     return o
 
 
-def derived(ctx: Ctx) -> bool:
+def may_hold_intermediates(ctx: Ctx) -> bool:
     """Return True if the ctx holds a value that forward may have computed from its inputs.
 
     Such a value has no history.  Integers and booleans do not count: they have no derivative.
     """
     kept = [s.tensor for s, i in zip(ctx._saved, ctx._places) if isinstance(s, Saved) and s.index is None and i is None]
-    return any([not flat(v) for v in (*kept, *vars(ctx).values())])
+    return any([not has_no_derivative(v) for v in (*kept, *vars(ctx).values())])
 
 
-def flat(value: Any) -> bool:
+def has_no_derivative(value: Any) -> bool:
     """Return True if a value consists of integers, booleans, strings and the like, which have no derivative."""
     if isinstance(value, (tuple, list, dict)):
-        return all(map(flat, value.values() if isinstance(value, dict) else value))
+        return all(map(has_no_derivative, value.values() if isinstance(value, dict) else value))
     if isinstance(value, Tensor):
         return value._np_dtype not in FLOATS
     return value is None or isinstance(value, (int, str, np.integer, np.bool_, dtype, device, slice))

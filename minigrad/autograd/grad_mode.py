@@ -131,7 +131,7 @@ class Mode(metaclass=Switch):
 
 def not_entered(name: str) -> None:
     """Warn about a mode that is discarded before it acts."""
-    if (frame := sys._getframe().f_back) is not None and thrown_away(frame):
+    if (frame := sys._getframe().f_back) is not None and discards_value(frame):
         warn(
             "mode-not-entered",
             name,
@@ -141,7 +141,7 @@ def not_entered(name: str) -> None:
         )
 
 
-def thrown_away(frame: Any) -> bool:
+def discards_value(frame: Any) -> bool:
     """Return True if a frame is just dropping the value of an expression statement."""
     code = frame.f_code.co_code
     return 0 <= frame.f_lasti < len(code) and dis.opname[code[frame.f_lasti]] == "POP_TOP"
@@ -263,9 +263,9 @@ def is_inference_mode_enabled() -> bool:
     return current().inference
 
 
-def without(frame: Frame, name: str) -> Frame:
+def without_layer(frame: Frame, name: str) -> Frame:
     """Return a chain of frames without the layers of that name."""
     if frame.layer is EAGER:
         return frame
-    rest = frame.but(parent=without(frame.parent, name))
+    rest = frame.but(parent=without_layer(frame.parent, name))
     return rest.below() if rest.layer.name == name else rest

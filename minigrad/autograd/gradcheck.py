@@ -19,7 +19,6 @@ from ..func.tree import check_function
 from .disagreement import GradcheckError, Settings, mismatch, not_a_function, suspects
 from .gradients import grad
 from .numeric_jacobians import (
-    beside,
     by_backward,
     by_forward,
     checked,
@@ -28,6 +27,7 @@ from .numeric_jacobians import (
     forward_jacobian,
     numerical,
     pulled,
+    tensor_like,
 )
 
 
@@ -136,7 +136,7 @@ def random_weights(func: Callable, inputs: tuple, gaps: bool) -> list[Tensor]:
     random, found = np.random.default_rng(), []
     for _, o in differentiable(func, inputs):
         a = random.standard_normal(o.shape).astype(o._np_dtype)
-        found.append(beside(o, np.repeat(a[..., None], 2, -1)[..., 0] if gaps else a).requires_grad_())
+        found.append(tensor_like(o, np.repeat(a[..., None], 2, -1)[..., 0] if gaps else a).requires_grad_())
     return found
 
 
@@ -306,7 +306,7 @@ def compare_batched(func: Callable, inputs: tuple) -> None:
         weights = random.standard_normal((2, *o.shape)).astype(o._np_dtype)
         expected = [pulled(o, targets, w) for w in weights]
         try:
-            found = grad(o, targets, beside(o, weights), True, allow_unused=True, is_grads_batched=True)
+            found = grad(o, targets, tensor_like(o, weights), True, allow_unused=True, is_grads_batched=True)
         except RuntimeError as e:
             raise error(
                 GradcheckError,
@@ -341,7 +341,7 @@ def compare_batched_forward(func: Callable, inputs: tuple) -> None:
             )[1]
 
         try:
-            found = vmap(push)(beside(x, tangents))
+            found = vmap(push)(tensor_like(x, tangents))
         except RuntimeError as e:
             raise error(
                 GradcheckError,

@@ -132,11 +132,11 @@ def grad(
     found = run("grad", edges, seeds, set(keys), retain_graph, create_graph)
     results = tuple([found.get(k) for k in keys])
     if len(KINDS) > 1:
-        results = tuple([at_home(t, g) for t, g in zip(inputs, results)])
+        results = tuple([on_own_device(t, g) for t, g in zip(inputs, results)])
     if not (allow_unused or materialize_grads):
         refuse_unused(results, targets)
     if materialize_grads:
-        return tuple([nothing(t, e) if r is None else r for r, t, e in zip(results, inputs, targets)])
+        return tuple([zero_gradient(t, e) if r is None else r for r, t, e in zip(results, inputs, targets)])
     return results
 
 
@@ -155,14 +155,14 @@ def batched_grad(gradients: Callable, grad_outputs: Any) -> tuple:
     return batched(gradients, weights, tuple([None if w is None else 0 for w in weights]), size)
 
 
-def at_home(t: Any, g: Tensor | None) -> Tensor | None:
+def on_own_device(t: Any, g: Tensor | None) -> Tensor | None:
     """Return the gradient of a number on its own device, since numbers also take part in operations on other devices."""
     if g is not None and not g.ndim and isinstance(t, Tensor) and g.device != t.device:
         return g.to(t.device)
     return g
 
 
-def nothing(input: Any, edge: Any) -> Tensor:
+def zero_gradient(input: Any, edge: Any) -> Tensor:
     """Return a gradient of zeros on the input's device."""
     return input.new_zeros(input.shape) if isinstance(input, Tensor) else wrap(np.zeros(edge._shape, edge._dtype))
 

@@ -43,7 +43,7 @@ def units(t: Tensor) -> Iterator[np.ndarray]:
         yield unit
 
 
-def beside(x: Tensor, a: np.ndarray) -> Tensor:
+def tensor_like(x: Tensor, a: np.ndarray) -> Tensor:
     """Return the array as a tensor on the device of x."""
     return wrap(a).to(x.device)
 
@@ -64,7 +64,7 @@ def moved(func: Callable, inputs: tuple, x: Tensor, step: np.ndarray) -> dict[in
     """Return the values of all outputs at x + step; x is changed in place and restored."""
     kept = x._a.copy()
     try:
-        np.copyto(x._a, kept + beside(x, step.astype(kept.dtype))._a)
+        np.copyto(x._a, kept + tensor_like(x, step.astype(kept.dtype))._a)
         return floats(func, inputs)
     finally:
         np.copyto(x._a, kept)
@@ -89,7 +89,7 @@ def by_backward(out: Tensor, inputs: tuple) -> dict[int, np.ndarray]:
 
 def pulled(out: Tensor, targets: list, weight: np.ndarray) -> list[np.ndarray]:
     """Return the flat gradients of a weighted output with respect to the targets; zeros where there is none."""
-    found = grad(out, targets, beside(out, weight), True, allow_unused=True)
+    found = grad(out, targets, tensor_like(out, weight), True, allow_unused=True)
     return [np.zeros(x.numel()) if g is None else numbers(g) for x, g in zip(targets, found)]
 
 
@@ -97,7 +97,7 @@ def by_forward(func: Callable, inputs: tuple, i: int, tangent: np.ndarray) -> di
     """Return, per output, the tangent that results from a tangent of input i."""
     with forward_ad.dual_level():
         args = [x.detach() if isinstance(x, Tensor) else x for x in inputs]
-        args[i] = forward_ad.make_dual(args[i], beside(args[i], tangent))
+        args[i] = forward_ad.make_dual(args[i], tensor_like(args[i], tangent))
         results = {}
         for k, o in enumerate(as_tuple(func(*args))):
             if is_float(o):

@@ -15,7 +15,7 @@ from typing import Any
 from .. import cuda
 from ..arrays import dtypes
 from ..arrays.devices import device
-from ..autograd.grad_mode import no_grad, without
+from ..autograd.grad_mode import no_grad, without_layer
 from ..core.frames import EAGER, Frame, Layer, apply_at, current, use
 from ..core.inplace import inplace_at
 from ..core.tensor import Tensor
@@ -106,7 +106,7 @@ class autocast:
         if self._enabled:
             around = use(Frame(Autocast(self.fast_dtype), here.grad, here.dual, here.inference, here))
         else:
-            around = use(without(here, Autocast.name))
+            around = use(without_layer(here, Autocast.name))
         around.__enter__()
         self._uses.append(around)
         return self

@@ -21,7 +21,7 @@ from .. import config
 from ..diagnose.missing_names import NEED_TORCH, absent
 from ..places import BELOW, user_frame
 from .placeholders import AbsentModule
-from .torch_modules import BESIDE, module_called
+from .torch_modules import IN_OTHER_PACKAGES, module_called
 
 IMPORTS_TORCH = re.compile(r"^\s*(?:import|from) torch\b", re.MULTILINE)
 OURS = BELOW | {"__main__", "viz", "lessons"}
@@ -36,7 +36,7 @@ class Finder(MetaPathFinder, Loader):
         root = fullname.partition(".")[0]
         if root == "torch" and module_called(fullname) is None:
             raise absent(ModuleNotFoundError, fullname)  # Python's own error would not suggest a replacement
-        if root == "torch" or root in NEED_TORCH or fullname in BESIDE:
+        if root == "torch" or root in NEED_TORCH or fullname in IN_OTHER_PACKAGES:
             return spec_from_loader(fullname, self, is_package=True)
         return None
 
@@ -113,7 +113,7 @@ def written_for_torch(names: set[str]) -> list[str]:
         if root in {"torch", *NEED_TORCH} or root not in OURS and imports_torch([sys.modules[n] for n in inside]):
             found += inside
         else:
-            found += [n for n in inside if n in BESIDE]
+            found += [n for n in inside if n in IN_OTHER_PACKAGES]
     return found
 
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from .. import MinigradError, Tensor, device
 from ..diagnose.missing_names import NEED_TORCH, ROWS, told
-from ..errors import unsaid
+from ..errors import suppressed_warnings
 from ..nn import Module
 from .torch_modules import NOTHING, module_called
 
@@ -115,11 +115,11 @@ def unknown_arguments(call: ast.Call, name: str) -> Iterator[Need]:
         return
     if any(p.kind is p.VAR_KEYWORD for p in parameters):
         return
-    known = {p.name for p in parameters if p.kind is not p.POSITIONAL_ONLY}
+    accepted = {p.name for p in parameters if p.kind is not p.POSITIONAL_ONLY}
     for word in call.keywords:
-        if word.arg is not None and word.arg not in known:
+        if word.arg is not None and word.arg not in accepted:
             what = f"it has no argument {word.arg}"
-            yield Need(call.lineno, name, what, f"use some of {', '.join(sorted(known)) or 'none'}")
+            yield Need(call.lineno, name, what, f"use some of {', '.join(sorted(accepted)) or 'none'}")
 
 
 def refused_arguments(call: ast.Call, name: str) -> Iterator[Need]:
@@ -133,7 +133,7 @@ def refused_arguments(call: ast.Call, name: str) -> Iterator[Need]:
     except ValueError:  # a variable or a call
         return
     try:
-        with device("meta"), unsaid():
+        with device("meta"), suppressed_warnings():
             layer(*args, **options)
     except MinigradError as e:
         yield Need(call.lineno, name, e.problem, e.remedy)

@@ -73,7 +73,7 @@ ELSEWHERE = {
     "utils.data.dataset": ("utils.data",),
     "utils.data.sampler": ("utils.data",),
 }
-BESIDE = {"safetensors.torch": ("utils.safetensors",)}  # PyTorch modules in packages that do not need it
+IN_OTHER_PACKAGES = {"safetensors.torch": ("utils.safetensors",)}  # PyTorch modules in packages that do not need it
 
 
 class TorchModule(ModuleType):
@@ -123,7 +123,7 @@ def module_called(name: str) -> ModuleType | None:
     <class 'minigrad.nn.convolution.Conv2d'>
     """
     path = name.removeprefix("torch").removeprefix(".")
-    if (names := BESIDE.get(name) or ELSEWHERE.get(path)) is not None:
+    if (names := IN_OTHER_PACKAGES.get(name) or ELSEWHERE.get(path)) is not None:
         places = [import_module(f"minigrad.{place}".removesuffix(".")) for place in names]
         return TorchModule(name, tuple(places))
     found: Any = import_module("minigrad")

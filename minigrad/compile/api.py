@@ -27,7 +27,7 @@ from .captured_steps import Refused
 from .function_parts import is_module, plain, split
 from .guards import MISS
 from .specialization import Eager, Specialisation, kind
-from .versions import change, told
+from .versions import change, describe
 
 FAST_PATHS = 4  # most recently used specialisations; they are tried before the arguments are examined
 OFTEN = 8  # distinct sources compiled for one function: more are probably a mistake, so a warning follows
@@ -232,17 +232,17 @@ class Compiled:
         return Eager(refused.why, place, refused.loud, refused.fix, self.parts[found.line][0])
 
     @staticmethod
-    def inner(parts: list, known: dict, f: Callable) -> Callable:
+    def inner(parts: list, compiled: dict, f: Callable) -> Callable:
         """Return the compiled form of a function called in an eager line, if it is a user's function or a module; else `f`."""
-        function, given = plain(f)
-        if len(known) == MANY or not is_module(f) and users_code(function) is None:
+        function, bound = plain(f)
+        if len(compiled) == MANY or not is_module(f) and users_code(function) is None:
             return f
-        key = function, *map(id, given)
-        if key not in known:
-            known[key] = Compiled(f, False)
-            known[key].is_quiet = True  # the warning for the line has been given
-            parts.append(known[key])
-        return known[key]
+        key = function, *map(id, bound)
+        if key not in compiled:
+            compiled[key] = Compiled(f, False)
+            compiled[key].is_quiet = True  # the warning for the line has been given
+            parts.append(compiled[key])
+        return compiled[key]
 
     def warn(self, why: str, fix: str = "", at: str = "", loud: bool = True, where: str = "") -> None:
         """Record that some calls run eagerly, for `explain()`; if `loud`, also warn."""
@@ -260,7 +260,7 @@ class Compiled:
         """Return the generated source of the latest specialisation: "forward" (or the whole step), or "backward"."""
         if part not in ("forward", "backward"):
             raise error(ValueError, "source", f"there is no part {part!r}", "pass 'forward' or 'backward'")
-        texts = {name: loaded.program.text for name, loaded in self._made("source").told()}
+        texts = {name: loaded.program.text for name, loaded in self._made("source").titled_programs()}
         if part == "backward" and part not in texts:
             raise error(RuntimeError, "source", f"{self.name} has no backward: none of its results requires grad")
         return texts[part] if part in texts else texts["program"]
@@ -277,19 +277,21 @@ class Compiled:
     def explain(self) -> str:
         """List what was fused and what was not, with reasons."""
         lines = [f"{self.name}: {self._counted()}"]
-        for title, loaded in self.versions[-1].told() if self.versions else ():
+        for title, loaded in self.versions[-1].titled_programs() if self.versions else ():
             lines.append(f"{title}:")
             for group in loaded.program.groups:
                 names = ", ".join([op.name for op in group.ops])
                 lines.append(f"  {KINDS.get(group.kind, group.kind).format(group.shape)}: {names}")
             lines += [f"  note: {n}" for n in dict.fromkeys(loaded.program.notes)]
             if loaded.on_device:
-                lines.append(f"  its kernels are {loaded.entry.told()}")
-        lines += [f"specialisation {i}: {told(version, self.versions)}" for i, version in enumerate(self.versions, 1)]
+                lines.append(f"  its kernels are {loaded.entry.describe()}")
+        lines += [
+            f"specialisation {i}: {describe(version, self.versions)}" for i, version in enumerate(self.versions, 1)
+        ]
         lines += [f"runs eagerly in some calls: {why}" for why in self._reasons]
         for line, (_, parts) in self.parts.items():
             lines.append(f"in parts; line {line} runs eagerly:")
-            lines += [f"  {told}" for part in parts for told in part.explain().splitlines()]
+            lines += [f"  {text}" for part in parts for text in part.explain().splitlines()]
         return "\n".join(lines)
 
     def _made(self, who: str) -> Specialisation:

@@ -15,7 +15,7 @@ import numpy as np
 from ..ops.base.families import Linear
 from ..ops.pointwise import Add
 from .captured_steps import Step, Value
-from .fast_call import way_back
+from .fast_call import backward_function
 from .loaded import Loaded, generated
 
 if TYPE_CHECKING:
@@ -64,9 +64,9 @@ class BackwardPrograms:
         made = generated(steps, read, [g for g in grads if g is not None], [], self.name, owner.on_device)
         by = [k for k, g in zip(owner.by, grads) if g is not None]
         entry = Loaded(made, [])
-        return Pull(entry, by, way_back(owner, entry, by, [v.shape for v in read], present, self.back_partly))
+        return Pull(entry, by, backward_function(owner, entry, by, [v.shape for v in read], present, self.run_partial))
 
-    def back_partly(self, node: Any, g: list, freed: Any) -> list | None:
+    def run_partial(self, node: Any, g: list, freed: Any) -> list | None:
         """Run the program for the gradients that are present, on arrays."""
         pull = self.pull(tuple([one is not None for one in g]))
         return None if pull is None else pull.back(node, g, freed)

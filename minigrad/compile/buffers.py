@@ -2,7 +2,8 @@
 
 Other values are variables of their loop, or part of the formula that reads them. If the program writes to one of its inputs,
 the new value can often be stored there directly, without an extra array: `written_directly` decides where that is safe.
-`taken_over` decides where a result can reuse the memory of an array that is no longer needed. cpu_loops.py writes the loops.
+`reusable_arrays` decides where a result can reuse the memory of an array that is no longer needed. cpu_loops.py writes the
+loops.
 """
 
 from __future__ import annotations
@@ -81,7 +82,7 @@ def reshaped(low: Lowering, groups: list[Group], p: V) -> set:
     return found
 
 
-def taken_over(low: Lowering, groups: list[Group], stored: set, kept: set, direct: dict) -> dict[V, V]:
+def reusable_arrays(low: Lowering, groups: list[Group], stored: set, kept: set, direct: dict) -> dict[V, V]:
     """Return the results that can reuse the memory of an array with no later reader: result -> array."""
     order = {o: k for k, g in enumerate(groups) for op in g.ops for o in op.outs if op.kind in ("map", "dot")}
     others = [op for g in groups for op in g.ops if op.kind not in (*LOOPED, "dot", "pick")]

@@ -13,7 +13,7 @@ from ..core.tensor import Box, Tensor
 from ..func.tree import flatten, rebuild
 from ..kernels.cache import without
 from .captured_steps import VALUES, Refused
-from .stand_ins import standing_in
+from .stand_ins import installed_stand_ins
 from .symbols import is_symbolic, plain
 from .trace import Trace
 
@@ -28,7 +28,7 @@ def tracing(trace: Trace, grad: bool):
     try:
         capturing.set(trace)
         without.set(True)  # no user sees the values
-        with use(Frame(trace, grad, None, False, OFF)), standing_in(trace.environment, capturing.get):
+        with use(Frame(trace, grad, None, False, OFF)), installed_stand_ins(trace.environment, capturing.get):
             yield trace
     except Refused:
         raise

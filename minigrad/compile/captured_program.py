@@ -202,17 +202,17 @@ class Captured:
     def fingerprint(self, as_values: bool = False) -> list:
         """Return the program as plain data, equal for equal programs, with numbers as expressions or as values."""
         numbers: dict[Value, int] = {}
-        told = (lambda a: repr(plain(a))) if as_values else lambda a: a.name if is_symbolic(a) else repr(a)
+        number_text = (lambda a: repr(plain(a))) if as_values else lambda a: a.name if is_symbolic(a) else repr(a)
 
         def seen(a: Any) -> Any:
             if isinstance(a, types.FunctionType):
                 return (a.__code__, [repr(c.cell_contents) for c in a.__closure__ or ()])
             if not isinstance(a, Value):
-                return (type(plain(a)).__name__, told(a))
+                return (type(plain(a)).__name__, number_text(a))
             if as_values and a in self.trace.spelled:
                 return ("constant", a.dtype, a.shape, self.trace.spelled[a][0].tobytes())
             if a.kind == "number":
-                return ("number", told(a.content))
+                return ("number", number_text(a.content))
             if a.kind == "constant":
                 return ("constant", a.dtype, a.shape, a.content.tobytes())
             return (numbers.setdefault(a, len(numbers)), a.shape, a.dtype.str)
@@ -220,17 +220,19 @@ class Captured:
         steps = [s for s in self.trace.steps if not as_values or s not in self.trace.spelling]
         made = [(s.cls, s.phase, s.written is not None, *map(seen, s.args), *map(seen, s.outs)) for s in steps]
         ends = [seen(self.trace.value(o)) for o in self.outs]
-        rest = [parts(part, told) for part in self.results]
+        rest = [parts(part, number_text) for part in self.results]
         known = lambda key: id(key) if isinstance(key, Tensor) else key
         effects = [e for e in self.effects if e.changes or not as_values]
-        left = [(e.what, e.holder, known(e.key), parts(e.part, told)) for e in effects]
-        counts = [told(w.content) for b in self.trace.input_boxes() if (w := self.trace.held(b)).kind == "number"]
+        left = [(e.what, e.holder, known(e.key), parts(e.part, number_text)) for e in effects]
+        counts = [
+            number_text(w.content) for b in self.trace.input_boxes() if (w := self.trace.held(b)).kind == "number"
+        ]
         return [made, ends, rest, left, counts, self.tracked, self.by, [seen(g) for g in self.grads]]
 
 
-def parts(part: Any, told: Callable) -> Any:
+def parts(part: Any, number_text: Callable) -> Any:
     """Return the parts of a stored object, as plain data."""
-    data = {"value": told, "number": told, "count": lambda v: (told(v.content), v.dtype)}
+    data = {"value": number_text, "number": number_text, "count": lambda v: (number_text(v.content), v.dtype)}
     return part and [data.get(k, lambda x, k=k: (k, x))(x) for k, x in places(part)]
 
 

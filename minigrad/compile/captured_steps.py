@@ -76,10 +76,10 @@ def setting(a: Any) -> Any:
     return a if type(a) is Number else plain(a)
 
 
-def opaque(cls: type[Function]) -> bool:
+def opts_out_of_tracing(cls: type[Function]) -> bool:
     """Return True if a Function, or one of its base classes, opts out of tracing."""
-    said = next(c for c in cls.__mro__ if "is_traceable" in vars(c))
-    return said is not Function and not cls.is_traceable
+    owner = next(c for c in cls.__mro__ if "is_traceable" in vars(c))
+    return owner is not Function and not cls.is_traceable
 
 
 def holds_tensor(a: Any) -> bool:

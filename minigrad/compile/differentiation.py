@@ -64,7 +64,7 @@ class CompiledNode(Ctx):
             self._entries, self.made, self.twins = freed, [], []
 
     def backward_on_arrays(self, g: Any, freed: Freed | None) -> list | None:
-        """Run the backward program while gradients flow as arrays (`way_back` in fast_call.py)."""
+        """Run the backward program while gradients flow as arrays (`backward_function` in fast_call.py)."""
         return self.program.back(self, g, freed)
 
 

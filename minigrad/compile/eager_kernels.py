@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays.kinds import kernels_there
+from ..arrays.kinds import cuda_kernels
 from ..core.tensor import wrap
 from ..errors import InternalError, error
 from ..kernels import cache, lines
@@ -40,7 +40,7 @@ def write(plan: Plan, args: tuple, layout: Layout, dtype: np.dtype, on_device: b
     if program.statics or arrays != list(range(len(arrays))) or ranged and "[...] =" in program.text:
         what = f"its kernel does not loop over all of its arguments:\n{program.text}"
         raise error(InternalError, plan.cls.name, what, "report it; set MINIGRAD_GENERIC=1 to run without kernels")
-    load = kernels_there("kernel_modules").load if on_device else cache.load
+    load = cuda_kernels("kernel_modules").load if on_device else cache.load
     entry = getattr(load(f"{program.name}_{dtype.name}", program.text), program.name)
     read = [x for kind, x in program.params if kind == "number"]
     return Kernel(entry, whole and not ranged, [i for i in plan.numbers if given[i].name in read], ranged)

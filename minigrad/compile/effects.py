@@ -101,7 +101,7 @@ def effects(surroundings: Surroundings, trace: Trace, leaf: Callable) -> tuple[l
         new = None if value is MISSING else part(value, environment, leaf, made)
         changes = new is None or new[0] not in ("value", "number") or not equal(plain(old), plain(new[1]))
         found.append(Effect("entry", environment.names[id(holder)], key, new, changes))
-        another = another or not alike(old, new)
+        another = another or not same_guards(old, new)
     for t, before in list(trace.grads.values()):
         if t._grad is not UNTOUCHED and not (trace.asked_for_grad(t) and t._grad is before):
             found.append(Effect("grad", leaf(t)[1], None, part(t._grad, environment, leaf, made)))
@@ -109,7 +109,7 @@ def effects(surroundings: Surroundings, trace: Trace, leaf: Callable) -> tuple[l
     return found, another
 
 
-def alike(old: Any, new: Part | None) -> bool:
+def same_guards(old: Any, new: Part | None) -> bool:
     """Return True if guards that hold for the old value also hold for the new one."""
     if old is MISSING or new is None:
         return False

@@ -304,7 +304,7 @@ class Writer:
 
 
 # ---------------------------------------------------------------------- backward
-def way_back(
+def backward_function(
     program: Specialisation, pull: Loaded, by: list, shapes: list, present: tuple, partly: Callable
 ) -> Callable:
     """Return a function of (node, gradient, freed) that runs a backward program on arrays and returns (edge, gradient) pairs.
@@ -357,7 +357,7 @@ def unwritten(t: str, version: str) -> str:
     return f"if {t}._ver is not None and {t}._ver.n != {version}: return None"
 
 
-def nothing(node: Any, g: Any, freed: Any) -> None:
+def no_backward(node: Any, g: Any, freed: Any) -> None:
     """Stand in for the backward function if there is no backward program."""
 
 

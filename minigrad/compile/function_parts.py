@@ -21,7 +21,7 @@ import types
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from ..places import chain, ours
+from ..places import chain, is_library_frame
 from .captured_steps import Refused
 from .guards import codes
 from .variables import (
@@ -137,7 +137,7 @@ class Stop:
             if code is f.__code__:
                 _, _, column, _ = next(itertools.islice(code.co_positions(), step.tb_lasti // 2, None))
                 self.line, self.column, self.inside = step.tb_lineno, -1 if column is None else column, False
-            elif not ours(step.tb_frame) or code.co_name == "forward":  # or a forward of a module of minigrad
+            elif not is_library_frame(step.tb_frame) or code.co_name == "forward":  # of a module of minigrad
                 self.inside = True
 
     def meets(self, one: ast.stmt) -> bool:
@@ -189,23 +189,23 @@ class Splitter:
             return self.segment(body, at)
         before, one, after = body[:k], body[k], body[k + 1 :]
         first = self.segment(before, at.before([one, *after]))
-        at = at.behind(before)
+        at = at.after(before)
         stopped = self.stopped(one, at.before(after))
-        return [*first, stopped, *self.segment(after, at.behind([one]))]
+        return [*first, stopped, *self.segment(after, at.after([one]))]
 
     def segment(self, body: list[ast.stmt], at: Variables) -> list[ast.stmt]:
         """Return calls of parts for statements; those that leave a loop, or have unsure variables, stay as they are."""
-        unsure = [self.is_unsure(one, at.behind(body[:k]).before(body[k + 1 :])) for k, one in enumerate(body)]
+        unsure = [self.is_unsure(one, at.after(body[:k]).before(body[k + 1 :])) for k, one in enumerate(body)]
         if at.later is None:  # the last part computes the result
             end = 1 + max([k for k, found in enumerate(unsure) if found], default=-1)
-            return [*self.segment(body[:end], at.before(body[end:])), *self.called(body[end:], at.behind(body[:end]))]
+            return [*self.segment(body[:end], at.before(body[end:])), *self.called(body[end:], at.after(body[:end]))]
         found: list[ast.stmt] = []
         done = 0
         for stays, group in itertools.groupby(range(len(body)), lambda k: unsure[k] or leaves(body[k])):
             some = [body[k] for k in group]
             done += len(some)
             found += some if stays else self.called(some, at.before(body[done:]))
-            at = at.behind(some)
+            at = at.after(some)
         return found
 
     def is_unsure(self, one: ast.stmt, at: Variables) -> bool:
@@ -225,7 +225,7 @@ class Splitter:
         heads = [name for name in ("iter", "test", "subject") if hasattr(one, name)]
         for name in heads:
             setattr(made, name, self.with_inner(getattr(one, name)))
-        at = at.behind([getattr(one, name) for name in heads])
+        at = at.after([getattr(one, name) for name in heads])
         if isinstance(one, (*LOOPS, ast.If)) or isinstance(one, ast.With) and all(map(self.raises_on, one.items)):
             own = [one.target] if isinstance(one, ast.For) else one.items if isinstance(one, ast.With) else []
             made.body = self.block(one.body, at._replace(known=at.known | names(own, ast.Store)))

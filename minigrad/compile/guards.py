@@ -24,7 +24,7 @@ from ..core.tensor import Tensor
 from ..ops.generator import Generator
 from ..places import PACKAGE
 from .captured_steps import Refused
-from .stand_ins import is_cache, is_replaced, speaks
+from .stand_ins import is_cache, is_replaced, warns_or_logs
 
 PLAIN = (int, float, complex, str, bytes, type(None), type(...), slice, range, dtype, np.dtype, np.generic, device)
 LIMIT = 3000  # entries; a function that reads more is not compiled
@@ -133,7 +133,7 @@ class Environment:
         """Record that a stand-in replaces a value during the capture."""
         if source.put is not None:
             self.stand_ins.append((source.put, value))
-        elif is_cache(value) or speaks(value):
+        elif is_cache(value) or warns_or_logs(value):
             does = "caches its results" if is_cache(value) else "warns or logs at each call"
             raise Refused(f"it can call {path}, which {does}", fix="call it through a global variable or an attribute")
 
@@ -176,7 +176,7 @@ class Environment:
 
     def look_through(self, path: str, value: Any, name: str, source: Source) -> None:
         """Visit everything reachable through a value held in a variable."""
-        if speaks(value):
+        if warns_or_logs(value):
             return
         if isinstance(value, types.ModuleType):
             if value.__name__ in CHANGING:
@@ -217,7 +217,7 @@ class Environment:
 
     def look_function(self, name: str, f: Any) -> None:
         """Visit a user's function: its cells, the globals it names, its defaults. Library functions are trusted."""
-        if foreign(f.__code__.co_filename):
+        if is_trusted(f.__code__.co_filename):
             return
         for name, cell in zip(f.__code__.co_freevars, f.__closure__ or ()):
             source = Source(f"{self.constant(cell)}.cell_contents", partial(setattr, cell, "cell_contents"))
@@ -261,7 +261,7 @@ class Environment:
 
     def look_module(self, module: Any, code: Any) -> None:
         """Visit the attributes of a user's module, and of its submodules, that a code object can read."""
-        if not isinstance(module, types.ModuleType) or library(module) or (id(module), id(code)) in self.modules:
+        if not isinstance(module, types.ModuleType) or is_library(module) or (id(module), id(code)) in self.modules:
             return
         self.modules.add((id(module), id(code)))
         for n in code.co_names:
@@ -282,7 +282,7 @@ class Environment:
             module = sys.modules.get(base.__module__)
             if base.__module__ == "builtins" or module is None or id(base) in self.modules:
                 continue
-            if library(module):
+            if is_library(module):
                 if vars(module).get("math") is math:  # learning rate schedules use it
                     self.stand_ins.append((partial(vars(module).__setitem__, "math"), math))
                 continue
@@ -336,7 +336,7 @@ PACKAGE_NAME = __name__.partition(".")[0]
 
 
 @cache
-def foreign(file: str) -> bool:
+def is_trusted(file: str) -> bool:
     """Return True if a file belongs to minigrad, Python or a trusted library, whose functions do not change."""
     installed = re.search(r"(site|dist)-packages/(\w+)", file)
     if installed:
@@ -347,13 +347,13 @@ def foreign(file: str) -> bool:
 def is_overridden(cls: type, name: str) -> bool:
     """Return True if a library's base class has a method of that name, which it may call."""
     above = [(base, sys.modules.get(base.__module__)) for base in cls.__mro__[1:] if name in vars(base)]
-    return any(module is None or library(module) for _, module in above)
+    return any(module is None or is_library(module) for _, module in above)
 
 
-def library(module: Any) -> bool:
+def is_library(module: Any) -> bool:
     """Return True if a module belongs to a library."""
     file = getattr(module, "__file__", None)
-    return file is None and module.__name__ != "__main__" or file is not None and foreign(file)
+    return file is None and module.__name__ != "__main__" or file is not None and is_trusted(file)
 
 
 def codes(code: Any) -> list:

@@ -194,14 +194,14 @@ class Lowering:
 
     def meaning(self, op: Op) -> tuple:
         """Return a key for what a map or reduction computes, equal for equal results."""
-        tree, told = op.data.get("tree"), [op.data.get(k) for k in ("kinds", "natural", "dims", "keepdim")]
+        tree, options = op.data.get("tree"), [op.data.get(k) for k in ("kinds", "natural", "dims", "keepdim")]
         ins = [self.same.get(a, a) if isinstance(a, V) else a if isinstance(a, Count) else
                (type(a), a.name if is_symbolic(a) else repr(a)) for a in op.ins]  # fmt: skip
         text = op.name
         if tree is not None:
             places: dict = {p: ast.Name(f"_{k}") for k, p in enumerate(op.data["params"])}
             text = ast.unparse(Names(places).visit(ast.parse(ast.unparse(tree), mode="eval").body))
-        return op.kind, text, repr(told), *ins, op.outs[0].shape, op.outs[0].dtype
+        return op.kind, text, repr(options), *ins, op.outs[0].shape, op.outs[0].dtype
 
     def map(self, formula: str | ast.expr, ins: dict, shape: tuple, dtype: Any, out: V | None = None, needs: Any = (),
             name: str = "map", kinds: Any = None) -> V:  # fmt: skip
@@ -267,13 +267,13 @@ class Lowering:
                 continue
             out, (x, y) = op.outs[0], [fills[v] for v in op.ins]
             alike = all((v.shape, v.dtype, reads[v]) == (out.shape, out.dtype, 1) for v in op.ins)
-            if alike and self.apart(x, y):
+            if alike and self.write_apart(x, y):
                 op.kind, op.name, op.ins = "fill", "unindex", x.ins + y.ins
                 op.data = {"places": x.data["places"] + y.data["places"]}
                 fills[out] = op
         self.drop_unused(wanted)
 
-    def apart(self, x: Op, y: Op) -> bool:
+    def write_apart(self, x: Op, y: Op) -> bool:
         """Return True if two fills write to different places: in some dimension their fixed indices differ."""
         pairs = itertools.product(*[[self.seen(p)[1] for p in op.data["places"]] for op in (x, y)])
         return all(any(d is e is None and i != j for (d, i, _), (e, j, _) in zip(*pair)) for pair in pairs)

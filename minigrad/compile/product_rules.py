@@ -78,13 +78,15 @@ def matrices(low: Lowering, x: V, y: V, out: V) -> V:
     if k == 1:
         return low.map("x * y", {"x": x, "y": y}, out.shape, out.dtype, out, name="outer")
     if n == m == 1 and lead:
-        terms = low.map("x * y", {"x": x, "y": turned(low, y)}, (*lead, 1, k), out.dtype)
+        terms = low.map("x * y", {"x": x, "y": transposed(low, y)}, (*lead, 1, k), out.dtype)
         return low.reduction("sum", terms, (len(lead) + 1,), True, out)
     x, y = single(low, x), single(low, y)
     if len(x.shape) == len(y.shape) == 2 < len(out.shape):
         return low.alias_expand(dot(low, x, y, low.new((n, m), out.dtype)), out)
     if m == 1 and len(x.shape) == 2 < len(y.shape):  # (y.T @ x.T).T: one product for the whole batch
-        return low.alias_reshape(dot(low, turned(low, y), turned(low, x), low.new((*lead, 1, n), out.dtype)), out)
+        return low.alias_reshape(
+            dot(low, transposed(low, y), transposed(low, x), low.new((*lead, 1, n), out.dtype)), out
+        )
     if len(y.shape) == 2 < len(x.shape) and x.shape[:-2] == lead and len(extent(x.shape[:-1])) == 1:
         rows = low.reshape(x, (math.prod(x.shape[:-1]), k))
         return low.alias_reshape(dot(low, rows, y, low.new((rows.shape[0], m), out.dtype)), out)
@@ -96,7 +98,7 @@ def dot(low: Lowering, x: V, y: V, out: V) -> V:
     return low.add("dot", [x, y], [out], "dot", needs=BLAS)
 
 
-def turned(low: Lowering, x: V) -> V:
+def transposed(low: Lowering, x: V) -> V:
     """Return the transpose of matrices."""
     *lead, row, column = range(len(x.shape))
     return low.permuted(x, (*lead, column, row))

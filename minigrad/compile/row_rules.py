@@ -18,7 +18,7 @@ VEC = "minigrad.kernels.vecmath"
 
 def losses_rule(low: Lowering, step: Step, x: V, target: V, dim: int, ignore: int, lead: int | None = None) -> Any:
     """Lower the loss of each row, or with `lead` the mean loss."""
-    if not by_line(low, x.shape, target, dim):
+    if not one_class_per_line(low, x.shape, target, dim):
         return False
     loss = low.out() if lead is None else low.new(target.shape, x.dtype, "losses")
     low.add("pick", [x, target], [loss], "pick", ignore=int(ignore), dim=dim)
@@ -34,7 +34,7 @@ def mean_of_losses(low: Lowering, loss: V, target: V, ignore: int, lead: int) ->
 
 def at_target_rule(low: Lowering, step: Step, x: V, target: V, size: tuple, dim: int, ignore: int) -> Any:
     """Lower zeros with x at each row's class."""
-    if not by_line(low, size, target, dim):
+    if not one_class_per_line(low, size, target, dim):
         return False
     zeros = low.map("zero", {"zero": 0.0}, size, x.dtype, name="zeros")
     return add_at_target(low, zeros, valid(low, x, target, ignore), target, dim, ignore)
@@ -42,7 +42,7 @@ def at_target_rule(low: Lowering, step: Step, x: V, target: V, size: tuple, dim:
 
 def from_logits_rule(low: Lowering, step: Step, w: V, target: V, log_p: V, dim: int, ignore: int) -> Any:
     """Lower (softmax - one-hot target) * w."""
-    if not by_line(low, log_p.shape, target, dim):
+    if not one_class_per_line(low, log_p.shape, target, dim):
         return False
     kept = valid(low, w, target, ignore)
     column = low.alias_reshape(kept, low.new(kept_shape(w, dim), w.dtype))
@@ -51,7 +51,7 @@ def from_logits_rule(low: Lowering, step: Step, w: V, target: V, log_p: V, dim: 
     return add_at_target(low, soft, low.map("-w", {"w": kept}, w.shape, w.dtype), target, dim, ignore)
 
 
-def by_line(low: Lowering, shape: tuple, target: V, dim: int) -> bool:
+def one_class_per_line(low: Lowering, shape: tuple, target: V, dim: int) -> bool:
     """Return True if there is one class for each line of an array of this shape; on a GPU, lines must be rows."""
     lines = target.dtype == I8 and len(shape) > 1 and target.shape == (*shape[:dim], *shape[dim + 1 :])
     return lines and (low.target is not CUDA or dim == len(shape) - 1)

@@ -98,8 +98,8 @@ def pointwise(low: Lowering, step: Step, *args: Any) -> Any:
     if needs is None:
         return False
     out = low.out()
-    if cls.name == "mul" and any(one(a, target) for a in args):
-        rest = next((a for a in args if not one(a, target)), args[0])
+    if cls.name == "mul" and any(is_one(a, target) for a in args):
+        rest = next((a for a in args if not is_one(a, target)), args[0])
         return low.map("x", {"x": rest}, out.shape, target, out, name=cls.name, kinds=[target])
     switches = [BOOL if type(a) is bool else target for a in args[n:]]
     kinds = [BOOL] * cls.n_conditions + [target] * (n - cls.n_conditions) + switches
@@ -124,7 +124,7 @@ def example(a: Any, given: Any) -> Any:
     return np.empty((), F4 if given.dtype in HALVES else given.dtype) if isinstance(given, Value) else plain(a)
 
 
-def one(a: Any, target: np.dtype) -> bool:
+def is_one(a: Any, target: np.dtype) -> bool:
     """Return True if an operand is 1 everywhere, as the first gradient of a backward is."""
     return isinstance(a, V) and a.kind == "uniform" and a.content == 1 and a.dtype == target
 

@@ -25,7 +25,7 @@ from .backward_programs import BackwardPrograms
 from .captured_program import Captured, argument_names
 from .captured_steps import Refused, Value
 from .effects import Surroundings
-from .fast_call import fast_path, nothing
+from .fast_call import fast_path, no_backward
 from .function_parts import plain
 from .guards import PLAIN, Environment
 from .loaded import Loaded, generated
@@ -59,7 +59,7 @@ def kind(a: Any, grad: bool) -> tuple:
 OTHERS = ((1.37, 0.1, 1), (1.01, 0.0, 2), (0.99, 0.0, -1), (1 + 1e-9, 0.0, 3))
 
 
-def gives(name: str, leaves: Any, known: Any) -> bool:
+def still_holds(name: str, leaves: Any, known: Any) -> bool:
     """Return True if an expression has its known value for other arguments."""
     try:
         return eval(name, {"math": math, "leaves": leaves}) == known
@@ -129,11 +129,11 @@ class Specialisation:
             self.build(first)
         first.trace.forget()
         given = [i for i in range(len(self.leaves)) if i not in self.computed]
-        self.arguments = [(self.names[i], *self.said(i, self.leaves[i])) for i in given]
+        self.arguments = [(self.names[i], *self.requirement(i, self.leaves[i])) for i in given]
         self.fast_path = fast_path(self, args, kwargs)
         self.leaves, self.inputs = [], []  # release the tensors of the first call
 
-    def said(self, i: int, a: Any) -> tuple[str, Any]:
+    def requirement(self, i: int, a: Any) -> tuple[str, Any]:
         """Return a description of an argument's requirement, and its value (Tensor for tensors)."""
         if i in self.numbers:
             return "any float" if type(a) is float else "any int", type(a)
@@ -233,7 +233,9 @@ class Specialisation:
         for factor, more, count in OTHERS:
             other = lambda a: a * factor + more if type(a) is float else a + count
             others = [other(a) if i in self.numbers else a for i, a in enumerate(leaves)]
-            differ = [sources for name, (known, sources) in reads.decided.items() if not gives(name, others, known)]
+            differ = [
+                sources for name, (known, sources) in reads.decided.items() if not still_holds(name, others, known)
+            ]
             if not differ:
                 break
         else:
@@ -266,7 +268,7 @@ class Specialisation:
         outputs += [v for v in saved if v not in inputs and v not in outputs]
         made = generated(c.forward_steps, inputs, outputs, writes, owner_name(self.owner), self.on_device)
         self.entry = Loaded(made, self.written)
-        self.back = nothing if self.backwards is None else self.backwards.whole.back
+        self.back = no_backward if self.backwards is None else self.backwards.whole.back
         self.out_dtypes = [v.dtype for v in outputs]
         written = [p for p, _ in writes]
         example = lambda v: np.zeros_like(v.array, order="C") if v in written else v.array.copy()
@@ -335,7 +337,7 @@ class Specialisation:
         owner.warn(why)
 
     # ------------------------------------------------------------------ inspection
-    def told(self) -> list:
+    def titled_programs(self) -> list:
         """Return the titles and programs for explain()."""
         if self.backwards is None:
             return [("program", self.entry)]

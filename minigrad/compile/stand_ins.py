@@ -25,7 +25,7 @@ QUIET = {"catch_warnings", "getLogger"}  # these have no visible effect
 
 
 @contextmanager
-def standing_in(environment: Environment, capturing: Callable) -> Iterator[None]:
+def installed_stand_ins(environment: Environment, capturing: Callable) -> Iterator[None]:
     """Install the stand-ins for a block. `capturing()` returns the capture of the calling thread, or None."""
     try:
         for (_, name), scope in environment.speaking.items():
@@ -44,7 +44,7 @@ def stand_in(value: Any, capturing: Callable) -> Any:
     """Return the stand-in for a value."""
     if is_cache(value):
         return value.__wrapped__
-    if speaks(value):
+    if warns_or_logs(value):
         return Speaker(value, capturing)
     return MATH if value is math else getattr(MATH, value.__name__)
 
@@ -75,7 +75,7 @@ def is_cache(value: Any) -> bool:
     return isinstance(value, functools._lru_cache_wrapper)
 
 
-def speaks(value: Any) -> bool:
+def warns_or_logs(value: Any) -> bool:
     """Return True for a module that warns or logs, a function or object of it, or a method of such an object."""
     if isinstance(value, types.ModuleType):
         return value.__name__ in WARNING
@@ -87,4 +87,4 @@ def speaks(value: Any) -> bool:
 def is_replaced(value: Any) -> bool:
     """Return True if a stand-in replaces a value during a capture."""
     mathematical = isinstance(value, types.BuiltinFunctionType) and value.__module__ == "math"
-    return value is math or mathematical or is_cache(value) or speaks(value)
+    return value is math or mathematical or is_cache(value) or warns_or_logs(value)

@@ -65,7 +65,7 @@ class Number(float):
         return result(round(plain(self), digits), f"round({self.name}{given})", (self,))
 
     @property
-    def said(self) -> str:
+    def expression(self) -> str:
         """The expression in terms of the arguments' names."""
         return in_names(self.name, self.reads.names)
 
@@ -79,7 +79,7 @@ class Whole:
         self.value, self.name, self.sources, self.reads = value, name, sources, reads
         reads.types[name] = int
 
-    said, __round__ = Number.said, Number.__round__
+    expression, __round__ = Number.expression, Number.__round__
 
     def __getattr__(self, name: str) -> Any:
         self.reads.touch(self.sources)
@@ -125,7 +125,7 @@ def result(value: Any, name: str, operands: tuple, decides: bool = False) -> Any
     return value
 
 
-def word(a: Any) -> str:
+def operand_source(a: Any) -> str:
     """Return the source of an operand in an expression."""
     return a.name if is_symbolic(a) else repr(a)
 
@@ -150,7 +150,7 @@ def arithmetic(f: Callable, text: str, decides: bool = False) -> Callable:
                 return NotImplemented
             touch(args)
             return f(*map(plain, args))
-        return result(f(*map(plain, args)), text.format(*map(word, args)), args, decides)
+        return result(f(*map(plain, args)), text.format(*map(operand_source, args)), args, decides)
 
     return run
 
@@ -205,7 +205,7 @@ def of_numbers(name: str, f: Callable) -> Callable:
             return f(*map(plain, args), **kwargs)
         if not any(map(is_symbolic, args)):
             return f(*args)
-        return result(f(*map(plain, args)), f"math.{name}({', '.join(map(word, args))})", args)
+        return result(f(*map(plain, args)), f"math.{name}({', '.join(map(operand_source, args))})", args)
 
     return run
 

@@ -30,7 +30,7 @@ from ..ops.index import SIZED_BY_VALUES, NonZero
 from ..ops.sort import DataDependent
 from ..places import Place, user_frame, user_place
 from . import selections, spelled, traced_writes
-from .captured_steps import HANDLED, VALUES, Draw, Refused, Step, Value, holds_tensor, opaque, setting
+from .captured_steps import HANDLED, VALUES, Draw, Refused, Step, Value, holds_tensor, opts_out_of_tracing, setting
 from .guards import UNTOUCHED
 from .selections import is_part
 from .symbols import is_symbolic, plain, settled, touch
@@ -348,7 +348,7 @@ class Trace(Grad):
 
     def custom_function(self, frame: Frame, cls: Any, args: tuple, needs: tuple) -> Any:
         """Run a user's Function: the operations of its forward and backward become steps of the program."""
-        if opaque(getattr(cls, "_nested", cls)):
+        if opts_out_of_tracing(getattr(cls, "_nested", cls)):
             raise self.refuse(
                 f"it calls the Function {cls.__name__}, which sets is_traceable = False",
                 fix=f"remove that from {cls.__name__} if its methods consist of minigrad operations",

@@ -95,7 +95,7 @@ class Capture:
         program = generate(self.trace.steps, [old for old, _ in found], [], [p for _, p in written], "update", False)
         kinds = {kind: [x for k, x in program.params if k == kind] for kind in ("input", "number", "constant")}
         if program.statics or kinds["constant"]:
-            raise Refused("it takes arrays from elsewhere", None, False)
+            raise Refused("it reads arrays that are not its inputs", None, False)
         entry = getattr(cache.load(f"{program.name}_{self.dtype.name}", program.text), program.name)
         numbers, counts = function(kinds["number"]), function([n.name for n in counters])
         return Kernel(fits, entry, kinds["input"], [i for i, _ in written], numbers, counts)

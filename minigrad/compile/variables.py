@@ -213,7 +213,7 @@ class Variables(NamedTuple):
     later: set[str] | None
     left: Set[str] = frozenset()
 
-    def behind(self, body: list[ast.stmt]) -> Variables:
+    def after(self, body: list[ast.stmt]) -> Variables:
         """Return the knowledge after some statements."""
         return self._replace(known=self.known | surely_set(body), maybe=self.maybe | names(body, ast.Store))
 

@@ -47,12 +47,12 @@ def changes(versions: Sequence[Specialisation]) -> list[Change]:
         seen = [*version.arguments, *[(name, repr(value), value) for name, value in version.decisions.items()]]
         guards = [(path, repr(value), value) for path, value, _ in version.environment.guards]
         outside |= {path for path, _, _ in guards}
-        for name, said, value in [*seen, *guards]:
-            by_name.setdefault(name, {})[said] = value
+        for name, text, value in [*seen, *guards]:
+            by_name.setdefault(name, {})[text] = value
         outside -= {name for name, _, _ in seen}  # a number that has changed once is a parameter
     found = []
     for name, values in by_name.items():
-        shown = [f"{value:.6g}" if type(value) is float else said for said, value in values.items()]
+        shown = [f"{value:.6g}" if type(value) is float else text for text, value in values.items()]
         where = "outside" if name in outside else "argument"
         found.append(Change(name, shown, remedy(where, name, list(values.values()))))
     return found
@@ -65,10 +65,10 @@ def remedy(what: str, name: str, values: list) -> str:
     return REMEDIES["size" if all(value is Tensor for value in values) else "other"].format(name)
 
 
-def told(version: Specialisation, versions: Sequence[Specialisation]) -> str:
+def describe(version: Specialisation, versions: Sequence[Specialisation]) -> str:
     """Return a description of one version: its arguments, and its guards, those that differ between versions first."""
     differ = {one.name for one in changes(versions) if len(one.values) > 1}
-    given = ", ".join([f"{name} {said}" for name, said, _ in version.arguments])
+    arguments = ", ".join([f"{name} {text}" for name, text, _ in version.arguments])
     wanted = {path: value for path, value, shown in version.environment.guards if shown} | version.decisions
     usual = lambda path: path not in version.decisions and path.startswith(("len(", "frozenset("))
     order = sorted(wanted, key=lambda path: (path not in differ, path not in version.decisions, usual(path)))
@@ -76,4 +76,4 @@ def told(version: Specialisation, versions: Sequence[Specialisation]) -> str:
     others = len(version.environment.guards) + len(version.decisions) - len(shown)
     if shown and others:
         shown.append(f"{others} more")
-    return (given or "no arguments") + (f"; where {', '.join(shown)}" if shown else "")
+    return (arguments or "no arguments") + (f"; where {', '.join(shown)}" if shown else "")

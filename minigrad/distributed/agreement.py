@@ -145,9 +145,9 @@ def detailed() -> bool:
     return debugging.on or _level is DebugLevel.DETAIL
 
 
-def described(*given: Any) -> str:
+def described(*parts: Any) -> str:
     """Return tensors and settings as words: "float32 (2, 3), SUM"."""
-    return ", ".join([f"{name(a.dtype)} {a.shape}" if type(a) in KINDS else str(a) for a in given])
+    return ", ".join([f"{name(a.dtype)} {a.shape}" if type(a) in KINDS else str(a) for a in parts])
 
 
 name = cache(str)  # of a dtype: NumPy builds the string anew each time

@@ -16,7 +16,7 @@ from ..core.saved import memory
 from ..core.tensor import Tensor
 from ..ops.create import empty
 from ..places import Place
-from .mpi_memory import direct
+from .mpi_memory import can_write_directly
 
 MIB = 1 << 20
 NAMES = 4  # the most parameters that a label names
@@ -112,7 +112,7 @@ class Bucket:
 
 def both_direct(grad: Tensor, view: Tensor) -> bool:
     """Return True if NumPy may copy between the tensors' memory: both are plain and have the same dtype."""
-    return direct(view) and direct(grad) and view._a.dtype == grad._a.dtype
+    return can_write_directly(view) and can_write_directly(grad) and view._a.dtype == grad._a.dtype
 
 
 class GradBucket:

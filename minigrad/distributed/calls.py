@@ -66,8 +66,8 @@ class Call:
         if slots.transferring is not None:
             slots.transferring(self, True)
         self.reads = ()
-        for told in listeners:
-            told(self)
+        for listener in listeners:
+            listener(self)
 
 
 def collective(name: str, words: str, group: ProcessGroup, nbytes: int) -> Call:
@@ -81,7 +81,7 @@ def message(name: str, words: str, group: ProcessGroup, nbytes: int, peer: int |
     return Call(name, words, group, -1, nbytes, user_place(), _label.get(), peer, tag, perf_counter())
 
 
-def outside_of_programs(name: str) -> None:
+def report_communication(name: str) -> None:
     """Report to the surrounding layers that a call communicates: compiled programs cannot."""
     for layer in current().layers():
         layer.varies(f"{name} exchanges tensors with other processes", "call it outside of what is compiled")
@@ -103,8 +103,8 @@ def labelled(label: str) -> Iterator[None]:
 
 
 @contextmanager
-def listening(told: Callable[[Call], Any]) -> Iterator[None]:
-    """Call `told` with each Call that ends inside the block.
+def listening(listener: Callable[[Call], Any]) -> Iterator[None]:
+    """Call `listener` with each Call that ends inside the block.
 
     >>> from minigrad.distributed.calls import listening
     >>> calls = []
@@ -113,8 +113,8 @@ def listening(told: Callable[[Call], Any]) -> Iterator[None]:
     >>> sum(call.time_waited for call in calls)
     0
     """
-    listeners.append(told)
+    listeners.append(listener)
     try:
         yield
     finally:
-        listeners.remove(told)
+        listeners.remove(listener)

@@ -15,21 +15,21 @@ from ..arrays.kinds import empty
 from ..core.tensor import Tensor
 from ..errors import error
 from .agreement import described
-from .calls import Call, collective, outside_of_programs
+from .calls import Call, collective, report_communication
 from .groups import ProcessGroup, member, rank_in
 from .mpi_memory import (
     ReduceOp,
     Work,
     array_of,
     as_bytes,
-    begun,
-    direct,
+    can_write_directly,
     flat_bytes,
+    handle_or_wait,
     in_place,
-    lent,
+    mpi_buffer,
     operation,
+    receive_buffer,
     reduced,
-    room_like,
     to_reduce,
     write,
 )
@@ -43,10 +43,10 @@ def barrier(group: Any = None, async_op: bool = False, device_ids: Any = None) -
     >>> dist.barrier()
     >>> dist.destroy_process_group()
     """
-    outside_of_programs("barrier")
-    given = member(group, "barrier")
-    call = agreed("barrier", given, 0)
-    return begun(call, given.comm.Ibarrier(), lambda: None, async_op)
+    report_communication("barrier")
+    pg = member(group, "barrier")
+    call = checked_call("barrier", pg, 0)
+    return handle_or_wait(call, pg.comm.Ibarrier(), lambda: None, async_op)
 
 
 def monitored_barrier(group: Any = None, timeout: Any = None, wait_all_ranks: bool = False) -> None:
@@ -59,11 +59,11 @@ def monitored_barrier(group: Any = None, timeout: Any = None, wait_all_ranks: bo
     >>> dist.monitored_barrier(timeout=60)
     >>> dist.destroy_process_group()
     """
-    outside_of_programs("monitored_barrier")
-    given = member(group, "monitored_barrier")
+    report_communication("monitored_barrier")
+    pg = member(group, "monitored_barrier")
     # the ranks do not compare this call first, since that might wait longer than `timeout`
-    call = collective("monitored_barrier", "monitored_barrier()", given, 0)
-    Work(call, [given.comm.Ibarrier()], lambda: None).wait(given.timeout if timeout is None else timeout)
+    call = collective("monitored_barrier", "monitored_barrier()", pg, 0)
+    Work(call, [pg.comm.Ibarrier()], lambda: None).wait(pg.timeout if timeout is None else timeout)
 
 
 def all_reduce(tensor: Tensor, op: ReduceOp = ReduceOp.SUM, group: Any = None, async_op: bool = False) -> Work | None:
@@ -77,13 +77,13 @@ def all_reduce(tensor: Tensor, op: ReduceOp = ReduceOp.SUM, group: Any = None, a
     tensor([1., 2.])
     >>> dist.destroy_process_group()
     """
-    who, given = "all_reduce", member(group, "all_reduce")
+    who, pg = "all_reduce", member(group, "all_reduce")
     mine = array_of(tensor, who)
-    found = to_reduce(mine, op, who, direct(tensor))
-    call = agreed(who, given, mine.nbytes, mine, op)
-    request = given.comm.Iallreduce(in_place(), lent(found), operation(op))
-    finish = lambda: write(tensor, reduced(found, op, given.size(), mine.dtype), call)
-    return begun(call, request, finish, async_op, tensor)
+    found = to_reduce(mine, op, who, can_write_directly(tensor))
+    call = checked_call(who, pg, mine.nbytes, mine, op)
+    request = pg.comm.Iallreduce(in_place(), mpi_buffer(found), operation(op))
+    finish = lambda: write(tensor, reduced(found, op, pg.size(), mine.dtype), call)
+    return handle_or_wait(call, request, finish, async_op, tensor)
 
 
 def reduce(tensor: Tensor, dst: int = 0, op: ReduceOp = ReduceOp.SUM, group: Any = None, async_op: bool = False) -> Any:
@@ -97,16 +97,18 @@ def reduce(tensor: Tensor, dst: int = 0, op: ReduceOp = ReduceOp.SUM, group: Any
     tensor([1., 2.])
     >>> dist.destroy_process_group()
     """
-    who, given = "reduce", member(group, "reduce")
-    root, mine = rank_in(given, dst, who, "dst"), array_of(tensor, who)
-    there = given.rank() == root
-    found = to_reduce(mine, op, who, not there or direct(tensor))
-    call = agreed(who, given, mine.nbytes, mine, op, f"dst={dst}", reads=(tensor,) * (not there))
+    who, pg = "reduce", member(group, "reduce")
+    root, mine = rank_in(pg, dst, who, "dst"), array_of(tensor, who)
+    there = pg.rank() == root
+    found = to_reduce(mine, op, who, not there or can_write_directly(tensor))
+    call = checked_call(who, pg, mine.nbytes, mine, op, f"dst={dst}", reads=(tensor,) * (not there))
     if not there:
-        return begun(call, given.comm.Ireduce(lent(found), None, operation(op), root), lambda: None, async_op, tensor)
-    request = given.comm.Ireduce(in_place(), lent(found), operation(op), root)
-    finish = lambda: write(tensor, reduced(found, op, given.size(), mine.dtype), call)
-    return begun(call, request, finish, async_op, tensor)
+        return handle_or_wait(
+            call, pg.comm.Ireduce(mpi_buffer(found), None, operation(op), root), lambda: None, async_op, tensor
+        )
+    request = pg.comm.Ireduce(in_place(), mpi_buffer(found), operation(op), root)
+    finish = lambda: write(tensor, reduced(found, op, pg.size(), mine.dtype), call)
+    return handle_or_wait(call, request, finish, async_op, tensor)
 
 
 def broadcast(tensor: Tensor, src: int = 0, group: Any = None, async_op: bool = False) -> Work | None:
@@ -120,15 +122,15 @@ def broadcast(tensor: Tensor, src: int = 0, group: Any = None, async_op: bool = 
     tensor([1., 2.])
     >>> dist.destroy_process_group()
     """
-    who, given = "broadcast", member(group, "broadcast")
-    root = rank_in(given, src, who, "src")
-    there = given.rank() == root
-    found = array_of(tensor, who) if there else room_like(tensor, who)
-    call = agreed(who, given, found.nbytes, found, f"src={src}", reads=(tensor,) * there)
-    request = given.comm.Ibcast(as_bytes(found), root)
+    who, pg = "broadcast", member(group, "broadcast")
+    root = rank_in(pg, src, who, "src")
+    there = pg.rank() == root
+    found = array_of(tensor, who) if there else receive_buffer(tensor, who)
+    call = checked_call(who, pg, found.nbytes, found, f"src={src}", reads=(tensor,) * there)
+    request = pg.comm.Ibcast(as_bytes(found), root)
     if there:
-        return begun(call, request, lambda: None, async_op, tensor)
-    return begun(call, request, lambda: write(tensor, found, call), async_op, tensor)
+        return handle_or_wait(call, request, lambda: None, async_op, tensor)
+    return handle_or_wait(call, request, lambda: write(tensor, found, call), async_op, tensor)
 
 
 def all_gather(tensor_list: Sequence[Tensor], tensor: Tensor, group: Any = None, async_op: bool = False) -> Work | None:
@@ -143,14 +145,14 @@ def all_gather(tensor_list: Sequence[Tensor], tensor: Tensor, group: Any = None,
     [tensor([1., 2.])]
     >>> dist.destroy_process_group()
     """
-    who, given = "all_gather", member(group, "all_gather")
-    check_list(who, "tensor_list", tensor_list, given)
+    who, pg = "all_gather", member(group, "all_gather")
+    check_list(who, "tensor_list", tensor_list, pg)
     mine = array_of(tensor, who)
-    rooms = [room_like(t, who) for t in tensor_list]
+    rooms = [receive_buffer(t, who) for t in tensor_list]
     found = empty((sum(r.nbytes for r in rooms),), rooms[0], np.uint8)
-    call = agreed(who, given, found.nbytes, *rooms, reads=(tensor,))
-    request = given.comm.Iallgatherv(as_bytes(mine), [lent(found), [r.nbytes for r in rooms]])
-    return begun(call, request, lambda: scattered(found, tensor_list, rooms, call), async_op, *tensor_list)
+    call = checked_call(who, pg, found.nbytes, *rooms, reads=(tensor,))
+    request = pg.comm.Iallgatherv(as_bytes(mine), [mpi_buffer(found), [r.nbytes for r in rooms]])
+    return handle_or_wait(call, request, lambda: scattered(found, tensor_list, rooms, call), async_op, *tensor_list)
 
 
 def all_gather_into_tensor(
@@ -167,13 +169,13 @@ def all_gather_into_tensor(
     tensor([1., 2.])
     >>> dist.destroy_process_group()
     """
-    who, given = "all_gather_into_tensor", member(group, "all_gather_into_tensor")
+    who, pg = "all_gather_into_tensor", member(group, "all_gather_into_tensor")
     mine = array_of(input_tensor, who, "input_tensor")
-    found = room_like(output_tensor, who, "output_tensor", mine)
-    check_total(who, found.size, mine.size * given.size(), "output_tensor", given)
-    call = agreed(who, given, found.nbytes, mine, reads=(input_tensor,))
-    request = given.comm.Iallgather(as_bytes(mine), as_bytes(found))
-    return begun(call, request, lambda: write(output_tensor, found, call), async_op, output_tensor)
+    found = receive_buffer(output_tensor, who, "output_tensor", mine)
+    check_total(who, found.size, mine.size * pg.size(), "output_tensor", pg)
+    call = checked_call(who, pg, found.nbytes, mine, reads=(input_tensor,))
+    request = pg.comm.Iallgather(as_bytes(mine), as_bytes(found))
+    return handle_or_wait(call, request, lambda: write(output_tensor, found, call), async_op, output_tensor)
 
 
 def gather(
@@ -190,17 +192,17 @@ def gather(
     [tensor([1., 2.])]
     >>> dist.destroy_process_group()
     """
-    who, given = "gather", member(group, "gather")
-    root, mine = rank_in(given, dst, who, "dst"), array_of(tensor, who)
-    call = agreed(who, given, mine.nbytes, mine.dtype, f"dst={dst}", reads=(tensor,))
-    if given.rank() != root:
-        return begun(call, given.comm.Igatherv(as_bytes(mine), None, root), lambda: None, async_op)
-    check_list(who, "gather_list", gather_list, given)
-    rooms = [room_like(t, who) for t in gather_list or ()]
+    who, pg = "gather", member(group, "gather")
+    root, mine = rank_in(pg, dst, who, "dst"), array_of(tensor, who)
+    call = checked_call(who, pg, mine.nbytes, mine.dtype, f"dst={dst}", reads=(tensor,))
+    if pg.rank() != root:
+        return handle_or_wait(call, pg.comm.Igatherv(as_bytes(mine), None, root), lambda: None, async_op)
+    check_list(who, "gather_list", gather_list, pg)
+    rooms = [receive_buffer(t, who) for t in gather_list or ()]
     found = empty((sum(r.nbytes for r in rooms),), rooms[0], np.uint8)
-    request = given.comm.Igatherv(as_bytes(mine), [lent(found), [r.nbytes for r in rooms]], root)
+    request = pg.comm.Igatherv(as_bytes(mine), [mpi_buffer(found), [r.nbytes for r in rooms]], root)
     finish = lambda: scattered(found, gather_list or (), rooms, call)
-    return begun(call, request, finish, async_op, *(gather_list or ()))
+    return handle_or_wait(call, request, finish, async_op, *(gather_list or ()))
 
 
 def scatter(
@@ -221,17 +223,17 @@ def scatter(
     tensor([0., 0.])
     >>> dist.destroy_process_group()
     """
-    who, given = "scatter", member(group, "scatter")
-    root, found = rank_in(given, src, who, "src"), room_like(tensor, who)
-    call = agreed(who, given, found.nbytes, found.dtype, f"src={src}", reads=tuple(scatter_list or ()))
-    if given.rank() == root:
-        check_list(who, "scatter_list", scatter_list, given)
+    who, pg = "scatter", member(group, "scatter")
+    root, found = rank_in(pg, src, who, "src"), receive_buffer(tensor, who)
+    call = checked_call(who, pg, found.nbytes, found.dtype, f"src={src}", reads=tuple(scatter_list or ()))
+    if pg.rank() == root:
+        check_list(who, "scatter_list", scatter_list, pg)
         parts = [flat_bytes(array_of(t, who)) for t in scatter_list or ()]
-        sent: Any = [lent(np.concatenate(parts)), [p.size for p in parts]]
+        sent: Any = [mpi_buffer(np.concatenate(parts)), [p.size for p in parts]]
     else:
         sent = None
-    request = given.comm.Iscatterv(sent, as_bytes(found), root)
-    return begun(call, request, lambda: write(tensor, found, call), async_op, tensor)
+    request = pg.comm.Iscatterv(sent, as_bytes(found), root)
+    return handle_or_wait(call, request, lambda: write(tensor, found, call), async_op, tensor)
 
 
 def reduce_scatter(
@@ -247,16 +249,16 @@ def reduce_scatter(
     tensor([1., 1.])
     >>> dist.destroy_process_group()
     """
-    who, given = "reduce_scatter", member(group, "reduce_scatter")
-    check_list(who, "input_list", input_list, given)
+    who, pg = "reduce_scatter", member(group, "reduce_scatter")
+    check_list(who, "input_list", input_list, pg)
     parts = [to_reduce(array_of(t, who), op, who, own=True).reshape(-1) for t in input_list]
     counts, mine = [p.size for p in parts], array_of(output, who, "output")
-    check_total(who, mine.size, counts[given.rank()], "output", given)
-    found = empty((counts[given.rank()],), parts[0])
-    call = agreed(who, given, sum(p.nbytes for p in parts), *parts, op, reads=tuple(input_list))
-    request = given.comm.Ireduce_scatter(lent(np.concatenate(parts)), lent(found), counts, operation(op))
-    finish = lambda: write(output, reduced(found, op, given.size(), mine.dtype), call)
-    return begun(call, request, finish, async_op, output)
+    check_total(who, mine.size, counts[pg.rank()], "output", pg)
+    found = empty((counts[pg.rank()],), parts[0])
+    call = checked_call(who, pg, sum(p.nbytes for p in parts), *parts, op, reads=tuple(input_list))
+    request = pg.comm.Ireduce_scatter(mpi_buffer(np.concatenate(parts)), mpi_buffer(found), counts, operation(op))
+    finish = lambda: write(output, reduced(found, op, pg.size(), mine.dtype), call)
+    return handle_or_wait(call, request, finish, async_op, output)
 
 
 def reduce_scatter_tensor(
@@ -272,15 +274,15 @@ def reduce_scatter_tensor(
     tensor([1., 1.])
     >>> dist.destroy_process_group()
     """
-    who, given = "reduce_scatter_tensor", member(group, "reduce_scatter_tensor")
+    who, pg = "reduce_scatter_tensor", member(group, "reduce_scatter_tensor")
     sent = to_reduce(array_of(input, who, "input"), op, who, own=True)
-    mine = room_like(output, who, "output", sent)
-    check_total(who, sent.size, mine.size * given.size(), "input", given)
+    mine = receive_buffer(output, who, "output", sent)
+    check_total(who, sent.size, mine.size * pg.size(), "input", pg)
     found = mine if mine.dtype == sent.dtype else empty((mine.size,), sent)
-    call = agreed(who, given, sent.nbytes, sent, op, reads=(input,))
-    request = given.comm.Ireduce_scatter_block(lent(sent), lent(found), operation(op))
-    finish = lambda: write(output, reduced(found, op, given.size(), mine.dtype), call)
-    return begun(call, request, finish, async_op, output)
+    call = checked_call(who, pg, sent.nbytes, sent, op, reads=(input,))
+    request = pg.comm.Ireduce_scatter_block(mpi_buffer(sent), mpi_buffer(found), operation(op))
+    finish = lambda: write(output, reduced(found, op, pg.size(), mine.dtype), call)
+    return handle_or_wait(call, request, finish, async_op, output)
 
 
 def all_to_all(
@@ -297,17 +299,17 @@ def all_to_all(
     [tensor([0., 0.])]
     >>> dist.destroy_process_group()
     """
-    who, given = "all_to_all", member(group, "all_to_all")
-    check_list(who, "output_tensor_list", output_tensor_list, given)
-    check_list(who, "input_tensor_list", input_tensor_list, given)
+    who, pg = "all_to_all", member(group, "all_to_all")
+    check_list(who, "output_tensor_list", output_tensor_list, pg)
+    check_list(who, "input_tensor_list", input_tensor_list, pg)
     parts = [flat_bytes(array_of(t, who)) for t in input_tensor_list]
-    rooms = [room_like(t, who) for t in output_tensor_list]
+    rooms = [receive_buffer(t, who) for t in output_tensor_list]
     found = empty((sum(r.nbytes for r in rooms),), rooms[0], np.uint8)
-    sent = [lent(np.concatenate(parts)), [p.size for p in parts]]
-    call = agreed(who, given, found.nbytes, parts[0].dtype, reads=tuple(input_tensor_list))
-    request = given.comm.Ialltoallv(sent, [lent(found), [r.nbytes for r in rooms]])
+    sent = [mpi_buffer(np.concatenate(parts)), [p.size for p in parts]]
+    call = checked_call(who, pg, found.nbytes, parts[0].dtype, reads=tuple(input_tensor_list))
+    request = pg.comm.Ialltoallv(sent, [mpi_buffer(found), [r.nbytes for r in rooms]])
     finish = lambda: scattered(found, output_tensor_list, rooms, call)
-    return begun(call, request, finish, async_op, *output_tensor_list)
+    return handle_or_wait(call, request, finish, async_op, *output_tensor_list)
 
 
 def all_to_all_single(
@@ -329,27 +331,27 @@ def all_to_all_single(
     tensor([0., 1.])
     >>> dist.destroy_process_group()
     """
-    who, given = "all_to_all_single", member(group, "all_to_all_single")
+    who, pg = "all_to_all_single", member(group, "all_to_all_single")
     sent = array_of(input, who, "input")
-    found = room_like(output, who, "output", sent)
+    found = receive_buffer(output, who, "output", sent)
     counts = [
-        split_bytes(who, name, a, sizes, given)
+        split_bytes(who, name, a, sizes, pg)
         for name, a, sizes in (("input", sent, input_split_sizes), ("output", found, output_split_sizes))
     ]
-    call = agreed(who, given, found.nbytes, sent.dtype, reads=(input,))
-    request = given.comm.Ialltoallv([as_bytes(sent), counts[0]], [as_bytes(found), counts[1]])
-    return begun(call, request, lambda: write(output, found, call), async_op, output)
+    call = checked_call(who, pg, found.nbytes, sent.dtype, reads=(input,))
+    request = pg.comm.Ialltoallv([as_bytes(sent), counts[0]], [as_bytes(found), counts[1]])
+    return handle_or_wait(call, request, lambda: write(output, found, call), async_op, output)
 
 
 # ---------------------------------------------------------------------- helpers
-def agreed(who: str, given: ProcessGroup, nbytes: int, *same: Any, reads: tuple = ()) -> Call:
-    """Return the Call that starts, after comparing it with the other ranks when it is time.
+def checked_call(who: str, pg: ProcessGroup, nbytes: int, *same: Any, reads: tuple = ()) -> Call:
+    """Return the Call of a collective that starts; every so often, compare the calls of all ranks first.
 
     `same` must be equal on all ranks.  `reads` are the tensors that are sent, unless the result overwrites them.
     """
-    call = collective(who, f"{who}({described(*same)})", given, nbytes)
+    call = collective(who, f"{who}({described(*same)})", pg, nbytes)
     call.reads = reads
-    given.agreement.check(call)
+    pg.agreement.check(call)
     return call
 
 
@@ -362,11 +364,11 @@ def scattered(found: Any, tensors: Sequence[Tensor], rooms: list, call: Call) ->
         at += room.nbytes
 
 
-def check_list(who: str, name: str, given: Any, group: ProcessGroup) -> None:
+def check_list(who: str, name: str, pg: Any, group: ProcessGroup) -> None:
     """Raise ValueError unless the list has a tensor for each process."""
-    n = len(given) if isinstance(given, (list, tuple)) else None
+    n = len(pg) if isinstance(pg, (list, tuple)) else None
     if n != group.size():
-        got = "nothing" if given is None else type(given).__name__ if n is None else f"{n}"
+        got = "nothing" if pg is None else type(pg).__name__ if n is None else f"{n}"
         what = f"expected {name} to have a tensor for each of {group.size()} processes, got {got}"
         raise error(ValueError, who, what, f"write {name}=[torch.empty_like(tensor) for _ in range(world_size)]")
 

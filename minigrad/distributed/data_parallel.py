@@ -121,7 +121,7 @@ class DistributedDataParallel(Module, Joinable):
             self.gradient_as_bucket_view,
             self.static_graph,
         )
-        self._said: list[Any] = []  # messages to the ranks without input that may still be on their way
+        self._announcements: list[Any] = []  # messages to the ranks without input that may still be on their way
         self._divide_by_initial_world_size = True
 
     broadcast_buffers = property(lambda self: self.forward_sync_buffers, doc="True if forward copies rank 0's buffers.")
@@ -141,15 +141,15 @@ class DistributedDataParallel(Module, Joinable):
         syncs = is_grad_enabled() and self.require_backward_grad_sync
         if syncs:
             self.reducer.check_finished()
-        self._hear()
+        self._await_announcements()
         active = Join.notify_join_context(self)
         if self._copies_buffers():
             joining = self._join_config.enable
             self._copy_buffers(self._common_rank(True) if joining else 0)
         if self._join_config.enable:
-            self._said = [said for said in (active, self._tell(syncs)[0]) if said is not None]
+            self._announcements = [work for work in (active, self._announce(syncs)[0]) if work is not None]
         if self.device_ids:
-            inputs, kwargs = moved((inputs, kwargs), self.device)
+            inputs, kwargs = to_device((inputs, kwargs), self.device)
         output = self.module(*inputs, **kwargs)
         self.require_forward_param_sync = syncs
         if syncs:
@@ -221,36 +221,36 @@ class DistributedDataParallel(Module, Joinable):
         `divide_by_initial_world_size=False` gradients are divided by the number of ranks that still train.  With
         `throw_on_early_termination=True` all ranks raise RuntimeError as soon as one rank has no data.
         """
-        given = {"divide_by_initial_world_size": divide_by_initial_world_size}
-        return Join([self], enable, throw_on_early_termination, **given)
+        options = {"divide_by_initial_world_size": divide_by_initial_world_size}
+        return Join([self], enable, throw_on_early_termination, **options)
 
     def join_hook(self, **kwargs: Any) -> JoinHook:
         """Return the JoinHook of a rank without data; `divide_by_initial_world_size` may be in `kwargs`."""
         self._divide_by_initial_world_size = kwargs.get("divide_by_initial_world_size", True)
         return InPlaceOfTraining(self)
 
-    def _tell(self, follows: bool) -> tuple[Any, Tensor]:
-        """Start to send the ranks without data whether gradients follow; return the handle and the tensor that is sent."""
-        given = tensor([int(follows)])
+    def _announce(self, follows: bool) -> tuple[Any, Tensor]:
+        """Start to tell the ranks without data if gradients follow; return the handle and the tensor that is sent."""
+        flag = tensor([int(follows)])
         with labelled("whether gradients follow"):
-            return all_reduce(given, ReduceOp.MAX, self.process_group, async_op=True), given
+            return all_reduce(flag, ReduceOp.MAX, self.process_group, async_op=True), flag
 
-    def _hear(self) -> None:
+    def _await_announcements(self) -> None:
         """Wait until the other ranks have received all messages."""
-        for said in self._said:
-            said.wait()
-        self._said = []
+        for work in self._announcements:
+            work.wait()
+        self._announcements = []
 
     def _common_rank(self, candidate: bool) -> int:
         """Return the last rank that calls this with True."""
         found = tensor([self.process_group.rank() if candidate else -1])
-        with labelled("whose model it is"):
+        with labelled("which rank's model it is"):
             all_reduce(found, ReduceOp.MAX, self.process_group)
         return int(found.item())
 
     # ------------------------------------------------------------------ copies
     def __getstate__(self) -> dict:
-        return {k: v for k, v in vars(self).items() if k not in ("process_group", "reducer", "_said")}
+        return {k: v for k, v in vars(self).items() if k not in ("process_group", "reducer", "_announcements")}
 
     def __setstate__(self, state: dict) -> None:
         """Restore a copied or loaded model in the group of all ranks."""
@@ -267,10 +267,10 @@ class InPlaceOfTraining(JoinHook):
 
     def main_hook(self) -> None:
         ddp = self.ddp
-        ddp._hear()
+        ddp._await_announcements()
         if ddp._copies_buffers():
             ddp._copy_buffers(ddp._common_rank(False))
-        work, follows = ddp._tell(False)
+        work, follows = ddp._announce(False)
         work.wait()
         ddp.require_forward_param_sync = bool(follows.item())
         if follows.item():
@@ -278,15 +278,15 @@ class InPlaceOfTraining(JoinHook):
 
     def post_hook(self, is_last_joiner: bool) -> None:
         ddp = self.ddp
-        ddp._hear()
+        ddp._await_announcements()
         ddp._copy_module(ddp._common_rank(is_last_joiner), ddp.forward_sync_buffers)
 
 
 # ---------------------------------------------------------------------- helpers
-def refuse(**given: Any) -> None:
+def refuse(**arguments: Any) -> None:
     """Raise NotImplementedError for arguments that minigrad does not support."""
     instead = {"mixed_precision": "compute the loss under torch.autocast"}
-    for name, value in given.items():
+    for name, value in arguments.items():
         if value is not None:
             fix = instead.get(name, "leave it out: buckets are reduced while backward runs")
             raise error(NotImplementedError, WHO, f"minigrad has no {name}", fix)
@@ -318,6 +318,6 @@ def tensors_in(value: Any) -> Iterator[Tensor]:
             yield from tensors_in(getattr(value, field.name))
 
 
-def moved(tree: Any, device: Any) -> Any:
+def to_device(tree: Any, device: Any) -> Any:
     """Return a tree with its tensors on a device."""
     return tree_map(lambda t: t.to(device) if isinstance(t, Tensor) else t, tree)

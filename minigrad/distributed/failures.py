@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 DIED = (
     signal.SIGUSR1
-)  # MPICH's mpiexec -disable-auto-cleanup sends it to the others, and it would end them without a word
+)  # MPICH's mpiexec -disable-auto-cleanup sends it to the others, and it would end them without a message
 INTERRUPTED = 128 + signal.SIGINT
 PASSED_ON = 0.3  # seconds in which mpiexec forwards the ranks' output; the rest is lost when they end
 
@@ -46,7 +46,7 @@ class Ends:
         atexit.register(self.done)
 
     @staticmethod
-    def hear_of_deaths() -> None:
+    def handle_death_signal() -> None:
         """Listen to the signal for a dead rank, unless the program handles this signal itself."""
         if threading.current_thread() is threading.main_thread() and signal.getsignal(DIED) is signal.SIG_DFL:
             signal.signal(DIED, Ear.alarm)
@@ -70,7 +70,7 @@ class Ends:
         """After this rank's exception is printed, print where the other ranks are, and end them all."""
         rank, size = self.ear.comm.rank, self.ear.comm.size
         if size > 1:
-            lines = [f"rank {rank} of {size} has failed, so all end", *self.others()]
+            lines = [f"rank {rank} of {size} has failed, so all ranks stop", *self.others()]
             print("\n  ".join(lines), file=sys.stderr)
             self.abort(1)
 
@@ -89,17 +89,17 @@ class Ends:
     def done(self) -> None:
         """Wait until the programs of all ranks are done; if their calls differ, print the error and end them all."""
         try:
-            self.meet()
+            self.compare_last_calls()
         except RuntimeError as e:
             print(e, file=sys.stderr)
             self.abort(1)
 
-    def meet(self) -> None:
+    def compare_last_calls(self) -> None:
         """Wait for the other ranks, answer those that wait for this one, and compare the calls of all.
 
         Raises RuntimeError if the calls differ, or if a rank does not end before the timeout.
         """
-        self.ear.end = "has ended its program"
+        self.ear.end = "has finished its program"
         digests = np.empty(self.ear.comm.size, np.int64)
         request = self.ear.comm.Iallgather(np.array([self.world.agreement.digest]), digests)
         begun = time.perf_counter()
@@ -107,9 +107,11 @@ class Ends:
             self.ear.listen()
             time.sleep(0.001)
             if time.perf_counter() - begun > self.world.timeout:
-                what = f"the program of rank {self.ear.comm.rank} has been done for {self.world.timeout:g} s"
+                what = f"the program of rank {self.ear.comm.rank} has been finished for {self.world.timeout:g} s"
                 lines = self.ear.answers(self.ear.others)
-                raise error(RuntimeError, "torch.distributed", what, "let all ranks come to their end", notes=lines)
+                raise error(
+                    RuntimeError, "torch.distributed", what, "let all ranks reach the end of the program", notes=lines
+                )
         if (digests != digests[0]).any():
             raise self.world.agreement.difference(self.world)
 

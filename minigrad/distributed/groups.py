@@ -192,7 +192,7 @@ def init_process_group(
         raise error(ValueError, who, f"there is no backend {backend!r}", "write init_process_group('mpi')")
     if not is_available():
         raise error(RuntimeError, who, "mpi4py is not installed", INSTALL)
-    ends.hear_of_deaths()
+    ends.handle_death_signal()
     from mpi4py import MPI
 
     world = MPI.COMM_WORLD
@@ -273,21 +273,27 @@ def world() -> ProcessGroup:
 
 
 def member(given: Any, who: str) -> ProcessGroup:
-    """Return the given group, by default the group of all ranks.  Raises ValueError if this process is not in it."""
+    """Return the given group, by default the group of all ranks.
+
+    Raises ValueError if this process is not in it, RuntimeError if the group was destroyed.
+    """
     if given is None:
         return world()
     if not isinstance(given, ProcessGroup):
         what = f"process {world().rank()} is not in the group"
         raise error(ValueError, who, what, "call it on the ranks of the group alone: if rank in ranks: ...")
+    if not given.comm or GroupMember.WORLD is None:
+        what = f"the group of ranks {given.ranks} was destroyed"
+        raise error(RuntimeError, who, what, "call destroy_process_group() after the last backward and collective")
     return given
 
 
-def rank_in(given: ProcessGroup, rank: int, who: str, name: str) -> int:
+def rank_in(pg: ProcessGroup, rank: int, who: str, name: str) -> int:
     """Return the rank in a group of the process with the given global rank.  Raises ValueError if it is not in the group."""
-    if rank not in given.ranks:
-        what = f"{name}={rank} is not in the group of ranks {given.ranks}"
-        raise error(ValueError, who, what, f"write {name}={given.ranks[0]}")
-    return given.ranks.index(rank)
+    if rank not in pg.ranks:
+        what = f"{name}={rank} is not in the group of ranks {pg.ranks}"
+        raise error(ValueError, who, what, f"write {name}={pg.ranks[0]}")
+    return pg.ranks.index(rank)
 
 
 def get_rank(group: Any = None) -> int:

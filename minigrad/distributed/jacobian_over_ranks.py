@@ -15,7 +15,7 @@ from ..autograd import forward_ad
 from ..autograd.disagreement import GradcheckError
 from ..autograd.gradcheck import check_inputs
 from ..autograd.gradients import grad
-from ..autograd.numeric_jacobians import beside, checked, numbers
+from ..autograd.numeric_jacobians import checked, numbers, tensor_like
 from ..core.function import as_tuple
 from ..core.tensor import Tensor, is_float
 from ..errors import error
@@ -56,12 +56,12 @@ def gradcheck_distributed(
     found = {"backward": check.by_backward()} if check_backward_ad else {}
     if check_forward_ad:
         found["forward mode"] = check.exchanged(check.by_forward())
-    told = [
+    reports = [
         check.difference(r, mode, blocks[r], expected[r], atol, rtol)
         for mode, blocks in found.items()
         for r in range(check.group.size())
     ]
-    wrong = [line for lines in everywhere(told, check.group) for line in lines if line]
+    wrong = [line for lines in everywhere(reports, check.group) for line in lines if line]
     if wrong and raise_exception:
         fix = "look at the backward and the jvp of the Functions inside; every rank has to call what the others call"
         raise error(GradcheckError, WHO, f"{len(wrong)} Jacobians differ from central differences", fix, notes=wrong)
@@ -106,7 +106,7 @@ class Check:
             sides = []
             for step in (eps, -2 * eps, eps):
                 for x, u in zip(self.targets, unit):
-                    x.detach().add_(beside(x, u), alpha=step)
+                    x.detach().add_(tensor_like(x, u), alpha=step)
                 sides.append(self.values())
             rows[rank].append((sides[0] - sides[1]) / (2 * eps))
         return self.blocks(rows, self.inputs_of, self.outputs_of)
@@ -118,7 +118,7 @@ class Check:
             tangents = iter(unit)
             with forward_ad.dual_level():
                 args = [
-                    forward_ad.make_dual(x.detach(), beside(x, next(tangents)))
+                    forward_ad.make_dual(x.detach(), tensor_like(x, next(tangents)))
                     if isinstance(x, Tensor) and x.requires_grad
                     else x
                     for x in self.inputs
@@ -134,7 +134,7 @@ class Check:
         tracked = [o for o in outs if o.requires_grad]
         rows: list[list] = [[] for _ in self.outputs_of]
         for rank, unit in self.units(self.outputs_of, lambda: outs):
-            seeds = [beside(o, u) for o, u in zip(outs, unit) if o.requires_grad]
+            seeds = [tensor_like(o, u) for o, u in zip(outs, unit) if o.requires_grad]
             found = (
                 grad(tracked, self.targets, seeds, True, allow_unused=True) if tracked else [None] * len(self.targets)
             )

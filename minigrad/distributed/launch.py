@@ -1,7 +1,7 @@
 """`run`: call a function in several processes, from a program or from a notebook's cell.
 
 The function goes to the ranks in a folder, as parcel.py writes it, and there they leave their results (launched.py).  This
-module starts mpiexec, watches its processes, and ends all of them when one cannot go on.
+module starts mpiexec, watches its processes, and ends all of them when one fails.
 """
 
 from __future__ import annotations
@@ -34,9 +34,17 @@ from .parcel import WHO, packed
 from .waiting import ended
 
 GRACE, FAILED = 10.0, 0.5  # seconds for the other ranks to report, after one dies, or fails with an exception
-LOOK = 0.02  # seconds between two looks
+LOOK = 0.02  # seconds between two checks
 SHOWN = 30  # lines of each rank's output, below an error
-LAUNCHERS = "PMI_", "PMIX_", "OMPI_", "PRTE_", "HYDRA_", "MPI_LOCAL", "SLURM_"  # variables by which MPI knows its ranks
+LAUNCHERS = (
+    "PMI_",
+    "PMIX_",
+    "OMPI_",
+    "PRTE_",
+    "HYDRA_",
+    "MPI_LOCAL",
+    "SLURM_",
+)  # environment variables by which MPI recognises its ranks
 # Open MPI refuses root, and more ranks than processors
 OPEN_MPI = {
     "OMPI_ALLOW_RUN_AS_ROOT": "1",
@@ -109,17 +117,17 @@ class Ranks(Sequence):
 def run(function: Callable[..., Any], n: int = 2, *args: Any, timeout: Any = None, passes: Any = None) -> Ranks:
     """Call a function in n processes, which mpiexec starts on this computer, and return what each returns and prints.
 
-    Each process is a rank of an initialised process group.  The function may stand in a cell of a notebook: its text goes to
-    the ranks, and so do the functions, classes, modules and values that its names stand for, as copies.  Results come back
-    as copies, too, without a graph.
+    Each process is a rank of an initialised process group.  The function may be defined in a notebook's cell: its source
+    goes to the ranks, and so do the functions, classes, modules and values that it refers to, as copies.  Results come
+    back as copies, too, without a graph.
 
     With `passes`, such as ("forward", "backward") or "all", the result's `drawing` shows what the ranks compute and send each
     other; those passes that the function does not run are run from its result, seeded with ones.
 
     Raises what a rank raises, with its traceback and where the other ranks were; TimeoutError, with where each rank was,
     when all takes longer than `timeout`, a timedelta or seconds; TypeError for a function, an argument or a result that
-    cannot be sent, such as a lambda; RuntimeError without mpi4py and mpiexec, or where a process ends without a word.
-    Whatever happens, also Ctrl-C, no process is left.
+    cannot be sent, such as a lambda; RuntimeError without mpi4py and mpiexec, or if a process ends without a result or an
+    error.  No process is left behind, whatever happens, including Ctrl-C.
 
     >>> import minigrad.distributed as dist
     >>> def summed(x):
@@ -135,15 +143,15 @@ def run(function: Callable[..., Any], n: int = 2, *args: Any, timeout: Any = Non
     if passes is not None:
         pictures = importlib.import_module("viz.ranks.called")  # which imports minigrad
         ranks = run(pictures.recorded, n, function, args, passes, timeout=timeout)
-        results, told = zip(*ranks)
-        return Ranks(list(results), ranks.outputs, pictures.drawn(told, passes))
+        results, records = zip(*ranks)
+        return Ranks(list(results), ranks.outputs, pictures.drawn(records, passes))
     command = [mpiexec(), "-n", str(n), sys.executable, "-c"]
     parcel = packed(function, args)
     with tempfile.TemporaryDirectory(prefix="minigrad-ranks-") as name:
         folder = Path(name)
         (folder / "parcel").write_bytes(parcel)
         dead = watch([*command, program(name)], folder, n, limit)
-        return collected(folder, n, dead, limit)
+        return collect_results(folder, n, dead, limit)
 
 
 def program(folder: str) -> str:
@@ -154,7 +162,7 @@ def program(folder: str) -> str:
 
 # ---------------------------------------------------------------------- the processes
 def mpiexec() -> str:
-    """Return the mpiexec beside this Python, or the first on the path.  Raises RuntimeError where there is no MPI."""
+    """Return the mpiexec in this Python's folder, or the first on the path.  Raises RuntimeError if there is no MPI."""
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
     found = shutil.which("mpiexec", path=path)
     if not is_available() or found is None:
@@ -164,14 +172,14 @@ def mpiexec() -> str:
 
 
 def watch(command: list[str], folder: Path, n: int, limit: float) -> list[int] | None:
-    """Run mpiexec until all ranks are done, or one cannot go on; return the ranks that have died, or None if it takes too long.
+    """Run mpiexec until all ranks are done or one fails; return the ranks that have died, or None if it takes too long.
 
-    No process is left.  Before the ranks are ended they write where they are.
+    No process is left behind.  Before the ranks are ended, they write their stacks.
     """
     environment = {k: v for k, v in os.environ.items() if not k.startswith(LAUNCHERS)} | OPEN_MPI
     end, last = time.monotonic() + limit, float("inf")
     with (folder / "mpiexec.out").open("wb") as out:
-        process = begun(
+        process = start_mpiexec(
             command,
             env=environment,
             stdin=subprocess.DEVNULL,
@@ -182,15 +190,15 @@ def watch(command: list[str], folder: Path, n: int, limit: float) -> list[int] |
         try:
             while process.poll() is None and time.monotonic() < min(end, last):
                 time.sleep(LOOK)
-                last = min(last, time.monotonic() + patience(folder, n))
+                last = min(last, time.monotonic() + seconds_left(folder, n))
             if process.poll() is None:
-                say_where(folder, n)
-            return None if process.poll() is None and end < last else silent(folder, n)
+                write_stacks(folder, n)
+            return None if process.poll() is None and end < last else ended_without_report(folder, n)
         finally:
             end_all(process, pids(folder, n).values())
 
 
-def begun(command: list[str], **how: Any) -> subprocess.Popen:
+def start_mpiexec(command: list[str], **how: Any) -> subprocess.Popen:
     """Start mpiexec; on Linux it ends with this process, however that ends."""
     return subprocess.Popen(command, preexec_fn=end_with_parent() if sys.platform == "linux" else None, **how)
 
@@ -210,14 +218,14 @@ def pids(folder: Path, n: int) -> dict[int, int]:
     return found
 
 
-def patience(folder: Path, n: int) -> float:
-    """Return the seconds for which the ranks may go on: no limit, unless one has died or failed."""
+def seconds_left(folder: Path, n: int) -> float:
+    """Return the seconds that the ranks have left: no limit, unless one has died or failed."""
     if any(ended(pid) and (folder / f"{rank}.failed").exists() for rank, pid in pids(folder, n).items()):
         return FAILED
-    return GRACE if silent(folder, n) else float("inf")
+    return GRACE if ended_without_report(folder, n) else float("inf")
 
 
-def silent(folder: Path, n: int) -> list[int]:
+def ended_without_report(folder: Path, n: int) -> list[int]:
     """Return the ranks that have ended without a result or an error."""
     words = ("result", "failed")
     return [
@@ -227,8 +235,8 @@ def silent(folder: Path, n: int) -> list[int]:
     ]
 
 
-def say_where(folder: Path, n: int) -> None:
-    """Let each rank write where it is."""
+def write_stacks(folder: Path, n: int) -> None:
+    """Let each rank write its stack to a file."""
     for pid in pids(folder, n).values():
         with suppress(OSError):
             os.kill(pid, signal.SIGUSR2)
@@ -250,7 +258,7 @@ def end_all(process: subprocess.Popen, ranks: Sequence[int] | Any) -> None:
 
 
 # ---------------------------------------------------------------------- the results
-def collected(folder: Path, n: int, dead: list[int] | None, limit: float) -> Ranks:
+def collect_results(folder: Path, n: int, dead: list[int] | None, limit: float) -> Ranks:
     """Return the results in the folder.  Raises the exception of a rank, or an error for ranks that leave neither."""
     outputs = [text(folder / f"{rank}.out") for rank in range(n)]
     failures = {r: pickle.loads(f.read_bytes()) for r in range(n) if (f := folder / f"{r}.failed").exists()}
@@ -262,22 +270,22 @@ def collected(folder: Path, n: int, dead: list[int] | None, limit: float) -> Ran
     missing = [rank for rank in range(n) if not (folder / f"{rank}.result").exists()]
     where = [f"rank {r} {place(text(folder / f'{r}.where'))}" for r in missing if r not in (dead or ())]
     if missing and dead is None:
-        notes = [*where, *told(outputs)]
-        raise error(TimeoutError, WHO, f"it has taken more than {limit:g} s", "pass a larger timeout=", notes=notes)
+        notes = [*where, *last_lines(outputs)]
+        raise error(TimeoutError, WHO, f"took more than {limit:g} s", "pass a larger timeout=", notes=notes)
     if missing:
-        what = f"rank {' and '.join(map(str, dead or missing))} of {n} has ended without a word, as after kill -9"
-        notes = [*where, *told(outputs), *text(folder / "mpiexec.out").splitlines()[-SHOWN:]]
-        raise error(RuntimeError, WHO, what, "look at what it did last", notes=notes)
+        what = f"rank {' and '.join(map(str, dead or missing))} of {n} ended without a result or an error, as after kill -9"
+        notes = [*where, *last_lines(outputs), *text(folder / "mpiexec.out").splitlines()[-SHOWN:]]
+        raise error(RuntimeError, WHO, what, "look at its last lines of output", notes=notes)
     return Ranks([load(folder / f"{rank}.result", weights_only=False) for rank in range(n)], outputs)
 
 
 def text(file: Path) -> str:
-    """Return the text of a file, "" where there is none."""
+    """Return the text of a file, or "" if it does not exist."""
     return file.read_text(encoding="utf-8", errors="replace") if file.exists() else ""
 
 
 def place(stack: str) -> str:
-    """Return where a rank is, in words, given its calls, the innermost first, one in a line."""
+    """Describe where a rank is, given its calls, one per line, the innermost first."""
     calls = re.findall(r'^  File "(.+)", line (\d+) in (.+)$', stack, re.MULTILINE)
     users = [
         f"is in {f} at {Place(file, int(line))}" for file, line, f in calls if not file.startswith((PACKAGE, "<str"))
@@ -292,10 +300,10 @@ def raised(rank: int, n: int, failure: Failure, outputs: list[str]) -> Exception
     except Exception:  # this process does not have its class
         e = error(RuntimeError, WHO, failure.words, "look at the traceback of the rank")
     e.add_note("\n  ".join([f"\non rank {rank} of {n}:", *failure.traceback.splitlines()]))
-    e.add_note("\n".join([*failure.others, *told(outputs)]))
+    e.add_note("\n".join([*failure.others, *last_lines(outputs)]))
     return e
 
 
-def told(outputs: list[str]) -> list[str]:
+def last_lines(outputs: list[str]) -> list[str]:
     """Return the last lines of each rank's output."""
     return [f"[{rank}] {line}" for rank, out in enumerate(outputs) for line in out.rstrip().splitlines()[-SHOWN:]]

@@ -16,14 +16,14 @@ from typing import Any
 import numpy as np
 
 from ..arrays.dtypes import HALVES
-from ..arrays.kinds import contiguous, empty, kernels_there, on_device
+from ..arrays.kinds import contiguous, cuda_kernels, empty, on_device
 from ..arrays.nowhere import is_meta, no_numbers
 from ..core.frames import OFF, ON, current
 from ..core.saved import INFERENCE, bottom, memory
 from ..core.tensor import Box, Tensor, wrap
 from ..errors import error, warn
 from ..ops.transfer import placed
-from .calls import Call, outside_of_programs
+from .calls import Call, report_communication
 from .groups import seconds
 from .waiting import wait_for
 
@@ -135,7 +135,7 @@ class Future:
         return Future(self._work, lambda: callback(self))
 
 
-def begun(call: Call, request: Any, finish: Callable[[], Any], async_op: bool, *results: Tensor) -> Any:
+def handle_or_wait(call: Call, request: Any, finish: Callable[[], Any], async_op: bool, *results: Tensor) -> Any:
     """Return the handle of a request whose results go to the given tensors; wait for it instead if not `async_op`."""
     work = Work(call, [request], finish, results)
     if not async_op:
@@ -160,16 +160,16 @@ def cuda_aware() -> bool:
     return False
 
 
-def bare(t: Tensor, who: str, name: str) -> Any:
+def sendable_array(t: Tensor, who: str, name: str) -> Any:
     """Return a tensor's array.  Raises errors for arguments whose elements cannot travel."""
     if not isinstance(t, Tensor):
         raise error(
             TypeError, who, f"expected {name} to be a tensor, got {type(t).__name__}", "pass minigrad.tensor(value)"
         )
-    outside_of_programs(who)
+    report_communication(who)
     if type(t) is Box:
         what = f"{name} belongs to {t._layer.title or t._layer.name}, whose values other processes do not have"
-        raise error(RuntimeError, who, what, f"use torch.distributed.nn.functional.{who}, which transforms know")
+        raise error(RuntimeError, who, what, f"use torch.distributed.nn.functional.{who}, which transforms support")
     a = bottom(t)._a
     if on_device(a) and is_meta(a):
         raise no_numbers(a.shape)
@@ -183,13 +183,13 @@ def reachable(a: Any) -> bool:
 
 def array_of(t: Tensor, who: str, name: str = "tensor") -> Any:
     """Return a tensor's elements, contiguous in memory that MPI can read: its own memory if possible, else a copy."""
-    a = contiguous(bare(t, who, name))
+    a = contiguous(sendable_array(t, who, name))
     return a if reachable(a) else a.to_host(pin=True)
 
 
-def lent(a: Any) -> Any:
+def mpi_buffer(a: Any) -> Any:
     """Return an array as mpi4py takes it."""
-    return a if type(a) is np.ndarray else kernels_there("exchange").in_order(a)
+    return a if type(a) is np.ndarray else cuda_kernels("exchange").in_order(a)
 
 
 def flat_bytes(a: Any) -> Any:
@@ -199,22 +199,22 @@ def flat_bytes(a: Any) -> Any:
 
 def as_bytes(a: Any) -> Any:
     """Return an array's memory as bytes, as mpi4py takes it."""
-    return lent(flat_bytes(a))
+    return mpi_buffer(flat_bytes(a))
 
 
-def direct(t: Tensor) -> bool:
+def can_write_directly(t: Tensor) -> bool:
     """Return True if MPI may write into a tensor's memory: it is contiguous, and no transform or recording is around it."""
     if current() not in (ON, OFF) or current().observers or t._layer is not None or t._ver is INFERENCE:
         return False
     return reachable(t._a) and t._a.flags.carray
 
 
-def room_like(t: Tensor, who: str, name: str = "tensor", beside: Any = None) -> Any:
-    """Return contiguous memory to receive a tensor's elements: its own, unless it may overlap `beside`, which is sent."""
-    a = bare(t, who, name)
+def receive_buffer(t: Tensor, who: str, name: str = "tensor", sent: Any = None) -> Any:
+    """Return contiguous memory to receive a tensor's elements: its own, unless that may overlap the memory that is sent."""
+    a = sendable_array(t, who, name)
     if not reachable(a):
-        return kernels_there("pinned").pinned(a.shape, a.dtype)
-    own = direct(t) and (beside is None or not np.may_share_memory(a, beside))
+        return cuda_kernels("pinned").pinned(a.shape, a.dtype)
+    own = can_write_directly(t) and (sent is None or not np.may_share_memory(a, sent))
     return a if own else empty(a.shape, a)
 
 

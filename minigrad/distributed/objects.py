@@ -13,7 +13,7 @@ import numpy as np
 
 from ..core.tensor import wrap
 from ..errors import error
-from .collectives import agreed, check_list
+from .collectives import check_list, checked_call
 from .groups import ProcessGroup, member, rank_in
 from .point_to_point import recv, send
 from .waiting import wait_for
@@ -24,25 +24,25 @@ def broadcast_object_list(object_list: list, src: int = 0, group: Any = None, de
 
     >>> import minigrad, minigrad.distributed as dist
     >>> dist.init_process_group("mpi")
-    >>> said = [{"epoch": 3}] if dist.get_rank() == 0 else [None]
-    >>> dist.broadcast_object_list(said, src=0)
-    >>> said
+    >>> objects = [{"epoch": 3}] if dist.get_rank() == 0 else [None]
+    >>> dist.broadcast_object_list(objects, src=0)
+    >>> objects
     [{'epoch': 3}]
     >>> dist.destroy_process_group()
     """
-    who, given = "broadcast_object_list", member(group, "broadcast_object_list")
-    root = rank_in(given, src, who, "src")
-    content = pickled(list(object_list) if given.rank() == root else None)
+    who, pg = "broadcast_object_list", member(group, "broadcast_object_list")
+    root = rank_in(pg, src, who, "src")
+    content = pickled(list(object_list) if pg.rank() == root else None)
     size = np.array([content.size])
 
     def bytes_follow() -> Any:
         nonlocal content
-        if given.rank() != root:
+        if pg.rank() != root:
             content = np.empty(size[0], np.uint8)
-        return given.comm.Ibcast(content, root)
+        return pg.comm.Ibcast(content, root)
 
-    in_turn(who, given, (len(object_list), f"src={src}"), lambda: given.comm.Ibcast(size, root), bytes_follow)
-    if given.rank() != root:
+    run_steps(who, pg, (len(object_list), f"src={src}"), lambda: pg.comm.Ibcast(size, root), bytes_follow)
+    if pg.rank() != root:
         object_list[:] = unpickled(content)
 
 
@@ -57,15 +57,15 @@ def all_gather_object(object_list: list, obj: Any, group: Any = None) -> None:
     [{'rank': 0}]
     >>> dist.destroy_process_group()
     """
-    who, given = "all_gather_object", member(group, "all_gather_object")
-    check_list(who, "object_list", object_list, given)
-    mine, sizes, found = pickled(obj), np.empty(given.size(), np.int64), Room()
-    in_turn(
+    who, pg = "all_gather_object", member(group, "all_gather_object")
+    check_list(who, "object_list", object_list, pg)
+    mine, sizes, found = pickled(obj), np.empty(pg.size(), np.int64), Room()
+    run_steps(
         who,
-        given,
+        pg,
         (),
-        lambda: given.comm.Iallgather(np.array([mine.size]), sizes),
-        lambda: given.comm.Iallgatherv(mine, found.of(sizes)),
+        lambda: pg.comm.Iallgather(np.array([mine.size]), sizes),
+        lambda: pg.comm.Iallgatherv(mine, found.of(sizes)),
     )
     object_list[:] = found.objects()
 
@@ -81,19 +81,19 @@ def gather_object(obj: Any, object_gather_list: list | None = None, dst: int = 0
     ['done']
     >>> dist.destroy_process_group()
     """
-    who, given = "gather_object", member(group, "gather_object")
-    root = rank_in(given, dst, who, "dst")
-    here = given.rank() == root
+    who, pg = "gather_object", member(group, "gather_object")
+    root = rank_in(pg, dst, who, "dst")
+    here = pg.rank() == root
     if here and object_gather_list is None:
-        what = f"process {dst} gives no list"
+        what = f"process {dst} passes no list"
         raise error(ValueError, who, what, "pass object_gather_list=[None] * world_size")
-    mine, sizes, found = pickled(obj), np.empty(given.size(), np.int64), Room()
-    in_turn(
+    mine, sizes, found = pickled(obj), np.empty(pg.size(), np.int64), Room()
+    run_steps(
         who,
-        given,
+        pg,
         (f"dst={dst}",),
-        lambda: given.comm.Igather(np.array([mine.size]), sizes if here else None, root),
-        lambda: given.comm.Igatherv(mine, found.of(sizes) if here else None, root),
+        lambda: pg.comm.Igather(np.array([mine.size]), sizes if here else None, root),
+        lambda: pg.comm.Igatherv(mine, found.of(sizes) if here else None, root),
     )
     if here and object_gather_list is not None:
         object_gather_list[:] = found.objects()
@@ -112,12 +112,12 @@ def scatter_object_list(
     [0]
     >>> dist.destroy_process_group()
     """
-    who, given = "scatter_object_list", member(group, "scatter_object_list")
-    root = rank_in(given, src, who, "src")
+    who, pg = "scatter_object_list", member(group, "scatter_object_list")
+    root = rank_in(pg, src, who, "src")
     size, content, sent = np.empty(1, np.int64), np.empty(0, np.uint8), None
     sizes = None
-    if given.rank() == root:
-        check_list(who, "scatter_object_input_list", scatter_object_input_list, given)
+    if pg.rank() == root:
+        check_list(who, "scatter_object_input_list", scatter_object_input_list, pg)
         parts = [pickled(obj) for obj in scatter_object_input_list or ()]
         sizes = np.array([p.size for p in parts])
         sent = [np.concatenate(parts), sizes.tolist()]
@@ -125,9 +125,9 @@ def scatter_object_list(
     def bytes_follow() -> Any:
         nonlocal content
         content = np.empty(size[0], np.uint8)
-        return given.comm.Iscatterv(sent, content, root)
+        return pg.comm.Iscatterv(sent, content, root)
 
-    in_turn(who, given, (f"src={src}",), lambda: given.comm.Iscatter(sizes, size, root), bytes_follow)
+    run_steps(who, pg, (f"src={src}",), lambda: pg.comm.Iscatter(sizes, size, root), bytes_follow)
     output[0] = unpickled(content)
 
 
@@ -156,9 +156,9 @@ def recv_object_list(
 
     >>> import minigrad, minigrad.distributed as dist
     >>> dist.init_process_group("mpi")
-    >>> said = [None]
+    >>> objects = [None]
     >>> if dist.get_rank() == 0 and dist.get_world_size() > 1:
-    ...     print(dist.recv_object_list(said, src=1))
+    ...     print(dist.recv_object_list(objects, src=1))
     >>> dist.destroy_process_group()
     """
     head = wrap(np.zeros(2, np.int64))
@@ -197,9 +197,9 @@ class Room:
         return [unpickled(part) for part in np.split(self.bytes, np.cumsum(self.sizes)[:-1])]
 
 
-def in_turn(who: str, given: ProcessGroup, same: tuple, *begin: Callable[[], Any]) -> None:
+def run_steps(who: str, pg: ProcessGroup, same: tuple, *begin: Callable[[], Any]) -> None:
     """Run the steps of one call, each when the previous one is done: the sizes travel before the bytes."""
-    call = agreed(who, given, 0, *same)
+    call = checked_call(who, pg, 0, *same)
     for step in begin:
         wait_for(call, [step()])
     call.ended()

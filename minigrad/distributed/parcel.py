@@ -69,8 +69,10 @@ class Packer(pickle.Pickler):
         """Record names and return them.  Raises TypeError where a name has two values."""
         for name, value in names.items():
             if self.names.setdefault(name, value) is not value:
-                what = f"the name {name} stands for one thing in one function, and for another in the next"
-                raise error(TypeError, WHO, what, "give one of them another name: the ranks have them side by side")
+                what = f"the name {name} has different values in two of the functions"
+                raise error(
+                    TypeError, WHO, what, "rename one of them: the ranks keep the names of all functions in one module"
+                )
         return names
 
 
@@ -94,7 +96,7 @@ class Definition(NamedTuple):
         for f in functions:
             cells = zip(f.__code__.co_freevars, f.__closure__ or ())
             space |= {**f.__globals__, **{name: cell.cell_contents for name, cell in cells if name != "__class__"}}
-        file, node = found(obj, [f.__code__ for f in functions])
+        file, node = find_source(obj, [f.__code__ for f in functions])
         lines = linecache.getlines(file)
         first = first_line(node)
         block = "".join(lines[first - 1 : node.end_lineno])
@@ -112,8 +114,8 @@ class Definition(NamedTuple):
             lines if shown != file or file in made_up() else [],
             text,
             flags,
-            {name: space[name] for name in sorted(needed) if name in space and not builtin(name, space)},
-            {name: space[name] for name in sorted(used - needed) if name in space and not builtin(name, space)},
+            {name: space[name] for name in sorted(needed) if name in space and not is_builtin(name, space)},
+            {name: space[name] for name in sorted(used - needed) if name in space and not is_builtin(name, space)},
         )
 
 
@@ -140,7 +142,7 @@ def undecorated(obj: Any) -> Any:
 
 
 def importable(obj: Any) -> bool:
-    """Return whether other processes can import an object by its name."""
+    """Return True if other processes can import an object by its name."""
     module = sys.modules.get(getattr(obj, "__module__", None) or "")
     if module is None or module.__name__ in ("__main__", "__mp_main__"):
         return False
@@ -159,7 +161,7 @@ def methods(cls: type) -> Iterator[FunctionType]:
                 yield f
 
 
-def found(obj: Any, codes: list[CodeType]) -> tuple[str, Any]:
+def find_source(obj: Any, codes: list[CodeType]) -> tuple[str, Any]:
     """Return the file with the text of a function or class, and its node there.  Raises TypeError if there is none."""
     if obj.__name__ == "<lambda>":
         raise error(TypeError, WHO, "a lambda cannot be sent to other processes", "define it by def, under a name")
@@ -170,9 +172,9 @@ def found(obj: Any, codes: list[CodeType]) -> tuple[str, Any]:
     for file in dict.fromkeys(files):
         for node in reversed(nodes(file)):
             here = isinstance(node, kinds) and getattr(node, "name", "") == obj.__name__
-            if here and all(covers(node, c, isinstance(obj, type)) for c in codes):
+            if here and all(defines_code(node, c, isinstance(obj, type)) for c in codes):
                 return file, node
-    what = f"the text of {obj.__name__} is not there, or has changed since"
+    what = f"the source of {obj.__name__} is missing, or has changed since"
     raise error(TypeError, WHO, what, "write it into a notebook's cell or a file, and run that again")
 
 
@@ -189,8 +191,8 @@ def nodes(file: str) -> list[ast.AST]:
         return []
 
 
-def covers(node: Any, code: CodeType, within: bool) -> bool:
-    """Return whether a node is the definition of some code, or with `within` contains it."""
+def defines_code(node: Any, code: CodeType, within: bool) -> bool:
+    """Return True if a node is the definition of some code, or with `within` contains it."""
     first = first_line(node)
     return first <= code.co_firstlineno <= node.end_lineno if within else first == code.co_firstlineno
 
@@ -213,8 +215,8 @@ def named(code: CodeType) -> tuple[set[str], set[str]]:
     return needed, used
 
 
-def builtin(name: str, space: dict[str, Any]) -> bool:
-    """Return whether a name is a builtin, or one that Python sets in each module."""
+def is_builtin(name: str, space: dict[str, Any]) -> bool:
+    """Return True if a name is a builtin, or one that Python sets in each module."""
     return name.startswith("__") or space[name] is getattr(builtins, name, space)
 
 

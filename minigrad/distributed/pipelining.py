@@ -49,12 +49,12 @@ class PipelineStage:
 
     @property
     def is_first(self) -> bool:
-        """Return whether this stage takes the batch."""
+        """Return True if this stage takes the batch."""
         return self.stage_index == 0
 
     @property
     def is_last(self) -> bool:
-        """Return whether this stage computes the loss."""
+        """Return True if this stage computes the loss."""
         return self.stage_index == self.num_stages - 1
 
     def receive(self) -> tuple[Tensor, ...]:

@@ -10,7 +10,7 @@ from ..errors import error
 from .agreement import described
 from .calls import message
 from .groups import member, rank_in
-from .mpi_memory import Work, array_of, as_bytes, begun, room_like, write
+from .mpi_memory import Work, array_of, as_bytes, handle_or_wait, receive_buffer, write
 
 
 def send(tensor: Tensor, dst: int | None = None, group: Any = None, tag: int = 0, group_dst: int | None = None) -> None:
@@ -37,9 +37,9 @@ def recv(tensor: Tensor, src: int | None = None, group: Any = None, tag: int = 0
     """
     from mpi4py import MPI
 
-    given, status = member(group, "recv"), MPI.Status()
-    received(tensor, src, given, tag, group_src, "recv", status).wait()
-    return given.ranks[status.Get_source()]
+    pg, status = member(group, "recv"), MPI.Status()
+    received(tensor, src, pg, tag, group_src, "recv", status).wait()
+    return pg.ranks[status.Get_source()]
 
 
 def isend(
@@ -54,15 +54,15 @@ def isend(
     ...     work.wait()
     >>> dist.destroy_process_group()
     """
-    given, sent = member(group, "isend"), array_of(tensor, "send")
-    to = rank_in(given, dst, "send", "dst") if group_dst is None and dst is not None else group_dst
-    if to is None or to == given.rank():
-        what = f"rank {given.rank()} cannot send to itself" if to is not None else "the destination is missing"
+    pg, sent = member(group, "isend"), array_of(tensor, "send")
+    to = rank_in(pg, dst, "send", "dst") if group_dst is None and dst is not None else group_dst
+    if to is None or to == pg.rank():
+        what = f"rank {pg.rank()} cannot send to itself" if to is not None else "the destination is missing"
         raise error(ValueError, "send", what, "write send(tensor, dst=1)")
-    call = message("send", f"send({described(sent)}, dst={given.ranks[to]})", given, sent.nbytes, given.ranks[to], tag)
+    call = message("send", f"send({described(sent)}, dst={pg.ranks[to]})", pg, sent.nbytes, pg.ranks[to], tag)
     call.reads = (tensor,)
     # the handle keeps the memory alive until it is sent
-    return Work(call, [given.comm.Isend(as_bytes(sent), to, tag)], lambda: sent)
+    return Work(call, [pg.comm.Isend(as_bytes(sent), to, tag)], lambda: sent)
 
 
 def irecv(
@@ -83,21 +83,19 @@ def irecv(
     return received(tensor, src, member(group, "irecv"), tag, group_src, "irecv", MPI.Status())
 
 
-def received(
-    tensor: Tensor, src: int | None, given: Any, tag: int, group_src: int | None, who: str, status: Any
-) -> Work:
+def received(tensor: Tensor, src: int | None, pg: Any, tag: int, group_src: int | None, who: str, status: Any) -> Work:
     """Start to receive a tensor; when it arrives, MPI's `status` and the call's `peer` name the sender."""
-    found, begin = room_like(tensor, who), sender(given, src, group_src)
-    peer = given.ranks[begin] if begin >= 0 else None
+    found, begin = receive_buffer(tensor, who), sender(pg, src, group_src)
+    peer = pg.ranks[begin] if begin >= 0 else None
     words = f"recv({described(found)}, src={'any rank' if peer is None else peer})"
-    call = message("recv", words, given, found.nbytes, peer, tag)
+    call = message("recv", words, pg, found.nbytes, peer, tag)
 
     def finish() -> None:
-        call.peer = given.ranks[status.Get_source()]
+        call.peer = pg.ranks[status.Get_source()]
         write(tensor, found, call)
 
-    request = Request(given.comm.Irecv(as_bytes(found), begin, tag), status)
-    return begun(call, request, finish, True, tensor)
+    request = Request(pg.comm.Irecv(as_bytes(found), begin, tag), status)
+    return handle_or_wait(call, request, finish, True, tensor)
 
 
 class Request:
@@ -111,13 +109,13 @@ class Request:
         return self.request.Test(self.status)
 
 
-def sender(given: Any, src: int | None, group_src: int | None) -> int:
+def sender(pg: Any, src: int | None, group_src: int | None) -> int:
     """Return the sender's rank in the group as MPI takes it: ANY_SOURCE if none is given."""
     from mpi4py import MPI
 
     if group_src is not None:
         return group_src
-    return MPI.ANY_SOURCE if src is None else rank_in(given, src, "recv", "src")
+    return MPI.ANY_SOURCE if src is None else rank_in(pg, src, "recv", "src")
 
 
 class P2POp:

@@ -167,7 +167,7 @@ class Reducer:
 
     def finish(self, used: set[int]) -> None:
         """Wait for all buckets and set the gradients; `used` are the parameters with a gradient on this rank."""
-        anywhere = self.used_anywhere(used) if self.partial else None
+        anywhere = self.used_on_any_rank(used) if self.partial else None
         for bucket in self.buckets:
             self.wait(bucket)
             place = bucket.work.call.place if isinstance(bucket.work, Work) else None
@@ -183,7 +183,7 @@ class Reducer:
             if result is not bucket.buffer:
                 bucket.buffer.copy_(result.reshape(-1))
 
-    def used_anywhere(self, used: set[int]) -> set[int]:
+    def used_on_any_rank(self, used: set[int]) -> set[int]:
         """Return the parameters with a gradient on at least one rank."""
         counts = tensor([int(p.number in used) for p in self.parameters])
         with labelled("parameters with a gradient"):

@@ -160,19 +160,19 @@ def inside(t: Tensor, offsets: Sequence[int], box: Box) -> Tensor:
     return t[tuple([slice(o - begin, o - begin + n) for begin, o, n in zip(offsets, *box)])]
 
 
-def fill(mine: ShardedTensor, given: Any) -> str:
+def fill(mine: ShardedTensor, source: Any) -> str:
     """Copy a tensor, whole or sharded in the same way, into this rank's shards; return a description of the mismatch, or ""."""
-    given = given if isinstance(given, ShardedTensor) else as_tensor(given)
-    if tuple(given.shape) != tuple(mine.shape):
-        theirs, ours = tuple(given.shape), tuple(mine.shape)
+    source = source if isinstance(source, ShardedTensor) else as_tensor(source)
+    if tuple(source.shape) != tuple(mine.shape):
+        theirs, ours = tuple(source.shape), tuple(mine.shape)
         return f"copying a param with shape {theirs} from checkpoint, the shape in current model is {ours}"  # PyTorch's words
     shards = None
-    if isinstance(given, ShardedTensor):
-        shards = {(s.offsets, tuple(s.tensor.shape)): s.tensor for s in given.local_shards()}
+    if isinstance(source, ShardedTensor):
+        shards = {(s.offsets, tuple(s.tensor.shape)): s.tensor for s in source.local_shards()}
         if [(s.offsets, tuple(s.tensor.shape)) for s in mine.local_shards()] != list(shards):
             return "the state_dict has other shards on this rank; distributed.checkpoint.load reads any shards"
     with no_grad():
         for t, offsets in mine.local_shards():
             box = offsets, tuple(t.shape)
-            t.copy_(inside(given, (0,) * t.ndim, box) if shards is None else shards[box])  # type: ignore[arg-type]
+            t.copy_(inside(source, (0,) * t.ndim, box) if shards is None else shards[box])  # type: ignore[arg-type]
     return ""

@@ -83,9 +83,9 @@ def split_to_group(tensor: Tensor, group: Any = None) -> Tensor:
 
     Raises ValueError for a dimension that cannot be divided evenly.
     """
-    given = member(group, "split_to_group")
-    share(tensor.shape[-1], given, "split_to_group", "the last dimension")
-    return Split.apply(tensor.movedim(-1, 0), given).movedim(0, -1)
+    pg = member(group, "split_to_group")
+    share(tensor.shape[-1], pg, "split_to_group", "the last dimension")
+    return Split.apply(tensor.movedim(-1, 0), pg).movedim(0, -1)
 
 
 def gather_from_group(tensor: Tensor, group: Any = None) -> Tensor:
@@ -94,7 +94,7 @@ def gather_from_group(tensor: Tensor, group: Any = None) -> Tensor:
 
 
 def share(n: int, group: ProcessGroup, who: str, name: str) -> int:
-    """Return how many of `n` each rank has.  Raises ValueError where they cannot be divided evenly."""
+    """Return each rank's share of `n`.  Raises ValueError if `n` cannot be divided evenly."""
     if n % group.size():
         what = f"{name}, {n}, cannot be divided evenly among {group.size()} processes"
         raise error(ValueError, who, what, f"make it a multiple of {group.size()}, or pass a smaller group")

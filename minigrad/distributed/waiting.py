@@ -75,7 +75,7 @@ class Ear:
         """Note that another rank has died, so that a waiting rank looks for it at once."""
         cls.alarmed = True
 
-    def say(self, rank: int, tag: int, words: Any = None) -> None:
+    def send_message(self, rank: int, tag: int, words: Any = None) -> None:
         """Send a message to a rank, without waiting for it to arrive."""
         self.saying = [request for request in self.saying if not request.Test()]
         self.saying.append(self.comm.isend(words, rank, tag))
@@ -95,19 +95,19 @@ class Ear:
             rank, tag = status.source, status.tag
             words = self.comm.recv(source=rank, tag=tag)
             if tag == ASK:
-                self.say(rank, STATE, self.state())
+                self.send_message(rank, STATE, self.state())
             elif tag == STATE:
                 self.states[rank] = words
                 self.silent.discard(rank)
             elif tag == FAILED:
-                self.say(rank, STATE, self.state())
+                self.send_message(rank, STATE, self.state())
                 if not self.end:
-                    self.rest(rank)
+                    self.wait_to_be_ended(rank)
             elif self.waiting and words[0] == self.state().key:
                 return words[1]
         return None
 
-    def rest(self, failed: int) -> None:
+    def wait_to_be_ended(self, failed: int) -> None:
         """Wait to be ended: the rank that failed ends all others."""
         time.sleep(5 * ANSWERS)
         raise error(RuntimeError, "torch.distributed", f"rank {failed} has failed", "look at its traceback")
@@ -117,24 +117,24 @@ class Ear:
         for rank in ranks:
             if rank != self.comm.rank:
                 self.silent.add(rank)
-                self.say(rank, ASK)
+                self.send_message(rank, ASK)
 
     def answers(self, ranks: Sequence[int], tag: int = ASK) -> list[str]:
         """Ask ranks for their state, and return a line for each."""
         self.states.clear()
         for rank in ranks:
-            self.say(rank, tag)
+            self.send_message(rank, tag)
         until = perf_counter() + ANSWERS
         while perf_counter() < until and not self.states.keys() >= set(ranks):
             self.listen()
             time.sleep(0.001)
-        return [f"rank {r} {self.told(r)}" for r in ranks]
+        return [f"rank {r} {self.describe(r)}" for r in ranks]
 
-    def told(self, rank: int) -> str:
+    def describe(self, rank: int) -> str:
         """Describe the state of a rank."""
         if rank in self.states:
             return self.states[rank].text
-        return "has died" if self.died(rank) else "does not answer: it computes, or waits for something else"
+        return "has died" if self.died(rank) else "does not answer: it is computing, or waiting for something else"
 
     def died(self, rank: int) -> bool:
         """Return True if the rank's process, on this computer, has ended without saying so."""
@@ -150,18 +150,18 @@ class Ear:
             needed = partners if call.peer is None else [call.peer]
             gone = gone if set(gone) >= set(needed) else []
         if gone:
-            told = [f"rank {r} {self.told(r)}" for r in gone]
+            lines = [f"rank {r} {self.describe(r)}" for r in gone]
             return Verdict(
-                f"{told[0]}, so {call.words} can never finish", tuple(told[1:]), "let every rank make this call"
+                f"{lines[0]}, so {call.words} can never finish", tuple(lines[1:]), "let every rank make this call"
             )
         return different({self.comm.rank: mine, **{r: self.states[r] for r in partners if r in self.states}})
 
-    def tell(self, call: Call, found: Verdict) -> None:
+    def send_verdict(self, call: Call, found: Verdict) -> None:
         """Send a verdict to the other ranks of the call's group."""
         key = self.state().key
         for r in call.group.ranks:
             if r != self.comm.rank and not self.died(r):
-                self.say(r, VERDICT, (key, found))
+                self.send_message(r, VERDICT, (key, found))
 
 
 def ended(pid: int) -> bool:
@@ -228,7 +228,7 @@ def wait_and_listen(call: Call, requests: list, seconds: float) -> None:
                     found = here.verdict(call)
                     time.sleep(0.0005)  # leave the core to other processes
                     if found is not None:
-                        here.tell(call, found)
+                        here.send_verdict(call, found)
                 else:
                     os.sched_yield()
             if found is not None:

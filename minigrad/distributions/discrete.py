@@ -156,7 +156,7 @@ class Binomial(OfLogits):
 
     def enumerate_support(self, expand: bool = True) -> Tensor:
         if bool((self.total_count != (n := self.total_count.max())).any()):
-            what = "the numbers of values differ, as total_count does"
+            what = "the distributions have different numbers of values, because total_count differs"
             raise error(NotImplementedError, "Binomial", what, "use one distribution for each count")
         return all_values(self, int(n) + 1, expand)
 

@@ -186,7 +186,7 @@ class Distribution:
             raise error(ValueError, type(self).__name__, what + many, remedy(name, constraint))
 
     def __repr__(self) -> str:
-        shown = [f"{k}: {told(v)}" for k, v in self.__dict__.items() if k in self.arg_constraints]
+        shown = [f"{k}: {short_text(v)}" for k, v in self.__dict__.items() if k in self.arg_constraints]
         return f"{type(self).__name__}({', '.join(shown)})"
 
 
@@ -287,10 +287,10 @@ def remedy(name: str, constraint: Constraint) -> str:
     """Return the fix for a parameter that violates its constraint."""
     if constraint is constraints.simplex and name == "value":
         return "write value / value.sum(-1, keepdim=True)"
-    return REMEDIES.get(name, f"pass {name} that is {constraint.text}; validate_args=False skips the check")
+    return REMEDIES.get(name, f"make {name} {constraint.text}; validate_args=False skips the check")
 
 
-def told(value: Any) -> str:
+def short_text(value: Any) -> str:
     """Return a parameter as short text: a number, or a shape."""
     if isinstance(value, Tensor):
         return f"{value.item()}" if value.numel() == 1 and type(value) is Tensor else str(tuple(value.shape))

@@ -28,7 +28,7 @@ def explain(
 ) -> Explanation:
     """Derive a gradient or tangent step by step: the paths that lead to it, with their formulas and numbers.
 
-    `explain(x.grad)`: a gradient or tangent that a living recording contains, or whose graph still exists. If backward has
+    `explain(x.grad)`: a gradient or tangent that a recording in memory contains, or whose graph still exists. If backward has
     freed the graph, it is recomputed from its leaves, provided that this gives the same numbers.
     `explain(y, x)`: the derivative of y with respect to x, from y's graph; no `.grad` is touched.
     `explain(f, *inputs)`: the derivative of f's result with respect to its first input, or to the input `of` (a name or a
@@ -87,8 +87,8 @@ def explain(
 def explain_shape(y: Tensor) -> ShapeExplanation:
     """Return the origin of each dimension of a tensor, and the dimensions that were removed on the way.
 
-    y must have a graph, or be the result of an operation in a living recording (`minigrad.record`); only a recording knows the
-    lines. If no rule can follow a dimension, it is listed as set by its operation.
+    y must have a graph, or be the result of an operation in a recording in memory (`minigrad.record`); only a recording knows
+    the lines. If no rule can follow a dimension, it is listed as set by its operation.
 
     Raise ValueError if there is neither a graph nor a recording, TypeError for an object that is not a tensor.
 

@@ -40,23 +40,23 @@ def head(e: Explanation) -> Iterator[str]:
     element = "" if e.whole else at(e.elements[0])
     found = array(e.numbers, e.shape) if e.whole else number(e.numbers[0])
     steps = sum(isinstance(step, Step) for step in e.steps)
-    yield f"{e.label or e.derivative(e.of)}{element} = {found}: {many(e.count, 'path')}, {many(steps, 'step')}"
+    yield f"{e.label or e.derivative(e.of)}{element} = {found}: {plural(e.count, 'path')}, {plural(steps, 'step')}"
     for note in e.notes:
         yield f"  ({note})"
 
 
 def labelled(e: Explanation) -> dict:
-    """Return an explanation's record with its equations on the edges, as `told`, for a picture."""
-    board, told = Board(e), defaultdict(list)
+    """Return an explanation's record for a picture: each edge has its equations under the key `equations`."""
+    board, equations = Board(e), defaultdict(list)
     for step in reversed(e.steps):
         if isinstance(step, Step) and e.kind == "gradient" and math.prod(board.shape(step.value)) > SMALL:
-            told[step.op, step.value].append([f"{at(part.index)} {board.sum(part)}" for part in step.parts])
+            equations[step.op, step.value].append([f"{at(part.index)} {board.sum(part)}" for part in step.parts])
     ops = []
     for op in e.record["ops"]:
         edges = [dict(edge) for edge in op["edges"]]
         for edge in edges:
-            if waiting := told[op["id"], edge["input"]]:
-                edge["told"] = waiting.pop(0)
+            if waiting := equations[op["id"], edge["input"]]:
+                edge["equations"] = waiting.pop(0)
         ops.append({**op, "edges": edges})
     title = (e.label or e.derivative(e.of)) + ("" if e.whole else at(e.elements[0]))
     return {**e.record, "ops": ops, "program": {**e.record["program"], "name": title}}
@@ -97,8 +97,8 @@ class Board:
 
     def beginning(self, value: int) -> str:
         """Return the remark on a derivative that comes from no step."""
-        given = "no step computes this: a hook set it, or a backward started here"
-        return given if value in self.summed else "the derivation starts here"
+        reason = "no step computes this: a hook set it, or a backward started here"
+        return reason if value in self.summed else "the derivation starts here"
 
     def block(self, step: Step | Sum) -> Any:
         """Return a key that groups the sums at one value; each step is a group of one."""
@@ -124,13 +124,13 @@ class Board:
         shape = self.shape(step.value)
         if len(step.parts) > 1 and len(step.parts) == math.prod(shape):
             if all(part.known and len(part.terms) == 1 and not part.others for part in step.parts):
-                yield f"    {self.begun(step)} {self.product(step.parts, shape)}"
+                yield f"    {self.left_side(step)} {self.product(step.parts, shape)}"
                 return
             if not any(part.terms or part.known for part in step.parts):
-                yield f"    {self.begun(step)} {self.opaque(step)} = {array([p.gives for p in step.parts], shape)}"
+                yield f"    {self.left_side(step)} {self.opaque(step)} = {array([p.gives for p in step.parts], shape)}"
                 return
         for part in step.parts:
-            yield f"    {self.begun(step, part.index)} {self.terms(step, part)}"
+            yield f"    {self.left_side(step, part.index)} {self.terms(step, part)}"
 
     def heading(self, step: Step) -> str:
         """Return the operation as a numbered line of the program, with its place."""
@@ -152,15 +152,17 @@ class Board:
         formula, parts = in_parts(step.formula)
         where = [f"{name} = {self.words(part)}" for name, part in parts.items()]
         if self.e.kind == "tangent":
-            return told(f"{self.derivative(step.value)} = {self.words(formula)}", where)
+            return with_definitions(f"{self.derivative(step.value)} = {self.words(formula)}", where)
         outputs = next((op["outputs"] for op in self.e.record["ops"] if op["id"] == step.op), step.sources)
         if len(outputs) == 1 and (partial := coefficient(formula, "g")):
-            return told(f"∂{self.e.names[outputs[0]]}/∂{self.e.names[step.value]} = {self.words(partial)}", where)
+            return with_definitions(
+                f"∂{self.e.names[outputs[0]]}/∂{self.e.names[step.value]} = {self.words(partial)}", where
+            )
         names = [f"g[{k}]" for k in range(len(outputs))] if len(outputs) > 1 else ["g"]
         arrived = [f"{g} = {self.derivative(o)}" for g, o in zip(names, outputs) if g in step.formula]
-        return told(f"{self.derivative(step.value)}: {self.words(formula)}", [*arrived, *where])
+        return with_definitions(f"{self.derivative(step.value)}: {self.words(formula)}", [*arrived, *where])
 
-    def begun(self, step: Step, index: tuple | None = None) -> str:
+    def left_side(self, step: Step, index: tuple | None = None) -> str:
         """Return the left side of an equation; `gets` means that other steps contribute as well."""
         return f"{self.derivative(step.value, index)} {'gets' if step.value in self.summed else '='}"
 
@@ -182,22 +184,22 @@ class Board:
             return f"{self.opaque(step)}{at(part.index)} = {number(part.gives)}"
         places = [self.derivative(term.value, term.index) for term in part.terms]
         plain = len(places) == 1 and part.terms[0].index in (part.index, ())
-        told = "" if plain else f"(from {', '.join(places)})"
+        origin = "" if plain else f"(from {', '.join(places)})"
         quotient = "" if part.known else "   (the partial is the quotient of the other two numbers)"
         line = f"{self.sum(part)}{quotient}"
-        return f"{line}{'   ' if len(line) + len(told) < WIDE else NEXT}{told}".rstrip()
+        return f"{line}{'   ' if len(line) + len(origin) < WIDE else NEXT}{origin}".rstrip()
 
     def sum(self, part: Part) -> str:
         """Return the products and their sum."""
         products = [f"{bracketed(term.arrived)} × {bracketed(term.partial)}" for term in part.terms]
         if part.others:
-            products.append(f"{bracketed(part.rest)} ({many(part.others, 'smaller term')})")
+            products.append(f"{bracketed(part.rest)} ({plural(part.others, 'smaller term')})")
         return " = ".join(filter(None, [" + ".join(products), number(part.gives)]))
 
     def opaque(self, step: Step) -> str:
         """Return the call of a rule whose partials are unknown."""
-        given = ", ".join(self.held(s) for s in dict.fromkeys(step.sources))
-        return f"{step.name}.{RULES[self.e.kind]}({given})"
+        arguments = ", ".join(self.held(s) for s in dict.fromkeys(step.sources))
+        return f"{step.name}.{RULES[self.e.kind]}({arguments})"
 
     def held(self, value: int) -> str:
         """Return a value's derivative if the record contains it, else its shape."""
@@ -235,13 +237,13 @@ def paths(e: Explanation) -> Iterator[str]:
         more = f"   ({path.count} paths)" if path.count > 1 else ""
         yield f"    {listed(path.gives):>12}   along {way}{more}"
     if len(e.paths) > len(shown):
-        given = [sum(each) for each in zip(*[path.gives for path in shown])]
-        yield f"    {many(e.count, 'path')}; the {len(shown)} largest contribute {listed(given)} of {listed(e.numbers)}"
+        sums = [sum(each) for each in zip(*[path.gives for path in shown])]
+        yield f"    {plural(e.count, 'path')}; the {len(shown)} largest contribute {listed(sums)} of {listed(e.numbers)}"
     else:
         yield f"    {listed(e.numbers):>12}   in all"
 
 
-def told(formula: str, where: list[str]) -> str:
+def with_definitions(formula: str, where: list[str]) -> str:
     """Return a formula with the definitions of its names, on separate lines if they are long."""
     short = ", ".join(where)
     return (
@@ -251,7 +253,7 @@ def told(formula: str, where: list[str]) -> str:
     )
 
 
-def many(count: int, what: str) -> str:
+def plural(count: int, what: str) -> str:
     """Return a count with its noun in the singular or plural."""
     return f"{count} {what}" + "s" * (count != 1)
 

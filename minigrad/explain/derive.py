@@ -42,14 +42,14 @@ class Derivation:
         self.rec, self.kind, self.value = asked.rec, asked.kind, asked.value
         self.label, self.notes = asked.label, list(asked.notes)
         self.links = Links(self.rec, self.kind)
-        self.order = self.on_the_way()
+        self.order = self.values_on_paths()
         self.seeds = {v: s for v in self.order if np.any((s := self.links.seed(v)) != 0)}
         self.counts: dict[int, int] = {}
         for v in reversed(self.order):
             through = sum(self.count(link) for link in self.links.into[v])
             self.counts[v] = (v in self.seeds) + through
 
-    def on_the_way(self) -> list[int]:
+    def values_on_paths(self) -> list[int]:
         """Return the values between the requested one and the start of its derivative, beginning with the requested one."""
         made = {o: k for k, g in enumerate(self.rec.groups) for event in g.events for o in event.outputs}
         seen, stack = {self.value}, [self.value]
@@ -72,7 +72,7 @@ class Derivation:
         elements = self.chosen(index)
         steps = self.steps(elements)
         ends = list(self.seeds) if self.kind == "gradient" else [self.value]
-        told = Told(number, record, self.kind)
+        renumbering = Renumbering(number, record, self.kind)
         return Explanation(
             self.kind,
             number(self.value),
@@ -82,11 +82,11 @@ class Derivation:
             [float(asked[i]) for i in elements],
             len(elements) == asked.size,
             {number(v): summary(s) for v, s in self.seeds.items()},
-            [told.step(s) for s in steps],
-            [told.path(p) for p in self.paths(elements)],
+            [renumbering.step(s) for s in steps],
+            [renumbering.path(p) for p in self.paths(elements)],
             self.notes,
             ShownNames(record["values"]).names,
-            told.part_of_record(self.order, ends),
+            renumbering.part_of_record(self.order, ends),
         )
 
     def chosen(self, index: Any) -> list[tuple]:
@@ -104,7 +104,7 @@ class Derivation:
     def steps(self, elements: list[tuple]) -> list:
         """Return links with their parts, and sums, in the order of the derivation."""
         followed: dict[int, list[tuple]] = defaultdict(list, {self.value: elements})
-        told = []
+        by_value = []
         for v in self.order:
             if not followed[v]:
                 continue
@@ -121,15 +121,15 @@ class Derivation:
                 for k, i in enumerate(followed[v]):
                     terms = [parts[k].gives for _, parts in mine]
                     sums.append(Sum(v, i, terms, float(seed[i]), float(number[i])))
-            told.append(mine + sums)
-        return [step for mine in reversed(told) for step in mine]
+            by_value.append(mine + sums)
+        return [step for mine in reversed(by_value) for step in mine]
 
     def part(self, link: Link, index: tuple) -> Part:
         """Return the contribution of a link to one element."""
         gives = float(link.gives[index])
         slopes = self.links.slopes(link, unit(link.gives.shape, index))
         if slopes is None:
-            return Part(index, gives, self.read_off(link, gives), known=False)
+            return Part(index, gives, self.partial_as_quotient(link, gives), known=False)
         terms = [term for s, slope in slopes for term in self.terms(s, slope, index)]
         terms.sort(key=lambda term: magnitude(term.product), reverse=True)
         nonzero = [term for term in terms if term.product != 0] or terms[:1]
@@ -146,7 +146,7 @@ class Derivation:
         numbers = [(i, float(arrived[i]), float(slope[i])) for i in places]
         return [Term(source, i, a, partial, a * partial) for i, a, partial in numbers]
 
-    def read_off(self, link: Link, gives: float) -> list[Term]:
+    def partial_as_quotient(self, link: Link, gives: float) -> list[Term]:
         """Return the partial as a quotient, for a rule with unknown partials whose input is a single nonzero number."""
         there = [(s, tuple(i)) for s, _ in link.sources for i in np.argwhere(self.links.number[s] != 0).tolist()]
         if len(there) != 1:
@@ -184,7 +184,7 @@ class Derivation:
             open_.sort(key=lambda bundle: sum(map(magnitude, bundle[3])))
             links, v, directions, gives = open_.pop()
             if self.counts[v] <= 1:
-                way, end = self.only_way(v)
+                way, end = self.only_path(v)
                 done.append((links + way, end, self.counts[v], gives))
                 continue
             if v in self.seeds:
@@ -198,7 +198,7 @@ class Derivation:
         many = self.count(link)
         slopes = [self.links.slopes(link, d) for d in directions] if many > 1 else [None]
         if any(s is None for s in slopes):
-            way, end = self.only_way(link.sources[0][0]) if many == 1 and len(link.sources) == 1 else ([], None)
+            way, end = self.only_path(link.sources[0][0]) if many == 1 and len(link.sources) == 1 else ([], None)
             done.append(([*links, link, *way], end, many, [dot(d, link.gives) for d in directions]))
             return
         for k, (source, _) in enumerate(slopes[0]):
@@ -207,7 +207,7 @@ class Derivation:
                 gives = [dot(d, self.links.number[source]) for d in ahead]
                 open_.append(([*links, link], source, ahead, gives))
 
-    def only_way(self, v: int) -> tuple[list[Link], int]:
+    def only_path(self, v: int) -> tuple[list[Link], int]:
         """Return the links of the only path from a value on, and its end."""
         links = []
         while v not in self.seeds:
@@ -219,19 +219,19 @@ class Derivation:
         return links, v
 
 
-class Told:
+class Renumbering:
     """Translates the numbers of a recording into those of its document."""
 
     def __init__(self, number: Any, record: dict, kind: str):
         self.number, self.record, self.kind = number, record, kind
         self.ops = {group: record["ops"][id] for group, id in number.ops.items()}
 
-    def step(self, told: Any) -> Step | Sum:
+    def step(self, derived: Any) -> Step | Sum:
         """Return the step of a link with its parts, or a sum."""
-        if isinstance(told, Sum):
-            told.value = self.number(told.value)
-            return told
-        link, parts = told
+        if isinstance(derived, Sum):
+            derived.value = self.number(derived.value)
+            return derived
+        link, parts = derived
         op, event = self.ops[link.group], link.group.events[0]
         rule = "backward" if self.kind == "gradient" else "jvp"
         code = None if event.cls.primitive else getattr(getattr(event.cls, rule), "__code__", None)
@@ -258,28 +258,28 @@ class Told:
         ends = {(f.value, f.position if link.position is not None else None): edge["formula"] for f, edge in edges}
         return ends.get((link.value, link.position), "")
 
-    def path(self, told: tuple) -> Path:
+    def path(self, followed: tuple) -> Path:
         """Return a path from its start on."""
-        links, end, count, gives = told
+        links, end, count, gives = followed
         ops = [self.ops[link.group] for link in reversed(links)]
         begins = None if end is None else self.number(end)
         return Path(begins, [op["id"] for op in ops], [op["name"] for op in ops], count, gives)
 
     def part_of_record(self, order: list[int], ends: list[int]) -> dict:
         """Return the part of the record that leads to `ends`, with only the derivatives of values on the paths."""
-        on_the_way, wanted, kept = {self.number(v) for v in order}, {self.number(v) for v in ends}, []
+        on_the_way, wanted, ops = {self.number(v) for v in order}, {self.number(v) for v in ends}, []
         for op in reversed(self.record["ops"]):
             if op["phase"] == "forward" and wanted & set(op["outputs"]):
                 wanted.update(i for i in op["inputs"] if isinstance(i, int))
                 edges = [edge for edge in op["edges"] if edge["input"] in on_the_way]
                 tangents = {v: t for v, t in op["tangents"].items() if int(v) in on_the_way}
-                kept.insert(0, {**op, "edges": edges, "tangents": tangents})
+                ops.insert(0, {**op, "edges": edges, "tangents": tangents})
         gradients = {v: g for v, g in self.record["gradients"].items() if int(v) in on_the_way}
         passes = ["forward", "backward" if self.kind == "gradient" else "jvp"]
         return {
             **self.record,
             "program": {**self.record["program"], "passes": passes},
-            "ops": kept,
+            "ops": ops,
             "outputs": [self.number(v) for v in ends],
             "gradients": gradients,
         }

@@ -79,7 +79,7 @@ def pointwise(op: Applied) -> list[Origin]:
     return broadcast(op, op.tensors, op.out)
 
 
-def kept(op: Applied) -> list[Origin] | None:
+def unchanged(op: Applied) -> list[Origin] | None:
     """Return the dimensions of the first tensor, unchanged."""
     first = op.tensors[0]
     return same(first, range(len(op.out))) if op.shapes[first] == op.out else None
@@ -279,11 +279,11 @@ RULES: list[tuple[tuple, Callable[[Applied], list[Origin] | None]]] = [
     ((pad.Pad,), padded),
     ((embedding.Embed,), looked_up),
     ((gather.Gather,), gathered),
-    ((softmax.Softmax, softmax.LogSoftmax), kept),
-    ((standardize.Standardize, standardize.LayerNorm, standardize.Channelwise), kept),
-    ((standardize.DivideByRMS, standardize.DivideByNorm), kept),
-    ((scan.Cumsum, scan.Cumprod, scan.Logcumsumexp), kept),
-    ((flip.Flip, flip.Roll), kept),
-    ((copy.Clone, copy.Contiguous, copy.To), kept),
+    ((softmax.Softmax, softmax.LogSoftmax), unchanged),
+    ((standardize.Standardize, standardize.LayerNorm, standardize.Channelwise), unchanged),
+    ((standardize.DivideByRMS, standardize.DivideByNorm), unchanged),
+    ((scan.Cumsum, scan.Cumprod, scan.Logcumsumexp), unchanged),
+    ((flip.Flip, flip.Roll), unchanged),
+    ((copy.Clone, copy.Contiguous, copy.To), unchanged),
     ((Primitive,), reduced),
 ]

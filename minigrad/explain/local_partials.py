@@ -33,7 +33,7 @@ def pushed(rec: Record, group: Group, value: int, position: int | None, directio
             if any(t is not None for t in given):
                 outs = event.cls.tangents(operands(rec, event), given, tensors(rec, event.outputs))
                 if event.cls.elementwise:
-                    outs = [only_where([t for t in given if t is not None], outs[0])] if outs[0] is not None else outs
+                    outs = [masked_to([t for t in given if t is not None], outs[0])] if outs[0] is not None else outs
                 moved.update({o: t for o, t in zip(event.outputs, outs) if t is not None})
     return {o: t.numpy() for o, t in moved.items()}
 
@@ -47,13 +47,13 @@ def pulled(rec: Record, group: Group, value: int, weights: np.ndarray) -> dict[t
             if all(g is None for g in gs):
                 continue
             for k, i in enumerate(event.inputs):
-                if isinstance(i, int) and (d := pulled_to(rec, event, k, gs)) is not None:
+                if isinstance(i, int) and (d := gradient_of_argument(rec, event, k, gs)) is not None:
                     key = i, (k if len(group.events) == 1 else None)
                     arrived[key] = arrived[key] + d if key in arrived else d
     return {key: t.numpy() for key, t in arrived.items()}
 
 
-def pulled_to(rec: Record, event: Event, k: int, gs: tuple) -> Tensor | None:
+def gradient_of_argument(rec: Record, event: Event, k: int, gs: tuple) -> Tensor | None:
     """Return the gradient of argument number k of an event, or None."""
     noted = rec.values[event.inputs[k]]
     if noted.dtype is None or np.dtype(noted.dtype) not in FLOATS:
@@ -61,7 +61,7 @@ def pulled_to(rec: Record, event: Event, k: int, gs: tuple) -> Tensor | None:
     primals = operands(rec, event)
     d = event.cls.evaluate(k, primals + tensors(rec, event.outputs), len(primals), gs)
     if d is not None and event.cls.elementwise and tuple(d.shape) == tuple(gs[0].shape):
-        d = only_where([gs[0]], d)
+        d = masked_to([gs[0]], d)
     edge = SimpleNamespace(_shape=tuple(noted.shape), _dtype=np.dtype(noted.dtype))  # all that `fit` needs
     return None if d is None else fit(d, edge, event.cls, k)
 
@@ -88,7 +88,7 @@ def tensor(noted: Noted) -> Tensor:
     return wrap(np.full(noted.shape, np.nan if dtype in FLOATS else 0, dtype))
 
 
-def only_where(moved: list, t: Tensor) -> Tensor:
+def masked_to(moved: list, t: Tensor) -> Tensor:
     """Return t with 0 wherever no input of a pointwise operation changes: an infinite partial would make it NaN."""
     there = np.zeros(t.shape, bool)
     for m in moved:

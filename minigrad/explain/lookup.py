@@ -1,7 +1,7 @@
 """Find the recording or graph that contains a derivative.
 
-The living recordings of this thread come first (record/recent.py). Otherwise, the graph that backward has kept, or the rest
-of a freed one (recompute.py), is searched among the living objects of the process. This takes time when you ask, but costs
+The search begins with the recordings of this thread that are in memory (record/recent.py). It goes on, among all objects in
+memory, with graphs that backward has kept and the rest of freed ones (recompute.py). This takes time when you ask, but costs
 nothing while programs run.
 """
 
@@ -17,12 +17,12 @@ from ..arrays.kinds import host
 from ..core.graph import Node, history, key, producer
 from ..core.saved import Freed, bottom
 from ..core.tensor import Tensor
-from ..errors import error, unsaid
+from ..errors import error, suppressed_warnings
 from ..record.from_graph import older_first, record_of
 from ..record.recent import alive
 from ..record.recorder import Record
 from .derive import Asked
-from .recompute import Lost, again, compare_gradients, compare_results, living
+from .recompute import Lost, compare_gradients, compare_results, live_objects, recomputed
 from .value_names import variables
 
 RECORD = """record the program:
@@ -36,18 +36,18 @@ KEEP = "or ask while the graph exists: minigrad.explain(loss, x), before or inst
 
 
 def derivative(t: Tensor, frame: FrameType | None) -> Asked:
-    """Return the derivative that a tensor is, in a living recording or graph; raise ValueError if it is unknown."""
+    """Return the derivative that a tensor is, in a recording in memory or graph; raise ValueError if it is unknown."""
     for rec in alive():
         if (asked := in_recording(rec, t)) is not None:
             return checked(asked, t)
     gc.collect()  # graphs of earlier answers must not be found
-    owner = next((o for o in living(Tensor) if o._grad is t), None)
+    owner = next((o for o in live_objects(Tensor) if o._grad is t), None)
     if owner is None:
         raise error(
             ValueError,
             "explain",
             f"the origin of this tensor of shape {tuple(t.shape)} is unknown: it is not the .grad of any tensor, and no "
-            "living recording contains it as a gradient or tangent",
+            "recording in memory contains it as a gradient or tangent",
             f"{RECORD}\n  {KEEP}",
         )
     name = next((name for name, value in variables(frame).items() if value is owner), "x")
@@ -84,7 +84,7 @@ def in_graph(rec: Record, owner: Tensor) -> Asked | None:
 
 def computed_again(root: Node, owner: Tensor, name: str) -> Asked:
     """Return the gradient of a tensor in the freed graph of a root; raise Lost if the leaves now give another one."""
-    made = again(root)
+    made = recomputed(root)
     rec = second(next(t for (node, _), t in made.items() if node is root and t._edge is not None), made)
     asked = in_graph(rec, owner)
     if asked is None:
@@ -106,7 +106,7 @@ def second(y: Tensor, made: dict) -> Record:
 
 def graph(what: Any) -> Record:
     """Return the record of a tensor's graph, with its backward; its warnings appear elsewhere."""
-    with unsaid():
+    with suppressed_warnings():
         rec = record_of(what)
     rec.settle()
     return rec
@@ -171,7 +171,7 @@ def of_tensor(y: Tensor, x: Tensor) -> Asked:
     rec, notes = graph(y), []
     if rec.notes:
         try:
-            made = again(producer(history(y)))
+            made = recomputed(producer(history(y)))
             rec, notes = second(made[key(history(y))], made), [AGAIN]
         except Lost as e:
             what = f"{rec.notes[0]}; the graph cannot be recomputed from the leaves: {e}"
@@ -191,7 +191,7 @@ def roots(leaf: Any) -> list:
     """Return a few living nodes, youngest first, through which gradients reach a leaf and that no other node reads."""
     reach: set = {leaf}
     read: set = {leaf}
-    for node in sorted(living(Node), key=lambda n: n._seq):
+    for node in sorted(live_objects(Node), key=lambda n: n._seq):
         inputs = {producer(e) for e in node._edges if e is not None}
         if inputs & reach:
             reach.add(node)

@@ -32,7 +32,7 @@ class Lost(Exception):
     """The reason why a graph cannot be recomputed."""
 
 
-def again(root: Node) -> dict[tuple, Tensor]:
+def recomputed(root: Node) -> dict[tuple, Tensor]:
     """Return the results of `root` and of all nodes that lead to it, by edge key, with a new graph.
 
     Raise Lost if one of their inputs is gone or has changed.
@@ -85,7 +85,7 @@ def value(leaf: Leaf, node: Node) -> Tensor:
     return t
 
 
-def living(kind: type) -> list:
+def live_objects(kind: type) -> list:
     """Return all objects of a class, or of a subclass, that the garbage collector knows.
 
     It checks their types, because isinstance also asks the objects, and foreign ones may react in unexpected ways.
@@ -95,7 +95,7 @@ def living(kind: type) -> list:
 
 def tensors() -> list[Tensor]:
     """Return all plain tensors that are alive."""
-    return [t for t in living(Tensor) if t._layer is None]
+    return [t for t in live_objects(Tensor) if t._layer is None]
 
 
 def compare_results(made: dict) -> None:

@@ -55,15 +55,15 @@ class ShapeExplanation:
         lines = [f"{self.name} has shape {self.shape}" + ("" if self.shape else ": a scalar")]
         for d, hops in enumerate(self.dimensions):
             lines.append(f"  dimension {d} ({self.shape[d]})")
-            told = self.told(hops)
-            lines += told[:MOST] + [f"      ... {len(told) - MOST} more"] * (len(told) > MOST)
+            history = self.history(hops)
+            lines += history[:MOST] + [f"      ... {len(history) - MOST} more"] * (len(history) > MOST)
         if self.gone:
             lines += ["  removed dimensions:", *[f"    {one}" for one in self.gone]]
         return "\n".join(lines)
 
     __repr__ = __str__
 
-    def told(self, hops: list[Hop]) -> list[str]:
+    def history(self, hops: list[Hop]) -> list[str]:
         """Return lines of text, with a dash at the start of each branch; operations that keep the size share a line."""
         lines: list[str] = []
         through: list[str] = []
@@ -75,10 +75,10 @@ class ShapeExplanation:
                 through.append(f"{hop.op}{at}")
                 continue
             way = f", through {', '.join(dict.fromkeys(through[::-1]))}" if through else ""
-            said = f"dimension {hop.dimension} of {hop.value} ({hop.size})"
+            text = f"dimension {hop.dimension} of {hop.value} ({hop.size})"
             if hop.op:
-                said = f"{hop.why}{'' if hop.op in hop.why else f', by {hop.op}'}{at}"
-            lines.append(f"    {'  ' * hop.deep}{'- ' if begins else '  ' * bool(hop.deep)}{said}{way}")
+                text = f"{hop.why}{'' if hop.op in hop.why else f', by {hop.op}'}{at}"
+            lines.append(f"    {'  ' * hop.deep}{'- ' if begins else '  ' * bool(hop.deep)}{text}{way}")
             through, begins = [], False
         return lines
 
@@ -108,7 +108,7 @@ def recorded(y: Tensor) -> tuple[Record, int]:
     raise error(
         ValueError,
         "explain_shape",
-        f"the history of the tensor of shape {tuple(y.shape)} is unknown: it has no graph, and no living recording "
+        f"the history of the tensor of shape {tuple(y.shape)} is unknown: it has no graph, and no recording in memory "
         "contains the operation that made it",
         "record the program:\n    with minigrad.record(passes=('forward',)) as rec:\n        ...  # the program, unchanged\n"
         "    print(minigrad.explain_shape(y))",

@@ -37,7 +37,7 @@ from ..core.tensor import Tensor, wrap
 from ..ops.base import registry
 from ..ops.base.families import spread
 from ..ops.base.primitive import ShapeOf, as_tensor
-from ..ops.tensor_methods import OPERAND, refused
+from ..ops.tensor_methods import OPERAND, not_implemented
 from . import formula_text, pointwise_text
 from .flat_nodes import (
     PLAIN,
@@ -58,7 +58,7 @@ from .flat_nodes import (
 from .text_plan import Plan, is_pointwise
 from .writes import write_plain
 
-__all__ = ["PLAIN", "definition", "specialisable", "specialise", "written_out"]
+__all__ = ["PLAIN", "definition", "specialisable", "specialise", "generate_apply"]
 
 MOST = 8  # tensors for `*xs` in generated code; with more, the loop dominates the cost of the generic path
 
@@ -89,7 +89,7 @@ def writer(cls: Any) -> Any:
 
 def specialise(cls: Any) -> None:
     """Generate the operation's apply and pull, and install them for all callers."""
-    fast = written_out(cls, Plan(cls)) if cls.variadic is None else by_number(cls)
+    fast = generate_apply(cls, Plan(cls)) if cls.variadic is None else by_number(cls)
     cls.apply = staticmethod(fast)
     for namespace in cls.namespaces:
         namespace["apply"] = fast
@@ -103,13 +103,13 @@ def by_number(cls: Any) -> Callable:
         n = len(args)
         if n not in written:
             few = 0 < n - cls.variadic <= MOST
-            written[n] = written_out(cls, Plan(cls, n)) if few else partial(definition, cls)
+            written[n] = generate_apply(cls, Plan(cls, n)) if few else partial(definition, cls)
         return written[n](*args)
 
     return apply
 
 
-def written_out(cls: Any, plan: Plan) -> Callable:
+def generate_apply(cls: Any, plan: Plan) -> Callable:
     """Generate the source, and return its apply."""
     cls.Flat = flat_class(plan)
     scope = {**globals(), "cls": cls, "Node": cls.Flat}  # the source may name any import of this file
@@ -130,7 +130,8 @@ def load(cls: Any, scope: dict) -> tuple:
         registry.CODES[fast.__code__] = cls.name
     if cls.operator:
         scope = dict(
-            scope, other=lambda x, y: definition(cls, x, y) if isinstance(y, OPERAND) else refused(cls.name, x, y)
+            scope,
+            other=lambda x, y: definition(cls, x, y) if isinstance(y, OPERAND) else not_implemented(cls.name, x, y),
         )
         exec(compile(cls.text, file, "exec"), scope)
         setattr(Tensor, cls.operator, scope["apply"])

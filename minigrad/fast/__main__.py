@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import minigrad  # noqa: F401  (declares them all)
 
 from ..ops.base.primitive import Primitive
-from . import specialisable, specialise, written_out
+from . import generate_apply, specialisable, specialise
 from .text_plan import Plan
 
 
@@ -23,5 +23,5 @@ for name in sys.argv[1:]:
         sys.exit(f"{name} has no generated code: it takes the generic path (ops/base/primitive.py)")
     specialise(operation)
     if operation.variadic is not None:  # for two of the variable arguments
-        written_out(operation, Plan(operation, operation.variadic + 2))
+        generate_apply(operation, Plan(operation, operation.variadic + 2))
     print(operation.text)

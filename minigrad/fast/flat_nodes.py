@@ -157,14 +157,14 @@ def large_pull(cls: Any, edges: tuple, g: np.ndarray, values: tuple, read: list)
     return [(e, None if d is None else sum_down(d, e._shape)) for e, d in zip(edges, grads)]
 
 
-# numbers in use as 0-d tensors of the dtype beside them: NumPy needs 150 ns to convert one
+# numbers in use as 0-d tensors of the other operand's dtype: NumPy needs 150 ns to convert one
 numbers: dict = {F4: {}, F8: {}}
 integers: dict = {}  # of int64, whose partner can only be an int
 numbers_of_integers = {**numbers, I8: integers}  # for operations that support integers
 
 
 def constant(value: Any, table: dict, kind: Any) -> Any:
-    """Return a number as a 0-d tensor of the dtype beside it (NumPy's object for it), and keep it in the table."""
+    """Return a number as a 0-d tensor of the other operand's dtype (NumPy's object for it), and keep it in the table."""
     try:
         t = wrap(np.array(value, kind.str))
     except OverflowError:  # an int beyond all floats

@@ -78,7 +78,7 @@ IS_BOOL = "(keepdim is False or keepdim is True)"
 
 LOCALS = (
     "layout frame result out node memory next_number save history wrap array tensor sent spread g s impl other new fresh free "
-    "said found"
+    "previous found"
 ).split()
 
 TENSOR = "s if type(s := node.{k}) in PLAIN and (s._ver is None or not s._ver.n) else tensor(s, node, {index})"
@@ -113,7 +113,7 @@ def write_apply(plan: Plan) -> str:
     given = ", ".join(f"{k}._a" if k in tensors else k for k in plan.names)
     results = ["result"] if len(plan.outs) == 1 else [f"a{i}" for i in range(len(plan.outs))]
     call = f"{', '.join(results)} = impl({given})" + laid_out(cls, results, f"{x}._a")
-    quiet = f"said = listen()\ntry:\n    {indented(call, 4)}\nfinally:\n    restore(said)"
+    quiet = f"previous = listen()\ntry:\n    {indented(call, 4)}\nfinally:\n    restore(previous)"
     edges = "; ".join(f"n{k} = {k}._edge if {k}._view is None else history({k})" for k in plan.operands)
     tracked = f"({' or '.join(f'n{k} is not None' for k in plan.operands)})"
     others = ", ".join(rest) + ("," if len(rest) == 1 else "")

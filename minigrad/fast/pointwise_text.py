@@ -122,11 +122,11 @@ def by_formula(cls: Any) -> Callable:
     def compute(*arrays: Any) -> Any:
         if any([type(a) is not np.ndarray for a in arrays[:n]]):
             return select.forward(cls, arrays)
-        said = silence()
+        previous = silence()
         try:
             return cast(plain(*arrays), dtypes.BOOL if cls.kind == "bool" else arrays[0].dtype)
         finally:
-            restore(said)
+            restore(previous)
 
     return compute
 
@@ -204,7 +204,7 @@ def write_pull(plan: Plan, scope: dict) -> str:
         )
     edges, known = [f"n{k}" if k in plan.operands else "None" for k in plan.names], [*read, *settings]
     large = f"large_pull(cls, ({', '.join(edges)},), g, ({', '.join(known)},), {known!r})"
-    fused = read and not pointwise_calls.light(plan.cls)
+    fused = read and not pointwise_calls.is_light(plan.cls)
     return PULL.format(
         edges=plan.edges(),
         node_edges=", ".join(f"node.n{k}" for k in plan.operands),

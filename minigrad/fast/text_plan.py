@@ -109,5 +109,5 @@ def is_pointwise(cls: Any) -> bool:
 
 
 def is_reduction(cls: Any) -> bool:
-    """Return True if its formulas are partials by one of the reduced elements."""
+    """Return True if its formulas are partials with respect to one of the reduced elements."""
     return issubclass(cls, Reduce)

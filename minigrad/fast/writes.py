@@ -38,7 +38,7 @@ def write_plain(frame: Frame, fn: Any, x: Tensor, others: tuple) -> bool:
             values.append(v)
         else:
             return False
-    said = silence()
+    previous = silence()
     try:
         if 0 in a.strides or not write_short(fn, a, values):
             return False
@@ -47,7 +47,7 @@ def write_plain(frame: Frame, fn: Any, x: Tensor, others: tuple) -> bool:
     except Exception:  # the generic path explains it
         return False
     finally:
-        restore(said)
+        restore(previous)
     (x._ver or memory(x)).bump(fn.name + "_")
     return True
 
@@ -66,7 +66,7 @@ def write_short(fn: Any, a: np.ndarray, others: list) -> bool:
         return True
     if (function := function_for(fn, a.dtype)) is None:
         return False
-    if a.size >= pointwise_calls.FUSE_FROM and pointwise_calls.wanted(fn, a.dtype, a.size):
+    if a.size >= pointwise_calls.FUSE_FROM and pointwise_calls.worth_a_kernel(fn, a.dtype, a.size):
         result = pointwise_calls.forward(fn, (a, *others))
     elif isinstance(function, np.ufunc):
         function(a, *others, out=a)  # NumPy detects others that share the memory of a

@@ -40,7 +40,7 @@ def one(values: tuple) -> Any:
     return values[0] if len(set(values)) == 1 else values
 
 
-def other_than(usual: Any, values: tuple) -> Any:
+def unless_default(usual: Any, values: tuple) -> Any:
     """Return a setting, or None if it has its usual value."""
     return None if set(values) <= {usual} else one(values)
 
@@ -56,7 +56,7 @@ def _(layer: Terms, cls: Any, out: Tensor, x: Tensor, w: Tensor, *rest: Any) -> 
     *bias, (stride, padding, dilation, groups) = rest
     return e.call(
         f"conv{x.ndim - 2}d", *map(layer.tree, (x, w, *bias)),
-        stride=other_than(1, stride), padding=other_than(0, padding), dilation=other_than(1, dilation),
+        stride=unless_default(1, stride), padding=unless_default(0, padding), dilation=unless_default(1, dilation),
         groups=None if groups == 1 else groups,
     )  # fmt: skip
 
@@ -68,8 +68,8 @@ def _(layer: Terms, cls: Any, out: Tensor, y: Tensor, w: Tensor, size: tuple, ge
     extra = tuple([n - ((m - 1) * s - 2 * p + d * (k - 1) + 1) for n, m, s, p, d, k in each])
     return e.call(
         f"conv_transpose{y.ndim - 2}d", layer.tree(y), layer.tree(w),
-        stride=other_than(1, stride), padding=other_than(0, padding), output_padding=other_than(0, extra),
-        groups=None if groups == 1 else groups, dilation=other_than(1, dilation),
+        stride=unless_default(1, stride), padding=unless_default(0, padding), output_padding=unless_default(0, extra),
+        groups=None if groups == 1 else groups, dilation=unless_default(1, dilation),
     )  # fmt: skip
 
 
@@ -131,8 +131,8 @@ def sliding(shape: pool.Sliding) -> dict:
     ceil = shape.number != tuple([count(*settings) for settings in each])
     return {
         "stride": None if shape.stride == shape.kernel else one(shape.stride),
-        "padding": other_than(0, shape.padding),
-        "dilation": other_than(1, shape.dilation),
+        "padding": unless_default(0, shape.padding),
+        "dilation": unless_default(1, shape.dilation),
         "ceil_mode": ceil or None,
     }
 
@@ -140,7 +140,7 @@ def sliding(shape: pool.Sliding) -> dict:
 @defined(pool.SpreadAvg)
 def _(x: Tensor, shape: pool.Sliding | pool.EvenParts, count_pad: bool, divisor: int | None) -> Tensor:
     """Divide each element among the positions of its window: with sliding windows, a transposed convolution with ones."""
-    by = divisor or pool.counted(shape, count_pad)
+    by = divisor or pool.elements_per_window(shape, count_pad)
     if not isinstance(by, int) or by != 1:
         x = x / (by if isinstance(by, int) else tensor(by.tolist(), dtype=x.dtype))
     return copied(x, shape) if isinstance(shape, pool.Sliding) else repeated(x, shape)
@@ -182,7 +182,7 @@ def _(layer: Terms, cls: Any, out: Tensor, x: Tensor, size: tuple, kernel: tuple
 def windows(geometry: conv.Geometry) -> dict:
     """Return the keyword arguments of windows that are not the usual ones."""
     usual = {"dilation": 1, "padding": 0, "stride": 1}
-    return {word: other_than(number, getattr(geometry, word)) for word, number in usual.items()}
+    return {word: unless_default(number, getattr(geometry, word)) for word, number in usual.items()}
 
 
 # ---------------------------------------------------------------------- classes

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..arrays.dtypes import FLOATS
 from ..arrays.kinds import host
-from ..arrays.shapes import broadcast_shape, meet
+from ..arrays.shapes import broadcast_shape, broadcastable
 from ..core.frames import OFF, Frame, apply_at, use
 from ..core.function import as_tuple
 from ..core.inplace import inplace_at
@@ -64,7 +64,7 @@ class Terms(Transform):
     def adopt(self, value: Tensor) -> Box:
         """Return a tensor created inside, written by its content; a repeated number is a scalar in arithmetic."""
         array = numbers(value)
-        repeated = Term(e.literal(array.flat[0].item()), (), None) if array.size and same(array) else None
+        repeated = Term(e.literal(array.flat[0].item()), (), None) if array.size and all_equal(array) else None
         term = Term.of(self.made(value), value, repeated)
         term.fixed = True
         return Box(self, value, term)
@@ -98,7 +98,7 @@ class Terms(Transform):
         for number, word in ((0, "zeros"), (1, "ones")):
             if (array == number).all():
                 return self.filled(word, shape, value)
-        if array.size > 1 and same(array):
+        if array.size > 1 and all_equal(array):
             return e.call("full", shape, e.negated(array.flat[0].item()), dtype=dtype)
         if array.ndim == 1 and array.dtype == np.int64 and len(array) > 2 and len(set(np.diff(array).tolist())) == 1:
             first, step = int(array[0]), int(array[1] - array[0])
@@ -173,7 +173,7 @@ class Terms(Transform):
         terms = [self.term(a) if isinstance(a, Tensor) else None for a in args]
         inner = [least(t) for t in terms]
         shapes = [t.shape for t in inner if t is not None]
-        if meet(*shapes) and (shape := broadcast_shape(*shapes)) != tuple(out.shape):
+        if broadcastable(*shapes) and (shape := broadcast_shape(*shapes)) != tuple(out.shape):
             trees = [e.literal(a) if t is None else t.tree for a, t in zip(args, inner)]
             return self.expanded(Term(write(*trees), shape, out._np_dtype), out)
         return Term.of(write(*self.meeting(args, out)), out)
@@ -203,7 +203,7 @@ class Terms(Transform):
         for i, term in enumerate(operands):
             while isinstance(term, Term) and (plain := term.plain) is not None:
                 rest = [t for j, t in enumerate(operands) if j != i and isinstance(t, Term)]
-                if not meets([plain.shape, *[t.shape for t in rest]], tuple(out.shape)):
+                if not broadcasts_to([plain.shape, *[t.shape for t in rest]], tuple(out.shape)):
                     break
                 dtypes = [t.dtype for t in rest if t.dtype is not None]  # NumPy treats None as float64
                 if plain.dtype is None:
@@ -224,9 +224,9 @@ def least(term: Term | None) -> Term | None:
     return term
 
 
-def meets(shapes: list[tuple], result: tuple) -> bool:
+def broadcasts_to(shapes: list[tuple], result: tuple) -> bool:
     """Return True if tensors of these shapes broadcast to the result's shape."""
-    return meet(*shapes) and broadcast_shape(*shapes) == result
+    return broadcastable(*shapes) and broadcast_shape(*shapes) == result
 
 
 def converts(dtype: Any, others: list, result: Any) -> bool:
@@ -246,7 +246,7 @@ def may_be_number(dtype: Any, others: list, result: Any) -> bool:
     return result == np.bool_ or dtype in others or result in others or dtype in FLOATS and result == np.float32
 
 
-def same(a: np.ndarray) -> bool:
+def all_equal(a: np.ndarray) -> bool:
     """Return True if all elements are equal, and there is at least one."""
     return bool(a.size and (a == a.flat[0]).all())
 

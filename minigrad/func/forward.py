@@ -19,8 +19,8 @@ from .tree import (
     inputs,
     rebuild,
     results,
-    shown,
     split_aux,
+    structure_text,
     tree_map,
     zeros,
 )
@@ -74,7 +74,7 @@ def matching(who: str, flat: list, spec: Any, tangents: Any, strict: bool = Fals
             RuntimeError,
             who,
             f"expected tangents of the same structure as the primals: there are {counted(len(flat), 'primal')}, nested as "
-            f"{shown(spec)}, and {counted(len(given), 'tangent')}, nested as {shown(given_spec)}",
+            f"{structure_text(spec)}, and {counted(len(given), 'tangent')}, nested as {structure_text(given_spec)}",
             "pass one tangent for each primal, in a tuple; minigrad.zeros_like(x) for a constant primal",
         )
     for i, (p, t) in enumerate(zip(flat, given)):

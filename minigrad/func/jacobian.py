@@ -41,7 +41,7 @@ def jacrev(
         rows, in_spec = flatten(found)
         blocks = []
         for o, start in spans(outs):
-            part = [shaped(some(g, 0, start, o.numel()), (*o.shape, *g.shape[1:])) for g in rows]
+            part = [shaped(chunk(g, 0, start, o.numel()), (*o.shape, *g.shape[1:])) for g in rows]
             blocks.append(unwrap(rebuild(in_spec, part), argnums))
         result = rebuild(out_spec, blocks)
         return (result, aux[0]) if has_aux else result
@@ -80,7 +80,7 @@ def jacfwd(func: Callable, argnums: int | tuple = 0, has_aux: bool = False, *, r
 
 def by_input(columns: Tensor, ins: list) -> list:
     """Split columns of shape (elements of all inputs, *output.shape) into one block of output.shape + input.shape per input."""
-    blocks = [some(columns, 0, start, i.numel()).movedim(0, -1) for i, start in spans(ins)]
+    blocks = [chunk(columns, 0, start, i.numel()).movedim(0, -1) for i, start in spans(ins)]
     return [shaped(block, (*columns.shape[1:], *i.shape)) for block, i in zip(blocks, ins)]
 
 
@@ -106,7 +106,7 @@ def bases(tensors: list) -> list:
     """Return, for tensors with n elements in total, the n directions in which exactly one element is 1, per tensor."""
     total, found = sum([t.numel() for t in tensors]), []
     for t, start in spans(tensors):
-        rows = some(eye(total, dtype=t.dtype, device=t.device), 1, start, t.numel())
+        rows = chunk(eye(total, dtype=t.dtype, device=t.device), 1, start, t.numel())
         found.append(shaped(rows, (total, *t.shape)))
     return found
 
@@ -116,7 +116,7 @@ def spans(tensors: list) -> list[tuple[Tensor, int]]:
     return list(zip(tensors, accumulate([t.numel() for t in tensors], initial=0)))
 
 
-def some(t: Tensor, dim: int, start: int, n: int) -> Tensor:
+def chunk(t: Tensor, dim: int, start: int, n: int) -> Tensor:
     """Return n elements along a dimension; t itself if these are all."""
     return t if n == t.shape[dim] else t.narrow(dim, start, n)
 

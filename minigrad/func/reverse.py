@@ -15,7 +15,18 @@ from ..core.graph import history
 from ..core.tensor import Box, Tensor, wrap
 from ..errors import error, warn
 from ..layers.grad import Grad
-from .tree import check_function, described, flatten, inputs, rebuild, results, shown, split_aux, tree_map, zeros
+from .tree import (
+    check_function,
+    described,
+    flatten,
+    inputs,
+    rebuild,
+    results,
+    split_aux,
+    structure_text,
+    tree_map,
+    zeros,
+)
 
 
 def vjp(func: Callable, *primals: Any, has_aux: bool = False) -> tuple:
@@ -89,7 +100,8 @@ def check_cotangents(cotangents: Any, values: list, spec: Any) -> list:
         raise error(
             RuntimeError,
             "vjp",
-            f"expected cotangents of the same structure as the function's output, {shown(spec)}, got {shown(given_spec)}",
+            f"expected cotangents of the same structure as the function's output, {structure_text(spec)}, "
+            f"got {structure_text(given_spec)}",
             "pass one argument nested like the output",
         )
     for i, (g, v) in enumerate(zip(given, values)):

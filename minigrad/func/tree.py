@@ -101,7 +101,7 @@ def counted(n: int, what: str) -> str:
     return f"{n} {what}{'s' * (n != 1)}"
 
 
-def shown(spec: Any) -> str:
+def structure_text(spec: Any) -> str:
     """Return the structure of a tree as text, with * for each leaf: (*, [*, *])."""
     return repr(rebuild(spec, [STAR] * spec.num_leaves))
 

@@ -13,7 +13,7 @@ from ..core.tensor import Box, Tensor
 from ..errors import error
 from ..layers.batch import Batch
 from ..ops.join import cat
-from .tree import check_function, counted, flatten, rebuild, shown
+from .tree import check_function, counted, flatten, rebuild, structure_text
 
 RANDOMNESS = ("error", "different", "same")
 
@@ -110,7 +110,7 @@ def dims_like(flat: list, spec: Any, in_dims: Any, args: tuple, func: Callable) 
             ValueError,
             "vmap",
             f"vmap({name_of(func)}, in_dims={in_dims!r}): in_dims is not compatible with the structure of the inputs: the "
-            f"function was called with {counted(len(args), 'argument')}, nested as {shown(spec)}",
+            f"function was called with {counted(len(args), 'argument')}, nested as {structure_text(spec)}",
             f"pass one entry per argument: in_dims={tuple([0] * len(args))!r}",
         ) from None
     return [
@@ -185,7 +185,11 @@ def out_places(out_dims: Any, result: Any, spec: Any, func: Callable) -> list:
     try:
         return broadcast_prefix(out_dims, result)
     except ValueError:
-        outputs = "one output" if spec.is_leaf() else f"{counted(spec.num_leaves, 'output')}, nested as {shown(spec)}"
+        outputs = (
+            "one output"
+            if spec.is_leaf()
+            else f"{counted(spec.num_leaves, 'output')}, nested as {structure_text(spec)}"
+        )
         raise error(
             ValueError,
             "vmap",

@@ -69,7 +69,7 @@ def load(name: str, source: str) -> Any:
         tag = hashlib.sha256((source + stamp()).encode()).hexdigest()[:16]
         key = f"minigrad_kernel_{name}_{tag}"
         if key not in _modules:
-            _modules[key] = compiler.whole(build, key, source)
+            _modules[key] = compiler.uninterrupted(build, key, source)
         return _modules[key]
 
 
@@ -126,11 +126,11 @@ class Compiled:
         from numba.core.runtime import rtsys
 
         rtsys.initialize(target)
-        data = kept(self.file(signature, target.codegen()))
+        data = stored(self.file(signature, target.codegen()))
         if data is not None:
             with contextlib.suppress(Exception):  # if Numba cannot use the file, it compiles
                 return with_own_dtypes(CompileResult._rebuild(target, *pickle.loads(data)))
-        compiler.whole(compiler.fill_tables, target)  # needed before it compiles
+        compiler.uninterrupted(compiler.fill_tables, target)  # needed before it compiles
         return None
 
     def save_overload(self, signature: Any, compiled: Any) -> None:
@@ -139,7 +139,7 @@ class Compiled:
 
         if compiled.library.has_dynamic_globals or compiled.lifted:
             return
-        keep(self.file(signature, compiled.codegen), dumps(compiled._reduce()))
+        store(self.file(signature, compiled.codegen), dumps(compiled._reduce()))
 
     def flush(self) -> None:
         """Do nothing: Numba calls this before it recompiles a function, and saving replaces the old file."""
@@ -153,14 +153,14 @@ def with_own_dtypes(compiled: Any) -> Any:
     return compiled
 
 
-def keep(name: str, data: bytes) -> bool:
+def store(name: str, data: bytes) -> bool:
     """Write a sealed file to the cache folder; return True on success."""
     sealed = None if folder() is None else seal.seal(name, data)
     return sealed is not None and write(name, sealed + data)
 
 
-def kept(name: str) -> bytes | None:
-    """Return the data that `keep` wrote under this name; None if it is missing or was altered."""
+def stored(name: str) -> bytes | None:
+    """Return the data that `store` wrote under this name; None if it is missing or was altered."""
     found = read(name)
     return None if found is None else opened(name, found)
 
@@ -177,7 +177,7 @@ def read(name: str) -> bytes | None:
     if place is None:
         return None
     try:
-        with seal.plainly(place / name) as file:
+        with seal.open_regular(place / name) as file:
             reason = distrust(os.fstat(file.fileno()))
             if not reason:
                 return file.read()
@@ -211,7 +211,7 @@ def refuse(place: pathlib.Path, name: str, reason: str) -> None:
 
 
 @functools.cache
-def sweep(place: pathlib.Path) -> None:
+def remove_unfinished(place: pathlib.Path) -> None:
     """Remove unfinished files of killed processes, once per process: the folder may hold thousands of files."""
     for old in place.glob(UNFINISHED):
         with contextlib.suppress(OSError):  # another process was quicker
@@ -226,7 +226,7 @@ def write(name: str, data: bytes) -> bool:
         return False
     try:
         place.mkdir(0o700, parents=True, exist_ok=True)
-        sweep(place)
+        remove_unfinished(place)
         with tempfile.NamedTemporaryFile(dir=place, prefix="minigrad_", suffix=".part", delete=False) as part:
             try:
                 part.write(data)

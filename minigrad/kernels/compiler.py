@@ -20,19 +20,19 @@ loading = threading.RLock()  # held while Numba or a module for it loads; taken 
 _held: list = []  # the locks that a fork holds
 
 
-def whole(load: Callable, *args: Any) -> Any:
+def uninterrupted(load: Callable, *args: Any) -> Any:
     """Return load(*args); a Ctrl-C during the call is handled after it."""
     handler = signal.getsignal(signal.SIGINT)
     if not callable(handler) or threading.current_thread() is not threading.main_thread():
         return load(*args)  # Python interrupts only the main thread
-    came: list = []
-    signal.signal(signal.SIGINT, lambda *said: came.append(said))
+    interrupts: list = []
+    signal.signal(signal.SIGINT, lambda *received: interrupts.append(received))
     try:
         return load(*args)
     finally:
         signal.signal(signal.SIGINT, handler)
-        if came:
-            handler(*came[-1])
+        if interrupts:
+            handler(*interrupts[-1])
 
 
 def load_numba() -> None:
@@ -54,7 +54,7 @@ def fill_tables(target: Any) -> None:
 def prepare() -> None:
     """Load Numba without interruption."""
     with loading:
-        whole(load_numba)
+        uninterrupted(load_numba)
 
 
 def before_fork() -> None:

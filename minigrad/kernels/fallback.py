@@ -1,8 +1,9 @@
 """Fallback to NumPy when kernels cannot run: Numba fails to import or to compile, or a cached file is damaged.
 
-Every operation with a kernel also has a definition in NumPy, and `alone` returns True when that definition runs. minigrad
-does not test in advance whether a kernel compiles: if one fails, the operation runs again without kernels. If the second run
-fails as well, the arguments are at fault. If it succeeds, the compiler is: one warning, and no more kernels in this process.
+Every operation with a kernel also has a definition in NumPy, and `only_definitions` returns True when that definition runs.
+minigrad does not test in advance whether a kernel compiles: if one fails, the operation runs again without kernels. If the
+second run fails as well, the arguments are at fault. If it succeeds, the compiler is: one warning, and no more kernels in
+this process.
 """
 
 from __future__ import annotations
@@ -29,24 +30,24 @@ class Compiler:
     failed: Exception | None = None
 
 
-def numpy_alone() -> bool:
+def numpy_only() -> bool:
     """Return True if nothing is compiled, on request or after a failure."""
     return Compiler.failed is not None or without.get()
 
 
-def alone() -> bool:
+def only_definitions() -> bool:
     """Return True if every operation runs by its definition."""
     return GENERIC or Compiler.failed is not None or without.get()
 
 
 def worth(x: Any, work: int, least: int) -> bool:
     """Return True if this is a float array in main memory with at least `least` work to do on it."""
-    return work >= least and type(x) is np.ndarray and not alone() and x.dtype.kind == "f"
+    return work >= least and type(x) is np.ndarray and not only_definitions() and x.dtype.kind == "f"
 
 
 def again(cause: Exception, f: Callable, *args: Any, **kwargs: Any) -> Any:
     """Return f(*args, **kwargs) computed by NumPy alone if its exception `cause` came from the compiler; else raise `cause`."""
-    if not from_compiler(cause) or numpy_alone():
+    if not from_compiler(cause) or numpy_only():
         raise cause
     before = without.get()
     try:

@@ -79,11 +79,11 @@ def text(f: Callable) -> str | None:
     return " ".join(s.split("#")[0].strip() for s in body)
 
 
-def shown(f: Callable) -> str:
+def display_text(f: Callable) -> str:
     """Return a formula for display, with other operations by their names, as in sum(g * out, dims, True).
 
     >>> from minigrad.ops.nn.softmax import LogSoftmax
-    >>> shown(LogSoftmax.dx)
+    >>> display_text(LogSoftmax.dx)
     'g - exp(out) * sum(g, dims, True)'
     """
     words = (text(f) or "").replace("math.", "")

@@ -20,10 +20,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..arrays.kinds import KINDS, kernels_there, on_device
+from ..arrays.kinds import KINDS, cuda_kernels, on_device
 from . import threads
 from .compiler import loading
-from .fallback import alone
+from .fallback import only_definitions
 
 ALL, LINE, EACH, WEIGHT, NUMBER = "all", "line", "each", "weight", "number"
 HOLDS = {"x": ALL, "log_p": ALL, "target": EACH, "w": EACH}
@@ -137,14 +137,14 @@ def backward_plan(cls: Any, types: tuple) -> Plan | None:
 def forward(cls: Any, *args: Any) -> list | None:
     """Return the results of an operation's program."""
     plan = forward_plan(cls)
-    return (kernels_there("lines_cuda").run if on_device(args[plan.x]) else run)(plan, args)
+    return (cuda_kernels("lines_cuda").run if on_device(args[plan.x]) else run)(plan, args)
 
 
 def backward(cls: Any, gs: tuple, bound: tuple) -> list | None:
     """Return the gradients of the arguments, from those formulas whose operands were saved."""
     args = (*bound, *gs)
     plan = backward_plan(cls, tuple(map(type, args)))
-    if plan is None or (made := (kernels_there("lines_cuda").run if on_device(gs[0]) else run)(plan, args)) is None:
+    if plan is None or (made := (cuda_kernels("lines_cuda").run if on_device(gs[0]) else run)(plan, args)) is None:
         return None
     return [None if k is None else made[k] for k in plan.gradients]
 
@@ -152,7 +152,7 @@ def backward(cls: Any, gs: tuple, bound: tuple) -> list | None:
 def run(plan: Plan, args: tuple) -> list | None:
     """Run a kernel on all lines."""
     x = args[plan.x]
-    if type(x) is not np.ndarray or x.size < ROWS_FROM or not x.flags.c_contiguous or alone():
+    if type(x) is not np.ndarray or x.size < ROWS_FROM or not x.flags.c_contiguous or only_definitions():
         return None
     dtype = x.dtype
     key: tuple = (x.shape, dtype, plan.settings(args))
@@ -162,12 +162,14 @@ def run(plan: Plan, args: tuple) -> list | None:
     if call is None:
         return None
     if call is TURNED:
-        return turned(plan, args)
+        return columns_as_rows(plan, args)
     (entry, whole, used, ranged), given, shapes, seen_as, order, ranges = call
     shared = x.size >= 2 * threads.GRAIN and threads.parts(x.size) > 1
     if whole and shared:
         return None
-    arrays = [a if (a := args[i]).shape == shape and a.flags.c_contiguous else seen(a, shape) for i, shape in given]
+    arrays = [
+        a if (a := args[i]).shape == shape and a.flags.c_contiguous else in_kernel_shape(a, shape) for i, shape in given
+    ]
     outs = [np.empty(shape, dtype) for shape in shapes]
     memory = outs if seen_as is shapes else [out.reshape(shape) for out, shape in zip(outs, seen_as)]
     numbers = [args[i] for i in used] if used else ()
@@ -189,7 +191,7 @@ def run(plan: Plan, args: tuple) -> list | None:
     ]
 
 
-def turned(plan: Plan, args: tuple) -> list | None:
+def columns_as_rows(plan: Plan, args: tuple) -> list | None:
     """Run a kernel on narrow columns, along one dimension, as rows."""
     dim, last = only_dim(args[plan.dims]), args[plan.x].ndim - 1
     swapped = lambda a, held: np.ascontiguousarray(a.swapaxes(dim, last)) if held in (ALL, LINE) else a
@@ -275,7 +277,7 @@ def kernel_for(plan: Plan, args: tuple, layout: Layout, dtype: np.dtype, on_devi
         return plan.kernels[key]
 
 
-def seen(a: Any, shape: tuple | None) -> Any:
+def in_kernel_shape(a: Any, shape: tuple | None) -> Any:
     """Return an array in the shape that a kernel sees; a scalar if the shape is None."""
     return a[()] if shape is None else np.ascontiguousarray(a).reshape(shape)
 

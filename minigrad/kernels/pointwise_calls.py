@@ -80,7 +80,7 @@ def forward(op: Any, args: tuple) -> np.ndarray | None:
     for a in args:
         if type(a) is np.ndarray:
             most *= a.size
-    if most < kernel_threshold(op) or fallback.numpy_alone():
+    if most < kernel_threshold(op) or fallback.numpy_only():
         return None
     kinds = [kind(a) for a in args]
     call = looked_up((op, get_num_threads(), *kinds), prepare, op, args)
@@ -114,7 +114,7 @@ def prepare(op: Any, args: tuple) -> Call | None:
     lies = shape if order is None else tuple([shape[d] for d in order])
     turned = (lambda a: a) if order is None else (lambda a: of_rank(a, len(shape)).transpose(order))
     long = [turned(a) if type(a) is np.ndarray and a.size != 1 else None for a in args]
-    fast = wanted(op, target, size)
+    fast = worth_a_kernel(op, target, size)
     repeated = target.kind == "f" and (fast or size >= BROADCAST_FROM)
     rows = None
     if repeated and any([a is not None and not (a.shape == lies and a.flags.c_contiguous) for a in long]):
@@ -125,7 +125,7 @@ def prepare(op: Any, args: tuple) -> Call | None:
     if rows is None:
         kernel = compiled(op, "forward", tuple([a is not None for a in long]), target)
     else:
-        kernel = compiled(op, "rows", tuple([in_rows(a, p) for a, p in zip(long, places)]), target)
+        kernel = compiled(op, "rows", tuple([row_kind(a, p) for a, p in zip(long, places)]), target)
     if kernel is None:
         return None
     takes = [taken(op, i, target, a is not None, place, turned, lies) for i, (a, place) in enumerate(zip(long, places))]
@@ -133,7 +133,7 @@ def prepare(op: Any, args: tuple) -> Call | None:
     return Call(kernel, takes, lies, dtypes.BOOL if op.kind == "bool" else target, back, width)
 
 
-def in_rows(a: np.ndarray | None, place: tuple | None) -> str:
+def row_kind(a: np.ndarray | None, place: tuple | None) -> str:
     """Return the kind of an argument as generate.rows names it."""
     return "number" if a is None else "column" if place[2] is None else "row"
 
@@ -143,7 +143,7 @@ def taken(
 ) -> Callable:
     """Return a function that converts argument i for a kernel: a scalar, flat memory, or memory with a step between rows."""
     if place is not None:
-        return lambda a: broadcast_cpu.in_rows(turned(a), *place)
+        return lambda a: broadcast_cpu.row_arguments(turned(a), *place)
     dtype = target if i >= op.n_conditions else dtypes.BOOL
     if not long:
         return lambda a: (one(a, dtype, i < len(op.names) - op.n_settings),)
@@ -186,7 +186,7 @@ def backward(op: Any, kinds: list, g: np.ndarray, bound: tuple) -> tuple | None:
     `kinds` gives for each operand the dtype of its gradient, or None if no gradient is requested.
     """
     n = len(kinds)
-    if op.simple(*bound[:n]) or fallback.numpy_alone():
+    if op.simple(*bound[:n]) or fallback.numpy_only():
         return None
     try:
         call = looked_up((op, *kinds, kind(g), *map(kind, bound)), prepare_backward, op, kinds, g, bound)
@@ -208,7 +208,7 @@ def prepare_backward(op: Any, kinds: list, g: np.ndarray, bound: tuple) -> Backw
     shape, dtype = g.shape, g.dtype
     wanted, names, places = read_by(op, kinds, dtype)
     values = [bound[i] for i in places]
-    if not fused(op, wanted, values, dtype):
+    if not can_fuse(op, wanted, values, dtype):
         return None
     same = not any(g.strides)  # a sum's gradient is one number everywhere and need not be expanded
     long = [type(v) is np.ndarray and v.ndim > 0 for v in values]
@@ -218,10 +218,10 @@ def prepare_backward(op: Any, kinds: list, g: np.ndarray, bound: tuple) -> Backw
     return None if kernel is None else BackwardCall(kernel, same, places, takes, wanted)
 
 
-def fused(op: Any, wanted: tuple | None, values: list, dtype: np.dtype) -> bool:
+def can_fuse(op: Any, wanted: tuple | None, values: list, dtype: np.dtype) -> bool:
     """Return True if one pass over these values is possible and pays off."""
     known = all([v.dtype in (dtype, dtypes.BOOL) for v in values if isinstance(v, np.ndarray)])
-    return bool(values) and wanted is not None and not light(op) and plain(values) and known
+    return bool(values) and wanted is not None and not is_light(op) and plain(values) and known
 
 
 def read_by(op: Any, kinds: list, dtype: np.dtype) -> tuple:
@@ -255,12 +255,12 @@ def loaded(name: str, source: str | None) -> Any:
     return None if source is None else getattr(cache.load(name, source), name)
 
 
-def wanted(op: Any, target: np.dtype, size: int) -> bool:
+def worth_a_kernel(op: Any, target: np.dtype, size: int) -> bool:
     """Return True if the kernel beats NumPy on `size` elements."""
-    return op.ufunc is None or quicker(op, target, size)
+    return op.ufunc is None or beats_numpy(op, target, size)
 
 
-def quicker(op: Any, target: np.dtype, size: int) -> bool:
+def beats_numpy(op: Any, target: np.dtype, size: int) -> bool:
     """Return True if the kernel beats NumPy's function on `size` elements."""
     return target.kind == "f" and has_kernel(op) and (op.name in QUICK or parts(size) >= THREADS_FOR_OTHERS)
 
@@ -276,6 +276,6 @@ def kernel_threshold(op: Any) -> int:
 
 
 @kept
-def light(op: Any) -> bool:
+def is_light(op: Any) -> bool:
     """Return True if each gradient is at most one multiplication: NumPy's loop is then as good as a fused one."""
     return all([(formula.text(f) or "?").isidentifier() or not formula.parameters(f) for f in op.formulas.values()])

@@ -81,7 +81,7 @@ def make(place: pathlib.Path) -> None:
 
 def content(place: pathlib.Path) -> bytes:
     """Return the key in a file; raise ValueError if it is not a key, or another user may know it."""
-    with plainly(place) as f:
+    with open_regular(place) as f:
         found, data = os.fstat(f.fileno()), f.read(LENGTH + 1)
     if not stat.S_ISREG(found.st_mode) or len(data) != LENGTH:
         raise ValueError(f"{place} is not a key: remove it")
@@ -90,7 +90,7 @@ def content(place: pathlib.Path) -> bytes:
     return data
 
 
-def plainly(path: pathlib.Path) -> BinaryIO:
+def open_regular(path: pathlib.Path) -> BinaryIO:
     """Open a file for reading without following a link or waiting for a pipe."""
     flags = [getattr(os, flag, 0) for flag in ("O_BINARY", "O_NOFOLLOW", "O_NONBLOCK")]
     return open(path, "rb", opener=lambda name, mode: os.open(name, mode | sum(flags)))

@@ -14,7 +14,7 @@ from ..arrays.kinds import on_device
 from ..arrays.nowhere import call
 from . import formula, pointwise_calls
 from .operands import cast, convert, plain
-from .pointwise_calls import FUSE_FROM, kernel_threshold, read_by, wanted
+from .pointwise_calls import FUSE_FROM, kernel_threshold, read_by, worth_a_kernel
 
 
 def forward(op: Any, args: tuple) -> np.ndarray:
@@ -22,7 +22,7 @@ def forward(op: Any, args: tuple) -> np.ndarray:
     n, first = len(args) - op.n_settings, args[0]
     large = type(first) is np.ndarray and first.size >= kernel_threshold(op)
     if type(first) is np.ndarray and first.dtype in unconverted_dtypes(op):
-        quicker = large and wanted(op, first.dtype, first.size)
+        quicker = large and worth_a_kernel(op, first.dtype, first.size)
         if not quicker and all(
             [type(a) is np.ndarray and a.dtype is first.dtype and a.shape == first.shape for a in args[1:n]]
         ):  # same dtypes and shapes: NumPy's function directly
@@ -100,7 +100,7 @@ def device_backward(op: Any, kinds: list, g: Any, bound: tuple) -> tuple | None:
 
     wanted, names, places = read_by(op, kinds, g.dtype)
     values = [bound[i] for i in places]
-    if not pointwise_calls.fused(op, wanted, values, g.dtype) or op.simple(*bound[: len(kinds)]):
+    if not pointwise_calls.can_fuse(op, wanted, values, g.dtype) or op.simple(*bound[: len(kinds)]):
         return None
     formulas = {f"d{op.names[i]}": op.formulas[i] for i in wanted}
     scaled = [f for f in formulas.values() if "g" not in formula.parameters(f) and formula.text(f) != "0"]

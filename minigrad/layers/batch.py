@@ -20,7 +20,7 @@ from ..core.inplace import inplace_at
 from ..core.saved import version
 from ..core.tensor import Box, Tensor
 from ..errors import MinigradError
-from .batching import in_front, lift, without_gaps
+from .batching import batch_in_front, lift, without_gaps
 from .generated import generated_rule
 from .transform import Transform
 
@@ -189,5 +189,5 @@ def batched(f: Callable, args: tuple, dims: tuple, size: int, randomness: str = 
     with push(Batch(size, randomness)) as layer:
         out = f(*[a if d is None else Box(layer, a, d) for a, d in zip(args, dims)])
         outs = out if isinstance(out, tuple) else (out,)
-    lowered = tuple([in_front(layer, o) for o in outs])
+    lowered = tuple([batch_in_front(layer, o) for o in outs])
     return lowered if isinstance(out, tuple) else lowered[0]

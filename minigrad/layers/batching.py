@@ -48,7 +48,7 @@ def without_gaps(t: Tensor, dim: int) -> Tensor:
     return t
 
 
-def in_front(layer: Batch, o: object) -> Any:
+def batch_in_front(layer: Batch, o: object) -> Any:
     """Return a result with its batch dimension in front; expand a result that is the same for all examples."""
     if not isinstance(o, Tensor):
         return o

@@ -18,7 +18,7 @@ from ..core.events import slots
 from ..core.frames import push
 from ..core.function import Function, as_tuple
 from ..core.tensor import Box, Tensor
-from .batching import in_front
+from .batching import batch_in_front
 
 if TYPE_CHECKING:
     from .batch import Batch
@@ -70,7 +70,7 @@ class Batched(Function):
             out = slots.call_method(cls.of, "forward", *examples)
         found, dims = [], []
         for o in as_tuple(out):
-            found.append(o._value if layer.owns(o) else in_front(layer, o))
+            found.append(o._value if layer.owns(o) else batch_in_front(layer, o))
             dims.append(o._extra if layer.owns(o) else 0 if isinstance(o, Tensor) else None)
         cls.out_dims = tuple(dims)
         return tuple(found) if isinstance(out, (tuple, list)) else found[0]
@@ -98,7 +98,7 @@ class Batched(Function):
             out = as_tuple(slots.call_method(cls.of, name, Example(ctx, saved), *cls.boxed(args, dims)))
             if name == "backward":  # gradients that broadcast to one example need not broadcast to a batch
                 out = reduced(ctx, out, cls.shapes)
-        return tuple([in_front(cls.layer, o) for o in out])
+        return tuple([batch_in_front(cls.layer, o) for o in out])
 
     @classmethod
     def pull(cls, ctx: Ctx, *grads: Tensor | None) -> tuple:

@@ -12,7 +12,7 @@ from ..ops.pad import pad
 from . import init
 from .module import Module
 from .parameter import Parameter
-from .settings import many, unusual
+from .settings import as_ntuple, unusual
 
 
 class Convolution(Module):
@@ -54,7 +54,7 @@ class Convolution(Module):
             )
         if isinstance(padding, str) and padding not in ("same", "valid"):
             raise error(ValueError, who, f"invalid padding string {padding!r}", "use 'same', 'valid' or numbers")
-        if padding == "same" and any(s != 1 for s in many(stride, n)):
+        if padding == "same" and any(s != 1 for s in as_ntuple(stride, n)):
             raise error(
                 ValueError,
                 who,
@@ -63,9 +63,9 @@ class Convolution(Module):
             )
         self.in_channels, self.out_channels = in_channels, out_channels
         self.groups, self.padding_mode = groups, padding_mode
-        self.kernel_size, self.stride = many(kernel_size, n), many(stride, n)
-        self.padding = padding if isinstance(padding, str) else many(padding, n)
-        self.dilation, self.output_padding = many(dilation, n), many(0, n)
+        self.kernel_size, self.stride = as_ntuple(kernel_size, n), as_ntuple(stride, n)
+        self.padding = padding if isinstance(padding, str) else as_ntuple(padding, n)
+        self.dilation, self.output_padding = as_ntuple(dilation, n), as_ntuple(0, n)
         shape = (in_channels, out_channels // groups) if self.transposed else (out_channels, in_channels // groups)
         self.weight = Parameter(empty(*shape, *self.kernel_size, dtype=dtype, device=device))
         self.register_parameter("bias", Parameter(empty(out_channels, dtype=dtype, device=device)) if bias else None)
@@ -88,7 +88,7 @@ class Convolution(Module):
         return type(self).function(input, self.weight, self.bias, self.stride, padding, self.dilation, self.groups)
 
     def extra_repr(self) -> str:
-        zeros, ones = many(0, self.ndim), many(1, self.ndim)
+        zeros, ones = as_ntuple(0, self.ndim), as_ntuple(1, self.ndim)
         usual = {"padding": zeros, "dilation": ones, "output_padding": zeros, "groups": 1}
         text = f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, stride={self.stride}"
         text += unusual(self, usual)
@@ -152,7 +152,7 @@ class TransposedConvolution(Convolution):
         super().__init__(
             in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, padding_mode, device, dtype
         )
-        self.output_padding = many(output_padding, self.ndim)
+        self.output_padding = as_ntuple(output_padding, self.ndim)
 
     def forward(self, input: Tensor) -> Tensor:
         return type(self).function(

@@ -37,7 +37,7 @@ def conv1d_input(
     >>> torch.nn.grad.conv1d_input(x.shape, weight, grad_output).shape
     minigrad.Size([1, 1, 3])
     """
-    return by_input(1, input_size, weight, grad_output, stride, padding, dilation, groups)
+    return input_gradient(1, input_size, weight, grad_output, stride, padding, dilation, groups)
 
 
 def conv1d_weight(
@@ -59,7 +59,7 @@ def conv1d_weight(
     >>> torch.nn.grad.conv1d_weight(x, weight.shape, grad_output).shape
     minigrad.Size([1, 1, 2])
     """
-    return by_weight(1, input, weight_size, grad_output, stride, padding, dilation, groups)
+    return weight_gradient(1, input, weight_size, grad_output, stride, padding, dilation, groups)
 
 
 def conv2d_input(
@@ -83,7 +83,7 @@ def conv2d_input(
     >>> torch.allclose(torch.nn.grad.conv2d_input(x.shape, weight, grad_output), x.grad)
     True
     """
-    return by_input(2, input_size, weight, grad_output, stride, padding, dilation, groups)
+    return input_gradient(2, input_size, weight, grad_output, stride, padding, dilation, groups)
 
 
 def conv2d_weight(
@@ -107,7 +107,7 @@ def conv2d_weight(
     >>> torch.allclose(torch.nn.grad.conv2d_weight(x, weight.shape, grad_output), weight.grad)
     True
     """
-    return by_weight(2, input, weight_size, grad_output, stride, padding, dilation, groups)
+    return weight_gradient(2, input, weight_size, grad_output, stride, padding, dilation, groups)
 
 
 def conv3d_input(
@@ -129,7 +129,7 @@ def conv3d_input(
     >>> torch.nn.grad.conv3d_input(x.shape, weight, grad_output).shape
     minigrad.Size([1, 1, 3, 2, 2])
     """
-    return by_input(3, input_size, weight, grad_output, stride, padding, dilation, groups)
+    return input_gradient(3, input_size, weight, grad_output, stride, padding, dilation, groups)
 
 
 def conv3d_weight(
@@ -151,10 +151,10 @@ def conv3d_weight(
     >>> torch.nn.grad.conv3d_weight(x, weight.shape, grad_output).shape
     minigrad.Size([1, 1, 2, 2, 2])
     """
-    return by_weight(3, input, weight_size, grad_output, stride, padding, dilation, groups)
+    return weight_gradient(3, input, weight_size, grad_output, stride, padding, dilation, groups)
 
 
-def by_input(n: int, size: Sequence[int], weight: Tensor, grad: Tensor, *options: Any) -> Tensor:
+def input_gradient(n: int, size: Sequence[int], weight: Tensor, grad: Tensor, *options: Any) -> Tensor:
     """Return the gradient of an n-dimensional convolution with respect to its input."""
     who = f"conv{n}d_input"
     grad, weight = one_dtype(who, grad, weight, names=("grad_output", "weight"))
@@ -163,7 +163,7 @@ def by_input(n: int, size: Sequence[int], weight: Tensor, grad: Tensor, *options
     return ConvInput.apply(grad, weight, tuple(size[2:]), geometry)
 
 
-def by_weight(n: int, x: Tensor, size: Sequence[int], grad: Tensor, *options: Any) -> Tensor:
+def weight_gradient(n: int, x: Tensor, size: Sequence[int], grad: Tensor, *options: Any) -> Tensor:
     """Return the gradient of an n-dimensional convolution with respect to its weight."""
     who = f"conv{n}d_weight"
     grad, x = one_dtype(who, grad, x, names=("grad_output", "input"))

@@ -11,7 +11,7 @@ from ..ops.from_data import tensor
 from ..ops.nn import normalize
 from .module import Module
 from .parameter import Parameter
-from .settings import Functional, many
+from .settings import Functional, as_ntuple
 
 SHAPES = {
     2: "(batch, channels)",
@@ -40,7 +40,7 @@ class LayerNorm(Module):
         dtype: Any = None,
     ):
         super().__init__()
-        self.normalized_shape = many(normalized_shape, 1)
+        self.normalized_shape = as_ntuple(normalized_shape, 1)
         self.eps, self.elementwise_affine = eps, elementwise_affine
         with_affine(
             self, self.normalized_shape, dtype, device, weight=elementwise_affine, bias=elementwise_affine and bias
@@ -71,7 +71,7 @@ class RMSNorm(Module):
         dtype: Any = None,
     ):
         super().__init__()
-        self.normalized_shape = many(normalized_shape, 1)
+        self.normalized_shape = as_ntuple(normalized_shape, 1)
         self.eps, self.elementwise_affine = eps, elementwise_affine
         with_affine(self, self.normalized_shape, dtype, device, weight=elementwise_affine)
 

@@ -7,7 +7,7 @@ from typing import Any
 from ..core.tensor import Tensor
 from ..ops.nn import adaptive_pool, lp_pool, pool, unpool
 from .module import Module
-from .settings import Functional, many
+from .settings import Functional, as_ntuple
 
 
 class Pool(Functional):
@@ -93,7 +93,7 @@ class AvgPool1d(AvgPool, function=pool.avg_pool1d):
     def __post_init__(self) -> None:
         super().__post_init__()
         for name in self.shown:
-            setattr(self, name, many(getattr(self, name), 1))
+            setattr(self, name, as_ntuple(getattr(self, name), 1))
 
 
 class AvgPool2d(AvgPool, function=pool.avg_pool2d):
@@ -218,8 +218,8 @@ class MaxUnpool(Module):
     def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0):
         super().__init__()
         n = int(type(self).__name__[-2])
-        self.kernel_size, self.padding = many(kernel_size, n), many(padding, n)
-        self.stride = self.kernel_size if stride is None else many(stride, n)
+        self.kernel_size, self.padding = as_ntuple(kernel_size, n), as_ntuple(padding, n)
+        self.stride = self.kernel_size if stride is None else as_ntuple(stride, n)
 
     def forward(self, input: Tensor, indices: Tensor, output_size: Any = None) -> Tensor:
         """Return a tensor of `output_size` with the elements at their places."""

@@ -15,7 +15,7 @@ from ..ops.nn.linear import linear
 from . import init
 from .module import Module
 from .parameter import Parameter
-from .recurrent_layer import at_once
+from .recurrent_layer import as_one_operation
 from .time_steps import RNN_STEPS, gru_step, lstm_step
 
 
@@ -47,7 +47,7 @@ class RNNCellBase(Module):
         """Return the next states."""
         weights = self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh
         if input.ndim == 2 and all([s.ndim == 2 for s in states]):
-            found = at_once(step, input.unsqueeze(0), states, *weights)
+            found = as_one_operation(step, input.unsqueeze(0), states, *weights)
             if found is not None:
                 return found[1]
         from_input = linear(input, self.weight_ih, self.bias_ih)

@@ -19,7 +19,7 @@ from ..core.graph import Node
 from ..core.saved import save, unpack
 from ..core.tensor import Tensor, wrap
 from ..func.reverse import vjp
-from ..kernels.fallback import alone
+from ..kernels.fallback import only_definitions
 from ..ops.base.primitive import Primitive
 from ..ops.join import stack
 from ..ops.nn.linear import linear
@@ -41,14 +41,16 @@ def steps(step: Callable, x: Tensor, states: tuple, w_x: Tensor, w_h: Tensor, b_
 
 def run_layer(step: Callable, x: Tensor, states: tuple, w_x: Tensor, w_h: Tensor, b_x: Any, b_h: Any) -> tuple:
     """Return the same as `steps`, by one operation where possible."""
-    found = at_once(step, x, states, w_x, w_h, b_x, b_h)
+    found = as_one_operation(step, x, states, w_x, w_h, b_x, b_h)
     return steps(step, x, states, w_x, w_h, b_x, b_h) if found is None else found
 
 
-def at_once(step: Callable, x: Tensor, states: tuple, w_x: Tensor, w_h: Tensor, b_x: Any, b_h: Any) -> tuple | None:
+def as_one_operation(
+    step: Callable, x: Tensor, states: tuple, w_x: Tensor, w_h: Tensor, b_x: Any, b_h: Any
+) -> tuple | None:
     """Return the same by one operation, or None where that is impossible."""
     frame, dtype = current(), w_h._np_dtype
-    if (frame is not ON and frame is not OFF) or step not in SIZES or dtype not in DTYPES or alone():
+    if (frame is not ON and frame is not OFF) or step not in SIZES or dtype not in DTYPES or only_definitions():
         return None
     if len(x) * x.shape[1] * len(w_h) < FROM:
         return None
@@ -71,7 +73,7 @@ class RecurrentLayer(Primitive):
 
     @staticmethod
     def impl(x: Any, states: Any, w_x: Any, w_h: Any, b_x: Any, b_h: Any, step: Callable) -> tuple:
-        if not alone():
+        if not only_definitions():
             return forward(step, x, states, w_x, w_h, b_x, b_h)
         biases = [b if b is None else wrap(b) for b in (b_x, b_h)]
         outs, last = steps(step, wrap(x), tuple(map(wrap, states)), wrap(w_x), wrap(w_h), *biases)
@@ -88,7 +90,7 @@ class RecurrentLayer(Primitive):
     def arrays(gs: tuple, bound: tuple) -> tuple | None:
         """Return the needed gradients, from those of the outputs and last states."""
         *tensors, (step, wanted), outs, _, kept = bound
-        if gs[2] is not None or alone() or not kept.size:
+        if gs[2] is not None or only_definitions() or not kept.size:
             return None
         return (*backward(step, wanted, tensors, outs, kept, *gs[:2]), None)
 

@@ -86,7 +86,7 @@ def declare(cls: type[Functional], kw_only: bool) -> None:
     cls.__init__, cls.settings = __init__, tuple(kinds)
 
 
-def many(value: Any, n: int) -> tuple:
+def as_ntuple(value: Any, n: int) -> tuple:
     """Return a setting as a tuple with one value per dimension."""
     return tuple(value) if isinstance(value, (tuple, list)) else (value,) * n
 

@@ -10,7 +10,7 @@ from ..ops.nn import resize, similarity, unfold_fold
 from ..ops.norms import pairwise_distance
 from ..ops.pad import pad
 from .module import Module
-from .settings import Functional, many
+from .settings import Functional, as_ntuple
 
 
 class Padding(Functional, function=pad):
@@ -25,7 +25,7 @@ class Padding(Functional, function=pad):
         cls.ndim = ndim or cls.ndim
 
     def __post_init__(self) -> None:
-        self.padding = many(self.padding, 2 * self.ndim)
+        self.padding = as_ntuple(self.padding, 2 * self.ndim)
 
     def forward(self, input: Tensor) -> Tensor:
         return pad(input, self.padding, self.mode)

@@ -65,7 +65,7 @@ class Stateful(Hooked):
             RuntimeError,
             type(self).__name__,
             "the state_dict has an extra state for a module without set_extra_state",
-            "define set_extra_state(self, state) beside get_extra_state(self)",
+            "define set_extra_state(self, state) as well as get_extra_state(self)",
         )
 
     def state_dict(self, *, destination: Any = None, prefix: str = "", keep_vars: bool = False) -> dict:

@@ -73,7 +73,13 @@ class AsStrided(View):
         (g,), (shape, size, stride, offset, steps, lead, _) = gs, bound
         last = offset + sum([(n - 1) * s for n, s in zip(size, stride)])
         inside = 0 not in size and offset >= 0 and last < math.prod(shape)
-        if lead or on_device(g) or not inside or not row_by_row(shape, steps) or not distinct(size, stride):
+        if (
+            lead
+            or on_device(g)
+            or not inside
+            or not row_by_row(shape, steps)
+            or not has_distinct_elements(size, stride)
+        ):
             return None
         out = zeros(shape, g)
         strided(out.reshape(-1)[offset:], size, tuple([s * g.itemsize for s in stride]))[...] = g
@@ -118,7 +124,7 @@ def row_by_row(shape: tuple, steps: tuple) -> bool:
     return all([m == 1 or step == math.prod(shape[d + 1 :]) for d, (m, step) in enumerate(zip(shape, steps))])
 
 
-def distinct(size: tuple, stride: tuple) -> bool:
+def has_distinct_elements(size: tuple, stride: tuple) -> bool:
     """Return True if all elements of a strided view are distinct: each stride exceeds the reach of the shorter ones."""
     reach = 0
     for s, n in sorted(zip(stride, size)):

@@ -58,23 +58,23 @@ def tensors_from(args: tuple) -> tuple:
 @op("T()", "T(3)", "T(2, 3)", "T(), T(2, 3)", method=False)
 def atleast_1d(*tensors: Any) -> Any:
     """Return 0-d tensors as tensors of shape (1,); several give a tuple."""
-    return each(tensors, lambda t: reshape(t, 1) if t.ndim == 0 else t)
+    return map_tensors(tensors, lambda t: reshape(t, 1) if t.ndim == 0 else t)
 
 
 @op("T()", "T(3)", "T(2, 3)", "T(), T(2, 3)", method=False)
 def atleast_2d(*tensors: Any) -> Any:
     """Return tensors of fewer than 2 dimensions with new ones in front; several give a tuple."""
-    return each(tensors, lambda t: reshape(t, (1,) * (2 - t.ndim) + tuple(t.shape)) if t.ndim < 2 else t)
+    return map_tensors(tensors, lambda t: reshape(t, (1,) * (2 - t.ndim) + tuple(t.shape)) if t.ndim < 2 else t)
 
 
 @op("T()", "T(3)", "T(2, 3)", "T(), T(2, 3)", method=False)
 def atleast_3d(*tensors: Any) -> Any:
     """Return tensors of fewer than 3 dimensions with new ones, a vector in the middle; several give a tuple."""
     shapes = (lambda s: (1, 1, 1), lambda s: (1, *s, 1), lambda s: (*s, 1))
-    return each(tensors, lambda t: reshape(t, shapes[t.ndim](tuple(t.shape))) if t.ndim < 3 else t)
+    return map_tensors(tensors, lambda t: reshape(t, shapes[t.ndim](tuple(t.shape))) if t.ndim < 3 else t)
 
 
-def each(tensors: tuple, f: Any) -> Any:
+def map_tensors(tensors: tuple, f: Any) -> Any:
     """Apply f to a single tensor, or to each of several, as a tuple."""
     if len(tensors) == 1 and isinstance(tensors[0], Tensor):
         return f(tensors[0])

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays.kinds import near
+from ..arrays.kinds import to_device_of
 from ..arrays.nowhere import has_numbers
 from ..core.tensor import Tensor
 from ..errors import error
@@ -130,7 +130,7 @@ def exponential(a: np.ndarray) -> np.ndarray:
 
     Source: Moler, Van Loan, "Nineteen dubious ways to compute the exponential of a matrix", 2003, method 3.
     """
-    one, times = near(np.eye(a.shape[-1], dtype=a.dtype), a), 0
+    one, times = to_device_of(np.eye(a.shape[-1], dtype=a.dtype), a), 0
     if a.size and has_numbers(a):
         largest = np.abs(a).sum(-2).max(-1)[..., None, None]
         halvings = np.maximum(np.ceil(np.log2(np.where((largest > 0) & (largest < math.inf), 2 * largest, 1))), 0)

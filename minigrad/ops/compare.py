@@ -251,14 +251,14 @@ def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
         raise error(
             TypeError, "where", "input or other is missing", "pass both, or the condition alone for its indices"
         )
-    input, other = beside(input, other), beside(other, input)
+    input, other = fit_number(input, other), fit_number(other, input)
     if not isinstance(input, Tensor) and not isinstance(other, Tensor) and float in (type(input), type(other)):
         check_number("where", default(), input, other)
     return Where, (condition, input, other)
 
 
-def beside(number: Any, x: Any) -> Any:
-    """Return the value of a number beside a tensor in `where`: in bytes -1 is 255.  Raises RuntimeError if it does not fit."""
+def fit_number(number: Any, x: Any) -> Any:
+    """Return a number as `where`'s other operand would hold it: -1 as uint8 is 255.  Raises RuntimeError if it does not fit."""
     if not isinstance(x, Tensor) or isinstance(number, Tensor):
         return number
     if x._np_dtype.kind in "iu" and isinstance(number, int):

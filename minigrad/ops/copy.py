@@ -9,7 +9,7 @@ import numpy as np
 from ..arrays import dtypes
 from ..arrays.devices import CPU, CUDA, META, device, put_default_device, row_major
 from ..arrays.devices import memory_format as MemoryFormat
-from ..arrays.kinds import KINDS, as_array, near
+from ..arrays.kinds import KINDS, as_array, to_device_of
 from ..arrays.kinds import on_device as is_on_device
 from ..arrays.kinds import place as place_of
 from ..arrays.memory import unmasked
@@ -151,7 +151,7 @@ def written(y: Any, x: np.ndarray) -> np.ndarray:
         y = fitting(y, x.dtype, "copy")
     if is_on_device(x) and not is_on_device(y) and not np.ndim(y):
         return transfer.blank((), y, x.dtype, place_of(x))
-    return near(as_array(unmasked(y, "copy")).astype(x.dtype, copy=False), x)
+    return to_device_of(as_array(unmasked(y, "copy")).astype(x.dtype, copy=False), x)
 
 
 def fitting(number: Any, target: np.dtype, who: str) -> np.ndarray:
@@ -240,7 +240,7 @@ def to(
     if len(args) == 1 and type(args[0]) is dtypes.dtype:
         dtype = args[0]
     elif args:
-        device, dtype, non_blocking, copy = wanted(args, device, dtype, non_blocking, copy)
+        device, dtype, non_blocking, copy = to_options(args, device, dtype, non_blocking, copy)
     if device is not None and device is not (own := input.device) and (place := on_device(device)) != own:
         kinds = TO_LATER if non_blocking else TO
         input, copy = kinds[place.type].apply(input), False
@@ -252,7 +252,7 @@ def to(
     return To.apply(input, target)
 
 
-def wanted(args: tuple, device: Any, dtype: Any, non_blocking: bool, copy: bool) -> tuple:
+def to_options(args: tuple, device: Any, dtype: Any, non_blocking: bool, copy: bool) -> tuple:
     """Return device, dtype, non_blocking and copy from the positional arguments of `to`, else from its keywords."""
     first, *rest = args
     if isinstance(first, Tensor):
@@ -341,10 +341,10 @@ def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
             f"expected a tensor, got {type(src).__name__}",
             "pass minigrad.tensor(...), or use fill_",
         )
-    return inplace(Copy, self, brought(src, self, non_blocking))
+    return inplace(Copy, self, value_on_device(src, self, non_blocking))
 
 
-def brought(src: Any, like: Tensor, non_blocking: bool = False) -> Any:
+def value_on_device(src: Any, like: Tensor, non_blocking: bool = False) -> Any:
     """Return the value to write, on the target's device."""
     there = len(KINDS) == 1 or not isinstance(src, Tensor) or src.device == like.device
     return src if there else to(src, like.device, non_blocking=non_blocking)

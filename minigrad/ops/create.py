@@ -125,9 +125,9 @@ def blank(shape: tuple, value: Any, dtype: np.dtype, device: Any, who: str = "em
     except (MemoryError, ValueError, OverflowError):
         if len(shape) > 32:  # NumPy 1 allows at most this many dimensions; below, the size is too large
             raise
-        told = no_room(who, shape, dtype)
-        told.below = True
-        raise told from None
+        e = no_room(who, shape, dtype)
+        e.below = True
+        raise e from None
     if not zero:
         array.fill(value)
     return array
@@ -322,7 +322,7 @@ def settings(input: Tensor, dtype: Any, device: Any) -> tuple[np.dtype, Any]:
     return kind, input.device if device is None else device
 
 
-def beside(input: Tensor, shape: tuple, value: Any, dtype: Any, device: Any, who: str) -> Tensor:
+def new_filled(input: Tensor, shape: tuple, value: Any, dtype: Any, device: Any, who: str) -> Tensor:
     """Return a tensor of `value` with input's dtype; if vmap batches input, the result has a batch dimension too."""
     batches: list = []
     if type(input) is Box:
@@ -336,7 +336,7 @@ def beside(input: Tensor, shape: tuple, value: Any, dtype: Any, device: Any, who
 def filled_like(input: Tensor, value: Any, dtype: Any, device: Any, memory_format: Any, who: str) -> Tensor:
     """Return a tensor of `value` with input's shape, dtype and memory order."""
     if type(input) is Box:
-        return beside(input, tuple(input.shape), value, dtype, device, who)
+        return new_filled(input, tuple(input.shape), value, dtype, device, who)
     a, kind = input._a, input._np_dtype if dtype is None else dtypes.numpy_dtype(dtype)
     value = fitting(value, kind, who) if value else value
     if is_meta(a) and device is not None and on_device(device) != META:
@@ -393,7 +393,7 @@ def new(name: str, value: Any, meaning: str) -> Any:
         self: Tensor, *args: Any, size: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False,
         pin_memory: bool = False,
     ) -> Tensor:  # fmt: skip
-        t = beside(self, sizes(args, size, name), value, dtype, device, name)
+        t = new_filled(self, sizes(args, size, name), value, dtype, device, name)
         t = pinned(t, name) if pin_memory else t
         return t.requires_grad_() if requires_grad else t
 
@@ -407,7 +407,7 @@ def new_full(
 ) -> Tensor:  # fmt: skip
     """Return a tensor of the given size filled with `fill_value`, of this tensor's dtype unless another is given."""
     value = slots.numbers(number(fill_value, "new_full"))
-    t = beside(self, whole_size(size, "new_full"), value, dtype, device, "new_full")
+    t = new_filled(self, whole_size(size, "new_full"), value, dtype, device, "new_full")
     t = pinned(t, "new_full") if pin_memory else t
     return t.requires_grad_() if requires_grad else t
 

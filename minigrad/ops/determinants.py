@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from .. import return_types
-from ..arrays.kinds import near
+from ..arrays.kinds import to_device_of
 from ..arrays.nowhere import has_numbers
 from ..core.tensor import Tensor
 from ..return_types import SignAndLog
@@ -94,7 +94,7 @@ def cofactors(x: np.ndarray) -> np.ndarray:
     except np.linalg.LinAlgError:
         known = finite(x)[..., None, None]
         u, s, vh = guarded("linalg.det", lapack.svd, np.where(known, x, 1))
-        others = np.where(near(np.eye(s.shape[-1], dtype=bool), s), 1, s[..., None, :]).prod(-1)
+        others = np.where(to_device_of(np.eye(s.shape[-1], dtype=bool), s), 1, s[..., None, :]).prod(-1)
         sign = np.sign(lapack.det(u) * lapack.det(vh))
         return np.where(known, sign[..., None, None] * (u * others[..., None, :]) @ vh, np.nan)
 

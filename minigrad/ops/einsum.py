@@ -16,7 +16,7 @@ import numpy as np
 from ..arrays.dtypes import FLOATS, int64
 from ..core.tensor import Tensor
 from ..errors import MinigradError, error
-from ..tensors.printing import about
+from ..tensors.printing import error_notes
 from .base.families import Bilinear
 from .base.registry import op
 from .dimensions import distinct_axes
@@ -171,7 +171,7 @@ def inner(input: Tensor, other: Tensor) -> Tensor:
             f"the last dimension must match on both input tensors but got shapes {tuple(input.shape)} and "
             f"{tuple(other.shape)}",
             "write input @ other for a matrix product, or give both the same last size",
-            notes=about({"input": input, "other": other}, marked=[-1]),
+            notes=error_notes({"input": input, "other": other}, marked=[-1]),
         )
     return tensordot(input, other, ([input.ndim - 1], [other.ndim - 1]))
 
@@ -201,14 +201,14 @@ def contraction(who: str, operands: Any, terms: list, target: tuple) -> Tensor:
                     )
                 sizes[label] = n
     parts = [distinct(x, term, sizes) for x, term in zip(operands, terms)]
-    parts = [summed(x, term, wanted(parts, target, but=i)) for i, (x, term) in enumerate(parts)]
+    parts = [summed(x, term, result_labels(parts, target, but=i)) for i, (x, term) in enumerate(parts)]
     if len({x._np_dtype for x, _ in parts}) > 1:  # sums of integers, and narrower integers
         parts = [(x.to(int64), term) for x, term in parts]
     while len(parts) > 1:
         i, j = cheapest(parts, target, sizes)
         (x, of_x), (y, of_y) = parts[i], parts[j]
         parts = [p for k, p in enumerate(parts) if k not in (i, j)]
-        keep = wanted(parts, target)
+        keep = result_labels(parts, target)
         of_out = tuple(n for n in dict.fromkeys(of_x + of_y) if n in keep) if parts else target
         if x._np_dtype.kind == "b" and not {*of_x} & {*of_y} <= {*of_out}:
             raise error(NotImplementedError, who, "cannot multiply bool tensors", "convert them first: x.long()")
@@ -238,7 +238,7 @@ def as_product(equation: str, x: tuple, y: tuple) -> tuple | None:
     )
 
 
-def wanted(parts: list, target: tuple, but: int | None = None) -> set:
+def result_labels(parts: list, target: tuple, but: int | None = None) -> set:
     """Return the labels of the result and of all parts but one."""
     return set(target).union(*[term for k, (_, term) in enumerate(parts) if k != but])
 
@@ -276,7 +276,7 @@ def cheapest(parts: list, target: tuple, sizes: dict) -> tuple:
     def price(pair: tuple) -> tuple:
         (_, x), (_, y) = parts[pair[0]], parts[pair[1]]
         both = set(x) | set(y)
-        kept = both & wanted([p for k, p in enumerate(parts) if k not in pair], target)
+        kept = both & result_labels([p for k, p in enumerate(parts) if k not in pair], target)
         return volume(kept) - volume(x) - volume(y), volume(both)
 
     return (0, 1) if len(parts) == 2 else min(itertools.combinations(range(len(parts)), 2), key=price)

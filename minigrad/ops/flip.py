@@ -27,13 +27,13 @@ class Flip(Linear):
     @staticmethod
     def impl(x: np.ndarray, dims: tuple) -> np.ndarray:
         moved = flip_pad.flip(x, dims)
-        return turned(x, dims).copy() if moved is None else moved
+        return flipped(x, dims).copy() if moved is None else moved
 
     dx = lambda g, dims: Flip.apply(g, dims)
     batch = lambda x, dims: (x, tuple([d + 1 for d in dims]))
 
 
-def turned(x: np.ndarray, dims: tuple) -> np.ndarray:
+def flipped(x: np.ndarray, dims: tuple) -> np.ndarray:
     """Return np.flip, in a fifth of its time."""
     return x[tuple([slice(None, None, -1) if d in dims else WHOLE for d in range(x.ndim)])]
 

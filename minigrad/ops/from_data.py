@@ -180,7 +180,7 @@ def from_numpy(array: np.ndarray) -> Tensor:
 
 def on_gpu(data: Any) -> Tensor:
     """Return a tensor on the memory of another library's object, by __cuda_array_interface__."""
-    array = transfer.borrowed(data)
+    array = transfer.from_cuda_interface(data)
     dtypes.of_numpy(array.dtype)
     return made(array)
 
@@ -195,7 +195,7 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None
     """
     if isinstance(ext_tensor, Tensor) and not ext_tensor.is_cuda:
         ext_tensor = ext_tensor.numpy()
-    array = ext_tensor if isinstance(ext_tensor, np.ndarray) else transfer.lent(ext_tensor)
+    array = ext_tensor if isinstance(ext_tensor, np.ndarray) else transfer.from_library(ext_tensor)
     return to(from_numpy(array.copy() if copy or not array.flags.writeable and copy is None else array), device=device)
 
 

@@ -16,11 +16,11 @@ from ..arrays.shapes import apart, broadcast_shape
 from ..core.tensor import Tensor
 from ..errors import error
 from ..kernels.cpu import index_cpu as kernels
-from ..tensors.printing import about
+from ..tensors.printing import error_notes
 from .base.families import Linear
 from .base.registry import op
 from .dimensions import axis
-from .index import Write, of_the_last
+from .index import Write, gradient_of_values
 from .index_places import add_at, take_at
 from .shape import layout
 
@@ -57,7 +57,7 @@ class Scatter(Write):
             x[along(dim, index)] = src
 
     dx = lambda g, dim, index: Scatter.apply(g, dim, index, 0)
-    dsrc = lambda g, dim, index: of_the_last(
+    dsrc = lambda g, dim, index: gradient_of_values(
         g, lambda t: Gather.apply(t, dim, index), lambda t, order: Scatter.apply(t, dim, index, order)
     )
     batch = lambda x, dim, index, src: (x, dim + 1, index, src)
@@ -118,7 +118,7 @@ def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False)
         axis(dim, input.ndim, "gather")
         return input.reshape(-1)[:0].reshape(index.shape)
     scalar = index.ndim == 0
-    x, d, index = lined_up("gather", input, dim, index)
+    x, d, index = checked_operands("gather", input, dim, index)
     out = Gather.apply(x, d, index)
     return out.reshape(()) if scalar else out
 
@@ -152,13 +152,13 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
         size = broadcast_shape(*others)
     except ValueError:
         fix = f"give both the same sizes, or 1, except in dimension {d}"
-        raise error(RuntimeError, "take_along_dim", f"beside dimension {d} {apart(others)}", fix) from None
+        raise error(RuntimeError, "take_along_dim", f"apart from dimension {d}, {apart(others)}", fix) from None
     sizes = [(*size[:d], s[d], *size[d + 1 :]) for s in shapes]
     x, index = [t if t._sizes == size else t.expand(size) for t, size in zip((input, indices), sizes)]
-    return gather(x, d, from_the_front("take_along_dim", index, x._sizes[d], d))
+    return gather(x, d, nonnegative_indices("take_along_dim", index, x._sizes[d], d))
 
 
-def from_the_front(who: str, index: Tensor, n: int, dim: int) -> Tensor:
+def nonnegative_indices(who: str, index: Tensor, n: int, dim: int) -> Tensor:
     """Return indices of a dimension of size n with negative ones counted from its end; raise RuntimeError out of range."""
     if kernels.in_range(layout(index)[0], n):
         return index
@@ -167,7 +167,7 @@ def from_the_front(who: str, index: Tensor, n: int, dim: int) -> Tensor:
     return index + n * (index < 0)
 
 
-def lined_up(who: str, x: Tensor, dim: int, index: Tensor, *src: Any) -> tuple:
+def checked_operands(who: str, x: Tensor, dim: int, index: Tensor, *src: Any) -> tuple:
     """Return (x, dim from the front, index, and src cut to index's shape), checked, with 0-d tensors as shape (1,)."""
     d, own, sizes = axis(dim, x.ndim, who), x._sizes, index._sizes
     if (
@@ -193,7 +193,7 @@ def lined_up(who: str, x: Tensor, dim: int, index: Tensor, *src: Any) -> tuple:
                 who,
                 f"index tensor must have the same number of dimensions as {name} tensor, got {index.ndim} and {t.ndim}",
                 "write index.unsqueeze(-1): index has one entry per element of the result",
-                notes=about({name: t, "index": index}, marked=()),
+                notes=error_notes({name: t, "index": index}, marked=()),
             )
     for _, t in tensors:
         wrong = [e for e, (n, m) in enumerate(zip(sizes, t._sizes)) if n > m and (e != d or t is not x)]
@@ -204,7 +204,9 @@ def lined_up(who: str, x: Tensor, dim: int, index: Tensor, *src: Any) -> tuple:
                 f"size does not match at dimension {wrong[0]}: expected index {list(index.shape)} to be no larger than "
                 f"{list(t.shape)}" + (f" apart from dimension {d}" if t is x else ""),
                 f"write index[{', '.join([':' + str(m) if e in wrong else ':' for e, m in enumerate(t.shape)])}]",
-                notes=about({"input": x, "index": index, **({} if t is x else {"src": t})}, marked=[wrong[0] - x.ndim]),
+                notes=error_notes(
+                    {"input": x, "index": index, **({} if t is x else {"src": t})}, marked=[wrong[0] - x.ndim]
+                ),
             )
     check_range(who, index, x._sizes[d], d, RuntimeError)
     if src and isinstance(src[0], Tensor):

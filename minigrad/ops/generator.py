@@ -1,6 +1,6 @@
 """Generators of random numbers, and the default one, from which everything draws unless given another.
 
-The stream is NumPy's Philox, a counter-based generator, not PyTorch's: a seed gives other numbers there.  A generator on
+The stream is NumPy's Philox, a counter-based generator, not PyTorch's: a seed gives different numbers there.  A generator on
 a GPU draws the same numbers as one on the CPU, in GPU memory.
 """
 

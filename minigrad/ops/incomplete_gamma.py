@@ -2,8 +2,8 @@
 
 F(a, x) is the probability that a gamma variable of shape a is below x, and p(a, x) its density.  A draw is the x at which F
 equals a uniform number u, and so a function of a: F(a, x) = u stays true if dx/da = -(dF/da) / p (implicit
-reparameterisation: Figurnov, Mohamed, Mnih, "Implicit Reparameterization Gradients", 2018).  `slope` is this dx/da and its
-derivative by a: programs of other operations, which are themselves differentiable.
+reparameterisation: Figurnov, Mohamed, Mnih, "Implicit Reparameterization Gradients", 2018).  `slope` is this dx/da, or
+its derivative with respect to a: programs of other operations, which are themselves differentiable.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays import dtypes
-from ..arrays.kinds import near, on_device
+from ..arrays.kinds import on_device, to_device_of
 from ..core.frames import OFF, use
 from ..core.tensor import Tensor, wrap
 from .base.families import Operation, Pointwise
@@ -50,11 +50,11 @@ class Gammainc(OfTwo):
 
 
 class StandardGammaGrad(OfTwo):
-    """dx/da at constant F(a, x): the derivative of a draw by its shape."""
+    """dx/da at constant F(a, x): the derivative of a draw with respect to its shape."""
 
     impl = lambda a, x: slope_of_arrays(a, x)
     da = lambda g, a, x: g * slope(a, x, by_a=True).to(g.dtype)
-    # -(dF/da) / p, differentiated by x: dF/da becomes dp/da, and the division by p enters twice
+    # -(dF/da) / p, differentiated with respect to x: dF/da becomes dp/da, and the division by p enters twice
     dx = lambda g, a, x, out: g * (digamma(a) - log(x) - out * ((a - 1) / x - 1))
 
 
@@ -69,7 +69,7 @@ class StandardGamma(OfTwo):
 def gammainc(input: Tensor, other: Tensor) -> Tensor:
     """Return the probability that a gamma variable of shape `input` and rate 1 is below `other`.
 
-    It is differentiable by both; PyTorch's `special.gammainc` only by `other`.
+    It is differentiable with respect to both; PyTorch's `special.gammainc` only with respect to `other`.
 
     >>> import minigrad
     >>> from minigrad.ops.incomplete_gamma import gammainc
@@ -99,7 +99,7 @@ def standard_gamma(input: Tensor, generator: Generator | None = None) -> Tensor:
 def by_scipy(name: str, a: Any, x: Any) -> Any:
     """Evaluate a function of scipy.special in the dtype of a."""
     if on_device(a):
-        return near(by_scipy(name, a.to_host(), x.to_host()), a)
+        return to_device_of(by_scipy(name, a.to_host(), x.to_host()), a)
     return special(name)(a.astype(np.float64), x.astype(np.float64)).astype(a.dtype)
 
 
@@ -121,7 +121,7 @@ def slope_of_arrays(a: Any, x: Any) -> Any:
 
 
 def slope(a: Tensor, x: Tensor, by_a: bool = False) -> Tensor:
-    """Return dx/da at constant F(a, x), or with `by_a` its partial derivative by a, in double precision.
+    """Return dx/da at constant F(a, x), or with `by_a` its partial with respect to a, in double precision.
 
     dF/da is the integral over t of p(a, t) * (log(t) - digamma(a)) from 0 to x, or minus the integral from x on, since the
     integral over all t is 0.
@@ -137,8 +137,8 @@ def by_series(a: Tensor, x: Tensor, by_a: bool) -> Tensor:
     """Return the slope for x <= 1, from F = x**a / Gamma(a) * sum over n of (-x)**n / (n! * (a + n))."""
     a, x = a.unsqueeze(-1), x.unsqueeze(-1)
     n = np.arange(TERMS)
-    signs = near_to(x, [(-1) ** k / math.factorial(k) for k in n])
-    n = near_to(x, n)
+    signs = double_like(x, [(-1) ** k / math.factorial(k) for k in n])
+    n = double_like(x, n)
     k, distance = a + n, log(x) - digamma(a)
     terms = (polygamma(1, a) - 1 / k**2 + (distance - 1 / k) / k) / k if by_a else (1 / k - distance) / k
     return (x * exp(x)).squeeze(-1) * (signs * x**n * terms).sum(-1)
@@ -154,7 +154,7 @@ def by_integral(a: Tensor, x: Tensor, by_a: bool) -> Tensor:
     a, x = a.unsqueeze(-1), x.unsqueeze(-1)
     distance = log(x) - digamma(a)
     side = where(detach(distance) > 0, 1.0, -1.0)
-    points, weights = (near_to(x, v) for v in rule())
+    points, weights = (double_like(x, v) for v in rule())
     length = extent(detach(a), detach(x), side)
     s = side * points * length
     factor = s * (distance + s) - polygamma(1, a) if by_a else distance + s
@@ -181,6 +181,6 @@ def rule() -> tuple:
     return (points + 1) / 2, weights / 2
 
 
-def near_to(x: Tensor, values: Any) -> Tensor:
+def double_like(x: Tensor, values: Any) -> Tensor:
     """Return numbers as a double-precision tensor on x's device."""
     return as_tensor(np.asarray(values, np.float64), device=x.device)

@@ -17,7 +17,7 @@ import numpy as np
 
 from ..arrays.dtypes import FLOATS, int64
 from ..arrays.kinds import KINDS, on_device, zeros
-from ..arrays.shapes import broadcast_shape, meet, sketch
+from ..arrays.shapes import broadcast_shape, broadcastable, sketch
 from ..core.backward import step_on_arrays, sum_to
 from ..core.engine import running
 from ..core.frames import current
@@ -26,19 +26,19 @@ from ..core.tensor import Tensor
 from ..errors import error, warn
 from ..kernels import pointwise_calls
 from ..layers.batching import front, lift
-from ..tensors.printing import about
+from ..tensors.printing import error_notes
 from .base import registry
 from .base.families import Linear, NonDifferentiable, Operation, View
 from .base.layouts import wrap_near
 from .base.primitive import ShapeOf
 from .base.registry import named, op, refuse
 from .compare import Where, where
-from .copy import Copy, brought, written
+from .copy import Copy, value_on_device, written
 from .index_parts import is_mask, parse
 from .index_places import (
     WHOLE,
     add_at,
-    adjacent,
+    are_adjacent,
     batch_places,
     batch_values,
     moved,
@@ -118,8 +118,8 @@ class Take(Linear):
         rank, (dims_, indices_) = batch_places(info.batch_size, dims, indices, in_dims[2:])
         out = Take.apply(x, dims_, *indices_)
         if not batched:
-            return out, 0 if adjacent(dims) else rank
-        return (out.movedim(*moved(dims, rank)).contiguous(), 0) if adjacent(dims) and dims[0] else (out, 0)
+            return out, 0 if are_adjacent(dims) else rank
+        return (out.movedim(*moved(dims, rank)).contiguous(), 0) if are_adjacent(dims) and dims[0] else (out, 0)
 
 
 class Untake(Linear):
@@ -217,7 +217,7 @@ class Put(Write):
     dvalue = lambda g, dims, accumulate, indices: (
         Take.apply(g, dims, *indices)
         if accumulate
-        else where(stays(g, dims, indices), Take.apply(g, dims, *indices), 0.0)
+        else where(surviving_values(g, dims, indices), Take.apply(g, dims, *indices), 0.0)
     )
 
     @staticmethod
@@ -243,7 +243,7 @@ class Put(Write):
         return Put.apply(front(x, in_dims[0], info.batch_size), value, dims_, accumulate, *indices_), 0
 
 
-def of_the_last(g: Tensor, read: Callable, write: Callable) -> Tensor:
+def gradient_of_values(g: Tensor, read: Callable, write: Callable) -> Tensor:
     """Return the gradient of written values: g at their positions, but 0 for values that a later one overwrites.
 
     PyTorch leaves that undefined, and gives g to all of them.
@@ -258,14 +258,14 @@ def written_last(g: Tensor, shape: tuple, read: Callable, write: Callable) -> Te
     return read(write(g.new_zeros(g.shape, dtype=int64), order)) == order
 
 
-def stays(g: Tensor, dims: tuple, indices: tuple) -> Tensor:
+def surviving_values(g: Tensor, dims: tuple, indices: tuple) -> Tensor:
     """Return True for each index whose value stays after Put, in a shape that broadcasts against the selected elements."""
     own, shape = tuple(range(len(dims))), broadcast_shape(*[tuple(i.shape) for i in indices])
     table = g.new_zeros([g.shape[d] for d in dims])
     last = written_last(
         table, shape, lambda t: Take.apply(t, own, *indices), lambda t, order: Put.apply(t, order, own, False, *indices)
     )
-    rest = g.ndim - len(dims) - (dims[0] if adjacent(dims) else 0)
+    rest = g.ndim - len(dims) - (dims[0] if are_adjacent(dims) else 0)
     return last.reshape((*shape, *(1,) * rest))
 
 
@@ -323,7 +323,7 @@ def data_dependent(who: str, what: str = "") -> Exception:
     )
 
 
-SIZED_BY_VALUES = "the size of what {} gives depends on values, which differ from call to call"
+SIZED_BY_VALUES = "the size of the result of {} depends on values, which differ from call to call"
 
 
 def reading(who: str) -> None:
@@ -342,7 +342,7 @@ def getitem(self: Tensor, index: Any) -> Tensor:
     if not advanced:
         return Index.apply(self, basic)
     dims, indices = places(advanced)
-    return Take.apply(self if trivial(basic) else Index.apply(self, basic), dims, *indices)
+    return Take.apply(self if selects_all(basic) else Index.apply(self, basic), dims, *indices)
 
 
 def setitem(self: Tensor, index: Any, value: Any) -> None:
@@ -357,14 +357,14 @@ def setitem(self: Tensor, index: Any, value: Any) -> None:
     if self._np_dtype.kind in "iu" and not isinstance(value, int):
         warn_fraction(self, value)
     basic, advanced = parse(self, index)
-    part = self if trivial(basic) and advanced else Index.apply(self, basic)
+    part = self if selects_all(basic) and advanced else Index.apply(self, basic)
     if not advanced:
         short = trimmed(value, part.ndim)
         try:
-            inplace(Copy, part, brought(short, part))
+            inplace(Copy, part, value_on_device(short, part))
         except RuntimeError:
-            if isinstance(value, Tensor) and not expands(tuple(short.shape), tuple(part.shape)):
-                raise unfit(value, tuple(part.shape)) from None
+            if isinstance(value, Tensor) and not broadcasts_to(tuple(short.shape), tuple(part.shape)):
+                raise shape_error(value, tuple(part.shape)) from None
             raise
     elif len(advanced) == 1 and is_mask(advanced[0][1]) and (not isinstance(value, Tensor) or value.numel() == 1):
         d, mask = advanced[0]
@@ -397,7 +397,7 @@ def delitem(self: Tensor, index: Any) -> None:
     raise error(TypeError, "del", "a tensor does not support deleting items", "select the remaining ones: x = x[mask]")
 
 
-def trivial(basic: tuple) -> bool:
+def selects_all(basic: tuple) -> bool:
     """Return True if the basic part selects everything."""
     return all(type(i) is slice and i == WHOLE for i in basic)
 
@@ -410,9 +410,9 @@ def trimmed(value: Any, ndim: int) -> Any:
     return value.reshape(value.shape[lead:]) if all(n == 1 for n in value.shape[:lead]) else value
 
 
-def expands(shape: tuple, size: tuple) -> bool:
+def broadcasts_to(shape: tuple, size: tuple) -> bool:
     """Return True if a tensor of this shape broadcasts to the size."""
-    return meet(shape, size) and broadcast_shape(shape, size) == size
+    return broadcastable(shape, size) and broadcast_shape(shape, size) == size
 
 
 def fitting(x: Tensor, value: Any, dims: tuple, indices: tuple) -> Any:
@@ -432,10 +432,10 @@ def fitting(x: Tensor, value: Any, dims: tuple, indices: tuple) -> Any:
     try:
         return value if value._sizes == size else value.expand(size)
     except RuntimeError:
-        raise unfit(value, size) from None
+        raise shape_error(value, size) from None
 
 
-def unfit(value: Tensor, size: tuple) -> Exception:
+def shape_error(value: Tensor, size: tuple) -> Exception:
     """Return the error for a value that does not broadcast to the shape of its target."""
     return error(
         RuntimeError,
@@ -443,7 +443,7 @@ def unfit(value: Tensor, size: tuple) -> Exception:
         f"shape mismatch: value tensor of shape {list(value.shape)} cannot be broadcast to the indexing result of "
         f"shape {list(size)}",
         "assign a number, or a value of that shape: value.reshape(...), value.expand(...)",
-        notes=about({"value": value}, {"selected": size, "value": tuple(value.shape)}),
+        notes=error_notes({"value": value}, {"selected": size, "value": tuple(value.shape)}),
     )
 
 

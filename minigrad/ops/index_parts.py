@@ -9,7 +9,7 @@ import numpy as np
 from ..arrays.dtypes import BOOL, I8
 from ..core.tensor import Box, Tensor, wrap
 from ..errors import error
-from ..tensors.printing import about
+from ..tensors.printing import error_notes
 from .from_data import tensor
 from .index_places import WHOLE
 
@@ -100,12 +100,12 @@ def item_of(i: Any) -> Any:
             f"tensors used as indices must be of int64, int32, uint8 or bool, not {i.dtype}",
             "convert: index.long()",
         )
-    if i.ndim == 0 and (is_mask(i) or not differs(i)):
+    if i.ndim == 0 and (is_mask(i) or not differs_between_examples(i)):
         return bool(i.item()) if is_mask(i) else int(i.item())
     return i
 
 
-def differs(i: Tensor) -> bool:
+def differs_between_examples(i: Tensor) -> bool:
     """Return True if vmap's examples have different values of an index, so that it is not a number."""
     while type(i) is Box:
         if hasattr(i._layer, "size"):
@@ -162,7 +162,7 @@ def check_mask(who: str, mask: Tensor, x: Tensor, d: int, place: int) -> None:
             f"the shape of the mask {list(mask.shape)} at index {place} does not match the shape of the indexed tensor "
             f"{list(x._sizes)} at dimension {d}",
             "make the mask from the tensor itself, x[x > 0], or index the other dimensions by `:`",
-            notes=about({"tensor": x, "mask": mask}, {"tensor": sizes, "mask": tuple(mask.shape)}),
+            notes=error_notes({"tensor": x, "mask": mask}, {"tensor": sizes, "mask": tuple(mask.shape)}),
         )
 
 

@@ -21,7 +21,7 @@ def place(ndim: int, dims: tuple, indices: tuple) -> tuple:
     return tuple([at.get(d, WHOLE) for d in range(ndim)])
 
 
-def adjacent(dims: tuple) -> bool:
+def are_adjacent(dims: tuple) -> bool:
     """Return True if indexed dimensions are neighbours, so that the result of indexing keeps their place."""
     return dims[-1] - dims[0] == len(dims) - 1
 
@@ -29,7 +29,7 @@ def adjacent(dims: tuple) -> bool:
 def selected_shape(shape: tuple, dims: tuple, index_shapes: list) -> tuple:
     """Return the shape of a selection by index tensors."""
     size, rest = broadcast_shape(*index_shapes), tuple([n for d, n in enumerate(shape) if d not in dims])
-    lead = dims[0] if adjacent(dims) else 0
+    lead = dims[0] if are_adjacent(dims) else 0
     return rest[:lead] + size + rest[lead:]
 
 
@@ -37,7 +37,7 @@ def flat_places(shape: tuple, dims: tuple, indices: tuple) -> Any:
     """Return the positions as row-major numbers, index dimensions first.  One such array is much faster than several."""
     flat: Any = None
     for d, i in zip(dims, indices):
-        step, i = math.prod(shape[d + 1 :]), kernels.from_the_front(i, d, shape[d])
+        step, i = math.prod(shape[d + 1 :]), kernels.nonnegative_indices(i, d, shape[d])
         i = i * step if step > 1 else i
         flat = i if flat is None else flat + i
     for d, n in enumerate(shape):
@@ -86,7 +86,7 @@ def add_at(out: np.ndarray, value: Any, dims: tuple, indices: tuple, known: bool
     flat = flat_places(out.shape, dims, indices)
     rank = flat.ndim - (out.ndim - len(dims))
     value = np.asarray(value, out.dtype)
-    if value.ndim and adjacent(dims) and dims[0]:
+    if value.ndim and are_adjacent(dims) and dims[0]:
         value = np.moveaxis(value, range(dims[0], dims[0] + rank), range(rank))
     value = value if value.shape == flat.shape else np.broadcast_to(value, flat.shape)
     value = value.copy() if np.may_share_memory(value, out) else value
@@ -98,7 +98,7 @@ def overwritten(shape: tuple, dims: tuple, indices: tuple) -> np.ndarray:
     size, table = broadcast_shape(*[i.shape for i in indices]), np.empty([shape[d] for d in dims], np.int64)
     order = np.arange(math.prod(size)).reshape(size)
     table[tuple(indices)] = order
-    rest = len(shape) - len(dims) - (dims[0] if adjacent(dims) else 0)
+    rest = len(shape) - len(dims) - (dims[0] if are_adjacent(dims) else 0)
     return (table[tuple(indices)] != order).reshape((*size, *(1,) * rest))
 
 
@@ -121,5 +121,5 @@ def batch_values(value: Tensor, dim: int | None, size: int, dims: tuple, rank: i
     """Return the values to write, arranged like the result of indexing with `batch_places`."""
     value = front(value, dim, size)
     if all(d is None for d in index_dims):
-        return value if adjacent(dims) else value.movedim(0, rank)
-    return value.movedim(*moved(dims, rank)[::-1]) if adjacent(dims) and dims[0] else value
+        return value if are_adjacent(dims) else value.movedim(0, rank)
+    return value.movedim(*moved(dims, rank)[::-1]) if are_adjacent(dims) and dims[0] else value

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from ..arrays import dtypes
-from ..arrays.kinds import contiguous, near, on_device, zeros
+from ..arrays.kinds import contiguous, on_device, to_device_of, zeros
 from ..core.tensor import Tensor
 from ..errors import error
-from ..tensors.printing import about
+from ..tensors.printing import error_notes
 from .base.families import Operation
 from .base.registry import op
 from .broadcast import atleast_1d, atleast_2d, atleast_3d, tensors_from
@@ -85,7 +85,7 @@ class BlockDiag(Join):
         place = next((x for x in xs if on_device(x)), xs[0])  # a later check reports two devices by name
         out = zeros((*place.shape[:-2], rows[-1], columns[-1]), place, dtypes.common(xs))
         for i, x in enumerate(xs):
-            out[block(out, rows, columns, i)] = near(x, out)
+            out[block(out, rows, columns, i)] = to_device_of(x, out)
         return out
 
 
@@ -112,7 +112,7 @@ def joined(dim: int, xs: Sequence) -> np.ndarray:
 )
 def stack(tensors: Any, dim: int = 0) -> Tensor:
     """Stack tensors of equal shape along a new dimension."""
-    xs = some("stack", tensors)
+    xs = tensor_tuple("stack", tensors)
     for i, x in enumerate(xs):
         if x._sizes != xs[0]._sizes:
             raise error(
@@ -121,7 +121,7 @@ def stack(tensors: Any, dim: int = 0) -> Tensor:
                 f"stack expects each tensor to be equal size, but got {tuple(xs[0].shape)} at entry 0 and "
                 f"{tuple(x.shape)} at entry {i}",
                 "give all the same shape with nn.functional.pad, or use cat(tensors, dim) if they differ in one dimension",
-                notes=about({"entry 0": xs[0], f"entry {i}": x}),
+                notes=error_notes({"entry 0": xs[0], f"entry {i}": x}),
             )
     return Stack.apply(axis(dim, xs[0].ndim + 1, "stack"), *xs)
 
@@ -145,7 +145,7 @@ def cat(tensors: Any, dim: int = 0) -> Tensor:
     >>> minigrad.cat([minigrad.tensor([1, 2]), minigrad.tensor([3])])
     tensor([1, 2, 3])
     """
-    xs = some("cat", tensors)
+    xs = tensor_tuple("cat", tensors)
     sizes = [x._sizes for x in xs]
     if () in sizes:
         raise error(
@@ -174,7 +174,7 @@ def fitting(xs: tuple, like: Tensor, d: int) -> list:
                 "cat",
                 f"tensors must have same number of dimensions: got {like.ndim} and {x.ndim}",
                 "write x.unsqueeze(d) for the missing dimension, or stack(tensors) for a new one",
-                notes=about({"first": like, f"number {i}": x}, marked=()),
+                notes=error_notes({"first": like, f"number {i}": x}, marked=()),
             )
         for e, (n, m) in enumerate(zip(like._sizes, x._sizes)):
             if n != m and e != d:
@@ -184,7 +184,7 @@ def fitting(xs: tuple, like: Tensor, d: int) -> list:
                     f"sizes of tensors must match except in dimension {d}. Expected size {n} but got size {m} for "
                     f"tensor number {i} in the list, at dimension {e}",
                     f"write dim={e} to join them there, or give them one size: narrow, nn.functional.pad",
-                    notes=about({"first": like, f"number {i}": x}, marked=[e - like.ndim]),
+                    notes=error_notes({"first": like, f"number {i}": x}, marked=[e - like.ndim]),
                 )
     return parts
 
@@ -192,32 +192,32 @@ def fitting(xs: tuple, like: Tensor, d: int) -> list:
 @op("(T(2, 3), T(2, 1))", "(T(3), T())", method=False, out=True)
 def hstack(tensors: Any) -> Tensor:
     """Join tensors horizontally: along the second dimension, or the only one."""
-    xs = [atleast_1d(x) for x in some("hstack", tensors)]
+    xs = [atleast_1d(x) for x in tensor_tuple("hstack", tensors)]
     return cat(xs, 0 if xs[0].ndim == 1 else 1)
 
 
 @op("(T(2, 3), T(3))", "(T(), T())", method=False, out=True, aliases=("row_stack",))
 def vstack(tensors: Any) -> Tensor:
     """Join tensors vertically: along the first dimension, with vectors as rows."""
-    return cat([atleast_2d(x) for x in some("vstack", tensors)], 0)
+    return cat([atleast_2d(x) for x in tensor_tuple("vstack", tensors)], 0)
 
 
 @op("(T(2, 3), T(2, 3))", "(T(3), T(3))", method=False, out=True)
 def dstack(tensors: Any) -> Tensor:
     """Join tensors in depth: along the third dimension."""
-    return cat([atleast_3d(x) for x in some("dstack", tensors)], 2)
+    return cat([atleast_3d(x) for x in tensor_tuple("dstack", tensors)], 2)
 
 
 @op("(T(3), T(3, 2))", "(T(), T())", method=False, out=True)
 def column_stack(tensors: Any) -> Tensor:
     """Join tensors horizontally, with vectors as columns."""
-    return cat([reshape(x, x.numel(), 1) if x.ndim < 2 else x for x in some("column_stack", tensors)], 1)
+    return cat([reshape(x, x.numel(), 1) if x.ndim < 2 else x for x in tensor_tuple("column_stack", tensors)], 1)
 
 
 @op("T(2, 3), T(1, 2)", "T(3), T(), T(2, 2)", method=False)
 def block_diag(*tensors: Any) -> Tensor:
     """Return a matrix with the given matrices along its diagonal and zeros elsewhere; vectors count as rows."""
-    xs = [atleast_2d(x) for x in some("block_diag", tensors_from(tensors))]
+    xs = [atleast_2d(x) for x in tensor_tuple("block_diag", tensors_from(tensors))]
     for i, x in enumerate(xs):
         if x.ndim != 2:
             raise error(
@@ -230,7 +230,7 @@ def block_diag(*tensors: Any) -> Tensor:
     return BlockDiag.apply(rows, columns, *xs)
 
 
-def some(who: str, tensors: Any) -> tuple:
+def tensor_tuple(who: str, tensors: Any) -> tuple:
     """Return at least one tensor as a tuple; raise an error for anything else."""
     if isinstance(tensors, Tensor):
         raise error(
@@ -322,12 +322,12 @@ def parts(x: Tensor, dim: int, ends: Any) -> tuple:
     return tuple([Index.apply(x, (*lead, slice(a, b))) for a, b in itertools.pairwise([0, *ends])])
 
 
-def by_sections(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> str:
+def split_node(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> str:
     """Return PyTorch's node of split; for a list of sizes, the node already has its name."""
     return "Split" if isinstance(split_size_or_sections, (int, np.integer)) else ""
 
 
-@op("T(5, 2), 2", "T(2, 5), [1, 4], 1", "T(2, 5), 5, -1", "T(0, 2), 0", "T(4, 3).mT, 1", node=by_sections)
+@op("T(5, 2), 2", "T(2, 5), [1, 4], 1", "T(2, 5), 5, -1", "T(0, 2), 0", "T(4, 3).mT, 1", node=split_node)
 def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple:
     """Cut a dimension into parts of one size (the last may be smaller), or of the given sizes; return a tuple of views."""
     if not isinstance(split_size_or_sections, (int, np.integer)):

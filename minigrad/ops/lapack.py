@@ -28,7 +28,7 @@ def library() -> Any:
     return scipy.linalg
 
 
-def each(f: Callable, *args: Any) -> Any:
+def each_matrix(f: Callable, *args: Any) -> Any:
     """Call f on each matrix of a batch: matrices among the arguments are broadcast, the results stacked."""
     lead = np.broadcast_shapes(*[a.shape[:-2] for a in args if isinstance(a, np.ndarray)])
     if not lead:
@@ -47,7 +47,7 @@ def instead_of(numpys: Callable, *dtypes: np.dtype) -> Callable:
         def function(a: np.ndarray, *rest: Any) -> Any:
             here = all([type(x) is np.ndarray and x.size for x in (a, *rest) if isinstance(x, np.ndarray)])
             large = here and a.dtype in dtypes and min(a.shape[-2:]) >= LARGE
-            return each(f, a, *rest) if large else numpys(a, *rest)
+            return each_matrix(f, a, *rest) if large else numpys(a, *rest)
 
         return function
 

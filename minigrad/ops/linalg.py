@@ -16,14 +16,14 @@ from typing import Any
 import numpy as np
 
 from ..arrays.dtypes import FLOATS
-from ..arrays.kinds import near, on_device
+from ..arrays.kinds import on_device, to_device_of
 from ..arrays.memory import sum_down
 from ..arrays.nowhere import has_numbers
 from ..arrays.shapes import broadcast_shape
 from ..core.backward import sum_to
 from ..core.tensor import Tensor
 from ..errors import MinigradRuntimeError, error
-from ..tensors.printing import about
+from ..tensors.printing import error_notes
 from . import lapack
 from .base.families import Operation
 from .base.layouts import column_major, wrap_near
@@ -149,7 +149,7 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
     if vector and not left:
         raise refused(
             "linalg.solve",
-            f"B of shape {tuple(B.shape)} means vectors, which left=False does not allow",
+            f"B of shape {tuple(B.shape)} holds vectors, which left=False does not allow",
             "pass rows, B.unsqueeze(-2)",
         )
     a, b = (A, B.unsqueeze(-1) if vector else B) if left else (A.mT, B.mT)
@@ -279,7 +279,7 @@ def triangle_inverse(x: np.ndarray) -> np.ndarray:
     """Return the inverse of upper triangular matrices; raise LinAlgError if a diagonal has a 0."""
     if has_numbers(x) and not x.diagonal(0, -2, -1).all():
         raise np.linalg.LinAlgError("Singular matrix")
-    return substitute(x, near(np.broadcast_to(np.eye(x.shape[-1], dtype=x.dtype), x.shape), x), True, False)
+    return substitute(x, to_device_of(np.broadcast_to(np.eye(x.shape[-1], dtype=x.dtype), x.shape), x), True, False)
 
 
 def substitute(a: np.ndarray, b: np.ndarray, upper: bool, unit: bool) -> np.ndarray:
@@ -292,7 +292,7 @@ def substitute(a: np.ndarray, b: np.ndarray, upper: bool, unit: bool) -> np.ndar
     if not out.size:
         return out
     if math.prod(shape) <= n and not on_device(a):
-        return lapack.each(lapack.substituted, a, b, upper, unit)
+        return lapack.each_matrix(lapack.substituted, a, b, upper, unit)
     for i in range(n)[:: -1 if upper else 1]:
         known = slice(i + 1, n) if upper else slice(0, i)
         row = b[..., i, :] - np.matmul(a[..., i, None, known], out[..., known, :])[..., 0, :]
@@ -354,6 +354,6 @@ def fitting(who: str, A: Tensor, B: Tensor, a: Tensor, b: Tensor) -> None:
             f"incompatible shapes of A {tuple(A.shape)} and B {tuple(B.shape)}: A has {a.shape[-1]} unknowns, "
             f"B {b.shape[-2] if b.ndim > 1 else b.numel()}",
             f"give B {a.shape[-1]} rows: B.mT if these are its columns",
-            notes=about({"A": A, "B": B}, marked=()),
+            notes=error_notes({"A": A, "B": B}, marked=()),
         )
     broadcast(who, a.shape[:-2], b.shape[:-2])

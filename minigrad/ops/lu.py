@@ -223,7 +223,7 @@ def factored(x: np.ndarray) -> tuple:
         packed, pivots, info = getrf(a)
         return np.ascontiguousarray(packed), (pivots + 1).astype(np.int32), np.array(max(info, 0), np.int32)
 
-    return lapack.each(one, x)
+    return lapack.each_matrix(one, x)
 
 
 def cholesky_factored(x: np.ndarray) -> tuple:
@@ -236,7 +236,7 @@ def cholesky_factored(x: np.ndarray) -> tuple:
         factor, info = potrf(a, lower=1)
         return np.tril(factor), np.array(info, np.int32)
 
-    return lapack.each(one, x)
+    return lapack.each_matrix(one, x)
 
 
 def permutation(lu: np.ndarray, pivots: np.ndarray) -> np.ndarray:

@@ -62,17 +62,17 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     """Replace elements where `mask` holds by the elements of `source`, in order."""
     size = broadcast_shapes(input.shape, mask.shape)
     x = input if tuple(input.shape) == size else input.expand(size)
-    out = Put.apply(*poured(x, mask, source))
+    out = Put.apply(*put_operands(x, mask, source))
     return out if size else out.reshape(())
 
 
 def masked_scatter_(self: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     """In-place form of masked_scatter."""
-    inplace(Put, *poured(self, mask, source))
+    inplace(Put, *put_operands(self, mask, source))
     return self
 
 
-def poured(x: Tensor, mask: Tensor, source: Tensor) -> tuple:
+def put_operands(x: Tensor, mask: Tensor, source: Tensor) -> tuple:
     """Return the operands of Put for both forms of masked_scatter; a 0-d tensor has shape (1,) in them."""
     check_mask("masked_scatter", mask)
     if source._np_dtype != x._np_dtype:

@@ -18,7 +18,7 @@ from ..core.backward import sum_to
 from ..core.tensor import Tensor
 from ..kernels.pointwise_calls import BROADCAST_FROM
 from ..layers.batching import lift
-from ..tensors.printing import about
+from ..tensors.printing import error_notes
 from .base.families import Bilinear
 from .base.layouts import row_major
 from .base.registry import check_fits, op
@@ -215,7 +215,7 @@ def cross_along(who: str, x: Tensor, y: Tensor, dim: int) -> Tensor:
             who,
             f"inputs must have the same number of dimensions, got shapes {tuple(x.shape)} and {tuple(y.shape)}",
             "write x.unsqueeze(d) for the missing dimension",
-            notes=about({"input": x, "other": y}, marked=()),
+            notes=error_notes({"input": x, "other": y}, marked=()),
         )
     d = axis(dim, x.ndim, who)
     if x.ndim == 0 or x.shape[d] != 3 or y.shape[d] != 3:
@@ -223,7 +223,7 @@ def cross_along(who: str, x: Tensor, y: Tensor, dim: int) -> Tensor:
             who,
             f"inputs dimension {dim} must have length 3, got shapes {tuple(x.shape)} and {tuple(y.shape)}",
             "name the dimension of size 3: dim=",
-            notes=about({"input": x, "other": y}, marked=()),
+            notes=error_notes({"input": x, "other": y}, marked=()),
         )
     one_dtype(who, x, y)
     shape = broadcast(who, x.shape, y.shape)
@@ -291,7 +291,7 @@ def of_rank(cls: Any, who: str, ranks: tuple, x: Tensor, y: Tensor, names: tuple
             who,
             f"batches of {x.shape[0]} and {y.shape[0]} matrices (shapes {tuple(x.shape)} and {tuple(y.shape)})",
             "give both the same first size; `@` broadcasts a batch of 1",
-            notes=about({a: x, b: y}, marked=[-3]),
+            notes=error_notes({a: x, b: y}, marked=[-3]),
         )
     try:
         return cls.apply(x, y)
@@ -316,7 +316,7 @@ def combine(who: str, input: Tensor, product: Tensor, beta: Any, alpha: Any) -> 
             who,
             f"input of shape {tuple(input.shape)} cannot be expanded to the product's shape {tuple(product.shape)}",
             f"pass an input of shape {tuple(product.shape)}, or one that broadcasts to it",
-            notes=about(
+            notes=error_notes(
                 {"input": input, "product": product}, {"input": tuple(input.shape), "product": tuple(product.shape)}
             ),
         )

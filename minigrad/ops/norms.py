@@ -17,7 +17,7 @@ from ..core.tensor import Tensor
 from ..errors import error
 from ..kernels.cpu import distances_cpu as kernels
 from ..kernels.cpu import reductions_cpu
-from ..tensors.printing import about
+from ..tensors.printing import error_notes
 from .base.families import Operation, Reduce
 from .base.layouts import row_major
 from .base.registry import op
@@ -307,7 +307,7 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str = "use_mm_fo
             "cdist",
             f"x1 and x2 must have the same number of columns, got {x1.shape[-1]} and {x2.shape[-1]}",
             "give the points equal size: x1 (n, d) and x2 (m, d)",
-            notes=about({"x1": x1, "x2": x2}, marked=[-1]),
+            notes=error_notes({"x1": x1, "x2": x2}, marked=[-1]),
         )
     if p < 0:
         raise refused("cdist", f"only supports non-negative p values, got {p}", "write p=2.0")

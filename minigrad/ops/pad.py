@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays.kinds import near
+from ..arrays.kinds import to_device_of
 from ..core.tensor import Tensor, wrap
 from ..errors import error
 from ..kernels.cpu import flip_pad
@@ -78,7 +78,7 @@ def sources(size: tuple, widths: tuple, mode: str) -> list:
 
 
 # ---------------------------------------------------------------------- padding
-def by_mode(input: Tensor, pad: Sequence, mode: str = "constant", value: float | None = None) -> str:
+def pad_node(input: Tensor, pad: Sequence, mode: str = "constant", value: float | None = None) -> str:
     """Return PyTorch's node of pad; for zeros, the node already has its name, and circular padding is no single operation."""
     names = {"reflect": "ReflectionPad", "replicate": "ReplicationPad"}
     return f"{names[mode]}{len(pad) // 2}D" if mode in names else ""
@@ -95,7 +95,7 @@ def by_mode(input: Tensor, pad: Sequence, mode: str = "constant", value: float |
     "T(1, 1, 3, 3), (1, 2, 1, 2), 'reflect'",
     torch="nn.functional.pad",
     method=False,
-    node=by_mode,
+    node=pad_node,
 )
 def pad(input: Tensor, pad: Sequence, mode: str = "constant", value: float | None = None) -> Tensor:
     """Pad `input` at its ends by `pad`: (left, right, top, bottom, ...), from the last dimension on.
@@ -233,7 +233,10 @@ def repeat(input: Tensor, *repeats: Any) -> Tensor:
         )
     if any(n < 0 for n in times):
         raise error(
-            RuntimeError, "repeat", f"negative numbers of copies in {times}", "pass numbers of copies from 0 on"
+            RuntimeError,
+            "repeat",
+            f"negative numbers of copies in {times}",
+            "pass numbers of copies that are not negative",
         )
     shape = (1,) * lead + tuple(input.shape)
     columns = reshape(input, [m for n in shape for m in (1, n)])
@@ -293,7 +296,7 @@ def repeat_interleave(
                 f"repeats can not be negative: {int(counts.min())}",
                 "write repeats.clamp(min=0)",
             )
-        return index_select(input, d, wrap(np.repeat(near(np.arange(counts.size), counts), counts)))
+        return index_select(input, d, wrap(np.repeat(to_device_of(np.arange(counts.size), counts), counts)))
     n = int(repeats)
     if n < 0:
         raise error(

@@ -1,5 +1,5 @@
 """Arithmetic, one class per operation: its scalar formula (`kernel`), NumPy's function for it (`ufunc`, if it exists)
-and one formula per operand.  The families (families.py) derive everything else.
+and one formula per operand.  The families (families.py) derive the rest.
 
 Neighbours: rounding.py (div, floor, ...), elementary.py (exp, sin, erf, ...), compare.py (eq, where, maximum, ...),
 activation.py (relu, gelu, ...).
@@ -161,7 +161,7 @@ POWERS: dict[float, Any] = {
 
 
 class Pow(Pointwise):
-    """x to the power of y.  At x = 0 the derivative by y is 0, and by x it is 0 where y = 0, as in PyTorch.
+    """x to the power of y.  At x = 0 the partial with respect to y is 0; with respect to x it is 0 where y = 0, as in PyTorch.
 
     Raises RuntimeError for integers to the power of a negative Python integer.
     """

@@ -1,6 +1,7 @@
 """The product over dimensions.
 
-Its partial by one element is the product of the others, from running products from both ends: it needs no division.
+Its partial with respect to one element is the product of the others.  Running products from both ends give it without a
+division.
 """
 
 from __future__ import annotations

@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from ..arrays.shapes import apart, broadcast_shape, meet, meeting
+from ..arrays.shapes import apart, broadcast_shape, broadcastable, meeting
 from ..core.frames import current
 from ..core.tensor import Tensor
 from ..errors import error
 from ..places import operands
-from ..tensors.printing import about
+from ..tensors.printing import error_notes
 from .base.registry import op
 
 refused = partial(error, RuntimeError)  # PyTorch's error for shapes and dtypes that do not fit
@@ -35,7 +35,7 @@ def fit(who: str, x: Any, y: Any, names: tuple = NAMES) -> None:
             who,
             f"both arguments need to be at least 1D, but {names[0]} is {x.ndim}D and {names[1]} {y.ndim}D",
             f"multiply by a 0-d tensor with *: {' * '.join(operands(who) or names)}",
-            notes=about(dict(zip(names, (x, y))), marked=()),
+            notes=error_notes(dict(zip(names, (x, y))), marked=()),
         )
     inner = (x.shape[-1], y.shape[-2] if y.ndim > 1 else y.shape[0])
     if inner[0] != inner[1]:
@@ -45,17 +45,17 @@ def fit(who: str, x: Any, y: Any, names: tuple = NAMES) -> None:
             f"{names[0]}) and {inner[1]} ({'second to last' if y.ndim > 1 else 'last'} of {names[1]}) differ",
             other_order(x, y, operands(who) or names)
             or f"make them equal: {names[0]} of shape (..., n, k), {names[1]} of shape (..., k, m)",
-            notes=about(dict(zip(names, (x, y))), dict(zip(names, chained(x.shape, y.shape))), [-2]),
+            notes=error_notes(dict(zip(names, (x, y))), dict(zip(names, chained(x.shape, y.shape))), [-2]),
         )
     if x._np_dtype != y._np_dtype:
         raise two_dtypes(who, x, y, *names)
     if x._np_dtype.kind == "b":
         fix = f"convert them first: {names[0]}.float() @ {names[1]}.float()"
         raise error(NotImplementedError, who, "cannot multiply bool tensors", fix)
-    if not meet(tuple(x.shape[:-2]), tuple(y.shape[:-2])):
+    if not broadcastable(tuple(x.shape[:-2]), tuple(y.shape[:-2])):
         batches = {n: tuple(t.shape[:-2]) for n, t in zip(names, (x, y))}
         fix = "give them one size, or size 1 in one of them: unsqueeze(0) adds a dimension in front"
-        raise refused(who, apart(batches.values()), fix, notes=about(dict(zip(names, (x, y))), batches))
+        raise refused(who, apart(batches.values()), fix, notes=error_notes(dict(zip(names, (x, y))), batches))
 
 
 def chained(x: tuple, y: tuple) -> tuple:
@@ -86,7 +86,7 @@ def ranked(who: str, x: Tensor, y: Tensor, ranks: tuple, names: tuple = NAMES, f
             who,
             f"expected tensors of {ranks[0]}-D and {ranks[1]}-D, got shapes {tuple(x.shape)} and {tuple(y.shape)}",
             fix or f"write {names[0]} @ {names[1]}, which takes all ranks",
-            notes=about(dict(zip(names, (x, y))), marked=()),
+            notes=error_notes(dict(zip(names, (x, y))), marked=()),
         )
 
 
@@ -107,7 +107,7 @@ def two_dtypes(who: str, x: Tensor, y: Tensor, a: str, b: str) -> Any:
         who,
         f"expected {a} and {b} to have the same dtype, but got: {x.dtype} != {y.dtype}",
         f"convert one of them: {a}.to({b}.dtype), or {a}.float() and {b}.float()",
-        notes=about({a: x, b: y}, marked=()),
+        notes=error_notes({a: x, b: y}, marked=()),
     )
 
 
@@ -119,6 +119,6 @@ def multiple(x: Tensor, number: Any) -> Tensor:
 def broadcast(who: str, x: tuple, y: tuple, names: tuple = NAMES) -> tuple:
     """Return the common shape of two shapes, or raise RuntimeError."""
     x, y = tuple(x), tuple(y)
-    if not meet(x, y):
+    if not broadcastable(x, y):
         raise refused(who, apart([x, y]), meeting(dict(zip(names, (x, y)))))
     return broadcast_shape(x, y)

@@ -12,7 +12,7 @@ import numpy as np
 
 from .. import return_types
 from ..arrays import dtypes
-from ..arrays.kinds import near, on_device
+from ..arrays.kinds import on_device, to_device_of
 from ..arrays.nowhere import has_numbers
 from ..core.tensor import Tensor, wrap
 from ..errors import error
@@ -84,7 +84,7 @@ def mode_place(x: np.ndarray, dim: int) -> np.ndarray:
     """Return the last position of the most frequent value; of equally frequent ones the smallest."""
     order = np.argsort(x, dim, kind="stable")
     row = np.moveaxis(np.take_along_axis(x, order, dim), dim, -1)
-    places = near(np.arange(row.shape[-1]), row)
+    places = to_device_of(np.arange(row.shape[-1]), row)
     fresh = np.ones_like(row, bool)
     fresh[..., 1:] = row[..., 1:] != row[..., :-1]
     length = places - np.maximum.accumulate(np.where(fresh, places, 0), axis=-1)  # so far, of the run of equal ones

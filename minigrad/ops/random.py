@@ -215,15 +215,15 @@ def randint_like(
 
 
 # ---------------------------------------------------------------------- with tensors as parameters
-def nothing(g: Tensor, shape: tuple) -> Tensor:
-    """Return the gradient by a parameter of a draw: zeros, as in PyTorch."""
+def zero_gradient(g: Tensor, shape: tuple) -> Tensor:
+    """Return the gradient of a parameter of a draw: zeros, as in PyTorch."""
     return g.new_zeros(shape)
 
 
 class Bernoulli(Operation):
     """1 where the noise is below the probability p, else 0."""
 
-    dp = nothing
+    dp = zero_gradient
     batch = lambda p, noise: (p, noise)
 
     @staticmethod
@@ -239,10 +239,10 @@ class Bernoulli(Operation):
 
 
 class Normal(Operation):
-    """mean + std * noise, without derivatives by mean and std."""
+    """mean + std * noise; mean and std have no derivatives."""
 
-    dmean = nothing
-    dstd = nothing
+    dmean = zero_gradient
+    dstd = zero_gradient
     n_conditions, n_settings = 0, 0  # all are operands, as Pointwise.vmap requires
 
     @staticmethod
@@ -264,7 +264,7 @@ class Normal(Operation):
 class Poisson(Operation):
     """Random counts of the given means."""
 
-    drate = nothing
+    drate = zero_gradient
 
     @staticmethod
     def impl(rate: np.ndarray, rng: Any) -> np.ndarray:
@@ -290,7 +290,7 @@ class Multinomial(NonDifferentiable):
                 RuntimeError,
                 "multinomial",
                 "probability tensor contains either `inf`, `nan` or element < 0",
-                "pass weights from 0 on: logits.softmax(-1) makes them",
+                "pass weights of at least 0, such as logits.softmax(-1)",
             )
         if has_numbers(p) and not (p.sum(-1) > 0).all():
             raise error(
@@ -334,7 +334,7 @@ def normal(
 ) -> Tensor:
     """Draw normal numbers with the given mean and standard deviation; pass `mean`, `std` or both as tensors, or a `size`.
 
-    Gradients by mean and std are zero (write mean + std * randn_like(std) for gradients).
+    Gradients of mean and std are zero (write mean + std * randn_like(std) for gradients).
     """
     tensors = [t for t in (mean, std) if isinstance(t, Tensor)]
     if not tensors and size is None:
@@ -433,7 +433,7 @@ def normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Gen
             RuntimeError,
             "normal_",
             f"expects std >= 0.0, but found std {std}",
-            "pass a std from 0 on; for a variance v, its root: v ** 0.5",
+            "pass a std of at least 0; for a variance v, write v ** 0.5",
         )
     noise = gaussian(self.shape, self._np_dtype, generator, "normal_", self.device)
     return inplace(Copy, self, noise * std + mean)

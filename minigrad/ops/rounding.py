@@ -33,7 +33,7 @@ class Div(Pointwise):
     dy = lambda g, x, y: -g * (x / y / y)
 
 
-def nonzero_divisor(name: str, x: Any, y: Any) -> bool:
+def check_integer_division(name: str, x: Any, y: Any) -> bool:
     """Return True if the operands are integers; raise RuntimeError for an integer division by zero."""
     integers = y.dtype not in FLOATS if isinstance(y, np.ndarray) else x.dtype not in FLOATS
     if integers and np.size(x) and np.any(y == 0):
@@ -50,7 +50,7 @@ class FloorDivide(Pointwise):
     """The quotient rounded down.  Its derivative is 0."""
 
     accepts = "iuf"
-    ufunc = lambda x, y: (nonzero_divisor("floor_divide", x, y), np.floor_divide(x, y))[1]
+    ufunc = lambda x, y: (check_integer_division("floor_divide", x, y), np.floor_divide(x, y))[1]
     kernel = lambda x, y: x // y
     dx = lambda: 0
     dy = lambda: 0
@@ -68,7 +68,7 @@ class TruncDivide(Pointwise):
     @staticmethod
     def ufunc(x: Any, y: Any) -> Any:
         """Use the remainder for integers, which may be too large for floats."""
-        if nonzero_divisor("div", x, y):
+        if check_integer_division("div", x, y):
             return np.floor_divide(x - np.fmod(x, y), y)
         quotient = x / y
         return np.trunc(quotient, out=quotient if isinstance(quotient, np.ndarray) else None)
@@ -79,7 +79,7 @@ class Remainder(Pointwise):
 
     node, number_nodes = "RemainderBackward1", {1: "RemainderBackward0"}
     accepts = "iuf"
-    ufunc = lambda x, y: (nonzero_divisor("remainder", x, y), np.remainder(x, y))[1]
+    ufunc = lambda x, y: (check_integer_division("remainder", x, y), np.remainder(x, y))[1]
     kernel = lambda x, y: x % y
     dx = lambda: 1
     dy = lambda x, y: -floor_divide(x, y)
@@ -91,7 +91,7 @@ class Fmod(Pointwise):
 
     node, number_nodes = "FmodBackward1", {1: "FmodBackward0"}
     accepts = "iuf"
-    ufunc = lambda x, y: (nonzero_divisor("fmod", x, y), np.fmod(x, y))[1]
+    ufunc = lambda x, y: (check_integer_division("fmod", x, y), np.fmod(x, y))[1]
     kernel = lambda x, y: math.fmod(x, y)
     integer_kernel = lambda x, y: where((x % y != 0) & ((x < 0) != (y < 0)), x % y - y, x % y)
     dx = lambda: 1

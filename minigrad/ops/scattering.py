@@ -14,7 +14,7 @@ from .base.families import Operation
 from .base.registry import check_fits, op
 from .compare import where
 from .copy import fitting
-from .gather import Gather, Scatter, ScatterAdd, along, lined_up
+from .gather import Gather, Scatter, ScatterAdd, along, checked_operands
 from .index import writes
 from .slices import sliced
 
@@ -46,8 +46,8 @@ class ScatterExtreme(Operation):
 class ScatterProd(Operation):
     """x times all elements of `src` at the same index.
 
-    The derivative by one factor is the product of the others.  Zeros are left out of the quotients and counted instead,
-    as PyTorch does (scatter_reduce in its derivatives.yaml).
+    The derivative with respect to one factor is the product of the others.  Zeros are left out of the quotients and counted
+    instead, as PyTorch does (scatter_reduce in its derivatives.yaml).
     """
 
     @staticmethod
@@ -109,7 +109,7 @@ def scatter(
     check_fits("scatter", input, src)
     if reduce is not None and not isinstance(src, Tensor):
         src = input.new_full(index.shape, src)
-    return writers[reduce], lined_up("scatter", input, dim, index, src)
+    return writers[reduce], checked_operands("scatter", input, dim, index, src)
 
 
 @writes(
@@ -125,7 +125,7 @@ def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Any:
 
     For dim=0 this is out[index[i, j], j] += src[i, j].
     """
-    return ScatterAdd, lined_up("scatter_add", input, dim, index, src)
+    return ScatterAdd, checked_operands("scatter_add", input, dim, index, src)
 
 
 @op(
@@ -148,7 +148,7 @@ def scatter_reduce(
     `reduce` is "sum", "prod", "mean", "amax" or "amin".  With include_self=False the old values do not
     take part.
     """
-    x, d, index, src = lined_up("scatter_reduce", input, dim, index, src)
+    x, d, index, src = checked_operands("scatter_reduce", input, dim, index, src)
     neutral = neutral_element(x, reduce)
     start = x if include_self else Scatter.apply(x, d, index, neutral)
     if reduce in ("amax", "amin"):

@@ -22,7 +22,7 @@ from ..core.backward import sum_to
 from ..core.tensor import Tensor
 from ..errors import error
 from ..layers.batching import lift
-from ..tensors.printing import about
+from ..tensors.printing import error_notes
 from .base import registry
 from .base.families import View
 from .base.registry import op
@@ -56,8 +56,8 @@ class Permute(View):
     """Dimensions in another order."""
 
     impl = lambda x, order: x.transpose(order)
-    dx = lambda g, order: Permute.apply(g, back(order))
-    arrays = lambda gs, bound: (gs[0].transpose(back(bound[1])),)
+    dx = lambda g, order: Permute.apply(g, inverse_permutation(order))
+    arrays = lambda gs, bound: (gs[0].transpose(inverse_permutation(bound[1])),)
     batch = lambda x, order: (x, (0, *[i + 1 for i in order]))
 
 
@@ -90,7 +90,7 @@ class ViewDtype(View):
     batch = lambda x, dtype: (x, dtype)
 
 
-def back(order: tuple) -> tuple:
+def inverse_permutation(order: tuple) -> tuple:
     """Return the inverse permutation of dimensions."""
     return tuple(sorted(range(len(order)), key=order.__getitem__))
 
@@ -400,7 +400,7 @@ def expand(input: Tensor, *size: Any) -> Tensor:
                 f"the expanded size ({n}) must match the existing size ({m}) at dimension {d} of shape {old}: "
                 "only size 1 repeats",
                 "write input.unsqueeze(d) first for a new dimension to repeat, or input.repeat(...) for copies",
-                notes=about({"input": input}, {"input": old, "size": new}, [d - len(old)]),
+                notes=error_notes({"input": input}, {"input": old, "size": new}, [d - len(old)]),
             )
     return Expand.apply(input, new)
 

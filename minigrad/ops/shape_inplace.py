@@ -34,7 +34,7 @@ def reshaping(view: Callable) -> Callable:
     name = view.__name__ + "_"
 
     def method(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-        alone(self, name, f"use the out-of-place form: x = x.{view.__name__}(...)")
+        check_unshared(self, name, f"use the out-of-place form: x = x.{view.__name__}(...)")
         if type(history(self)) is Leaf:
             raise error(
                 RuntimeError,
@@ -59,7 +59,7 @@ def reshaping(view: Callable) -> Callable:
     return registry.named(method, name)
 
 
-def alone(self: Tensor, name: str, fix: str) -> None:
+def check_unshared(self: Tensor, name: str, fix: str) -> None:
     """Raise RuntimeError for a tensor that shares its memory."""
     bottom = self
     while bottom._layer is not None:
@@ -79,7 +79,7 @@ def resize_(self: Tensor, *size: Any, memory_format: Any = None) -> Tensor:
     if self.requires_grad:
         what = f"cannot resize variables that require grad: the shape is {tuple(self.shape)}"
         raise error(RuntimeError, "resize_", what, "use x.reshape(...), or x.detach().clone().resize_(...)")
-    alone(self, "resize_", "write x = x.clone().resize_(...)")
+    check_unshared(self, "resize_", "write x = x.clone().resize_(...)")
     whole = memory_of(owner(self._a)).view(self._np_dtype)
     row = whole if is_meta(whole) else whole[(address(self._a) - address(whole)) // whole.itemsize :]
     larger = zeros((math.prod(shape),), row)

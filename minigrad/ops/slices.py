@@ -56,12 +56,12 @@ def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Any:
     return sliced("index_copy", input, dim, index, source, False)
 
 
-def by_value(input: Tensor, dim: int, index: Tensor, value: Any) -> str:
+def index_fill_node(input: Tensor, dim: int, index: Tensor, value: Any) -> str:
     """Return PyTorch's node of index_fill."""
     return f"IndexFillBackward{int(isinstance(value, Tensor))}"
 
 
-@writes("T(3, 4), 0, torch.tensor([2, 0]), 1.5", "T(3, 4), 1, torch.tensor([3, 0]), T()", node=by_value)
+@writes("T(3, 4), 0, torch.tensor([2, 0]), 1.5", "T(3, 4), 1, torch.tensor([3, 0]), T()", node=index_fill_node)
 def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Any:
     """Write one value, a number or a 0-d tensor, into `input` at the indices along `dim`."""
     n = input.shape[axis(dim, input.ndim, "index_fill")] if input.ndim else 1

@@ -12,7 +12,7 @@ import numpy as np
 
 from .. import return_types
 from ..arrays import dtypes
-from ..arrays.kinds import as_array, contiguous, kernels_there, on_device, zeros
+from ..arrays.kinds import as_array, contiguous, cuda_kernels, on_device, zeros
 from ..arrays.shapes import sketch
 from ..core.tensor import Tensor, wrap
 from ..errors import error
@@ -92,7 +92,7 @@ class SearchSorted(NonDifferentiable):
         if rows.ndim == 1:
             return as_array(np.searchsorted(rows, values, "right" if right else "left"))
         if on_device(rows):
-            return kernels_there("searching").belonging(rows, values, right)
+            return cuda_kernels("searching").insertion_positions(rows, values, right)
         low, n = np.zeros(values.shape, np.int64), rows.shape[-1]
         high = np.full(values.shape, n)
         for _ in range(n.bit_length()):  # bisection, all at once

@@ -140,7 +140,7 @@ class Logaddexp2(Pointwise):
 
 # ---------------------------------------------------------------------- zeta and gamma
 class Zeta(Special):
-    """Hurwitz's zeta function, the sum of (k + q)**-x over k = 0, 1, ...; it is differentiable by q only."""
+    """Hurwitz's zeta function, the sum of (k + q)**-x over k = 0, 1, ...; only q has a derivative."""
 
     number_nodes = {0: "SpecialZetaBackward1", 1: "SpecialZetaBackward2"}
     operands = ("input", "other")
@@ -152,7 +152,7 @@ class Zeta(Special):
 
 def no_derivative(who: str, operand: str) -> NoReturn:
     """Raise NotImplementedError for an operand whose derivative has no closed form."""
-    what = f"the derivative by {operand} is not implemented: it has no closed form"
+    what = f"the derivative with respect to {operand} is not implemented: it has no closed form"
     raise error(NotImplementedError, who, what, f"write {operand}.detach()")
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays import dtypes
-from ..arrays.kinds import kernels_there, on_device
+from ..arrays.kinds import cuda_kernels, on_device
 from ..arrays.nowhere import has_numbers
 from ..core.saved import bottom
 from ..core.tensor import Tensor
@@ -34,7 +34,7 @@ class Var(Reduce):
     @staticmethod
     def impl(x: np.ndarray, dims: tuple, keepdim: bool, correction: float) -> np.ndarray:
         if on_device(x):
-            return kernels_there("reductions_cuda").spread(x, dims, keepdims=keepdim, correction=correction)
+            return cuda_kernels("reductions_cuda").spread(x, dims, keepdims=keepdim, correction=correction)
         return spread(x, dims, keepdim, correction).astype(x.dtype, copy=False)
 
     dx = lambda g, x, dims, correction: g * slope(x, dims, correction) * (x - Mean.apply(x, dims, True))
@@ -51,7 +51,7 @@ class Std(Reduce):
     @staticmethod
     def impl(x: np.ndarray, dims: tuple, keepdim: bool, correction: float) -> np.ndarray:
         if on_device(x):
-            return kernels_there("reductions_cuda").spread(x, dims, keepdims=keepdim, correction=correction, root=True)
+            return cuda_kernels("reductions_cuda").spread(x, dims, keepdims=keepdim, correction=correction, root=True)
         return np.sqrt(spread(x, dims, keepdim, correction)).astype(x.dtype, copy=False)
 
     dx = lambda g, x, out, dims, correction: (

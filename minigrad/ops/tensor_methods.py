@@ -50,7 +50,7 @@ COMPARE = {"eq": "eq", "ne": "ne", "lt": "lt", "le": "le", "gt": "gt", "ge": "ge
 UNARY = {"neg": "neg", "abs": "abs"}
 
 
-def refused(name: str, x: Tensor, other: object) -> Any:
+def not_implemented(name: str, x: Tensor, other: object) -> Any:
     """Return NotImplemented, so that Python asks `other`; raise an error for a tuple or list of tensors, which has no answer.
 
     For an integer tensor Python goes on: it may be the number of repetitions of the list.
@@ -69,7 +69,7 @@ def binary(cls: type[Pointwise], swap: bool) -> Any:
 
     def method(self: Tensor, other: Any) -> Any:
         if not isinstance(other, OPERAND):
-            return refused(cls.function_name(), self, other)
+            return not_implemented(cls.function_name(), self, other)
         return cls.apply(other, self) if swap else cls.apply(self, other)
 
     return registry.named(method, cls.function_name())
@@ -105,21 +105,21 @@ def invert(self: Tensor) -> Tensor:
 def matmul(self: Tensor, other: Any) -> Any:
     """Compute `x @ y`."""
     if not isinstance(other, OPERAND):
-        return refused("matmul", self, other)
+        return not_implemented("matmul", self, other)
     return registry.TABLE["matmul"].function(self, other)
 
 
 def rmatmul(self: Tensor, other: Any) -> Any:
     """Compute `y @ x` if Python asks the right operand."""
     if not isinstance(other, OPERAND):
-        return refused("matmul", self, other)
+        return not_implemented("matmul", self, other)
     return registry.TABLE["matmul"].function(other, self)
 
 
 def rtruediv(self: Tensor, other: Any) -> Any:
     """Compute `2 / x` as PyTorch does, x.reciprocal() * 2: x is not saved, so it may be modified afterwards."""
     if not isinstance(other, OPERAND):
-        return refused("div", self, other)
+        return not_implemented("div", self, other)
     return registry.TABLE["reciprocal"].function(self) * other
 
 

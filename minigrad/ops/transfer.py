@@ -76,7 +76,7 @@ def blank(shape: tuple, value: Any, dtype: np.dtype, place: device = CUDA) -> An
     return array
 
 
-def borrowed(lender: Any) -> Any:
+def from_cuda_interface(lender: Any) -> Any:
     """Return the GPU array that an object of another library exposes by __cuda_array_interface__."""
     current()
     from ..kernels.cuda.exchange import from_interface
@@ -84,10 +84,10 @@ def borrowed(lender: Any) -> Any:
     return from_interface(lender)
 
 
-def lent(lender: Any) -> Any:
+def from_library(lender: Any) -> Any:
     """Return the array that another library lends by DLPack, on its device."""
     if lender.__dlpack_device__()[0] in (dlpack.PROCESSOR, dlpack.PINNED):
-        return dlpack.borrowed(lender)
+        return dlpack.from_capsule(lender)
     current()
     from ..kernels.cuda.exchange import from_dlpack
 

@@ -8,7 +8,7 @@ from typing import Any
 from ..core.tensor import Tensor
 from ..ops.compare import maximum
 from .optimizer import settings
-from .stateful import StatefulOptimizer, nothing, nothing_if, one
+from .stateful import StatefulOptimizer, one, zero_state, zero_state_if
 
 
 class Adam(StatefulOptimizer):
@@ -29,7 +29,7 @@ class Adam(StatefulOptimizer):
     """
 
     amounts = "lr", "betas", "eps", "weight_decay"
-    begins = {"exp_avg": nothing, "exp_avg_sq": nothing, "max_exp_avg_sq": nothing_if("amsgrad")}
+    begins = {"exp_avg": zero_state, "exp_avg_sq": zero_state, "max_exp_avg_sq": zero_state_if("amsgrad")}
 
     def __init__(
         self,
@@ -115,7 +115,7 @@ class Adamax(StatefulOptimizer):
     """
 
     amounts = "lr", "betas", "eps", "weight_decay"
-    begins = {"exp_avg": nothing, "exp_inf": nothing}
+    begins = {"exp_avg": zero_state, "exp_inf": zero_state}
 
     def __init__(
         self,
@@ -155,7 +155,7 @@ class NAdam(StatefulOptimizer):
     """
 
     amounts = "lr", "betas", "eps", "weight_decay", "momentum_decay"
-    begins = {"mu_product": one, "exp_avg": nothing, "exp_avg_sq": nothing}
+    begins = {"mu_product": one, "exp_avg": zero_state, "exp_avg_sq": zero_state}
 
     def __init__(
         self,
@@ -211,7 +211,7 @@ class RAdam(StatefulOptimizer):
     """
 
     amounts = "lr", "betas", "eps", "weight_decay"
-    begins = {"exp_avg": nothing, "exp_avg_sq": nothing}
+    begins = {"exp_avg": zero_state, "exp_avg_sq": zero_state}
 
     def __init__(
         self,

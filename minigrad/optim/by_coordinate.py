@@ -9,7 +9,7 @@ from ..core.tensor import Tensor
 from ..ops.compare import where
 from ..ops.create import full, full_like, ones, ones_like
 from .optimizer import number, settings
-from .stateful import StatefulOptimizer, nothing, nothing_if
+from .stateful import StatefulOptimizer, zero_state, zero_state_if
 
 
 class Adagrad(StatefulOptimizer):
@@ -66,7 +66,11 @@ class RMSprop(StatefulOptimizer):
     """
 
     amounts = "lr", "alpha", "eps", "weight_decay", "momentum"
-    begins = {"square_avg": nothing, "momentum_buffer": nothing_if("momentum"), "grad_avg": nothing_if("centered")}
+    begins = {
+        "square_avg": zero_state,
+        "momentum_buffer": zero_state_if("momentum"),
+        "grad_avg": zero_state_if("centered"),
+    }
 
     def __init__(
         self,
@@ -123,7 +127,7 @@ class Adadelta(StatefulOptimizer):
     """
 
     amounts = "lr", "rho", "eps", "weight_decay"
-    begins = {"square_avg": nothing, "acc_delta": nothing}
+    begins = {"square_avg": zero_state, "acc_delta": zero_state}
 
     def __init__(
         self,
@@ -167,7 +171,7 @@ class Rprop(StatefulOptimizer):
     """
 
     amounts = "lr", "etas"
-    begins = {"prev": nothing, "step_size": lambda p, group: full_like(p, number(group["lr"]))}
+    begins = {"prev": zero_state, "step_size": lambda p, group: full_like(p, number(group["lr"]))}
 
     def __init__(
         self,
@@ -212,7 +216,7 @@ class ASGD(StatefulOptimizer):
     begins = {
         "eta": lambda p, group: full((), number(group["lr"]), device=p.device),
         "mu": lambda p, group: ones((), device=p.device),
-        "ax": nothing,
+        "ax": zero_state,
     }
 
     def __init__(

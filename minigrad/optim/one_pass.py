@@ -17,7 +17,7 @@ from ..core.frames import OFF, current
 from ..core.saved import INFERENCE, memory
 from ..core.tensor import Tensor
 from ..kernels import threads
-from ..kernels.fallback import again, alone
+from ..kernels.fallback import again, only_definitions
 from ..places import user_place
 
 FROM = 1024  # elements of all parameters of a group
@@ -103,7 +103,12 @@ class Settings:
 
 def step(optimizer: Any, group: dict, given: list) -> list:
     """Update a group's parameters, given as (parameter, gradient), by kernels; return those that no kernel can update."""
-    if current() is not OFF or alone() or not type(optimizer).__module__.startswith("minigrad.") or is_small(given):
+    if (
+        current() is not OFF
+        or only_definitions()
+        or not type(optimizer).__module__.startswith("minigrad.")
+        or is_small(given)
+    ):
         return given
     settings, there = Settings(optimizer, group), known.setdefault(optimizer, {})
     return [(p, g) for p, g in given if not updated(p, g, optimizer.state[p], settings, there)]
@@ -138,7 +143,7 @@ def updated(p: Tensor, g: Tensor, state: dict, settings: Settings, there: dict) 
         else:
             threads.launch(lambda *some: kernel.entry(*some, *numbers), arrays)
     except Exception as e:  # without a compiler, nothing was written
-        return False if alone() else again(e, lambda: False)
+        return False if only_definitions() else again(e, lambda: False)
     for c, value in zip(found.counters, counts):
         c[...] = value
     for i in kernel.written:

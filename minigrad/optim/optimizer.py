@@ -103,12 +103,12 @@ class Optimizer:
             raise error(
                 KeyError, who, f"a parameter group has no 'params', only {sorted(param_group)}", "name them 'params'"
             )
-        given = param_group["params"]
-        if isinstance(given, set):
+        params = param_group["params"]
+        if isinstance(params, set):
             raise error(
                 TypeError, who, "parameters need an order, but the order of a set changes between runs", "pass a list"
             )
-        items, model = ([given], None) if isinstance(given, Tensor) else optimizers.listed(who, given)
+        items, model = ([params], None) if isinstance(params, Tensor) else optimizers.listed(who, params)
         self._earlier.models.append(model)
         tensors = [p[1] if isinstance(p, tuple) else p for p in items]
         names = [p[0] for p in items if isinstance(p, tuple)]
@@ -171,7 +171,7 @@ class Optimizer:
             return self._step(closure)
 
     def _step(self, closure: Callable | None) -> Any:
-        given, who = () if closure is None else (closure,), type(self).__name__
+        args, who = (self,) if closure is None else (self, closure), type(self).__name__
         if closure is not None and not callable(closure):
             raise error(
                 TypeError,
@@ -180,7 +180,7 @@ class Optimizer:
                 "loss.backward(); optimizer.step()",
             )
         for hook in list(self._hooks["before"].values()):
-            hook(self, given, {})
+            hook(self, args, {})
         loss = None
         if closure is not None:
             with enable_grad():
@@ -192,15 +192,15 @@ class Optimizer:
         try:
             with set_grad_enabled(bool(self.defaults.get("differentiable"))):
                 for group in self.param_groups:
-                    given = []
+                    pairs = []
                     for p in group["params"]:
                         if (g := p.grad) is not None:
-                            given.append((p, -g if group.get("maximize") else g))
+                            pairs.append((p, -g if group.get("maximize") else g))
                             twice += looks and earlier.uses(g)
                         elif p._edge is not None:
                             without.append(p)
-                    updated += len(given)
-                    for p, g in one_pass.step(self, group, given):
+                    updated += len(pairs)
+                    for p, g in one_pass.step(self, group, pairs):
                         self.update(p, g, self.state[p], group)
         finally:
             held.reset(line)
@@ -210,7 +210,7 @@ class Optimizer:
                 optimizers.warn_frozen(who, self._all())
         earlier.cleared, earlier.stepped = False, True
         for hook in list(self._hooks["after"].values()):
-            hook(self, given, {})
+            hook(self, args, {})
         return loss
 
     def _look(self, without: list, twice: int) -> None:
@@ -229,11 +229,11 @@ class Optimizer:
                 optimizers.warn_cut_off(who, [p for p in without if id(p) not in self._earlier.had])
 
     def register_step_pre_hook(self, hook: Callable) -> Handle:
-        """Call hook(optimizer, args, kwargs) before each step."""
+        """Call hook(optimizer, args, kwargs) before each step; `args` are those of `step`, the optimizer itself first."""
         return Handle(self._hooks["before"], hook)
 
     def register_step_post_hook(self, hook: Callable) -> Handle:
-        """Call hook(optimizer, args, kwargs) after each step."""
+        """Call hook(optimizer, args, kwargs) after each step, with the same arguments as the pre-hooks."""
         return Handle(self._hooks["after"], hook)
 
     def update(self, p: Tensor, grad: Tensor, state: dict, group: dict) -> None:
@@ -266,7 +266,7 @@ class Optimizer:
         for mine, theirs in zip(self.param_groups, saved["param_groups"]):
             by_number.update(zip(theirs["params"], mine["params"]))
             mine.update({k: v for k, v in theirs.items() if k != "params"})
-        self.state = defaultdict(dict, {by_number[i]: beside(by_number[i], s) for i, s in saved["state"].items()})
+        self.state = defaultdict(dict, {by_number[i]: cast_state(by_number[i], s) for i, s in saved["state"].items()})
 
     def __repr__(self) -> str:
         lines = []
@@ -275,13 +275,13 @@ class Optimizer:
         return f"{type(self).__name__} (\n" + "\n".join(lines) + "\n)"
 
 
-def beside(p: Tensor, value: Any) -> Any:
+def cast_state(p: Tensor, value: Any) -> Any:
     """Return a parameter's state on its device, and in its dtype if floating-point; `step` stays as it is."""
     if isinstance(value, Tensor):
         return value.to(p.device, p.dtype if p.is_floating_point() else value.dtype)
     if isinstance(value, dict):
-        return {k: v if k == "step" else beside(p, v) for k, v in value.items()}
-    return [beside(p, v) for v in value] if isinstance(value, list) else value
+        return {k: v if k == "step" else cast_state(p, v) for k, v in value.items()}
+    return [cast_state(p, v) for v in value] if isinstance(value, list) else value
 
 
 def count(step: Tensor) -> Any:
@@ -305,9 +305,9 @@ def number(value: Any) -> Any:
     return value.item() if isinstance(value, Tensor) else value
 
 
-def settings(given: dict) -> dict:
+def settings(arguments: dict) -> dict:
     """Return the settings that an optimizer's __init__ received, from its locals()."""
-    return {name: value for name, value in given.items() if name not in ("self", "params", "__class__")}
+    return {name: value for name, value in arguments.items() if name not in ("self", "params", "__class__")}
 
 
 RANGES = {  # for settings with a range other than "at least 0": the test, and the fix

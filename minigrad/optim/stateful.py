@@ -37,12 +37,12 @@ class StatefulOptimizer(Optimizer):
         raise NotImplementedError
 
 
-def nothing(p: Tensor, group: dict) -> Tensor:
+def zero_state(p: Tensor, group: dict) -> Tensor:
     """Return zeros, shaped like the parameter."""
     return zeros_like(p)
 
 
-def nothing_if(setting: str) -> Callable:
+def zero_state_if(setting: str) -> Callable:
     """Return a function that starts a tensor with zeros, or omits it if the setting is off."""
     return lambda p, group: zeros_like(p) if group[setting] else None
 

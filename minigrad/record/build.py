@@ -22,9 +22,9 @@ from ..core.tensor import wrap
 from ..formulas.terms import Terms
 from ..kernels import formula
 from . import schema
-from .in_words import Wording
 from .inner_calls import Inside
 from .labels import labels
+from .operation_texts import Wording
 from .values import Event, Flow, Group, Noted, refs_in
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ def numbered(rec: Record) -> tuple[schema.Document, Numbers]:
 
 
 def settle_phases(ops: list[schema.Op]) -> None:
-    """Move operations that ran without grad after a backward, but lead to no write, to the forward phase: an accuracy, say."""
+    """Move operations without grad after a backward that lead to no write, such as an accuracy, to the forward phase."""
     needed: set[int] = set()
     for op in reversed(ops):
         if op.phase == "update":
@@ -228,7 +228,7 @@ def flows_of(g: Group, number: Numbers) -> list[Flow]:
     """Return the gradient flows along an operation's edges: one per edge, or one per value if it consists of several steps."""
     merged: dict[tuple, Flow] = {}
     for flow in [f for f in g.edges if f.upstream is not None]:
-        end = (flow.run, flow.value) if len(g.beside(flow.event)) > 1 else (flow.run, flow.value, flow.position)
+        end = (flow.run, flow.value) if len(g.same_layer(flow.event)) > 1 else (flow.run, flow.value, flow.position)
         before = merged.get(end)
         merged[end] = flow if before is None else before._replace(gives=number.rec.plus(before.gives, flow.gives))
     return list(merged.values())
@@ -289,7 +289,7 @@ def entry(g: Group, ids: dict, sides: dict, number: Numbers, back: int | None) -
         outputs = list(dict.fromkeys([flow.gives for flow in edges]))
     refs_in, refs_out, new = [number(i) for i in inputs], [number(o) for o in outputs], number.new
     op = operation(g, ids[g], g.phase, refs_in, refs_out, None if g.of is None else ids[g.of])
-    op.transfers = list(g.transfers[: len(g.transfers) // (2 if moves(g, outputs) else 1)])
+    op.transfers = list(g.transfers[: len(g.transfers) // (2 if has_tangent(g, outputs) else 1)])
     if not g.events and g.phase == "backward":
         return op
     op.inplace, op.again = g.inplace, g.again
@@ -308,7 +308,7 @@ def tangent_entries(groups: list[Group], ids: dict, sides: dict, number: Numbers
     made = []
     for g in groups:
         inputs, outputs = sides[g]
-        if moves(g, outputs):
+        if has_tangent(g, outputs):
             tangents_in = [number(g.tangents[v]) for v in inputs if not isinstance(v, dict) and v in g.tangents]
             tangents_out = [number(g.tangents[v]) for v in outputs if v in g.tangents]
             made.append(operation(g, start + len(made), "jvp", tangents_in, tangents_out, ids[g]))
@@ -316,7 +316,7 @@ def tangent_entries(groups: list[Group], ids: dict, sides: dict, number: Numbers
     return made
 
 
-def moves(g: Group, outputs: list) -> bool:
+def has_tangent(g: Group, outputs: list) -> bool:
     """Return True if a result has a tangent; a communicating operation has then communicated the tangents, too."""
     return not g.again and any(o in g.tangents for o in outputs)
 
@@ -338,14 +338,14 @@ def words(g: Group) -> str:
     if more:
         return f"{g.name}({', '.join(g.arguments)})"
     kernel = getattr(event.cls, "kernel", None)
-    if kernel is not None and (text := formula.shown(kernel)):
+    if kernel is not None and (text := formula.display_text(kernel)):
         return text
     if not event.cls.primitive:
         return f"{g.name}({', '.join(forward_parameters(event.cls))})"
     names = event.cls.names
     named = zip(chain(names, repeat(names[-1])), event.inputs)  # the last name is repeated
-    said = [f"{name}={i['const']!r}" if isinstance(i, dict) else name for name, i in named]
-    return f"{g.name}({', '.join(dict.fromkeys(said))})"
+    arguments = [f"{name}={i['const']!r}" if isinstance(i, dict) else name for name, i in named]
+    return f"{g.name}({', '.join(dict.fromkeys(arguments))})"
 
 
 def forward_parameters(cls: Any) -> list:

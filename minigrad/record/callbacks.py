@@ -66,7 +66,7 @@ def process(layer: Layer, frame: Frame, cls: Any, args: tuple) -> Any:
     if layer.records:
         return layer.process(frame, cls, args)
     before, out = passed.get(), None
-    sights = [(rec, sight) for rec in recordings if (sight := rec.saw(layer, cls, args)) is not None]
+    sights = [(rec, sight) for rec in recordings if (sight := rec.log_call(layer, cls, args)) is not None]
     try:
         passed.set((*before, layer))
         out = layer.process(frame, cls, args)
@@ -74,7 +74,7 @@ def process(layer: Layer, frame: Frame, cls: Any, args: tuple) -> Any:
     finally:
         passed.set(before)
         for rec, sight in sights:
-            rec.saw_result(sight, out)
+            rec.log_result(sight, out)
 
 
 def claim(node: Any) -> None:

@@ -48,7 +48,7 @@ class Ours:
             self.stands_for = entry.cls
 
 
-def is_ours(code: CodeType) -> bool:
+def is_library_code(code: CodeType) -> bool:
     """Return True if code belongs to minigrad, and add it to the tables above."""
     if not code.co_filename.startswith(PACKAGE):
         OUTSIDE.add(code.co_filename)
@@ -65,7 +65,7 @@ def called(frame: FrameType | None) -> tuple:
         code = frame.f_code
         ours = known(id(code))
         if ours is None:
-            if code.co_filename in OUTSIDE or not is_ours(code):
+            if code.co_filename in OUTSIDE or not is_library_code(code):
                 break
             ours = OURS[id(code)]
         if ours.name is not None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays.kinds import near
+from ..arrays.kinds import to_device_of
 from ..autograd.function import DelayedError
 from ..core import engine
 from ..core.context import Ctx
@@ -63,7 +63,7 @@ def record_of(what: Tensor | Node) -> Record:
             shape, dtype = edge._shape, edge._dtype
             known = [leaf.variable for leaf in rec.leaves] if isinstance(what, Node) else [what]
             there = next((bottom(t) for t in known if t is not None), None)
-            seed = wrap(near(np.ones(shape, dtype), there))
+            seed = wrap(to_device_of(np.ones(shape, dtype), there))
             engine.run([edge], [seed], {(leaf, 0) for leaf in rec.leaves}, keep=True)
     return rec
 

@@ -38,8 +38,8 @@ from .event_log import NO_LAYERS, Ledger, uncollected
 from .inner_calls import Inside, watched
 from .show import mimebundle
 from .sights import below, dims_of, sight
-from .snapshots import as_before, copied, owned
-from .transfers import said
+from .snapshots import copied, is_sole_owner, restored_copy
+from .transfers import transfer_entry
 from .values import Event, bottom
 
 
@@ -171,7 +171,7 @@ class Record(Ledger, Layer):
         found = []
         for x in args:
             if isinstance(x, Tensor) and x._ver is not INFERENCE:
-                if not owned(bottom(x)):
+                if not is_sole_owner(bottom(x)):
                     self.settle()
                     self.freeze(x)
                 found.append((x, version(x), bottom(x).copy(), [(base, history(base)) for base in bases_of(x)]))
@@ -186,7 +186,7 @@ class Record(Ledger, Layer):
                 written.append((x, [(base, self.ref(base, "", edge)) for base, edge in bases]))
         event.group.inplace = True
         for x, _ in written:
-            self.freeze(x, as_before(bottom(x), held) if owned(bottom(x)) else None)
+            self.freeze(x, restored_copy(bottom(x), held) if is_sole_owner(bottom(x)) else None)
             self.forget(x, event.group)
         self.end(event, args, outs, below)
         self.settle()
@@ -200,7 +200,7 @@ class Record(Ledger, Layer):
             return inplace_at(below, fn, x, others)
         if below is OFF and self.level is None and self.write_simply(fn, x, others):
             return x
-        args = (x, *self.apart(frame, fn, x, others))
+        args = (x, *self.cloned_overlaps(frame, fn, x, others))
         event, bases = self.begin(frame, fn, args), bases_of(x)
         self.settle()
         event.group.inplace = True
@@ -226,7 +226,7 @@ class Record(Ledger, Layer):
         self.note_bases(event.group, x, list(zip(bases, befores, before[1:], tangents_at(below, bases))))
         return x
 
-    def apart(self, frame: Frame, fn: Any, x: Tensor, others: tuple) -> tuple:
+    def cloned_overlaps(self, frame: Frame, fn: Any, x: Tensor, others: tuple) -> tuple:
         """Clone a write's other arguments that share x's memory: here, so that the clone is logged with the operation."""
         if not frame.grad or not fn.differentiable or all([history(t) is None for t in (x, *tensors_in(others))]):
             return others
@@ -317,7 +317,7 @@ class Record(Ledger, Layer):
                 t._tan = (self.level, None)
 
     def meet(self, t: Tensor) -> None:
-        """Give a leaf that a jvp pass meets for the first time the tangent 1."""
+        """Give the tangent 1 to a leaf that a jvp pass meets for the first time."""
         new = self.level is not None and (t._tan is None or t._tan[0] is not self.level)
         if type(history(t)) is Leaf and t._layer is None and t._np_dtype in FLOATS and new:
             self._seeded.append((t, t._tan))
@@ -341,7 +341,7 @@ class Record(Ledger, Layer):
         """Log that a communicating call is about to write its results, or has ended."""
         self._outer = None
         self.log.append(
-            [Ledger.transfer_ended, call, said(call)] if ended else [Ledger.transfer_writes, call, call.reads]
+            [Ledger.transfer_ended, call, transfer_entry(call)] if ended else [Ledger.transfer_writes, call, call.reads]
         )
 
     # ------------------------------------------------------------------ checkpoints, layers, Functions and modules
@@ -351,7 +351,7 @@ class Record(Ledger, Layer):
         self._outer = None
         self.log.append([getattr(Ledger, what), node, *facts])
 
-    def saw(self, layer: Layer, cls: Any, args: tuple) -> Event | None:
+    def log_call(self, layer: Layer, cls: Any, args: tuple) -> Event | None:
         """Log an operation with its arguments as a transform receives it, and return the event."""
         if layer in self.around:
             return None
@@ -360,7 +360,7 @@ class Record(Ledger, Layer):
         self.log.append([Ledger.sight_began, event, *seen])
         return event
 
-    def saw_result(self, event: Event, out: Any) -> None:
+    def log_result(self, event: Event, out: Any) -> None:
         """Log the transform's result, or None if it failed."""
         outs = [o for o in (out if isinstance(out, (tuple, list)) else (out,)) if isinstance(o, Tensor)]
         dims = [dims_of(o, self.around) for o in outs]

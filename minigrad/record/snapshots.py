@@ -14,27 +14,27 @@ from ..arrays.nowhere import is_meta
 def memory_key(a: np.ndarray) -> int:
     """Return a key such that arrays with different keys share no memory, unless one key is 0, for foreign memory."""
     whole = storage(a)
-    return id(whole) if ours(whole) else 0
+    return id(whole) if is_private(whole) else 0
 
 
-def ours(whole: Any) -> bool:
+def is_private(whole: Any) -> bool:
     """Return True if no code outside minigrad refers to this memory."""
     return whole.block.owner is None or is_meta(whole) if on_device(whole) else whole.flags.owndata
 
 
-def owned(a: np.ndarray) -> bool:
+def is_sole_owner(a: np.ndarray) -> bool:
     """Return True if a's memory belongs to a single array of minigrad without gaps, so that a copy has room for all views."""
     whole = storage(a)
-    return ours(whole) and whole.flags.forc
+    return is_private(whole) and whole.flags.forc
 
 
 def copied(a: np.ndarray) -> np.ndarray | None:
     """Return a copy of a's whole memory, if a covers all of it; else None."""
     whole = storage(a)
-    return whole.copy("K") if whole.nbytes == a.nbytes and ours(whole) and whole.flags.forc else None
+    return whole.copy("K") if whole.nbytes == a.nbytes and is_private(whole) and whole.flags.forc else None
 
 
-def as_before(a: np.ndarray, held: list) -> np.ndarray:
+def restored_copy(a: np.ndarray, held: list) -> np.ndarray:
     """Return a copy of a's memory with old contents restored; `held` has pairs of an array and its content."""
     whole = storage(a)
     copy = whole.copy("K")

@@ -54,7 +54,7 @@ class Transfers(Regions):
                 made.events = (Event(Read, made, [self.ref(t) for t in reads], []),)
             self.groups.append(made)
 
-    def transfer_ended(self, call: Any, said: schema.Transfer) -> None:
+    def transfer_ended(self, call: Any, transfer: schema.Transfer) -> None:
         """Add a call to its entry, now that its results are written."""
         group = self._receiving or self.communicating()
         if group is None:
@@ -66,7 +66,7 @@ class Transfers(Regions):
                     event.inputs = [] if anew else event.inputs[:1]
             group.inplace = group.inplace and not anew
             self._receiving = None
-        group.transfers += (said,)
+        group.transfers += (transfer,)
 
     def communicating(self) -> Group | None:
         """Return the entry of the custom Function that runs now, forward or backward."""
@@ -83,7 +83,7 @@ def where(call: Any) -> schema.Where:
     return NOWHERE if place is None else schema.Where(place.file, place.line, place.code)
 
 
-def said(call: Any) -> schema.Transfer:
+def transfer_entry(call: Any) -> schema.Transfer:
     """Return a call as a record holds it; a message has no number."""
     (group, *ranks), number = call.group.key, call.number if call.number >= 0 else None
     done = perf_counter() if call.done is None else call.done

@@ -50,7 +50,7 @@ def validate(record: Any) -> None:
     minigrad.record.validate.NotARecord: outputs[0]: 99 is not a value
     """
     if isinstance(record, dict) and (schema := record.get("schema", SCHEMA)) != SCHEMA:
-        refuse(f"{shown(schema)} is not {SCHEMA!r}, the supported schema", ".schema")
+        refuse(f"{shown_data(schema)} is not {SCHEMA!r}, the supported schema", ".schema")
     fields({"program": PROGRAM}, "program")(record, OUTSIDE)
     document(record, OUTSIDE)
 
@@ -63,8 +63,8 @@ def document(record: Any, around: Ids) -> None:
     values, ops = by_id(record["values"], ".values"), by_id(record["ops"], ".ops")
     ids = Ids(values, ops, around, around.depth + 1, len(record.get("lanes", ())))
     DOCUMENT(record, ids)
-    made_once(record["ops"])
-    leads_somewhere(record["ops"])
+    check_makers(record["ops"])
+    check_chains(record["ops"])
 
 
 # ---------------------------------------------------------------------- scalars and ids
@@ -73,10 +73,10 @@ def refuse(what: str, path: str = "") -> NoReturn:
     raise NotARecord(what, path)
 
 
-def shown(x: object) -> str:
+def shown_data(x: object) -> str:
     """Return data in the form that an error shows.
 
-    >>> shown(None), shown("net.py"), shown([1, 2])
+    >>> shown_data(None), shown_data("net.py"), shown_data([1, 2])
     ('null', "'net.py'", 'a list')
     """
     if isinstance(x, (dict, list)):
@@ -88,13 +88,13 @@ def shown(x: object) -> str:
 def text(x: Any, ids: Ids = OUTSIDE) -> None:
     """Accept a string."""
     if not isinstance(x, str):
-        refuse(f"{shown(x)} is not a string")
+        refuse(f"{shown_data(x)} is not a string")
 
 
 def flag(x: Any, ids: Ids) -> None:
     """Accept true or false."""
     if not isinstance(x, bool):
-        refuse(f"{shown(x)} is neither true nor false")
+        refuse(f"{shown_data(x)} is neither true nor false")
 
 
 def count(x: Any, ids: Ids = OUTSIDE) -> None:
@@ -105,7 +105,7 @@ def count(x: Any, ids: Ids = OUTSIDE) -> None:
 
 def shown_number(x: object) -> str:
     """Return data in the form that an error shows; a number may be too large for Python to print."""
-    return "a huge number" if isinstance(x, int) and abs(x) >= LARGEST * 2 else shown(x)
+    return "a huge number" if isinstance(x, int) and abs(x) >= LARGEST * 2 else shown_data(x)
 
 
 def finite(x: Any, ids: Ids = OUTSIDE) -> None:
@@ -178,7 +178,7 @@ def fields(table: dict[str, Check], *needed: str) -> Check:
 
     def check(x: Any, ids: Ids) -> None:
         if not isinstance(x, dict):
-            refuse(f"{shown(x)} is not an object")
+            refuse(f"{shown_data(x)} is not an object")
         for name in needed:
             if name not in x:
                 refuse("the field is missing", f".{name}")
@@ -194,7 +194,7 @@ def each(of: Check, *, lengths: Container[int] | None = None) -> Check:
 
     def check(x: Any, ids: Ids) -> None:
         if not isinstance(x, (list, tuple)):
-            refuse(f"{shown(x)} is not a list")
+            refuse(f"{shown_data(x)} is not a list")
         if lengths is not None and len(x) not in lengths:
             refuse(f"the list has {len(x)} elements, which is not allowed here")
         for i, element in enumerate(x):
@@ -208,10 +208,10 @@ def pairs(of: Check) -> Check:
 
     def check(x: Any, ids: Ids) -> None:
         if not isinstance(x, dict):
-            refuse(f"{shown(x)} is not an object")
+            refuse(f"{shown_data(x)} is not an object")
         for key, other in x.items():
             if not is_key(key, ids):
-                refuse(f"{shown(key)} is not a value")
+                refuse(f"{shown_data(key)} is not a value")
             part(f".{key}", of, other, ids)
 
     return check
@@ -245,7 +245,7 @@ def one_of(words: tuple[str, ...]) -> Check:
 
     def check(x: Any, ids: Ids) -> None:
         if x not in words:
-            refuse(f"{shown(x)} is not one of {', '.join(words)}")
+            refuse(f"{shown_data(x)} is not one of {', '.join(words)}")
 
     return check
 
@@ -298,7 +298,7 @@ def by_id(entries: list, path: str) -> dict[int, dict]:
     return found
 
 
-def made_once(ops: list) -> None:
+def check_makers(ops: list) -> None:
     """Check that each value has a single maker, which does not read it."""
     makes: dict[int, int] = {}
     for i, x in enumerate(ops):
@@ -311,7 +311,7 @@ def made_once(ops: list) -> None:
                     refuse(f"{read} is an output of the same operation", f".ops[{i}].inputs[{k}]")
 
 
-def leads_somewhere(ops: list) -> None:
+def check_chains(ops: list) -> None:
     """Check that chains of `of`, and of updates of a parameter, come to an end."""
     of = {x["id"]: (x.get("of"), f".ops[{i}].of") for i, x in enumerate(ops)}
     updates = [(i, x) for i, x in enumerate(ops) if x["phase"] == "update" and x.get("inplace") and x["outputs"]]
@@ -349,7 +349,7 @@ STATISTICS = fields(
 WHERE = fields({"file": text, "line": count, "code": text, "function": text, "columns": each(count)}, "line", "code")
 SAVED = fields({"value": value, "bytes": count, "freed_by": optional(count)}, "value", "bytes")
 EDGE = fields(
-    {"input": value, "partial": text, "upstream": optional(value), "gives": optional(value), "told": each(text)}
+    {"input": value, "partial": text, "upstream": optional(value), "gives": optional(value), "equations": each(text)}
     | {"formula": text, "latex": text, "upstreams": each(optional(value))},
     *("input", "partial", "upstream", "gives"),
 )

@@ -122,7 +122,7 @@ class Group:
         """Return the events as the user's code called them: as they came to the innermost transform, if there is one."""
         return [s for s in self.sights if s.above is None] or self.events
 
-    def beside(self, event: Event) -> Sequence[Event]:
+    def same_layer(self, event: Event) -> Sequence[Event]:
         """Return all events on the layer of one of them."""
         return self.events if event in self.events else [s for s in self.sights if s.above is event.above]
 

@@ -71,10 +71,10 @@ def safe_names() -> dict[Name, Any]:
     return _safe
 
 
-def named(given: Iterable[Any]) -> dict[Name, Any]:
+def named(items: Iterable[Any]) -> dict[Name, Any]:
     """Return functions and classes by their names in pickles."""
     found = {}
-    for item in given:
+    for item in items:
         value, text = item if isinstance(item, tuple) else (item, f"{item.__module__}.{item.__qualname__}")
         name = Name(*text.rpartition(".")[::2])
         if name.module in BLOCKED:

@@ -12,7 +12,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from .rebuild import Storages, as_numbers, need, said
+from .rebuild import Storages, as_numbers, need, quote
 
 MAGIC = b"\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19."  # the pickle of 0x1950A86A20F9469CFC6C
 VERSION = 1001
@@ -31,7 +31,7 @@ def read_legacy(content: bytes, map_location: Any, read: Callable) -> Any:
     storages = Storages(blank, map_location)
     file.seek(len(MAGIC))
     version, machine = plain(file, read), plain(file, read)
-    need(version == VERSION and isinstance(machine, dict), f"the version {said(version)} of the old format")
+    need(version == VERSION and isinstance(machine, dict), f"the version {quote(version)} of the old format")
     found = read(file, storages)
     keys = plain(file, read)
     need(type(keys) is list, "no list of storages")

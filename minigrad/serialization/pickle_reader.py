@@ -19,7 +19,20 @@ from ..arrays import dtypes
 from ..arrays.devices import device
 from ..core.tensor import Tensor
 from .allowlist import safe_names
-from .rebuild import CLASSES, DTYPES, MADE, UNLIKE, Damaged, Name, NotHere, Storages, Unknown, need, said, storage_dtype
+from .rebuild import (
+    CLASSES,
+    DTYPES,
+    MADE,
+    UNLIKE,
+    Damaged,
+    Name,
+    NotHere,
+    Storages,
+    Unknown,
+    need,
+    quote,
+    storage_dtype,
+)
 
 EMPTY = {"EMPTY_LIST": list, "EMPTY_DICT": dict, "EMPTY_SET": set, "EMPTY_TUPLE": tuple}
 CONSTANTS = {"NONE": None, "NEWTRUE": True, "NEWFALSE": False}
@@ -55,7 +68,7 @@ ARGUMENTS = {Name("numpy", "ndarray"), Name("ml_dtypes", "bfloat16")}  # allowed
 # ---------------------------------------------------------------------- functions for the names of Python and NumPy
 def unfinished_array(cls: Name, shape: tuple, letter: bytes) -> Unfinished:
     """Return a placeholder for an array whose elements follow."""
-    need(cls == Name("numpy", "ndarray"), f"an array of the class {said(cls)}")
+    need(cls == Name("numpy", "ndarray"), f"an array of the class {quote(cls)}")
     return Unfinished(array)
 
 
@@ -69,17 +82,17 @@ def array(version: int, shape: tuple, kind: np.dtype, by_columns: bool, content:
 
 def array_on_buffer(content: bytes, kind: np.dtype, shape: tuple, order: str) -> np.ndarray:
     """Return the array with these bytes, as protocol 5 writes it."""
-    need(order in ("C", "F"), f"the order {said(order)}")
+    need(order in ("C", "F"), f"the order {quote(order)}")
     return array(1, shape, kind, order == "F", content)
 
 
 def unfinished_dtype(name: object, align: bool, copy: bool) -> Any:
     """Return a placeholder for a dtype whose byte order follows."""
-    need(name in KINDS, f"an array of the dtype {said(name)}")
+    need(name in KINDS, f"an array of the dtype {quote(name)}")
     kind = KINDS[name]
 
     def finish(version: int, order: Any, *rest: object) -> np.dtype:
-        need(order in ("<", ">", "|", "="), f"the byte order {said(order)}")
+        need(order in ("<", ">", "|", "="), f"the byte order {quote(order)}")
         return kind.newbyteorder(order) if order in "<>" and kind is not dtypes.BF2 else kind
 
     return Unfinished(finish)
@@ -208,7 +221,7 @@ class PickleReader:
         del self.stack[len(self.stack) - n :]
         return [self.finished(v) for v in found]
 
-    def since_mark(self) -> list:
+    def pop_mark(self) -> list:
         """Pop all values since the last mark."""
         need(self.marks, "no mark")
         n = len(self.stack) - self.marks[-1]
@@ -229,11 +242,11 @@ class PickleReader:
     # ------------------------------------------------------------------ containers
     def do_tuple(self) -> None:
         """Make a tuple."""
-        self.stack.append(tuple(self.since_mark()))
+        self.stack.append(tuple(self.pop_mark()))
 
     def do_frozenset(self) -> None:
         """Make a frozenset."""
-        self.stack.append(frozenset(map(as_key, self.since_mark())))
+        self.stack.append(frozenset(map(as_key, self.pop_mark())))
 
     def do_append(self) -> None:
         """Add one value to a list."""
@@ -242,12 +255,12 @@ class PickleReader:
 
     def do_appends(self) -> None:
         """Add values to a list."""
-        values = self.since_mark()
+        values = self.pop_mark()
         self.last(list).extend(values)
 
     def do_additems(self) -> None:
         """Add values to a set."""
-        values = self.since_mark()
+        values = self.pop_mark()
         self.last(set).update(map(as_key, values))
 
     def do_setitem(self) -> None:
@@ -256,7 +269,7 @@ class PickleReader:
 
     def do_setitems(self) -> None:
         """Add pairs to a dictionary."""
-        self.put(self.since_mark())
+        self.put(self.pop_mark())
 
     def put(self, values: list) -> None:
         """Add keys and values, in turn, to a dictionary."""
@@ -316,7 +329,7 @@ class PickleReader:
         name, args = self.popped(2)
         made = PYTHON.get(name) or MADE.get(name) if type(name) is Name else None
         function: Any = name if self.is_safe(name) else made
-        need(function is not None, f"a call of {said(name)}")
+        need(function is not None, f"a call of {quote(name)}")
         need(type(args) is tuple, "arguments that are not a tuple")
         self.copied += sum([len(a) for a in args if isinstance(a, (tuple, list, dict, bytes, str))])
         self.stack.append(function(*args))
@@ -324,7 +337,7 @@ class PickleReader:
     def do_newobj(self) -> None:
         """Create an object of a class that the user has allowed."""
         cls, args = self.popped(2)
-        need(self.is_safe(cls) and isinstance(cls, type) and type(args) is tuple, f"an object of {said(cls)}")
+        need(self.is_safe(cls) and isinstance(cls, type) and type(args) is tuple, f"an object of {quote(cls)}")
         self.stack.append(cls.__new__(cls, *args))
 
     def do_build(self) -> None:
@@ -340,7 +353,7 @@ class PickleReader:
         elif type(value) is OrderedDict:
             need(type(state) is dict, "dictionary attributes that are not a dict")
             for name in state:
-                need(type(name) is str and not hasattr(OrderedDict, name), f"a dictionary's attribute {said(name)}")
+                need(type(name) is str and not hasattr(OrderedDict, name), f"a dictionary's attribute {quote(name)}")
             vars(value).update(state)
         else:
             need(self.is_safe(type(value)), "a state for an object that has none")

@@ -43,9 +43,9 @@ class Memories:
         if number == len(self.storages):
             self.storages.append(memory)
             self.owners.append(owner)
-        known, kind = self.storages[number]._array.dtype, memory._array.dtype
-        if known != kind:
-            what = f"two tensors use the same memory as {known} and as {kind}, but a file has one dtype for it"
+        first, second = self.storages[number]._array.dtype, memory._array.dtype
+        if first != second:
+            what = f"two tensors use the same memory as {first} and as {second}, but a file has one dtype for it"
             raise error(RuntimeError, "save", what, "save a copy of one of them: x.clone()")
         return number
 

@@ -57,7 +57,7 @@ def need(condition: object, what: str) -> None:
         raise Damaged(what)
 
 
-def said(value: object) -> str:
+def quote(value: object) -> str:
     """Return the text of a value from a file, shortened and without control characters for the terminal."""
     return reprlib.repr(value)
 
@@ -105,7 +105,7 @@ class Storages:
 
     def of(self, pid: Any) -> Storage:
         """Return the storage that a file refers to: ("storage", class, key, location, number of elements)."""
-        need(is_pid(pid), f"the reference {said(pid)} to a storage")
+        need(is_pid(pid), f"the reference {quote(pid)} to a storage")
         need(pid[5:] in ((), (None,)), "a view of a storage, as PyTorch wrote them before 0.4")
         key, location, numel = pid[2:5]
         kind: Any = storage_dtype(pid[1])
@@ -113,7 +113,7 @@ class Storages:
             memory = self.read(key, numel * kind.itemsize, kind.dtype)
             self.found[key], self.dtypes[key] = placed(Storage(memory), location, self.map_location), kind
         storage = self.found[key]
-        need(self.dtypes[key] is kind and storage.size() >= numel, f"two dtypes or sizes of the storage {said(key)}")
+        need(self.dtypes[key] is kind and storage.size() >= numel, f"two dtypes or sizes of the storage {quote(key)}")
         return storage
 
 
@@ -147,16 +147,16 @@ def placed(memory: Storage, location: str, wanted: Any) -> Storage:
         if found is not None:
             return found
         wanted = None
-    place = there(location, memory) if wanted is None else on_device(wanted)
+    place = available_device(location, memory) if wanted is None else on_device(wanted)
     return memory if place == CPU else Storage(transfer.placed(memory._array, place))
 
 
-def there(location: str, memory: Storage) -> device:
+def available_device(location: str, memory: Storage) -> device:
     """Return the device that a file names, if this machine has it."""
     try:
         return on_device(location)
     except MinigradError as e:
-        what = f"the file holds a tensor of {memory.size()} elements on {said(location)[1:-1]}, not available here"
+        what = f"the file holds a tensor of {memory.size()} elements on {quote(location)[1:-1]}, not available here"
         raise error(RuntimeError, "load", what, "pass map_location='cpu' to minigrad.load") from e
 
 
@@ -205,13 +205,16 @@ def parameter(data: Any, tracked: Any, hooks: Any, state: Any = None) -> Paramet
     return note(conversion.restore(Parameter, data._a, tracked, None), state)
 
 
-def noted(function: Any, cls: Any, args: tuple, state: Any) -> Tensor:
+def with_attributes(function: Any, cls: Any, args: tuple, state: Any) -> Tensor:
     """Return a tensor with the user's attributes, or of the user's class."""
     function, cls = MADE.get(function, function), CLASSES.get(cls, cls)
-    need(callable(function) and function is not noted and type(args) is tuple, "a tensor without a function to make it")
+    need(
+        callable(function) and function is not with_attributes and type(args) is tuple,
+        "a tensor without a function to make it",
+    )
     t: Any = function(*args)
     need(isinstance(t, Tensor), "a value that is not a tensor")
-    need(isinstance(cls, type) and issubclass(cls, Tensor), f"a tensor of {said(cls)}")
+    need(isinstance(cls, type) and issubclass(cls, Tensor), f"a tensor of {quote(cls)}")
     return note(t if type(t) is cls else conversion.restore(cls, t._a, t.requires_grad, None), state)
 
 
@@ -220,7 +223,7 @@ def note(t: Tensor, state: Any) -> Any:
     notes = state[0] if type(state) is tuple and len(state) == 2 and state[1] in (None, {}) else state
     need(not notes or type(notes) is dict, "tensor attributes that are not a dict")
     for name in notes or ():
-        need(type(name) is str and not hasattr(type(t), name), f"a tensor's attribute {said(name)}")
+        need(type(name) is str and not hasattr(type(t), name), f"a tensor's attribute {quote(name)}")
     t.__dict__.update(notes or {})
     return t
 
@@ -233,17 +236,17 @@ def size(sizes: tuple = ()) -> Size:
 
 def a_device(kind: str, index: Any = None) -> device:
     """Return a device."""
-    need(isinstance(kind, str) and (index is None or type(index) is int and index >= 0), f"the device {said(kind)}")
+    need(isinstance(kind, str) and (index is None or type(index) is int and index >= 0), f"the device {quote(kind)}")
     try:
         return device(kind) if index is None else device(kind, index)
     except MinigradError:
-        raise NotHere(f"the device {said(kind)}") from None
+        raise NotHere(f"the device {quote(kind)}") from None
 
 
 def a_layout(name: str) -> Any:
     """Return the layout, if it is the one that minigrad has."""
     if name != "torch.strided":
-        raise NotHere(f"the layout {said(name)}")
+        raise NotHere(f"the layout {quote(name)}")
     return strided
 
 
@@ -254,9 +257,9 @@ MADE: dict[Any, Callable] = {
     Name("torch._utils", "_rebuild_meta_tensor_no_storage"): meta_tensor,
     Name("torch._utils", "_rebuild_parameter"): parameter,
     Name("torch._utils", "_rebuild_parameter_with_state"): parameter,
-    Name("torch._tensor", "_rebuild_from_type_v2"): noted,
+    Name("torch._tensor", "_rebuild_from_type_v2"): with_attributes,
     Name("torch", "Size"): size,
     Name("torch", "device"): a_device,
     Name("torch.serialization", "_get_layout"): a_layout,
 }
-MADE[Name("torch.tensor", "_rebuild_from_type_v2")] = noted  # before PyTorch 1.9
+MADE[Name("torch.tensor", "_rebuild_from_type_v2")] = with_attributes  # before PyTorch 1.9

@@ -23,7 +23,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from .rebuild import Damaged, as_numbers, need, said
+from .rebuild import Damaged, as_numbers, need, quote
 
 ALIGNMENT = 64
 LOCAL = struct.Struct("<4s22x2H")  # an entry's header: its signature, and the lengths of its name and extra field
@@ -81,7 +81,7 @@ class Archive:
         need(not self.has("constants.pkl"), "a TorchScript program; minigrad reads only its state_dict")
         self.mapping: Any = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY) if mapped else None
         order = self.content("byteorder") if self.has("byteorder") else b"little"
-        need(order in (b"little", b"big"), f"the byte order {said(order)}")
+        need(order in (b"little", b"big"), f"the byte order {quote(order)}")
         self.swapped = order.decode() != sys.byteorder
 
     def has(self, name: str) -> bool:
@@ -98,17 +98,17 @@ class Archive:
 
     def bytes_of(self, name: str, nbytes: int | None, mapped: bool) -> np.ndarray:
         """Return the first bytes of an entry, or all, as a new array."""
-        need(self.has(name), f"no entry {said(name)}")
+        need(self.has(name), f"no entry {quote(name)}")
         entry = self.entries[self.folder + name]
-        need(entry.compress_type == zipfile.ZIP_STORED and not entry.flag_bits & 1, f"a compressed entry {said(name)}")
+        need(entry.compress_type == zipfile.ZIP_STORED and not entry.flag_bits & 1, f"a compressed entry {quote(name)}")
         nbytes = entry.file_size if nbytes is None else nbytes
         need(
             nbytes <= entry.file_size == entry.compress_size,
-            f"{entry.file_size} bytes in {said(name)}, not {said(nbytes)}",
+            f"{entry.file_size} bytes in {quote(name)}, not {quote(nbytes)}",
         )
         self.left -= entry.file_size
         begin = self.begin(entry)
-        need(self.left >= 0 and begin + entry.file_size <= self.length, f"more bytes in {said(name)} than there are")
+        need(self.left >= 0 and begin + entry.file_size <= self.length, f"more bytes in {quote(name)} than there are")
         if mapped and nbytes:
             found = np.frombuffer(self.mapping, np.uint8, nbytes, begin)
             return found if begin % 16 == 0 else found.copy()  # kernels need aligned numbers
@@ -116,15 +116,15 @@ class Archive:
         self.file.seek(begin)
         need(read_into(self.file, found) == entry.file_size, "a truncated entry")
         if self.mapping is None and zlib.crc32(found) != entry.CRC:  # a checksum would read all of the mapped memory
-            raise Damaged(f"changed bytes in {said(name)}: the checksum differs")
+            raise Damaged(f"changed bytes in {quote(name)}: the checksum differs")
         return found[:nbytes]
 
     def begin(self, entry: zipfile.ZipInfo) -> int:
         """Return the position of an entry's content."""
-        need(0 <= entry.header_offset < self.length, f"no entry where {said(entry.filename)} should be")
+        need(0 <= entry.header_offset < self.length, f"no entry where {quote(entry.filename)} should be")
         self.file.seek(entry.header_offset)
         head = self.file.read(LOCAL.size)
-        need(len(head) == LOCAL.size and head[:4] == b"PK\3\4", f"no entry where {said(entry.filename)} should be")
+        need(len(head) == LOCAL.size and head[:4] == b"PK\3\4", f"no entry where {quote(entry.filename)} should be")
         _, name, extra = LOCAL.unpack(head)
         return entry.header_offset + LOCAL.size + name + extra
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..arrays import dlpack
 from ..arrays.dtypes import FLOATS
-from ..arrays.kinds import kernels_there, laid_out, on_device
+from ..arrays.kinds import cuda_kernels, laid_out, on_device
 from ..arrays.memory import begin, copied, storage
 from ..core.events import slots
 from ..core.frames import current
@@ -141,9 +141,9 @@ class Conversions:
         if self.requires_grad:
             raise error(BufferError, "dlpack", "can't export a tensor that requires grad", "use tensor.detach()")
         return (
-            kernels_there("exchange").capsule(self._a, **options)
+            cuda_kernels("exchange").capsule(self._a, **options)
             if on_device(self._a)
-            else dlpack.lent(self._a, **options)
+            else dlpack.as_capsule(self._a, **options)
         )
 
     def __dlpack_device__(self):
@@ -166,7 +166,7 @@ class Conversions:
                 f"can't export a tensor that requires grad, of shape {tuple(self.shape)}",
                 "use tensor.detach()",
             )
-        return kernels_there("exchange").interface(self._a)
+        return cuda_kernels("exchange").interface(self._a)
 
     def item(self):
         """Return the value of a tensor with one element as a Python number.  Raises RuntimeError for more elements."""

@@ -62,10 +62,10 @@ class Hooks:
         """Pass the gradients of a node's outputs through their tensor hooks, and retain them where requested."""
         for i, fs in self.tensor.items():
             for hook in list(fs.values()) if grads[i] is not None else ():
-                given = copies([grads[i]])
-                result = call_hook(hook, "grad", *given)
-                (grads[i],) = kept(given, [grads[i]])
-                if result is not None and result is not given[0]:
+                clones = copies([grads[i]])
+                result = call_hook(hook, "grad", *clones)
+                (grads[i],) = modified_or_original(clones, [grads[i]])
+                if result is not None and result is not clones[0]:
                     check_gradient(hook, result, grads[i])
                     grads[i] = result
         for i, ref in self.retained.items():
@@ -131,26 +131,26 @@ class TensorMethods:
 
         Raises RuntimeError for a tensor that does not require grad, and TypeError for a hook that is not callable.
         """
-        node, i = awaited(self, "register_hook")
+        node, i = producer_of(self, "register_hook")
         slots.notice("tensor hook registered", node=node, t=self, hook=hook)
         return Handle(hooks_of(node).tensor.setdefault(i, {}), hook)
 
     def register_post_accumulate_grad_hook(self: Any, hook: Callable) -> Handle:
         """Call `hook(tensor)` after each accumulation into `.grad`.  Leaves only."""
-        node, _ = awaited(self, "register_post_accumulate_grad_hook")
+        node, _ = producer_of(self, "register_post_accumulate_grad_hook")
         if type(node) is not Leaf:
             raise slots.problem("only leaves accumulate gradients", t=self, node=node)
         return Handle(hooks_of(node).filled, hook, "register_post_accumulate_grad_hook")
 
     def retain_grad(self: Any) -> None:
         """Set `.grad` of this tensor in backward even though it is the result of an operation.  No effect on leaves."""
-        node, i = awaited(self, "retain_grad")
+        node, i = producer_of(self, "retain_grad")
         if type(node) is not Leaf and i not in hooks_of(node).retained:
             slots.notice("retain_grad called", node=node, t=self)
             hooks_of(node).retained[i] = weakref.ref(self)
 
 
-def awaited(t: Tensor, who: str) -> tuple:
+def producer_of(t: Tensor, who: str) -> tuple:
     """Return the node that made t, and t's output number.  Raises RuntimeError for a tensor that never gets a gradient."""
     edge = history(t)
     if edge is None:
@@ -159,12 +159,12 @@ def awaited(t: Tensor, who: str) -> tuple:
 
 
 # ---------------------------------------------------------------------- one hook and its result
-def pass_through(node: Node | Leaf, hooks: dict, kind: str, parameters: str, grads: list, *beside: list) -> list:
-    """Pass gradients through hooks that take a tuple, with the tuples `beside` as further arguments, and may return another."""
+def pass_through(node: Node | Leaf, hooks: dict, kind: str, parameters: str, grads: list, *others: list) -> list:
+    """Pass gradients through hooks that take a tuple, with the tuples `others` as further arguments, and may return another."""
     for hook in list(hooks.values()):
-        given = copies(grads)
-        result = call_hook(hook, parameters, tuple(given), *[tuple(copies(others)) for others in beside])
-        grads = kept(given, grads)
+        clones = copies(grads)
+        result = call_hook(hook, parameters, tuple(clones), *[tuple(copies(group)) for group in others])
+        grads = modified_or_original(clones, grads)
         if result is None:
             continue
         if not isinstance(result, tuple) or len(result) != len(grads):
@@ -189,9 +189,9 @@ def copies(grads: Sequence) -> list:
     return [None if g is None else g.clone() for g in grads]
 
 
-def kept(given: list, grads: Sequence) -> list:
+def modified_or_original(clones: list, grads: Sequence) -> list:
     """Return the gradients after a hook: its copies if it modified them."""
-    return [g if own is None or unchanged(own, g) else own for own, g in zip(given, grads, strict=True)]
+    return [g if own is None or unchanged(own, g) else own for own, g in zip(clones, grads, strict=True)]
 
 
 def unchanged(own: Tensor, g: Tensor) -> bool:

@@ -212,6 +212,6 @@ def suffixes(t: Any, a: np.ndarray) -> list[str]:
     return found
 
 
-def about(tensors: dict[str, Any], shapes: dict[str, Sequence] | None = None, marked: Any = None) -> list[str]:
+def error_notes(tensors: dict[str, Any], shapes: dict[str, Sequence] | None = None, marked: Any = None) -> list[str]:
     """Return notes for an error: the tensors' shapes drawn below each other, and how the tensors were made."""
     return [sketch(shapes or {n: tuple(t.shape) for n, t in tensors.items()}, marked), *slots.origins(tensors)]

@@ -39,7 +39,7 @@ def operations_table() -> str:
     for module in modules:
         title = re.split(r"[:.;,]\s", sys.modules[module].__doc__ or module)[0].replace("\n", " ")
         parts.append(f"## {title}\n\n{HEAD}")
-        parts += [row(entry) for entry in TABLE.values() if entry.module == module and not second_name(entry)]
+        parts += [row(entry) for entry in TABLE.values() if entry.module == module and not is_alias(entry)]
         parts.append("")
     return "\n".join(parts)
 
@@ -92,14 +92,14 @@ def as_mathematics(op: dict, edge: dict, labels: list[str]) -> list[str]:
         return [f"\\({edge['latex']}\\)"]
     bars = [rf"\bar{{{symbol(labels[o])}}}" for o in op["outputs"]]
     names = {"g": bars[0]} | {f"g[{k}]": bar for k, bar in enumerate(bars)} | {n: symbol(n) for n in labels}
-    told = {
+    equations = {
         rf"\bar{{{symbol(labels[edge['input']])}}}": whole,
         **{rf"\quad {name}": part for name, part in parts.items()},
     }
-    return [rf"\({name} = {latex(parsed(formula), names)}\)" for name, formula in told.items()]
+    return [rf"\({name} = {latex(parsed(formula), names)}\)" for name, formula in equations.items()]
 
 
-def second_name(entry: Entry) -> bool:
+def is_alias(entry: Entry) -> bool:
     """Return True if the table already has the operation under another name, as multiply for mul."""
     return next(e for e in TABLE.values() if e.function is entry.function) is not entry
 

@@ -98,9 +98,11 @@ def checkpoint(
         return CheckpointFunction.apply(function, preserve_rng_state, *args)
     if not current().grad:
         return function(*args, **kwargs)
-    chosen, said = _early_stop.get(), _debug.get()
     contexts = context_fn()
-    early_stop, debug = early_stop if chosen is None else chosen, debug if said is None else said
+    if (setting := _early_stop.get()) is not None:
+        early_stop = setting
+    if (setting := _debug.get()) is not None:
+        debug = setting
     around = Surroundings(preserve_rng_state)
     region = Region(function, args, kwargs, contexts[1], around, determinism_check, early_stop, debug)
     with saved_tensors_hooks(region.pack, region.unpack), contexts[0]:

@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext, supp
 from typing import Any, NamedTuple
 
 from ..autograd import Function, enable_grad
-from ..autograd.grad_mode import without
+from ..autograd.grad_mode import without_layer
 from ..autograd.graph import saved_tensors_hooks
 from ..core.engine import recorder_of, running
 from ..core.frames import Frame, current, use
@@ -57,7 +57,7 @@ class Surroundings:
     @contextmanager
     def again(self) -> Iterator[None]:
         """Restore the first run's surroundings inside the `with` block, and the generators afterwards."""
-        frame = without(current(), AUTOCAST)
+        frame = without_layer(current(), AUTOCAST)
         for layer in self.autocasts:
             frame = Frame(layer, frame.grad, frame.dual, frame.inference, frame)
         with fork_rng(enabled=self.states is not None), use(frame):
@@ -132,7 +132,7 @@ class Region:
 
     def pack(self, t: Tensor) -> Placeholder | Tensor:
         """Save a placeholder instead of a tensor."""
-        if beside(self.frame):
+        if in_other_frame(self.frame):
             return t
         made = Placeholder(len(self.facts))
         self.facts.append(fact(t))
@@ -185,7 +185,14 @@ class Again:
         region = self.region
         args, kwargs = region.arguments()
         hooks = saved_tensors_hooks(self.pack, lambda t: t)
-        with suppress(Enough), told(region), region.surroundings.again(), enable_grad(), hooks, region.context:
+        with (
+            suppress(Enough),
+            noted_as_recomputation(region),
+            region.surroundings.again(),
+            enable_grad(),
+            hooks,
+            region.context,
+        ):
             region.function(*args, **kwargs)
         before, now = region.facts, self.facts
         if len(now) < len(before) if not region.early_stop else self.last not in self.found:
@@ -201,10 +208,10 @@ class Again:
 
     def pack(self, t: Tensor) -> Tensor:
         """Take a tensor if it is needed."""
-        if self.frame.dual is not None and (beside(self.frame) or self.frame.dual.tangent(t) is not None):
+        if self.frame.dual is not None and (in_other_frame(self.frame) or self.frame.dual.tangent(t) is not None):
             what = "forward mode through its backward is not supported: recomputed tensors have no tangents"
             raise error(NotImplementedError, "checkpoint", what, "call the function without checkpoint")
-        if beside(self.frame):
+        if in_other_frame(self.frame):
             return t
         number, region, new = len(self.facts), self.region, fact(t)
         self.facts.append(new)
@@ -237,7 +244,7 @@ class Again:
 
 
 @contextmanager
-def told(region: Region) -> Iterator[None]:
+def noted_as_recomputation(region: Region) -> Iterator[None]:
     """Mark the operations inside as recomputation for recordings."""
     try:
         checkpointed("again_began", region.node)
@@ -246,7 +253,7 @@ def told(region: Region) -> Iterator[None]:
         checkpointed("again_ended", region.node)
 
 
-def beside(frame: Frame) -> bool:
+def in_other_frame(frame: Frame) -> bool:
     """Return True if the running code is not the function's own operations but computes tangents, in another dual frame.
 
     The number of tangents may differ between runs, so their saved tensors get no placeholders.

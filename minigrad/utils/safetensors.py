@@ -94,7 +94,7 @@ def load(data: bytes) -> dict[str, Tensor]:
     """
     found = {}
     for name, part in safetensors.deserialize(data):
-        kind = known("load", name, part["dtype"])
+        kind = dtype_in_file("load", name, part["dtype"])
         found[name] = as_tensor("load", name, np.frombuffer(bytearray(part["data"]), kind).reshape(part["shape"]))
     return found
 
@@ -114,12 +114,12 @@ def save_model(
     >>> safetensors.load_model(minigrad.nn.Linear(2, 1), path)
     (set(), [])
     """
-    state, beside = model.state_dict(), dict(metadata or {})
-    for name, kept in second_names("save_model", state).items():
-        beside.setdefault(name, kept)
+    state, strings = model.state_dict(), dict(metadata or {})
+    for name, first in second_names("save_model", state).items():
+        strings.setdefault(name, first)
         del state[name]
     state = {name: t.contiguous() if force_contiguous else t for name, t in state.items()}
-    save_file(state, filename, beside or None)
+    save_file(state, filename, strings or None)
 
 
 def load_model(model: Module, filename: Any, strict: bool = True, device: Any = "cpu") -> tuple[set, list]:
@@ -198,7 +198,7 @@ class Slice:
         self.get_shape, self.get_dtype = self.part.get_shape, self.part.get_dtype
 
     def __getitem__(self, index: Any) -> Any:
-        known("load_file", self.name, self.get_dtype())
+        dtype_in_file("load_file", self.name, self.get_dtype())
         found = self.opened.file.get_tensor(self.name) if index is Ellipsis else self.part[index]
         if self.opened.device is None:
             return found
@@ -256,12 +256,12 @@ def second_names(who: str, state: Mapping[str, Tensor], preferred: Iterable[str]
         if not whole:
             what = f"the tensors {names} are parts of one memory, and none is all of it"
             raise error(RuntimeError, who, what, "give each parameter separate memory: nn.Parameter(x.clone())")
-        kept = min([n for n in whole if n in set(preferred)] or whole)
-        found.update({name: kept for name in names if name != kept})
+        first = min([n for n in whole if n in set(preferred)] or whole)
+        found.update({name: first for name in names if name != first})
     return found
 
 
-def known(who: str, name: str, kind: str) -> np.dtype:
+def dtype_in_file(who: str, name: str, kind: str) -> np.dtype:
     """Return the dtype of a tensor in a file.  Raises TypeError if minigrad does not have it."""
     if kind not in KINDS_THERE:
         what = f"{name!r} is a tensor of {kind}, which minigrad does not have"

@@ -30,7 +30,7 @@ def test_times_are_saved_and_shown_beside_those_of_before(monkeypatch, capsys, t
     pytest.importorskip("torch")
     monkeypatch.setattr(operations, "SETTINGS", QUICK)
     monkeypatch.setattr(operations, "LONGEST", 600)  # on a busy machine a first call takes seconds
-    monkeypatch.setattr(operations, "alone", lambda torch: None)
+    monkeypatch.setattr(operations, "restrict_to_one_core", lambda torch: None)
     file = tmp_path / "times.json"
     monkeypatch.setattr(sys, "argv", ["operations", "exp", "reshape", "--sizes", "300", "--save", str(file)])
     operations.main()

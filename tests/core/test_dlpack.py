@@ -19,7 +19,7 @@ class Lender:
     def __dlpack__(self, **options):
         if self.old and options:
             raise TypeError("what is a version?")
-        return dlpack.lent(self.array, **options)
+        return dlpack.as_capsule(self.array, **options)
 
     def __dlpack_device__(self):
         return dlpack.PROCESSOR, 0

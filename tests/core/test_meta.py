@@ -170,7 +170,7 @@ NUMBERS = {
     "numpy": (lambda x: x.numpy(), TypeError, "can't convert a tensor on meta"),
     "nonzero": (lambda x: x.nonzero(), NotImplementedError, "nonzero: the size of the result depends on numbers"),
     "mask": (lambda x: x[x > 0], NotImplementedError, "depends on numbers"),
-    "dlpack": (lambda x: np.from_dlpack(x), BufferError, "has no memory to lend"),
+    "dlpack": (lambda x: np.from_dlpack(x), BufferError, "has no memory to share"),
     "cpu and meta": (lambda x: x + torch.ones(3), RuntimeError, r"of shape \(2, 3\) on meta and other of shape \(3,\) on cpu"),
     "matmul": (lambda x: x @ torch.ones(3, 2), RuntimeError, "same device, but found"),
     "gradient": (lambda x: (x.requires_grad_() * 2).backward(torch.ones(2, 3)), RuntimeError, "on cpu and the tensor on meta"),

@@ -90,7 +90,9 @@ def try_fault(fault: str, ranks: int, moment: float) -> float:
         took = time.monotonic() - since
         assert begun.returncode != 0 and gone(pids, 20), said
         assert (
-            fault != "data" or "this sample is broken" in said and f"rank 1 of {ranks} has failed, so all end" in said
+            fault != "data"
+            or "this sample is broken" in said
+            and f"rank 1 of {ranks} has failed, so all ranks stop" in said
         ), said
         assert fault != "interrupted" or "was interrupted at" in said, said
         state = {"step": 0, "weight": minigrad.zeros(1000)}

@@ -102,8 +102,17 @@ if rank in (0, size - 1):
 else:
     assert dist.get_rank(pair) == -1
 dist.barrier()
+x = torch.ones(1, requires_grad=True)
+y = dist.nn.functional.all_reduce(x * 2)
 dist.destroy_process_group()
 assert not dist.is_initialized()
+for reach in (y.sum().backward, lambda: dist.all_reduce(torch.ones(1), group=pair)):
+    try:
+        reach()
+    except (RuntimeError, ValueError) as e:
+        assert "was destroyed" in str(e) or rank not in (0, size - 1), e
+    else:
+        raise AssertionError("a destroyed group communicates")
 """
 
 
@@ -158,7 +167,7 @@ except RuntimeError as e:
 def test_an_exception_on_one_process_ends_all_with_its_traceback():
     done = run(2, "if rank == 1:\n    {}['no such key']\ndist.barrier()")
     assert done.returncode != 0
-    assert "KeyError: 'no such key'" in done.stderr and "rank 1 of 2 has failed, so all end" in done.stderr
+    assert "KeyError: 'no such key'" in done.stderr and "rank 1 of 2 has failed, so all ranks stop" in done.stderr
 
 
 REFUSED = [
@@ -176,7 +185,7 @@ REFUSED = [
     ("dist.get_global_rank(dist.group.WORLD, 2)", "ValueError", "from 0 to 0, got group_rank=2"),
     ("dist.all_reduce(torch.ones(1), group=dist.GroupMember.NON_GROUP_MEMBER)", "ValueError", "is not in the group"),
     ("dist.P2POp(print, torch.ones(1), 1)", "ValueError", "expected op to be isend or irecv"),
-    ("dist.gather_object(1)", "ValueError", "process 0 gives no list"),
+    ("dist.gather_object(1)", "ValueError", "process 0 passes no list"),
     ("dist.init_process_group('mpi')", "ValueError", "twice"),
 ]
 

@@ -97,7 +97,7 @@ def test_a_rank_that_has_ended_is_not_waited_for():
     ):
         done = run(2, SOON + program)
         assert done.returncode != 0
-        assert "rank 0 has ended its program, so " in done.stderr, done.stderr
+        assert "rank 0 has finished its program, so " in done.stderr, done.stderr
 
 
 @needs_mpi
@@ -151,9 +151,9 @@ time.sleep(30)
         said.index(words)
         for words in (
             "KeyError: 'no such key'",
-            "rank 1 of 3 has failed, so all end",
+            "rank 1 of 3 has failed, so all ranks stop",
             "rank 0 has waited",
-            "rank 2 does not answer: it computes, or waits for something else",
+            "rank 2 does not answer: it is computing, or waiting for something else",
         )
     ]
     assert places == sorted(places)
@@ -177,7 +177,7 @@ for batch in torch.utils.data.DataLoader(Broken(), batch_size=2, num_workers=1):
 """
     done = run(2, SOON + program)
     assert done.returncode != 0 and "sample 5 is broken" in done.stderr
-    assert "rank 1 of 2 has failed, so all end" in done.stderr and "in all_reduce(float32 (2, 2)" in done.stderr
+    assert "rank 1 of 2 has failed, so all ranks stop" in done.stderr and "in all_reduce(float32 (2, 2)" in done.stderr
 
 
 @needs_mpi

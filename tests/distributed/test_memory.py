@@ -91,12 +91,12 @@ aware = %r
 if aware:  # the simulated GPU's memory is the computer's, which every MPI reaches
     mpi_memory.cuda_aware = lambda: True
 seen = []
-taken = mpi_memory.lent
+taken = mpi_memory.mpi_buffer
 def lent(a):
     given = taken(a)
     seen.append(given)
     return given
-mpi_memory.lent = dist.collectives.lent = lent
+mpi_memory.mpi_buffer = dist.collectives.mpi_buffer = lent
 put = lambda *values, **kinds: torch.tensor(values, device="cuda", **kinds)
 
 def on_gpu(x, expected):

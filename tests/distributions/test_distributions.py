@@ -268,7 +268,7 @@ def test_what_is_wrong_is_said(make, words):
     (lambda: D.Normal(0.0, 1.0).enumerate_support(), "has no enumerate_support"),
     (lambda: D.kl_divergence(D.Poisson(1.0), D.Normal(0.0, 1.0)), "no formula for (Poisson, Normal)"),
     (lambda: D.Binomial(minigrad.tensor([1.0, 2.0]), probs=0.5).entropy(), "has no formula for the entropy"),
-    (lambda: D.Binomial(minigrad.tensor([1.0, 2.0]), probs=0.5).enumerate_support(), "numbers of values differ"),
+    (lambda: D.Binomial(minigrad.tensor([1.0, 2.0]), probs=0.5).enumerate_support(), "different numbers of values"),
     (lambda: D.Multinomial(minigrad.tensor([1, 2]), probs=minigrad.ones(2)), "one whole number"),
     (lambda: D.Independent(D.Bernoulli(probs=minigrad.ones(2)), 1).enumerate_support(), "too many to list"),
     (lambda: D.SoftmaxTransform().log_abs_det_jacobian(minigrad.zeros(2), minigrad.zeros(2)), "has no log_abs_det"),

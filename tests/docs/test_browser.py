@@ -150,6 +150,25 @@ def test_a_wide_table_stands_as_blocks_on_a_phone_each_cell_under_the_name_of_it
     assert max(places) <= 390
 
 
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_wide_code_on_a_phone_is_shaded_at_the_edge_where_it_goes_on(visit, scheme):
+    page = visit("lessons/02_combined_form.html", **{**SCREENS["phone"], "color_scheme": scheme})
+    code = page.locator("article pre > code").first
+    assert code.evaluate("code => code.scrollWidth - code.clientWidth") > 20
+
+    def edges():
+        """Return the lightness of the first column, the middle and the last column of the code's empty lines."""
+        picture = Image.open(io.BytesIO(code.screenshot())).convert("L")
+        columns = 1, picture.width // 2, picture.width - 2
+        return [ImageStat.Stat(picture.crop((x, 0, x + 1, picture.height))).median[0] for x in columns]
+
+    left, plain, right = edges()
+    assert abs(left - plain) < 3 and abs(right - plain) > 15
+    code.evaluate("code => (code.scrollLeft = code.scrollWidth)")
+    left, plain, right = edges()
+    assert abs(left - plain) > 15 and abs(right - plain) < 3
+
+
 def test_search_finds_a_name(visit):
     page = visit("index.html", **SCREENS["light"])
     page.locator("input.md-search__input").click()

@@ -152,6 +152,35 @@ def test_every_prediction_of_a_lesson_is_a_literal_call():
         assert all(cell.count("lessons.predict(") == 1 and cell.rstrip().endswith(")") for cell in cells), one.name
 
 
+def test_a_short_text_is_above_the_question_that_follows_it():
+    question = next(decks.predictions(asked()))
+    text = decks.Slide("", "Kinks", [slide_parts.words("At a corner there is no derivative.")])
+    made = slide_parts.above(text, question)
+    assert made.title == "Kinks" and made.kind == "ask" and made.parts == [*text.parts, *question.parts]
+    assert slide_parts.above(decks.Slide("", "Long", [slide_parts.words("Many words. " * 20)]), question) is None
+    assert slide_parts.above(decks.Slide("", "Code", [slide_parts.code("x = 1")]), question) is None
+
+
+def test_code_that_does_not_fit_with_its_output_stays_with_its_text():
+    text, program = slide_parts.words("Two lines of words. " * 6), slide_parts.code("x = 1\n" * 6)
+    slides_of = lambda *run: [[part.kind for part in one.parts] for one in slide_parts.fitting("A", [text], run)]
+    assert slides_of(program, slide_parts.output("7")) == [["text", "code", "output"]]
+    assert slides_of(program, slide_parts.output("7\n" * 8)) == [["text"], ["code", "output"]]
+    assert slides_of(program, slide_parts.output("long " * 200)) == [["text", "code"], ["output"]]
+
+
+def test_a_picture_in_small_type_is_left_out_with_the_text_about_it():
+    one = lessons()[0]
+    cells = jupytext.read(one.path).cells
+    drawn = next(cell for cell in cells if cell.cell_type == "code")
+    shown = []
+    for height in (600, 1200):
+        drawn.outputs = [{"data": {"image/svg+xml": f'<svg viewBox="0 0 800 {height}"></svg>'}}]
+        made = decks.LessonSlides(one, cells)
+        shown.append([slide.kind for slide in made.opening()][1])
+    assert shown == ["picture", ""]
+
+
 def test_a_long_section_is_cut_at_a_sentence():
     text = "This is a sentence of words. " * 20
     assert slide_parts.cut(text) == ("This is a sentence of words. " * 10).strip()

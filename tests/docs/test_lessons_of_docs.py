@@ -23,7 +23,7 @@ pytestmark = pytest.mark.slow  # kernels take a second to start
 OUTPUTS = """# %% [markdown]
 # # Outputs
 #
-# *1 minute. Needs no other.*
+# *1 minute. Needs no other lesson.*
 
 # %%
 import os, sys
@@ -235,7 +235,7 @@ def test_the_command_fails_with_a_lesson(tmp_path):
     for name in ("minigrad", "viz", "tests", "CHANGELOG.md"):
         (tmp_path / name).symlink_to(ROOT / name)
     lesson = (
-        '# %% [markdown]\n# # Wrong\n#\n# *1 minutes. Needs no other.*\n#\n# A lesson.\n\n# %%\nassert "a" == "b"\n'
+        '# %% [markdown]\n# # Wrong\n#\n# *1 minutes. Needs no other lesson.*\n#\n# A lesson.\n\n# %%\nassert "a" == "b"\n'
     )
     (tmp_path / "lessons" / "01_wrong.py").write_text(lesson)
     environment = {**os.environ, "PYTHONPATH": str(tmp_path)}

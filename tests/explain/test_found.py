@@ -1,4 +1,4 @@
-"""Where a derivative is looked up: living recordings, graphs that were kept; and what is said where neither is there."""
+"""Where a derivative is looked up: recordings in memory, graphs that were kept; and what is said where neither is there."""
 
 import gc
 import threading

@@ -8,7 +8,7 @@ from minigrad import func
 from minigrad.core.tensor import wrap
 from minigrad.nn import functional as F
 from minigrad.record.build import consumed, ends, flows_of, numbered
-from minigrad.record.in_words import Wording, Words
+from minigrad.record.operation_texts import Wording, Words
 
 from .test_formulas import NAMES
 
@@ -64,7 +64,7 @@ def test_what_is_said_of_an_operation_is_true_of_each_example(name, transform):
         op = document.ops[i]
         for edge, flow in zip(op.edges, flows_of(group, number)):
             outputs = ends(group, used)[1]
-            seen = wording.words(Words(wording, group, outputs, group.events), outputs, group.beside(flow.event))
+            seen = wording.words(Words(wording, group, outputs, group.events), outputs, group.same_layer(flow.event))
             check_edge(rec, document, number, seen, edge, flow)
             said += 1
         if op.phase == "forward":

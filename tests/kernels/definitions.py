@@ -41,7 +41,7 @@ def kernels(monkeypatch, on):
     """Use kernels for all arrays, however small, or for none."""
     with monkeypatch.context() as m:
         for module in MODULES:
-            m.setattr(module, "alone", lambda: not on or cache.without.get())
+            m.setattr(module, "only_definitions", lambda: not on or cache.without.get())
         for module, name in THRESHOLDS:
             m.setattr(module, name, 1)
         yield

@@ -29,8 +29,8 @@ def always(monkeypatch):
 def defined(monkeypatch, f, *args):
     """Return the result of f without kernels."""
     with monkeypatch.context() as m:
-        m.setattr(conv_cpu, "alone", lambda: True)
-        m.setattr(fallback, "alone", lambda: True)
+        m.setattr(conv_cpu, "only_definitions", lambda: True)
+        m.setattr(fallback, "only_definitions", lambda: True)
         return f(*args)
 
 

@@ -129,7 +129,7 @@ def test_one_warning_says_what_failed_and_what_to_do(broken):
     said = str(warning.message)
     assert "falls back to NumPy, which is slower: RuntimeError: the compiler is out of order" in said
     assert "To fix: run `minigrad doctor --fix`" in said and "[no-kernels]" in said
-    assert fallback.alone() and fallback.numpy_alone()
+    assert fallback.only_definitions() and fallback.numpy_only()
 
 
 def test_a_folder_that_is_gone_is_named_as_the_cause(broken, monkeypatch):

@@ -66,7 +66,7 @@ def test_the_instructors_notebook_has_solutions_and_help_below(one):
 
 
 def test_mistakes_are_those_that_the_check_names():
-    assert mistakes("three_uses")[0] == "`4.0`: that is what one of the three edges brings"
+    assert mistakes("three_uses")[0] == "`4.0`: that is the contribution of one of the three edges"
     assert mistakes("count_paths")[0].startswith("after … there are … paths to the leaf")
     assert any("return it" in words for words in mistakes("InplaceScale")), "those of functions that the check calls"
     assert not [words for words in mistakes("walking_order") if words.startswith("expected")]

@@ -155,9 +155,39 @@ def test_the_most_frequent_mistake_of_all_exercises_comes_first():
         made(f"s{i}", three_uses=f"rare {'abcd'[i]}", count_paths="frequent", walking_order="right") for i in range(4)
     ]
     text = page("Class", class_of_four)
-    topics = re.findall("<li>(.*?)</li>", text)
+    topics = re.findall("<li>(.*?)</li>", text.partition("Talk about next")[2])
     assert len(topics) == 5 and "4 students" in topics[0] and "frequent" in topics[0]
     assert "#count_paths" in topics[0] and "id='count_paths'" in text
+
+
+def part(text: str, heading: str) -> list[str]:
+    """Return the items of the lists below a heading of the page, without markup."""
+    below = text.partition(f"<h2>{heading}</h2>")[2].partition("<h2>")[0]
+    return [re.sub("<.*?>", "", item) for item in re.findall("<li>(.*?)</li>", below)]
+
+
+def test_the_page_begins_with_the_exercises_that_few_have_solved_and_the_students_who_need_help():
+    right = dict.fromkeys(ONE.exercises, "right")
+    two = Graded("ann/2.ipynb", lesson(2).name, dict.fromkeys(lesson(2).exercises, "right"))
+    everyone = [
+        made("ann/1", **right),
+        made("ben/1", **{**right, "count_paths": "4 paths"}),
+        made("cat/1", **{**right, "count_paths": "open", "three_uses": "4 is not right"}),
+        made("dan/1", three_uses="right"),
+    ]
+    text = page("Class", [*everyone, two])
+    repeat, help_ = part(text, "Repeat next week"), part(text, "Who needs help")
+    assert repeat == ["count_paths, lesson 1: 1 of 4 solved, 1 wrong, 2 open"]
+    assert help_ == ["dan: 1 of 4 solved"], "of lesson 2, one student is no reason to ask the others for it"
+    text = page("Class", [made(name, **right) for name in ("ann", "ben")])
+    assert part(text, "Repeat next week") == part(text, "Who needs help") == []
+    assert "have solved each exercise" in text and "half of the exercises or more" in text
+
+
+def test_students_without_a_notebook_that_most_others_handed_in_are_named():
+    two = [Graded(f"{name}/2.ipynb", lesson(2).name, {"CombinedSine": "right"}) for name in ("ann", "ben")]
+    text = page("Class", [*(made(f"{name}/1", three_uses="right") for name in ("ann", "ben", "<cat>")), *two])
+    assert "lesson 2: 1&lt;cat&gt;" in part(text, "Who needs help")
 
 
 def test_a_class_without_mistakes_and_an_empty_one_have_a_page():
@@ -205,7 +235,7 @@ def test_a_long_message_is_cut():
 PREDICTED = """# %% [markdown]
 # # Title
 #
-# *20 minutes. Needs no other.*
+# *20 minutes. Needs no other lesson.*
 #
 # **A question?**
 

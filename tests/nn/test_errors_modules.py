@@ -134,7 +134,7 @@ CASES = [
     ('nn.LazyLinear(2).weight.shape', 'UninitializedParameter', "can't access the shape", 'model(x)'),
     ('Undecided()(T(1))', 'Undecided', 'initialize_parameters is not implemented', 'define it'),
     ('nn.utils.skip_init(3)', 'skip_init', 'expected a Module class, but got 3', 'nn.Linear'),
-    ('nn.utils.skip_init(nn.ReLU)', 'skip_init', "ReLU has no argument 'device'", 'make the module as usual'),
+    ('nn.utils.skip_init(nn.ReLU)', 'skip_init', "ReLU has no argument 'device'", 'write ReLU(...) without skip_init'),
     ('nn.utils.parametrizations.spectral_norm(nn.Linear(2, 3), dim=4)', 'spectral_norm', 'dim=4 is out of', 'from -2 to 1'),
     ('nn.utils.parametrizations.spectral_norm(nn.Linear(2, 3), n_power_iterations=0)',
      'spectral_norm', 'but got 0', 'n_power_iterations=1'),

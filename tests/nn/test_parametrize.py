@@ -203,7 +203,7 @@ CASES = [
     ("nn.utils.fuse_linear_bn_eval(nn.Linear(2, 3).eval(), nn.BatchNorm1d(4).eval())", 'fuse_linear_bn_eval',
      '4 features, the linear layer 3', 'pass the batch norm that'),
     ("nn.utils.skip_init(3)", 'skip_init', 'expected a Module class, but got 3', 'pass nn.Linear'),
-    ("nn.utils.skip_init(nn.ReLU)", 'skip_init', "ReLU has no argument 'device'", 'make the module as usual'),
+    ("nn.utils.skip_init(nn.ReLU)", 'skip_init', "ReLU has no argument 'device'", 'write ReLU(...) without skip_init'),
 ]
 # fmt: on
 

@@ -45,7 +45,7 @@ CASES = [
     ('T(2, 3).index_put((torch.tensor([5]),), T(3))', 'index_put', 'index 5 is out of bounds for', 'use indices from -2'),
     ('torch.take(T(0), I(2, 6))', 'take', 'cannot take elements from an empty tensor', 'skip the call for it'),
     ('T(2, 3).index_put([None], T(3))', 'index_put', 'needs at least one tensor of indices', 'write x[...] = values'),
-    ('torch.take_along_dim(T(3, 4), I(2, 4, 3), 1)', 'take_along_dim', 'beside dimension 1 the shapes (3, 1) and (2, 1)',
+    ('torch.take_along_dim(T(3, 4), I(2, 4, 3), 1)', 'take_along_dim', 'apart from dimension 1, the shapes (3, 1) and (2, 1)',
      'the same sizes, or 1, except in dimension 1'),
     ('torch.searchsorted(T(3), T(2), sorter=T(3))', 'searchsorted', 'sorter must be an int64 tensor of shape (3,), got (3,)',
      'pass sorter=sorted_sequence.argsort()'),

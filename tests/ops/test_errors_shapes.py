@@ -124,7 +124,7 @@ CASES = [
     ("F.pad(T(1, 2, 3), (3, 3), mode='reflect')", 'pad', 'padding (3, 3) at dimension 2 of size 3', 'pad less, or write'),
     ('F.pad(T(2, 3), (-4, 0))', 'pad', 'the input size 3, plus negative padding -4 and 0,', 'crop less than the size'),
     ('T(2, 3).repeat(2)', 'repeat', 'number of dimensions of repeat dims (2,) can not', 'use tile, or prepend ones'),
-    ('T(2, 3).repeat(2, -1)', 'repeat', 'negative numbers of copies in (2, -1)', 'pass numbers of copies from 0 on'),
+    ('T(2, 3).repeat(2, -1)', 'repeat', 'negative numbers of copies in (2, -1)', 'pass numbers of copies that are'),
     ('torch.repeat_interleave(T(2), -1)', 'repeat_interleave', 'repeats can not be negative: -1', 'write'),
     ('torch.repeat_interleave(T(2), torch.tensor([1, -1]))', 'repeat_interleave', 'be negative: -1', 'write'),
     ('torch.repeat_interleave(T(2), torch.tensor([1, 1, 1]))', 'repeat_interleave', 'repeats.size(0) = 3', 'pass one number,'),

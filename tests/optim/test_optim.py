@@ -204,6 +204,17 @@ def test_hooks_run_before_and_after_a_step():
     assert seen == [1.0, 0.0, 0.0]
 
 
+def test_step_hooks_receive_the_arguments_of_step():
+    p, seen = leaf(1.0), []
+    optimizer = optim.SGD([p], lr=1.0)
+    optimizer.register_step_pre_hook(lambda o, args, kwargs: seen.append((args, kwargs)))
+    optimizer.register_step_post_hook(lambda o, args, kwargs: seen.append((args, kwargs)))
+    closure = lambda: 1.0
+    optimizer.step()
+    optimizer.step(closure)
+    assert seen == [((optimizer,), {})] * 2 + [((optimizer, closure), {})] * 2
+
+
 @pytest.mark.parametrize("kind", EVERY)
 def test_gradients_pass_through_a_differentiable_step(kind):
     start = leaf(2.0)

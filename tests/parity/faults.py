@@ -41,13 +41,13 @@ FAULTS = {
         "heappush(heap, (-edge._seq if type(edge) is not Leaf else",
         "heappush(heap, (edge._seq if type(edge) is not Leaf else",
     ),
-    "engine: a view keeps its history when its base was written": Fault(
+    "engine: a view keeps its history when its base is modified": Fault(
         "core/graph.py", "if edge is not view.seen:", "if edge is None:"
     ),
-    "engine: only the nearest base of a written view gets a new history": Fault(
+    "engine: only the nearest base of a modified view gets a new history": Fault(
         "core/inplace.py", "        x = parent\n", "        break\n"
     ),
-    "engine: a saved tensor that was written is used as it is": Fault(
+    "engine: backward uses a saved tensor that was modified": Fault(
         "core/saved.py", "if version(t) != saved.version:", "if False:"
     ),
     "engine: the gradient of a broadcast operand is half its sum": Fault(
@@ -56,14 +56,14 @@ FAULTS = {
     "families: forward mode takes the last of several tangents": Fault(
         "ops/base/families.py", "total = term if total is None else added(total, term, tangents)", "total = term"
     ),
-    "families: what a write replaced keeps its gradient": Fault(
+    "families: a value that a write replaces keeps its gradient": Fault(
         "ops/base/families.py", "ViewScatter.within(for_base, region).zero_()", "ViewScatter.within(for_base, region)"
     ),
     "families: minus one times g is g": Fault("ops/base/families.py", "return g if d == 1 else -g", "return g"),
-    "families: the tangent of a product has one summand": Fault(
+    "families: the tangent of a product has one term": Fault(
         "ops/base/families.py", "return terms[0] if len(terms) == 1 else terms[0] + terms[1]", "return terms[0]"
     ),
-    "families: the tangent of a reduction is one of its elements": Fault(
+    "families: the tangent of a reduction is the tangent of one element": Fault(
         "ops/base/families.py",
         "return t.sum(dims, keepdim) if dims else t",
         "return t.amax(dims, keepdim) if dims else t",
@@ -71,34 +71,34 @@ FAULTS = {
     "layers: under grad a view forgets its base": Fault(
         "layers/grad.py", "if cls.view and self.owns(args[0]):", "if False:", "transforms"
     ),
-    "layers: under jvp a write leaves the tangent as it was": Fault(
+    "layers: under jvp a write does not change the tangent": Fault(
         "layers/jvp.py", "self.buffer(x, t).copy_(0.0 if t is None else t)", "self.buffer(x, t)", "transforms"
     ),
     "layers: under jvp a view keeps its tangent": Fault(
         "layers/jvp.py", "if x._tan is not base:", "if x._tan is None:", "transforms"
     ),
-    "layers: vmap lines examples up at their first dimension": Fault(
+    "layers: vmap aligns examples at their first dimension": Fault(
         "layers/batching.py", "sizes[:1] + (1,) * missing + sizes[1:]", "sizes + (1,) * missing", "transforms"
     ),
-    "layers: vmap's result keeps its batch dimension where it was": Fault(
+    "layers: vmap's result keeps its batch dimension in place": Fault(
         "layers/batching.py",
         "return o._value.movedim(o._extra, 0) if o._extra else o._value",
         "return o._value",
         "transforms",
     ),
-    "kernels: a sine of the wrong sign in every second half turn": Fault(
+    "kernels: the sine has the wrong sign in every second half turn": Fault(
         "kernels/vecmath/trigonometric.py", "((i & 2) << i", "((i & 1) << i", "kernels"
     ),
-    "kernels: a scan backwards starts one too early": Fault(
+    "kernels: a reversed scan starts one element too early": Fault(
         "kernels/cpu/scans_cpu.py",
         "k = n - 1 - i if reverse else i",
         "k = max(n - 2 - i, 0) if reverse else i",
         "kernels",
     ),
-    "kernels: of a row's sum the last term alone": Fault(
+    "kernels: the sum of a row is its last term": Fault(
         "compile/emit/cpu_rows.py", "part += some[i]", "part = some[i]", "kernels"
     ),
-    "kernels: gathered rows begin at the second place": Fault(
+    "kernels: gathered rows begin at the second element": Fault(
         "kernels/cpu/index_cpu.py",
         'source="at(index[k])", target="k"',
         'source="at(index[min(k + 1, index.size - 1)])", target="k"',

@@ -6,20 +6,22 @@ from pathlib import Path
 from . import SCRIPTS, Curve, difference, kept
 
 PAGE = Path(__file__).parents[2] / "docs" / "programs.md"
-HEAD = """# Programs that run as they stand
+HEAD = """# PyTorch programs that run unchanged
 
-{count} programs as people write them for PyTorch, after its tutorials and examples and after well-known repositories. Each
-imports torch and runs as it stands: `minigrad run tests/programs/scripts/vae.py`, or by [`as_torch()`](howto/port.md). The
-tests run all of them and compare the losses that they print with those that PyTorch computes.
+These {count} programs are written for PyTorch, modelled on its tutorials and examples and on well-known repositories. Each
+imports torch and runs on minigrad without changes: `minigrad run tests/programs/scripts/vae.py`, or
+[`as_torch()`](howto/port.md) in Python. The tests run all of them and compare the losses that they print with PyTorch's.
 
-For that PyTorch draws minigrad's random numbers, so that weights, batches and noise are the same. Data come with scikit-learn
-or are made. Steps are those of the optimizer, or episodes of a game; the losses are the first and the last one printed, and
-the last column has the largest relative difference of all. Losses are printed with six digits: 0 means that all of them are
-the same. Programs that would enlarge any rounding, as a game whose moves are drawn, compute in float64.
+For the comparison, PyTorch uses minigrad's random numbers, so weights, batches and noise are the same. Data come from
+scikit-learn or are generated. A step is a step of the optimizer, or an episode of a game. The table shows the first and the
+last loss, and the largest relative difference between the two libraries over all losses. Losses are printed with six digits;
+a difference of 0 means that all six agree. Programs that amplify rounding errors, such as a game with random moves, compute
+in float64.
 
-`python -m tests.programs` runs them all in PyTorch and in minigrad and makes this page; with names, some of them.
+`python -m tests.programs` runs all programs in PyTorch and in minigrad and writes this page. To run only some, give their
+names.
 
-| program | after | lines, steps | loss, PyTorch | loss, minigrad | apart by |
+| program | modelled on | lines, steps | loss, PyTorch | loss, minigrad | difference |
 | --- | --- | --: | --- | --- | --: |
 """
 

@@ -1,4 +1,4 @@
-"""Programs for PyTorch run as they stand, and their losses are PyTorch's, which are kept in curves.json."""
+"""Programs written for PyTorch run unchanged, and their losses are those of PyTorch in curves.json."""
 
 import ast
 import warnings

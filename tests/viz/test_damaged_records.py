@@ -120,7 +120,7 @@ def damaged(document, chance):
         elif how == 2 and isinstance(inside[key], int):
             inside[key] += chance.choice([-1, 1, 2])
         elif how == 3 and isinstance(inside, dict):
-            inside[chance.choice(["", "id", "folded", "note", "const", "told", "-1", "0", "²"])] = inside[key]
+            inside[chance.choice(["", "id", "folded", "note", "const", "equations", "-1", "0", "²"])] = inside[key]
         else:
             inside[key] = others(inside[key], chance)
     return document

@@ -32,9 +32,9 @@ def test_a_drawing_has_the_paths_and_nothing_else_in_colour():
 def test_edges_tell_the_equations_of_single_elements():
     e = explanation(index=(2, 3))
     drawn = viz.draw(e)
-    told = [edge["told"] for op in labelled(e)["ops"] for edge in op["edges"] if "told" in edge]
-    assert told and any("[2, 3]" in line and "×" in line for lines in told for line in lines)
-    assert all(line.split(" = ")[-1] in drawn.svg() for lines in told for line in lines)
+    equations = [edge["equations"] for op in labelled(e)["ops"] for edge in op["edges"] if "equations" in edge]
+    assert equations and any("[2, 3]" in line and "×" in line for lines in equations for line in lines)
+    assert all(line.split(" = ")[-1] in drawn.svg() for lines in equations for line in lines)
     assert drawn.record["program"]["name"] == "∂f/∂w[2, 3]"
 
 

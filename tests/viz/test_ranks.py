@@ -204,7 +204,7 @@ def test_a_rank_that_has_ended_answers_those_that_wait_for_it(tmp_path):
     (tmp_path / "prog.py").write_text(programs.ENDS_EARLY)
     done = programs.command(tmp_path, "render", "prog.py:loss", "--ranks", "-n", 2)
     assert done.returncode and not list(tmp_path.glob("*.svg"))
-    assert "rank 0 has ended its program, so all_reduce(float32 (2,), ReduceOp.SUM) can never finish" in done.stderr
+    assert "rank 0 has finished its program, so all_reduce(float32 (2,), ReduceOp.SUM) can never finish" in done.stderr
 
 
 @needs_mpi

@@ -15,7 +15,7 @@ import viz
 from ..drawn_graph import passes_of
 from ..files import maker, nearest
 from ..run_program import Program, Usage
-from .common import Args, AsTorch, Json, Target, apart, computing, say, working
+from .common import Args, AsTorch, Json, Target, computing, print_notes, stdout_to_stderr, working
 from .render_command import deliver, destination
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def check(
     file, name = split(target)
     place, kind = destination(output, None, name or "check") if output else (None, "txt")
     place = place and place.absolute()  # the program may change the working directory
-    with apart(), computing(as_torch):
+    with stdout_to_stderr(), computing(as_torch):
         program = Program.read(file, words)
         with working(f"running {program.file}"):
             program.run()
@@ -81,11 +81,11 @@ def check(
             show(result)
     if output and drawing:
         deliver(made if isinstance(made, bytes) else made.encode(), place)
-        say([f"wrote {output}"] if place else [])
+        print_notes([f"wrote {output}"] if place else [])
     elif drawing and not json:
         print(made)
     elif output:
-        say(["forward and backward agree: nothing to draw"])
+        print_notes(["forward and backward agree: nothing to draw"])
     if not all(result.ok for result in results):
         sys.exit(1)
 

@@ -13,7 +13,7 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
-from ..drawn_graph import passes_of, wanted
+from ..drawn_graph import passes_of, requested_passes
 from ..run_program import Program, Usage
 
 Target = Annotated[str, Parameter(allow_leading_hyphen=True)]
@@ -43,15 +43,15 @@ def recorded(target: str, passes: str, args: str | None, words: tuple[str, ...] 
     file, name = target_of(target)
     program = Program.read(file, words)
     with working(f"running {program.file}"):
-        record, notes = program.record(name, wanted(passes), args)
-    return shown(record, notes, program, name, wanted(passes))
+        record, notes = program.record(name, requested_passes(passes), args)
+    return with_passes(record, notes, program, name, requested_passes(passes))
 
 
 def recorded_by_ranks(
     target: str, passes: tuple[str, ...], lanes: str, words: tuple[str, ...] = ()
 ) -> tuple[dict, list[str], tuple[str, ...]] | None:
     """Return the same for all ranks, with a lane per group of equal ranks or per rank; None on ranks that do not draw."""
-    from ..ranks.collect import gathered, report, together
+    from ..ranks.collect import gathered, merged_record, report
 
     if find_spec("mpi4py") is None:
         raise Usage("--ranks needs mpi4py, which is not installed: pip install 'minigrad-viz[mpi]'.")
@@ -61,12 +61,12 @@ def recorded_by_ranks(
         reports = gathered(report(program, name, passes))
     if reports is None:
         return None
-    record = together(reports, apart=lanes == "each")
-    program.said += [f"rank {rank}: {one.missing_because}" for rank, one in enumerate(reports) if one.missing_because]
-    return shown(record, reports[0].notes, program, name, passes)
+    record = merged_record(reports, apart=lanes == "each")
+    program.notes += [f"rank {rank}: {one.missing_because}" for rank, one in enumerate(reports) if one.missing_because]
+    return with_passes(record, reports[0].notes, program, name, passes)
 
 
-def shown(
+def with_passes(
     record: dict, notes: list[str], program: Program, name: str, passes: tuple[str, ...]
 ) -> tuple[dict, list[str], tuple[str, ...]]:
     """Return a record, notes for the user, and its passes."""
@@ -74,12 +74,12 @@ def shown(
     if len(passes) == 1 and passes[0] in missing:
         raise Usage(f"{name} in {program.file} has no {passes[0]} pass: {missing[passes[0]]}.")
     if len(passes) == 1:
-        return record, program.said, passes
+        return record, program.notes, passes
     left_out = [f"the {one} pass is left out: {why}" for one, why in missing.items() if one in passes]
-    return record, [*program.said, *left_out], have
+    return record, [*program.notes, *left_out], have
 
 
-def say(notes: list[str]) -> None:
+def print_notes(notes: list[str]) -> None:
     """Print notes to stderr."""
     for note in notes:
         print(f"minigrad: {note}", file=sys.stderr)
@@ -96,7 +96,7 @@ def place_of(output: str) -> Path:
 
 
 @contextmanager
-def apart(wanted: bool = True) -> Iterator[None]:
+def stdout_to_stderr(wanted: bool = True) -> Iterator[None]:
     """Send everything that the program and its libraries print to stderr, so that stdout holds only the picture."""
     if not wanted:
         yield

@@ -10,7 +10,7 @@ from cyclopts import Parameter
 
 from ..record_diff import compare
 from ..run_program import Usage
-from .common import Args, Json, Target, apart, recorded, say
+from .common import Args, Json, Target, print_notes, recorded, stdout_to_stderr
 
 EXAMPLES = """Examples:
 
@@ -45,7 +45,7 @@ def diff(
     json
         Write the changes as a JSON list of {kind, before, after, title, lines}.
     """
-    with apart():
+    with stdout_to_stderr():
         changes = compare(record_of(before, args), record_of(after, args), tolerance)
     if json:
         print(js.dumps([change.to_dict() for change in changes], indent=1))
@@ -63,7 +63,7 @@ def record_of(what: str, args: str | None) -> dict:
     """Return the record in a file, or record a program."""
     if not what.lower().endswith(".json"):
         record, notes, _ = recorded(what, "all", args)
-        say(notes)
+        print_notes(notes)
         return record
     anew = f"Write a record with: minigrad render PROG.py:NAME -o {what}"
     try:

@@ -10,7 +10,19 @@ from cyclopts import Parameter
 
 from ..files import SUFFIXES, nearest
 from ..run_program import Failure, Program, Usage
-from .common import STDOUT, Args, AsTorch, Json, Target, apart, computing, place_of, say, target_of, working
+from .common import (
+    STDOUT,
+    Args,
+    AsTorch,
+    Json,
+    Target,
+    computing,
+    place_of,
+    print_notes,
+    stdout_to_stderr,
+    target_of,
+    working,
+)
 from .render_command import deliver
 
 EXAMPLES = """Examples:
@@ -61,11 +73,11 @@ def explain(
         raise Usage(f"{output} has an unknown suffix. {nearest(place.suffix.lower(), SUFFIXES)} Use one of {known}.")
     at = element(index)
     program = Program.read(file, words)
-    with apart(), computing(as_torch):
+    with stdout_to_stderr(), computing(as_torch):
         with working(f"running {program.file}"):
             found = explanation(program, name, of, at, args)
         made = None if place is None else rendered(found, place)
-    say(found.notes)
+    print_notes(found.notes)
     if json or place is None:
         print(js.dumps(found.to_dict()) if json else found)
     if made is not None:
@@ -100,7 +112,7 @@ def explanation(program: Program, name: str, of: str | None, index: Any, args: s
         if rec is not None:
             what.file = program.file
         found = minigrad.explain(what, *given, of=of, index=index)
-        found.notes[:0] = program.said
+        found.notes[:0] = program.notes
         return found
     except (ValueError, IndexError) as wrong:
         if not str(wrong).startswith("explain: "):

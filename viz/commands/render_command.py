@@ -13,7 +13,7 @@ from cyclopts import Parameter
 
 import viz
 
-from ..drawn_graph import PASSES, wanted
+from ..drawn_graph import PASSES, requested_passes
 from ..files import FORMATS, SUFFIXES, format_of, maker, nearest, write
 from ..ranks.start import start
 from ..ranks.timeline import rendered
@@ -26,13 +26,13 @@ from .common import (
     Json,
     Pass,
     Target,
-    apart,
     computing,
     given,
     place_of,
+    print_notes,
     recorded,
     recorded_by_ranks,
-    say,
+    stdout_to_stderr,
     target_of,
     working,
 )
@@ -110,9 +110,9 @@ def render(
     processes.check(kind, seen, from_file=args is None and not target.startswith("-:"))
     if processes.n is not None:
         return start(processes.n, given)
-    with apart(place is None or json), computing(as_torch or processes.ranks):  # ranks compute with minigrad
+    with stdout_to_stderr(place is None or json), computing(as_torch or processes.ranks):  # ranks compute with minigrad
         if processes.ranks:
-            chosen = PASSES[:2] if processes.timeline else wanted(passes)
+            chosen = PASSES[:2] if processes.timeline else requested_passes(passes)
             everything = recorded_by_ranks(target, chosen, processes.lanes, words)
         else:
             everything = recorded(target, passes, args, words)
@@ -127,7 +127,7 @@ def render(
             about = counts(drawing)
             notes += drawing.warnings(kind)
         notes += look.unused("timeline" if processes.timeline else kind, seen)
-    say(notes)
+    print_notes(notes)
     deliver(made if isinstance(made, bytes) else made.encode(), final)
     if json:
         print(js.dumps({"file": str(place), "format": kind, **about, "notes": notes}))

@@ -12,7 +12,7 @@ import viz
 
 from .. import text
 from ..run_program import Failure, Program
-from .common import Args, Json, Target, apart, target_of, working
+from .common import Args, Json, Target, stdout_to_stderr, target_of, working
 
 EXAMPLES = """Examples:
 
@@ -38,7 +38,7 @@ def source(
     """
     file, name = target_of(target)
     program = Program.read(file, words)
-    with apart():
+    with stdout_to_stderr():
         with working(f"running {program.file}"):
             graph, _ = program.record(name, ("forward",), args)
         with working(f"compiling {name}"):
@@ -50,7 +50,7 @@ def source(
         print(js.dumps({"forward": forward, "backward": backward, "graph": graph}))
         return
     made = forward + (f"\n# backward\n{backward}" if backward else "")
-    print(beside(made.splitlines(), drawn.splitlines(), shutil.get_terminal_size((80, 24)).columns))
+    print(side_by_side(made.splitlines(), drawn.splitlines(), shutil.get_terminal_size((80, 24)).columns))
 
 
 def compiled(function, given: tuple) -> tuple[str, str | None]:
@@ -69,12 +69,12 @@ def compiled(function, given: tuple) -> tuple[str, str | None]:
         return forward, None
 
 
-def beside(left: list[str], right: list[str], columns: int) -> str:
+def side_by_side(left: list[str], right: list[str], columns: int) -> str:
     """Lay out two texts side by side if they fit, else one below the other.
 
-    >>> beside(["a"], ["b"], 80)
+    >>> side_by_side(["a"], ["b"], 80)
     'a\\n\\nb'
-    >>> beside(["a"], ["b", "c"], 120).split()
+    >>> side_by_side(["a"], ["b", "c"], 120).split()
     ['a', '│', 'b', '│', 'c']
     """
     wide = max(map(len, left), default=0)

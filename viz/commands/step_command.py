@@ -12,7 +12,7 @@ import viz
 
 from ..run_program import view_from
 from ..step_through import Step, walk
-from .common import Args, AsTorch, Json, Pass, Target, apart, computing, recorded, say
+from .common import Args, AsTorch, Json, Pass, Target, computing, print_notes, recorded, stdout_to_stderr
 
 EXAMPLES = """Examples:
 
@@ -59,11 +59,11 @@ def step(
         Write all steps as a JSON list of {phase, op, title, lines}.
     """
     seen = view_from(show)
-    with apart(), computing(as_torch):
+    with stdout_to_stderr(), computing(as_torch):
         record, notes, there = recorded(target, passes, args, words)
         drawing = viz.Drawing(record, there, notes, seen, depth, max_nodes or None)
         steps = walk(drawing.graph, drawing.cards, there)
-    say(notes)
+    print_notes(notes)
     if json:
         print(js.dumps([one.to_dict() for one in steps], indent=1))
     elif sys.stdin.isatty() and sys.stdout.isatty():

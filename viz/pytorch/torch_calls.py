@@ -45,7 +45,7 @@ class Calls(TorchFunctionMode):
 
 def sees(recorder: Any) -> bool:
     """Return True if a call belongs to this recording, not to another call or an inner recording."""
-    return RUNNING.recorders[-1:] == [recorder] and not recorder.passes_by()
+    return RUNNING.recorders[-1:] == [recorder] and not recorder.is_paused()
 
 
 def apply(cls: Any, *args: Any, **kwargs: Any) -> Any:
@@ -55,7 +55,7 @@ def apply(cls: Any, *args: Any, **kwargs: Any) -> Any:
         return super(_SingleLevelFunction, cls).apply(*args, **kwargs)
 
     recorder = RUNNING.recorders[-1] if RUNNING.recorders else None
-    if recorder is None or recorder.passes_by():
+    if recorder is None or recorder.is_paused():
         return run(*args, **kwargs)
     return recorder.call(run, cls.__name__, args, kwargs, cls)
 
@@ -77,10 +77,10 @@ def watching(recorder: Any) -> Iterator[None]:
             everywhere -= 1
             if not everywhere:
                 del _SingleLevelFunction.apply
-                put_back()
+                restore_methods()
 
 
-def put_back() -> None:
+def restore_methods() -> None:
     """Restore the patched methods of classes."""
     while REPLACED:
         cls, name, before = REPLACED.pop()

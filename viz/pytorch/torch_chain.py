@@ -1,7 +1,7 @@
 """A PyTorch recording as a minigrad recording, so that `minigrad.explain` can derive its gradients step by step.
 
 The operations behind the results run again in minigrad, each on the results of the previous ones.  An operation that minigrad
-lacks, or that gives other numbers, becomes a Function that returns the recorded numbers, without a known rule.
+lacks, or that gives different numbers, becomes a Function that returns the recorded numbers, without a known rule.
 """
 
 # pyright: reportMissingImports=false
@@ -15,7 +15,7 @@ from torch.utils._pytree import tree_map
 
 import minigrad
 from minigrad.core.tensor import wrap
-from minigrad.errors import unsaid
+from minigrad.errors import suppressed_warnings
 from minigrad.record.recorder import Record
 from minigrad.tensors.nested import tensors_in
 
@@ -29,9 +29,9 @@ class Chain:
 
     def __init__(self, calls: list[Call], outputs: list[Noted], backward: Backward):
         self.backward, self.tensors = backward, {}
-        self.calls = leading_to(calls, outputs)
+        self.calls = operations_behind(calls, outputs)
         self.rec = Record()
-        with unsaid(), minigrad.random.fork_rng(), minigrad.enable_grad(), self.rec:
+        with suppressed_warnings(), minigrad.random.fork_rng(), minigrad.enable_grad(), self.rec:
             for call in self.calls:
                 self.run(call)
             self.pull(outputs)
@@ -114,7 +114,7 @@ class Chain:
             minigrad.autograd.grad(ends, leaves, starts, allow_unused=True)
 
 
-def leading_to(calls: list[Call], outputs: list[Noted]) -> list[Call]:
+def operations_behind(calls: list[Call], outputs: list[Noted]) -> list[Call]:
     """Return the forward operations that some values depend on."""
     wanted, found = set(outputs), []
     for call in reversed(calls):

@@ -101,7 +101,7 @@ class Call:
         return made
 
     def partial(self, i: int) -> str:
-        """Return the partial derivative by input i as text: minigrad's formula if it has the same operation."""
+        """Return the partial derivative with respect to input i as text: minigrad's formula if it has the same operation."""
         if self.function:
             return f"{self.function}.backward"
         if self.primitive is not None and len(self.nodes) == 1:
@@ -189,7 +189,7 @@ class Builder:
             op.edges.append(edge)
         last = self.freeing.get(call)
         op.saved = [
-            schema.SavedValue(self.number(v), size, last if freed(node) else None) for v, size, node in call.kept
+            schema.SavedValue(self.number(v), size, last if is_freed(node) else None) for v, size, node in call.kept
         ]
         op.tangents = {self.number(v): self.number(t) for v, t in call.tangents.items() if v in ins or v in outs}
         return op
@@ -307,7 +307,7 @@ def size_of(t: torch.Tensor) -> int:
     return t.numel() * t.element_size()
 
 
-def kept_by(node: Any) -> list[torch.Tensor]:
+def saved_by_node(node: Any) -> list[torch.Tensor]:
     """Return the tensors that a node saves for backward, except those packed by hooks: unpacking them may run code."""
     found = []
     for name in saved_names(type(node)):
@@ -324,9 +324,9 @@ def saved_names(kind: type) -> tuple[str, ...]:
     return tuple(name for name in dir(kind) if name.startswith("_raw_saved_"))
 
 
-def freed(node: Any) -> bool:
+def is_freed(node: Any) -> bool:
     """Return True if backward has freed a node's saved tensors."""
     try:
-        return not kept_by(node)
+        return not saved_by_node(node)
     except RuntimeError:
         return True

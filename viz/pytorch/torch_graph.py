@@ -17,7 +17,7 @@ import torch
 from torch._C._functorch import get_unwrapped, is_functorch_wrapped_tensor
 from torch.autograd import forward_ad
 
-from .torch_document import Call, Noted, bottom, kept_by, size_of, total
+from .torch_document import Call, Noted, bottom, saved_by_node, size_of, total
 
 
 class Backward:
@@ -70,7 +70,7 @@ class Backward:
             tops = {nr: value for (one, nr), value in ends.items() if one is node}
             self._handles.append(node.register_hook(self.listener(call, node, tops, leads)))
             others = {value for value, _, _ in call.kept}  # a tensor that several nodes of a call save counts once
-            kept = [(self.recorder.kept(t, call), size_of(t), node) for t in kept_by(node)]
+            kept = [(self.recorder.kept(t, call), size_of(t), node) for t in saved_by_node(node)]
             call.kept += [entry for entry in kept if entry[0] is not None and entry[0] not in others]
         call.boundary |= ends
 
@@ -86,7 +86,7 @@ class Backward:
             def hook(_: tuple, grads: tuple) -> None:
                 if grads[0] is not None:
                     with self.recorder.aside():
-                        self.arrive_at(leaf, run_now(), grads[0])
+                        self.whole_gradient(leaf, run_now(), grads[0])
 
             self._handles.append(node.register_hook(hook))
             self._heard.add(node)
@@ -137,10 +137,10 @@ class Backward:
         entry.boundary |= call.boundary
         for g in arrived:
             if id(g) in ups:
-                self.recorder.know(g, ups[id(g)])
+                self.recorder.assign(g, ups[id(g)])
                 entry.boundary |= dict.fromkeys(edges_of(g), ups[id(g)])
         for g, given in gives:
-            self.recorder.know(g, given)
+            self.recorder.assign(g, given)
         tracked = {*call.boundary.values(), *[value for values in self.leaves.values() for value in values]}
         read = {one: label for label, one in zip(call.labels, call.inputs) if isinstance(one, Noted) and one in tracked}
         named = {**dict(zip(entry.inputs, entry.labels)), **read, **dict.fromkeys(ups.values(), "grad")}
@@ -172,7 +172,7 @@ class Backward:
             known[run] = total(parts) if alone or inner and parts else whole
         return known[run]
 
-    def arrive_at(self, t: torch.Tensor, run: int, g: torch.Tensor) -> Noted:
+    def whole_gradient(self, t: torch.Tensor, run: int, g: torch.Tensor) -> Noted:
         """Return the whole gradient of a tensor; a leaf written between its uses is several values, each with its part."""
         values = self.leaves.get(id(bottom(t)), [])
         used = [value for value in values if run in self.given.get(value, {})]
@@ -202,17 +202,17 @@ class Backward:
         """Register the results of `autograd.grad` as the gradients of that run."""
         for t, g in zip(inputs, grads):
             if isinstance(t, torch.Tensor) and g is not None:
-                whole = self.arrive_at(t, self.last, g)
-                if not self.recorder.knows(g):
-                    self.recorder.know(g, whole)
+                whole = self.whole_gradient(t, self.last, g)
+                if not self.recorder.has_current_value(g):
+                    self.recorder.assign(g, whole)
 
     def stored(self, t: torch.Tensor, g: torch.Tensor) -> None:
         """Identify `.grad` as the gradient of a leaf, or of its value before a write, unless the program has changed it."""
-        if self.recorder.knows(g):
+        if self.recorder.has_current_value(g):
             return
         held, values = Noted(g, "gradient"), [*self.leaves.get(id(bottom(t)), []), self.recorder.ref(t)]
         wholes = [whole for value in values[::-1] if (whole := self.gradient(value)) is not None]
-        self.recorder.know(g, next((whole for whole in wholes if same(whole.array, held.array)), held))
+        self.recorder.assign(g, next((whole for whole in wholes if same(whole.array, held.array)), held))
 
 
 ACCUMULATE = torch._C._functions.AccumulateGrad

@@ -81,7 +81,7 @@ class Recorder:
         finally:
             self._busy = before
 
-    def passes_by(self) -> bool:
+    def is_paused(self) -> bool:
         """Return True if calls are not recorded now: inside another call, or in backward, which hooks record."""
         return self._busy or run_now() != self.within
 
@@ -114,7 +114,7 @@ class Recorder:
                 self.backward.stored(args[0], out)
             elif name != "grad" and (given := tensors_in(args)):
                 for t in tensors_in(out)[:1]:
-                    self.know(t, self.ref(given[0]))
+                    self.assign(t, self.ref(given[0]))
         return out
 
     def call(self, run: Callable, name: str, args: tuple, kwargs: dict, cls: Any = None) -> Any:
@@ -188,11 +188,11 @@ class Recorder:
             names = made.primitive.names if pointwise else parameters_of(made.name)
         else:
             made.function, made.cls, names = cls.__name__, cls, forward_parameters(cls)
-        said = [(names[i] if i < len(names) else f"x{i}", one) for i, arg in enumerate(args) for one in spread(arg)]
-        said += [(key, one) for key, arg in kwargs.items() for one in spread(arg)]
-        made.labels = [label for label, _ in said]
-        made.inputs = [given[id(one)][1] if id(one) in given else {"const": one} for _, one in said]
-        made.formula = formula_of(made.name, made.primitive, said)
+        labelled = [(names[i] if i < len(names) else f"x{i}", one) for i, arg in enumerate(args) for one in spread(arg)]
+        labelled += [(key, one) for key, arg in kwargs.items() for one in spread(arg)]
+        made.labels = [label for label, _ in labelled]
+        made.inputs = [given[id(one)][1] if id(one) in given else {"const": one} for _, one in labelled]
+        made.formula = formula_of(made.name, made.primitive, labelled)
         self.calls.append(made)
         return made
 
@@ -208,12 +208,12 @@ class Recorder:
         _, at, value = self._known.get(id(t), (None, None, None))
         here = value if at == self.state(t) else self._places.get(self.place(t) or ())
         if here is not None and (not is_leaf(t) or self.is_of(here, t)):
-            return self.know(t, here)
+            return self.assign(t, here)
         if here is None and value is not None:
             return self.seen_again(t)
         made = Noted(t, "parameter" if is_leaf(t) else "computed" if edges_of(t) else "input")
         self.tensors[made] = t
-        return self.know(t, made)
+        return self.assign(t, made)
 
     def is_of(self, value: Noted, t: torch.Tensor) -> bool:
         """Return True if a value belongs to a leaf; `requires_grad_` turns an input or a computed value into one."""
@@ -222,7 +222,7 @@ class Recorder:
             self._owners[value] = self.tensors[value] = t
         return value.kind == "parameter" and self._owners[value] is t
 
-    def know(self, t: torch.Tensor, value: Noted) -> Noted:
+    def assign(self, t: torch.Tensor, value: Noted) -> Noted:
         """Assign a value to a tensor until its next write.  The tensor is kept alive, so its memory is not reused."""
         t = bottom(t)
         self._known[id(t)] = (t, self.state(t), value)
@@ -234,9 +234,9 @@ class Recorder:
 
     def known(self, t: torch.Tensor) -> Noted | None:
         """Return the known value at a tensor's place in memory, or None."""
-        return self._known[id(bottom(t))][2] if self.knows(t) else self._places.get(self.place(t) or ())
+        return self._known[id(bottom(t))][2] if self.has_current_value(t) else self._places.get(self.place(t) or ())
 
-    def knows(self, t: torch.Tensor) -> bool:
+    def has_current_value(self, t: torch.Tensor) -> bool:
         """Return True if a tensor's value is known and current."""
         t = bottom(t)
         return id(t) in self._known and self._known[id(t)][1] == self.state(t)
@@ -260,7 +260,7 @@ class Recorder:
         """Make the value of a tensor that a call returned or wrote."""
         if call is not None:
             self._writers[memory(t)] = call
-        value = self.know(t, Noted(t, "parameter" if is_leaf(t) else "computed"))
+        value = self.assign(t, Noted(t, "parameter" if is_leaf(t) else "computed"))
         if is_leaf(t):
             self.tensors[value] = bottom(t)
         return value
@@ -331,7 +331,7 @@ class Recorder:
         try:
             found = torch.autograd.grad(roots, leaves, [torch.ones_like(o) for o in roots], allow_unused=True)
         except RuntimeError as e:
-            if not any(said in str(e) for said in REFUSED):
+            if not any(reason in str(e) for reason in REFUSED):
                 raise
             self.notes.append(f"PyTorch could not run backward for the program: {str(e).splitlines()[0]}")
             return

@@ -18,7 +18,7 @@ from torch.utils._pytree import tree_map
 import minigrad
 from minigrad.autograd import forward_ad
 from minigrad.core.tensor import wrap
-from minigrad.errors import unsaid
+from minigrad.errors import suppressed_warnings
 from minigrad.ops.base.registry import TABLE
 from minigrad.record import schema
 from minigrad.record.build import numbered
@@ -32,7 +32,7 @@ NOISE = 5e-3  # this share of the largest input counts as the largest, for resul
 
 
 class Unlike(Exception):
-    """minigrad lacks the operation, or computes other numbers."""
+    """minigrad lacks the operation, or computes different numbers."""
 
 
 class Replay:
@@ -47,7 +47,7 @@ class Replay:
         self.tensors: dict[Noted, Any] = {}
         self.leaves: dict[Noted, Any] = {}  # tensors that get a gradient
         function = function_of(call.word)
-        with unsaid(), minigrad.random.fork_rng(), minigrad.enable_grad(), forward_ad.dual_level():
+        with suppressed_warnings(), minigrad.random.fork_rng(), minigrad.enable_grad(), forward_ad.dual_level():
             args, kwargs = tree_map(self.given, (call.args, call.kwargs))
             with minigrad.record(passes=("forward",)) as self.rec:
                 self.index = {value: self.rec.ref(t) for value, t in self.tensors.items()}

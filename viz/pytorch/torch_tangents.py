@@ -162,7 +162,7 @@ class Tangents:
 
         with forward_ad.dual_level():
             again = run(*tree_map_only(torch.Tensor, made, args), **tree_map_only(torch.Tensor, made, kwargs))
-            if not all(alike(t, twin) for t, twin in zip(tensors_in(out), tensors_in(again))):
+            if not all(runs_agree(t, twin) for t, twin in zip(tensors_in(out), tensors_in(again))):
                 raise NotImplementedError("a second run gives other results")
             return [tangent_of(t) for t in tensors_in(again)], {key: tangent_of(t) for key, t in duals.items()}
 
@@ -199,7 +199,7 @@ class Tangents:
                 if tangent is not None:
                     _, at, _, noted = self._known.get(id(bottom(t)), (None, None, None, None))
                     noted = noted if noted is not None and at == version(t) else self.put(t, tangent)[1]
-                    call.tangents[value] = self.recorder.know(tangent, noted)
+                    call.tangents[value] = self.recorder.assign(tangent, noted)
                     found.append((tangent, noted))
             if side is given:
                 call.boundary |= self.recorder.backward.edges(dict(enumerate(found)))
@@ -222,7 +222,7 @@ def tangent_of(t: torch.Tensor | None) -> torch.Tensor | None:
     return None if t is None or not (t.is_floating_point() or t.is_complex()) else forward_ad.unpack_dual(t).tangent
 
 
-def alike(t: torch.Tensor, twin: torch.Tensor) -> bool:
+def runs_agree(t: torch.Tensor, twin: torch.Tensor) -> bool:
     """Return True if two runs of a call agree up to rounding: attention uses another kernel when it is differentiated."""
     return t.shape == twin.shape and torch.allclose(t.detach(), twin.detach(), rtol=1e-2, atol=1e-3, equal_nan=True)
 

@@ -16,7 +16,7 @@ import torch
 
 import minigrad
 from minigrad.core.tensor import Tensor, wrap
-from minigrad.errors import unsaid
+from minigrad.errors import suppressed_warnings
 from minigrad.formulas.latex import symbol
 from minigrad.record import schema
 from minigrad.record.call_style import by_method
@@ -44,37 +44,37 @@ class Words:
             return self.write_custom()
         try:
             replay = Replay(call, list(grads.values()), self.used)
-            said, values = replay.document(self.labels)
+            ours, values = replay.document(self.labels)
         except Exception:  # minigrad lacks the operation, or takes other arguments
             return
-        op.call = said.call or op.call
+        op.call = ours.call or op.call
         if call.name.endswith("dropout") and call.internal:
             self.write_dropout(flows)
         elif replay.same:
             names = {**PUBLIC, **{self.labels[value]: self.tensor(value) for value in replay.index}}
-            self.write_edges(said, values, names, flows, grads)
-            self.write_pushes(said, values, names)
+            self.write_edges(ours, values, names, flows, grads)
+            self.write_pushes(ours, values, names)
 
-    def write_edges(self, said: schema.Op, values: dict, names: dict, flows: Sequence, grads: dict[int, dict]) -> None:
+    def write_edges(self, ours: schema.Op, values: dict, names: dict, flows: Sequence, grads: dict[int, dict]) -> None:
         """Give each edge minigrad's formula if the formula gives the edge's number."""
-        left = list(said.edges)
+        left = list(ours.edges)
         for edge, (run, value, *_, gives) in zip(self.op.edges, flows):
             given = [self.tensor(grads[run][o], o) if o in grads[run] else self.tensor(o) * 0 for o in self.used]
             g, read = given[0] if len(given) == 1 else given, max([largest(t.numpy()) for t in given])
             for one in left:
                 number = array(gives, self.call, value)
-                if values.get(one.input) is value and gives_that(one.formula, {**names, "g": g}, number, read):
+                if values.get(one.input) is value and gives_number(one.formula, {**names, "g": g}, number, read):
                     edge.formula, edge.latex = one.formula, one.latex
                     left.remove(one)
                     break
 
-    def write_pushes(self, said: schema.Op, values: dict[int, Noted], names: dict) -> None:
+    def write_pushes(self, ours: schema.Op, values: dict[int, Noted], names: dict) -> None:
         """Give each tangent of a result minigrad's formula if the formula gives its number."""
         tangents = {value: array(t, self.call, value) for value, t in self.call.tangents.items()}
         names = {**names, **{f"d{self.labels[value]}": wrap(np.array(t)) for value, t in tangents.items()}}
         read = max(map(largest, tangents.values()), default=0.0)
-        for push in said.pushes:
-            if (value := values[push["output"]]) in tangents and gives_that(
+        for push in ours.pushes:
+            if (value := values[push["output"]]) in tangents and gives_number(
                 push["formula"], names, tangents[value], read
             ):
                 self.push(value, push["formula"], push["latex"])
@@ -143,10 +143,10 @@ class Words:
         return str(a).removeprefix("torch.") if isinstance(a, (torch.dtype, torch.memory_format)) else repr(a)
 
 
-def gives_that(formula: str, names: dict[str, Any], number: np.ndarray, read: float) -> bool:
+def gives_number(formula: str, names: dict[str, Any], number: np.ndarray, read: float) -> bool:
     """Return True if a formula, with these values for its names, gives the number that PyTorch computed."""
     try:
-        with unsaid():
+        with suppressed_warnings():
             found = eval(formula, names)
     except Exception:  # it uses a tensor that only minigrad saves
         return False

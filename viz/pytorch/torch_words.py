@@ -112,12 +112,12 @@ def parameters_of(name: str) -> tuple[str, ...]:
     return tuple(inspect.signature(TABLE[name].function).parameters) if name in TABLE else ()
 
 
-def formula_of(name: str, primitive: Any, said: list[tuple[str, Any]]) -> str:
+def formula_of(name: str, primitive: Any, arguments: list[tuple[str, Any]]) -> str:
     """Return an operation's formula: its kernel as text, or the call with its arguments."""
     kernel = getattr(primitive, "kernel", None)
-    if kernel is not None and (text := formula.shown(kernel)):
+    if kernel is not None and (text := formula.display_text(kernel)):
         return text
-    shown = [label if isinstance(one, torch.Tensor) else f"{label}={one!r}" for label, one in said]
+    shown = [label if isinstance(one, torch.Tensor) else f"{label}={one!r}" for label, one in arguments]
     return f"{name}({', '.join(dict.fromkeys(shown))})"
 
 

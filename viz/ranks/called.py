@@ -11,8 +11,8 @@ from typing import Any
 import minigrad
 
 from ..drawing import Drawing
-from ..drawn_graph import PASSES, wanted
-from .collect import Report, record_of_step, timed, together
+from ..drawn_graph import PASSES, requested_passes
+from .collect import Report, merged_record, record_of_step, timed
 
 
 def recorded(function: Callable[..., Any], args: tuple, passes: str | tuple[str, ...]) -> tuple[Any, Report]:
@@ -25,7 +25,7 @@ def recorded(function: Callable[..., Any], args: tuple, passes: str | tuple[str,
         return results[0]
 
     with timed() as times:
-        rec = minigrad.record(called, *args, passes=wanted(passes), inside=True)
+        rec = minigrad.record(called, *args, passes=requested_passes(passes), inside=True)
     times["backward"] = rec.backward_times
     code = getattr(inspect.unwrap(function), "__code__", None)
     record = record_of_step(rec, vars(sys.modules["__main__"]), "" if code is None else code.co_filename)
@@ -34,6 +34,6 @@ def recorded(function: Callable[..., Any], args: tuple, passes: str | tuple[str,
 
 def drawn(reports: Sequence[Report], passes: str | tuple[str, ...]) -> Drawing:
     """Draw all ranks in one picture; "all" means all passes in the record."""
-    record = together(reports)
+    record = merged_record(reports)
     there = tuple(one for one in PASSES if one in record["program"]["passes"])
-    return Drawing(record, there if passes == "all" else wanted(passes), reports[0].notes)
+    return Drawing(record, there if passes == "all" else requested_passes(passes), reports[0].notes)

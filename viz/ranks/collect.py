@@ -16,7 +16,7 @@ from typing import Any
 from minigrad.distributed import calls, is_initialized
 from minigrad.distributed.failures import ends
 from minigrad.record.recent import alive
-from minigrad.record.transfers import said
+from minigrad.record.transfers import transfer_entry
 
 from ..run_program import Program, Usage, names_of_tensors
 from ..trimmed_record import leading_to_outputs, tensors, with_transfers
@@ -55,7 +55,7 @@ def report(program: Program, name: str, passes: Sequence[str]) -> Report:
 def timed() -> Iterator[dict]:
     """Measure the times at which this rank begins, communicates and ends, for its row in the timeline."""
     times = {"host": socket.gethostname(), "began": perf_counter(), "backward": [], "transfers": []}
-    with calls.listening(lambda call: times["transfers"].append(vars(said(call)))):
+    with calls.listening(lambda call: times["transfers"].append(vars(transfer_entry(call)))):
         yield times
     times["ended"] = perf_counter()
 
@@ -139,7 +139,7 @@ def gathered(mine: Report) -> list[Report] | None:
     return reports
 
 
-def together(reports: Sequence[Report], apart: bool = False) -> dict:
+def merged_record(reports: Sequence[Report], apart: bool = False) -> dict:
     """Return one record of all ranks, with their timeline; `apart` gives each rank its own lane."""
     record = merged([one.record for one in reports if one.record is not None], apart)
     return {**record, "timeline": [one.times for one in reports]}

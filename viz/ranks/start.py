@@ -27,14 +27,14 @@ def start(n: int, words: Sequence[str]) -> None:
         raise Usage("mpiexec already started this command. Leave out -n.")
     if n < 1:
         raise Usage(f"-n {n} is less than 1. Pass 1 or more.")
-    from minigrad.distributed.launch import SHIELD, begun, end_all, mpiexec
+    from minigrad.distributed.launch import SHIELD, end_all, mpiexec, start_mpiexec
 
     try:
         program = mpiexec()
     except RuntimeError as missing:
         raise Usage(f"{getattr(missing, 'problem', missing)}. Install it: pip install 'minigrad-viz[mpi]'.") from None
     rank = [sys.executable, "-c", f"{SHIELD}from viz.cli import main\nmain()", *without_number(words)]
-    process = begun([program, "-n", str(n), *rank])
+    process = start_mpiexec([program, "-n", str(n), *rank])
     try:
         code = process.wait()
     except KeyboardInterrupt:

@@ -3,9 +3,15 @@
 const stage = $("stage");
 const camera = { x: 0, y: 0, k: 1 };
 let onCamera = () => {};
-let glide = 0;
+let glide = 0; // the request for the next frame of a smooth move, or 0
 const NARROW = 600; // pixels: a phone
+const LOW = 420; // pixels: a notebook's frame
 let fitted = null; // the last result of `fit`, and its input
+
+function stopGliding() {
+  cancelAnimationFrame(glide);
+  glide = 0;
+}
 
 function moveTo(x, y, k = camera.k) {
   camera.k = Math.min(3, Math.max(0.004, k));
@@ -25,8 +31,15 @@ function windowOnGraph(margin = 0) {
   };
 }
 
+/** Shade the edges of the stage beyond which the graph goes on. */
+function shadeEdges({ width, height }) {
+  const { left, top, right, bottom } = windowOnGraph(4);
+  const beyond = { up: top > 0, down: bottom < height, left: left > 0, right: right < width };
+  for (const [edge, more] of Object.entries(beyond)) stage.style.setProperty(`--${edge}`, more ? "16px" : "0px");
+}
+
 function zoomAt(factor, px = stage.clientWidth / 2, py = stage.clientHeight / 2) {
-  cancelAnimationFrame(glide);
+  stopGliding();
   const k = Math.min(3, Math.max(0.004, camera.k * factor));
   moveTo(px - ((px - camera.x) * k) / camera.k, py - ((py - camera.y) * k) / camera.k, k);
 }
@@ -35,15 +48,17 @@ const centred = (size, room) => (room - size) / 2;
 
 /** Show the whole graph if it is readable at that size, else its beginning at a readable size. */
 function fit(size, whole = false) {
-  cancelAnimationFrame(glide);
+  stopGliding();
   const narrow = stage.clientWidth < NARROW; // small type over the whole width, rather than a part of the graph
+  const low = stage.clientHeight < LOW; // small type, rather than two cards
+  const readable = low ? 0.6 : 0.78;
   const margin = narrow ? 8 : 24;
   const [w, h] = [stage.clientWidth - 2 * margin, stage.clientHeight - 40];
   const all = Math.min(w / size.width, h / size.height, 1.25);
-  const k = whole || all >= 0.78 ? all : Math.min(1, Math.max(narrow ? 0.5 : 0.8, w / size.width));
+  const k = whole || all >= readable ? all : Math.min(low ? 0.78 : 1, Math.max(narrow ? 0.5 : low ? 0.6 : 0.8, w / size.width));
   const [start, spare] = [stage.clientWidth / 2 - size.start * k, stage.clientWidth - size.width * k - margin];
   const x =
-    whole || all >= 0.78
+    whole || all >= readable
       ? centred(size.width * k, stage.clientWidth)
       : Math.min(Math.max(start, Math.min(margin, spare)), Math.max(margin, spare));
   moveTo(x, size.height * k <= h ? centred(size.height * k, stage.clientHeight) : 20, k);
@@ -52,7 +67,7 @@ function fit(size, whole = false) {
 
 /** Fit again after a change of the window's size, unless the camera was moved. A notebook shows frames before it sizes them. */
 function refit() {
-  const still = fitted && camera.x === fitted.x && camera.y === fitted.y && camera.k === fitted.k;
+  const still = !glide && fitted && camera.x === fitted.x && camera.y === fitted.y && camera.k === fitted.k;
   still ? fit(fitted.size, fitted.whole) : onCamera();
 }
 
@@ -69,14 +84,14 @@ function show(box, centre = false) {
     ? centred(box.h * k, stage.clientHeight) - box.y * k
     : nearest(camera.y, box.y * k, box.h * k, stage.clientHeight);
   const far = Math.hypot(x - camera.x, y - camera.y);
-  cancelAnimationFrame(glide);
+  stopGliding();
   if (calm.matches || k !== camera.k || far > 3000 || playing) return moveTo(x, y, k);
   const [x0, y0, began] = [camera.x, camera.y, performance.now()];
   const move = (now) => {
     const t = Math.min(1, Math.max(0, (now - began) / 220));
     const eased = t * (2 - t);
     moveTo(x0 + (x - x0) * eased, y0 + (y - y0) * eased);
-    if (t < 1) glide = requestAnimationFrame(move);
+    glide = t < 1 ? requestAnimationFrame(move) : 0;
   };
   glide = requestAnimationFrame(move);
 }
@@ -93,7 +108,7 @@ stage.addEventListener(
   (event) => {
     if (window.parent !== window && !document.hasFocus()) return; // the surrounding page scrolls until this frame is clicked
     event.preventDefault();
-    cancelAnimationFrame(glide);
+    stopGliding();
     const { left, top } = stage.getBoundingClientRect();
     if (event.ctrlKey || event.metaKey)
       return zoomAt(Math.exp(-event.deltaY / 300), event.clientX - left, event.clientY - top);
@@ -122,7 +137,7 @@ window.addEventListener("pointermove", (event) => {
   } else {
     if (!stage.dataset.moved && Math.hypot(now[0] - before[0], now[1] - before[1]) < 4) return;
     stage.dataset.moved = "yes"; // a drag, not a click
-    cancelAnimationFrame(glide);
+    stopGliding();
     moveTo(camera.x + now[0] - before[0], camera.y + now[1] - before[1]);
   }
   fingers.set(event.pointerId, now);

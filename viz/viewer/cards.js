@@ -116,7 +116,7 @@ function heading(box) {
   }
   const op = ops[box.from];
   if (op.transfer) {
-    const tag = [...op.transfer.said, ...out].join(" · ");
+    const tag = [...op.transfer.details, ...out].join(" · ");
     return { title: op.name, note: "", right: op.transfer.whom, tag: shorten(tag, 90) };
   }
   const tag = [

@@ -129,7 +129,11 @@ class Translator:
             for name in self.graph.passes
         }
         whom = lines[0].right[0] if lines[0].right else ""
-        return {"whom": whom, "said": [line.text for line in lines[1:] if line.left[0][1] != "tag"], "waited": waited}
+        return {
+            "whom": whom,
+            "details": [line.text for line in lines[1:] if line.left[0][1] != "tag"],
+            "waited": waited,
+        }
 
     def _rule(self, node: Node) -> str:
         moved = [

@@ -27,7 +27,7 @@ function mountLabel(label, x, low) {
   return made;
 }
 
-/** Return whether an edge takes part in the pass of this step, and whether its flow has already passed. */
+/** Return two booleans: the edge takes part in the pass of this step, and its flow has already passed. */
 function passage(edge, flow) {
   const { pass } = steps[state.step];
   const [op] = edge.uses[0];

@@ -51,12 +51,15 @@ function leave() {
   document.activeElement?.blur();
 }
 
+let paneMoved = false; // a pane has opened or closed, so the stage is about to change its height
+
 /** Open or close one of the panes that share a phone's screen. */
 function openPane(name) {
   const aside = document.querySelector("aside");
+  paneMoved = (aside.dataset.pane ?? name) !== name;
   aside.dataset.pane = name;
   for (const button of $("panes").children)
     button.setAttribute("aria-expanded", String(button.getAttribute("aria-controls") === name));
 }
 
-const announce = (text) => setText($("said"), text);
+const announce = (text) => setText($("status"), text);

@@ -14,6 +14,7 @@ onCamera = () => {
     "transform",
     `translate(${camera.x.toFixed(1)} ${camera.y.toFixed(1)}) scale(${camera.k.toFixed(4)})`,
   );
+  shadeEdges(graph.size);
   distant = paintFar();
   if (distant) unmount();
   else mount();
@@ -117,7 +118,12 @@ $("speed").addEventListener("input", () => (speed = Number($("speed").value)));
 $("fold").addEventListener("change", () => refoldAll($("fold").value));
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => (readColours(), onCamera()));
 window.addEventListener("hashchange", () => go(stepInLink()));
-new ResizeObserver(() => graph.boxes.length && refit()).observe(stage);
+new ResizeObserver(() => {
+  if (!graph.boxes.length) return;
+  refit();
+  if (paneMoved) current() ? show(current()) : followStep();
+  paneMoved = false;
+}).observe(stage);
 
 // In print the whole graph is on one page, with all its text.
 window.addEventListener("beforeprint", () => {

@@ -197,7 +197,7 @@ class Loop:
 
     def running_number(self, op: Op, term: str, before: list, after: list) -> None:
         """Write a reduction as one number, with lines before and after its loop."""
-        out, name, wide = op.outs[0], self.spelling.name(op.outs[0]), wider(op)
+        out, name, wide = op.outs[0], self.spelling.name(op.outs[0]), accumulator_dtype(op)
         running = f"{name}_sum" if out.shape or wide != out.dtype else name
         first, more, total = running_lines(op, name, running, term)
         before.append(first)
@@ -217,7 +217,7 @@ class Loop:
 
         Terms that the innermost loops add to one element go into a running number first.
         """
-        x, out, name, wide = op.ins[0], op.outs[0], self.spelling.name(op.outs[0]), wider(op)
+        x, out, name, wide = op.ins[0], op.outs[0], self.spelling.name(op.outs[0]), accumulator_dtype(op)
         lines, dims, level = self.body, reduced(op), len(self.live)
         while level > self.lead and level - 1 in dims:
             level -= 1
@@ -232,7 +232,7 @@ class Loop:
         shape, place = self.spelling.shape(out), f"{running}[{self.place(op)}]"
         zeros = op.name == "sum" and wide.kind == "f"
         self.before.append(f"{running} = np.zeros({shape}, np.{wide.name})" if zeros else
-                           f"{running} = np.full({shape}, {start(op, wider(op))})")  # fmt: skip
+                           f"{running} = np.full({shape}, {start(op, accumulator_dtype(op))})")  # fmt: skip
         lines += more_lines(op, place, term)
         if running != name:
             self.after.append(f"{name} = {running}.astype(np.{out.dtype.name})")
@@ -285,7 +285,7 @@ def nested(counters: list, body: list, starts: dict | None = None, ends: dict | 
     return body
 
 
-def wider(op: Op) -> np.dtype:
+def accumulator_dtype(op: Op) -> np.dtype:
     """Return the dtype that a reduction runs in: float32 is summed in float64."""
     dtype = op.outs[0].dtype
     return F8 if dtype == F4 and op.name == "sum" else dtype
@@ -299,7 +299,7 @@ def start(op: Op, wide: np.dtype) -> str:
 
 def running_lines(op: Op, name: str, running: str, term: str) -> tuple[str, str, str]:
     """Return the line before the loop of a running sum or maximum, the line for each term, and the final expression."""
-    dtype, wide = op.ins[0].dtype, wider(op)
+    dtype, wide = op.ins[0].dtype, accumulator_dtype(op)
     if op.name == "max":
         bits, top = 8 * dtype.itemsize, f"{name}_top"
         return (
@@ -309,7 +309,7 @@ def running_lines(op: Op, name: str, running: str, term: str) -> tuple[str, str,
         )
     term = cast(term, dtype, wide)
     more = f"plus({running}, {term})" if wide.kind == "f" else f"{running} + {grouped(term)}"
-    return f"{running} = {start(op, wider(op))}", f"{running} = {more}", running
+    return f"{running} = {start(op, accumulator_dtype(op))}", f"{running} = {more}", running
 
 
 def more_lines(op: Op, place: str, term: str) -> list[str]:

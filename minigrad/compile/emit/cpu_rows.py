@@ -13,7 +13,7 @@ import numpy as np
 
 from ..fuse import Group, element_read, extent, is_simple, loop_index, of_line, reduced
 from ..ir import F4, Op, V
-from .cpu_loops import Loop, more_lines, nested, parse, running_lines, start, wider
+from .cpu_loops import Loop, accumulator_dtype, more_lines, nested, parse, running_lines, start
 from .library_calls import at_class, followed, picked, whole
 from .names import Spelling, cast, grouped
 
@@ -185,7 +185,7 @@ class Part(Loop):
         out, rows = op.outs[0], self.rows
         if self.shape != rows.group.shape or out in self.stored or out not in rows.elsewhere:
             return False
-        if not all(self.reads_alike(rows.group.parts[k], out) for k in rows.readers[out]):
+        if not all(self.reads_same_element(rows.group.parts[k], out) for k in rows.readers[out]):
             return False
         written = {*self.direct, *self.spelling.taken.values()}
         there = {**rows.locals, **rows.buffers, **rows.makers}
@@ -193,7 +193,7 @@ class Part(Loop):
         once = not self.uses[out] and len(rows.readers[out]) == 1
         return (is_simple(op) or once) and all(known(v) and v not in written for v in self.low.bases([op]))
 
-    def reads_alike(self, part: Group, out: V) -> bool:
+    def reads_same_element(self, part: Group, out: V) -> bool:
         """Return True if a part reads a result only at the element that its own loop is at."""
         index = loop_index(out.shape)
         reads = [(op, v) for op in part.ops for v in op.values if self.low.base(v) is out]
@@ -246,7 +246,7 @@ class Part(Loop):
             first, more, total = running_lines(op, name, f"{name}_i", term)
             self.first.append(first)
             self.body.append(more)
-            total = cast(total, wider(op), out.dtype) if op.name == "sum" else total
+            total = cast(total, accumulator_dtype(op), out.dtype) if op.name == "sum" else total
             self.last += [f"{name}_i = {total}"] if total != f"{name}_i" else []
         self.rows.locals[out] = f"{name}_i"
         if out in self.stored:
@@ -260,7 +260,7 @@ class Part(Loop):
         kept = [i for d, i in enumerate(self.live) if d >= self.lead and d not in reduced(op)]
         buffer = self.rows.buffer(out)
         place = f"{buffer}[{', '.join(kept)}]"
-        self.first.append(f"{buffer}[:] = {cast(start(op, wider(op)), wider(op), out.dtype)}")
+        self.first.append(f"{buffer}[:] = {cast(start(op, accumulator_dtype(op)), accumulator_dtype(op), out.dtype)}")
         self.body += more_lines(op, place, cast(term, x.dtype, out.dtype))
         if out in self.stored:
             self.allocate(out)

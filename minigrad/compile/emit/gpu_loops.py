@@ -17,7 +17,7 @@ from ...arrays.dtypes import BF2
 from ...kernels.cuda import flat
 from ..fuse import Group, loop_index, reduced
 from ..ir import Op, V
-from .cpu_loops import Loop, start, wider
+from .cpu_loops import Loop, accumulator_dtype, start
 from .library_calls import followed, picked
 from .names import Spelling, cast, grouped
 
@@ -74,7 +74,7 @@ class Kernel(Loop):
 
     def combined(self, op: Op, running: str) -> list[str]:
         """Return the line that combines the running numbers of a row of threads."""
-        return [f"{running} = block_{op.name}_{wider(op).name}({running})"]
+        return [f"{running} = block_{op.name}_{accumulator_dtype(op).name}({running})"]
 
     def running(self, op: Op, first: list, body: list) -> str:
         """Write the start and the step of a running number; return the result's name."""
@@ -86,11 +86,11 @@ class Kernel(Loop):
 
     def summed_in(self, op: Op) -> np.dtype:
         """Return the dtype of a thread's running number."""
-        return wider(op)
+        return accumulator_dtype(op)
 
     def parts(self, op: Op, count: str, size: str) -> None:
         """Allocate memory for the parts of a result, and combine them after the kernel."""
-        out, name, wide = op.outs[0], self.spelling.name(op.outs[0]), wider(op)
+        out, name, wide = op.outs[0], self.spelling.name(op.outs[0]), accumulator_dtype(op)
         dtype = f"np.{out.dtype.name}"
         self.before.append(f"{name}_parts = parts({count}, {size}, {dtype}, np.{wide.name})")
         self.after.append(f'{name} = joined("{op.name}", {name}_parts, {self.spelling.shape(out)}, {dtype})')
@@ -232,4 +232,8 @@ def product(sizes: list) -> str:
 
 def more(op: Op, running: str, term: Any) -> str:
     """Return the expression that adds a term to a reduction."""
-    return f"higher_{wider(op).name}({running}, {term})" if op.name == "max" else f"{running} + {grouped(term)}"
+    return (
+        f"higher_{accumulator_dtype(op).name}({running}, {term})"
+        if op.name == "max"
+        else f"{running} + {grouped(term)}"
+    )

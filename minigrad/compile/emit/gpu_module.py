@@ -23,8 +23,8 @@ from .gpu_rows import BOUND, FUNCTIONS, Rows
 from .library_calls import call
 from .module_text import Writer, comment, comments, functions_in, tupled
 from .names import Spelling, cast, dtype_text
-from .split_for_gpu import apart
-from .subfunctions import words
+from .split_for_gpu import split_groups
+from .subfunctions import identifiers
 
 KERNELS = {"elements": Elements, "rows": Rows, "columns": Columns, "pick": Picks, "scatter": Adds}
 HELPERS = tuple([block_function("sum", "float64"), block_function("sum", "int64"),
@@ -99,7 +99,7 @@ class DeviceWriter(Writer):
         self.of_rows: list[str] = []  # the names of those that process rows
 
     def grouped(self, kept: set) -> list[Group]:
-        return apart(self.low, super().grouped(kept), kept)
+        return split_groups(self.low, super().grouped(kept), kept)
 
     def place_results(self, kept: set) -> None:
         """Let only elementwise kernels write to inputs, because rows read their inputs several times."""
@@ -112,7 +112,7 @@ class DeviceWriter(Writer):
         lines += [f"{self.spelling.name(p)}[...] = {self.spelling.view(v)}" for p, v in self.writes
                   if p not in self.direct and p.shape]  # fmt: skip
         lines.append(f"return {tupled(self.results())}")
-        self.read = set(words(lines))
+        self.read = set(identifiers(lines))
         return "\n\n\n".join([*self.kernels, self.function(lines)])
 
     def results(self) -> list[str]:

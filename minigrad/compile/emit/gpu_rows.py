@@ -16,7 +16,7 @@ import numpy as np
 from ...arrays.dtypes import BF2
 from ..fuse import Group, is_simple, loop_index, reduced
 from ..ir import Op, V
-from .cpu_loops import parse, wider
+from .cpu_loops import accumulator_dtype, parse
 from .cpu_rows import readers
 from .gpu_loops import SLOT, Kernel, decoded, product
 from .library_calls import picked
@@ -248,7 +248,7 @@ class Part(Kernel):
         """Write a reduction of this row, by all of its threads, or of everything, as a running number per thread."""
         out = op.outs[0]
         if not self.narrow and reduced(op) == [len(self.live) - 1]:
-            name, wide = self.running(op, self.starts_here, self.body), wider(op)
+            name, wide = self.running(op, self.starts_here, self.body), accumulator_dtype(op)
             total = f"block_{op.name}_{wide.name}({cast(f'{name}_running', self.summed_in(op), wide)})"
             self.ends_here.append(f"{name}_i = {cast(total, wide, out.dtype)}")
             self.kernel.locals[out] = f"{name}_i"

@@ -139,7 +139,7 @@ def whole(s: Spelling, v: V) -> tuple[list, str]:
         return [], s.at(v, [])
     if s.low.base(v) is v or v.kind == "uniform":
         return [], s.array(v)
-    if text := as_it_lies(s, v):
+    if text := view_expression(s, v):
         return [], text
     name = s.name(s.low.new(v.shape, v.dtype), "copy")
     index = loop_index(v.shape)
@@ -147,7 +147,7 @@ def whole(s: Spelling, v: V) -> tuple[list, str]:
     return [f"{name} = {s.empty(v)}", *nested(s.loops(v), body)], name
 
 
-def as_it_lies(s: Spelling, v: V) -> str:
+def view_expression(s: Spelling, v: V) -> str:
     """Return the expression of a view that needs no copy, by transposing or changing sizes of 1; an empty string for others.
 
     A 0-d value is a number in the source, and numbers have no views.

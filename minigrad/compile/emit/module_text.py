@@ -16,7 +16,7 @@ import numpy as np
 from ...arrays.dtypes import HALVES
 from ...arrays.kinds import as_array
 from ...kernels.formula import CUDA
-from ..buffers import stored, taken_over, written_directly
+from ..buffers import reusable_arrays, stored, written_directly
 from ..fuse import Group, by_rows, schedule
 from ..ir import Lowering, Op, V
 from ..postponing import postpone
@@ -25,7 +25,7 @@ from .cpu_loops import HIGHER32, HIGHER64, PLUS, Loop
 from .cpu_rows import ROW_SUM, Rows
 from .library_calls import STATEMENTS, whole
 from .names import Spelling
-from .subfunctions import JIT, Block, connect, freed, in_steps, indent, merged, shared, words
+from .subfunctions import JIT, Block, connect, freed, identifiers, indent, merge_repeated, merged, shared
 
 LOOPS = {"loop": Loop, **dict.fromkeys(("rows", "pick", "scatter"), Rows)}
 LONGEST = 24  # maximum length of a number's variable
@@ -54,7 +54,7 @@ class Writer:
         for op in low.ops:
             self.needs.update(op.data.get("needs", {}))
         self.spelling = self.spelled(low, inputs, {*self.reserved, *defined(self.needs)})
-        self.entry = self.spelling.free(name)  # renamed if the program is called exp, say, and computes exp
+        self.entry = self.spelling.free(name)  # renamed if, for example, the program is called exp and computes exp
 
     def write(self) -> Program:
         """Return the program, written group by group."""
@@ -81,7 +81,7 @@ class Writer:
 
     def place_results(self, kept: set) -> None:
         """Decide which other results reuse existing memory."""
-        self.spelling.taken = taken_over(self.low, self.groups, self.stored, kept, self.direct)
+        self.spelling.taken = reusable_arrays(self.low, self.groups, self.stored, kept, self.direct)
 
     # ------------------------------------------------------------------ names
     def name_inputs(self) -> None:
@@ -90,9 +90,9 @@ class Writer:
         self.computed: list[str] = []  # comments that explain computed numbers
         for a in [a for op in self.low.ops for a in (*op.ins, *op.data.get("args", ())) if is_symbolic(a)]:
             if a.name not in s.numbers:
-                s.numbers[a.name] = s.free(re.sub(r"\W+", "_", a.said).strip("_")[:LONGEST])
-                if not a.said.isidentifier():
-                    self.computed.append(f"# {s.numbers[a.name]} is {a.said}")
+                s.numbers[a.name] = s.free(re.sub(r"\W+", "_", a.expression).strip("_")[:LONGEST])
+                if not a.expression.isidentifier():
+                    self.computed.append(f"# {s.numbers[a.name]} is {a.expression}")
         for v in [*self.inputs, *self.low.constants]:
             s.name(v, v.name or "constant")
             v.dims = [f"{s.names[v]}.shape[{d}]" for d in range(len(v.shape))]
@@ -136,7 +136,7 @@ class Writer:
         """Return the first lines of the module: docstring, imports, constants, helpers."""
         definitions = [*self.constants(), *[k if k.startswith("\n\n@") else k.strip("\n") for k in self.needs
                                             if isinstance(k, str)]]  # fmt: skip
-        named = set(words([body, *definitions]))
+        named = set(identifiers([body, *definitions]))
         helpers = [text for text in self.helpers if named & functions_in(text)]
         named |= set(re.findall(r"(\w+)\(", "\n".join(helpers)))
         needed = [(self.low.target.import_of(k[0]), k[1]) for k in self.needs if isinstance(k, tuple)]
@@ -167,8 +167,8 @@ class Writer:
             results.append(f"{text}.copy()" if self.low.base(v) in given and v.shape and not lines else text)
             blocks.append(Block(lines))
         returns = f"return {tupled(results)}"
-        self.read = set(words([*[line for b in blocks for line in b.lines], returns]))
-        steps = in_steps(self.connected([block for block in blocks if block.lines], returns))
+        self.read = set(identifiers([*[line for b in blocks for line in b.lines], returns]))
+        steps = merge_repeated(self.connected([block for block in blocks if block.lines], returns))
         repeated, blocks = shared(self.connected(steps, returns), self.spelling.free)
         return "\n\n\n".join([*repeated, *self.entry_of(merged(blocks), returns)])
 

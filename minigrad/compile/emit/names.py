@@ -209,7 +209,13 @@ class Spelling:
         if dtype.kind == "i":
             return str(int(a))
         a = float(a)
-        if op is not None and op.name in ("div", "mul") and math.isfinite(a) and a == int(a) > 1 and not said(op, a):
+        if (
+            op is not None
+            and op.name in ("div", "mul")
+            and math.isfinite(a)
+            and a == int(a) > 1
+            and not in_users_line(op, a)
+        ):
             text = self.size(int(a))  # not the user's number: a size, as in a mean
             if ".s" in text:
                 return f"np.{dtype.name}({text})"
@@ -247,7 +253,7 @@ def grouped(text: str) -> str:
     return text if isinstance(ast.parse(text, mode="eval").body, SINGLE) else f"({text})"
 
 
-def said(op: Op, a: float) -> bool:
+def in_users_line(op: Op, a: float) -> bool:
     """Return True if the number appears in the user's line."""
     if op.place is None or not op.place.code:
         return True

@@ -1,8 +1,8 @@
 """Split groups into GPU kernels: threads cannot always do together what a CPU loop does.
 
 A thread block that processes rows cannot finish the sum of a column, which other blocks add to, and cannot read values that
-other threads have just scattered. So `apart` moves column sums and scatters out of their groups, together with the formulas
-that only they read, and repeats simple arithmetic on both sides.
+other threads have just scattered. So `split_groups` moves column sums and scatters out of their groups, together with the
+formulas that only they read, and repeats simple arithmetic on both sides.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from ..fuse import Group, extent, is_simple, lead_of, of_rows, over, reduced
 from ..ir import Lowering, Op
 
 
-def apart(low: Lowering, groups: list[Group], kept: set) -> list[Group]:
+def split_groups(low: Lowering, groups: list[Group], kept: set) -> list[Group]:
     """Return the groups of fuse.py as groups of kernels: `elements`, `rows`, `columns`, and those that are not loops."""
     found: list[Group] = []
     for g in groups:

@@ -38,12 +38,12 @@ class Block:
 
 def connect(blocks: list[Block], have: Iterable[str], arrays: Iterable[str], returns: str) -> list[Block]:
     """Determine which earlier variables each block takes, and which arrays it gives to later blocks."""
-    there, later = list(have), set(words([returns]))
+    there, later = list(have), set(identifiers([returns]))
     for block in reversed(blocks):
         block.gives = [n for n in assigned(block.lines) if n in arrays and (block.is_call or n in later)]
-        later.update(words(block.lines))
+        later.update(identifiers(block.lines))
     for block in blocks:
-        here, made = set(words(block.lines)), assigned(block.lines)
+        here, made = set(identifiers(block.lines)), assigned(block.lines)
         block.takes = [n for n in there if n in here and n not in made]
         there += [n for n in block.gives if n not in there]
     return blocks
@@ -108,7 +108,7 @@ class Repeated:
         return Block(lines, False, [names[n] for n in self.takes], [names[n] for n in self.gives])
 
 
-def by_form(forms: Iterable[Form]) -> list[list[Form]]:
+def group_by_form(forms: Iterable[Form]) -> list[list[Form]]:
     """Return groups of equal forms that are large enough."""
     found: dict[str, list[Form]] = {}
     for form in forms:
@@ -118,12 +118,12 @@ def by_form(forms: Iterable[Form]) -> list[list[Form]]:
 
 def shared(blocks: list[Block], free: Callable[[str], str]) -> tuple[list[str], list[Block]]:
     """Return functions for code that is repeated often, and the blocks with calls of them."""
-    often = [Repeated(same, free) for same in by_form([Form(block) for block in blocks if not block.is_call])]
+    often = [Repeated(same, free) for same in group_by_form([Form(block) for block in blocks if not block.is_call])]
     calls = {form.block: r.call(form) for r in often for form in r.forms}
     return [r.function() for r in often], [calls.get(block, block) for block in blocks]
 
 
-def in_steps(blocks: list[Block]) -> list[Block]:
+def merge_repeated(blocks: list[Block]) -> list[Block]:
     """Return the blocks with repeated sequences merged: the steps of a loop."""
     texts = [f"call {k}" if block.is_call else Form(block).text for k, block in enumerate(blocks)]
     found: list[Block] = []
@@ -131,8 +131,8 @@ def in_steps(blocks: list[Block]) -> list[Block]:
     while start < len(blocks):
         length, count = longest_run(texts, start)
         parts = [blocks[k : k + length] for k in range(start, start + length * count, length)]
-        steps = [together(part) for part in parts]
-        same = [form.block for forms in by_form([Form(step) for step in steps]) for form in forms]
+        steps = [merge_blocks(part) for part in parts]
+        same = [form.block for forms in group_by_form([Form(step) for step in steps]) for form in forms]
         for part, step in zip(parts, steps):
             found += [step] if step in same else part
         start += length * count
@@ -151,7 +151,7 @@ def longest_run(texts: list[str], start: int) -> tuple[int, int]:
     return best
 
 
-def together(blocks: list[Block]) -> Block:
+def merge_blocks(blocks: list[Block]) -> Block:
     """Return some blocks as one, with all of their inputs."""
     lines = [line for block in blocks for line in block.lines]
     made = assigned(lines)
@@ -172,7 +172,7 @@ def is_comment(line: str) -> bool:
     return not line or line.startswith("#")
 
 
-def words(lines: list[str]) -> list[str]:
+def identifiers(lines: list[str]) -> list[str]:
     """Return the names in some lines, without comments."""
     return re.findall(r"[A-Za-z_]\w*", re.sub(r"#.*", "", "\n".join(lines)))
 
@@ -188,8 +188,8 @@ def assigned(lines: list[str]) -> list[str]:
 
 def freed(lines: list[str], returns: str) -> list[str]:
     """Return statements with a `del` after the last use of each variable, because Python keeps variables to the end."""
-    last = {n: k for k, line in enumerate(lines) for n in words([line])}
-    mine = [n for n in assigned(lines) if n not in words([returns])]
+    last = {n: k for k, line in enumerate(lines) for n in identifiers([line])}
+    mine = [n for n in assigned(lines) if n not in identifiers([returns])]
     found = []
     for k, line in enumerate(lines):
         over = [n for n in mine if last[n] == k]

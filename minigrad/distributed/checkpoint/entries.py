@@ -45,7 +45,7 @@ def entries(tree: Any, who: str) -> dict[str, Any]:
 
 def named(tree: Any, prefix: str, who: str) -> Iterator[tuple[str, Any]]:
     """Yield the entries of a tree with their names; a list without tensors is one entry."""
-    if not divided(tree):
+    if not has_entries(tree):
         yield prefix[:-1], tree
         return
     for key, value in tree.items() if isinstance(tree, dict) else enumerate(tree):
@@ -55,16 +55,16 @@ def named(tree: Any, prefix: str, who: str) -> Iterator[tuple[str, Any]]:
         yield from named(value, f"{prefix}{key}.", who)
 
 
-def divided(tree: Any) -> bool:
-    """Return whether the members of a value are entries themselves; a list without tensors is one entry."""
+def has_entries(tree: Any) -> bool:
+    """Return True if the members of a value are entries themselves; a list without tensors is one entry."""
     if isinstance(tree, (list, tuple)) and not isinstance(tree, Tensor):
-        return any([isinstance(v, (Tensor, ShardedTensor, dict)) or divided(v) for v in tree])
+        return any([isinstance(v, (Tensor, ShardedTensor, dict)) or has_entries(v) for v in tree])
     return isinstance(tree, dict)
 
 
 def replaced(tree: Any, values: dict[str, Any], prefix: str = "") -> Any:
     """Put values, by name, into the dictionaries and lists of a tree; return the tree, or what replaces it."""
-    if not divided(tree):
+    if not has_entries(tree):
         return values.get(prefix[:-1], tree)
     if isinstance(tree, tuple):
         new = [replaced(v, values, f"{prefix}{i}.") for i, v in enumerate(tree)]
@@ -85,5 +85,5 @@ def states(state_dict: Any, who: str) -> dict[str, Any]:
 
 
 def has_state(value: Any) -> bool:
-    """Return whether `states` replaces a value by its state."""
+    """Return True if `states` replaces a value by its state."""
     return isinstance(value, Stateful) and not isinstance(value, (Tensor, ShardedTensor, dict))

@@ -15,7 +15,7 @@ from ..sharded_tensor import ShardedTensor, inside, overlap
 from .entries import entries, has_state, replaced, states
 from .folders import FileSystemReader, folder_of
 from .metadata import Metadata, described, parts_of
-from .ranks import group_of, together
+from .ranks import group_of, run_on_all_ranks
 from .state_dict import initialize
 
 
@@ -60,8 +60,8 @@ def load(
         check_wanted(wanted, there, folder, who)
         return tree, wanted, there
 
-    tree, wanted, there = together(group, who, check)
-    together(group, who, lambda: fill(state_dict, tree, wanted, there, folder))
+    tree, wanted, there = run_on_all_ranks(group, who, check)
+    run_on_all_ranks(group, who, lambda: fill(state_dict, tree, wanted, there, folder))
 
 
 def check_wanted(wanted: dict[str, Any], there: Metadata, folder: Path, who: str) -> None:

@@ -94,7 +94,7 @@ class Metadata:
             tensors = content.pop("tensors")
             found = cls(tensors={name: TensorMetadata(**t) for name, t in tensors.items()}, **content)
         except FileNotFoundError:
-            raise nothing_there(folder, who) from None
+            raise missing_checkpoint(folder, who) from None
         except (ValueError, TypeError, KeyError, AttributeError) as e:
             what = f"{folder / METADATA} cannot be read ({type(e).__name__}: {e})"
             raise error(RuntimeError, who, what, "load another checkpoint") from None
@@ -107,7 +107,7 @@ class Metadata:
         return found
 
 
-def nothing_there(folder: Path, who: str) -> Exception:
+def missing_checkpoint(folder: Path, who: str) -> Exception:
     """Return the error for a folder without a checkpoint."""
     if not folder.is_dir():
         what = f"there is no folder {folder}"

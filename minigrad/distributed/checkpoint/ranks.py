@@ -26,7 +26,7 @@ def gathered(group: ProcessGroup | None, mine: Any) -> list:
     return found
 
 
-def together(group: ProcessGroup | None, who: str, action: Callable[[], Any]) -> Any:
+def run_on_all_ranks(group: ProcessGroup | None, who: str, action: Callable[[], Any]) -> Any:
     """Return the result of an action on this rank; if it fails on one rank, raise an error on all."""
     result, failed = None, None
     try:
@@ -36,7 +36,7 @@ def together(group: ProcessGroup | None, who: str, action: Callable[[], Any]) ->
     found = gathered(group, None if failed is None else f"{type(failed).__name__}: {failed}")
     if failed is not None:
         raise failed
-    for rank, told in zip([0] if group is None else group.ranks, found):
-        if told is not None:
-            raise error(RuntimeError, who, f"rank {rank} fails: {told}")
+    for rank, failure in zip([0] if group is None else group.ranks, found):
+        if failure is not None:
+            raise error(RuntimeError, who, f"rank {rank} fails: {failure}")
     return result

@@ -24,7 +24,7 @@ from ..sharded_tensor import Box, ShardedTensor, overlap
 from .entries import entries, states
 from .folders import FileSystemWriter, folder_of
 from .metadata import Metadata, Stored, TensorMetadata, described, parts_of
-from .ranks import gathered, group_of, together
+from .ranks import gathered, group_of, run_on_all_ranks
 
 OURS = re.compile(r"[0-9a-f]{16}-\d+\.(tensors|values)(\.\d+-\d+)?|metadata\.json\.\d+-\d+")  # and unfinished files
 Described = dict[str, TensorMetadata | None]  # a rank's entries: None for values other than tensors
@@ -63,18 +63,18 @@ def save(
     folder = folder_of(who, checkpoint_id, storage_writer, FileSystemWriter, planner)
     group = group_of(process_group, no_dist, who)
     rank = 0 if group is None else group.rank()
-    mine, token = together(group, who, lambda: begin(state_dict, folder, rank, who))
+    mine, token = run_on_all_ranks(group, who, lambda: begin(state_dict, folder, rank, who))
     descriptions = gathered(group, {k: described(v) if is_tensor(v) else None for k, v in mine.items()})
     token = gathered(group, token)[0]
     plan = planned(descriptions, token, who, group)
     try:
-        sizes = together(group, who, lambda: write(mine, plan, folder, token, rank))
+        sizes = run_on_all_ranks(group, who, lambda: write(mine, plan, folder, token, rank))
     except Exception:
         remove(folder, lambda name: name.startswith(f"{token}-{rank}."))
         raise
     for found in gathered(group, sizes):
         plan.files |= found
-    together(group, who, lambda: rank == 0 and commit(plan, folder))
+    run_on_all_ranks(group, who, lambda: rank == 0 and commit(plan, folder))
     return plan
 
 
@@ -86,7 +86,7 @@ def begin(state_dict: Any, folder: Path, rank: int, who: str) -> tuple[dict[str,
 
 
 def is_tensor(value: Any) -> bool:
-    """Return whether a value is a tensor, whole or sharded."""
+    """Return True if a value is a tensor, whole or sharded."""
     return isinstance(value, (Tensor, ShardedTensor))
 
 

@@ -132,12 +132,12 @@ def set_optimizer_state_dict(
 
     Raises RuntimeError for names that are missing, for shapes that do not fit, and for the state of another kind of optimizer.
     """
-    held, given = parts(model), optim_state_dict["state"]
+    held, saved = parts(model), optim_state_dict["state"]
     settings = {name: group for group in optim_state_dict["param_groups"] for name in group["params"]}
     for optimizer in listed(optimizers):
         initialize(optimizer)
         for p, mine in of_optimizer(optimizer, held):
-            fill_state(optimizer.state[p], p, mine, given)
+            fill_state(optimizer.state[p], p, mine, saved)
         for group in optimizer.param_groups:
             names = names_of(group, held)
             check_there(names, settings)
@@ -146,24 +146,24 @@ def set_optimizer_state_dict(
                 group.update(deepcopy(changed))
 
 
-def fill_state(state: dict, p: Tensor, mine: list[Part], given: dict[str, dict]) -> None:
+def fill_state(state: dict, p: Tensor, mine: list[Part], saved: dict[str, dict]) -> None:
     """Copy the state of a parameter from the states of the tensors that it holds parts of."""
-    check_there([part.name for part in mine], given)
+    check_there([part.name for part in mine], saved)
     for k, v in state.items():
-        if absent := [part.name for part in mine if k not in given[part.name]]:
+        if absent := [part.name for part in mine if k not in saved[part.name]]:
             what = f"the state of {absent[0]!r} has no {k!r}, which this optimizer keeps"
             raise error(RuntimeError, SET, what, "pass the state of an optimizer of the same class and settings")
         if not same_shape(v, p):
-            state[k] = deepcopy(given[mine[0].name][k])
+            state[k] = deepcopy(saved[mine[0].name][k])
             continue
         for part in mine:
-            if fault := fill(part.of(v), given[part.name][k]):
+            if fault := fill(part.of(v), saved[part.name][k]):
                 raise error(RuntimeError, SET, f"size mismatch for {k} of {part.name!r}: {fault}")
 
 
-def check_there(names: list[str], given: dict) -> None:
+def check_there(names: list[str], saved: dict) -> None:
     """Raise RuntimeError where a dictionary lacks one of the names."""
-    if absent := [name for name in names if name not in given]:
+    if absent := [name for name in names if name not in saved]:
         what = f"the state of {absent[0]!r} is missing"
         raise error(RuntimeError, SET, what, "pass what get_optimizer_state_dict returned for this model")
 
@@ -220,7 +220,7 @@ def of_optimizer(optimizer: Optimizer, held: dict[int, Held]) -> Iterator[Held]:
 
 
 def same_shape(value: Any, p: Tensor) -> bool:
-    """Return whether a value of a state has an element for each element of a parameter."""
+    """Return True if a value of a state has an element for each element of a parameter."""
     return isinstance(value, Tensor) and value.shape == p.shape
 
 

@@ -105,7 +105,7 @@ class FlatShard:
         whole = cat([p.detach().reshape(-1) for p, _ in tensors.values()])
         self.home[FLAT] = Parameter(self.own(whole), next(iter(tensors.values()))[0].requires_grad)
         self.whole: Gathered | None = None  # in backward
-        self.put_away()
+        self.remove_parameters()
 
     @property
     def flat(self) -> Parameter:
@@ -130,7 +130,7 @@ class FlatShard:
                 vars(module).pop(name, None)
                 module._parameters[name] = t
 
-    def put_away(self) -> None:
+    def remove_parameters(self) -> None:
         """Replace the parameters in the modules by placeholders."""
         for entry in self.entries:
             for module, name in entry.places:
@@ -161,7 +161,7 @@ class FlatShard:
             else:
                 yield
         finally:
-            self.put_away()
+            self.remove_parameters()
 
     @contextmanager
     def summon(self, writeback: bool) -> Iterator[None]:
@@ -177,7 +177,7 @@ class FlatShard:
             yield
         finally:
             self.summoned = False
-            self.put_away()
+            self.remove_parameters()
             if writeback:
                 with no_grad():
                     self.flat.copy_(self.own(whole))

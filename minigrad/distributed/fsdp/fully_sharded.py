@@ -256,7 +256,7 @@ class FullyShardedDataParallel(HoldsParts, Module):
 
 # ---------------------------------------------------------------------- the parameters of a unit
 def is_unit(module: Module) -> bool:
-    """Return whether a module is a FullyShardedDataParallel."""
+    """Return True if a module is a FullyShardedDataParallel."""
     return isinstance(module, FullyShardedDataParallel)
 
 
@@ -273,9 +273,9 @@ def own_parameters(module: Module, prefix: str = "") -> Iterator[tuple]:
             yield from own_parameters(child, f"{prefix}{name}.")
 
 
-def refuse(who: str = WHO, **given: Any) -> None:
+def refuse(who: str = WHO, **arguments: Any) -> None:
     """Raise NotImplementedError for arguments that are not None."""
-    for name, value in given.items():
+    for name, value in arguments.items():
         if value is not None:
             raise error(NotImplementedError, who, f"{name}={value!r} is not supported", f"leave {name} out")
 
@@ -309,10 +309,10 @@ def take_over(
     for entry, part in zip(shard.entries, shard.parts()):
         mine = part.of(flat)
         for name in entry.names:
-            given = state.pop(f"{prefix}{INNER}{name}", None)
-            if given is None:
+            whole = state.pop(f"{prefix}{INNER}{name}", None)
+            if whole is None:
                 missing.append(shown + name)
-            elif fault := fill(mine, given):
+            elif fault := fill(mine, whole):
                 faults.append(f"size mismatch for {shown}{name}: {fault}.")
     state[f"{prefix}{FLAT}"] = flat
 

@@ -30,7 +30,7 @@ def size_based_auto_wrap_policy(
     force_leaf_modules: Any = None,
     exclude_wrap_modules: Any = None,
 ) -> bool:
-    """Return whether a module has at least `min_num_params` elements in the parameters that no unit inside it has taken.
+    """Return True if a module has at least `min_num_params` elements in the parameters that no unit inside it has taken.
 
     Choose the number with `functools.partial(size_based_auto_wrap_policy, min_num_params=1000)`.  Modules of the classes in
     `exclude_wrap_modules`, ModuleList and ModuleDict by default, are not wrapped: a model calls their members and not them.
@@ -44,7 +44,7 @@ def size_based_auto_wrap_policy(
 def transformer_auto_wrap_policy(
     module: Module, recurse: bool, nonwrapped_numel: int, transformer_layer_cls: Iterable[type[Module]]
 ) -> bool:
-    """Return whether a module belongs to one of the given classes."""
+    """Return True if a module belongs to one of the given classes."""
     return recurse or isinstance(module, tuple(transformer_layer_cls))
 
 

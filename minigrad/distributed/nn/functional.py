@@ -44,15 +44,15 @@ def all_reduce(tensor: Tensor, op: ReduceOp = ReduceOp.SUM, group: Any = None) -
     tensor([2., 4.])
     >>> dist.destroy_process_group()
     """
-    given = member(group, "all_reduce")
+    pg = member(group, "all_reduce")
     if op is ReduceOp.SUM:
-        return AllReduce.apply(checked(tensor, "all_reduce"), given)
+        return AllReduce.apply(checked(tensor, "all_reduce"), pg)
     if op is ReduceOp.AVG:
-        return AllReduce.apply(averaged(tensor, "all_reduce"), given) / given.size()
+        return AllReduce.apply(averaged(tensor, "all_reduce"), pg) / pg.size()
     if op in OF_GATHERED:
-        return OF_GATHERED[op](AllGather.apply(checked(tensor, "all_reduce").unsqueeze(0), given))
+        return OF_GATHERED[op](AllGather.apply(checked(tensor, "all_reduce").unsqueeze(0), pg))
     out = checked(tensor, "all_reduce").detach().clone()
-    collectives.all_reduce(out, op, given)
+    collectives.all_reduce(out, op, pg)
     return out
 
 
@@ -68,17 +68,17 @@ def reduce(tensor: Tensor, dst: int, op: ReduceOp = ReduceOp.SUM, group: Any = N
     tensor([1., 1.])
     >>> dist.destroy_process_group()
     """
-    given = member(group, "reduce")
-    rank_in(given, dst, "reduce", "dst")
+    pg = member(group, "reduce")
+    rank_in(pg, dst, "reduce", "dst")
     if op in OF_GATHERED:
-        return OF_GATHERED[op](Gather.apply(checked(tensor, "reduce").unsqueeze(0), dst, given))
+        return OF_GATHERED[op](Gather.apply(checked(tensor, "reduce").unsqueeze(0), dst, pg))
     if op is ReduceOp.SUM:
-        return Reduce.apply(checked(tensor, "reduce"), dst, given)
+        return Reduce.apply(checked(tensor, "reduce"), dst, pg)
     if op is ReduceOp.AVG:
-        return Reduce.apply(averaged(tensor, "reduce"), dst, given) / given.size()
+        return Reduce.apply(averaged(tensor, "reduce"), dst, pg) / pg.size()
     out = checked(tensor, "reduce").detach().clone()
-    collectives.reduce(out, dst, op, given)
-    return out if given.ranks[given.rank()] == dst else out.zero_()
+    collectives.reduce(out, dst, op, pg)
+    return out if pg.ranks[pg.rank()] == dst else out.zero_()
 
 
 def broadcast(tensor: Tensor, src: int, group: Any = None) -> Tensor:
@@ -93,9 +93,9 @@ def broadcast(tensor: Tensor, src: int, group: Any = None) -> Tensor:
     tensor([1., 1.])
     >>> dist.destroy_process_group()
     """
-    given = member(group, "broadcast")
-    rank_in(given, src, "broadcast", "src")
-    return Broadcast.apply(checked(tensor, "broadcast"), src, given)
+    pg = member(group, "broadcast")
+    rank_in(pg, src, "broadcast", "src")
+    return Broadcast.apply(checked(tensor, "broadcast"), src, pg)
 
 
 def all_gather(tensor: Tensor, group: Any = None) -> tuple[Tensor, ...]:
@@ -113,14 +113,14 @@ def all_gather(tensor: Tensor, group: Any = None) -> tuple[Tensor, ...]:
     tensor([1., 1.])
     >>> dist.destroy_process_group()
     """
-    given = member(group, "all_gather")
-    return AllGather.apply(checked(tensor, "all_gather").unsqueeze(0), given).unbind(0)
+    pg = member(group, "all_gather")
+    return AllGather.apply(checked(tensor, "all_gather").unsqueeze(0), pg).unbind(0)
 
 
 def _all_gather_base(output_tensor: Tensor, input_tensor: Tensor, group: Any = None) -> Tensor:
     """Return the tensors of all ranks, concatenated along dimension 0; the result has the shape of `output_tensor`."""
-    given = member(group, "all_gather")
-    out = AllGather.apply(checked(input_tensor, "all_gather"), given)
+    pg = member(group, "all_gather")
+    out = AllGather.apply(checked(input_tensor, "all_gather"), pg)
     return same_shape("all_gather", out, output_tensor, "output_tensor")
 
 
@@ -136,9 +136,9 @@ def gather(tensor: Tensor, dst: int = 0, group: Any = None) -> tuple[Tensor, ...
     tensor([1., 1.])
     >>> dist.destroy_process_group()
     """
-    given = member(group, "gather")
-    rank_in(given, dst, "gather", "dst")
-    return Gather.apply(checked(tensor, "gather").unsqueeze(0), dst, given).unbind(0)
+    pg = member(group, "gather")
+    rank_in(pg, dst, "gather", "dst")
+    return Gather.apply(checked(tensor, "gather").unsqueeze(0), dst, pg).unbind(0)
 
 
 def scatter(tensors: Sequence[Tensor], src: int = 0, group: Any = None) -> Tensor:
@@ -153,10 +153,10 @@ def scatter(tensors: Sequence[Tensor], src: int = 0, group: Any = None) -> Tenso
     tensor([1., 1.])
     >>> dist.destroy_process_group()
     """
-    given = member(group, "scatter")
-    rank_in(given, src, "scatter", "src")
-    collectives.check_list("scatter", "tensors", tensors, given)
-    return Scatter.apply(stack(list(tensors)), src, given).squeeze(0)
+    pg = member(group, "scatter")
+    rank_in(pg, src, "scatter", "src")
+    collectives.check_list("scatter", "tensors", tensors, pg)
+    return Scatter.apply(stack(list(tensors)), src, pg).squeeze(0)
 
 
 def reduce_scatter(
@@ -175,14 +175,14 @@ def reduce_scatter(
     tensor([1., 1.])
     >>> dist.destroy_process_group()
     """
-    who, given = "reduce_scatter", member(group, "reduce_scatter")
-    collectives.check_list(who, "input_list", input_list, given)
+    who, pg = "reduce_scatter", member(group, "reduce_scatter")
+    collectives.check_list(who, "input_list", input_list, pg)
     if op is ReduceOp.AVG:
         averaged(input_list[0], who)
     if op in (ReduceOp.SUM, ReduceOp.AVG) and len({t.shape for t in input_list}) == 1:
-        out = ReduceScatter.apply(stack(list(input_list)), given).squeeze(0)
-        return same_shape(who, out / given.size() if op is ReduceOp.AVG else out, output, "output")
-    received = stack(all_to_all([output] * given.size(), input_list, given))
+        out = ReduceScatter.apply(stack(list(input_list)), pg).squeeze(0)
+        return same_shape(who, out / pg.size() if op is ReduceOp.AVG else out, output, "output")
+    received = stack(all_to_all([output] * pg.size(), input_list, pg))
     if op in OF_GATHERED:
         return OF_GATHERED[op](received)
     if op in (ReduceOp.SUM, ReduceOp.AVG):
@@ -206,11 +206,11 @@ def all_to_all(
     tensor([1., 1.])
     >>> dist.destroy_process_group()
     """
-    who, given = "all_to_all", member(group, "all_to_all")
-    collectives.check_list(who, "output_tensor_list", output_tensor_list, given)
-    collectives.check_list(who, "input_tensor_list", input_tensor_list, given)
+    who, pg = "all_to_all", member(group, "all_to_all")
+    collectives.check_list(who, "output_tensor_list", output_tensor_list, pg)
+    collectives.check_list(who, "input_tensor_list", input_tensor_list, pg)
     sent, received = [t.numel() for t in input_tensor_list], [t.numel() for t in output_tensor_list]
-    out = AllToAll.apply(cat([t.reshape(-1) for t in input_tensor_list]), sent, received, given)
+    out = AllToAll.apply(cat([t.reshape(-1) for t in input_tensor_list]), sent, received, pg)
     return tuple([part.reshape(t.shape) for part, t in zip(out.split(received), output_tensor_list)])
 
 
@@ -232,12 +232,12 @@ def all_to_all_single(
     tensor([1., 1.])
     >>> dist.destroy_process_group()
     """
-    who, given = "all_to_all_single", member(group, "all_to_all_single")
+    who, pg = "all_to_all_single", member(group, "all_to_all_single")
     sent, received = [
-        collectives.rows_of_parts(who, name, t.shape[0] if t.ndim else 0, sizes, given)
+        collectives.rows_of_parts(who, name, t.shape[0] if t.ndim else 0, sizes, pg)
         for name, t, sizes in (("input", input, input_split_sizes), ("output", output, output_split_sizes))
     ]
-    return same_shape(who, AllToAll.apply(checked(input, who), sent, received, given), output, "output")
+    return same_shape(who, AllToAll.apply(checked(input, who), sent, received, pg), output, "output")
 
 
 def send(tensor: Tensor, dst: int, group: Any = None, tag: int = 0) -> Tensor:
@@ -254,9 +254,9 @@ def send(tensor: Tensor, dst: int, group: Any = None, tag: int = 0) -> Tensor:
     ...     functional.send(2 * x, dst=0).sum().backward()
     >>> dist.destroy_process_group()
     """
-    given = member(group, "send")
-    rank_in(given, dst, "send", "dst")
-    return Send.apply(checked(tensor, "send"), dst, tag, given)
+    pg = member(group, "send")
+    rank_in(pg, dst, "send", "dst")
+    return Send.apply(checked(tensor, "send"), dst, tag, pg)
 
 
 def recv(tensor: Tensor, src: int, group: Any = None, tag: int = 0) -> Tensor:
@@ -274,9 +274,9 @@ def recv(tensor: Tensor, src: int, group: Any = None, tag: int = 0) -> Tensor:
     ...     functional.recv(x, src=1).sum().backward()  # sends the gradient to rank 1
     >>> dist.destroy_process_group()
     """
-    given = member(group, "recv")
-    rank_in(given, src, "recv", "src")
-    return Recv.apply(checked(tensor, "recv").unsqueeze(0)[:0], src, tag, given)
+    pg = member(group, "recv")
+    rank_in(pg, src, "recv", "src")
+    return Recv.apply(checked(tensor, "recv").unsqueeze(0)[:0], src, tag, pg)
 
 
 # ---------------------------------------------------------------------- helpers
@@ -294,9 +294,9 @@ def averaged(tensor: Tensor, who: str) -> Tensor:
     return tensor
 
 
-def same_shape(who: str, out: Tensor, given: Tensor, name: str) -> Tensor:
+def same_shape(who: str, out: Tensor, like: Tensor, name: str) -> Tensor:
     """Return a result unchanged.  Raises ValueError unless it has the shape of the tensor that the caller gave for it."""
-    if out.shape != given.shape:
-        what = f"{name} has shape {tuple(given.shape)}, and the result {tuple(out.shape)}"
+    if out.shape != like.shape:
+        what = f"{name} has shape {tuple(like.shape)}, and the result {tuple(out.shape)}"
         raise error(ValueError, who, what, f"pass {name}=torch.empty({tuple(out.shape)})")
     return out

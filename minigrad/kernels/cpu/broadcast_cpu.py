@@ -47,7 +47,7 @@ def place(sizes: tuple, strides: tuple, itemsize: int, shape: tuple, d: int) -> 
     return (step * (math.prod(shape[:d]) - 1) + math.prod(shape[d:]),), (itemsize,), step
 
 
-def in_rows(a: np.ndarray, shape: tuple, strides: tuple, step: int | None) -> tuple:
+def row_arguments(a: np.ndarray, shape: tuple, strides: tuple, step: int | None) -> tuple:
     """Return the arguments of a kernel for an array: flat memory and a step, or the numbers of its rows."""
     if step is not None:
         return (a if a.flags.c_contiguous else strided(a, shape, strides)).reshape(-1), step

@@ -20,9 +20,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...arrays.kinds import kernels_there, on_device
+from ...arrays.kinds import cuda_kernels, on_device
 from ..cache import load
-from ..fallback import alone
+from ..fallback import only_definitions
 from ..threads import launch
 from .conv_cost import BY_INPUT, BY_WEIGHT, FORWARD, of_single_elements
 
@@ -266,9 +266,9 @@ def settings(size: tuple, number: tuple, kernel: tuple, geometry: Any) -> tuple:
     return three(size), three(number), three(kernel), three(stride), three(padding, 0), three(dilation)
 
 
-def serves(x: np.ndarray, size: int, rank: int) -> bool:
+def worth_a_kernel(x: np.ndarray, size: int, rank: int) -> bool:
     """Return True if a convolution of `size` multiplications is worth a kernel."""
-    return size >= CONV_FROM and not alone() and x.dtype.kind == "f" and rank < 6
+    return size >= CONV_FROM and not only_definitions() and x.dtype.kind == "f" and rank < 6
 
 
 class Plan(NamedTuple):
@@ -332,26 +332,26 @@ def to_correlate(x: tuple, y: tuple, kernel: tuple, geometry: Any, dtype: np.dty
 def forward(x: np.ndarray, w: np.ndarray, bias: Any, number: tuple, geometry: Any) -> np.ndarray | None:
     """Return the convolution, with `number` windows in each dimension; `bias` has a number per channel, or is None."""
     if on_device(x):
-        return kernels_there("conv_cuda").forward(x, w, bias, number, geometry)
+        return cuda_kernels("conv_cuda").forward(x, w, bias, number, geometry)
     shape = (x.shape[0], *w.shape[:1], *number)
     if x.size and of_single_elements(w.shape, geometry):
         out = np.matmul(w.reshape(w.shape[:2]), x.reshape(*x.shape[:2], -1)).reshape(shape)
         return out if bias is None else np.add(out, bias.reshape(-1, *[1] * len(number)), out=out)
     size = math.prod(shape) * math.prod(w.shape[1:])
-    if not serves(x, size, w.ndim) or FORWARD.favours_product(number, len(x), w.shape, geometry.groups):
+    if not worth_a_kernel(x, size, w.ndim) or FORWARD.favours_product(number, len(x), w.shape, geometry.groups):
         return None
     plan = to_slide(x.shape, w.shape, number, geometry, x.dtype, BLOCK)
     return run(plan, x, w, bias, geometry.groups, False, np.empty(shape, x.dtype), size)
 
 
-def by_input(y: np.ndarray, w: np.ndarray, size: tuple, geometry: Any) -> np.ndarray | None:
+def input_gradient(y: np.ndarray, w: np.ndarray, size: tuple, geometry: Any) -> np.ndarray | None:
     """Return the input gradient, of shape `size`; y is the gradient of the result."""
     if on_device(y):
-        return kernels_there("conv_cuda").by_input(y, w, size, geometry)
+        return cuda_kernels("conv_cuda").input_gradient(y, w, size, geometry)
     if y.size and of_single_elements(w.shape, geometry):
         return np.matmul(w.reshape(w.shape[:2]).T, y.reshape(*y.shape[:2], -1)).reshape(len(y), w.shape[1], *size)
     work = y.size * math.prod(w.shape[1:])
-    if not serves(y, work + CALL * math.prod(w.shape[2:]), w.ndim):
+    if not worth_a_kernel(y, work + CALL * math.prod(w.shape[2:]), w.ndim):
         return None
     if BY_INPUT.favours_product(y.shape[2:], len(y), w.shape, geometry.groups):
         return None
@@ -373,16 +373,16 @@ def run(plan: Plan, x: Any, w: Any, bias: Any, groups: int, swapped: bool, out: 
     return out
 
 
-def by_weight(y: np.ndarray, x: np.ndarray, kernel: tuple, geometry: Any) -> np.ndarray | None:
+def weight_gradient(y: np.ndarray, x: np.ndarray, kernel: tuple, geometry: Any) -> np.ndarray | None:
     """Return the weight gradient for kernels of that shape; y is the gradient of the result."""
     if on_device(y):
-        return kernels_there("conv_cuda").by_weight(y, x, kernel, geometry)
+        return cuda_kernels("conv_cuda").weight_gradient(y, x, kernel, geometry)
     groups, shape = geometry.groups, (y.shape[1], x.shape[1] // geometry.groups, *kernel)
     if x.size and y.size and of_single_elements(shape, geometry) and len(x) * math.prod(shape) <= x.size + y.size:
         x, y = [a.reshape(*a.shape[:2], -1) for a in (x, y)]
         return np.add.reduce(np.matmul(y, x.swapaxes(1, 2))).reshape(shape)
     work = y.size * math.prod(shape[1:])
-    if not serves(x, work, len(shape)) or BY_WEIGHT.favours_product(y.shape[2:], len(y), shape, groups):
+    if not worth_a_kernel(x, work, len(shape)) or BY_WEIGHT.favours_product(y.shape[2:], len(y), shape, groups):
         return None
     plan, outer = to_correlate(x.shape, y.shape, kernel, geometry, x.dtype, BLOCK), y.shape[1] // groups
     rows, width = -(-outer // plan.rows) * plan.rows, plan.settings[0].size

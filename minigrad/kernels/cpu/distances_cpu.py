@@ -10,9 +10,9 @@ from functools import partial
 
 import numpy as np
 
-from ...arrays.kinds import kernels_there, on_device
+from ...arrays.kinds import cuda_kernels, on_device
 from ..cache import by_dtype
-from ..fallback import alone
+from ..fallback import only_definitions
 from ..threads import launch
 from .reductions_cpu import pairwise
 
@@ -60,23 +60,23 @@ def pulls(height, y_, numbers_, x_, g_, dx_):
 module = by_dtype("distances", SOURCE)
 
 
-def serves(x: np.ndarray, y: np.ndarray) -> bool:
+def worth_a_kernel(x: np.ndarray, y: np.ndarray) -> bool:
     """Return True if the differences of x and y are worth a kernel."""
-    return x.size * y.shape[-2] >= DISTANCES_FROM and x.dtype == y.dtype and not alone()
+    return x.size * y.shape[-2] >= DISTANCES_FROM and x.dtype == y.dtype and not only_definitions()
 
 
 def distances(x: np.ndarray, y: np.ndarray) -> np.ndarray | None:
     """Return the distances between all rows of x (..., n, d) and y (..., m, d)."""
     if on_device(x):
-        return kernels_there("distances_cuda").distances(x, y)
-    return run("distances", x, y, [np.empty((*x.shape[:-1], y.shape[-2]), x.dtype)]) if serves(x, y) else None
+        return cuda_kernels("distances_cuda").distances(x, y)
+    return run("distances", x, y, [np.empty((*x.shape[:-1], y.shape[-2]), x.dtype)]) if worth_a_kernel(x, y) else None
 
 
 def pulls(g: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray | None:
     """Return the gradient of x."""
     if on_device(x):
-        return kernels_there("distances_cuda").pulls(g, x, y)
-    return run("pulls", x, y, [g, np.empty(x.shape, x.dtype)]) if serves(x, y) and g.dtype == x.dtype else None
+        return cuda_kernels("distances_cuda").pulls(g, x, y)
+    return run("pulls", x, y, [g, np.empty(x.shape, x.dtype)]) if worth_a_kernel(x, y) and g.dtype == x.dtype else None
 
 
 def run(name: str, x: np.ndarray, y: np.ndarray, more: list) -> np.ndarray:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from .. import cache
-from ..fallback import alone
+from ..fallback import only_definitions
 from ..threads import launch
 
 MOVES_FROM = 1 << 14  # elements; NumPy needs 10 microseconds for them, and a first lesson would wait for the compiler
@@ -67,7 +67,7 @@ def surround(left, rows_, columns_, x_, out_):
 
 def table(x: np.ndarray) -> np.ndarray | None:
     """Return an array as rows of integers along its last dimension, if it is worth a kernel."""
-    if x.size < MOVES_FROM or type(x) is not np.ndarray or alone() or not x.flags.c_contiguous:
+    if x.size < MOVES_FROM or type(x) is not np.ndarray or only_definitions() or not x.flags.c_contiguous:
         return None
     return x.view(f"u{x.itemsize}").reshape(-1, x.shape[-1])
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ...arrays.kinds import kernels_there, on_device
+from ...arrays.kinds import cuda_kernels, on_device
 from ...errors import error
 from ..cache import by_dtype
 from ..fallback import worth
@@ -108,7 +108,7 @@ SOURCE = (
 module = by_dtype("places", SOURCE)
 
 
-def serves(x: np.ndarray, number: int) -> bool:
+def worth_a_kernel(x: np.ndarray, number: int) -> bool:
     """Return True if an array, and `number` elements to read or write, are worth a kernel."""
     return worth(x, number, PLACES_FROM) and x.size > 0 and x.flags.c_contiguous
 
@@ -121,14 +121,14 @@ def fits(x: np.ndarray, dim: int, index: np.ndarray) -> bool:
 
 def out_of_range(index: int, dim: int, n: int) -> Exception:
     """Return the error for an index that may be negative."""
-    told = error(
+    e = error(
         IndexError,
         "index",
         f"index {index} is out of bounds for dimension {dim} with size {n}",
         f"use indices from {-n} to {n - 1}" if n else "skip the empty tensor",
     )
-    told.below = True
-    return told
+    e.below = True
+    return e
 
 
 def lines(x: np.ndarray, dim: int, end: int | None = None) -> np.ndarray:
@@ -141,26 +141,26 @@ def lines(x: np.ndarray, dim: int, end: int | None = None) -> np.ndarray:
 def gather(x: np.ndarray, dim: int, index: np.ndarray) -> np.ndarray | None:
     """Return the elements at `index` along dim."""
     if on_device(x):
-        return kernels_there("indexing").gather(x, dim, index)
-    if not serves(x, index.size) or not fits(x, dim, index):
+        return cuda_kernels("indexing").gather(x, dim, index)
+    if not worth_a_kernel(x, index.size) or not fits(x, dim, index):
         return None
     out = np.empty(index.shape, x.dtype)
-    return out if at_places("gather", x, dim, [x, index, out]) else None
+    return out if run_at_places("gather", x, dim, [x, index, out]) else None
 
 
 def scatter(x: np.ndarray, dim: int, index: np.ndarray, src: Any, how: str) -> bool:
     """Write elements of src at `index` along dim of x, or combine them with x by the NumPy function `how`."""
     if on_device(x):
-        return kernels_there("scatter").scatter(x, dim, index, src, how)
-    if not serves(x, index.size) or not fits(x, dim, index):
+        return cuda_kernels("scatter").scatter(x, dim, index, src, how)
+    if not worth_a_kernel(x, index.size) or not fits(x, dim, index):
         return False
     src = np.full(index.shape, src, x.dtype) if isinstance(src, (int, float)) else src
     if not like(src, index.shape, x):
         return False
-    return at_places(f"scatter_{how}", x, dim, [index, src, x])
+    return run_at_places(f"scatter_{how}", x, dim, [index, src, x])
 
 
-def at_places(name: str, x: np.ndarray, dim: int, arrays: list) -> bool:
+def run_at_places(name: str, x: np.ndarray, dim: int, arrays: list) -> bool:
     """Run a kernel on x and arrays that have its size in all dimensions but dim; return False if an index is out of range."""
     wrong, seen = np.zeros(1, np.int64), [lines(a, dim) for a in arrays]
     kernel = getattr(module(x.dtype), name if seen[0].ndim == 3 else f"{name}_along")
@@ -176,12 +176,12 @@ def like(a: Any, shape: tuple, x: np.ndarray) -> bool:
 def in_range(index: np.ndarray, n: int) -> bool:
     """Return True if all indices are between 0 and n - 1; False also if another function has to check them."""
     if on_device(index):
-        return kernels_there("indexing").in_range(index, n)
+        return cuda_kernels("indexing").in_range(index, n)
     index = index.astype(np.int64, copy=False)
     return not index.size or bool(index.view(np.uint64).max() < n)  # as unsigned, a negative number is very large
 
 
-def from_the_front(index: np.ndarray, dim: int, n: int) -> np.ndarray:
+def nonnegative_indices(index: np.ndarray, dim: int, n: int) -> np.ndarray:
     """Return the indices as int64 with negative ones counted from the front; raise IndexError if one is out of range."""
     if not in_range(index, n):
         low, high = index.min(), index.max()
@@ -203,13 +203,13 @@ def positive(index: np.ndarray, n: int, signed: bool) -> np.ndarray | None:
 def take(x: np.ndarray, dim: int, index: np.ndarray, signed: bool = True) -> np.ndarray | None:
     """Return the slices of x at indices along dim; `signed` ones may be negative."""
     if on_device(x):
-        return kernels_there("indexing").slices(x, dim, index, signed)
+        return cuda_kernels("indexing").slices(x, dim, index, signed)
     shape = x.shape[:dim] + index.shape + x.shape[dim + 1 :]
-    if not serves(x, math.prod(shape)) or index.dtype.kind != "i":
+    if not worth_a_kernel(x, math.prod(shape)) or index.dtype.kind != "i":
         return None
     out = np.empty(shape, x.dtype)
     arrays = [lines(x, dim), lines(out, dim, dim + index.ndim)]
-    return out if by_slices("take", x, dim, index, signed, arrays, out.size) else None
+    return out if run_by_slices("take", x, dim, index, signed, arrays, out.size) else None
 
 
 def add(x: np.ndarray, dims: tuple, indices: tuple, rows: Any, known: bool = False) -> bool:
@@ -218,17 +218,17 @@ def add(x: np.ndarray, dims: tuple, indices: tuple, rows: Any, known: bool = Fal
     `known` indices were checked before: on a device, a check would have to wait for the result.
     """
     if on_device(x):
-        return kernels_there("scatter").add(x, dims, indices, rows, known)
+        return cuda_kernels("scatter").add(x, dims, indices, rows, known)
     if len(dims) > 1:
         return False
     (dim,), (index,) = dims, indices
     shape = x.shape[:dim] + index.shape + x.shape[dim + 1 :]
-    if not serves(x, math.prod(shape)) or index.dtype.kind != "i" or not like(rows, shape, x):
+    if not worth_a_kernel(x, math.prod(shape)) or index.dtype.kind != "i" or not like(rows, shape, x):
         return False
-    return by_slices("add", x, dim, index, True, [lines(rows, dim, dim + index.ndim), lines(x, dim)], rows.size)
+    return run_by_slices("add", x, dim, index, True, [lines(rows, dim, dim + index.ndim), lines(x, dim)], rows.size)
 
 
-def by_slices(name: str, x: np.ndarray, dim: int, index: np.ndarray, signed: bool, arrays: list, work: int) -> bool:
+def run_by_slices(name: str, x: np.ndarray, dim: int, index: np.ndarray, signed: bool, arrays: list, work: int) -> bool:
     """Run a kernel on slices of x and slices of another array at the indices; return False if one is out of range."""
     if (where := positive(index, x.shape[dim], signed)) is None:
         return False

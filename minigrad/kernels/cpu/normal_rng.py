@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from .. import cache as modules
-from ..fallback import again, alone
+from ..fallback import again, only_definitions
 from ..formula import CPU, Target
 from ..threads import launch
 
@@ -84,7 +84,7 @@ def normal(rng: np.random.Generator, size: tuple, dtype: np.dtype) -> np.ndarray
     pairs = np.empty((2, half), dtype)
     arrays = [bits[:half], bits[half : 2 * half], *pairs]
     try:
-        launch(defined if alone() else module(dtype).normal, arrays)
+        launch(defined if only_definitions() else module(dtype).normal, arrays)
     except Exception as e:
         again(e, launch, defined, arrays)
     return pairs.reshape(-1)[:n].reshape(size)
@@ -95,7 +95,7 @@ def permutations(rng: np.random.Generator, shape: tuple) -> np.ndarray:
     if type(rng) is not np.random.Generator:
         return rng.permutations(shape)
     n = shape[-1]
-    if not NOISE_FROM <= n < 1 << 31 or alone():
+    if not NOISE_FROM <= n < 1 << 31 or only_definitions():
         return rng.permuted(np.broadcast_to(np.arange(n), shape), axis=-1)
     out = np.empty(shape, np.int32)  # half the memory, so that more of it stays in the cache
     state = rng.bit_generator.state

@@ -12,7 +12,7 @@ from functools import partial
 
 import numpy as np
 
-from ...arrays.kinds import contiguous, kernels_there, on_device
+from ...arrays.kinds import contiguous, cuda_kernels, on_device
 from ..cache import by_dtype
 from ..fallback import worth
 from ..pool_windows import Windows, bounds, runs
@@ -160,7 +160,7 @@ module = by_dtype("windows", SOURCE)
 def largest(x: np.ndarray, windows: tuple[Windows, ...]) -> tuple | None:
     """Return the largest element of each window over the last one or two dimensions, and its place in the flattened input."""
     if on_device(x):
-        return kernels_there("pool_cuda").largest(x, windows)
+        return cuda_kernels("pool_cuda").largest(x, windows)
     n, shape = len(windows), results_shape(x, windows)
     out, place = np.empty(shape, x.dtype), np.empty(shape, np.int64)
     if not out.size:
@@ -172,7 +172,7 @@ def largest(x: np.ndarray, windows: tuple[Windows, ...]) -> tuple | None:
         kernels = module(x.dtype)
         launch(*((kernels.max_pool_pairs, images) if n == 1 else (kernels.max_pool_two, [x.shape[-1], *images])))
     else:
-        rows, columns = as_two(windows)
+        rows, columns = in_two_dims(windows)
         steps = np.uint64(rows.every), np.uint64(columns.every)
         launch(partial(module(x.dtype).max_pool, *bounds(rows), *bounds(columns), *steps), images, x.size)
     return out, place
@@ -181,7 +181,7 @@ def largest(x: np.ndarray, windows: tuple[Windows, ...]) -> tuple | None:
 def sums(x: np.ndarray, windows: tuple[Windows, ...]) -> np.ndarray | None:
     """Return the sum of each window over the last one or two dimensions."""
     if on_device(x):
-        return kernels_there("pool_cuda").sums(x, windows)
+        return cuda_kernels("pool_cuda").sums(x, windows)
     shape = results_shape(x, windows)
     if not x.size or 0 in shape:
         return np.zeros(shape, x.dtype)
@@ -189,7 +189,7 @@ def sums(x: np.ndarray, windows: tuple[Windows, ...]) -> np.ndarray | None:
     if not worth(x, work, POOL_FROM):
         return None
     out = np.empty(shape, x.dtype)
-    rows, columns = as_two(windows)
+    rows, columns = in_two_dims(windows)
     launch(
         partial(module(x.dtype).sums, *bounds(rows), *bounds(columns), runs(columns)),
         [as_images(a, len(windows)) for a in (x, out)],
@@ -201,7 +201,7 @@ def sums(x: np.ndarray, windows: tuple[Windows, ...]) -> np.ndarray | None:
 def put(g: np.ndarray, place: np.ndarray, shape: tuple, n: int) -> np.ndarray | None:
     """Return zeros of a shape with g added at the places in the last n dimensions."""
     if on_device(g):
-        return kernels_there("pool_cuda").put(g, place, shape, n)
+        return cuda_kernels("pool_cuda").put(g, place, shape, n)
     if not worth(g, math.prod(shape), POOL_FROM):
         return None
     dx, number = np.empty(shape, g.dtype), math.prod(g.shape[g.ndim - n :])
@@ -220,6 +220,6 @@ def as_images(a: np.ndarray, n: int) -> np.ndarray:
     return contiguous(a).reshape(-1, *(1,) * (2 - n), *a.shape[a.ndim - n :])
 
 
-def as_two(windows: tuple[Windows, ...]) -> tuple[Windows, ...]:
+def in_two_dims(windows: tuple[Windows, ...]) -> tuple[Windows, ...]:
     """Return the windows over rows and columns; a single dimension becomes one row."""
     return (ONE_ROW,) * (2 - len(windows)) + windows

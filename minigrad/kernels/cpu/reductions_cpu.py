@@ -13,9 +13,9 @@ from functools import cache
 
 import numpy as np
 
-from ...arrays.kinds import kernels_there, on_device
+from ...arrays.kinds import cuda_kernels, on_device
 from ..cache import by_dtype, load
-from ..fallback import alone
+from ..fallback import only_definitions
 from ..threads import GRAIN, launch
 
 REDUCE_FROM = 1 << 12  # elements; below, NumPy takes microseconds, and a first lesson would wait for the compiler
@@ -207,10 +207,10 @@ def reduce(name: str, x: np.ndarray, dims: tuple, keepdim: bool) -> np.ndarray |
 
     `name` is "sum", "squares" (sum of squares), "known" (sum without NaN), "product", "maximum" or "minimum"."""
     if on_device(x):
-        return kernels_there("reductions_cuda").reduce(name, [x], dims, keepdim)
+        return cuda_kernels("reductions_cuda").reduce(name, [x], dims, keepdim)
     if name == "sum" and x.dtype.kind == "i":
         return sum_integers(x, dims, keepdim)
-    if x.size < REDUCE_FROM or alone() or x.dtype.kind != "f" or not dims or not x.flags.c_contiguous:
+    if x.size < REDUCE_FROM or only_definitions() or x.dtype.kind != "f" or not dims or not x.flags.c_contiguous:
         return None
     if len(dims) == x.ndim:
         if x.size < GRAIN * WORK:
@@ -234,7 +234,7 @@ def reduce(name: str, x: np.ndarray, dims: tuple, keepdim: bool) -> np.ndarray |
 def sum_integers(x: np.ndarray, dims: tuple, keepdim: bool) -> np.ndarray | None:
     """Return the sum of int64 over the last dimensions, which form a row for each result."""
     first = x.ndim - len(dims)
-    if x.size < REDUCE_FROM or alone() or x.dtype != np.int64 or dims != tuple(range(first, x.ndim)):
+    if x.size < REDUCE_FROM or only_definitions() or x.dtype != np.int64 or dims != tuple(range(first, x.ndim)):
         return None
     if not dims or not x.flags.c_contiguous:
         return None

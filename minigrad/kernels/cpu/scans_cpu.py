@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 
-from ...arrays.kinds import kernels_there, on_device
+from ...arrays.kinds import cuda_kernels, on_device
 from ..cache import by_dtype
 from ..fallback import worth
 from ..threads import launch
@@ -147,7 +147,7 @@ def lines(x: np.ndarray, dim: int) -> np.ndarray:
 def running(ufunc: np.ufunc, x: np.ndarray, dim: int, reverse: bool) -> np.ndarray | None:
     """Return `ufunc` accumulated along dim, from the end if `reverse`."""
     if on_device(x):
-        return kernels_there("scans_cuda").running(ufunc, x, dim, reverse)
+        return cuda_kernels("scans_cuda").running(ufunc, x, dim, reverse)
     kernel = getattr(module(x.dtype), f"running_{ufunc.__name__}", None) if worth(x, x.size, SCAN_FROM) else None
     if kernel is None:
         return None
@@ -159,7 +159,7 @@ def running(ufunc: np.ufunc, x: np.ndarray, dim: int, reverse: bool) -> np.ndarr
 def running_extreme(ufunc: np.ufunc, x: np.ndarray, dim: int) -> tuple | None:
     """Return running extremes and their places."""
     if on_device(x):
-        return kernels_there("scans_cuda").running_extreme(ufunc, x, dim)
+        return cuda_kernels("scans_cuda").running_extreme(ufunc, x, dim)
     if not worth(x, x.size, SCAN_FROM):
         return None
     out, place = np.empty(x.shape, x.dtype), np.empty(x.shape, np.int64)
@@ -171,7 +171,7 @@ def running_extreme(ufunc: np.ufunc, x: np.ndarray, dim: int) -> tuple | None:
 def recurrence(a: np.ndarray, b: np.ndarray, dim: int, reverse: bool) -> np.ndarray | None:
     """Return y[i] = a[i] * y[i-1] + b[i] along a dimension, from its end if `reverse`."""
     if on_device(b):
-        return kernels_there("scans_cuda").recurrence(a, b, dim, reverse)
+        return cuda_kernels("scans_cuda").recurrence(a, b, dim, reverse)
     if not worth(b, b.size, SCAN_FROM) or a.dtype != b.dtype or a.shape != b.shape:
         return None
     out = np.empty(b.shape, b.dtype)

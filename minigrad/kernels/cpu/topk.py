@@ -10,9 +10,9 @@ import math
 
 import numpy as np
 
-from ...arrays.kinds import kernels_there, on_device
+from ...arrays.kinds import cuda_kernels, on_device
 from ..cache import by_dtype
-from ..fallback import alone
+from ..fallback import only_definitions
 from ..threads import launch
 
 RANK_FROM = 4096  # elements; NumPy sorts them in 50 microseconds, and a first lesson would wait for the compiler
@@ -97,9 +97,9 @@ module = by_dtype("ranking", SOURCE)
 def top(x: np.ndarray, k: int, dim: int, largest: bool) -> np.ndarray | None:
     """Return the places of the k largest or smallest along a dimension, in order; equal ones keep their order."""
     if on_device(x):
-        return kernels_there("sorting").top(x, k, dim, largest)
+        return cuda_kernels("sorting").top(x, k, dim, largest)
     n = x.shape[dim]
-    if x.size < RANK_FROM or alone() or x.dtype.kind not in "fiu" or not 0 < k <= n // SHARE:
+    if x.size < RANK_FROM or only_definitions() or x.dtype.kind not in "fiu" or not 0 < k <= n // SHARE:
         return None
     outer, inner = math.prod(x.shape[:dim]), math.prod(x.shape[dim + 1 :])
     places, kernels = np.empty((*x.shape[:dim], k, *x.shape[dim + 1 :]), np.int64), module(x.dtype)

@@ -77,15 +77,15 @@ module = by_dtype("weighted_places", SOURCE)
 
 def gather(x: np.ndarray, w: np.ndarray, places: np.ndarray) -> np.ndarray | None:
     """Return the sums for each channel: x (n, c, size), w and places (n, k, points), result (n, c, points)."""
-    return by_channel("gather", x, w, places, places.shape[2])
+    return run_by_channel("gather", x, w, places, places.shape[2])
 
 
 def scatter(g: np.ndarray, w: np.ndarray, places: np.ndarray, size: int) -> np.ndarray | None:
     """Return for each element the sum of the terms that read it: g (n, c, points), result (n, c, size)."""
-    return by_channel("scatter", g, w, places, size)
+    return run_by_channel("scatter", g, w, places, size)
 
 
-def by_channel(name: str, x: np.ndarray, w: np.ndarray, places: np.ndarray, size: int) -> np.ndarray | None:
+def run_by_channel(name: str, x: np.ndarray, w: np.ndarray, places: np.ndarray, size: int) -> np.ndarray | None:
     """Run a kernel over the rows of x, each with the weights and places of its example."""
     n, c = x.shape[:2]
     terms = c * places.size

@@ -50,10 +50,10 @@ class Divergence(Exception):
 
 
 class Block:
-    """A block whose threads call `function`; `become(number)` makes the fake module act for a thread before each step."""
+    """A block whose threads call `function`; `act_as(number)` makes the fake module act for a thread before each step."""
 
-    def __init__(self, size: int, function: Callable, args: tuple, become: Callable, met: Callable | None = None):
-        self.size, self.function, self.args, self.become, self.met = size, function, args, become, met
+    def __init__(self, size: int, function: Callable, args: tuple, act_as: Callable, met: Callable | None = None):
+        self.size, self.function, self.args, self.act_as, self.met = size, function, args, act_as, met
         self.ended = 0  # the set of threads that have ended
         self.barriers: dict[tuple, list[Waiting]] = {}  # scope and members -> threads that wait
         self.ready: deque[tuple[Waiting, dict]] = deque()  # threads that may continue, with the values that met
@@ -64,13 +64,13 @@ class Block:
         """Run every thread to its end."""
         waits = inspect.isgeneratorfunction(self.function)
         for number in range(self.size):
-            self.become(number)
+            self.act_as(number)
             calls = self.function(*self.args)
             if waits:
                 self.go_on(number, calls, None)
             while self.ready:
                 waiting, met = self.ready.popleft()
-                self.become(waiting.number)
+                self.act_as(waiting.number)
                 self.go_on(waiting.number, waiting.calls, waiting.barrier.answer(met))
         if self.barriers:
             raise Divergence(self.described([w for group in self.barriers.values() for w in group]))

@@ -33,7 +33,7 @@ def forward(x: DeviceArray, w: DeviceArray, bias: Any, number: tuple, geometry: 
     return out
 
 
-def by_weight(y: DeviceArray, x: DeviceArray, kernel: tuple, geometry: Any) -> DeviceArray:
+def weight_gradient(y: DeviceArray, x: DeviceArray, kernel: tuple, geometry: Any) -> DeviceArray:
     """Return the weight gradient for kernels of that shape; y is the gradient of the result."""
     out = empty((y.shape[1], x.shape[1] // geometry.groups, *kernel), y.dtype)
     if not y.size:
@@ -57,7 +57,7 @@ def operands(w: DeviceArray, x: DeviceArray, y: DeviceArray, geometry: Any) -> t
     return weight, seen, result, (rows, len(x) * windows, channels * taps)
 
 
-def by_input(y: DeviceArray, w: DeviceArray, size: tuple, geometry: Any) -> DeviceArray:
+def input_gradient(y: DeviceArray, w: DeviceArray, size: tuple, geometry: Any) -> DeviceArray:
     """Return the input gradient for an input of that size; y is the gradient of the result.
 
     With stride s, only every s-th element of the kernel meets a given place of the input. The places that meet the same

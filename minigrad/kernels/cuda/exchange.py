@@ -49,16 +49,16 @@ def capsule(a: DeviceArray, stream: Any = None, max_version: Any = None, dl_devi
             raise error(
                 BufferError,
                 "dlpack",
-                f"an array of shape {a.shape} on cuda:0 cannot be lent on DLPack's device {tuple(dl_device)}",
+                f"an array of shape {a.shape} on cuda:0 cannot be shared on DLPack's device {tuple(dl_device)}",
                 "copy it first: x.cpu()",
             )
-        return dlpack.lent(a.to_host())
+        return dlpack.as_capsule(a.to_host())
     if copy:
         a = a.copy()
     if stream not in (*DEFAULT_STREAMS, NO_WAITING, machine.current().stream):
         machine.current().synchronize()
     seen = machine.Interface(a.address, a.shape, plain(a.shadow).dtype.str, a.strides, a)
-    lent = dlpack.lent(np.asarray(seen).view(a.dtype))
+    lent = dlpack.as_capsule(np.asarray(seen).view(a.dtype))
     array_in(lent).device.kind = CUDA
     return lent
 
@@ -66,7 +66,7 @@ def capsule(a: DeviceArray, stream: Any = None, max_version: Any = None, dl_devi
 def refuse_meta(a: DeviceArray) -> None:
     """Raise BufferError for a meta tensor: other libraries cannot know that it has no memory."""
     if is_meta(a):
-        what = f"a meta tensor of shape {a.shape} has no memory to lend"
+        what = f"a meta tensor of shape {a.shape} has no memory to share"
         raise error(BufferError, "dlpack", what, "make it on a device: torch.empty_like(x, device='cpu')")
 
 
@@ -78,7 +78,7 @@ def interface(a: DeviceArray) -> dict:
             TypeError,
             "__cuda_array_interface__",
             f"has no name for bfloat16, the dtype of an array of shape {a.shape}",
-            "lend it by DLPack, as in from_dlpack(x), or pass x.float()",
+            "share it through DLPack: from_dlpack(x), or pass x.float()",
         )
     return {
         "shape": a.shape,

@@ -49,7 +49,7 @@ class FakeCuda(FakeCUDAModule):
         self.gridDim, self.blockDim = Dim3(*grid), Dim3(*block)
         self.indices = indices(block)
 
-    def become(self, number: int) -> None:
+    def act_as(self, number: int) -> None:
         """Act for this thread of the block from now on."""
         self.number, self.threadIdx = number, self.indices[number]
 

@@ -38,8 +38,8 @@ def text(
     """
     arrays, out = dict.fromkeys([*[array for _, array in parameters.values() if array], *results]), next(iter(results))
     fours = FOURS.format(out=out, aligned=" and ".join([f"aligned4({array})" for array in arrays]))
-    fours += loop("fours", by_four(name, args, parameters, results, lambda array: f"{array}, i"), 4)
-    rest = loop(f"{out}.size", [by_one(name, parameters, results, "i")], begin="fours + ")
+    fours += loop("fours", lines_by_four(name, args, parameters, results, lambda array: f"{array}, i"), 4)
+    rest = loop(f"{out}.size", [line_by_one(name, parameters, results, "i")], begin="fours + ")
     return head(name, args, parameters, lines, results) + fours + rest
 
 
@@ -52,10 +52,10 @@ def counted_text(name: str, args: Sequence, parameters: dict[str, tuple[str, str
     """
     *outer, last = names = [f"i{d}" for d in range(rank)]
     at, out = ", ".join(names), next(iter(results))
-    lines, width = [by_one(name, parameters, results, at)], 1
+    lines, width = [line_by_one(name, parameters, results, at)], 1
     if repeated is not None:
         place = lambda array: f"{array}[{', '.join(outer)}], {last}"
-        lines, width = by_four(name, args, parameters, results, place, {a: f"{a}[{at}]" for a in repeated}), 4
+        lines, width = lines_by_four(name, args, parameters, results, place, {a: f"{a}[{at}]" for a in repeated}), 4
     counted = loop(f"{out}.size", [*coordinates(out, rank, counter), *lines], width)
     return head(name, args, parameters, [], results) + counted
 
@@ -71,12 +71,14 @@ def head(name: str, args: Sequence, parameters: dict, lines: Sequence, results: 
     )
 
 
-def by_one(name: str, parameters: dict, results: dict, at: str) -> str:
+def line_by_one(name: str, parameters: dict, results: dict, at: str) -> str:
     """Return the line that computes the element at a place."""
     return f"{', '.join([f'{array}[{at}]' for array in results])} = {call(name, parameters, lambda array: f'{array}[{at}]')}"
 
 
-def by_four(name: str, args: Sequence, parameters: dict, results: dict, place: Callable, single: dict | None = None):
+def lines_by_four(
+    name: str, args: Sequence, parameters: dict, results: dict, place: Callable, single: dict | None = None
+):
     """Return the lines that compute four elements; `place` gives an array's four, `single` the read of its only one."""
     single, reads = single or {}, [array for _, array in parameters.values() if array]
     four = {a: next(n for k in count() if (n := f"{a}{'_' * k}4") not in args) for a in reads}

@@ -18,13 +18,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...arrays.dtypes import BF2
-from ...arrays.kinds import near, strided, zeros
+from ...arrays.kinds import strided, to_device_of, zeros
 from ...errors import error
 from ..cpu import index_cpu
 from . import flat, kernel_modules, pointwise_cuda
 from .device_array import DeviceArray, as_tuple, empty, plain
 from .functions import of_arrays
-from .outside import later
+from .outside import cells_to_check
 
 WHOLE = slice(None)
 
@@ -88,7 +88,11 @@ def visited(action: Action, x: DeviceArray, at: Selected, other: Any, checked: b
     seen = [strided(a, shape, s) for a, s in zip(arrays, steps)]
     seen[0] = strided(x, (*shape, *sizes), (*steps[0], *jumps))
     seen = [plain(a) for a in seen]  # kernels compute with at least 4 bytes; halves are only moved
-    late = later(tuple([f"index for dimension {d} of size {n}" for d, n in zip(at.dims, sizes)])) if checked else None
+    late = (
+        cells_to_check(tuple([f"index for dimension {d} of size {n}" for d, n in zip(at.dims, sizes)]))
+        if checked
+        else None
+    )
     wrong = [zeros((len(sizes),), x, np.int64) if late is None else late] * checked
     chosen = kernel(action, len(shape), len(sizes), checked, signed, is_array)
     chosen[kernel_modules.threads(math.prod(shape))](*wrong, *seen, *[other] * (not is_array))
@@ -123,7 +127,7 @@ def out_of_range(wrong: DeviceArray, dims: tuple, sizes: list, signed: bool) -> 
 # ---------------------------------------------------------------------- selections
 def selected(x: DeviceArray, dims: tuple, indices: Any) -> Selected:
     """Return the selection by index arrays; their shape takes the place of `dims` if these are adjacent, else the front."""
-    indices = [near(i, x) for i in indices]
+    indices = [to_device_of(i, x) for i in indices]
     size = np.broadcast_shapes(*[i.shape for i in indices])
     rest = [d for d in range(x.ndim) if d not in dims]
     lead = dims[0] if dims[-1] - dims[0] == len(dims) - 1 else 0
@@ -169,7 +173,7 @@ def parse(x: DeviceArray, index: Any) -> tuple[DeviceArray, Selected]:
         elif i is None or isinstance(i, slice):
             basic.append(i)
         else:
-            found = where_true(near(i, x)) if isinstance(i, np.ndarray) and i.dtype.kind == "b" else (i,)
+            found = where_true(to_device_of(i, x)) if isinstance(i, np.ndarray) and i.dtype.kind == "b" else (i,)
             dims += range(len(basic), len(basic) + len(found))
             arrays += found
             basic += [WHOLE] * n or [None]  # a single True adds a dimension
@@ -198,7 +202,7 @@ def write(x: DeviceArray, at: Selected, value: Any, checked: bool = True) -> Non
 def partner(value: Any, x: DeviceArray, at: Selected) -> Any:
     """Return the value to write into x in the shape of the selection; numbers unchanged."""
     if isinstance(value, DeviceArray) or isinstance(value, np.ndarray) and value.ndim:
-        value = near(value, x).astype(x.dtype, copy=False)
+        value = to_device_of(value, x).astype(x.dtype, copy=False)
         value = value.copy() if np.may_share_memory(value.shadow, x.shadow) else value
         return np.broadcast_to(value, at.shape)
     number = np.asarray(value).astype(x.dtype)
@@ -216,7 +220,7 @@ def put(x: DeviceArray, index: Any, value: Any) -> None:
     """Write value to x[index]."""
     masks = [i for i in as_tuple(index) if isinstance(i, np.ndarray) and i.dtype.kind == "b"]
     if len(as_tuple(index)) == len(masks) == 1 and np.ndim(value) == 0 and masks[0].shape == x.shape[: masks[0].ndim]:
-        wide = near(masks[0], x)
+        wide = to_device_of(masks[0], x)
         np.copyto(x, value, where=wide.reshape(*wide.shape, *[1] * (x.ndim - wide.ndim)))
         return
     write(*parse(x, index), value)
@@ -232,16 +236,16 @@ def take_slices(a: Any, indices: Any, axis: int | None = None, out: Any = None, 
 @of_arrays(np.take_along_axis)
 def take_along_axis(arr: Any, indices: Any, axis: int = -1) -> DeviceArray:
     """Return for each place the element at its index."""
-    return read(*beside(arr, near(indices, arr), axis % arr.ndim))
+    return read(*broadcast_index(arr, to_device_of(indices, arr), axis % arr.ndim))
 
 
 @of_arrays(np.put_along_axis)
 def put_along_axis(arr: Any, indices: Any, values: Any, axis: int) -> None:
     """Write one element for each index."""
-    write(*beside(arr, near(indices, arr), axis % arr.ndim), values)
+    write(*broadcast_index(arr, to_device_of(indices, arr), axis % arr.ndim), values)
 
 
-def beside(x: DeviceArray, index: DeviceArray, dim: int) -> tuple:
+def broadcast_index(x: DeviceArray, index: DeviceArray, dim: int) -> tuple:
     """Return x and the selection by the index, broadcast to each other in the other dimensions."""
     size = np.broadcast_shapes(*[(*a.shape[:dim], 1, *a.shape[dim + 1 :]) for a in (x, index)])
     x, index = [np.broadcast_to(a, (*size[:dim], a.shape[dim], *size[dim + 1 :])) for a in (x, index)]

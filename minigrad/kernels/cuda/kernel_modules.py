@@ -159,10 +159,10 @@ class Kernel:
     def machine_code(self, signature: tuple, arch: str) -> tuple[str, bytes]:
         """Return the entry's name and the cubin for these types, from the cache folder if possible."""
         name = f"{self.module}.{self.name}.{arch}.{hashlib.sha256(repr(signature).encode()).hexdigest()[:16]}.cubin"
-        kept = cache.kept(name)
+        kept = cache.stored(name)
         if kept is None:
             entry, cubin, _ = machine_code(self.function, signature, arch)
-            cache.keep(name, f"{entry}\0".encode() + cubin)
+            cache.store(name, f"{entry}\0".encode() + cubin)
         else:
             text, _, cubin = kept.partition(b"\0")
             entry = text.decode()

@@ -48,7 +48,7 @@ class Launches:
     def __call__(self, *args: Any) -> tuple:
         with self.lock:
             outs = self.launched(args)
-        machine.look()
+        machine.run_watchers()
         return outs
 
     def launched(self, args: tuple) -> tuple:
@@ -98,7 +98,7 @@ class Launches:
             args[k][...] = self.copies[k]
         return tuple([o.copy("K") for o in self.graph.outs])
 
-    def told(self) -> str:
+    def describe(self) -> str:
         """Return the way in which the step is launched, as text."""
         if self.why:
             return f"launched one by one, because {self.why}"

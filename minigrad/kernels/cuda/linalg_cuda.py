@@ -43,7 +43,7 @@ def by_library(function: Callable) -> Callable:
         empty_ones = any([isinstance(a, DeviceArray) and not a.size for a in args])
         if cupy() is None or empty_ones:
             found = function(*[a.to_host() if type(a) is DeviceArray else a for a in args], **kwargs)
-            return each(to_device, found)
+            return map_results(to_device, found)
         return by_cupy(function, args, kwargs)
 
     return there
@@ -55,10 +55,10 @@ def shapes_alone(function: Callable, args: tuple, kwargs: dict) -> Any:
     batch = np.broadcast_shapes(*[a.shape[:-2] for a in arrays])
     none = iter([np.empty((0, *a.shape[-2:]), a.dtype) for a in arrays])
     found = function(*[next(none) if isinstance(a, np.ndarray) else a for a in args], **kwargs)
-    return each(lambda a: empty((*batch, *a.shape[1:]), a.dtype), found)
+    return map_results(lambda a: empty((*batch, *a.shape[1:]), a.dtype), found)
 
 
-def each(f: Callable, found: Any) -> Any:
+def map_results(f: Callable, found: Any) -> Any:
     """Return f of a result, or of all results in their named tuple."""
     return type(found)(*[f(a) for a in found]) if isinstance(found, tuple) else f(found)
 
@@ -72,16 +72,16 @@ def by_cupy(function: Callable, args: tuple, kwargs: dict) -> Any:
     cupys = DIFFERENT.get(name) or getattr(of_cupy.linalg, name)
     machine.current().synchronize()  # CuPy has a separate stream
     with cupyx.errstate(linalg="raise"):
-        found = cupys(*[lent(a) if type(a) is DeviceArray else a for a in args], **kwargs)
+        found = cupys(*[as_cupy(a) if type(a) is DeviceArray else a for a in args], **kwargs)
     if isinstance(found, tuple):
         found = tuple_of(function)(*found)
 
     def taken(a: Any) -> DeviceArray:
         out = empty(a.shape, a.dtype)
-        lent(out)[...] = a
+        as_cupy(out)[...] = a
         return out
 
-    results = each(taken, found)
+    results = map_results(taken, found)
     of_cupy.cuda.get_current_stream().synchronize()
     return results
 
@@ -92,7 +92,7 @@ def tuple_of(function: Callable) -> type:
     return type(function(np.eye(1)))
 
 
-def lent(a: DeviceArray) -> Any:
+def as_cupy(a: DeviceArray) -> Any:
     """Return an array as a CuPy array, without a copy."""
     of_cupy = cupy()
     memory = of_cupy.cuda.UnownedMemory(a.address, a.nbytes, a)

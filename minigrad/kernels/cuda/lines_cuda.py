@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from ...arrays.dtypes import F4, F8
 from .. import lines
-from ..fallback import alone
+from ..fallback import only_definitions
 from ..lines import Layout, Plan
 from . import normalize_cuda
 from .device_array import empty
@@ -20,7 +20,7 @@ def run(plan: Plan, args: tuple) -> list | None:
     x = args[plan.x]
     weights = tuple([args[i] if isinstance(args[i], tuple) else args[i].shape for i in plan.weights])
     layout = plan.layout(args, weights)
-    if alone() or not x.size or x.dtype.kind != "f":
+    if only_definitions() or not x.size or x.dtype.kind != "f":
         return None
     if layout is None or in_pieces(layout):
         if (scale := normalize_cuda.SCALED.get(plan.cls.name)) is None:
@@ -28,7 +28,7 @@ def run(plan: Plan, args: tuple) -> list | None:
         compute = normalize_cuda.forward if plan.formulas is None else normalize_cuda.backward
         made = compute(x, *scale, *args[1:])
         return None if made is None else [made[i] for i in plan.formulas or range(len(made))]
-    return by_rows(plan, args, layout) if x.dtype in (F4, F8) else None
+    return run_by_rows(plan, args, layout) if x.dtype in (F4, F8) else None
 
 
 def in_pieces(layout: Layout) -> bool:
@@ -37,7 +37,7 @@ def in_pieces(layout: Layout) -> bool:
     return any(before) and (last or before != [False, True] or bool(layout.weights))
 
 
-def by_rows(plan: Plan, args: tuple, layout: Layout) -> list:
+def run_by_rows(plan: Plan, args: tuple, layout: Layout) -> list:
     """Run a kernel on rows, or on columns as rows of a transposed view."""
     dtype, columns = args[plan.x].dtype, layout.reduced == (False, True, False)
     turned = lambda a: a.swapaxes(1, 2) if columns and a.ndim == 3 else a

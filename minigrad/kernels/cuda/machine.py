@@ -139,13 +139,13 @@ class Simulator:
         """Copy a contiguous array into device memory."""
         refuse_capturing(self.asked)
         self.host(address, a.shape, a.dtype, a.strides)[...] = a
-        look()
+        run_watchers()
 
     def download(self, address: int, a: np.ndarray) -> None:
         """Copy device memory into a contiguous array."""
         refuse_capturing(self.asked)
         a[...] = self.host(address, a.shape, a.dtype, a.strides)
-        look()
+        run_watchers()
 
     def send(self, address: int, a: np.ndarray) -> Later:
         """Begin to copy a contiguous array into device memory, and return the end of the copy."""
@@ -168,10 +168,10 @@ class Simulator:
         self.do(np.copyto, self.host(target, (nbytes,), bytes_, (1,)), self.host(source, (nbytes,), bytes_, (1,)))
 
     def synchronize(self) -> None:
-        """Make the copies that are in flight, and look; kernels have already run."""
+        """Complete the copies in flight, and run the watchers; kernels have already run."""
         refuse_capturing(self.asked)
         self.in_flight.make_all()
-        look()
+        run_watchers()
 
     def wait_for(self, stream: int) -> None:
         """Do nothing: there is only one stream."""
@@ -308,7 +308,7 @@ class GPU:
         refuse_capturing(self.asked)
         self.queue.sync()
         self.in_flight.drop_done()
-        look()
+        run_watchers()
 
     def wait_for(self, stream: int) -> None:
         """Wait for the requests that another library made in its stream."""
@@ -348,7 +348,7 @@ def three(sizes: Any) -> tuple:
     return (*map(int, sizes), 1, 1)[:3]
 
 
-def look() -> None:
+def run_watchers() -> None:
     """Call all watchers, which check for errors that kernels stored."""
     for watcher in list(watchers):
         watcher.look()
@@ -380,7 +380,7 @@ def current() -> Any:
     """Return the device, set up for this thread: the driver asks each thread for its GPU. Raises RuntimeError without one."""
     if inside.yes:
         return NOWHERE
-    place = found()
+    place = find_device()
     if not getattr(_entered, "yes", False):
         place.enter()
         _entered.yes = True
@@ -391,7 +391,7 @@ _entered = threading.local()
 
 
 @functools.cache
-def found() -> Any:
+def find_device() -> Any:
     """Return the device."""
     if not count():
         raise error(

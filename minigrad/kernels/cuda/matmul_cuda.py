@@ -217,13 +217,13 @@ def text(
     term = {n: f"{n}[uint64({{}})]" if is_table else f"{{}} * {n}" for n, is_table in zip(names, tables)}
     values = {**tile._asdict(), "real": dtype.name, "threads": tile.threads, "across": tile.n // tile.thread_n,
               "patch_m": min(4, tile.m // tile.thread_m), "patch_n": min(8, tile.n // tile.thread_n),
-              "x_wide": min(wide(dtype), tile.thread_m), "y_wide": min(wide(dtype), tile.thread_n), "x_vector": vectors[0],
-              "y_vector": vectors[1], "out_row": term["out_rows"].format("m"),
+              "x_wide": min(load_width(dtype), tile.thread_m), "y_wide": min(load_width(dtype), tile.thread_n),
+              "x_vector": vectors[0], "y_vector": vectors[1], "out_row": term["out_rows"].format("m"),
               "out_column": term["out_columns"].format("n")}  # fmt: skip
     fetches = ""
     for a, side, size, vector, runs in zip("xy", "MN", (tile.m, tile.n), vectors, along_k):
         # threads of a warp write below each other: padding keeps them out of one memory bank
-        pitch = size + wide(dtype) if runs else size
+        pitch = size + load_width(dtype) if runs else size
         parts = -(-size * tile.k // (tile.threads * vector))
         values |= {f"{a}_pitch": pitch, f"{a}_tile": pitch * tile.k, f"{a}_parts": parts, f"{a}_held": parts * vector}
         fits = f"e < TILE_{side} * TILE_K" if size * tile.k % (tile.threads * vector) else ""
@@ -242,7 +242,7 @@ def text(
     return HEAD.format(**values) + fetches + BODY.format(**values)
 
 
-def wide(dtype: np.dtype) -> int:
+def load_width(dtype: np.dtype) -> int:
     """Return the number of elements that a thread can load at once: 16 bytes."""
     return 16 // dtype.itemsize if dtype.kind == "f" else 1
 
@@ -265,7 +265,7 @@ def chosen_tile(dtype: np.dtype, rows: int, columns: int, batch: int) -> Tile:
 
 def vector(a: Operand, dtype: np.dtype, rows: int, columns: int) -> int:
     """Return the number of elements that a thread loads at once: the maximum if all groups are aligned to it, else 1."""
-    most = wide(dtype)
+    most = load_width(dtype)
     step, other, size = (a.columns, a.rows, columns) if a.along_rows else (a.rows, a.columns, rows)
     apart = not any(isinstance(s, DeviceArray) for s in (step, other)) and step == 1
     whole = apart and not any(n % most for n in (other, a.outer, a.inner, size)) and a.memory.address % 16 == 0

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy import int8, int16, int32, int64, uint8
 
-from ...arrays.kinds import near, strided
+from ...arrays.kinds import strided, to_device_of
 from . import kernel_modules, machine, pointwise_cuda, simulator
 from .device_array import DeviceArray, empty, to_device
 from .functions import of_arrays
@@ -173,14 +173,14 @@ def roll(a: Any, shift: Any, axis: Any) -> DeviceArray:
 @of_arrays(np.repeat)
 def repeat(a: Any, repeats: Any, axis: int | None = None) -> Any:
     """Return each element, or slice along an axis, repeated by one number or by a number for each."""
-    a = near(a, repeats)
+    a = to_device_of(a, repeats)
     a, axis = (a.reshape(-1), 0) if axis is None else (a, axis % a.ndim)
     if np.ndim(repeats) == 0:
         n, shape = int(repeats), list(a.shape)
         copies = np.broadcast_to(np.expand_dims(a, axis + 1), (*shape[: axis + 1], n, *shape[axis + 1 :]))
         return copies.reshape(*shape[:axis], shape[axis] * n, *shape[axis + 1 :])
-    ends = np.cumsum(near(repeats, a))
-    places = near(np.arange(int(ends[-1]) if ends.size else 0), a)
+    ends = np.cumsum(to_device_of(repeats, a))
+    places = to_device_of(np.arange(int(ends[-1]) if ends.size else 0), a)
     return np.take(a, np.searchsorted(ends, places, "right"), axis)
 
 
@@ -207,4 +207,4 @@ def stack(arrays: Any, axis: int = 0, dtype: Any = None, casting: str = "same_ki
 @of_arrays(np.append)
 def append(arr: Any, values: Any) -> DeviceArray:
     """Return a one-dimensional array with values appended."""
-    return concatenate([arr, near(np.atleast_1d(values), arr)])
+    return concatenate([arr, to_device_of(np.atleast_1d(values), arr)])

@@ -50,7 +50,7 @@ class Outside:
                             "check the indices or classes of this call and the ones before it")  # fmt: skip
 
 
-def later(where: tuple[str, ...]) -> DeviceArray | None:
+def cells_to_check(where: tuple[str, ...]) -> DeviceArray | None:
     """Return cells to check when a captured program runs, since indices are unknown before; None outside of a capture."""
     if inside.yes:
         return empty((len(where),), np.int64)

@@ -140,8 +140,8 @@ def planned(
 ) -> Any:
     """Return the Plan for operands of these kinds, dtypes of arrays and types of numbers; None if there is no kernel."""
     numbers = [not isinstance(k, np.dtype) for k in kinds]
-    reads = tuple(["" if number else how_read(k) for k, number in zip(kinds, numbers)])
-    make = partial(kernel, name, formulas, tuple(zip(names, reads)), how_written(results[0]), target, scaled)
+    reads = tuple(["" if number else read_expression(k) for k, number in zip(kinds, numbers)])
+    make = partial(kernel, name, formulas, tuple(zip(names, reads)), write_expression(results[0]), target, scaled)
     if formula.prelude([f for _, f in formulas], target, formula.CUDA) is None:  # no text for scalars
         return None
     element = lambda k: kernel_modules.array_type(np.dtype(np.uint16) if k == BF2 else k, 1, True)
@@ -178,12 +178,12 @@ READ, WRITTEN = {F2: "float32({})", BF2: "of_bfloat16({})"}, {BF2: "to_bfloat16(
 CONVERSIONS = {"float32": "numpy"} | dict.fromkeys(("of_bfloat16", "to_bfloat16"), formula.CUDA.functions)
 
 
-def how_read(dtype: np.dtype) -> str:
+def read_expression(dtype: np.dtype) -> str:
     """Return the expression that reads an array's elements."""
     return READ.get(dtype, "{}")
 
 
-def how_written(dtype: np.dtype) -> str:
+def write_expression(dtype: np.dtype) -> str:
     """Return the expression that writes a result into an array."""
     return WRITTEN.get(dtype, "{}")
 
@@ -234,11 +234,11 @@ def layout_of(shape: tuple, arrays: tuple[Memory, ...]) -> tuple[Layout, tuple, 
     shape, steps = walked(shape, arrays)
     if not shape or all([s == (a.itemsize,) for s, a in zip(steps, arrays)]):
         return Layout(0), shape, steps
-    return Layout(len(shape), counter_of(math.prod(shape)), in_fours(shape, arrays, steps)), shape, steps
+    return Layout(len(shape), counter_of(math.prod(shape)), readable_by_fours(shape, arrays, steps)), shape, steps
 
 
-def in_fours(shape: tuple, arrays: Sequence[Memory], steps: Sequence) -> tuple:
-    """Return whether each array has elements along the rows or repeats one, if rows can be read by fours; else ()."""
+def readable_by_fours(shape: tuple, arrays: Sequence[Memory], steps: Sequence) -> tuple:
+    """Return for each array True if it has elements along the rows, False if it repeats one; () if fours do not fit."""
     if len(shape) < 2 or shape[-1] % 4:
         return ()
     for a, (*outer, last) in zip(arrays, steps):

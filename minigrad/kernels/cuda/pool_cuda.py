@@ -10,7 +10,7 @@ import math
 import numpy as np
 
 from ..cache import by_dtype
-from ..cpu.pool_cpu import as_images, as_two, results_shape
+from ..cpu.pool_cpu import as_images, in_two_dims, results_shape
 from ..pool_windows import Windows
 from . import kernel_modules
 from .device_array import DeviceArray, empty
@@ -105,7 +105,7 @@ def launch(name: str, x: DeviceArray, windows: tuple[Windows, ...], *outs: Devic
     """Run a kernel with one thread per element of the results."""
     if outs[0].size and x.size:
         images = [as_images(a, len(windows)) for a in (x, *outs)]
-        settings = [number for w in as_two(windows) for number in w[2:]]
+        settings = [number for w in in_two_dims(windows) for number in w[2:]]
         getattr(module(x.dtype), name)[kernel_modules.threads(outs[0].size)](images[0], *settings, *images[1:])
     else:
         outs[0].fill(0)

@@ -175,7 +175,7 @@ def results(name: str, arrays: Sequence, dims: Sequence, keepdim: bool, dtype: A
     """Return the one or two results of a reduction, in `dtype`, or in the dtype of the computation if it is None."""
     how, shape = NAMED[name], arrays[0].shape
     starts = how.start if isinstance(how.start, tuple) else (how.start,)
-    acc = kept_in(how.kept, arrays[0].dtype if dtype is None else dtype)
+    acc = intermediate_dtype(how.kept, arrays[0].dtype if dtype is None else dtype)
     kinds = acc, I8 if how.kept == "same" else acc
     begin = [kind.type(identity(s, kind)) for kind, s in zip(kinds, starts)]
     dtypes = kinds if dtype is None else [dtype] * len(begin)
@@ -187,7 +187,7 @@ def results(name: str, arrays: Sequence, dims: Sequence, keepdim: bool, dtype: A
     return [a.reshape(kept) for a in found] if keepdim else found
 
 
-def kept_in(kind: str, dtype: np.dtype) -> np.dtype:
+def intermediate_dtype(kind: str, dtype: np.dtype) -> np.dtype:
     """Return the dtype of intermediate results, which a warp must be able to shuffle."""
     if dtype not in FLOATS or kind == "whole":
         return I8
@@ -252,8 +252,8 @@ def over_middle(name: str, arrays: list, dtypes: Sequence, begin: Sequence) -> l
     parts = max(1, min(THREADS // (outer * inner * lanes), n // (lanes * GRAIN)))
     outs = [empty((outer, parts, inner), dtype if parts == 1 else b.dtype) for dtype, b in zip(dtypes, begin)]
     grid = -(-outs[0].size * lanes // BLOCK)
-    reads = tuple([pointwise_cuda.how_read(a.dtype) for a in arrays])
-    chosen = kernel(name, begin[0].dtype, reads, pointwise_cuda.how_written(outs[0].dtype))
+    reads = tuple([pointwise_cuda.read_expression(a.dtype) for a in arrays])
+    chosen = kernel(name, begin[0].dtype, reads, pointwise_cuda.write_expression(outs[0].dtype))
     chosen[grid, BLOCK](*[numbers(a) for a in (*arrays, *outs)], *begin, lanes)
     return outs if parts == 1 else over_middle(NAMED[name].joined_by or name, outs, dtypes, begin)
 

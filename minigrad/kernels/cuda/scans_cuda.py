@@ -253,7 +253,7 @@ def parallel() -> int:
     return 4 if simulator.SMALL else BLOCKS_PER_PROCESSOR * machine.current().processors
 
 
-def wide(dtype: np.dtype) -> np.dtype:
+def accumulator_dtype(dtype: np.dtype) -> np.dtype:
     """Return the dtype in which sums and products of a dtype are carried."""
     return np.dtype(np.float64 if dtype.kind == "f" else np.int64)
 
@@ -266,7 +266,7 @@ def same(dtype: np.dtype) -> np.dtype:
 # ---------------------------------------------------------------------- the scans
 def running(ufunc: np.ufunc, x: DeviceArray, dim: int, reverse: bool = False, dtype: Any = None) -> DeviceArray:
     """Return `ufunc` accumulated along dim, from the end if `reverse`."""
-    state = same(x.dtype) if ufunc in PLACES else wide(x.dtype if dtype is None else np.dtype(dtype))
+    state = same(x.dtype) if ufunc in PLACES else accumulator_dtype(x.dtype if dtype is None else np.dtype(dtype))
     return run(RUNNING[ufunc], [x], dim, reverse, state, [x.dtype if dtype is None else np.dtype(dtype)])[0]
 
 
@@ -277,7 +277,7 @@ def running_extreme(ufunc: np.ufunc, x: DeviceArray, dim: int) -> tuple:
 
 def recurrence(a: DeviceArray, b: DeviceArray, dim: int, reverse: bool) -> DeviceArray:
     """Return y[i] = a[i] * y[i-1] + b[i] along a dimension, from its end if `reverse`."""
-    return run(RECURRENCE, [a, b], dim, reverse, wide(b.dtype), [b.dtype])[0]
+    return run(RECURRENCE, [a, b], dim, reverse, accumulator_dtype(b.dtype), [b.dtype])[0]
 
 
 def accumulate(ufunc: np.ufunc, x: Any, axis: int = 0, dtype: Any = None) -> DeviceArray:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...arrays.halves import widened
-from ...arrays.kinds import near
+from ...arrays.kinds import to_device_of
 from ...arrays.nowhere import SIZE, inside, no_numbers
 from . import flat, kernel_modules, pointwise_cuda
 from .device_array import DeviceArray, empty
@@ -87,7 +87,7 @@ def flatnonzero(a: Any) -> Any:
 
 
 # ---------------------------------------------------------------------- sorted sequences
-def belonging(rows: DeviceArray, values: DeviceArray, right: bool) -> DeviceArray:
+def insertion_positions(rows: DeviceArray, values: DeviceArray, right: bool) -> DeviceArray:
     """Return the positions of values in the last dimension of sorted rows of the same rank, or of one row for all."""
     n = rows.shape[-1]
     if not n or not values.size:
@@ -102,19 +102,19 @@ def belonging(rows: DeviceArray, values: DeviceArray, right: bool) -> DeviceArra
 
 @of_arrays(np.searchsorted)
 def searchsorted(a: Any, v: Any, side: str = "left") -> DeviceArray:
-    return belonging(near(a, v), near(v, a), side == "right")
+    return insertion_positions(to_device_of(a, v), to_device_of(v, a), side == "right")
 
 
 @of_arrays(np.isin)
 def isin(element: Any, test_elements: Any) -> DeviceArray:
     """Return a mask of elements that are among the tests, found by bisection in the sorted tests."""
-    element, tests = near(element, test_elements), near(test_elements, element).reshape(-1)
+    element, tests = to_device_of(element, test_elements), to_device_of(test_elements, element).reshape(-1)
     if not tests.size:
         return np.zeros_like(element, bool)
     element, tests = widened(element), widened(tests)  # NumPy has no common dtype of float16 and bfloat16
     dtype = np.result_type(element.dtype, tests.dtype)
     tests, element = np.sort(tests.astype(dtype, copy=False)), element.astype(dtype, copy=False)
-    return tests[np.minimum(belonging(tests, element, False), tests.size - 1)] == element
+    return tests[np.minimum(insertion_positions(tests, element, False), tests.size - 1)] == element
 
 
 # ---------------------------------------------------------------------- distinct elements
@@ -142,7 +142,7 @@ def unique(ar: Any, return_inverse: bool, return_counts: bool, axis: int | None,
 
 def lexical(rows: DeviceArray) -> DeviceArray:
     """Return the order of rows by their first element, then by the second, ...: sorted by each, the last one first."""
-    order = near(np.arange(len(rows)), rows)
+    order = to_device_of(np.arange(len(rows)), rows)
     for column in range(rows.shape[1] - 1, -1, -1):
         order = order[np.argsort(rows[:, column][order], kind="stable")]
     return order

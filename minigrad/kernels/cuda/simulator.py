@@ -114,7 +114,7 @@ def run(function: Callable, grid: Any, block: Any, args: Any) -> None:
             for cuda.blockIdx in indices(grid):
                 if launch is not None:
                     launch.enter()
-                cuda.block = Block(size, function, tuple(given), cuda.become, launch and launch.met)
+                cuda.block = Block(size, function, tuple(given), cuda.act_as, launch and launch.met)
                 cuda.block.run()
         except Exception as e:
             raise explained(e, function, args, cuda) from None

@@ -78,7 +78,7 @@ class Access(NamedTuple):
     def element(self) -> str:
         return shown(self.array.name, self.index)
 
-    def before(self, other: Access) -> bool:
+    def happens_before(self, other: Access) -> bool:
         """Return True if this access always happens before the other."""
         return self.block == other.block and bool(other.clock[self.number] > self.clock[self.number])
 
@@ -87,7 +87,9 @@ class Access(NamedTuple):
         both = {self.does, other.does}
         mine, theirs = (self.block, self.thread), (other.block, other.thread)
         return (
-            both not in ({"reads"}, {"updates"}) and mine != theirs and not (self.before(other) or other.before(self))
+            both not in ({"reads"}, {"updates"})
+            and mine != theirs
+            and not (self.happens_before(other) or other.happens_before(self))
         )
 
 

@@ -13,7 +13,7 @@ MOST = (2.0**24, 2.0**53)  # integers up to here are exact in the precision
 LARGE = (2.0**126, 2.0**1022)  # beyond, n * y might overflow
 
 
-def many(x: Lane, y: Lane) -> Lane:
+def is_too_large(x: Lane, y: Lane) -> Lane:
     """Return True if x / y is too large for n to be exact, or not a number."""
     return ~((abs(x) < abs(y) * x.pick(*MOST)) & (abs(x) < x.pick(*LARGE)))
 
@@ -36,7 +36,7 @@ def rest(x: Lane, y: Lane) -> Lane:
     a, b = abs(x), abs(y)
     left = less_product(a, call("trunc", a / b), b)
     left = where(left < 0, left + b, left)
-    return rarely("fmod", many, by_library, sign_of(where(a < b, a, left), x), x, y)
+    return rarely("fmod", is_too_large, by_library, sign_of(where(a < b, a, left), x), x, y)
 
 
 @function

@@ -130,7 +130,7 @@ def skip_init(module_cls: type, *args: Any, **kwargs: Any) -> Module:
             RuntimeError,
             "skip_init",
             f"{module_cls.__name__} has no argument 'device'",
-            "make the module as usual",
+            f"write {module_cls.__name__}(...) without skip_init",
         )
     place = kwargs.pop("device", None) or get_default_device()
     kwargs["device"] = "meta"

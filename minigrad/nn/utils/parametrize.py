@@ -65,7 +65,7 @@ class ParametrizationList(ModuleList):
 
     def __init__(self, modules: Sequence[Module], original: Tensor, unsafe: bool = False):
         if not modules:
-            raise unfit("ParametrizationList requires at least one module", "pass [parametrization]")
+            raise misfit_error("ParametrizationList requires at least one module", "pass [parametrization]")
         super().__init__(modules)
         self.unsafe = unsafe
         shape, dtype = original.shape, original.dtype
@@ -117,7 +117,7 @@ class ParametrizationList(ModuleList):
         new = [new] if self.is_tensor else sequence_of_tensors(new)
         if len(new) != self.ntensors:
             what = f"right_inverse has to return {self.ntensors} tensors, but returned {len(new)}"
-            raise unfit(what, f"return {self.ntensors} tensors, as at the registration")
+            raise misfit_error(what, f"return {self.ntensors} tensors, as at the registration")
         for own, t in zip(self.originals(), new):
             check_like(t, t.shape if isinstance(t, Tensor) else (), own.dtype, "right_inverse")
             own.data = t.detach()
@@ -199,7 +199,7 @@ def register_parametrization(
             module.parametrizations = ModuleDict()
         module.parametrizations[tensor_name] = steps
     else:
-        raise unfit(
+        raise misfit_error(
             f"{type(module).__name__} has no parameter, buffer or parametrized tensor {tensor_name!r}",
             "look up the names in dict(module.named_parameters()) and dict(module.named_buffers())",
         )
@@ -233,13 +233,13 @@ def remove_parametrizations(module: Module, tensor_name: str, leave_parametrized
     Linear(in_features=2, out_features=2, bias=True)
     """
     if not is_parametrized(module, tensor_name):
-        raise unfit(
+        raise misfit_error(
             f"{type(module).__name__} has no parametrization on {tensor_name!r}",
             "choose one of list(module.parametrizations)",
         )
     steps = module.parametrizations[tensor_name]
     if not steps.is_tensor and not leave_parametrized:
-        raise unfit(
+        raise misfit_error(
             f"{tensor_name!r} is computed from {steps.ntensors} tensors, none of which can replace it",
             "pass leave_parametrized=True",
         )
@@ -315,9 +315,9 @@ def register(module: Module, name: str, tensor: Tensor) -> None:
 def check_like(made: Any, shape: tuple, dtype: Any, who: str) -> None:
     """Raise ValueError unless `made` is a tensor of this shape and dtype."""
     if not isinstance(made, Tensor):
-        raise unfit(f"{who} must return a tensor, but returned {type(made).__name__}", "return a tensor")
+        raise misfit_error(f"{who} must return a tensor, but returned {type(made).__name__}", "return a tensor")
     if made.dtype != dtype or tuple(made.shape) != tuple(shape):
-        raise unfit(
+        raise misfit_error(
             f"{who} may not change dtype and shape, which were {dtype} and {tuple(shape)}, but returned {made.dtype} and "
             f"{tuple(made.shape)}",
             "return a tensor of the same dtype and shape, or pass unsafe=True",
@@ -327,13 +327,13 @@ def check_like(made: Any, shape: tuple, dtype: Any, who: str) -> None:
 def sequence_of_tensors(value: Any) -> Sequence:
     """Return the tensors from a right_inverse.  Raises ValueError for anything else."""
     if not isinstance(value, Sequence) or not all(isinstance(t, Tensor) for t in value):
-        raise unfit(
+        raise misfit_error(
             f"right_inverse must return a tensor or a tuple of tensors, but returned {type(value).__name__}",
             "return the arguments of forward",
         )
     return value
 
 
-def unfit(what: str, fix: str) -> Exception:
+def misfit_error(what: str, fix: str) -> Exception:
     """Return the ValueError for a parametrization that does not fit."""
     return error(ValueError, "parametrize", what, fix)

@@ -299,7 +299,7 @@ def run_packed(network: Any, packed: PackedSequence, hx: Any) -> tuple:
         parts, outs = data.split([length * n for length, n in runs]), []
         for d, end in enumerate(network.endings(layer)):
             first = tuple([s[layer * network.n_directions + d] for s in states])
-            out, last = (walk_back if d else walk_on)(network, parts, runs, first, end)
+            out, last = (walk_back if d else run_forward_in_time)(network, parts, runs, first, end)
             outs.append(out)
             ends.append(last)
         data = outs[0] if len(outs) == 1 else cat(outs, -1)
@@ -326,7 +326,7 @@ def runs_of(sizes: list) -> list:
     return runs
 
 
-def walk_on(network: Any, parts: tuple, runs: list, states: tuple, end: str) -> tuple:
+def run_forward_in_time(network: Any, parts: tuple, runs: list, states: tuple, end: str) -> tuple:
     """Run one layer forwards in time; a sequence that ends leaves its states behind."""
     outs, ended = [], []
     for part, (length, n) in zip(parts, runs):

@@ -1,4 +1,4 @@
-"""Families: base classes that derive everything else of an operation from its mathematics.
+"""Families: base classes that derive the rest of an operation from its mathematics.
 
 An operation is a class: `impl` computes on arrays, and for each differentiable argument a formula `d<name>` gives the
 derivative.  The formula's parameter names state its inputs, and so decide which tensors are saved:
@@ -10,7 +10,7 @@ derivative.  The formula's parameter names state its inputs, and so decide which
 | family | the formula d<x> is | jvp |
 |---|---|---|
 | Pointwise | the partial derivative of one element, or with `g` among its parameters g times it | the same formula |
-| Reduce | the partial derivative of the result by one element | its sum over the same dimensions |
+| Reduce | the partial derivative of the result with respect to one element | its sum over the same dimensions |
 | Linear, View | the transpose, `dx = lambda g, ...` | the operation itself |
 | Bilinear | one transpose per argument | the product rule |
 | Operation | the pull-back, `dx = lambda g, ...` | the transpose of the pull-back |
@@ -254,15 +254,15 @@ def times(g: Tensor | Array, d: Tensor | Array | float) -> Any:
 class Reduce(Primitive):
     """A reduction `impl(x, dims, keepdim)` over a tuple of dimensions.
 
-    dx is the partial by one element, or with `g` among its parameters g times it.  In dx the reduced dimensions of `out` and
-    `g` have size 1, so that both broadcast against x.
+    dx is the partial with respect to one element, or with `g` among its parameters g times it.  In dx the reduced dimensions
+    of `out` and `g` have size 1, so that both broadcast against x.
     """
 
     layout = row_major
 
     @classmethod
     def term(cls, bound: tuple, n_args: int, g: Tensor | Array) -> Any:
-        """Return g times the partial by each element."""
+        """Return g times the partial with respect to each element."""
         d = Primitive.evaluate.__func__(cls, 0, bound, n_args, (g,))
         return d if "g" in cls.reads[0] else times(g, d)
 

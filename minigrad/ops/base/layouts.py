@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...arrays.kinds import near
+from ...arrays.kinds import to_device_of
 from ...arrays.memory import order_in_memory
 from ...core.saved import bottom
 from ...core.tensor import Tensor, wrap
@@ -40,10 +40,10 @@ def column_major(out: np.ndarray, x: np.ndarray) -> np.ndarray:
 
 def channels_last(out: np.ndarray, x: np.ndarray) -> np.ndarray:
     """Return images channels last (dimension 1 innermost) if the operand is stored so, else in row-major order."""
-    return ordered(out, (0, 2, 3, 1)) if x.ndim == 4 and lies_channels_last(x) else row_major(out, x)
+    return ordered(out, (0, 2, 3, 1)) if x.ndim == 4 and is_channels_last(x) else row_major(out, x)
 
 
-def lies_channels_last(x: np.ndarray) -> bool:
+def is_channels_last(x: np.ndarray) -> bool:
     """Return True if images are channels last by PyTorch's rule, which also covers sizes of 1 and strides of 0.
 
     See is_channels_last_strides_2d_s4 in PyTorch's c10/core/MemoryFormat.h.
@@ -76,4 +76,4 @@ def arranged(cls: type[Primitive], raw: Any, operands: tuple) -> Any:
 
 def wrap_near(array: np.ndarray, other: Tensor) -> Tensor:
     """Return a plain tensor on this array, on the device of another tensor."""
-    return wrap(near(array, bottom(other)._a))
+    return wrap(to_device_of(array, bottom(other)._a))

@@ -93,7 +93,7 @@ class Primitive(Function):
     primitive = True
     Node = FullPrimitiveNode
 
-    # Attributes that a declaration may set, beside impl and its formulas (`dx` is the formula of x).  Families add more.
+    # Attributes that a declaration may set, besides impl and its formulas (`dx` is the formula of x).  Families add more.
     impl: Any = None  # arrays and plain values in, an array or a tuple of arrays out
     program: Any = None  # impl as a program of other operations, on Tensors, from which fused kernels are generated
     view = False  # the result shares the memory of the first operand
@@ -109,14 +109,14 @@ class Primitive(Function):
     batch: Any = None  # (arguments with the batch dimension in front) -> the arguments of the call for the whole batch
     layout: Any = None  # the memory order of the results (layouts.py)
     update: Any = None  # impl that writes into its first argument and returns nothing: for writes to few elements
-    takes_half = False  # impl takes float16 and bfloat16 directly: it only moves elements, say (arrays/halves.py)
+    takes_half = False  # impl takes float16 and bfloat16 directly, for example to move elements (arrays/halves.py)
     kernel_takes_half = False  # its device kernels take them too, and compute in higher precision
     quiet = False  # impl, or a helper in ops/, calls NumPy's functions itself, which may warn (arrays/errstate.py)
     # a first-order backward without tensors: True if the formulas run on arrays directly, or a function (gradients of the
     # outputs, saved values) -> gradients of the arguments, or None to leave them to the formulas
     arrays: Any = False
-    # the gradient by an operand counts as depending on it although it is constant in it, so that a second derivative is
-    # zeros and not None: PyTorch behaves so if the backward is a kernel that takes the operand
+    # the gradient with respect to an operand counts as depending on it, although it is constant: a second derivative is then
+    # zeros instead of None, as in PyTorch where the backward is a kernel that takes the operand
     depends_on_operand = False
 
     # Attributes that follow from these.
@@ -254,7 +254,7 @@ class Primitive(Function):
         try:
             if cls.view:
                 return cls.impl(*arrays)
-            said = cls.listen()
+            previous = cls.listen()
             try:
                 as_they_are = cls.takes_half or cls.kernel_takes_half and on_device(arrays[0])
                 if as_they_are or not any(map(is_half, arrays)):
@@ -266,9 +266,9 @@ class Primitive(Function):
                     return None
                 return raw if cls.layout is None else arranged(cls, raw, arrays)
             finally:
-                restore(said)
+                restore(previous)
         except Exception as e:
-            if fallback.from_compiler(e) and not fallback.numpy_alone():
+            if fallback.from_compiler(e) and not fallback.numpy_only():
                 return fallback.again(e, cls.compute, *arrays, into=into)
             problem = "the operation cannot compute with these arrays"
             raise_instead(slots.problem(problem, cls=cls, arrays=arrays, cause=e), e)
@@ -380,7 +380,7 @@ class Primitive(Function):
     def partial_text(cls, i: int) -> str:
         """Return the formula of argument i from the source; "" for one with a condition or a loop, which no label can hold."""
         f = cls.formulas.get(cls.parameter(i))
-        words = "" if f is None else formula.shown(f)
+        words = "" if f is None else formula.display_text(f)
         return "" if re.search(r" (if|for) ", words) else words
 
 
@@ -416,7 +416,7 @@ def narrowed_tensors(values: Sequence, dtype: np.dtype) -> tuple:
 
 @cache
 def read_by(cls: type[Primitive], tracked: tuple, n_outputs: int) -> tuple:
-    """Return which arguments, and which results, the formulas of the tracked arguments read."""
+    """Return the arguments and the results that the formulas of the tracked arguments read."""
     names = {n for i, wanted in enumerate(tracked) if wanted for n in cls.reads.get(cls.parameter(i), ())}
     arguments = tuple([cls.names[cls.parameter(i)] in names for i in range(len(tracked))])
     return arguments, tuple([f"out{k}" in names or k == 0 and "out" in names for k in range(n_outputs)])
@@ -439,7 +439,7 @@ def own(t: Tensor | None, cls: type[Primitive], tangents: list) -> Tensor | None
 
 
 class Tied(Primitive):
-    """d, as a constant function of x: the derivative by x is zeros."""
+    """d, as a constant function of x: the derivative with respect to x is zeros."""
 
     impl = lambda d, x: d[...]
     dd = lambda g: g

@@ -226,7 +226,7 @@ def check_cast(name: str, result: Tensor, target: Tensor) -> None:
 
 
 def check_fits(name: str, x: object, *numbers: object) -> None:
-    """Raise RuntimeError if numbers beside a tensor would change in its dtype, or become infinite."""
+    """Raise RuntimeError if numbers would change or become infinite in the dtype of the tensor that they are combined with."""
     if isinstance(x, Tensor):
         floats = x._np_dtype in dtypes.FLOATS
         dtypes.check_fits(name, x._np_dtype, *[n for n in numbers if floats or isinstance(n, int)])
@@ -255,9 +255,9 @@ def function_of(cls: type[Pointwise]) -> Callable:
     f = named(scope["function"], name)
     f.__doc__, f.__module__ = cls.__doc__, cls.__module__
     formula.OPERATIONS[name] = cls
-    said = {k: getattr(cls, k) for k in ("method", "inplace", "torch", "domain", "differs")}
-    said |= {"out": not cls.takes_inplace, "differentiable": cls.differentiable and bool(cls.formulas)}
-    return enter(name, f, cls.samples or SAMPLES[n], cls.aliases, cls=cls, **said)
+    properties = {k: getattr(cls, k) for k in ("method", "inplace", "torch", "domain", "differs")}
+    properties |= {"out": not cls.takes_inplace, "differentiable": cls.differentiable and bool(cls.formulas)}
+    return enter(name, f, cls.samples or SAMPLES[n], cls.aliases, cls=cls, **properties)
 
 
 SAMPLES = {  # by the number of operands: shapes that cover all cases of broadcasting

@@ -406,6 +406,6 @@ def glu(input: Tensor, dim: int = -1) -> Tensor:
 
 
 def glu_gradient(g: Tensor, x: Tensor, dim: int) -> Tensor:
-    """Return the gradient by both halves, the gated one and the gate."""
+    """Return the gradient of both halves, the gated one and the gate."""
     half, gate = x.tensor_split(2, dim)
     return cat([Gated.apply(g, gate), GateSlope.apply(g, half, gate)], dim)

@@ -7,7 +7,7 @@ import math
 from ...arrays import dtypes
 from ...core.tensor import Tensor
 from ...errors import error
-from ...tensors.printing import about
+from ...tensors.printing import error_notes
 from ..compare import where
 from ..create import ones
 from ..random import fine, uniform
@@ -54,7 +54,7 @@ def scaled_dot_product_attention(
             f"query {tuple(query.shape)}, key {tuple(key.shape)} and value {tuple(value.shape)} do not fit: query "
             "and key need the same last size, key and value the same size before it",
             "make query (..., l, e), key (..., s, e) and value (..., s, v)",
-            notes=about({"query": query, "key": key, "value": value}, marked=()),
+            notes=error_notes({"query": query, "key": key, "value": value}, marked=()),
         )
     if is_causal and attn_mask is not None:
         raise error(

@@ -18,7 +18,7 @@ from ...errors import error
 from ...kernels.cpu import conv_cpu as kernels
 from ...layers.batch import batched
 from ...layers.batching import front
-from ...tensors.printing import about
+from ...tensors.printing import error_notes
 from ..base.families import Bilinear, Operation
 from ..base.layouts import channels_last
 from ..pad import pad
@@ -105,7 +105,7 @@ class ConvInput(Bilinear):
 
     @staticmethod
     def impl(y: np.ndarray, w: np.ndarray, size: tuple, geometry: Geometry) -> np.ndarray:
-        if (found := kernels.by_input(y, w, size, geometry)) is not None:
+        if (found := kernels.input_gradient(y, w, size, geometry)) is not None:
             return found
         groups, number = geometry.groups, y.shape[2:]
         product = matrix(w, groups).swapaxes(1, 2) @ matrix(y.swapaxes(0, 1), groups)
@@ -127,7 +127,7 @@ class ConvWeight(Bilinear):
 
     @staticmethod
     def impl(y: np.ndarray, x: np.ndarray, kernel: tuple, geometry: Geometry) -> np.ndarray:
-        if (found := kernels.by_weight(y, x, kernel, geometry)) is not None:
+        if (found := kernels.weight_gradient(y, x, kernel, geometry)) is not None:
             return found
         groups = geometry.groups
         product = matrix(y.swapaxes(0, 1), groups) @ columns(x, kernel, y.shape[2:], geometry).swapaxes(1, 2)
@@ -231,7 +231,7 @@ def convolve(
             f"given groups={groups} and a weight of shape {tuple(weight.shape)}, expected an input of "
             f"{weight.shape[1] * groups} channels, but got {x.shape[1]} (shape {tuple(input.shape)})",
             channels(x, weight.shape[1] * groups),
-            notes=about({"input": x, "weight": weight}, marked=[-n - 1] if groups == 1 else ()),
+            notes=error_notes({"input": x, "weight": weight}, marked=[-n - 1] if groups == 1 else ()),
         )
     if weight.shape[0] % groups:
         raise error(
@@ -271,7 +271,7 @@ def settings(who: str, n: int, stride: Any, padding: Any, dilation: Any, groups:
             who,
             f"stride {found.stride}, dilation {found.dilation} and groups {groups} must be positive, padding "
             f"{found.padding} not negative",
-            "pass integers: stride, dilation and groups from 1 on, padding from 0 on",
+            "pass integers: stride, dilation and groups of at least 1, padding of at least 0",
         )
     return found
 

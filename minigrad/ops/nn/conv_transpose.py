@@ -6,7 +6,7 @@ from typing import Any
 
 from ...core.tensor import Tensor
 from ...errors import error
-from ...tensors.printing import about
+from ...tensors.printing import error_notes
 from ..windows import per_dim
 from .conv import ConvInput, channels, finish, settings, with_batch, with_weight
 from .entry import functional
@@ -87,7 +87,7 @@ def spread(n: int, input: Tensor, weight: Tensor, bias: Tensor | None, windows: 
             f"given groups={groups} and a weight of shape {tuple(weight.shape)}, expected an input of "
             f"{weight.shape[0]} channels, but got {y.shape[1]} (shape {tuple(input.shape)})",
             channels(y, weight.shape[0]),
-            notes=about({"input": y, "weight": weight}, marked=()),
+            notes=error_notes({"input": y, "weight": weight}, marked=()),
         )
     if any(e >= max(s, d) for e, s, d in zip(extra, geometry.stride, geometry.dilation)):
         raise error(

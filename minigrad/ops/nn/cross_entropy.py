@@ -17,7 +17,7 @@ from ...arrays.nowhere import has_numbers
 from ...core.tensor import Tensor
 from ...errors import error, warn
 from ...kernels import lines
-from ...tensors.printing import about
+from ...tensors.printing import error_notes
 from ..base.families import Linear, NonDifferentiable, Operation
 from ..compare import where
 from ..products import one_dtype
@@ -40,7 +40,7 @@ class NLL(Linear):
     def impl(x: np.ndarray, target: np.ndarray, dim: int, ignore: int) -> np.ndarray:
         if (by_line := on_lines(NLL, x, target, dim, ignore)) is not None:
             return by_line[0]
-        valid, where = found(target, x.shape, dim, ignore)
+        valid, where = check_targets(target, x.shape, dim, ignore)
         if not x.shape[dim]:
             return np.zeros(target.shape, x.dtype)
         return -x[where] if valid is True else np.where(valid, -x[where], x.dtype.type(0))
@@ -130,7 +130,7 @@ class CrossEntropy(Operation):
 
 
 class FromLogits(Operation):
-    """Gradient of the loss by the logits: w times (softmax - one_hot(target)); 0 where the target is `ignore`."""
+    """Gradient of the logits: w times (softmax - one_hot(target)); 0 where the target is `ignore`."""
 
     integers, gives = ("target",), (lines.ALL,)
 
@@ -205,7 +205,7 @@ class CountValid(NonDifferentiable):
     batch = lambda target, ignore, dtype, lead: (target, ignore, dtype, lead + 1)
 
 
-def found(target: np.ndarray, shape: tuple, dim: int, ignore: int) -> tuple:
+def check_targets(target: np.ndarray, shape: tuple, dim: int, ignore: int) -> tuple:
     """Check the targets; return the mask of those that are not `ignore` (True for all), and the index of each class."""
     valid: Any = target != ignore
     if valid.all():
@@ -228,7 +228,7 @@ def on_lines(cls: Any, x: np.ndarray, target: np.ndarray, dim: int, *rest: int) 
     try:
         made = lines.forward(cls, x, whole(target), dim, *rest)
     except IndexError:
-        found(target, x.shape, dim, rest[0])
+        check_targets(target, x.shape, dim, rest[0])
         raise
     if made is not None and on_device(x):
         checked(made[0], target, x.shape, dim, rest[0])
@@ -243,7 +243,7 @@ def whole(target: np.ndarray) -> np.ndarray:
 def checked(loss: np.ndarray, target: np.ndarray, shape: tuple, dim: int, ignore: int) -> np.ndarray:
     """Check the losses of a device kernel: a NaN may mean a target that is no class, which raises IndexError."""
     if has_numbers(loss) and not math.isfinite(np.add.reduce(loss, axis=None)):
-        found(target, shape, dim, ignore)
+        check_targets(target, shape, dim, ignore)
     return loss
 
 
@@ -260,7 +260,7 @@ def shared(g: Tensor, target: Tensor, ignore: int, lead: int) -> Tensor:
 
 
 def from_logits(g: Any, g_log: Any, target: Tensor, log_probabilities: Tensor, dim: int, ignore: int) -> Tensor:
-    """Return the gradient by the logits, from the loss and from the log_softmax beside it."""
+    """Return the gradient of the logits, from the loss and from the log_softmax that comes with it."""
     by_loss = None if g is None else FromLogits.apply(g, target, log_probabilities, dim, ignore)
     if g_log is None:
         return by_loss
@@ -356,7 +356,7 @@ def soft_cross_entropy(
     return loss.sum() / (input.numel() // max(classes, 1)) if reduction == "mean" else reduced(loss, reduction)
 
 
-def by_rank(input: Tensor, target: Tensor, *_: Any, **__: Any) -> str:
+def nll_loss_node(input: Tensor, target: Tensor, *_: Any, **__: Any) -> str:
     """Return PyTorch's node of nll_loss, which differs for images."""
     return "NllLoss2D" if target.ndim > 1 else "NllLoss"
 
@@ -367,7 +367,7 @@ def by_rank(input: Tensor, target: Tensor, *_: Any, **__: Any) -> str:
     "T(4), I(4)",
     "T(4, 3), I(4, 3), torch.ones_like(P(3)).cumsum(0), reduction='none'",
     "T(4, 3), I(4, 3), reduction='sum'",
-    node=by_rank,
+    node=nll_loss_node,
 )
 def nll_loss(
     input: Tensor,
@@ -436,7 +436,7 @@ def check_target(who: str, input: Tensor, target: Tensor, weight: Tensor | None,
             f"expected input batch_size ({input.shape[0]}) to match target batch_size ({target.shape[0]}), of shapes "
             f"{tuple(input.shape)} and {tuple(target.shape)}",
             fitting_target(input, target, dim),
-            notes=about({"input": input, "target": target}, aligned(input, target, dim)),
+            notes=error_notes({"input": input, "target": target}, aligned(input, target, dim)),
         )
     expected = shape[:dim] + shape[dim + 1 :]
     if size != expected:
@@ -445,7 +445,7 @@ def check_target(who: str, input: Tensor, target: Tensor, weight: Tensor | None,
             who,
             f"an input of shape {tuple(input.shape)} needs a target of shape {expected}, got {tuple(target.shape)}",
             fitting_target(input, target, dim),
-            notes=about({"input": input, "target": target}, aligned(input, target, dim)),
+            notes=error_notes({"input": input, "target": target}, aligned(input, target, dim)),
         )
     if weight is not None:
         one_dtype(who, input, weight, names=("input", "weight"))

@@ -115,7 +115,7 @@ def lengths(name: str, given: Any, n: int, most: int | None = None) -> list[int]
         )
     if len(given) != n or min(given) < 0 or most is not None and max(given) > most:
         limit = "" if most is None else f" and at most {most}"
-        what = f"{name} must be {n} integers, one for each example, from 0 on{limit}, got {list(given)}"
+        what = f"{name} must be {n} integers of at least 0{limit}, one for each example, got {list(given)}"
         raise error(RuntimeError, WHO, what, "pass the number of time steps, and of labels, of each example")
     return [int(k) for k in given]
 

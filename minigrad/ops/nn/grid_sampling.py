@@ -48,8 +48,8 @@ def affine_grid(theta: Tensor, size: Any, align_corners: bool | None = None) -> 
         raise error(
             NotImplementedError if n not in (2, 3) else RuntimeError if batches else ValueError,
             "affine_grid",
-            f"expected theta of shape (n, 2, 3) and a size (n, c, h, w), or (n, 3, 4) and (n, c, d, h, w), all sizes from 1 "
-            f"on, but got theta {tuple(theta.shape)} and size {tuple(size)}",
+            f"expected theta of shape (n, 2, 3) and a size (n, c, h, w), or (n, 3, 4) and (n, c, d, h, w), all sizes "
+            f"positive, but got theta {tuple(theta.shape)} and size {tuple(size)}",
             "write affine_grid(theta, input.shape)",
         )
     axes = []
@@ -119,8 +119,8 @@ def check(input: Tensor, grid: Tensor, mode: str, padding_mode: str) -> None:
         raise error(
             RuntimeError,
             who,
-            f"expected input (n, c, h, w) and grid (n, ..., ..., 2), or a dimension more and 3, but got input "
-            f"{tuple(input.shape)} and grid {tuple(grid.shape)}",
+            f"expected input (n, c, h, w) and grid (n, ..., ..., 2), or one dimension more in both and a last "
+            f"size of 3, but got input {tuple(input.shape)} and grid {tuple(grid.shape)}",
             "make a grid with affine_grid(theta, size)",
         )
     if mixed := on_two_devices(who, {"input": bottom(input)._a, "grid": bottom(grid)._a}):

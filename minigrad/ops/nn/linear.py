@@ -11,7 +11,7 @@ from ...core.tensor import Tensor
 from ...errors import error
 from ...layers.batch import batched
 from ...layers.batching import front
-from ...tensors.printing import about
+from ...tensors.printing import error_notes
 from ..base.primitive import Primitive
 from ..einsum import einsum
 from ..matmul import multiply, product, rows
@@ -77,8 +77,8 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
             "linear",
             f"input of shape {tuple(input.shape)} and weight of shape {tuple(weight.shape)} cannot be "
             "multiplied: their last sizes differ",
-            in_features(shape, sizes),
-            notes=about({"input": input, "weight": weight}, marked=[-1]),
+            features_fix(shape, sizes),
+            notes=error_notes({"input": input, "weight": weight}, marked=[-1]),
         )
     if input._np_dtype != weight._np_dtype:
         input, weight = one_dtype("linear", input, weight, names=("input", "weight"))
@@ -90,7 +90,7 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     return out if bias is None else out + bias
 
 
-def in_features(shape: tuple, sizes: tuple) -> str:
+def features_fix(shape: tuple, sizes: tuple) -> str:
     """Return the fix for an input whose number of features is not the weight's."""
     if not shape or len(sizes) != 2:
         return "pass an input of shape (..., in_features) and a weight of shape (out_features, in_features)"

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from ...arrays.nowhere import has_numbers
-from ...arrays.shapes import apart, broadcast_shape, meet
+from ...arrays.shapes import apart, broadcast_shape, broadcastable
 from ...core.tensor import Tensor
 from ...errors import error, warn
-from ...tensors.printing import about
+from ...tensors.printing import error_notes
 from ..base.families import Operation, Pointwise
 from ..compare import where
 from ..elementary import log, log1p, sigmoid, xlogy
@@ -117,7 +117,7 @@ def mse_loss(
     reduction = chosen("mse_loss", reduction, size_average, reduce)
     expect_pairs("mse_loss", input, target)
     loss = SquaredError.apply(input, target) if weight is None else (input - target).square()  # for integers too
-    return weighed("mse_loss", loss, weight, reduction)
+    return reduce_weighted("mse_loss", loss, weight, reduction)
 
 
 @functional(*PAIRS, "T(3), T(3), weight=P(3)")
@@ -132,7 +132,7 @@ def l1_loss(
     """Return |input - target|, reduced; with `weight` the mean is weighted."""
     reduction = chosen("l1_loss", reduction, size_average, reduce)
     expect_pairs("l1_loss", input, target)
-    return weighed("l1_loss", (input - target).abs(), weight, reduction)
+    return reduce_weighted("l1_loss", (input - target).abs(), weight, reduction)
 
 
 @functional(
@@ -233,7 +233,7 @@ def binary_cross_entropy_with_logits(
     reduction = chosen(who, reduction, size_average, reduce)
     same_shape(who, input, target)
     expect_logits(who, input)
-    # under transforms PyTorch composes this loss of operations that do not save the input: it may be modified afterwards
+    # under transforms PyTorch composes this loss from operations that do not save the input: it may be modified afterwards
     x, y = (t if t._layer is None else t.clone() for t in (input, target))
     loss = WithLogits.apply(x, y) if pos_weight is None else WeightedLogits.apply(x, y, pos_weight)
     return reduced(loss if weight is None else loss * weight, reduction)
@@ -312,7 +312,7 @@ def gaussian_nll_loss(
                 "gaussian_nll_loss",
                 f"var is of incorrect size: {tuple(var.shape)} for an input of {tuple(input.shape)}",
                 "pass var with the shape of input, with one size 1, or without the last dimension",
-                notes=about({"input": input, "var": var}),
+                notes=error_notes({"input": input, "var": var}),
             )
     var = Variance.apply(var, eps)
     loss = 0.5 * (var.log() + (input - target).square() / var) + (0.5 * math.log(2 * math.pi) if full else 0.0)
@@ -368,7 +368,7 @@ def reduced(loss: Tensor, reduction: str) -> Tensor:
     return loss if reduction == "none" else loss.mean() if reduction == "mean" else loss.sum()
 
 
-def weighed(who: str, loss: Tensor, weight: Tensor | None, reduction: str) -> Tensor:
+def reduce_weighted(who: str, loss: Tensor, weight: Tensor | None, reduction: str) -> Tensor:
     """Reduce losses, with one weight each if `weight` is given."""
     if weight is None:
         return reduced(loss, reduction)
@@ -387,8 +387,8 @@ def expect_pairs(who: str, input: Tensor, target: Tensor) -> None:
     if input.shape == target.shape:
         return
     sizes = tuple(input.shape), tuple(target.shape)
-    if not meet(*sizes):
-        notes = about({"input": input, "target": target})
+    if not broadcastable(*sizes):
+        notes = error_notes({"input": input, "target": target})
         raise error(RuntimeError, who, apart([*sizes]), resized(input, target), notes=notes)
     warn(
         "broadcast-loss",
@@ -426,7 +426,7 @@ def same_shape(who: str, input: Tensor, target: Tensor) -> None:
             who,
             f"target size ({tuple(target.shape)}) must be the same as input size ({tuple(input.shape)})",
             resized(input, target),
-            notes=about({"input": input, "target": target}),
+            notes=error_notes({"input": input, "target": target}),
         )
 
 

@@ -18,7 +18,7 @@ from ...core.inplace import writable
 from ...core.saved import memory
 from ...core.tensor import Tensor
 from ...errors import error
-from ...tensors.printing import about
+from ...tensors.printing import error_notes
 from ..dimensions import axes
 from ..pad import pad
 from ..reduce import count
@@ -243,7 +243,7 @@ def checked_dims(who: str, input: Tensor, normalized_shape: Any, weight: Tensor 
             f"given normalized_shape={list(shape)}, expected input with shape [*, {', '.join(map(str, shape))}], "
             f"but got input of size {list(input.shape)}",
             f"write {who}(input, {list(input.shape)[-len(shape) :]}): the end of the input's shape, without the batch",
-            notes=about({"input": input}, {"input": tuple(input.shape), "normalized_shape": shape}),
+            notes=error_notes({"input": input}, {"input": tuple(input.shape), "normalized_shape": shape}),
         )
     for name, t in (("weight", weight), ("bias", bias)):
         if who != "rms_norm":  # PyTorch multiplies at the end
@@ -260,7 +260,7 @@ def checked_dims(who: str, input: Tensor, normalized_shape: Any, weight: Tensor 
 
 
 def check_dtype(who: str, input: Tensor, name: str, t: Tensor | None) -> None:
-    """Raise RuntimeError for another dtype than the input's; beside float16 and bfloat16, float32 is allowed too."""
+    """Raise RuntimeError for another dtype than the input's; with float16 and bfloat16, float32 is allowed too."""
     dtypes = (input._np_dtype, F4) if input._np_dtype in HALVES else (input._np_dtype,)
     if t is not None and t._np_dtype not in dtypes:
         what = f"expected {name} to have the dtype of input, {input.dtype}, but got {t.dtype}"
@@ -293,12 +293,12 @@ def move(running: Tensor | None, kept: float, now: Tensor, share: float) -> None
         return
     frame = current()
     if (frame is ON or frame is OFF) and writable(running) and type(a := running._a) is type(now._a) is np.ndarray:
-        said = silence()  # no observer: update the arrays directly
+        previous = silence()  # no observer: update the arrays directly
         try:
             a *= kept
             a += now._a.reshape(-1) * share
         finally:
-            restore(said)
+            restore(previous)
         memory(running).bump("add_")
         return
     with use(frame.all_grad(False)):

@@ -12,7 +12,7 @@ from ...errors import error
 from ..base.layouts import wrap_near
 from ..windows import count, per_dim, ranks
 from .entry import expect_numbers, functional
-from .pool_operations import AvgPool, MaxPool, Sliding, counted
+from .pool_operations import AvgPool, MaxPool, Sliding, elements_per_window
 
 
 @functional(
@@ -163,7 +163,7 @@ def avg_pool(
         raise error(RuntimeError, who, "divisor must be not zero", "leave divisor_override out")
     if input.is_floating_point():
         return AvgPool.apply(input, windows, bool(count_pad), divisor)
-    total, by = AvgPool.apply(input, windows, False, 1), divisor or counted(windows, count_pad)
+    total, by = AvgPool.apply(input, windows, False, 1), divisor or elements_per_window(windows, count_pad)
     return total.div(by if type(by) is int else wrap_near(by, input).to(input.dtype), rounding_mode="trunc")
 
 
@@ -178,7 +178,7 @@ def window(who: str, n: int, input: Tensor, kernel_size: Any, stride: Any, paddi
             RuntimeError,
             who,
             f"kernel size {kernel} and stride {step} should be greater than zero",
-            "pass a kernel_size and a stride from 1 on",
+            "pass a kernel_size and a stride of at least 1",
         )
     if any(p < 0 or 2 * p > k for p, k in zip(pad, kernel)):
         raise error(

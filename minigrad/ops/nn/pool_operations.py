@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...arrays.dtypes import FLOATS
-from ...arrays.kinds import near
+from ...arrays.kinds import to_device_of
 from ...core.tensor import Tensor
 from ...kernels.cpu import pool_cpu as kernels
 from ...kernels.pool_windows import Windows, table
@@ -185,14 +185,14 @@ def sums(x: np.ndarray, windows: tuple[Windows, ...]) -> np.ndarray:
 
 def divided(x: np.ndarray, windows: Sliding | EvenParts, count_pad: bool, divisor: int | None) -> np.ndarray:
     """Return the window sums divided by `divisor`, or by the number of elements in each window."""
-    by = divisor or counted(windows, count_pad)
+    by = divisor or elements_per_window(windows, count_pad)
     if type(by) is int:
         return x if by == 1 else x / by
-    return x / near(by.astype(x.dtype), x)
+    return x / to_device_of(by.astype(x.dtype), x)
 
 
 @functools.lru_cache(1024)
-def counted(windows: Sliding | EvenParts, count_pad: bool) -> Any:
+def elements_per_window(windows: Sliding | EvenParts, count_pad: bool) -> Any:
     """Return the number of elements in each window, with or without padding; one int if all windows agree."""
     along = windows.along()
     margins = windows.padding if count_pad and isinstance(windows, Sliding) else (0,) * len(along)

@@ -16,7 +16,7 @@ from .adaptive_pool import adaptive_avg_pool
 from .entry import expect_floats, functional
 
 
-def by_mode(
+def interpolate_node(
     input: Tensor, size: Any = None, scale_factor: Any = None, mode: str = "nearest", *_: Any, **__: Any
 ) -> str:
     """Return PyTorch's node of interpolate; with "area" it is the node of a pooling."""
@@ -39,7 +39,7 @@ def by_mode(
     "T(1, 1, 4, 3), scale_factor=1.7, mode='bicubic', align_corners=True",
     "T(1, 1, 4, 4), 3, mode='area'",
     "T(1, 1, 3, 4), 5, mode='nearest-exact'",
-    node=by_mode,
+    node=interpolate_node,
 )
 def interpolate(
     input: Tensor,
@@ -83,7 +83,7 @@ def interpolate(
             RuntimeError,
             "interpolate",
             f"input and output sizes should be greater than 0, but got input {tuple(input.shape[2:])}, output {sizes}",
-            "pass a size from 1 on",
+            "pass a size of at least 1",
         )
     if mode == "area":
         return adaptive_avg_pool("interpolate", n, input, sizes)
@@ -167,7 +167,7 @@ def combined(input: Tensor, dim: int, terms: list) -> Tensor:
     return sum(picked[1:], picked[0])
 
 
-@functional("T(1, 2, 3, 4), 5", "T(1, 2, 3), scale_factor=2, mode='linear'", node=by_mode)
+@functional("T(1, 2, 3, 4), 5", "T(1, 2, 3), scale_factor=2, mode='linear'", node=interpolate_node)
 def upsample(
     input: Tensor, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None
 ) -> Tensor:

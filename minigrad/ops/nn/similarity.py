@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...core.tensor import Tensor
 from ...errors import error
-from ...tensors.printing import about
+from ...tensors.printing import error_notes
 from ..broadcast import broadcast_tensors
 from ..compare import where
 from ..norms import pairwise_distance
@@ -58,7 +58,7 @@ def margin_ranking_loss(
             f"all tensors should have the same number of dimensions, but got shapes {tuple(input1.shape)}, "
             f"{tuple(input2.shape)} and {tuple(target.shape)}",
             "write input1.squeeze(-1) for scores of shape (n, 1)",
-            notes=about({"input1": input1, "input2": input2, "target": target}, marked=()),
+            notes=error_notes({"input1": input1, "input2": input2, "target": target}, marked=()),
         )
     return reduced((-target * (input1 - input2) + margin).clamp_min(0), reduction)
 

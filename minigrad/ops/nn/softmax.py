@@ -40,7 +40,7 @@ class Softmax(Operation):
         return e / e.sum(dims, True)
 
     dx = lambda g, out, dims: (g - Sum.apply(g * out, dims, True)) * out
-    batch = lambda x, dims: (x, behind(dims))
+    batch = lambda x, dims: (x, shifted_dims(dims))
 
     @staticmethod
     def arrays(gs: tuple, bound: tuple) -> tuple:
@@ -71,7 +71,7 @@ class LogSoftmax(Operation):
         return shifted - shifted.exp().sum(dims, True).log()
 
     dx = lambda g, out, dims: g - exp(out) * Sum.apply(g, dims, True)
-    batch = lambda x, dims: (x, behind(dims))
+    batch = lambda x, dims: (x, shifted_dims(dims))
 
     @staticmethod
     def arrays(gs: tuple, bound: tuple) -> tuple:
@@ -120,7 +120,7 @@ def peak(x: np.ndarray, dims: tuple) -> np.ndarray:
     return np.maximum.reduce(x, axis=dims, keepdims=True, initial=-np.inf)
 
 
-def behind(dims: tuple) -> tuple:
+def shifted_dims(dims: tuple) -> tuple:
     """Return the dimensions after a batch dimension is put in front."""
     return tuple([d + 1 for d in dims])
 

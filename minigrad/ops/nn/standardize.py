@@ -20,7 +20,7 @@ from ..base.layouts import as_operand, channels_last, row_major
 from ..base.primitive import ShapeOf
 from ..compare import where
 from ..create import zeros_like
-from .softmax import behind
+from .softmax import shifted_dims
 
 
 class Standardize(Operation):
@@ -48,11 +48,11 @@ class Standardize(Operation):
         return centred * (variance + eps).rsqrt(), mean, variance
 
     dx = lambda g0, g1, g2, x, out1, out2, dims, eps: destandardize(g0, g1, g2, x - out1, (out2 + eps).rsqrt(), dims)
-    batch = lambda x, dims, eps: (x, behind(dims), eps)
+    batch = lambda x, dims, eps: (x, shifted_dims(dims), eps)
 
     @classmethod
     def pushforward(cls, primals: tuple, tangents: list, outs: tuple) -> Any:
-        """Apply the pull-back to the tangent: the derivative by x is symmetric."""
+        """Apply the pull-back to the tangent: the derivative with respect to x is symmetric."""
         (x, dims, eps), (_, mean, variance), (dx, *_) = primals, outs, tangents
         centred = x - mean
         moved = destandardize(dx, None, None, centred, (variance + eps).rsqrt(), dims)
@@ -99,7 +99,7 @@ class LayerNorm(Operation):
         None if g0 is None else sum_to(g0 * ((x - out1) * (out2 + eps).rsqrt()), shape)
     )
     dbias = lambda g0, shape: None if g0 is None else sum_to(g0, shape)
-    batch = lambda x, weight, bias, dims, eps: (x, meeting(weight, x), meeting(bias, x), behind(dims), eps)
+    batch = lambda x, weight, bias, dims, eps: (x, meeting(weight, x), meeting(bias, x), shifted_dims(dims), eps)
 
     @classmethod
     def pushforward(cls, primals: tuple, tangents: list, outs: tuple) -> Any:
@@ -158,7 +158,7 @@ def meeting(t: Tensor, x: Tensor) -> Tensor:
 
 
 def destandardize(g: Any, g_mean: Any, g_variance: Any, centred: Tensor, rstd: Tensor, dims: tuple) -> Tensor:
-    """Return the gradient by x: the result's without its mean and its part along x - mean, plus those of both statistics."""
+    """Return the gradient of x: the result's without its mean and its part along x - mean, plus those of both statistics."""
     n = max(math.prod([centred.shape[d] for d in dims]), 1)
     free = along = 0.0
     if g is not None:
@@ -191,11 +191,11 @@ class DivideByRMS(Operation):
         return x * factor, factor
 
     dx = lambda g0, g1, x, out1, dims: undivide(g0, g1, x, out1, dims)
-    batch = lambda x, dims, eps: (x, behind(dims), eps)
+    batch = lambda x, dims, eps: (x, shifted_dims(dims), eps)
 
     @classmethod
     def pushforward(cls, primals: tuple, tangents: list, outs: tuple) -> Any:
-        """Apply the pull-back to the tangent: the derivative by x is symmetric."""
+        """Apply the pull-back to the tangent: the derivative with respect to x is symmetric."""
         (x, dims, _), factor, dx = primals, outs[1], tangents[0]
         return undivide(dx, None, x, factor, dims), (dx * x).mean(dims, True) * -(factor * factor * factor)
 
@@ -209,7 +209,7 @@ class DivideByRMS(Operation):
 
 
 def undivide(g: Any, g_factor: Any, x: Tensor, factor: Tensor, dims: tuple) -> Tensor:
-    """Return the gradient by x, where d factor / dx = -factor**3 * x / n."""
+    """Return the gradient of x, where d factor / dx = -factor**3 * x / n."""
     n = max(math.prod([x.shape[d] for d in dims]), 1)
     along = 0.0 if g is None else (g * x).mean(dims, True)
     along = along if g_factor is None else along + g_factor / n
@@ -237,7 +237,7 @@ class DivideByNorm(Operation):
         return x / norm.clamp_min(eps), norm
 
     dx = lambda g0, g1, x, out1, dims, eps: undivide_by_norm(g0, g1, x, out1, dims, eps)
-    batch = lambda x, dims, eps: (x, behind(dims), eps)
+    batch = lambda x, dims, eps: (x, shifted_dims(dims), eps)
 
     @staticmethod
     def arrays(gs: tuple, bound: tuple) -> tuple | None:
@@ -249,7 +249,7 @@ class DivideByNorm(Operation):
 
 
 def undivide_by_norm(g: Any, g_norm: Any, x: Tensor, norm: Tensor, dims: tuple, eps: float) -> Tensor:
-    """Return the gradient by x, where d norm / dx = x / norm, and 0 at the zero vector."""
+    """Return the gradient of x, where d norm / dx = x / norm, and 0 at the zero vector."""
     length, along = norm.clamp_min(eps), 0.0
     if g is not None:
         along = where(norm >= eps, -(g * x).sum(dims, True) / (length * length), 0.0)

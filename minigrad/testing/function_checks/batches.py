@@ -31,7 +31,7 @@ def need_rule(case: Case) -> None:
 def vmap(case: Case) -> str:
     """Check that vmap gives the same as a loop over the examples, for any batched inputs and any batch dimension."""
     need_rule(case)
-    need_no_chance(case)
+    require_no_random_numbers(case)
     tried = 0
     for in_dims, last, size in positions(case):
         compare_with_loop(case, in_dims, last, size)
@@ -40,7 +40,7 @@ def vmap(case: Case) -> str:
     return f"{tried} combinations of in_dims and out_dims, and nested"
 
 
-def need_no_chance(case: Case) -> None:
+def require_no_random_numbers(case: Case) -> None:
     """Raise Absent if forward draws random numbers: loops and threads would draw them in another order."""
     if "random" in case.traits:
         raise Absent("forward draws random numbers")

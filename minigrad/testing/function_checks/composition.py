@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ...diagnose.transforms import separate_form
-from .batches import examples, need_no_chance, need_rule
+from .batches import examples, need_rule, require_no_random_numbers
 from .case import EPS, Case, close, short, weights
 from .form import need_backward, need_gradient, need_jvp
 from .outcome import Absent, Fault
@@ -41,11 +41,11 @@ def composed(case: Case, outer: str) -> str:
     """Check all compositions with this transform outside; return the compositions that hold, and the others with reasons."""
     if not case.separate:
         raise Absent("forward takes ctx, but transforms need a separate setup_context", separate_form(case.function))
-    need_no_chance(case)
+    require_no_random_numbers(case)
     claim(case, outer)
     done, missing = [], {}
     for inner in ("", *ORDER):
-        why = lacking(case, outer, inner) or all_inputs(case, outer, inner)
+        why = missing_method(case, outer, inner) or all_inputs(case, outer, inner)
         if why and not inner:
             if why == NO_RULE:  # jacrev and jacfwd, if the method that they map over has none
                 need_rule(case)
@@ -67,7 +67,7 @@ def claim(case: Case, outer: str) -> None:
         need_rule(case)
 
 
-def lacking(case: Case, outer: str, inner: str) -> str:
+def missing_method(case: Case, outer: str, inner: str) -> str:
     """Return the method that a composition needs and the Function lacks, or the row to fix first; else an empty string."""
     used = {outer, inner}
     if used & {*REVERSE} and not case.backward:

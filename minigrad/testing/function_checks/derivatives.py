@@ -76,18 +76,18 @@ def compare(case: Case, i: int, slopes: dict[tuple, float], method: str) -> None
     worst, gap = None, 0.0
     for (element, k, place), a in slopes.items():
         right, left = (float(side[case.tracked.index(k)][place]) for side in measured[element])
-        off = off_by(a, right, left)
+        off = distance_from_slopes(a, right, left)
         if off and not off <= gap:  # counts NaN as a difference, too
             worst, gap = (element, k, place, a, (right + left) / 2), off
     if worst is not None:
         raise wrong(case, i, slopes, method, worst)
 
 
-def off_by(a: float, right: float, left: float, atol: float = ATOL) -> float:
+def distance_from_slopes(a: float, right: float, left: float, atol: float = ATOL) -> float:
     """Return how far a derivative is from the slopes on the two sides, or 0 within the tolerance.
 
-    >>> off_by(2.0, 2.0, 2.0), off_by(0.3, 1.0, 0.0), off_by(3.0, 2.0, 2.0)
-    (0.0, 0.0, 1.0)
+    >>> [distance_from_slopes(*n) for n in ((2.0, 2.0, 2.0), (0.3, 1.0, 0.0), (3.0, 2.0, 2.0))]
+    [0.0, 0.0, 1.0]
     """
     n = (right + left) / 2
     corner = abs(right - left) > 1e-3 * (1 + abs(n))
@@ -214,9 +214,9 @@ def second_derivatives(case: Case) -> str:
             numbers = np.zeros(tuple(x.shape)) if h is None else case.library.array(h)
             for element, (right, left) in expected.items():
                 a = float(numbers[element])
-                if off_by(a, right, left, 10 * ATOL):
+                if distance_from_slopes(a, right, left, 10 * ATOL):
                     n, cut = (right + left) / 2, all(h is None for h in gives)
-                    raise second_wrong(case, case.names[i], name, element, a, n, cut)
+                    raise second_derivative_fault(case, case.names[i], name, element, a, n, cut)
     return "of backward, with respect to inputs and incoming gradients"
 
 
@@ -255,7 +255,7 @@ def column(shape: tuple, f: Callable[[np.ndarray], float]) -> Column:
     return found
 
 
-def second_wrong(case: Case, of: str, by: str, element: tuple, a: float, n: float, cut: bool) -> Fault:
+def second_derivative_fault(case: Case, of: str, by: str, element: tuple, a: float, n: float, cut: bool) -> Fault:
     """Return the fault for a second derivative."""
     says = (
         f"differentiating the gradient of {of} with respect to {indexed(by, element)} gives {a:.6g}, but finite differences "

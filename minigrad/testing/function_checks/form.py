@@ -126,7 +126,7 @@ def check_shape(case: Case, i: int, g: Any) -> list[str]:
     shape, own, name = tuple(g.shape), case.arrays[i].shape, case.names[i]
     if shape == own:
         return []
-    if not expands(own, shape):
+    if not broadcasts_to(own, shape):
         raise Fault(
             f"the gradient of {name} has shape {shape}, but {name} has shape {own}",
             f"grad_{name} = ...  # with the shape {own} of {name}",
@@ -135,10 +135,10 @@ def check_shape(case: Case, i: int, g: Any) -> list[str]:
     return [f"the gradient of {name} has shape {shape} and is summed to {own}"]
 
 
-def expands(small: tuple, large: tuple) -> bool:
+def broadcasts_to(small: tuple, large: tuple) -> bool:
     """Return True if an input of shape `small` broadcasts to a gradient of shape `large`.
 
-    >>> expands((3,), (2, 3)), expands((2,), (2, 3))
+    >>> broadcasts_to((3,), (2, 3)), broadcasts_to((2,), (2, 3))
     (True, False)
     """
     try:

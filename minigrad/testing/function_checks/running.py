@@ -8,8 +8,8 @@ from contextvars import copy_context
 from typing import Any
 
 from ...core.function import as_tuple
-from ...errors import unsaid
-from .batches import need_no_chance
+from ...errors import suppressed_warnings
+from .batches import require_no_random_numbers
 from .case import Case, close, short
 from .outcome import Absent, Fault
 
@@ -33,7 +33,7 @@ def determinism(case: Case) -> str:
 
 
 def draws(case: Case, first: dict) -> bool:
-    """Return True if forward gives other numbers when the generators continue."""
+    """Return True if forward gives different numbers when the generators continue."""
     with case.library.module.no_grad():
         outs = as_tuple(case.function.apply(*case.inputs(())))
     numbers = [case.library.array(o) for o in case.library.tensors_in(outs)]
@@ -42,7 +42,7 @@ def draws(case: Case, first: dict) -> bool:
 
 def threads(case: Case) -> str:
     """Check that two threads, both in forward before either runs backward, get the same as one thread alone."""
-    need_no_chance(case)
+    require_no_random_numbers(case)
     cases = [case, case.changed(lambda a: a * 1.25)]
     differentiable = case.backward and case.wanted and case.tracked
     alone = [one.gradients() if differentiable else one.outputs() for one in cases]
@@ -85,11 +85,11 @@ def compiled(case: Case) -> str:
     """Compare the compiled function with eager code."""
     if case.library.name != "minigrad":
         raise Absent("compilation is checked for minigrad only")
-    need_no_chance(case)
+    require_no_random_numbers(case)
     fast = case.library.module.compile(lambda *tensors: as_tuple(case.function.apply(*with_tensors(case, tensors))))
     # code compiled for one input has to be right for another
     for one in (case, case.changed(lambda a: a * -1.25), case):
-        with unsaid():  # hides the warning that it runs eagerly, which explain() reports too
+        with suppressed_warnings():  # hides the warning that it runs eagerly, which explain() reports too
             compare_compiled(one, fast)
     eagerly = [line for line in fast.explain().splitlines() if line.startswith("runs eagerly")]
     if eagerly:

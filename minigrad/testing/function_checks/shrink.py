@@ -43,13 +43,13 @@ def candidates(case: Case) -> Iterator[Case]:
     if any(a.ndim for a in arrays) and all(a.size == 1 for a in arrays):
         yield case.changed(lambda a: a.reshape(()), floats=False)
     floats = [a for a in arrays if a.dtype in FLOATS]
-    for rounder in (counted, halves):  # the boldest first; round numbers stay
+    for rounder in (counting_numbers, halves):  # the boldest first; round numbers stay
         if all(np.array_equal(rounder(a), a, equal_nan=True) for a in floats):
             return
         yield case.changed(rounder)
 
 
-def counted(array: np.ndarray) -> np.ndarray:
+def counting_numbers(array: np.ndarray) -> np.ndarray:
     """Return 1, 2, 3, ..., with the signs of the array."""
     signs = np.where(array < 0, -1.0, 1.0)
     return (signs * np.arange(1, array.size + 1).reshape(array.shape)).astype(array.dtype)

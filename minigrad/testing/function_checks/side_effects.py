@@ -236,7 +236,7 @@ def check_writes(case: Case, call: Call) -> None:
         )
     for k in call.spoilt:
         raise Fault(
-            f"{call.method} modifies saved tensor {k} in place, so a second backward uses other numbers",
+            f"{call.method} modifies saved tensor {k} in place, so a second backward uses different numbers",
             "x = x.clone()  # and modify the clone; or write x = x * 2 instead of x.mul_(2)",
             call.method,
             WRITES,

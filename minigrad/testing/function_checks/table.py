@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...errors import unsaid
+from ...errors import suppressed_warnings
 from . import batches, composition, derivatives, form, running, side_effects, variants
 from .case import Case
 from .outcome import Absent, Fault, Outcome
@@ -109,7 +109,7 @@ def outcome_of(row: Row, case: Case) -> Outcome:
 def run(row: Row, case: Case) -> str | None:
     """Run one row.  An exception from the Function's methods counts as a fault."""
     try:
-        with unsaid(), np.errstate(all="ignore"):
+        with suppressed_warnings(), np.errstate(all="ignore"):
             return row.check(case)
     except (Fault, Absent):
         raise

@@ -38,10 +38,10 @@ class Pickler(ForkingPickler):
     """Keeps large arrays out of the pickle; of a tensor that is a view of another, pickles only the view's elements."""
 
     def __init__(self, file: Any, arrays: list):
-        super().__init__(file, 5, True, self.beside if SHARES else None)
+        super().__init__(file, 5, True, self.take_buffer if SHARES else None)
         self.arrays = arrays
 
-    def beside(self, buffer: pickle.PickleBuffer) -> bool:
+    def take_buffer(self, buffer: pickle.PickleBuffer) -> bool:
         """Put an array beside the pickle if it is large; return True if it goes into the pickle."""
         raw = buffer.raw()
         if raw.nbytes < LARGE:
@@ -75,15 +75,15 @@ def packed(obj: Any) -> Packed:
     return Packed(text.getvalue(), file, places)
 
 
-def send(pipe: Connection, given: Packed) -> None:
+def send(pipe: Connection, packed: Packed) -> None:
     """Send an object through a pipe.  Raises OSError if the other end is closed."""
     try:
-        pipe.send_bytes(pickle.dumps((given.pickle, given.places)))
-        if given.file is not None:
-            send_handle(pipe, given.file, 0)
+        pipe.send_bytes(pickle.dumps((packed.pickle, packed.places)))
+        if packed.file is not None:
+            send_handle(pipe, packed.file, 0)
     finally:
-        if given.file is not None:
-            os.close(given.file)
+        if packed.file is not None:
+            os.close(packed.file)
 
 
 def receive(pipe: Connection) -> tuple[bytes, list[np.ndarray]]:

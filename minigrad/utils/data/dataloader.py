@@ -194,8 +194,8 @@ def check_order(
     iterable: bool, batch_size: Any, shuffle: Any, sampler: Any, batch_sampler: Any, drop_last: Any
 ) -> None:
     """Raise ValueError for arguments that contradict each other about the order of samples."""
-    given = {"shuffle": shuffle or None, "sampler": sampler, "batch_sampler": batch_sampler}
-    for name, value in given.items():
+    options = {"shuffle": shuffle or None, "sampler": sampler, "batch_sampler": batch_sampler}
+    for name, value in options.items():
         if iterable and value is not None:
             what = f"an IterableDataset has its own order: expected unspecified {name} option, but got {name}={value!r}"
             raise error(ValueError, "DataLoader", what, f"leave out {name}, and order the samples in its __iter__")

@@ -43,7 +43,7 @@ class Fetcher:
 
     def __init__(self, dataset: Any, batched: bool, collate_fn: Callable, drop_last: bool):
         self.dataset, self.batched, self.collate_fn, self.drop_last = dataset, batched, collate_fn, drop_last
-        self.iterable, self.given = isinstance(dataset, IterableDataset), 0
+        self.iterable, self.yielded = isinstance(dataset, IterableDataset), 0
         self.at: tuple = ("iter(dataset)",)
         self.iterator = iter(dataset) if self.iterable else iter(())
 
@@ -56,7 +56,7 @@ class Fetcher:
         data = self.next_samples(index) if self.iterable else self.samples(index)
         self.at = ("collate_fn of the samples {}" if self.batched else "collate_fn of sample {}", index)
         if self.iterable:
-            self.at = ("collate_fn, after {} samples", self.given)
+            self.at = ("collate_fn, after {} samples", self.yielded)
         return self.collate_fn(data)
 
     def samples(self, index: Any) -> Any:
@@ -74,13 +74,13 @@ class Fetcher:
         """Return the next samples of the iterable, as many as there are indices."""
         wanted, found = len(index) if self.batched else 1, []
         for _ in range(wanted):
-            self.at = ("next(iter(dataset)), after {} samples", self.given)
+            self.at = ("next(iter(dataset)), after {} samples", self.yielded)
             try:
                 found.append(next(self.iterator))
             except StopIteration:
                 self.iterator = iter(())  # do not ask it again
                 break
-            self.given += 1
+            self.yielded += 1
         if not found or self.drop_last and len(found) < wanted:
             raise StopIteration
         return found if self.batched else found[0]

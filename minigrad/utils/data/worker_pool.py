@@ -71,7 +71,9 @@ class WorkerPool:
         end = time.monotonic() + (timeout or float("inf"))
         while True:
             if not self.stop.alive:
-                raise error(RuntimeError, "DataLoader", "its workers are stopped", "begin a new pass: iter(dataloader)")
+                raise error(
+                    RuntimeError, "DataLoader", "its workers have stopped", "begin a new pass: iter(dataloader)"
+                )
             pipes = {self.pipes[i]: i for i in workers}
             ready = wait(pipes, max(min(CHECK, end - time.monotonic()), 0))
             if ready:

@@ -117,7 +117,7 @@ def test_memory_that_another_library_has_pinned_is_main_memory():
         """An array of another library in pinned memory, which is another type of device for DLPack."""
 
         def __dlpack__(self, **options):
-            found = dlpack.lent(array, **options)
+            found = dlpack.as_capsule(array, **options)
             dlpack.array_in(found).device.kind = 3
             return found
 
@@ -149,7 +149,7 @@ def test_bfloat16_goes_by_dlpack_and_not_by_the_interface():
     y = minigrad.from_dlpack(Lender(x))
     y[0] = 5.0
     assert y.dtype is minigrad.bfloat16 and x.tolist() == [5.0, 1.0, 2.0]
-    with pytest.raises(TypeError, match=r"no name for bfloat16.*\n.*\n.*by DLPack"):
+    with pytest.raises(TypeError, match=r"no name for bfloat16.*\n.*\n.*through DLPack"):
         x.__cuda_array_interface__  # noqa: B018
     on_processor = exchange.capsule(x._a, dl_device=(1, 0))
     assert minigrad.from_dlpack(Capsule(on_processor, 1)).tolist() == [5.0, 1.0, 2.0]
@@ -243,7 +243,7 @@ def test_dlpack_gives_the_processor_a_copy():
     x = minigrad.arange(6.0, device="cuda")
     host = exchange.capsule(x._a, dl_device=(1, 0))
     np.testing.assert_array_equal(np.from_dlpack(OnHost(host)), np.arange(6.0))
-    with pytest.raises(BufferError, match=r"cannot be lent on DLPack's device \(1, 0\)"):
+    with pytest.raises(BufferError, match=r"cannot be shared on DLPack's device \(1, 0\)"):
         exchange.capsule(x._a, dl_device=(1, 0), copy=False)
     with pytest.raises(BufferError, match=r"device \(2, 1\)"):
         minigrad.from_dlpack(Lender(x, (2, 1)))

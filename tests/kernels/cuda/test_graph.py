@@ -37,7 +37,7 @@ def test_a_step_is_replayed_with_other_numbers():
         np.testing.assert_allclose(added.to_host(), x.to_host() * y.to_host() + 1)
         np.testing.assert_allclose(rest.to_host(), x.to_host() - y.to_host())
     assert len(calls) <= 4  # the first call, and captures: no argument moves more than once
-    assert "replayed" in step.told()
+    assert "replayed" in step.describe()
 
 
 def test_arguments_that_stay_are_read_where_they_are_and_others_are_copied():
@@ -106,7 +106,7 @@ def test_what_waits_for_the_device_is_launched_as_it_is(reads):
     for i in range(4):
         x.fill(i)
         np.testing.assert_allclose(step(x)[0].to_host(), reads(x)[0].to_host())
-    assert step.told() == ("launched one by one, because it copies numbers between the device and main memory")
+    assert step.describe() == ("launched one by one, because it copies numbers between the device and main memory")
 
 
 def test_large_results_are_not_copied_at_each_call(monkeypatch):
@@ -114,7 +114,7 @@ def test_large_results_are_not_copied_at_each_call(monkeypatch):
     step, (x,) = Launches(lambda x: (x * 2,), set()), arrays((100,))
     for _ in range(3):
         np.testing.assert_allclose(step(x)[0].to_host(), x.to_host() * 2)
-    assert "large" in step.told()
+    assert "large" in step.describe()
 
 
 def test_an_error_in_a_capture_leaves_the_device_as_it_was():
@@ -153,7 +153,7 @@ def test_other_threads_go_on_while_one_captures():
     for _ in range(4):
         (x,) = arrays((7,))
         np.testing.assert_allclose(step(x)[0].to_host(), x.to_host() / 2 + 1)
-    assert "replayed" in step.told() and 2 <= len(found) < 4
+    assert "replayed" in step.describe() and 2 <= len(found) < 4
     assert all(block.pool is None for block in blocks) and step.graph.outs[0].block.pool is step.graph.pool
     for there, here in found:
         np.testing.assert_allclose(there, here)

@@ -21,14 +21,14 @@ def there(*numbers):
 @pytest.fixture
 def finished(monkeypatch):
     """Let a GPU do all its work before the processor looks."""
-    look = machine.look
+    look = machine.run_watchers
 
     def after_all():
         if not SIMULATED:
             machine.current().queue.sync()
         look()
 
-    monkeypatch.setattr(machine, "look", after_all)
+    monkeypatch.setattr(machine, "run_watchers", after_all)
 
 
 def loss(x, y):
@@ -72,7 +72,7 @@ def test_what_eager_code_cannot_repeat_is_an_earlier_calls(program, monkeypatch,
     for _ in range(3):
         compiled(x, there(1, 0, 2))
     with monkeypatch.context() as late:  # a GPU that has not come so far when the processor looks
-        late.setattr(machine, "look", lambda: None)
+        late.setattr(machine, "run_watchers", lambda: None)
         compiled(x, there(1, 77, 2))
     with pytest.raises(OutsideError, match="index 77 is out of bounds and was not followed"):
         compiled(x, there(1, 0, 2))

@@ -42,10 +42,13 @@ def test_where_values_belong(side):
     same(np.searchsorted(to_device(a), a, side), np.searchsorted(a, a, side))
     known = np.array([1.0, 2.0, np.nan])
     same(np.searchsorted(to_device(known), to_device(known), side), np.searchsorted(known, known, side))
-    same(searching.belonging(to_device(a[:0]), to_device(v), True), np.zeros(v.shape, np.int64))
+    same(searching.insertion_positions(to_device(a[:0]), to_device(v), True), np.zeros(v.shape, np.int64))
     rows, values = np.sort(random.standard_normal((2, 3, 5)), -1), random.standard_normal((2, 3, 4))
     here = [np.searchsorted(r, v, side) for r, v in zip(rows.reshape(6, 5), values.reshape(6, 4))]
-    same(searching.belonging(to_device(rows), to_device(values), side == "right"), np.stack(here).reshape(2, 3, 4))
+    same(
+        searching.insertion_positions(to_device(rows), to_device(values), side == "right"),
+        np.stack(here).reshape(2, 3, 4),
+    )
 
 
 def test_membership():

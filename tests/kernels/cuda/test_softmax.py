@@ -31,8 +31,8 @@ LAYOUTS = {"transposed": lambda x: x.mT, "every other": lambda x: x[:, ::2], "re
 @pytest.fixture
 def launches(monkeypatch):
     """Collect what kernels of rows and columns give."""
-    seen, by_rows = [], lines_cuda.by_rows
-    monkeypatch.setattr(lines_cuda, "by_rows", lambda *args: seen.append(by_rows(*args)) or seen[-1])
+    seen, by_rows = [], lines_cuda.run_by_rows
+    monkeypatch.setattr(lines_cuda, "run_by_rows", lambda *args: seen.append(by_rows(*args)) or seen[-1])
     return seen
 
 

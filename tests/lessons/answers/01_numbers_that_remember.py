@@ -63,7 +63,7 @@ def count_paths(node):
     return sum(count_paths(following) for following, _ in node.next_functions)
 
 
-# %% wrong count_paths: says None
+# %% wrong count_paths: returns None
 def count_paths(node):
     sum(1 for following, _ in node.next_functions)
 
@@ -80,7 +80,7 @@ walking_order = "AddBackward0 ExpBackward0 MulBackward0".split()
 # %% wrong walking_order: forward
 walking_order = ["MulBackward0", "ExpBackward0", "AddBackward0"]
 
-# %% wrong walking_order: before it has got
+# %% wrong walking_order: before the gradient from
 walking_order = ["ExpBackward0", "AddBackward0", "MulBackward0"]
 
 # %% wrong walking_order: each of them once
@@ -127,7 +127,7 @@ def gradient_by_hand(a):
     return "8a"
 
 
-# %% wrong gradient_by_hand: not to be called
+# %% wrong gradient_by_hand: do not call backward
 def gradient_by_hand(a):
     a = a.detach().requires_grad_()
     ((2 * a) * (2 * a)).backward()

@@ -12,7 +12,7 @@ combined_claim = x.grad
 # %% wrong combined_claim: true derivative
 combined_claim = 60.0
 
-# %% wrong combined_claim: 10 that arrives
+# %% wrong combined_claim: incoming gradient, 10
 combined_claim = 5
 
 # %% wrong combined_claim: not right
@@ -308,7 +308,7 @@ class CombinedClip(torch.autograd.Function):
         return x.clamp(-ctx.bound, ctx.bound), None
 
 
-# %% wrong CombinedClip: the gradient, where
+# %% wrong CombinedClip: the gradient for the incoming
 class CombinedClip(torch.autograd.Function):
     @staticmethod
     def forward(ctx, x, bound):
@@ -320,7 +320,7 @@ class CombinedClip(torch.autograd.Function):
         return grad_output.clamp(max=ctx.bound), None
 
 
-# %% wrong CombinedClip: the gradient, where
+# %% wrong CombinedClip: the gradient for the incoming
 class CombinedClip(torch.autograd.Function):
     @staticmethod
     def forward(ctx, x, bound):

@@ -13,7 +13,7 @@ languages_gradients = 2
 # %% wrong languages_gradients: ctx
 languages_gradients = 4
 
-# %% wrong languages_gradients: arrive
+# %% wrong languages_gradients: incoming gradients
 languages_gradients = 1
 
 
@@ -295,7 +295,7 @@ class LanguagesTimes(torch.autograd.Function):
         return None, grad_output * ctx.n
 
 
-# %% wrong LanguagesTimes: gives a list
+# %% wrong LanguagesTimes: returns a list
 class LanguagesTimes(torch.autograd.Function):
     @staticmethod
     def forward(ctx, n, var):

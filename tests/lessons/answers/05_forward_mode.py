@@ -10,7 +10,7 @@ with fwAD.dual_level():
     x, y = fwAD.make_dual(torch.tensor(3.0), torch.tensor(1.0)), fwAD.make_dual(torch.tensor(2.0), torch.tensor(10.0))
     forward_tangent = fwAD.unpack_dual(x * x * y).tangent
 
-# %% wrong forward_tangent: part of x
+# %% wrong forward_tangent: contribution of x
 forward_tangent = 12
 
 # %% wrong forward_tangent: tangent of 1
@@ -42,7 +42,7 @@ def forward_quotient(a, a_tangent, b, b_tangent):
     return torch.func.jvp(torch.div, (a, b), (da, db))
 
 
-# %% wrong forward_quotient: order of the difference
+# %% wrong forward_quotient: order of the subtraction
 def forward_quotient(a, a_tangent, b, b_tangent):
     return a / b, (a * b_tangent - a_tangent * b) / b**2
 

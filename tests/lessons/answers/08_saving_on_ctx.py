@@ -250,7 +250,7 @@ def bytes_saved(f, *args):
     return sum(entry["bytes"] for op in ops for entry in op["saved"])
 
 
-# %% wrong bytes_saved: says 12
+# %% wrong bytes_saved: returns 12
 def bytes_saved(f, *args):
     total = []
     with torch.autograd.graph.saved_tensors_hooks(lambda t: total.append(t.numel()) or t, lambda t: t):
@@ -264,12 +264,12 @@ def bytes_saved(f, *args):
         f(*args)
 
 
-# %% wrong bytes_saved: says 16
+# %% wrong bytes_saved: returns 16
 def bytes_saved(f, *args):
     return f(*args).nbytes
 
 
-# %% wrong bytes_saved: says 32
+# %% wrong bytes_saved: returns 32
 def bytes_saved(f, *args):
     seen = {}
 

@@ -281,7 +281,7 @@ class NondiffMultiples(torch.autograd.Function):
         return torch.stack(parts).sum(0)
 
 
-# %% wrong NondiffMultiples: is given zeros
+# %% wrong NondiffMultiples: receives zeros
 class NondiffMultiples(torch.autograd.Function):
     @staticmethod
     def forward(ctx, x):

@@ -23,7 +23,7 @@ second_missed = torch.tensor([72.0])
 # %% wrong second_missed: counts as a constant
 second_missed = 108
 
-# %% wrong second_missed: what is missing
+# %% wrong second_missed: missing term
 second_missed = 36.0
 
 # %% wrong second_missed: 2 * y
@@ -86,7 +86,7 @@ class SecondRoot(Function):
         return grad_output * slope
 
 
-# %% wrong SecondRoot: refused
+# %% wrong SecondRoot: raises an error
 class SecondRoot(Function):
     @staticmethod
     def forward(ctx, x):
@@ -231,7 +231,7 @@ def second_penalty(f, x):
     return (torch.func.grad(f)(x) ** 2).sum()
 
 
-# %% wrong second_penalty: remembers nothing
+# %% wrong second_penalty: has no history
 def second_penalty(f, x):
     (slope,) = torch.autograd.grad(f(x), x)
     return (slope**2).sum()
@@ -249,7 +249,7 @@ def second_penalty(f, x):
     return slope.sum()
 
 
-# %% wrong second_penalty: was x itself given
+# %% wrong second_penalty: pass x itself
 def second_penalty(f, x):
     x = x.detach().requires_grad_()
     (slope,) = torch.autograd.grad(f(x), x, create_graph=True)

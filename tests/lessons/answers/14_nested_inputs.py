@@ -13,10 +13,10 @@ nested_gradients = torch.tensor([41.0, 31.0])
 # %% right nested_gradients
 nested_gradients = {"b": 31.0, "a": 41.0}
 
-# %% wrong nested_gradients: exchanged
+# %% wrong nested_gradients: swapped
 nested_gradients = [31.0, 41.0]
 
-# %% wrong nested_gradients: 10 arrives
+# %% wrong nested_gradients: product is 10
 nested_gradients = [5.0, 4.0]
 
 # %% wrong nested_gradients: the sum

@@ -15,7 +15,7 @@ def difference_by_hand(f, x, eps):
     return torch.tensor((right + left) / 2)
 
 
-# %% wrong difference_by_hand: to one side
+# %% wrong difference_by_hand: one-sided
 def difference_by_hand(f, x, eps):
     return (f(x + eps) - f(x)) / eps
 
@@ -25,7 +25,7 @@ def difference_by_hand(f, x, eps):
     return (f(x + eps) - f(x - eps)) / eps
 
 
-# %% wrong difference_by_hand: brackets
+# %% wrong difference_by_hand: parentheses
 def difference_by_hand(f, x, eps):
     return (f(x + eps) - f(x - eps)) / 2 * eps
 
@@ -174,7 +174,7 @@ def checked_elementwise(f, x, gradient):
     return ok
 
 
-# %% wrong checked_gradient: refuses
+# %% wrong checked_gradient: rejects
 def checked_gradient(f, x):
     x = x.detach().clone().requires_grad_()
     (gradient,) = torch.autograd.grad(f(x).sum(), x)
@@ -182,7 +182,7 @@ def checked_gradient(f, x):
     return torch.allclose(slope.expand_as(gradient), gradient, atol=1e-5)
 
 
-# %% wrong checked_gradient: other numbers
+# %% wrong checked_gradient: different values
 def checked_gradient(f, x):
     leaf = x.detach().clone().requires_grad_()
     (gradient,) = torch.autograd.grad(f(leaf).sum(), leaf)

@@ -159,7 +159,7 @@ def partial_change(f, x, y, u):
     return change
 
 
-# %% wrong partial_change: kept for a backward
+# %% wrong partial_change: for a backward pass
 def partial_change(f, x, y, u):
     value, push = torch.func.linearize(lambda x: f(x, y), x)
     return push(u)
@@ -170,7 +170,7 @@ def partial_change(f, x, y, u):
     return torch.func.jvp(f, (x, y), (u, torch.zeros_like(y)))
 
 
-# %% wrong partial_change: kept for a backward
+# %% wrong partial_change: for a backward pass
 def partial_change(f, x, y, u):
     value, pull = torch.func.vjp(lambda x: f(x, y), x)
     return torch.stack([(pull(row)[0] * u).sum() for row in torch.eye(len(value))])
@@ -238,7 +238,7 @@ def jacobian_of_rows(f, x):
     return [pull(row)[0] for row in torch.eye(len(y))]
 
 
-# %% wrong jacobian_of_rows: on its side
+# %% wrong jacobian_of_rows: transposed
 def jacobian_of_rows(f, x):
     y, pull = torch.func.vjp(f, x)
     return torch.stack([pull(row)[0] for row in torch.eye(len(y))], dim=1)

@@ -37,7 +37,7 @@ def all_distances(ps, qs):
     return torch.vmap(torch.vmap(distance, (0, None)), (None, 0), out_dims=1)(ps, qs)
 
 
-# %% wrong all_distances: on its side
+# %% wrong all_distances: transposed
 def all_distances(ps, qs):
     return torch.vmap(torch.vmap(distance, in_dims=(0, None)), in_dims=(None, 0))(ps, qs)
 
@@ -150,7 +150,7 @@ def clipped_mean(w, xs, ys, most):
     return (shorter.unsqueeze(1) * gradients).mean(0)
 
 
-# %% wrong clipped_mean: before they are averaged
+# %% wrong clipped_mean: before you take the mean
 def clipped_mean(w, xs, ys, most):
     mean = torch.vmap(torch.func.grad(loss), in_dims=(None, 0, 0))(w, xs, ys).mean(0)
     return mean * (most / mean.norm().clamp(min=most))

@@ -14,7 +14,7 @@ sorting_gradient = [2.0, 4.0, 1.0, 3.0]
 # %% wrong sorting_gradient: another order
 sorting_gradient = [1.0, 2.0, 3.0, 4.0]
 
-# %% wrong sorting_gradient: the weights at these places
+# %% wrong sorting_gradient: the weights at these positions
 sorting_gradient = [2, 0, 3, 1]
 
 # %% wrong sorting_gradient: expected 4 numbers
@@ -127,7 +127,7 @@ class NumpyTanh(torch.autograd.Function):
         return grad_output * (1 - y**2)
 
 
-# %% wrong NumpyTanh: the second by argument 0
+# %% wrong NumpyTanh: the second derivative for argument 0
 class NumpyTanh(torch.autograd.Function):
     @staticmethod
     def forward(x):

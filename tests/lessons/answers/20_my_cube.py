@@ -15,7 +15,7 @@ second_walk = arrived[0] if arrived else [0, 10]
 # %% wrong second_walk: times the gradient
 second_walk = [10, 0]
 
-# %% wrong second_walk: first walk
+# %% wrong second_walk: first pass
 second_walk = [1.0, 0.0]
 
 # %% wrong second_walk: backward returns
@@ -173,7 +173,7 @@ class MySine(torch.autograd.Function):
         return grad_sine * cosine - grad_cosine * sine
 
 
-# %% wrong MySine: not used
+# %% wrong MySine: ignores grad_cosine
 class MySine(torch.autograd.Function):
     @staticmethod
     def forward(x):

@@ -14,7 +14,7 @@ gotcha_written = z.grad
 # %% right gotcha_written
 gotcha_written = np.float64(12.0)
 
-# %% wrong gotcha_written: after it was written
+# %% wrong gotcha_written: after mul_ changes it
 gotcha_written = 6.0
 
 # %% wrong gotcha_written: mul_

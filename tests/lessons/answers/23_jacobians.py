@@ -10,7 +10,7 @@ jacobian_by_hand = jacrev(lambda x: torch.stack([x[0] * x[1], x[0] ** 2, x[1]]))
 # %% right jacobian_by_hand
 jacobian_by_hand = np.array([[3.0, 2.0], [4.0, 0.0], [0.0, 1.0]])
 
-# %% wrong jacobian_by_hand: exchanged
+# %% wrong jacobian_by_hand: swapped
 jacobian_by_hand = [[3.0, 4.0, 0.0], [2.0, 0.0, 1.0]]
 
 # %% wrong jacobian_by_hand: expected 3

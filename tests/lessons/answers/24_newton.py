@@ -22,7 +22,7 @@ def newton_minimum(f, x):
     return x
 
 
-# %% wrong newton_minimum: without a single step
+# %% wrong newton_minimum: without taking a step
 def newton_minimum(f, x):
     for _ in range(20):
         if grad(f)(x).norm() > 1e-8:
@@ -31,7 +31,7 @@ def newton_minimum(f, x):
     return x
 
 
-# %% wrong newton_minimum: further
+# %% wrong newton_minimum: farther
 def newton_minimum(f, x):
     for _ in range(20):
         if grad(f)(x).norm() < 1e-8:
@@ -40,7 +40,7 @@ def newton_minimum(f, x):
     return x
 
 
-# %% wrong newton_minimum: further
+# %% wrong newton_minimum: farther
 def newton_minimum(f, x):
     for _ in range(20):
         if grad(f)(x).norm() < 1e-8:

@@ -18,7 +18,7 @@ kernel_bytes = Counted.moved
 kernel_bytes = 12_000_000
 
 
-# %% wrong kernel_bytes: read again
+# %% wrong kernel_bytes: reads it again
 kernel_bytes = 16_000_000
 
 

@@ -16,7 +16,7 @@ compile_loops = 1 + 1
 compile_loops = 1
 
 
-# %% wrong compile_loops: the loop that computes
+# %% wrong compile_loops: can also add them up
 compile_loops = 3
 
 
@@ -82,7 +82,7 @@ compile_saved = forward.source().count("np.empty(")
 compile_saved = len({"x.exp()"})
 
 
-# %% wrong compile_saved: writes it down
+# %% wrong compile_saved: the loop saves it
 compile_saved = 0
 
 
@@ -90,7 +90,7 @@ compile_saved = 0
 compile_saved = 2
 
 
-# %% wrong compile_saved: there already
+# %% wrong compile_saved: exist already
 compile_saved = 3
 
 
@@ -135,7 +135,7 @@ def compile_momentum(x, y, w, velocity, rate):
     return loss.detach()
 
 
-# %% wrong compile_momentum: velocity is still
+# %% wrong compile_momentum: velocity has not changed
 def compile_momentum(x, y, w, velocity, rate):
     loss = (x @ w - y).square().mean()
     (dw,) = torch.autograd.grad(loss, w)
@@ -155,7 +155,7 @@ def compile_momentum(x, y, w, velocity, rate):
     return loss
 
 
-# %% wrong compile_momentum: returned
+# %% wrong compile_momentum: return the loss
 def compile_momentum(x, y, w, velocity, rate):
     loss = (x @ w - y).square().mean()
     (dw,) = torch.autograd.grad(loss, w)

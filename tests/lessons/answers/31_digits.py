@@ -12,7 +12,7 @@ import math
 
 digit_surprise = -math.log(1 / 4)
 
-# %% wrong digit_surprise: how probable
+# %% wrong digit_surprise: which probability
 digit_surprise = -np.log(0.75)
 
 # %% wrong digit_surprise: minus the logarithm
@@ -162,7 +162,7 @@ def digit_training(loss, parameters, steps, rate):
     return losses
 
 
-# %% wrong digit_training: of the past
+# %% wrong digit_training: gradient of an earlier step
 def digit_training(loss, parameters, steps, rate):
     losses = []
     for _ in range(steps):
@@ -298,7 +298,7 @@ def digit_momentum(loss, parameters, steps, rate, momentum):
     return losses
 
 
-# %% wrong digit_momentum: gradient only that of this one
+# %% wrong digit_momentum: gradient of one step alone
 def digit_momentum(loss, parameters, steps, rate, momentum):
     velocity, losses = [torch.zeros_like(p) for p in parameters], []
     for _ in range(steps):

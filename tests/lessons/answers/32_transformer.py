@@ -11,7 +11,7 @@ attention_by_hand = torch.tensor([1.0, 3.0]).log().softmax(0) @ torch.tensor([4.
 # %% wrong attention_by_hand: plain mean
 attention_by_hand = 6.0
 
-# %% wrong attention_by_hand: exchanged
+# %% wrong attention_by_hand: swapped
 attention_by_hand = 5.0
 
 # %% wrong attention_by_hand: divided by their sum

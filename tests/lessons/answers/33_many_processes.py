@@ -9,13 +9,13 @@ x = torch.ones(3, requires_grad=True)
 (torch.tensor([1.0, 2.0, 3.0]) * (x * torch.tensor([1.0, 2.0, 3.0])).sum() ** 2).sum().backward()
 gradient_over_ranks = x.grad[0]
 
-# %% wrong gradient_over_ranks: the others depend on its x
+# %% wrong gradient_over_ranks: the other losses depend on its x
 gradient_over_ranks = 12.0
 
 # %% wrong gradient_over_ranks: now there are three
 gradient_over_ranks = 18.0
 
-# %% wrong gradient_over_ranks: asked is for their gradient
+# %% wrong gradient_over_ranks: the question asks for its gradient
 gradient_over_ranks = 216
 
 # %% wrong gradient_over_ranks: is not right
@@ -40,12 +40,12 @@ def gradient_of_all(grad, count, all_reduce):
     return (both[:-1] / both[-1]).reshape(grad.shape)
 
 
-# %% wrong gradient_of_all: counts for more
+# %% wrong gradient_of_all: should count for more
 def gradient_of_all(grad, count, all_reduce):
     return all_reduce(grad) / all_reduce(torch.tensor(1.0))
 
 
-# %% wrong gradient_of_all: divide it by how many examples there are
+# %% wrong gradient_of_all: divide it by the number of examples
 def gradient_of_all(grad, count, all_reduce):
     return all_reduce(grad * count)
 
@@ -55,7 +55,7 @@ def gradient_of_all(grad, count, all_reduce):
     return all_reduce(grad * count) / all_reduce(torch.tensor(1.0))
 
 
-# %% wrong gradient_of_all: has ended without it
+# %% wrong gradient_of_all: ends without calling it
 def gradient_of_all(grad, count, all_reduce):
     if count == 0:  # this rank has nothing to say
         return grad
@@ -90,7 +90,7 @@ def all_gather_backward(grad, rank, size, all_reduce):
     return grad.chunk(size)[rank]
 
 
-# %% wrong all_gather_backward: a rank has given 3 of them
+# %% wrong all_gather_backward: a rank gives 3 of them
 def all_gather_backward(grad, rank, size, all_reduce):
     return all_reduce(grad)
 
@@ -110,7 +110,7 @@ def all_gather_backward(grad, rank, size, all_reduce):
     return all_reduce(grad.chunk(size)[rank])  # of each rank other rows
 
 
-# %% wrong all_gather_backward: goes on
+# %% wrong all_gather_backward: more than 100 times
 def all_gather_backward(grad, rank, size, all_reduce):
     while True:
         grad = all_reduce(grad)

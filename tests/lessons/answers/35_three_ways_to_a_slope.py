@@ -10,7 +10,7 @@ slope_halved = torch.tensor(0.0001)
 # %% wrong slope_halved: one-sided
 slope_halved = 0.0002
 
-# %% wrong slope_halved: not its cube
+# %% wrong slope_halved: not to its cube
 slope_halved = 0.00005
 
 # %% wrong slope_halved: rounding

@@ -134,7 +134,7 @@ def engine_backward(loss):
                     ready.append(after)
 
 
-# %% wrong engine_backward: is missing
+# %% wrong engine_backward: is None, expected a tensor
 def engine_backward(loss):
     loss.grad_fn(torch.ones_like(loss))
 

@@ -8,7 +8,7 @@ reading_bytes = bytes_moved(lambda a, b, c: (a * b + c).relu(), a, b, c)
 # %% right reading_bytes
 reading_bytes = 1.6e7
 
-# %% wrong reading_bytes: the result is written
+# %% wrong reading_bytes: leaves out the result
 reading_bytes = 12_000_000
 
 # %% wrong reading_bytes: has 4 bytes
@@ -100,7 +100,7 @@ def reading_backward(g, x, y, dx, dy):
         dy[i] = gi * xi * xi
 
 
-# %% wrong reading_backward: dx is not written everywhere
+# %% wrong reading_backward: dx is not written completely
 def reading_backward(g, x, y, dx, dy):
     for i in range(g.size):
         gi, xi = g[i], x[i]
@@ -122,7 +122,7 @@ def reading_backward(g, x, y, dx, dy):
         dy[i] = xi * xi * g[i]
 
 
-# %% wrong reading_backward: everywhere
+# %% wrong reading_backward: completely
 def reading_backward(g, x, y, dx, dy):
     for i in range(g.size - 1):
         gi, xi = g[i], x[i]

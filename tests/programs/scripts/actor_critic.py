@@ -1,4 +1,4 @@
-"""A ship lands by an actor that draws thrusts from a normal distribution and a critic that values states, in double precision.
+"""A ship learns to land: an actor draws thrusts from a normal distribution, a critic values states, in double precision.
 
 After PyTorch's example "reinforcement_learning/actor_critic".
 """

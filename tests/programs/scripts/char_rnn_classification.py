@@ -1,4 +1,4 @@
-"""Names, read letter by letter by a recurrent network that tells the language.
+"""A recurrent network reads names letter by letter and predicts the language.
 
 After PyTorch's tutorial "Classifying names with a character-level RNN".
 """

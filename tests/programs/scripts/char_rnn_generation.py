@@ -1,4 +1,4 @@
-"""Names made letter by letter, by a recurrent cell that receives a category.
+"""A recurrent cell generates names letter by letter, for a given category.
 
 After PyTorch's tutorial "Generating names with a character-level RNN".
 """

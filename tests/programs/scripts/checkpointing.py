@@ -1,4 +1,4 @@
-"""A deep network in little memory: blocks are computed again in the backward pass, dropout included.
+"""A deep network in little memory: the backward pass computes blocks again, dropout included.
 
 After PyTorch's documentation of torch.utils.checkpoint, as vision and language models use it.
 """

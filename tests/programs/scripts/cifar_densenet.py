@@ -1,4 +1,4 @@
-"""A small DenseNet for digits: every layer sees what all before it made.
+"""A small DenseNet for digits: each layer reads the outputs of all previous layers.
 
 After kuangliu's pytorch-cifar.
 """

@@ -1,4 +1,4 @@
-"""A small ShuffleNet for digits: convolutions in groups, whose channels are shuffled in between.
+"""A small ShuffleNet for digits: grouped convolutions, with the channels shuffled in between.
 
 After kuangliu's pytorch-cifar.
 """

@@ -1,4 +1,4 @@
-"""A small VGG for digits of 8 x 8 pixels: a list of widths makes the network.
+"""A small VGG for digits of 8 x 8 pixels: a list of widths defines the network.
 
 After kuangliu's pytorch-cifar.
 """

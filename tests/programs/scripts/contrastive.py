@@ -1,4 +1,4 @@
-"""Two views of a picture lie closer than views of others: SimCLR's loss, then a linear classifier, in double precision.
+"""SimCLR: two views of a picture move closer than views of other pictures; then a linear classifier, in double precision.
 
 After sthalles' SimCLR.
 """

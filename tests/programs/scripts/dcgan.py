@@ -1,4 +1,4 @@
-"""Digits of 8 x 8 pixels by transposed convolutions, against a discriminator of convolutions, in double precision.
+"""Transposed convolutions generate digits of 8 x 8 pixels, against a discriminator of convolutions, in double precision.
 
 After PyTorch's tutorial "DCGAN".
 """

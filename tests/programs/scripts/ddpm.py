@@ -1,4 +1,4 @@
-"""Diffusion: noise is taken from points step by step until they lie on a swiss roll.
+"""Diffusion: a network removes noise from points step by step, until they form a swiss roll.
 
 After labml's annotated "Denoising diffusion probabilistic models" and lucidrains' denoising-diffusion-pytorch.
 """

@@ -1,4 +1,4 @@
-"""A small network learns from a large one's soft answers.
+"""A small network learns from the soft predictions of a large one.
 
 After PyTorch's tutorial "Knowledge distillation" and Hinton and others' "Distilling the knowledge in a neural network".
 """

@@ -1,4 +1,4 @@
-"""A way through a grid, by deep Q-learning with a memory and a slowly following target network, in double precision.
+"""Deep Q-learning finds a path through a grid, with a replay memory and a slow target network, in double precision.
 
 After PyTorch's tutorial "Reinforcement learning (DQN)".
 """

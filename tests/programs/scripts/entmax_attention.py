@@ -1,4 +1,4 @@
-"""Attention that gives most words no weight at all: 1.5-entmax and sparsemax as custom Functions.
+"""Attention in which most words have weight zero: 1.5-entmax and sparsemax as custom Functions.
 
 After deep-spin's entmax.
 """

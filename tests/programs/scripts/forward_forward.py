@@ -1,4 +1,4 @@
-"""Layers that learn each by itself, from pictures with a right and with a wrong label painted in.
+"""Each layer learns by itself, from pictures with a right and with a wrong label painted in.
 
 After PyTorch's example "mnist_forward_forward".
 """

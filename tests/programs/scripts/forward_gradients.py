@@ -1,4 +1,4 @@
-"""Training without backward: the derivative along a random direction is a guess of the gradient.
+"""Training without backward: the derivative along a random direction estimates the gradient.
 
 After PyTorch's tutorial "Forward-mode automatic differentiation" and Baydin and others' "Gradients without backpropagation".
 """

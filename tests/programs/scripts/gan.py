@@ -1,4 +1,4 @@
-"""A generator of points on a ring, and a discriminator that learns against it, in double precision.
+"""A generator learns to place points on a ring, against a discriminator, in double precision.
 
 After Goodfellow and others' "Generative adversarial nets" as PyTorch's examples write it.
 """

@@ -1,4 +1,4 @@
-"""The same kind of graph by attention among neighbours, with a list of edges instead of a matrix.
+"""Attention among neighbours predicts the groups of a graph, with a list of edges instead of a matrix.
 
 After PyTorch's example "gat" and implementations with scatter_add.
 """

@@ -1,4 +1,4 @@
-"""Members of a club that split up, by graph convolutions over who knows whom, of the labels of a few.
+"""Graph convolutions predict the groups of a club that splits up, from friendships and a few labels.
 
 After PyTorch's example "gcn".
 """

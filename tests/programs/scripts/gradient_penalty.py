@@ -1,4 +1,4 @@
-"""A Wasserstein critic held to slope one, by a gradient of a gradient, in double precision.
+"""A Wasserstein critic with slope one, by the gradient of a gradient, in double precision.
 
 After caogang's wgan-gp.
 """

@@ -1,4 +1,4 @@
-"""An LSTM cell whose weights are scaled by a smaller LSTM at each step, by einsum.
+"""An LSTM cell whose weights a smaller LSTM scales at each step, with einsum.
 
 After labml's annotated implementation of "HyperNetworks".
 """

@@ -1,4 +1,4 @@
-"""One network makes the weights of another: pictures from coordinates, a weight set for each digit.
+"""One network computes the weights of another, which draws digits from coordinates.
 
 After Ha and others' "HyperNetworks" and vsitzmann's siren, by torch.func's functional_call and vmap.
 """

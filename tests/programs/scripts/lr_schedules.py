@@ -1,4 +1,4 @@
-"""A range of learning rates is tried out; then five schedules train the same network.
+"""A learning rate finder, then five schedules that train the same network.
 
 After Smith's "Cyclical learning rates", pytorch-lr-finder, and PyTorch's `torch.optim.lr_scheduler`.
 """

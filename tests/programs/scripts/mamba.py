@@ -1,4 +1,4 @@
-"""A selective state space model that copies marked letters to the end of a sequence.
+"""A selective state space model copies marked letters to the end of a sequence.
 
 After state-spaces' mamba, with the scan as a loop (`selective_scan_ref`).
 """

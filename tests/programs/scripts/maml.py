@@ -1,4 +1,4 @@
-"""A network that learns sines from five points in one step: gradients through gradient steps, vmapped over tasks.
+"""A network learns to learn sines from five points in one step: gradients through gradient steps, vmapped over tasks.
 
 After PyTorch's example "maml_omniglot" and torch.func's tutorial "Model ensembling", on Finn and others' sine waves.
 """

@@ -1,4 +1,4 @@
-"""Ratings that are not there, from vectors of users and items, with clipping and early stopping.
+"""Vectors of users and items predict missing ratings, with clipping and early stopping.
 
 After spotlight's and "Dive into deep learning"'s matrix factorization.
 """

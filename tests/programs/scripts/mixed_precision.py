@@ -1,4 +1,4 @@
-"""Products in bfloat16 by autocast, with a scaler of the loss and accumulated gradients.
+"""Products in bfloat16 with autocast, a gradient scaler, and accumulated gradients.
 
 After PyTorch's recipe "Automatic mixed precision".
 """

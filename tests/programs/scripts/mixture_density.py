@@ -1,4 +1,4 @@
-"""A curve that turns back, as a mixture of normal distributions whose parameters a network gives.
+"""A curve that turns back: a network predicts the parameters of a mixture of normal distributions.
 
 After Bishop's "Mixture density networks" as hardmaru and others write it with torch.distributions.
 """

@@ -1,4 +1,4 @@
-"""Handwritten digits, read row by row by an LSTM.
+"""An LSTM reads handwritten digits row by row.
 
 After PyTorch's example "mnist_rnn".
 """

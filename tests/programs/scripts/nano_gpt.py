@@ -1,4 +1,4 @@
-"""A GPT on the letters of a short text: tied weights, flash attention's entry point, warmup, and a sample at the end.
+"""A GPT learns the letters of a short text: tied weights, scaled_dot_product_attention, warmup, and a sample at the end.
 
 After karpathy's nanoGPT (`train.py`).
 """

@@ -1,4 +1,4 @@
-"""A spiral, learned as an ordinary differential equation; the backward pass solves one backwards.
+"""An ordinary differential equation learns a spiral; the backward pass solves another one backwards in time.
 
 After rtqichen's torchdiffeq (`odeint_adjoint`, `ode_demo.py`).
 """

@@ -1,4 +1,4 @@
-"""A picture that keeps one picture's content and takes another one's style: Gram matrices of a network's features.
+"""A picture with the content of one picture and the style of another: Gram matrices of a network's features.
 
 After PyTorch's tutorial "Neural transfer using PyTorch", with a network of random weights.
 """

@@ -1,4 +1,4 @@
-"""A wide network trains as its tangent kernel says: the kernel by jacrev and vmap, and the loss beside its forecast.
+"""A wide network trains as its tangent kernel predicts: the kernel by jacrev and vmap, and the loss next to the prediction.
 
 After PyTorch's tutorial "Neural tangent kernels", in double precision.
 """

@@ -1,4 +1,4 @@
-"""Sequences of different lengths, packed: a bidirectional LSTM tells whether brackets are balanced.
+"""A bidirectional LSTM learns to recognise balanced brackets, from packed sequences of different lengths.
 
 After yunjey's pytorch-tutorial and PyTorch's documentation of `torch.nn.utils.rnn`.
 """

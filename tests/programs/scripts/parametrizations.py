@@ -1,4 +1,4 @@
-"""Weights that keep a property while they train: of unit norm, of a bounded slope, symmetric, orthogonal.
+"""Weights keep a property during training: unit norm, a bounded slope, symmetry, orthogonality.
 
 After PyTorch's tutorial "Parametrizations", in double precision.
 """

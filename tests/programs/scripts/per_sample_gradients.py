@@ -1,4 +1,4 @@
-"""Private training: the gradient of each example by vmap of grad, clipped, summed, and with noise.
+"""Private training: vmap of grad gives each example's gradient, which is clipped, summed, and gets noise.
 
 After PyTorch's tutorial "Per-sample-gradients".
 """

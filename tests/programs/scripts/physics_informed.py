@@ -1,4 +1,4 @@
-"""Burgers' equation, solved by a network that has to fulfil it: second derivatives by autograd, then LBFGS.
+"""A network learns to satisfy Burgers' equation: second derivatives by autograd, then LBFGS.
 
 After jayroxis' PINNs, of Raissi and others' "Physics-informed neural networks".
 """

@@ -1,4 +1,4 @@
-"""Legendre's third polynomial as a custom Function, inside of a fit to the sine.
+"""Legendre's third polynomial as a custom Function, in a fit to the sine.
 
 After PyTorch's tutorials "Defining new autograd functions" and "Control flow and weight sharing".
 """

@@ -1,4 +1,4 @@
-"""A polynomial fitted to the sine, with gradients written out by hand.
+"""A polynomial fitted to the sine, with gradients computed by hand.
 
 After PyTorch's tutorial "Learning PyTorch with examples: tensors".
 """

@@ -1,4 +1,4 @@
-"""Three quantiles of a noisy curve at once, by the pinball loss, with points left for a test.
+"""Three quantiles of a noisy curve at once, with the pinball loss and points for a test.
 
 After the scripts for probabilistic forecasts that use PyTorch, such as those of "Quantile regression" in deep learning courses.
 """

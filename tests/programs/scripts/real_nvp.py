@@ -1,4 +1,4 @@
-"""Two moons from a normal distribution by coupling layers that can be inverted.
+"""Invertible coupling layers turn a normal distribution into two moons.
 
 After senya-ashukha's "real-nvp-pytorch" and Dinh and others' "Density estimation using Real NVP".
 """

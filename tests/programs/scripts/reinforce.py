@@ -1,4 +1,4 @@
-"""A pole is balanced by REINFORCE: moves are drawn from a Categorical distribution, in double precision.
+"""REINFORCE learns to balance a pole, with moves from a Categorical distribution, in double precision.
 
 After PyTorch's example "reinforcement_learning/reinforce".
 """

@@ -1,4 +1,4 @@
-"""Blocks that can be run backwards: their backward pass computes the inputs from the outputs instead of keeping them.
+"""Invertible blocks: the backward pass computes their inputs from the outputs instead of saving them.
 
 After RobinBruegger's RevTorch.
 """

@@ -1,4 +1,4 @@
-"""Numbers written in words are translated into digits: a GRU encoder, and a decoder with additive attention.
+"""A GRU encoder and a decoder with additive attention translate numbers from words into digits.
 
 After PyTorch's tutorial "Translation with a sequence to sequence network and attention".
 """

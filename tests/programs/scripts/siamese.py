@@ -1,4 +1,4 @@
-"""One network sees two pictures and says whether they show the same digit.
+"""One network sees two pictures and predicts if they show the same digit.
 
 After PyTorch's example "siamese_network".
 """

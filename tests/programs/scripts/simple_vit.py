@@ -1,4 +1,4 @@
-"""A vision transformer with fixed sines and cosines for the positions and an average for the class.
+"""A vision transformer with fixed sines and cosines for the positions, and an average instead of a class token.
 
 After lucidrains' vit-pytorch (`simple_vit.py`), without einops.
 """

@@ -1,4 +1,4 @@
-"""Digits at twice their size, by convolutions and PixelShuffle.
+"""Convolutions and PixelShuffle double the size of digits.
 
 After PyTorch's example "super_resolution".
 """

@@ -1,4 +1,4 @@
-"""Experts of which each input sees one, and a loss that spreads inputs evenly among them.
+"""Each input uses one of several experts, and a loss spreads inputs evenly among them.
 
 After labml's annotated "Switch transformer".
 """

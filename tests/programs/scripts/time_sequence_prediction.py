@@ -1,4 +1,4 @@
-"""Sine waves go on, by two LSTM cells that LBFGS trains.
+"""Two LSTM cells, trained by LBFGS, continue sine waves.
 
 After PyTorch's example "time_sequence_prediction".
 """

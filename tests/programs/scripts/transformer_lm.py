@@ -1,4 +1,4 @@
-"""The next word by nn.TransformerEncoder, with sines and cosines for the positions and a mask of what comes later.
+"""nn.TransformerEncoder predicts the next word, with sines and cosines for the positions and a causal mask.
 
 After PyTorch's tutorial "Language modeling with nn.Transformer and torchtext".
 """

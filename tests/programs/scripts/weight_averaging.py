@@ -1,4 +1,4 @@
-"""Averages of weights, of all late ones and exponentially moving, with batch statistics for them at the end.
+"""Two averages of the weights, of late steps and exponential, with new batch statistics at the end.
 
 After PyTorch's blog post "Stochastic weight averaging" and `torch.optim.swa_utils`.
 """

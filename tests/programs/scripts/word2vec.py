@@ -1,4 +1,4 @@
-"""Words that stand in the same places get similar vectors: skip-gram with negative samples.
+"""Words that occur in the same places get similar vectors: skip-gram with negative samples.
 
 After PyTorch's tutorial "Word embeddings" and Mikolov and others' "Distributed representations".
 """

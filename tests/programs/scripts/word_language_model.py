@@ -1,4 +1,4 @@
-"""The next word by a two-layer LSTM with tied weights, whose state goes on from one piece of the text to the next.
+"""A two-layer LSTM with tied weights predicts the next word; its state carries over from one piece of text to the next.
 
 After PyTorch's example "word_language_model".
 """

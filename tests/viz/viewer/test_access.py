@@ -42,10 +42,10 @@ def test_everything_that_can_be_pressed_has_a_name(viewer):
 
 def test_each_step_is_read_aloud_as_a_sentence(viewer):
     page = viewer(records.two_uses()).press("ArrowRight")
-    assert page.page.locator("#said").get_attribute("role") == "status"
-    assert page.text("#said").startswith("Forward 1 of 4")
+    assert page.page.locator("#status").get_attribute("role") == "status"
+    assert page.text("#status").startswith("Forward 1 of 4")
     page.press("b", "ArrowRight", "ArrowRight")
-    assert page.text("#said") == (
+    assert page.text("#status") == (
         "Backward 2 of 7: incoming gradient g 1, rule of mul g * h = 1 * 0.6044 equals contribution 0.6044 to the "
         "gradient of w, together grad w 0.6044 + … 1 of 2 contributions"
     )
@@ -54,14 +54,14 @@ def test_each_step_is_read_aloud_as_a_sentence(viewer):
 def test_of_steps_that_play_faster_than_speech_only_the_last_is_read_aloud(viewer):
     page = viewer(records.two_uses())
     page.page.evaluate(
-        """() => { window.said = []; const status = document.querySelector('#said');
-            new MutationObserver(() => window.said.push(status.textContent)).observe(status, {childList: true}); }"""
+        """() => { window.announced = []; const status = document.querySelector('#status');
+            new MutationObserver(() => window.announced.push(status.textContent)).observe(status, {childList: true}); }"""
     )
     page.press("]", "]", "]", "]", "Space")
     page.page.locator("#where", has_text="Jvp 4 of 4").wait_for()
     page.page.locator("#play", has_text="Play").wait_for()
-    said = page.page.evaluate("window.said")
-    assert len(said) == 1 and said[0].startswith("Jvp 4 of 4")
+    announced = page.page.evaluate("window.announced")
+    assert len(announced) == 1 and announced[0].startswith("Jvp 4 of 4")
 
 
 def test_the_card_of_the_step_says_so(viewer):
@@ -114,6 +114,27 @@ def test_on_a_phone_the_drawing_and_the_sentence_fit_the_screen(viewer):
         "[...document.querySelectorAll('.card')].map(one => one.getBoundingClientRect()).map(at => [at.left, at.right])"
     )
     assert min(left for left, _ in cards) >= 0 and max(right for _, right in cards) <= 390
+
+
+@pytest.mark.parametrize("width", [600, 390])
+def test_a_narrow_frame_shows_four_cards_and_shades_the_edge_where_there_are_more(viewer, width):
+    page = viewer(records.two_uses(), viewport={"width": width, "height": 576}).page  # the height of a notebook's frame
+    whole = """() => { const stage = document.querySelector('#stage').getBoundingClientRect();
+        return [...document.querySelectorAll('.card')].map(card => card.getBoundingClientRect()).filter(card => card.left >=
+            stage.left && card.right <= stage.right && card.top >= stage.top && card.bottom <= stage.bottom).length }"""
+    assert page.evaluate(whole) >= 4
+    shaded = "edge => parseInt(document.querySelector('#stage').style.getPropertyValue(`--${edge}`)) > 0"
+    assert page.evaluate(shaded, "down") and not page.evaluate(shaded, "up")
+    page.locator("#fit").click()
+    assert page.evaluate(whole) == 7 and not page.evaluate(shaded, "down")
+
+
+def test_a_pane_that_opens_in_a_narrow_frame_leaves_the_card_of_the_step_in_sight(viewer):
+    page = viewer(records.two_uses(), "#forward-3", viewport={"width": 390, "height": 576}).page
+    page.get_by_role("button", name="Details").click()
+    page.wait_for_function("""() => { const stage = document.querySelector('#stage').getBoundingClientRect();
+        const card = document.querySelector('.card.now .paper').getBoundingClientRect();
+        return stage.height < 250 && card.top >= stage.top && card.bottom <= stage.bottom }""")
 
 
 def test_on_a_phone_a_card_opens_the_pane_with_its_details_and_one_pane_shows_at_a_time(viewer):

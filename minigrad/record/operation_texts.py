@@ -91,7 +91,7 @@ class Wording:
         runs: dict[int, tuple[Words, dict, dict]] = {}
         for edge, flow in zip(op.edges, flows):
             if flow.run not in runs:
-                seen = self.words(words, outputs, group.beside(flow.event))
+                seen = self.words(words, outputs, group.same_layer(flow.event))
                 arrived = {v: g for run, v, g in group.upstreams if run == flow.run and v in seen.outputs}
                 runs[flow.run] = seen, arrived, seen.edges(arrived, flow.run)
             seen, arrived, found = runs[flow.run]
@@ -134,10 +134,10 @@ class Wording:
 
     def operands(self, event: Event) -> str:
         """Return the arguments of an event, separated by commas."""
-        said = (
+        operands = (
             "…" if i == UNKNOWN else repr(i["const"]) if isinstance(i, dict) else self.label(i) for i in event.inputs
         )
-        return ", ".join(said)
+        return ", ".join(operands)
 
     def called(self, group: Group, label: Callable[[int], str]) -> ast.expr:
         """Return the call of the operation's function of the table, with labels for its values."""
@@ -277,7 +277,7 @@ class Words:
         there = sorted({(numbers[f.event], f.position) for f in self.group.edges if f.run == run})
 
         def make(program: Program) -> dict:
-            pulled = program.pulled({o: self.beside(o, g) for o, g in arrived.items()})
+            pulled = program.pulled({o: self.derivative(o, g) for o, g in arrived.items()})
             bars = [rf"\bar{{{self.symbol(o)}}}" for o in self.outputs]
             names = {"g": bars[0]} | ({f"g[{k}]": n for k, n in enumerate(bars)} if len(bars) > 1 else {})
             several = len(self.events) > 1
@@ -299,7 +299,7 @@ class Words:
 
         def make(program: Program) -> dict:
             if call is None:
-                pushed = program.pushed({i: self.beside(i, v) for i, v in moving.items()}, self.marked)
+                pushed = program.pushed({i: self.derivative(i, v) for i, v in moving.items()}, self.marked)
                 trees = {o: tidied(t) for o, t in pushed.items()}
             else:
                 trees = {self.outputs[0]: call}
@@ -309,11 +309,11 @@ class Words:
                 found[self.place[o]] = e.text(tree), text if len(text) <= LONGEST else ""
             return found
 
-        told = () if call is None else (e.text(call),)
-        return self.kept(("pushes", *told, *sorted(self.place[i] for i in moving)), make) or {}
+        call_text = () if call is None else (e.text(call),)
+        return self.kept(("pushes", *call_text, *sorted(self.place[i] for i in moving)), make) or {}
 
     def linear(self, moving: dict[int, int]) -> ast.expr | None:
-        """Return the tangent of a linear operation, which is its call on tangents; None if it is not as simple as that."""
+        """Return the tangent of a linear operation, which is its call on tangents; None for other operations."""
         group = self.group
         if group.given is None or group.inplace or group.name in AS_OPERATORS or not gives_one_tensor(group.name):
             return None
@@ -328,7 +328,7 @@ class Words:
                     return None
         return self.wording.called(group, lambda ref: "d" * (ref in moving) + self.marked(ref))
 
-    def beside(self, ref: int, other: int) -> np.ndarray:
+    def derivative(self, ref: int, other: int) -> np.ndarray:
         """Return a value's gradient or tangent; if a vmap computes several at once, the first of them."""
         a, shape = self.wording.array(other), self.array(ref).shape
         while a.ndim > len(shape):

@@ -9,18 +9,27 @@ from importlib.util import find_spec
 import numpy as np
 import pytest
 
-from benchmarks import beside, measure
+from benchmarks import compare_commits, measure
 
 
 @pytest.mark.slow
 def test_it_runs_beside_the_last_commit(tmp_path):
-    if shutil.which("git") is None or not (beside.ROOT / ".git").exists():
+    if shutil.which("git") is None or not (compare_commits.ROOT / ".git").exists():
         pytest.skip("not a git checkout")
     wanted = ["small_backward", "custom_apply"]
-    command = [sys.executable, "-m", "benchmarks.beside", "HEAD", *wanted, "--quick", "--json", tmp_path / "figures"]
-    run = subprocess.run(command, cwd=beside.ROOT, capture_output=True, text=True)
+    command = [
+        sys.executable,
+        "-m",
+        "benchmarks.compare_commits",
+        "HEAD",
+        *wanted,
+        "--quick",
+        "--json",
+        tmp_path / "figures",
+    ]
+    run = subprocess.run(command, cwd=compare_commits.ROOT, capture_output=True, text=True)
     assert run.returncode == 0, run.stderr
-    assert run.stdout.split("\n")[2].split()[-3:] == list(beside.HEADS)
+    assert run.stdout.split("\n")[2].split()[-3:] == list(compare_commits.HEADS)
     figures = json.loads((tmp_path / "figures").read_text(encoding="utf-8"))
     assert [case["name"] for case in figures["cases"]] == wanted
     others = {"torch"} if find_spec("torch") else set()
@@ -45,7 +54,7 @@ class Said:
 
 def test_a_contestant_that_fails_or_computes_something_else_is_not_timed():
     pipes = {"ours": Said([np.ones(2)]), "before": Said("AttributeError: no"), "generic before": Said([np.zeros(2)])}
-    figures, failures = beside.measured("a case", pipes, measure.QUICK)
+    figures, failures = compare_commits.measured("a case", pipes, measure.QUICK)
     assert figures == {"ours": {"best": 1.0, "median": 1.0}}
     assert failures["before"] == "AttributeError: no" and "differ" in failures["generic before"]
     assert pipes["before"].sent == ["a case"] and pipes["generic before"].sent == ["a case", False]

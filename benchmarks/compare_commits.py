@@ -1,8 +1,8 @@
-"""Compare the small cases with minigrad at another commit and with PyTorch: `make bench-small BESIDE=HEAD~5`.
+"""Compare the small cases with minigrad at another commit and with PyTorch: `make bench-small COMMIT=HEAD~5`.
 
-    python -m benchmarks.beside                compare with HEAD, or with its parent if minigrad/ is unchanged
-    python -m benchmarks.beside REV NAME ...   compare with another commit, some cases only
-    python -m benchmarks.beside --quick        few rounds, to check that it runs
+    python -m benchmarks.compare_commits                compare with HEAD, or with its parent if minigrad/ is unchanged
+    python -m benchmarks.compare_commits REV NAME ...   compare with another commit, some cases only
+    python -m benchmarks.compare_commits --quick        few rounds, to check that it runs
 
 The cases come from this tree and only the folder minigrad/ from the other commit, so a case here uses only public names.
 One process cannot hold two versions of a package.  So each contestant has a separate process, all on one core, and they
@@ -161,7 +161,9 @@ def line(name, *cells):
 def main():
     """Measure the requested cases."""
     parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.beside", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        prog="python -m benchmarks.compare_commits",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("revision", nargs="?", metavar="REV", help="the other commit")
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"cases, by default {', '.join(SMALL)}")
