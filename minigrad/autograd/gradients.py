@@ -22,9 +22,12 @@ from ..core.frames import EAGER, current
 from ..core.graph import Leaf, history, key
 from ..core.tensor import Tensor, wrap
 from ..diagnose import debug as debugging
+from ..diagnose.data_writes import pending
 from ..diagnose.debug import anomaly as looking
+from ..diagnose.first_backward import is_due
 from ..errors import error
 from ..layers.batch import batched
+from ..places import user_place
 from .grad_mode import set_grad_enabled
 
 
@@ -69,9 +72,11 @@ def backward(
 
 def run(who: str, edges: list, seeds: list, wanted: set | None, retain: bool | None, create: bool) -> dict:
     """Call engine.run.  Debug mode runs plain code under a record of the graph, in which `explain` finds its gradients."""
-    keep, debug, place = create if retain is None else retain, debugging.mode.on, None
-    if edges and (debug or retain and not create):
-        place = slots.backward_begins(who, edges, wanted, retain and not create)
+    keep, debug, place = create if retain is None else retain, debugging.mode.on, user_place()
+    keeps = bool(retain) and not create
+    due = is_due(place)
+    if edges and (due or debug or keeps or pending):
+        slots.backward_begins(who, edges, wanted, keeps, place, due)
     if debug and not create and current().layer is EAGER and slots.debugged is not None:
         with slots.debugged(edges):
             return engine.run(edges, seeds, wanted, keep, create, place)
@@ -252,9 +257,6 @@ def seed(t: Any, g: Tensor | None, edge: Any, what: str) -> Tensor:
             raise error(RuntimeError, what, f"only floating-point tensors have gradients, got {dtype}")
         if getattr(t, "_layer", None) is not None:
             return t.new_ones(shape)
-        sizes = getattr(edge, "sx", None)  # the shape of what a mean or a sum has reduced
-        if sizes is not None and len(sizes) == 2 and 1 < sizes[0] == sizes[1] and type(edge.nx) is not Leaf:
-            slots.notice("a square is reduced", edge=edge)
         if (
             type(t) is Tensor
             and (type(t._a) is np.ndarray or looking.on)  # reading from a GPU would wait for it

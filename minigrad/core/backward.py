@@ -211,7 +211,7 @@ def add_grad(t: Tensor, g: Tensor) -> None:
         t._grad = before + g
     else:
         try:
-            before.add_(g)
+            memory(before.add_(g)).writer = "backward"
         except RuntimeError as e:
             e.add_note("This tensor is the .grad into which backward accumulates; set x.grad = None to get a new one.")
             raise

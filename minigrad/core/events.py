@@ -84,7 +84,7 @@ class Slots:
     called: Any = None
     # record: called before a tensor gets another array
     replacing: Callable = staticmethod(lambda: None)
-    # diagnose: the user gets direct access to memory, where writes go unnoticed, (tensor, how)
+    # diagnose: the user gets direct access to memory, (tensor, how) -> the version counter of the tensor on it, or None
     lent: Callable = staticmethod(lambda t, how: None)
     # compile, from the first capture on: the user reads a tensor's values or `.grad`, (tensor, how) -> the result, or None
     reading: Callable = staticmethod(lambda t, how: None)
@@ -100,8 +100,8 @@ class Slots:
     debugged: Callable | None = None
     # diagnose: returns lines that describe how tensors were made, {name: tensor}
     origins: Callable = staticmethod(lambda tensors: [])
-    # diagnose: a backward that keeps its graph, or any in debug mode, starts: (who, edges, wanted, keeps) -> user's line
-    backward_begins: Callable = staticmethod(lambda who, edges, wanted, keeps: None)
+    # diagnose: a backward that has to be checked starts, (who, edges, wanted, keeps, user's line, due)
+    backward_begins: Callable = staticmethod(lambda *facts: None)
     # diagnose, from the first infinity or NaN on: a backward has ended, (run, gradients by edge)
     backward_ends: Callable | None = None
     # diagnose: formulas on arrays raised, (exception, function, arguments); may compute the result another way

@@ -10,11 +10,11 @@ from ..core.tensor import Tensor
 from ..kernels import fallback
 from . import (
     arguments,
-    broadcast_losses,
     captured_tensors,
     ctx,
     debug,
     detached,
+    first_backward,
     gradient_hooks,
     inplace_writes,
     leaves,
@@ -23,7 +23,6 @@ from . import (
     nan_losses,
     observer,
     report,
-    retained_graphs,
     transforms,
     user_methods,
 )
@@ -36,7 +35,7 @@ def install() -> None:
     slots.run_forward = captured_tensors.run_forward
     slots.lent, slots.origins = observer.lent, debug.made
     slots.lent_array, Heard.by = observer.lent_array, nan.noticed
-    slots.backward_begins, slots.again = retained_graphs.backward_begins, fallback.again
+    slots.backward_begins, slots.again = first_backward.backward_begins, fallback.again
     misspelt_names.install(Tensor)
     if debug.ALWAYS:
         ON.observers = OFF.observers = (observer.WATCHER,)

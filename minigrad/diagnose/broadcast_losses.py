@@ -1,7 +1,7 @@
-"""A loss of differences that were broadcast against each other: a column of predictions and a row of targets, or the reverse.
+"""A loss of values that were broadcast against each other: a column of predictions and a row of targets, or the reverse.
 
-`((model(x) - y) ** 2).mean()` with shapes (n, 1) and (n,) averages n * n differences.  When a loss of that form is
-differentiated, the user's program is read for the subtraction, to see the shape of the targets.
+`((model(x) - y) ** 2).mean()` with shapes (n, 1) and (n,) averages n * n differences, and `(losses * weights).mean()` as many
+products.  When a loss of that form is differentiated, the user's program is read for the line, to see the other shape.
 """
 
 from __future__ import annotations
@@ -15,56 +15,82 @@ from ..core.tensor import Tensor
 from ..errors import warn
 from ..places import Place
 from .cut_lines import Scope, differentiated, resolved, running_line
-from .program_tree import assignments, names_in, parts
-from .report import explains
+from .program_tree import assignments, called_name, names_in, parts
 
 DISTANCES = ("pow", "square", "abs", "mul")
+OF_DIFFERENCES = (
+    ast.Sub,
+    "sub",
+    "predictions",
+    "targets",
+    "every target is compared with every prediction",
+    "differences",
+)
+OF_PRODUCTS = (ast.Mult, "mul", "losses", "weights", "every weight is multiplied with every loss", "products")
+VIEWS = ("reshape", "index", "expand")  # they make a column of a row: x[:, None], x.unsqueeze(1)
 
 
-@explains("a square is reduced")
-def warn_broadcast(edge: Any) -> None:
-    """Warn if a mean or a sum of distances has taken every prediction with every target."""
-    if (shape := shape_of_predictions(edge)) is None or (begun := running_line()) is None:
+def look_at_node(node: Any) -> None:
+    """Warn if a mean or a sum has taken every prediction with every target, or every loss with every weight."""
+    if (found := pairs(node)) is None or (begun := running_line()) is None:
         return
+    shape, (operator, name, ours, theirs, meaning, results) = found
     call, scope = begun
     n, wanted = shape[0], (shape[0],) if len(shape) == 2 else (shape[0], 1)
-    for node, other in subtractions(differentiated(call, scope), scope, call.lineno):
-        if tuple(other.shape) == wanted and other._edge is None:
+    for part, code, other in operations(operator, differentiated(call, scope), scope, call.lineno):
+        if tuple(other.shape) == wanted and other._edge is None and not on_purpose(code, scope, part.lineno):
             warn(
                 "broadcast-loss",
-                "sub",
-                f"broadcasts predictions of shape {shape} and targets of shape {wanted}: every target is compared with every "
-                f"prediction, {n * n} differences instead of {n}",
-                f"give both the same shape: target.reshape({', '.join(map(str, shape))})",
-                Place(scope.file, node.lineno),
+                name,
+                f"broadcasts {ours} of shape {shape} and {theirs} of shape {wanted}: {meaning}, "
+                f"{n * n} {results} instead of {n}",
+                f"give both the same shape: {code}.reshape({', '.join(map(str, shape))})",
+                Place(scope.file, part.lineno),
             )
             return
 
 
-def shape_of_predictions(edge: Any) -> tuple | None:
-    """Return (n, 1) or (n,), the shape of the predictions behind a loss of n * n differences; None for any other loss."""
-    distance = producer(edge._edges[0])
-    if edge._fn.function_name() not in ("mean", "sum") or type(distance) is Leaf or not distance._fn.primitive:
+def pairs(node: Any) -> tuple[tuple, tuple] | None:
+    """Return (n, 1) or (n,), the shape of the tracked operand behind a mean or sum of n * n results, and its kind; or None."""
+    if node._fn.function_name() not in ("mean", "sum") or len(node._edges[0]._shape) != 2:
         return None
-    difference = producer(distance._edges[0]) if distance._fn.function_name() in DISTANCES else None
-    if difference is None or type(difference) is Leaf or difference._fn.__name__ != "Sub":
+    inner, kind = producer(node._edges[0]), OF_PRODUCTS
+    if type(inner) is Leaf or not inner._fn.primitive:
         return None
-    tracked = [e for e in difference._edges if e is not None]
-    shape, result = tuple(tracked[0]._shape), tuple(difference._shape)
-    return (
-        shape if len(tracked) == 1 and shape in ((result[0], 1), (result[0],)) and result == (shape[0],) * 2 else None
-    )
+    if inner._fn.__name__ != "Mul" or all(e is not None for e in inner._edges[:2]):
+        distance, inner, kind = inner, producer(inner._edges[0]), OF_DIFFERENCES
+        if distance._fn.function_name() not in DISTANCES or type(inner) is Leaf or inner._fn.__name__ != "Sub":
+            return None
+    tracked, (n, m) = [e for e in inner._edges if e is not None], inner._shape[:2] if len(inner._shape) == 2 else (0, 1)
+    if len(tracked) != 1 or n != m or n < 2 or tracked[0]._shape not in ((n, 1), (n,)):
+        return None
+    made, shape = producer(tracked[0]), tracked[0]._shape
+    if type(made) is Leaf:
+        return None if kind is OF_PRODUCTS else (shape, kind)
+    column = made._fn.primitive and made._fn.function_name() in VIEWS and len(made._edges[0]._shape) < len(shape)
+    return None if column else (shape, kind)
 
 
-def subtractions(node: ast.expr, scope: Scope, before: float) -> Iterator[tuple[ast.BinOp, Tensor]]:
-    """Yield the subtractions in an expression, and in the lines that made its variables, each with a known operand."""
+def on_purpose(code: str, scope: Scope, before: float) -> bool:
+    """Return True for a variable that the program makes a column with x[:, None] or unsqueeze, to get all pairs."""
+    for _, value in assignments(scope.tree, code, before)[:1]:
+        for n in ast.walk(value):
+            if isinstance(n, ast.Call) and called_name(n) == "unsqueeze":
+                return True
+            if isinstance(n, ast.Subscript) and any(getattr(i, "value", n) is None for i in ast.walk(n.slice)):
+                return True
+    return False
+
+
+def operations(operator: type, node: ast.expr, scope: Scope, before: float) -> Iterator[tuple[ast.BinOp, str, Tensor]]:
+    """Yield the operations in an expression and the lines that made its variables, with the code and value of an operand."""
     waiting, done = [(node, before)], set()
     while waiting:
         node, before = waiting.pop()
         for part in parts(node):
-            if isinstance(part, ast.BinOp) and isinstance(part.op, ast.Sub):
-                known = [resolved(side, scope) for side in (part.left, part.right)]
-                yield from [(part, t) for t in known if isinstance(t, Tensor)]
+            if isinstance(part, ast.BinOp) and isinstance(part.op, operator):
+                known = [(side, resolved(side, scope)) for side in (part.left, part.right)]
+                yield from [(part, ast.unparse(side), t) for side, t in known if isinstance(t, Tensor)]
         for name in set(names_in(parts(node))) - done:
             done.add(name)
             waiting += [(value, s.lineno) for s, value in assignments(scope.tree, name, before)]

@@ -24,7 +24,7 @@ from ..errors import error, warn
 from ..places import Place, user_place
 from . import debug
 from .ctx import check_before_backward, look_at_class, unmarked
-from .user_methods import check_names
+from .missing_methods import check_names
 
 
 class Guard(Layer):

@@ -9,20 +9,25 @@ from __future__ import annotations
 
 import ast
 import inspect
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from types import FrameType, ModuleType
 from typing import Any, NamedTuple
 
 from ..core.engine import behind
+from ..core.function import Function
 from ..core.tensor import Tensor
 from ..places import BETWEEN, LONGEST, Place, user_frame, users_code
-from .modules import is_module
+from .cut_functions import constant_backward, marked
+from .cut_reasons import CHOSEN, COMPARED, FUNCTIONS, INTEGERS, METHODS, OFF, ONCE, WHOLE
+from .modules import is_module, parameters_of, table
 from .program_tree import (
     assignments,
     assigns,
     begins,
     body_of,
     called_name,
+    calls,
     names_in,
     names_switch,
     parsed,
@@ -31,43 +36,9 @@ from .program_tree import (
     statements,
     switched_off,
 )
+from .report import searches
 
 DEEPEST = 8  # calls of the user's functions within each other
-INTEGERS = ("long", "int", "short", "byte", "bool", "int64", "int32", "int16", "int8", "uint8")
-
-# why a result has no history, and the fix
-OFF = "runs under no_grad or inference_mode, which record nothing", "compute it outside of the block"
-WHOLE = "returns integers, which have no derivative", "keep results floating-point"
-NUMBERS = "turns a tensor that requires grad into numbers, which have no history", "compute with the tensor itself"
-ONCE = (
-    "returns gradients without a history, because create_graph is not set",
-    "pass create_graph=True to the call that computes the gradient",
-)
-COPIED = (
-    "copies the numbers of a tensor that requires grad, without its history",
-    "use the tensor itself, or stack(...) of several",
-)
-COMPARED = (
-    "returns True or False, which have no derivative",
-    "use a smooth function, sigmoid(x - y), or a loss for scores, binary_cross_entropy_with_logits",
-)
-METHODS = {
-    "detach": ("removes the history of a tensor that requires grad", "remove .detach() from line {line}"),
-    "data": ("gives a tensor that requires grad without its history", "remove .data from line {line}"),
-    "argmax": (
-        "returns positions, which have no derivative",
-        "use a loss for classes: nn.functional.cross_entropy(logits, target)",
-    ),
-    "argmin": ("returns positions, which have no derivative", "use a smooth function instead: softmin"),
-    **dict.fromkeys(("item", "tolist", "numpy"), NUMBERS),
-    **dict.fromkeys(INTEGERS, WHOLE),
-}
-FUNCTIONS = {
-    **dict.fromkeys(("tensor", "as_tensor", "from_numpy", "array", "asarray", "Tensor"), COPIED),
-    **dict.fromkeys(("float", "int", "bool"), NUMBERS),
-    "detach": (METHODS["detach"][0], "remove detach() from line {line}"),
-    **{name: METHODS[name] for name in ("argmax", "argmin")},
-}
 
 
 class End(NamedTuple):
@@ -96,6 +67,7 @@ class Scope:
     file: str
     values: dict[str, Any]
     leaf: Any = None  # the tensor whose history is searched for its end; None for the history of any tensor
+    sought: str = ""  # the operation whose call is searched for; "" for the end of a history
     depth: int = 0
     entered: set = field(default_factory=set)  # functions that were read, with the arguments that have a history
     followed: set = field(default_factory=set)  # assignments that were read
@@ -109,13 +81,14 @@ class Scope:
             return edge is not None and (self.leaf is None or self.leaf in behind([edge])[1])
         if isinstance(value, (list, tuple)):
             return any(map(self.has_history, value[:16]))
-        return isinstance(value, Tracked) or is_module(value) and any(map(self.has_history, value.parameters()))
+        return isinstance(value, Tracked) or is_module(value) and any(map(self.has_history, parameters_of(value)))
 
     def end(self, node: ast.expr | ast.stmt, name: str, why: str, fix: str) -> End:
         """Return the end of a history at a node."""
         return End(name, Place(self.file, node.lineno), why, with_line(fix, node.lineno))
 
 
+@searches()
 def cut_line(leaf: Any = None) -> End | None:
     """Return the line that cut the graph of the tensors that the user's running line differentiates, or None.
 
@@ -143,14 +116,64 @@ def outer_frames() -> list[FrameType]:
     return found
 
 
+@searches()
 def cut_line_at_step(leaf: Any) -> End | None:
     """Return the line that cut a leaf off from the loss whose backward stands before the user's running line, or None."""
+    if (found := loss_before(leaf)) is None:
+        return None
+    loss, scope = found
+    return found_in(loss, scope, loss.lineno)
+
+
+@searches()
+def cleared_line() -> Place | None:
+    """Return the line that calls zero_grad between the last backward and the user's running line, or None."""
+    if (begun := running_line()) is None:
+        return None
+    step, scope = begun
+    every = [
+        n for s in statements(scope.tree) for n in ast.walk(s) if isinstance(n, ast.Call) and n.lineno < step.lineno
+    ]
+    last = max([c.lineno for c in every if called_name(c) == "backward"], default=step.lineno)
+    lines = [c.lineno for c in every if called_name(c) == "zero_grad" and c.lineno > last]
+    return Place(scope.file, lines[0]) if lines else None
+
+
+def loss_before(leaf: Any = None) -> tuple[ast.expr, Scope] | None:
+    """Return the expression whose backward stands before the user's running line, such as a step, and its scope."""
     if (begun := running_line(leaf)) is None:
         return None
     step, scope = begun
-    calls = [n for s in statements(scope.tree) for n in ast.walk(s) if isinstance(n, ast.Call)]
-    before = [c for c in calls if called_name(c) == "backward" and c.lineno <= step.lineno]
-    return found_in(differentiated(before[-1], scope), scope, before[-1].lineno) if before else None
+    every = [n for s in statements(scope.tree) for n in ast.walk(s) if isinstance(n, ast.Call)]
+    before = [c for c in every if called_name(c) == "backward" and c.lineno <= step.lineno]
+    return (differentiated(before[-1], scope), scope) if before else None
+
+
+@searches()
+def line_of_call(name: str, leaf: Any) -> Place | None:
+    """Return the line that calls an operation with something computed from a leaf, before the user's running line, or None."""
+    if (begun := running_line(leaf)) is None:
+        return None
+    call, scope = begun
+    scope.sought = name
+    end = found_in(differentiated(call, scope), scope, call.lineno)
+    return None if end is None else end.place
+
+
+@searches()
+def carried_line() -> Place | None:
+    """Return the line in the running loop that computes a state from itself, h = cell(x, h), if exactly one does."""
+    if (begun := running_line()) is None:
+        return None
+    call, scope = begun
+    rounds = [s for s in statements(scope.tree) if isinstance(s, (ast.For, ast.While))]
+    inside = [s for loop in rounds if loop.lineno <= call.lineno <= (loop.end_lineno or 0) for s in statements(loop)]
+    lines = set()
+    for s in inside:
+        if isinstance(s, ast.Assign):
+            names = {n for t in s.targets for n in names_in(ast.walk(t))} & set(names_in(ast.walk(s.value)))
+            lines |= {s.lineno for name in names if scope.has_history(scope.values.get(name))}
+    return Place(scope.file, lines.pop()) if len(lines) == 1 else None
 
 
 def running_line(leaf: Any = None, frame: FrameType | None = None) -> tuple[ast.Call, Scope] | None:
@@ -177,9 +200,8 @@ def resolved(node: ast.AST, scope: Scope) -> Any:
     if isinstance(node, ast.Name):
         return scope.values.get(node.id)
     if isinstance(node, ast.Attribute) and (of := resolved(node.value, scope)) is not None:
-        for registered in ("_parameters", "_modules"):
-            known = inspect.getattr_static(of, registered, None)
-            if isinstance(known, dict) and node.attr in known:
+        for known in (table(of, "_parameters"), table(of, "_modules")):
+            if node.attr in known:
                 return known[node.attr]
         return inspect.getattr_static(of, node.attr, None)
     return None
@@ -217,7 +239,7 @@ def found_in(node: ast.expr, scope: Scope, before: float) -> End | None:
     """Return the cut in an expression, in functions that it calls, or in the lines that gave its variables their values."""
     inner = list(parts(node))
     for part in reversed(inner):
-        if (end := cut_by(part, scope)) or (end := found_in_call(part, scope)):
+        if (end := (found_at_call if scope.sought else cut_by)(part, scope)) or (end := found_in_call(part, scope)):
             return end
     for name in dict.fromkeys(names_in(iter(inner))):
         value = scope.values.get(name)
@@ -235,9 +257,18 @@ def found_in(node: ast.expr, scope: Scope, before: float) -> End | None:
 
 def found_at(s: ast.stmt, value: ast.expr, scope: Scope) -> End | None:
     """Return the cut at a statement, or behind the value that it assigns or returns."""
-    if switched_off(s, scope.tree) and takes_history(value, scope):
+    if not scope.sought and switched_off(s, scope.tree) and takes_history(value, scope):
         return scope.end(s, *unrecorded(s, value))
     return found_in(value, scope, s.lineno)
+
+
+def found_at_call(node: ast.AST, scope: Scope) -> End | None:
+    """Return the line of a node that calls the sought operation with something that has a history."""
+    if isinstance(node, ast.Call) and is_module(module := resolved(node.func, scope)):
+        called = type(module).__name__.lower() == scope.sought.replace("_", "")  # criterion(x, y) of an nn.NLLLoss
+    else:
+        called = calls(scope.sought, node)
+    return scope.end(node, scope.sought, "", "") if called and takes_history(node, scope) else None
 
 
 def unrecorded(s: ast.stmt, value: ast.expr) -> tuple[str, str, str]:
@@ -274,9 +305,12 @@ def cut_by(node: ast.AST, scope: Scope) -> End | None:
             return scope.end(node, ".grad", "holds numbers without a history, because create_graph is not set", ONCE[1])
     if isinstance(node, ast.Compare) and takes_history(node, scope):
         return scope.end(node, "a comparison", *COMPARED)
-    if not isinstance(node, ast.Call):
-        return None
-    name, given = called_name(node), [*node.args, *[k.value for k in node.keywords]]
+    return cut_by_call(node, called_name(node), scope) if isinstance(node, ast.Call) else None
+
+
+def cut_by_call(node: ast.Call, name: str, scope: Scope) -> End | None:
+    """Return the cut if a call takes something with history and returns something without."""
+    given = [*node.args, *[k.value for k in node.keywords]]
     if isinstance(node.func, ast.Attribute) and takes_history(node.func.value, scope):
         if name in METHODS:
             return scope.end(node, name, *METHODS[name])
@@ -284,10 +318,39 @@ def cut_by(node: ast.AST, scope: Scope) -> End | None:
             return scope.end(node, name, *WHOLE)
     if name in FUNCTIONS and any(takes_history(a, scope) for a in given):
         return scope.end(node, name, *FUNCTIONS[name])
-    once = name == "grad" and scope.leaf is None and not any(k.arg == "create_graph" for k in node.keywords)
-    if once and any(takes_history(a, scope) for a in given):
+    if (
+        name == "where"
+        and given
+        and takes_history(given[0], scope)
+        and not any(takes_history(a, scope) for a in given[1:])
+    ):
+        return scope.end(node, name, *CHOSEN)
+    if name not in ("apply", "grad") or scope.leaf is not None:
+        return None
+    if not any(takes_history(a, scope) or begins(a) for a in given):
+        return None
+    if name == "apply":
+        return end_in_function(node, marked, scope)
+    if not any(k.arg == "create_graph" for k in node.keywords):
         return scope.end(node, name, *ONCE)
-    return None
+    applied = [n for n in called_before(given[0], scope) if called_name(n) == "apply"]
+    return next((end for n in applied if (end := end_in_function(n, constant_backward, scope))), None)
+
+
+def called_before(node: ast.expr, scope: Scope) -> list[ast.Call]:
+    """Return the calls in an expression, and in the lines that gave its variables their values."""
+    expressions = [
+        node,
+        *[value for name in names_in(parts(node)) for _, value in assignments(scope.tree, name, node.lineno)],
+    ]
+    return [n for e in expressions for n in ast.walk(e) if isinstance(n, ast.Call)]
+
+
+def end_in_function(call: ast.Call, search: Callable, scope: Scope) -> End | None:
+    """Return the end of a history in the user's Function that a call applies, as `search` finds it."""
+    cls = resolved(getattr(call.func, "value", call), scope)
+    found = search(cls) if isinstance(cls, type) and issubclass(cls, Function) else None
+    return None if found is None else End(cls.__name__, *found)
 
 
 def found_in_call(node: ast.AST, scope: Scope) -> End | None:
@@ -307,9 +370,9 @@ def found_in_call(node: ast.AST, scope: Scope) -> End | None:
         return None
     scope.entered.add(visit)
     known = {**inspect.unwrap(called).__globals__, **values}
-    inside = Scope(body, code.co_filename, known, scope.leaf, scope.depth + 1, scope.entered)
+    inside = Scope(body, code.co_filename, known, scope.leaf, scope.sought, scope.depth + 1, scope.entered)
     decorator = next((d for d in body.decorator_list if names_switch(d)), None)
-    if decorator is not None and visit[1]:
+    if decorator is not None and visit[1] and not scope.sought:
         return inside.end(decorator, body.name, *OFF)
     returned = [(s, s.value) for s in statements(body) if isinstance(s, ast.Return) and s.value is not None]
     return next((end for s, value in returned if (end := found_at(s, value, inside))), None)

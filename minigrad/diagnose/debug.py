@@ -115,3 +115,8 @@ class Lent(Version):
     """
 
     exposed, used = False, 0
+
+
+def used_by_step(g: Any) -> bool:
+    """Return True if an optimizer's step has used a gradient, and nothing has written to it since."""
+    return type(g._ver) is Lent and g._ver.n == g._ver.used and not g._ver.exposed

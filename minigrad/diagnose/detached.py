@@ -9,10 +9,13 @@ from weakref import WeakSet, ref
 
 from ..core.engine import behind
 from ..core.frames import current
+from ..core.graph import Leaf, operation_of, producer
 from ..core.tensor import Tensor
 from ..errors import error
 from ..places import PACKAGE, Place, noted, user_place
-from .cut_lines import COMPARED, METHODS, OFF, WHOLE, End, cut_line, with_line
+from .cut_functions import inside_forward, marked
+from .cut_lines import End, cut_line, with_line
+from .cut_reasons import COMPARED, METHODS, OFF, WHOLE
 from .debug import Notes
 from .report import explains
 from .untracked import sources, switch_line
@@ -31,7 +34,7 @@ _ends, _sources = Notes(), Notes()
 COMPARISONS = ("gt", "lt", "ge", "le", "eq", "ne")
 
 
-def note(name: str, args: tuple, outs: tuple, grad: bool) -> None:
+def note(name: str, args: tuple, outs: tuple, grad: bool, node: Any = None) -> None:
     """Remember why results are not tracked: their history ends here, ended earlier, or never began."""
     untracked = [t for t in outs if getattr(t, "_edge", t) is None and t._layer is None]
     if not untracked:
@@ -40,8 +43,12 @@ def note(name: str, args: tuple, outs: tuple, grad: bool) -> None:
     tracked = next((t for t in given if t._edge is not None), None)
     end = next((e for t in given if (e := _ends.get(t))), None)
     if tracked is not None:
-        why = f"returns {untracked[0].dtype}, which has no derivative"
-        fix = (COMPARED if name in COMPARISONS else METHODS.get(name, WHOLE))[1]
+        known = COMPARED if name in COMPARISONS else METHODS.get(name, WHOLE)
+        fix = known[1]
+        floats = untracked[0].is_floating_point()
+        why = known[0] if floats and known is not WHOLE else f"returns {untracked[0].dtype}, which has no derivative"
+        if floats and node is not None and (found := marked(node._fn)) is not None:
+            place, why, fix = found
         why, fix = (why, fix) if grad else OFF
         end = End(name, place, f"{why}; its input of shape {tuple(tracked.shape)} requires grad", fix)
         remember(end, [t._edge for t in given if t._edge is not None])
@@ -101,6 +108,10 @@ def not_used(i: int, edge: Any) -> Exception:
     said = f"one of the differentiated tensors appears to not have been used in the graph: {shape}"
     fix = "set allow_unused=True if this is intended; its gradient is then None"
     if (cut := cut_line(edge)) is None:
+        if type(edge) is not Leaf:
+            made = operation_of(producer(edge))
+            said += f". It is a new result of {made}, and the outputs do not depend on it but on the tensor that it is made of"
+            fix = f"differentiate with respect to that tensor, or compute the outputs from the result of {made}; else {fix}"
         return error(RuntimeError, "grad", said, fix)
     notes = noted("grad was called", user_place())
     return error(
@@ -112,7 +123,10 @@ def not_used(i: int, edge: Any) -> Exception:
 def not_tracked(what: str, t: Tensor, i: int) -> Exception:
     """Return the error for differentiating a tensor without history."""
     said = f"element {i} of tensors does not require grad and does not have a grad_fn"
-    if (end := end_of(t) or cut_line()) is not None:
+    end = end_of(t)
+    if end is not None and end.fix == OFF[1] and inside_forward(end.place):  # the fault is what backward makes of it
+        end = cut_line() or end
+    if (end := end or cut_line()) is not None:
         notes = noted(f"{what} was called", user_place())
         return error(RuntimeError, what, f"{said}: {end.name} {end.why}", end.fix, end.place, notes=notes)
     fix = (

@@ -1,7 +1,7 @@
 """Mistakes in a user's backward or jvp: its results, and writes to the gradients that it receives.
 
 After each call the engine checks the number, kind and shape of the gradients and the version counters; the errors are
-here.  Two checks go further: gradients returned for the wrong argument (in debug mode), and a backward or jvp that never
+here.  Two checks go further: gradients returned for the wrong argument, and a backward or jvp that never
 reads its incoming gradient or tangents.
 """
 
@@ -35,14 +35,14 @@ def look_at_gradients(node: Ctx, gs: list, outs: Any) -> None:
     for s in node._saved if type(node._saved) is tuple else ():
         if type(s) is Saved and s.unpack is None and (v := s.tensor._ver) is not None and v.n != s.version:
             check_private(node, s)
+    if type(outs) is tuple and any([o is None for o in outs]):
+        none_for_needed(node, gs, outs)
     names, again = unread(node._fn.backward), current().grad
     if not (names or again or debug.mode.on):
         return
     outs, n = as_tuple(outs), len(node._edges)
     if len(outs) < n or any([o is not None and not isinstance(o, Tensor) for o in outs]):
         return  # the engine raises
-    if debug.mode.on:
-        exchanged(node, gs, outs)
     if names:
         unused(node, gs, outs[:n], names)
     if again:
@@ -192,20 +192,35 @@ def no_float(node: Any, i: int, g: Tensor, dtype: np.dtype) -> None:
     )
 
 
-def exchanged(node: Ctx, gs: list, outs: tuple) -> None:
-    """Warn in debug mode about None for a gradient that is needed beside one that is not needed."""
+def none_for_needed(node: Ctx, gs: list, outs: tuple) -> None:
+    """Warn about None for a gradient that is needed, beside one that is not, or if a test of the ctx leaves out all."""
+    if len(outs) != len(node._needs) or all(g is None for g in gs):
+        return
     lacking = [i for i, need in enumerate(node._needs) if need and outs[i] is None]
     idle = [i for i, need in enumerate(node._needs) if not need and outs[i] is not None]
-    if lacking and idle and any(g is not None for g in gs):
-        i, j = lacking[0], idle[0]
-        warn(
-            "none-for-needed",
-            who(node),
-            f"returns None as gradient {i}, for {of_argument(node, i)} of shape {node._given[i][0]}, which requires grad, but "
-            f"computes gradient {j}, for {of_argument(node, j)}, which does not",
-            f"test ctx.needs_input_grad[{i}] for {names_of(node)[i]}, and ctx.needs_input_grad[{j}] for {names_of(node)[j]}",
-            notes=lines(node),
-        )
+    if not lacking or not idle and any([o is not None for o in outs]):
+        return
+    if not tests_needs(node._fn.backward) and not (idle and debug.mode.on):  # without a test, None may be meant
+        return
+    i, names = lacking[0], names_of(node)
+    fix = f"test ctx.needs_input_grad[{i}] for {names[i]}"
+    what = "but returns no other gradient either"
+    if idle:
+        j = idle[0]
+        what = f"but computes gradient {j}, for {of_argument(node, j)}, which does not"
+        fix += f", and ctx.needs_input_grad[{j}] for {names[j]}"
+    warn(
+        "none-for-needed",
+        who(node),
+        f"returns None as gradient {i}, for {of_argument(node, i)} of shape {node._given[i][0]}, which requires grad, {what}",
+        fix,
+        notes=lines(node),
+    )
+
+
+def tests_needs(method: Any) -> bool:
+    """Return True if a method reads ctx.needs_input_grad."""
+    return any(name == "needs_input_grad" for _, name, _ in steps(method))
 
 
 @lru_cache(maxsize=1024)

@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from ..core.engine import behind
-from ..core.graph import Leaf, producer
 from ..core.tensor import Tensor
 from ..errors import warn
 from . import debug
 
 OUTPUTS = ("affine", "linear", "matmul", "mm", "addmm", "add", "sigmoid", "tanh", "relu", "exp", "softplus", "prelu")
-SMOOTH = {
-    "round": "pass the gradient straight through: y + (y.round() - y).detach()",
-    "sign": "use a smooth function instead: tanh(x)",
-}
 
 
 def look(cls: Any, args: tuple, outs: tuple) -> None:
@@ -58,38 +51,3 @@ def column(args: tuple, out: Tensor) -> None:
             f"give both the same shape: x.squeeze(1) or y.reshape({list(x.shape)})",
             notes=[f"the column: {debug.origin(x)}"],
         )
-
-
-def look_at_graph(roots: Sequence) -> None:
-    """Warn about leaves whose gradient is always 0, because every path to them has a flat operation."""
-    nodes, leaves = behind(roots)
-    if not any([flat(node, i) for node in nodes for i in range(len(node._edges))]):
-        return
-    reached, stack = set(), [producer(e) for e in roots]
-    while stack:
-        node = stack.pop()
-        if node not in reached:
-            reached.add(node)
-            stack += [producer(e) for i, e in enumerate(node._edges) if e is not None and not flat(node, i)]
-    for leaf in leaves - reached:
-        node = next(
-            n for n in nodes & reached if any(flat(n, i) and leaf in behind([e])[1] for i, e in enumerate(n._edges))
-        )
-        name = node._fn.function_name()
-        warn(
-            "zero-gradient",
-            name,
-            f"has derivative 0 everywhere, so no gradient passes to its input of shape {node._shape}: the gradient of a leaf "
-            f"of shape {leaf._shape} is always 0",
-            SMOOTH.get(name, "use a smooth function instead"),
-            node._trace,
-        )
-
-
-def flat(node: Any, i: int) -> bool:
-    """Return True if the derivative by argument number i is 0 for all values."""
-    fn = node._fn
-    if type(node) is Leaf or not fn.primitive or node._edges[i] is None:
-        return False
-    f = fn.formulas.get(fn.parameter(i))
-    return f is not None and not fn.reads[fn.parameter(i)] and f() == 0

@@ -62,7 +62,7 @@ def not_there(t: Any, name: str) -> Any:
     own = next((vars(c)[name] for c in type(t).__mro__ if name in vars(c)), None)
     if own is not None:  # a property raised an AttributeError, which Python has dropped
         return own.__get__(t, type(t))
-    if name.startswith("_") or name in PROTOCOL:  # code probes for such names; user_methods explains those of a ctx
+    if name.startswith("_") or name in PROTOCOL:  # code probes for such names; method_errors explains those of a ctx
         raise AttributeError(f"'{type(t).__name__}' object has no attribute '{name}'", name=name, obj=t)
     raise missing_names.absent(AttributeError, f"{config.library_name}.Tensor.{name}")
 

@@ -2,18 +2,51 @@
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Iterator
 from difflib import get_close_matches
 from typing import Any
-from weakref import ref
+from weakref import WeakKeyDictionary, ref
 
 from ..core.tensor import Tensor
-from ..errors import error, warn
-from ..places import user_frame, user_place
+from ..errors import MinigradError, error, warn
+from ..places import STORES, Place, defined_at, noted, steps, user_frame, user_place, users_code, users_part
+
+switched: WeakKeyDictionary = WeakKeyDictionary()  # module -> the line that last called its eval()
 
 
 def is_module(x: Any) -> bool:
     """Return True if x is a module of nn.  This package must not import nn, which imports it."""
     return hasattr(type(x), "named_parameters")
+
+
+def parameters_of(x: Any) -> Iterator[Tensor]:
+    """Yield the parameters in a module's own tables, submodules included; no method of the user's class runs."""
+    for module in modules_of(x):
+        yield from (p for p in table(module, "_parameters").values() if p is not None)
+
+
+def modules_of(x: Any) -> list:
+    """Return a module and its submodules, each once, from its own tables."""
+    found, waiting = {}, [x]
+    while waiting:
+        if (module := waiting.pop()) is not None and id(module) not in found:
+            found[id(module)] = module
+            waiting += reversed(table(module, "_modules").values())
+    return list(found.values())
+
+
+def table(x: Any, name: str) -> dict:
+    """Return a module's table of parameters or submodules; an empty one for any other object."""
+    found = inspect.getattr_static(x, name, None)
+    return found if isinstance(found, dict) else {}
+
+
+def stored_at(module: Any, name: str) -> Place | None:
+    """Return the line of a module's __init__ that stores an attribute, if exactly one does."""
+    init = type(module).__init__
+    places = {place for step, which, place in steps(init) if step in STORES and which == name}
+    return places.pop() if len(places) == 1 else None
 
 
 def no_forward(module: Any) -> Exception:
@@ -26,6 +59,25 @@ def no_forward(module: Any) -> Exception:
         + (f"; did you misspell it as {near[0]}?" if near else ""),
         "define it in the class: def forward(self, input): ...",
     )
+
+
+def miscalled(module: Any, args: tuple, kwargs: dict, e: TypeError) -> Exception | None:
+    """Return the error for a call whose arguments a user's forward does not take; None for another error."""
+    forward = module.forward
+    if isinstance(e, MinigradError) or users_code(forward) is None or users_part(e.__traceback__) is not None:
+        return None
+    try:
+        inspect.signature(forward).bind(*args, **kwargs)
+    except TypeError as fault:
+        own = inspect.signature(getattr(forward, "__func__", forward))
+        names, n = list(own.parameters), len(args) + len(kwargs)
+        fix = f"call it as model({', '.join(names[1:])}), or let forward take more arguments"
+        if names[:1] != ["self"]:
+            fix = f"write def forward({', '.join(['self', *names])})"
+        given = f"is called with {n} argument{'s' * (n != 1)}, but is defined as forward{own}: {fault}"
+        notes = noted("it is defined", defined_at(forward))
+        return error(TypeError, f"{type(module).__name__}.forward", given, fix, notes=notes)
+    return None
 
 
 def not_initialised(module: Any, what: str) -> Exception:
@@ -45,6 +97,11 @@ def note_replaced(old: Any, new: Any) -> None:
     place = user_place()
     for p in [old] if isinstance(old, Tensor) else [p for _, p in old.named_parameters()]:
         p._replaced = ref(new), place
+
+
+def note_eval(module: Any) -> None:
+    """Remember the line that calls a module's eval()."""
+    switched[module] = user_place()
 
 
 def inside(module: Any) -> bool:

@@ -22,7 +22,7 @@ from ..errors import error, warn
 from .debug import anomaly, mode
 from .nan import FINDING, Event, advice, example_of, is_of, made, of_graph
 from .observer import switch
-from .report import explains
+from .report import explains, searches
 
 DIVERGING = 1e6  # a leaf with such values explains an infinite loss
 DIVERGED = "an earlier step made it so: use a smaller learning rate, or clip gradients: nn.utils.clip_grad_norm_(parameters, 1)"
@@ -90,6 +90,7 @@ def largest(leaf: Leaf) -> float:
     return float(abs(t._a).max()) if known else 0.0
 
 
+@searches()
 def replayed(graph: Iterable) -> Event | None:
     """Return the operation in a compiled function that produces NaN, from a second, observed run of it; None if there is none.
 

@@ -11,6 +11,7 @@ from ..core.saved import Saved, bottom
 from ..core.tensor import Tensor
 from ..places import user_place
 from . import debug, detached, lint, nan
+from .data_writes import DataVersion
 from .debug import Lent, Notes, anomaly, mode
 from .saved_tensors import modified_unseen
 
@@ -25,7 +26,7 @@ class Watcher(Observer):
         name = cls.function_name() if cls.primitive else cls.__name__
         if mode.on:
             debug.note_origin(name, outs)
-            detached.note(name, args, outs, frame.grad)
+            detached.note(name, args, outs, frame.grad, node)
             if cls.primitive:
                 lint.look(cls, args, outs)
         if anomaly.on and anomaly.nan and cls.primitive:
@@ -69,12 +70,13 @@ def switch(debugging: bool, on: bool, check_nan: bool) -> None:
         enter(frame.observed(WATCHER, debugging or on))
 
 
-def lent(t: Tensor, how: str) -> None:
-    """Note that the user obtains a tensor's memory, where writes go unnoticed."""
+def lent(t: Tensor, how: str) -> DataVersion | None:
+    """Note that the user obtains a tensor's memory; return the counter of the tensor that `.data` gives."""
     if type(t._ver) is Lent:
         t._ver.exposed = True
     if mode.on:
         debug.lend(storage(t._a), how)
+    return DataVersion(t._a) if how == ".data" else None
 
 
 def lent_array(memory: Any, how: str) -> None:

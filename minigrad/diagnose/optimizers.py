@@ -13,10 +13,11 @@ from weakref import WeakKeyDictionary
 from ..core.graph import Leaf
 from ..core.tensor import Tensor
 from ..errors import error, warn
-from . import debug, detached
-from .cut_lines import cut_line_at_step
+from ..places import Place, defined_at, noted, user_place
+from . import debug, detached, program_slips, trained_models
+from .cut_lines import cleared_line, cut_line_at_step
 from .debug import Lent
-from .modules import is_module
+from .modules import is_module, modules_of, parameters_of, stored_at
 from .wording import row
 
 # ---------------------------------------------------------------------- its parameters
@@ -45,17 +46,21 @@ def listed(who: str, params: Any) -> tuple[list, Any]:
     return list(params), model
 
 
-def not_registered(model: Any, known: Iterable) -> tuple[str, str]:
-    """Return a phrase about parameters in a plain list or dictionary of a module, and the fix; "" and "" if there are none."""
-    seen = {id(p) for p in (*known, *model.parameters())}
-    for m in model.modules():
+def not_registered(model: Any, known: Iterable) -> tuple[str, str, Place | None]:
+    """Return a phrase about parameters that a module holds but does not register, the fix and the line; or "", "" and None."""
+    seen = {id(p) for p in (*known, *parameters_of(model))}
+    for m in modules_of(model):
         for name, value in vars(m).items():
+            who = f"{type(m).__name__}.{name}"
             if isinstance(value, (list, tuple, dict)) and not name.startswith("_"):
                 n = len({id(p) for p in parameters_in(value) if p.requires_grad} - seen)
                 if n:
-                    what = f"{type(m).__name__}.{name}, a plain {type(value).__name__}, holds {n} parameters that the module "
-                    return f"{what}does not register", f"write self.{name} = {container(value)}"
-    return "", ""
+                    what = (
+                        f"{who}, a plain {type(value).__name__}, holds {n} parameters that the module does not register"
+                    )
+                    return what, f"write self.{name} = {container(value)}", stored_at(m, name)
+    found = None if known else next(trained_models.plain_tensors(model, seen), None)
+    return found[1:] if found else ("", "", None)
 
 
 def container(value: Any) -> str:
@@ -70,7 +75,7 @@ def parameters_in(value: Any) -> Iterator[Tensor]:
     if getattr(value, "_is_param", False):
         yield value
     elif is_module(value):
-        yield from value.parameters()
+        yield from parameters_of(value)
     elif isinstance(value, (list, tuple, dict)):
         for v in value.values() if isinstance(value, dict) else value:
             yield from parameters_in(v)
@@ -78,13 +83,20 @@ def parameters_in(value: Any) -> Iterator[Tensor]:
 
 def warn_not_registered(who: str, models: list, known: list) -> None:
     """Warn about the first module with unregistered parameters that the optimizer does not have otherwise."""
-    for text, fix in [not_registered(model, known) for model in models]:
+    for text, fix, place in [not_registered(model, known) for model in models]:
         if text:
-            warn("unregistered-parameters", who, f"{text}; they will not be optimized", fix)
+            notes = noted("the optimizer is made", user_place()) if place else []
+            warn("unregistered-parameters", who, f"{text}; no step will change them", fix, place, notes)
             return
 
 
 # ---------------------------------------------------------------------- at a step
+def closure_without_loss(who: str, closure: Any) -> Exception:
+    """Return the error for a closure that returns nothing."""
+    what = "the closure returns None, but a step compares the losses that it returns"
+    return error(TypeError, who, what, "end the closure with `return loss`", defined_at(closure))
+
+
 def warn_schedule_first(who: str, params: list) -> None:
     """Warn if a schedule's first step comes before the optimizer's, although gradients exist."""
     if any([p._grad is not None for p in params]):
@@ -96,21 +108,30 @@ def warn_schedule_first(who: str, params: list) -> None:
         )
 
 
-def without_gradients(who: str, params: list, cleared: bool) -> None:
+def without_gradients(who: str, params: list, earlier: Earlier) -> None:
     """Warn about a step without gradients, if gradients were computed and cleared or a graph of the parameters is alive."""
     if not params:
         return
-    if cleared:
+    place = None
+    if earlier.cleared:
+        place = cleared_line()
         why = "zero_grad() has cleared the gradients that backward computed since the last step"
+    elif earlier.stepped:  # a loss may depend on others than at the first step
+        return
     elif any([type(p._edge) is Leaf and sys.getrefcount(p._edge) > 2 for p in params]):
+        if program_slips.look("backward"):  # loss.backward without parentheses
+            return
         why = "results depend on them, but backward has not reached them"
     else:
+        trained_models.warn_unrelated(who, params, earlier.place)
         return
     warn(
         "step-without-gradients",
         who,
         f"none of the {len(params)} parameters has a gradient, so this step does nothing: {why}",
         "keep this order: optimizer.zero_grad(), loss = ..., loss.backward(), optimizer.step()",
+        place,
+        noted("the step was called", user_place()) if place else (),
     )
 
 
@@ -131,15 +152,41 @@ def warn_frozen(who: str, params: list) -> None:
 
 
 class Earlier:
-    """Notes on earlier steps: gradients by id, and parameters that had one."""
+    """Notes on earlier steps: gradients by id, parameters that had one, and the models that the parameters belong to."""
 
-    __slots__ = ("cleared", "had", "models", "stepped", "used")
+    __slots__ = ("cleared", "had", "made", "models", "place", "stepped", "used", "watched")
 
     def __init__(self):
         self.cleared = self.stepped = False
         self.had: set[int] = set()
         self.used: set[int] = set()
         self.models: list = []
+        self.watched: list[trained_models.Watched] = []
+        self.place: Place | None = None  # the line that made the optimizer
+        self.made: trained_models.Made | None = None
+
+    def __reduce__(self):
+        """Copy and pickle an optimizer without notes."""
+        return Earlier, ()
+
+    def begins(self, optimizer: Any, models: list) -> None:
+        """Note a new optimizer and the models whose parameters it has."""
+        who, params = type(optimizer).__name__, optimizer._all()
+        self.models, self.place = [], user_place()
+        self.watched = [trained_models.Watched(m) for m in models]
+        self.made = trained_models.made(who, params, optimizer.defaults)
+        trained_models.alive.add(optimizer)
+        warn_not_registered(who, models, params)
+
+    def look(self, who: str) -> None:
+        """Look at the models at a step."""
+        if self.made is not None:
+            self.made.stepped()
+        for watched in self.watched:
+            watched.look(who)
+            if not self.stepped and (model := watched.model()) is not None:
+                trained_models.warn_layers_in_forward(model)
+                trained_models.warn_plain_tensors(who, model)
 
     def clearing(self, p: Tensor) -> None:
         """Note a gradient that is about to be cleared before a step has used it."""

@@ -104,6 +104,13 @@ def called_name(call: ast.Call) -> str:
     return getattr(call.func, "attr", getattr(call.func, "id", ""))
 
 
+def calls(name: str, node: ast.AST) -> bool:
+    """Return True if a node calls an operation: x.floor(), torch.floor(x), self.softmax(x), or x // y for floor_divide."""
+    if isinstance(node, ast.BinOp):
+        return isinstance(node.op, ast.FloorDiv) and name == "floor_divide"
+    return isinstance(node, ast.Call) and called_name(node).lower().strip("_") in (name, name.replace("_", ""))
+
+
 def names_in(nodes: Iterator[ast.AST]) -> list[str]:
     """Return the names among nodes."""
     return [n.id for n in nodes if isinstance(n, ast.Name)]

@@ -1,15 +1,30 @@
 """Register the function that explains each fault that core finds.
 
 Core raises `problem(code, ...)` for an error and calls `notice(code, ...)` for a warning.  The code is the broken rule, as a
-sentence; the function that explains it is in the file named after the kind of mistake.
+sentence; the function that explains it is in the file named after the kind of mistake.  An explanation, or a search in the
+user's program, may meet code that it was not made for.  Its failure never replaces the error that it was to explain.
 """
 
 from __future__ import annotations
 
+import functools
+import threading
 from collections.abc import Callable
 from typing import Any
 
+from ..errors import MinigradError, error
+from .wording import described
+
 EXPLAINED: dict[str, Callable] = {}  # code -> function that returns the exception, or warns
+
+
+class Failed(threading.local):
+    """The reason why the last search in this thread failed; "" if none has failed since the last error."""
+
+    why = ""
+
+
+failed = Failed()
 
 
 def explains(*codes: str) -> Callable:
@@ -22,9 +37,40 @@ def explains(*codes: str) -> Callable:
     return enter
 
 
+def searches(otherwise: Any = None) -> Callable:
+    """Guard a search in the user's program: if it fails, it finds nothing, and the error it works for gets a note."""
+
+    def guard(f: Callable) -> Callable:
+        @functools.wraps(f)
+        def guarded(*args: Any, **kwargs: Any) -> Any:
+            try:
+                return f(*args, **kwargs)
+            except (MinigradError, Warning):
+                raise
+            except Exception as e:
+                failed.why = f"{type(e).__name__}: {e}"
+                return otherwise
+
+        return guarded
+
+    return guard
+
+
 def problem(code: str, **facts: Any) -> Exception:
     """Return the exception for a fault."""
-    return EXPLAINED[code](**facts)
+    failed.why = ""
+    try:
+        found = EXPLAINED[code](**facts)
+    except (MinigradError, Warning):
+        raise
+    except Exception as e:
+        failed.why = f"{type(e).__name__}: {e}"
+        found = error(
+            RuntimeError, "minigrad", f"{code}, but " + ", ".join(f"{k} is {described(v)}" for k, v in facts.items())
+        )
+    if failed.why and isinstance(found, MinigradError):
+        found.notes = *found.notes, f"internal: the search for the cause failed ({failed.why}); please report it"
+    return found
 
 
 def notice(code: str, **facts: Any) -> None:

@@ -15,8 +15,7 @@ from ..core.engine import behind, on_paths
 from ..core.graph import operation_of, producer
 from ..core.saved import Freed, next_number
 from ..errors import warn
-from ..places import Place, noted, user_place
-from . import debug, lint
+from ..places import Place, noted
 
 ROUNDS = 10  # warn after this many rounds of growth
 
@@ -35,21 +34,13 @@ class Line:
 _lines: defaultdict[Place | None, Line] = defaultdict(Line)
 
 
-def backward_begins(who: str, roots: Sequence, wanted: set | None, keeps: bool) -> Place | None:
-    """Check the graph of a backward that is about to start; return the user's line if it was looked up."""
-    if debug.mode.on:
-        lint.look_at_graph(roots)
-    return note_retained(who, roots, wanted) if keeps else None
-
-
-def note_retained(who: str, roots: Sequence, wanted: set | None) -> Place | None:
-    """Warn if the graph of a backward that keeps it grows at the user's line; return that line.
+def note_retained(who: str, roots: Sequence, wanted: set | None, place: Place | None) -> None:
+    """Warn if the graph of a backward that keeps it grows at the user's line.
 
     `wanted` are the requested nodes; None stands for all leaves.
     """
-    place = user_place()
     if place is None:
-        return None
+        return
     line = _lines[place]
     rounds = line.rounds
     root = producer(roots[0])._seq if len(roots) == 1 else max(producer(e)._seq for e in roots)
@@ -60,7 +51,6 @@ def note_retained(who: str, roots: Sequence, wanted: set | None) -> Place | None
     if line.calls > line.due and len(rounds) > ROUNDS:
         line.due = 2 * line.calls
         look(who, roots, wanted, list(rounds))
-    return place
 
 
 def last_round(place: Place | None) -> int:

@@ -16,6 +16,7 @@ from ..core.saved import bottom, version
 from ..errors import error
 from ..places import Place, noted
 from . import debug
+from .cut_lines import carried_line
 from .report import explains
 from .retained_graphs import last_round
 
@@ -114,6 +115,7 @@ def freed(node: Any) -> Exception:
         what += f": new operations use an old result of {name_of(old)}, of shape {old._meta[0][0]}"
         if old is not node:
             notes += noted(f"{name_of(old)}: made", old._trace)
+        notes += noted("each round computes a state from the last one", carried_line())
         fix = (
             f"{CARRIED}; else compute that result again inside the loop, or specify retain_graph=True in the first call"
         )

@@ -13,12 +13,14 @@ from typing import Any
 from ..core.tensor import Tensor
 from ..places import Place, noted, user_frame
 from .cut_lines import Scope, differentiated, running_line
-from .modules import is_module
+from .modules import is_module, parameters_of
 from .program_tree import assignments, called_name, names_in, parsed, parts
+from .report import searches
 
 MOST = 4  # notes
 
 
+@searches(([], []))
 def sources() -> tuple[list[str], list[str]]:
     """Return notes on the frozen modules, and on the tensors, that the differentiated tensor is computed from."""
     if (begun := running_line()) is None:
@@ -34,12 +36,18 @@ def sources() -> tuple[list[str], list[str]]:
             lines, value = assignments(scope.tree, name, before), scope.values.get(name)
             waiting += [(of, s.lineno) for s, of in lines]
             place = Place(scope.file, lines[-1][0].lineno) if lines else None
-            if is_module(value) and any(True for _ in value.parameters()):
+            if is_module(value) and any(True for _ in parameters_of(value)):
                 modules += noted(f"no parameter of {name} requires grad; it is made", place)
             elif is_source(value, lines, scope):
                 tensors += noted(f"{name} does not require grad; it is made", place)
-    frozen = [Place(scope.file, line) for line in freezing(scope.file)] if modules else []
-    return [*modules, *(f"requires_grad is switched off at {place}" for place in frozen)][:MOST], tensors[:MOST]
+    return [*modules, *(switched_off() if modules else ())][:MOST], tensors[:MOST]
+
+
+@searches(())
+def switched_off() -> list[str]:
+    """Return notes on the lines of the user's running file that switch requires_grad off."""
+    file = "" if (frame := user_frame()) is None else frame.f_code.co_filename
+    return [f"requires_grad is switched off at {Place(file, line)}" for line in freezing(file)][:MOST]
 
 
 def is_source(value: Any, lines: list, scope: Scope) -> bool:
@@ -61,6 +69,7 @@ def freezing(file: str) -> Iterator[int]:
             yield node.lineno
 
 
+@searches()
 def switch_line() -> Place | None:
     """Return the line in the user's running file that switches gradients off for the rest of the program."""
     if (frame := user_frame()) is None:

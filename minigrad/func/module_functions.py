@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ..core.function import as_tuple
@@ -32,7 +32,10 @@ def functional_call(
     tensor([3.])
     """
     given: dict[str, Tensor] = {}
-    for d in as_tuple(parameter_and_buffer_dicts):
+    for i, d in enumerate(as_tuple(parameter_and_buffer_dicts)):
+        if not isinstance(d, Mapping):
+            what = f"parameters are given by name, in dictionaries, but element {i} is a {type(d).__name__}"
+            raise error(TypeError, "functional_call", what, "pass dict(module.named_parameters())")
         if repeated := set(given) & set(d):
             raise error(
                 ValueError, "functional_call", f"{sorted(repeated)[0]!r} appears in several of the dictionaries"

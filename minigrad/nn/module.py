@@ -16,7 +16,15 @@ from ..autograd.profiler import listeners
 from ..compile.api import compile
 from ..core.tensor import Tensor
 from ..diagnose import optimizers
-from ..diagnose.modules import inside, no_forward, not_initialised, note_replaced, warn_requires_grad
+from ..diagnose.modules import (
+    inside,
+    miscalled,
+    no_forward,
+    not_initialised,
+    note_eval,
+    note_replaced,
+    warn_requires_grad,
+)
 from ..errors import error
 from ..ops.create import empty_like
 from .parameter import Parameter
@@ -66,6 +74,10 @@ class Module(Stateful):
             listener.entered(self)
         try:
             return self._run(args, kwargs) if self._hooks else self.forward(*args, **kwargs)
+        except TypeError as e:
+            if (told := miscalled(self, args, kwargs, e)) is None:
+                raise
+            raise told from None
         finally:
             for listener in listeners:
                 listener.left(self)
@@ -311,6 +323,7 @@ class Module(Stateful):
 
     def eval(self) -> Module:
         """Set evaluation mode, the opposite of train()."""
+        note_eval(self)
         return self.train(False)
 
     def compile(self, **options: Any) -> None:

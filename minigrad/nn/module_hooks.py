@@ -14,6 +14,7 @@ from ..core.function import Function
 from ..core.tensor import Tensor
 from ..diagnose.gradient_hooks import check_arguments
 from ..errors import error
+from ..places import defined_at
 from ..tensors.hooks import Handle
 
 KINDS = {  # kinds of hooks, in calling order, with the arguments of each
@@ -174,7 +175,7 @@ class Gates:
     def from_outputs(self, grads: tuple) -> tuple:
         """Call the pre-hooks; if no input requires grad, no later gate runs, so call the hooks too."""
         for hook, _ in self.module._of("backward_pre"):
-            grads = self.checked(hook(self.module, grads), grads)
+            grads = self.checked(hook, hook(self.module, grads), grads)
         self.grad_output = grads
         if not self.places:
             self.call((None,) * self.n_inputs)
@@ -190,11 +191,11 @@ class Gates:
 
     def call(self, grad_input: tuple) -> tuple:
         for hook, _ in self.module._of("backward"):
-            grad_input = self.checked(hook(self.module, grad_input, self.grad_output), grad_input)
+            grad_input = self.checked(hook, hook(self.module, grad_input, self.grad_output), grad_input)
         return grad_input
 
-    def checked(self, given: Any, grads: tuple) -> tuple:
-        """Return a hook's result as a tuple.  Raises RuntimeError if it has the wrong length."""
+    def checked(self, hook: Callable, given: Any, grads: tuple) -> tuple:
+        """Return a hook's result as a tuple.  Raises RuntimeError if its length or shapes differ from the gradients'."""
         if given is None:
             return grads
         given = given if isinstance(given, tuple) else (given,)
@@ -204,7 +205,17 @@ class Gates:
                 type(self.module).__name__,
                 f"a backward hook returned {len(given)} gradients, expected {len(grads)}",
                 f"return a tuple of {len(grads)}, with None for a missing gradient",
+                defined_at(hook),
             )
+        for i, (g, h) in enumerate(zip(grads, given)):
+            if isinstance(g, Tensor) and isinstance(h, Tensor) and g.shape != h.shape:
+                raise error(
+                    RuntimeError,
+                    type(self.module).__name__,
+                    f"a backward hook returned gradient {i} with shape {tuple(h.shape)}, expected {tuple(g.shape)}",
+                    "return gradients of the module's inputs (grad_input), or None to keep them",
+                    defined_at(hook),
+                )
         return given
 
 

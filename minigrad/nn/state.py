@@ -10,6 +10,7 @@ import numpy as np
 
 from ..autograd.grad_mode import no_grad
 from ..core.tensor import Tensor, wrap
+from ..diagnose import loaded_names
 from ..errors import error
 from .module_hooks import Hooked
 from .parameter import Parameter, is_lazy
@@ -75,6 +76,7 @@ class Stateful(Hooked):
         state: Any = OrderedDict() if destination is None else destination
         if destination is None:
             state._metadata = OrderedDict()
+            loaded_names.note_taken(state)
         version = {"version": self._version}
         if hasattr(state, "_metadata"):
             state._metadata[prefix[:-1]] = version
@@ -128,7 +130,8 @@ class Stateful(Hooked):
         after = [(m, hook) for _, m in reversed(owners) for hook, _ in m._of("load")]
         differ = strict and (result.missing_keys or result.unexpected_keys)
         if faults or differ and not after:  # before anything is written
-            raise load_error(self, strict, result, faults)
+            raise load_error(self, strict, result, faults, state)
+        loaded_names.look_at_loaded(self, own, state_dict, tensors)
         with no_grad():
             for k, t in tensors.items():
                 owner, name, mine = own[k]
@@ -139,7 +142,7 @@ class Stateful(Hooked):
         for owner, hook in after:  # it may remove keys from the result
             hook(owner, result)
         if strict and (result.missing_keys or result.unexpected_keys):
-            raise load_error(self, strict, result, faults)
+            raise load_error(self, strict, result, faults, state)
         return result
 
 
@@ -180,7 +183,7 @@ def as_tensor(value: Any) -> Tensor:
     return value if isinstance(value, Tensor) else wrap(np.asarray(value))
 
 
-def load_error(module: Any, strict: bool, keys: IncompatibleKeys, faults: list) -> Exception:
+def load_error(module: Any, strict: bool, keys: IncompatibleKeys, faults: list, state: Mapping) -> Exception:
     """Return one error that lists all faults of a state_dict."""
     if strict and keys.missing_keys:
         faults.insert(0, "Missing key(s) in state_dict: " + ", ".join(f'"{k}"' for k in keys.missing_keys) + ".")
@@ -190,5 +193,7 @@ def load_error(module: Any, strict: bool, keys: IncompatibleKeys, faults: list) 
         RuntimeError,
         "load_state_dict",
         f"Error(s) in loading state_dict for {type(module).__name__}: " + " ".join(faults),
-        "load into a model like the saved one, or pass strict=False to skip names that differ",
+        loaded_names.fix_of_names([k for k, _ in slots(module)], state)
+        if strict and (keys.missing_keys or keys.unexpected_keys)
+        else "make the model with the sizes of the saved one",
     )

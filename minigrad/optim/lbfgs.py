@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from ..autograd.grad_mode import enable_grad, no_grad
 from ..core.tensor import Tensor
+from ..diagnose.optimizers import closure_without_loss
 from ..errors import error
 from ..ops.create import zeros_like
 from ..ops.join import cat
@@ -95,7 +96,8 @@ class LBFGS(Optimizer):
         state, most = self.state[params[0]], group["max_iter"]
         state.setdefault("func_evals", 0)
         state.setdefault("n_iter", 0)
-        first = closure()
+        if (first := closure()) is None:
+            raise closure_without_loss("LBFGS", closure)
         loss, grad, evals = float(first), flat_gradient(params), 1
         state["func_evals"] += 1
         if largest(grad) <= group["tolerance_grad"]:

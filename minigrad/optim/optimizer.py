@@ -19,9 +19,11 @@ from ..core.frames import EAGER, current
 from ..core.graph import operation_of
 from ..core.tensor import Tensor
 from ..diagnose import optimizers
+from ..diagnose.loaded_names import no_optimizer_state
+from ..diagnose.untracked import switched_off
 from ..errors import error, warn
 from ..nn.module import clear_grad
-from ..places import held, user_place
+from ..places import held, noted, user_place
 from ..tensors.hooks import Handle
 from . import one_pass
 
@@ -57,18 +59,24 @@ class Optimizer:
         self._earlier = optimizers.Earlier()
         groups, model = optimizers.listed(who := type(self).__name__, params)
         if not groups:
-            what, fix = ("", "") if model is None else optimizers.not_registered(model, ())
+            what, fix, place = ("", "", None) if model is None else optimizers.not_registered(model, ())
+            frozen = [] if what else switched_off()
+            if frozen:
+                fix = (
+                    "leave a part of the parameters trainable, module.requires_grad_(True), before making the optimizer"
+                )
             raise error(
                 ValueError,
                 who,
                 f"optimizer got an empty parameter list{what and ': '}{what}",
                 fix
                 or "pass model.parameters() itself; a used generator yields nothing, but list(...) keeps the parameters",
+                place,
+                noted("the optimizer is made", user_place()) if place else frozen,
             )
         for group in groups if isinstance(groups[0], dict) else [{"params": groups}]:
             self.add_param_group(group)
-        models = [m for m in (model, *self._earlier.models) if m is not None]
-        optimizers.warn_not_registered(who, models, self._all())
+        self._earlier.begins(self, [m for m in (model, *self._earlier.models) if m is not None])
 
     def __setstate__(self, state: dict) -> None:
         """Restore an optimizer from a pickle of minigrad or PyTorch."""
@@ -208,10 +216,11 @@ class Optimizer:
     def _look(self, without: list, twice: int) -> None:
         """Warn about this step's parameters without a gradient, or with a gradient that was used before."""
         who, known = type(self).__name__, self._all() if without or twice else []
+        self._earlier.look(who)
         if twice:
             optimizers.warn_not_cleared(who, twice, len(known))
         if without and len(without) == len(known):
-            optimizers.without_gradients(who, without, self._earlier.cleared)
+            optimizers.without_gradients(who, without, self._earlier)
         for p in without:
             optimizers.warn_replaced(who, p, known)
         if optimizers.debugging() or without and not self._earlier.stepped:
@@ -242,6 +251,8 @@ class Optimizer:
 
         Tensors move to the devices of their parameters; the step counters stay on the CPU.
         """
+        if not isinstance(state_dict, dict) or "param_groups" not in state_dict:
+            raise no_optimizer_state(type(self).__name__, state_dict)
         saved = deepcopy(state_dict)
         sizes = [len(g["params"]) for g in self.param_groups], [len(g["params"]) for g in saved["param_groups"]]
         if sizes[0] != sizes[1]:

@@ -133,9 +133,9 @@ class Methods(Conversions, TensorMethods):
 
     @property
     def data(self) -> Tensor:
-        """Untracked tensor on the same memory.  Autograd does not notice writes to it."""
+        """Untracked tensor on the same memory.  Its writes do not count as writes to this tensor."""
         t = wrap(self._a)
-        slots.lent(self, ".data")
+        t._ver = slots.lent(self, ".data")
         for o in current().observers:
             o.detached("data", self, t)
         return t

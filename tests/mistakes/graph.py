@@ -195,6 +195,39 @@ class HiddenStateOfAnLSTM(Mistake):
             state = tuple(s.detach() for s in state)
 
 
+class StateOfAnLstmInTraining(Mistake):
+    """The state of an LSTM goes from batch to batch with its history.
+
+    The second `backward` would pass through the first batch, whose saved tensors are freed. The error names the line that
+    passes the state on.
+    """
+
+    operation = "MulBackward0"
+    numbers = ("trying to backward through the graph a second time", "(1, 2, 4)")
+    remedy = "h = h.detach()"
+
+    def wrong():
+        rnn, fc, h = torch.nn.LSTM(3, 4), torch.nn.Linear(4, 1), None
+        optimizer = torch.optim.SGD([*rnn.parameters(), *fc.parameters()], lr=0.1)
+        for _ in range(2):
+            out, h = rnn(torch.ones(5, 2, 3), h)  # <-
+            loss = fc(out).pow(2).mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+
+    def right():
+        rnn, fc, h = torch.nn.LSTM(3, 4), torch.nn.Linear(4, 1), None
+        optimizer = torch.optim.SGD([*rnn.parameters(), *fc.parameters()], lr=0.1)
+        for _ in range(2):
+            out, h = rnn(torch.ones(5, 2, 3), h)
+            h = [t.detach() for t in h]
+            loss = fc(out).pow(2).mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+
+
 class GrowingStateRetained(Mistake):
     """retain_graph=True hides that a hidden state is never detached.
 

@@ -37,10 +37,10 @@ class StepAfterClearing(Mistake):
         optimizer.step()
 
 
-class BackwardNotCalled(Mistake):
-    """`loss.backward` lacks its parentheses.
+class BackwardForgotten(Mistake):
+    """A loss is computed, but `backward` is never called.
 
-    The line names the method but does not call it. No gradient is computed, and `step()` changes nothing.
+    No gradient is computed, and `step()` changes nothing.
     """
 
     says = "step-without-gradients"
@@ -52,8 +52,8 @@ class BackwardNotCalled(Mistake):
         model = nn.Linear(3, 1)
         optimizer = torch.optim.Adam(model.parameters())
         loss = model(torch.ones(4, 3)).mean()
-        loss.backward  # noqa: B018
         optimizer.step()  # <-
+        print(loss.item())
 
     def right():
         model = nn.Linear(3, 1)

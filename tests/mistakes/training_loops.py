@@ -239,7 +239,7 @@ class LossOfAllPairs(Mistake):
     says = "broadcast-loss"
     operation = "sub"
     numbers = ("(8, 1)", "(8,)", "64 differences")
-    remedy = "target.reshape(8, 1)"
+    remedy = "y.reshape(8, 1)"
 
     def wrong():
         model, x, y = torch.nn.Linear(3, 1), torch.ones(8, 3), torch.arange(8.0)
@@ -265,7 +265,7 @@ class LossOfAllPairsOfARow(Mistake):
     says = "broadcast-loss"
     operation = "sub"
     numbers = ("(5,)", "(5, 1)", "25 differences")
-    remedy = "target.reshape(5)"
+    remedy = "y.reshape(5)"
 
     def wrong():
         model, x, y = torch.nn.Linear(3, 1), torch.ones(5, 3), torch.ones(5, 1)

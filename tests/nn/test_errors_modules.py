@@ -116,7 +116,7 @@ CASES = [
     ('nn.LSTM(3, 4)(T(0, 2, 3))', 'LSTM', 'expected a sequence length larger than 0', 'skip empty sequences: if'),
     ('nn.GRU(3, 4)(T(5, 2, 3), T(1, 3, 4))', 'GRU', 'expected a hidden state of shape (1, 2,', 'pass zeros(1, 2, 4), or'),
     ("nn.RNN(3, 4, nonlinearity='gelu')", 'RNN', "unknown nonlinearity 'gelu'", "use 'tanh' or 'relu'"),
-    ('nn.Linear(2, 3).load_state_dict(nn.Linear(2, 4).state_dict())', 'load_state_dict', 'with shape (4, 2)', 'load into a'),
+    ('nn.Linear(2, 3).load_state_dict(nn.Linear(2, 4).state_dict())', 'load_state_dict', 'with shape (4, 2)', 'make the model'),
     ('nn.Linear(2, 3).load_state_dict({})', 'load_state_dict', 'Error(s) in loading state_dict', 'load into a model'),
     ('nn.Linear(2, 3).load_state_dict(3)', 'load_state_dict', 'expected state_dict to be dict-like, got int', 'pass the'),
     ('load_half_state()', 'HalfState', 'the state_dict has an extra state for a module', 'define set_extra_state(self,'),

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from ...autograd.grad_mode import no_grad
 from ...core.tensor import Tensor
+from ...diagnose.debug import used_by_step
 from ...errors import error, warn
 from ...ops.from_data import tensor
 from ...ops.join import cat, stack
@@ -39,9 +40,22 @@ def clip_grad_norm_(
             f"none of the {len(parameters)} parameters has a gradient, so there is nothing to clip",
             "call it between loss.backward() and optimizer.step()",
         )
+    elif max_norm < 1e4:  # a huge norm is a way to read the norm alone
+        warn_if_used(gradients(parameters))
     total = get_total_norm(gradients(parameters), norm_type, error_if_nonfinite)
     clip_grads_with_norm_(parameters, max_norm, total)
     return total
+
+
+def warn_if_used(grads: list) -> None:
+    """Warn about gradients that the last step has used: to clip them changes nothing."""
+    if grads and all(used_by_step(g) for g in grads):
+        warn(
+            "clip-after-step",
+            "clip_grad_norm_",
+            f"the last step has already used the {len(grads)} gradients, so clipping them has no effect",
+            "call it between loss.backward() and optimizer.step()",
+        )
 
 
 def get_total_norm(

@@ -1,0 +1,105 @@
+"""The line at which a user's Function cuts a history: an output marked as non-differentiable, or a backward of numbers.
+
+A backward is itself differentiable if it computes from its incoming gradient and from saved inputs or outputs.  Numbers, and
+tensors that forward has computed, have no history.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from collections.abc import Iterator
+from typing import Any
+
+from ..core.function import Function
+from ..places import Place, users_code
+from .program_tree import body_of, called_name, names_in, parsed, statements
+
+READS_NUMBERS = ("item", "tolist", "numpy", "detach")
+
+
+def marked(cls: Any) -> tuple[Place, str, str] | None:
+    """Return the line where forward marks an output as non-differentiable, with the reason and the fix; None if it does not."""
+    for call, file in calls_in(cls, "forward", "setup_context"):
+        if called_name(call) == "mark_non_differentiable":
+            code = ", ".join(map(ast.unparse, call.args))
+            why = f"marks its output {code} as non-differentiable, so it has no history"
+            return Place(file, call.lineno), why, f"differentiate another output, or remove {ast.unparse(call)}"
+    return None
+
+
+def constant_backward(cls: Any) -> tuple[Place, str, str] | None:
+    """Return the line that makes a Function's gradients constant, with the reason and the fix; None if it is not found."""
+    for call, file in calls_in(cls, "backward", "vjp"):
+        if isinstance(call.func, ast.Attribute) and call.func.attr in READS_NUMBERS:
+            code = ast.unparse(call)
+            why = f"computes its gradient with {code}, which has no history, so the gradient cannot be differentiated again"
+            return Place(file, call.lineno), why, f"compute with the tensor itself: {ast.unparse(call.func.value)}"
+    known = named(cls)
+    for s, file in [(s, file) for tree, file in tree_of(cls, "forward") for s in statements(tree)]:
+        if (
+            isinstance(s, ast.Assign)
+            and isinstance(s.value, (ast.BinOp, ast.Call))
+            and known & set(names_in(ast.walk(s.value)))
+        ):
+            for t in s.targets:
+                if isinstance(t, ast.Attribute) and isinstance(t.value, ast.Name) and t.value.id == "ctx":
+                    why = f"computes ctx.{t.attr} in forward without recording, so its gradient cannot be differentiated again"
+                    return (
+                        Place(file, s.lineno),
+                        why,
+                        f"save the inputs and compute {ast.unparse(s.value)} again in backward",
+                    )
+    for call, file in calls_in(cls, "forward", "setup_context"):
+        if called_name(call) == "save_for_backward":
+            for a in call.args:
+                if isinstance(a, ast.Name) and a.id not in known:
+                    why = (
+                        f"saves {a.id}, which forward has computed without recording, so its gradient cannot be differentiated "
+                        "again"
+                    )
+                    return Place(file, call.lineno), why, f"save the inputs and compute {a.id} again in backward"
+    return None
+
+
+def inside_forward(place: Place | None) -> bool:
+    """Return True if a line belongs to the forward of a user's Function."""
+    classes = [Function]
+    for cls in classes:  # grows while it is iterated over
+        classes += cls.__subclasses__()
+        code = users_code(vars(cls).get("forward"))
+        if place is not None and code is not None and code.co_filename == place.file:
+            last = max(line for _, _, line in code.co_lines() if line is not None)
+            if code.co_firstlineno <= place.line <= last:
+                return True
+    return False
+
+
+def named(cls: Any) -> set[str]:
+    """Return the names of a Function's inputs and outputs."""
+    found: set[str] = set()
+    for name in ("forward", "setup_context"):
+        for tree, _ in tree_of(cls, name):
+            found |= {a.arg for a in ast.walk(tree) if isinstance(a, ast.arg)}
+            for s in statements(tree):
+                if isinstance(s, ast.Return) and isinstance(s.value, (ast.Name, ast.Tuple)):
+                    found |= {n.id for n in getattr(s.value, "elts", [s.value]) if isinstance(n, ast.Name)}
+                elif isinstance(s, ast.Assign) and names_in(ast.walk(s.value)) in (["inputs"], ["output"]):
+                    found |= {n for t in s.targets for n in names_in(ast.walk(t))}  # x, y = inputs
+    return found
+
+
+def calls_in(cls: Any, *methods: str) -> Iterator[tuple[ast.Call, str]]:
+    """Yield the calls in a Function's methods, with the file."""
+    for name in methods:
+        for tree, file in tree_of(cls, name):
+            yield from [(n, file) for n in ast.walk(tree) if isinstance(n, ast.Call)]
+
+
+def tree_of(cls: Any, name: str) -> Iterator[tuple[ast.AST, str]]:
+    """Yield the tree of a method that the user wrote, and its file."""
+    method = inspect.getattr_static(cls, name, None)
+    code = users_code(getattr(method, "__func__", method)) if method is not None else None
+    tree = None if code is None else parsed(code.co_filename)
+    if code is not None and tree is not None and isinstance(body := body_of(code, tree), ast.FunctionDef):
+        yield body, code.co_filename

@@ -1,0 +1,116 @@
+"""Checks of a backward before it runs: of the whole graph in debug mode, else of the operations closest to the loss.
+
+They find mistakes that no number shows: the gradients are valid, but of another function than the user meant.  Each line of
+the program is checked at its first backwards only (a function may differentiate several models), so training does not pay.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from ..arrays.kinds import on_device
+from ..arrays.nowhere import has_numbers
+from ..core.engine import behind
+from ..core.graph import Leaf, producer
+from ..core.saved import Saved, bottom
+from ..errors import warn
+from ..places import Place
+from . import broadcast_losses, data_writes, debug, program_slips, zero_gradients
+from .cut_lines import line_of_call
+from .report import searches
+from .retained_graphs import note_retained
+
+FIRST = 16  # backwards of a line that are checked
+NEAR = 256  # nodes: the checks look no further from the loss
+calls: Counter[Place | None] = Counter()  # line -> how many backwards it has called
+
+
+def is_due(place: Place | None) -> bool:
+    """Count a backward at this line, and return True if it is among the first, which are checked."""
+    calls[place] = n = calls[place] + 1
+    return n <= FIRST and place is not None
+
+
+def backward_begins(who: str, roots: Sequence, wanted: set | None, keeps: bool, place: Place | None, due: bool) -> None:
+    """Check a backward that is about to start: `wanted` are the requested nodes, and None stands for all leaves."""
+    if data_writes.pending:
+        data_writes.look(who, roots, wanted)
+    if debug.mode.on or due and who == "backward":
+        look(roots, float("inf") if debug.mode.on else NEAR)
+        program_slips.look()
+    if keeps:
+        note_retained(who, roots, wanted, place)
+
+
+@searches()
+def look(roots: Sequence, limit: float) -> None:
+    """Look for mistakes in the graph of a loss, up to a number of nodes, and in the program around it."""
+    zero_gradients.look_at_zeros(roots, limit)
+    for node in nearest(roots, min(limit, NEAR)):
+        broadcast_losses.look_at_node(node)
+        if (check := OF_LOSSES.get(node._fn.__name__)) is not None:
+            check(node)
+
+
+def nearest(roots: Sequence, limit: float) -> list:
+    """Return the nodes closest to the roots, at most `limit`."""
+    found, waiting = {}, [producer(e) for e in roots]
+    for node in waiting:  # grows while it is iterated over
+        if type(node) is Leaf or node in found:
+            continue
+        if len(found) >= limit:
+            break
+        found[node] = None
+        waiting += [producer(e) for e in node._edges if e is not None]
+    return list(found)
+
+
+def values(node: Any, i: int) -> Any:
+    """Return the array of a node's saved tensor number i, if its numbers can be read without waiting; else None."""
+    saved = node._saved[i] if type(node._saved) is tuple and len(node._saved) > i else None
+    if type(saved) is not Saved or saved.unpack is not None:
+        return None
+    a = bottom(saved.tensor)._a
+    return a if a.size and has_numbers(a) and not on_device(a) else None
+
+
+# ---------------------------------------------------------------------- the numbers that losses take
+def targets_outside(mean: Any) -> None:
+    """Warn about a mean binary cross-entropy of targets that are no probabilities; before a mean, a mask may leave out some."""
+    node = producer(mean._edges[0])
+    t = values(node, 1) if type(node) is not Leaf and node._fn.__name__ == "WithLogits" else None
+    if t is None or not (wrong := int(((t < 0) | (t > 1)).sum())):
+        return
+    low, high = float(t.min()), float(t.max())
+    name = "binary_cross_entropy_with_logits"
+    warn(
+        "targets-outside",
+        name,
+        f"{wrong} of {t.size} targets are below 0 or above 1, from {low:g} to {high:g}: the loss has no minimum",
+        "convert -1 and 1 to 0 and 1: (target + 1) / 2" if (low, high) == (-1, 1) else "pass targets between 0 and 1",
+        place_of(node, name),
+    )
+
+
+def logarithms_above_zero(node: Any) -> None:
+    """Warn about a likelihood loss of scores, whose input has to be logarithms of probabilities."""
+    if (x := values(node, 0)) is None or not x.max() > 1e-3:
+        return
+    warn(
+        "scores-as-logarithms",
+        "nll_loss",
+        f"the input has values up to {x.max():.3g}, but logarithms of probabilities are at most 0: the loss has no minimum",
+        "write cross_entropy(logits, target), or nll_loss(logits.log_softmax(1), target)",
+        place_of(node, "nll_loss"),
+    )
+
+
+def place_of(node: Any, name: str) -> Place | None:
+    """Return the user's line that called the operation of a node, if it is found."""
+    leaf = next(iter(behind([e for e in node._edges if e is not None])[1]), None)
+    return node._trace or line_of_call(name, leaf)
+
+
+OF_LOSSES = {"Mean": targets_outside, "Sum": targets_outside, "MeanNLL": logarithms_above_zero}

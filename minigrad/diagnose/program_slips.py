@@ -1,0 +1,99 @@
+"""Slips that the text of the user's program shows: a method that is named but not called, an update of a loop's variable.
+
+Python accepts both, and they do nothing.  Lines that look like one are found by a pattern; only then is the program parsed.
+"""
+
+from __future__ import annotations
+
+import ast
+import linecache
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from ..core.tensor import Tensor
+from ..errors import warn
+from ..places import Place, user_frame
+from .cut_lines import Scope, resolved, written_in_place
+from .modules import is_module
+from .program_tree import body_of, parsed, statements
+from .report import searches
+
+METHODS = "backward|step|zero_grad|zero_|eval|train|retain_grad|requires_grad_|detach_"
+NOT_CALLED = re.compile(rf"^\s*[A-Za-z_][\w.\[\]]*\.({METHODS})\s*(#.*)?$")
+LOOP_VARIABLE = re.compile(r"^\s*([A-Za-z_]\w*) = \1 [-+] .*\b\1\.grad\b")
+scanned: dict[str, tuple[list, bool]] = {}  # file -> its lines, and True if one looks like a slip
+
+
+@searches(False)
+def look(*names: str) -> bool:
+    """Warn about slips in the function of the user that runs; return True if there was one.
+
+    With names, look for these methods alone.
+    """
+    if (frame := user_frame()) is None:
+        return False
+    file = frame.f_code.co_filename
+    if not suspicious(file) or (tree := parsed(file)) is None:
+        return False
+    scope = Scope(body_of(frame.f_code, tree), file, {**frame.f_globals, **frame.f_locals})
+    found = [s for s in not_called(scope) if not names or s.value.attr in names]
+    for s in found:
+        warn_not_called(s, scope)
+    for s in () if names else updates_of_loop_variables(scope.tree):
+        name = s.targets[0].id
+        warn(
+            "loop-variable-update",
+            name,
+            f"the assignment gives the loop's variable {name} a new tensor; the parameter itself does not change",
+            f"update it in place: {written_in_place(name, s.value)}",
+            Place(file, s.lineno),
+        )
+    return bool(found)
+
+
+def suspicious(file: str) -> bool:
+    """Return True if a line of a file looks like a slip; the answer is kept while linecache keeps the file's lines."""
+    lines = linecache.getlines(file)
+    if scanned.get(file, (None, False))[0] is not lines:
+        scanned[file] = lines, any([NOT_CALLED.match(line) or LOOP_VARIABLE.match(line) for line in lines])
+    return scanned[file][1]
+
+
+def not_called(scope: Scope) -> Iterator[Any]:
+    """Yield the statements that only name a method of a tensor, module or optimizer."""
+    for s in statements(scope.tree):
+        if isinstance(s, ast.Expr) and isinstance(s.value, ast.Attribute) and re.fullmatch(METHODS, s.value.attr):
+            first = next((n for n in ast.walk(s) if isinstance(n, ast.Name)), None)
+            of = None if first is None else resolved(first, scope)
+            if isinstance(of, Tensor) or is_module(of) or hasattr(of, "param_groups"):
+                yield s
+
+
+def warn_not_called(s: ast.Expr, scope: Scope) -> None:
+    """Warn about a statement that names a method without calling it."""
+    code = ast.unparse(s.value)
+    warn(
+        "method-not-called",
+        s.value.attr,
+        f"{code} names the method but does not call it, so this line does nothing",
+        f"write the parentheses: {code}()",
+        Place(scope.file, s.lineno),
+    )
+
+
+def updates_of_loop_variables(tree: ast.AST) -> Iterator[Any]:
+    """Yield the statements in a loop over parameters that assign its variable an update, and are its last use."""
+    for loop in statements(tree):
+        if not isinstance(loop, ast.For) or not isinstance(loop.target, ast.Name):
+            continue
+        name = loop.target.id
+        for block in [loop, *[w for w in loop.body if isinstance(w, ast.With)]]:
+            s = block.body[-1]
+            if (
+                isinstance(s, ast.Assign)
+                and isinstance(s.value, ast.BinOp)
+                and [t.id for t in s.targets if isinstance(t, ast.Name)] == [name]
+                and LOOP_VARIABLE.match(ast.unparse(s))
+            ):
+                yield s

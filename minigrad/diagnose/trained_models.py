@@ -1,0 +1,216 @@
+"""Mistakes about the model that an optimizer trains: another model computes the loss, it is left in eval mode, or its forward
+makes new layers.
+
+Each check runs at an optimizer's construction or first step, or compares two flags; what it finds is located in the program.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from collections.abc import Iterator
+from typing import Any
+from weakref import WeakSet, ref
+
+from ..core.engine import behind
+from ..core.graph import Leaf
+from ..core.tensor import Tensor
+from ..errors import warn
+from ..places import Place, noted, user_place, users_code
+from .cut_lines import Scope, cut_line_at_step, loss_before, resolved
+from .detached import cut_off
+from .modules import is_module, modules_of, parameters_of, stored_at, switched
+from .program_tree import body_of, parsed, parts
+from .report import searches
+from .wording import counted, row
+
+alive: WeakSet = WeakSet()  # all optimizers
+STATEFUL = {"betas", "rho", "alpha", "etas", "lr_decay"}  # settings of optimizers whose updates depend on earlier steps
+FRESH = 2  # optimizers in a row, made at one line and used for one step
+LAYERS = frozenset(
+    "Linear Bilinear Conv1d Conv2d Conv3d ConvTranspose1d ConvTranspose2d ConvTranspose3d Embedding EmbeddingBag RNN LSTM GRU "
+    "RNNCell LSTMCell GRUCell BatchNorm1d BatchNorm2d BatchNorm3d LayerNorm GroupNorm MultiheadAttention Transformer "
+    "TransformerEncoderLayer TransformerDecoderLayer PReLU".split()
+)
+
+
+class Made:
+    """The last optimizer made at a line: its first parameter, its settings and steps, and how many before it took just one."""
+
+    def __init__(self, first: Tensor, settings: dict):
+        self.first, self.settings, self.steps, self.row, self.at = ref(first), settings, 0, 0, -1
+
+    def stepped(self) -> None:
+        """Count a step, and note when it wrote to the first parameter."""
+        self.steps += 1
+        self.at = written_at(self.first())
+
+    def goes_on(self, before: Made) -> bool:
+        """Return True if the optimizer before this one took one step, and nothing has changed since then."""
+        same = self.first() is before.first() and self.settings == before.settings
+        return same and before.steps == 1 and before.at == written_at(self.first())
+
+
+def written_at(p: Any) -> int:
+    """Return the creation number of the last write to a parameter."""
+    return -1 if p is None or p._ver is None else p._ver.at
+
+
+made_at: dict[Place | None, Made] = {}
+
+
+@searches()
+def made(who: str, params: list, settings: dict) -> Made | None:
+    """Note a new optimizer; warn if a loop makes one for every step, which loses its state."""
+    if not params:
+        return None
+    place, now = user_place(), Made(params[0], settings)
+    before = made_at.get(place)
+    if settings.keys() & STATEFUL and before is not None and now.goes_on(before):
+        now.row = before.row + 1
+    if now.row == FRESH:
+        warn(
+            "optimizer-in-loop",
+            who,
+            f"the loop makes a new optimizer of the same {counted(len(params), 'parameter')} for every step, "
+            f"{FRESH + 1} so far: the averages and step counts that an optimizer keeps start again each time",
+            "make the optimizer once, before the loop",
+        )
+    made_at[place] = now
+    return now
+
+
+# ---------------------------------------------------------------------- another model computes the loss
+@searches()
+def warn_unrelated(who: str, params: list, made_there: Place | None) -> None:
+    """Warn about a step without gradients after a backward that has reached parameters of no optimizer."""
+    if (found := loss_before()) is None:
+        return
+    own = {id(p) for p in params}
+    trained = {id(p) for o in list(alive) for group in o.param_groups for p in group["params"]}
+    others = {id(t): t for t in leaves_of(*found) if t._grad is not None}
+    if not others or own & others.keys() or trained & others.keys():
+        return
+    first, notes = next(iter(others.values())), noted("the step was called", user_place())
+    ends = [cut_off(p._edge) or cut_line_at_step(p._edge) for p in params]
+    if (end := next((end for end in ends if end is not None), None)) is not None:
+        what = f"none of its {counted(len(params), 'parameter')} has a gradient: {end.name} {end.why}"
+        if found_leaf(found) is not None:
+            what += "; requires_grad of the loss itself begins a new history, which leads to no parameter"
+        warn("parameter-cut-off", who, what, end.fix, end.place, notes)
+        return
+    warn(
+        "unrelated-parameters",
+        who,
+        f"none of its {counted(len(params), 'parameter')} has a gradient: the loss does not depend on them, but on "
+        f"{counted(len(others), 'other')}, the first of shape {tuple(first.shape)}, which no optimizer has",
+        f"make the optimizer of the model that computes the loss, after it has its last layer: {who}(model.parameters())",
+        made_there,
+        notes,
+    )
+
+
+def found_leaf(found: tuple[ast.expr, Scope]) -> Tensor | None:
+    """Return the loss if it is a leaf, which a program makes with loss.requires_grad_()."""
+    loss = resolved(*found)
+    return loss if isinstance(loss, Tensor) and type(loss._edge) is Leaf else None
+
+
+def leaves_of(node: ast.expr, scope: Scope) -> Iterator[Tensor]:
+    """Yield the leaves behind a loss, or behind the tensors and modules that an expression names."""
+    values = [resolved(node, scope)]
+    if not isinstance(values[0], Tensor):
+        values = [resolved(n, scope) for n in parts(node) if isinstance(n, (ast.Name, ast.Attribute))]
+    for value in values:
+        tensors = parameters_of(value) if is_module(value) else [value]
+        edges = [t._edge for t in tensors if isinstance(t, Tensor) and t._layer is None and t._edge is not None]
+        yield from [t for leaf in behind(edges)[1] if (t := leaf._ref()) is not None]
+
+
+def plain_tensors(model: Any, known: set[int]) -> Iterator[tuple[Tensor, str, str, Place | None]]:
+    """Yield the leaves that a module has as plain attributes, each with a phrase, the fix and the line."""
+    for m in modules_of(model):
+        for name, value in vars(m).items():
+            if isinstance(value, Tensor) and type(value._edge) is Leaf and id(value) not in known:
+                who = f"{type(m).__name__}.{name}"
+                what = f"{who}, of shape {tuple(value.shape)}, requires grad but is no nn.Parameter, so the module does not "
+                yield value, f"{what}register it", f"write self.{name} = nn.Parameter(...)", stored_at(m, name)
+
+
+@searches()
+def warn_plain_tensors(who: str, model: Any) -> None:
+    """Warn about a module's tensor that has a gradient, but is neither a parameter nor in an optimizer."""
+    known = {id(p) for o in list(alive) for group in o.param_groups for p in group["params"]}
+    for t, text, fix, place in plain_tensors(model, known | {id(p) for p in parameters_of(model)}):
+        if t._grad is not None:
+            notes = noted("the step was called", user_place()) if place else []
+            warn("unregistered-parameters", who, f"{text}; no step changes it", fix, place, notes)
+
+
+# ---------------------------------------------------------------------- eval mode
+class Watched:
+    """A model whose parameters an optimizer has; `training` is True once a step has found it in training mode."""
+
+    def __init__(self, model: Any):
+        self.model, self.training = ref(model), False
+
+    def look(self, who: str) -> None:
+        """Warn if a step finds the model in eval mode after an earlier one has found it in training mode."""
+        model = self.model()
+        if model is None or self.training is (now := model.training):
+            return
+        self.training = now
+        if not now:
+            warn_left_in_eval(who, model)
+
+
+def warn_left_in_eval(who: str, model: Any) -> None:
+    """Warn if a model is trained in eval mode, and that makes a difference; it was in training mode before."""
+    modules = modules_of(model)
+    names = [type(m).__name__ for m in modules if {"Dropping", "BatchNorm"} & {c.__name__ for c in type(m).__mro__}]
+    place = next((place for m, place in switched.items() if model in modules_of(m)), None)
+    if not names or place is None or any(m.training for m in modules):  # train(False) of a computed flag is meant
+        return
+    warn(
+        "trained-in-eval-mode",
+        who,
+        f"trains {type(model).__name__} in eval mode, but an earlier step trained it in training mode; {len(names)} of its "
+        f"{counted(len(modules), 'module')} now compute as for predictions: {row(list(dict.fromkeys(names)))}",
+        "call model.train() after the evaluation, or at the start of each epoch",
+        place,
+        noted("the step was called", user_place()),
+    )
+
+
+# ---------------------------------------------------------------------- layers made in forward
+@searches()
+def warn_layers_in_forward(model: Any) -> None:
+    """Warn about a module whose forward makes a layer in every call."""
+    for kind in dict.fromkeys(map(type, modules_of(model))):
+        code = users_code(kind.forward)
+        if code is None or not LAYERS & set(code.co_names) or (tree := parsed(code.co_filename)) is None:
+            continue
+        plain = inspect.unwrap(kind.forward)
+        known = {**plain.__globals__, **inspect.getclosurevars(plain).nonlocals}
+        for call in always_called(body_of(code, tree)):
+            made = resolved(call.func, Scope(tree, code.co_filename, known))
+            if isinstance(made, type) and made.__name__ in LAYERS and hasattr(made, "named_parameters"):
+                text = ast.unparse(call)
+                warn(
+                    "layer-in-forward",
+                    f"{kind.__name__}.forward",
+                    f"makes a new layer, {text}, in every call: its weights are random each time, and no optimizer has them",
+                    f"make it once, in __init__: self.{made.__name__.lower()} = {text}",
+                    Place(code.co_filename, call.lineno),
+                )
+                return
+
+
+def always_called(tree: ast.AST) -> Iterator[ast.Call]:
+    """Yield the calls in a function that no condition guards."""
+    for child in ast.iter_child_nodes(tree):
+        if isinstance(child, (ast.If, ast.IfExp, ast.BoolOp, ast.Try, ast.FunctionDef, ast.Lambda, ast.ClassDef)):
+            continue
+        if isinstance(child, ast.Call):
+            yield child
+        yield from always_called(child)
