@@ -10,7 +10,7 @@ import ast
 from collections.abc import Iterator
 from typing import Any
 
-from ..core.graph import Leaf, producer
+from ..core.graph import Leaf, Node, producer
 from ..core.tensor import Tensor
 from ..errors import warn
 from ..places import Place
@@ -52,14 +52,14 @@ def look_at_node(node: Any) -> None:
 
 def pairs(node: Any) -> tuple[tuple, tuple] | None:
     """Return (n, 1) or (n,), the shape of the tracked operand behind a mean or sum of n * n results, and its kind; or None."""
-    if node._fn.function_name() not in ("mean", "sum") or len(node._edges[0]._shape) != 2:
+    if primitive(node) not in ("mean", "sum") or len(node._edges[0]._shape) != 2:
         return None
     inner, kind = producer(node._edges[0]), OF_PRODUCTS
-    if type(inner) is Leaf or not inner._fn.primitive:
+    if not primitive(inner):
         return None
     if inner._fn.__name__ != "Mul" or all(e is not None for e in inner._edges[:2]):
         distance, inner, kind = inner, producer(inner._edges[0]), OF_DIFFERENCES
-        if distance._fn.function_name() not in DISTANCES or type(inner) is Leaf or inner._fn.__name__ != "Sub":
+        if primitive(distance) not in DISTANCES or primitive(inner) != "sub":
             return None
     tracked, (n, m) = [e for e in inner._edges if e is not None], inner._shape[:2] if len(inner._shape) == 2 else (0, 1)
     if len(tracked) != 1 or n != m or n < 2 or tracked[0]._shape not in ((n, 1), (n,)):
@@ -67,8 +67,13 @@ def pairs(node: Any) -> tuple[tuple, tuple] | None:
     made, shape = producer(tracked[0]), tracked[0]._shape
     if type(made) is Leaf:
         return None if kind is OF_PRODUCTS else (shape, kind)
-    column = made._fn.primitive and made._fn.function_name() in VIEWS and len(made._edges[0]._shape) < len(shape)
+    column = primitive(made) in VIEWS and len(made._edges[0]._shape) < len(shape)
     return None if column else (shape, kind)
+
+
+def primitive(node: Any) -> str:
+    """Return the name of the built-in operation that made a node; "" for a user's Function, a leaf and None."""
+    return node._fn.function_name() if isinstance(node, Node) and node._fn.primitive else ""
 
 
 def on_purpose(code: str, scope: Scope, before: float) -> bool:

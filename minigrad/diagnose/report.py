@@ -23,6 +23,10 @@ class Failed(threading.local):
 
     why = ""
 
+    def note(self, e: Exception) -> None:
+        """Note the failure of a search or an explanation."""
+        self.why = f"{type(e).__name__}: {e}"
+
 
 failed = Failed()
 
@@ -48,7 +52,7 @@ def searches(otherwise: Any = None) -> Callable:
             except (MinigradError, Warning):
                 raise
             except Exception as e:
-                failed.why = f"{type(e).__name__}: {e}"
+                failed.note(e)
                 return otherwise
 
         return guarded
@@ -64,7 +68,7 @@ def problem(code: str, **facts: Any) -> Exception:
     except (MinigradError, Warning):
         raise
     except Exception as e:
-        failed.why = f"{type(e).__name__}: {e}"
+        failed.note(e)
         found = error(
             RuntimeError, "minigrad", f"{code}, but " + ", ".join(f"{k} is {described(v)}" for k, v in facts.items())
         )

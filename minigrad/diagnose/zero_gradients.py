@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 from ..core.engine import behind
-from ..core.graph import Leaf, producer
+from ..core.graph import Leaf, Node, operation_of, producer
 from ..errors import warn
 from .cut_lines import line_of_call
 
@@ -91,4 +91,5 @@ def alone(node: Any) -> bool:
     if node._fn.__name__ not in ("Softmax", "LogSoftmax") or node._shape[1:] != (1,) or node._shape[0] < 2:
         return False
     dims = next((d for d in node._saved if type(d) is tuple), ()) if type(node._saved) is tuple else ()
-    return dims in ((1,), (-1,)) and producer(node._edges[0])._fn.function_name() in ("linear", "addmm", "affine")
+    scores = producer(node._edges[0])
+    return dims in ((1,), (-1,)) and isinstance(scores, Node) and operation_of(scores) in ("linear", "addmm", "affine")

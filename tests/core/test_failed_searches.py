@@ -5,6 +5,8 @@ import pytest
 import minigrad as torch
 from minigrad.diagnose import cut_lines, report
 
+pytestmark = pytest.mark.failed_search
+
 
 class Model(torch.nn.Linear):
     def parameters(self, recurse=True):
