@@ -140,6 +140,10 @@ class OutsideError(FAMILY[IndexError]):  # type: ignore[misc]
     """
 
 
+class Interruption(Exception):
+    """Base class of exceptions with which minigrad stops a computation of its own; no explanation replaces them."""
+
+
 FAMILY |= {MemoryError: OutOfMemoryError, InternalError: InternalError}
 
 

@@ -13,13 +13,14 @@ import numpy as np
 from ..arrays.kinds import as_array
 from ..core.function import Function
 from ..core.tensor import Tensor
+from ..errors import Interruption
 from ..places import Place
 from .symbols import Number, plain
 
 HANDLED = tuple(map(np.dtype, ("f4", "f8", "i8", "?")))  # dtypes of the CPU loops
 
 
-class Refused(RuntimeError):
+class Refused(Interruption, RuntimeError):
     """The reason why a function cannot be compiled. If `loud`, the user gets a warning; `fix` is advice.
 
     `culprit` is the name or attribute in the function's source that causes it, if it was found there.

@@ -27,7 +27,6 @@ from .symbols import Reads, Whole, is_symbolic
 
 WHOLE = slice(None)
 INDICES = wrap(np.zeros(0, np.int64))  # has the dtype of positions
-TRACKED = object()  # replaces the history of a selection, which no program can follow
 
 
 class Selection:
@@ -49,6 +48,18 @@ class Selection:
         return self.mask.reshape((*self.mask._sizes, *(1,) * (full.ndim - self.mask.ndim)))
 
 
+class Followed:
+    """Replaces the history of a selection: a program that follows it is refused."""
+
+    _fn = None  # losses read it, to warn about inputs that are probabilities
+
+    def __init__(self, selection: Selection):
+        self.selection = selection
+
+    def __getattr__(self, name: str) -> Any:
+        raise self.selection.refused()
+
+
 class Part(NamedTuple):
     """The content of a box, in its `_extra`: selected elements of `full`; without it, positions, or one column of them."""
 
@@ -61,7 +72,7 @@ class Part(NamedTuple):
         """Return a box with this content."""
         like = INDICES if self.full is None else self.full._value
         b = Box(self.selection.trace, like, self)
-        b._edge = None if self.full is None or history(self.full) is None else TRACKED
+        b._edge = None if self.full is None or history(self.full) is None else Followed(self.selection)
         return b
 
 

@@ -17,7 +17,7 @@ from .. import errors
 from ..arrays.kinds import on_device, on_two_devices
 from ..arrays.shapes import apart, meeting, sketch
 from ..core.tensor import Tensor
-from ..errors import InternalError, MinigradError, error, no_room
+from ..errors import InternalError, Interruption, MinigradError, error, no_room
 from ..ops.base.registry import SPELLINGS, TABLE
 from ..places import through_users_code
 from .misfits import by_name, longest, misfit, number, operand
@@ -31,7 +31,7 @@ OUT_OF_BOUNDS = re.compile(r"index (-?\d+) is out of bounds for axis (\d+) with 
 APART = re.compile("broadcast|allowed by the axis remapping")
 TOO_BIG = re.compile(r"array is too big|Maximum allowed (size|dimension)|larger than the maximum possible")
 TOO_MANY = re.compile(r"(?:maximum supported dimension|number of dimensions must be within \[0,)\D*(\d+)\D+(\d+)")
-PASSED = (Warning, OSError, UnicodeError, RecursionError)  # these explain themselves
+PASSED = (Warning, OSError, UnicodeError, RecursionError, Interruption)  # these explain themselves
 CONVERSIONS = "float int complex index bool item len iter".split()  # conversions that Python calls by itself
 
 

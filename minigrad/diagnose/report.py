@@ -12,9 +12,10 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from ..errors import MinigradError, error
+from ..errors import Interruption, MinigradError, error
 from .wording import described
 
+PASSED = (MinigradError, Warning, Interruption)  # an explanation or a search raises these on purpose
 EXPLAINED: dict[str, Callable] = {}  # code -> function that returns the exception, or warns
 
 
@@ -49,7 +50,7 @@ def searches(otherwise: Any = None) -> Callable:
         def guarded(*args: Any, **kwargs: Any) -> Any:
             try:
                 return f(*args, **kwargs)
-            except (MinigradError, Warning):
+            except PASSED:
                 raise
             except Exception as e:
                 failed.note(e)
@@ -65,7 +66,7 @@ def problem(code: str, **facts: Any) -> Exception:
     failed.why = ""
     try:
         found = EXPLAINED[code](**facts)
-    except (MinigradError, Warning):
+    except PASSED:
         raise
     except Exception as e:
         failed.note(e)
