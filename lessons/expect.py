@@ -318,7 +318,9 @@ def _same_gradients(answer: Callable, expected: Callable, args: tuple, called: s
         which = f"the gradient of argument {i} {called}" if len(wanted) > 1 else f"the gradient {called}"
         which += ", with incoming gradients 0.7, 1.4, ...,"
         if (a is None) != (b is None):
-            raise Wrong(f"{which} is {'None' if a is None else 'a tensor'}, expected {'a tensor' if a is None else 'None'}")
+            raise Wrong(
+                f"{which} is {'None' if a is None else 'a tensor'}, expected {'a tensor' if a is None else 'None'}"
+            )
         if b is not None:
             tensor(a, b, which, rtol)
 

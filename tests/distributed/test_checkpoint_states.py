@@ -101,7 +101,7 @@ def test_states_by_name_of_a_model_and_its_optimizer(tmp_path):
     for a, b in zip(model.parameters(), fresh.parameters()):
         assert torch.equal(a, b)
     with pytest.raises(RuntimeError, match=r"the state of '0\.weight' is missing"):
-        set_state_dict(fresh, its_own, model_state_dict=into[0], optim_state_dict={"state": {}, "param_groups": []})
+        set_state_dict(fresh, its_own, model_state_dict=states[0], optim_state_dict={"state": {}, "param_groups": []})
     with pytest.raises(ValueError, match="does not belong to the model"):
         get_state_dict(nn.Linear(1, 1), its_own)
     with pytest.raises(NotImplementedError, match="cpu_offload=True"):

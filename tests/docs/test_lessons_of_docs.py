@@ -234,9 +234,7 @@ def test_the_command_fails_with_a_lesson(tmp_path):
         shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("gen", "__pycache__", "[0-9]*"))
     for name in ("minigrad", "viz", "tests", "CHANGELOG.md"):
         (tmp_path / name).symlink_to(ROOT / name)
-    lesson = (
-        '# %% [markdown]\n# # Wrong\n#\n# *1 minutes. Needs no other lesson.*\n#\n# A lesson.\n\n# %%\nassert "a" == "b"\n'
-    )
+    lesson = '# %% [markdown]\n# # Wrong\n#\n# *1 minutes. Needs no other lesson.*\n#\n# A lesson.\n\n# %%\nassert "a" == "b"\n'
     (tmp_path / "lessons" / "01_wrong.py").write_text(lesson)
     environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
     build = [sys.executable, "-m", "docs.build"]

@@ -93,7 +93,7 @@ CASES = [
     ('nn.Linear(4, 2)(I(8, 4, 1))', 'linear', 'dtype, but got: minigrad.int64 != minigrad.float32', 'convert one of them:'),
     ('torch.linalg.solve(T(2, 3), T(2))', 'linalg.solve', 'matrices, but they are 2 by 3', 'use a square matrix'),
     ('torch.linalg.solve(S(2, 2), T(3, 3))', 'linalg.solve', 'incompatible shapes of A (2, 2) and', 'give B 2 rows: B.mT'),
-    ('torch.linalg.solve(S(2, 2), T(2), left=False)', 'linalg.solve', 'B of shape (2,) means', 'pass rows,'),
+    ('torch.linalg.solve(S(2, 2), T(2), left=False)', 'linalg.solve', 'B of shape (2,) holds vectors', 'pass rows,'),
     ('torch.linalg.solve(S(2, 2), T(2, 2).double())', 'linalg.solve', 'got: minigrad.float32 !=', 'convert one of'),
     ('torch.linalg.solve_triangular(S(2, 2), T(2, 2).double(), upper=True)',
      'linalg.solve_triangular', 'minigrad.float32 !=', 'convert one of'),

@@ -84,7 +84,7 @@ class CombinedReciprocal(torch.autograd.Function):
         return -result * result
 
 
-# %% wrong CombinedReciprocal: missing
+# %% wrong CombinedReciprocal: is None
 class CombinedReciprocal(torch.autograd.Function):
     @staticmethod
     def forward(ctx, x):

@@ -248,7 +248,7 @@ class NumpyCumsum(torch.autograd.Function):
         return NumpyCumsum.apply(grad_output)
 
 
-# %% wrong NumpyCumsum: is missing
+# %% wrong NumpyCumsum: is None
 class NumpyCumsum(torch.autograd.Function):
     @staticmethod
     def forward(x):
