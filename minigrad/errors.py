@@ -141,7 +141,7 @@ class OutsideError(FAMILY[IndexError]):  # type: ignore[misc]
 
 
 class Interruption(Exception):
-    """Base class of exceptions with which minigrad stops a computation of its own; no explanation replaces them."""
+    """Base class of exceptions with which minigrad stops one of its computations; no explanation replaces them."""
 
 
 FAMILY |= {MemoryError: OutOfMemoryError, InternalError: InternalError}

@@ -12,7 +12,7 @@ CHOSEN = (
 STEPS = "returns a step function, whose derivative is 0", "use a smooth function, sigmoid(k * x)"
 POSITIONS = "returns positions, which have no derivative", "use the values, or a smooth function instead"
 DRAWN = (
-    "draws random numbers, which have no derivative by the probabilities",
+    "draws random numbers, which have no derivative with respect to the probabilities",
     "use the log-probability of the drawn numbers",
 )
 OFF = "runs under no_grad or inference_mode, which record nothing", "compute it outside of the block"

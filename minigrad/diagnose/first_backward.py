@@ -78,7 +78,7 @@ def values(node: Any, i: int) -> Any:
 
 # ---------------------------------------------------------------------- the numbers that losses take
 def targets_outside(mean: Any) -> None:
-    """Warn about a mean binary cross-entropy of targets that are no probabilities; before a mean, a mask may leave out some."""
+    """Warn about targets of a mean binary cross-entropy that are not probabilities; a mask before the mean may drop some."""
     node = producer(mean._edges[0])
     t = values(node, 1) if type(node) is not Leaf and node._fn.__name__ == "WithLogits" else None
     if t is None or not (wrong := int(((t < 0) | (t > 1)).sum())):

@@ -204,13 +204,13 @@ def an_array(cls: type[Function], name: str, args: tuple, e: Any, code: str) -> 
         return None
     x = argument_names(cls, len(given))[i]
     return (
-        f"calls {e.name} of argument {i} ({x}), which is no tensor but {a_kind(e.obj)}",
+        f"calls {e.name} of argument {i} ({x}), which is not a tensor but {a_kind(e.obj)}",
         f"convert it before {cls.__name__}.apply: minigrad.tensor({x})",
     )
 
 
 def a_kind(x: Any) -> str:
-    """Return a description of a value that is no tensor."""
+    """Return a description of a value that is not a tensor."""
     return f"a NumPy array of shape {x.shape}" if isinstance(x, np.ndarray) else described(x)
 
 

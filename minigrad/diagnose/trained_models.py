@@ -133,8 +133,8 @@ def plain_tensors(model: Any, known: set[int]) -> Iterator[tuple[Tensor, str, st
         for name, value in vars(m).items():
             if isinstance(value, Tensor) and type(value._edge) is Leaf and id(value) not in known:
                 who = f"{type(m).__name__}.{name}"
-                what = f"{who}, of shape {tuple(value.shape)}, requires grad but is no nn.Parameter, so the module does not "
-                yield value, f"{what}register it", f"write self.{name} = nn.Parameter(...)", stored_at(m, name)
+                what = f"{who}, of shape {tuple(value.shape)}, requires grad but is not an nn.Parameter, so the module does "
+                yield value, f"{what}not register it", f"write self.{name} = nn.Parameter(...)", stored_at(m, name)
 
 
 @searches()

@@ -62,7 +62,7 @@ class Transfers(Regions):
         if self._receiving is not None:
             anew = call.name in ANEW
             for event in group.events:
-                if event.cls is not Read:  # a copy, whose source is no tensor of the program
+                if event.cls is not Read:  # a copy, whose source is not a tensor of the program
                     event.inputs = [] if anew else event.inputs[:1]
             group.inplace = group.inplace and not anew
             self._receiving = None

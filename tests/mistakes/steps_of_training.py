@@ -517,7 +517,7 @@ class LayerMadeInForward(Mistake):
 
 
 class TensorInsteadOfParameter(Mistake):
-    """A weight of a module is a tensor, and no `nn.Parameter`.
+    """A weight of a module is a plain tensor, not an `nn.Parameter`.
 
     It receives gradients, but `parameters()` does not contain it.
     """

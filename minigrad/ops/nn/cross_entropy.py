@@ -241,7 +241,7 @@ def whole(target: np.ndarray) -> np.ndarray:
 
 
 def checked(loss: np.ndarray, target: np.ndarray, shape: tuple, dim: int, ignore: int) -> np.ndarray:
-    """Check the losses of a device kernel: a NaN may mean a target that is no class, which raises IndexError."""
+    """Check the losses of a device kernel: a NaN may mean a target that is not a class, which raises IndexError."""
     if has_numbers(loss) and not math.isfinite(np.add.reduce(loss, axis=None)):
         check_targets(target, shape, dim, ignore)
     return loss

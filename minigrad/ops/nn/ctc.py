@@ -42,8 +42,8 @@ def ctc_loss(
     lengths.  If the input is too short for any alignment, the loss is infinite, or zero with `zero_infinity`; its gradient is
     zero.
 
-    Raises RuntimeError for lengths that do not fit and for labels that are no class.  The gradient is the derivative by
-    `log_probs`; PyTorch's is right only behind log_softmax, where both agree.
+    Raises RuntimeError for lengths that do not fit and for labels that are not classes.  The gradient is the derivative with
+    respect to `log_probs`; PyTorch's is right only behind log_softmax, where both agree.
 
     >>> import minigrad
     >>> even = minigrad.full((2, 1, 3), 1 / 3).log()
@@ -134,7 +134,7 @@ def padded(targets: Tensor, sizes: list[int], n: int) -> Tensor:
 
 
 def checked(labels: Tensor, classes: int) -> Tensor:
-    """Raise RuntimeError for labels that are no class, if their values are readable; under vmap gather raises."""
+    """Raise RuntimeError for labels that are not classes, if their values are readable; under vmap gather raises."""
     if labels.numel() and labels._layer is None and not labels.is_meta:
         low, high = labels.min().item(), labels.max().item()
         if low < 0 or high >= classes:
