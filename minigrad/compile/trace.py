@@ -21,7 +21,7 @@ from ..core.context import attach
 from ..core.engine import running
 from ..core.frames import Frame, apply_at, use
 from ..core.function import as_returned, as_tuple, run_forward
-from ..core.graph import Leaf, history, key
+from ..core.graph import Leaf, history, key, producer
 from ..core.inplace import link_view
 from ..core.tensor import Box, Tensor, describe, wrap
 from ..layers.grad import Grad
@@ -95,7 +95,7 @@ class Trace(Grad):
         edge = history(t)
         if edge is not None:
             self.nonleaf |= type(edge) is not Leaf
-            hooked = edge._hooks is not None
+            hooked = producer(edge)._hooks is not None
             self.hooked |= hooked
             b._edge = edge if type(edge) is Leaf and source is not None and not hooked else Leaf(b)
         self._known[id(value._a)] = v = Value("input", value._a, 0, name)

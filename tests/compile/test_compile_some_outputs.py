@@ -137,3 +137,13 @@ def test_random_programs_of_several_results(interpreted, compiled_only, steps, w
     ):
         assert (found is None) == (expected is None)
         assert found is None or torch.allclose(found, expected, rtol=1e-8, atol=1e-12)
+
+
+def test_one_of_several_results_goes_into_another_compiled_function(compiled_only):
+    two, after = compile(lambda x: (x * 2, x.exp())), compile(lambda y: (y * 3).sin())
+    x = torch.tensor([0.5, -1.0], requires_grad=True)
+    for k, inner in enumerate((lambda x: x * 2, torch.exp)):
+        (found,) = torch.autograd.grad(after(two(x)[k]).sum(), x)
+        (wanted,) = torch.autograd.grad((inner(x) * 3).sin().sum(), x)
+        assert torch.allclose(found, wanted)
+    assert "eagerly" not in after.explain()
