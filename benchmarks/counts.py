@@ -4,7 +4,7 @@
     python -m benchmarks.counts --write    make tests/benchmarks/test_counts.py expect them for this Python
 
 The test fails if a count grows by more than a tenth.  If one shrinks, the test passes, and --write records the gain.
-Each kind is counted in a separate process, on small cases from cases/, after three calls to warm up.
+Each kind is counted in a separate process, on small cases from cases/, after twenty calls to warm up.
 """
 
 import functools
@@ -24,7 +24,7 @@ ROOT = Path(__file__).parent.parent
 EXPECTED = ROOT / "tests" / "benchmarks" / "counts.json"
 VERSION = f"{sys.version_info[0]}.{sys.version_info[1]}"
 ELEMENTS = 1 << 14  # of pointwise: enough for kernels, too few for threads
-WARM, NODES = 3, 1000
+WARM, NODES = 20, 1000  # diagnose checks the first 16 backwards of a line
 EAGER = ("small_forward", "small_forward_untracked", "small_backward", "small_grad", "custom_apply", "custom_backward",
          "custom_combined_apply", "custom_combined_backward", "network_step", "func_grad", "per_sample_gradients",
          "pointwise", "softmax", "layer_norm", "cross_entropy")  # fmt: skip

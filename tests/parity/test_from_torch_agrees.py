@@ -91,6 +91,9 @@ def agree(a, b):
     return a == b
 
 
+@pytest.mark.filterwarnings(
+    "ignore:(?s).*This is the warning .data-write:minigrad.MinigradWarning"
+)  # a program does that
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_both_records_agree(name):
     ours, theirs = (Read(record).aspects() for record in both(name))
