@@ -74,7 +74,7 @@ def run(who: str, edges: list, seeds: list, wanted: set | None, retain: bool | N
     """Call engine.run.  Debug mode runs plain code under a record of the graph, in which `explain` finds its gradients."""
     keep, debug, place = create if retain is None else retain, debugging.mode.on, user_place()
     keeps = bool(retain) and not create
-    due = is_due(place)
+    due = who == "backward" and is_due(place)
     if edges and (due or debug or keeps or pending):
         slots.backward_begins(who, edges, wanted, keeps, place, due)
     if debug and not create and current().layer is EAGER and slots.debugged is not None:

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from .. import MinigradError, Tensor, device
-from ..diagnose.missing_names import NEED_TORCH, ROWS, told
+from ..diagnose.missing_names import NEED_TORCH, ROWS, replacement
 from ..errors import suppressed_warnings
 from ..nn import Module
 from .torch_modules import NOTHING, module_called
@@ -86,14 +86,14 @@ def missing(line: int, name: str) -> Need | None:
     """Return a missing full name as a need; None if it exists or is not PyTorch's."""
     root, *parts = name.split(".")
     if root in NEED_TORCH:
-        return Need(line, name, *told(name))
+        return Need(line, name, *replacement(name))
     if root != "torch":
         return None
     if parts[:1] == ["Tensor"] and len(parts) > 1:
         method = f"Tensor.{parts[1]}"
         gone = method in ROWS and parts[1] not in COMMON and not hasattr(Tensor, parts[1])
-        return Need(line, method, *told(f"torch.{method}")) if gone else None
-    return None if looked_up(name) is not NOTHING else Need(line, name, *told(name))
+        return Need(line, method, *replacement(f"torch.{method}")) if gone else None
+    return None if looked_up(name) is not NOTHING else Need(line, name, *replacement(name))
 
 
 def looked_up(name: str) -> Any:

@@ -45,9 +45,9 @@ def failed(cls: type[Primitive], arrays: tuple, cause: Exception) -> Exception:
         devices = {on_device(a) for a in arrays if isinstance(a, np.ndarray)}
         if len(devices) < 2 or cause.operation != "numpy":  # else NumPy received an array on the device
             return cause
-    told = explanation(cls, arrays, cause)
-    told.below = True
-    return told
+    explained = explanation(cls, arrays, cause)
+    explained.below = True
+    return explained
 
 
 def explanation(cls: type[Primitive], arrays: tuple, cause: Exception) -> Any:
@@ -97,9 +97,9 @@ def too_long(name: str, named: dict[str, Any], cause: Exception) -> Any:
 def internal(name: str, cause: Exception, given: str) -> Any:
     """Return the error for a failure that no argument explains: a fault of minigrad."""
     what = f"minigrad failed internally, which is not your mistake, with {given}: {type(cause).__name__}: {cause}"
-    told = error(InternalError, name, what, "run `minigrad doctor --fix`, and report the error if that does not help")
-    told.__cause__ = cause
-    return told
+    e = error(InternalError, name, what, "run `minigrad doctor --fix`, and report the error if that does not help")
+    e.__cause__ = cause
+    return e
 
 
 def out_of_memory(name: str, cause: Exception, named: dict[str, Any]) -> Any:

@@ -8,25 +8,33 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
-from ..core.graph import Leaf, Node, producer
+from ..core.graph import Leaf, producer
 from ..core.tensor import Tensor
 from ..errors import warn
 from ..places import Place
 from .cut_lines import Scope, differentiated, resolved, running_line
 from .program_tree import assignments, called_name, names_in, parts
+from .wording import built_in
+
+
+class Pairing(NamedTuple):
+    """An operation between values that belong to the same examples, and the words for its operands and results."""
+
+    operator: type[ast.operator]
+    operation: str
+    tracked: str
+    other: str
+    meaning: str
+    results: str
+
 
 DISTANCES = ("pow", "square", "abs", "mul")
-OF_DIFFERENCES = (
-    ast.Sub,
-    "sub",
-    "predictions",
-    "targets",
-    "every target is compared with every prediction",
-    "differences",
+DIFFERENCES = Pairing(
+    ast.Sub, "sub", "predictions", "targets", "every target is compared with every prediction", "differences"
 )
-OF_PRODUCTS = (ast.Mult, "mul", "losses", "weights", "every weight is multiplied with every loss", "products")
+PRODUCTS = Pairing(ast.Mult, "mul", "losses", "weights", "every weight is multiplied with every loss", "products")
 VIEWS = ("reshape", "index", "expand")  # they make a column of a row: x[:, None], x.unsqueeze(1)
 
 
@@ -34,46 +42,41 @@ def look_at_node(node: Any) -> None:
     """Warn if a mean or a sum has taken every prediction with every target, or every loss with every weight."""
     if (found := pairs(node)) is None or (begun := running_line()) is None:
         return
-    shape, (operator, name, ours, theirs, meaning, results) = found
+    shape, pairing = found
     call, scope = begun
     n, wanted = shape[0], (shape[0],) if len(shape) == 2 else (shape[0], 1)
-    for part, code, other in operations(operator, differentiated(call, scope), scope, call.lineno):
+    for part, code, other in operations(pairing.operator, differentiated(call, scope), scope, call.lineno):
         if tuple(other.shape) == wanted and other._edge is None and not on_purpose(code, scope, part.lineno):
             warn(
                 "broadcast-loss",
-                name,
-                f"broadcasts {ours} of shape {shape} and {theirs} of shape {wanted}: {meaning}, "
-                f"{n * n} {results} instead of {n}",
+                pairing.operation,
+                f"broadcasts {pairing.tracked} of shape {shape} and {pairing.other} of shape {wanted}: {pairing.meaning}, "
+                f"{n * n} {pairing.results} instead of {n}",
                 f"give both the same shape: {code}.reshape({', '.join(map(str, shape))})",
                 Place(scope.file, part.lineno),
             )
             return
 
 
-def pairs(node: Any) -> tuple[tuple, tuple] | None:
+def pairs(node: Any) -> tuple[tuple, Pairing] | None:
     """Return (n, 1) or (n,), the shape of the tracked operand behind a mean or sum of n * n results, and its kind; or None."""
-    if primitive(node) not in ("mean", "sum") or len(node._edges[0]._shape) != 2:
+    if built_in(node) not in ("mean", "sum") or len(node._edges[0]._shape) != 2:
         return None
-    inner, kind = producer(node._edges[0]), OF_PRODUCTS
-    if not primitive(inner):
+    inner, kind = producer(node._edges[0]), PRODUCTS
+    if not built_in(inner):
         return None
-    if inner._fn.__name__ != "Mul" or all(e is not None for e in inner._edges[:2]):
-        distance, inner, kind = inner, producer(inner._edges[0]), OF_DIFFERENCES
-        if primitive(distance) not in DISTANCES or primitive(inner) != "sub":
+    if built_in(inner) != "mul" or all(e is not None for e in inner._edges[:2]):
+        distance, inner, kind = inner, producer(inner._edges[0]), DIFFERENCES
+        if built_in(distance) not in DISTANCES or built_in(inner) != "sub":
             return None
     tracked, (n, m) = [e for e in inner._edges if e is not None], inner._shape[:2] if len(inner._shape) == 2 else (0, 1)
     if len(tracked) != 1 or n != m or n < 2 or tracked[0]._shape not in ((n, 1), (n,)):
         return None
     made, shape = producer(tracked[0]), tracked[0]._shape
     if type(made) is Leaf:
-        return None if kind is OF_PRODUCTS else (shape, kind)
-    column = primitive(made) in VIEWS and len(made._edges[0]._shape) < len(shape)
+        return None if kind is PRODUCTS else (shape, kind)
+    column = built_in(made) in VIEWS and len(made._edges[0]._shape) < len(shape)
     return None if column else (shape, kind)
-
-
-def primitive(node: Any) -> str:
-    """Return the name of the built-in operation that made a node; "" for a user's Function, a leaf and None."""
-    return node._fn.function_name() if isinstance(node, Node) and node._fn.primitive else ""
 
 
 def on_purpose(code: str, scope: Scope, before: float) -> bool:

@@ -16,6 +16,8 @@ from ..places import Place, users_code
 from .program_tree import body_of, called_name, names_in, parsed, statements
 
 READS_NUMBERS = ("item", "tolist", "numpy", "detach")
+ONCE = ", so its gradient cannot be differentiated again"
+AGAIN = "save the inputs and compute {} again in backward"
 
 
 def marked(cls: Any) -> tuple[Place, str, str] | None:
@@ -30,35 +32,45 @@ def marked(cls: Any) -> tuple[Place, str, str] | None:
 
 def constant_backward(cls: Any) -> tuple[Place, str, str] | None:
     """Return the line that makes a Function's gradients constant, with the reason and the fix; None if it is not found."""
+    found = (look(cls) for look in (numbers_in_backward, computed_on_ctx, saved_intermediate))
+    return next((cut for cut in found if cut is not None), None)
+
+
+def numbers_in_backward(cls: Any) -> tuple[Place, str, str] | None:
+    """Return the line of a backward that turns a tensor into numbers, with the reason and the fix; or None."""
     for call, file in calls_in(cls, "backward", "vjp"):
         if isinstance(call.func, ast.Attribute) and call.func.attr in READS_NUMBERS:
-            code = ast.unparse(call)
-            why = f"computes its gradient with {code}, which has no history, so the gradient cannot be differentiated again"
-            return Place(file, call.lineno), why, f"compute with the tensor itself: {ast.unparse(call.func.value)}"
+            why = f"computes its gradient with {ast.unparse(call)}, which has no history"
+            return (
+                Place(file, call.lineno),
+                why + ONCE,
+                f"compute with the tensor itself: {ast.unparse(call.func.value)}",
+            )
+    return None
+
+
+def computed_on_ctx(cls: Any) -> tuple[Place, str, str] | None:
+    """Return the line of a forward that stores a computed value on the ctx, with the reason and the fix; or None."""
     known = named(cls)
     for s, file in [(s, file) for tree, file in tree_of(cls, "forward") for s in statements(tree)]:
-        if (
-            isinstance(s, ast.Assign)
-            and isinstance(s.value, (ast.BinOp, ast.Call))
-            and known & set(names_in(ast.walk(s.value)))
-        ):
-            for t in s.targets:
-                if isinstance(t, ast.Attribute) and isinstance(t.value, ast.Name) and t.value.id == "ctx":
-                    why = f"computes ctx.{t.attr} in forward without recording, so its gradient cannot be differentiated again"
-                    return (
-                        Place(file, s.lineno),
-                        why,
-                        f"save the inputs and compute {ast.unparse(s.value)} again in backward",
-                    )
+        computes = isinstance(s, ast.Assign) and isinstance(s.value, (ast.BinOp, ast.Call))
+        if not computes or not known & set(names_in(ast.walk(s.value))):
+            continue
+        for t in s.targets:
+            if isinstance(t, ast.Attribute) and isinstance(t.value, ast.Name) and t.value.id == "ctx":
+                why = f"computes ctx.{t.attr} in forward without recording"
+                return Place(file, s.lineno), why + ONCE, AGAIN.format(ast.unparse(s.value))
+    return None
+
+
+def saved_intermediate(cls: Any) -> tuple[Place, str, str] | None:
+    """Return the line that saves a tensor that is neither an input nor an output, with the reason and the fix; or None."""
+    known = named(cls)
     for call, file in calls_in(cls, "forward", "setup_context"):
-        if called_name(call) == "save_for_backward":
-            for a in call.args:
-                if isinstance(a, ast.Name) and a.id not in known:
-                    why = (
-                        f"saves {a.id}, which forward has computed without recording, so its gradient cannot be differentiated "
-                        "again"
-                    )
-                    return Place(file, call.lineno), why, f"save the inputs and compute {a.id} again in backward"
+        for a in call.args if called_name(call) == "save_for_backward" else ():
+            if isinstance(a, ast.Name) and a.id not in known:
+                why = f"saves {a.id}, which forward has computed without recording"
+                return Place(file, call.lineno), why + ONCE, AGAIN.format(a.id)
     return None
 
 

@@ -20,6 +20,7 @@ from ..core.saved import Saved, Version, bottom, version
 from ..errors import warn
 from ..places import Place, noted, user_place
 from . import debug
+from .report import searches
 
 WRITES = 64  # writes of one line that are noted, and after these the 128th, the 256th, ...
 pending: dict[int, Written] = {}  # id of the memory -> the last write to it since the last backward
@@ -51,6 +52,7 @@ class DataVersion(Version):
             pending[id(memory)] = Written(ref(self.array), ref(memory), self.at, writer, self.place)
 
 
+@searches()
 def look(who: str, roots: Sequence, wanted: set | None) -> None:
     """Warn about the saved tensors of a graph that a noted write has changed since then."""
     written = dict(pending)
@@ -78,7 +80,7 @@ def warn_written(who: str, node: Any, saved: Any, w: Written) -> None:
         "data-write",
         name_of(node),
         f"a tensor of shape {tuple(saved.shape)} that it saved for backward has new values: {w.writer} writes to its memory "
-        "through .data, which the version counter does not notice, and gradients will be those of the new values",
+        "through .data, which the version counter does not notice, so backward computes with the new values",
         f"write after backward; or write `with minigrad.no_grad(): x.{code}_(...)`, which minigrad notices",
         w.place,
         noted(f"{who} was called", user_place()),

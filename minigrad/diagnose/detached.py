@@ -105,47 +105,49 @@ def not_differentiable(what: str, t: Any, i: int) -> Exception:
 def not_used(i: int, edge: Any) -> Exception:
     """Return the error for an input that no output depends on."""
     shape = f"input {i}, of shape {edge._shape}"
-    said = f"one of the differentiated tensors appears to not have been used in the graph: {shape}"
+    problem = f"one of the differentiated tensors appears to not have been used in the graph: {shape}"
     fix = "set allow_unused=True if this is intended; its gradient is then None"
     if (cut := cut_line(edge)) is None:
         if type(edge) is not Leaf:
             made = operation_of(producer(edge))
-            said += f". It is a new result of {made}, and the outputs do not depend on it but on the tensor that it is made of"
+            problem += (
+                f". It is a new result of {made}; the outputs depend on the tensor that it was computed from, not on it"
+            )
             fix = f"differentiate with respect to that tensor, or compute the outputs from the result of {made}; else {fix}"
-        return error(RuntimeError, "grad", said, fix)
+        return error(RuntimeError, "grad", problem, fix)
     notes = noted("grad was called", user_place())
     return error(
-        RuntimeError, "grad", f"{said}: {cut.name} {cut.why}", f"{cut.fix}; else {fix}", cut.place, notes=notes
+        RuntimeError, "grad", f"{problem}: {cut.name} {cut.why}", f"{cut.fix}; else {fix}", cut.place, notes=notes
     )
 
 
 @explains("the tensor does not require grad")
 def not_tracked(what: str, t: Tensor, i: int) -> Exception:
     """Return the error for differentiating a tensor without history."""
-    said = f"element {i} of tensors does not require grad and does not have a grad_fn"
+    problem = f"element {i} of tensors does not require grad and does not have a grad_fn"
     end = end_of(t)
     if end is not None and end.fix == OFF[1] and inside_forward(end.place):  # the fault is what backward makes of it
         end = cut_line() or end
     if (end := end or cut_line()) is not None:
         notes = noted(f"{what} was called", user_place())
-        return error(RuntimeError, what, f"{said}: {end.name} {end.why}", end.fix, end.place, notes=notes)
+        return error(RuntimeError, what, f"{problem}: {end.name} {end.why}", end.fix, end.place, notes=notes)
     fix = (
         "set requires_grad=True on an input before computing, and do not compute under no_grad(); for a gradient, or a "
         "result of one, pass create_graph=True to the call that computes the gradient"
     )
     if (method := name_of_running_method()) and not current().grad:
-        said += f"; gradients are off inside {method}"
+        problem += f"; gradients are off inside {method}"
         fix = "compute it inside `with minigrad.enable_grad():`, from x = x.detach().requires_grad_()"
-        return error(RuntimeError, what, said, fix)
+        return error(RuntimeError, what, problem, fix)
     if not current().grad:
         notes, place = noted(f"{what} was called", user_place()), switch_line()
-        said += "; set_grad_enabled(False) has switched gradients off" if place else "; gradients are switched off"
+        problem += "; set_grad_enabled(False) has switched gradients off" if place else "; gradients are switched off"
         block = (
             "replace set_grad_enabled(False) with a block, `with minigrad.no_grad():`; gradients are on again after it"
         )
         fix = block if place else fix
-        return error(RuntimeError, what, said, fix, place, notes=notes if place else [])
+        return error(RuntimeError, what, problem, fix, place, notes=notes if place else [])
     modules, tensors = sources()
     if modules:
         fix = "train the parameters: module.requires_grad_(True); or set requires_grad=True on an input"
-    return error(RuntimeError, what, said, fix, notes=modules or tensors)
+    return error(RuntimeError, what, problem, fix, notes=modules or tensors)

@@ -21,6 +21,7 @@ from . import broadcast_losses, data_writes, debug, program_slips, zero_gradient
 from .cut_lines import line_of_call
 from .report import searches
 from .retained_graphs import note_retained
+from .wording import built_in
 
 FIRST = 16  # backwards of a line that are checked
 NEAR = 256  # nodes: the checks look no further from the loss
@@ -37,7 +38,7 @@ def backward_begins(who: str, roots: Sequence, wanted: set | None, keeps: bool, 
     """Check a backward that is about to start: `wanted` are the requested nodes, and None stands for all leaves."""
     if data_writes.pending:
         data_writes.look(who, roots, wanted)
-    if debug.mode.on or due and who == "backward":
+    if debug.mode.on or due:
         look(roots, float("inf") if debug.mode.on else NEAR)
         program_slips.look()
     if keeps:
@@ -50,7 +51,7 @@ def look(roots: Sequence, limit: float) -> None:
     zero_gradients.look_at_zeros(roots, limit)
     for node in nearest(roots, min(limit, NEAR)):
         broadcast_losses.look_at_node(node)
-        if (check := OF_LOSSES.get(node._fn.__name__)) is not None:
+        if (check := OF_LOSSES.get(built_in(node))) is not None:
             check(node)
 
 
@@ -80,7 +81,7 @@ def values(node: Any, i: int) -> Any:
 def targets_outside(mean: Any) -> None:
     """Warn about targets of a mean binary cross-entropy that are not probabilities; a mask before the mean may drop some."""
     node = producer(mean._edges[0])
-    t = values(node, 1) if type(node) is not Leaf and node._fn.__name__ == "WithLogits" else None
+    t = values(node, 1) if built_in(node) == "with_logits" else None
     if t is None or not (wrong := int(((t < 0) | (t > 1)).sum())):
         return
     low, high = float(t.min()), float(t.max())
@@ -113,4 +114,4 @@ def place_of(node: Any, name: str) -> Place | None:
     return node._trace or line_of_call(name, leaf)
 
 
-OF_LOSSES = {"Mean": targets_outside, "Sum": targets_outside, "MeanNLL": logarithms_above_zero}
+OF_LOSSES = {"mean": targets_outside, "sum": targets_outside, "mean_nll": logarithms_above_zero}

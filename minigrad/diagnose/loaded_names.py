@@ -47,12 +47,11 @@ def look_at_loaded(module: Any, own: Mapping, state: Mapping, tensors: Mapping[s
         return
     number, place = taken.get(state) or (0, None)
     mine = [bottom(own[k][2]) for k in tensors]
-    if number and tensors and all(storage(bottom(t)._a) is storage(m._a) for t, m in zip(tensors.values(), mine)):
-        written = sum(
-            m._ver is not None and m._ver.at > number and m._ver.writer != "copy_" for m in mine
-        )  # copy_: a load
-        if written:
-            warn_own_state(who, written, len(mine), place)
+    # a load writes with copy_, also one into the tensors of the state, and is meant
+    changed = [m for m in mine if m._ver is not None and m._ver.at > number and m._ver.writer != "copy_"]
+    shared = all(storage(bottom(t)._a) is storage(m._a) for t, m in zip(tensors.values(), mine))
+    if number and changed and shared:
+        warn_own_state(who, len(changed), len(mine), place)
 
 
 def warn_own_state(who: str, written: int, n: int, place: Place | None) -> None:
@@ -69,7 +68,7 @@ def warn_own_state(who: str, written: int, n: int, place: Place | None) -> None:
 
 
 def no_optimizer_state(who: str, state: Any) -> Exception:
-    """Return the error for loading something else than an optimizer's state into one."""
+    """Return the error for an optimizer that loads something other than an optimizer's state."""
     kind = type(state).__name__
     if not isinstance(state, Mapping):
         return error(
@@ -77,4 +76,4 @@ def no_optimizer_state(who: str, state: Any) -> Exception:
         )
     names = row(list(map(repr, state))[:4]) if state else "nothing"
     what = f"expected the state_dict() of an optimizer, with 'state' and 'param_groups', got {names}"
-    return error(KeyError, who, what, "load it into the model it is from, and pass optimizer.state_dict() here")
+    return error(KeyError, who, what, "load it into the model that it comes from, and pass optimizer.state_dict() here")

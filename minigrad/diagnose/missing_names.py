@@ -121,10 +121,10 @@ def row_of(path: str) -> Missing | None:
     return next((ROWS[p] for n in range(len(parts), 0, -1) if (p := ".".join(parts[:n])) in ROWS), None)
 
 
-def told(name: str) -> tuple[str, str]:
+def replacement(name: str) -> tuple[str, str]:
     """Return the problem and the fix for a missing name of PyTorch, from the table or from similar names.
 
-    >>> told("torch.fft.rfft")
+    >>> replacement("torch.fft.rfft")
     ('minigrad has no complex numbers and Fourier transforms', 'keep the real and the imaginary part as two tensors')
     """
     library, _, path = name.partition(".")
@@ -143,7 +143,7 @@ def told(name: str) -> tuple[str, str]:
 
 def absent(kind: type[Exception], name: str) -> Any:
     """Return the exception for a missing name."""
-    what, fix = told(name)
+    what, fix = replacement(name)
     return error(kind, name, what, fix)
 
 

@@ -39,9 +39,9 @@ def call_method(cls: type[Function], name: str, *args: Any) -> Any:
     except Foreign as e:
         raise foreign(cls, name, e) from None
     except (TypeError, AttributeError, ValueError, IndexError, NameError) as e:
-        if isinstance(e, MinigradError) or (said := explained(cls, name, method, args, e)) is None:
+        if isinstance(e, MinigradError) or (better := explained(cls, name, method, args, e)) is None:
             raise
-        raise said.with_traceback(e.__traceback__) from None
+        raise better.with_traceback(e.__traceback__) from None
 
 
 def call_backward(cls: type[Function], run: Callable, args: tuple) -> Any:

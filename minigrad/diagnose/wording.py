@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from typing import TYPE_CHECKING, Any
 
+from ..core.graph import Node
 from ..core.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -17,6 +18,11 @@ def argument_names(cls: type[Function], n: int) -> list[str]:
     for p in list(inspect.signature(cls.forward).parameters.values())[cls.combined :]:
         found += [f"{p.name}[{i}]" for i in range(n - len(found))] if p.kind is p.VAR_POSITIONAL else [p.name]
     return found[:n] if len(found) >= n else [f"argument_{i}" for i in range(n)]
+
+
+def built_in(node: Any) -> str:
+    """Return the name of the built-in operation that made a node; "" for a user's Function, a leaf and None."""
+    return node._fn.function_name() if isinstance(node, Node) and node._fn.primitive else ""
 
 
 def counted(n: int, noun: str) -> str:

@@ -7,9 +7,10 @@ from functools import lru_cache
 from typing import Any
 
 from ..core.engine import behind
-from ..core.graph import Leaf, Node, operation_of, producer
+from ..core.graph import Leaf, producer
 from ..errors import warn
 from .cut_lines import line_of_call
+from .wording import built_in
 
 THROUGH = "compute the loss without {name}; or pass the gradient straight through: y + (y.{name}() - y).detach()"
 SMOOTH = {
@@ -70,7 +71,7 @@ def why(node: Any) -> str:
 
 
 def flat(node: Any, i: int) -> bool:
-    """Return True if the derivative by argument number i is 0 for all values."""
+    """Return True if the derivative with respect to argument number i is 0 for all values."""
     if type(node) is Leaf or not node._fn.primitive or node._edges[i] is None:
         return False
     return flat_formula(node._fn, i) or alone(node)
@@ -88,8 +89,7 @@ def alone(node: Any) -> bool:
 
     Attention to a single token is a softmax of size 1, too, but its scores are products.
     """
-    if node._fn.__name__ not in ("Softmax", "LogSoftmax") or node._shape[1:] != (1,) or node._shape[0] < 2:
+    if built_in(node) not in ("softmax", "log_softmax") or node._shape[1:] != (1,) or node._shape[0] < 2:
         return False
     dims = next((d for d in node._saved if type(d) is tuple), ()) if type(node._saved) is tuple else ()
-    scores = producer(node._edges[0])
-    return dims in ((1,), (-1,)) and isinstance(scores, Node) and operation_of(scores) in ("linear", "addmm", "affine")
+    return dims in ((1,), (-1,)) and built_in(producer(node._edges[0])) in ("linear", "addmm", "affine")

@@ -75,9 +75,9 @@ class Module(Stateful):
         try:
             return self._run(args, kwargs) if self._hooks else self.forward(*args, **kwargs)
         except TypeError as e:
-            if (told := miscalled(self, args, kwargs, e)) is None:
+            if (explained := miscalled(self, args, kwargs, e)) is None:
                 raise
-            raise told from None
+            raise explained from None
         finally:
             for listener in listeners:
                 listener.left(self)
