@@ -64,15 +64,15 @@ class Counted:
         """The mistakes, the most frequent first."""
         groups: dict[tuple, list[str]] = {}
         for student, message in self.wrong.items():
-            groups.setdefault(tuple(NUMBERS.split(said(message))), []).append(student)
+            groups.setdefault(tuple(NUMBERS.split(first_line(message))), []).append(student)
         found = [
-            Mistake(self.place, self.name, common([said(self.wrong[one]) for one in group]), tuple(group))
+            Mistake(self.place, self.name, common([first_line(self.wrong[one]) for one in group]), tuple(group))
             for group in groups.values()
         ]
         return sorted(found, key=lambda one: -len(one.students))
 
 
-def said(message: str) -> str:
+def first_line(message: str) -> str:
     """Return the first line of a message, shortened."""
     return shorten(message.strip().partition("\n")[0], LONGEST)
 

@@ -383,8 +383,10 @@ def show(graded: Graded) -> None:
 
     console = Console(highlight=False)
     for name, status in graded.statuses.items():
-        said = graded.messages.get(name, f"the notebook does not define {name}")
-        console.print(Text(f"{SIGNS.get(status, '○')} {name}: {said}", style=COLOURS.get(status, "")), soft_wrap=True)
+        message = graded.messages.get(name, f"the notebook does not define {name}")
+        console.print(
+            Text(f"{SIGNS.get(status, '○')} {name}: {message}", style=COLOURS.get(status, "")), soft_wrap=True
+        )
     for note in graded.notes:
         console.print(Text(note, style="yellow"), soft_wrap=True)
     console.print(f"{graded.points} of {len(graded.statuses)} solved")

@@ -32,9 +32,9 @@ class Difference:
 
     def words(self) -> str:
         """Describe the first three changes, and count the others."""
-        said = [f"{change.title} {_told(change)}" for change in self.changes[:3]]
+        texts = [f"{change.title} {_described(change)}" for change in self.changes[:3]]
         more = [f"and {len(self.changes) - 3} more"] if len(self.changes) > 3 else []
-        return "; ".join([*said, *more])
+        return "; ".join([*texts, *more])
 
     def drawing(self, graph: bool = False) -> Drawing | None:
         """Return the learner's graph with notes at the differences, or None if it has no operation.
@@ -57,7 +57,7 @@ class Difference:
     def steps(self) -> list[tuple[dict, str]]:
         """Return each operation of the learner's graph that differs, with a note."""
         ops = {op["id"]: op for op in self.yours.record["ops"]}
-        return [(ops[change.after], _told(change)) for change in self.changes if change.after is not None]
+        return [(ops[change.after], _described(change)) for change in self.changes if change.after is not None]
 
     def ends(self) -> list[tuple[dict, str]]:
         """Return notes on wrong results, at the operations that return them, and on wrong gradients of arguments."""
@@ -99,7 +99,7 @@ class Ran:
         return [None if gradient is None else self.record["values"][gradient] for gradient in found]
 
 
-def _told(change: Change) -> str:
+def _described(change: Change) -> str:
     """Describe the mistake in an operation; the lines of a change read `name: expected → given`."""
     if change.kind != "changed":
         return "is missing" if change.kind == "removed" else "is not expected"

@@ -124,13 +124,13 @@ def _failed(e: Exception) -> str:
     from minigrad.places import PACKAGE
 
     checks = re.escape(f"{FOLDER}{os.sep}")
-    said = re.sub(
+    message = re.sub(
         rf"^  (.* )?at {checks}(expect|difference|loops|(?:exercises|bank).\w+)\.py:.*\n", "", f"{e}\n", flags=re.M
     )
     steps = traceback.extract_tb(e.__traceback__)
     own = [step for step in steps if not step.filename.startswith((PACKAGE, f"{FOLDER}{os.sep}")) and step.line]
-    line = f"\nin the line: {own[-1].line}" if own and str(own[-1].line) not in said else ""
-    return f"your code raises {type(e).__name__}: {said.rstrip()}{line}"
+    line = f"\nin the line: {own[-1].line}" if own and str(own[-1].line) not in message else ""
+    return f"your code raises {type(e).__name__}: {message.rstrip()}{line}"
 
 
 def has_gap(answer: Any) -> bool:

@@ -242,11 +242,11 @@ def quiet(f: Callable[[], Any]) -> Any:
     >>> quiet(lambda: 2 + 2)
     4
     """
-    with warnings.catch_warnings(record=True) as said:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)  # not NumPy's RuntimeWarnings, which minigrad silences
         result = f()
-    if said:
-        raise Wrong(f"your code warns: {str(said[0].message).splitlines()[0]}")
+    if caught:
+        raise Wrong(f"your code warns: {str(caught[0].message).splitlines()[0]}")
     return result
 
 

@@ -138,10 +138,10 @@ def run(folder: Path, where: Path | None, limits: Limits, graded: Graded) -> Non
     supervisor += [str(limits.total), str(limits.memory), *command]
     options = {"cwd": where, "env": own_modules(variables), "stdin": subprocess.PIPE}
     # files, since a process that the notebook started may hold a pipe open
-    with tempfile.TemporaryFile() as said, tempfile.TemporaryFile() as errors:
-        with started(supervisor, stdout=said, stderr=errors, **options) as process:
+    with tempfile.TemporaryFile() as printed, tempfile.TemporaryFile() as errors:
+        with started(supervisor, stdout=printed, stderr=errors, **options) as process:
             wait(process, limits.total)  # an exception closes its input, which ends it
-        graded.notes += how_it_ended(last(said), process.returncode, last(errors).decode(errors="replace"))
+        graded.notes += how_it_ended(last(printed), process.returncode, last(errors).decode(errors="replace"))
     folder.chmod(0o700)  # the notebook may have removed permissions
     read(results, graded)
 
@@ -174,10 +174,10 @@ def last(file: BinaryIO) -> bytes:
     return file.read(10_000)
 
 
-def how_it_ended(said: bytes, code: int, errors: str) -> list[str]:
+def how_it_ended(printed: bytes, code: int, errors: str) -> list[str]:
     """Return a note if a notebook's process failed or was killed."""
     try:
-        found = json.loads(said)
+        found = json.loads(printed)
     except ValueError:
         return [f"its supervisor ended with exit code {code}"]
     if found["ended"]:
@@ -200,15 +200,15 @@ def read(results: Path, graded: Graded) -> None:
     graded.notes += failed[-NOTES:]
 
 
-def take(said: Any, graded: Graded, failed: list[str]) -> None:
+def take(event: Any, graded: Graded, failed: list[str]) -> None:
     """Add a verdict to the grade, or the failure of a cell to the notes."""
-    if "exercise" not in said:
-        failed.append(f"cell {int(said['cell'])}: {str(said['failed']).partition(chr(10))[0]}"[:LINE])
+    if "exercise" not in event:
+        failed.append(f"cell {int(event['cell'])}: {str(event['failed']).partition(chr(10))[0]}"[:LINE])
         return
-    name, status = said["exercise"], said["status"]
+    name, status = event["exercise"], event["status"]
     if name not in graded.statuses or status not in STATUSES:
         raise ValueError(name)
-    graded.statuses[name], graded.messages[name] = status, str(said["message"])
+    graded.statuses[name], graded.messages[name] = status, str(event["message"])
 
 
 def grade_folder(
