@@ -286,9 +286,9 @@ class LessonSlides:
         yield from fitting(title, paragraphs(section.late_formula()))
         for block in section.texts("fence"):
             language, _, text = block.strip("`").partition("\n")
-            beside = f'<span class="pass">{LANGUAGES.get(language, "")}</span>'
+            label = f'<span class="pass">{LANGUAGES.get(language, "")}</span>'
             for piece in pieces(text):
-                yield from fitting(title, [code(piece, language or "text")], beside=beside)
+                yield from fitting(title, [code(piece, language or "text")], label=label)
         drawn = False
         for cell in cells:
             made = [] if drawn else pictures(cell, title)
@@ -337,7 +337,7 @@ def title_of(block: Block, deck: Deck, lessons: Mapping[str, LessonSlides]) -> S
 
 def own_picture(name: str) -> Iterator[Slide]:
     """Yield the slides of a picture that slides.py draws."""
-    title, text = slides.told(name)
+    title, text = slides.title_and_text(name)
     made = slides.SLIDES[name]()
     pages = {name: made} if isinstance(made, str) else large.drawn(made) or {name: made.svg()}
     for key, page in pages.items():

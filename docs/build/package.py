@@ -117,7 +117,7 @@ def record() -> dict:
     for i, folder in enumerate(order):
         files = files_of(folder)
         lines = sum(len(path.read_text().splitlines()) for path in files)
-        told = f"{len(files)} files, {lines:,} lines" if len(files) > 1 else f"{lines:,} lines"
+        size = f"{len(files)} files, {lines:,} lines" if len(files) > 1 else f"{lines:,} lines"
         values.append(
             {"id": i, "name": folder, "kind": "computed", "shape": [], "dtype": "", "device": "", "bytes": 0}
             | {"summary": {}}
@@ -128,7 +128,7 @@ def record() -> dict:
                 "phase": "forward",
                 "name": folder,
                 "formula": folder,
-                "call": f"{FOLDERS[folder]} ({told})",
+                "call": f"{FOLDERS[folder]} ({size})",
                 "layer": [],
                 "outputs": [i],
             }

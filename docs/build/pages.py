@@ -140,10 +140,10 @@ def output_of(command: str, file: str, program: str) -> str:
     """Return the output of a command in a folder that contains this program; raise ValueError if it is empty."""
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(Path(folder).resolve()):
         append(file, program)
-        said = written_by(command)
-    if not said:
+        output = written_by(command)
+    if not output:
         raise ValueError(f"{command} writes nothing")
-    return said
+    return output
 
 
 # page -> marker -> function that makes its text from the text of the page

@@ -64,12 +64,12 @@ class Part:
 
 @dataclass
 class Slide:
-    """A slide: classes for its look, its title, its parts, HTML beside the title, and words above it."""
+    """A slide: classes for its look, its title, its parts, a label beside the title as HTML, and words above it."""
 
     kind: str
     title: str
     parts: list[Part] = field(default_factory=list)
-    beside: str = ""
+    label: str = ""
     above: str = ""
 
     def size(self) -> int | None:
@@ -85,8 +85,8 @@ class Slide:
         """Return the slide as a section of a page."""
         size, title = self.size() or SMALLEST, inline(self.title)
         above = f'<p class="above">{inline(self.above)}</p>\n<h1>{title}</h1>'
-        head = above if self.kind == "title" else f"<h2>{title}{self.beside}</h2>"
-        smaller = "--head:38;" if len(plain(self.title)) > (38 if self.beside else LONG) else ""
+        head = above if self.kind == "title" else f"<h2>{title}{self.label}</h2>"
+        smaller = "--head:38;" if len(plain(self.title)) > (38 if self.label else LONG) else ""
         body = "\n".join(part.html.replace(SIZE, str(part.code(size))) for part in self.parts)
         return (
             f'<section class="{self.kind}" id="{number}"><div class="page" style="{smaller}--size:{size}">\n{head}\n'
@@ -229,7 +229,7 @@ def image(content: bytes, kind: str, alt: str) -> Part:
     return Part(f'<figure class="plot"><img alt="{html.escape(alt)}" src="{source}"></figure>', "figure")
 
 
-def fitting(title: str, text: list[Part], run: Sequence[Part] = (), beside: str = "") -> Iterator[Slide]:
+def fitting(title: str, text: list[Part], run: Sequence[Part] = (), label: str = "") -> Iterator[Slide]:
     """Yield a slide with all parts; or, if they do not fit, divide them where the reader loses least.
 
     A program stays with its output if possible, or else its code with the text; output may be a little smaller than code.
@@ -237,7 +237,7 @@ def fitting(title: str, text: list[Part], run: Sequence[Part] = (), beside: str 
     good = SMALLEST + 3 if text and any(part.kind == "code" for part in run) else SMALLEST
     divisions = [[*text, *run]], [text, [*run]], [[*text, *run[:1]], run[1:]], [[part] for part in (*text, *run)]
     for division, least in zip(divisions, (good, SMALLEST, good, 0)):
-        made = [Slide("", title, [*parts], beside) for parts in division if parts]
+        made = [Slide("", title, [*parts], label) for parts in division if parts]
         if all((slide.size() or 0) >= least for slide in made):
             yield from made
             return

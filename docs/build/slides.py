@@ -198,7 +198,7 @@ def layers() -> Drawing:
     )
 
 
-def told(name: str) -> tuple[str, str]:
+def title_and_text(name: str) -> tuple[str, str]:
     """Return the title and the text of a slide."""
     title, _, words = (SLIDES[name].__doc__ or "").partition("\n\n")
     return title.strip().rstrip("."), " ".join(words.split())
@@ -222,7 +222,7 @@ def gallery(page: str) -> str:
     """Return the pictures for the teachers' page, each with its title, text and file."""
     parts = []
     for name in SLIDES:
-        title, words = told(name)
+        title, words = title_and_text(name)
         shown = markup.picture(picture(name), f"slide-{name}")
         parts.append(f"### {title}\n\n{words} [{name}.svg](slides/{name}.svg)\n\n{shown}")
     return "\n\n".join(parts)

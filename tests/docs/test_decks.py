@@ -234,7 +234,7 @@ def test_a_kernel_adds_the_pages_to_pictures_and_no_names(tmp_path):
     first, second = execute.run(path).cells
     assert first.outputs[0].text == "False False\n" and list(first.outputs[1].data[large.PAGES]) == ["figure"]
     made = decks.pictures(second, "exp")
-    assert [re.sub("<.*?>", "", slide.beside) for slide in made] == ["forward pass", "backward pass"]
+    assert [re.sub("<.*?>", "", slide.label) for slide in made] == ["forward pass", "backward pass"]
 
 
 FITS = """[...document.querySelectorAll("section")].filter((section) => {
