@@ -137,16 +137,23 @@ def backward_plan(cls: Any, types: tuple) -> Plan | None:
 def forward(cls: Any, *args: Any) -> list | None:
     """Return the results of an operation's program."""
     plan = forward_plan(cls)
-    return (cuda_kernels("lines_cuda").run if on_device(args[plan.x]) else run)(plan, args)
+    return on_device_or_host(plan, args, args[plan.x])
 
 
 def backward(cls: Any, gs: tuple, bound: tuple) -> list | None:
     """Return the gradients of the arguments, from those formulas whose operands were saved."""
     args = (*bound, *gs)
     plan = backward_plan(cls, tuple(map(type, args)))
-    if plan is None or (made := (cuda_kernels("lines_cuda").run if on_device(gs[0]) else run)(plan, args)) is None:
+    if plan is None or (made := on_device_or_host(plan, args, gs[0])) is None:
         return None
     return [None if k is None else made[k] for k in plan.gradients]
+
+
+def on_device_or_host(plan: Plan, args: tuple, like: Any) -> list | None:
+    """Run a kernel on all lines, where the array `like` is."""
+    if on_device(like):
+        return cuda_kernels("repeats").call(cuda_kernels("lines_cuda").run, plan, args)
+    return run(plan, args)
 
 
 def run(plan: Plan, args: tuple) -> list | None:

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays import dtypes, halves
-from ..arrays.kinds import on_device
-from ..arrays.nowhere import call
+from ..arrays.kinds import cuda_kernels, on_device
 from . import formula, pointwise_calls
 from .operands import cast, convert, plain
 from .pointwise_calls import FUSE_FROM, kernel_threshold, read_by, worth_a_kernel
@@ -29,10 +28,10 @@ def forward(op: Any, args: tuple) -> np.ndarray:
             return cast(numpy_function(op)(*args), dtypes.BOOL if op.kind == "bool" else first.dtype)
     if large and (out := pointwise_calls.forward(op, args)) is not None:
         return out
+    if any(map(on_device, args[:n])):
+        return cuda_kernels("repeats").call(device_forward, op, args)
     operands, target = convert(op, args[:n])
     statics, result = args[n:], dtypes.BOOL if op.kind == "bool" else target
-    if any(map(on_device, operands)):
-        return call(device_forward, op, operands, statics, target, result)
     if target in dtypes.HALVES:
         wide = dtypes.BOOL if op.kind == "bool" else dtypes.F4
         return cast(host_forward(op, [halves.widened(a) for a in operands], statics, wide), result)
@@ -62,11 +61,14 @@ def numpy_function(op: Any) -> Any:
     return op.ufunc or formula.on_arrays(op.kernel)
 
 
-def device_forward(op: Any, operands: list, statics: tuple, target: np.dtype, result: np.dtype) -> Any:
+def device_forward(op: Any, args: tuple) -> Any:
     """Return op.kernel of operands on a GPU: one kernel, or one per step if the formula has no text."""
     from .cuda import pointwise_cuda
     from .cuda.numpy_protocol import refuse_others
 
+    n = len(args) - op.n_settings
+    operands, target = convert(op, args[:n])
+    statics, result = args[n:], dtypes.BOOL if op.kind == "bool" else target
     refuse_others(op.name, tuple(operands))
     kernel = op.integer_kernel if op.integer_kernel and target.kind in "iu" else op.kernel
     out = (
@@ -90,7 +92,7 @@ def backward(op: Any, kinds: list, g: Any, bound: tuple) -> tuple | None:
     """
     if not on_device(g):
         return pointwise_calls.backward(op, kinds, g, bound)
-    return call(device_backward, op, kinds, g, bound)
+    return cuda_kernels("repeats").call(device_backward, op, kinds, g, bound)
 
 
 def device_backward(op: Any, kinds: list, g: Any, bound: tuple) -> tuple | None:

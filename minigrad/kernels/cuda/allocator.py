@@ -87,7 +87,10 @@ class Allocator:
             self.allocated = allocated = self.allocated + size
             if allocated > self.most_allocated:
                 self.most_allocated = allocated
-        return Block(address, nbytes, size, None, pool, memory)
+        block = Block(address, nbytes, size, None, pool, memory)
+        if machine.recorded.now is not None:
+            machine.recorded.now.blocks.append(block)
+        return block
 
     def fresh(self, size: int) -> int:
         """Return the address of new memory from the device."""

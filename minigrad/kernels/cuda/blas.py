@@ -78,6 +78,7 @@ def product(x: Any, y: Any, out: Any, batch: tuple, rows: int, columns: int, dep
         return False
     name, number = FUNCTIONS[dtype]
     one, zero = number(1), number(0)
+    machine.refuse_repeats()
     turns, sizes, (y_step, y_next), (x_step, x_next), (out_step, out_next), count = given
     f = getattr(library(), name)
     f.argtypes = [POINTER, *[INT] * 5, POINTER, *[POINTER, INT, LONG] * 2, POINTER, POINTER, INT, LONG, INT]

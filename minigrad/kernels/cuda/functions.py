@@ -13,7 +13,7 @@ import importlib
 from collections.abc import Callable
 from typing import Any
 
-from ...arrays.nowhere import guarded
+from ...arrays.nowhere import call
 from ...errors import error
 
 # NumPy's functions, Python's operators, (np.add, "reduce") for a ufunc's method, and np.ufunc for all ufuncs
@@ -34,19 +34,21 @@ def of_arrays(*known_as: Any) -> Callable:
 
 
 @functools.cache
-def fill() -> None:
-    """Import the files with kernels, which are not needed to find out whether there is a GPU."""
+def fill() -> Callable:
+    """Import the files with kernels, which are not needed to find out whether there is a GPU; return repeats.call."""
     for name in FILES:
         importlib.import_module(f"{__package__}.{name}")
+    return importlib.import_module(f"{__package__}.repeats").call
 
 
+@functools.cache
 def kernel_of(function: Any) -> Callable:
     """Return the device's version of a function."""
-    fill()
+    repeating = fill()
     found = FUNCTIONS.get(function)
     if found is None:
         raise no_kernel(getattr(function, "__name__", "numpy"))
-    return guarded(found)
+    return functools.partial(call, functools.partial(repeating, found))
 
 
 def no_kernel(name: str) -> Exception:

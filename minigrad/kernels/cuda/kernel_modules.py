@@ -81,7 +81,7 @@ def stamp() -> str:
 class Ready(NamedTuple):
     """A kernel in the device's memory: its handle, the layout of its arguments, and the object that keeps it there."""
 
-    handle: Any  # a CUfunction: the driver's Python functions take longer for a number
+    handle: int
     arguments: struct.Struct
     loaded: Any
 
@@ -107,34 +107,14 @@ class Kernel:
             return
         if launched is not None:
             self.note(described(args)[0])
+        if machine.recorded.now is not None:
+            machine.recorded.now.launches.append((self, grid, block, args))
         if simulator.SIMULATED:
             self.simulate(grid, block, args)
             return
         place = machine.current()
         signature, fields = described(args)
         place.launch(self.compiled.get(signature) or self.ready(signature, place), grid, block, fields)
-
-    def launch_flat(self, size: int, args: Sequence, signature: tuple, itemsizes: tuple) -> None:
-        """Run it by fours over arrays of `size` elements in C order, as flat memory (flat.py).
-
-        The caller knows the types of the arguments, and the size in bytes of each array's elements, 0 for a number.
-        """
-        if inside.yes:
-            return
-        if launched is not None:
-            self.note(signature)
-        if simulator.SIMULATED:
-            flat = [plain(a).reshape(-1) if type(a) is DeviceArray else a for a in args]
-            self.simulate(*threads(-(-size // 4)), flat)
-            return
-        place, fields = machine.current(), []
-        for a, itemsize in zip(args, itemsizes):
-            if itemsize:
-                fields += (0, 0, size, itemsize, a.address, size, itemsize)
-            else:
-                fields.append(a)
-        ready = self.compiled.get(signature) or self.ready(signature, place)
-        place.launch(ready, *threads(-(-size // 4)), fields)
 
     def simulate(self, grid: Any, block: Any, args: Sequence) -> None:
         """Run it in the simulator, which sees the device's memory as NumPy arrays."""
@@ -151,9 +131,7 @@ class Kernel:
         """Return the kernel for these types, loaded into the device."""
         entry, cubin = self.machine_code(signature, place.arch)
         loaded = core().ObjectCode.from_cubin(cubin).get_kernel(entry)
-        made = Ready(
-            place.driver.CUfunction(int(loaded.handle)), struct.Struct("".join(map(packing, signature))), loaded
-        )
+        made = Ready(int(loaded.handle), struct.Struct("".join(map(packing, signature))), loaded)
         return self.compiled.setdefault(signature, made)
 
     def machine_code(self, signature: tuple, arch: str) -> tuple[str, bytes]:
@@ -223,6 +201,17 @@ def packing(name: str) -> str:
     """
     dims = name.count(":") - name.count("::")
     return "q" * (5 + 2 * dims) if dims else np.dtype(name.replace("boolean", "bool")).char.replace("l", "q")
+
+
+def address_words(signature: tuple) -> list[int]:
+    """Return the places of arrays' addresses among the packed arguments, in words of 8 bytes; -1 for numbers.
+
+    >>> address_words(("float32[::1]", "float32", "float32[:, ::1]"))
+    [4, -1, 12]
+    """
+    packed = [packing(name) for name in signature]
+    begins = [struct.calcsize("".join(packed[:k]) + "0q") // 8 for k in range(len(packed))]
+    return [begin + 4 if len(p) > 1 else -1 for begin, p in zip(begins, packed)]
 
 
 class Code(NamedTuple):

@@ -9,11 +9,10 @@ were main memory fails in the simulator as it would with a GPU.
 
 from __future__ import annotations
 
-import ctypes
 import functools
 import threading
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from operator import attrgetter
 from typing import Any
@@ -22,7 +21,7 @@ import numpy as np
 
 from ...arrays.nowhere import NOWHERE, inside
 from ...errors import error
-from . import simulator
+from . import launcher, simulator
 from .in_flight import Delayed, Events, Later
 
 SHIFT = 1 << 47
@@ -64,15 +63,25 @@ class Capturing(threading.local):
 
 
 class Parameters(threading.local):
-    """A thread's memory for the arguments of a launch, in the form in which the driver takes them; `extra` is its address."""
-
-    POINTER, SIZE, END = 1, 2, 0  # CU_LAUNCH_PARAM_BUFFER_POINTER and others of cuda.h
+    """A thread's memory for the arguments of a launch."""
 
     def __init__(self):  # called in each thread
-        self.buffer, self.size = ctypes.create_string_buffer(4096), ctypes.c_size_t()  # 4 kB is the most a kernel takes
-        whole = (self.POINTER, ctypes.addressof(self.buffer), self.SIZE, ctypes.addressof(self.size), self.END)
-        self.whole = (ctypes.c_void_p * 5)(*whole)
-        self.extra = ctypes.addressof(self.whole)
+        self.arguments = launcher.Arguments(4096)  # the most a kernel takes
+
+
+class Recorded(threading.local):
+    """The recording of a thread's requests that are to be repeated (repeats.py), if any."""
+
+    now: Any = None
+
+
+recorded = Recorded()
+
+
+def refuse_repeats() -> None:
+    """Note a request that a recorded call cannot repeat."""
+    if recorded.now is not None:
+        recorded.now.refused = True
 
 
 class Simulator:
@@ -159,11 +168,13 @@ class Simulator:
 
     def shared(self, nbytes: int) -> tuple[int, np.ndarray]:
         """Return memory that the processor sees as well: its address on the device, and its bytes."""
+        refuse_repeats()
         address = self.allocate(nbytes)
         return address, bytes_at(address - SHIFT, nbytes, self.free, address)
 
     def copy(self, target: int, source: int, nbytes: int) -> None:
         """Copy bytes from one place in device memory to another."""
+        refuse_repeats()
         bytes_ = np.dtype(np.uint8)
         self.do(np.copyto, self.host(target, (nbytes,), bytes_, (1,)), self.host(source, (nbytes,), bytes_, (1,)))
 
@@ -244,19 +255,21 @@ class GPU:
         return error(kind, "cuda", f"{name} returned {status.name}", fix)
 
     def launch(self, kernel: Any, grid: Any, block: Any, fields: list) -> None:
-        """Launch a kernel (kernel_modules.Ready) with the fields of its arguments.
+        """Launch a kernel (kernel_modules.Ready) with the fields of its arguments."""
+        arguments = self.parameters.arguments
+        arguments.pack(kernel.arguments, fields)
+        self.check_launch(launcher.launch(kernel, (*three(grid), *three(block)), self.stream, arguments))
 
-        The driver gets all arguments in one buffer, which costs a third of what cuda.core.launch does.
-        """
-        given = self.parameters
-        kernel.arguments.pack_into(given.buffer, 0, *fields)
-        given.size.value = kernel.arguments.size
-        sizes = grid, 1, 1, block, 1, 1
-        if type(grid) is not int or type(block) is not int:
-            sizes = (*three(grid), *three(block))
-        (status,) = self.driver.cuLaunchKernel(kernel.handle, *sizes, 0, self.capturing.handle, None, given.extra)
+    def repeat(self, launches: Sequence, addresses: list[int]) -> None:
+        """Repeat prepared launches (launcher.Prepared) with arrays at these addresses."""
+        stream = self.stream
+        for prepared in launches:
+            self.check_launch(prepared(addresses, stream))
+
+    def check_launch(self, status: int) -> None:
+        """Raise RuntimeError if a launch failed."""
         if status:
-            raise self.failure("cuLaunchKernel", status)
+            raise self.failure("cuLaunchKernel", self.driver.CUresult(status))
 
     def allocate(self, nbytes: int) -> int:
         """Return the address of `nbytes` bytes of memory."""
@@ -296,11 +309,13 @@ class GPU:
 
     def shared(self, nbytes: int) -> tuple[int, np.ndarray]:
         """Return pinned main memory that kernels can write to: its address, and its bytes."""
+        refuse_repeats()
         address = int(self.call("cuMemAllocHost", nbytes))
         return address, bytes_at(address, nbytes, self.call, "cuMemFreeHost", address)
 
     def copy(self, target: int, source: int, nbytes: int) -> None:
         """Copy bytes from one place in device memory to another."""
+        refuse_repeats()
         self.call("cuMemcpyDtoDAsync", target, source, nbytes, self.stream)
 
     def synchronize(self) -> None:
@@ -355,7 +370,8 @@ def run_watchers() -> None:
 
 
 def refuse_capturing(asked: Asked | None) -> None:
-    """Raise Uncapturable during a capture: a replay cannot copy between the device and main memory."""
+    """Raise Uncapturable during a capture: a replay cannot copy between the device and main memory. Nor can a repeated call."""
+    refuse_repeats()
     if asked is not None:
         raise Uncapturable("it copies numbers between the device and main memory")
 

@@ -65,27 +65,19 @@ class OnAnotherDevice(ValueError):
 
 # ---------------------------------------------------------------------- ufuncs
 class Loop(NamedTuple):
-    """The formula of a ufunc for operands of some kinds, its parameters, and the dtypes of the computation and the result.
-
-    If all arrays among the operands have the computation's dtype, `plan` is its kernel; `first` is the first array's position.
-    """
+    """The formula of a ufunc for operands of some kinds, its parameters, and the dtypes of the computation and the result."""
 
     formula: Callable
     names: tuple
     target: np.dtype
     result: np.dtype
-    plan: pointwise_cuda.Plan | None
-    first: int
 
 
 def elementwise(ufunc: np.ufunc, inputs: tuple, out: Any) -> Any:
     """Return a ufunc of arrays and numbers."""
-    kinds = tuple([a.shadow.dtype if type(a) is DeviceArray else kind(a) for a in inputs])
-    loop = loop_of(ufunc, kinds, tuple([type(a) is DeviceArray for a in inputs]))
+    loop = loop_of(ufunc, tuple(map(kind, inputs)))
     given = out[0] if isinstance(out, tuple) else out
     given = None if given is Ellipsis else given
-    if given is None and loop.plan is not None:
-        return loop.plan.result(inputs, loop.first, loop.result, pointwise_cuda.computed_in(loop.target))
     target = loop.target
     if loop.result.kind == "b" and target.kind in "iu" and not all([fits(a, target) for a in inputs]):
         target = I8  # a comparison, which NumPy answers for any number
@@ -105,19 +97,14 @@ def formulas() -> dict[np.ufunc, Callable]:
 
 
 @functools.cache
-def loop_of(ufunc: np.ufunc, kinds: tuple, there: tuple) -> Loop:
-    """Return the Loop of a ufunc for operands of these kinds, of which those marked in `there` are arrays on the device."""
+def loop_of(ufunc: np.ufunc, kinds: tuple) -> Loop:
+    """Return the Loop of a ufunc for operands of these kinds."""
     if ufunc not in formulas():
         raise no_kernel(ufunc.__name__)
     f = formulas()[ufunc]
     *loop, result = ufunc.resolve_dtypes((*kinds, None))
     target = next((d for d in loop if d.kind != "b"), loop[0])
-    names, plan = tuple(formula.parameters(f)), None
-    converted = {k for k, array in zip(kinds, there) if array} != {target}
-    if not converted and (all(there) or target.kind == "f"):  # a number may not fit into an integer dtype
-        types = [target if array else pointwise_cuda.computed_in(target).type for array in there]
-        plan = pointwise_cuda.planned_forward(ufunc.__name__, f, names, tuple(types), result, target)
-    return Loop(f, names, target, result, plan, there.index(True))
+    return Loop(f, tuple(formula.parameters(f)), target, result)
 
 
 def fits(a: Any, dtype: np.dtype) -> bool:

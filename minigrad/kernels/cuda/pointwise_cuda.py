@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import cache, cached_property, lru_cache, partial
+from functools import cache, lru_cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,8 +18,7 @@ import numpy as np
 from ...arrays.dtypes import BF2, F2, F4, HALVES
 from .. import formula
 from . import flat, kernel_modules
-from .allocator import ALLOCATOR
-from .device_array import DeviceArray, empty, placed, plain
+from .device_array import DeviceArray, empty, plain
 from .device_functions import WIDEST
 
 
@@ -59,44 +57,19 @@ def counter_of(size: int) -> str:
     return "uint32" if size < 1 << 31 else "uint64"
 
 
-@dataclass(eq=False)
-class Plan:
+class Plan(NamedTuple):
     """A pointwise computation for operands and results of some dtypes: all of its kernel but the layout.
 
-    `reads` has for each operand the expression that reads it, "" for a number. If all arrays are in C order, the `flat` kernel
-    takes them, with arguments of the types `signature` and elements of these sizes in bytes (0 for a number).
+    `reads` has for each operand the expression that reads it, "" for a number.
     """
 
     make: Callable[[Layout], Any]
     reads: tuple
-    signature: tuple
-    itemsizes: tuple
-
-    @cached_property
-    def flat(self) -> Any:
-        return self.make(Layout(0))
-
-    def result(self, operands: Sequence, first: int, dtype: np.dtype, target: np.dtype) -> DeviceArray:
-        """Return the only result, of this dtype; `first` is the position of an array, and numbers become `target`."""
-        if not all(self.itemsizes):
-            operands = [a if type(a) is DeviceArray else one(a, target) for a in operands]
-        shadow = operands[first].shadow
-        shape, size = shadow.shape, shadow.size
-        if size and in_c_order(operands, shape):  # the most common case, which skips all that it does not need
-            out = placed(ALLOCATOR.take(size * dtype.itemsize), shape, dtype)
-            self.flat.launch_flat(size, (*operands, out), self.signature, self.itemsizes)
-        else:
-            out = empty(broadcast(operands), dtype)
-            self.compute(operands, (out,))
-        return out
 
     def compute(self, operands: Sequence, outs: Sequence) -> None:
         """Compute the results of the operands, arrays that broadcast to the results' shape, and numbers."""
         size, shape = outs[0].shadow.size, outs[0].shadow.shape
         if not size:
-            return
-        if in_c_order(operands, shape) and in_c_order(outs, shape):
-            self.flat.launch_flat(size, (*operands, *outs), self.signature, self.itemsizes)
             return
         layout, laid = laid_out(shape, [*[v for v, read in zip(operands, self.reads) if read], *outs])
         arrays = iter([plain(a) for a in laid])
@@ -123,17 +96,6 @@ def run(
     return plan is not None
 
 
-def in_c_order(values: Sequence, shape: tuple) -> bool:
-    """Return True if all arrays among the values have this shape, in C order: the common case, which costs least."""
-    shadows = [v.shadow for v in values if type(v) is DeviceArray]
-    return all([s.shape == shape and s.flags.c_contiguous for s in shadows])
-
-
-def planned_forward(name: str, kernel: Callable, names: tuple, kinds: tuple, result: np.dtype, target: np.dtype) -> Any:
-    """Return the Plan for a formula whose result is `out`."""
-    return planned(f"{name}_forward", (("out", kernel),), names, kinds, (result,), computed_in(target), ())
-
-
 @cache
 def planned(
     name: str, formulas: tuple, names: tuple, kinds: tuple, results: tuple, target: np.dtype, scaled: tuple
@@ -144,11 +106,7 @@ def planned(
     make = partial(kernel, name, formulas, tuple(zip(names, reads)), write_expression(results[0]), target, scaled)
     if formula.prelude([f for _, f in formulas], target, formula.CUDA) is None:  # no text for scalars
         return None
-    element = lambda k: kernel_modules.array_type(np.dtype(np.uint16) if k == BF2 else k, 1, True)
-    types = [kernel_modules.number_type(k) if number else element(k) for k, number in zip(kinds, numbers)]
-    sizes = [0 if number else k.itemsize for k, number in zip(kinds, numbers)]
-    signature = (*types, *map(element, results))
-    return Plan(make, reads, signature, (*sizes, *[k.itemsize for k in results]))
+    return Plan(make, reads)
 
 
 @cache

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from minigrad.kernels.cuda import kernel_modules, machine
+from minigrad.kernels.cuda import device_array, kernel_modules, launcher, machine, repeats
 from minigrad.kernels.cuda.device_array import to_device
 
 KERNEL = kernel_modules.Kernel("minigrad_cuda_k_0", "", "k", None)
@@ -24,16 +24,19 @@ def told(monkeypatch):
         to_device(np.zeros((), np.float64)),
     ]
     heard, place = [], machine.GPU.__new__(machine.GPU)
+    place.status, place.allocate = 0, machine.current().allocate
 
     def launched(kernel, *given):
         *sizes, shared, stream, params, extra = given
-        assert (shared, params) == (0, None)
         pointer, buffer, size, count, end = (ctypes.c_size_t * 5).from_address(extra)
-        assert (pointer, size, end) == (1, 2, 0)
+        assert (shared, params, pointer, size, end) == (0, None, 1, 2, 0)
         heard.append((kernel, sizes, stream, ctypes.string_at(buffer, ctypes.c_size_t.from_address(count).value)))
-        return (0,)
+        return place.status
 
-    place.driver = SimpleNamespace(cuLaunchKernel=launched, CUfunction=int)
+    pointer, number = ctypes.c_void_p, ctypes.c_uint
+    driver = ctypes.CFUNCTYPE(ctypes.c_int, pointer, *[number] * 7, pointer, pointer, pointer)(launched)
+    monkeypatch.setattr(launcher, "driver_function", lambda: ctypes.cast(driver, pointer).value)
+    place.driver = SimpleNamespace(CUresult=SimpleNamespace(CUDA_ERROR_OUT_OF_MEMORY=2))
     place.capturing, place.parameters, place.arch = (
         machine.Capturing(SimpleNamespace(handle=7)),
         machine.Parameters(),
@@ -79,20 +82,31 @@ def test_an_array_without_dimensions_is_one_of_one_element(told):
     assert struct.unpack("7q", heard[0][3]) == (0, 0, 1, 8, x.address, 1, 8)
 
 
-def test_flat_memory_has_one_dimension(told):
-    heard, x, *_ = told
+def test_a_repeated_launch_has_the_addresses_of_its_call(told):
+    heard, x, mask, _ = told
     kernel = kernel_modules.Kernel("minigrad_cuda_k_0", "", "k", None)
-    machine.current().processors = 2
-    kernel.launch_flat(24, (x, np.float32(2)), ("float32[::1]", "float32"), (4, 0))
-    ((_, sizes, _, found),) = heard
-    assert sizes[:1] == [1] and struct.unpack("7qf", found) == (0, 0, 24, 4, x.address, 24, 4, 2)
+
+    def doubled(x, mask, factor):
+        out = device_array.empty((2, 2), np.float32)
+        kernel[3, 32](x[1:], factor, mask, out)
+        return out[1]
+
+    others = device_array.empty(x.shape, x.dtype), device_array.empty(mask.shape, mask.dtype)
+    outs = [repeats.call(doubled, x, mask, np.float32(2)) for _ in range(3)]
+    outs.append(repeats.call(doubled, *others, np.float32(2)))
+    assert len(heard) == 4 and [sizes for _, sizes, *_ in heard] == [[3, 1, 1, 32, 1, 1]] * 4
+    fields = [struct.unpack("9qf4x7q9q", found) for *_, found in heard]
+    assert len({(*f[:4], *f[5:14], *f[15:21], *f[22:]) for f in fields}) == 1
+    for (a, m), out, found in zip([(x, mask)] * 3 + [others], outs, fields):
+        assert (found[4], found[14], found[21]) == (a.address + 24, m.address, out.address - 8)
+        assert out.shape == (2,) and out.dtype == np.float32 and out.strides == (4,)
 
 
 def test_a_failed_launch_names_the_drivers_status(told):
     place = machine.current()
-    status = SimpleNamespace(name="CUDA_ERROR_INVALID_VALUE", __bool__=lambda s: True)
-    place.driver.cuLaunchKernel = lambda *args: (status,)
-    place.driver.CUresult = SimpleNamespace(CUDA_ERROR_OUT_OF_MEMORY=2)
+    place.status = 1
+    place.driver.CUresult = lambda status: SimpleNamespace(name={1: "CUDA_ERROR_INVALID_VALUE"}[status])
+    place.driver.CUresult.CUDA_ERROR_OUT_OF_MEMORY = 2
     with pytest.raises(RuntimeError, match="cuLaunchKernel returned CUDA_ERROR_INVALID_VALUE"):
         KERNEL[1, 32](1)
 
