@@ -19,7 +19,7 @@ from ..fuse import Group
 from ..ir import F8, Lowering, Op, V
 from ..symbols import Number, Whole, is_symbolic
 from .gpu_loops import Adds, Columns, Elements, Picks
-from .gpu_rows import BOUND, FUNCTIONS, Rows
+from .gpu_rows import BLOCKS, BOUND, FUNCTIONS, Rows
 from .library_calls import call
 from .module_text import Writer, comment, comments, functions_in, tupled
 from .names import Spelling, cast, dtype_text
@@ -32,7 +32,7 @@ HELPERS = tuple([block_function("sum", "float64"), block_function("sum", "int64"
 LAUNCHES = "minigrad.compile.emit.gpu_launches"
 LAUNCHING = ("Outside", "call", "empty", "full", "joined", "parts", "rows", "shares", "threads")
 CONVERSIONS = ("of_bfloat16", "to_bfloat16")
-RESERVED = {"cuda", "grid", "block", "kernel", "count", "part", "row", "rest", "fits", "mine", "q", "outside", "bfloat16",
+RESERVED = {"cuda", "grid", "block", "kernel", "count", "part", "row", "rest", "fits", "mine", "q", "k", "outside", "bfloat16",
             *flat.IMPORTS, *flat.LOCALS, *LAUNCHING, *CONVERSIONS, *functions_in("\n".join(HELPERS))}  # fmt: skip
 
 
@@ -137,7 +137,7 @@ class DeviceWriter(Writer):
 
     def constants(self) -> list[str]:
         outside = [f"outside = Outside({tuple(self.spelling.places.values())!r})"] * bool(self.spelling.places)
-        return [*outside, *[BOUND.format(dict.fromkeys(self.of_rows, (parts.LONG,)))] * bool(self.of_rows)]
+        return [*outside, *[BOUND.format(dict.fromkeys(self.of_rows, (parts.LONG, BLOCKS)))] * bool(self.of_rows)]
 
 
 class EagerWriter(DeviceWriter):

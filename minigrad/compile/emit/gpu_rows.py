@@ -2,8 +2,10 @@
 
 The parts of a rows group (cpu_rows.py) run one after the other on the same row. All threads of the row get the row's sums.
 There are two kernels. If a row fits into the registers of its threads, each thread keeps its elements there, so that memory
-is read once and written once: `x_row[q]` is the q-th of them. Longer rows are read again in each part, and elements computed
-in one part and read in another are computed again: their inputs are in a cache, and arithmetic costs less than memory.
+is read once and written once: `x_row[q]` is the q-th of them. What a single part reads or writes, such as weights, is there
+four elements at a time: a processor has room for more threads if each needs fewer registers. Longer rows are read again in
+each part, and elements computed in one part and read in another are computed again: their inputs are in a cache, and
+arithmetic costs less than memory.
 """
 
 from __future__ import annotations
@@ -24,8 +26,9 @@ from .names import Spelling, cast
 
 STEP = "cuda.gridDim.x * cuda.blockDim.y"
 OWN = 16, 8, 4  # elements of a row that a thread may keep
-ROOM = 256  # bytes of them in a thread's registers, which it also needs for other numbers
-BOUND = "LAUNCH_BOUNDS = {}  # threads of a block at most: the compiler limits the registers of a thread to that"
+ROOM = 128  # bytes of them in a thread's registers, which it also needs for other numbers
+BLOCKS = 2  # of the most threads, that a processor must be able to run at once, which leaves a thread 64 registers
+BOUND = "LAUNCH_BOUNDS = {}  # threads of a block, and blocks of a processor: the compiler limits a thread's registers"
 
 # Neighbours read neighbours: of each 4 * blockDim.x elements of a row, a thread has four, which it moves in one instruction.
 ROW_COUNT = '''\
@@ -43,35 +46,31 @@ def row_index(q):
     """Return the index in its row of this thread's element q."""
     return 4 * (cuda.threadIdx.x + q // 4 * cuda.blockDim.x) + q % 4
 '''
-LOAD_ROW = '''\
+LOAD_FOUR = '''\
 @cuda.jit(device=True)
-def load_row(row, own):
-    """Read this thread's elements of a row."""
-    together = row.strides[0] == row.itemsize and aligned4(row)
-    for q in range(0, own.size, 4):
-        i = 4 * cuda.threadIdx.x + q * cuda.blockDim.x
-        if together and i + 4 <= row.size:
-            own[q], own[q + 1], own[q + 2], own[q + 3] = load4(row, i)
-        else:
-            for k in range(4):
-                if i + k < row.size:
-                    own[q + k] = row[i + k]
+def load_four(row, q, own, k):
+    """Read this thread's elements q to q + 3 of a row into own[k:]."""
+    i = 4 * cuda.threadIdx.x + q * cuda.blockDim.x
+    if row.strides[0] == row.itemsize and aligned4(row) and i + 4 <= row.size:
+        own[k], own[k + 1], own[k + 2], own[k + 3] = load4(row, i)
+    else:
+        for p in range(4):
+            if i + p < row.size:
+                own[k + p] = row[i + p]
 '''
-STORE_ROW = '''\
+STORE_FOUR = '''\
 @cuda.jit(device=True)
-def store_row(row, own):
-    """Write this thread's elements of a row."""
-    together = row.strides[0] == row.itemsize and aligned4(row)
-    for q in range(0, own.size, 4):
-        i = 4 * cuda.threadIdx.x + q * cuda.blockDim.x
-        if together and i + 4 <= row.size:
-            store4(row, i, (own[q], own[q + 1], own[q + 2], own[q + 3]))
-        else:
-            for k in range(4):
-                if i + k < row.size:
-                    row[i + k] = own[q + k]
+def store_four(row, q, own, k):
+    """Write this thread's elements q to q + 3 of a row from own[k:]."""
+    i = 4 * cuda.threadIdx.x + q * cuda.blockDim.x
+    if row.strides[0] == row.itemsize and aligned4(row) and i + 4 <= row.size:
+        store4(row, i, (own[k], own[k + 1], own[k + 2], own[k + 3]))
+    else:
+        for p in range(4):
+            if i + p < row.size:
+                row[i + p] = own[k + p]
 '''
-FUNCTIONS = ROW_COUNT, ROW_INDEX, LOAD_ROW, STORE_ROW
+FUNCTIONS = ROW_COUNT, ROW_INDEX, LOAD_FOUR, STORE_FOUR
 
 
 class Rows:
@@ -83,7 +82,9 @@ class Rows:
     def write(self, name: str) -> tuple[str, list]:
         """Return the source of both kernels, and the lines that launch one of them."""
         for own in OWN:
-            short = RowKernel(*self.group, own=own)
+            used = RowKernel(*self.group, own=own)
+            used.lines()  # to see which rows a single part uses
+            short = RowKernel(*self.group, own=own, alone=used.alone())
             lines = short.lines()
             if own * short.size() <= ROOM:
                 break
@@ -104,13 +105,19 @@ def kernel_text(name: str, given: dict, lines: list) -> str:
 
 
 class RowKernel(Kernel):
-    """One kernel for a group of rows: each thread keeps `own` elements in registers or, if that is 0, reads them again."""
+    """One kernel for a group of rows: each thread keeps `own` elements in registers or, if that is 0, reads them again.
+
+    Of the rows in `alone`, which a single part uses, it has four elements at a time.
+    """
 
     slots = "grid * block[1]"
 
-    def __init__(self, spelling: Spelling, group: Group, stored: set, direct: dict, own: int = 0):
+    def __init__(
+        self, spelling: Spelling, group: Group, stored: set, direct: dict, own: int = 0, alone: set = frozenset()
+    ):
         super().__init__(spelling, group, stored, direct)
-        self.flat, self.own = False, own
+        self.flat, self.own, self.fours = False, own, alone
+        self.users: dict[tuple, set] = {}  # the parts that use a row
         self.locals: dict[V, str] = {}  # one number for each row
         self.rows: dict[tuple, str] = {}  # rows in memory, or results -> the arrays of a thread's elements of them
         self.read: dict[str, V] = {}  # those arrays that are read
@@ -126,7 +133,8 @@ class RowKernel(Kernel):
         rows = ["    " + line for line in [*places, *body]]
         if not self.own:
             return [*self.first, f"for {row} in range({SLOT}, {product(sizes)}, {STEP}):", *rows, *self.last]
-        arrays = [f"{name} = cuda.local.array({self.own}, np.{dtype})" for (_, dtype), name in self.rows.items()]
+        sizes_of = lambda key: 4 if key in self.fours else self.own
+        arrays = [f"{name} = cuda.local.array({sizes_of(key)}, np.{key[1]})" for key, name in self.rows.items()]
         begin = [*arrays, f"mine = row_count({width}, {self.own})", f"{row} = {SLOT}"]
         return [*self.first, *begin, f"if {row} < {product(sizes)}:", *rows, *self.last]
 
@@ -137,16 +145,22 @@ class RowKernel(Kernel):
 
     def size(self) -> int:
         """Return the size in bytes of one element of all rows that are read, at least two: halves are computed as float32."""
-        sizes = [max(v.dtype.itemsize, 4) for v in self.read.values()]
+        whole = {name for key, name in self.rows.items() if key not in self.fours}
+        sizes = [max(v.dtype.itemsize, 4) for name, v in self.read.items() if name in whole]
         return max(sum(sizes), 2 * max(sizes, default=0))
 
-    def row_of(self, v: V, row: str) -> str:
-        """Return the array for a thread's elements of a row of v."""
+    def alone(self) -> set:
+        """Return the rows that a single part uses."""
+        return {row for row, parts in self.users.items() if len(parts) == 1}
+
+    def row_of(self, v: V, row: str, part: object) -> tuple[str, bool]:
+        """Return the array for a thread's elements of a row of v, which a part uses, and True if it holds four at a time."""
         key = row, "uint16" if v.dtype == BF2 else "bool_" if v.dtype.kind == "b" else v.dtype.name
+        self.users.setdefault(key, set()).add(part)
         if key not in self.rows:
             name = f"{self.spelling.name(v)}_row"
             self.rows[key] = name if name not in self.rows.values() else self.spelling.free(name)
-        return self.rows[key]
+        return self.rows[key], key in self.fours
 
 
 class Part(Kernel):
@@ -162,6 +176,8 @@ class Part(Kernel):
         self.before, self.after = kernel.before, kernel.after
         self.starts_here: list[str] = []
         self.ends_here: list[str] = []
+        self.reads: list[str] = []  # of four elements, before their formulas, and after them
+        self.writes: list[str] = []
         self.first, self.last = kernel.first, kernel.last
 
     def lines(self) -> list[str]:
@@ -175,9 +191,15 @@ class Part(Kernel):
         """Return the loop over a thread's elements of the row."""
         if not self.own:
             return [f"for {i} in range(cuda.threadIdx.x, {width}, cuda.blockDim.x):", *["    " + b for b in self.body]]
-        index = [f"{i} = row_index(q)"] if re.search(rf"\b{i}\b", "\n".join(self.body)) else []
-        # the number of repetitions is constant: the compiler writes them out, and each element has its own register
-        return [f"for q in range({self.own}):", "    if q < mine:", *["        " + b for b in [*index, *self.body]]]
+        index = [f"{i} = row_index(q + k)"] if re.search(rf"\b{i}\b", "\n".join(self.body)) else []
+        each = [
+            "    for k in range(4):",
+            "        if q + k < mine:",
+            *["            " + b for b in [*index, *self.body]],
+        ]
+        # the numbers of repetitions are constant: the compiler writes them out, and each element has its own register
+        around = [["    " + line for line in some] for some in (self.reads, self.writes)]
+        return [f"for q in range(0, {self.own}, 4):", *around[0], *each, *around[1]]
 
     def access(self, name: str, at: list) -> str:
         """Return an element of an array; the thread's elements of whole rows are in registers, read before the loop."""
@@ -185,11 +207,18 @@ class Part(Kernel):
             return super().access(name, at)
         v = next(v for v, n in self.spelling.names.items() if n == name)
         row = row_in(name, at)
-        own = self.kernel.row_of(v, row)
+        own, by_four = self.kernel.row_of(v, row, self)
         if own not in self.kernel.read:
             self.kernel.read[own] = v
-            self.starts_here.append(f"load_row({row}, {own})")
-        return f"{own}[q]"
+            if by_four:
+                self.reads.append(f"load_four({row}, q, {own}, 0)")
+            else:
+                self.starts_here += self.by_four(f"load_four({row}, q, {own}, q)")
+        return own_element(own, by_four)
+
+    def by_four(self, line: str) -> list[str]:
+        """Return the loop over a thread's elements of a row, four at a time: element q and the following ones."""
+        return [f"for q in range(0, {self.own}, 4):", "    " + line]
 
     def operand(self, a: object, kind, op: Op) -> ast.expr:
         """Return an operand: the row's numbers are in variables, elements of other parts in registers or computed again."""
@@ -198,9 +227,9 @@ class Part(Kernel):
             return parse(cast(self.kernel.locals[base], base.dtype, kind))
         if base in self.kernel.makers and base not in self.texts:
             if self.own and self.is_kept(base):
-                own = self.kernel.row_of(base, self.spelling.name(base))
+                own, by_four = self.kernel.row_of(base, self.spelling.name(base), self)
                 self.kernel.read[own] = base
-                return parse(cast(f"{own}[q]", base.dtype, kind))
+                return parse(cast(own_element(own, by_four), base.dtype, kind))
             maker = self.kernel.makers[base]
             self.spelling.name(base, maker.name)
             self.variable(base, self.formula(maker))
@@ -228,14 +257,17 @@ class Part(Kernel):
             super().keep(out, text)
         elif self.is_kept(out):
             name, at = self.spelling.name(out), loop_index(out.shape)
-            own = self.kernel.row_of(out, name)
-            self.body.append(f"{own}[q] = {text}")
+            own, by_four = self.kernel.row_of(out, name, self)
+            element = own_element(own, by_four)
+            self.body.append(f"{element} = {text}")
             if out in self.stored:
                 self.allocate(out)
-                if at[-1] == self.live[-1]:
-                    self.ends_here.append(f"store_row({row_in(name, at)}, {own})")
-                else:  # the last dimension of memory has the size 1
-                    self.body.append(f"{name}[{', '.join(at)}] = {own}[q]")
+                if at[-1] != self.live[-1]:  # the last dimension of memory has the size 1
+                    self.body.append(f"{name}[{', '.join(at)}] = {element}")
+                elif by_four:
+                    self.writes.append(f"store_four({row_in(name, at)}, q, {own}, 0)")
+                else:
+                    self.ends_here += self.by_four(f"store_four({row_in(name, at)}, q, {own}, q)")
 
     def store(self, element: str, text: str) -> None:
         """Write an element of a result; one thread writes the row's numbers."""
@@ -267,6 +299,11 @@ class Part(Kernel):
     def combined(self, op: Op, running: str) -> list[str]:
         """Return nothing for a sum of the rows' numbers: one thread has it."""
         return [] if self.narrow else super().combined(op, running)
+
+
+def own_element(own: str, by_four: bool) -> str:
+    """Return an element of a thread's array, which holds four at a time, or all of the thread's elements of a row."""
+    return f"{own}[k]" if by_four else f"{own}[q + k]"
 
 
 def row_in(name: str, at: list) -> str:

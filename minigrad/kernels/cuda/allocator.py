@@ -73,7 +73,7 @@ class Allocator:
         """Return a block of at least `nbytes` bytes. Raises OutOfMemoryError if the device is full."""
         if inside.yes:
             return Block(fresh_address(nbytes), nbytes, 0, NOWHERE)
-        size, pool = rounded(nbytes), self.pooling.pool
+        size, pool = SMALL if 0 < nbytes <= SMALL else rounded(nbytes), self.pooling.pool
         with self.lock:
             free = (self.free if pool is None else pool.free)[size]
             if free:

@@ -10,6 +10,7 @@ Nothing is copied to main memory implicitly: `to_host` and `item` copy, `np.asar
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable
 from operator import attrgetter, getitem, setitem
@@ -33,14 +34,20 @@ def of_shadow(name: str) -> Callable:
     return lambda a, *args, **kwargs: a.seen(getattr(a.shadow, name)(*args, **kwargs))
 
 
+LAYOUTS: dict[tuple, int] = {}  # numbers of dtypes, shapes and strides, which are compared quickly
+MOST_LAYOUTS = 1 << 16
+numbers = itertools.count(1)
+
+
 class DeviceArray(np.lib.mixins.NDArrayOperatorsMixin):
     """An array on the device: its `shadow`, the `block` of memory, and, for a view, its `base`."""
 
-    __slots__ = ("__weakref__", "base", "begin", "block", "shadow")
+    __slots__ = ("__weakref__", "base", "begin", "block", "known_layout", "shadow")
     __class__ = property(lambda a: np.ndarray)  # type: ignore[assignment]
 
-    def __init__(self, shadow: np.ndarray, block: Block, base: DeviceArray | None = None, begin: int | None = None):
-        self.shadow, self.block, self.base, self.begin = shadow, block, base, begin
+    def __init__(self, shadow: np.ndarray, block: Block, base: DeviceArray | None = None, begin: int | None = None,
+                 layout: int = 0):  # fmt: skip
+        self.shadow, self.block, self.base, self.begin, self.known_layout = shadow, block, base, begin, layout
 
     # ------------------------------------------------------------------ properties
     shape, dtype, ndim, size, strides, itemsize, nbytes, flags = [
@@ -53,6 +60,16 @@ class DeviceArray(np.lib.mixins.NDArrayOperatorsMixin):
         if self.begin is None:
             self.begin = self.shadow.__array_interface__["data"][0]
         return self.begin
+
+    @property
+    def layout(self) -> int:
+        """A number for its dtype, shape and strides: arrays with the same number have the same layout."""
+        if not self.known_layout:
+            key = self.shadow.dtype, self.shadow.shape, self.shadow.strides
+            if len(LAYOUTS) >= MOST_LAYOUTS:
+                LAYOUTS.clear()  # numbers are not given twice
+            self.known_layout = LAYOUTS.get(key) or LAYOUTS.setdefault(key, next(numbers))
+        return self.known_layout
 
     def __len__(self) -> int:
         return len(self.shadow)

@@ -26,6 +26,7 @@ BLOCK = WARP if simulator.SMALL else 256
 BLOCKS = 5  # that a processor must be able to run at once, which leaves a thread 48 registers
 THREADS = 1 << 17  # the largest GPUs run as many at once, and with them read at full speed
 GRAIN = 16  # elements that are worth a thread
+FEWEST = 1 if simulator.SMALL else 4  # parts of a result
 AHEAD = 2 if simulator.SMALL else 8  # elements that a thread reads before it adds the first of them
 
 
@@ -250,6 +251,7 @@ def over_middle(name: str, arrays: list, dtypes: Sequence, begin: Sequence) -> l
     outer, n, inner = arrays[0].shape
     lanes = min(WARP, 1 << (n - 1).bit_length()) if inner == 1 else 1
     parts = max(1, min(THREADS // (outer * inner * lanes), n // (lanes * GRAIN)))
+    parts = parts if parts > FEWEST else 1  # a second launch takes longer than a few more elements for each thread
     outs = [empty((outer, parts, inner), dtype if parts == 1 else b.dtype) for dtype, b in zip(dtypes, begin)]
     grid = -(-outs[0].size * lanes // BLOCK)
     reads = tuple([pointwise_cuda.read_expression(a.dtype) for a in arrays])

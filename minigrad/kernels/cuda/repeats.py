@@ -24,7 +24,7 @@ from .allocator import ALLOCATOR, Block
 from .device_array import DeviceArray
 from .launcher import Prepared
 
-LARGEST = 1 << 20  # elements; with more, the GPU works for longer than Python
+LARGEST = 1 << 22  # bytes; with more, the GPU works for longer than Python
 MOST = 4096  # calls that a thread remembers
 BY_VALUE = {int, bool, str, NoneType, type(...), FunctionType, np.ufunc, Plan}
 
@@ -66,13 +66,12 @@ def described(values: Any, key: list, arrays: list) -> bool:
     for v in values:
         kind = type(v)
         if kind is DeviceArray:
-            shadow, address = v.shadow, v.address
-            if shadow.size > LARGEST:
+            if v.block.nbytes > LARGEST:
                 return False
-            key += (shadow.dtype, shadow.shape, shadow.strides, address % 16)
+            key += (v.known_layout or v.layout, v.address % 16)
             for k, other in enumerate(arrays):
                 if other.block is v.block:
-                    key.append((k, address - other.address))
+                    key.append((k, v.address - other.address))
                     break
             arrays.append(v)
         elif kind is tuple or kind is list:
@@ -95,13 +94,14 @@ def described(values: Any, key: list, arrays: list) -> bool:
 
 
 class Place(NamedTuple):
-    """An array of a call: the number of the array or of the block that holds it, the distance from its beginning, its layout."""
+    """An array of a call: the number of the array or block that holds it, the distance from its beginning, its layout."""
 
     number: int
     distance: int
     dtype: np.dtype
     shape: tuple
     strides: tuple
+    layout: int
 
 
 class Recording:
@@ -114,7 +114,7 @@ class Recording:
 
     def place(self, a: DeviceArray) -> Place | None:
         """Return where an array is; None if it belongs neither to an argument nor to the recorded memory."""
-        layout = a.dtype, a.shape, a.strides
+        layout = a.dtype, a.shape, a.strides, a.layout
         for k, b in enumerate(self.arrays):
             if a.block is b.block:
                 return Place(k, a.address - b.address, *layout)
@@ -200,8 +200,10 @@ class Repeat:
 
 def array_at(memory: list, place: Place) -> DeviceArray:
     """Return the array at a place."""
-    holder = memory[place.number]
+    number, distance, dtype, shape, strides, layout = place
+    holder = memory[number]
     block = holder if type(holder) is Block else holder.block
-    begin = holder.address + place.distance
-    shadow = np.ndarray(place.shape, place.dtype, block.memory, begin - block.address, place.strides)
-    return DeviceArray(shadow, block, None, begin)
+    begin = holder.address + distance
+    return DeviceArray(
+        np.ndarray(shape, dtype, block.memory, begin - block.address, strides), block, None, begin, layout
+    )
