@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 
 import minigrad as torch
+from minigrad.kernels import formula
 from minigrad.kernels.cuda import kernel_modules, pointwise_cuda
-from minigrad.kernels.cuda.device_array import to_device
+from minigrad.kernels.cuda.device_array import DeviceArray, to_device
+from minigrad.ops.base import families
 
 
 def test_only_what_32_bits_cannot_count_is_counted_in_64():
@@ -78,3 +80,26 @@ def test_what_is_no_number_is_not_rounded_to_one():
 def test_whole_numbers_are_rounded_to_themselves(name):
     x = torch.tensor([2**53 + 1, -(2**53) - 1, 7])
     assert (getattr(torch, name)(x.to("cuda")).cpu() == x).all()
+
+
+FORMULAS = [cls for cls in dict.fromkeys(formula.OPERATIONS.values()) if cls.formulas and families.array_formulas(cls)]
+
+
+@pytest.mark.parametrize("cls", FORMULAS, ids=lambda cls: cls.name)
+def test_formulas_on_arrays_run_on_those_of_the_device(cls):
+    """Gradients of small tensors are computed by formulas with NumPy's functions, each of which needs a kernel."""
+    random = np.random.default_rng(0)
+    for f in cls.formulas.values():
+        given = [random.uniform(*cls.domain, 3) for _ in formula.parameters(f)]
+        with np.errstate(all="ignore"):
+            here, there = [formula.on_arrays(f)(*arrays) for arrays in (given, map(to_device, given))]
+        there = there.to_host() if type(there) is DeviceArray else there  # a constant
+        np.testing.assert_allclose(there, here, 1e-11, 1e-11, err_msg=formula.text(f))
+
+
+def test_functions_without_formula_of_their_own_are_those_of_the_operations():
+    x, y = np.array([-2.5, -0.5, 0.0, 1.5]), np.array([2.0, -2.0, 0.7, 1.0])
+    for f in (np.rint, np.sinc):
+        np.testing.assert_allclose(f(to_device(x)).to_host(), f(x), 1e-12, 1e-16)
+    for f in (np.fmod, np.remainder):
+        np.testing.assert_allclose(f(to_device(x), to_device(y)).to_host(), f(x, y), 1e-12)
