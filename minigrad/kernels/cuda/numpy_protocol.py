@@ -19,16 +19,13 @@ from ...arrays.nowhere import inside, is_meta
 from .. import formula
 from . import pointwise_cuda
 from .device_array import DeviceArray, like
-from .device_functions import digamma, erf, erfc, erfinv, fmod, lgamma, where
+from .device_functions import digamma, erf, erfc, erfinv, lgamma, where
 from .functions import FUNCTIONS, no_kernel, of_arrays
 
 WHERE = lambda c, x, y: where(c, x, y)
 MORE: dict[np.ufunc, Callable] = {
     np.positive: lambda x: x,
     np.floor_divide: lambda x, y: x // y,
-    np.remainder: lambda x, y: x % y,
-    np.fmod: lambda x, y: fmod(x, y),
-    np.rint: lambda x: round(x),
     np.power: lambda x, y: x**y,
     np.sign: lambda x: where(x > 0, 1, where(x < 0, -1, x)),
     scipy.special.psi: lambda x: digamma(x),
@@ -146,12 +143,6 @@ def choose(condition: Any, x: Any, y: Any) -> Any:
     made = pointwise_cuda.apply("where", WHERE, ("c", "x", "y"), (mask, *operands), target, target)
     assert made is not None
     return made
-
-
-@of_arrays(np.sinc)
-def sinc(x: Any) -> Any:
-    """Return sin(pi x) / (pi x) of a float array by the operation's formula, since NumPy's function is no ufunc."""
-    return pointwise_cuda.apply("sinc", formula.OPERATIONS["sinc"].kernel, ("x",), (x,), x.dtype, x.dtype)
 
 
 @of_arrays(np.empty_like)
