@@ -231,7 +231,7 @@ class DistributedDataParallel(Module, Joinable):
 
     def _announce(self, follows: bool) -> tuple[Any, Tensor]:
         """Start to tell the ranks without data if gradients follow; return the handle and the tensor that is sent."""
-        flag = tensor([int(follows)])
+        flag = tensor([int(follows)], device="cpu")
         with labelled("whether gradients follow"):
             return all_reduce(flag, ReduceOp.MAX, self.process_group, async_op=True), flag
 
@@ -243,7 +243,7 @@ class DistributedDataParallel(Module, Joinable):
 
     def _common_rank(self, candidate: bool) -> int:
         """Return the last rank that calls this with True."""
-        found = tensor([self.process_group.rank() if candidate else -1])
+        found = tensor([self.process_group.rank() if candidate else -1], device="cpu")
         with labelled("which rank's model it is"):
             all_reduce(found, ReduceOp.MAX, self.process_group)
         return int(found.item())

@@ -185,7 +185,7 @@ class Reducer:
 
     def used_on_any_rank(self, used: set[int]) -> set[int]:
         """Return the parameters with a gradient on at least one rank."""
-        counts = tensor([int(p.number in used) for p in self.parameters])
+        counts = tensor([int(p.number in used) for p in self.parameters], device="cpu")
         with labelled("parameters with a gradient"):
             all_reduce(counts, ReduceOp.MAX, self.group)
         return {p.number for p, n in zip(self.parameters, counts.tolist()) if n}

@@ -201,6 +201,6 @@ def received(leaf: Any, src: int, group: Any) -> Any:
     """Receive the tensor of a Layout from rank `src`; return other values unchanged."""
     if not isinstance(leaf, Layout):
         return leaf
-    t = empty(leaf.shape, dtype=leaf.dtype)
+    t = empty(leaf.shape, dtype=leaf.dtype, device="cpu")
     recv(t, src, group)
     return t

@@ -53,7 +53,7 @@ def write_plain(frame: Frame, fn: Any, x: Tensor, others: tuple) -> bool:
 
 
 def write_short(fn: Any, a: np.ndarray, others: list) -> bool:
-    """Write fn(a, *others) into a by NumPy's function, by the formula, or by a kernel (kernels/pointwise_calls.py).
+    """Write fn(a, *others) into a by NumPy's function, by the formula, or by a kernel (kernels/select.py).
 
     Return False, with nothing written, if something needs a conversion.
     """
@@ -72,7 +72,7 @@ def write_short(fn: Any, a: np.ndarray, others: list) -> bool:
         function(a, *others, out=a)  # NumPy detects others that share the memory of a
         return True
     else:
-        result = function(a, *others)
+        result = function(a, *others) if type(a) is np.ndarray else select.forward(fn, (a, *others))
     if result is None or result.shape != a.shape or result.dtype is not a.dtype:
         return False
     a[...] = result

@@ -142,7 +142,7 @@ def _(x: Tensor, shape: pool.Sliding | pool.EvenParts, count_pad: bool, divisor:
     """Divide each element among the positions of its window: with sliding windows, a transposed convolution with ones."""
     by = divisor or pool.elements_per_window(shape, count_pad)
     if not isinstance(by, int) or by != 1:
-        x = x / (by if isinstance(by, int) else tensor(by.tolist(), dtype=x.dtype))
+        x = x / (by if isinstance(by, int) else tensor(by.tolist(), dtype=x.dtype, device=x.device))
     return copied(x, shape) if isinstance(shape, pool.Sliding) else repeated(x, shape)
 
 
@@ -153,7 +153,7 @@ def copied(x: Tensor, shape: pool.Sliding) -> Tensor:
     each = zip(shape.size, shape.number, shape.stride, shape.padding, shape.kernel)
     extra = [m - ((w - 1) * s - 2 * p + k) for m, w, s, p, k in each]
     made = run(
-        x, ones(channels, 1, *shape.kernel, dtype=x.dtype), None, shape.stride, shape.padding,
+        x, ones(channels, 1, *shape.kernel, dtype=x.dtype, device=x.device), None, shape.stride, shape.padding,
         [max(v, 0) for v in extra], channels,
     )  # fmt: skip
     return made if min(extra) >= 0 else made[(..., *[slice(m) for m in shape.size])]
@@ -163,8 +163,8 @@ def repeated(x: Tensor, parts: pool.EvenParts) -> Tensor:
     """Return a tensor with each element of x added at all positions of its part, one dimension after the other."""
     for d, window in enumerate(parts.along(), x.ndim - len(parts.size)):
         start, end = (ends.tolist() for ends in bounds(window))
-        each = x.repeat_interleave(tensor([b - a for a, b in zip(start, end)]), d)
-        places = tensor([k for a, b in zip(start, end) for k in range(a, b)])
+        each = x.repeat_interleave(tensor([b - a for a, b in zip(start, end)], device=x.device), d)
+        places = tensor([k for a, b in zip(start, end) for k in range(a, b)], device=x.device)
         x = each.new_zeros((*x.shape[:d], window.size, *x.shape[d + 1 :])).index_add(d, places, each)
     return x
 
@@ -298,7 +298,7 @@ def _(layer: Terms, cls: Any, out: Tensor, rows: Tensor, values: Tensor, right: 
 
 @defined(embedding_bag.BagNumbers)
 def _(offsets: Tensor, n: int) -> Tensor:
-    return searchsorted(offsets, arange(n), right=True) - 1
+    return searchsorted(offsets, arange(n, device=offsets.device), right=True) - 1
 
 
 # ---------------------------------------------------------------------- losses and norms

@@ -13,6 +13,7 @@ from typing import Any
 from ..core.frames import OFF, use
 from ..core.tensor import Tensor
 from ..errors import error
+from ..ops.create import zeros
 from ..ops.nn.conv import check_rank
 from .basic_layers import Linear
 from .convolution import Conv1d, Conv2d, Conv3d, Convolution, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
@@ -96,6 +97,8 @@ class Lazy(LazyModuleMixin):
             for name, t in store.items():
                 if t is not None and (kind is UninitializedParameter or not t.numel()):
                     store[name] = kind(t.requires_grad, given.get("device"), t.dtype)
+                elif t is not None:  # the number of batches, which has its shape
+                    store[name] = zeros(t.shape, dtype=t.dtype, device=given.get("device"))
 
     def initialize_parameters(self, input: Tensor, *_: Any, **__: Any) -> None:
         """Take the parameters of a plain layer made for the input."""

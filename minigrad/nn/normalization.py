@@ -146,7 +146,7 @@ class ChannelNorm(Module):
         for name, make in (("running_mean", zeros), ("running_var", ones)):
             start = make(num_features, dtype=dtype, device=device) if track_running_stats else None
             self.register_buffer(name, start)
-        self.register_buffer("num_batches_tracked", tensor(0) if track_running_stats else None)
+        self.register_buffer("num_batches_tracked", tensor(0, device=device) if track_running_stats else None)
 
     def reset_running_stats(self) -> None:
         """Reset the running statistics, if the module has any: mean 0, variance 1, no batches."""

@@ -172,6 +172,7 @@ def checked_operands(who: str, x: Tensor, dim: int, index: Tensor, *src: Any) ->
     d, own, sizes = axis(dim, x.ndim, who), x._sizes, index._sizes
     if (
         not src
+        and len(sizes) == len(own)
         and sizes[:d] == own[:d]
         and sizes[d + 1 :] == own[d + 1 :]
         and index._np_dtype is I8

@@ -84,7 +84,7 @@ def item_of(i: Any) -> Any:
     if isinstance(i, np.ndarray):
         i = wrap(i)
     elif isinstance(i, (list, tuple, range)):
-        i = tensor(list(i)) if len(i) else wrap(np.zeros(0, np.int64))
+        i = tensor(list(i), device="cpu") if len(i) else wrap(np.zeros(0, np.int64))
     if not isinstance(i, Tensor):
         raise error(
             TypeError if isinstance(i, str) else IndexError,

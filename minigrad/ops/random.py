@@ -271,7 +271,7 @@ class Poisson(Operation):
         try:
             return as_array(rng.poisson(rate)).astype(rate.dtype)
         except ValueError:
-            what = f"means must be from 0 to about 2**63, got {np.min(rate)} to {np.max(rate)}"
+            what = f"means must be from 0 to about 2**63, got {np.min(rate).item():g} to {np.max(rate).item():g}"
             raise error(RuntimeError, "poisson", what, "write input.clamp(min=0)") from None
 
     batch = lambda rate, rng: (rate, rng)

@@ -149,7 +149,8 @@ def test_writes_are_those_of_a_loop(write, shapes, dims):
 
     found = vmap(f, dims)(x, y)
     pick = lambda t, d, i: t if d is None else t.select(d, i)
-    assert torch.equal(found, torch.stack([f(pick(x, dims[0], i), pick(y, dims[1], i)) for i in range(size)]))
+    wanted = torch.stack([f(pick(x, dims[0], i), pick(y, dims[1], i)) for i in range(size)])
+    assert torch.allclose(found, wanted, 1e-12, 1e-14)  # a GPU may round x + y * z once or twice
 
 
 def test_writes_reach_the_argument_itself():

@@ -64,6 +64,7 @@ CASES = [
     ('vmap(torch.nonzero)(T(2, 3))', 'nonzero', 'the shape of the result depends on the', 'use torch.where(mask, a,'),
     ('vmap(torch.unique)(T(2, 3))', 'unique', 'the shape of the result depends on the', 'use torch.where(mask, a,'),
     ('T(2, 3).gather(0, I(2, 1))', 'gather', 'as input tensor, got 1 and 2', 'write index.unsqueeze(-1): index'),
+    ('T(2, 3).gather(1, I(2, 1))', 'gather', 'as input tensor, got 1 and 2', 'write index.unsqueeze(-1): index'),
     ('T(2, 3).gather(1, I(3, 2, 1))', 'gather', 'size does not match at dimension 0: expected', 'write index[:2, :]'),
     ('T(2, 3).gather(2, I(2, 3, 1))', 'gather', '(expected to be in range of [-2, 1], but got 2)', 'write dim=1, or'),
     ('T(2, 3).gather(0, torch.full((1, 3), 2))', 'gather', 'index 2 is out of bounds for', 'use indices from 0 to 1'),

@@ -7,6 +7,8 @@ import minigrad
 from minigrad.errors import OutOfMemoryError
 from tests.refusals import check, raised
 
+pytestmark = pytest.mark.cpu("is about the computer's memory; a GPU's: tests/kernels/cuda/test_allocator.py")
+
 # (text, who, words that have to be said)
 # fmt: off
 CASES = [

@@ -226,9 +226,11 @@ CASES = [
 # fmt: on
 
 
-THERE_IS_NONE = dict.fromkeys(("T(2).to('cuda:0')", "T(2).cuda()"), "asks for a device where there is none")
+ABOUT_CPU = dict.fromkeys(("T(2).to('cuda:0')", "T(2).cuda()"), "asks for a device where there is none")
+CALLS = ("T(3).apply_(lambda v: 'a')", "T(3).map_(T(3).double(), max)")
+ABOUT_CPU |= dict.fromkeys(CALLS, "a function is applied to each element only on the processor")
 
 
-@pytest.mark.parametrize("case", marked(CASES, THERE_IS_NONE))
+@pytest.mark.parametrize("case", marked(CASES, ABOUT_CPU))
 def test_it_says_what_is_wrong_and_what_to_do(case):
     check(*case, lend=lend)

@@ -49,6 +49,9 @@ def forward(document):
 
 
 # ---------------------------------------------------------------------- the price
+COUNTED = pytest.mark.cpu("a recording keeps values, for which a device's allocator calls more to get memory")
+
+
 def more_calls(run):
     """Calls without a recording, and how many more there are under one."""
     for _ in range(3):
@@ -61,18 +64,21 @@ def more_calls(run):
     return before, during - before
 
 
+@COUNTED
 def test_an_operation_costs_four_calls_more():
     x, y = leaf(1.0, 2.0), leaf(3.0, 4.0)
     _, more = more_calls(lambda: x * y + y)
     assert more <= 2 * 4  # the note, two looks at where we are, the entry of the log
 
 
+@COUNTED
 def test_a_function_of_the_table_costs_few_calls_more():
     x = leaf(1.0, 2.0)
     assert more_calls(lambda: minigrad.sin(x))[1] <= 6
     assert more_calls(lambda: x.sum())[1] <= 30
 
 
+@COUNTED
 def test_a_node_of_the_backward_costs_three_calls_more():
     def chain(n):
         y = x
@@ -88,6 +94,7 @@ def test_a_node_of_the_backward_costs_three_calls_more():
     assert backward(30) - backward(10) <= 20 * (4 + 3)  # of the forward and of the backward
 
 
+@COUNTED
 @pytest.mark.parametrize("program, most", [("custom", 2.0), ("network", 2.0), ("update", 2.6)])
 def test_a_program_makes_about_twice_the_calls(program, most):
     x, labels = leaf(1.0, 2.0), minigrad.tensor([0, 1])

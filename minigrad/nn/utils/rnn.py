@@ -190,7 +190,7 @@ def pack_padded_sequence(
     >>> packed.data
     tensor([1, 4, 2, 5, 3])
     """
-    found = lengths.to("cpu") if isinstance(lengths, Tensor) else tensor(list(lengths))
+    found = lengths.to("cpu") if isinstance(lengths, Tensor) else tensor(list(lengths), device="cpu")
     order = None
     if not enforce_sorted:
         found, order = sort(found, descending=True)
@@ -200,8 +200,8 @@ def pack_padded_sequence(
     ns = found.tolist()
     check_lengths(ns, x)
     sizes = sizes_of(ns)
-    data = x.flatten(0, 1).index_select(0, places(sizes, x.shape[1]).to(x.device))
-    return PackedSequence(data, tensor(sizes), order)
+    data = x.flatten(0, 1).index_select(0, places(sizes, x.shape[1], x.device))
+    return PackedSequence(data, tensor(sizes, device="cpu"), order)
 
 
 def check_lengths(lengths: list, x: Tensor) -> None:
@@ -224,9 +224,9 @@ def sizes_of(lengths: list) -> list:
     return [sum(n > t for n in lengths) for t in range(lengths[0])]
 
 
-def places(sizes: list, number: int) -> Tensor:
+def places(sizes: list, number: int, device: Any) -> Tensor:
     """Return the rows of a packed batch as indices into a padded batch whose time steps are flattened."""
-    return tensor([t * number + i for t, n in enumerate(sizes) for i in range(n)])
+    return tensor([t * number + i for t, n in enumerate(sizes) for i in range(n)], device=device)
 
 
 def pad_packed_sequence(
@@ -253,8 +253,8 @@ def pad_packed_sequence(
         )
     total = longest if total_length is None else total_length
     blank = data.new_full((total * number, *data.shape[1:]), padding_value)
-    padded = blank.index_copy(0, places(sizes, number).to(data.device), data).unflatten(0, (total, number))
-    lengths = tensor([sum(n > i for n in sizes) for i in range(number)])
+    padded = blank.index_copy(0, places(sizes, number, data.device), data).unflatten(0, (total, number))
+    lengths = tensor([sum(n > i for n in sizes) for i in range(number)], device="cpu")
     if (order := sequence.unsorted_indices) is not None:
         padded, lengths = padded.index_select(1, order), lengths[order.to("cpu")]
     return padded.transpose(0, 1) if batch_first else padded, lengths

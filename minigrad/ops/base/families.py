@@ -150,9 +150,9 @@ class Pointwise(Primitive):
 
     @classmethod
     def arrays(cls, gs: Sequence, bound: tuple) -> list | None:
-        """Return the requested gradients of small arrays; None for large ones, which `backward` computes."""
+        """Return the requested gradients of small arrays; None for large ones and those on a GPU, which `backward` computes."""
         g, partials = gs[0], array_formulas(cls)
-        if partials is None or g.size >= pointwise_calls.FUSE_FROM:
+        if partials is None or g.size >= pointwise_calls.FUSE_FROM or on_device(g):
             return None
         return [None if p is None else array_gradient(cls, p, bound, g) for p in partials]
 

@@ -74,7 +74,7 @@ def scaled_dot_product_attention(
         key, value = repeated_heads(query, key, value)
     scores = query @ key.mT * (1 / math.sqrt(max(query.shape[-1], 1)) if scale is None else scale)
     if is_causal:
-        attn_mask = ones(*scores.shape[-2:], dtype=bool).tril()
+        attn_mask = ones(*scores.shape[-2:], dtype=bool, device=scores.device).tril()
     if attn_mask is not None:
         scores = where(attn_mask, scores, -math.inf) if attn_mask._np_dtype.kind == "b" else scores + attn_mask
         nothing = (scores == -math.inf).all(-1, True)

@@ -16,6 +16,7 @@ from ...core.tensor import Tensor
 from ...errors import error
 from ...ops.generator import Generator, default_generator
 from ...ops.random import randperm
+from .sampler import device_of
 
 T_co = TypeVar("T_co", covariant=True)
 
@@ -304,7 +305,7 @@ def random_split(
             f"the lengths {list(lengths)} add up to {sum(lengths)}, but the dataset has {total} samples",
             "pass lengths that add up to len(dataset), or fractions that add up to 1",
         )
-    order = randperm(total, generator=generator).tolist()
+    order = randperm(total, generator=generator, device=device_of(generator)).tolist()
     ends = itertools.accumulate(map(int, lengths))
     return [Subset(dataset, order[end - int(n) : end]) for end, n in zip(ends, lengths)]
 

@@ -55,7 +55,8 @@ class DistributedSampler(Sampler[int]):
         n = len(self.dataset)
         indices = range(n)
         if self.shuffle:
-            indices = randperm(n, generator=Generator().manual_seed(self.seed + self.epoch)).tolist()
+            generator = Generator().manual_seed(self.seed + self.epoch)
+            indices = randperm(n, generator=generator, device=generator.device).tolist()
         return islice(cycle(indices), self.rank, self.total_size, self.num_replicas)
 
     def __len__(self) -> int:

@@ -21,9 +21,14 @@ from ...ops.random import multinomial, randint, randperm
 T_co = TypeVar("T_co", covariant=True)
 
 
+def device_of(generator: Generator | None) -> Any:
+    """Return the device to draw indices on: the generator's, or the CPU for None, whatever device new tensors are on."""
+    return "cpu" if generator is None else generator.device
+
+
 def drawn_seed(generator: Generator | None) -> int:
-    """Draw a seed from a generator, or from the default one for None."""
-    return int(empty((), dtype=int64).random_(generator=generator).item())
+    """Draw a seed from a generator, or from the CPU's default one for None."""
+    return int(empty((), dtype=int64, device=device_of(generator)).random_(generator=generator).item())
 
 
 def positive(who: str, name: str, value: Any) -> None:
@@ -118,9 +123,9 @@ class RandomSampler(Sampler[int]):
         step = 32 if self.replacement else n
         for size in [step] * (left // step) + [left % step]:  # the last draw happens even for 0 samples
             if self.replacement:
-                yield from randint(n, (size,), generator=generator).tolist()
+                yield from randint(n, (size,), generator=generator, device=generator.device).tolist()
             else:
-                yield from randperm(n, generator=generator).tolist()[:size]
+                yield from randperm(n, generator=generator, device=generator.device).tolist()[:size]
 
     def __len__(self) -> int:
         return self.num_samples
@@ -138,7 +143,8 @@ class SubsetRandomSampler(Sampler[int]):
         self.indices, self.generator = indices, generator
 
     def __iter__(self) -> Iterator[int]:
-        for i in randperm(len(self.indices), generator=self.generator).tolist():
+        order = randperm(len(self.indices), generator=self.generator, device=device_of(self.generator))
+        for i in order.tolist():
             yield self.indices[i]
 
     def __len__(self) -> int:
@@ -166,7 +172,8 @@ class WeightedRandomSampler(Sampler[int]):
     ):
         positive("WeightedRandomSampler", "num_samples", num_samples)
         truth(ValueError, "WeightedRandomSampler", "replacement", replacement)
-        self.weights = as_tensor(weights, dtype=float64)
+        place = None if isinstance(weights, Tensor) else device_of(generator)
+        self.weights = as_tensor(weights, dtype=float64, device=place)
         if self.weights.ndim != 1:
             what = f"weights should be a 1d sequence, but they have shape {tuple(self.weights.shape)}"
             raise error(ValueError, "WeightedRandomSampler", what, "pass one weight for each sample")

@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 
 import minigrad as torch
+from minigrad.kernels import formula
 from minigrad.kernels.cuda import kernel_modules, pointwise_cuda
 from minigrad.kernels.cuda.device_array import to_device
+from minigrad.ops.base.registry import TABLE
 
 
 def test_only_what_32_bits_cannot_count_is_counted_in_64():
@@ -78,3 +80,56 @@ def test_what_is_no_number_is_not_rounded_to_one():
 def test_whole_numbers_are_rounded_to_themselves(name):
     x = torch.tensor([2**53 + 1, -(2**53) - 1, 7])
     assert (getattr(torch, name)(x.to("cuda")).cpu() == x).all()
+
+
+SMOOTH = [n for n, op in formula.OPERATIONS.items() if n in TABLE and op.formulas and not op.n_conditions]
+SMOOTH = [
+    n for n in SMOOTH if n not in ("zeta", "prelu")
+]  # no derivative by the first operand; another shape of the second
+
+
+@pytest.fixture
+def launches(monkeypatch):
+    """Return the names of the kernels that run."""
+    names = []
+
+    def noting(run):
+        return lambda kernel, *given: (names.append(kernel.name), run(kernel, *given))
+
+    for way in ("launch", "launch_flat"):
+        monkeypatch.setattr(kernel_modules.Kernel, way, noting(getattr(kernel_modules.Kernel, way)))
+    return names
+
+
+def operation(name):
+    """Return the function of a pointwise operation, and tensors that it takes."""
+    op, random = formula.OPERATIONS[name], np.random.default_rng(0)
+    n = len(op.names) - op.n_settings
+    xs = [torch.tensor(random.uniform(*op.domain, 3), device="cuda") for _ in range(n)]
+    settings = {"threshold": (0.1, 20.0)}.get(name, ())
+    return (lambda *xs: TABLE[name].function(*xs, *settings)), xs, settings
+
+
+@pytest.mark.parametrize("name", SMOOTH)
+def test_small_tensors_too_have_their_gradients_from_the_kernel(name, launches):
+    """Formulas with NumPy's functions would launch one kernel per step, and sinc has none."""
+    f, xs, _ = operation(name)
+    tracked, g = [x.clone().requires_grad_() for x in xs], torch.ones_like(xs[0])
+    out, (_, pull) = f(*tracked), torch.func.vjp(f, *xs)
+    launches.clear()
+    wanted = torch.autograd.grad(out, tracked, g)
+    eager, launches[:] = list(launches), []
+    found = pull(g)
+    assert launches == eager
+    for a, b in zip(found, wanted, strict=True):
+        np.testing.assert_array_equal(a.cpu().numpy(), b.cpu().numpy())
+
+
+@pytest.mark.parametrize("name", [n for n in SMOOTH if hasattr(torch.Tensor, n + "_")])
+def test_a_write_into_a_small_tensor_is_one_kernel(name, launches):
+    f, (x, *others), settings = operation(name)
+    wanted = f(x, *others)
+    launches.clear()
+    getattr(x, name + "_")(*others, *settings)
+    assert len(launches) <= 1
+    np.testing.assert_array_equal(x.cpu().numpy(), wanted.cpu().numpy())
