@@ -24,7 +24,7 @@ from ...arrays.dtypes import BF2
 from ...arrays.nowhere import inside
 from .. import cache
 from . import machine, simulator
-from .device_array import DeviceArray, plain
+from .device_array import DeviceArray
 
 # kernels are compiled to PTX for this capability, from which newer GPUs get native machine code
 OLDEST = (7, 5)

@@ -30,7 +30,8 @@ def call(typing, function, kernel, x, y, z, block_x, block_y, block_z, stream, e
         kinds = [address, *[size] * 7, address, address, address]
         function, kernel, *sizes, stream, extra = args
         pointer = lambda value: builder.inttoptr(value, address)
-        given = [pointer(kernel), *[builder.trunc(n, size) for n in sizes], size(0), pointer(stream), address(None), pointer(extra)]
+        counts = [*[builder.trunc(n, size) for n in sizes], size(0)]
+        given = [pointer(kernel), *counts, pointer(stream), address(None), pointer(extra)]
         return builder.call(builder.inttoptr(function, ir.FunctionType(size, kinds).as_pointer()), given)
 
     return types.int32(*[types.int64] * 10), emit

@@ -74,22 +74,25 @@ def described(values: Any, key: list, arrays: list) -> bool:
                     key.append((k, v.address - other.address))
                     break
             arrays.append(v)
-        elif kind is tuple or kind is list:
-            key += (kind, len(v))
-            if not described(v, key, arrays):
+        elif kind is tuple or kind is list or kind is dict:
+            key += (kind, tuple(v) if kind is dict else len(v))
+            if not described(v.values() if kind is dict else v, key, arrays):
                 return False
         elif kind in BY_VALUE or isinstance(v, (type, np.dtype)):
             key += (kind, v)
-        elif kind is float:
-            key += (kind, v, math.copysign(1, v))
-        elif kind is dict:
-            key.append(tuple(v))
-            if not described(v.values(), key, arrays):
-                return False
-        elif isinstance(v, np.generic) or kind is np.ndarray and not v.ndim:
-            key += (kind, v.dtype, v.tobytes())
-        else:
+        elif not add_number(kind, v, key):
             return False
+    return True
+
+
+def add_number(kind: type, v: Any, key: list) -> bool:
+    """Add a number to the key; return False if it is none."""
+    if kind is float:
+        key += (kind, v, math.copysign(1, v))
+    elif isinstance(v, np.generic) or kind is np.ndarray and not v.ndim:
+        key += (kind, v.dtype, v.tobytes())
+    else:
+        return False
     return True
 
 
