@@ -30,9 +30,9 @@ KERNELS = {"elements": Elements, "rows": Rows, "columns": Columns, "pick": Picks
 HELPERS = tuple([block_function("sum", "float64"), block_function("sum", "int64"),
                  block_function("max", "float32"), block_function("max", "float64"), *FUNCTIONS])  # fmt: skip
 LAUNCHES = "minigrad.compile.emit.gpu_launches"
-LAUNCHING = ("Outside", "call", "empty", "full", "joined", "parts", "rows", "shares", "threads")
+LAUNCHING = ("Outside", "by_four", "call", "empty", "full", "joined", "parts", "rows", "shares", "threads")
 CONVERSIONS = ("of_bfloat16", "to_bfloat16")
-RESERVED = {"cuda", "grid", "block", "kernel", "count", "part", "row", "rest", "fits", "mine", "q", "k", "outside", "bfloat16",
+RESERVED = {"cuda", "grid", "block", "kernel", "count", "part", "row", "rest", "fits", "first", "q", "k", "outside", "bfloat16",
             *flat.IMPORTS, *flat.LOCALS, *LAUNCHING, *CONVERSIONS, *functions_in("\n".join(HELPERS))}  # fmt: skip
 
 

@@ -3,9 +3,9 @@
 The parts of a rows group (cpu_rows.py) run one after the other on the same row. All threads of the row get the row's sums.
 There are two kernels. If a row fits into the registers of its threads, each thread keeps its elements there, so that memory
 is read once and written once: `x_row[q]` is the q-th of them. What a single part reads or writes, such as weights, is there
-four elements at a time: a processor has room for more threads if each needs fewer registers. Longer rows are read again in
-each part, and elements computed in one part and read in another are computed again: their inputs are in a cache, and
-arithmetic costs less than memory.
+four elements at a time, and all rows consist of aligned groups of four: a processor has room for more threads if each needs
+fewer registers. Other rows are read again in each part, and elements computed in one part and read in another are computed
+again: their inputs are in a cache, and arithmetic costs less than memory.
 """
 
 from __future__ import annotations
@@ -31,46 +31,20 @@ BLOCKS = 2  # of the most threads, that a processor must be able to run at once,
 BOUND = "LAUNCH_BOUNDS = {}  # threads of a block, and blocks of a processor: the compiler limits a thread's registers"
 
 # Neighbours read neighbours: of each 4 * blockDim.x elements of a row, a thread has four, which it moves in one instruction.
-ROW_COUNT = '''\
-@cuda.jit(device=True)
-def row_count(width, most):
-    """Return the number of elements that this thread has of a row, `most` in the longest rows."""
-    count = 0
-    for q in range(0, most, 4):
-        count += max(0, min(4, width - 4 * cuda.threadIdx.x - q * cuda.blockDim.x))
-    return count
-'''
 ROW_INDEX = '''\
 @cuda.jit(device=True)
 def row_index(q):
-    """Return the index in its row of this thread's element q."""
-    return 4 * (cuda.threadIdx.x + q // 4 * cuda.blockDim.x) + q % 4
+    """Return the index in its row of this thread's element q, a multiple of four."""
+    return 4 * cuda.threadIdx.x + q * cuda.blockDim.x
 '''
 LOAD_FOUR = '''\
 @cuda.jit(device=True)
-def load_four(row, q, own, k):
-    """Read this thread's elements q to q + 3 of a row into own[k:]."""
-    i = 4 * cuda.threadIdx.x + q * cuda.blockDim.x
-    if row.strides[0] == row.itemsize and aligned4(row) and i + 4 <= row.size:
+def load_four(row, i, own, k):
+    """Read elements i to i + 3 of a row, if there are any, into own[k:]."""
+    if i < row.size:
         own[k], own[k + 1], own[k + 2], own[k + 3] = load4(row, i)
-    else:
-        for p in range(4):
-            if i + p < row.size:
-                own[k + p] = row[i + p]
 '''
-STORE_FOUR = '''\
-@cuda.jit(device=True)
-def store_four(row, q, own, k):
-    """Write this thread's elements q to q + 3 of a row from own[k:]."""
-    i = 4 * cuda.threadIdx.x + q * cuda.blockDim.x
-    if row.strides[0] == row.itemsize and aligned4(row) and i + 4 <= row.size:
-        store4(row, i, (own[k], own[k + 1], own[k + 2], own[k + 3]))
-    else:
-        for p in range(4):
-            if i + p < row.size:
-                row[i + p] = own[k + p]
-'''
-FUNCTIONS = ROW_COUNT, ROW_INDEX, LOAD_FOUR, STORE_FOUR
+FUNCTIONS = ROW_INDEX, LOAD_FOUR
 
 
 class Rows:
@@ -95,7 +69,8 @@ class Rows:
         texts = [kernel_text(n, given, body) for n, body in zip(names, (lines, again))]
         *sizes, width = short.spelling.extent(short.group.like())
         sized = ", ".join([product(sizes), width, str(short.own), *short.example()])
-        launch = [f"kernel = {names[0]} if fits else {names[1]}", f"kernel[grid, block]({', '.join(given.values())})"]
+        fits = f"fits and by_four({', '.join([width, *short.memory()])})"
+        launch = [f"kernel = {names[0]} if {fits} else {names[1]}", f"kernel[grid, block]({', '.join(given.values())})"]
         return "\n\n\n".join(texts), [f"grid, block, fits = rows({sized})", *short.before, *launch, *short.after]
 
 
@@ -135,7 +110,7 @@ class RowKernel(Kernel):
             return [*self.first, f"for {row} in range({SLOT}, {product(sizes)}, {STEP}):", *rows, *self.last]
         sizes_of = lambda key: 4 if key in self.fours else self.own
         arrays = [f"{name} = cuda.local.array({sizes_of(key)}, np.{key[1]})" for key, name in self.rows.items()]
-        begin = [*arrays, f"mine = row_count({width}, {self.own})", f"{row} = {SLOT}"]
+        begin = [*arrays, f"{row} = {SLOT}"]
         return [*self.first, *begin, f"if {row} < {product(sizes)}:", *rows, *self.last]
 
     def example(self) -> list[str]:
@@ -148,6 +123,10 @@ class RowKernel(Kernel):
         whole = {name for key, name in self.rows.items() if key not in self.fours}
         sizes = [max(v.dtype.itemsize, 4) for name, v in self.read.items() if name in whole]
         return max(sum(sizes), 2 * max(sizes, default=0))
+
+    def memory(self) -> list[str]:
+        """Return the names of the arrays that exist before the launch and are read by rows."""
+        return [self.spelling.name(v) for v in dict.fromkeys(self.read.values()) if v in self.spelling.inputs]
 
     def alone(self) -> set:
         """Return the rows that a single part uses."""
@@ -191,15 +170,11 @@ class Part(Kernel):
         """Return the loop over a thread's elements of the row."""
         if not self.own:
             return [f"for {i} in range(cuda.threadIdx.x, {width}, cuda.blockDim.x):", *["    " + b for b in self.body]]
-        index = [f"{i} = row_index(q + k)"] if re.search(rf"\b{i}\b", "\n".join(self.body)) else []
-        each = [
-            "    for k in range(4):",
-            "        if q + k < mine:",
-            *["            " + b for b in [*index, *self.body]],
-        ]
+        index = [f"{i} = first + k"] if re.search(rf"\b{i}\b", "\n".join(self.body)) else []
+        each = [*self.reads, "for k in range(4):", *["    " + b for b in [*index, *self.body]], *self.writes]
         # the numbers of repetitions are constant: the compiler writes them out, and each element has its own register
-        around = [["    " + line for line in some] for some in (self.reads, self.writes)]
-        return [f"for q in range(0, {self.own}, 4):", *around[0], *each, *around[1]]
+        lines = ["first = row_index(q)", f"if first < {width}:", *["    " + line for line in each]]
+        return [f"for q in range(0, {self.own}, 4):", *["    " + line for line in lines]]
 
     def access(self, name: str, at: list) -> str:
         """Return an element of an array; the thread's elements of whole rows are in registers, read before the loop."""
@@ -211,14 +186,13 @@ class Part(Kernel):
         if own not in self.kernel.read:
             self.kernel.read[own] = v
             if by_four:
-                self.reads.append(f"load_four({row}, q, {own}, 0)")
+                self.reads.append(f"load_four({row}, first, {own}, 0)")
             else:
-                self.starts_here += self.by_four(f"load_four({row}, q, {own}, q)")
+                self.starts_here += [
+                    f"for q in range(0, {self.own}, 4):",
+                    f"    load_four({row}, row_index(q), {own}, q)",
+                ]
         return own_element(own, by_four)
-
-    def by_four(self, line: str) -> list[str]:
-        """Return the loop over a thread's elements of a row, four at a time: element q and the following ones."""
-        return [f"for q in range(0, {self.own}, 4):", "    " + line]
 
     def operand(self, a: object, kind, op: Op) -> ast.expr:
         """Return an operand: the row's numbers are in variables, elements of other parts in registers or computed again."""
@@ -264,10 +238,9 @@ class Part(Kernel):
                 self.allocate(out)
                 if at[-1] != self.live[-1]:  # the last dimension of memory has the size 1
                     self.body.append(f"{name}[{', '.join(at)}] = {element}")
-                elif by_four:
-                    self.writes.append(f"store_four({row_in(name, at)}, q, {own}, 0)")
                 else:
-                    self.ends_here += self.by_four(f"store_four({row_in(name, at)}, q, {own}, q)")
+                    four = ", ".join([own_element(own, by_four, str(k)) for k in range(4)])
+                    self.writes.append(f"store4({row_in(name, at)}, first, ({four}))")
 
     def store(self, element: str, text: str) -> None:
         """Write an element of a result; one thread writes the row's numbers."""
@@ -301,9 +274,9 @@ class Part(Kernel):
         return [] if self.narrow else super().combined(op, running)
 
 
-def own_element(own: str, by_four: bool) -> str:
-    """Return an element of a thread's array, which holds four at a time, or all of the thread's elements of a row."""
-    return f"{own}[k]" if by_four else f"{own}[q + k]"
+def own_element(own: str, by_four: bool, k: str = "k") -> str:
+    """Return element k of four of a thread's array, which holds four at a time, or all of the thread's elements of a row."""
+    return f"{own}[{k}]" if by_four else f"{own}[q + {k}]"
 
 
 def row_in(name: str, at: list) -> str:

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from ...arrays.kinds import contiguous
+from ...arrays.nowhere import inside
 from .device_array import DeviceArray, empty, full, to_device
 from .matmul_cuda import Operand, run
 
@@ -114,17 +115,24 @@ def windows_of(line: DeviceArray, channels: int, kernel: Sequence, number: Seque
     return elements, begins
 
 
-@lru_cache(64)
 def table(indices: tuple, steps: tuple) -> DeviceArray:
     """Return the offsets for all combinations of one index per dimension, with the last dimension fastest.
 
-    The cache makes it once for convolutions of one shape.
+    It is kept for further convolutions of the same shape; one of meta arrays has no numbers, and is not.
     """
+    return (offsets if inside.yes else kept_offsets)(indices, steps)
+
+
+def offsets(indices: tuple, steps: tuple) -> DeviceArray:
+    """Return a new table."""
     total = np.zeros(1, np.int64)
     for some, step in zip(indices, steps):
         total = np.add.outer(total, np.array(some, np.int64) * step).reshape(-1)
     small = abs(total).max(initial=0) < 1 << 31  # the kernel reads tables as often as it reads images
     return to_device(total.astype(np.int32) if small else total)
+
+
+kept_offsets = lru_cache(64)(offsets)
 
 
 def steps(a: DeviceArray) -> tuple:

@@ -12,6 +12,7 @@ from typing import Any
 
 from . import kernel_modules, machine, simulator
 from .device_array import DeviceArray, empty
+from .device_functions import WIDEST
 
 LEAST = 64  # terms that a thread should have before others share its sum
 ENOUGH = 32 if simulator.SMALL else 4096  # rows that keep the GPU busy with one thread each
@@ -131,6 +132,14 @@ def rows(count: int, width: int, own: int, x: DeviceArray | None = None) -> tupl
     block = threads, SHORT // threads if threads <= 32 else 1
     fits, blocks = threads >= needed, -(-count // block[1]) or 1
     return blocks if fits else min(blocks, 2 if simulator.SMALL else 32 * machine.current().processors), block, fits
+
+
+def by_four(width: int, *arrays: DeviceArray) -> bool:
+    """Return True if all rows of these arrays are groups of four adjacent elements, each moved in one instruction."""
+    if width % 4:
+        return False
+    apart = [(n, min(4 * a.itemsize, WIDEST)) for a in arrays for n in (a.address, *a.strides[:-1])]
+    return all([a.strides[-1] == a.itemsize for a in arrays]) and not any([n % whole for n, whole in apart])
 
 
 def shares(size: int, terms: int) -> int:
