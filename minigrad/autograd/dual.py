@@ -2,25 +2,62 @@
 
 Tangents use the same formulas as backward.  A view's tangent is a view of its base's tangent, so in-place writes keep them
 all in step.  The open level is in the frame (Frame.dual), and core reports each operation to it.
+
+Frames belong to one thread, levels hold for all.  While one is open, a slot (`foreign`) finds the operations of other threads
+on its tensors, and they run with the level in force.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from contextvars import ContextVar
+from threading import Lock
 from typing import Any
 
 from ..arrays.dtypes import FLOATS
 from ..core.context import Ctx
-from ..core.frames import EAGER, Frame, current, use
+from ..core.engine import behind
+from ..core.events import slots
+from ..core.frames import EAGER, OFF, ON, Frame, current, use
 from ..core.function import Function
-from ..core.graph import Node, output_index, producer
-from ..core.inplace import twin
+from ..core.graph import Node, ViewOf, output_index, producer
+from ..core.inplace import twin, unwritten
 from ..core.saved import Saved
 from ..core.tensor import Tensor
-from ..layers.transform import laid_out_like
+from ..errors import error
+from ..layers.transform import laid_out_like, same_view
+
+
+opened: tuple = ()  # the open levels of all threads
+_opening = Lock()
+_known: ContextVar[Any] = ContextVar("minigrad.dual.known", default=None)  # the level that frames here have, or hide
 
 
 class Level:
     """One open dual level; levels are compared by identity."""
+
+    before: Any = None
+
+    def open(self) -> None:
+        """Make this level known here, and to the operations of other threads."""
+        self.before = _known.get()
+        _known.set(self)
+        publish(self, True)
+
+    def close(self) -> None:
+        """Forget the level here and in other threads."""
+        _known.set(self.before)
+        publish(self, False)
+
+    def here(self, f: Callable, frame: Frame, *rest: Any) -> Any:
+        """Return f(frame, *rest) with this level, which another thread has opened, in force."""
+        before = _known.get()
+        try:
+            _known.set(self)
+            with use(frame.but(dual=self)) as inside:
+                return f(inside, *rest)
+        finally:
+            _known.set(before)
 
     def op_done(self, frame: Frame, cls: Any, args: tuple, outs: tuple, ctx: Ctx | None = None) -> None:
         """Give the outputs of `cls(*args)` their tangents, if an argument has one."""
@@ -34,12 +71,15 @@ class Level:
                         self.follow(o)
 
     def follow(self, o: Tensor) -> None:
-        """Give o's tangent also to the copy of o that its node has saved without one: backward may be dual, too."""
+        """Give o's tangent also to what its node has saved of o, before there was a tangent: backward may be dual, too."""
         node = producer(o._edge)
         if isinstance(node, Node) and type(node._saved) is tuple:
             for s in node._saved:
-                if type(s) is Saved and s.index == output_index(o._edge) and s.unpack is None:
-                    s.tensor._tan = o._tan
+                if type(s) is Saved and s.index == output_index(o._edge):
+                    if s.unpack is None:
+                        s.tensor._tan = o._tan
+                    else:
+                        s.tangent = self.copy(current(), o)
 
     def tangent(self, t: Tensor) -> Tensor | None:
         """Return the tangent that t carries at this level."""
@@ -51,8 +91,11 @@ class Level:
         if all(t is None for t in tangents):
             return
         with use(frame.but(dual=None)):
-            args = (twin(x), *others)
-            (t,) = fn.tangents(args, tangents, (fn.apply(*args),))
+            args, pushed = (twin(x), *others), tangents
+            if frame.grad:  # the tangent's graph may save them
+                written = [x] if tangents[0] is None else [x, tangents[0]]
+                args, pushed = [[unwritten(a, *written) for a in group] for group in (args, tangents)]
+            (t,) = fn.tangents(tuple(args), pushed, (fn.apply(*args),))
             if tangents[0] is None:
                 tangents[0] = zero_tangent(x, self)
             tangents[0].copy_(0.0 if t is None else t)
@@ -74,11 +117,15 @@ def tangent_of(a: object, level: Level) -> Tensor | None:
         a = a._view.parent
     t = a._tan[1] if a._tan is not None and a._tan[0] is level else None
     if t is not None and chain:
-        with use(eager_frame().but(dual=None)):
-            for view in reversed(chain):
-                t = view._view.fn.apply(t, *view._view.args)
-                view._tan = (level, t)
+        for view in reversed(chain):
+            t = view_of(t, view._view)
+            view._tan = (level, t)
     return t
+
+
+def view_of(t: Tensor, view: ViewOf) -> Tensor:
+    """Return the view of t, the tangent of the view's base."""
+    return same_view(view, t, eager_frame().but(dual=None, grad=view.fixed is None, inference=False))
 
 
 def eager_frame() -> Frame:
@@ -95,8 +142,55 @@ def zero_tangent(x: Tensor, level: Level) -> Tensor:
     if t is None:
         view = x._view
         if view is None or view.fn is None:
-            t = laid_out_like(x, x.new_zeros(x.shape))
+            with use(current().recording()):
+                t = laid_out_like(x, x.new_zeros(x.shape))
         else:
-            t = view.fn.apply(zero_tangent(view.parent, level), *view.args)
+            t = view_of(zero_tangent(view.parent, level), view)
         x._tan = (level, t)
     return t
+
+
+# ---------------------------------------------------------------------- other threads
+def publish(level: Level, on: bool) -> None:
+    """Add a level to the open ones, or take it away, and watch operations as long as there are any."""
+    global opened
+    with _opening:
+        opened = tuple([o for o in opened if o is not level] + [level] * on)
+        slots.foreign = foreign if opened else None
+        ON.on_op = OFF.on_op = watch if opened else None  # written-out operations call it
+
+
+def foreign(args: Sequence, roots: Sequence = ()) -> Level | None:
+    """Return the open level of another thread at which an argument, or a tensor saved behind `roots`, has a tangent."""
+    known = _known.get()
+    for level in opened:
+        if level is not known and (any([tangent_of(a, level) is not None for a in args]) or saves(roots, level)):
+            if known in opened:
+                raise error(
+                    RuntimeError,
+                    "dual_level",
+                    "a tensor has a tangent of a dual level that another thread has opened, and this thread has opened one, too",
+                    "open one level, outside the threads, or unpack_dual(x).primal, which has no tangent",
+                )
+            return level
+    return None
+
+
+def saves(roots: Sequence, level: Level) -> bool:
+    """Return True if a node behind these edges has saved a tensor with a tangent."""
+    kept = [s for node in behind(roots)[0] if type(node._saved) is tuple for s in node._saved if type(s) is Saved]
+    return any([s.tangent[0] is level if s.tangent else tangent_of(s.tensor, level) is not None for s in kept])
+
+
+def watch(cls: Any, args: tuple, out: Any) -> None:
+    """Give the results of a written-out operation in another thread their tangents."""
+    if (level := foreign(args)) is not None:
+        level.here(level.op_done, current(), cls, args, out if type(out) is tuple else (out,))
+
+
+def level_here(tensor: Tensor) -> Level | None:
+    """Return the level at which the calling code may make `tensor` dual, or unpack it: the one open level, in any thread."""
+    if (dual := current().dual) is not None or (dual := foreign((tensor,))) is not None:
+        return dual
+    others = [level for level in opened if level is not _known.get()]
+    return others[0] if len(others) == 1 else None

@@ -111,6 +111,10 @@ class Frame:
             lambda f, parent: f.but(grad=grad and not f.inference, asked=grad and f.inference, parent=parent)
         )
 
+    def recording(self) -> Frame:
+        """Return the whole chain with gradients on, for a step that moves values and must not cut their history."""
+        return self.chain(lambda f, parent: f.but(grad=True, inference=False, parent=parent))
+
     def below(self) -> Frame:
         """Return the parent frame with the modes in force here, for layers that pass operations on unchanged."""
         p = self.parent

@@ -153,8 +153,11 @@ class Node:
         """Return the edge that leads to one of this node's outputs."""
         return self if len(self._meta) == 1 else OutputEdge(self, index)
 
+    def __lt__(self, other: object) -> bool:
+        return False  # views of one parent may have equal numbers: the engine's heap takes them in any order
+
     def _sequence_nr(self) -> int:
-        return self._seq
+        return int(self._seq)
 
     def _alive(self) -> tuple:
         """Return the saved values.  Raises RuntimeError if an earlier backward has freed them."""
@@ -235,7 +238,13 @@ def derive(t: Tensor) -> None:
             before, view.seen, t._edge = t._edge, edge, None
             if edge is not None:
                 view.fn.record(t._layer, (view.parent, *view.args), t)
+                follow(t._edge, edge)
                 move_retained(before, t._edge)
+
+
+def follow(edge: Edge, parent: Edge) -> None:
+    """Number the node of a view right after its parent's: the moment of the first reading must not order a backward's sums."""
+    producer(edge)._seq = producer(parent)._seq + 2**-20
 
 
 def retains(t: Tensor) -> bool:

@@ -8,7 +8,7 @@ with that region replaced" (the view's `scatter`).  Other views of the same base
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -49,7 +49,7 @@ def inplace(fn: type[Primitive], x: Tensor, *others: object) -> Tensor:
     Raises RuntimeError for a leaf that requires grad, for expanded views and for tensors that a transform merely captured.
     """
     frame = current()
-    if slots.write is not None and slots.write(frame, fn, x, others):
+    if slots.write is not None and slots.foreign is None and slots.write(frame, fn, x, others):
         return x
     return inplace_at(frame, fn, x, others)
 
@@ -61,6 +61,8 @@ def inplace_at(frame: Frame, fn: type[Primitive], x: Tensor, others: tuple) -> T
         if frame.layer.handles(fn, args):
             return frame.layer.inplace(frame, fn, x, others)
         frame = frame.parent  # type: ignore[assignment]
+    if slots.foreign is not None and (level := slots.foreign(args)) is not None:
+        return level.here(inplace_at, frame, fn, x, others)
 
     def copy(before: Tensor) -> None:
         before._a, before._ver = x._a.copy(), None
@@ -81,7 +83,7 @@ def write(
     check_writable(frame, fn, x, tracked)
     before = twin(x)
     if tracked:
-        others = tuple([a.clone() if isinstance(a, Tensor) and shares(a, x) else a for a in others])
+        others = tuple([unwritten(a, x) for a in others])
         if 0 in fn.keeps:
             copy(before)
         slots.notice("tracked write", fn=fn, before=before, others=others)
@@ -122,6 +124,11 @@ def shares(a: Tensor, x: Tensor) -> bool:
     if p is q or p._ver is not None and p._ver is q._ver:  # also true for empty tensors
         return True
     return np.may_share_memory(p._a, q._a)
+
+
+def unwritten(a: object, *written: Tensor) -> Any:
+    """Return a, or a copy of it if a write to one of the tensors would change it."""
+    return a.clone() if isinstance(a, Tensor) and any([shares(a, x) for x in written]) else a
 
 
 def check_writable(frame: Frame, fn: type[Primitive], x: Tensor, tracked: bool) -> None:

@@ -10,9 +10,9 @@ import numpy as np
 
 from ..arrays.memory import order_in_memory
 from ..core.events import slots
-from ..core.frames import Layer
+from ..core.frames import Frame, Layer, current, use
 from ..core.function import Function
-from ..core.graph import ViewOf
+from ..core.graph import ViewOf, follow, history
 from ..core.inplace import example
 from ..core.saved import bottom
 from ..core.tensor import Box, Tensor, levels
@@ -94,6 +94,20 @@ def layers_of(t: Tensor) -> set:
     return {b._layer for b in levels(t) if type(b) is Box}
 
 
+def same_view(view: ViewOf, t: Tensor, frame: Frame) -> Tensor:
+    """Return the view of t, the tangent of the view's base, in a frame with the modes in which the view was made.
+
+    Neither the mode nor the time of the first reading changes anything.
+    """
+    with use(frame):
+        out = view.fn.apply(t, *view.args)
+    bases = {low._layer: history(low) for low in levels(t)}
+    for low in levels(out):
+        if low._edge is not None and (edge := bases.get(low._layer)) is not None:
+            follow(low._edge, edge)
+    return out
+
+
 def laid_out_in(order: tuple, t: Tensor) -> Tensor:
     """Return t, or a copy, laid out in memory without gaps and with its dimensions in that order.
 
@@ -108,5 +122,12 @@ def laid_out_in(order: tuple, t: Tensor) -> Tensor:
 
 
 def laid_out_like(x: Tensor, t: Tensor) -> Tensor:
-    """Return the tangent t of a non-view x in x's memory layout, so that a view of x has a view of t as its tangent."""
-    return laid_out_in(order_in_memory(example(x)), t)
+    """Return the tangent t of a non-view x in x's memory layout, so that a view of x has a view of t as its tangent.
+
+    A copy keeps the history of t, also under no_grad.
+    """
+    a = example(x)
+    if a.flags.c_contiguous and example(t).flags.c_contiguous:
+        return t
+    with use(current().recording()):
+        return laid_out_in(order_in_memory(a), t)
