@@ -445,7 +445,7 @@ def test_a_saved_tensor_that_the_function_itself_overwrites_is_an_error():
 def test_forward_mode_goes_through_backward(early_stop):
     def run(x, w):
         y = (x * w).exp()
-        return y.mul_(x).tanh() * w
+        return (y * 1).mul_(x).tanh() * w
 
     def tangents(call):
         with torch.autograd.forward_ad.dual_level():
