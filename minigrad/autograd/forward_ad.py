@@ -184,7 +184,8 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
             "unpack the results one by one: [unpack_dual(t).tangent for t in results]",
         )
     dual = level_here(tensor)
-    if tensor._tan is not None and tensor._tan[0] is not dual and tensor._tan[1] is not None:
+    kept = tensor._tan if tensor._layer is None else None  # a box keeps something else there
+    if kept is not None and kept[0] is not dual and kept[1] is not None:
         warn(
             "level-ended",
             "unpack_dual",
