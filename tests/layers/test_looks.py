@@ -221,7 +221,7 @@ def outcome(way, f, t):
 @pytest.mark.parametrize("seed", some(range(60), 20))
 def test_a_look_changes_no_derivative(seed):
     f, t = program(seed), torch.tensor(0.4, dtype=torch.float64)
-    for way in WAYS:
+    for way in random.Random(seed).sample(sorted(WAYS), 4):
         wanted = outcome(way, f, t)
         for at in range(7):
             found = outcome(way, lambda u, look=looking(seed + at): f(u, look, at), t)
