@@ -15,7 +15,7 @@ from threading import Lock
 from typing import Any
 
 from ..arrays.dtypes import FLOATS
-from ..core.context import Ctx
+from ..core.context import Ctx, among
 from ..core.engine import behind
 from ..core.events import slots
 from ..core.frames import EAGER, OFF, ON, Frame, current, use
@@ -27,37 +27,37 @@ from ..core.tensor import Tensor
 from ..errors import error
 from ..layers.transform import laid_out_like, same_view
 
-
 opened: tuple = ()  # the open levels of all threads
 _opening = Lock()
-_known: ContextVar[Any] = ContextVar("minigrad.dual.known", default=None)  # the level that frames here have, or hide
+_known: ContextVar[tuple] = ContextVar("minigrad.dual.known", default=())  # the levels that frames here have, or hide
 
 
 class Level:
     """One open dual level; levels are compared by identity."""
 
-    before: Any = None
-
     def open(self) -> None:
         """Make this level known here, and to the operations of other threads."""
-        self.before = _known.get()
-        _known.set(self)
+        _known.set((*_known.get(), self))
         publish(self, True)
 
     def close(self) -> None:
         """Forget the level here and in other threads."""
-        _known.set(self.before)
+        _known.set(tuple([level for level in _known.get() if level is not self]))
         publish(self, False)
 
     def here(self, f: Callable, frame: Frame, *rest: Any) -> Any:
         """Return f(frame, *rest) with this level, which another thread has opened, in force."""
         before = _known.get()
         try:
-            _known.set(self)
-            with use(frame.but(dual=self)) as inside:
+            _known.set((*before, self))
+            with use(frame.chain(self.added)) as inside:
                 return f(inside, *rest)
         finally:
             _known.set(before)
+
+    def added(self, frame: Frame, parent: Any) -> Frame:
+        """Return the frame with this level, if it can have one, and with a new parent."""
+        return frame.but(dual=self if frame.layer.transparent else frame.dual, parent=parent)
 
     def op_done(self, frame: Frame, cls: Any, args: tuple, outs: tuple, ctx: Ctx | None = None) -> None:
         """Give the outputs of `cls(*args)` their tangents, if an argument has one."""
@@ -66,7 +66,10 @@ class Level:
             with use(frame.but(dual=None)):
                 results = cls.tangents(args, tangents, outs, ctx)
                 for o, t in zip(outs, results, strict=True):
-                    if t is not None and o._np_dtype in FLOATS:
+                    if ctx is not None and among(o, ctx._dirty):
+                        self.write_tangent(o, t)
+                        self.follow(o)
+                    elif t is not None and o._np_dtype in FLOATS:
                         o._tan = (self, t if cls.primitive and cls.view else laid_out_like(o, t))
                         self.follow(o)
 
@@ -79,7 +82,7 @@ class Level:
                     if s.unpack is None:
                         s.tensor._tan = o._tan
                     else:
-                        s.tangent = self.copy(current(), o)
+                        s.tangent = self.copy(eager_frame(), o)
 
     def tangent(self, t: Tensor) -> Tensor | None:
         """Return the tangent that t carries at this level."""
@@ -96,9 +99,12 @@ class Level:
                 written = [x] if tangents[0] is None else [x, tangents[0]]
                 args, pushed = [[unwritten(a, *written) for a in group] for group in (args, tangents)]
             (t,) = fn.tangents(tuple(args), pushed, (fn.apply(*args),))
-            if tangents[0] is None:
-                tangents[0] = zero_tangent(x, self)
-            tangents[0].copy_(0.0 if t is None else t)
+            self.write_tangent(x, t)
+
+    def write_tangent(self, x: Tensor, t: Tensor | None) -> None:
+        """Make t the tangent of x, in the memory that it shares with the tangents of x's base and views."""
+        if t is not None or tangent_of(x, self) is not None:
+            zero_tangent(x, self).copy_(0.0 if t is None else t)
 
     def copy(self, frame: Frame, x: Tensor) -> tuple | None:
         """Return a copy of x's tangent in its own memory, as tensors carry it."""
@@ -137,7 +143,7 @@ def eager_frame() -> Frame:
 
 
 def zero_tangent(x: Tensor, level: Level) -> Tensor:
-    """Return a tangent of zeros for x; for a view, the same view of its base's tangent."""
+    """Return x's tangent, or a new one of zeros; for a view, the same view of its base's tangent."""
     t = tangent_of(x, level)
     if t is None:
         view = x._view
@@ -164,8 +170,8 @@ def foreign(args: Sequence, roots: Sequence = ()) -> Level | None:
     """Return the open level of another thread at which an argument, or a tensor saved behind `roots`, has a tangent."""
     known = _known.get()
     for level in opened:
-        if level is not known and (any([tangent_of(a, level) is not None for a in args]) or saves(roots, level)):
-            if known in opened:
+        if level not in known and (any([tangent_of(a, level) is not None for a in args]) or saves(roots, level)):
+            if any([other in opened for other in known]):
                 raise error(
                     RuntimeError,
                     "dual_level",
@@ -192,5 +198,5 @@ def level_here(tensor: Tensor) -> Level | None:
     """Return the level at which the calling code may make `tensor` dual, or unpack it: the one open level, in any thread."""
     if (dual := current().dual) is not None or (dual := foreign((tensor,))) is not None:
         return dual
-    others = [level for level in opened if level is not _known.get()]
-    return others[0] if len(others) == 1 else None
+    others = [level for level in opened if level not in _known.get()]
+    return others[0] if len(others) == 1 and current().layer.transparent else None

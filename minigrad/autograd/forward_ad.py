@@ -90,8 +90,8 @@ def enter_dual_level() -> int:
             "use minigrad.func.jvp inside; it nests",
         )
     level = Level()
-    use(frame.but(dual=level)).__enter__()
     level.open()
+    use(frame.but(dual=level)).__enter__()
     return 0
 
 

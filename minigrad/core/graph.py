@@ -238,11 +238,11 @@ def derive(t: Tensor) -> None:
             before, view.seen, t._edge = t._edge, edge, None
             if edge is not None:
                 view.fn.record(t._layer, (view.parent, *view.args), t)
-                follow(t._edge, edge)
+                number_after(t._edge, edge)
                 move_retained(before, t._edge)
 
 
-def follow(edge: Edge, parent: Edge) -> None:
+def number_after(edge: Edge, parent: Edge) -> None:
     """Number the node of a view right after its parent's: the moment of the first reading must not order a backward's sums."""
     producer(edge)._seq = producer(parent)._seq + 2**-20
 

@@ -12,7 +12,7 @@ from ..arrays.memory import order_in_memory
 from ..core.events import slots
 from ..core.frames import Frame, Layer, current, use
 from ..core.function import Function
-from ..core.graph import ViewOf, follow, history
+from ..core.graph import ViewOf, history, number_after
 from ..core.inplace import example
 from ..core.saved import bottom
 from ..core.tensor import Box, Tensor, levels
@@ -104,7 +104,7 @@ def same_view(view: ViewOf, t: Tensor, frame: Frame) -> Tensor:
     bases = {low._layer: history(low) for low in levels(t)}
     for low in levels(out):
         if low._edge is not None and (edge := bases.get(low._layer)) is not None:
-            follow(low._edge, edge)
+            number_after(low._edge, edge)
     return out
 
 

@@ -127,3 +127,33 @@ def test_a_tangent_of_an_ended_level_is_not_saved():
     with dual_level():
         (g,) = torch.autograd.grad(y, x)
         assert unpack_dual(g).tangent is None
+
+
+class Twice(torch.autograd.Function):
+    """Doubles its argument in place."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.mark_dirty(x)
+        return x.mul_(2)
+
+    @staticmethod
+    def backward(ctx, g):
+        return 2 * g
+
+    @staticmethod
+    def jvp(ctx, t):
+        return 2 * t
+
+
+@pytest.mark.parametrize("create", [False, True])
+def test_a_functions_write_reaches_the_tangents_of_bases_and_views(create):
+    with dual_level():
+        x = make_dual(torch.tensor([2.0, 3.0]).requires_grad_(create), torch.ones(2))
+        base = torch.zeros(4)
+        view = base[:2]
+        base[1:3] = x
+        part = view[1:]
+        Twice.apply(view)
+        assert unpack_dual(base).tangent.tolist() == [0.0, 2.0, 1.0, 0.0]
+        assert unpack_dual(view).tangent.tolist() == [0.0, 2.0] and unpack_dual(part).tangent.tolist() == [2.0]
