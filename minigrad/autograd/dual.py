@@ -175,7 +175,7 @@ def foreign(args: Sequence, roots: Sequence = ()) -> Level | None:
                 raise error(
                     RuntimeError,
                     "dual_level",
-                    "a tensor has a tangent of a dual level that another thread has opened, and this thread has opened one, too",
+                    "a tensor has a tangent of another thread's dual level, but this thread has opened a level, too",
                     "open one level, outside the threads, or unpack_dual(x).primal, which has no tangent",
                 )
             return level

@@ -243,7 +243,7 @@ def derive(t: Tensor) -> None:
 
 
 def number_after(edge: Edge, parent: Edge) -> None:
-    """Number the node of a view right after its parent's: the moment of the first reading must not order a backward's sums."""
+    """Give the node of a view the number right after its parent's: the time of the first reading must not order sums."""
     producer(edge)._seq = producer(parent)._seq + 2**-20
 
 

@@ -50,12 +50,12 @@ class OfClasses(Parametric):
 
     @lazy_property
     def probs(self) -> Tensor:
-        """The probabilities of the classes."""
+        """Return the probabilities of the classes."""
         return self.logits.exp()
 
     @lazy_property
     def logits(self) -> Tensor:
-        """The logarithms of the probabilities, which are first clamped by one rounding away from 0 and 1."""
+        """Return the logarithms of the probabilities, which are first clamped by one rounding away from 0 and 1."""
         return probs_to_logits(self.probs)
 
     @property

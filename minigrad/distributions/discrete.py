@@ -32,12 +32,12 @@ class OfLogits(Parametric):
 
     @lazy_property
     def probs(self) -> Tensor:
-        """The probabilities."""
+        """Return the probabilities."""
         return logits_to_probs(self.logits, is_binary=True)
 
     @lazy_property
     def logits(self) -> Tensor:
-        """The logits of the probabilities, which are first clamped by one rounding away from 0 and 1."""
+        """Return the logits of the probabilities, which are first clamped by one rounding away from 0 and 1."""
         return probs_to_logits(self.probs, is_binary=True)
 
 

@@ -60,7 +60,7 @@ class MultivariateNormal(Parametric):
 
     @lazy_property
     def scale_tril(self) -> Tensor:
-        """The lower triangular L with covariance L @ L.mT."""
+        """Return the lower triangular L with covariance L @ L.mT."""
         if "precision_matrix" not in self._given:
             return cholesky(self.covariance_matrix)
         # with P = M @ M.mT for the flipped matrix, L is the inverse of M, flipped back and transposed
@@ -69,12 +69,12 @@ class MultivariateNormal(Parametric):
 
     @lazy_property
     def covariance_matrix(self) -> Tensor:
-        """The covariances of the entries."""
+        """Return the covariances of the entries."""
         return self.scale_tril @ self.scale_tril.mT
 
     @lazy_property
     def precision_matrix(self) -> Tensor:
-        """The inverse of the covariance matrix."""
+        """Return the inverse of the covariance matrix."""
         return cholesky_inverse(self.scale_tril)
 
     def _identity(self) -> Tensor:

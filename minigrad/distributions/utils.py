@@ -86,6 +86,7 @@ class lazy_property:
     computed
     (None, None)
     """
+
     def __init__(self, method: Callable[[Any], Any]):
         self.method, self.__doc__ = method, method.__doc__
 

@@ -134,7 +134,8 @@ class Parametrized(Module):
         kept = KEPT.get()
         if kept is None:
             return found[name]()
-        if (key := (id(self), name, current())) not in kept:  # a tensor of no_grad, or of a transform, serves only there
+        key = id(self), name, current()  # a tensor of no_grad, or of a transform, serves only there
+        if key not in kept:
             kept[key] = found[name]()
         return kept[key]
 
