@@ -21,11 +21,11 @@ from ..core.events import slots
 from ..core.frames import EAGER, OFF, ON, Frame, current, use
 from ..core.function import Function
 from ..core.graph import Node, ViewOf, output_index, producer
-from ..core.inplace import twin, unwritten
+from ..core.inplace import twin
 from ..core.saved import Saved
 from ..core.tensor import Tensor
 from ..errors import error
-from ..layers.transform import laid_out_like, same_view
+from ..layers.transform import laid_out_like, recording, same_view, unwritten
 
 opened: tuple = ()  # the open levels of all threads
 _opening = Lock()
@@ -96,8 +96,7 @@ class Level:
         with use(frame.but(dual=None)):
             args, pushed = (twin(x), *others), tangents
             if frame.grad:  # the tangent's graph may save them
-                written = [x] if tangents[0] is None else [x, tangents[0]]
-                args, pushed = [[unwritten(a, *written) for a in group] for group in (args, tangents)]
+                args, pushed = [[unwritten(a, x, tangents[0]) for a in group] for group in (args, tangents)]
             (t,) = fn.tangents(tuple(args), pushed, (fn.apply(*args),))
             self.write_tangent(x, t)
 
@@ -148,7 +147,7 @@ def zero_tangent(x: Tensor, level: Level) -> Tensor:
     if t is None:
         view = x._view
         if view is None or view.fn is None:
-            with use(current().recording()):
+            with use(recording()):
                 t = laid_out_like(x, x.new_zeros(x.shape))
         else:
             t = view_of(zero_tangent(view.parent, level), view)

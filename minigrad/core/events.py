@@ -76,8 +76,7 @@ class Slots:
     node_made: Callable | None = None
     # record, while a recording runs: receives the start of forward mode, (tensor, tangent)
     dual_made: Callable | None = None
-    # autograd, while a dual level is open: finds the level of another thread at which a tensor has a tangent,
-    # (tensors, roots of a backward) -> the level, or None
+    # autograd, while a dual level is open: (tensors, roots of a backward) -> another thread's level for them, or None
     foreign: Callable | None = None
     # record, while a recording runs: receives newly drawn random numbers, (tensor)
     drawn: Callable | None = None

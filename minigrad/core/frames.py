@@ -111,10 +111,6 @@ class Frame:
             lambda f, parent: f.but(grad=grad and not f.inference, asked=grad and f.inference, parent=parent)
         )
 
-    def recording(self) -> Frame:
-        """Return the whole chain with gradients on, for a step that moves values and must not cut their history."""
-        return self.chain(lambda f, parent: f.but(grad=True, inference=False, parent=parent))
-
     def below(self) -> Frame:
         """Return the parent frame with the modes in force here, for layers that pass operations on unchanged."""
         p = self.parent
@@ -124,12 +120,7 @@ class Frame:
 
     def has(self, layer: Layer) -> bool:
         """Return True if `layer` is still running, here or further out."""
-        frame: Frame | None = self
-        while frame is not None:
-            if frame.layer is layer:
-                return True
-            frame = frame.parent
-        return False
+        return self.layer is layer or self.parent is not None and self.parent.has(layer)
 
     def layers(self) -> list:
         """Return the enclosing layers, outermost first."""

@@ -8,7 +8,7 @@ with that region replaced" (the view's `scatter`).  Other views of the same base
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -83,7 +83,7 @@ def write(
     check_writable(frame, fn, x, tracked)
     before = twin(x)
     if tracked:
-        others = tuple([unwritten(a, x) for a in others])
+        others = tuple([a.clone() if isinstance(a, Tensor) and shares(a, x) else a for a in others])
         if 0 in fn.keeps:
             copy(before)
         slots.notice("tracked write", fn=fn, before=before, others=others)
@@ -124,11 +124,6 @@ def shares(a: Tensor, x: Tensor) -> bool:
     if p is q or p._ver is not None and p._ver is q._ver:  # also true for empty tensors
         return True
     return np.may_share_memory(p._a, q._a)
-
-
-def unwritten(a: object, *written: Tensor) -> Any:
-    """Return a, or a copy of it if a write to one of the tensors would change it."""
-    return a.clone() if isinstance(a, Tensor) and any([shares(a, x) for x in written]) else a
 
 
 def check_writable(frame: Frame, fn: type[Primitive], x: Tensor, tracked: bool) -> None:

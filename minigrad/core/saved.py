@@ -83,15 +83,14 @@ class Freed:
 class Saved:
     """One saved tensor and its version when saved.  `index` is its number among the node's own outputs, or None.
 
-    If an observer packed the tensor, `unpack` makes a tensor of the packed value, which `tensor` then holds; `tangent` is the
-    tangent that the tensor had, with its dual level.
+    If an observer packed it, `tensor` holds the packed value, of which `unpack` makes a tensor, and `tangent` its tangent.
     """
 
     __slots__ = ("__weakref__", "edge", "index", "tangent", "tensor", "unpack", "version")
 
     def __init__(self, tensor: Any, index: int | None = None, edge: Edge | None = None, unpack: Callable | None = None):
         self.tensor, self.index, self.edge, self.unpack, self.version = tensor, index, edge, unpack, 0
-        self.tangent: tuple | None = None
+        self.tangent: Any = None  # with its dual level
         if unpack is None and (tensor._ver is not None or tensor._layer is not None):
             self.version = version(tensor)
 

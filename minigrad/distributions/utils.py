@@ -8,10 +8,10 @@ from typing import Any
 
 from ..arrays import dtypes
 from ..arrays.dtypes import finfo
-from ..core.frames import current, use
+from ..core.frames import use
 from ..core.tensor import Tensor
 from ..errors import error
-from ..layers.transform import layers_of
+from ..layers.transform import layers_of, recording
 from ..ops.broadcast import broadcast_tensors
 from ..ops.create import full, ones, zeros
 from ..ops.nn.softmax import softmax
@@ -93,7 +93,7 @@ class lazy_property:
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         if instance is None:
             return self
-        with use(current().recording()):
+        with use(recording()):
             value = self.method(instance)
         own = [layers_of(t) for t in vars(instance).values() if isinstance(t, Tensor)]
         if not isinstance(value, Tensor) or layers_of(value) <= set().union(*own):

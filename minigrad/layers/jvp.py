@@ -6,26 +6,24 @@ in-place writes keep values and tangents in step.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from ..arrays.dtypes import FLOATS
 from ..core.context import among
 from ..core.events import slots
-from ..core.frames import Frame, apply_at, current, use
+from ..core.frames import Frame, apply_at, use
 from ..core.function import Function, as_tuple
 from ..core.graph import ViewOf
-from ..core.inplace import inplace_at, unwritten
+from ..core.inplace import inplace_at
 from ..core.saved import version
 from ..core.tensor import Box, Tensor, is_float
-from .transform import Transform, captured, laid_out_like, layers_of, same_view
+from .transform import Transform, captured, laid_out_like, layers_of, recording, same_view, unwritten
 
 
 class Jvp(Transform):
-    """One running func.jvp.  A box's `_extra` is its tangent, or None for zero, in the value's memory layout.
-
-    A view's tangent is a view of its base's.  `_tan` has the frame that the view was made in, and the base's tangent: if the
-    base gets another one, the view's is derived again in that frame, because the mode of a later reader must not matter.
-    """
+    """One running func.jvp.  A box's `_extra` is its tangent, or None for zero.  A view's is a view of its base's; `_tan` has
+    the frame that the view was made in and its base's tangent: if the base gets another one, it is derived again in there."""
 
     name = "jvp"
 
@@ -64,7 +62,8 @@ class Jvp(Transform):
             if any([t is not None for t in tangents]):
                 results = cls.tangents(values, tangents, lows, self.context(cls, values, tangents, low))
             if cls.primitive:
-                outs = tuple([self.result(cls, o, t) for o, t in zip(lows, results)])
+                make = partial(Box, self) if cls.view else self.dual
+                outs = tuple([make(o, t if o._np_dtype in FLOATS else None) for o, t in zip(lows, results)])
         if not cls.primitive:
             outs = tuple([self.output(o, among(o, values), args, values, cls.__name__) for o in lows])
             self.renew(frame, cls, args, outs, results)
@@ -72,12 +71,6 @@ class Jvp(Transform):
             view: Any = outs[0]
             view._view, view._tan = ViewOf(args[0], cls, args[1:], None, version(view)), (frame.parent, tangents[0])
         return type(low)(outs) if isinstance(low, (tuple, list)) else outs[0]
-
-    def result(self, cls: Any, value: Tensor, tangent: Tensor | None) -> Box:
-        """Box a result of a built-in operation; the tangent of a view stays a view."""
-        if value._np_dtype not in FLOATS:
-            return Box(self, value)
-        return Box(self, value, tangent) if cls.view else self.dual(value, tangent)
 
     def context(self, cls: type[Function], values: tuple, tangents: list, low: object) -> Any:
         """Return the ctx of a user's Function, set up for its jvp."""
@@ -106,9 +99,8 @@ class Jvp(Transform):
             result, tangents = None, [self.tangent(a) for a in args]
             self.refuse_fixed(x, any([t is not None for t in tangents]), fn)
             if any([t is not None for t in tangents]):
-                written = [t for t in (x._value, x._extra) if t is not None]
-                before, pushed = [[unwritten(a, *written) for a in group] for group in (values, tangents)]
                 # layers below may save them for their backward
+                before, pushed = [[unwritten(a, x._value, x._extra) for a in group] for group in (values, tangents)]
                 (result,) = fn.tangents(tuple(before), pushed, (fn.apply(*before),))
             inplace_at(frame.parent, fn, values[0], values[1:])
             self.write_tangent(x, result)
@@ -132,8 +124,6 @@ class Jvp(Transform):
             self.derive(x, self.buffer(x._view.parent, t))
         elif t is not None and (x._extra is None or not layers_of(t) <= layers_of(x._extra)):
             zeros = laid_out_like(x._value, t.new_zeros(x.shape, dtype=x.dtype))
-            if x._extra is not None:
-                with use(current().recording()):
-                    zeros = laid_out_like(x._value, zeros + x._extra)
-            x._extra = zeros
+            with use(recording()):
+                x._extra = zeros if x._extra is None else laid_out_like(x._value, zeros + x._extra)
         return x._extra
