@@ -62,7 +62,7 @@ def test_a_parameter_of_a_transform_is_computed_once_inside():
     assert grad(inside)(torch.tensor([0.5, 0.5])).shape == (2,)
 
 
-def test_it_has_its_tangent_whoever_reads_it_first():
+def test_the_first_reader_changes_no_tangent():
     with forward_ad.dual_level():
         p = forward_ad.make_dual(torch.tensor([0.25, 0.75]), torch.tensor([1.0, 0.0]))
         d = torch.distributions.Categorical(probs=p)
