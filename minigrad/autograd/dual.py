@@ -2,25 +2,62 @@
 
 Tangents use the same formulas as backward.  A view's tangent is a view of its base's tangent, so in-place writes keep them
 all in step.  The open level is in the frame (Frame.dual), and core reports each operation to it.
+
+Frames belong to one thread, levels hold for all.  While one is open, a slot (`foreign`) finds the operations of other threads
+on its tensors, and they run with the level in force.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from contextvars import ContextVar
+from threading import Lock
 from typing import Any
 
 from ..arrays.dtypes import FLOATS
-from ..core.context import Ctx
-from ..core.frames import EAGER, Frame, current, use
+from ..core.context import Ctx, among
+from ..core.engine import behind
+from ..core.events import slots
+from ..core.frames import EAGER, OFF, ON, Frame, current, use
 from ..core.function import Function
-from ..core.graph import Node, output_index, producer
+from ..core.graph import Node, ViewOf, output_index, producer
 from ..core.inplace import twin
 from ..core.saved import Saved
 from ..core.tensor import Tensor
-from ..layers.transform import laid_out_like
+from ..errors import error
+from ..layers.transform import laid_out_like, recording, same_view, unwritten
+
+opened: tuple = ()  # the open levels of all threads
+_opening = Lock()
+_known: ContextVar[tuple] = ContextVar("minigrad.dual.known", default=())  # the levels that frames here have, or hide
 
 
 class Level:
     """One open dual level; levels are compared by identity."""
+
+    def open(self) -> None:
+        """Make this level known here, and to the operations of other threads."""
+        _known.set((*_known.get(), self))
+        publish(self, True)
+
+    def close(self) -> None:
+        """Forget the level here and in other threads."""
+        _known.set(tuple([level for level in _known.get() if level is not self]))
+        publish(self, False)
+
+    def here(self, f: Callable, frame: Frame, *rest: Any) -> Any:
+        """Return f(frame, *rest) with this level, which another thread has opened, in force."""
+        before = _known.get()
+        try:
+            _known.set((*before, self))
+            with use(frame.chain(self.added)) as inside:
+                return f(inside, *rest)
+        finally:
+            _known.set(before)
+
+    def added(self, frame: Frame, parent: Any) -> Frame:
+        """Return the frame with this level, if it can have one, and with a new parent."""
+        return frame.but(dual=self if frame.layer.transparent else frame.dual, parent=parent)
 
     def op_done(self, frame: Frame, cls: Any, args: tuple, outs: tuple, ctx: Ctx | None = None) -> None:
         """Give the outputs of `cls(*args)` their tangents, if an argument has one."""
@@ -29,17 +66,23 @@ class Level:
             with use(frame.but(dual=None)):
                 results = cls.tangents(args, tangents, outs, ctx)
                 for o, t in zip(outs, results, strict=True):
-                    if t is not None and o._np_dtype in FLOATS:
+                    if ctx is not None and among(o, ctx._dirty):
+                        self.write_tangent(o, t)
+                        self.follow(o)
+                    elif t is not None and o._np_dtype in FLOATS:
                         o._tan = (self, t if cls.primitive and cls.view else laid_out_like(o, t))
                         self.follow(o)
 
     def follow(self, o: Tensor) -> None:
-        """Give o's tangent also to the copy of o that its node has saved without one: backward may be dual, too."""
+        """Give o's tangent also to what its node has saved of o, before there was a tangent: backward may be dual, too."""
         node = producer(o._edge)
         if isinstance(node, Node) and type(node._saved) is tuple:
             for s in node._saved:
-                if type(s) is Saved and s.index == output_index(o._edge) and s.unpack is None:
-                    s.tensor._tan = o._tan
+                if type(s) is Saved and s.index == output_index(o._edge):
+                    if s.unpack is None:
+                        s.tensor._tan = o._tan
+                    else:
+                        s.tangent = self.copy(eager_frame(), o)
 
     def tangent(self, t: Tensor) -> Tensor | None:
         """Return the tangent that t carries at this level."""
@@ -51,11 +94,16 @@ class Level:
         if all(t is None for t in tangents):
             return
         with use(frame.but(dual=None)):
-            args = (twin(x), *others)
-            (t,) = fn.tangents(args, tangents, (fn.apply(*args),))
-            if tangents[0] is None:
-                tangents[0] = zero_tangent(x, self)
-            tangents[0].copy_(0.0 if t is None else t)
+            args, pushed = (twin(x), *others), tangents
+            if frame.grad:  # the tangent's graph may save them
+                args, pushed = [[unwritten(a, x, tangents[0]) for a in group] for group in (args, tangents)]
+            (t,) = fn.tangents(tuple(args), pushed, (fn.apply(*args),))
+            self.write_tangent(x, t)
+
+    def write_tangent(self, x: Tensor, t: Tensor | None) -> None:
+        """Make t the tangent of x, in the memory that it shares with the tangents of x's base and views."""
+        if t is not None or tangent_of(x, self) is not None:
+            zero_tangent(x, self).copy_(0.0 if t is None else t)
 
     def copy(self, frame: Frame, x: Tensor) -> tuple | None:
         """Return a copy of x's tangent in its own memory, as tensors carry it."""
@@ -74,11 +122,15 @@ def tangent_of(a: object, level: Level) -> Tensor | None:
         a = a._view.parent
     t = a._tan[1] if a._tan is not None and a._tan[0] is level else None
     if t is not None and chain:
-        with use(eager_frame().but(dual=None)):
-            for view in reversed(chain):
-                t = view._view.fn.apply(t, *view._view.args)
-                view._tan = (level, t)
+        for view in reversed(chain):
+            t = view_of(t, view._view)
+            view._tan = (level, t)
     return t
+
+
+def view_of(t: Tensor, view: ViewOf) -> Tensor:
+    """Return the view of t, the tangent of the view's base."""
+    return same_view(view, t, eager_frame().but(dual=None, grad=view.fixed is None, inference=False))
 
 
 def eager_frame() -> Frame:
@@ -90,13 +142,60 @@ def eager_frame() -> Frame:
 
 
 def zero_tangent(x: Tensor, level: Level) -> Tensor:
-    """Return a tangent of zeros for x; for a view, the same view of its base's tangent."""
+    """Return x's tangent, or a new one of zeros; for a view, the same view of its base's tangent."""
     t = tangent_of(x, level)
     if t is None:
         view = x._view
         if view is None or view.fn is None:
-            t = laid_out_like(x, x.new_zeros(x.shape))
+            with use(recording()):
+                t = laid_out_like(x, x.new_zeros(x.shape))
         else:
-            t = view.fn.apply(zero_tangent(view.parent, level), *view.args)
+            t = view_of(zero_tangent(view.parent, level), view)
         x._tan = (level, t)
     return t
+
+
+# ---------------------------------------------------------------------- other threads
+def publish(level: Level, on: bool) -> None:
+    """Add a level to the open ones, or take it away, and watch operations as long as there are any."""
+    global opened
+    with _opening:
+        opened = tuple([o for o in opened if o is not level] + [level] * on)
+        slots.foreign = foreign if opened else None
+        ON.on_op = OFF.on_op = watch if opened else None  # written-out operations call it
+
+
+def foreign(args: Sequence, roots: Sequence = ()) -> Level | None:
+    """Return the open level of another thread at which an argument, or a tensor saved behind `roots`, has a tangent."""
+    known = _known.get()
+    for level in opened:
+        if level not in known and (any([tangent_of(a, level) is not None for a in args]) or saves(roots, level)):
+            if any([other in opened for other in known]):
+                raise error(
+                    RuntimeError,
+                    "dual_level",
+                    "a tensor has a tangent of another thread's dual level, but this thread has opened a level, too",
+                    "open one level, outside the threads, or unpack_dual(x).primal, which has no tangent",
+                )
+            return level
+    return None
+
+
+def saves(roots: Sequence, level: Level) -> bool:
+    """Return True if a node behind these edges has saved a tensor with a tangent."""
+    kept = [s for node in behind(roots)[0] if type(node._saved) is tuple for s in node._saved if type(s) is Saved]
+    return any([s.tangent[0] is level if s.tangent else tangent_of(s.tensor, level) is not None for s in kept])
+
+
+def watch(cls: Any, args: tuple, out: Any) -> None:
+    """Give the results of a written-out operation in another thread their tangents."""
+    if (level := foreign(args)) is not None:
+        level.here(level.op_done, current(), cls, args, out if type(out) is tuple else (out,))
+
+
+def level_here(tensor: Tensor) -> Level | None:
+    """Return the level at which the calling code may make `tensor` dual, or unpack it: the one open level, in any thread."""
+    if (dual := current().dual) is not None or (dual := foreign((tensor,))) is not None:
+        return dual
+    others = [level for level in opened if level not in _known.get()]
+    return others[0] if len(others) == 1 and current().layer.transparent else None

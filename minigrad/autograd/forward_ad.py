@@ -14,7 +14,7 @@ from ..core.tensor import Tensor, is_float
 from ..errors import error, warn
 from ..layers.transform import laid_out_like
 from ..ops.base.registry import CODES
-from .dual import Level, tangent_of
+from .dual import Level, level_here, tangent_of
 
 __all__ = [
     "UnpackedDualTensor",
@@ -41,7 +41,7 @@ class UnpackedDualTensor(NamedTuple):
 
 
 class dual_level:
-    """Context in which tensors carry tangents.  Levels do not nest.
+    """Context in which tensors carry tangents, in all threads.  Levels do not nest.
 
     >>> import minigrad
     >>> import minigrad.autograd.forward_ad as fwAD
@@ -89,7 +89,9 @@ def enter_dual_level() -> int:
             "nested forward mode AD is not supported: a dual level is already open",
             "use minigrad.func.jvp inside; it nests",
         )
-    use(frame.but(dual=Level())).__enter__()
+    level = Level()
+    level.open()
+    use(frame.but(dual=level)).__enter__()
     return 0
 
 
@@ -109,7 +111,10 @@ def exit_dual_level(*, level: int | None = None) -> None:
             "trying to exit a dual level, but none was entered",
             "use `with dual_level():`",
         )
-    enter(frame.but(dual=None))
+    try:
+        frame.dual.close()
+    finally:
+        enter(frame.but(dual=None))
 
 
 def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> Tensor:
@@ -124,8 +129,8 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
     ...     print(fwAD.unpack_dual(x * x).tangent)
     tensor(6.)
     """
-    frame = current()
-    if frame.dual is None:
+    level_open = level_here(tensor)
+    if level_open is None:
         raise error(
             RuntimeError,
             "make_dual",
@@ -148,14 +153,14 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
             f"pass a tangent of shape {tuple(tensor.shape)}: tangent.expand_as(tensor) broadcasts it; for several tangents "
             "at once, use minigrad.vmap",
         )
-    if tangent_of(tensor, frame.dual) is not None:
+    if tangent_of(tensor, level_open) is not None:
         raise error(
             RuntimeError, "make_dual", "the tensor already carries a tangent at this level", "unpack_dual it first"
         )
     out = tensor.view_as(tensor)
-    with use(frame.but(dual=None)):
+    with use(current().but(dual=None)):
         carried = laid_out_like(tensor, tangent if tangent.dtype == tensor.dtype else tangent.to(tensor.dtype))
-    out._tan = (frame.dual, carried)
+    out._tan = (level_open, carried)
     if slots.dual_made is not None:
         slots.dual_made(out, carried)
     return out
@@ -178,8 +183,9 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
             f"expected a tensor, got a {type(tensor).__name__}",
             "unpack the results one by one: [unpack_dual(t).tangent for t in results]",
         )
-    dual = current().dual
-    if tensor._tan is not None and tensor._tan[0] is not dual and tensor._tan[1] is not None:
+    dual = level_here(tensor)
+    kept = tensor._tan if tensor._layer is None else None  # a box keeps something else there
+    if kept is not None and kept[0] is not dual and kept[1] is not None:
         warn(
             "level-ended",
             "unpack_dual",

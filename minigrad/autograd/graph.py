@@ -26,6 +26,7 @@ from ..ops import transfer
 from ..ops.pin import pinned
 from ..places import defined_at
 from ..tensors.hooks import Handle
+from .dual import eager_frame
 
 __all__ = [
     "GradientEdge",
@@ -246,7 +247,10 @@ class Packing(Observer):
             check_unpacked(made, self.unpack_hook, shape, dtype, node)
             return made
 
-        return Saved(packed, index, history(t) if index is None else None, unpack)
+        saved = Saved(packed, index, history(t) if index is None else None, unpack)
+        if index is None and (level := eager_frame().dual) is not None:  # a result has no tangent yet
+            saved.tangent = level.copy(eager_frame(), t)
+        return saved
 
 
 class saved_tensors_hooks:

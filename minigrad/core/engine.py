@@ -82,6 +82,8 @@ def run(
     Without `wanted`, every leaf that is reached accumulates into its `.grad`.  With it, only nodes on a path to a wanted edge
     run, and the result is {edge key: gradient} for the wanted edges.  `place` is the user's line, if known.
     """
+    if slots.foreign is not None and (level := slots.foreign(grads, roots)) is not None:
+        return level.here(lambda _: run(roots, grads, wanted, keep, create, place), current())
     here, this = current(), BackwardRun(roots, wanted, keep, create, place or user_place())
     recorder = None if here is ON or here is OFF else recorder_of(here)
     plain = here in (ON, OFF) and not here.observers if recorder is None else recorder.lies_on_plain(here)

@@ -76,6 +76,8 @@ class Slots:
     node_made: Callable | None = None
     # record, while a recording runs: receives the start of forward mode, (tensor, tangent)
     dual_made: Callable | None = None
+    # autograd, while a dual level is open: (tensors, roots of a backward) -> another thread's level for them, or None
+    foreign: Callable | None = None
     # record, while a recording runs: receives newly drawn random numbers, (tensor)
     drawn: Callable | None = None
     # record, while a recording runs: a collective is about to write its results, or has ended, (call, True if ended)

@@ -120,12 +120,7 @@ class Frame:
 
     def has(self, layer: Layer) -> bool:
         """Return True if `layer` is still running, here or further out."""
-        frame: Frame | None = self
-        while frame is not None:
-            if frame.layer is layer:
-                return True
-            frame = frame.parent
-        return False
+        return self.layer is layer or self.parent is not None and self.parent.has(layer)
 
     def layers(self) -> list:
         """Return the enclosing layers, outermost first."""

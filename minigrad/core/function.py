@@ -129,6 +129,8 @@ class Function:
     @classmethod
     def eager(cls, frame: Frame, args: tuple) -> Any:
         """Run the user's forward with gradients off, and attach its outputs to the graph."""
+        if slots.foreign is not None and (level := slots.foreign(args)) is not None:
+            return level.here(cls.eager, frame, args)
         edges, needs, given = inspect_arguments(cls, frame, args)
         tracked = frame.grad and True in needs
         ctx = cls.Node(None, needs, edges if tracked else (), given)

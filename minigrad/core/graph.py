@@ -114,6 +114,7 @@ class Node:
     _shape: Any  # those of the result, if there is just one
     _dtype: Any
     backward_on_arrays: Any = None  # (node, gradient, freed) -> pairs of edge and gradient; written out by fast/
+    __lt__ = lambda node, other: False  # for the engine's heap: views of one parent may have equal numbers
     places: Any = None  # of a written-out node: positions of the arguments that the pairs belong to
 
     def name(self) -> str:
@@ -154,7 +155,7 @@ class Node:
         return self if len(self._meta) == 1 else OutputEdge(self, index)
 
     def _sequence_nr(self) -> int:
-        return self._seq
+        return int(self._seq)
 
     def _alive(self) -> tuple:
         """Return the saved values.  Raises RuntimeError if an earlier backward has freed them."""
@@ -217,8 +218,7 @@ def history(t: Tensor) -> Any:
 
 def is_leaf(t: Tensor) -> bool:
     """Return True if no recorded operation made a tensor."""
-    edge = history(t)
-    return edge is None or type(edge) is Leaf
+    return (edge := history(t)) is None or type(edge) is Leaf
 
 
 def derive(t: Tensor) -> None:
@@ -235,6 +235,7 @@ def derive(t: Tensor) -> None:
             before, view.seen, t._edge = t._edge, edge, None
             if edge is not None:
                 view.fn.record(t._layer, (view.parent, *view.args), t)
+                producer(t._edge)._seq = producer(edge)._seq + 2**-20  # next to it, so that reading orders no sums
                 move_retained(before, t._edge)
 
 

@@ -49,7 +49,7 @@ def inplace(fn: type[Primitive], x: Tensor, *others: object) -> Tensor:
     Raises RuntimeError for a leaf that requires grad, for expanded views and for tensors that a transform merely captured.
     """
     frame = current()
-    if slots.write is not None and slots.write(frame, fn, x, others):
+    if slots.write is not None and slots.foreign is None and slots.write(frame, fn, x, others):
         return x
     return inplace_at(frame, fn, x, others)
 
@@ -61,6 +61,8 @@ def inplace_at(frame: Frame, fn: type[Primitive], x: Tensor, others: tuple) -> T
         if frame.layer.handles(fn, args):
             return frame.layer.inplace(frame, fn, x, others)
         frame = frame.parent  # type: ignore[assignment]
+    if slots.foreign is not None and (level := slots.foreign(args)) is not None:
+        return level.here(inplace_at, frame, fn, x, others)
 
     def copy(before: Tensor) -> None:
         before._a, before._ver = x._a.copy(), None

@@ -83,13 +83,14 @@ class Freed:
 class Saved:
     """One saved tensor and its version when saved.  `index` is its number among the node's own outputs, or None.
 
-    If an observer packed the tensor, `unpack` makes a tensor of the packed value, which `tensor` then holds.
+    If an observer packed it, `tensor` holds the packed value, of which `unpack` makes a tensor, and `tangent` its tangent.
     """
 
-    __slots__ = ("__weakref__", "edge", "index", "tensor", "unpack", "version")
+    __slots__ = ("__weakref__", "edge", "index", "tangent", "tensor", "unpack", "version")
 
     def __init__(self, tensor: Any, index: int | None = None, edge: Edge | None = None, unpack: Callable | None = None):
         self.tensor, self.index, self.edge, self.unpack, self.version = tensor, index, edge, unpack, 0
+        self.tangent: Any = None  # with its dual level
         if unpack is None and (tensor._ver is not None or tensor._layer is not None):
             self.version = version(tensor)
 
@@ -119,7 +120,7 @@ def unpack(saved: object, node: Node) -> Any:
     t, layer = saved.tensor, node._layer
     if saved.unpack is not None:
         t = saved.unpack(saved, node)
-        return with_edge(t, saved.edge if saved.index is None else node._output(saved.index))
+        return with_edge(t, saved.edge if saved.index is None else node._output(saved.index), saved.tangent)
     if version(t) != saved.version:
         raise slots.problem("a saved tensor was modified in place", node=node, saved=saved)
     for o in current().observers:
@@ -131,8 +132,8 @@ def unpack(saved: object, node: Node) -> Any:
     return with_edge(t if layer is None else layer.box(t), node._output(saved.index))
 
 
-def with_edge(t: Tensor, edge: Edge | None) -> Any:
-    """Return a tensor on t's memory with the given history."""
+def with_edge(t: Tensor, edge: Edge | None, tangent: tuple | None = None) -> Any:
+    """Return a tensor on t's memory with the given history, and with the given tangent instead of t's."""
     out = t._alias() if t._layer is None else t
-    out._edge, out._tan = edge, t._tan
+    out._edge, out._tan = edge, tangent or t._tan
     return out

@@ -242,10 +242,5 @@ def is_float(x: object) -> TypeGuard[Tensor]:
 
 def describe(values: tuple) -> tuple:
     """Return what a node records about its inputs or outputs: shape and dtype of each tensor, None for other values."""
-    specs: list = []
-    for v in values:
-        if not isinstance(v, Tensor):
-            specs.append(None)
-        else:
-            specs.append((v._a.shape, v._a.dtype) if v._layer is None else v._spec)
-    return tuple(specs)
+    tensors = [v if isinstance(v, Tensor) else None for v in values]
+    return tuple([None if t is None else (t._a.shape, t._a.dtype) if t._layer is None else t._spec for t in tensors])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from threading import current_thread, main_thread
 from typing import Any
 
 from ..core.events import slots
@@ -16,6 +17,8 @@ READABLE = "use minigrad's operations instead, or compute it outside of the tran
 ESCAPED = (
     "return it from the transformed function (with has_aux=True beside the result) instead of storing it elsewhere"
 )
+
+IN_THREAD = "take the running transforms along into the thread: pool.submit(contextvars.copy_context().run, f, x)"
 
 
 class Foreign(MinigradRuntimeError):
@@ -39,7 +42,8 @@ def foreign(box: Any) -> Exception:
         what += " belongs to a running transform and has no memory for numpy() and the like"
     else:
         what += " has escaped from its transform, which does not run here"
-    e: Any = error(Foreign, name, what, READABLE if runs else ESCAPED)
+    fix = READABLE if runs else ESCAPED if current_thread() is main_thread() else IN_THREAD
+    e: Any = error(Foreign, name, what, fix)
     e.box, e.runs = box, runs
     return e
 

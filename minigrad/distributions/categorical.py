@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from functools import cached_property
 from typing import Any
 
 from ..arrays.devices import Size
@@ -20,7 +19,7 @@ from . import constraints
 from .constraints import dependent_property, integer_interval
 from .discrete import Binomial, all_values
 from .distribution import Parametric, either, formula
-from .utils import probs_to_logits
+from .utils import lazy_property, probs_to_logits
 
 
 class OfClasses(Parametric):
@@ -49,14 +48,14 @@ class OfClasses(Parametric):
 
     _like = formula(lambda d: d._param)
 
-    @cached_property
+    @lazy_property
     def probs(self) -> Tensor:
-        """The probabilities of the classes."""
+        """Return the probabilities of the classes."""
         return self.logits.exp()
 
-    @cached_property
+    @lazy_property
     def logits(self) -> Tensor:
-        """The logarithms of the probabilities, which are first clamped by one rounding away from 0 and 1."""
+        """Return the logarithms of the probabilities, which are first clamped by one rounding away from 0 and 1."""
         return probs_to_logits(self.probs)
 
     @property

@@ -7,7 +7,6 @@ is only `sample`, except in relaxed.py.  categorical.py has the distributions of
 from __future__ import annotations
 
 import math
-from functools import cached_property
 from typing import Any
 
 from ..autograd import no_grad
@@ -22,7 +21,7 @@ from . import constraints
 from .constraints import boolean, dependent_property, integer_interval, nonnegative, nonnegative_integer, unit_interval
 from .continuous import expanded, noise
 from .distribution import Parametric, either, formula
-from .utils import logits_to_probs, probs_to_logits
+from .utils import lazy_property, logits_to_probs, probs_to_logits
 
 
 class OfLogits(Parametric):
@@ -31,14 +30,14 @@ class OfLogits(Parametric):
     arg_constraints = {"probs": unit_interval, "logits": constraints.real}
     _param = formula(lambda d: getattr(d, next(k for k in d._given if k in ("probs", "logits"))))
 
-    @cached_property
+    @lazy_property
     def probs(self) -> Tensor:
-        """The probabilities."""
+        """Return the probabilities."""
         return logits_to_probs(self.logits, is_binary=True)
 
-    @cached_property
+    @lazy_property
     def logits(self) -> Tensor:
-        """The logits of the probabilities, which are first clamped by one rounding away from 0 and 1."""
+        """Return the logits of the probabilities, which are first clamped by one rounding away from 0 and 1."""
         return probs_to_logits(self.probs, is_binary=True)
 
 

@@ -194,7 +194,7 @@ class Parametric(Distribution):
     """A distribution built from parameters, which are broadcast against each other.
 
     Numbers become tensors.  `arg_constraints` names the parameters; of equivalent ones, such as probs and logits, you give
-    one, and the others are `cached_property`s.
+    one, and the others are lazy properties.
     """
 
     _given: tuple[str, ...] = ()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Any
 
 from ..core.tensor import Tensor
@@ -12,6 +11,7 @@ from ..ops.linalg import cholesky_inverse
 from .constraints import lower_cholesky, positive_definite, real_vector
 from .continuous import noise
 from .distribution import HALF_LOG_2PI, Parametric, either, formula
+from .utils import lazy_property
 
 
 class MultivariateNormal(Parametric):
@@ -58,23 +58,23 @@ class MultivariateNormal(Parametric):
             raise error(ValueError, "MultivariateNormal", what, "pass a vector of n numbers and an n x n matrix")
         super().__init__({"loc": loc, **given}, validate_args, (n,))
 
-    @cached_property
+    @lazy_property
     def scale_tril(self) -> Tensor:
-        """The lower triangular L with covariance L @ L.mT."""
+        """Return the lower triangular L with covariance L @ L.mT."""
         if "precision_matrix" not in self._given:
             return cholesky(self.covariance_matrix)
         # with P = M @ M.mT for the flipped matrix, L is the inverse of M, flipped back and transposed
         turned = cholesky(self.precision_matrix.flip(-2, -1)).flip(-2, -1).mT
         return solve_triangular(turned, self._identity(), upper=False)
 
-    @cached_property
+    @lazy_property
     def covariance_matrix(self) -> Tensor:
-        """The covariances of the entries."""
+        """Return the covariances of the entries."""
         return self.scale_tril @ self.scale_tril.mT
 
-    @cached_property
+    @lazy_property
     def precision_matrix(self) -> Tensor:
-        """The inverse of the covariance matrix."""
+        """Return the inverse of the covariance matrix."""
         return cholesky_inverse(self.scale_tril)
 
     def _identity(self) -> Tensor:

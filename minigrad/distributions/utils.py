@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import cached_property
 from typing import Any
 
 from ..arrays import dtypes
 from ..arrays.dtypes import finfo
-from ..autograd import enable_grad
+from ..core.frames import use
 from ..core.tensor import Tensor
 from ..errors import error
+from ..layers.transform import layers_of, recording
 from ..ops.broadcast import broadcast_tensors
 from ..ops.create import full, ones, zeros
 from ..ops.nn.softmax import softmax
@@ -72,8 +72,10 @@ def logits_to_probs(logits: Tensor, is_binary: bool = False) -> Tensor:
     return logits.sigmoid() if is_binary else softmax(logits, -1)
 
 
-def lazy_property(method: Callable[[Any], Any]) -> cached_property:
-    """Compute a property on first use and cache it; the graph is built even inside `no_grad()`.
+class lazy_property:
+    """Compute a property on first use and cache it; the graph is built even inside `no_grad()` and `inference_mode()`.
+
+    A result that only a running transform can use is computed again each time.
 
     >>> class D:
     ...     @lazy_property
@@ -84,7 +86,19 @@ def lazy_property(method: Callable[[Any], Any]) -> cached_property:
     computed
     (None, None)
     """
-    return cached_property(enable_grad()(method))
+
+    def __init__(self, method: Callable[[Any], Any]):
+        self.method, self.__doc__ = method, method.__doc__
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        if instance is None:
+            return self
+        with use(recording()):
+            value = self.method(instance)
+        own = [layers_of(t) for t in vars(instance).values() if isinstance(t, Tensor)]
+        if not isinstance(value, Tensor) or layers_of(value) <= set().union(*own):
+            vars(instance)[self.method.__name__] = value
+        return value
 
 
 def tril_matrix_to_vec(mat: Tensor, diag: int = 0) -> Tensor:

@@ -47,8 +47,10 @@ def jvp(func: Callable, primals: tuple, tangents: tuple, *, strict: bool = False
         )
     flat, spec = flatten(primals)
     directions = matching("jvp", flat, spec, tangents)
-    with push(Jvp()) as layer:
-        result = func(*rebuild(spec, [layer.dual(p, t) for p, t in zip(flat, directions)]))
+    layer = Jvp()
+    duals = [layer.dual(p, t) for p, t in zip(flat, directions)]
+    with push(layer):
+        result = func(*rebuild(spec, duals))
         result, aux = split_aux("jvp", result) if has_aux else (result, None)
         outs = results("jvp", result)
     pushed = [layer.tangent(o) for o in outs]

@@ -6,6 +6,7 @@ in-place writes keep values and tangents in step.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from ..arrays.dtypes import FLOATS
@@ -14,21 +15,21 @@ from ..core.events import slots
 from ..core.frames import Frame, apply_at, use
 from ..core.function import Function, as_tuple
 from ..core.graph import ViewOf
-from ..core.inplace import inplace_at, shares
+from ..core.inplace import inplace_at
 from ..core.saved import version
 from ..core.tensor import Box, Tensor, is_float
-from .transform import Transform, captured, laid_out_like, layers_of
+from .transform import Transform, captured, laid_out_like, layers_of, recording, same_view, unwritten
 
 
 class Jvp(Transform):
-    """One running func.jvp.  A box's `_extra` is its tangent, or None for zero.  A view's tangent is a view of its base's,
-    which `_tan` remembers: if the base gets another tangent, the view's is derived again."""
+    """One running func.jvp.  A box's `_extra` is its tangent, or None for zero.  A view's is a view of its base's; `_tan` has
+    the frame that the view was made in and its base's tangent: if the base gets another one, it is derived again in there."""
 
     name = "jvp"
 
     def dual(self, value: Tensor, tangent: Tensor | None) -> Box:
-        """Box a value of the layer below with its tangent."""
-        return Box(self, value, tangent)
+        """Box a value of the layer below, which is the current one, with its tangent."""
+        return Box(self, value, None if tangent is None else laid_out_like(value, tangent))
 
     def tangent(self, a: object) -> Tensor | None:
         """Return the tangent of a, which is one layer down."""
@@ -38,19 +39,15 @@ class Jvp(Transform):
             return a._extra
         return None
 
-    def tangent_to_view(self, a: Tensor) -> None:
-        """Give a's tangent the memory layout of a, unless a is a view: then each view of a can have a view of this tangent."""
-        if self.owns(a) and a._extra is not None and (a._view is None or a._view.fn is None):
-            a._extra = laid_out_like(a._value, a._extra)
-
     def follows(self, t: Box) -> bool:
         """Return True if t has a tangent."""
         return self.tangent(t) is not None
 
     def derive(self, x: Any, base: Tensor) -> None:
         """Make the tangent of a view a view of its base's tangent."""
-        if x._tan is not base:
-            x._extra, x._tan = x._view.fn.apply(base, *x._view.args), base
+        frame, seen = x._tan
+        if seen is not base:
+            x._extra, x._tan = same_view(x._view, base, frame), (frame, base)
 
     def process(self, frame: Frame, cls: Any, args: tuple) -> Any:
         """Run the operation and its jvp one layer down."""
@@ -61,19 +58,18 @@ class Jvp(Transform):
         lows = as_tuple(low)
         results = [None] * len(lows)
         with use(frame.parent):
-            if cls.primitive and cls.view:
-                self.tangent_to_view(args[0])
             tangents = [self.tangent(a) if type(a) is Box else None for a in args]
             if any([t is not None for t in tangents]):
                 results = cls.tangents(values, tangents, lows, self.context(cls, values, tangents, low))
-        if cls.primitive:
-            outs = tuple([Box(self, o, t if o._np_dtype in FLOATS else None) for o, t in zip(lows, results)])
-        else:
+            if cls.primitive:
+                make = partial(Box, self) if cls.view else self.dual
+                outs = tuple([make(o, t if o._np_dtype in FLOATS else None) for o, t in zip(lows, results)])
+        if not cls.primitive:
             outs = tuple([self.output(o, among(o, values), args, values, cls.__name__) for o in lows])
             self.renew(frame, cls, args, outs, results)
         if cls.primitive and cls.view and self.owns(args[0]):
             view: Any = outs[0]
-            view._view, view._tan = ViewOf(args[0], cls, args[1:], None, version(view)), tangents[0]
+            view._view, view._tan = ViewOf(args[0], cls, args[1:], None, version(view)), (frame.parent, tangents[0])
         return type(low)(outs) if isinstance(low, (tuple, list)) else outs[0]
 
     def context(self, cls: type[Function], values: tuple, tangents: list, low: object) -> Any:
@@ -91,7 +87,7 @@ class Jvp(Transform):
                 if among(o, args):
                     self.write_tangent(o, t)
                 elif is_float(o) and self.owns(o):
-                    o._extra = t
+                    o._extra = None if t is None else laid_out_like(o._value, t)
 
     def inplace(self, frame: Frame, fn: type, x: Tensor, others: tuple) -> Tensor:
         """Write the value and the tangent one layer down."""
@@ -103,16 +99,12 @@ class Jvp(Transform):
             result, tangents = None, [self.tangent(a) for a in args]
             self.refuse_fixed(x, any([t is not None for t in tangents]), fn)
             if any([t is not None for t in tangents]):
-                before = tuple([self.kept(a, x) for a in values])  # layers below may save them for their backward
-                (result,) = fn.tangents(before, [self.kept(t, x) for t in tangents], (fn.apply(*before),))
+                # layers below may save them for their backward
+                before, pushed = [[unwritten(a, x._value, x._extra) for a in group] for group in (values, tangents)]
+                (result,) = fn.tangents(tuple(before), pushed, (fn.apply(*before),))
             inplace_at(frame.parent, fn, values[0], values[1:])
             self.write_tangent(x, result)
         return x
-
-    def kept(self, a: object, x: Tensor) -> Any:
-        """Return a value or tangent as it is before the write to x and its tangent."""
-        written = [t for t in (x._value, x._extra) if t is not None]
-        return a.clone() if isinstance(a, Tensor) and any([shares(a, t) for t in written]) else a
 
     def refuse_fixed(self, x: Tensor, dual: bool, fn: type) -> None:
         """Raise for a view made inside a user's Function: a base's tangent cannot follow a write to such a view."""
@@ -132,5 +124,6 @@ class Jvp(Transform):
             self.derive(x, self.buffer(x._view.parent, t))
         elif t is not None and (x._extra is None or not layers_of(t) <= layers_of(x._extra)):
             zeros = laid_out_like(x._value, t.new_zeros(x.shape, dtype=x.dtype))
-            x._extra = zeros if x._extra is None else zeros + x._extra
+            with use(recording()):
+                x._extra = zeros if x._extra is None else laid_out_like(x._value, zeros + x._extra)
         return x._extra

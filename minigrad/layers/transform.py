@@ -10,10 +10,10 @@ import numpy as np
 
 from ..arrays.memory import order_in_memory
 from ..core.events import slots
-from ..core.frames import Layer
+from ..core.frames import Frame, Layer, current, use
 from ..core.function import Function
-from ..core.graph import ViewOf
-from ..core.inplace import example
+from ..core.graph import ViewOf, history, producer
+from ..core.inplace import example, shares
 from ..core.saved import bottom
 from ..core.tensor import Box, Tensor, levels
 
@@ -94,6 +94,27 @@ def layers_of(t: Tensor) -> set:
     return {b._layer for b in levels(t) if type(b) is Box}
 
 
+def unwritten(a: object, *written: Tensor | None) -> Any:
+    """Return a, or a copy of it if a write to one of the tensors would change it."""
+    return a.clone() if isinstance(a, Tensor) and any([x is not None and shares(a, x) for x in written]) else a
+
+
+def recording() -> Frame:
+    """Return the current chain of frames with gradients on, for a step that moves values and must not cut their history."""
+    return current().chain(lambda f, parent: f.but(grad=True, inference=False, parent=parent))
+
+
+def same_view(view: ViewOf, t: Tensor, frame: Frame) -> Tensor:
+    """Return the view of t, the tangent of the view's base, in the frame in which the view was made, not the reader's."""
+    with use(frame):
+        out = view.fn.apply(t, *view.args)
+    bases = {low._layer: history(low) for low in levels(t)}
+    for low in levels(out):
+        if low._edge is not None and (edge := bases.get(low._layer)) is not None:
+            producer(low._edge)._seq = producer(edge)._seq + 2**-20  # as in core/graph.py, `derive`
+    return out
+
+
 def laid_out_in(order: tuple, t: Tensor) -> Tensor:
     """Return t, or a copy, laid out in memory without gaps and with its dimensions in that order.
 
@@ -108,5 +129,9 @@ def laid_out_in(order: tuple, t: Tensor) -> Tensor:
 
 
 def laid_out_like(x: Tensor, t: Tensor) -> Tensor:
-    """Return the tangent t of a non-view x in x's memory layout, so that a view of x has a view of t as its tangent."""
-    return laid_out_in(order_in_memory(example(x)), t)
+    """Return the tangent t of a non-view x, with its history, in x's layout: a view of x has a view of it as its tangent."""
+    a = example(x)
+    if a.flags.c_contiguous and example(t).flags.c_contiguous:
+        return t
+    with use(recording()):
+        return laid_out_in(order_in_memory(a), t)

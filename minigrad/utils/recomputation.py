@@ -178,10 +178,7 @@ class Again:
         self.found: dict[int, tuple[Tensor, int]] = {}
 
     def run(self) -> dict[int, tuple[Tensor, int]]:
-        """Return the tensors by number, with the versions of their memory.  Raises CheckpointError if they differ.
-
-        Raises NotImplementedError if they have tangents: a result's tangent is not known yet when the result is saved.
-        """
+        """Return the tensors by number, with the versions of their memory.  Raises CheckpointError if they differ."""
         region = self.region
         args, kwargs = region.arguments()
         hooks = saved_tensors_hooks(self.pack, lambda t: t)
@@ -208,9 +205,6 @@ class Again:
 
     def pack(self, t: Tensor) -> Tensor:
         """Take a tensor if it is needed."""
-        if self.frame.dual is not None and (in_other_frame(self.frame) or self.frame.dual.tangent(t) is not None):
-            what = "forward mode through its backward is not supported: recomputed tensors have no tangents"
-            raise error(NotImplementedError, "checkpoint", what, "call the function without checkpoint")
         if in_other_frame(self.frame):
             return t
         number, region, new = len(self.facts), self.region, fact(t)
@@ -224,7 +218,7 @@ class Again:
             )
         if number in self.numbers:
             self.found[number] = t, version(t)
-        if number == self.last and region.early_stop and self.frame.dual is None:
+        if number == self.last and region.early_stop:
             raise Enough
         return t
 

@@ -126,6 +126,16 @@ def test_what_is_cached_is_computed_once_and_forgotten():
     assert layer.weight is not layer.weight
 
 
+def test_what_is_cached_under_no_grad_serves_only_there():
+    layer = parametrizations.weight_norm(nn.Linear(2, 2))
+    with parametrize.cached():
+        with torch.no_grad():
+            assert not layer.weight.requires_grad
+        torch.func.grad(lambda x: layer(x).sum())(torch.ones(2))
+        layer(torch.ones(2)).sum().backward()
+    assert all(p.grad is not None for p in layer.parameters())
+
+
 def test_a_compiled_step_trains_the_originals():
     torch.manual_seed(0)
     layer, x = parametrizations.weight_norm(nn.Linear(3, 2)), torch.randn(4, 3)

@@ -441,13 +441,19 @@ def test_a_saved_tensor_that_the_function_itself_overwrites_is_an_error():
         y.sum().backward()
 
 
-def test_forward_mode_through_backward_is_refused():
-    with torch.autograd.forward_ad.dual_level():
-        x = torch.autograd.forward_ad.make_dual(leaf(3), torch.ones(3))
-        w = leaf(3)
-        y = checkpoint(lambda x, w: (x * w).exp(), x, w, use_reentrant=False)
-        with pytest.raises(NotImplementedError, match="forward mode through its backward"):
-            torch.autograd.grad(y.sum(), w)
+@pytest.mark.parametrize("early_stop", [False, True])
+def test_forward_mode_goes_through_backward(early_stop):
+    def run(x, w):
+        y = (x * w).exp()
+        return (y * 1).mul_(x).tanh() * w
+
+    def tangents(call):
+        with torch.autograd.forward_ad.dual_level():
+            x, w = torch.autograd.forward_ad.make_dual(leaf(3), torch.ones(3)), leaf(3)
+            grads = torch.autograd.grad(call(x, w).sum(), (x, w))
+            return [torch.autograd.forward_ad.unpack_dual(g).tangent for g in grads]
+
+    close(tangents(lambda x, w: checkpoint(run, x, w, use_reentrant=False, early_stop=early_stop)), tangents(run))
 
 
 def test_forward_mode_alone_works():

@@ -14,6 +14,7 @@ from functools import cache
 from typing import Any
 
 from ...autograd.grad_mode import no_grad
+from ...core.frames import current
 from ...core.tensor import Tensor
 from ...errors import error
 from ..containers import ModuleDict, ModuleList
@@ -35,7 +36,7 @@ KEPT: ContextVar[dict | None] = ContextVar("computed tensors that are kept", def
 
 @contextmanager
 def cached() -> Iterator[None]:
-    """Compute each parametrized tensor only once inside a `with` block.
+    """Compute each parametrized tensor only once inside a `with` block, and once more in each other mode, such as no_grad.
 
     >>> import minigrad
     >>> from minigrad.nn.utils import parametrize, parametrizations
@@ -133,7 +134,8 @@ class Parametrized(Module):
         kept = KEPT.get()
         if kept is None:
             return found[name]()
-        if (key := (id(self), name)) not in kept:
+        key = id(self), name, current()  # a tensor of no_grad, or of a transform, serves only there
+        if key not in kept:
             kept[key] = found[name]()
         return kept[key]
 
@@ -143,7 +145,8 @@ class Parametrized(Module):
             return super().__setattr__(name, value)
         found[name].right_inverse(value)
         if (kept := KEPT.get()) is not None:
-            kept.pop((id(self), name), None)
+            for key in [key for key in kept if key[:2] == (id(self), name)]:
+                del kept[key]
 
     def __dir__(self) -> list:
         return sorted({*super().__dir__(), *self.parametrizations})

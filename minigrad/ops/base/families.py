@@ -201,7 +201,7 @@ def stand_in(a: object, dim: int | None) -> Any:
 
 def added(total: Tensor, term: Tensor, tangents: tuple) -> Any:
     """Return total + term, computed in total's memory if no other tensor shares it."""
-    a, b = (t._a if type(t) is Tensor and t._edge is None and t._view is None else None for t in (total, term))
+    a, b = (t._a if type(t) is Tensor and t._edge is t._view is t._tan is None else None for t in (total, term))
     if a is None or b is None or a.shape != b.shape or a.dtype is not b.dtype or a.base is not None:
         return total + term
     frame = current()
