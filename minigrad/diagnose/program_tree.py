@@ -9,6 +9,9 @@ from functools import lru_cache
 from types import CodeType, FrameType
 
 SWITCHES = {"no_grad", "inference_mode"}
+LOOPS = (ast.For, ast.While)
+COLUMNS = 1e6  # more than a line has
+SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
 def parsed(file: str) -> ast.Module | None:
@@ -43,7 +46,7 @@ def running_call(frame: FrameType, tree: ast.AST) -> ast.Call | None:
 def statements(tree: ast.AST) -> Iterator[ast.stmt]:
     """Yield the statements of a scope in order, without those of functions and classes in it."""
     for child in ast.iter_child_nodes(tree):
-        if isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        if isinstance(child, SCOPES):
             continue
         if isinstance(child, ast.stmt):
             yield child
@@ -51,30 +54,87 @@ def statements(tree: ast.AST) -> Iterator[ast.stmt]:
 
 
 def assignments(tree: ast.AST, name: str, before: float) -> list[tuple[ast.stmt, ast.expr]]:
-    """Return the statements that give a variable its value, or put something into it, with the value; the last one first.
+    """Return the statements whose value a variable may have at a position, with this value; the last one first.
 
-    In a loop, later lines of its body come last: they belong to the round before.
+    A statement gives it a value, or puts something into it.  One that binds it anew, on every path to the position, hides
+    those above it.  In a loop, later lines of its body come last: they belong to the round before.
     """
-    found, later = [], []
-    loops = [
-        s for s in statements(tree) if isinstance(s, (ast.For, ast.While)) and s.lineno < before <= (s.end_lineno or 0)
-    ]
-    end = max([s.end_lineno or 0 for s in loops], default=0)
+    loops = [s for s in statements(tree) if isinstance(s, LOOPS) and s.lineno < before and holds([s], before)]
+    found, later, hidden = [], [], 0.0
     for s in statements(tree):
-        if s.lineno >= max(before, end + 1):
+        value = value_for(s, name)
+        if value is None or not (path := reaches(s, tree, before, loops)):
             continue
-        targets = getattr(s, "targets", None) or [getattr(s, "target", None)]
-        value = getattr(s, "iter", None) or getattr(s, "value", None)
-        if isinstance(s, ast.Expr) and isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
-            targets, value = [value.func.value], ast.Tuple(value.args)  # losses.append(loss.item()), x.copy_(y)
-        if value is not None and any(name in names_in(ast.walk(t)) for t in targets if t is not None):
-            (found if s.lineno < before else later).append((s, value))
+        if end_of(s) <= before:
+            found, hidden = ([], s.lineno) if path == "always" and assigns(s, [name]) else (found, hidden)
+            found.append((s, value))
+        elif any(
+            loop.lineno > hidden and holds([loop], s.lineno) for loop in loops
+        ):  # it lives on from the round before
+            later.append((s, value))
     return found[::-1] + later[::-1]
+
+
+def position(node: ast.expr | ast.stmt) -> float:
+    """Return where a node begins: its line, and its column as a fraction."""
+    return node.lineno + node.col_offset / COLUMNS
+
+
+def end_of(s: ast.stmt) -> float:
+    """Return where a statement ends, or where the header of a loop does."""
+    last = s.iter if isinstance(s, ast.For) else s
+    return (last.end_lineno or 0) + (last.end_col_offset or 0) / COLUMNS
+
+
+def holds(block: list[ast.stmt], at: float) -> bool:
+    """Return True if a position is on the lines of a block."""
+    return block[0].lineno <= at < (block[-1].end_lineno or 0) + 1
+
+
+def reaches(s: ast.stmt, tree: ast.AST, before: float, loops: list) -> str:
+    """Return "always" if a position is reached only after a statement has run, "" if never, else "perhaps"."""
+    if end_of(s) > before and not any(holds([loop], s.lineno) for loop in loops):
+        return ""
+    path = "always"
+    for outer, block in blocks(tree).get(s, ()):
+        inside = holds(block, before)
+        if not inside and not loops and isinstance(outer, ast.If) and holds([outer], before):
+            return ""  # in the other branch
+        if not inside and not isinstance(outer, ast.With):
+            path = "perhaps"
+    return path
+
+
+def value_for(s: ast.stmt, name: str) -> ast.expr | None:
+    """Return the value that a statement gives to a variable, or puts into it; or None."""
+    targets = getattr(s, "targets", None) or [getattr(s, "target", None)]
+    value = getattr(s, "iter", None) or getattr(s, "value", None)
+    if isinstance(s, ast.Expr) and isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
+        targets, value = [value.func.value], ast.Tuple(value.args)  # losses.append(loss.item()), x.copy_(y)
+    return value if any(name in names_in(ast.walk(t)) for t in targets if t is not None) else None
+
+
+@lru_cache(32)
+def blocks(tree: ast.AST) -> dict[ast.AST, list[tuple[ast.AST, list]]]:
+    """Return what is around each statement of a scope, from the outside to the inside, each with the block that it is in."""
+    found: dict[ast.AST, list] = {}
+
+    def enter(outer: ast.AST, around: list) -> None:
+        for _, block in ast.iter_fields(outer):
+            for inner in block if isinstance(block, list) else ():
+                if isinstance(inner, (ast.stmt, ast.ExceptHandler, ast.match_case)) and not isinstance(inner, SCOPES):
+                    found[inner] = around if outer is tree else [*around, (outer, block)]
+                    enter(inner, found[inner])
+
+    enter(tree, [])
+    return found
 
 
 def assigns(s: ast.stmt, names: list[str]) -> bool:
     """Return True if a statement binds one of these names anew, which is not a write in place."""
-    return isinstance(s, ast.Assign) and any(isinstance(t, ast.Name) and t.id in names for t in s.targets)
+    targets = s.targets if isinstance(s, ast.Assign) else [s.target] if isinstance(s, (ast.AnnAssign, ast.For)) else []
+    inner = [n for t in targets for n in (t.elts if isinstance(t, (ast.Tuple, ast.List)) else [t])]
+    return any(isinstance(n, ast.Name) and n.id in names for n in inner)
 
 
 def begins(node: ast.AST) -> bool:
@@ -89,14 +149,36 @@ def begins(node: ast.AST) -> bool:
 
 
 def parts(node: ast.AST) -> Iterator[ast.AST]:
-    """Yield the parts of an expression whose values its value comes from: no index, and no condition of where."""
+    """Yield the parts of an expression from whose values its value comes: no condition, no index, nothing but a shape."""
     yield node
-    left_out = [node.slice] if isinstance(node, ast.Subscript) else []
+    for child in children(node):
+        yield from parts(child)
+
+
+def children(node: ast.AST) -> list[ast.AST]:
+    """Return the direct parts of an expression from which its value comes."""
+    if isinstance(node, ast.Lambda) or isinstance(node, ast.Attribute) and node.attr in OF_LAYOUT:
+        return []
+    if isinstance(node, ast.Call) and called_name(node) in LAYOUT_CALLS:
+        return []
+    left_out = conditions(node)
+    return [child for child in ast.iter_child_nodes(node) if child not in left_out]
+
+
+def conditions(node: ast.AST) -> list[ast.expr]:
+    """Return the parts of an expression that only choose: an index, the condition of a where, the test of an `if`."""
+    if isinstance(node, ast.Subscript):
+        return [node.slice]
     if isinstance(node, ast.Call) and called_name(node) == "where":
-        left_out = node.args[:1]
-    for child in ast.iter_child_nodes(node):
-        if child not in left_out and not isinstance(child, ast.Lambda):
-            yield from parts(child)
+        return node.args[:1]
+    return [node.test] if isinstance(node, ast.IfExp) else node.ifs if isinstance(node, ast.comprehension) else []
+
+
+OF_LAYOUT = frozenset("shape dtype device ndim layout requires_grad is_leaf grad_fn itemsize nbytes".split())
+LAYOUT_CALLS = frozenset(
+    "size dim numel len stride isinstance type id hasattr is_floating_point zeros_like ones_like empty_like full_like "
+    "rand_like randn_like randint_like new_zeros new_ones new_empty new_full".split()
+)  # their results depend on shape and dtype of a tensor alone
 
 
 def called_name(call: ast.Call) -> str:

@@ -12,7 +12,8 @@ from typing import Any
 
 from ..core.tensor import Tensor
 from ..places import Place, noted, user_frame
-from .cut_lines import Scope, differentiated, running_line
+from .cut_lines import differentiated, running_line
+from .histories import Scope
 from .modules import is_module, parameters_of
 from .program_tree import assignments, called_name, names_in, parsed, parts
 from .report import searches
