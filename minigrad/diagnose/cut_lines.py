@@ -8,7 +8,9 @@ its body.  Debug mode, which notes each cut as it happens, does not need this.
 from __future__ import annotations
 
 import ast
+import math
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from types import FrameType, ModuleType
 from typing import Any
 
@@ -32,6 +34,7 @@ from .histories import (
 )
 from .modules import is_module
 from .program_tree import (
+    around,
     assignments,
     assigns,
     begins,
@@ -182,11 +185,11 @@ def found_in(node: ast.AST, scope: Scope, before: float) -> End | None:
         renewed = isinstance(value, Tracked) and any(assigns(s, [name]) for s in statements(scope.tree))
         if scope.leaf is None and scope.has_history(value) and not renewed:
             continue
-        for s, value in assignments(scope.tree, name, before):
-            if (s, name) in scope.followed or not runs(s, scope):
+        for s, value, of in assigned(name, scope, before):
+            if (s, name) in scope.followed or not runs(s, of):
                 continue
             scope.followed.add((s, name))
-            if end := found_at(s, value, scope):
+            if end := found_at(s, value, of):
                 return end
             chosen += [
                 (n.slice, position(s)) for t in getattr(s, "targets", ()) for n in [t] if isinstance(n, ast.Subscript)
@@ -194,6 +197,24 @@ def found_in(node: ast.AST, scope: Scope, before: float) -> End | None:
     if scope.sought:
         return None
     return next((end for c, line in chosen if (end := found_in(c, scope, line))), None)
+
+
+def assigned(name: str, scope: Scope, before: float) -> list[tuple[ast.stmt, ast.expr, Scope]]:
+    """Return the statements that may have given a variable its value, with the value and the scope: this or an outer one."""
+    if found := assignments(scope.tree, name, before):
+        return [(s, value, scope) for s, value in found]
+    if isinstance(scope.tree, ast.FunctionDef) and any(
+        a.arg == name for a in ast.walk(scope.tree.args) if isinstance(a, ast.arg)
+    ):
+        return []
+    for tree, file in around(scope.tree, scope.file):
+        if found := assignments(tree, name, math.inf):
+            own = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+            local = own if isinstance(tree, ast.FunctionDef) else set()  # whose values are gone
+            values = {key: value for key, value in scope.values.items() if key not in local}
+            outer = replace(scope, tree=tree, file=file, values=values, frame=None, rebound={})
+            return [(s, value, outer) for s, value in found]
+    return []
 
 
 def living_parts(node: ast.AST, scope: Scope) -> Iterator[ast.AST]:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import ast
 import linecache
+import sys
 from collections.abc import Iterator
 from functools import lru_cache
 from types import CodeType, FrameType
+
+from ..places import cell_name
 
 SWITCHES = {"no_grad", "inference_mode"}
 LOOPS = (ast.For, ast.While)
@@ -199,11 +202,46 @@ def names_in(nodes: Iterator[ast.AST]) -> list[str]:
 
 
 def switched_off(s: ast.stmt, tree: ast.AST) -> bool:
-    """Return True if a statement is in a block that switches recording off."""
-    blocks = [w for w in statements(tree) if isinstance(w, ast.With) and any(s is inner for inner in statements(w))]
-    return any(names_switch(item.context_expr) for w in blocks for item in w.items)
+    """Return True if a statement is in a block that switches recording off, and in none inside of it that switches it on."""
+    around = [outer for outer, _ in reversed(blocks(tree).get(s, ())) if isinstance(outer, ast.With)]
+    switches = [item.context_expr for w in around for item in w.items]
+    return next((names_switch(e) for e in switches if names_switch(e) or "enable_grad" in named_in(e)), False)
 
 
 def names_switch(node: ast.expr) -> bool:
-    """Return True if an expression names a switch that turns recording off."""
-    return any(getattr(n, "id", getattr(n, "attr", "")) in SWITCHES for n in ast.walk(node))
+    """Return True if an expression, of a block or a decorator, switches recording off."""
+    args = node.args if isinstance(node, ast.Call) else []
+    given = args[0].value if args and isinstance(args[0], ast.Constant) else None
+    return (
+        "set_grad_enabled" in named_in(node)
+        and given is False
+        or bool(SWITCHES & named_in(node))
+        and given is not False
+    )
+
+
+def named_in(node: ast.AST) -> set[str]:
+    """Return the names and attributes in an expression."""
+    return {getattr(n, "id", getattr(n, "attr", "")) for n in ast.walk(node)}
+
+
+def around(scope: ast.AST, file: str) -> Iterator[tuple[ast.AST, str]]:
+    """Yield the functions around a function's definition, its module, and the notebook cells before it, each with its file."""
+    tree = parsed(file)
+    if tree is not None and isinstance(scope, SCOPES):
+        outer = [
+            n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef) and n is not scope and holds([n], scope.lineno)
+        ]
+        yield from [(n, file) for n in [*outer[::-1], tree]]
+    for cell in cells_before(file):
+        if (tree := parsed(cell)) is not None:
+            yield tree, cell
+
+
+def cells_before(file: str) -> list[str]:
+    """Return the files of the cells that a notebook has run before one, the last one first; [] for other files."""
+    shell = sys.modules["IPython"].get_ipython() if cell_name(file) and "IPython" in sys.modules else None
+    texts = [] if shell is None else list(shell.history_manager.input_hist_parsed)
+    files = {"".join(linecache.getlines(name)).rstrip(): name for name in list(linecache.cache) if cell_name(name)}
+    ran = [name for text in reversed(texts) if (name := files.get(text.rstrip())) is not None]
+    return list(dict.fromkeys(ran[1:] if ran[:1] == [file] else ran))

@@ -12,10 +12,10 @@ from typing import Any
 
 from ..core.tensor import Tensor
 from ..places import Place, noted, user_frame
-from .cut_lines import differentiated, running_line
+from .cut_lines import assigned, differentiated, running_line
 from .histories import Scope
 from .modules import is_module, parameters_of
-from .program_tree import assignments, called_name, names_in, parsed, parts
+from .program_tree import called_name, names_in, parsed, parts, position
 from .report import searches
 
 MOST = 4  # notes
@@ -27,16 +27,16 @@ def sources() -> tuple[list[str], list[str]]:
     if (begun := running_line()) is None:
         return [], []
     call, scope = begun
-    modules, tensors, waiting, done = [], [], [(differentiated(call, scope), call.lineno)], set()
+    modules, tensors, waiting, done = [], [], [(differentiated(call, scope), scope, position(call))], set()
     while waiting:
-        node, before = waiting.pop()
+        node, scope, before = waiting.pop()
         for name in dict.fromkeys(names_in(parts(node))):
             if name in done:
                 continue
             done.add(name)
-            lines, value = assignments(scope.tree, name, before), scope.values.get(name)
-            waiting += [(of, s.lineno) for s, of in lines]
-            place = Place(scope.file, lines[-1][0].lineno) if lines else None
+            lines, value = assigned(name, scope, before), scope.values.get(name)
+            waiting += [(made, of, position(s)) for s, made, of in lines]
+            place = Place(lines[-1][2].file, lines[-1][0].lineno) if lines else None
             if is_module(value) and any(True for _ in parameters_of(value)):
                 modules += noted(f"no parameter of {name} requires grad; it is made", place)
             elif is_source(value, lines, scope):
@@ -56,7 +56,7 @@ def is_source(value: Any, lines: list, scope: Scope) -> bool:
     first = value[0] if isinstance(value, (list, tuple)) and value else value
     if not isinstance(first, Tensor) or not first.is_floating_point():
         return False
-    of = [scope.values.get(name) for _, made in lines for name in names_in(parts(made))]
+    of = [scope.values.get(name) for _, made, _ in lines for name in names_in(parts(made))]
     return not any(isinstance(v, (Tensor, list, tuple)) or is_module(v) or inspect.isfunction(v) for v in of)
 
 
