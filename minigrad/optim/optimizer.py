@@ -27,6 +27,8 @@ from ..places import held, noted, user_place
 from ..tensors.hooks import Handle
 from . import one_pass
 
+__all__ = ["Optimizer"]
+
 
 class Optimizer:
     """Base class.  `params` are tensors, (name, tensor) pairs, or dictionaries `{"params": ..., **settings}`.
