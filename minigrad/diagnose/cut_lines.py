@@ -18,7 +18,7 @@ from ..core.function import Function
 from ..core.tensor import Tensor
 from ..places import LONGEST, Place, caller_of, user_frame
 from .cut_functions import constant_backward, marked
-from .cut_reasons import OFF, ONCE
+from .cut_reasons import METHODS, OFF, ONCE, POSITIONS
 from .histories import (
     DEEPEST,
     End,
@@ -26,11 +26,13 @@ from .histories import (
     Tracked,
     ends_history,
     entered,
+    keeps_history,
     living,
     resolved,
     returned,
     runs,
     takes_history,
+    takes_positions,
 )
 from .modules import is_module
 from .program_tree import (
@@ -38,6 +40,7 @@ from .program_tree import (
     assignments,
     assigns,
     begins,
+    blocks,
     body_of,
     called_name,
     calls,
@@ -81,7 +84,7 @@ def found_around(node: ast.expr, scope: Scope, before: float) -> End | None:
 
 def given_to(scope: Scope, call: ast.Call) -> list[ast.expr]:
     """Return the arguments of a call that became those parameters of a function which the search has reached."""
-    if not isinstance(scope.tree, ast.FunctionDef):
+    if not isinstance(scope.tree, (ast.FunctionDef, ast.Lambda)):
         return []
     names = [a.arg for a in scope.tree.args.args]
     names = names[1:] if names[:1] in (["self"], ["cls"]) else names
@@ -178,34 +181,50 @@ def found_in(node: ast.AST, scope: Scope, before: float) -> End | None:
     for part in reversed(inner):
         if (end := (found_at_call if scope.sought else cut_by)(part, scope)) or (end := found_in_call(part, scope)):
             return end
-    chosen: list[tuple[ast.AST, float]] = [(c, before) for part in inner for c in conditions(part)]
-    for name in dict.fromkeys(names_in(iter(inner))):
+    chosen: list[tuple[ast.AST, Scope, float]] = [(c, scope, before) for part in inner for c in conditions(part)]
+    for name, read in variables(inner).items():
         scope.reached.add(name)
         value = scope.values.get(name)
         renewed = isinstance(value, Tracked) and any(assigns(s, [name]) for s in statements(scope.tree))
         if scope.leaf is None and scope.has_history(value) and not renewed:
             continue
         for s, value, of in assigned(name, scope, before):
-            if (s, name) in scope.followed or not runs(s, of):
+            if (s, name) in scope.followed or not runs(s, of) or not sets(s, read):
                 continue
             scope.followed.add((s, name))
-            if end := found_at(s, value, of):
+            if end := found_at(s, value, of, name):
                 return end
-            chosen += [
-                (n.slice, position(s)) for t in getattr(s, "targets", ()) for n in [t] if isinstance(n, ast.Subscript)
-            ]
+            chosen += [(t.slice, of, position(s)) for t in getattr(s, "targets", ()) if isinstance(t, ast.Subscript)]
+            chosen += [(o.test, of, position(o)) for o, _ in blocks(of.tree).get(s, ()) if isinstance(o, ast.If)]
     if scope.sought:
         return None
-    return next((end for c, line in chosen if (end := found_in(c, scope, line))), None)
+    return next((end for c, of, at in chosen if (end := found_in(c, of, at))), None)
+
+
+def variables(nodes: list[ast.AST]) -> dict[str, set[str] | None]:
+    """Return the variables among nodes, each with the attributes that are read; None if it is read itself."""
+    inside = {n.value: n.attr for n in nodes if isinstance(n, ast.Attribute) and isinstance(n.value, ast.Name)}
+    found: dict[str, set[str] | None] = {}
+    for n in nodes:
+        if isinstance(n, ast.Name):
+            read = found.setdefault(n.id, set())
+            found[n.id] = read | {inside[n]} if n in inside and read is not None else None
+    return found
+
+
+def sets(s: ast.stmt, read: set[str] | None) -> bool:
+    """Return False if a statement sets an attribute other than those that are read."""
+    targets = [*getattr(s, "targets", ()), getattr(s, "target", None)]
+    attributes = [t.attr for t in targets if isinstance(t, ast.Attribute) and isinstance(t.value, ast.Name)]
+    return read is None or not attributes or bool(read & set(attributes))
 
 
 def assigned(name: str, scope: Scope, before: float) -> list[tuple[ast.stmt, ast.expr, Scope]]:
     """Return the statements that may have given a variable its value, with the value and the scope: this or an outer one."""
     if found := assignments(scope.tree, name, before):
         return [(s, value, scope) for s, value in found]
-    if isinstance(scope.tree, ast.FunctionDef) and any(
-        a.arg == name for a in ast.walk(scope.tree.args) if isinstance(a, ast.arg)
-    ):
+    parameters = ast.walk(scope.tree.args) if isinstance(scope.tree, (ast.FunctionDef, ast.Lambda)) else ()
+    if any(isinstance(a, ast.arg) and a.arg == name for a in parameters):
         return []
     for tree, file in around(scope.tree, scope.file):
         if found := assignments(tree, name, math.inf):
@@ -224,8 +243,13 @@ def living_parts(node: ast.AST, scope: Scope) -> Iterator[ast.AST]:
         yield from living_parts(child, scope)
 
 
-def found_at(s: ast.stmt, value: ast.expr, scope: Scope) -> End | None:
-    """Return the cut at a statement, or behind the value that it assigns or returns."""
+def found_at(s: ast.stmt, value: ast.expr, scope: Scope, name: str = "") -> End | None:
+    """Return the cut at a statement, or behind the value that it assigns, to a variable, or returns."""
+    if name and takes_positions(s, name) and takes_history(value, scope):
+        return scope.end(value, called_name(value), *POSITIONS)
+    detaches = name and isinstance(s, ast.Expr) and isinstance(s.value, ast.Call) and called_name(s.value) == "detach_"
+    if detaches and any(keeps_history(e, v, scope) for e, v in assignments(scope.tree, name, position(s))):
+        return scope.end(s, "detach_", METHODS["detach"][0], "remove .detach_() from line {line}")
     if not scope.sought and switched_off(s, scope.tree) and takes_history(value, scope):
         return scope.end(s, *unrecorded(s, value))
     return found_in(value, scope, position(s))
@@ -308,7 +332,7 @@ def found_in_call(node: ast.AST, scope: Scope) -> End | None:
         return None
     visit, body = inside
     scope.entered.add(visit)
-    decorator = next((d for d in body.tree.decorator_list if names_switch(d)), None)
+    decorator = next((d for d in getattr(body.tree, "decorator_list", ()) if names_switch(d)), None)
     if decorator is not None and visit[1] and not scope.sought:
         return body.end(decorator, body.tree.name, *OFF)
     return next((end for s, value in returned(body) if (end := found_at(s, value, body))), None)

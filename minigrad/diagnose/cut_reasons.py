@@ -4,6 +4,9 @@ from __future__ import annotations
 
 INTEGERS = ("long", "int", "short", "byte", "bool", "int64", "int32", "int16", "int8", "uint8")
 
+# operations that return values and their positions
+WITH_POSITIONS = ("max", "min", "topk", "sort", "kthvalue", "median", "nanmedian", "mode", "cummax", "cummin")
+
 # why a result has no history, and the fix
 CHOSEN = (
     "chooses between constants, and the choice has no derivative",

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from ..core.engine import behind
 from ..core.tensor import Tensor
 from ..places import Place, users_code
-from .cut_reasons import CHOSEN, COMPARED, FUNCTIONS, INTEGERS, METHODS, WHOLE
+from .cut_reasons import CHOSEN, COMPARED, FUNCTIONS, INTEGERS, METHODS, POSITIONS, WHOLE, WITH_POSITIONS
 from .modules import is_module, table, used_parameters
 from .program_tree import (
     assignments,
@@ -24,6 +24,7 @@ from .program_tree import (
     body_of,
     called_name,
     children,
+    names_in,
     names_switch,
     parsed,
     position,
@@ -124,7 +125,7 @@ def takes_history(node: ast.AST, scope: Scope) -> bool:
         visit, body = inside
         if visit not in scope.giving:
             scope.giving[visit] = False  # a call of itself adds no history
-            off = any(map(names_switch, body.tree.decorator_list))
+            off = any(map(names_switch, getattr(body.tree, "decorator_list", ())))
             scope.giving[visit] = not off and any(keeps_history(s, value, body) for s, value in returned(body))
         return scope.giving[visit]
     return any(takes_history(n, scope) for n in living(node, scope))
@@ -135,10 +136,22 @@ def assigned_history(name: ast.Name, scope: Scope) -> bool:
     for s, value in assignments(scope.tree, name.id, position(name)):
         if (s, name.id) not in scope.taking:
             scope.taking[s, name.id] = False  # a line that reads its own variable adds no history by that
-            scope.taking[s, name.id] = runs(s, scope) and keeps_history(s, value, scope)
+            lives = runs(s, scope) and not takes_positions(s, name.id)
+            scope.taking[s, name.id] = lives and keeps_history(s, value, scope)
         if scope.taking[s, name.id]:
             return True
     return False
+
+
+def takes_positions(s: ast.stmt, name: str) -> bool:
+    """Return True if a statement assigns the positions to a variable that a call returns beside values: `v, i = x.max(1)`."""
+    targets = s.targets if isinstance(s, ast.Assign) and gives_positions(s.value) else []
+    return any(isinstance(t, ast.Tuple) and name in names_in(iter(t.elts[1:])) for t in targets)
+
+
+def gives_positions(node: ast.AST) -> bool:
+    """Return True for a call that returns values and their positions."""
+    return isinstance(node, ast.Call) and called_name(node) in WITH_POSITIONS
 
 
 def keeps_history(s: ast.stmt, value: ast.expr, scope: Scope) -> bool:
@@ -197,6 +210,8 @@ def ends_history(node: ast.AST, scope: Scope) -> tuple[str, tuple[str, str], lis
     """Return the name of what removes a history, the reason and fix, and the parts whose history it removes; or None."""
     if isinstance(node, ast.Attribute) and node.attr in ("data", "indices"):
         return f".{node.attr}", METHODS[node.attr], [node.value]
+    if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant) and node.slice.value == 1:
+        return (called_name(node.value), POSITIONS, [node.value]) if gives_positions(node.value) else None
     if isinstance(node, ast.Compare):
         values = (
             [] if isinstance(node.ops[0], (ast.Is, ast.IsNot, ast.In, ast.NotIn)) else [node.left, *node.comparators]
@@ -230,7 +245,7 @@ def entered(node: ast.Call, scope: Scope) -> tuple[tuple, Scope] | None:
         owner, called = called, type(called).forward
     code = users_code(called) if inspect.isfunction(called) else None
     tree = None if code is None or scope.depth == DEEPEST else parsed(code.co_filename)
-    if code is None or tree is None or not isinstance(body := body_of(code, tree), ast.FunctionDef):
+    if code is None or tree is None or not isinstance(body := body_of(code, tree), (ast.FunctionDef, ast.Lambda)):
         return None
     values = bound(body, node, inspect.unwrap(called), owner, scope)
     visit = (
@@ -249,13 +264,15 @@ def flag(value: Any) -> Any:
     return value if isinstance(value, bool) else None
 
 
-def returned(scope: Scope) -> list[tuple[ast.stmt, ast.expr]]:
+def returned(scope: Scope) -> list[tuple[Any, ast.expr]]:
     """Return the statements of a function that return a value, with the value, without those that never run."""
+    if isinstance(scope.tree, ast.Lambda):
+        return [(scope.tree.body, scope.tree.body)]
     every = [(s, s.value) for s in statements(scope.tree) if isinstance(s, ast.Return) and s.value is not None]
     return [(s, value) for s, value in every if runs(s, scope)]
 
 
-def bound(body: ast.FunctionDef, call: ast.Call, called: Any, owner: Any, scope: Scope) -> dict[str, Any]:
+def bound(body: ast.FunctionDef | ast.Lambda, call: ast.Call, called: Any, owner: Any, scope: Scope) -> dict[str, Any]:
     """Return the parameters of a function with the values that a call gives them; those with a history may be Tracked."""
     names = [a.arg for a in body.args.args]
     values = dict(zip(names[::-1], (called.__defaults__ or ())[::-1])) | (called.__kwdefaults__ or {})

@@ -29,7 +29,10 @@ tree_of = lru_cache(32)(ast.parse)
 
 
 def body_of(code: CodeType, tree: ast.Module) -> ast.AST:
-    """Return the definition with this code; the whole module if there is none."""
+    """Return the definition with this code; the whole module if there is none, or if a line has several lambdas."""
+    lambdas = [n for n in ast.walk(tree) if isinstance(n, ast.Lambda) and n.lineno == code.co_firstlineno]
+    if code.co_name == "<lambda>" and len(lambdas) == 1:
+        return lambdas[0]
     named = [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef) and n.name == code.co_name]
     first = lambda n: min([n.lineno, *[d.lineno for d in n.decorator_list]])  # decorators come first
     return next((n for n in named if first(n) == code.co_firstlineno), tree)
