@@ -53,6 +53,7 @@ from .program_tree import (
     running_call,
     statements,
     switched_off,
+    written,
 )
 from .report import searches
 
@@ -185,7 +186,7 @@ def found_in(node: ast.AST, scope: Scope, before: float) -> End | None:
     for name, read in variables(inner).items():
         scope.reached.add(name)
         value = scope.values.get(name)
-        renewed = isinstance(value, Tracked) and any(assigns(s, [name]) for s in statements(scope.tree))
+        renewed = isinstance(value, Tracked) and any(assigns(s, [name]) for s, _ in written(scope.tree).get(name, ()))
         if scope.leaf is None and scope.has_history(value) and not renewed:
             continue
         for s, value, of in assigned(name, scope, before):

@@ -30,7 +30,7 @@ from .program_tree import (
     position,
     statements,
     switched_off,
-    value_for,
+    written,
 )
 
 DEEPEST = 8  # calls of the user's functions within each other
@@ -189,7 +189,7 @@ def known(test: ast.expr, scope: Scope) -> bool | None:
     first = next((n for n in ast.walk(flag) if isinstance(n, ast.Name)), None)
     if not isinstance(flag, (ast.Name, ast.Attribute)) or first is None or first.id not in scope.values:
         return None
-    binding = [s for s in statements(scope.tree) if value_for(s, first.id) is not None]
+    binding = [s for s, _ in written(scope.tree).get(first.id, ())]
     if len(binding) > 1 or any(isinstance(s, ast.For) for s in binding):
         return None  # it may have had another value
     value = resolved(flag, scope)
@@ -201,7 +201,7 @@ def known(test: ast.expr, scope: Scope) -> bool | None:
 def reassigned(name: ast.Name, scope: Scope) -> bool:
     """Return True if a variable is assigned again at or below a place where it is read."""
     if name.id not in scope.rebound:
-        lines = [s.lineno for s in statements(scope.tree) if assigns(s, [name.id])]
+        lines = [s.lineno for s, _ in written(scope.tree).get(name.id, ()) if assigns(s, [name.id])]
         scope.rebound[name.id] = max(lines) if len(lines) > 1 else 0
     return scope.rebound[name.id] >= name.lineno
 

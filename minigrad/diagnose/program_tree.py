@@ -49,35 +49,59 @@ def running_call(frame: FrameType, tree: ast.AST) -> ast.Call | None:
     return None
 
 
-def statements(tree: ast.AST) -> Iterator[ast.stmt]:
-    """Yield the statements of a scope in order, without those of functions and classes in it."""
-    for child in ast.iter_child_nodes(tree):
-        if isinstance(child, SCOPES):
-            continue
-        if isinstance(child, ast.stmt):
-            yield child
-        yield from statements(child)
+@lru_cache(64)
+def statements(tree: ast.AST) -> list[ast.stmt]:
+    """Return the statements of a scope in order, without those of functions and classes in it."""
+    return [s for s in blocks(tree) if isinstance(s, ast.stmt)]
+
+
+@lru_cache(64)
+def blocks(tree: ast.AST) -> dict[ast.AST, list[tuple[ast.AST, list]]]:
+    """Return what is around each statement of a scope, from the outside to the inside, each with the block that it is in."""
+    found: dict[ast.AST, list] = {}
+
+    def enter(outer: ast.AST, around: list) -> None:
+        for _, block in ast.iter_fields(outer):
+            for inner in block if isinstance(block, list) else ():
+                if isinstance(inner, (ast.stmt, ast.ExceptHandler, ast.match_case)) and not isinstance(inner, SCOPES):
+                    found[inner] = around if outer is tree else [*around, (outer, block)]
+                    enter(inner, found[inner])
+
+    enter(tree, [])
+    return found
+
+
+@lru_cache(64)
+def written(tree: ast.AST) -> dict[str, list[tuple[ast.stmt, ast.expr]]]:
+    """Return the statements of a scope that give each variable a value, or put something into it, with this value."""
+    found: dict[str, list[tuple[ast.stmt, ast.expr]]] = {}
+    for s in statements(tree):
+        targets = getattr(s, "targets", None) or [getattr(s, "target", None)]
+        value = getattr(s, "iter", None) or getattr(s, "value", None)
+        if isinstance(s, ast.Expr) and isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
+            targets, value = [value.func.value], ast.Tuple(value.args)  # losses.append(loss.item()), x.copy_(y)
+        if value is not None:
+            for name in {name for t in targets if t is not None for name in names_in(parts(t))}:
+                found.setdefault(name, []).append((s, value))
+    return found
 
 
 def assignments(tree: ast.AST, name: str, before: float) -> list[tuple[ast.stmt, ast.expr]]:
     """Return the statements whose value a variable may have at a position, with this value; the last one first.
 
-    A statement gives it a value, or puts something into it.  One that binds it anew, on every path to the position, hides
-    those above it.  In a loop, later lines of its body come last: they belong to the round before.
+    One that binds it anew, on every path to the position, hides those above it.  In a loop, later lines of its body come
+    last: they belong to the round before.
     """
     loops = [s for s in statements(tree) if isinstance(s, LOOPS) and s.lineno < before and holds([s], before)]
     found, later, hidden = [], [], 0.0
-    for s in statements(tree):
-        value = value_for(s, name)
-        if value is None or not (path := reaches(s, tree, before, loops)):
+    for s, value in written(tree).get(name, ()):
+        if not (path := reaches(s, tree, before, loops)):
             continue
         if end_of(s) <= before:
             found, hidden = ([], s.lineno) if path == "always" and assigns(s, [name]) else (found, hidden)
             found.append((s, value))
-        elif any(
-            loop.lineno > hidden and holds([loop], s.lineno) for loop in loops
-        ):  # it lives on from the round before
-            later.append((s, value))
+        elif any(loop.lineno > hidden and holds([loop], s.lineno) for loop in loops):
+            later.append((s, value))  # the variable lives on from the round before
     return found[::-1] + later[::-1]
 
 
@@ -109,31 +133,6 @@ def reaches(s: ast.stmt, tree: ast.AST, before: float, loops: list) -> str:
         if not inside and not isinstance(outer, ast.With):
             path = "perhaps"
     return path
-
-
-def value_for(s: ast.stmt, name: str) -> ast.expr | None:
-    """Return the value that a statement gives to a variable, or puts into it; or None."""
-    targets = getattr(s, "targets", None) or [getattr(s, "target", None)]
-    value = getattr(s, "iter", None) or getattr(s, "value", None)
-    if isinstance(s, ast.Expr) and isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
-        targets, value = [value.func.value], ast.Tuple(value.args)  # losses.append(loss.item()), x.copy_(y)
-    return value if any(name in names_in(ast.walk(t)) for t in targets if t is not None) else None
-
-
-@lru_cache(32)
-def blocks(tree: ast.AST) -> dict[ast.AST, list[tuple[ast.AST, list]]]:
-    """Return what is around each statement of a scope, from the outside to the inside, each with the block that it is in."""
-    found: dict[ast.AST, list] = {}
-
-    def enter(outer: ast.AST, around: list) -> None:
-        for _, block in ast.iter_fields(outer):
-            for inner in block if isinstance(block, list) else ():
-                if isinstance(inner, (ast.stmt, ast.ExceptHandler, ast.match_case)) and not isinstance(inner, SCOPES):
-                    found[inner] = around if outer is tree else [*around, (outer, block)]
-                    enter(inner, found[inner])
-
-    enter(tree, [])
-    return found
 
 
 def assigns(s: ast.stmt, names: list[str]) -> bool:
