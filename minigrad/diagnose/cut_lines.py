@@ -77,7 +77,8 @@ def found_around(node: ast.expr, scope: Scope, before: float) -> End | None:
             return end
         if frame is None or (frame := caller_of(frame)) is None or (begun := running_line(scope.leaf, frame)) is None:
             return None
-        given = given_to(scope, begun[0])
+        if not (given := given_to(scope, begun[0])):
+            return None
         (call, scope), node = begun, ast.Tuple(given)
         before = position(call)
     return None

@@ -69,9 +69,7 @@ class Scope:
     giving: dict = field(default_factory=dict)  # the same -> True if a result has a history
     followed: set = field(default_factory=set)  # assignments that were read
     reached: set = field(default_factory=set)  # variables that were read
-    taking: dict[tuple, bool] = field(
-        default_factory=dict
-    )  # statements and their variables -> True if a history goes in
+    taking: dict[tuple, bool] = field(default_factory=dict)  # statement and variable -> True if a history goes in
     rebound: dict[str, int] = field(default_factory=dict)  # variables -> the last line that binds them again, or 0
 
     def has_history(self, value: Any, depth: int = 0) -> bool:
@@ -110,8 +108,8 @@ def takes_history(node: ast.AST, scope: Scope) -> bool:
     if one of the lines that may have given it its value takes or begins one.
     """
     if isinstance(node, ast.Name):
-        known = node.id in scope.values and not reassigned(node, scope)
-        return scope.has_history(resolved(node, scope)) or not known and assigned_history(node, scope)
+        gone = node.id not in scope.values or reassigned(node, scope)
+        return scope.has_history(resolved(node, scope)) or gone and assigned_history(node, scope)
     if isinstance(node, ast.Attribute) and is_module(owner := resolved(node.value, scope)):
         value = resolved(node, scope)  # a method of minigrad, such as parameters(), has the module's
         return scope.has_history(owner if inspect.isfunction(value) and users_code(value) is None else value)
@@ -180,12 +178,9 @@ def known(test: ast.expr, scope: Scope) -> bool | None:
         return None if (value := known(test.operand, scope)) is None else not value
     if isinstance(test, ast.Constant):
         return bool(test.value)
-    none = (
-        isinstance(test, ast.Compare)
-        and isinstance(test.ops[0], (ast.Is, ast.IsNot))
-        and ast.unparse(test.comparators[0])
-    )
-    flag = test.left if isinstance(test, ast.Compare) and none == "None" else test
+    flag = test
+    if isinstance(test, ast.Compare) and isinstance(test.ops[0], (ast.Is, ast.IsNot)):
+        flag = test.left if ast.unparse(test.comparators[0]) == "None" else test
     first = next((n for n in ast.walk(flag) if isinstance(n, ast.Name)), None)
     if not isinstance(flag, (ast.Name, ast.Attribute)) or first is None or first.id not in scope.values:
         return None

@@ -15,7 +15,7 @@ from ..places import Place, noted, user_frame
 from .cut_lines import assigned, differentiated, running_line
 from .histories import Scope
 from .modules import is_module, parameters_of
-from .program_tree import called_name, names_in, parsed, parts, position
+from .program_tree import called_name, cells_before, names_in, parsed, parts, position
 from .report import searches
 
 MOST = 4  # notes
@@ -46,9 +46,10 @@ def sources() -> tuple[list[str], list[str]]:
 
 @searches(())
 def switched_off() -> list[str]:
-    """Return notes on the lines of the user's running file that switch requires_grad off."""
+    """Return notes on the lines that switch requires_grad off, in the user's running file or the notebook's cells before it."""
     file = "" if (frame := user_frame()) is None else frame.f_code.co_filename
-    return [f"requires_grad is switched off at {Place(file, line)}" for line in freezing(file)][:MOST]
+    places = [Place(f, line) for f in (file, *cells_before(file)) for line in freezing(f)]
+    return [f"requires_grad is switched off at {place}" for place in places][:MOST]
 
 
 def is_source(value: Any, lines: list, scope: Scope) -> bool:
