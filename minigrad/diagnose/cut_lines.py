@@ -170,6 +170,8 @@ def differentiated(call: ast.Call, scope: Scope) -> ast.expr:
     """Return the expression that a call differentiates."""
     if isinstance(call.func, ast.Attribute) and not isinstance(resolved(call.func.value, scope), ModuleType):
         return call.func.value  # loss.backward()
+    if isinstance(getattr(resolved(call.func, scope), "__self__", None), Tensor):
+        return call.func  # f = loss.backward; f()
     return next(iter([*call.args, *[k.value for k in call.keywords]]), call.func)  # autograd.grad(loss, w)
 
 
