@@ -14,7 +14,7 @@ from .module import Module
 
 __all__ = [
     "DataParallel",
-    "DistributedDataParallel",  # noqa: F822  __getattr__ makes it
+    "DistributedDataParallel",  # noqa: F822  # pyright: ignore[reportUnsupportedDunderAll]  __getattr__ makes it
     "data_parallel",
     "gather",
     "parallel_apply",
