@@ -11,7 +11,8 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .arrays.devices import CUDA, device
+from .arrays.devices import CUDA
+from .arrays.devices import device as _device
 from .core.tensor import Tensor
 from .errors import OutOfMemoryError, error
 from .ops import generator, transfer
@@ -152,7 +153,7 @@ def get_device_capability(device: Any = None) -> tuple[int, int]:
     return found.major, found.minor
 
 
-def gpu(place: Any) -> device:
+def gpu(place: Any) -> _device:
     """Return the GPU to use.  Raises RuntimeError if it does not exist, ValueError for another kind of device."""
     found = on_device("cuda" if place is None else place)
     if found != CUDA:

@@ -297,14 +297,15 @@ def warn(name: str, who: str, what: str, fix: str = "", where: Place | None = No
         return
     frame = user_frame(2)
     here = None if frame is None else Place(frame.f_code.co_filename, frame.f_lineno)
-    place = where or here or Place("<unknown>", 1)
+    place = where or here
     text = report(who, what, as_imported(fix), place, notes)
     silenced = as_imported(f"minigrad.silence({name!r})")
     message = Message(f"{text}\n  This is the warning [{name}]; {silenced} turns it off.")
     message.name = name
     names = {} if frame is None else frame.f_globals
     module, registry = names.get("__name__", "<unknown>"), names.setdefault("__warningregistry__", {})
-    warnings.warn_explicit(message, MinigradWarning, place.file, place.line, module, registry)
+    file, line = place or Place("<unknown>", 1)  # a command, and no line of the user, runs
+    warnings.warn_explicit(message, MinigradWarning, file, line, module, registry)
 
 
 @contextmanager

@@ -29,8 +29,10 @@ held: ContextVar[Place | None] = ContextVar("minigrad.place", default=None)
 PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
 
+DRAWING = os.path.join(os.path.dirname(PACKAGE[:-1]), "viz") + os.sep  # the folder of the drawings and of the command
+COMMAND = f"{DRAWING}cli.py"  # runs a user's program: no frame outside of it belongs to that program
 # code that calls minigrad for the user's line: np.mean(losses), copy.deepcopy(loss), `import torch` after as_torch()
-BETWEEN = (PACKAGE, os.path.dirname(np.__file__) + os.sep, copy.__file__, "<frozen importlib.")
+BETWEEN = (PACKAGE, DRAWING, os.path.dirname(np.__file__) + os.sep, copy.__file__, "<frozen importlib.")
 
 
 class Place(NamedTuple):
@@ -73,10 +75,33 @@ def cell_name(file: str) -> str:
 
 def user_frame(depth: int = 1) -> FrameType | None:
     """Return the innermost running frame of the user, who may call minigrad through NumPy or copy."""
-    frame: FrameType | None = sys._getframe(depth)
-    while frame is not None and frame.f_code.co_filename.startswith(BETWEEN):
-        frame = frame.f_back
+    return outside(sys._getframe(depth))
+
+
+def outside(frame: FrameType | None) -> FrameType | None:
+    """Return a frame, or the innermost one around it that belongs to the user; None if the command alone is around it."""
+    while frame is not None and (file := frame.f_code.co_filename).startswith(BETWEEN):
+        frame = None if file == COMMAND else frame.f_back
     return frame
+
+
+def caller_of(frame: FrameType) -> FrameType | None:
+    """Return the user's frame that called a user's function; None for the code of a module, and if a library called it.
+
+    A program ends there, whatever runs it: a command, runpy, exec, a notebook, a debugger, a test runner or a thread.
+    """
+    if not frame.f_code.co_flags & inspect.CO_OPTIMIZED:  # a module, a notebook's cell, or a class
+        return None
+    found = outside(frame.f_back)
+    return None if found is None or is_installed(found) and not is_installed(frame) else found
+
+
+def is_installed(frame: FrameType) -> bool:
+    """Return True if a frame belongs to Python's library or to an installed package."""
+    file = frame.f_code.co_filename
+    return (
+        is_library_frame(frame) or f"{os.sep}site-packages{os.sep}" in file or f"{os.sep}dist-packages{os.sep}" in file
+    )
 
 
 def user_place() -> Place | None:

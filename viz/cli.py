@@ -10,6 +10,7 @@ import io
 import json
 import os
 import sys
+from typing import NoReturn
 
 from cyclopts import App, CycloptsError
 
@@ -24,7 +25,7 @@ from .commands import (
     step_command,
 )
 from .commands.common import given
-from .run_program import Failure, Usage
+from .run_program import Failure, Usage, is_users
 
 
 def _version() -> str:
@@ -85,14 +86,16 @@ def main(tokens: list[str] | None = None) -> None:
     except Usage as wrong:
         sys.exit(_say(f"minigrad: {wrong}", 2, words))
     except Failure as failed:
-        code = _say(str(failed), 1, words)
-        _end_other_ranks()
-        sys.exit(code)
+        _fail(failed, words)
     except KeyboardInterrupt:
         sys.exit(130)
     except BrokenPipeError:  # the reader of -o - closed the pipe
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
+    except Exception as error:  # in a method or a hook of the user that the command ran
+        if not is_users(error):
+            raise
+        _fail(Failure.of(error), words)
 
 
 def with_programs_own(words: list[str]) -> list[str]:
@@ -105,6 +108,13 @@ def with_programs_own(words: list[str]) -> list[str]:
     while at < len(words) and words[at].startswith("-") and words[at] != "-":
         at += 2 if words[at] == "-n" else 1
     return [*words[: at + 1], "--", *words[at + 1 :]]
+
+
+def _fail(failed: Failure, words: list[str]) -> NoReturn:
+    """Exit with the traceback of the user's program."""
+    code = _say(str(failed), 1, words)
+    _end_other_ranks()
+    sys.exit(code)
 
 
 def _end_other_ranks() -> None:

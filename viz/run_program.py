@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ast
 import linecache
+import os
 import sys
+import sysconfig
 import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -284,20 +286,39 @@ def _did_you_mean(file: str) -> str:
     return " " + meant if (meant := nearest(Path(file).name, found)) else ""
 
 
-def _trimmed(error: traceback.TracebackException) -> traceback.TracebackException:
-    """Remove the frames of minigrad, viz and PyTorch from a traceback and from its causes."""
+def is_users(error: Exception) -> bool:
+    """Return True for an error of minigrad, and for one that the user's program raised or passed on."""
     import minigrad
 
-    packages = [
-        minigrad.__file__,
-        __file__,
-        *[getattr(sys.modules["torch"], "__file__", None) or __file__ for _ in range("torch" in sys.modules)],
-    ]
-    ours = tuple(str(Path(package).parent) for package in packages)
+    frames = _inside_the_command(traceback.extract_tb(error.__traceback__))
+    own = [frame for frame in frames if not frame.filename.startswith((*_packages(), *INSTALLED, "<frozen "))]
+    return isinstance(error, minigrad.MinigradError) or bool(own)
+
+
+INSTALLED = tuple(f"{path}{os.sep}" for name, path in sysconfig.get_paths().items() if name in ("stdlib", "purelib"))
+
+
+def _trimmed(error: traceback.TracebackException) -> traceback.TracebackException:
+    """Remove the frames of the command, minigrad, viz and PyTorch from a traceback and from its causes."""
+    ours = _packages()
     todo: list[traceback.TracebackException | None] = [error]
     while todo:
         if (one := todo.pop()) is not None:
-            kept = [frame for frame in one.stack if not frame.filename.startswith(ours)]
+            kept = [frame for frame in _inside_the_command(one.stack) if not frame.filename.startswith(ours)]
             one.stack = traceback.StackSummary.from_list(kept)
             todo += [one.__cause__, one.__context__]
     return error
+
+
+def _inside_the_command(frames: Sequence[traceback.FrameSummary]) -> Sequence[traceback.FrameSummary]:
+    """Return the frames of a traceback from the function of a command on, or all if no command runs."""
+    commands = f"{Path(__file__).parent / 'commands'}{os.sep}"
+    return frames[next((i for i, frame in enumerate(frames) if frame.filename.startswith(commands)), 0) :]
+
+
+def _packages() -> tuple[str, ...]:
+    """Return the folders of minigrad, viz and PyTorch."""
+    import minigrad
+
+    torch = getattr(sys.modules.get("torch"), "__file__", None)
+    return tuple(f"{Path(file).parent}{os.sep}" for file in (minigrad.__file__, __file__, torch) if file)

@@ -88,7 +88,7 @@ class TorchModule(ModuleType):
 
     def __getattr__(self, name: str) -> Any:
         if name == "__all__":  # from torch.nn import *
-            return [n for place in self._places for n in dir(place) if not n.startswith("_")]
+            return [n for n in dir(self) if not n.startswith("_")]
         if name.startswith("__"):  # Python itself asks for these
             raise AttributeError(name)
         found = self._look_up(name)
@@ -107,12 +107,23 @@ class TorchModule(ModuleType):
     def _look_up(self, name: str) -> Any:
         """Return the value of a name in minigrad's modules; NOTHING if none has it."""
         for place in self._places:
-            if name in vars(place) or "__getattr__" in vars(place) and hasattr(place, name):
+            if (name in vars(place) or "__getattr__" in vars(place) and hasattr(place, name)) and not is_import(
+                place, name
+            ):
                 return getattr(place, name)
         return NOTHING
 
     def __dir__(self) -> list[str]:
-        return sorted({*vars(self), *[name for place in self._places for name in dir(place)]})
+        return sorted({*vars(self), *[n for place in self._places for n in dir(place) if not is_import(place, n)]})
+
+
+def is_import(place: ModuleType, name: str) -> bool:
+    """Return True for a name that a module of minigrad imports for its own use."""
+    listed = vars(place).get("__all__")
+    if listed is None or name in listed or name.startswith("_") or name not in vars(place):
+        return False
+    value = vars(place)[name]
+    return not isinstance(value, ModuleType) or not value.__name__.startswith("minigrad.")
 
 
 @cache

@@ -14,7 +14,8 @@ from ..core.graph import Leaf, producer
 from ..core.tensor import Tensor
 from ..errors import warn
 from ..places import Place
-from .cut_lines import Scope, differentiated, resolved, running_line
+from .cut_lines import differentiated, running_line
+from .histories import Scope, resolved
 from .program_tree import assignments, called_name, names_in, parts
 from .wording import built_in
 

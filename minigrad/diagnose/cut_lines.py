@@ -8,84 +8,54 @@ its body.  Debug mode, which notes each cut as it happens, does not need this.
 from __future__ import annotations
 
 import ast
-import inspect
-from collections.abc import Callable
-from dataclasses import dataclass, field
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from types import FrameType, ModuleType
-from typing import Any, NamedTuple
+from typing import Any
 
-from ..core.engine import behind
 from ..core.function import Function
 from ..core.tensor import Tensor
-from ..places import BETWEEN, LONGEST, Place, user_frame, users_code
+from ..places import LONGEST, Place, caller_of, user_frame
 from .cut_functions import constant_backward, marked
-from .cut_reasons import CHOSEN, COMPARED, FUNCTIONS, INTEGERS, METHODS, OFF, ONCE, WHOLE
-from .modules import is_module, parameters_of, table
+from .cut_reasons import METHODS, OFF, ONCE, POSITIONS
+from .histories import (
+    DEEPEST,
+    End,
+    Scope,
+    Tracked,
+    ends_history,
+    entered,
+    keeps_history,
+    living,
+    resolved,
+    returned,
+    runs,
+    takes_history,
+    takes_positions,
+)
+from .modules import is_module
 from .program_tree import (
+    around,
     assignments,
     assigns,
     begins,
+    blocks,
     body_of,
     called_name,
     calls,
+    conditions,
     names_in,
     names_switch,
     parsed,
     parts,
+    position,
     running_call,
     statements,
     switched_off,
+    written,
 )
 from .report import searches
-
-DEEPEST = 8  # calls of the user's functions within each other
-
-
-class End(NamedTuple):
-    """End of a history: the operation, the user's line, the reason, and the fix."""
-
-    name: str
-    place: Place | None
-    why: str
-    fix: str
-
-
-def with_line(fix: str, line: int) -> str:
-    """Return a fix that names the line to change."""
-    return fix.replace("{line}", str(line))
-
-
-class Tracked:
-    """Stand for a value that is not known but has a history."""
-
-
-@dataclass(eq=False)
-class Scope:
-    """A function of the user or a module: its tree, its file, and the values of its variables as far as they are known."""
-
-    tree: ast.AST
-    file: str
-    values: dict[str, Any]
-    leaf: Any = None  # the tensor whose history is searched for its end; None for the history of any tensor
-    sought: str = ""  # the operation whose call is searched for; "" for the end of a history
-    depth: int = 0
-    entered: set = field(default_factory=set)  # functions that were read, with the arguments that have a history
-    followed: set = field(default_factory=set)  # assignments that were read
-    taking: dict[ast.AST, bool] = field(default_factory=dict)  # values of assignments -> whether a history goes in
-    rebound: dict[str, int] = field(default_factory=dict)  # variables -> the last line that binds them again, or 0
-
-    def has_history(self, value: Any) -> bool:
-        """Return True if a value is tracked, holds something tracked, or is a module with parameters that require grad."""
-        if isinstance(value, Tensor):
-            edge = value._edge if value._layer is None else None
-            return edge is not None and (self.leaf is None or self.leaf in behind([edge])[1])
-        if isinstance(value, (list, tuple)):
-            return any(map(self.has_history, value[:16]))
-        return isinstance(value, Tracked) or is_module(value) and any(map(self.has_history, parameters_of(value)))
-
-    def end(self, node: ast.expr | ast.stmt, name: str, why: str, fix: str) -> End:
-        """Return the end of a history at a node."""
-        return End(name, Place(self.file, node.lineno), why, with_line(fix, node.lineno))
 
 
 @searches()
@@ -96,24 +66,33 @@ def cut_line(leaf: Any = None) -> End | None:
     """
     if (begun := running_line(leaf)) is None:
         return None
-    call, scope = begun
-    if end := found_in(differentiated(call, scope), scope, call.lineno):
-        return end
-    for frame in outer_frames():  # a parameter of the running function: the callers gave it its value
-        if begun := running_line(leaf, frame):
-            call, scope = begun
-            if end := found_in(ast.Tuple([*call.args, *[k.value for k in call.keywords]]), scope, call.lineno):
-                return end
+    return found_around(differentiated(*begun), begun[1], position(begun[0]))
+
+
+def found_around(node: ast.expr, scope: Scope, before: float) -> End | None:
+    """Return the cut in an expression of a running function, or else in the arguments that its callers gave it."""
+    frame = scope.frame
+    for _ in range(DEEPEST):
+        if end := found_in(node, scope, before):
+            return end
+        if frame is None or (frame := caller_of(frame)) is None or (begun := running_line(scope.leaf, frame)) is None:
+            return None
+        if not (given := given_to(scope, begun[0])):
+            return None
+        (call, scope), node = begun, ast.Tuple(given)
+        before = position(call)
     return None
 
 
-def outer_frames() -> list[FrameType]:
-    """Return the user's frames around the one that runs, from the inside to the outside."""
-    found, frame = [], user_frame()
-    while frame is not None and (frame := frame.f_back) is not None and len(found) < DEEPEST:
-        if not frame.f_code.co_filename.startswith(BETWEEN):
-            found.append(frame)
-    return found
+def given_to(scope: Scope, call: ast.Call) -> list[ast.expr]:
+    """Return the arguments of a call that became those parameters of a function which the search has reached."""
+    if not isinstance(scope.tree, (ast.FunctionDef, ast.Lambda)):
+        return []
+    names = [a.arg for a in scope.tree.args.args]
+    names = names[1:] if names[:1] in (["self"], ["cls"]) else names
+    fixed = next((i for i, a in enumerate(call.args) if isinstance(a, ast.Starred)), len(call.args))
+    given = [a for i, a in enumerate(call.args) if i >= min(fixed, len(names)) or names[i] in scope.reached]
+    return given + [k.value for k in call.keywords if k.arg is None or k.arg in scope.reached]
 
 
 @searches()
@@ -122,7 +101,7 @@ def cut_line_at_step(leaf: Any) -> End | None:
     if (found := loss_before(leaf)) is None:
         return None
     loss, scope = found
-    return found_in(loss, scope, loss.lineno)
+    return found_around(loss, scope, position(loss))
 
 
 @searches()
@@ -156,7 +135,7 @@ def line_of_call(name: str, leaf: Any) -> Place | None:
         return None
     call, scope = begun
     scope.sought = name
-    end = found_in(differentiated(call, scope), scope, call.lineno)
+    end = found_in(differentiated(call, scope), scope, position(call))
     return None if end is None else end.place
 
 
@@ -182,7 +161,7 @@ def running_line(leaf: Any = None, frame: FrameType | None = None) -> tuple[ast.
     if frame is None or (tree := parsed(frame.f_code.co_filename)) is None:
         return None
     variables = {**frame.f_globals, **frame.f_locals}
-    scope = Scope(body_of(frame.f_code, tree), frame.f_code.co_filename, variables, leaf)
+    scope = Scope(body_of(frame.f_code, tree), frame.f_code.co_filename, variables, frame, leaf)
     call = running_call(frame, scope.tree)
     return None if call is None else (call, scope)
 
@@ -191,75 +170,93 @@ def differentiated(call: ast.Call, scope: Scope) -> ast.expr:
     """Return the expression that a call differentiates."""
     if isinstance(call.func, ast.Attribute) and not isinstance(resolved(call.func.value, scope), ModuleType):
         return call.func.value  # loss.backward()
+    if isinstance(getattr(resolved(call.func, scope), "__self__", None), Tensor):
+        return call.func  # f = loss.backward; f()
     return next(iter([*call.args, *[k.value for k in call.keywords]]), call.func)  # autograd.grad(loss, w)
 
 
-# ---------------------------------------------------------------------- the values of the user's variables
-def resolved(node: ast.AST, scope: Scope) -> Any:
-    """Return the value of a name, or of attributes of it, such as self.net; else None.  No property of the user runs."""
-    if isinstance(node, ast.Name):
-        return scope.values.get(node.id)
-    if isinstance(node, ast.Attribute) and (of := resolved(node.value, scope)) is not None:
-        for known in (table(of, "_parameters"), table(of, "_modules")):
-            if node.attr in known:
-                return known[node.attr]
-        return inspect.getattr_static(of, node.attr, None)
-    return None
-
-
-def takes_history(node: ast.AST, scope: Scope) -> bool:
-    """Return True if something with history goes into an expression.
-
-    A variable whose value is not known, in a function that has returned, or that was assigned anew since then, has a history
-    if its last assignment takes or begins one.
-    """
-    for n in parts(node):
-        if isinstance(n, (ast.Name, ast.Attribute)) and scope.has_history(resolved(n, scope)):
-            return True
-        if isinstance(n, ast.Name) and (n.id not in scope.values or reassigned(n, scope)):
-            for s, value in assignments(scope.tree, n.id, n.lineno)[:1]:
-                if value not in scope.taking:
-                    scope.taking[value] = s.lineno < n.lineno and begins(value)  # a leaf is not followed further
-                    scope.taking[value] = scope.taking[value] or takes_history(value, scope)
-                if scope.taking[value]:
-                    return True
-    return False
-
-
-def reassigned(name: ast.Name, scope: Scope) -> bool:
-    """Return True if a variable is assigned again at or below a place where it is read."""
-    if name.id not in scope.rebound:
-        lines = [s.lineno for s in statements(scope.tree) if assigns(s, [name.id])]
-        scope.rebound[name.id] = max(lines) if len(lines) > 1 else 0
-    return scope.rebound[name.id] >= name.lineno
-
-
 # ---------------------------------------------------------------------- the search
-def found_in(node: ast.expr, scope: Scope, before: float) -> End | None:
-    """Return the cut in an expression, in functions that it calls, or in the lines that gave its variables their values."""
-    inner = list(parts(node))
+def found_in(node: ast.AST, scope: Scope, before: float) -> End | None:
+    """Return the cut in an expression, in functions that it calls, or in the lines that gave its variables their values.
+
+    A condition or an index comes last: it cuts only if nothing else does.
+    """
+    inner = list(living_parts(node, scope))
     for part in reversed(inner):
         if (end := (found_at_call if scope.sought else cut_by)(part, scope)) or (end := found_in_call(part, scope)):
             return end
-    for name in dict.fromkeys(names_in(iter(inner))):
+    chosen: list[tuple[ast.AST, Scope, float]] = [(c, scope, before) for part in inner for c in conditions(part)]
+    for name, read in variables(inner).items():
+        scope.reached.add(name)
         value = scope.values.get(name)
-        renewed = isinstance(value, Tracked) and any(assigns(s, [name]) for s in statements(scope.tree))
+        renewed = isinstance(value, Tracked) and any(assigns(s, [name]) for s, _ in written(scope.tree).get(name, ()))
         if scope.leaf is None and scope.has_history(value) and not renewed:
             continue
-        for s, value in assignments(scope.tree, name, before):
-            if (s, name) in scope.followed:
+        for s, value, of in assigned(name, scope, before):
+            if (s, name) in scope.followed or not runs(s, of) or not sets(s, read):
                 continue
             scope.followed.add((s, name))
-            if end := found_at(s, value, scope):
+            if end := found_at(s, value, of, name):
                 return end
-    return None
+            chosen += [(t.slice, of, position(s)) for t in getattr(s, "targets", ()) if isinstance(t, ast.Subscript)]
+            chosen += [(o.test, of, position(o)) for o, _ in blocks(of.tree).get(s, ()) if isinstance(o, ast.If)]
+    if scope.sought:
+        return None
+    return next((end for c, of, at in chosen if (end := found_in(c, of, at))), None)
 
 
-def found_at(s: ast.stmt, value: ast.expr, scope: Scope) -> End | None:
-    """Return the cut at a statement, or behind the value that it assigns or returns."""
+def variables(nodes: list[ast.AST]) -> dict[str, set[str] | None]:
+    """Return the variables among nodes, each with the attributes that are read; None if it is read itself."""
+    inside = {n.value: n.attr for n in nodes if isinstance(n, ast.Attribute) and isinstance(n.value, ast.Name)}
+    found: dict[str, set[str] | None] = {}
+    for n in nodes:
+        if isinstance(n, ast.Name):
+            read = found.setdefault(n.id, set())
+            found[n.id] = read | {inside[n]} if n in inside and read is not None else None
+    return found
+
+
+def sets(s: ast.stmt, read: set[str] | None) -> bool:
+    """Return False if a statement sets an attribute other than those that are read."""
+    targets = [*getattr(s, "targets", ()), getattr(s, "target", None)]
+    attributes = [t.attr for t in targets if isinstance(t, ast.Attribute) and isinstance(t.value, ast.Name)]
+    return read is None or not attributes or bool(read & set(attributes))
+
+
+def assigned(name: str, scope: Scope, before: float) -> list[tuple[ast.stmt, ast.expr, Scope]]:
+    """Return the statements that may have given a variable its value, with the value and the scope: this or an outer one."""
+    if found := assignments(scope.tree, name, before):
+        return [(s, value, scope) for s, value in found]
+    parameters = ast.walk(scope.tree.args) if isinstance(scope.tree, (ast.FunctionDef, ast.Lambda)) else ()
+    if any(isinstance(a, ast.arg) and a.arg == name for a in parameters):
+        return []
+    for tree, file in around(scope.tree, scope.file):
+        if found := assignments(tree, name, math.inf):
+            own = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+            local = own if isinstance(tree, ast.FunctionDef) else set()  # whose values are gone
+            values = {key: value for key, value in scope.values.items() if key not in local}
+            outer = replace(scope, tree=tree, file=file, values=values, frame=None, rebound={})
+            return [(s, value, outer) for s, value in found]
+    return []
+
+
+def living_parts(node: ast.AST, scope: Scope) -> Iterator[ast.AST]:
+    """Yield the parts of an expression from whose values its value comes, without branches that never run."""
+    yield node
+    for child in living(node, scope):
+        yield from living_parts(child, scope)
+
+
+def found_at(s: ast.stmt, value: ast.expr, scope: Scope, name: str = "") -> End | None:
+    """Return the cut at a statement, or behind the value that it assigns, to a variable, or returns."""
+    if name and takes_positions(s, name) and takes_history(value, scope):
+        return scope.end(value, called_name(value), *POSITIONS)
+    detaches = name and isinstance(s, ast.Expr) and isinstance(s.value, ast.Call) and called_name(s.value) == "detach_"
+    if detaches and any(keeps_history(e, v, scope) for e, v in assignments(scope.tree, name, position(s))):
+        return scope.end(s, "detach_", METHODS["detach"][0], "remove .detach_() from line {line}")
     if not scope.sought and switched_off(s, scope.tree) and takes_history(value, scope):
         return scope.end(s, *unrecorded(s, value))
-    return found_in(value, scope, s.lineno)
+    return found_in(value, scope, position(s))
 
 
 def found_at_call(node: ast.AST, scope: Scope) -> End | None:
@@ -297,36 +294,16 @@ AUGMENTED = {ast.Add: "+=", ast.Sub: "-=", ast.Mult: "*=", ast.Div: "/="}
 
 def cut_by(node: ast.AST, scope: Scope) -> End | None:
     """Return the cut if this node itself takes something with history and gives something without."""
-    if isinstance(node, ast.Attribute) and node.attr == "data" and takes_history(node.value, scope):
-        return scope.end(node, ".data", *METHODS["data"])
     if isinstance(node, ast.Attribute) and node.attr == "grad":
         of = resolved(node.value, scope)
         if isinstance(of, Tensor) and of._grad is not None and of._grad._edge is None:
             return scope.end(node, ".grad", "holds numbers without a history, because create_graph is not set", ONCE[1])
-    if isinstance(node, ast.Compare) and takes_history(node, scope):
-        return scope.end(node, "a comparison", *COMPARED)
-    return cut_by_call(node, called_name(node), scope) if isinstance(node, ast.Call) else None
-
-
-def cut_by_call(node: ast.Call, name: str, scope: Scope) -> End | None:
-    """Return the cut if a call takes something with history and returns something without."""
-    given = [*node.args, *[k.value for k in node.keywords]]
-    if isinstance(node.func, ast.Attribute) and takes_history(node.func.value, scope):
-        if name in METHODS:
-            return scope.end(node, name, *METHODS[name])
-        if name in ("to", "type") and any(isinstance(a, ast.Attribute) and a.attr in INTEGERS for a in given):
-            return scope.end(node, name, *WHOLE)
-    if name in FUNCTIONS and any(takes_history(a, scope) for a in given):
-        return scope.end(node, name, *FUNCTIONS[name])
-    if (
-        name == "where"
-        and given
-        and takes_history(given[0], scope)
-        and not any(takes_history(a, scope) for a in given[1:])
-    ):
-        return scope.end(node, name, *CHOSEN)
-    if name not in ("apply", "grad") or scope.leaf is not None:
+    if ended := ends_history(node, scope):
+        name, reason, taken = ended
+        return scope.end(node, name, *reason) if any(takes_history(n, scope) for n in taken) else None
+    if not isinstance(node, ast.Call) or scope.leaf is not None or (name := called_name(node)) not in ("apply", "grad"):
         return None
+    given = [*node.args, *[k.value for k in node.keywords]]
     if not any(takes_history(a, scope) or begins(a) for a in given):
         return None
     if name == "apply":
@@ -341,7 +318,7 @@ def called_before(node: ast.expr, scope: Scope) -> list[ast.Call]:
     """Return the calls in an expression, and in the lines that gave its variables their values."""
     expressions = [
         node,
-        *[value for name in names_in(parts(node)) for _, value in assignments(scope.tree, name, node.lineno)],
+        *[value for name in names_in(parts(node)) for _, value in assignments(scope.tree, name, position(node))],
     ]
     return [n for e in expressions for n in ast.walk(e) if isinstance(n, ast.Call)]
 
@@ -355,34 +332,11 @@ def end_in_function(call: ast.Call, search: Callable, scope: Scope) -> End | Non
 
 def found_in_call(node: ast.AST, scope: Scope) -> End | None:
     """Return the cut in the body of the user's function, or module, that a node calls."""
-    if not isinstance(node, ast.Call) or scope.depth == DEEPEST:
+    if not isinstance(node, ast.Call) or (inside := entered(node, scope)) is None or inside[0] in scope.entered:
         return None
-    called, owner = resolved(node.func, scope), resolved(getattr(node.func, "value", node), scope)
-    if is_module(called):
-        owner, called = called, type(called).forward
-    code = users_code(called) if inspect.isfunction(called) else None
-    tree = None if code is None else parsed(code.co_filename)
-    if code is None or tree is None or not isinstance(body := body_of(code, tree), ast.FunctionDef):
-        return None
-    values = bound(body, node, owner, scope)
-    visit = code, tuple([name for name, value in values.items() if scope.has_history(value)])
-    if visit in scope.entered:
-        return None
+    visit, body = inside
     scope.entered.add(visit)
-    known = {**inspect.unwrap(called).__globals__, **values}
-    inside = Scope(body, code.co_filename, known, scope.leaf, scope.sought, scope.depth + 1, scope.entered)
-    decorator = next((d for d in body.decorator_list if names_switch(d)), None)
+    decorator = next((d for d in getattr(body.tree, "decorator_list", ()) if names_switch(d)), None)
     if decorator is not None and visit[1] and not scope.sought:
-        return inside.end(decorator, body.name, *OFF)
-    returned = [(s, s.value) for s in statements(body) if isinstance(s, ast.Return) and s.value is not None]
-    return next((end for s, value in returned if (end := found_at(s, value, inside))), None)
-
-
-def bound(body: ast.FunctionDef, call: ast.Call, owner: Any, scope: Scope) -> dict[str, Any]:
-    """Return the parameters of a function with the values that a call gives them; those with a history may be Tracked."""
-    names, values = [a.arg for a in body.args.args], {}
-    if owner is not None and not isinstance(owner, (type, ModuleType)) and names:  # a method
-        values[names.pop(0)] = owner
-    for name, a in [*zip(names, call.args), *[(k.arg, k.value) for k in call.keywords if k.arg]]:
-        values[name] = Tracked() if takes_history(a, scope) else resolved(a, scope)
-    return values
+        return body.end(decorator, body.tree.name, *OFF)
+    return next((end for s, value in returned(body) if (end := found_at(s, value, body))), None)

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 INTEGERS = ("long", "int", "short", "byte", "bool", "int64", "int32", "int16", "int8", "uint8")
 
+# operations that return values and their positions
+WITH_POSITIONS = ("max", "min", "topk", "sort", "kthvalue", "median", "nanmedian", "mode", "cummax", "cummin")
+
 # why a result has no history, and the fix
 CHOSEN = (
     "chooses between constants, and the choice has no derivative",
@@ -32,6 +35,7 @@ COMPARED = (
 )
 METHODS = {
     "detach": ("removes the history of a tensor that requires grad", "remove .detach() from line {line}"),
+    "indices": POSITIONS,
     "data": ("gives a tensor that requires grad without its history", "remove .data from line {line}"),
     "argmax": (
         "returns positions, which have no derivative",
@@ -40,13 +44,14 @@ METHODS = {
     "argmin": (POSITIONS[0], "use a smooth function instead: softmin"),
     **dict.fromkeys(("argsort", "nonzero", "count_nonzero", "bucketize", "searchsorted"), POSITIONS),
     **dict.fromkeys(("multinomial", "bernoulli"), DRAWN),
-    **dict.fromkeys(("gt", "lt", "ge", "le", "eq", "ne", "greater", "less", "isclose"), COMPARED),
+    **dict.fromkeys(("gt", "lt", "ge", "le", "eq", "ne", "greater", "less", "isclose", "signbit"), COMPARED),
+    **dict.fromkeys(("logical_and", "logical_or", "logical_not", "logical_xor"), COMPARED),
     "heaviside": STEPS,
     **dict.fromkeys(("item", "tolist", "numpy"), NUMBERS),
     **dict.fromkeys(INTEGERS, WHOLE),
 }
 FUNCTIONS = {
-    **dict.fromkeys(("tensor", "as_tensor", "from_numpy", "array", "asarray", "Tensor"), COPIED),
+    **dict.fromkeys(("tensor", "as_tensor", "from_numpy", "array", "asarray", "Tensor", "new_tensor"), COPIED),
     **dict.fromkeys(("float", "int", "bool"), NUMBERS),
     "detach": (METHODS["detach"][0], "remove detach() from line {line}"),
     **{name: fault for name, fault in METHODS.items() if fault in (POSITIONS, DRAWN, COMPARED, STEPS)},

@@ -1,35 +1,25 @@
-"""Notes of debug mode on where histories end: why a result is not tracked, and which leaves are cut off."""
+"""Notes of debug mode on where histories end: why a result is not tracked."""
 
 from __future__ import annotations
 
 import sys
-import threading
 from typing import Any
-from weakref import WeakSet, ref
+from weakref import ref
 
-from ..core.engine import behind
 from ..core.frames import current
 from ..core.graph import Leaf, operation_of, producer
 from ..core.tensor import Tensor
 from ..errors import error
-from ..places import PACKAGE, Place, noted, user_place
+from ..places import PACKAGE, noted, user_place
 from .cut_functions import inside_forward, marked
-from .cut_lines import End, cut_line, with_line
+from .cut_lines import cut_line
 from .cut_reasons import COMPARED, METHODS, OFF, WHOLE
 from .debug import Notes
+from .histories import End, with_line
 from .report import explains
 from .untracked import sources, switch_line
 from .user_methods import name_of_running_method
 
-
-class Cuts(threading.local):
-    """Ends of histories in this thread with the leaves behind them, by user's line."""
-
-    def __init__(self):
-        self.known: dict[Place | None, tuple[End, WeakSet]] = {}
-
-
-cuts = Cuts()
 _ends, _sources = Notes(), Notes()
 COMPARISONS = ("gt", "lt", "ge", "le", "eq", "ne")
 
@@ -51,7 +41,6 @@ def note(name: str, args: tuple, outs: tuple, grad: bool, node: Any = None) -> N
             place, why, fix = found
         why, fix = (why, fix) if grad else OFF
         end = End(name, place, f"{why}; its input of shape {tuple(tracked.shape)} requires grad", fix)
-        remember(end, [t._edge for t in given if t._edge is not None])
     for t in untracked:
         if end is not None:
             _ends[t] = end
@@ -64,13 +53,7 @@ def note_cut(name: str, t: Any, out: Any) -> None:
     if not sys._getframe(3).f_code.co_filename.startswith(PACKAGE):
         what = f"returns a tensor of shape {tuple(t.shape)} without its history"
         fix = with_line(METHODS[name][1], 0 if (place := user_place()) is None else place.line)
-        _ends[out] = end = End(name, place, what, fix)
-        remember(end, [t._edge])
-
-
-def remember(end: End, edges: list) -> None:
-    """Keep an end with the leaves behind it while they are alive."""
-    cuts.known.setdefault(end.place, (end, WeakSet()))[1].update(behind(edges)[1])
+        _ends[out] = End(name, place, what, fix)
 
 
 def end_of(t: Any) -> End | None:
@@ -83,11 +66,6 @@ def end_of(t: Any) -> End | None:
             why = f"ran before its input of shape {tuple(s.shape)} required grad"
             return End(name, place, why, "set requires_grad before computing with it")
     return None
-
-
-def cut_off(leaf: Any) -> End | None:
-    """Return the last end of a history with this leaf, or None."""
-    return next((end for end, leaves in reversed(cuts.known.values()) if leaf in leaves), None)
 
 
 @explains("only tensors can be differentiated")

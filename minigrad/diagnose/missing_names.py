@@ -6,8 +6,10 @@ module stands for all of its names.
 
 from __future__ import annotations
 
+import re
 from difflib import get_close_matches
 from importlib import import_module
+from types import ModuleType
 from typing import Any, NamedTuple
 
 from ..errors import error
@@ -95,6 +97,27 @@ TABLE = tuple(
             "utils.cpp_extension classes",
         ),
         (
+            "types of tensors on one device",
+            "name the dtype and the device: torch.tensor([1.0], dtype=torch.float32, device='cuda')",
+            """cuda.FloatTensor cuda.DoubleTensor cuda.HalfTensor cuda.BFloat16Tensor cuda.LongTensor cuda.IntTensor
+            cuda.ShortTensor cuda.CharTensor cuda.ByteTensor cuda.BoolTensor cuda.FloatStorage cuda.DoubleStorage""",
+        ),
+        (
+            "blocks that choose the current GPU",
+            "call torch.cuda.set_device(index), or pass device= to the functions that make tensors",
+            "cuda.device cuda.device_of",
+        ),
+        (
+            "tensors that change to other memory",
+            "assign the data of another tensor: x.data = y",
+            "Tensor.set_",
+        ),
+        (
+            "LDL factorizations",
+            "use linalg.cholesky for a positive definite matrix, and linalg.solve for an equation",
+            "linalg.ldl_factor linalg.ldl_factor_ex linalg.ldl_solve",
+        ),
+        (
             "logs for TensorBoard",
             "keep the numbers in a list and plot them with Matplotlib: viz.training draws while a program trains",
             "utils.tensorboard",
@@ -112,6 +135,22 @@ NEED_TORCH = {
     "torch_geometric": "gather with x[source] and sum with index_add",
     "functorch": "use torch.func",
 }
+HOMES = ("nn.functional", "nn", "linalg", "special", "optim", "autograd", "utils.data")  # where a name may be instead
+CLOSE = 0.83  # the similarity of names of six letters of which two are exchanged
+OWN = frozenset(
+    """InternalError MinigradError MinigradWarning Record debug empty_pool explain explain_shape fork_rng get_pool_limit
+    get_printoptions load_ipython_extension printoptions record record_of set_pool_limit silence GradcheckError
+    is_anomaly_enabled is_anomaly_check_nan_enabled DeviceProperties watch traceable check operations_table
+    gradcheck_distributed Ranks isreal_ Stateful TensorMetadata""".split()
+)  # names that PyTorch does not have in these modules
+MODULES = frozenset(
+    """amp autograd autograd.forward_ad autograd.function autograd.functional autograd.graph autograd.profiler backends compiler
+    cuda cuda.amp distributed distributed.checkpoint distributed.fsdp distributed.nn distributed.optim distributions
+    distributions.constraints distributions.kl distributions.transforms func futures jit linalg multiprocessing nn
+    nn.functional nn.grad nn.init nn.parallel nn.parameter nn.utils nn.utils.parametrizations nn.utils.parametrize nn.utils.rnn
+    onnx optim optim.lr_scheduler optim.swa_utils profiler random return_types special testing utils utils.benchmark
+    utils.checkpoint utils.data version""".split()
+)  # PyTorch's modules; minigrad divides itself into others, too
 ROWS = {name: row for row in TABLE for name in row.names}
 
 
@@ -135,7 +174,10 @@ def replacement(name: str) -> tuple[str, str]:
     module, _, last = path.rpartition(".")
     what = f"tensors have no attribute {last}" if module == "Tensor" else f"minigrad has no {path}"
     owner = "x" if module == "Tensor" else f"{library}.{module}".removesuffix(".")
-    near = [f"{owner}.{n}" for n in get_close_matches(last, names_in(module), 3)]
+    near = [f"{owner}.{n}" for n in similar(last, names_in(module, library))]
+    if not near and module in ("", "nn", "Tensor"):  # it may be elsewhere
+        homes = [home for home in HOMES if f"{home}.{last}" not in MODULES and last in names_in(home, library)]
+        near = [f"{library}.{home}.{last}" for home in homes[:1]]
     if near:
         return what, f"use {' or '.join(near)}"
     return what, "write it with other operations; docs/howto/port.md lists the missing names"
@@ -147,9 +189,32 @@ def absent(kind: type[Exception], name: str) -> Any:
     return error(kind, name, what, fix)
 
 
-def names_in(module: str) -> list[str]:
-    """Return the public names of a part of minigrad."""
+def similar(name: str, known: list[str]) -> list[str]:
+    """Return the names that differ from one only as much as a slip of the keyboard does: at most 2.
+
+    >>> similar("reshap", ["reshape", "shape"]), similar("set_", ["t_", "sqrt_"]), similar("addmm_", ["addmm"])
+    (['reshape'], [], ['addmm'])
+    """
+    plain, digits = lambda n: n.replace("_", "").lower(), lambda n: re.findall(r"\d+", n)
+    same = [n for n in known if plain(n) == plain(name)]
+    close = [n for n in get_close_matches(name, known, 3, CLOSE) if n[0].lower() == name[0].lower()]
+    return same[:2] or [n for n in close if digits(n) == digits(name) and (n[-1] == "_") == (name[-1:] == "_")][:2]
+
+
+def names_in(module: str, library: str = "minigrad") -> list[str]:
+    """Return the public names of a part of minigrad; for a program that imports torch, those that PyTorch has as well."""
     found: Any = import_module("minigrad")
     for part in filter(None, module.split(".")):
         found = getattr(found, part, None)
-    return [n for n in dir(found) if not n.startswith("_")]
+    names = [n for n in dir(found) if n[0] != "_" and (not isinstance(found, ModuleType) or is_public(found, n))]
+    return [n for n in names if library != "torch" or n not in OWN]
+
+
+def is_public(module: ModuleType, name: str) -> bool:
+    """Return True unless a module has a name only for its own use: an import, or a part that PyTorch does not have."""
+    value = vars(module).get(name)
+    if isinstance(value, ModuleType):
+        return f"{module.__name__}.{name}".partition(".")[2] in MODULES
+    if "__all__" in vars(module):
+        return name in module.__all__
+    return (getattr(value, "__module__", None) or "minigrad").partition(".")[0] == "minigrad"

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from difflib import get_close_matches
+from functools import lru_cache
+from types import CodeType
 from typing import Any
 from weakref import WeakKeyDictionary, ref
 
@@ -26,14 +28,45 @@ def parameters_of(x: Any) -> Iterator[Tensor]:
         yield from (p for p in table(module, "_parameters").values() if p is not None)
 
 
-def modules_of(x: Any) -> list:
-    """Return a module and its submodules, each once, from its own tables."""
+def modules_of(x: Any, of: Callable = lambda module, name: True) -> list:
+    """Return a module and its submodules, each once, from its own tables; only those of which `of(module, name)` is true."""
     found, waiting = {}, [x]
     while waiting:
         if (module := waiting.pop()) is not None and id(module) not in found:
             found[id(module)] = module
-            waiting += reversed(table(module, "_modules").values())
+            waiting += reversed([m for name, m in table(module, "_modules").items() if of(module, name)])
     return list(found.values())
+
+
+def used_parameters(x: Any) -> Iterator[Tensor]:
+    """Yield the parameters that a module's forward may use: in a user's class, those whose names its methods read."""
+    for module in modules_of(x, of=used):
+        yield from (p for name, p in table(module, "_parameters").items() if p is not None and used(module, name))
+
+
+def used(module: Any, name: str) -> bool:
+    """Return True unless the methods of a user's class never read the attribute of this name."""
+    reads = names_read(type(module))
+    return reads is None or name in reads
+
+
+@lru_cache(256)
+def names_read(kind: type) -> frozenset[str] | None:
+    """Return the names in the methods of a user's module, without __init__; None if they may find a layer in other ways."""
+    methods = [f for c in kind.__mro__ for name, f in vars(c).items() if name != "__init__" and inspect.isfunction(f)]
+    codes = [code for f in methods if (code := users_code(f)) is not None]
+    if users_code(inspect.getattr_static(kind, "forward", None)) is None:
+        return None
+    for code in codes:  # grows while it is iterated over: functions and comprehensions inside
+        codes += [c for c in code.co_consts if isinstance(c, CodeType)]
+    found = frozenset(name for code in codes for name in code.co_names)
+    return None if found & BY_OTHER_NAMES else found
+
+
+BY_OTHER_NAMES = frozenset(
+    "getattr vars parameters children modules named_parameters named_children named_modules get_submodule get_parameter "
+    "_modules _parameters __dict__ state_dict functional_call forward __call__ eval exec".split()
+)
 
 
 def table(x: Any, name: str) -> dict:

@@ -14,10 +14,11 @@ from ..core.graph import Leaf
 from ..core.tensor import Tensor
 from ..errors import error, warn
 from ..places import Place, defined_at, noted, user_place
-from . import debug, detached, program_slips, trained_models
+from . import debug, program_slips, trained_models
 from .cut_lines import cleared_line, cut_line_at_step
 from .debug import Lent
-from .modules import is_module, modules_of, parameters_of, stored_at
+from .histories import End
+from .modules import is_module, modules_of, parameters_of, stored_at, table, used
 from .wording import row
 
 # ---------------------------------------------------------------------- its parameters
@@ -235,24 +236,37 @@ def warn_replaced(who: str, p: Tensor, known: list) -> None:
     )
 
 
-def warn_cut_off(who: str, params: list) -> None:
-    """Warn about parameters that have never received a gradient because a history ended.
-
-    Debug mode has noted the ends; else the user's program is read.
-    """
-    names: dict = {}
+def warn_cut_off(who: str, params: list, models: list) -> None:
+    """Warn about parameters that have never received a gradient because a history ended, or because no method reads them."""
+    cut: dict = {}
     for p, name in [(p, described(p)) for p in params]:  # described first: the search lists parameters of submodules
-        if p._edge is not None and (end := detached.cut_off(p._edge) if debug.mode.on else cut_line_at_step(p._edge)):
-            names.setdefault(end, []).append(name)
-    for end, cut in names.items():
+        if p._edge is not None and (end := cut_line_at_step(p._edge) or unused(p, models)):
+            cut.setdefault(end, []).append(name)
+    for end, names in cut.items():
         warn(
             "parameter-cut-off",
             who,
-            f"{row(cut)} {'has' if len(cut) == 1 else 'have'} never received a gradient, but other parameters have: "
+            f"{row(names)} {'has' if len(names) == 1 else 'have'} never received a gradient, but other parameters have: "
             f"{end.name} {end.why}",
             end.fix,
             end.place,
         )
+
+
+def unused(p: Tensor, models: list) -> End | None:
+    """Return the reason why a parameter has no gradient if the methods of the module that holds it never read its name."""
+    for m in [m for model in models for m in modules_of(model)]:
+        for name in [*table(m, "_parameters"), *table(m, "_modules")]:
+            if not used(m, name) and any(q is p for q in held_as(m, name)):
+                fix = f"use self.{name} in forward, or remove it; if this is meant, leave its parameters out of the optimizer"
+                return End(f"{type(m).__name__}.forward", stored_at(m, name), f"never uses self.{name}", fix)
+    return None
+
+
+def held_as(module: Any, name: str) -> list[Tensor]:
+    """Return the parameters in a module's attribute of this name."""
+    found = table(module, "_parameters").get(name)
+    return list(parameters_of(table(module, "_modules").get(name))) if found is None else [found]
 
 
 def debugging() -> bool:

@@ -14,7 +14,8 @@ from typing import Any
 from ..core.tensor import Tensor
 from ..errors import warn
 from ..places import Place, user_frame
-from .cut_lines import Scope, resolved, written_in_place
+from .cut_lines import written_in_place
+from .histories import Scope, resolved
 from .modules import is_module
 from .program_tree import body_of, parsed, statements
 from .report import searches

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import ast
 import linecache
+import sys
 from collections.abc import Iterator
 from functools import lru_cache
 from types import CodeType, FrameType
 
+from ..places import cell_name
+
 SWITCHES = {"no_grad", "inference_mode"}
+LOOPS = (ast.For, ast.While)
+COLUMNS = 1e6  # more than a line has
+SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
 def parsed(file: str) -> ast.Module | None:
@@ -23,7 +29,10 @@ tree_of = lru_cache(32)(ast.parse)
 
 
 def body_of(code: CodeType, tree: ast.Module) -> ast.AST:
-    """Return the definition with this code; the whole module if there is none."""
+    """Return the definition with this code; the whole module if there is none, or if a line has several lambdas."""
+    lambdas = [n for n in ast.walk(tree) if isinstance(n, ast.Lambda) and n.lineno == code.co_firstlineno]
+    if code.co_name == "<lambda>" and len(lambdas) == 1:
+        return lambdas[0]
     named = [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef) and n.name == code.co_name]
     first = lambda n: min([n.lineno, *[d.lineno for d in n.decorator_list]])  # decorators come first
     return next((n for n in named if first(n) == code.co_firstlineno), tree)
@@ -40,41 +49,97 @@ def running_call(frame: FrameType, tree: ast.AST) -> ast.Call | None:
     return None
 
 
-def statements(tree: ast.AST) -> Iterator[ast.stmt]:
-    """Yield the statements of a scope in order, without those of functions and classes in it."""
-    for child in ast.iter_child_nodes(tree):
-        if isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            continue
-        if isinstance(child, ast.stmt):
-            yield child
-        yield from statements(child)
+@lru_cache(64)
+def statements(tree: ast.AST) -> list[ast.stmt]:
+    """Return the statements of a scope in order, without those of functions and classes in it."""
+    return [s for s in blocks(tree) if isinstance(s, ast.stmt)]
 
 
-def assignments(tree: ast.AST, name: str, before: float) -> list[tuple[ast.stmt, ast.expr]]:
-    """Return the statements that give a variable its value, or put something into it, with the value; the last one first.
+@lru_cache(64)
+def blocks(tree: ast.AST) -> dict[ast.AST, list[tuple[ast.AST, list]]]:
+    """Return what is around each statement of a scope, from the outside to the inside, each with the block that it is in."""
+    found: dict[ast.AST, list] = {}
 
-    In a loop, later lines of its body come last: they belong to the round before.
-    """
-    found, later = [], []
-    loops = [
-        s for s in statements(tree) if isinstance(s, (ast.For, ast.While)) and s.lineno < before <= (s.end_lineno or 0)
-    ]
-    end = max([s.end_lineno or 0 for s in loops], default=0)
+    def enter(outer: ast.AST, around: list) -> None:
+        for _, block in ast.iter_fields(outer):
+            for inner in block if isinstance(block, list) else ():
+                if isinstance(inner, (ast.stmt, ast.ExceptHandler, ast.match_case)) and not isinstance(inner, SCOPES):
+                    found[inner] = around if outer is tree else [*around, (outer, block)]
+                    enter(inner, found[inner])
+
+    enter(tree, [])
+    return found
+
+
+@lru_cache(64)
+def written(tree: ast.AST) -> dict[str, list[tuple[ast.stmt, ast.expr]]]:
+    """Return the statements of a scope that give each variable a value, or put something into it, with this value."""
+    found: dict[str, list[tuple[ast.stmt, ast.expr]]] = {}
     for s in statements(tree):
-        if s.lineno >= max(before, end + 1):
-            continue
         targets = getattr(s, "targets", None) or [getattr(s, "target", None)]
         value = getattr(s, "iter", None) or getattr(s, "value", None)
         if isinstance(s, ast.Expr) and isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
             targets, value = [value.func.value], ast.Tuple(value.args)  # losses.append(loss.item()), x.copy_(y)
-        if value is not None and any(name in names_in(ast.walk(t)) for t in targets if t is not None):
-            (found if s.lineno < before else later).append((s, value))
+        if value is not None:
+            for name in {name for t in targets if t is not None for name in names_in(parts(t))}:
+                found.setdefault(name, []).append((s, value))
+    return found
+
+
+def assignments(tree: ast.AST, name: str, before: float) -> list[tuple[ast.stmt, ast.expr]]:
+    """Return the statements whose value a variable may have at a position, with this value; the last one first.
+
+    One that binds it anew, on every path to the position, hides those above it.  In a loop, later lines of its body come
+    last: they belong to the round before.
+    """
+    loops = [s for s in statements(tree) if isinstance(s, LOOPS) and s.lineno < before and holds([s], before)]
+    found, later, hidden = [], [], 0.0
+    for s, value in written(tree).get(name, ()):
+        if not (path := reaches(s, tree, before, loops)):
+            continue
+        if end_of(s) <= before:
+            found, hidden = ([], s.lineno) if path == "always" and assigns(s, [name]) else (found, hidden)
+            found.append((s, value))
+        elif any(loop.lineno > hidden and holds([loop], s.lineno) for loop in loops):
+            later.append((s, value))  # the variable lives on from the round before
     return found[::-1] + later[::-1]
+
+
+def position(node: ast.expr | ast.stmt) -> float:
+    """Return where a node begins: its line, and its column as a fraction."""
+    return node.lineno + node.col_offset / COLUMNS
+
+
+def end_of(s: ast.stmt) -> float:
+    """Return where a statement ends, or where the header of a loop does."""
+    last = s.iter if isinstance(s, ast.For) else s
+    return (last.end_lineno or 0) + (last.end_col_offset or 0) / COLUMNS
+
+
+def holds(block: list[ast.stmt], at: float) -> bool:
+    """Return True if a position is on the lines of a block."""
+    return block[0].lineno <= at < (block[-1].end_lineno or 0) + 1
+
+
+def reaches(s: ast.stmt, tree: ast.AST, before: float, loops: list) -> str:
+    """Return "always" if a position is reached only after a statement has run, "" if never, else "perhaps"."""
+    if end_of(s) > before and not any(holds([loop], s.lineno) for loop in loops):
+        return ""
+    path = "always"
+    for outer, block in blocks(tree).get(s, ()):
+        inside = holds(block, before)
+        if not inside and not loops and isinstance(outer, ast.If) and holds([outer], before):
+            return ""  # in the other branch
+        if not inside and not isinstance(outer, ast.With):
+            path = "perhaps"
+    return path
 
 
 def assigns(s: ast.stmt, names: list[str]) -> bool:
     """Return True if a statement binds one of these names anew, which is not a write in place."""
-    return isinstance(s, ast.Assign) and any(isinstance(t, ast.Name) and t.id in names for t in s.targets)
+    targets = s.targets if isinstance(s, ast.Assign) else [s.target] if isinstance(s, (ast.AnnAssign, ast.For)) else []
+    inner = [n for t in targets for n in (t.elts if isinstance(t, (ast.Tuple, ast.List)) else [t])]
+    return any(isinstance(n, ast.Name) and n.id in names for n in inner)
 
 
 def begins(node: ast.AST) -> bool:
@@ -89,14 +154,36 @@ def begins(node: ast.AST) -> bool:
 
 
 def parts(node: ast.AST) -> Iterator[ast.AST]:
-    """Yield the parts of an expression whose values its value comes from: no index, and no condition of where."""
+    """Yield the parts of an expression from whose values its value comes: no condition, no index, nothing but a shape."""
     yield node
-    left_out = [node.slice] if isinstance(node, ast.Subscript) else []
+    for child in children(node):
+        yield from parts(child)
+
+
+def children(node: ast.AST) -> list[ast.AST]:
+    """Return the direct parts of an expression from which its value comes."""
+    if isinstance(node, ast.Lambda) or isinstance(node, ast.Attribute) and node.attr in OF_LAYOUT:
+        return []
+    if isinstance(node, ast.Call) and called_name(node) in LAYOUT_CALLS:
+        return []
+    left_out = conditions(node)
+    return [child for child in ast.iter_child_nodes(node) if child not in left_out]
+
+
+def conditions(node: ast.AST) -> list[ast.expr]:
+    """Return the parts of an expression that only choose: an index, the condition of a where, the test of an `if`."""
+    if isinstance(node, ast.Subscript):
+        return [node.slice]
     if isinstance(node, ast.Call) and called_name(node) == "where":
-        left_out = node.args[:1]
-    for child in ast.iter_child_nodes(node):
-        if child not in left_out and not isinstance(child, ast.Lambda):
-            yield from parts(child)
+        return node.args[:1]
+    return [node.test] if isinstance(node, ast.IfExp) else node.ifs if isinstance(node, ast.comprehension) else []
+
+
+OF_LAYOUT = frozenset("shape dtype device ndim layout requires_grad is_leaf grad_fn itemsize nbytes".split())
+LAYOUT_CALLS = frozenset(
+    "size dim numel len stride isinstance type id hasattr is_floating_point zeros_like ones_like empty_like full_like "
+    "rand_like randn_like randint_like new_zeros new_ones new_empty new_full".split()
+)  # their results depend on shape and dtype of a tensor alone
 
 
 def called_name(call: ast.Call) -> str:
@@ -117,11 +204,46 @@ def names_in(nodes: Iterator[ast.AST]) -> list[str]:
 
 
 def switched_off(s: ast.stmt, tree: ast.AST) -> bool:
-    """Return True if a statement is in a block that switches recording off."""
-    blocks = [w for w in statements(tree) if isinstance(w, ast.With) and any(s is inner for inner in statements(w))]
-    return any(names_switch(item.context_expr) for w in blocks for item in w.items)
+    """Return True if a statement is in a block that switches recording off, and in none inside of it that switches it on."""
+    around = [outer for outer, _ in reversed(blocks(tree).get(s, ())) if isinstance(outer, ast.With)]
+    switches = [item.context_expr for w in around for item in w.items]
+    return next((names_switch(e) for e in switches if names_switch(e) or "enable_grad" in named_in(e)), False)
 
 
 def names_switch(node: ast.expr) -> bool:
-    """Return True if an expression names a switch that turns recording off."""
-    return any(getattr(n, "id", getattr(n, "attr", "")) in SWITCHES for n in ast.walk(node))
+    """Return True if an expression, of a block or a decorator, switches recording off."""
+    args = node.args if isinstance(node, ast.Call) else []
+    given = args[0].value if args and isinstance(args[0], ast.Constant) else None
+    return (
+        "set_grad_enabled" in named_in(node)
+        and given is False
+        or bool(SWITCHES & named_in(node))
+        and given is not False
+    )
+
+
+def named_in(node: ast.AST) -> set[str]:
+    """Return the names and attributes in an expression."""
+    return {getattr(n, "id", getattr(n, "attr", "")) for n in ast.walk(node)}
+
+
+def around(scope: ast.AST, file: str) -> Iterator[tuple[ast.AST, str]]:
+    """Yield the functions around a function's definition, its module, and the notebook cells before it, each with its file."""
+    tree = parsed(file)
+    if tree is not None and isinstance(scope, SCOPES):
+        outer = [
+            n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef) and n is not scope and holds([n], scope.lineno)
+        ]
+        yield from [(n, file) for n in [*outer[::-1], tree]]
+    for cell in cells_before(file):
+        if (tree := parsed(cell)) is not None:
+            yield tree, cell
+
+
+def cells_before(file: str) -> list[str]:
+    """Return the files of the cells that a notebook has run before one, the last one first; [] for other files."""
+    shell = sys.modules["IPython"].get_ipython() if cell_name(file) and "IPython" in sys.modules else None
+    texts = [] if shell is None else list(shell.history_manager.input_hist_parsed)
+    files = {"".join(linecache.getlines(name)).rstrip(): name for name in list(linecache.cache) if cell_name(name)}
+    ran = [name for text in reversed(texts) if (name := files.get(text.rstrip())) is not None]
+    return list(dict.fromkeys(ran[1:] if ran[:1] == [file] else ran))

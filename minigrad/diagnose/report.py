@@ -52,6 +52,8 @@ def searches(otherwise: Any = None) -> Callable:
                 return f(*args, **kwargs)
             except PASSED:
                 raise
+            except RecursionError:  # the program is too long to be read
+                return otherwise
             except Exception as e:
                 failed.note(e)
                 return otherwise

@@ -17,8 +17,8 @@ from ..core.graph import Leaf
 from ..core.tensor import Tensor
 from ..errors import warn
 from ..places import Place, noted, user_place, users_code
-from .cut_lines import Scope, cut_line_at_step, loss_before, resolved
-from .detached import cut_off
+from .cut_lines import cut_line_at_step, loss_before
+from .histories import Scope, resolved
 from .modules import is_module, modules_of, parameters_of, stored_at, switched
 from .program_tree import body_of, parsed, parts
 from .report import searches
@@ -92,7 +92,7 @@ def warn_unrelated(who: str, params: list, made_there: Place | None) -> None:
     if not others or own & others.keys() or trained & others.keys():
         return
     first, notes = next(iter(others.values())), noted("the step was called", user_place())
-    ends = [cut_off(p._edge) or cut_line_at_step(p._edge) for p in params]
+    ends = [cut_line_at_step(p._edge) for p in params]
     if (end := next((end for end in ends if end is not None), None)) is not None:
         what = f"none of its {counted(len(params), 'parameter')} has a gradient: {end.name} {end.why}"
         if found_leaf(found) is not None:

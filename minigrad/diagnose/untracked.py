@@ -12,9 +12,10 @@ from typing import Any
 
 from ..core.tensor import Tensor
 from ..places import Place, noted, user_frame
-from .cut_lines import Scope, differentiated, running_line
+from .cut_lines import assigned, differentiated, running_line
+from .histories import Scope
 from .modules import is_module, parameters_of
-from .program_tree import assignments, called_name, names_in, parsed, parts
+from .program_tree import called_name, cells_before, names_in, parsed, parts, position
 from .report import searches
 
 MOST = 4  # notes
@@ -26,16 +27,16 @@ def sources() -> tuple[list[str], list[str]]:
     if (begun := running_line()) is None:
         return [], []
     call, scope = begun
-    modules, tensors, waiting, done = [], [], [(differentiated(call, scope), call.lineno)], set()
+    modules, tensors, waiting, done = [], [], [(differentiated(call, scope), scope, position(call))], set()
     while waiting:
-        node, before = waiting.pop()
+        node, scope, before = waiting.pop()
         for name in dict.fromkeys(names_in(parts(node))):
             if name in done:
                 continue
             done.add(name)
-            lines, value = assignments(scope.tree, name, before), scope.values.get(name)
-            waiting += [(of, s.lineno) for s, of in lines]
-            place = Place(scope.file, lines[-1][0].lineno) if lines else None
+            lines, value = assigned(name, scope, before), scope.values.get(name)
+            waiting += [(made, of, position(s)) for s, made, of in lines]
+            place = Place(lines[-1][2].file, lines[-1][0].lineno) if lines else None
             if is_module(value) and any(True for _ in parameters_of(value)):
                 modules += noted(f"no parameter of {name} requires grad; it is made", place)
             elif is_source(value, lines, scope):
@@ -45,17 +46,18 @@ def sources() -> tuple[list[str], list[str]]:
 
 @searches(())
 def switched_off() -> list[str]:
-    """Return notes on the lines of the user's running file that switch requires_grad off."""
+    """Return notes on the lines that switch requires_grad off, in the user's running file or the notebook's cells before it."""
     file = "" if (frame := user_frame()) is None else frame.f_code.co_filename
-    return [f"requires_grad is switched off at {Place(file, line)}" for line in freezing(file)][:MOST]
+    places = [Place(f, line) for f in (file, *cells_before(file)) for line in freezing(f)]
+    return [f"requires_grad is switched off at {place}" for place in places][:MOST]
 
 
 def is_source(value: Any, lines: list, scope: Scope) -> bool:
-    """Return True for a floating-point tensor, or a list of them, that is made of no other tensors."""
+    """Return True for a floating-point tensor without a history, or a list of them, that is made of no other tensors."""
     first = value[0] if isinstance(value, (list, tuple)) and value else value
-    if not isinstance(first, Tensor) or not first.is_floating_point():
+    if not isinstance(first, Tensor) or not first.is_floating_point() or first.requires_grad:
         return False
-    of = [scope.values.get(name) for _, made in lines for name in names_in(parts(made))]
+    of = [scope.values.get(name) for _, made, _ in lines for name in names_in(parts(made))]
     return not any(isinstance(v, (Tensor, list, tuple)) or is_module(v) or inspect.isfunction(v) for v in of)
 
 

@@ -26,6 +26,8 @@ from .multivariate_normal import MultivariateNormal
 from .positive import Exponential, Gamma, HalfCauchy, HalfNormal, Pareto
 from .simplex import Beta, Dirichlet
 
+__all__ = ["kl_divergence", "register_kl"]
+
 TABLE: dict[tuple[type, type], Callable] = {}  # (class of p, class of q) -> function of p and q
 
 

@@ -6,7 +6,6 @@ else in this file walks those dictionaries.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -16,6 +15,7 @@ from ..autograd.profiler import listeners
 from ..compile.api import compile
 from ..core.tensor import Tensor
 from ..diagnose import optimizers
+from ..diagnose.missing_names import similar
 from ..diagnose.modules import (
     inside,
     miscalled,
@@ -118,8 +118,8 @@ class Module(Stateful):
         what = f"'{type(self).__name__}' object has no attribute '{name}'"
         if name.startswith("_"):  # libraries probe every object for such names
             raise AttributeError(what)
-        near = difflib.get_close_matches(name, dir(self), 1) or ["name"]
-        raise error(AttributeError, type(self).__name__, what, f"write .{near[0]}, or assign it in __init__")
+        near = "".join([f"write .{n}, or " for n in similar(name, dir(self))[:1]])
+        raise error(AttributeError, type(self).__name__, what, f"{near}assign it in __init__: self.{name} = ...")
 
     def __delattr__(self, name: str) -> None:
         for store in (self._parameters, self._buffers, self._modules):

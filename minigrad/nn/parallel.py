@@ -12,6 +12,16 @@ from ..core.tensor import Tensor
 from ..ops.join import cat
 from .module import Module
 
+__all__ = [
+    "DataParallel",
+    "DistributedDataParallel",  # noqa: F822  # pyright: ignore[reportUnsupportedDunderAll]  __getattr__ makes it
+    "data_parallel",
+    "gather",
+    "parallel_apply",
+    "replicate",
+    "scatter",
+]
+
 
 class DataParallel(Module):
     """A wrapper that runs its attribute `module` on one device; names in the state_dict begin with `module.`.

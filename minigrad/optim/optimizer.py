@@ -27,6 +27,8 @@ from ..places import held, noted, user_place
 from ..tensors.hooks import Handle
 from . import one_pass
 
+__all__ = ["Optimizer"]
+
 
 class Optimizer:
     """Base class.  `params` are tensors, (name, tensor) pairs, or dictionaries `{"params": ..., **settings}`.
@@ -226,7 +228,8 @@ class Optimizer:
         if optimizers.debugging() or without and not self._earlier.stepped:
             self._earlier.had |= {id(p) for p in self._all() if p.grad is not None}
             if self._earlier.had:
-                optimizers.warn_cut_off(who, [p for p in without if id(p) not in self._earlier.had])
+                models = [model for w in self._earlier.watched if (model := w.model()) is not None]
+                optimizers.warn_cut_off(who, [p for p in without if id(p) not in self._earlier.had], models)
 
     def register_step_pre_hook(self, hook: Callable) -> Handle:
         """Call hook(optimizer, args, kwargs) before each step; `args` are those of `step`, the optimizer itself first."""

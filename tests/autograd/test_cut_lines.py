@@ -2,8 +2,11 @@
 
 import linecache
 import textwrap
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+
+import minigrad
 
 ADVICE = "set requires_grad=True on an input"
 
@@ -230,9 +233,103 @@ def test_gradients_that_are_switched_off_are_named_with_the_line_of_the_switch()
     try:
         message, place = told("evaluate()\nloss = w.sum()\nloss.backward()\n", header)
     finally:
-        import minigrad
-
         minigrad.set_grad_enabled(True)
     assert place == "torch.set_grad_enabled(False)" and "set_grad_enabled(False) has switched gradients off" in message
     message, place = told("with torch.no_grad():\n    loss = torch.ones(3).sum()\n    loss.backward()\n")
     assert "gradients are switched off" in message and place.startswith("loss.backward()")
+
+
+OTHERS = {
+    "h = w * 2; h.detach_()": "detach_ removes the history",
+    "f = lambda x: x.detach() * 2; h = f(w)": "detach removes the history",
+    "values, h = (w * 2).max(0)": "max returns positions",
+    "h = (w * 2).sort()[1]": "sort returns positions",
+    "with torch.set_grad_enabled(False): h = w * 2": "h is computed under no_grad",
+    "h = torch.ones(3) if (w * 2).sum() > 0 else torch.zeros(3)": "a comparison returns True or False",
+    "h = torch.eye(3)[(w * 2).argmax()]": "argmax returns positions",
+}
+
+
+@pytest.mark.parametrize("line", OTHERS)
+def test_more_ways_to_cut_a_graph(line):
+    message, place = told(f"{line}\nk = h * 3.0\nk.sum().backward()\n")
+    assert place == line and OTHERS[line] in message
+
+
+INNOCENT = {
+    "an earlier assignment": "h = w.detach()\nh = w * 2\nh = h.data  # cut\n",
+    "the other branch": "if not w.requires_grad:\n    h = w.detach()\nelse:\n    h = (w * 2).data  # cut\n",
+    "a flag": "debug = False\nh = w.detach() if debug else (w * 2).data  # cut\n",
+    "another attribute": "class S: pass\ns = S()\ns.log = w.detach()\ns.h = (w * 2).data  # cut\nh = s.h\n",
+    "a shape": "n = w.detach().shape[0]\nh = (w * n).data  # cut\n",
+    "a condition": "h = torch.where(w.detach() > 0, w, 0 * w).data  # cut\n",
+    "a block with gradients": "with torch.no_grad():\n    with torch.enable_grad():\n        h = w * 2\nh = h.data  # cut\n",
+    "zeros alike": "h = (w + torch.zeros_like(w.detach())).data  # cut\n",
+    "a local variable of the same name": "def f(x):\n    k = x * 2\n    return k.data  # cut\nk = w.detach()\nh = f(w)\n",
+}
+
+
+@pytest.mark.parametrize("kind", INNOCENT)
+def test_a_line_that_is_not_on_the_way_is_not_blamed(kind):
+    message, place = told(f"{INNOCENT[kind]}h.sum().backward()\n")
+    assert place.endswith("# cut") and ".data gives" in message
+
+
+def test_a_variable_that_requires_grad_is_not_said_not_to():
+    message, _ = told("v = torch.ones(3)\nh = v * float('2')\nw.sum()\n(h * 2).sum().backward()\n")
+    assert "v does not require grad" in message and "w does not require grad" not in message
+
+
+def test_globals_and_variables_of_an_outer_function_are_followed():
+    message, place = told("h = w.detach()\ndef go():\n    h.sum().backward()\ngo()\n")
+    assert place == "h = w.detach()" and "detach removes" in message
+    message, place = told("""
+        def make():
+            v = torch.ones(3, requires_grad=True)
+            h = v.data * 2
+            def go():
+                h.sum().backward()
+            return go
+        make()()
+    """)
+    assert place == "h = v.data * 2"
+
+
+def test_a_caller_is_asked_only_for_the_arguments_that_reach_the_loss():
+    header = """
+        def step(log, loss, *rest, **more):
+            loss.backward()
+        def passed(*args, **kwargs):
+            step(*args, **kwargs)
+    """
+    for call in ("step(w.detach(), torch.ones(()))", "step(log=w.detach(), loss=torch.ones(()))"):
+        message, place = told(f"{call}\n", header)
+        assert "detach" not in message.partition("To fix")[0].replace(place, "")
+    message, place = told("passed(0, (w * 2).sum().detach())\n", header)
+    assert place == "passed(0, (w * 2).sum().detach())"
+
+
+def test_the_search_ends_where_the_program_does():
+    """The frames of a command or of a wrapper around a program have variables with the program's names."""
+    w = minigrad.ones(3, requires_grad=True)
+    loss = w.detach().sum()
+    message, place = told("x = torch.zeros(1)\nx.backward()\n")
+    assert "internal" not in message and "detach" not in message and loss.grad_fn is None
+    with ThreadPoolExecutor(1) as pool:
+        message, place = pool.submit(told, "h = w.detach()\nh.sum().backward()\n").result()
+    assert place == "h = w.detach()" and "internal" not in message
+
+
+def test_a_long_program_is_read_or_left_alone():
+    lines = "".join(f"y{k} = y{k - 1} + 1\n" for k in range(1, 800))
+    message, _ = told(f"def f(y0):\n{textwrap.indent(lines, '    ')}    return y799.detach()\nf(w).sum().backward()\n")
+    assert "internal" not in message
+    message, _ = told("""
+        rows = []
+        def f(x):
+            for k in range(3):
+                rows.append(rows)
+            return x.data
+        f(torch.ones(3)).sum().backward()
+    """)
+    assert "internal" not in message

@@ -137,3 +137,17 @@ def test_what_is_freed_may_be_asked_for_while_another_backward_runs():
     x.register_hook(lambda g: freed.grad_fn._saved_result)
     with pytest.raises(RuntimeError, match="ExpBackward0: its saved tensors are read after backward has freed them"):
         (x * 2).backward()
+
+
+@pytest.mark.cpu("compares the contents of arrays in the computer's memory")
+@pytest.mark.parametrize("alias", [True, False])
+def test_the_line_of_the_write_that_changed_a_saved_column_is_named(alias):
+    h = torch.rand(4, 3, requires_grad=True) * 1
+    y = h[:, 1] ** 3
+    data = h.data
+    (data if alias else h.data)[:, 0] = 4.0
+    (data if alias else h.data)[:, 1] = 5.0  # this one
+    (data if alias else h.data)[:, 2] = 6.0
+    with pytest.warns(torch.MinigradWarning) as seen:
+        y.sum().backward()
+    assert "# this one" in str(seen[0].message)

@@ -207,13 +207,13 @@ class SignInTheMiddle(Mistake):
 class EncoderDetached(Mistake):
     """The features of one part are detached before the next.
 
-    The second part is trained, the first never gets a gradient, and the loss still goes down. Debug mode names the
+    The second part is trained, the first never gets a gradient, and the loss still goes down. The warning names the
     parameters that were used but are cut off.
     """
 
     says = "parameter-cut-off"
     operation = "SGD"
-    numbers = ("0.weight", "0.bias", "detach", "(4, 2)")
+    numbers = ("0.weight", "0.bias", "detach", "(2, 3)")
     remedy = "remove .detach() from line"
     under = "debug"
 

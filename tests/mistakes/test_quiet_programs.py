@@ -141,6 +141,22 @@ def data_written_before_it_is_saved():
     y.exp().sum().backward()
 
 
+def data_of_a_column_that_no_graph_saves():
+    h = torch.rand(4, 3, requires_grad=True) * 1
+    y = h[:, 1] ** 3
+    h.data[:, 0] = 5.0
+    h.data[:, 2].mul_(3)
+    y.sum().backward()
+
+
+def data_written_with_the_same_values():
+    h = torch.rand(4, 3, requires_grad=True) * 1
+    y = h**3
+    h.data.clamp_(-10, 10)
+    h.data[:, 1] = h.detach()[:, 1].clone()
+    y.sum().backward()
+
+
 def data_of_another_tensor():
     a, b = torch.ones(3, requires_grad=True), torch.ones(3, requires_grad=True)
     loss = (a**2).sum()

@@ -128,3 +128,37 @@ def test_a_file_that_fails_ends_with_1_and_its_traceback(folder):
     (folder / "fails.py").write_text("1 / 0\n")
     done = minigrad(folder, "check", "fails.py")
     assert done.returncode == 1 and b"ZeroDivisionError" in done.stderr
+
+
+THROUGH = """
+import minigrad as torch
+
+class Through(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, layer, x):
+        ctx.save_for_backward(x)
+        ctx.layer = layer
+        return x @ layer["weight"]
+
+    @staticmethod
+    def backward(ctx, g):
+        return None, g @ ctx.layer["weight"].t()
+
+x = torch.tensor([[1.0, 2.0]], requires_grad=True)
+"""
+
+
+def test_arguments_that_cannot_be_guessed_are_the_programs_own(folder):
+    apply = 'Through.apply({"weight": torch.eye(2, dtype=torch.float64)}, x.double())\n'
+    (folder / "through.py").write_text(THROUGH + apply)
+    done = minigrad(folder, "check", "through.py:Through")
+    text = done.stdout.decode()
+    assert "called with:" in text and "[[1.0, 2.0]]" in text and "✓    gradients" in text, done.stderr.decode()
+
+
+def test_without_arguments_of_the_program_the_option_is_named(folder):
+    (folder / "through.py").write_text(THROUGH)
+    done = minigrad(folder, "check", "through.py:Through")
+    message = done.stderr.decode()
+    assert done.returncode == 2 and "found no arguments for which Through.forward runs" in message
+    assert '--args "x, ..."' in message and "example_inputs in through.py" in message and "check(" not in message

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 
 import pytest
 
@@ -214,3 +215,50 @@ def test_with_json_an_error_is_json_too(net, target, code):
 def test_the_programs_own_json_option_is_not_the_commands(net):
     done = minigrad(net, "render", "net.py:los", "--", "--json")
     assert done.returncode == 2 and not done.stdout
+
+
+HALF = """
+import minigrad as torch
+
+class Half(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x / 2
+
+    @staticmethod
+    def backward(ctx, g):
+        {backward}
+        return g / 2
+
+    @staticmethod
+    def jvp(ctx, t):
+        {jvp}
+        return t / 2
+
+def hooked(g):
+    {hook}
+
+x = torch.ones(2, requires_grad=True) * 1
+x.register_hook(hooked)
+loss = Half.apply(x).sum()
+"""
+RAISES = {
+    "a division": ("1 / 0", "ZeroDivisionError"),
+    "an operation": ("torch.ones(2) @ torch.ones(3)", "torch.ones(2) @ torch.ones(3)"),
+    "Python's library": ("__import__('json').loads('{')", "JSONDecodeError"),
+}
+
+
+@pytest.mark.parametrize("where", ["backward", "jvp", "hook"])
+@pytest.mark.parametrize("kind", RAISES)
+def test_an_error_in_a_method_or_a_hook_shows_only_the_programs_own_lines(net, where, kind):
+    line, says = RAISES[kind]
+    bodies = {"backward": "pass", "jvp": "pass", "hook": "pass"} | {where: line}
+    (net / "half.py").write_text(HALF.format(**bodies))
+    done = minigrad(net, "render", "half.py:loss", "-o", "-", "-f", "txt")
+    message = done.stderr.decode()
+    assert done.returncode == 1 and not done.stdout and says in message
+    files = re.findall(r'File "(.*)"', message)
+    assert files and all(file.endswith("half.py") or json.__file__.rpartition("/")[0] in file for file in files), (
+        message
+    )

@@ -51,7 +51,8 @@ def check(
         The program runs as a script.
     args
         Arguments for the Function's apply, in Python: --args "tensor([1., 2.]), 3". They may use the program's names.
-        Default: the program's example_inputs (a tuple, or a dictionary of tuples by Function name), else trial shapes.
+        Default: the program's example_inputs (a tuple, or a dictionary of tuples by Function name), else trial shapes,
+        else the arguments that the program itself passes to the Function.
     skip
         Rows to skip, separated by commas: --skip "gradients,func.grad".
     output
@@ -67,10 +68,10 @@ def check(
     with stdout_to_stderr(), computing(as_torch):
         program = Program.read(file, words)
         with working(f"running {program.file}"):
-            program.run()
+            applied = run_noting_arguments(program)
         functions = functions_of(program, name)
         with working(f"checking {', '.join(functions)}"):
-            results = [result_of(program, key, f, args, skip) for key, f in functions.items()]
+            results = [result_of(program, key, f, args, skip, applied.get(f, ())) for key, f in functions.items()]
         wrong = [(f, one) for f, r in zip(functions.values(), results) for one in r.failures if one.disagreement]
         drawing = drawn(program, *wrong[0]) if wrong else None
         made = maker(drawing, kind)() if drawing else ""
@@ -124,8 +125,30 @@ def library(function: Any) -> ModuleType:
     return found.module
 
 
-def result_of(program: Program, name: str, function: Any, args: str | None, skip: str) -> Result:
-    """Check one Function."""
+def run_noting_arguments(program: Program) -> dict[type, tuple]:
+    """Run a program, and return the arguments to which it first applies each of minigrad's Functions."""
+    from minigrad.core.events import Observer
+    from minigrad.core.frames import current, enter
+
+    found: dict[type, tuple] = {}
+
+    class Noting(Observer):
+        def op_done(self, frame: Any, cls: type, args: tuple, outs: tuple, node: Any) -> None:
+            if cls.__module__ == "__main__":
+                found.setdefault(cls, args)
+
+    before = current()
+    enter(before.observed(Noting()))
+    try:
+        program.run()
+    finally:
+        enter(before)
+    return found
+
+
+def result_of(program: Program, name: str, function: Any, args: str | None, skip: str, applied: tuple) -> Result:
+    """Check one Function: with the given arguments, or shapes found by trial, or the program's own arguments."""
+    from minigrad import MinigradError
     from minigrad.testing import check
 
     examples = program.names.get("example_inputs")
@@ -133,12 +156,19 @@ def result_of(program: Program, name: str, function: Any, args: str | None, skip
     given = () if args is None and missing else program.arguments(name, args, library(function))
     rows = [word.strip() for word in skip.split(",") if word.strip()]
     try:
-        return check(function, *given, skip=rows)
-    except ValueError as wrong:  # an unknown row, or no arguments fit
-        sentences = [
-            line.removeprefix("  To fix: ") for line in str(wrong).splitlines() if not line.startswith("  at ")
-        ]
-        raise Usage(". ".join(sentences)) from wrong
+        try:
+            return check(function, *given, skip=rows)
+        except ValueError:
+            if given or not applied:
+                raise
+            return check(function, *applied, skip=rows)
+    except MinigradError as wrong:  # an unknown row, or no arguments fit
+        if wrong.operation != "check":
+            raise
+        fix = wrong.remedy
+        if "found no arguments" in wrong.problem:
+            fix = f'Pass them with --args "x, ...", or define example_inputs in {program.file}.'
+        raise Usage(f"check: {wrong.problem}. {fix}") from wrong
 
 
 # ---------------------------------------------------------------------- the drawing

@@ -6,6 +6,7 @@ stored as arrays (`Data`), so every run starts from new tensors.
 
 from __future__ import annotations
 
+import copy
 import inspect
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
@@ -62,8 +63,11 @@ class Case:
         return self.replaced({i: change(a) for i, a in self.arrays.items() if a.dtype in FLOATS or not floats})
 
     def cast(self, dtype: Any) -> Case:
-        """Return the case with floating-point tensors of this dtype."""
-        return self.changed(lambda a: converted(a, dtype))
+        """Return the case with floating-point tensors of this dtype, and with copies of modules whose parameters have it."""
+        case, own = self.changed(lambda a: converted(a, dtype)), getattr(self.library.module, np.dtype(dtype).name)
+        copied = [copy.deepcopy(a).to(own) if hasattr(type(a), "named_parameters") else a for a in case.args]
+        case.args = tuple(copied)
+        return case
 
     # ---------------------------------------------------------------------- the Function's methods
     @property

@@ -20,6 +20,10 @@ ONCE = """@staticmethod
 @once_differentiable  # raises an error instead of returning a wrong second derivative
 def backward(ctx, ...):
 # or: in backward, use only tensor operations, on those ctx.saved_tensors that are inputs or outputs"""
+LINEAR = """return grad_output * ...  # linear in the incoming gradient
+# if it is meant to be another function of it, skip this row: --skip gradients, or check(..., skip=["gradients"])"""
+FLAT = """return torch.zeros_like(...)  # the derivative of a function that is flat
+# if a surrogate derivative is meant, skip this row: --skip {0}, or check(..., skip=["{0}"])"""
 Column = dict[tuple, tuple[float, float]]  # element -> the slopes on the right and on the left
 
 
@@ -28,14 +32,8 @@ def gradients(case: Case) -> str:
     need_backward(case)
     for i in case.wanted:
         compare(case, i, backward_slopes(case, i), case.backward)
-        once, twice = scaled(case, i)
-        if not close(2 * once, twice):
-            raise Fault(
-                f"with a doubled incoming gradient, the gradient of {case.names[i]} is {short(twice)} instead of "
-                f"{short(2 * once)}",
-                "return grad_output * ...  # multiply by the incoming gradient",
-                case.backward,
-            )
+        if uneven := not_linear(case, i):
+            raise Fault(f"{case.backward}: {uneven}", LINEAR, case.backward)
     return f"with respect to {', '.join(case.names[i] for i in case.wanted)}"
 
 
@@ -80,7 +78,8 @@ def compare(case: Case, i: int, slopes: dict[tuple, float], method: str) -> None
         if off and not off <= gap:  # counts NaN as a difference, too
             worst, gap = (element, k, place, a, (right + left) / 2), off
     if worst is not None:
-        raise wrong(case, i, slopes, method, worst)
+        flat = not any(side.any() for sides in measured.values() for column in sides for side in column)
+        raise wrong(case, i, slopes, method, worst, flat)
 
 
 def distance_from_slopes(a: float, right: float, left: float, atol: float = ATOL) -> float:
@@ -95,7 +94,7 @@ def distance_from_slopes(a: float, right: float, left: float, atol: float = ATOL
     return 0.0 if off <= atol + RTOL * abs(n) else off
 
 
-def wrong(case: Case, i: int, slopes: dict, method: str, worst: tuple) -> Fault:
+def wrong(case: Case, i: int, slopes: dict, method: str, worst: tuple, flat: bool) -> Fault:
     """Return the fault for a wrong derivative, with a diagnosis."""
     element, k, place, a, n = worst
     name = case.names[i]
@@ -103,7 +102,7 @@ def wrong(case: Case, i: int, slopes: dict, method: str, worst: tuple) -> Fault:
     numbers = {
         "argument": name, "position": i, "index": list(element), "output": k, "analytical": a, "numerical": n
     }  # fmt: skip
-    what, remedy = diagnosis(case, i, slopes, method, (k, a, n))
+    what, remedy = diagnosis(case, i, slopes, method, (k, a, n), flat)
     gives = f"{method} gives {a:.6g} for the derivative of {of} with respect to {where}, but finite differences give {n:.6g}"
     return Fault(f"{gives}{what}", remedy, method, numbers=numbers if method != "jvp" else None)
 
@@ -117,16 +116,22 @@ def indexed(name: str, element: tuple) -> str:
     return f"{name}[{', '.join(map(str, element))}]" if element else name
 
 
-def diagnosis(case: Case, i: int, slopes: dict, method: str, worst: tuple) -> tuple[str, str]:
-    """Return a diagnosis of a wrong derivative, and the fix."""
+def diagnosis(case: Case, i: int, slopes: dict, method: str, worst: tuple, flat: bool) -> tuple[str, str]:
+    """Return a diagnosis of a wrong derivative, and the fix; `flat` is True if forward does not depend on the argument."""
     k, a, n = worst
     name, what = case.names[i], "gradient" if method != "jvp" else "tangent"
     factor = "grad_output" if method != "jvp" else f"tangent_{name}"
     if method != "jvp" and case.arrays[i].size <= MOST and (other := swapped(case, i)):
         order = ", ".join(f"grad_{m}" for m in case.names)
         return f": the gradients of {name} and {other} are swapped", f"return {order}  # in the arguments' order"
-    if method != "jvp" and close(*scaled(case, i)) and any(slopes.values()):
-        return ": it ignores the incoming gradient", f"return {factor} * ...  # multiply by the incoming gradient"
+    if method != "jvp" and any(slopes.values()) and (uneven := not_linear(case, i)):
+        fix = f"return {factor} * ...  # multiply by the incoming gradient" if uneven == IGNORED else LINEAR
+        return f": {uneven}", fix
+    if flat or n == 0:
+        where = "" if flat else " at this element"
+        return f": forward is flat{where}, so its derivative is 0", FLAT.format(
+            "jvp" if method == "jvp" else "gradients"
+        )
     if all(v == 0 for v in slopes.values()):
         return (
             f": the {what} of {name} is missing",
@@ -155,12 +160,21 @@ def swapped(case: Case, i: int) -> str:
     return next((case.names[j] for j in alike if fits(found[i], j) and fits(found[j], i)), "")
 
 
-def scaled(case: Case, i: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the gradient of argument i, and the gradient for doubled incoming gradients."""
+IGNORED = "it ignores the incoming gradient"
+
+
+def not_linear(case: Case, i: int) -> str:
+    """Return how the gradient of argument i depends on the incoming gradients, or "" if linearly, as it must."""
     args, outs = case.tracked_outputs()
     seeds = [weights(o.shape, k) for k, o in enumerate(outs)]
-    once, twice = (case.pulled(outs, args, [i], [scale * s for s in seeds], keep=True)[i] for scale in (1.0, 2.0))
-    return once, twice
+    once, *others = (case.pulled(outs, args, [i], [c * s for s in seeds], keep=True)[i] for c in (1, 2, -1, 0))
+    if once.any() and all(close(once, other) for other in others):
+        return IGNORED
+    for scale, words, found in zip((2, -1, 0), ("a doubled", "a negated", "a zero"), others):
+        if not close(scale * once, found):
+            gives = f"the gradient of {case.names[i]} is {short(found)} instead of {short(scale * once)}"
+            return f"it is not linear in the incoming gradient: with {words} one, {gives}"
+    return ""
 
 
 def jvp(case: Case) -> str:

@@ -12,6 +12,8 @@ from ...ops.generator import Generator
 from ...ops.random import randperm
 from .sampler import Sampler
 
+__all__ = ["DistributedSampler"]
+
 WHO = "DistributedSampler"
 
 

@@ -1,0 +1,93 @@
+"""A wrong derivative of a Function is explained by what is true of it."""
+
+import pytest
+
+import minigrad as torch
+from minigrad.testing import check
+
+X = torch.tensor([0.3, -0.2, 0.9])
+
+
+def function(forward, backward):
+    """Return a Function of one input from formulas in x, and in the incoming gradient g."""
+
+    class Made(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return forward(x)
+
+        @staticmethod
+        def backward(ctx, g):
+            return backward(*ctx.saved_tensors, g)
+
+    return Made
+
+
+def explained(forward, backward):
+    row = check(function(forward, backward), X)["gradients"]
+    assert row.status == "fails"
+    return row.message, row.remedy
+
+
+UNEVEN = {
+    "difference of ranks": lambda x, g: (rank(x + 4 * g) - rank(x)) / 4,
+    "absolute value": lambda x, g: 2 * x * g.abs(),
+    "sign": lambda x, g: 2 * x * g.sign(),
+    "square": lambda x, g: 2 * x * g * g,
+    "offset": lambda x, g: 2 * x * g + 0.1,
+}
+
+
+def rank(x):
+    return x.argsort().argsort().to(x.dtype)
+
+
+@pytest.mark.parametrize("kind", UNEVEN)
+def test_a_backward_that_is_not_linear_in_the_incoming_gradient_does_not_ignore_it(kind):
+    message, remedy = explained(rank if "ranks" in kind else lambda x: x * x, UNEVEN[kind])
+    assert "it is not linear in the incoming gradient: with a" in message and "ignores" not in message
+    assert "--skip gradients" in remedy
+
+
+def test_a_backward_that_ignores_the_incoming_gradient_is_told_so():
+    message, remedy = explained(lambda x: x * x, lambda x, g: 3 * x)
+    assert "it ignores the incoming gradient" in message and "multiply by the incoming gradient" in remedy
+
+
+SURROGATES = {
+    "step": (lambda x: (x > 0).to(x.dtype), lambda x, g: g / (1 + 10 * x.abs()) ** 2),
+    "round": (lambda x: x.round(), lambda x, g: g),
+    "sign": (lambda x: x.sign(), lambda x, g: g * (x.abs() < 1)),
+}
+
+
+@pytest.mark.parametrize("kind", SURROGATES)
+def test_a_surrogate_for_the_slope_of_a_flat_function_is_not_a_wrong_factor(kind):
+    message, remedy = explained(*SURROGATES[kind])
+    assert "forward is flat" in message and "factor" not in message
+    assert "multiply by 0" not in remedy and "--skip gradients" in remedy and 'skip=["gradients"]' in remedy
+    assert check(function(*SURROGATES[kind]), X, skip=["gradients"])["gradients"].status == "left out"
+
+
+def test_a_gradient_that_goes_on_where_forward_is_flat_is_named_there():
+    message, _ = explained(lambda x: x.clamp(max=0.5), lambda x, g: g)
+    assert "forward is flat" in message and "factor" not in message
+
+
+def test_a_modules_parameters_have_the_dtype_of_the_tensors_beside_it():
+    class Through(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, layer, x):
+            ctx.layer = layer
+            return layer(x).detach()
+
+        @staticmethod
+        def backward(ctx, g):
+            return None, g @ ctx.layer.weight
+
+    layer = torch.nn.Linear(3, 2)
+    layer.requires_grad_(False)
+    result = check(Through, layer, X[None])
+    assert result["forward"].status == result["gradients"].status == result["dtypes"].status == "holds"
+    assert layer.weight.dtype == torch.float32
