@@ -16,7 +16,7 @@ from typing import Any
 
 from .drawn_graph import ADDED, SHOW, View, view_of
 from .files import nearest
-from .libraries import Libraries, is_drawn, is_module, library_of_tensor
+from .libraries import Libraries, installed, is_drawn, is_module, library_of_tensor, needs, sources
 from .trimmed_record import leading_to_outputs
 
 
@@ -30,7 +30,9 @@ class Failure(Exception):
     @classmethod
     def of(cls, error: BaseException) -> Failure:
         """Return a failure with the traceback of an error, without the frames of minigrad and viz."""
-        return cls("".join(_trimmed(traceback.TracebackException.from_exception(error)).format()).rstrip())
+        text = "".join(_trimmed(traceback.TracebackException.from_exception(error)).format()).rstrip()
+        lacks = isinstance(error, ModuleNotFoundError) and error.name == "torch" and not installed("torch")
+        return cls(text + "\n  To fix: add --as-torch to compute with minigrad" * lacks)
 
 
 @dataclass
@@ -79,7 +81,17 @@ class Program:
     @cached_property
     def libraries(self) -> Libraries:
         """The libraries that it uses."""
-        return Libraries(self.text, Path() if self.file == "<stdin>" else Path(self.file).parent)
+        return Libraries(self.text, self.folder)
+
+    @property
+    def folder(self) -> Path:
+        """The folder from which it imports its own modules."""
+        return Path() if self.file == "<stdin>" else Path(self.file).parent
+
+    @property
+    def lacks_torch(self) -> bool:
+        """True if it needs PyTorch, which is not installed."""
+        return not installed("torch") and needs(sources(self.text, self.folder), "torch")
 
     def record(self, name: str, passes: Sequence[str], args: str | None = None) -> tuple[dict, list[str]]:
         """Run it and record the computation of its tensor `name`, or its function `name` on `args`; return record and notes."""

@@ -64,8 +64,8 @@ def check(
     file, name = split(target)
     place, kind = destination(output, None, name or "check") if output else (None, "txt")
     place = place and place.absolute()  # the program may change the working directory
-    with stdout_to_stderr(), computing(as_torch):
-        program = Program.read(file, words)
+    program = Program.read(file, words)
+    with stdout_to_stderr(), computing(as_torch, program):
         with working(f"running {program.file}"):
             program.run()
         functions = functions_of(program, name)
