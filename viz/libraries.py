@@ -69,7 +69,8 @@ def needs(trees: dict[str, ast.Module], library: str) -> bool:
                 for line in one.body for node in ast.walk(line)}  # fmt: skip
     lines = [node for tree in trees.values() for node in ast.walk(tree) if id(node) not in optional]
     names = [name for node in lines if isinstance(node, (ast.Import, ast.ImportFrom)) for name in imported(node)]
-    return library not in trees and any(name.partition(".")[0] == library for name in names)
+    roots = {name.partition(".")[0] for name in names} - {name.partition(".")[0] for name in trees}
+    return library in roots
 
 
 def installed(library: str) -> bool:

@@ -94,7 +94,7 @@ def test_a_program_that_does_without_it_is_left_alone(net):
 
 
 def test_a_program_with_its_own_module_of_that_name_does_not_need_pytorch(tmp_path):
-    text = b"import torch.nn"
+    text = b"from torch import nn"
     assert needs(sources(text, tmp_path), "torch")
     (tmp_path / "torch.py").touch()
     assert not needs(sources(text, tmp_path), "torch")
