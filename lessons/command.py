@@ -40,7 +40,6 @@ EXAMPLES = """Examples:
 
 app = App(
     name="lessons",
-    help="Learn: notebooks about each idea of automatic differentiation, with exercises that check themselves.",
     help_format="plaintext",
     help_epilogue=EXAMPLES,
 )
