@@ -215,9 +215,10 @@ class Program:
             return tuple(example) if isinstance(example, (tuple, list)) else (example,)
         import minigrad
 
-        defined = vars(library or minigrad)
+        library = library or minigrad
+        written = minigrad.config.library_name if library is minigrad else library.__name__
         try:
-            return eval(f"{text},", {**defined, defined["__name__"]: library, **self.names}) if text.strip() else ()
+            return eval(f"{text},", {**vars(library), written: library, **self.names}) if text.strip() else ()
         except Exception as error:
             raise Usage(f"--args {text!r} cannot be evaluated: {type(error).__name__}: {error}.") from error
 

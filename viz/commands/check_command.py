@@ -5,7 +5,6 @@ from __future__ import annotations
 import json as js
 import linecache
 import sys
-from types import ModuleType
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
@@ -19,7 +18,7 @@ from .common import Args, AsTorch, Json, Target, computing, print_notes, stdout_
 from .render_command import deliver, destination
 
 if TYPE_CHECKING:
-    from minigrad.testing.function_checks import Outcome, Result
+    from minigrad.testing.function_checks import Library, Outcome, Result
 
 EXAMPLES = """Examples:
 
@@ -70,8 +69,10 @@ def check(
             program.run()
         functions = functions_of(program, name)
         with working(f"checking {', '.join(functions)}"):
-            results = [result_of(program, key, f, args, skip) for key, f in functions.items()]
-        wrong = [(f, one) for f, r in zip(functions.values(), results) for one in r.failures if one.disagreement]
+            given = {key: arguments_of(program, key, f, args) for key, f in functions.items()}
+            results = [result_of(f, given[key], skip) for key, f in functions.items()]
+        wrong = [(f, given[key], one) for (key, f), r in zip(functions.items(), results)
+                 for one in r.failures if one.disagreement]  # fmt: skip
         drawing = drawn(program, *wrong[0]) if wrong else None
         made = maker(drawing, kind)() if drawing else ""
     if json:
@@ -115,22 +116,26 @@ def functions_of(program: Program, name: str) -> dict[str, type]:
     return {key: program.names[key] for key in ([name] if name else own)}
 
 
-def library(function: Any) -> ModuleType:
-    """Return the module whose tensors a Function takes."""
+def library(function: Any) -> Library:
+    """Return the library whose tensors a Function takes."""
     from minigrad.testing.function_checks import library_of
 
     found = library_of(function)
     assert found is not None
-    return found.module
+    return found
 
 
-def result_of(program: Program, name: str, function: Any, args: str | None, skip: str) -> Result:
+def arguments_of(program: Program, name: str, function: Any, args: str | None) -> tuple:
+    """Return the arguments to check a Function with; none if they are to be found by trial."""
+    examples = program.names.get("example_inputs")
+    missing = examples is None or isinstance(examples, dict) and name not in examples
+    return () if args is None and missing else program.arguments(name, args, library(function).module)
+
+
+def result_of(function: Any, given: tuple, skip: str) -> Result:
     """Check one Function."""
     from minigrad.testing import check
 
-    examples = program.names.get("example_inputs")
-    missing = examples is None or isinstance(examples, dict) and name not in examples
-    given = () if args is None and missing else program.arguments(name, args, library(function))
     rows = [word.strip() for word in skip.split(",") if word.strip()]
     try:
         return check(function, *given, skip=rows)
@@ -142,17 +147,21 @@ def result_of(program: Program, name: str, function: Any, args: str | None, skip
 
 
 # ---------------------------------------------------------------------- the drawing
-def drawn(program: Program, function: Any, one: Outcome) -> viz.Drawing:
+def drawn(program: Program, function: Any, given: tuple, one: Outcome) -> viz.Drawing:
     """Draw forward and backward for the smallest input with a wrong derivative, with both numbers at the input."""
     import minigrad
+    from minigrad.testing.function_checks import Case
 
     from .. import from_torch
 
     assert one.disagreement is not None
-    wrong, module = one.disagreement, library(function)
-    names = {module.__name__: module, function.__name__: function}
+    wrong, own = one.disagreement, library(function)
+    module = own.module
+    names = {own.written: module, function.__name__: function}
     *made, call = one.input.splitlines()
     exec("\n".join(made), names)
+    named = zip(Case.of(own, function, given).names, given)  # an object stands by the name of its parameter
+    names |= {name: a for name, a in named if not isinstance(a, module.Tensor)}
     tensors = {key: value for key, value in names.items() if isinstance(value, module.Tensor)}
     which = f"[{wrong['output']}]" if isinstance(eval(call, names), (tuple, list)) else ""
     text = f"def run({', '.join(tensors)}):\n    return {call}{which}\n"
