@@ -45,7 +45,8 @@ def main(tokens: list[str] | None = None) -> None:
     try:
         app(words, exit_on_error=False, print_error=False, result_action="return_value")
     except CycloptsError as wrong:
-        sys.exit(_say(f"minigrad: {wrong} See minigrad --help.", 2, words))
+        spare = " ".join(getattr(wrong, "unused_tokens", None) or ())
+        sys.exit(_say(f"minigrad: {f'too many words: {spare}.' if spare else wrong} See minigrad --help.", 2, words))
     except Usage as wrong:
         sys.exit(_say(f"minigrad: {wrong}", 2, words))
     except Failure as failed:

@@ -14,7 +14,7 @@ import viz
 from ..drawn_graph import passes_of
 from ..files import maker, nearest
 from ..run_program import Program, Usage
-from .common import Args, AsTorch, Json, Target, computing, print_notes, stdout_to_stderr, working
+from .common import Args, AsTorch, Json, Target, computing, own_words, print_notes, stdout_to_stderr, working
 from .render_command import deliver, destination
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def check(
     file, name = split(target)
     place, kind = destination(output, None, name or "check") if output else (None, "txt")
     place = place and place.absolute()  # the program may change the working directory
-    program = Program.read(file, words)
+    program = Program.read(file, own_words(words))
     with stdout_to_stderr(), computing(as_torch, program):
         with working(f"running {program.file}"):
             program.run()
@@ -140,10 +140,7 @@ def result_of(function: Any, given: tuple, skip: str) -> Result:
     try:
         return check(function, *given, skip=rows)
     except ValueError as wrong:  # an unknown row, or no arguments fit
-        sentences = [
-            line.removeprefix("  To fix: ") for line in str(wrong).splitlines() if not line.startswith("  at ")
-        ]
-        raise Usage(". ".join(sentences)) from wrong
+        raise Usage.of(wrong) from wrong
 
 
 # ---------------------------------------------------------------------- the drawing

@@ -30,6 +30,8 @@ STDOUT = ("-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")  # as the output: 
 def target_of(target: str) -> tuple[str, str]:
     """Split PROG.py:NAME into the file (- for the standard input) and the name."""
     file, colon, name = target.rpartition(":")
+    if not file and colon:
+        raise Usage(f"{target!r} has no file. Write PROG.py:NAME, such as net.py:loss.")
     if not colon or not name.isidentifier():
         raise Usage(f"{target!r} has no name to draw. Write PROG.py:NAME, such as net.py:loss.")
     return file, name
@@ -38,7 +40,15 @@ def target_of(target: str) -> tuple[str, str]:
 def program_of(target: str, words: tuple[str, ...] = ()) -> tuple[Program, str]:
     """Read the program of a target; return it and the name to draw."""
     file, name = target_of(target)
-    return Program.read(file, words), name
+    return Program.read(file, own_words(words)), name
+
+
+def own_words(words: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the words of a program's own command line; raise Usage for a word before --, which belongs to nothing."""
+    own = given[given.index("--") + 1 :] if "--" in given else []
+    if len(words) > len(own):
+        raise Usage(f"{words[0]!r} is one word too many. The program's own words come after --: -- {' '.join(words)}")
+    return words
 
 
 def recorded(program: Program, name: str, passes: str, args: str | None) -> tuple[dict, list[str], tuple]:
@@ -58,7 +68,9 @@ def recorded_by_ranks(
     from ..ranks.collect import gathered, merged_record, report
 
     if find_spec("mpi4py") is None:
-        raise Usage("--ranks needs mpi4py, which is not installed: pip install 'minigrad-viz[mpi]'.")
+        from minigrad.config import install
+
+        raise Usage(f"--ranks needs mpi4py, which is not installed: {install('mpi')}.")
     with working(f"running {program.file}"):
         reports = gathered(report(program, name, passes))
     if reports is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json as js
+import math
 from pathlib import Path
 from typing import Annotated
 
@@ -48,6 +49,8 @@ def diff(
     json
         Write the changes as a JSON list of {kind, before, after, title, lines}.
     """
+    if not 0 <= tolerance < math.inf:
+        raise Usage(f"--tolerance {tolerance} is not a number from 0 on. Pass one, such as 1e-6.")
     with stdout_to_stderr():
         changes = compare(record_of(before, args, as_torch), record_of(after, args, as_torch), tolerance)
     if json:

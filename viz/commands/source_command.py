@@ -49,7 +49,7 @@ def source(
             graph, _ = program.record(name, ("forward",), args)
         with working(f"compiling {name}"):
             what = program.names[name]
-            given = program.arguments(name, args) if callable(what) else ()
+            given = program.inputs(name, args) if callable(what) else ()
             forward, backward = compiled(what if callable(what) else program.making(name), given)
         drawn = viz.Drawing(graph).text()
     if json:

@@ -13,6 +13,7 @@ import viz
 from ..run_program import view_from
 from ..step_through import Step, walk
 from .common import Args, AsTorch, Json, Pass, Target, computing, print_notes, program_of, recorded, stdout_to_stderr
+from .render_options import check_counts
 
 EXAMPLES = """Examples:
 
@@ -58,6 +59,7 @@ def step(
     json
         Write all steps as a JSON list of {phase, op, title, lines}.
     """
+    check_counts(depth, max_nodes)
     seen = view_from(show)
     program, name = program_of(target, words)
     with stdout_to_stderr(), computing(as_torch, program):
