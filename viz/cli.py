@@ -33,7 +33,7 @@ def main(tokens: list[str] | None = None) -> None:
     words = sys.argv[1:] if tokens is None else tokens
     if words == ["--version"]:
         return print(version())
-    from cyclopts import CycloptsError
+    from cyclopts import CycloptsError, UnusedCliTokensError
 
     from .commands.app import app
     from .commands.common import given
@@ -44,9 +44,11 @@ def main(tokens: list[str] | None = None) -> None:
         words = with_programs_own(words)
     try:
         app(words, exit_on_error=False, print_error=False, result_action="return_value")
+    except UnusedCliTokensError as wrong:
+        spare = " ".join(wrong.unused_tokens or ())
+        sys.exit(_say(f"minigrad: too many words: {spare}. See minigrad --help.", 2, words))
     except CycloptsError as wrong:
-        spare = " ".join(getattr(wrong, "unused_tokens", None) or ())
-        sys.exit(_say(f"minigrad: {f'too many words: {spare}.' if spare else wrong} See minigrad --help.", 2, words))
+        sys.exit(_say(f"minigrad: {wrong} See minigrad --help.", 2, words))
     except Usage as wrong:
         sys.exit(_say(f"minigrad: {wrong}", 2, words))
     except Failure as failed:
