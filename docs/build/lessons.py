@@ -19,7 +19,7 @@ import lessons
 from lessons import Lesson
 from lessons.as_notebook import QUESTION, notebook
 
-from . import repository
+from . import hooks
 from .execute import ESCAPES, LessonError
 from .markup import fence, folded, picture, raw
 from .pages import put
@@ -79,7 +79,7 @@ class Page:
         first, *others = cells
         title = json.dumps(f"{self.lesson.number}. {self.lesson.title}", ensure_ascii=False)
         words = f"---\ntitle: {title}\n---\n\n{first.source}\n"
-        return "\n".join([words, doors(self.lesson, repository.name()), *map(self.cell, others)])
+        return "\n".join([words, doors(self.lesson, hooks.name()), *map(self.cell, others)])
 
     def cell(self, cell) -> str:
         """Return text unchanged, code with its outputs, and help below an exercise."""

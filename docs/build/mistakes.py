@@ -1,7 +1,4 @@
-"""Make a page for each theme of the collection in tests/mistakes, with minigrad's message for each mistake.
-
-In the search of the site, these pages count less than the reference and the guides: they repeat its words hundreds of times.
-"""
+"""Make a page for each theme of the collection in tests/mistakes, with minigrad's message for each mistake."""
 
 import contextlib
 import inspect
@@ -25,7 +22,6 @@ A warning ends with its name in brackets, `[broadcast-loss]`. `minigrad.silence(
 Some checks take time. They run only inside `with minigrad.debug():` (or with `MINIGRAD_DEBUG=1` in the
 environment), inside `with minigrad.autograd.detect_anomaly():`, or in `minigrad check`; the text of the mistake names the mode.
 """
-BOOST = 0.2  # in the search
 WHERE = {
     "": "",
     "debug": " inside `with minigrad.debug():`, or with `MINIGRAD_DEBUG=1` in the environment",
@@ -35,7 +31,7 @@ WHERE = {
 
 def page(theme: str, mistakes: list[type[Mistake]]) -> str:
     """Return the page of a theme."""
-    return "\n".join([f"---\nsearch:\n  boost: {BOOST}\n---\n\n# {theme}\n", *map(section, mistakes)])
+    return "\n".join([f"# {theme}\n", *map(section, mistakes)])
 
 
 def section(mistake: type[Mistake]) -> str:

@@ -1,4 +1,8 @@
-"""Hook of MkDocs: link to the repository that minigrad/config.py names, and link each page to its source there."""
+"""Hooks of MkDocs: link each page to its source in the repository that minigrad/config.py names, and weigh it in the search.
+
+A reader who types the name of a function looks for its description. The collection of mistakes, the changelog and the tables
+of measurements repeat such names hundreds of times, so they count less.
+"""
 
 from pathlib import Path
 from typing import Any
@@ -7,6 +11,9 @@ from minigrad import config as settings
 
 ROOT = Path(__file__).resolve().parents[2]
 BRANCH = "main"
+WEIGHTS = {"reference/": 10.0, "howto/": 10.0, "operations": 5.0, "mistakes/": 0.02} | dict.fromkeys(
+    ["architecture", "changelog", "exercises", "performance", "programs", "projects", "teachers", "tour"], 0.1
+)  # by the beginning of the page's address
 
 
 def on_config(config: Any) -> None:
@@ -16,9 +23,19 @@ def on_config(config: Any) -> None:
 
 
 def on_pre_page(page: Any, config: Any, files: Any) -> Any:
-    """Set the address of "Edit this page"."""
+    """Set the address of "Edit this page", and the weight of the page in the search."""
+    page.meta["search"] = {"boost": weight(page.file.src_uri)}
     page.edit_url = f"{settings.REPOSITORY}/edit/{BRANCH}/{source(page.file.src_uri)}" if settings.REPOSITORY else None
     return page
+
+
+def weight(page: str) -> float:
+    """Return the factor of a page's score in the search.
+
+    >>> weight("reference/func.md"), weight("start.md"), weight("mistakes/saving.md")
+    (10.0, 1.0, 0.02)
+    """
+    return next((factor for start, factor in WEIGHTS.items() if page.startswith(start)), 1.0)
 
 
 def name() -> str:
