@@ -11,7 +11,7 @@ from minigrad import config as settings
 
 ROOT = Path(__file__).resolve().parents[2]
 BRANCH = "main"
-WEIGHTS = {"reference/": 10.0, "howto/": 10.0, "operations": 5.0, "mistakes/": 0.02} | dict.fromkeys(
+WEIGHTS = {"reference/": 10.0, "howto/": 10.0, "operations": 5.0, "mistakes/": 0.001} | dict.fromkeys(
     ["architecture", "changelog", "exercises", "performance", "programs", "projects", "teachers", "tour"], 0.1
 )  # by the beginning of the page's address
 
@@ -33,7 +33,7 @@ def weight(page: str) -> float:
     """Return the factor of a page's score in the search.
 
     >>> weight("reference/func.md"), weight("start.md"), weight("mistakes/saving.md")
-    (10.0, 1.0, 0.02)
+    (10.0, 1.0, 0.001)
     """
     return next((factor for start, factor in WEIGHTS.items() if page.startswith(start)), 1.0)
 

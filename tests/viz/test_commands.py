@@ -187,7 +187,7 @@ def typed_at_a_terminal(shell, lines, typed, wanted, folder):
         os.close(terminal)
 
 
-def until(terminal, wanted, seconds=20):
+def until(terminal, wanted, seconds=60):
     """Read a terminal until it shows this text, or until the time is over."""
     text, end = "", time.monotonic() + seconds
     while wanted not in text and time.monotonic() < end:
