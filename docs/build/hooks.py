@@ -22,11 +22,10 @@ def on_config(config: Any) -> None:
         config.repo_url, config.repo_name = settings.REPOSITORY, name()
 
 
-def on_pre_page(page: Any, config: Any, files: Any) -> Any:
+def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> None:
     """Set the address of "Edit this page", and the weight of the page in the search."""
     page.meta["search"] = {"boost": weight(page.file.src_uri)}
     page.edit_url = f"{settings.REPOSITORY}/edit/{BRANCH}/{source(page.file.src_uri)}" if settings.REPOSITORY else None
-    return page
 
 
 def weight(page: str) -> float:

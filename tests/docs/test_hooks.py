@@ -1,5 +1,6 @@
 """The links to a repository, the weights of the search, and the pages of mistakes, without building the site."""
 
+import json
 import re
 from types import SimpleNamespace
 
@@ -13,13 +14,16 @@ OWN = {"minigrad/config.py", "pyproject.toml"}  # the setting, and the name of t
 
 
 def page(address):
-    return SimpleNamespace(file=SimpleNamespace(src_uri=address), meta={}, edit_url="before")
+    """Return a page as MkDocs shows it after the hooks."""
+    made = SimpleNamespace(file=SimpleNamespace(src_uri=address), meta={}, edit_url="before")
+    hooks.on_page_markdown("", made, None, None)
+    return made
 
 
 def test_without_a_repository_nothing_links_to_one():
     site, shown = SimpleNamespace(repo_url=None, repo_name=None), page("start.md")
     hooks.on_config(site)
-    assert hooks.on_pre_page(shown, site, None).edit_url is None and site.repo_url is None and not hooks.name()
+    assert shown.edit_url is None and site.repo_url is None and not hooks.name()
 
 
 def test_one_setting_makes_the_links_to_the_repository_and_to_the_source_of_each_page(monkeypatch):
@@ -28,16 +32,16 @@ def test_one_setting_makes_the_links_to_the_repository_and_to_the_source_of_each
     hooks.on_config(site)
     assert (site.repo_url, site.repo_name) == (ADDRESS, "ada/engine")
     for address in [path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").glob("[!g]*/*.md")]:
-        assert hooks.on_pre_page(page(address), site, None).edit_url == f"{ADDRESS}/edit/main/docs/{address}"
+        assert page(address).edit_url == f"{ADDRESS}/edit/main/docs/{address}"
     made = {"lessons/01_numbers_that_remember.md": "lessons/01_numbers_that_remember.py",
             "mistakes/saving.md": "tests/mistakes/saving.py", "mistakes/index.md": "docs/build/mistakes.py"}  # fmt: skip
     for address, file in made.items():
-        assert hooks.on_pre_page(page(address), site, None).edit_url == f"{ADDRESS}/edit/main/{file}"
+        assert page(address).edit_url == f"{ADDRESS}/edit/main/{file}"
         assert (ROOT / file).is_file()
 
 
 def test_the_reference_counts_more_in_the_search_than_the_mistakes():
-    weights = [hooks.on_pre_page(page(a), None, None).meta["search"]["boost"]
+    weights = [page(a).meta["search"]["boost"]
                for a in ("reference/func.md", "start.md", "changelog.md", "mistakes/saving.md")]  # fmt: skip
     assert weights == sorted(weights, reverse=True) and len(set(weights)) == 4
 
@@ -59,3 +63,29 @@ def test_each_mistake_is_in_the_page_of_its_theme_and_each_link_leads_to_one(tmp
     links = re.findall(r"\]\((\S+?\.md#\S+?)\)", (tmp_path / "index.md").read_text())
     assert set(links) == anchors and len(anchors) == len(mistakes.collection()) > 500
     assert len(list(tmp_path.glob("*.md"))) < 60
+
+
+def test_the_weights_and_the_links_reach_the_built_site(tmp_path, monkeypatch):
+    """MkDocs reads a page's metadata after its first events, and would overwrite what they set."""
+    pytest.importorskip("material", reason="needs the extra docs")
+    from mkdocs.commands.build import build
+    from mkdocs.config import load_config
+
+    monkeypatch.setattr(config, "REPOSITORY", ADDRESS)
+    for name in ("reference/func.md", "mistakes/saving.md"):
+        (tmp_path / "gen" / name).parent.mkdir(parents=True)
+        (tmp_path / "gen" / name).write_text("# jvp\n\nWords about `minigrad.func.jvp`.\n")
+    options = {
+        "docs_dir": str(tmp_path / "gen"),
+        "site_dir": str(tmp_path / "site"),
+        "nav": None,
+        "plugins": ["search"],
+    }
+    build(load_config(str(ROOT / "mkdocs.yml"), **options))
+    found = json.loads((tmp_path / "site" / "search" / "search_index.json").read_text())["docs"]
+    assert {entry["location"]: entry["boost"] for entry in found} == {
+        "reference/func.html": 10.0,
+        "mistakes/saving.html": 0.001,
+    }
+    made = (tmp_path / "site" / "mistakes" / "saving.html").read_text()
+    assert f"{ADDRESS}/edit/main/tests/mistakes/saving.py" in made
