@@ -5,7 +5,7 @@ import os
 GENERIC = bool(os.environ.get("MINIGRAD_GENERIC"))  # with MINIGRAD_GENERIC=1 every operation takes the generic path
 library_name = "minigrad"  # as in `minigrad.float32`; "torch" while programs import minigrad as torch (compat/)
 
-PUBLISHED = False  # True once `pip install minigrad-viz` finds it: all hints, notebooks and pages follow
+PUBLISHED = False  # True once `pip install minigrad-viz` finds it: hints and notebooks follow
 # https://github.com/OWNER/NAME: then pages link to it, to their sources, to Binder and to Colab, and the theme of the site
 # asks api.github.com for the repository's stars
 REPOSITORY = ""

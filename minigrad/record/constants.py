@@ -16,6 +16,8 @@ def brief(value: Any) -> str:
     >>> brief(2.5), brief([1, 2]), brief(list(range(99))), brief(lambda x: x), brief(print), brief("a" * 99)
     ('2.5', '[1, 2]', '[...]', 'lambda: ...', 'print', "'aaaaaaaaaaaaaaaaaaaa...'")
     """
+    if type(value) in BRACKETS and len(value) > LONGEST:  # a long list has a long repr, which takes its time
+        return BRACKETS[type(value)]
     if type(value) is str and len(value) > LONGEST:
         value = value[: LONGEST // 2] + "..."
     try:
