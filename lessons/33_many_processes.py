@@ -27,7 +27,7 @@ from minigrad.nn import functional as F
 from viz import draw
 
 if not dist.is_available():
-    print("The processes of this lesson need MPI: pip install 'minigrad-viz[mpi]'. The exercises work without it.")
+    print(f"The processes of this lesson need MPI: {torch.config.install('mpi')}. The exercises work without it.")
 
 
 # %%

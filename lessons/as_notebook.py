@@ -12,6 +12,8 @@ import stat
 import textwrap
 from pathlib import Path
 
+from minigrad import config
+
 from . import instructor, sheet
 from .catalogue import Lesson, lessons
 from .sheet import KERNEL, Sheet
@@ -26,7 +28,19 @@ import sys
 from importlib.util import find_spec
 
 if not all(map(find_spec, ("minigrad", "viz", "lessons"))):
-    subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", "minigrad-viz[lessons]"], check=True)"""
+    subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", {requirement!r}], check=True)"""
+MISSING = """# Tells how to install minigrad if it is missing.
+from importlib.util import find_spec
+
+if not all(map(find_spec, ("minigrad", "viz", "lessons"))):
+    raise ModuleNotFoundError({message!r})"""
+
+
+def installation() -> str:
+    """Return the first cell of a notebook to download."""
+    if requirement := config.requirement("lessons"):
+        return INSTALL.format(requirement=requirement)
+    return MISSING.format(message=f"minigrad is not installed: {config.install('lessons')}")
 
 
 def notebook(one: Lesson, installs: bool = False, solved: bool = False) -> str:
@@ -42,7 +56,7 @@ def notebook(one: Lesson, installs: bool = False, solved: bool = False) -> str:
     from nbformat.v4 import new_code_cell, new_markdown_cell
 
     made, known = jupytext.read(one.path, fmt="py:percent"), instructor.solutions(one)
-    cells = [new_code_cell(INSTALL)] if installs else []
+    cells = [new_code_cell(installation())] if installs else []
     for cell in made.cells:
         if cell.cell_type == "code" and (question := QUESTION.search(cell.source)):
             if program := cell.source[: question.start()].rstrip():

@@ -86,4 +86,4 @@ def _read(path: Path) -> Lesson:
         raise ValueError(f"{path.name}: begin with '# Title' and '*20 minutes. Needs lessons 1 and 2.*', got {about!r}")
     needs = tuple(map(int, re.findall(r"\d+", found[2] or "")))
     exercises = tuple(re.findall(r"^lessons\.check\(\"(\w+)\"", text, re.MULTILINE))
-    return Lesson(int(path.stem[:2]), path, title[2:], int(found[1]), needs, " ".join(summary.split()), exercises)
+    return Lesson(int(path.stem[:2]), path, title[2:], int(found[1]), needs, summary, exercises)

@@ -14,6 +14,7 @@ from typing import Annotated, Literal
 
 from cyclopts import App, Parameter
 
+from minigrad.config import install
 from viz.commands.common import STDOUT, Json, place_of, working
 from viz.commands.render_command import deliver
 from viz.run_program import Usage
@@ -40,7 +41,6 @@ EXAMPLES = """Examples:
 
 app = App(
     name="lessons",
-    help="Learn: notebooks about each idea of automatic differentiation, with exercises that check themselves.",
     help_format="plaintext",
     help_epilogue=EXAMPLES,
 )
@@ -148,7 +148,10 @@ def check(which: str, /, *, folder: Folder = HERE, json: Json = False) -> None:
     """
     path = Path(which) if which.endswith(".ipynb") else as_notebook.place(known(which), folder)
     if not path.exists():
-        raise Usage(f"there is no {path}. minigrad lessons open {which} writes it.")
+        raise Usage(
+            f"there is no {path}. "
+            + (f"minigrad lessons open {which} writes it." if path.name != which else "Name a notebook.")
+        )
     needed("IPython")
     with working(f"running {path}"):
         graded = grade(path, Limits(memory=0), own_folder=False)
@@ -303,7 +306,7 @@ def sheets(
     try:
         listed = names.read_text(encoding="utf-8").splitlines() if names else []
     except (OSError, UnicodeDecodeError) as wrong:
-        raise Usage(f"{names} cannot be read: {wrong}.") from None
+        raise Usage(f"{names} cannot be read: {getattr(wrong, 'strerror', None) or wrong}.") from None
     students = [*dict.fromkeys(name.strip() for name in (*student, *listed) if name.strip())]
     if not students:
         raise Usage("a sheet needs a student: --student NAME, or --class FILE with a name in each line.")
@@ -359,7 +362,7 @@ def the_topic(word: str) -> str:
 def needed(*modules: str) -> None:
     """Raise Usage with the command that installs missing modules; the list of lessons needs none of them."""
     if missing := [name for name in modules if find_spec(name) is None]:
-        raise Usage(f"not installed: {' and '.join(missing)}. To install: pip install 'minigrad-viz[lessons]'")
+        raise Usage(f"not installed: {' and '.join(missing)}. To install: {install('lessons')}")
 
 
 def write(one: Lesson, folder: Path, solved: bool = False) -> bool:

@@ -29,6 +29,7 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from importlib.util import find_spec
 from typing import NamedTuple
 
+from minigrad.config import install
 from minigrad.kernels import cache
 from minigrad.kernels.cuda import kernel_modules
 from minigrad.kernels.cuda.kernel_modules import Launched
@@ -59,7 +60,7 @@ def main() -> int:
     options = arguments()
     if not find_spec("numba_cuda"):
         print(
-            "cuda-build: the compiler is not installed; pip install 'minigrad-viz[cuda13]', or [cuda12]",
+            f"cuda-build: the compiler is not installed; {install('cuda13')}, or with cuda12",
             file=sys.stderr,
         )
         return 2

@@ -1,73 +1,32 @@
-"""The command `minigrad`, assembled from the modules of viz/commands.
+"""The command `minigrad`: its exit codes, its error messages, and its version.
 
-A command imports minigrad, Graphviz and Matplotlib only when it needs them, so help appears at once.  If the user's program
-fails, the exit code is 1 and the traceback shows the user's lines only; a wrong command exits with 2.  Neither writes a file.
+viz/commands/app.py assembles the commands.  A command imports minigrad, Graphviz and Matplotlib only when it needs them, so
+help appears at once; --version imports nothing.  If the user's program fails, the exit code is 1 and the traceback shows
+the user's lines only; a wrong command exits with 2.  Neither writes a file.
 """
 
 from __future__ import annotations
 
 import io
-import json
 import os
 import sys
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
-from cyclopts import App, CycloptsError
-
-from .commands import (
-    check_command,
-    diff_command,
-    explain_command,
-    maintenance,
-    render_command,
-    run_command,
-    source_command,
-    step_command,
-)
-from .commands.common import given
-from .run_program import Failure, Usage, is_users
+if TYPE_CHECKING:
+    from .run_program import Failure
 
 
-def _version() -> str:
-    from minigrad import __version__
+def version() -> str:
+    """Return minigrad's version, from its file: importing minigrad takes a second.
 
-    return __version__
-
-
-EXAMPLES = """Examples:
-
-  minigrad render net.py:loss              all passes, into loss.svg
-  minigrad render net.py:loss -f txt -o -  as text, in the terminal
-  minigrad step net.py:loss                step through the operations
-  minigrad explain net.py:loss --of w      explain the gradient of w
-  minigrad diff before.json net.py:loss    list the changes since before.json
-  minigrad check functions.py:MyCube       test a custom Function
-  minigrad run train.py                    run a PyTorch program on minigrad
-  minigrad lessons                         learn how autograd works
-
-Run minigrad COMMAND --help for details."""
-
-app = App(
-    name="minigrad",
-    help="Draw the forward, backward and jvp passes of a program, and manage compiled kernels.",
-    help_format="plaintext",
-    help_epilogue=EXAMPLES,
-    version=_version,
-)
-app.command(render_command.render, help_epilogue=render_command.EXAMPLES)
-app.command(step_command.step, help_epilogue=step_command.EXAMPLES)
-app.command(explain_command.explain, help_epilogue=explain_command.EXAMPLES)
-app.command(diff_command.diff, help_epilogue=diff_command.EXAMPLES)
-app.command(check_command.check, help_epilogue=check_command.EXAMPLES)
-app.command(run_command.run, help_epilogue=run_command.RUN_EXAMPLES)
-app.command(run_command.port, help_epilogue=run_command.PORT_EXAMPLES)
-app.command(source_command.source, help_epilogue=source_command.EXAMPLES)
-app.command(
-    "lessons.command:app", name="lessons"
-)  # by name: the lessons import viz, and viz does not import the lessons
-app.command(maintenance.doctor, help_epilogue="")
-app.command(maintenance.warmup, help_epilogue="")
-app.command(maintenance.completion, help_epilogue="")
+    >>> import minigrad
+    >>> version() == minigrad.__version__
+    True
+    """
+    folder = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    with open(os.path.join(folder, "minigrad", "__init__.py"), encoding="utf-8") as file:
+        line = next(line for line in file if line.startswith("__version__ = "))
+    return line.split('"')[1]
 
 
 def main(tokens: list[str] | None = None) -> None:
@@ -76,11 +35,22 @@ def main(tokens: list[str] | None = None) -> None:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
     words = sys.argv[1:] if tokens is None else tokens
+    if words == ["--version"]:
+        return print(version())
+    from cyclopts import CycloptsError, UnusedCliTokensError
+
+    from .commands.app import app
+    from .commands.common import given
+    from .run_program import Failure, Usage, is_users
+
     given[:] = words
     if words[:1] == ["run"]:
         words = with_programs_own(words)
     try:
         app(words, exit_on_error=False, print_error=False, result_action="return_value")
+    except UnusedCliTokensError as wrong:
+        spare = " ".join(wrong.unused_tokens or ())
+        sys.exit(_say(f"minigrad: too many words: {spare}. See minigrad --help.", 2, words))
     except CycloptsError as wrong:
         sys.exit(_say(f"minigrad: {wrong} See minigrad --help.", 2, words))
     except Usage as wrong:
@@ -127,6 +97,8 @@ def _end_other_ranks() -> None:
 
 def _say(what: str, code: int, words: list[str]) -> int:
     """Print the error to stderr for people and, with --json, to stdout for programs.  Return the exit code."""
+    import json
+
     print(what, file=sys.stderr)
     if "--json" in words[: words.index("--") if "--" in words else None]:
         print(json.dumps({"error": what, "code": code}))

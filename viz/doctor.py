@@ -298,6 +298,7 @@ def cuda() -> Iterator[Finding]:
     import ctypes.util
 
     from minigrad import cuda
+    from minigrad.config import install
 
     if os.environ.get("NUMBA_ENABLE_CUDASIM", "0") not in ("", "0"):
         yield Finding("CUDA", "simulated: NUMBA_ENABLE_CUDASIM is set")
@@ -309,7 +310,7 @@ def cuda() -> Iterator[Finding]:
         yield Finding("CUDA", "no driver found")
         return
     there = importlib.util.find_spec("numba_cuda") is not None
-    extra = 'pip install "minigrad-viz[cuda13]", or "minigrad-viz[cuda12]" if nvidia-smi shows a driver below 580'
+    extra = f"{install('cuda13')}, or with cuda12 if nvidia-smi shows a driver below 580"
     yield Finding("CUDA", f"driver {driver}", "" if there else extra)
     if there and not cuda.is_available():
         yield Finding("GPU", "the driver finds none", "check nvidia-smi and CUDA_VISIBLE_DEVICES")

@@ -32,7 +32,7 @@ def sources(text: bytes, folder: Path) -> dict[str, ast.Module]:
     return found
 
 
-def imported(tree: ast.Module) -> Iterator[str]:
+def imported(tree: ast.AST) -> Iterator[str]:
     """Yield the modules that a program imports, wherever the import stands."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -57,6 +57,30 @@ def compiles(trees: dict[str, ast.Module]) -> bool:
     return "compile" in words or any(name.endswith(".compile") for tree in trees.values() for name in imported(tree))
 
 
+def needs(trees: dict[str, ast.Module], library: str) -> bool:
+    """Return True if a program imports a library that is not its own, outside of `try`, where it may be missing.
+
+    >>> needs(sources(b"import torch.nn as nn", Path()), "torch")
+    True
+    >>> needs(sources(b"try:\\n    import torch\\nexcept ImportError:\\n    torch = None", Path()), "torch")
+    False
+    """
+    optional = {id(node) for tree in trees.values() for one in ast.walk(tree) if isinstance(one, ast.Try) and one.handlers
+                for line in one.body for node in ast.walk(line)}  # fmt: skip
+    lines = [node for tree in trees.values() for node in ast.walk(tree) if id(node) not in optional]
+    names = [name for node in lines if isinstance(node, (ast.Import, ast.ImportFrom)) for name in imported(node)]
+    roots = {name.partition(".")[0] for name in names} - {name.partition(".")[0] for name in trees}
+    return library in roots
+
+
+def installed(library: str) -> bool:
+    """Return True if `import library` finds it."""
+    try:
+        return find_spec(library) is not None
+    except (ImportError, ValueError):  # a finder forbids it
+        return False
+
+
 def stands_for_torch() -> bool:
     """Return True if `import torch` imports minigrad."""
     from minigrad import config
@@ -73,7 +97,7 @@ class Libraries:
 
     def __init__(self, text: bytes, folder: Path):
         trees = sources(text, folder)
-        there = not stands_for_torch() and find_spec("torch") is not None
+        there = not stands_for_torch() and installed("torch")
         self.torch = there and imports(trees, "torch")
         self.minigrad = imports(trees, "minigrad") or not self.torch
         self.compiled = self.torch and compiles(trees)

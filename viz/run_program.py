@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import linecache
 import os
 import sys
@@ -18,12 +19,22 @@ from typing import Any
 
 from .drawn_graph import ADDED, SHOW, View, view_of
 from .files import nearest
-from .libraries import Libraries, is_drawn, is_module, library_of_tensor
+from .libraries import Libraries, installed, is_drawn, is_module, library_of_tensor, needs, sources
 from .trimmed_record import leading_to_outputs
+
+FORMS = {".ipynb": "a notebook", ".json": "JSON, such as a record"}  # both may also be valid Python
 
 
 class Usage(Exception):
     """The command is wrong; the message ends with the fix."""
+
+    @classmethod
+    def of(cls, error: Exception) -> Usage:
+        """Return the problem and the fix of one of minigrad's errors as sentences, without its operation and its line."""
+        lines = [line for line in str(error).splitlines() if not line.startswith("  at ")]
+        first, *more = [line.removeprefix("  To fix: ") for line in lines]
+        sentences = [first.partition(": ")[2] or first, *[line[:1].upper() + line[1:] for line in more]]
+        return cls(". ".join(sentences) + ".")
 
 
 class Failure(Exception):
@@ -32,7 +43,9 @@ class Failure(Exception):
     @classmethod
     def of(cls, error: BaseException) -> Failure:
         """Return a failure with the traceback of an error, without the frames of minigrad and viz."""
-        return cls("".join(_trimmed(traceback.TracebackException.from_exception(error)).format()).rstrip())
+        text = "".join(_trimmed(traceback.TracebackException.from_exception(error)).format()).rstrip()
+        lacks = isinstance(error, ModuleNotFoundError) and error.name == "torch" and not installed("torch")
+        return cls(text + "\n  To fix: add --as-torch to compute with minigrad" * lacks)
 
 
 @dataclass
@@ -67,7 +80,9 @@ class Program:
         self.names = module.__dict__
         try:
             exec(compile(self.text, path, "exec"), self.names)
-        except Exception as error:
+        except (SystemExit, KeyboardInterrupt):
+            raise
+        except BaseException as error:
             raise Failure.of(error) from error
 
     def run(self) -> None:
@@ -81,7 +96,17 @@ class Program:
     @cached_property
     def libraries(self) -> Libraries:
         """The libraries that it uses."""
-        return Libraries(self.text, Path() if self.file == "<stdin>" else Path(self.file).parent)
+        return Libraries(self.text, self.folder)
+
+    @property
+    def folder(self) -> Path:
+        """The folder from which it imports its own modules."""
+        return Path() if self.file == "<stdin>" else Path(self.file).parent
+
+    @property
+    def lacks_torch(self) -> bool:
+        """True if it needs PyTorch, which is not installed."""
+        return not installed("torch") and needs(sources(self.text, self.folder), "torch")
 
     def record(self, name: str, passes: Sequence[str], args: str | None = None) -> tuple[dict, list[str]]:
         """Run it and record the computation of its tensor `name`, or its function `name` on `args`; return record and notes."""
@@ -186,7 +211,10 @@ class Program:
                 value, words = made
                 self.notes.append(f"{name} is called with the example {words}. Choose your own with --args.")
                 return (value,)
-        return self.arguments(name, text, library)
+        given = self.arguments(name, text, library)
+        if why := misfit(what, given):
+            raise Usage(f"{name} in {self.file} {why}. Pass others with --args.")
+        return given
 
     def arguments(self, name: str, text: str | None, library: ModuleType | None = None) -> tuple:
         """Return a function's arguments: from the command line, else from the program's `example_inputs`.
@@ -205,11 +233,29 @@ class Program:
             return tuple(example) if isinstance(example, (tuple, list)) else (example,)
         import minigrad
 
-        defined = vars(library or minigrad)
+        library = library or minigrad
+        written = minigrad.config.library_name if library is minigrad else library.__name__
         try:
-            return eval(f"{text},", {**defined, defined["__name__"]: library, **self.names}) if text.strip() else ()
+            return eval(f"{text},", {**vars(library), written: library, **self.names}) if text.strip() else ()
         except Exception as error:
             raise Usage(f"--args {text!r} cannot be evaluated: {type(error).__name__}: {error}.") from error
+
+
+def misfit(function: Any, given: tuple) -> str:
+    """Return the reason why a function or module cannot be called with these arguments, or "".
+
+    >>> misfit(lambda a, b: a, (1,))
+    "takes (a, b), not the given arguments: missing a required argument: 'b'"
+    """
+    try:
+        expected = inspect.signature(function.forward if is_module(function) else function)
+    except (TypeError, ValueError):  # it has no signature
+        return ""
+    try:
+        expected.bind(*given)
+    except TypeError as wrong:
+        return f"takes ({', '.join(expected.parameters)}), not the given arguments: {wrong}"
+    return ""
 
 
 def text_of(file: str) -> bytes:
@@ -221,6 +267,8 @@ def text_of(file: str) -> bytes:
         raise Usage(
             f"{file} is {'a folder' if place.is_dir() else 'not a file'}. Name a file, or - for the standard input."
         )
+    if place.suffix in FORMS:
+        raise Usage(f"{file} is not a Python program, but {FORMS[place.suffix]}. Name a .py file.")
     try:
         text = place.read_bytes()
     except OSError as refused:

@@ -1,7 +1,7 @@
 """Make a page for each lesson: text, code and outputs, with hints and the solution below each exercise.
 
-Beside it is its notebook to download.  If mkdocs.yml names a repository on GitHub, the page also links to Binder, which builds
-the folder binder/, and to Colab, which reads the branch NOTEBOOKS: the workflow of the site pushes these notebooks to it.
+Beside it is its notebook to download.  If minigrad/config.py names a repository, the page also links to Binder, which
+builds the folder binder/, and to Colab, which reads the branch NOTEBOOKS: the workflow of the site pushes them to it.
 """
 
 from __future__ import annotations
@@ -19,15 +19,12 @@ import lessons
 from lessons import Lesson
 from lessons.as_notebook import QUESTION, notebook
 
-from . import ROOT
+from . import hooks
 from .execute import ESCAPES, LessonError
 from .markup import fence, folded, picture, raw
 from .pages import put
 
 CHECK = re.compile(r'lessons\.check\("(\w+)"')
-REPOSITORY = re.compile(
-    r"""^repo_url: *["']?https://github\.com/([\w.-]+/[\w.-]+?)(?:\.git)?/?["']?(?: *#.*)?$""", re.MULTILINE
-)
 BINDER = "https://mybinder.org/v2/gh/{repository}/HEAD?urlpath=lab/tree/minigrad-lessons/{name}.ipynb"
 NOTEBOOKS = "notebooks"
 COLAB = f"https://colab.research.google.com/github/{{repository}}/blob/{NOTEBOOKS}/{{name}}.ipynb"
@@ -53,12 +50,6 @@ def listed(all_lessons: Sequence[Lesson]) -> str:
         f"{one.number}. **[{one.title}]({one.name}.md)** · {one.minutes} minutes\n\n{indent(one.summary, '    ')}\n"
         for one in all_lessons
     )
-
-
-def repository() -> str:
-    """Return the owner and name of the repository on GitHub that mkdocs.yml names, or ""."""
-    found = REPOSITORY.search((ROOT / "mkdocs.yml").read_text(encoding="utf-8"))
-    return found[1] if found else ""
 
 
 def doors(lesson: Lesson, repository: str) -> str:
@@ -88,7 +79,7 @@ class Page:
         first, *others = cells
         title = json.dumps(f"{self.lesson.number}. {self.lesson.title}", ensure_ascii=False)
         words = f"---\ntitle: {title}\n---\n\n{first.source}\n"
-        return "\n".join([words, doors(self.lesson, repository()), *map(self.cell, others)])
+        return "\n".join([words, doors(self.lesson, hooks.name()), *map(self.cell, others)])
 
     def cell(self, cell) -> str:
         """Return text unchanged, code with its outputs, and help below an exercise."""

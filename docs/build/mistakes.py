@@ -1,4 +1,4 @@
-"""Make a page for each mistake of the collection in tests/mistakes, with minigrad's message."""
+"""Make a page for each theme of the collection in tests/mistakes, with minigrad's message for each mistake."""
 
 import contextlib
 import inspect
@@ -14,13 +14,13 @@ from . import ROOT
 
 INDEX = """# Mistakes and minigrad's messages
 
-Each of these {count} pages shows a mistake in autograd code, minigrad's message, and the corrected program. The messages are
+These {count} programs make a mistake in autograd code. Each has minigrad's message and the corrected program. The messages are
 real: each build of this site runs the programs.
 
 A warning ends with its name in brackets, `[broadcast-loss]`. `minigrad.silence("broadcast-loss")` turns it off.
 
 Some checks take time. They run only inside `with minigrad.debug():` (or with `MINIGRAD_DEBUG=1` in the
-environment), inside `with minigrad.autograd.detect_anomaly():`, or in `minigrad check`; the page of the mistake names the mode.
+environment), inside `with minigrad.autograd.detect_anomaly():`, or in `minigrad check`; the text of the mistake names the mode.
 """
 WHERE = {
     "": "",
@@ -29,16 +29,37 @@ WHERE = {
 }
 
 
-def page(mistake: type[Mistake]) -> str:
-    """Return the page of one mistake."""
-    title, _, why = inspect.cleandoc(mistake.__doc__ or "").partition("\n\n")
+def page(theme: str, mistakes: list[type[Mistake]]) -> str:
+    """Return the page of a theme."""
+    return "\n".join([f"# {theme}\n", *map(section, mistakes)])
+
+
+def section(mistake: type[Mistake]) -> str:
+    """Return the text of one mistake, with an anchor."""
+    _, _, why = inspect.cleandoc(mistake.__doc__ or "").partition("\n\n")
     says = mistake.says if isinstance(mistake.says, str) else mistake.says.__name__
     gives = f"gives the warning `{says}`" if says.islower() else f"raises `{says}`"
     return (
-        f"# {title.rstrip('.')}\n\n{why}\n\n## The mistake\n\n```python\n{source(mistake.wrong)}\n```\n\n"
+        f"## {title(mistake)} {{ #{mistake.slug()} }}\n\n{why}\n\n**The mistake**\n\n"
+        f"```python\n{source(mistake.wrong)}\n```\n\n"
         f"minigrad {gives}{WHERE[mistake.under]}:\n\n"
-        f"```text\n{printed(mistake)}\n```\n\n## The corrected program\n\n```python\n{source(mistake.right)}\n```\n"
+        f"```text\n{printed(mistake)}\n```\n\n**The corrected program**\n\n```python\n{source(mistake.right)}\n```\n"
     )
+
+
+def title(mistake: type[Mistake]) -> str:
+    """Return the title of a mistake."""
+    return (mistake.__doc__ or "").partition("\n")[0].rstrip(".")
+
+
+def link(mistake: type[Mistake]) -> str:
+    """Return a link from the list to the text of a mistake."""
+    return f"[{title(mistake)}]({file_of(mistake)}#{mistake.slug()})"
+
+
+def file_of(mistake: type[Mistake]) -> str:
+    """Return the name of the page that contains a mistake: its module's."""
+    return f"{mistake.__module__.rpartition('.')[2]}.md"
 
 
 def source(f) -> str:
@@ -60,23 +81,22 @@ def printed(mistake: type[Mistake]) -> str:
 def write(folder: Path) -> None:
     """Write all pages and the list of them."""
     folder.mkdir(parents=True, exist_ok=True)
-    themes: dict[str, list[type[Mistake]]] = {}
+    files: dict[str, list[type[Mistake]]] = {}
     for mistake in collection():
-        themes.setdefault((inspect.getmodule(mistake).__doc__ or "").rstrip("."), []).append(mistake)
-        (folder / f"{mistake.slug()}.md").write_text(page(mistake), encoding="utf-8")
-    parts = [INDEX.format(count=sum(map(len, themes.values())))]
-    for theme, mistakes in themes.items():
-        lines = [f"- [{(m.__doc__ or '').partition(chr(10))[0].rstrip('.')}]({m.slug()}.md)" for m in mistakes]
-        parts.append(f"## {theme}\n\n" + "\n".join(lines) + "\n")
+        files.setdefault(file_of(mistake), []).append(mistake)
+    parts = [INDEX.format(count=len(collection()))]
+    for file, mistakes in files.items():
+        theme = (inspect.getmodule(mistakes[0]).__doc__ or "").rstrip(".")
+        (folder / file).write_text(page(theme, mistakes), encoding="utf-8")
+        parts.append(f"## {theme}\n\n" + "".join(f"- {link(one)}\n" for one in mistakes))
     (folder / "index.md").write_text("\n".join([*parts, by_name(collection())]), encoding="utf-8")
 
 
 def by_name(mistakes: list[type[Mistake]]) -> str:
-    """Return the warnings in alphabetical order, each with its pages."""
-    pages: dict[str, list[str]] = {}
-    for m in mistakes:
-        if isinstance(m.says, str):
-            title = (m.__doc__ or "").partition(chr(10))[0].rstrip(".")
-            pages.setdefault(m.says, []).append(f"[{title}]({m.slug()}.md)")
-    lines = [f"| `{name}` | {'<br>'.join(links)} |" for name, links in sorted(pages.items())]
-    return "## Warnings by name\n\n| warning | pages |\n| --- | --- |\n" + "\n".join(lines) + "\n"
+    """Return the warnings in alphabetical order, each with its mistakes."""
+    links: dict[str, list[str]] = {}
+    for mistake in mistakes:
+        if isinstance(mistake.says, str):
+            links.setdefault(mistake.says, []).append(link(mistake))
+    lines = [f"| `{name}` | {'<br>'.join(found)} |" for name, found in sorted(links.items())]
+    return "## Warnings by name\n\n| warning | mistakes |\n| --- | --- |\n" + "\n".join(lines) + "\n"

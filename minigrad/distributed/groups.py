@@ -9,13 +9,14 @@ from importlib.util import find_spec
 from itertools import count
 from typing import Any
 
+from ..config import install
 from ..errors import error
 from .agreement import Agreement
 from .failures import ends
 from .waiting import Ear
 
 FIX = "call torch.distributed.init_process_group('mpi') first"
-INSTALL = "install it: pip install 'minigrad-viz[mpi]', and start the program with: minigrad run -n 4 train.py"
+INSTALL = f"install it: {install('mpi')}, and start the program with: minigrad run -n 4 train.py"
 
 
 default_pg_timeout = timedelta(minutes=30)  # PyTorch's

@@ -135,7 +135,8 @@ class Board:
     def heading(self, step: Step) -> str:
         """Return the operation as a numbered line of the program, with its place."""
         here = Place(step.where["file"], step.where["line"]).short if step.where["line"] else ""
-        return f"{self.place:3} {f'{self.result(step)} = {self.words(step.call)}':<60} {here}".rstrip()
+        line = f"{self.result(step)} = {self.words(step.call)}"
+        return f"{self.place:3} {line if len(line) <= WIDE else line[: WIDE - 1] + '…':<60} {here}".rstrip()
 
     def result(self, step: Step) -> str:
         """Return the names of an operation's results."""

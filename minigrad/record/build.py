@@ -22,6 +22,7 @@ from ..core.tensor import wrap
 from ..formulas.terms import Terms
 from ..kernels import formula
 from . import schema
+from .constants import brief
 from .inner_calls import Inside
 from .labels import labels
 from .operation_texts import Wording
@@ -344,7 +345,7 @@ def words(g: Group) -> str:
         return f"{g.name}({', '.join(forward_parameters(event.cls))})"
     names = event.cls.names
     named = zip(chain(names, repeat(names[-1])), event.inputs)  # the last name is repeated
-    arguments = [f"{name}={i['const']!r}" if isinstance(i, dict) else name for name, i in named]
+    arguments = [f"{name}={brief(i['const'])}" if isinstance(i, dict) else name for name, i in named]
     return f"{g.name}({', '.join(dict.fromkeys(arguments))})"
 
 

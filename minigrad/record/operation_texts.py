@@ -28,6 +28,7 @@ from ..ops.join import Join
 from ..ops.reduce import Mean, Sum
 from . import schema
 from .call_style import AS_OPERATORS, FUNCTIONS, as_ordered, by_method, given_as_written, gives_one_tensor, parameters
+from .constants import brief
 from .values import NOTHING, UNKNOWN, Event, Flow, Group, Noted, Ref, refs_in
 
 if TYPE_CHECKING:
@@ -125,7 +126,7 @@ class Wording:
 
     def call(self, group: Group, words: Words) -> str:
         """Return the operation as the user would write it; a plain call if an operand is unknown."""
-        if len(words.events) == 1 and UNKNOWN in words.events[0].inputs:
+        if len(words.events) == 1 and any(i is UNKNOWN for i in words.events[0].inputs):
             return f"{group.name}({self.operands(words.events[0])})"
         plain = len(words.events) == 1 and not group.inplace and group.name in AS_OPERATORS
         if plain or group.given is None:
@@ -135,7 +136,7 @@ class Wording:
     def operands(self, event: Event) -> str:
         """Return the arguments of an event, separated by commas."""
         operands = (
-            "…" if i == UNKNOWN else repr(i["const"]) if isinstance(i, dict) else self.label(i) for i in event.inputs
+            "…" if i is UNKNOWN else brief(i["const"]) if isinstance(i, dict) else self.label(i) for i in event.inputs
         )
         return ", ".join(operands)
 

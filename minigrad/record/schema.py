@@ -14,6 +14,7 @@ import numpy as np
 
 from ..arrays.dtypes import FLOATS
 from ..arrays.kinds import host
+from .constants import brief
 
 SCHEMA = "minigrad.record/1"
 WHOLE = 16  # up to this many elements, a value's summary holds all of them
@@ -242,4 +243,4 @@ def jsonable(x: Any) -> Any:
         return jsonable(x.item())
     if isinstance(x, np.dtype):
         return x.name
-    return x if x is None or isinstance(x, (str, int, float, bool)) else repr(x)
+    return x if x is None or isinstance(x, (str, int, float, bool)) else brief(x)

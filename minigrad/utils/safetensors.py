@@ -15,6 +15,7 @@ import numpy as np
 
 from ..arrays import dtypes
 from ..arrays.memory import storage
+from ..config import install
 from ..core.tensor import Tensor
 from ..errors import error
 from ..nn.module import Module
@@ -24,7 +25,7 @@ try:
     import safetensors
     import safetensors.numpy
 except ImportError as e:
-    fix = "install it: pip install 'minigrad-viz[safetensors]'"
+    fix = f"install it: {install('safetensors')}"
     raise error(ImportError, "minigrad.utils.safetensors", "the library safetensors is not installed", fix) from e
 
 __all__ = ["load", "load_file", "load_model", "safe_open", "save", "save_file", "save_model"]

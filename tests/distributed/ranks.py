@@ -12,7 +12,7 @@ import pytest
 ROOT = Path(__file__).parent.parent.parent
 MPIEXEC = shutil.which("mpiexec", path=os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")]))
 needs_mpi = pytest.mark.skipif(
-    find_spec("mpi4py") is None or MPIEXEC is None, reason="needs mpi4py and mpiexec: pip install 'minigrad-viz[mpi]'"
+    find_spec("mpi4py") is None or MPIEXEC is None, reason="needs mpi4py and mpiexec: pip install '.[mpi]'"
 )
 BEGIN = """
 import minigrad as torch

@@ -406,7 +406,7 @@ def test_another_number_of_processes_is_refused(n):
 
 def test_without_mpiexec_it_is_said_what_to_install(monkeypatch):
     monkeypatch.setattr(launch.shutil, "which", lambda *_, **__: None)
-    with pytest.raises(RuntimeError, match="there is no mpiexec[^§]*pip install 'minigrad-viz\\[mpi\\]'"):
+    with pytest.raises(RuntimeError, match="there is no mpiexec[^§]*pip install '.\\[mpi\\]' in a checkout"):
         dist.run(doubled, 2, 1.0)
 
 

@@ -142,20 +142,9 @@ def test_the_list_of_lessons_has_title_minutes_and_summary(tmp_path):
     )
 
 
-@pytest.mark.parametrize(
-    ("line", "name"),
-    [
-        ("repo_url: https://github.com/ada/engine", "ada/engine"),
-        ("repo_url: 'https://github.com/ada/engine.git/' # ours", "ada/engine"),
-        ("# repo_url: https://github.com/ada/engine", ""),
-        ("repo_url: https://example.org/ada/engine", ""),
-        ("", ""),
-    ],
-)
-def test_the_repository_is_the_one_of_the_configuration(tmp_path, monkeypatch, line, name):
-    (tmp_path / "mkdocs.yml").write_text(f"site_name: minigrad\n{line}\nnav: []\n")
-    monkeypatch.setattr(pages_of_lessons, "ROOT", tmp_path)
-    assert pages_of_lessons.repository() == name
+def test_the_list_of_lessons_has_a_line_for_each_thing_that_is_learned():
+    text = listed(lessons()[:1])
+    assert len(re.findall("^    - ", text, re.MULTILINE)) == 3 and "    After this lesson you can:\n\n    - " in text
 
 
 def test_a_page_offers_its_notebook_and_with_a_repository_two_places_to_run_it(tmp_path):

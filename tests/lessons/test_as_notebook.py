@@ -9,9 +9,10 @@ import pytest
 
 import lessons
 from lessons import lesson
-from lessons.as_notebook import INSTALL, notebook, sources
+from lessons.as_notebook import installation, notebook, sources
 from lessons.grading import grade
 from lessons.instructor import help_below, messages, mistakes, plain, solutions
+from minigrad import config
 
 pytest.importorskip("jupytext")
 ONE = lesson(1)
@@ -25,23 +26,46 @@ def cells(text):
 @ALL
 def test_the_notebook_to_download_has_one_cell_more(one):
     first, *others = cells(notebook(one, installs=True))
-    assert first == ("code", INSTALL) and others == cells(notebook(one))
+    assert first == ("code", installation()) and others == cells(notebook(one))
 
 
-def test_the_first_cell_does_nothing_where_minigrad_is(monkeypatch):
+ADDRESS = "https://github.com/ada/engine"
+FOUND = {
+    (True, ""): "minigrad-viz[lessons]",
+    (True, ADDRESS): "minigrad-viz[lessons]",
+    (False, ADDRESS): f"minigrad-viz[lessons] @ git+{ADDRESS}",
+    (False, ""): "",
+}
+
+
+@pytest.fixture(params=FOUND, ids=["index", "both", "repository", "checkout"])
+def requirement(request, monkeypatch):
+    """The requirement that installs minigrad from where it can be had."""
+    for name, value in zip(("PUBLISHED", "REPOSITORY"), request.param):
+        monkeypatch.setattr(config, name, value)
+    return FOUND[request.param]
+
+
+def test_the_first_cell_does_nothing_where_minigrad_is(requirement, monkeypatch):
     monkeypatch.setattr(subprocess, "run", lambda *_, **__: pytest.fail("it has started a process"))
     before = set(sys.modules)
-    exec(INSTALL, {})
+    exec(installation(), {})
     assert set(sys.modules) <= before, "lessons 27, 28 and 41 set variables before they import minigrad"
 
 
 @pytest.mark.parametrize("missing", ["minigrad", "viz", "lessons"])
-def test_the_first_cell_installs_what_is_missing(monkeypatch, missing):
+def test_the_first_cell_installs_what_is_missing_or_tells_how(requirement, monkeypatch, missing):
     ran, find = [], importlib.util.find_spec
     monkeypatch.setattr(subprocess, "run", lambda command, check: ran.append((command, check)))
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == missing else find(name))
-    exec(INSTALL, {})
-    assert ran == [([sys.executable, "-m", "pip", "install", "--quiet", "minigrad-viz[lessons]"], True)]
+    if requirement:
+        exec(installation(), {})
+        assert ran == [([sys.executable, "-m", "pip", "install", "--quiet", requirement], True)]
+        assert config.install("lessons") == f"pip install '{requirement}'"
+    else:
+        with pytest.raises(ModuleNotFoundError, match=r"pip install '\.\[lessons\]' in a checkout of minigrad"):
+            exec(installation(), {})
+        assert not ran
 
 
 def test_a_downloaded_notebook_can_be_handed_in(tmp_path):

@@ -144,7 +144,7 @@ def test_without_the_notebook_packages_the_list_still_comes(tmp_path):
     variables = {"PYTHONPATH": os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])}
     assert minigrad(tmp_path, "lessons", **variables).returncode == 0
     done = minigrad(tmp_path, "lessons", "open", "1", "--no-lab", **variables)
-    assert done.returncode == 2 and b"pip install 'minigrad-viz[lessons]'" in done.stderr
+    assert done.returncode == 2 and b"pip install '.[lessons]' in a checkout of minigrad" in done.stderr
 
 
 def answered(address):

@@ -2,7 +2,7 @@
 
 Each module holds the mistakes of one theme, as subclasses of Mistake.  `wrong` makes the mistake, in the line that ends in
 `# <-`; `right` is the corrected program.  The tests (test_mistakes.py) run both, and docs/build/mistakes.py writes a page
-for each.
+for each theme.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ COLLECTION: list[type[Mistake]] = []
 
 
 class Mistake:
-    """One mistake.  Its docstring becomes its page: the first line names the mistake, the rest explains it.
+    """One mistake.  Its docstring becomes its part of a page: the first line names it, the rest explains it.
 
     `says` is the type of the error, as PyTorch's `except` clauses would catch it, or the name of minigrad's warning.
     The message has to contain `operation`, all of `numbers` (shapes, dtypes, counts, names) and `remedy`, a part of the
@@ -44,7 +44,7 @@ class Mistake:
 
     @classmethod
     def slug(cls) -> str:
-        """Return the name of its page."""
+        """Return the anchor of its part of the page."""
         return re.sub("(?<=[a-z0-9])(?=[A-Z])|(?<=A)(?=[A-Z][a-z])", "-", cls.__name__).lower()
 
     @classmethod

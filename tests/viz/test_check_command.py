@@ -162,3 +162,38 @@ def test_without_arguments_of_the_program_the_option_is_named(folder):
     message = done.stderr.decode()
     assert done.returncode == 2 and "found no arguments for which Through.forward runs" in message
     assert '--args "x, ..."' in message and "example_inputs in through.py" in message and "check(" not in message
+
+
+OBJECT = (
+    (
+        WRONG.replace("x, n)", "x, layers)")
+        .replace("x ** n", "layers(x) ** 3")
+        .replace("x, ctx.n = inputs", "x, _ = inputs")
+    )
+    .replace("ctx.n - 1", "1")
+    .partition("example_inputs")[0]
+    + """
+layers = torch.nn.Sequential(torch.nn.Identity(), torch.nn.Identity())
+example_inputs = {"Cube": (torch.tensor([2.0, 5.0]), layers)}
+"""
+)
+
+
+def test_an_object_among_the_arguments_stands_by_its_name_in_code_and_drawing(folder):
+    (folder / "wrong.py").write_text(OBJECT)
+    done = minigrad(folder, "check", "wrong.py:Cube")
+    text = done.stdout.decode()
+    assert done.returncode == 1 and not done.stderr, done.stderr.decode()
+    assert "layers = ...  # Sequential(...)\n    Cube.apply(x, layers)" in text and "finite differences give" in text
+    assert "(x, Sequential(...))" in text  # in the drawing
+
+
+@pytest.mark.parametrize("words", [[], ["--args", "torch.tensor([1.0, 2.0])"]])
+def test_under_as_torch_code_to_paste_has_pytorchs_names(folder, words):
+    (folder / "wrong.py").write_text(
+        RIGHT.replace("import minigrad as torch", "import torch").replace("g * 2", "g * 3")
+    )
+    done = minigrad(folder, "check", "wrong.py:Double", "--as-torch", *words)
+    text = done.stdout.decode()
+    assert "torch.tensor(" in text and "dtype=torch.float64" in text, done.stderr.decode()
+    assert "minigrad." not in text and "only minigrad" not in text

@@ -1,6 +1,7 @@
 """The command `minigrad` runs as a user runs it: in an empty folder, in a separate process."""
 
 import json
+import re
 import subprocess
 import sys
 
@@ -25,6 +26,25 @@ print([m for m in ("minigrad", "viz.drawing", "pygraphviz", "matplotlib", "numpy
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.stdout.count("Usage: minigrad") == len(COMMANDS) + 1 and done.stdout.endswith("[]\n"), done.stderr
+
+
+def test_the_version_comes_without_any_import():
+    code = """
+import sys
+before = set(sys.modules)
+from viz.cli import main
+main(["--version"])
+print({name.partition(".")[0] for name in set(sys.modules) - before} - {"viz", *sys.stdlib_module_names})
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout == f"{torch.__version__}\nset()\n", done.stderr
+
+
+def test_every_command_has_a_description(tmp_path):
+    for words in ((), ("lessons",)):
+        text = minigrad(tmp_path, *words, "--help").stdout.decode()
+        rows = re.findall(r"^│ ([a-z]+) +(.*?) *│$", text, re.MULTILINE)
+        assert len(rows) > 5 and all(about for _, about in rows), rows
 
 
 def test_help_has_examples(tmp_path):

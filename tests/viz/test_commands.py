@@ -3,8 +3,12 @@
 import json
 import os
 import pty
+import select
+import shutil
+import signal
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -133,10 +137,63 @@ def test_source_as_json(net):
     assert "def g(" in made["forward"] and made["backward"] is None and made["graph"]["schema"] == "minigrad.record/1"
 
 
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_completion_knows_commands_and_options(tmp_path, shell):
-    text = minigrad(tmp_path, "completion", shell).stdout.decode()
-    assert "render" in text and "max-nodes" in text and "backward" in text
+SHELLS = {
+    "bash": (["--norc", "--noprofile"], "source {}"),
+    "zsh": (["-f"], "autoload -U compinit; compinit -D; source {}"),
+    "fish": (["--no-config"], "source {}"),
+}
+TYPED = {
+    "minigrad ren": "render",
+    "minigrad render --rankdir B": "BT",
+    "minigrad render netw": "network.py",
+    "minigrad check -o fold": "folder/",
+    "minigrad run network.py note": "notes.txt",
+}
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_completion_knows_commands_options_and_files(tmp_path, shell):
+    script = tmp_path / "script"
+    script.write_bytes(minigrad(tmp_path, "completion", shell).stdout)
+    assert all(word in script.read_text() for word in ("render", "max-nodes", "backward"))
+    if shutil.which(shell) is None:
+        pytest.skip(f"there is no {shell}")
+    for name in ("network.py", "notes.txt", "folder/other"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    options, load = SHELLS[shell]
+    for typed, completed in TYPED.items():
+        shown = typed_at_a_terminal(
+            [shell, *options], [load.format(script), "echo rea''dy"], typed, completed, tmp_path
+        )
+        assert completed in shown, shown
+
+
+def typed_at_a_terminal(shell, lines, typed, wanted, folder):
+    """Return the text that a shell shows after these lines, a command that is not finished, and the tabulator key."""
+    child, terminal = pty.fork()
+    if not child:
+        os.chdir(folder)
+        os.execvpe(shell[0], shell, {**os.environ, "TERM": "dumb", "HOME": str(folder)})
+    try:
+        for line in lines:
+            os.write(terminal, f"{line}\n".encode())
+        until(terminal, "\nready")
+        os.write(terminal, f"{typed}\t".encode())
+        return until(terminal, wanted)
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        os.close(terminal)
+
+
+def until(terminal, wanted, seconds=60):
+    """Read a terminal until it shows this text, or until the time is over."""
+    text, end = "", time.monotonic() + seconds
+    while wanted not in text and time.monotonic() < end:
+        if select.select([terminal], [], [], 0.1)[0]:
+            text += os.read(terminal, 1 << 16).decode(errors="replace")
+    return text
 
 
 def test_a_failing_program_ends_step_and_source_with_1(net):

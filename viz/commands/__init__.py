@@ -1,1 +1,1 @@
-"""The commands of `minigrad`, one module each; common.py holds the shared parts, viz/cli.py assembles them."""
+"""The commands of `minigrad`, one module each; common.py holds the shared parts, app.py assembles them."""

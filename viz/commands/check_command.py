@@ -5,7 +5,6 @@ from __future__ import annotations
 import json as js
 import linecache
 import sys
-from types import ModuleType
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
@@ -15,11 +14,11 @@ import viz
 from ..drawn_graph import passes_of
 from ..files import maker, nearest
 from ..run_program import Program, Usage
-from .common import Args, AsTorch, Json, Target, computing, print_notes, stdout_to_stderr, working
+from .common import Args, AsTorch, Json, Target, computing, own_words, print_notes, stdout_to_stderr, working
 from .render_command import deliver, destination
 
 if TYPE_CHECKING:
-    from minigrad.testing.function_checks import Outcome, Result
+    from minigrad.testing.function_checks import Library, Outcome, Result
 
 EXAMPLES = """Examples:
 
@@ -65,14 +64,17 @@ def check(
     file, name = split(target)
     place, kind = destination(output, None, name or "check") if output else (None, "txt")
     place = place and place.absolute()  # the program may change the working directory
-    with stdout_to_stderr(), computing(as_torch):
-        program = Program.read(file, words)
+    program = Program.read(file, own_words(words))
+    with stdout_to_stderr(), computing(as_torch, program):
         with working(f"running {program.file}"):
             applied = run_noting_arguments(program)
         functions = functions_of(program, name)
         with working(f"checking {', '.join(functions)}"):
-            results = [result_of(program, key, f, args, skip, applied.get(f, ())) for key, f in functions.items()]
-        wrong = [(f, one) for f, r in zip(functions.values(), results) for one in r.failures if one.disagreement]
+            given = {key: arguments_of(program, key, f, args) for key, f in functions.items()}
+            found = {key: result_of(program, f, given[key], applied.get(f, ()), skip) for key, f in functions.items()}
+        results = [result for result, _ in found.values()]
+        wrong = [(functions[key], used, one) for key, (result, used) in found.items()
+                 for one in result.failures if one.disagreement]  # fmt: skip
         drawing = drawn(program, *wrong[0]) if wrong else None
         made = maker(drawing, kind)() if drawing else ""
     if json:
@@ -116,13 +118,13 @@ def functions_of(program: Program, name: str) -> dict[str, type]:
     return {key: program.names[key] for key in ([name] if name else own)}
 
 
-def library(function: Any) -> ModuleType:
-    """Return the module whose tensors a Function takes."""
+def library(function: Any) -> Library:
+    """Return the library whose tensors a Function takes."""
     from minigrad.testing.function_checks import library_of
 
     found = library_of(function)
     assert found is not None
-    return found.module
+    return found
 
 
 def run_noting_arguments(program: Program) -> dict[type, tuple]:
@@ -146,22 +148,29 @@ def run_noting_arguments(program: Program) -> dict[type, tuple]:
     return found
 
 
-def result_of(program: Program, name: str, function: Any, args: str | None, skip: str, applied: tuple) -> Result:
-    """Check one Function: with the given arguments, or shapes found by trial, or the program's own arguments."""
+def arguments_of(program: Program, name: str, function: Any, args: str | None) -> tuple:
+    """Return the arguments to check a Function with; none if they are to be found by trial."""
+    examples = program.names.get("example_inputs")
+    missing = examples is None or isinstance(examples, dict) and name not in examples
+    return () if args is None and missing else program.arguments(name, args, library(function).module)
+
+
+def result_of(program: Program, function: Any, given: tuple, applied: tuple, skip: str) -> tuple[Result, tuple]:
+    """Check one Function: with the given arguments, or shapes found by trial, or those that the program applied it to.
+
+    Return the result, and the arguments that were used; none for shapes found by trial.
+    """
     from minigrad import MinigradError
     from minigrad.testing import check
 
-    examples = program.names.get("example_inputs")
-    missing = examples is None or isinstance(examples, dict) and name not in examples
-    given = () if args is None and missing else program.arguments(name, args, library(function))
     rows = [word.strip() for word in skip.split(",") if word.strip()]
     try:
         try:
-            return check(function, *given, skip=rows)
+            return check(function, *given, skip=rows), given
         except ValueError:
             if given or not applied:
                 raise
-            return check(function, *applied, skip=rows)
+            return check(function, *applied, skip=rows), applied
     except MinigradError as wrong:  # an unknown row, or no arguments fit
         if wrong.operation != "check":
             raise
@@ -172,17 +181,21 @@ def result_of(program: Program, name: str, function: Any, args: str | None, skip
 
 
 # ---------------------------------------------------------------------- the drawing
-def drawn(program: Program, function: Any, one: Outcome) -> viz.Drawing:
+def drawn(program: Program, function: Any, given: tuple, one: Outcome) -> viz.Drawing:
     """Draw forward and backward for the smallest input with a wrong derivative, with both numbers at the input."""
     import minigrad
+    from minigrad.testing.function_checks import Case
 
     from .. import from_torch
 
     assert one.disagreement is not None
-    wrong, module = one.disagreement, library(function)
-    names = {module.__name__: module, function.__name__: function}
+    wrong, own = one.disagreement, library(function)
+    module = own.module
+    names = {own.written: module, function.__name__: function}
     *made, call = one.input.splitlines()
     exec("\n".join(made), names)
+    named = zip(Case.of(own, function, given).names, given)  # an object stands by the name of its parameter
+    names |= {name: a for name, a in named if not isinstance(a, module.Tensor)}
     tensors = {key: value for key, value in names.items() if isinstance(value, module.Tensor)}
     which = f"[{wrong['output']}]" if isinstance(eval(call, names), (tuple, list)) else ""
     text = f"def run({', '.join(tensors)}):\n    return {call}{which}\n"

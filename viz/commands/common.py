@@ -30,33 +30,47 @@ STDOUT = ("-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")  # as the output: 
 def target_of(target: str) -> tuple[str, str]:
     """Split PROG.py:NAME into the file (- for the standard input) and the name."""
     file, colon, name = target.rpartition(":")
+    if not file and colon:
+        raise Usage(f"{target!r} has no file. Write PROG.py:NAME, such as net.py:loss.")
     if not colon or not name.isidentifier():
         raise Usage(f"{target!r} has no name to draw. Write PROG.py:NAME, such as net.py:loss.")
     return file, name
 
 
-def recorded(target: str, passes: str, args: str | None, words: tuple[str, ...] = ()) -> tuple[dict, list[str], tuple]:
-    """Return the record of a target, notes for the user, and the requested passes that it has.
+def program_of(target: str, words: tuple[str, ...] = ()) -> tuple[Program, str]:
+    """Read the program of a target; return it and the name to draw."""
+    file, name = target_of(target)
+    return Program.read(file, own_words(words)), name
+
+
+def own_words(words: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the words of a program's own command line; raise Usage for a word before --, which belongs to nothing."""
+    own = given[given.index("--") + 1 :] if "--" in given else []
+    if len(words) > len(own):
+        raise Usage(f"{words[0]!r} is one word too many. The program's own words come after --: -- {' '.join(words)}")
+    return words
+
+
+def recorded(program: Program, name: str, passes: str, args: str | None) -> tuple[dict, list[str], tuple]:
+    """Return the record of a program's tensor or function, notes for the user, and the requested passes that it has.
 
     With "all", missing passes are left out with a note; a single missing pass raises Usage.
     """
-    file, name = target_of(target)
-    program = Program.read(file, words)
     with working(f"running {program.file}"):
         record, notes = program.record(name, requested_passes(passes), args)
     return with_passes(record, notes, program, name, requested_passes(passes))
 
 
 def recorded_by_ranks(
-    target: str, passes: tuple[str, ...], lanes: str, words: tuple[str, ...] = ()
+    program: Program, name: str, passes: tuple[str, ...], lanes: str
 ) -> tuple[dict, list[str], tuple[str, ...]] | None:
     """Return the same for all ranks, with a lane per group of equal ranks or per rank; None on ranks that do not draw."""
     from ..ranks.collect import gathered, merged_record, report
 
     if find_spec("mpi4py") is None:
-        raise Usage("--ranks needs mpi4py, which is not installed: pip install 'minigrad-viz[mpi]'.")
-    file, name = target_of(target)
-    program = Program.read(file, words)
+        from minigrad.config import install
+
+        raise Usage(f"--ranks needs mpi4py, which is not installed: {install('mpi')}.")
     with working(f"running {program.file}"):
         reports = gathered(report(program, name, passes))
     if reports is None:
@@ -112,10 +126,13 @@ def stdout_to_stderr(wanted: bool = True) -> Iterator[None]:
         os.close(kept)
 
 
-def computing(as_torch: bool) -> AbstractContextManager:
-    """Replace torch with minigrad under --as-torch."""
+def computing(as_torch: bool, program: Program) -> AbstractContextManager:
+    """Replace torch with minigrad under --as-torch, or, with a note, if the program needs PyTorch and it is not installed."""
     import minigrad
 
+    if not as_torch and program.lacks_torch:
+        print_notes([f"PyTorch is not installed, so {program.file} computes with minigrad, as with --as-torch"])
+        as_torch = True
     return minigrad.as_torch() if as_torch else nullcontext()
 
 

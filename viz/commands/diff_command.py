@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json as js
+import math
 from pathlib import Path
 from typing import Annotated
 
@@ -10,7 +11,7 @@ from cyclopts import Parameter
 
 from ..record_diff import compare
 from ..run_program import Usage
-from .common import Args, Json, Target, print_notes, recorded, stdout_to_stderr
+from .common import Args, AsTorch, Json, Target, computing, print_notes, program_of, recorded, stdout_to_stderr
 
 EXAMPLES = """Examples:
 
@@ -28,6 +29,7 @@ def diff(
     *,
     args: Args = None,
     tolerance: Annotated[float, Parameter(name=["--tolerance"])] = 1e-6,
+    as_torch: AsTorch = False,
     json: Json = False,
 ) -> None:
     """List the changes from one record to another: operations, values, gradients, saved tensors.
@@ -42,11 +44,15 @@ def diff(
         Arguments for functions, in Python.
     tolerance
         Relative difference up to which numbers count as equal.
+    as_torch
+        Replace the programs' torch with minigrad.
     json
         Write the changes as a JSON list of {kind, before, after, title, lines}.
     """
+    if not 0 <= tolerance < math.inf:
+        raise Usage(f"--tolerance {tolerance} is not a number from 0 on. Pass one, such as 1e-6.")
     with stdout_to_stderr():
-        changes = compare(record_of(before, args), record_of(after, args), tolerance)
+        changes = compare(record_of(before, args, as_torch), record_of(after, args, as_torch), tolerance)
     if json:
         print(js.dumps([change.to_dict() for change in changes], indent=1))
         return
@@ -59,10 +65,12 @@ def diff(
     print(", ".join(f"{many} {kind}" for kind, many in counts.items() if many) or "no difference")
 
 
-def record_of(what: str, args: str | None) -> dict:
+def record_of(what: str, args: str | None, as_torch: bool) -> dict:
     """Return the record in a file, or record a program."""
     if not what.lower().endswith(".json"):
-        record, notes, _ = recorded(what, "all", args)
+        program, name = program_of(what)
+        with computing(as_torch, program):
+            record, notes, _ = recorded(program, name, "all", args)
         print_notes(notes)
         return record
     anew = f"Write a record with: minigrad render PROG.py:NAME -o {what}"

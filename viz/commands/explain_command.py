@@ -19,8 +19,8 @@ from .common import (
     computing,
     place_of,
     print_notes,
+    program_of,
     stdout_to_stderr,
-    target_of,
     working,
 )
 from .render_command import deliver
@@ -66,14 +66,13 @@ def explain(
     json
         Write the explanation as JSON on the standard output.
     """
-    file, name = target_of(target)
     place = None if output in (None, *STDOUT) else place_of(output).absolute()
     if place is not None and place.suffix.lower() not in SUFFIXES:
-        known = " ".join(SUFFIXES)
-        raise Usage(f"{output} has an unknown suffix. {nearest(place.suffix.lower(), SUFFIXES)} Use one of {known}.")
+        meant = nearest(place.suffix.lower(), SUFFIXES)
+        raise Usage(f"{output} has an unknown suffix. {meant + ' ' * bool(meant)}Use one of {' '.join(SUFFIXES)}.")
     at = element(index)
-    program = Program.read(file, words)
-    with stdout_to_stderr(), computing(as_torch):
+    program, name = program_of(target, words)
+    with stdout_to_stderr(), computing(as_torch, program):
         with working(f"running {program.file}"):
             found = explanation(program, name, of, at, args)
         made = None if place is None else rendered(found, place)
@@ -117,7 +116,7 @@ def explanation(program: Program, name: str, of: str | None, index: Any, args: s
     except (ValueError, IndexError) as wrong:
         if not str(wrong).startswith("explain: "):
             raise Failure.of(wrong) from wrong
-        raise Usage(str(wrong).splitlines()[0].removeprefix("explain: ") + ".") from wrong
+        raise Usage(str(Usage.of(wrong)).replace("as of=", "with --of")) from wrong
     except Exception as error:
         raise Failure.of(error) from error
 

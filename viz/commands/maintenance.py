@@ -8,6 +8,19 @@ from cyclopts import Parameter
 
 from .common import Json
 
+# after cyclopts' functions, which complete no file names: a program and an output are files; fish completes them itself
+FILES = {
+    "bash": "complete -o bashdefault -o default -F _minigrad minigrad\n",
+    "zsh": """
+_minigrad_or_files() {
+  _cyclopts_minigrad "$@"
+  (( compstate[nmatches] )) || _files
+}
+if [[ $funcstack[1] == _minigrad ]]; then _minigrad_or_files "$@"; else compdef _minigrad_or_files minigrad; fi
+""",
+    "fish": "",
+}
+
 
 def doctor(*, fix: Annotated[bool, Parameter(negative="", show_default=False)] = False, json: Json = False) -> None:
     """Inspect the installation: packages, processor, threads, kernel cache, GPU, fonts; say how to fix each problem.
@@ -72,8 +85,9 @@ def completion(shell: Literal["bash", "zsh", "fish"], /) -> None:
     Parameters
     ----------
     shell
-        For example: minigrad completion bash > ~/.local/share/bash-completion/completions/minigrad
+        For bash: minigrad completion bash > ~/.local/share/bash-completion/completions/minigrad
+        For zsh, a file _minigrad in a folder of $fpath; for fish, ~/.config/fish/completions/minigrad.fish
     """
-    from ..cli import app
+    from .app import app
 
-    print(app.generate_completion(shell=shell))
+    print(app.generate_completion(shell=shell) + FILES[shell])

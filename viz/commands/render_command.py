@@ -30,6 +30,7 @@ from .common import (
     given,
     place_of,
     print_notes,
+    program_of,
     recorded,
     recorded_by_ranks,
     stdout_to_stderr,
@@ -110,12 +111,14 @@ def render(
     processes.check(kind, seen, from_file=args is None and not target.startswith("-:"))
     if processes.n is not None:
         return start(processes.n, given)
-    with stdout_to_stderr(place is None or json), computing(as_torch or processes.ranks):  # ranks compute with minigrad
+    program, name = program_of(target, words)
+    as_torch = as_torch or processes.ranks  # ranks compute with minigrad
+    with stdout_to_stderr(place is None or json), computing(as_torch, program):
         if processes.ranks:
             chosen = PASSES[:2] if processes.timeline else requested_passes(passes)
-            everything = recorded_by_ranks(target, chosen, processes.lanes, words)
+            everything = recorded_by_ranks(program, name, chosen, processes.lanes)
         else:
-            everything = recorded(target, passes, args, words)
+            everything = recorded(program, name, passes, args)
         if everything is None:
             return  # rank 0 draws
         record, notes, there = everything

@@ -16,6 +16,13 @@ from .common import Rankdir
 PICTURES = ("svg", "film", "png", "pdf", "tex")
 
 
+def check_counts(depth: int | None, max_nodes: int | None) -> None:
+    """Raise Usage for a negative number."""
+    for option, number in (("--depth", depth), ("--max-nodes", max_nodes)):
+        if number is not None and number < 0:
+            raise Usage(f"{option} {number} is less than 0. Pass 0 or more.")
+
+
 @Parameter(name="*", group="Look")
 @dataclass(frozen=True)
 class Look:
@@ -48,9 +55,7 @@ class Look:
 
     def view(self, kind: str) -> View:
         """Return the view for a format.  Raises Usage for unknown words and for negative numbers."""
-        for option, number in (("--depth", self.depth), ("--max-nodes", self.max_nodes)):
-            if number is not None and number < 0:
-                raise Usage(f"{option} {number} is less than 0. Pass 0 or more.")
+        check_counts(self.depth, self.max_nodes)
         return view_from(self.show, self.rankdir, self.size if kind in PICTURES else None)
 
     def fold(self, kind: str) -> tuple[int | None, int | None]:

@@ -11,7 +11,7 @@ from cyclopts import Parameter
 
 from ..libraries import sources
 from ..ranks.start import start
-from ..run_program import Program, Usage
+from ..run_program import Failure, Program, Usage
 from .common import Json, Target, given
 
 RUN_EXAMPLES = """Examples:
@@ -44,6 +44,8 @@ def run(program: Target, /, *words: Options, n: Annotated[int | None, Parameter(
         if program == "-":
             raise Usage(f"-n {n} needs a file: only one process can read the standard input. Name a file.")
         return start(n, given)
+    if program.startswith("-") and program != "-":
+        raise Usage(f"run has no option {program}. The program's own options come after it: run PROG.py {program}")
     import minigrad
 
     made = Program.read(program, words)
@@ -66,6 +68,10 @@ def port(program: Target, /, *, json: Json = False) -> None:
     from minigrad.compat.port import needs
 
     made = Program.read(program)
+    try:
+        compile(made.text, made.file, "exec")
+    except (SyntaxError, ValueError) as error:
+        raise Failure.of(error) from error
     folder = Path(program).parent
     found = []
     for name, tree in sources(made.text, folder).items():

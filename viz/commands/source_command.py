@@ -11,8 +11,8 @@ from cyclopts import Parameter
 import viz
 
 from .. import text
-from ..run_program import Failure, Program
-from .common import Args, Json, Target, stdout_to_stderr, target_of, working
+from ..run_program import Failure
+from .common import Args, AsTorch, Json, Target, computing, program_of, stdout_to_stderr, working
 
 EXAMPLES = """Examples:
 
@@ -23,7 +23,12 @@ LEAST = 100  # columns that a terminal needs to show both side by side
 
 
 def source(
-    target: Target, /, *words: Annotated[str, Parameter(show=False)], args: Args = None, json: Json = False
+    target: Target,
+    /,
+    *words: Annotated[str, Parameter(show=False)],
+    args: Args = None,
+    as_torch: AsTorch = False,
+    json: Json = False,
 ) -> None:
     """Compile a function, or the lines behind a tensor, and print the generated program beside the graph.
 
@@ -33,17 +38,18 @@ def source(
         PROG.py:NAME of a tensor or a function, compiled or not.
     args
         Arguments for the function, in Python. Default: the program's example_inputs.
+    as_torch
+        Replace the program's torch with minigrad.
     json
         Write the generated programs and the record as JSON.
     """
-    file, name = target_of(target)
-    program = Program.read(file, words)
-    with stdout_to_stderr():
+    program, name = program_of(target, words)
+    with stdout_to_stderr(), computing(as_torch, program):
         with working(f"running {program.file}"):
             graph, _ = program.record(name, ("forward",), args)
         with working(f"compiling {name}"):
             what = program.names[name]
-            given = program.arguments(name, args) if callable(what) else ()
+            given = program.inputs(name, args) if callable(what) else ()
             forward, backward = compiled(what if callable(what) else program.making(name), given)
         drawn = viz.Drawing(graph).text()
     if json:

@@ -12,7 +12,8 @@ import viz
 
 from ..run_program import view_from
 from ..step_through import Step, walk
-from .common import Args, AsTorch, Json, Pass, Target, computing, print_notes, recorded, stdout_to_stderr
+from .common import Args, AsTorch, Json, Pass, Target, computing, print_notes, program_of, recorded, stdout_to_stderr
+from .render_options import check_counts
 
 EXAMPLES = """Examples:
 
@@ -58,9 +59,11 @@ def step(
     json
         Write all steps as a JSON list of {phase, op, title, lines}.
     """
+    check_counts(depth, max_nodes)
     seen = view_from(show)
-    with stdout_to_stderr(), computing(as_torch):
-        record, notes, there = recorded(target, passes, args, words)
+    program, name = program_of(target, words)
+    with stdout_to_stderr(), computing(as_torch, program):
+        record, notes, there = recorded(program, name, passes, args)
         drawing = viz.Drawing(record, there, notes, seen, depth, max_nodes or None)
         steps = walk(drawing.graph, drawing.cards, there)
     print_notes(notes)

@@ -20,6 +20,7 @@ from minigrad.errors import suppressed_warnings
 from minigrad.formulas.latex import symbol
 from minigrad.record import schema
 from minigrad.record.call_style import by_method
+from minigrad.record.constants import LONGEST, brief
 
 from .torch_document import Call, Noted
 from .torch_replay import Replay, array, largest, near
@@ -118,6 +119,8 @@ class Words:
         args = [self.spelled(a) for a in call.args]
         named = [f"{key}={self.spelled(a)}" for key, a in call.kwargs.items()]
         if call.function:
+            long = [len(text) > LONGEST and not isinstance(a, Noted) for a, text in zip(call.args, args)]
+            args = [brief(a) if cut else text for a, text, cut in zip(call.args, args, long)]
             return f"{call.function}.apply({', '.join(args + named)})"
         if call.name in ("getitem", "setitem") and len(args) > 1:
             index = call.args[1]
@@ -140,7 +143,7 @@ class Words:
             return ":".join([*ends, *([] if a.step is None else [self.spelled(a.step)])])
         if a is Ellipsis:
             return "..."
-        return str(a).removeprefix("torch.") if isinstance(a, (torch.dtype, torch.memory_format)) else repr(a)
+        return str(a).removeprefix("torch.") if isinstance(a, (torch.dtype, torch.memory_format)) else brief(a)
 
 
 def gives_number(formula: str, names: dict[str, Any], number: np.ndarray, read: float) -> bool:

@@ -20,6 +20,7 @@ from minigrad.ops.base.registry import TABLE
 from minigrad.places import PACKAGE, Place
 from minigrad.record import schema
 from minigrad.record.callers import columns
+from minigrad.record.constants import brief
 
 VIZ = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 COMMAND = VIZ + "libraries.py"  # the module that runs programs for the command line
@@ -117,7 +118,7 @@ def formula_of(name: str, primitive: Any, arguments: list[tuple[str, Any]]) -> s
     kernel = getattr(primitive, "kernel", None)
     if kernel is not None and (text := formula.display_text(kernel)):
         return text
-    shown = [label if isinstance(one, torch.Tensor) else f"{label}={one!r}" for label, one in arguments]
+    shown = [label if isinstance(one, torch.Tensor) else f"{label}={brief(one)}" for label, one in arguments]
     return f"{name}({', '.join(dict.fromkeys(shown))})"
 
 

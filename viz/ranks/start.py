@@ -27,12 +27,13 @@ def start(n: int, words: Sequence[str]) -> None:
         raise Usage("mpiexec already started this command. Leave out -n.")
     if n < 1:
         raise Usage(f"-n {n} is less than 1. Pass 1 or more.")
+    from minigrad.config import install
     from minigrad.distributed.launch import SHIELD, end_all, mpiexec, start_mpiexec
 
     try:
         program = mpiexec()
     except RuntimeError as missing:
-        raise Usage(f"{getattr(missing, 'problem', missing)}. Install it: pip install 'minigrad-viz[mpi]'.") from None
+        raise Usage(f"{getattr(missing, 'problem', missing)}. Install it: {install('mpi')}.") from None
     rank = [sys.executable, "-c", f"{SHIELD}from viz.cli import main\nmain()", *without_number(words)]
     process = start_mpiexec([program, "-n", str(n), *rank])
     try:

@@ -2,8 +2,8 @@
 
 cuBLAS is optional: without it, and for cases that it does not cover, our own kernel (matmul_cuda.py) computes products.
 
-    pip install nvidia-cublas        # with minigrad-viz[cuda13]
-    pip install nvidia-cublas-cu12   # with minigrad-viz[cuda12]
+    pip install nvidia-cublas        # with the extra cuda13
+    pip install nvidia-cublas-cu12   # with the extra cuda12
 """
 
 from __future__ import annotations

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from ...arrays.nowhere import NOWHERE, inside
+from ...config import install
 from ...errors import error
 from . import launcher, simulator
 from .in_flight import Delayed, Events, Later
@@ -414,7 +415,7 @@ def find_device() -> Any:
             RuntimeError,
             "device",
             "there is no CUDA device: either no GPU was found, or the package that drives it is not installed",
-            "pip install 'minigrad-viz[cuda13]' on a machine with an NVIDIA driver (older than 580: cuda12), set "
+            f"{install('cuda13')}, on a machine with an NVIDIA driver (older than 580: cuda12), set "
             "NUMBA_ENABLE_CUDASIM=1 to simulate one, or use device='cpu'",
         )
     return Simulator() if simulator.SIMULATED else GPU()

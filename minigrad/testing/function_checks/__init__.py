@@ -13,11 +13,11 @@ from typing import Any
 from ...errors import error
 from .case import Case
 from .guess import guessed
-from .library import library_of
+from .library import Library, library_of
 from .outcome import Outcome, Result
 from .table import TABLE, outcomes
 
-__all__ = ["TABLE", "Outcome", "Result", "library_of", "run"]
+__all__ = ["TABLE", "Case", "Library", "Outcome", "Result", "library_of", "run"]
 
 
 def run(function: Any, args: tuple, skip: tuple[str, ...]) -> Result:

@@ -21,7 +21,7 @@ def need_rule(case: Case) -> None:
     if not case.batched:
         raise Absent(
             "no vmap rule",
-            f"generate_vmap_rule = True  # if the methods use only {case.library.name} operations; otherwise:\n"
+            f"generate_vmap_rule = True  # if the methods use only {case.library.written} operations; otherwise:\n"
             "@staticmethod\ndef vmap(info, in_dims, *args):\n    return output, out_dims",
         )
     if not case.tensors:

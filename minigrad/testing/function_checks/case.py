@@ -6,6 +6,7 @@ stored as arrays (`Data`), so every run starts from new tensors.
 
 from __future__ import annotations
 
+import ast
 import copy
 import inspect
 from collections.abc import Callable, Iterable, Sequence
@@ -16,6 +17,7 @@ import numpy as np
 
 from ...arrays.dtypes import FLOATS
 from ...core.function import as_tuple
+from ...record.constants import brief
 from .library import Library
 
 EPS = 1e-6  # the step of central differences in float64
@@ -202,12 +204,23 @@ class Case:
     # ---------------------------------------------------------------------- as text
     def code(self) -> str:
         """Return the call as code to paste."""
-        prefix, lines, words = self.library.name, [], []
+        prefix, lines, words = self.library.written, [], []
         for i, (name, a) in enumerate(zip(self.names, self.args)):
             if i in self.arrays:
                 lines.append(f"{name} = {tensor_code(prefix, self.arrays[i], i in self.wanted)}")
-            words.append(name if i in self.arrays else repr(a))
+            elif not is_literal(a):
+                lines.append(f"{name} = ...  # {brief(a)}")
+            words.append(repr(a) if i not in self.arrays and is_literal(a) else name)
         return "\n".join([*lines, f"{self.name}.apply({', '.join(words)})"])
+
+
+def is_literal(value: Any) -> bool:
+    """Return True if the repr of an argument is code that makes it, on one line."""
+    try:
+        ast.literal_eval(text := repr(value))
+    except Exception:  # of any kind: the object's class may define the repr
+        return False
+    return "\n" not in text
 
 
 def converted(array: np.ndarray, dtype: Any) -> np.ndarray:

@@ -210,7 +210,7 @@ def second_derivatives(case: Case) -> str:
     if case.once:
         raise Absent(
             "backward is decorated with @once_differentiable",
-            f"# remove the decorator if backward uses only {case.library.name} operations",
+            f"# remove the decorator if backward uses only {case.library.written} operations",
         )
     try:
         args, seeds, found = graph_of_gradients(case)

@@ -11,6 +11,7 @@ import numpy as np
 
 from ...arrays.dtypes import FLOATS
 from ...core.function import as_tuple
+from ...record.constants import brief
 from .case import Case
 from .forward_mode import pushed
 from .outcome import Absent, Fault
@@ -68,7 +69,7 @@ def forward(case: Case) -> str:
             "return result  # a tensor, or a tuple of tensors",
             "forward",
         )
-    return ", ".join(f"{tuple(o.shape)} {o.dtype}".replace(f"{case.library.name}.", "") for o in found)
+    return ", ".join(f"{tuple(o.shape)} {o.dtype}".replace(f"{case.library.written}.", "") for o in found)
 
 
 def gradients_returned(case: Case) -> str:
@@ -108,12 +109,12 @@ def check_gradients(case: Case, call: Call) -> list[str]:
         if not isinstance(g, case.library.Tensor):
             raise Fault(
                 f"the gradient of {case.names[i]} has type {type(g).__name__}, not Tensor",
-                f"{case.library.name}.as_tensor(...)  # a tensor, or None",
+                f"{case.library.written}.as_tensor(...)  # a tensor, or None",
                 name,
             )
         if i not in case.arrays:
             raise Fault(
-                f"backward returns a gradient for {case.names[i]}, which is not a tensor but {case.args[i]!r}",
+                f"backward returns a gradient for {case.names[i]}, which is not a tensor but {brief(case.args[i])}",
                 f"return ..., None  # at position {i}, for {case.names[i]}",
                 name,
             )

@@ -116,7 +116,7 @@ def compare_compiled(case: Case, fast: Any) -> None:
     except Exception as e:
         raise Fault(
             f"compiling fails: {str(e).splitlines()[0]}",
-            "is_traceable = False  # or use only minigrad operations in all methods",
+            f"is_traceable = False  # or use only {case.library.written} operations in all methods",
             "forward",
             "numpy|item",
         ) from e

@@ -116,6 +116,15 @@ def test_on_a_phone_the_drawing_and_the_sentence_fit_the_screen(viewer):
     assert min(left for left, _ in cards) >= 0 and max(right for _, right in cards) <= 390
 
 
+@pytest.mark.parametrize("name", ["step", "training_step", "a_function_with_a_name_that_fills_the_whole_line"])
+def test_on_a_phone_a_long_name_is_cut_and_widens_nothing(viewer, name):
+    record = records.mlp()
+    record["program"]["name"] = name
+    page = viewer(record, **PHONE).page
+    assert page.evaluate("document.documentElement.scrollWidth") == 390
+    assert page.evaluate("document.querySelector('.tools').getBoundingClientRect().right") <= 390
+
+
 @pytest.mark.parametrize("width", [600, 390])
 def test_a_narrow_frame_shows_four_cards_and_shades_the_edge_where_there_are_more(viewer, width):
     page = viewer(records.two_uses(), viewport={"width": width, "height": 576}).page  # the height of a notebook's frame
