@@ -9,9 +9,10 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from ..core.tensor import Tensor
-from ..ops import pointwise, prod, scan
+from ..ops import pointwise, prod, scan, scattering
 from ..ops.compare import clamp, where
 from ..ops.elementary import Atan2, exp, log, sigmoid
+from ..ops.gather import Gather
 from ..ops.nn import activation, loss
 from .terms import numbers
 
@@ -70,6 +71,11 @@ def behind(x: Tensor, dim: int) -> Tensor:
 
 
 textbook(prod.Prod, none_is_zero, dx=lambda g, x, out: g * out / x)
+textbook(
+    scattering.ScatterProd,
+    lambda x, dim, index, src: none_is_zero(src),
+    dsrc=lambda g, dim, index, src, out: Gather.apply(g * out, dim, index) / src,
+)
 textbook(
     scan.Cumprod,
     lambda x, dim, reverse: none_is_zero(x) and not reverse,

@@ -120,3 +120,12 @@ def test_norm_of_one_element_is_its_size_also_where_its_power_overflows(p):
     for out in (x.norm(p, 1), torch.linalg.vector_norm(x, p, 1), torch.dist(x[0], torch.zeros(1), p).reshape(1)):
         np.testing.assert_allclose(out.numpy(), [1e30, 1e-30][: len(out)], 1e-6)
     assert x.norm(p, 1, True).shape == (2, 1) and x[0, 0].norm(p).shape == ()
+
+
+@FLOATS
+@pytest.mark.parametrize("way", WAYS)
+def test_power_means_of_windows_of_zeros_have_slope_zero(way, dtype):
+    x = torch.tensor([0.0, 0.0, 3.0, 4.0], dtype=getattr(torch, dtype), requires_grad=True)
+    pool = lambda x: F.lp_pool1d(x.reshape(1, 1, -1), 2.0, 2)
+    slopes = [[0, 1.4]] if way is tangent else [0, 0, 0.6, 0.8]
+    np.testing.assert_allclose(way(pool, x).numpy().reshape(np.shape(slopes)), slopes, rtol=1e-6)
