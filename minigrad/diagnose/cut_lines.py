@@ -18,7 +18,7 @@ from ..core.engine import behind
 from ..core.function import Function
 from ..core.tensor import Tensor
 from ..places import BETWEEN, LONGEST, Place, user_frame, users_code
-from .cut_functions import constant_backward, marked
+from .cut_functions import constant_backward, without_derivative
 from .cut_reasons import CHOSEN, COMPARED, FUNCTIONS, INTEGERS, METHODS, OFF, ONCE, WHOLE
 from .modules import is_module, parameters_of, table
 from .program_tree import (
@@ -330,7 +330,7 @@ def cut_by_call(node: ast.Call, name: str, scope: Scope) -> End | None:
     if not any(takes_history(a, scope) or begins(a) for a in given):
         return None
     if name == "apply":
-        return end_in_function(node, marked, scope)
+        return end_in_function(node, without_derivative, scope)
     if not any(k.arg == "create_graph" for k in node.keywords):
         return scope.end(node, name, *ONCE)
     applied = [n for n in called_before(given[0], scope) if called_name(n) == "apply"]

@@ -51,9 +51,9 @@ def switched_off() -> list[str]:
 
 
 def is_source(value: Any, lines: list, scope: Scope) -> bool:
-    """Return True for a floating-point tensor, or a list of them, that is made of no other tensors."""
+    """Return True for a floating-point tensor, or a list of them, that is made of no other tensors and not tracked."""
     first = value[0] if isinstance(value, (list, tuple)) and value else value
-    if not isinstance(first, Tensor) or not first.is_floating_point():
+    if not isinstance(first, Tensor) or not first.is_floating_point() or first.requires_grad:
         return False
     of = [scope.values.get(name) for _, made in lines for name in names_in(parts(made))]
     return not any(isinstance(v, (Tensor, list, tuple)) or is_module(v) or inspect.isfunction(v) for v in of)

@@ -327,15 +327,18 @@ def combine(who: str, input: Tensor, product: Tensor, beta: Any, alpha: Any) -> 
 
 # ---------------------------------------------------------------------- the product on arrays, and its formulas
 def product(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Return np.matmul; many small matrices times one matrix become one tall matrix, for a single BLAS call."""
+    """Return np.matmul; many small matrices times one matrix become one tall matrix, for a single BLAS call.
+
+    Outer products are no BLAS calls: NumPy would make one for each, and `dot` takes 0 * NaN for 0 if an operand is a number.
+    """
     if x.dtype is not y.dtype and x.dtype != y.dtype or x.dtype.kind == "b":
         raise TypeError(f"no product of {x.dtype} and {y.dtype}")  # `fit` explains it
+    if x.ndim > 1 and y.ndim > 1 and x.shape[-1] == 1 == y.shape[-2]:
+        return np.multiply(x, y, order="C")
     if x.ndim == 2 == y.ndim:
         return x.dot(y)  # same as np.matmul, with half its overhead
     if x.ndim > 2 and y.ndim == 2 and x.shape[-1] == y.shape[0]:
         return x.reshape(math.prod(x.shape[:-1]), x.shape[-1]).dot(y).reshape(*x.shape[:-1], y.shape[1])
-    if x.ndim > 2 and y.ndim > 1 and x.shape[-1] == 1 == y.shape[-2]:  # outer products: NumPy would call BLAS for each
-        return np.multiply(x, y, order="C")
     return np.matmul(x, y)
 
 

@@ -287,3 +287,28 @@ def test_random_arithmetic_of_numbers(expression, pairs):
                 c(X, s, t)
         else:
             np.testing.assert_allclose(c(X, s, t).numpy(), expected.numpy(), rtol=1e-12)
+
+
+# numbers that are no arguments: powers of 2 and 10, which many sizes divide, at the ends of the integers and beyond them
+CONSTANTS = [2.0**62, 2.0**63, 2.0**64, 1e15, 1e19, 6.02214076e23, 1e30, 6.0, 12.0, 1e-30]
+
+
+@pytest.mark.parametrize("rows", [2, 3, pytest.param(10, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("sign", [1, pytest.param(-1, marks=pytest.mark.slow)])
+def test_a_large_constant_from_outside_is_no_multiple_of_a_size(rows, sign):
+    numbers = [sign * c for c in CONSTANTS]
+
+    def f(x):
+        return [x * numbers[0], x / numbers[1], x * numbers[1], x * numbers[2], x / numbers[2], x * numbers[3]], [
+            x * numbers[4], x / numbers[4], x * numbers[5], x / numbers[6], x * numbers[7], x / numbers[8], x * numbers[9],
+        ]  # fmt: skip
+
+    x = torch.ones(rows, 3)
+    for eager, compiled in zip(sum(f(x), []), sum(compile(f)(x), []), strict=True):
+        assert torch.allclose(eager, compiled, rtol=1e-6, atol=0.0), (eager[0, 0], compiled[0, 0])
+
+
+@pytest.mark.parametrize("k", [2**63 - 1, -(2**63), 2**62, -(2**31), 12, pytest.param(-6, marks=pytest.mark.slow)])
+def test_a_large_whole_constant_from_outside(k):
+    x = torch.arange(6).reshape(2, 3)
+    same(compile(lambda x: (x + k, x * k))(x), (x + k, x * k))
