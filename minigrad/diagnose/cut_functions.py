@@ -49,11 +49,8 @@ def whole(cls: Any) -> tuple[Place | None, str, str] | None:
     code = "them" if value is None else ast.unparse(value)
     code = code if isinstance(value, (ast.Name, ast.Call)) else f"({code})"
     why = f"returns {f'output {i} as ' * (n > 1)}{dtype}, which has no derivative, so its backward is never called"
-    return (
-        place,
-        why,
-        f"return floats, {code}.float(); its backward then defines the slope, such as a smooth surrogate's",
-    )
+    fix = f"return floats, {code}.float(); its backward then defines the slope, such as a smooth surrogate's"
+    return place, why, fix
 
 
 def marked(cls: Any) -> tuple[Place, str, str] | None:
