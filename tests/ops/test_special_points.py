@@ -159,7 +159,6 @@ EXACT = {  # the function, the same of mpmath, and points
         [-1e6, -1e4, -100.0, -12.0, -1.0, *SMALL, 5.0, 8.9, 9.1, 12.0],
     ),
     "asinh": (torch.asinh, mpmath.asinh, [-1e6, *LARGE_TOO, 1e6, 1e10]),
-    "acosh": (torch.acosh, mpmath.acosh, [1.001, 1.1, 3.0, 1e6, 1e10]),
 }
 
 
@@ -198,7 +197,6 @@ def test_second_slopes_are_finite_far_from_the_series(name):
     assert not h.isnan().any(), h
 
 
-def test_slopes_of_large_numbers_do_not_overflow_on_the_way():
+def test_the_slope_of_asinh_does_not_overflow_on_the_way():
     x = torch.tensor([1e25, 1e30], requires_grad=True)
-    for f in (torch.asinh, torch.acosh):
-        np.testing.assert_allclose(backward(f, x).numpy(), [1e-25, 1e-30], rtol=1e-5)
+    np.testing.assert_allclose(backward(torch.asinh, x).numpy(), [1e-25, 1e-30], rtol=1e-5)
