@@ -58,7 +58,8 @@ class ScatterProd(Operation):
             np.multiply.at(out, along(dim, index), src)
         return out
 
-    dx = lambda g, dim, index, src: g * ScatterProd.apply(g.new_ones(g.shape), dim, index, src)
+    depends_on_operand = True
+    dx = lambda g, x, dim, index, src: g * ScatterProd.apply(x.new_ones(x.shape), dim, index, src)
     dsrc = lambda g, x, dim, index, src: Gather.apply(g * x, dim, index) * others(dim, index, src)
     batch = lambda x, dim, index, src: (x, dim + 1, index, src)
 
