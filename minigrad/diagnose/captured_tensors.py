@@ -24,6 +24,7 @@ from ..errors import error, warn
 from ..places import Place, user_place
 from . import debug
 from .ctx import check_before_backward, look_at_class, unmarked
+from .cut_functions import note_dtypes
 from .missing_methods import check_names
 
 
@@ -62,6 +63,7 @@ class Guard(Layer):
         """
         if first:
             look_at_class(self.cls, self.inputs, outs)
+            note_dtypes(self.cls, outs)
         if not debug.mode.on:
             return
         for i, s in enumerate(ctx._saved):

@@ -1,4 +1,4 @@
-"""The line at which a user's Function cuts a history: an output marked as non-differentiable, or a backward of numbers.
+"""The line at which a user's Function cuts a history: an output without a derivative, or a backward of numbers.
 
 A backward is itself differentiable if it computes from its incoming gradient and from saved inputs or outputs.  Numbers, and
 tensors that forward has computed, have no history.
@@ -10,14 +10,47 @@ import ast
 import inspect
 from collections.abc import Iterator
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from ..core.function import Function
+from ..core.tensor import Tensor, is_float
 from ..places import Place, users_code
 from .program_tree import body_of, called_name, names_in, parsed, statements
 
+_whole: WeakKeyDictionary[type, tuple[dict, int]] = WeakKeyDictionary()  # Function -> dtypes by output, their number
 READS_NUMBERS = ("item", "tolist", "numpy", "detach")
 ONCE = ", so its gradient cannot be differentiated again"
 AGAIN = "save the inputs and compute {} again in backward"
+
+
+def without_derivative(cls: Any) -> tuple[Place | None, str, str] | None:
+    """Return the line where forward returns an output that has no derivative, with the reason and the fix; or None."""
+    return whole(cls) or marked(cls)
+
+
+def note_dtypes(cls: type, returned: tuple) -> None:
+    """Note which outputs of a Function's first call are bools or integers."""
+    dtypes = {i: o.dtype for i, o in enumerate(returned) if isinstance(o, Tensor) and not is_float(o)}
+    if dtypes:
+        _whole[cls] = dtypes, len(returned)
+
+
+def whole(cls: Any) -> tuple[Place | None, str, str] | None:
+    """Return the line where forward returns bools or integers, with the reason and the fix; None if it does not."""
+    if cls not in _whole:
+        return None
+    dtypes, n = _whole[cls]
+    i, dtype = next(iter(dtypes.items()))
+    lines = [(s, file) for tree, file in tree_of(cls, "forward") for s in statements(tree) if isinstance(s, ast.Return)]
+    place = Place(lines[-1][1], lines[-1][0].lineno) if lines else None
+    value = lines[-1][0].value if lines else None
+    parts = getattr(value, "elts", [value])
+    value = parts[i] if len(parts) == n else value
+    code = "them" if value is None else ast.unparse(value)
+    code = code if isinstance(value, (ast.Name, ast.Call)) else f"({code})"
+    why = f"returns {f'output {i} as ' * (n > 1)}{dtype}, which has no derivative, so its backward is never called"
+    fix = f"return floats, {code}.float(); its backward then defines the slope, such as a smooth surrogate's"
+    return place, why, fix
 
 
 def marked(cls: Any) -> tuple[Place, str, str] | None:

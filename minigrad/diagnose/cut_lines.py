@@ -17,7 +17,7 @@ from typing import Any
 from ..core.function import Function
 from ..core.tensor import Tensor
 from ..places import LONGEST, Place, caller_of, user_frame
-from .cut_functions import constant_backward, marked
+from .cut_functions import constant_backward, without_derivative
 from .cut_reasons import METHODS, OFF, ONCE, POSITIONS
 from .histories import (
     DEEPEST,
@@ -307,7 +307,7 @@ def cut_by(node: ast.AST, scope: Scope) -> End | None:
     if not any(takes_history(a, scope) or begins(a) for a in given):
         return None
     if name == "apply":
-        return end_in_function(node, marked, scope)
+        return end_in_function(node, without_derivative, scope)
     if not any(k.arg == "create_graph" for k in node.keywords):
         return scope.end(node, name, *ONCE)
     applied = [n for n in called_before(given[0], scope) if called_name(n) == "apply"]

@@ -8,10 +8,10 @@ from weakref import ref
 
 from ..core.frames import current
 from ..core.graph import Leaf, operation_of, producer
-from ..core.tensor import Tensor
+from ..core.tensor import Tensor, is_float
 from ..errors import error
 from ..places import PACKAGE, noted, user_place
-from .cut_functions import inside_forward, marked
+from .cut_functions import inside_forward, marked, whole
 from .cut_lines import cut_line
 from .cut_reasons import COMPARED, METHODS, OFF, WHOLE
 from .debug import Notes
@@ -37,7 +37,7 @@ def note(name: str, args: tuple, outs: tuple, grad: bool, node: Any = None) -> N
         fix = known[1]
         floats = untracked[0].is_floating_point()
         why = known[0] if floats and known is not WHOLE else f"returns {untracked[0].dtype}, which has no derivative"
-        if floats and node is not None and (found := marked(node._fn)) is not None:
+        if node is not None and (found := (marked if floats else whole)(node._fn)) is not None:
             place, why, fix = found
         why, fix = (why, fix) if grad else OFF
         end = End(name, place, f"{why}; its input of shape {tuple(tracked.shape)} requires grad", fix)
@@ -128,4 +128,7 @@ def not_tracked(what: str, t: Tensor, i: int) -> Exception:
     modules, tensors = sources()
     if modules:
         fix = "train the parameters: module.requires_grad_(True); or set requires_grad=True on an input"
+    elif not tensors and not is_float(t):
+        problem += f"; it has dtype {t.dtype}, which has no derivative"
+        fix = "compute a floating-point result, without comparisons and conversions to integers, from inputs that require grad"
     return error(RuntimeError, what, problem, fix, notes=modules or tensors)

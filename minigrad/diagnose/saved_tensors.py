@@ -10,6 +10,7 @@ import re
 from typing import Any
 
 from ..arrays.memory import storage
+from ..core.context import Ctx, among
 from ..core.engine import behind, running
 from ..core.graph import Leaf, name_of, producer
 from ..core.saved import bottom, version
@@ -19,6 +20,7 @@ from . import debug
 from .cut_lines import carried_line
 from .report import explains
 from .retained_graphs import last_round
+from .wording import argument_names
 
 ASSIGNED = ("index_put_", "copy_", "masked_fill_", "ViewScatter")  # operations that write to a part of a tensor
 CARRIED = "detach a state that each round passes to the next, h = h.detach()"
@@ -28,9 +30,9 @@ CARRIED = "detach a state that each round passes to the next, h = h.detach()"
 def modified(node: Any, saved: Any) -> Exception:
     """Return the error for a saved tensor that was modified: which node saved it, what wrote to it, and where."""
     t, who = bottom(saved.tensor), name_of(node)
-    which = "its own result" if saved.index is not None else "one of its inputs"
+    which, more = role(node, saved)
     what = (
-        f"{which}, a tensor of shape {tuple(saved.tensor.shape)} that it saved for backward, has been modified by an "
+        f"{which}a tensor of shape {tuple(saved.tensor.shape)} that it saved for backward{more}, has been modified by an "
         f"inplace operation: it is at version {version(t)}, expected version {saved.version}"
     )
     notes = [f"last written by {t._ver.writer} at {t._ver.place}"] if t._ver.writer else []
@@ -48,6 +50,18 @@ def modified(node: Any, saved: Any) -> Exception:
     else:
         fix = out_of_place(t._ver.place)
     return error(RuntimeError, who, what, fix, place, [*notes, *saved_at(node)])
+
+
+def role(node: Any, saved: Any) -> tuple[str, str]:
+    """Return what a saved tensor is to its node, as words before and behind it: a result, an input, or neither of them."""
+    if saved.index is not None:
+        return "its own result, ", ""
+    if not isinstance(node, Ctx) or not isinstance(node._saved, tuple) or not among(saved, node._saved):
+        return "one of its inputs, ", ""
+    place = node._places[[s is saved for s in node._saved].index(True)]
+    if place is None:
+        return "", " and that is neither an input nor an output"
+    return f"argument {place} ({argument_names(node._fn, len(node._given))[place]}), ", ""
 
 
 def out_of_place(place: Place | None) -> str:

@@ -53,7 +53,7 @@ def switched_off() -> list[str]:
 
 
 def is_source(value: Any, lines: list, scope: Scope) -> bool:
-    """Return True for a floating-point tensor without a history, or a list of them, that is made of no other tensors."""
+    """Return True for a floating-point tensor, or a list of them, that is made of no other tensors and not tracked."""
     first = value[0] if isinstance(value, (list, tuple)) and value else value
     if not isinstance(first, Tensor) or not first.is_floating_point() or first.requires_grad:
         return False

@@ -5,13 +5,15 @@ They are shown only for numbers for which both forms agree: finite, not huge, an
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from ..core.tensor import Tensor
-from ..ops import pointwise, prod, scan
+from ..ops import pointwise, prod, scan, scattering, special_functions
 from ..ops.compare import clamp, where
-from ..ops.elementary import Atan2, exp, log, sigmoid
+from ..ops.elementary import TWO_OVER_ROOT_PI, Atan2, Sinc, cos, exp, log, sigmoid, sinc
+from ..ops.gather import Gather
 from ..ops.nn import activation, loss
 from .terms import numbers
 
@@ -55,6 +57,21 @@ textbook(
     dx=lambda g, x, y, limit: g * clamp(x - y, -limit, limit),
     dy=lambda g, x, y, limit: g * clamp(y - x, -limit, limit),
 )
+textbook(
+    Sinc,
+    lambda x: bool((abs(numbers(x)) >= 0.1).all()),
+    dx=lambda g, x: g * (cos(math.pi * x) - sinc(x)) / x,
+)
+textbook(
+    special_functions.I1,
+    lambda x: bool((abs(numbers(x)) > 0.5).all()),
+    dx=lambda x, out: special_functions.i0(x) - out / x,
+)
+textbook(
+    special_functions.Erfcx,
+    lambda x: bool((numbers(x) <= 8).all()),
+    dx=lambda x, out: 2 * x * out - TWO_OVER_ROOT_PI,
+)
 textbook(loss.WithLogits, dx=lambda g, x, y: g * (sigmoid(x) - y))
 
 
@@ -70,6 +87,11 @@ def behind(x: Tensor, dim: int) -> Tensor:
 
 
 textbook(prod.Prod, none_is_zero, dx=lambda g, x, out: g * out / x)
+textbook(
+    scattering.ScatterProd,
+    lambda x, dim, index, src: none_is_zero(src),
+    dsrc=lambda g, dim, index, src, out: Gather.apply(g * out, dim, index) / src,
+)
 textbook(
     scan.Cumprod,
     lambda x, dim, reverse: none_is_zero(x) and not reverse,

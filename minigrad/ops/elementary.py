@@ -21,6 +21,9 @@ from .compare import where  # noqa: F401  (formulas use it)
 POSITIVE = (0.1, 3.0)
 LN2, LN10 = math.log(2), math.log(10)
 TWO_OVER_ROOT_PI = 2 / math.sqrt(math.pi)
+# coefficients of the series of sinc's derivative: (-1)**(k+1) * pi**(2k+2) / (2**k * k! * (2k+3)!!)
+SINC = (3, 30, 840, 45360, 3991680, 518918400)
+S0, S1, S2, S3, S4, S5 = [-((-1) ** k) * math.pi ** (2 * k + 2) / d for k, d in enumerate(SINC)]
 PAIRS = ("T(3, 4), T(3, 4)", "T(3, 1), T(4)", "T(2, 3), T()", "T(), T()", "T(0, 2), T(2)", "T(4, 3).mT, T(1, 4)")
 
 
@@ -222,8 +225,12 @@ class Sinc(Elementary):
 
     ufunc = np.sinc
     kernel = lambda x: where(x == 0, 1.0, sin(math.pi * x) / (math.pi * x))
-    # at 0 use the start of the series, so that the second derivative is right
-    dx = lambda g, x: g * where(x == 0, -(math.pi**2) / 3 * x, (cos(math.pi * x) - sinc(x)) / where(x == 0, 1.0, x))
+    # near 0 the difference loses all digits; the series is right to the last one, and so are its derivatives
+    dx = lambda g, x: g * where(abs(x) < 0.1, x * (
+        S0 + where(abs(x) < 0.1, x * x, 0.0) * (S1 + where(abs(x) < 0.1, x * x, 0.0) * (
+        S2 + where(abs(x) < 0.1, x * x, 0.0) * (S3 + where(abs(x) < 0.1, x * x, 0.0) * (
+        S4 + where(abs(x) < 0.1, x * x, 0.0) * S5
+    ))))), (cos(math.pi * x) - sinc(x)) / where(abs(x) < 0.1, 1.0, x))  # fmt: skip
 
 
 class Deg2Rad(Elementary):
@@ -272,7 +279,7 @@ class Asinh(Elementary):
 
     ufunc = np.arcsinh
     kernel = lambda x: math.asinh(x)
-    dx = lambda x: rsqrt(x * x + 1)
+    dx = lambda x: 1 / hypot(x, 1.0)  # x * x overflows
     aliases = ("arcsinh",)
 
 

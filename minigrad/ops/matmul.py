@@ -330,12 +330,12 @@ def product(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """Return np.matmul; many small matrices times one matrix become one tall matrix, for a single BLAS call."""
     if x.dtype is not y.dtype and x.dtype != y.dtype or x.dtype.kind == "b":
         raise TypeError(f"no product of {x.dtype} and {y.dtype}")  # `fit` explains it
-    if x.ndim == 2 == y.ndim:
-        return x.dot(y)  # same as np.matmul, with half its overhead
-    if x.ndim > 2 and y.ndim == 2 and x.shape[-1] == y.shape[0]:
-        return x.reshape(math.prod(x.shape[:-1]), x.shape[-1]).dot(y).reshape(*x.shape[:-1], y.shape[1])
+    if x.ndim == 2 == y.ndim:  # dot has half the overhead, but if an operand is one number, 0 * NaN is 0 there
+        return x.dot(y) if x.size > 1 < y.size else np.matmul(x, y)
     if x.ndim > 2 and y.ndim > 1 and x.shape[-1] == 1 == y.shape[-2]:  # outer products: NumPy would call BLAS for each
         return np.multiply(x, y, order="C")
+    if x.ndim > 2 and y.ndim == 2 and x.shape[-1] == y.shape[0]:
+        return x.reshape(math.prod(x.shape[:-1]), x.shape[-1]).dot(y).reshape(*x.shape[:-1], y.shape[1])
     return np.matmul(x, y)
 
 

@@ -16,7 +16,9 @@ from .compare import where
 from .copy import fitting
 from .gather import Gather, Scatter, ScatterAdd, along, checked_operands
 from .index import writes
+from .scan import Shift
 from .slices import sliced
+from .sort import ArgSort
 
 
 class ScatterExtreme(Operation):
@@ -46,8 +48,7 @@ class ScatterExtreme(Operation):
 class ScatterProd(Operation):
     """x times all elements of `src` at the same index.
 
-    The derivative with respect to one factor is the product of the others.  Zeros are left out of the quotients and counted
-    instead, as PyTorch does (scatter_reduce in its derivatives.yaml).
+    The derivative with respect to one factor is the product of the others, without a division.
     """
 
     @staticmethod
@@ -57,10 +58,9 @@ class ScatterProd(Operation):
             np.multiply.at(out, along(dim, index), src)
         return out
 
-    dx = lambda g, x, dim, index, src: (
-        g * ScatterProd.apply(x.masked_fill(x == 0, 1.0), dim, index, src) / x.masked_fill(x == 0, 1.0)
-    )
-    dsrc = lambda g, x, dim, index, src, out: others(g, x, dim, index, src, out)
+    depends_on_operand = True
+    dx = lambda g, x, dim, index, src: g * ScatterProd.apply(x.new_ones(x.shape), dim, index, src)
+    dsrc = lambda g, x, dim, index, src: Gather.apply(g * x, dim, index) * others(dim, index, src)
     batch = lambda x, dim, index, src: (x, dim + 1, index, src)
 
 
@@ -71,14 +71,24 @@ def share(g: Tensor, x: Tensor, dim: int, index: Tensor, src: Tensor, include_se
     return g / ScatterAdd.apply(own, dim, index, (src == Gather.apply(out, dim, index)).to(g.dtype))
 
 
-def others(g: Tensor, x: Tensor, dim: int, index: Tensor, src: Tensor, out: Tensor) -> Tensor:
-    """Return g times the product of all other factors."""
-    zero = src == 0
-    zeros = Gather.apply(ScatterAdd.apply(g.new_zeros(g.shape), dim, index, zero.to(g.dtype)), dim, index)
-    single = zero & (zeros == 1)
-    rest = ScatterProd.apply(x, dim, index, src.masked_fill(single, 1.0))
-    usual = Gather.apply(g * out, dim, index) / src.masked_fill(zero, 1.0)
-    return usual.masked_fill(single, 0.0) + Gather.apply(g * rest, dim, index).masked_fill(single == 0, 0.0)
+def others(dim: int, index: Tensor, src: Tensor) -> Tensor:
+    """Return for each element of `src` the product of all others at the same index: those before it times those behind it."""
+    order = ArgSort.apply(index, dim, False)
+    places, rows = Gather.apply(index, dim, order), Gather.apply(src, dim, order)
+    both = before(rows, places, dim, 1) * before(rows, places, dim, -1)
+    return Gather.apply(both, dim, ArgSort.apply(order, dim, False))
+
+
+def before(rows: Tensor, places: Tensor, dim: int, by: int) -> Tensor:
+    """Return the product of the earlier elements at the same place, of rows sorted by place; of later ones for `by` -1.
+
+    Each step doubles the number of factors (Hillis and Steele, "Data parallel algorithms", 1986).
+    """
+    near = lambda t, by: where(Shift.apply(places, dim, by, -1) == places, Shift.apply(t, dim, by, 1.0), 1.0)
+    found = near(rows, by)
+    while abs(by) < rows.shape[dim]:
+        found, by = found * near(found, by), 2 * by
+    return found
 
 
 @writes(

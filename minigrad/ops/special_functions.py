@@ -6,6 +6,7 @@ SciPy computes those without a formula; derivatives are formulas in each other. 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any, NoReturn
 
 import numpy as np
@@ -41,6 +42,26 @@ def by_scipy(name: str, *operands: Any) -> Any:
     return on_host(special(name), *operands)
 
 
+def slope_of_i1(x: Any) -> Any:
+    """Return the series of i1's derivative near 0, where the difference of two functions loses all digits."""
+    return series((1 / 2, 3 / 16, 5 / 384, 7 / 18432, 1 / 163840, 11 / 176947200, 13 / 29727129600), x * x)
+
+
+def far_slope_of_erfcx(x: Any) -> Any:
+    """Return the asymptotic series of erfcx's derivative for large x, (2n+1)!! / (-2 x*x)**n over n."""
+    u = 1 / (x * x)
+    terms = [math.prod(range(1, 2 * n + 2, 2)) / (-2) ** n for n in range(13)]
+    return -0.5 * TWO_OVER_ROOT_PI * u * series(terms, u)
+
+
+def series(coefficients: Sequence[float], x: Any) -> Any:
+    """Return a polynomial by Horner's rule, for tensors and arrays."""
+    *rest, found = coefficients
+    for c in reversed(rest):
+        found = c + x * found
+    return found
+
+
 class Special(Elementary):
     """A function that PyTorch has only in torch.special."""
 
@@ -71,15 +92,20 @@ class I1(Special):
     """The modified Bessel function of the first kind and order 1."""
 
     kernel = lambda x: by_scipy("i1", x)
-    # near 0 the quotient loses all digits, and 1/2 is just as accurate
-    dx = lambda x, out: where(abs(x) > 1e-7, i0(x) - out / where(abs(x) > 1e-7, x, 1.0), 0.5)
+    dx = lambda x, out: where(
+        abs(x) > 0.5, i0(x) - out / where(abs(x) > 0.5, x, 1.0), slope_of_i1(where(abs(x) > 0.5, 0.0, x))
+    )
 
 
 class I1E(Special):
     """exp(-|x|) times i1, which does not overflow."""
 
     kernel = lambda x: by_scipy("i1e", x)
-    dx = lambda x, out: where(abs(x) > 1e-7, i0e(x) - out * (sign(x) + 1 / where(abs(x) > 1e-7, x, 1.0)), 0.5)
+    dx = lambda x, out: where(
+        abs(x) > 0.5,
+        i0e(x) - out * (sign(x) + 1 / where(abs(x) > 0.5, x, 1.0)),
+        exp(-abs(x)) * slope_of_i1(where(abs(x) > 0.5, 0.0, x)) - sign(x) * out,
+    )
 
 
 # ---------------------------------------------------------------------- the normal distribution
@@ -87,7 +113,7 @@ class Erfcx(Special):
     """exp(x*x) times erfc(x), which does not underflow."""
 
     kernel = lambda x: by_scipy("erfcx", x)
-    dx = lambda x, out: 2 * x * out - TWO_OVER_ROOT_PI
+    dx = lambda x, out: where(x > 8, far_slope_of_erfcx(where(x > 8, x, 8.0)), 2 * x * out - TWO_OVER_ROOT_PI)
 
 
 class Ndtri(Special):
@@ -102,7 +128,10 @@ class LogNdtr(Special):
     """The logarithm of ndtr, accurate for small probabilities too."""
 
     kernel = lambda x: by_scipy("log_ndtr", x)
-    dx = lambda x: where(x > 9, 0.0, ROOT_TWO_OVER_PI / erfcx(-ROOT_HALF * where(x > 9, 0.0, x)))
+    # above 9 ndtr is 1, and erfcx overflows
+    dx = lambda x: where(
+        x > 9, exp(-0.5 * x * x) / ROOT_TWO_PI, ROOT_TWO_OVER_PI / erfcx(-ROOT_HALF * where(x > 9, 0.0, x))
+    )
 
 
 # ---------------------------------------------------------------------- logarithms

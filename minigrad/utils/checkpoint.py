@@ -51,6 +51,7 @@ def checkpoint(
     With `use_reentrant=False` everything works as without checkpoint: `grad`, keyword arguments, nested structures, second
     derivatives, checkpoints inside checkpoints. The function has to compute the same again: if the number, shapes or dtypes
     of its saved tensors change, backward raises CheckpointError with the line (unless `determinism_check="none"`).
+    Inside a transform of `minigrad.func` it only calls the function and saves no memory.
 
     With `use_reentrant=True`, the default as in PyTorch, there is no graph inside. Only `backward()` without `inputs=` works,
     and only once; gradients flow only to tensors that are arguments themselves, and to parameters if one argument requires
@@ -96,9 +97,13 @@ def checkpoint(
     if use_reentrant:
         check_reentrant(args, kwargs, context_fn, debug)
         return CheckpointFunction.apply(function, preserve_rng_state, *args)
-    if not current().grad:
+    frame = current()
+    if not frame.grad:
         return function(*args, **kwargs)
     contexts = context_fn()
+    if not all([layer.transparent for layer in frame.layers()]):
+        with contexts[0]:  # a second run would need this transform, but backward runs after its end
+            return function(*args, **kwargs)
     if (setting := _early_stop.get()) is not None:
         early_stop = setting
     if (setting := _debug.get()) is not None:

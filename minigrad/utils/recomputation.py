@@ -97,6 +97,11 @@ class Enough(BaseException):
 class Inputs(Function):
     """The node that saves the arguments of a checkpoint."""
 
+    @classmethod
+    def node_name(cls, node: Any) -> str:
+        """Return the name of the function that the user called, for messages."""
+        return "checkpoint"
+
 
 class Region:
     """A function that was called with placeholders, and the means to fill them.

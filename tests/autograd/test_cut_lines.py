@@ -333,3 +333,52 @@ def test_a_long_program_is_read_or_left_alone():
         f(torch.ones(3)).sum().backward()
     """)
     assert "internal" not in message
+
+
+STEP = """
+class Step(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, level):
+        {lines}
+
+    @staticmethod
+    def backward(ctx, *gs):
+        return gs[0]
+"""
+WHOLE = {  # the last line of forward: the dtype, and the fix
+    "return level > 0": ("minigrad.bool", "(level > 0).float()"),
+    "return (level > 0).long()": ("minigrad.int64", "(level > 0).long().float()"),
+    "return level.sign().to(torch.int32)": ("minigrad.int32", "level.sign().to(torch.int32).float()"),
+    "return level.to(torch.int16)": ("minigrad.int16", "level.to(torch.int16).float()"),
+    "return level.to(torch.int8)": ("minigrad.int8", "level.to(torch.int8).float()"),
+    "return level.to(torch.uint8)": ("minigrad.uint8", "level.to(torch.uint8).float()"),
+    "return level * 2, level > 0": ("output 1 as minigrad.bool", "(level > 0).float()"),
+}
+
+
+@pytest.mark.parametrize("use", ["s.sum().backward()", "torch.autograd.grad((s * 2.0).sum(), w)",
+                                 "k = s.float()\nloss = k.sum()\nloss.backward()"])  # fmt: skip
+@pytest.mark.parametrize("line", WHOLE)
+def test_an_output_that_has_no_derivative_is_named_with_its_dtype(line, use):
+    pick = "[1]" if "," in line else ""
+    message, place = told(f"s = Step.apply(w){pick}\n{use}\n", STEP.format(lines=line))
+    dtype, fix = WHOLE[line]
+    assert (
+        place == line
+        and f"Step returns {dtype}, which has no derivative" in message
+        and f"return floats, {fix}" in message
+    )
+    assert "does not require grad; it is made" not in message
+
+
+def test_an_output_in_a_variable_of_forward():
+    lines = "mask = level > 0\n        return mask"
+    message, place = told("Step.apply(w).float().sum().backward()\n", STEP.format(lines=lines))
+    assert place == "return mask" and "return floats, mask.float()" in message
+
+
+def test_integers_of_a_tensor_without_grad_are_not_blamed_on_the_tensor_that_has_it():
+    message, _ = told("x = torch.ones(3)\ns = x.long()\ns.sum().backward()\n")
+    assert "w does not require grad" not in message and "x does not require grad" in message
+    message, _ = told("s = torch.arange(3)\ns.sum().backward()\n")
+    assert "it has dtype minigrad.int64, which has no derivative" in message and "floating-point" in message

@@ -85,6 +85,21 @@ def test_single_precision_warns():
         gradcheck(RIGHT, x)
 
 
+@pytest.mark.parametrize("options", [{}, {"fast_mode": True}, {"check_batched_grad": True}])
+@pytest.mark.parametrize("shape", [(0,), (0, 3), (3, 0), (2, 0, 3), (0, 0)])
+@pytest.mark.parametrize("check", [gradcheck, gradgradcheck])
+def test_inputs_without_elements_pass(check, shape, options):
+    x = minigrad.zeros(shape, dtype=minigrad.float64, requires_grad=True)
+    for f in (lambda x: x * x * x, lambda x: x.exp().sum(), lambda x: x.reshape(-1)):
+        assert check(f, x, **options)
+
+
+def test_an_input_without_elements_beside_another():
+    x, w = minigrad.zeros(0, 2, dtype=minigrad.float64, requires_grad=True), double([1.0, 2.0], [3.0, 4.0])
+    assert gradcheck(minigrad.matmul, (x, w), check_forward_ad=True) and gradgradcheck(minigrad.matmul, (x, w))
+    assert gradcheck(RIGHT, double(1.0).expand(1)) and gradcheck(RIGHT, x[:, :1].expand(0, 5))
+
+
 def test_what_cannot_be_checked_raises():
     with pytest.raises(ValueError, match="requires_grad"):
         gradcheck(RIGHT, minigrad.ones(2, dtype=minigrad.float64))

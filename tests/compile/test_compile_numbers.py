@@ -287,3 +287,26 @@ def test_random_arithmetic_of_numbers(expression, pairs):
                 c(X, s, t)
         else:
             np.testing.assert_allclose(c(X, s, t).numpy(), expected.numpy(), rtol=1e-12)
+
+
+# whole numbers that are no arguments: powers of 2 and 10, which many sizes divide, at the ends of the integers and beyond
+@pytest.mark.filterwarnings("error::minigrad.MinigradWarning")
+@pytest.mark.parametrize("rows", [2, pytest.param(3, marks=pytest.mark.slow), pytest.param(10, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("sign", [1, pytest.param(-1, marks=pytest.mark.slow)])
+def test_a_large_constant_from_outside_is_no_multiple_of_a_size(rows, sign):
+    a, b, c, d, e = sign * 2.0**62, sign * 2.0**63, sign * 2.0**64, sign * 1e19, sign * 6.02214076e23
+    k, m = sign * 6.0, sign * 1e30
+
+    def f(x):
+        return x * a, x * b, x / b, x * c, x / c, x * d, x / d, x * e, x / e, x * k, x / k, x * m
+
+    x = torch.ones(rows, 3)
+    for eager, compiled in zip(f(x), compile(f)(x), strict=True):
+        assert torch.allclose(eager, compiled, rtol=1e-6, atol=0.0), (eager[0, 0], compiled[0, 0])
+
+
+@pytest.mark.filterwarnings("error::minigrad.MinigradWarning")
+@pytest.mark.parametrize("k", [2**63 - 1, -(2**63), pytest.param(2**62, marks=pytest.mark.slow), 12])
+def test_a_large_whole_constant_from_outside(k):
+    x = torch.arange(6).reshape(2, 3)
+    same(compile(lambda x: (x + k, x * k))(x), (x + k, x * k))

@@ -151,3 +151,49 @@ def test_the_line_of_the_write_that_changed_a_saved_column_is_named(alias):
     with pytest.warns(torch.MinigradWarning) as seen:
         y.sum().backward()
     assert "# this one" in str(seen[0].message)
+
+
+ROLES = {  # the tensor that a Function saves: its name in the message
+    "x": "argument 0 (x), a tensor of shape (2,)",
+    "weight": "argument 1 (weight), a tensor of shape (2,)",
+    "doubled": "a tensor of shape (2,) that it saved for backward and that is neither an input nor an output",
+    "constant": "a tensor of shape (2,) that it saved for backward and that is neither an input nor an output",
+    "result": "its own result, a tensor of shape (2,)",
+}
+
+
+@pytest.mark.parametrize("separate", [False, True])
+@pytest.mark.parametrize("which", ROLES)
+def test_the_message_names_a_modified_tensor_as_what_it_is_to_the_function(which, separate):
+    known = {"x": torch.ones(2, requires_grad=True) * 1, "weight": torch.ones(2), "constant": torch.ones(2)}
+
+    class Scale(torch.autograd.Function):
+        if separate:
+
+            @staticmethod
+            def forward(x, weight):
+                known["doubled"] = x * 2
+                return known["doubled"] * weight
+
+            @staticmethod
+            def setup_context(ctx, inputs, output):
+                ctx.save_for_backward(None, {**known, "x": inputs[0], "weight": inputs[1], "result": output}[which])
+        else:
+
+            @staticmethod
+            def forward(ctx, x, weight):
+                known["doubled"] = x * 2
+                result = known["doubled"] * weight
+                ctx.save_for_backward(None, {**known, "result": result}[which])
+                return result
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * ctx.saved_tensors[1], None
+
+    known["result"] = Scale.apply(known["x"], known["weight"])
+    known[which].add_(1)
+    with pytest.raises(RuntimeError) as raised:
+        known["result"].sum().backward()
+    assert f"ScaleBackward: {ROLES[which]}" in str(raised.value)
+    assert "has been modified by an inplace operation: it is at version 1, expected version 0" in str(raised.value)

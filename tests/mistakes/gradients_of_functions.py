@@ -136,6 +136,47 @@ class NumberInADifferentiatedBackward(Mistake):
         gradient.sum().backward()
 
 
+class BoolOutputDifferentiated(Mistake):
+    """A Function returns a comparison, for which its backward has a surrogate slope.
+
+    Only floats have derivatives: a bool or integer output has no history, so no gradient reaches this backward.
+    """
+
+    operation = "backward"
+    numbers = ("Step returns minigrad.bool", "no derivative")
+    remedy = "(level > 0).float()"
+
+    def wrong():
+        class Step(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, level):
+                ctx.save_for_backward(level)
+                return level > 0  # <-
+
+            @staticmethod
+            def backward(ctx, g):
+                (level,) = ctx.saved_tensors
+                return g / (1 + level.abs())
+
+        level = torch.tensor([0.5, -1.0], requires_grad=True)
+        (Step.apply(level) * 2.0).sum().backward()
+
+    def right():
+        class Step(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, level):
+                ctx.save_for_backward(level)
+                return (level > 0).float()
+
+            @staticmethod
+            def backward(ctx, g):
+                (level,) = ctx.saved_tensors
+                return g / (1 + level.abs())
+
+        level = torch.tensor([0.5, -1.0], requires_grad=True)
+        (Step.apply(level) * 2.0).sum().backward()
+
+
 class MarkedOutputDifferentiated(Mistake):
     """An output that `forward` marks as non-differentiable is differentiated.
 

@@ -71,6 +71,74 @@ def test_gradients_of_scatter_reduce_are_finite_differences_also_at_zeros(case, 
     close((gx.numpy() * u).sum() + (gs.numpy() * v).sum(), numeric, reduce, 1e-6)
 
 
+PLACES = minigrad.tensor([[0, 1], [0, 0], [1, 0], [0, 1]])
+PRODUCTS = {  # polynomials of a (4, 2) tensor of factors
+    "scatter_reduce": lambda s: minigrad.tensor([[2.0, 3], [4, 5]]).scatter_reduce(0, PLACES, s, "prod"),
+    "its other dimension": lambda s: minigrad.tensor([[2.0, 3], [4, 5]]).scatter_reduce(1, PLACES.mT, s.mT, "prod"),
+    "a shorter index": lambda s: minigrad.tensor([[2.0, 3], [4, 5]]).scatter_reduce(0, PLACES[:3, :1], s, "prod"),
+    "without self": lambda s: minigrad.ones(2, 2).scatter_reduce(0, PLACES, s, "prod", include_self=False),
+    "in place": lambda s: minigrad.ones(2, 2).scatter_reduce_(0, PLACES, s, "prod"),
+    "into factors": lambda s: s[:2].scatter_reduce(0, PLACES[:2], s[2:], "prod"),
+    "index_reduce": lambda s: minigrad.ones(2, 2).index_reduce(0, minigrad.tensor([1, 0, 1, 1]), s, "prod"),
+    "scatter": lambda s: minigrad.ones(2, 2).scatter(0, PLACES, s, reduce="multiply"),
+    "prod": lambda s: s.prod(0),
+    "cumprod": lambda s: s.cumprod(0),
+}
+
+
+def mixed_differences(f, x, order):
+    """Return all derivatives of this order of a polynomial that is linear in each element: differences of steps of 1."""
+    n, out = x.numel(), np.zeros((x.numel(),) * order)
+    for at in itertools.permutations(range(n), order):
+        for signs in itertools.product((1.0, -1.0), repeat=order):
+            moved = x.flatten().clone()
+            moved[list(at)] += minigrad.tensor(signs)
+            out[at] += np.prod(signs) * float(f(moved.reshape(x.shape))) / 2**order
+    return out.reshape(x.shape * order)
+
+
+@pytest.mark.parametrize("zeros", [0, 2, 3, 5, 8])
+@pytest.mark.parametrize("name", PRODUCTS)
+def test_second_derivatives_of_products_are_right_at_any_number_of_zeros(name, zeros):
+    random = np.random.default_rng(zeros)
+    x = random.integers(1, 4, 8) * 0.5
+    x[random.permutation(8)[:zeros]] = 0
+    weights = np.resize([1.0, -2.0, 3.0, 0.5], PRODUCTS[name](minigrad.ones(4, 2)).shape)
+    weights, x = minigrad.tensor(weights).float(), minigrad.tensor(x.reshape(4, 2)).float()
+    f = lambda s: (PRODUCTS[name](s) * weights).sum()
+    right = mixed_differences(f, x, 2)
+    func = minigrad.func
+    ways = {
+        "hessian": func.hessian(f),
+        "forward twice": func.jacfwd(func.jacfwd(f)),
+        "reverse twice": lambda x: minigrad.autograd.functional.hessian(f, x),
+        "vmap": (lambda x: func.vmap(func.hessian(f))(minigrad.stack([x, 2 * x, x + 1]))[0]) if name != "in place" else None,
+    }  # fmt: skip
+    for way, run in ways.items():
+        assert run is None or np.allclose(run(x).numpy(), right), way
+
+
+def test_third_derivatives_of_a_product_into_one_place():
+    index = minigrad.tensor([0, 0, 1, 0])
+    f = lambda s: minigrad.tensor([2.0, 3.0]).scatter_reduce(0, index, s, "prod").sum()
+    x = minigrad.tensor([0.0, 0.0, 2.0, 0.0])
+    assert np.allclose(
+        minigrad.func.jacfwd(minigrad.func.jacrev(minigrad.func.jacrev(f)))(x).numpy(), mixed_differences(f, x, 3)
+    )
+
+
+def test_infinite_factors_stay_at_their_place():
+    s = minigrad.tensor([float("inf"), 2.0, 3.0, 4.0], requires_grad=True)
+    y = minigrad.ones(2).scatter_reduce(0, minigrad.tensor([0, 1, 0, 1]), s, "prod")
+    assert grad(y.sum(), s)[0].tolist() == [3, 4, float("inf"), 2]
+
+
+def test_factors_whose_product_underflows_have_their_own_slopes():
+    s = minigrad.tensor([1e-200, 3e-200], dtype=minigrad.float64, requires_grad=True)
+    y = minigrad.ones(1, dtype=minigrad.float64).scatter_reduce(0, minigrad.tensor([0, 0]), s, "prod")
+    assert grad(y, s)[0].tolist() == [3e-200, 1e-200]
+
+
 def test_equal_extremes_share_the_gradient():
     x, s = minigrad.tensor([1.0, 5.0]).requires_grad_(), minigrad.tensor([1.0, 1.0, 2.0]).requires_grad_()
     y = x.scatter_reduce(0, minigrad.tensor([0, 0, 1]), s, "amax")
@@ -115,6 +183,25 @@ def test_an_in_place_form_gives_what_the_other_gives_and_its_gradients(name, vie
         gx, gv = grad(result, (x, v), minigrad.tensor(g[:, :4]), allow_unused=True)
         results.append((result.detach().numpy(), gx.numpy(), np.zeros(0) if gv is None else gv.numpy()))
     assert all(np.allclose(p, q) for p, q in zip(*results))
+
+
+@pytest.mark.parametrize("method, args", [("scatter_reduce_", ("prod",)), ("index_reduce_", ("prod",))])
+def test_an_in_place_product_into_a_constant_has_the_gradients_of_the_other(method, args):
+    found, index = [], minigrad.tensor([0, 0, 1])
+    for name in (method, method[:-1]):
+        s = minigrad.tensor([2.0, 3.0, 4.0], requires_grad=True)
+        y = getattr(minigrad.tensor([5.0, 7.0]), name)(0, index, s, *args)
+        found.append(grad(y.sum(), s)[0].tolist())
+    assert found[0] == found[1] == [15, 10, 7]
+
+
+def test_an_in_place_form_in_a_vmap_inside_a_grad_keeps_what_it_saves():
+    x = minigrad.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+    found = [
+        minigrad.func.grad(lambda x, f=f: minigrad.func.vmap(lambda row: f(row * 1))(x).sum())(x)
+        for f in (lambda row: row.cumprod_(0), lambda row: row.cumprod(0))
+    ]
+    assert found[0].tolist() == found[1].tolist()
 
 
 def test_a_write_to_a_few_places_does_not_touch_the_rest_of_a_large_tensor():

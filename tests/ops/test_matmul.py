@@ -1,5 +1,7 @@
 """Products: every pair of ranks and broadcasting against NumPy, derivatives against finite differences, refusals."""
 
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -211,3 +213,46 @@ def test_outer_keeps_the_sign_of_zero_and_its_gradients_are_products_with_the_ve
 def test_outer_of_two_dtypes_promotes():
     out = torch.outer(torch.arange(3), torch.tensor([0.5, 1.0]))
     assert out.dtype is torch.float32 and out.tolist() == [[0.0, 0.0], [0.5, 1.0], [1.0, 2.0]]
+
+
+LINEAR = torch.nn.functional.linear
+ZEROS_AND_NANS = {  # products of matrices (n, k) and (k, m)
+    "@": lambda x, y: x @ y,
+    "mm": torch.mm,
+    "addmm": lambda x, y: torch.addmm(torch.zeros((), dtype=x.dtype), x, y),
+    "linear": lambda x, y: LINEAR(x, y.mT),
+    "linear with bias": lambda x, y: LINEAR(x, y.mT, torch.zeros(y.shape[1], dtype=x.dtype)),
+    "batches": lambda x, y: torch.stack([x, x]) @ y,
+    "bmm": lambda x, y: torch.bmm(x[None], y[None]),
+    "baddbmm": lambda x, y: torch.baddbmm(torch.zeros((), dtype=x.dtype), x[None], y[None]),
+    "einsum": lambda x, y: torch.einsum("ij,jk->ik", x, y),
+    "tensordot": lambda x, y: torch.tensordot(x, y, 1),
+    "mv": lambda x, y: torch.mv(x, y[:, 0]),
+    "outer": lambda x, y: torch.outer(x[:, 0], y[0]),
+    "multi_dot": lambda x, y: linalg.multi_dot([x, y]),
+    "conv1d": lambda x, y: torch.nn.functional.conv1d(x.mT[None], y.mT[:, :, None]),
+    "conv2d": lambda x, y: torch.nn.functional.conv2d(x.mT[None, :, :, None], y.mT[:, :, None, None]),
+}
+FACTORS = [(0.0, float("nan")), (float("nan"), 0.0), (0.0, float("inf")), (float("-inf"), 0.0)]
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("n, k, m", [(1, 1, 1), (1, 1, 3), (3, 1, 1), (3, 1, 2), (1, 3, 1), (2, 3, 2)])
+@pytest.mark.parametrize("name", ZEROS_AND_NANS)
+def test_zero_times_nan_or_infinity_is_nan(name, n, k, m, dtype):
+    f = ZEROS_AND_NANS[name]
+    for a, b in FACTORS:
+        x, y = torch.full((n, k), a, dtype=dtype), torch.full((k, m), b, dtype=dtype)
+        assert f(x, y).isnan().all(), (a, b)
+
+
+@pytest.mark.parametrize("name", ZEROS_AND_NANS)
+def test_gradients_of_products_do_not_hide_nan_or_infinity(name):
+    f = ZEROS_AND_NANS[name]
+    for (a, b), (n, m) in itertools.product(FACTORS, [(1, 1), (1, 3), (3, 1)]):
+        x, y = torch.full((n, 1), a, requires_grad=True), torch.full((1, m), b, requires_grad=True)
+        out = f(x, y)
+        for g in (0.0, float("nan"), float("inf")):
+            gx, gy = grad(out, (x, y), torch.full(out.shape, g), retain_graph=True)
+            assert not np.isnan(g * b) or gx.isnan().any(), (a, b, g)
+            assert not np.isnan(g * a) or gy.isnan().any(), (a, b, g)

@@ -4,6 +4,7 @@ All ways to a derivative give the same: formulas on arrays and on tensors, tange
 PyTorch's own are in tests/parity/test_special_points.py.
 """
 
+import mpmath
 import numpy as np
 import pytest
 
@@ -120,3 +121,82 @@ def test_norm_of_one_element_is_its_size_also_where_its_power_overflows(p):
     for out in (x.norm(p, 1), torch.linalg.vector_norm(x, p, 1), torch.dist(x[0], torch.zeros(1), p).reshape(1)):
         np.testing.assert_allclose(out.numpy(), [1e30, 1e-30][: len(out)], 1e-6)
     assert x.norm(p, 1, True).shape == (2, 1) and x[0, 0].norm(p).shape == ()
+
+
+@FLOATS
+@pytest.mark.parametrize("way", WAYS)
+def test_power_means_of_windows_of_zeros_have_slope_zero(way, dtype):
+    x = torch.tensor([0.0, 0.0, 3.0, 4.0], dtype=getattr(torch, dtype), requires_grad=True)
+    pool = lambda x: F.lp_pool1d(x.reshape(1, 1, -1), 2.0, 2)
+    slopes = [[0, 1.4]] if way is tangent else [0, 0, 0.6, 0.8]
+    np.testing.assert_allclose(way(pool, x).numpy().reshape(np.shape(slopes)), slopes, rtol=1e-6)
+
+
+# ---------------------------------------------------------------------- differences that lose digits
+SMALL = [1e-12, 1e-9, 1e-7, 1e-5, 1e-4, 1e-3, 1e-2, 0.0999, 0.1001, 0.3, 0.499, 0.501, 0.7]
+LARGE_TOO = [*SMALL, 1.5, 5.5, 7.99, 8.01, 9.4, 12.5, 25.0, 100.0]
+normal = lambda x: mpmath.erfc(-x / mpmath.sqrt(2)) / 2
+EXACT = {  # the function, the same of mpmath, and points
+    "sinc": (
+        torch.sinc,
+        lambda x: mpmath.sin(mpmath.pi * x) / (mpmath.pi * x),
+        [s * x for s in (1, -1) for x in SMALL],
+    ),
+    "i1": (torch.special.i1, lambda x: mpmath.besseli(1, x), [s * x for s in (1, -1) for x in SMALL]),
+    "i1e": (
+        torch.special.i1e,
+        lambda x: mpmath.exp(-abs(x)) * mpmath.besseli(1, x),
+        [s * x for s in (1, -1) for x in LARGE_TOO],
+    ),
+    "erfcx": (
+        torch.special.erfcx,
+        lambda x: mpmath.exp(x * x) * mpmath.erfc(x),
+        [-3.0, -0.5, *LARGE_TOO, 1e3, 1e4, 1e6],
+    ),
+    "log_ndtr": (
+        torch.special.log_ndtr,
+        lambda x: mpmath.log(normal(x)),
+        [-1e6, -1e4, -100.0, -12.0, -1.0, *SMALL, 5.0, 8.9, 9.1, 12.0],
+    ),
+    "asinh": (torch.asinh, mpmath.asinh, [-1e6, *LARGE_TOO, 1e6, 1e10]),
+}
+
+
+def exact(f, x):
+    """Return the first and second derivative of a function of mpmath at a number, by differences with 120 digits."""
+    with mpmath.workdps(120):
+        x = mpmath.mpf(float(x))
+        h = abs(x) * mpmath.mpf(10) ** -25
+        before, here, behind = f(x - h), f(x), f(x + h)
+        return float((behind - before) / (2 * h)), float((behind - 2 * here + before) / h**2)
+
+
+@FLOATS
+@pytest.mark.parametrize("name", EXACT)
+def test_slopes_and_second_slopes_keep_their_digits(name, dtype):
+    f, f_exact, points = EXACT[name]
+    points = np.array(points, dtype)
+    right = np.array([exact(f_exact, p) for p in points])
+    x = torch.tensor(points, requires_grad=True)
+    second = {
+        "reverse": lambda x: torch.autograd.grad(grad(f(x).sum(), x, create_graph=True)[0].sum(), x)[0],
+        "forward": lambda x: tangent(lambda x: torch.func.jvp(f, (x,), (torch.ones_like(x),))[1], x),
+    }
+    few, tiny = (2e-3, 1e-30) if dtype == "float32" else (1e-6, 1e-280)
+    for way in (backward, on_tensors, tangent, by_kernel):
+        np.testing.assert_allclose(way(f, x).numpy(), right[:, 0], rtol=few / 10, atol=tiny, err_msg=way.__name__)
+    for way, run in second.items():
+        np.testing.assert_allclose(run(x).numpy(), right[:, 1], rtol=few, atol=tiny, err_msg=way)
+
+
+@pytest.mark.parametrize("name", [name for name in EXACT if name != "i1"])  # i1 itself is infinite there
+def test_second_slopes_are_finite_far_from_the_series(name):
+    f = EXACT[name][0]
+    x = torch.tensor([1e20, 1e30], requires_grad=True)
+    (h,) = grad(grad(f(x).sum(), x, create_graph=True)[0].sum(), x)
+    assert not h.isnan().any(), h
+
+
+def test_the_slope_of_asinh_does_not_overflow_on_the_way():
+    x = torch.tensor([1e25, 1e30], requires_grad=True)
+    np.testing.assert_allclose(backward(torch.asinh, x).numpy(), [1e-25, 1e-30], rtol=1e-5)

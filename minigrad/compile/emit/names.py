@@ -212,11 +212,11 @@ class Spelling:
         if (
             op is not None
             and op.name in ("div", "mul")
-            and math.isfinite(a)
-            and a == int(a) > 1
+            and 1 < a <= max([math.prod(v.shape) for v in self.inputs], default=0)
+            and a == int(a)
             and not in_users_line(op, a)
         ):
-            text = self.size(int(a))  # not the user's number: a size, as in a mean
+            text = self.size(int(a))  # not the user's number, but that of some elements, as in a mean
             if ".s" in text:
                 return f"np.{dtype.name}({text})"
         text = repr(a) if math.isfinite(a) else "np.nan" if a != a else "np.inf" if a > 0 else "-np.inf"

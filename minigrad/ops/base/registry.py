@@ -279,6 +279,11 @@ def attach(tensor: type) -> None:
             setattr(tensor, name + "_", in_place(name, entry))
 
 
+def may_save(a: object) -> bool:
+    """Return True if an operation on a may be recorded, here or in a layer below, and then save its operands."""
+    return isinstance(a, Tensor) and (a._layer is not None or a.requires_grad)
+
+
 def in_place(name: str, entry: Entry) -> Callable:
     """Return the method `name_`: the same operation, with the result written into self."""
     if entry.choose is not None:
@@ -293,7 +298,7 @@ def in_place(name: str, entry: Entry) -> Callable:
 
         def method(self: Tensor, *args: object, **kwargs: object) -> Tensor:
             # the operation may save its input for backward, and the write must not change that
-            x = self.clone() if current().grad and self.requires_grad else self
+            x = self.clone() if current().grad and any(map(may_save, (self, *args, *kwargs.values()))) else self
             result = entry.function(x, *args, **kwargs)
             check_cast(name + "_", result, self)
             return self.copy_(result)

@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from ...core.tensor import Tensor
+from ..compare import where
 from ..windows import per_dim
 from .entry import functional
 from .pool import avg_pool, max_pool
@@ -41,4 +42,6 @@ def lp_pool(n: int, input: Tensor, p: float, kernel_size: Any, stride: Any, ceil
         largest = max_pool(n, x, kernel_size, stride, 0, 1, ceil, False)
         return largest if p > 0 else -largest
     number = math.prod(per_dim(kernel_size, n, who, "kernel_size"))
-    return (avg_pool(n, input**p, kernel_size, stride, 0, ceil, True, None) * number) ** (1 / p)
+    mean = avg_pool(n, input**p, kernel_size, stride, 0, ceil, True, None)
+    zero = mean == 0  # where the root's slope is infinite, and times 0 it is NaN
+    return where(zero, 0.0 if p > 0 else math.inf, (where(zero, 1.0, mean) * number) ** (1 / p))
