@@ -13,7 +13,7 @@ from ..core.context import Ctx
 from ..core.frames import EAGER, Frame, current, use
 from ..core.function import Function
 from ..core.graph import Node, output_index, producer
-from ..core.inplace import twin
+from ..core.inplace import modified_problem, twin
 from ..core.saved import Saved
 from ..core.tensor import Tensor
 from ..layers.transform import laid_out_like
@@ -68,7 +68,7 @@ def tangent_of(a: object, level: Level) -> Tensor | None:
     """Return the tangent that a carries at this level; a view of a base with a tangent has a view of that tangent."""
     if not isinstance(a, Tensor) or a._layer is not None:
         return None
-    chain = []
+    chain, given = [], a
     while (a._tan is None or a._tan[0] is not level) and a._view is not None and a._view.fn is not None:
         chain.append(a)
         a = a._view.parent
@@ -78,7 +78,15 @@ def tangent_of(a: object, level: Level) -> Tensor | None:
             for view in reversed(chain):
                 t = view._view.fn.apply(t, *view._view.args)
                 view._tan = (level, t)
+    if given._view is not None:
+        refuse_modified(given, t, level)
     return t
+
+
+def refuse_modified(a: Tensor, t: Tensor | None, level: Level) -> None:
+    """Raise if a is an output whose memory was modified, and it or the memory's owner has a tangent."""
+    if (problem := modified_problem(a)) and (t is not None or tangent_of(a._base, level) is not None):
+        raise problem()
 
 
 def eager_frame() -> Frame:

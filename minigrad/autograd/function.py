@@ -11,6 +11,7 @@ import copy
 import functools
 import weakref
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,9 +19,11 @@ import numpy as np
 from ..arrays.devices import device
 from ..arrays.dtypes import FLOATS, dtype
 from ..core.context import Ctx
+from ..core.events import slots
 from ..core.frames import current
 from ..core.function import Function, as_tuple
-from ..core.graph import history
+from ..core.graph import Leaf, history
+from ..core.inplace import modified_problem
 from ..core.saved import Saved
 from ..core.tensor import Box, Tensor, describe
 from ..diagnose.wording import counted
@@ -117,21 +120,44 @@ class InplaceFunction(Function):
 
 
 class DelayedError(Primitive):
-    """History of a once_differentiable backward's results: a function of every tensor that the backward may have read."""
+    """History of a tensor whose derivative would be wrong: its backward raises an error."""
 
     names = ("inputs",)
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
-        """Raise RuntimeError: there is no second derivative."""
-        name, place = ctx._saved
-        raise error(
-            RuntimeError,
-            name,
-            "trying to differentiate twice a function that was marked with @once_differentiable",
-            "write its backward with minigrad operations and remove the decorator, or drop create_graph=True",
-            notes=[f"marked at {place}"],
-        )
+        """Raise the error."""
+        (problem,) = ctx._saved
+        raise problem()
+
+
+def delay(t: Tensor, edges: list, problem: Callable) -> Any:
+    """Return a history for t, a function of the tensors with these edges, whose backward raises `problem()`."""
+    node = DelayedError.Node(t._layer, tuple(edges))
+    node._meta, node._saved = describe((t,)), (problem,)
+    return node
+
+
+def modified(t: Tensor, edges: list) -> Any:
+    """Return the history of an output whose memory was modified through another tensor; `edges` are those of both.
+
+    A leaf stays one if it shares the memory of a constant.
+    """
+    return delay(t, edges, modified_problem(t)) if any(type(e) is not Leaf for e in edges) else t._edge
+
+
+slots.modified = modified
+
+
+def second_derivative(name: str, place: Any) -> Exception:
+    """Return the error for a derivative of the gradients of a Function that is marked with @once_differentiable."""
+    return error(
+        RuntimeError,
+        name,
+        "trying to differentiate twice a function that was marked with @once_differentiable",
+        "write its backward with minigrad operations and remove the decorator, or drop create_graph=True",
+        notes=[f"marked at {place}"],
+    )
 
 
 def refuse_second(ctx: Any, grads: tuple, outs: Any) -> Any:
@@ -160,8 +186,7 @@ def delayed(o: Tensor, known: list, ctx: Ctx) -> Tensor:
         o, level = o.detach(), o._tan and o._tan[0]
         o._tan = (level, below[0]) if below else None
     if edges:
-        o._edge = DelayedError.Node(o._layer, tuple(edges))
-        o._edge._meta, o._edge._saved = describe((o,)), (ctx.name(), defined_at(ctx._fn.backward))
+        o._edge = delay(o, edges, partial(second_derivative, ctx.name(), defined_at(ctx._fn.backward)))
     return o
 
 

@@ -12,7 +12,7 @@ from ..arrays.dtypes import FLOATS
 from .events import slots
 from .frames import current, node_made
 from .graph import Edge, FullNode, Leaf, OutputEdge, ViewOf, history, move_retained
-from .inplace import rebase, twin
+from .inplace import link_outputs, rebase, twin
 from .saved import memory, next_number, save, unpack
 from .tensor import Box, Tensor, describe, is_float
 
@@ -153,6 +153,7 @@ def attach(ctx: Ctx, args: tuple, given: tuple, returned: tuple, outs: tuple | N
         if isinstance(o, Tensor):
             smooth = tracked and ctx._meta[i][1] in FLOATS and not (ctx._nondiff and among(returned[i], ctx._nondiff))
             set_history(ctx, o, None if not smooth else ctx if len(outs) == 1 else OutputEdge(ctx, i))
+    link_outputs(ctx._fn.__name__, args, outs)
     if slots.node_made is not None or current().observers:
         node_made(ctx)
     if ctx._layer is not None:
@@ -187,8 +188,10 @@ def outputs(ctx: Ctx, args: tuple, returned: tuple) -> tuple:
         if ctx._dirty and among(o, ctx._dirty):
             if history(o) is not None and not (ctx._edges and is_float(o) and not among(o, ctx._nondiff)):
                 o = o.detach()  # modified, but not by a differentiable operation: the result is untracked
-        elif isinstance(o, Tensor) and (among(o, args) or outs and among(o, returned[: len(outs)])):
-            o = alias(o)  # an input, or a second copy of the same tensor
+        elif isinstance(o, Tensor) and (
+            among(o, args) or outs and among(o, returned[: len(outs)]) or ctx._edges and o._edge is not None
+        ):
+            o = alias(o)  # an input, a second copy of the same tensor, or one from elsewhere, which keeps its history
         outs.append(o)
     return tuple(outs)
 
@@ -210,8 +213,6 @@ def set_history(ctx: Ctx, o: Tensor, edge: Edge | None) -> None:
             o._edge = edge
             rebase(ctx._layer, o)
         return
-    if o._view is not None and ctx._layer is None:  # a view derived again would bypass the user's backward
-        o._view.fixed = f"it was made inside {ctx._fn.__name__}"
     if edge is not None or type(o._edge) is not Leaf:
         o._edge = edge
 

@@ -46,6 +46,12 @@ def plain_problem(sentence: str, **facts: object) -> Exception:
     return RuntimeError(f"{sentence}: " + ", ".join(f"{k}={v!r}" for k, v in facts.items()))
 
 
+def plain_modified(t: Tensor, edges: list) -> Any:
+    """Raise if an output whose memory was modified through another tensor has a history."""
+    if edges:
+        raise slots.problem("an output's memory was modified", shape=t._sizes, reason=t._view.fixed, memory=t._ver)
+
+
 def plain_call(cls: type, name: str, *args: object) -> Any:
     """Call a method that a user wrote."""
     return getattr(cls, name)(*args)
@@ -104,6 +110,8 @@ class Slots:
     backward_begins: Callable = staticmethod(lambda *facts: None)
     # diagnose, from the first infinity or NaN on: a backward has ended, (run, gradients by edge)
     backward_ends: Callable | None = None
+    # autograd: returns a history that raises in backward, for an output whose memory was modified, (output, edges behind it)
+    modified: Callable = staticmethod(plain_modified)
     # diagnose: formulas on arrays raised, (exception, function, arguments); may compute the result another way
     again: Callable | None = None
 

@@ -14,7 +14,7 @@ from ..core.events import slots
 from ..core.frames import Frame, apply_at, use
 from ..core.function import Function, as_tuple
 from ..core.graph import ViewOf
-from ..core.inplace import inplace_at, shares
+from ..core.inplace import inplace_at, link_outputs, modified_problem, shares
 from ..core.saved import version
 from ..core.tensor import Box, Tensor, is_float
 from .transform import Transform, captured, laid_out_like, layers_of
@@ -32,11 +32,15 @@ class Jvp(Transform):
 
     def tangent(self, a: object) -> Tensor | None:
         """Return the tangent of a, which is one layer down."""
-        if self.owns(a):
-            if a._view is not None and a._view.fn is not None and (base := self.tangent(a._view.parent)) is not None:
+        if not self.owns(a):
+            return None
+        if a._view is not None:
+            base = self.tangent(a._view.parent)
+            if base is not None and a._view.fn is not None:
                 self.derive(a, base)
-            return a._extra
-        return None
+            elif (base is not None or a._extra is not None) and (problem := modified_problem(a)):
+                raise problem()
+        return a._extra
 
     def tangent_to_view(self, a: Tensor) -> None:
         """Give a's tangent the memory layout of a, unless a is a view: then each view of a can have a view of this tangent."""
@@ -69,7 +73,8 @@ class Jvp(Transform):
         if cls.primitive:
             outs = tuple([Box(self, o, t if o._np_dtype in FLOATS else None) for o, t in zip(lows, results)])
         else:
-            outs = tuple([self.output(o, among(o, values), args, values, cls.__name__) for o in lows])
+            outs = tuple([self.output(o, among(o, values), args, values) for o in lows])
+            link_outputs(cls.__name__, args, outs)
             self.renew(frame, cls, args, outs, results)
         if cls.primitive and cls.view and self.owns(args[0]):
             view: Any = outs[0]
