@@ -13,7 +13,7 @@ from ..core.context import Ctx
 from ..core.frames import EAGER, Frame, current, use
 from ..core.function import Function
 from ..core.graph import Node, output_index, producer
-from ..core.inplace import modified_problem, twin
+from ..core.inplace import check_outputs, modified_problem, twin
 from ..core.saved import Saved
 from ..core.tensor import Tensor
 from ..layers.transform import laid_out_like
@@ -48,7 +48,9 @@ class Level:
     def write(self, frame: Frame, fn: type[Function], x: Tensor, others: tuple) -> None:
         """Set x's tangent to the result's tangent; fn is about to modify x in place."""
         tangents = [tangent_of(a, self) for a in (x, *others)]
-        if all(t is None for t in tangents):
+        dual = any([t is not None for t in tangents])
+        check_outputs(fn, x, dual, self.tangent)
+        if not dual:
             return
         with use(frame.but(dual=None)):
             args = (twin(x), *others)

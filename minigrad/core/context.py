@@ -136,10 +136,11 @@ def attach(ctx: Ctx, args: tuple, given: tuple, returned: tuple, outs: tuple | N
     `given` are the arguments as forward received them, one layer down under a transform, and `returned` the results of
     forward; `outs` has these results as the transform sees them.
     """
-    tracked = bool(ctx._edges)
+    tracked, shared = bool(ctx._edges), True
     before = args if not ctx._dirty else as_before(ctx, args, returned if outs is None else outs)
     if outs is None:
         outs = outputs(ctx, args, returned)
+        shared = any_shared(args, outs)
         for d in ctx._dirty:  # only now: other tensors on this memory were checked before
             memory(d).bump(ctx._fn.__name__)
     ctx._meta = describe(outs)
@@ -153,7 +154,8 @@ def attach(ctx: Ctx, args: tuple, given: tuple, returned: tuple, outs: tuple | N
         if isinstance(o, Tensor):
             smooth = tracked and ctx._meta[i][1] in FLOATS and not (ctx._nondiff and among(returned[i], ctx._nondiff))
             set_history(ctx, o, None if not smooth else ctx if len(outs) == 1 else OutputEdge(ctx, i))
-    link_outputs(ctx._fn.__name__, args, outs)
+    if shared:
+        link_outputs(ctx._fn.__name__, args, outs)
     if slots.node_made is not None or current().observers:
         node_made(ctx)
     if ctx._layer is not None:
@@ -194,6 +196,18 @@ def outputs(ctx: Ctx, args: tuple, returned: tuple) -> tuple:
             o = alias(o)  # an input, a second copy of the same tensor, or one from elsewhere, which keeps its history
         outs.append(o)
     return tuple(outs)
+
+
+def any_shared(args: tuple, outs: tuple) -> bool:
+    """Return False if forward has computed all outputs into new memory, True if one may be in another tensor's memory."""
+    for o in outs:
+        if isinstance(o, Tensor):
+            if o._layer is not None or o._view is not None or o._ver is not None or (a := o._a).base is not None:
+                return True
+            for t in args:
+                if isinstance(t, Tensor) and t._layer is None and t._a is a:
+                    return True
+    return False
 
 
 def alias(t: Tensor) -> Tensor:

@@ -41,23 +41,25 @@ def link_outputs(name: str, args: tuple, outs: tuple) -> None:
     A write to that memory gives only the written tensor a new history.  So a write through such an output raises, and after
     a write through another tensor, so does a derivative of the output.
     """
+    fixed = f"it was made inside {name}" if current().grad else NO_GRAD
     for i, o in enumerate(outs):
-        if not isinstance(o, Tensor) or any([a is o for a in args]):  # the latter is marked dirty, and has its own history
-            continue
-        if (base := memory_owner(o, args, outs[:i])) is not None:
-            if type(o) is Tensor:
+        if isinstance(o, Tensor) and (base := memory_owner(o, args, outs[:i])) is not None:
+            if o._layer is None:
                 o._ver = memory(base)  # they may share it through NumPy
-            fixed = f"it was made inside {name}" if current().grad else NO_GRAD
             o._view = ViewOf(base, None, (), history(base) or UNTRACKED, version(o), fixed)
 
 
 def memory_owner(o: Tensor, args: tuple, earlier: tuple) -> Tensor | None:
-    """Return the tensor in whose memory an output is: the base of a view that forward made, an argument or an earlier output."""
+    """Return the tensor in whose memory an output is: the base of a view that forward made, an argument or an earlier output.
+
+    None for memory that forward allocated, and for an argument itself, which forward modified.
+    """
+    for a in args:
+        if a is o:
+            return None
     if o._view is not None:
         return o._base
-    low, others = bottom(o), [t for t in (*args, *earlier) if isinstance(t, Tensor) and t._layer is o._layer]
-    if low._ver is None and low._a.base is None and not any([bottom(t)._a is low._a for t in others]):
-        return None  # the usual case: forward has computed it
+    others = [t for t in (*args, *earlier) if isinstance(t, Tensor) and t._layer is o._layer]
     return next((t for t in others if t._base is not o and shares(t, o)), None)
 
 
@@ -69,6 +71,17 @@ def modified_problem(t: Tensor) -> Callable | None:
     if view is None:
         return None
     return partial(slots.problem, "an output's memory was modified", shape=t._sizes, reason=view.fixed, memory=memory(t))
+
+
+def check_outputs(fn: type, x: Tensor, dual: bool, tangent: Callable) -> None:
+    """Raise for a write to an output in another tensor's memory, or to a part of it, if one of the two has a tangent.
+
+    `dual` is True if the write has one.
+    """
+    while (view := x._view) is not None:
+        if view.fn is None and (dual or tangent(view.parent) is not None):
+            raise slots.problem("this view cannot be modified in place", fn=fn, x=x)
+        x = view.parent
 
 
 def twin(t: Tensor) -> Tensor:

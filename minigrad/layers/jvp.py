@@ -14,7 +14,7 @@ from ..core.events import slots
 from ..core.frames import Frame, apply_at, use
 from ..core.function import Function, as_tuple
 from ..core.graph import ViewOf
-from ..core.inplace import inplace_at, link_outputs, modified_problem, shares
+from ..core.inplace import check_outputs, inplace_at, link_outputs, modified_problem, shares
 from ..core.saved import version
 from ..core.tensor import Box, Tensor, is_float
 from .transform import Transform, captured, laid_out_like, layers_of
@@ -106,7 +106,7 @@ class Jvp(Transform):
         values = tuple([self.inner(a) for a in args])
         with use(frame.parent):
             result, tangents = None, [self.tangent(a) for a in args]
-            self.refuse_fixed(x, any([t is not None for t in tangents]), fn)
+            check_outputs(fn, x, any([t is not None for t in tangents]), self.tangent)
             if any([t is not None for t in tangents]):
                 before = tuple([self.kept(a, x) for a in values])  # layers below may save them for their backward
                 (result,) = fn.tangents(before, [self.kept(t, x) for t in tangents], (fn.apply(*before),))
@@ -118,13 +118,6 @@ class Jvp(Transform):
         """Return a value or tangent as it is before the write to x and its tangent."""
         written = [t for t in (x._value, x._extra) if t is not None]
         return a.clone() if isinstance(a, Tensor) and any([shares(a, t) for t in written]) else a
-
-    def refuse_fixed(self, x: Tensor, dual: bool, fn: type) -> None:
-        """Raise for a view made inside a user's Function: a base's tangent cannot follow a write to such a view."""
-        while (view := x._view) is not None:
-            if view.fixed is not None and (dual or self.tangent(view.parent) is not None):
-                raise slots.problem("this view cannot be modified in place", fn=fn, x=x)
-            x = view.parent
 
     def write_tangent(self, x: Tensor, t: Tensor | None) -> None:
         """Make t the tangent of x, in the memory that it shares with the tangents of x's base and views."""
