@@ -70,7 +70,9 @@ def modified_problem(t: Tensor) -> Callable | None:
         view = view.parent._view
     if view is None:
         return None
-    return partial(slots.problem, "an output's memory was modified", shape=t._sizes, reason=view.fixed, memory=memory(t))
+    return partial(
+        slots.problem, "an output's memory was modified", shape=t._sizes, reason=view.fixed, memory=memory(t)
+    )
 
 
 def check_outputs(fn: type, x: Tensor, dual: bool, tangent: Callable) -> None:
