@@ -12,7 +12,7 @@ from ..arrays.dtypes import FLOATS
 from .events import slots
 from .frames import current, node_made
 from .graph import Edge, FullNode, Leaf, OutputEdge, ViewOf, history, move_retained
-from .inplace import link_outputs, rebase, twin
+from .inplace import check_outputs, link_outputs, rebase, twin
 from .saved import memory, next_number, save, unpack
 from .tensor import Box, Tensor, describe, is_float
 
@@ -176,6 +176,8 @@ def as_before(ctx: Ctx, args: tuple, outs: tuple) -> tuple:
             raise slots.problem("forward returns the inputs that it marks dirty", ctx=ctx, d=d)
         if ctx._edges and type(history(root)) is Leaf:
             raise slots.problem("forward modifies a leaf that requires grad", ctx=ctx, args=args, d=d, root=root)
+        if current().grad:
+            check_outputs(ctx._fn.__name__, d, bool(ctx._edges), history)
     return tuple([twin(a) if among(a, ctx._dirty) else a for a in args])
 
 

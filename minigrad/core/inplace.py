@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -75,13 +75,13 @@ def modified_problem(t: Tensor) -> Callable | None:
     )
 
 
-def check_outputs(fn: type, x: Tensor, dual: bool, tangent: Callable) -> None:
-    """Raise for a write to an output in another tensor's memory, or to a part of it, if one of the two has a tangent.
+def check_outputs(fn: Any, x: Tensor, tracked: bool, derivative: Callable) -> None:
+    """Raise for a write to an output in another tensor's memory, or to a part of it, if the write or that tensor is tracked.
 
-    `dual` is True if the write has one.
+    `derivative` returns the history of a tensor, or its tangent.
     """
     while (view := x._view) is not None:
-        if view.fn is None and (dual or tangent(view.parent) is not None):
+        if view.fn is None and (tracked or derivative(view.parent) is not None):
             raise slots.problem("this view cannot be modified in place", fn=fn, x=x)
         x = view.parent
 

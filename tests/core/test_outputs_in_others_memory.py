@@ -136,15 +136,56 @@ def writes(through):
         y[0].mul_(3)
         return weighted(z) + weighted(y)
 
+    def output_marked_dirty(x):
+        z = x * 1
+        y = through(z)
+        Doubled.apply(y)
+        return weighted(z) + weighted(y)
+
+    def part_of_output_marked_dirty(x):
+        z = x * 1
+        y = through(z)
+        Doubled.apply(y[:1])
+        return weighted(z) + weighted(y)
+
     def constant(x):
         z = X * 1
         y = through(z)
         z.mul_(x)
         return weighted(y)
 
-    return {f.__name__: base(f) for f in (tripled, element, squared)} | {
-        f.__name__: f for f in (sibling, part_of_output, output, element_of_output, constant)
+    return {getattr(f, "__name__", ""): base(f) for f in (tripled, element, squared, Doubled.apply)} | {
+        f.__name__: f
+        for f in (
+            sibling,
+            part_of_output,
+            output,
+            element_of_output,
+            output_marked_dirty,
+            part_of_output_marked_dirty,
+            constant,
+        )
     }
+
+
+class Doubled(Function):
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(x):
+        return x.mul_(2)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.mark_dirty(inputs[0])
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * 2
+
+    @staticmethod
+    def jvp(ctx, t):
+        return t * 2
 
 
 SEVERAL = {
