@@ -9,13 +9,13 @@ from __future__ import annotations
 from typing import Any
 
 from ..arrays.dtypes import FLOATS
-from ..core.context import Ctx
+from ..core.context import Ctx, among
 from ..core.frames import EAGER, Frame, current, use
 from ..core.function import Function
 from ..core.graph import Node, output_index, producer
 from ..core.inplace import check_outputs, modified_problem, twin
 from ..core.saved import Saved
-from ..core.tensor import Tensor
+from ..core.tensor import Tensor, is_float
 from ..layers.transform import laid_out_like
 
 
@@ -29,9 +29,17 @@ class Level:
             with use(frame.but(dual=None)):
                 results = cls.tangents(args, tangents, outs, ctx)
                 for o, t in zip(outs, results, strict=True):
-                    if t is not None and o._np_dtype in FLOATS:
+                    if ctx is not None and among(o, args):  # modified in place
+                        self.renew(o, t)
+                    elif t is not None and o._np_dtype in FLOATS:
                         o._tan = (self, t if cls.primitive and cls.view else laid_out_like(o, t))
                         self.follow(o)
+
+    def renew(self, x: Tensor, t: Tensor | None) -> None:
+        """Write t into the tangent of x, in the memory that it shares with the tangents of x's base and views."""
+        if is_float(x):
+            zero_tangent(x, self).copy_(0.0 if t is None else t)
+            self.follow(x)
 
     def follow(self, o: Tensor) -> None:
         """Give o's tangent also to the copy of o that its node has saved without one: backward may be dual, too."""
@@ -55,9 +63,7 @@ class Level:
         with use(frame.but(dual=None)):
             args = (twin(x), *others)
             (t,) = fn.tangents(args, tangents, (fn.apply(*args),))
-            if tangents[0] is None:
-                tangents[0] = zero_tangent(x, self)
-            tangents[0].copy_(0.0 if t is None else t)
+            zero_tangent(x, self).copy_(0.0 if t is None else t)
 
     def copy(self, frame: Frame, x: Tensor) -> tuple | None:
         """Return a copy of x's tangent in its own memory, as tensors carry it."""
@@ -100,7 +106,7 @@ def eager_frame() -> Frame:
 
 
 def zero_tangent(x: Tensor, level: Level) -> Tensor:
-    """Return a tangent of zeros for x; for a view, the same view of its base's tangent."""
+    """Return the tangent of x; if it has none, one of zeros; for a view, the same view of its base's tangent."""
     t = tangent_of(x, level)
     if t is None:
         view = x._view
