@@ -81,13 +81,17 @@ class Hooked:
         return self._register("forward", hook, prepend, with_kwargs=with_kwargs, always_call=always_call)
 
     def register_full_backward_pre_hook(self, hook: Callable, prepend: bool = False) -> Handle:
-        """Call hook(module, grad_output) with the gradients of the outputs; a returned tuple replaces them."""
+        """Call hook(module, grad_output) with the gradients of the outputs; a returned tuple replaces them.
+
+        The tuple has one entry per output, None for one without a gradient.
+        """
         return self._register("backward_pre", hook, prepend)
 
     def register_full_backward_hook(self, hook: Callable, prepend: bool = False) -> Handle:
         """Call hook(module, grad_input, grad_output) once the gradients of the inputs are known.
 
-        Both are tuples; grad_input has None for arguments without a gradient.  A returned tuple replaces it.
+        Both are tuples, with None for arguments and outputs without a gradient.  A returned tuple replaces grad_input.  A
+        backward that does not compute gradients of the outputs, such as a second one through grad_input, calls no hook.
         """
         return self._register("backward", hook, prepend)
 

@@ -9,6 +9,7 @@ from minigrad import nn
 from minigrad.autograd import forward_ad
 from minigrad.autograd.function import Function, NestedIOFunction
 from minigrad.func import grad, jacfwd, jacrev, linearize, vjp, vmap
+from minigrad.record.from_graph import record_of
 
 X = torch.tensor([1.0, 2.0, 3.0], dtype=torch.float64)
 WEIGHTS = torch.tensor([3.0, 5.0, 7.0], dtype=torch.float64)
@@ -420,3 +421,27 @@ def test_a_leaf_made_from_an_untracked_output_stays_a_leaf():
     z.mul_(2)
     y.sum().backward()
     assert y.is_leaf and y.grad.tolist() == [1, 1, 1]
+
+
+@pytest.mark.parametrize(
+    "read", [lambda y: y * 2, lambda y: y[1:] * 2, lambda y: y.detach() * 2], ids=["all", "part", "values"]
+)
+def test_a_recording_shows_an_output_with_new_values(read):
+    x = X.clone().requires_grad_()
+    with torch.record(passes=("forward", "backward")) as rec:
+        z = x * 1
+        y = reversal()(z)
+        z.mul_(3)
+        kept = read(y)
+        z.sum().backward()
+    names = [op["name"] for op in rec.to_dict()["ops"]]
+    assert names[:3] == ["mul", "Linear", "mul"] and kept is not None
+
+
+def test_the_record_of_its_graph_says_why_there_is_no_derivative():
+    x = X.clone().requires_grad_()
+    z = x * 1
+    y = reversal()(z)
+    z.mul_(3)
+    (note,) = record_of(y * 2).notes
+    assert "it has no derivative: mul_: a view of shape (3,) has new values" in note
