@@ -13,9 +13,10 @@ from ..core.context import Ctx, among
 from ..core.frames import EAGER, Frame, current, use
 from ..core.function import Function
 from ..core.graph import Node, output_index, producer
-from ..core.inplace import check_outputs, modified_problem, twin
+from ..core.inplace import twin
 from ..core.saved import Saved
 from ..core.tensor import Tensor, is_float
+from ..layers.outputs import check_outputs, modified_problem
 from ..layers.transform import laid_out_like
 
 

@@ -19,16 +19,15 @@ import numpy as np
 from ..arrays.devices import device
 from ..arrays.dtypes import FLOATS, dtype
 from ..core.context import Ctx
-from ..core.events import slots
 from ..core.frames import current
 from ..core.function import Function, as_tuple
-from ..core.graph import Leaf, history
-from ..core.inplace import modified_problem
+from ..core.graph import history
 from ..core.saved import Saved
 from ..core.tensor import Box, Tensor, describe
 from ..diagnose.wording import counted
 from ..errors import error
 from ..layers.generated import Example
+from ..layers.outputs import OutputIn
 from ..ops.base.primitive import Primitive
 from ..places import defined_at
 from ..tensors.nested import tensors_in
@@ -138,15 +137,7 @@ def delay(t: Tensor, edges: list, problem: Callable) -> Any:
     return node
 
 
-def modified(t: Tensor, edges: list) -> Any:
-    """Return the history of an output whose memory was modified through another tensor; `edges` are those of both.
-
-    A leaf stays one if it shares the memory of a constant.
-    """
-    return delay(t, edges, modified_problem(t)) if any(type(e) is not Leaf for e in edges) else t._edge
-
-
-slots.modified = modified
+OutputIn.delayed = staticmethod(delay)
 
 
 def second_derivative(name: str, place: Any) -> Exception:

@@ -46,12 +46,6 @@ def plain_problem(sentence: str, **facts: object) -> Exception:
     return RuntimeError(f"{sentence}: " + ", ".join(f"{k}={v!r}" for k, v in facts.items()))
 
 
-def plain_modified(t: Tensor, edges: list) -> Any:
-    """Raise if an output whose memory was modified through another tensor has a history."""
-    if edges:
-        raise slots.problem("an output's memory was modified", shape=t._sizes, reason=t._view.fixed, memory=t._ver)
-
-
 def plain_call(cls: type, name: str, *args: object) -> Any:
     """Call a method that a user wrote."""
     return getattr(cls, name)(*args)
@@ -110,8 +104,8 @@ class Slots:
     backward_begins: Callable = staticmethod(lambda *facts: None)
     # diagnose, from the first infinity or NaN on: a backward has ended, (run, gradients by edge)
     backward_ends: Callable | None = None
-    # autograd: returns a history that raises in backward, for an output whose memory was modified, (output, edges behind it)
-    modified: Callable = staticmethod(plain_modified)
+    # layers: records which outputs of a user's Function are in the memory of other tensors, (name, arguments, outputs)
+    link: Callable = staticmethod(lambda name, args, outs: None)
     # diagnose: formulas on arrays raised, (exception, function, arguments); may compute the result another way
     again: Callable | None = None
 

@@ -83,6 +83,7 @@ def key(edge: Edge) -> tuple:
 
 
 # ---------------------------------------------------------------------- nodes
+NO_GRAD = "it was made under no_grad"  # why the history of such a view must not be derived again
 _metadata: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
 
 
@@ -193,17 +194,12 @@ def operation_of(node: Node) -> str:
 
 
 # ---------------------------------------------------------------------- the history of a view
-NO_GRAD = "it was made under no_grad"  # why the history of such a view must not be derived again
-UNTRACKED = "untracked"  # `seen` of an output in the memory of a tensor without history
-
-
 class ViewOf:
     """Record that a view is `fn(parent, *args)`.
 
     `seen` and `version` are the parent's edge and the memory's version at the time when the view's history was last derived.
     Only an in-place write changes them, and then the history must be derived again.  `fixed`, if not None, says why that is
-    impossible; in-place writes to the view then raise.  An output of a user's Function has no `fn`: only forward knows how it
-    was made from `parent`, in whose memory it is.  Its `version` stays.
+    impossible; in-place writes then raise.  Outputs of users' Functions have no `fn` (layers/outputs.py).
     """
 
     __slots__ = ("args", "fixed", "fn", "parent", "seen", "version")
@@ -214,8 +210,7 @@ class ViewOf:
 
 def history(t: Tensor) -> Any:
     """Return t's edge.  A view derives its history again from its parent if its memory has been modified since."""
-    view = t._view
-    if view is not None and view.version != version(t) and view.fixed is not NO_GRAD:
+    if (view := t._view) is not None and view.version != version(t) and view.fixed is not NO_GRAD:
         derive(t)
     return t._edge
 
@@ -233,18 +228,15 @@ def derive(t: Tensor) -> None:
         chain.append(t)
         t = view.parent
     for t in reversed(chain):
-        view = t._view
-        assert view is not None
-        edge, before = view.parent._edge, t._edge
-        if view.fn is not None:
-            view.version = now
-        if edge is view.seen:
-            continue
-        view.seen = edge
-        t._edge = None if view.fn is not None else slots.modified(t, [e for e in (edge, before) if e is not None])
-        if edge is not None and view.fn is not None:
-            view.fn.record(t._layer, (view.parent, *view.args), t)
-            move_retained(before, t._edge)
+        view: Any = t._view
+        view.version, edge = view.version if view.fn is None else now, view.parent._edge
+        if view.fn is None:
+            view.renew(t)
+        elif edge is not view.seen:
+            before, view.seen, t._edge = t._edge, edge, None
+            if edge is not None:
+                view.fn.record(t._layer, (view.parent, *view.args), t)
+                move_retained(before, t._edge)
 
 
 def retains(t: Tensor) -> bool:

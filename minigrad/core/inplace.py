@@ -8,8 +8,7 @@ with that region replaced" (the view's `scatter`).  Other views of the same base
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,7 +17,7 @@ from ..arrays.kinds import KINDS
 from ..arrays.memory import order_in_memory
 from .events import slots
 from .frames import EAGER, Frame, Layer, current
-from .graph import NO_GRAD, UNTRACKED, Leaf, ViewOf, history, move_retained
+from .graph import NO_GRAD, Leaf, ViewOf, history, move_retained
 from .saved import INFERENCE, bottom, memory, version
 from .tensor import Box, Tensor, edges_of, wrap
 
@@ -33,57 +32,6 @@ def link_view(frame: Frame, fn: type[Primitive], args: tuple, out: Tensor) -> No
         out._ver = memory(parent)
     fixed = None if frame.grad else NO_GRAD
     out._view = ViewOf(parent, fn, args[1:], None if fixed else history(parent), version(parent), fixed)
-
-
-def link_outputs(name: str, args: tuple, outs: tuple) -> None:
-    """Record in which tensor's memory, an argument's or another output's, the outputs of a user's Function `name` are.
-
-    A write to that memory gives only the written tensor a new history.  So a write through such an output raises, and after
-    a write through another tensor, so does a derivative of the output.
-    """
-    fixed = f"it was made inside {name}" if current().grad else NO_GRAD
-    for i, o in enumerate(outs):
-        if isinstance(o, Tensor) and (base := memory_owner(o, args, outs[:i])) is not None:
-            if o._layer is None:
-                o._ver = memory(base)  # they may share it through NumPy
-            o._view = ViewOf(base, None, (), history(base) or UNTRACKED, version(o), fixed)
-
-
-def memory_owner(o: Tensor, args: tuple, earlier: tuple) -> Tensor | None:
-    """Return the tensor in whose memory an output is: the base of a view that forward made, an argument or an earlier output.
-
-    None for memory that forward allocated, and for an argument itself, which forward modified.
-    """
-    for a in args:
-        if a is o:
-            return None
-    if o._view is not None:
-        return o._base
-    others = [t for t in (*args, *earlier) if isinstance(t, Tensor) and t._layer is o._layer]
-    return next((t for t in others if t._base is not o and shares(t, o)), None)
-
-
-def modified_problem(t: Tensor) -> Callable | None:
-    """If t is, or is a view of, an output whose memory was modified after forward, return a function that returns the error."""
-    now, view = version(t), t._view
-    while view is not None and (view.fn is not None or view.version == now):
-        view = view.parent._view
-    if view is None:
-        return None
-    return partial(
-        slots.problem, "an output's memory was modified", shape=t._sizes, reason=view.fixed, memory=memory(t)
-    )
-
-
-def check_outputs(fn: Any, x: Tensor, tracked: bool, derivative: Callable) -> None:
-    """Raise for a write to an output in another tensor's memory, or to a part of it, if the write or that tensor is tracked.
-
-    `derivative` returns the history of a tensor, or its tangent.
-    """
-    while (view := x._view) is not None:
-        if view.fn is None and (tracked or derivative(view.parent) is not None):
-            raise slots.problem("this view cannot be modified in place", fn=fn, x=x)
-        x = view.parent
 
 
 def twin(t: Tensor) -> Tensor:

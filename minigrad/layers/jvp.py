@@ -14,9 +14,10 @@ from ..core.events import slots
 from ..core.frames import Frame, apply_at, use
 from ..core.function import Function, as_tuple
 from ..core.graph import ViewOf
-from ..core.inplace import check_outputs, inplace_at, link_outputs, modified_problem, shares
+from ..core.inplace import inplace_at, shares
 from ..core.saved import version
 from ..core.tensor import Box, Tensor, is_float
+from .outputs import check_outputs, link_outputs, modified_problem
 from .transform import Transform, captured, laid_out_like, layers_of
 
 
