@@ -1,6 +1,6 @@
 """Outputs of users' Functions in the memory of another tensor: an argument, another output or a captured tensor.
 
-Only forward knows how such an output was made, so after a write to that memory nobody can derive the output's history or
+Only forward knows how such an output was made, so after a write to that memory no other code can derive the output's history or
 tangent again, as for other views (core/graph.py).  A write through the output raises, and after a write through another tensor
 a derivative of the output raises.
 """
