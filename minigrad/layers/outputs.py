@@ -43,18 +43,15 @@ class OutputIn(ViewOf):
 def link_outputs(name: str, args: tuple, outs: tuple) -> None:
     """Record in which tensor's memory the outputs of a user's Function `name` are."""
     for i, o in enumerate(outs):
-        if isinstance(o, Tensor) and not computed(o, args, outs[:i] if i else ()):
-            link(name, o, (*args, *outs[:i]))
-
-
-def computed(o: Tensor, args: tuple, earlier: tuple) -> bool:
-    """Return True if forward has computed an output into new memory, as usual; False if that is not certain."""
-    if o._layer is not None or o._view is not None or (a := o._a).base is not None:
-        return False
-    for t in (*args, *earlier) if earlier else args:  # noqa: SIM110 (all() of a generator is slower)
-        if isinstance(t, Tensor) and t._layer is None and t._a is a:
-            return False
-    return True
+        if not isinstance(o, Tensor):
+            continue
+        if o._layer is None and o._view is None and (a := o._a).base is None:
+            for t in (*args, *outs[:i]) if i else args:
+                if isinstance(t, Tensor) and t._layer is None and t._a is a:
+                    break
+            else:  # as usual: forward has computed it into new memory
+                continue
+        link(name, o, (*args, *outs[:i]))
 
 
 def link(name: str, o: Tensor, others: tuple) -> None:
