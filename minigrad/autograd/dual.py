@@ -23,8 +23,9 @@ from ..core.function import Function
 from ..core.graph import Node, ViewOf, output_index, producer
 from ..core.inplace import twin
 from ..core.saved import Saved
-from ..core.tensor import Tensor
+from ..core.tensor import Tensor, is_float
 from ..errors import error
+from ..layers.outputs import check_outputs, modified_problem
 from ..layers.transform import laid_out_like, recording, same_view, unwritten
 
 opened: tuple = ()  # the open levels of all threads
@@ -66,12 +67,17 @@ class Level:
             with use(frame.but(dual=None)):
                 results = cls.tangents(args, tangents, outs, ctx)
                 for o, t in zip(outs, results, strict=True):
-                    if ctx is not None and among(o, ctx._dirty):
-                        self.write_tangent(o, t)
-                        self.follow(o)
+                    if ctx is not None and among(o, args):  # modified in place
+                        self.renew(o, t)
                     elif t is not None and o._np_dtype in FLOATS:
                         o._tan = (self, t if cls.primitive and cls.view else laid_out_like(o, t))
                         self.follow(o)
+
+    def renew(self, x: Tensor, t: Tensor | None) -> None:
+        """Make t the tangent of x, which a user's Function has modified in place."""
+        if is_float(x):
+            self.write_tangent(x, t)
+            self.follow(x)
 
     def follow(self, o: Tensor) -> None:
         """Give o's tangent also to what its node has saved of o, before there was a tangent: backward may be dual, too."""
@@ -91,7 +97,9 @@ class Level:
     def write(self, frame: Frame, fn: type[Function], x: Tensor, others: tuple) -> None:
         """Set x's tangent to the result's tangent; fn is about to modify x in place."""
         tangents = [tangent_of(a, self) for a in (x, *others)]
-        if all(t is None for t in tangents):
+        dual = any([t is not None for t in tangents])
+        check_outputs(fn, x, dual, self.tangent)
+        if not dual:
             return
         with use(frame.but(dual=None)):
             args, pushed = (twin(x), *others), tangents
@@ -116,7 +124,7 @@ def tangent_of(a: object, level: Level) -> Tensor | None:
     """Return the tangent that a carries at this level; a view of a base with a tangent has a view of that tangent."""
     if not isinstance(a, Tensor) or a._layer is not None:
         return None
-    chain = []
+    chain, given = [], a
     while (a._tan is None or a._tan[0] is not level) and a._view is not None and a._view.fn is not None:
         chain.append(a)
         a = a._view.parent
@@ -125,12 +133,20 @@ def tangent_of(a: object, level: Level) -> Tensor | None:
         for view in reversed(chain):
             t = view_of(t, view._view)
             view._tan = (level, t)
+    if given._view is not None:
+        refuse_modified(given, t, level)
     return t
 
 
 def view_of(t: Tensor, view: ViewOf) -> Tensor:
     """Return the view of t, the tangent of the view's base."""
     return same_view(view, t, eager_frame().but(dual=None, grad=view.fixed is None, inference=False))
+
+
+def refuse_modified(a: Tensor, t: Tensor | None, level: Level) -> None:
+    """Raise if a is an output whose memory was modified, and it or the memory's owner has a tangent."""
+    if (problem := modified_problem(a)) and (t is not None or tangent_of(a._base, level) is not None):
+        raise problem()
 
 
 def eager_frame() -> Frame:

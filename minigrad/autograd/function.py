@@ -11,6 +11,7 @@ import copy
 import functools
 import weakref
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -22,10 +23,11 @@ from ..core.frames import current
 from ..core.function import Function, as_tuple
 from ..core.graph import history
 from ..core.saved import Saved
-from ..core.tensor import Box, Tensor, describe, levels
+from ..core.tensor import Box, Tensor, describe
 from ..diagnose.wording import counted
 from ..errors import error
 from ..layers.generated import Example
+from ..layers.outputs import OutputIn
 from ..ops.base.primitive import Primitive
 from ..places import defined_at
 from ..tensors.nested import tensors_in
@@ -117,21 +119,36 @@ class InplaceFunction(Function):
 
 
 class DelayedError(Primitive):
-    """History of a once_differentiable backward's results: a function of every tensor that the backward may have read."""
+    """History of a tensor whose derivative would be wrong: its backward raises an error."""
 
     names = ("inputs",)
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
-        """Raise RuntimeError: there is no second derivative."""
-        name, place = ctx._saved
-        raise error(
-            RuntimeError,
-            name,
-            "trying to differentiate twice a function that was marked with @once_differentiable",
-            "write its backward with minigrad operations and remove the decorator, or drop create_graph=True",
-            notes=[f"marked at {place}"],
-        )
+        """Raise the error."""
+        (problem,) = ctx._saved
+        raise problem()
+
+
+def delay(t: Tensor, edges: list, problem: Callable) -> Any:
+    """Return a history for t, a function of the tensors with these edges, whose backward raises `problem()`."""
+    node = DelayedError.Node(t._layer, tuple(edges))
+    node._meta, node._saved = describe((t,)), (problem,)
+    return node
+
+
+OutputIn.delayed = staticmethod(delay)
+
+
+def second_derivative(name: str, place: Any) -> Exception:
+    """Return the error for a derivative of the gradients of a Function that is marked with @once_differentiable."""
+    return error(
+        RuntimeError,
+        name,
+        "trying to differentiate twice a function that was marked with @once_differentiable",
+        "write its backward with minigrad operations and remove the decorator, or drop create_graph=True",
+        notes=[f"marked at {place}"],
+    )
 
 
 def refuse_second(ctx: Any, grads: tuple, outs: Any) -> Any:
@@ -139,22 +156,42 @@ def refuse_second(ctx: Any, grads: tuple, outs: Any) -> Any:
     ctx = ctx._context() if isinstance(ctx, NestedIOFunction) else ctx
     while isinstance(ctx, Example):
         ctx = ctx._ctx
-    known = [v for t in tensors_in([*grads, *ctx.saved_tensors, *vars(ctx).values()]) for v in levels(t)]
+    known = [v for t in tensors_in([*grads, *ctx.saved_tensors, *vars(ctx).values()]) for v in parts(t)]
     return mapped(outs, lambda o: delayed(o, known, ctx) if isinstance(o, Tensor) else o)
 
 
 def delayed(o: Tensor, known: list, ctx: Ctx) -> Tensor:
-    """Return o, a result of ctx's backward, with a DelayedError as history at each layer that tracks what o may depend on."""
+    """Return o, a result of ctx's backward, with a DelayedError as history at each layer that tracks what o may depend on.
+
+    A tangent of o may depend on the same tensors; no_grad cuts its history but not the tangent itself.
+    """
     edges = [e for t in known if t._layer is o._layer and (e := history(t)) is not None]
     if o._layer is ctx._layer and may_hold_intermediates(ctx):
         edges += [e for e in ctx._edges if e is not None]
-    below: Any = delayed(o._value, known, ctx) if type(o) is Box else None
-    if edges or type(o) is Box and below is not o._value:
-        o = Box(o._layer, below, o._extra) if type(o) is Box else o.detach()
+    below = [delayed(t, known, ctx) for t in parts_below(o)]
+    if not edges and all([new is old for new, old in zip(below, parts_below(o))]):
+        return o
+    if type(o) is Box:
+        o = Box(o._layer, below[0], below[1] if below[1:] else o._extra)
+    else:
+        o, level = o.detach(), o._tan and o._tan[0]
+        o._tan = (level, below[0]) if below else None
     if edges:
-        o._edge = DelayedError.Node(o._layer, tuple(edges))
-        o._edge._meta, o._edge._saved = describe((o,)), (ctx.name(), defined_at(ctx._fn.backward))
+        o._edge = delay(o, edges, partial(second_derivative, ctx.name(), defined_at(ctx._fn.backward)))
     return o
+
+
+def parts(t: Tensor) -> Iterator:
+    """Yield t, and the values and tangents below it."""
+    yield t
+    for low in parts_below(t):
+        yield from parts(low)
+
+
+def parts_below(t: Tensor) -> list:
+    """Return the value and the tangent, if there is one, of a box, and the tangent of a dual tensor."""
+    low = [t._value, t._extra] if type(t) is Box else [t._tan[1]] if t._tan is not None else []
+    return [p for p in low if isinstance(p, Tensor)]
 
 
 def may_hold_intermediates(ctx: Ctx) -> bool:

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 from ..arrays.dtypes import FLOATS
 from .events import slots
 from .frames import current, node_made
-from .graph import Edge, FullNode, Leaf, OutputEdge, ViewOf, history, move_retained
-from .inplace import rebase, twin
+from .graph import NO_GRAD, Edge, FullNode, Leaf, OutputEdge, ViewOf, history, move_retained
+from .inplace import check_writable, rebase, twin
 from .saved import memory, next_number, save, unpack
-from .tensor import Box, Tensor, describe, is_float
+from .tensor import Tensor, describe, is_float
 
 if TYPE_CHECKING:
     from .frames import Layer
@@ -153,6 +153,7 @@ def attach(ctx: Ctx, args: tuple, given: tuple, returned: tuple, outs: tuple | N
         if isinstance(o, Tensor):
             smooth = tracked and ctx._meta[i][1] in FLOATS and not (ctx._nondiff and among(returned[i], ctx._nondiff))
             set_history(ctx, o, None if not smooth else ctx if len(outs) == 1 else OutputEdge(ctx, i))
+    slots.link(ctx._fn.__name__, args, outs)
     if slots.node_made is not None or current().observers:
         node_made(ctx)
     if ctx._layer is not None:
@@ -173,6 +174,7 @@ def as_before(ctx: Ctx, args: tuple, outs: tuple) -> tuple:
             raise slots.problem("forward returns the inputs that it marks dirty", ctx=ctx, d=d)
         if ctx._edges and type(history(root)) is Leaf:
             raise slots.problem("forward modifies a leaf that requires grad", ctx=ctx, args=args, d=d, root=root)
+        check_writable(current(), ctx._fn.__name__, d, bool(ctx._edges))
     return tuple([twin(a) if among(a, ctx._dirty) else a for a in args])
 
 
@@ -187,18 +189,18 @@ def outputs(ctx: Ctx, args: tuple, returned: tuple) -> tuple:
         if ctx._dirty and among(o, ctx._dirty):
             if history(o) is not None and not (ctx._edges and is_float(o) and not among(o, ctx._nondiff)):
                 o = o.detach()  # modified, but not by a differentiable operation: the result is untracked
-        elif isinstance(o, Tensor) and (among(o, args) or outs and among(o, returned[: len(outs)])):
-            o = alias(o)  # an input, or a second copy of the same tensor
+        elif isinstance(o, Tensor) and (
+            among(o, (*args, *returned[: len(outs)])) or ctx._edges and o._edge is not None
+        ):
+            o = alias(o)  # an input, a second copy of the same tensor, or one from elsewhere, which keeps its history
         outs.append(o)
     return tuple(outs)
 
 
 def alias(t: Tensor) -> Tensor:
     """Return another tensor object on the same memory."""
-    if type(t) is Box:
-        return Box(t._layer, t._value, t._extra)
     out = t._alias()
-    out._view = ViewOf(t, None, (), None, 0)
+    out._view = ViewOf(t, None, (), None, 0, NO_GRAD)
     return out
 
 
@@ -209,10 +211,7 @@ def set_history(ctx: Ctx, o: Tensor, edge: Edge | None) -> None:
             move_retained(history(o), edge)
             o._edge = edge
             rebase(ctx._layer, o)
-        return
-    if o._view is not None and ctx._layer is None:  # a view derived again would bypass the user's backward
-        o._view.fixed = f"it was made inside {ctx._fn.__name__}"
-    if edge is not None or type(o._edge) is not Leaf:
+    elif edge is not None or type(o._edge) is not Leaf:
         o._edge = edge
 
 

@@ -106,6 +106,8 @@ class Slots:
     backward_begins: Callable = staticmethod(lambda *facts: None)
     # diagnose, from the first infinity or NaN on: a backward has ended, (run, gradients by edge)
     backward_ends: Callable | None = None
+    # layers: records which outputs of a user's Function are in the memory of other tensors, (name, arguments, outputs)
+    link: Callable = staticmethod(lambda name, args, outs: None)
     # diagnose: formulas on arrays raised, (exception, function, arguments); may compute the result another way
     again: Callable | None = None
 

@@ -83,6 +83,7 @@ def key(edge: Edge) -> tuple:
 
 
 # ---------------------------------------------------------------------- nodes
+NO_GRAD = "it was made under no_grad"  # why the history of such a view must not be derived again
 _metadata: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
 
 
@@ -199,7 +200,7 @@ class ViewOf:
 
     `seen` and `version` are the parent's edge and the memory's version at the time when the view's history was last derived.
     Only an in-place write changes them, and then the history must be derived again.  `fixed`, if not None, says why that is
-    impossible; in-place writes then raise.
+    impossible; in-place writes then raise.  Outputs of users' Functions have no `fn` (layers/outputs.py).
     """
 
     __slots__ = ("args", "fixed", "fn", "parent", "seen", "version")
@@ -210,8 +211,7 @@ class ViewOf:
 
 def history(t: Tensor) -> Any:
     """Return t's edge.  A view derives its history again from its parent if its memory has been modified since."""
-    view = t._view
-    if view is not None and view.version != version(t) and view.fixed is None:
+    if (view := t._view) is not None and view.version != version(t) and view.fixed is not NO_GRAD:
         derive(t)
     return t._edge
 
@@ -224,14 +224,15 @@ def is_leaf(t: Tensor) -> bool:
 def derive(t: Tensor) -> None:
     """Update the history of a view, and of every view between it and its base, from the base downwards."""
     now, chain = version(t), []
-    while (view := t._view) is not None and view.version != now and view.fixed is None:
+    while (view := t._view) is not None and view.version != now and view.fixed is not NO_GRAD:
         chain.append(t)
         t = view.parent
     for t in reversed(chain):
-        view = t._view
-        assert view is not None
-        view.version, edge = now, view.parent._edge
-        if edge is not view.seen:
+        view: Any = t._view
+        view.version, edge = view.version if view.fn is None else now, view.parent._edge
+        if view.fn is None:
+            view.renew(t)
+        elif edge is not view.seen:
             before, view.seen, t._edge = t._edge, edge, None
             if edge is not None:
                 view.fn.record(t._layer, (view.parent, *view.args), t)

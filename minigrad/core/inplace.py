@@ -17,14 +17,12 @@ from ..arrays.kinds import KINDS
 from ..arrays.memory import order_in_memory
 from .events import slots
 from .frames import EAGER, Frame, Layer, current
-from .graph import Leaf, ViewOf, history, move_retained
+from .graph import NO_GRAD, Leaf, ViewOf, history, move_retained
 from .saved import INFERENCE, bottom, memory, version
 from .tensor import Box, Tensor, edges_of, wrap
 
 if TYPE_CHECKING:
     from ..ops.base.primitive import Primitive
-
-NO_GRAD = "it was made under no_grad"  # why the history of such a view must not be derived again
 
 
 def link_view(frame: Frame, fn: type[Primitive], args: tuple, out: Tensor) -> None:

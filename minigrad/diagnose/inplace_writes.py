@@ -63,6 +63,20 @@ def fixed_view_written(fn: Any, x: Any) -> Exception:
     )
 
 
+@explains("an output's memory was modified")
+def memory_of_output_written(shape: tuple, reason: str, memory: Any) -> Exception:
+    """Return the error for a derivative of an output whose memory was modified through another tensor."""
+    return error(
+        RuntimeError,
+        memory.writer,
+        f"a view of shape {shape} has new values, because its memory was modified in place through another tensor, but "
+        f"{reason}, so its gradient would miss the change",
+        "clone() it before the write"
+        + (f", or make a new tensor instead of the write, {ANEW[memory.writer]}" if memory.writer in ANEW else ""),
+        notes=noted("modified", memory.place),
+    )
+
+
 @explains("the memory is read-only")
 def read_only_written(fn: Any, x: Tensor) -> Exception:
     """Return the error for a write to the memory of a read-only array."""

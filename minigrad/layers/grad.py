@@ -80,7 +80,7 @@ class Grad(Transform):
             low = cls.apply(*values)
             slots.call_method(cls, "setup_context", ctx, values, low)
         lows, dirty = as_tuple(low), ctx._dirty
-        outs = tuple([self.output(o, among(o, dirty), args, values, cls.__name__) for o in lows])
+        outs = tuple([self.output(o, among(o, dirty), args, values) for o in lows])
         ctx._dirty = tuple([next((a for a, v in zip(args, values) if v is d), d) for d in dirty])
         for d in ctx._dirty:
             if among(d, args) and not self.owns(d):

@@ -18,6 +18,7 @@ from ..core.graph import ViewOf
 from ..core.inplace import inplace_at
 from ..core.saved import version
 from ..core.tensor import Box, Tensor, is_float
+from .outputs import check_outputs, link_outputs, modified_problem
 from .transform import Transform, captured, laid_out_like, layers_of, recording, same_view, unwritten
 
 
@@ -33,11 +34,15 @@ class Jvp(Transform):
 
     def tangent(self, a: object) -> Tensor | None:
         """Return the tangent of a, which is one layer down."""
-        if self.owns(a):
-            if a._view is not None and a._view.fn is not None and (base := self.tangent(a._view.parent)) is not None:
+        if not self.owns(a):
+            return None
+        if a._view is not None:
+            base = self.tangent(a._view.parent)
+            if base is not None and a._view.fn is not None:
                 self.derive(a, base)
-            return a._extra
-        return None
+            elif (base is not None or a._extra is not None) and (problem := modified_problem(a)):
+                raise problem()
+        return a._extra
 
     def follows(self, t: Box) -> bool:
         """Return True if t has a tangent."""
@@ -65,7 +70,8 @@ class Jvp(Transform):
                 make = partial(Box, self) if cls.view else self.dual
                 outs = tuple([make(o, t if o._np_dtype in FLOATS else None) for o, t in zip(lows, results)])
         if not cls.primitive:
-            outs = tuple([self.output(o, among(o, values), args, values, cls.__name__) for o in lows])
+            outs = tuple([self.output(o, among(o, values), args, values) for o in lows])
+            link_outputs(cls.__name__, args, outs)
             self.renew(frame, cls, args, outs, results)
         if cls.primitive and cls.view and self.owns(args[0]):
             view: Any = outs[0]
@@ -97,7 +103,7 @@ class Jvp(Transform):
         values = tuple([self.inner(a) for a in args])
         with use(frame.parent):
             result, tangents = None, [self.tangent(a) for a in args]
-            self.refuse_fixed(x, any([t is not None for t in tangents]), fn)
+            check_outputs(fn, x, any([t is not None for t in tangents]), self.tangent)
             if any([t is not None for t in tangents]):
                 # layers below may save them for their backward
                 before, pushed = [[unwritten(a, x._value, x._extra) for a in group] for group in (values, tangents)]
@@ -106,12 +112,6 @@ class Jvp(Transform):
             self.write_tangent(x, result)
         return x
 
-    def refuse_fixed(self, x: Tensor, dual: bool, fn: type) -> None:
-        """Raise for a view made inside a user's Function: a base's tangent cannot follow a write to such a view."""
-        while (view := x._view) is not None:
-            if view.fixed is not None and (dual or self.tangent(view.parent) is not None):
-                raise slots.problem("this view cannot be modified in place", fn=fn, x=x)
-            x = view.parent
 
     def write_tangent(self, x: Tensor, t: Tensor | None) -> None:
         """Make t the tangent of x, in the memory that it shares with the tangents of x's base and views."""

@@ -6,15 +6,12 @@ from __future__ import annotations
 
 from typing import Any, TypeGuard
 
-import numpy as np
-
 from ..arrays.memory import order_in_memory
 from ..core.events import slots
 from ..core.frames import Frame, Layer, current, use
 from ..core.function import Function
 from ..core.graph import ViewOf, history, producer
 from ..core.inplace import example, shares
-from ..core.saved import bottom
 from ..core.tensor import Box, Tensor, levels
 
 
@@ -66,22 +63,14 @@ class Transform(Layer):
         """Return the value, for item(), `if` and tolist()."""
         return t._value
 
-    def output(self, value: object, dirty: bool, args: tuple, values: tuple, name: str) -> Any:
-        """Return one output of a custom Function: the modified box, or a new one.
-
-        If an output shares memory with an input, a write to it would bypass the input's history; its view notes that.
-        """
+    def output(self, value: object, dirty: bool, args: tuple, values: tuple) -> Any:
+        """Return one output of a custom Function: the modified box, or a new one."""
         if not isinstance(value, Tensor):
             return value
-        owned = [(a, v) for a, v in zip(args, values) if self.owns(a)]
-        for a, v in owned:
-            if dirty and v is value:
+        for a, v in zip(args, values):
+            if dirty and v is value and self.owns(a):
                 return a
-        out = self.box(value)
-        for a, v in owned:
-            if np.may_share_memory(bottom(value)._a, bottom(v)._a):
-                out._view = ViewOf(a, None, (), None, 0, fixed=f"it was made inside {name} in its input's memory")
-        return out
+        return self.box(value)
 
 
 def captured(layer: Layer, fn: Any, x: Tensor) -> Exception:

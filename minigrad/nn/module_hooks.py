@@ -1,7 +1,7 @@
 """The hooks of modules: functions called before and after forward, and with gradients during backward.
 
 A module without hooks pays nothing.  For backward hooks, the outputs and the inputs that require grad pass through an
-identity (`Gate`) whose backward calls the hooks.
+identity (`BackwardHookFunction`) whose backward calls the hooks.
 """
 
 from __future__ import annotations
@@ -9,9 +9,14 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
+from weakref import WeakKeyDictionary
 
+from ..core.engine import running
+from ..core.events import slots
+from ..core.frames import current
 from ..core.function import Function
-from ..core.tensor import Tensor
+from ..core.graph import history
+from ..core.tensor import Tensor, levels
 from ..diagnose.gradient_hooks import check_arguments
 from ..errors import error
 from ..places import defined_at
@@ -29,18 +34,27 @@ KINDS = {  # kinds of hooks, in calling order, with the arguments of each
 }
 
 
-class Gate(Function):
+class BackwardHookFunction(Function):
     """The identity; in backward, `passed` receives the gradients and returns those to continue with."""
 
+    generate_vmap_rule = True
+
     @staticmethod
-    def forward(ctx: Any, passed: Callable, *tensors: Tensor) -> tuple:
-        ctx.passed = passed
-        ctx.set_materialize_grads(False)
+    def forward(passed: Callable, *tensors: Tensor) -> tuple:
         return tuple([t.view_as(t) for t in tensors])
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple, output: tuple) -> None:
+        ctx.passed = inputs[0]
+        ctx.set_materialize_grads(False)
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> tuple:
         return None, *ctx.passed(grads)
+
+    @staticmethod
+    def jvp(ctx: Any, *tangents: Any) -> tuple:
+        return tangents[1:]
 
 
 class Hooked:
@@ -67,13 +81,17 @@ class Hooked:
         return self._register("forward", hook, prepend, with_kwargs=with_kwargs, always_call=always_call)
 
     def register_full_backward_pre_hook(self, hook: Callable, prepend: bool = False) -> Handle:
-        """Call hook(module, grad_output) with the gradients of the outputs; a returned tuple replaces them."""
+        """Call hook(module, grad_output) with the gradients of the outputs; a returned tuple replaces them.
+
+        The tuple has one entry per output, None for one without a gradient.
+        """
         return self._register("backward_pre", hook, prepend)
 
     def register_full_backward_hook(self, hook: Callable, prepend: bool = False) -> Handle:
         """Call hook(module, grad_input, grad_output) once the gradients of the inputs are known.
 
-        Both are tuples; grad_input has None for arguments without a gradient.  A returned tuple replaces it.
+        Both are tuples, with None for arguments and outputs without a gradient.  A returned tuple replaces grad_input.  A
+        backward that does not compute gradients of the outputs, such as a second one through grad_input, calls no hook.
         """
         return self._register("backward", hook, prepend)
 
@@ -146,52 +164,78 @@ class Hooked:
         return given
 
 
+class Group:
+    """The inputs or the outputs of one call: how many there are, and which of them are tensors that require grad."""
+
+    def __init__(self):
+        self.size, self.places = 0, []
+
+    def all(self, grads: tuple) -> tuple:
+        """Return one gradient per value, None for a value that does not require grad."""
+        found = dict(zip(self.places, grads))
+        return tuple([found.get(i) for i in range(self.size)])
+
+    def tracked(self, grads: tuple) -> tuple:
+        """Return the gradients of the tensors that require grad."""
+        return tuple([grads[i] for i in self.places])
+
+
 class Gates:
     """One call of a module with backward hooks: the state that its output gate and its input gate share."""
 
     def __init__(self, module: Any):
-        self.module, self.grad_output, self.n_inputs, self.places = module, (), 0, []
+        self.module = module
+        self.inputs, self.outputs = Group(), Group()
+        # by backward, from the outputs to the inputs: a pass that does not reach the outputs calls no hook
+        self.grad_outputs: WeakKeyDictionary = WeakKeyDictionary()
 
     def entered(self, args: tuple) -> tuple:
         """Return the arguments, with the tensors that require grad behind a gate."""
-        self.n_inputs = len(args)
-        self.places = [i for i, a in enumerate(args) if isinstance(a, Tensor) and a.requires_grad]
-        if not self.places:
-            return args
-        gated = list(args)
-        for i, t in zip(self.places, Gate.apply(self.to_inputs, *[args[i] for i in self.places])):
-            gated[i] = t
-        return tuple(gated)
+        return tuple(self.gate(self.to_inputs, self.inputs, list(args)))
 
     def left(self, out: Any) -> Any:
         """Return the outputs (a tensor, or a tuple, list or dictionary of them) behind a gate."""
-        tensors: list = []
-        replaced(out, lambda t: tensors.append(t) or t)
-        if not tensors:
-            return out
-        gated = iter(Gate.apply(self.from_outputs, *tensors))
-        return replaced(out, lambda t: next(gated))
+        values: list = []
+        replaced(out, lambda v: values.append(v) or v)
+        gated = iter(self.gate(self.from_outputs, self.outputs, values))
+        return replaced(out, lambda v: next(gated))
+
+    def gate(self, passed: Callable, group: Group, values: list) -> list:
+        """Return the values, with the tensors that require grad behind a gate; errors about a write to one name the module."""
+        group.size = len(values)
+        group.places = [i for i, v in enumerate(values) if tracked(v)] if current().grad else []
+        if not group.places:
+            return values
+        slots.changing(f"calls the backward hooks of {type(self.module).__name__}")
+        gated = BackwardHookFunction.apply(passed, *[values[i] for i in group.places])
+        for i, t in zip(group.places, gated):
+            values[i] = t
+            for low in levels(t):
+                if low._view is not None:
+                    low._view.fixed = f"it passes the backward hooks of {type(self.module).__name__}"
+        return values
 
     def from_outputs(self, grads: tuple) -> tuple:
         """Call the pre-hooks; if no input requires grad, no later gate runs, so call the hooks too."""
+        grad_output = self.outputs.all(grads)
         for hook, _ in self.module._of("backward_pre"):
-            grads = self.checked(hook, hook(self.module, grads), grads)
-        self.grad_output = grads
-        if not self.places:
-            self.call((None,) * self.n_inputs)
-        return grads
+            grad_output = self.checked(hook, hook(self.module, grad_output), grad_output)
+        if not self.inputs.places:
+            self.call(self.inputs.all(()), grad_output)
+        elif (run := running.get()) is not None:
+            self.grad_outputs[run] = grad_output
+        return self.outputs.tracked(grad_output)
 
     def to_inputs(self, grads: tuple) -> tuple:
-        """Call the hooks with the gradients of all inputs."""
-        every: list = [None] * self.n_inputs
-        for i, g in zip(self.places, grads):
-            every[i] = g
-        result = self.call(tuple(every))
-        return tuple([result[i] for i in self.places])
+        """Call the hooks with the gradients of all inputs, if those of the outputs were computed in this backward."""
+        run = running.get()
+        if run not in self.grad_outputs:
+            return grads
+        return self.inputs.tracked(self.call(self.inputs.all(grads), self.grad_outputs.pop(run)))
 
-    def call(self, grad_input: tuple) -> tuple:
+    def call(self, grad_input: tuple, grad_output: tuple) -> tuple:
         for hook, _ in self.module._of("backward"):
-            grad_input = self.checked(hook, hook(self.module, grad_input, self.grad_output), grad_input)
+            grad_input = self.checked(hook, hook(self.module, grad_input, grad_output), grad_input)
         return grad_input
 
     def checked(self, hook: Callable, given: Any, grads: tuple) -> tuple:
@@ -219,13 +263,16 @@ class Gates:
         return given
 
 
+def tracked(value: Any) -> bool:
+    """Return True for a tensor that requires grad, itself or in a derivative around the transforms that run here."""
+    return isinstance(value, Tensor) and any([history(low) is not None for low in levels(value)])
+
+
 def replaced(out: Any, f: Callable) -> Any:
-    """Return a tensor, or a tuple, list or dictionary of them, with f applied to each tensor that requires grad."""
-    if isinstance(out, Tensor):
-        return f(out) if out.requires_grad else out
+    """Return an output, or a tuple, list or dictionary of them, with f applied to each value."""
     if isinstance(out, dict):
         return type(out)([(k, replaced(v, f)) for k, v in out.items()])
     if isinstance(out, (tuple, list)):
         parts = [replaced(v, f) for v in out]
         return type(out)(*parts) if hasattr(out, "_fields") else type(out)(parts)
-    return out
+    return f(out)

@@ -129,7 +129,7 @@ class Ledger(Transfers):
         The view is a result of that write. If it is tracked, a separate operation takes the view again from the new base.
         """
         view = t._view
-        if edge is None or type(edge) is Leaf or view is None or producer(edge) in self._made_by:
+        if edge is None or type(edge) is Leaf or view is None or view.fn is None or producer(edge) in self._made_by:
             writer.events += (Event(ViewScatter, writer, [], [index]),)
             return
         reader = self._open

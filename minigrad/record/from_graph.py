@@ -27,7 +27,6 @@ from .schema import Where
 from .values import NOWHERE, UNKNOWN, Event, Group, Noted, bottom
 
 FREED = "the program's own backward has freed the saved tensors; call backward(retain_graph=True) to keep them"
-REFUSED = "it is a gradient of a backward marked with @once_differentiable, which has no second derivative"
 
 
 def record_of(what: Tensor | Node) -> Record:
@@ -56,8 +55,9 @@ def record_of(what: Tensor | Node) -> Record:
         rec.values[rec.outputs[0]].array = bottom(what)
     if any(type(g.nodes[0]._saved) is Freed for g in rec.groups):
         rec.notes.append(FREED)
-    elif any(g.nodes[0]._fn is DelayedError for g in rec.groups):
-        rec.notes.append(REFUSED)
+    elif refused := [g.nodes[0] for g in rec.groups if g.nodes[0]._fn is DelayedError]:
+        (problem,) = refused[0]._saved
+        rec.notes.append(f"it has no derivative: {str(problem()).splitlines()[0]}")
     else:
         with rec:
             shape, dtype = edge._shape, edge._dtype

@@ -1,0 +1,109 @@
+"""@once_differentiable: every nesting of derivatives gives the right number, or says that there is none."""
+
+from itertools import product
+
+import pytest
+
+import minigrad as torch
+from minigrad.autograd import forward_ad
+from minigrad.autograd.function import Function, once_differentiable
+from minigrad.func import grad, jacfwd, jacrev, jvp, vmap
+
+
+def sine(save, read):
+    """Return sin as a Function that hands its input to backward in some way."""
+
+    class Sine(Function):
+        generate_vmap_rule = True
+
+        @staticmethod
+        def forward(x):
+            return x.sin()
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            save(ctx, inputs[0])
+            ctx.save_for_forward(inputs[0])
+
+        @staticmethod
+        @once_differentiable
+        def backward(ctx, g):
+            return g * read(ctx).cos()
+
+        @staticmethod
+        def jvp(ctx, t):
+            return t * ctx.saved_tensors[0].cos()
+
+    return Sine.apply
+
+
+def on_attribute(ctx, x):
+    ctx.x = x
+
+
+KEPT = {
+    "saved": (lambda ctx, x: ctx.save_for_backward(x), lambda ctx: ctx.saved_tensors[0]),
+    "attribute": (on_attribute, lambda ctx: ctx.x),
+    "intermediate": (lambda ctx, x: ctx.save_for_backward(x * 2), lambda ctx: ctx.saved_tensors[0] / 2),
+}
+
+
+def first_of_batch(f):
+    return lambda x: vmap(f)(torch.stack([x, x + 1.0]))[0]
+
+
+STEPS = {
+    "grad": grad,
+    "jvp": lambda f: lambda x: jvp(f, (x,), (torch.ones_like(x),))[1],
+    "jacrev": jacrev,
+    "jacfwd": jacfwd,
+    "vmap": first_of_batch,
+}
+WORDS = [w for n in (1, 2, 3) for w in product(STEPS, repeat=n)] + [
+    ("grad", "vmap", "jvp", "grad"),
+    ("jacrev", "jacfwd", "vmap", "grad"),
+    ("vmap", "grad", "jvp", "vmap", "grad"),
+]
+
+
+def applied(words, f):
+    for step in reversed(words):
+        f = STEPS[step](f)
+    return f
+
+
+def derivative(order, x):
+    return (x.sin(), x.cos(), -x.sin(), -x.cos())[order].item()
+
+
+@pytest.mark.parametrize("kept", KEPT)
+@pytest.mark.parametrize("words", WORDS, ids="-".join)
+def test_a_derivative_is_right_and_a_second_reverse_pass_is_refused(words, kept):
+    x, f = torch.tensor(0.7, dtype=torch.float64), applied(words, sine(*KEPT[kept]))
+    derivatives = [w for w in words if w != "vmap"]
+    reverse = [w in ("grad", "jacrev") for w in derivatives]
+    if sum(reverse) > 1 and reverse[-1]:  # a jvp inside them all calls the user's jvp, never the backward
+        with pytest.raises(RuntimeError, match="@once_differentiable"):
+            f(x)
+    else:
+        assert f(x).item() == pytest.approx(derivative(len(derivatives), x))
+
+
+@pytest.mark.parametrize("inner", [(), ("vmap",), ("vmap", "vmap")], ids="-".join)
+@pytest.mark.parametrize("kept", ["saved", "attribute"])
+def test_the_tangent_of_a_gradient_in_a_dual_level_is_right_and_its_gradient_is_refused(kept, inner):
+    x, f = torch.tensor(0.7, dtype=torch.float64, requires_grad=True), applied(inner, sine(*KEPT[kept]))
+    with forward_ad.dual_level():
+        dual = forward_ad.make_dual(x, torch.ones_like(x))
+        (slope,) = torch.autograd.grad(f(dual), x, create_graph=True)
+        tangent = forward_ad.unpack_dual(slope).tangent
+        assert tangent.item() == pytest.approx(derivative(2, x))
+        with pytest.raises(RuntimeError, match="@once_differentiable"):
+            torch.autograd.grad(tangent, x)
+
+
+def test_backward_of_a_forward_over_reverse_derivative_is_refused():
+    x = torch.tensor(0.7, requires_grad=True)
+    y = applied(("jvp", "grad"), sine(*KEPT["saved"]))(x)
+    with pytest.raises(RuntimeError, match="@once_differentiable"):
+        y.backward()
