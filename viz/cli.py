@@ -10,6 +10,7 @@ import io
 import json
 import os
 import sys
+from contextlib import suppress
 
 from cyclopts import App, CycloptsError
 
@@ -23,8 +24,9 @@ from .commands import (
     source_command,
     step_command,
 )
-from .commands.common import given
+from .commands.common import closed, given
 from .run_program import Failure, Usage
+from .text import clean
 
 
 def _version() -> str:
@@ -71,6 +73,7 @@ app.command(maintenance.completion, help_epilogue="")
 
 def main(tokens: list[str] | None = None) -> None:
     """Run the command; the exit code is 0, 1 (the user's program failed) or 2 (the command is wrong)."""
+    open_standard_files()
     for stream in (sys.stdout, sys.stderr):  # a character that the terminal cannot encode must not end the command
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
@@ -80,10 +83,11 @@ def main(tokens: list[str] | None = None) -> None:
         words = with_programs_own(words)
     try:
         app(words, exit_on_error=False, print_error=False, result_action="return_value")
+        sys.stdout.flush()
     except CycloptsError as wrong:
         sys.exit(_say(f"minigrad: {wrong} See minigrad --help.", 2, words))
     except Usage as wrong:
-        sys.exit(_say(f"minigrad: {wrong}", 2, words))
+        sys.exit(_say(clean(f"minigrad: {wrong}"), 2, words))
     except Failure as failed:
         code = _say(str(failed), 1, words)
         _end_other_ranks()
@@ -93,6 +97,22 @@ def main(tokens: list[str] | None = None) -> None:
     except BrokenPipeError:  # the reader of -o - closed the pipe
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
+    except OSError as refused:  # such as a full disk below the standard output
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        what = f"cannot use {refused.filename}" if refused.filename else "cannot write to the standard output"
+        sys.exit(_say(f"minigrad: {what}: {refused.strerror}. Name another file with -o.", 1, []))
+
+
+def open_standard_files() -> None:
+    """Open /dev/null as each standard file that is closed, or the next opened file would be one; note which are."""
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            closed.add(os.open(os.devnull, os.O_RDWR))  # the lowest free number
+    sys.stdin = sys.stdin or open(0, encoding="utf-8", closefd=False)
+    sys.stdout = sys.stdout or open(1, "w", encoding="utf-8", closefd=False)
+    sys.stderr = sys.stderr or open(2, "w", encoding="utf-8", closefd=False)
 
 
 def with_programs_own(words: list[str]) -> list[str]:
@@ -117,7 +137,8 @@ def _end_other_ranks() -> None:
 
 def _say(what: str, code: int, words: list[str]) -> int:
     """Print the error to stderr for people and, with --json, to stdout for programs.  Return the exit code."""
-    print(what, file=sys.stderr)
+    with suppress(OSError):
+        print(what, file=sys.stderr)
     if "--json" in words[: words.index("--") if "--" in words else None]:
         print(json.dumps({"error": what, "code": code}))
     return code
