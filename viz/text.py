@@ -178,9 +178,8 @@ def kind_of(value: dict) -> str:
     >>> kind_of({"dtype": "float32", "shape": [3], "bytes": 12, "device": "cuda:0"})
     'float32 (3,) · 12 B · cuda:0'
     """
-    place = value.get("device") or "cpu"
-    line = f"{value['dtype']} {shape(value['shape'])} · {size(value['bytes'])}" + f" · {place}" * (place != "cpu")
-    return clean(line)
+    place, dtype = shorten(value.get("device") or "cpu", 24), shorten(value["dtype"], 24)
+    return f"{dtype} {shape(value['shape'])} · {size(value['bytes'])}" + f" · {place}" * (place != "cpu")
 
 
 def source(where: dict | None) -> str:
