@@ -20,7 +20,7 @@ from contextvars import ContextVar
 from types import ModuleType, TracebackType
 from typing import Any, NoReturn
 
-from .places import Place, transforms, user_frame, user_place, users_part
+from .places import Place, transforms, user_frame, user_place, users_part, variables
 
 __all__ = [
     "InternalError",
@@ -218,8 +218,7 @@ def as_imported(code: str) -> str:
     """Return code with the name under which the user's running file imports minigrad, as torch.ones for minigrad.ones."""
     if not OF_MINIGRAD.search(code) or (frame := user_frame()) is None:
         return code
-    variables = [*list(frame.f_globals.items()), *list(frame.f_locals.items())]
-    names = [name for name, value in variables if isinstance(value, ModuleType) and is_minigrad(value)]
+    names = [name for name, value in variables(frame).items() if isinstance(value, ModuleType) and is_minigrad(value)]
     return code if not names or "minigrad" in names else OF_MINIGRAD.sub(f"{names[0]}.", code)
 
 

@@ -201,6 +201,22 @@ def test_an_error_keeps_no_operand(name, no_collector):
     assert not held_after(ERRORS[name])
 
 
+def test_an_error_keeps_no_variable_that_its_program_deletes(no_collector):
+    """Neither does the search for the user's names and lines, which reads the variables of running functions."""
+    x = torch.ones(3, requires_grad=True)
+    alive = weakref.ref(x)
+    with suppress(RuntimeError):
+        x.add_(1)
+    del x
+    assert alive() is None
+    y = torch.ones(3)
+    alive = weakref.ref(y)
+    with suppress(RuntimeError):
+        y.sum().backward()
+    del y
+    assert alive() is None
+
+
 @pytest.mark.cpu("is about Python's references")
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", ["add", "softmax", "gather", "where"])

@@ -110,9 +110,9 @@ def open_standard_files() -> None:
             os.fstat(number)
         except OSError:
             closed.add(os.open(os.devnull, os.O_RDWR))  # the lowest free number
-    sys.stdin = sys.stdin or open(0, encoding="utf-8", closefd=False)
-    sys.stdout = sys.stdout or open(1, "w", encoding="utf-8", closefd=False)
-    sys.stderr = sys.stderr or open(2, "w", encoding="utf-8", closefd=False)
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(number, "w" if number else "r", encoding="utf-8", closefd=False))
 
 
 def with_programs_own(words: list[str]) -> list[str]:

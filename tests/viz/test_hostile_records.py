@@ -150,7 +150,9 @@ def of_mermaid(text):
 def known_commands():
     """Return the commands of a LaTeX file whose texts are plain, of escaped characters, and of formulas."""
     plain = viz.draw(records.two_uses(), passes="all").tex() + viz.draw(records.odd()).tex()
-    escapes = r"\textasciitilde\textasciicircum\textless\textgreater\textbar\ldots\rangle\times\partial\letter\left\right"
+    escapes = (
+        r"\textasciitilde\textasciicircum\textless\textgreater\textbar\ldots\rangle\times\partial\letter\left\right"
+    )
     return set(re.findall(r"\\[A-Za-z]+", plain + escapes)) | COMMANDS
 
 
