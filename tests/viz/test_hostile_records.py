@@ -1,6 +1,7 @@
 """Records from strangers: no text of a record becomes code or structure of the language in which it is drawn.
 
-Each text of a record is replaced by texts of other languages: TeX, DOT, Mermaid, XML, HTML, a terminal's commands, and long ones.
+Each text of a record is replaced by texts of other languages: TeX, DOT, Mermaid, XML, HTML, commands of a
+terminal, and long ones.
 Every format must keep its structure and its vocabulary.
 """
 
@@ -117,7 +118,7 @@ def of_xml(text):
     known = {"svg", "style", "g", "rect", "path", "text", "title", "pattern"}
     elements = [element.tag.removeprefix("{http://www.w3.org/2000/svg}") for element in root.iter()]
     assert set(elements) <= known
-    names = {name for element in root.iter() for name in element.keys()}
+    names = {name for element in root.iter() for name in element.attrib}
     assert not [name for name in names if name.startswith("on") or "href" in name]
     return sorted(element.get("id") for element in root.iter() if element.get("id"))
 
