@@ -179,11 +179,11 @@ def summary(a: np.ndarray) -> dict:
     a = host(a)
     if a.size <= WHOLE:
         return {"values": jsonable(a.tolist())}
-    all_of_it, a = (
-        a.size,
-        a[tuple([slice(1) if step == 0 else slice(None) for step in a.strides])],
-    )  # without repetitions
-    times = all_of_it // a.size
+    elements = a.size
+    a = a[
+        tuple([slice(1) if step == 0 else slice(None) for step in a.strides])
+    ]  # without what an expanded array repeats
+    times = elements // a.size
     if a.dtype.kind == "b":
         a = a.astype(np.int8)
     finite = a.reshape(-1)

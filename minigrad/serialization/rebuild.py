@@ -223,7 +223,7 @@ def parameter(data: Any, tracked: Any, hooks: Any, state: Any = None) -> Paramet
 def with_attributes(function: Any, cls: Any, args: tuple, state: Any) -> Tensor:
     """Return a tensor with the user's attributes, or of the user's class."""
     function = MADE.get(function) if type(function) is Name else function
-    cls = CLASSES.get(cls) if type(cls) is Name else cls
+    cls = CLASSES.get(cls, cls) if type(cls) is Name else cls  # only the hash of a name takes no time
     need(
         callable(function) and function is not with_attributes and type(args) is tuple,
         "a tensor without a function to make it",
