@@ -141,9 +141,11 @@ def run(folder: Path, where: Path | None, limits: Limits, graded: Graded) -> Non
     with tempfile.TemporaryFile() as printed, tempfile.TemporaryFile() as errors:
         with started(supervisor, stdout=printed, stderr=errors, **options) as process:
             wait(process, limits.total)  # an exception closes its input, which ends it
-        graded.notes += how_it_ended(last(printed), process.returncode, last(errors).decode(errors="replace"))
+        why = how_it_ended(last(printed), process.returncode, last(errors).decode(errors="replace"))
     folder.chmod(0o700)  # the notebook may have removed permissions
-    read(results, graded)
+    graded.notes += why
+    if not read(results, graded) and not why:
+        graded.notes.append("its process ended with exit code 0 before its last cell: does a cell call os._exit?")
 
 
 def started(command: list[str], **options: Any) -> subprocess.Popen:
@@ -186,29 +188,39 @@ def how_it_ended(printed: bytes, code: int, errors: str) -> list[str]:
     return [f"its process ended with exit code {found['code']}: {last}".removesuffix(": ")] if found["code"] else []
 
 
-def read(results: Path, graded: Graded) -> None:
-    """Read the lines that lessons.run wrote, up to the first that it cannot have written; the last may be cut off."""
+def read(results: Path, graded: Graded) -> bool:
+    """Read the lines that lessons.run wrote, up to the first that it cannot have written; the last may be cut off.
+
+    Return False if they can be read, and the line after the last cell is missing.
+    """
     failed: list[str] = []
+    ended = False
     try:
         for line in io.BytesIO(content(results, MOST, link=False)):
             if line.endswith(b"\n"):
-                take(json.loads(line), graded, failed)
+                ended = take(json.loads(line), graded, failed)
     except OSError as e:
+        ended = True
         failed.append(f"its results cannot be read: {e.strerror}")
     except Exception:  # a notebook may write anything there
+        ended = True
         failed.append("its results contain lines that the checks did not write")
     graded.notes += failed[-NOTES:]
+    return ended
 
 
-def take(event: Any, graded: Graded, failed: list[str]) -> None:
-    """Add a verdict to the grade, or the failure of a cell to the notes."""
+def take(event: Any, graded: Graded, failed: list[str]) -> bool:
+    """Add a verdict to the grade, or the failure of a cell to the notes; return True for the line after the last cell."""
+    if "ended" in event:
+        return True
     if "exercise" not in event:
         failed.append(f"cell {int(event['cell'])}: {str(event['failed']).partition(chr(10))[0]}"[:LINE])
-        return
+        return False
     name, status = event["exercise"], event["status"]
     if name not in graded.statuses or status not in STATUSES:
         raise ValueError(name)
     graded.statuses[name], graded.messages[name] = status, str(event["message"])
+    return False
 
 
 def grade_folder(

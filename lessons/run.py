@@ -69,7 +69,7 @@ def within(seconds: float, f: Callable[[], Any]) -> Any:
 
 
 def main(exercises: str, cells: str, results: str, seconds: str, extra: str) -> None:
-    """Run all cells, and write a line for each verdict and each failed cell."""
+    """Run all cells, and write a line for each verdict and each failed cell, and a last one."""
     (names, student), texts = json.loads(exercises), json.loads(Path(cells).read_text())
     python, judged, process = shell(), {}, os.getpid()
     limit_memory(int(extra))
@@ -87,6 +87,7 @@ def main(exercises: str, cells: str, results: str, seconds: str, extra: str) -> 
                 lines.write(json.dumps({"cell": number, "failed": failed}) + "\n")
             for verdict in judge(names, student, python.user_ns, judged, float(seconds)):
                 lines.write(json.dumps(verdict) + "\n")
+        lines.write(json.dumps({"ended": len(texts)}) + "\n")
 
 
 def judge(

@@ -20,7 +20,7 @@ from contextvars import ContextVar
 from types import ModuleType, TracebackType
 from typing import Any, NoReturn
 
-from .places import Place, transforms, user_frame, user_place, users_part
+from .places import Place, transforms, user_frame, user_place, users_part, variables
 
 __all__ = [
     "InternalError",
@@ -181,23 +181,28 @@ def error(
 
 def raise_instead(e: Exception, cause: Exception) -> NoReturn:
     """Raise `e`, the report of the handled `cause`: either `cause` itself, unchanged, or another error with its own cause."""
-    if e is cause and not isinstance(cause, MinigradError):
-        raise cause
-    raise e from e.__cause__
+    try:
+        if e is cause and not isinstance(cause, MinigradError):
+            raise cause
+        raise e from e.__cause__
+    finally:
+        del e, cause  # this frame is in the traceback: a cycle would keep all operands until the collector runs
 
 
 UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 
 
-def no_room(who: str, shape: Sequence[int], dtype: Any) -> Any:
-    """Return the error for an array that does not fit into memory, with its size in bytes."""
+def no_room(who: str, shape: Sequence[int], dtype: Any, below: bool = False) -> Any:
+    """Return the error for an array that does not fit into memory, with its size in bytes; `below` as in MinigradError."""
     elements = math.prod(shape)
     size = elements * dtype.itemsize
     step = min((size.bit_length() - 1) // 10, len(UNITS) - 1)
     rounded = f" ({size / 1024**step:.1f} {UNITS[step]})" if step > 0 and size < 1 << 80 else ""
     sizes = f"({', '.join(map(digits, shape))}{',' * (len(shape) == 1)})"
     what = f"not enough memory: shape {sizes} of {dtype.name} has {digits(elements)} elements, {digits(size)} bytes{rounded}"
-    return error(MemoryError, who, what, "use smaller sizes, a smaller dtype, or a part of the data at a time")
+    e = error(MemoryError, who, what, "use smaller sizes, a smaller dtype, or a part of the data at a time")
+    e.below = below
+    return e
 
 
 def digits(n: int) -> str:
@@ -213,8 +218,7 @@ def as_imported(code: str) -> str:
     """Return code with the name under which the user's running file imports minigrad, as torch.ones for minigrad.ones."""
     if not OF_MINIGRAD.search(code) or (frame := user_frame()) is None:
         return code
-    variables = [*list(frame.f_globals.items()), *list(frame.f_locals.items())]
-    names = [name for name, value in variables if isinstance(value, ModuleType) and is_minigrad(value)]
+    names = [name for name, value in variables(frame).items() if isinstance(value, ModuleType) and is_minigrad(value)]
     return code if not names or "minigrad" in names else OF_MINIGRAD.sub(f"{names[0]}.", code)
 
 

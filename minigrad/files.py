@@ -25,7 +25,8 @@ def written(f: Any) -> Iterator[IO[bytes]]:
             yield file
         return
     path = os.path.realpath(path)  # the target of a link
-    temporary = f"{path}.{os.getpid()}-{threading.get_ident()}"
+    folder, name = os.path.split(path)
+    temporary = os.path.join(folder, f"{name[:40]}.{os.getpid()}-{threading.get_ident()}")  # at most 255 bytes
     with suppress(FileNotFoundError), open(path, "r+b"):  # a file without write permission is not replaced either
         pass
     try:

@@ -104,6 +104,22 @@ def is_installed(frame: FrameType) -> bool:
     )
 
 
+def variables(frame: FrameType | None) -> dict[str, Any]:
+    """Return the variables that a frame sees, global and local ones."""
+    return {} if frame is None else {**frame.f_globals, **local_variables(frame)}
+
+
+def local_variables(frame: FrameType | None) -> dict[str, Any]:
+    """Return the local variables of a frame, and let the frame forget that it was asked.
+
+    Before Python 3.13 a function's frame keeps the dictionary, and in it values that its program has deleted.
+    """
+    found = {} if frame is None else dict(frame.f_locals)
+    if frame is not None and sys.version_info < (3, 13) and frame.f_code.co_flags & inspect.CO_OPTIMIZED:
+        frame.f_locals.clear()
+    return found
+
+
 def user_place() -> Place | None:
     """Return the user's line that is running."""
     if (place := held.get()) is not None:
@@ -206,7 +222,7 @@ def callee(frame: FrameType) -> Any:
     start = now.lineno, now.col_offset  # a call begins where its function's name begins
     before = [s for s in steps if s.offset < frame.f_lasti and s.opname.startswith("LOAD_")]
     names = [s.argval for s in before if (p := s.positions) is not None and (p.lineno, p.col_offset) == start]
-    found: Any = {**frame.f_builtins, **frame.f_globals, **frame.f_locals}.get(names[0]) if names else None
+    found: Any = {**frame.f_builtins, **variables(frame)}.get(names[0]) if names else None
     for name in names[1:]:
         found = getattr(found, name, None) if isinstance(name, str) else None
     return found

@@ -1,5 +1,6 @@
 """`load` reads untrusted files right, or refuses them with one kind of error."""
 
+import ast
 import io
 import os
 import pickle
@@ -8,6 +9,7 @@ import random
 import struct
 import zipfile
 from collections import OrderedDict
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,6 +21,7 @@ from minigrad.serialization.pickle_writer import REBUILD_NOTED, REBUILD_PARAMETE
 from minigrad.serialization.rebuild import PARAMETER, TENSOR, Name
 
 from .archives import Says, packed, pickled
+from .garbage import limited
 
 FLOATS = [np.arange(6, dtype="f4").tobytes()]
 
@@ -342,3 +345,78 @@ def test_a_damaged_file_is_read_right_or_refused(seed):
         read += read_or_refused(packed(mutated(program, chance), storages).getvalue())
         read += read_or_refused(packed(shuffled(program, chance), storages).getvalue())
     assert read  # an attribute has another name, say
+
+
+def written_as(value):
+    """Return a file of `save`, opened."""
+    file = io.BytesIO()
+    minigrad.save(value, file)
+    file.seek(0)
+    return file
+
+
+def doubly(make, n):
+    """Return a value that holds the last one twice, n times."""
+    value = None
+    for _ in range(n):
+        value = make(value)
+    return value
+
+
+@pytest.mark.parametrize(
+    "make", [lambda x: [x, x], lambda x: (x, x), lambda x: {"a": x, "b": x}, lambda x: OrderedDict(a=x, b=x)]
+)
+def test_values_shared_very_often_are_read_at_once(make):
+    with limited(5):
+        assert len(minigrad.load(written_as(doubly(make, 40)))) == 2
+
+
+@pytest.mark.parametrize(("opened", "closed"), [(b"]", b"a"), (b"}K\x01", b"s"), (b"", b"\x85")])
+def test_values_nested_very_deeply_are_read(opened, closed):
+    n = 20_000
+    inner = b"]" if opened else b")"
+    with limited(5):
+        made = minigrad.load(packed(b"\x80\x02" + opened * n + inner + closed * n + b"."))
+    while made:  # Python frees it level by level
+        made = next(iter(made.values())) if isinstance(made, dict) else made[0]
+
+
+def test_an_expanded_tensor_of_any_size_is_read():
+    big = minigrad.zeros(1).expand(10**9, 10**9)
+    with limited(5):
+        assert minigrad.load(written_as([big, OrderedDict(big=big)]))[0].shape == (10**9, 10**9)
+
+
+@pytest.mark.parametrize(
+    "place", ["a call", "a class of tensors", "a maker of tensors", "a dtype", "a storage", "a class"]
+)
+def test_a_refused_value_of_very_many_parts_is_refused_at_once(place):
+    many, shared = doubled(40), OrderedDict(a=doubly(lambda x: OrderedDict(a=x, b=x), 40))
+    reduced = {
+        "a call": many + b")R.",
+        "a class of tensors": b"ctorch._tensor\n_rebuild_from_type_v2\n(ctorch._utils\n_rebuild_tensor\n"
+        + many
+        + b"})tR.",
+        "a maker of tensors": b"ctorch._tensor\n_rebuild_from_type_v2\n(" + many + b"ctorch\nTensor\n)}tR.",
+        "a dtype": b"cnumpy\ndtype\n(" + many + b"\x88\x89tR.",
+        "a storage": many + b"Q.",
+    }
+    with limited(5):
+        if place == "a class":
+            refused(packed(pickled([Says(REBUILD_NOTED, REBUILD_TENSOR, shared, (), {})])))
+        else:
+            refused(packed(b"\x80\x04" + reduced[place]))
+
+
+def test_the_parts_of_keys_that_are_used_over_and_over_are_counted():
+    key = b"(" + b"K\1" * 9_000 + b"t\x94"
+    with limited(5):
+        refused(packed(b"\x80\x04" + key + b"]\x94(" + b"}h\x00Ns" * 20_000 + b"e\x86."), "over and over")
+
+
+def test_no_message_is_formatted_before_it_is_needed():
+    """`need` formats the values itself; an f-string would be evaluated for every value of a file."""
+    for file in Path(minigrad.serialization.__file__).parent.glob("*.py"):
+        for call in ast.walk(ast.parse(file.read_text())):
+            if isinstance(call, ast.Call) and getattr(call.func, "id", "") == "need":
+                assert isinstance(call.args[1], ast.Constant), (file.name, call.lineno)

@@ -109,7 +109,7 @@ def formula_lines(
     from minigrad.formulas.named_parts import in_parts  # the record was made by minigrad, so this costs no import time
 
     line_of = lambda formula: begin + text.clean(graph.words(formula))
-    if graph.view.tex and latex:
+    if graph.view.tex and latex and mathematics.is_formula(latex):
         wide, rows = mathematics.extent(latex)
         size, most = TEXTS[style].size, measure("x" * columns, style)
         if wide * size * READABLE <= most:

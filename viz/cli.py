@@ -10,6 +10,7 @@ from __future__ import annotations
 import io
 import os
 import sys
+from contextlib import suppress
 from typing import TYPE_CHECKING, NoReturn
 
 if TYPE_CHECKING:
@@ -31,30 +32,33 @@ def version() -> str:
 
 def main(tokens: list[str] | None = None) -> None:
     """Run the command; the exit code is 0, 1 (the user's program failed) or 2 (the command is wrong)."""
-    for stream in (sys.stdout, sys.stderr):  # a character that the terminal cannot encode must not end the command
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")
     words = sys.argv[1:] if tokens is None else tokens
     if words == ["--version"]:
         return print(version())
+    open_standard_files()
+    for stream in (sys.stdout, sys.stderr):  # a character that the terminal cannot encode must not end the command
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
     from cyclopts import CycloptsError, UnusedCliTokensError
 
     from .commands.app import app
     from .commands.common import given
     from .run_program import Failure, Usage, is_users
+    from .text import clean
 
     given[:] = words
     if words[:1] == ["run"]:
         words = with_programs_own(words)
     try:
         app(words, exit_on_error=False, print_error=False, result_action="return_value")
+        sys.stdout.flush()
     except UnusedCliTokensError as wrong:
         spare = " ".join(wrong.unused_tokens or ())
         sys.exit(_say(f"minigrad: too many words: {spare}. See minigrad --help.", 2, words))
     except CycloptsError as wrong:
         sys.exit(_say(f"minigrad: {wrong} See minigrad --help.", 2, words))
     except Usage as wrong:
-        sys.exit(_say(f"minigrad: {wrong}", 2, words))
+        sys.exit(_say(clean(f"minigrad: {wrong}"), 2, words))
     except Failure as failed:
         _fail(failed, words)
     except KeyboardInterrupt:
@@ -62,10 +66,29 @@ def main(tokens: list[str] | None = None) -> None:
     except BrokenPipeError:  # the reader of -o - closed the pipe
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
+    except OSError as refused:  # such as a full disk below the standard output
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        what = f"cannot use {refused.filename}" if refused.filename else "cannot write to the standard output"
+        sys.exit(_say(f"minigrad: {what}: {refused.strerror}. Name another file with -o.", 1, []))
+
     except Exception as error:  # in a method or a hook of the user that the command ran
         if not is_users(error):
             raise
         _fail(Failure.of(error), words)
+
+
+def open_standard_files() -> None:
+    """Open /dev/null as each standard file that is closed, or the next opened file would be one; note which are."""
+    from .commands.common import closed
+
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            closed.add(os.open(os.devnull, os.O_RDWR))  # the lowest free number
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(number, "w" if number else "r", encoding="utf-8", closefd=False))
 
 
 def with_programs_own(words: list[str]) -> list[str]:
@@ -99,7 +122,8 @@ def _say(what: str, code: int, words: list[str]) -> int:
     """Print the error to stderr for people and, with --json, to stdout for programs.  Return the exit code."""
     import json
 
-    print(what, file=sys.stderr)
+    with suppress(OSError):
+        print(what, file=sys.stderr)
     if "--json" in words[: words.index("--") if "--" in words else None]:
         print(json.dumps({"error": what, "code": code}))
     return code

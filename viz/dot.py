@@ -6,12 +6,15 @@ arrow (dir=back), so Graphviz lays out all passes alike.
 
 from __future__ import annotations
 
+import re
+
 from . import text
 from .card_parts import Card
 from .cards import flow_text, words
 from .drawn_graph import Edge, Graph
 from .themes import LIGHT, Theme
 
+ENTITY = re.compile(r"&(?=#?\w+;)")
 SHAPES = {"function": "component", "fold": "box3d", "transfer": "tab"}
 STYLES = {
     "input": "rounded,filled",
@@ -24,7 +27,7 @@ STYLES = {
 
 def dot(graph: Graph, cards: dict[str, Card], passes: list[str], theme: Theme = LIGHT) -> str:
     """Write the passes as DOT; several passes become clusters."""
-    title = text.clean(graph.record["program"].get("name") or "")
+    title = text.shorten(graph.record["program"].get("name") or "", 60)
     page, ink = ({"bgcolor": quoted(theme.page)} if theme.page else {}), quoted(theme.texts["call"].colour)
     line = quoted(theme.looks["paper-op"].stroke)
     whole = {"labelloc": "t", "fontname": "Helvetica", "label": quoted(title), "fontcolor": ink, **page}
@@ -45,12 +48,13 @@ def dot(graph: Graph, cards: dict[str, Card], passes: list[str], theme: Theme = 
 
 
 def quoted(*lines: str, end: str = "") -> str:
-    r"""Quote lines as one DOT string, each with its `end`; backslashes and quotes in them are escaped.
+    r"""Quote lines as one DOT string, each with its `end`; backslashes, quotes and HTML's entities in them are escaped.
 
-    >>> print(quoted('a "b"', r"\N", end=r"\l"))
-    "a \"b\"\l\\N\l"
+    >>> print(quoted('a "b"', r"\N &lt; & c", end=r"\l"))
+    "a \"b\"\l\\N &amp;lt; & c\l"
     """
-    return '"' + "".join(line.replace("\\", "\\\\").replace('"', '\\"') + end for line in lines) + '"'
+    lines = tuple(ENTITY.sub("&amp;", line).replace("\\", "\\\\").replace('"', '\\"') for line in lines)
+    return '"' + "".join(line + end for line in lines) + '"'
 
 
 def _pass(graph: Graph, cards: dict[str, Card], name: str, prefix: str, theme: Theme) -> list[str]:

@@ -22,7 +22,7 @@ def sources(text: bytes, folder: Path) -> dict[str, ast.Module]:
     while pending:
         name, text = pending.pop()
         try:
-            found[name] = ast.parse(text)
+            found[name] = tree_of(text)
         except (SyntaxError, ValueError):  # running it raises the error
             continue
         for module in set(imported(found[name])) - found.keys():
@@ -30,6 +30,14 @@ def sources(text: bytes, folder: Path) -> dict[str, ast.Module]:
             files = [file for file in (parts.with_suffix(".py"), parts / "__init__.py") if file.is_file()]
             pending += [(module, file.read_bytes()) for file in files[:1]]
     return found
+
+
+def tree_of(text: bytes) -> ast.Module:
+    """Parse a program; raise SyntaxError or ValueError if that cannot be done, also if it is nested too deeply."""
+    try:
+        return ast.parse(text)
+    except (RecursionError, MemoryError):
+        raise SyntaxError("an expression is too long or too deep for Python's parser") from None
 
 
 def imported(tree: ast.AST) -> Iterator[str]:

@@ -19,7 +19,7 @@ from typing import Any
 
 from .drawn_graph import ADDED, SHOW, View, view_of
 from .files import nearest
-from .libraries import Libraries, installed, is_drawn, is_module, library_of_tensor, needs, sources
+from .libraries import Libraries, installed, is_drawn, is_module, library_of_tensor, needs, sources, tree_of
 from .trimmed_record import leading_to_outputs
 
 FORMS = {".ipynb": "a notebook", ".json": "JSON, such as a record"}  # both may also be valid Python
@@ -261,7 +261,11 @@ def misfit(function: Any, given: tuple) -> str:
 def text_of(file: str) -> bytes:
     """Return the bytes of a program's file; raise Usage if they are not Python source."""
     place = Path(file)
-    if not place.exists():
+    try:
+        there = place.exists()
+    except OSError as refused:  # such as a name that is too long
+        raise Usage(f"cannot read {file}: {refused.strerror}.") from refused
+    if not there:
         raise Usage(f"the file {file} does not exist.{_did_you_mean(file)}")
     if not place.is_file():  # a pipe can be read only once, and linecache reads the lines again later
         raise Usage(
@@ -283,8 +287,8 @@ def python_text(file: str, text: bytes) -> str:
         raise Usage(f"{file} is not a Python program: it contains null bytes.")
     try:
         return decode_source(text)
-    except (SyntaxError, UnicodeDecodeError) as wrong:
-        raise Usage(f"{file} is not a Python program: {wrong}.") from wrong
+    except (SyntaxError, ValueError, LookupError) as wrong:  # LookupError: its coding line names no text encoding
+        raise Usage(f"{file} is not a Python program: {wrong}. Save it as UTF-8.") from wrong
 
 
 def document_of(rec: Any, part: Callable[[dict], dict]) -> dict:
@@ -308,7 +312,7 @@ def names_of_tensors(names: dict[str, Any]) -> dict[int, str]:
 def defines(text: bytes, name: str) -> bool:
     """Return True if a program's text defines a function of this name at its top level."""
     try:
-        tree = ast.parse(text)
+        tree = tree_of(text)
     except (SyntaxError, ValueError):  # running it raises the error
         return False
     return any(isinstance(line, ast.FunctionDef) and line.name == name for line in tree.body)

@@ -50,7 +50,7 @@ def sketch(graph: Graph, cards: dict[str, Card], passes: list[str]) -> str:
 
 def _heading(graph: Graph, passes: list[str]) -> list[str]:
     program = graph.record["program"]
-    name, file = text.clean(program.get("name") or ""), text.file_name(program.get("file"))
+    name, file = text.shorten(program.get("name") or "", 60), text.shorten(text.file_name(program.get("file")), 60)
     size = 0 if passes == ["jvp"] else graph.saved_bytes()  # which only backward needs
     saved = f"{text.size(size)} saved for backward" if size else ""
     counts = f"{graph.operations} operation{'s' * (graph.operations != 1)}"

@@ -18,6 +18,7 @@ EXPONENT = re.compile(r"e\+?(-?)0*(\d+)")  # e+09, e-07
 WORDED = re.compile(r"\b(min|mean|max|all) (?=[-\d])")  # a number with a word before it
 BREAKS = re.compile(r"(?<=.)[(,]|\w(?=\.[A-Za-z])")
 ROW = re.compile(r"\[[^\[\]]*\]")  # of a matrix, and an index
+BLANKS = re.compile("[\t\r\n\u2028\u2029]")
 ROUND = 1e7  # numbers from here on have an exponent
 
 
@@ -177,9 +178,8 @@ def kind_of(value: dict) -> str:
     >>> kind_of({"dtype": "float32", "shape": [3], "bytes": 12, "device": "cuda:0"})
     'float32 (3,) · 12 B · cuda:0'
     """
-    place = value.get("device") or "cpu"
-    line = f"{value['dtype']} {shape(value['shape'])} · {size(value['bytes'])}" + f" · {place}" * (place != "cpu")
-    return clean(line)
+    place, dtype = shorten(value.get("device") or "cpu", 24), shorten(value["dtype"], 24)
+    return f"{dtype} {shape(value['shape'])} · {size(value['bytes'])}" + f" · {place}" * (place != "cpu")
 
 
 def source(where: dict | None) -> str:
@@ -215,7 +215,7 @@ def clean(text: str) -> str:
     out = str(text)
     if out.isprintable():  # the usual case
         return out
-    out = out.replace("\t", " ").replace("\r", " ").replace("\n", " ")
+    out = BLANKS.sub(" ", out)
     return "".join("\ufffd" if unicodedata.category(c) in ("Cc", "Cf", "Cs", "Co", "Cn") else c for c in out)
 
 
@@ -237,7 +237,7 @@ def wrap(text: str, width: int, most: int) -> list[str]:
     >>> wrap("scores.transpose(0, 1).softmax(dim=-1)", 20, 3)
     ['scores.transpose(0,', '1).softmax(dim=-1)']
     """
-    text = clean(text).strip()
+    text = clean(text[: 4 * (width + 1) * most]).strip()  # more is never shown
     if len(text) <= width:
         return [text]
     whole = ROW.sub(lambda row: row[0].replace(" ", "\u00a0") if len(row[0]) < width - 2 else row[0], text)
@@ -252,8 +252,10 @@ def _divided(word: str, width: int) -> str:
     >>> _divided("conv2d(images.transpose(0,", 20)
     'conv2d(images .transpose(0,'
     """
-    if len(word) <= width:
-        return word
-    ends = [mark.end() for mark in BREAKS.finditer(word[:width])]
-    cut = max(ends, default=width)
-    return f"{word[:cut]} {_divided(word[cut:], width)}"
+    parts = []
+    while len(word) > width:
+        ends = [mark.end() for mark in BREAKS.finditer(word[:width])]
+        cut = max(ends, default=width)
+        parts.append(word[:cut])
+        word = word[cut:]
+    return " ".join([*parts, word])

@@ -106,6 +106,16 @@ def on_host(f: Any, *operands: Any) -> Any:
     return tuple([to_device_of(a, like) for a in found]) if isinstance(found, tuple) else to_device_of(found, like)
 
 
+def require_one_device(who: str, arrays: dict[str, Any], below: bool = False) -> None:
+    """Raise RuntimeError for arrays that are on different devices; `below` as in MinigradError."""
+    if mixed := on_two_devices(who, arrays):
+        mixed.below = below
+        try:
+            raise mixed
+        finally:
+            del mixed  # as in raise_instead
+
+
 def on_two_devices(who: str, arrays: dict[str, Any]) -> Any:
     """Return the error for arrays that are on different devices, else None.  Numbers may be anywhere but on meta."""
     first: dict = {}

@@ -157,7 +157,10 @@ def agree(func: Callable, inputs: tuple, settings: Settings, modes: dict, batche
         if not raise_exception:
             return False
         if (unsteady := not_a_function(func, inputs)) is not None:
-            raise unsteady from None
+            try:
+                raise unsteady from None
+            finally:
+                del unsteady  # as in raise_instead
         e.notes += tuple(suspects(func, inputs, ("backward", "jvp") if modes["forward"] else ("backward",)))
         raise
     return True

@@ -18,6 +18,7 @@ from ..errors import suppressed_warnings
 from ..nn import Module
 from .torch_modules import NOTHING, module_called
 
+LARGEST = 1_000_000  # number in a call that is tried
 COMMON = {"values", "indices"}  # methods of tensors whose names other objects have as well
 
 
@@ -76,10 +77,12 @@ def used(tree: ast.Module, names: dict[str, str]) -> Iterator[tuple[int, str]]:
 
 def dotted(node: ast.expr, names: dict[str, str]) -> str:
     """Return the full name of an attribute of a PyTorch module; "" for other expressions."""
-    if isinstance(node, ast.Name):
-        return names.get(node.id, "")
-    inside = dotted(node.value, names) if isinstance(node, ast.Attribute) else ""
-    return f"{inside}.{node.attr}" if inside and isinstance(node, ast.Attribute) else ""
+    parts: list[str] = []
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    root = names.get(node.id, "") if isinstance(node, ast.Name) else ""
+    return ".".join([root, *reversed(parts)]) if root else ""
 
 
 def missing(line: int, name: str) -> Need | None:
@@ -130,12 +133,14 @@ def refused_arguments(call: ast.Call, name: str) -> Iterator[Need]:
     try:
         args = [ast.literal_eval(arg) for arg in call.args]
         options = {str(word.arg): ast.literal_eval(word.value) for word in call.keywords}
-    except ValueError:  # a variable or a call
+    except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):  # a variable or a call, or too deep
         return
+    if any([isinstance(given, int) and given > LARGEST for given in (*args, *options.values())]):
+        return  # it may be a number of layers
     try:
         with device("meta"), suppressed_warnings():
             layer(*args, **options)
     except MinigradError as e:
         yield Need(call.lineno, name, e.problem, e.remedy)
-    except TypeError as e:  # from Python: too many or too few arguments
+    except Exception as e:  # from Python: too many or too few arguments
         yield Need(call.lineno, name, str(e), f"call it as {layer.__name__}{inspect.signature(layer)}")

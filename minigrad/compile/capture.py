@@ -30,10 +30,15 @@ def tracing(trace: Trace, grad: bool):
         without.set(True)  # no user sees the values
         with use(Frame(trace, grad, None, False, OFF)), installed_stand_ins(trace.environment, capturing.get):
             yield trace
-    except Refused:
-        raise
+        if trace.refused is not None:
+            raise trace.refused
     except Exception as e:
-        raise trace.refused or e from None
+        refused = e if isinstance(e, Refused) else trace.refused or e
+        trace.forget()
+        try:
+            raise refused from None
+        finally:
+            del refused  # as in raise_instead
     finally:
         capturing.set(around)
         without.set(alone)
@@ -41,8 +46,6 @@ def tracing(trace: Trace, grad: bool):
             generator.set_state(state)
         for t, edge in trace.edges.values():
             t._edge = edge
-    if trace.refused is not None:
-        raise trace.refused
 
 
 def traced(t: Tensor | None) -> Trace | None:

@@ -44,7 +44,7 @@ class Captured:
         self.backward_steps: list[Step] = []
         self.seeds: list = []
         self.grads: list = []
-        self.freed: Any = None
+        self.freed = ""  # the error of its backward
         full = self.take_arguments(program, leaves)
         args, kwargs = rebuild(program.tree, full[: program.n_leaves])
         hidden = full[program.n_leaves :]
@@ -171,7 +171,7 @@ class Captured:
         except Refused:
             raise
         except RuntimeError as e:  # the function itself frees its graph
-            self.freed = RuntimeError(str(e))
+            self.freed = str(e)
             del trace.steps[before:]
             return
         self.forward_steps, self.backward_steps = trace.steps[:before], trace.steps[before:]

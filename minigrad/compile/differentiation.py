@@ -96,7 +96,7 @@ class CompiledFunction(Function):
         program = ctx.program
         if program.backwards is None:
             if program.written or None not in grads:
-                raise program.freed
+                raise RuntimeError(program.freed)
             return recompute(program, ctx, grads)  # the requested gradients may not need the overwritten values
         saved, there = ctx.saved_tensors, [g for g in grads if g is not None]
         pull = program.backwards.pull(tuple([g is not None for g in grads]))

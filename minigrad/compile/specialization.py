@@ -322,7 +322,10 @@ class Specialisation:
         """Handle an exception in the generated code: run eagerly, which raises the program's own error if there is one."""
         result = owner.function(*args, **kwargs)  # raises a program's own error at the user's line
         if self.on_device and isinstance(e, IndexError):  # from an earlier call (kernels/cuda/outside.py)
-            raise e
+            try:
+                raise e
+            finally:
+                del e  # as in raise_instead
         self.give_up(owner, e)
         return result
 

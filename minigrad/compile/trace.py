@@ -81,7 +81,7 @@ class Trace(Grad):
 
     def forget(self) -> None:
         """Drop all tensors. Boxes refer to their Trace: such cycles would stay in memory until Python collects garbage."""
-        self.numbers, self.inputs, self.outside, self.made = None, [], [], []
+        self.numbers, self.refused, self.inputs, self.outside, self.made = None, None, [], [], []
         for found in (self._boxes, self._known, self.selections, self.grads, self._kept, self._written, self.steps):
             found.clear()
 

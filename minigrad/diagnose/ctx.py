@@ -15,7 +15,7 @@ from ..core.context import Ctx, place_among
 from ..core.saved import bottom, version
 from ..core.tensor import Tensor, is_float
 from ..errors import error, warn
-from ..places import READS, STORES, Place, attribute_at, noted, return_of, steps, user_frame
+from ..places import READS, STORES, Place, attribute_at, local_variables, noted, return_of, steps, user_frame
 from ..tensors.nested import tensors_in
 from .debug import Notes
 from .inplace_writes import of_leaf
@@ -150,8 +150,7 @@ def where(ctx: Any) -> str:
 def not_a_tensor(ctx: Any, method: str, i: int, value: Any) -> Exception:
     """Return the error for an argument of a ctx method that is not a tensor."""
     frame, kind = user_frame(2), RuntimeError if method.startswith("mark_") else TypeError
-    names = {} if frame is None else frame.f_locals
-    own = next((name for name, v in names.items() if v is value), None)
+    own = next((name for name, v in local_variables(frame).items() if v is value), None)
     if isinstance(value, (list, tuple)):
         fix = f"unpack it: ctx.{method}(*{own or 'tensors'})"
     elif isinstance(value, set):  # C++ writes ctx->save_for_backward({a, b})

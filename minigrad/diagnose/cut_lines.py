@@ -16,7 +16,7 @@ from typing import Any
 
 from ..core.function import Function
 from ..core.tensor import Tensor
-from ..places import LONGEST, Place, caller_of, user_frame
+from ..places import LONGEST, Place, caller_of, user_frame, variables
 from .cut_functions import constant_backward, without_derivative
 from .cut_reasons import METHODS, OFF, ONCE, POSITIONS
 from .histories import (
@@ -160,8 +160,7 @@ def running_line(leaf: Any = None, frame: FrameType | None = None) -> tuple[ast.
     frame = frame or user_frame()
     if frame is None or (tree := parsed(frame.f_code.co_filename)) is None:
         return None
-    variables = {**frame.f_globals, **frame.f_locals}
-    scope = Scope(body_of(frame.f_code, tree), frame.f_code.co_filename, variables, frame, leaf)
+    scope = Scope(body_of(frame.f_code, tree), frame.f_code.co_filename, variables(frame), frame, leaf)
     call = running_call(frame, scope.tree)
     return None if call is None else (call, scope)
 

@@ -139,8 +139,11 @@ def failed(hook: Callable, parameters: str, args: tuple, cause: TypeError) -> Ex
 def check_arguments(hook: Callable, names: tuple) -> None:
     """Raise for a module's hook that cannot take these arguments."""
     wrong = failed(hook, ", ".join(names), names, TypeError())
-    if isinstance(wrong, MinigradError):
-        raise wrong
+    try:
+        if isinstance(wrong, MinigradError):
+            raise wrong
+    finally:
+        del wrong  # as in raise_instead
 
 
 @explains("node hooks return tuples")

@@ -94,11 +94,11 @@ def no_forward(module: Any) -> Exception:
     )
 
 
-def miscalled(module: Any, args: tuple, kwargs: dict, e: TypeError) -> Exception | None:
-    """Return the error for a call whose arguments a user's forward does not take; None for another error."""
+def check_call(module: Any, args: tuple, kwargs: dict, e: TypeError) -> None:
+    """Raise the error for a call whose arguments a user's forward does not take, if `e` comes from such a call."""
     forward = module.forward
     if isinstance(e, MinigradError) or users_code(forward) is None or users_part(e.__traceback__) is not None:
-        return None
+        return
     try:
         inspect.signature(forward).bind(*args, **kwargs)
     except TypeError as fault:
@@ -109,8 +109,7 @@ def miscalled(module: Any, args: tuple, kwargs: dict, e: TypeError) -> Exception
             fix = f"write def forward({', '.join(['self', *names])})"
         given = f"is called with {n} argument{'s' * (n != 1)}, but is defined as forward{own}: {fault}"
         notes = noted("it is defined", defined_at(forward))
-        return error(TypeError, f"{type(module).__name__}.forward", given, fix, notes=notes)
-    return None
+        raise error(TypeError, f"{type(module).__name__}.forward", given, fix, notes=notes) from None
 
 
 def not_initialised(module: Any, what: str) -> Exception:

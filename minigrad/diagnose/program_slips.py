@@ -13,7 +13,7 @@ from typing import Any
 
 from ..core.tensor import Tensor
 from ..errors import warn
-from ..places import Place, user_frame
+from ..places import Place, user_frame, variables
 from .cut_lines import written_in_place
 from .histories import Scope, resolved
 from .modules import is_module
@@ -37,7 +37,7 @@ def look(*names: str) -> bool:
     file = frame.f_code.co_filename
     if not suspicious(file) or (tree := parsed(file)) is None:
         return False
-    scope = Scope(body_of(frame.f_code, tree), file, {**frame.f_globals, **frame.f_locals})
+    scope = Scope(body_of(frame.f_code, tree), file, variables(frame))
     found = [s for s in not_called(scope) if not names or s.value.attr in names]
     for s in found:
         warn_not_called(s, scope)

@@ -41,7 +41,10 @@ def call_method(cls: type[Function], name: str, *args: Any) -> Any:
     except (TypeError, AttributeError, ValueError, IndexError, NameError) as e:
         if isinstance(e, MinigradError) or (better := explained(cls, name, method, args, e)) is None:
             raise
-        raise better.with_traceback(e.__traceback__) from None
+        try:
+            raise better.with_traceback(e.__traceback__) from None
+        finally:
+            del better  # as in raise_instead
 
 
 def call_backward(cls: type[Function], run: Callable, args: tuple) -> Any:

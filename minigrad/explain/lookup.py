@@ -23,7 +23,7 @@ from ..record.recent import alive
 from ..record.recorder import Record
 from .derive import Asked
 from .recompute import Lost, compare_gradients, compare_results, live_objects, recomputed
-from .value_names import variables
+from .value_names import public_variables
 
 RECORD = """record the program:
     with minigrad.record(passes=("forward", "backward")) as rec:
@@ -50,7 +50,7 @@ def derivative(t: Tensor, frame: FrameType | None) -> Asked:
             "recording in memory contains it as a gradient or tangent",
             f"{RECORD}\n  {KEEP}",
         )
-    name = next((name for name, value in variables(frame).items() if value is owner), "x")
+    name = next((name for name, value in public_variables(frame).items() if value is owner), "x")
     return in_graphs(roots(history(owner)), owner, name)
 
 

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import inspect
-import sys
 from types import FrameType
 from typing import Any
 
 from ..core.graph import history
 from ..core.tensor import Tensor
+from ..places import variables
 from ..record.recorder import Record
 
 
 def name_after(rec: Record, frame: FrameType | None) -> None:
     """Name the unnamed values of a recording after the variables and modules that a frame sees."""
     known: dict[int, str] = {}
-    for name, value in variables(frame).items():
+    for name, value in public_variables(frame).items():
         if isinstance(value, Tensor):
             known[id(value)] = name
             made = rec.value_of(history(value))
@@ -26,11 +25,6 @@ def name_after(rec: Record, frame: FrameType | None) -> None:
     rec.name_values(known)
 
 
-def variables(frame: FrameType | None) -> dict[str, Any]:
+def public_variables(frame: FrameType | None) -> dict[str, Any]:
     """Return the public variables that a frame sees."""
-    if frame is None:
-        return {}
-    seen = {**frame.f_globals, **frame.f_locals}
-    if sys.version_info < (3, 13) and frame.f_code.co_flags & inspect.CO_OPTIMIZED:
-        frame.f_locals.clear()  # a copy that the frame keeps alive, with variables that its program deletes
-    return {name: value for name, value in seen.items() if not name.startswith("_")}
+    return {name: value for name, value in variables(frame).items() if not name.startswith("_")}

@@ -9,7 +9,8 @@ from functools import lru_cache
 
 from .expression import Tree, name, parsed, text
 
-LONG, PART = 60, 10  # minimum length of a formula that is split, and of a part that gets a name
+LONG, LONGEST = 60, 2000  # lengths of formulas that are split: the time grows with the square
+PART = 10  # minimum length of a part that gets a name
 LETTERS = "pqrstu"
 PARTS = (ast.BinOp, ast.Call, ast.Subscript, ast.Attribute)
 
@@ -21,12 +22,15 @@ def in_parts(formula: str) -> tuple[str, dict[str, str]]:
     >>> in_parts("(g - g.mean()) / sqrt(x.var() + 0.01) - (g * x).mean() * x / sqrt(x.var() + 0.01) ** 3")
     ('(g - g.mean()) / p - (g * x).mean() * x / p ** 3', {'p': 'sqrt(x.var() + 0.01)'})
     """
-    if len(formula) <= LONG:
-        return formula, {}
     try:
-        whole, parts = parsed(formula), {}
-    except SyntaxError:  # a text that is not a formula
+        return divided(formula) if LONG < len(formula) < LONGEST else (formula, {})
+    except (SyntaxError, ValueError, RecursionError, MemoryError):  # a text that is not a formula
         return formula, {}
+
+
+def divided(formula: str) -> tuple[str, dict[str, str]]:
+    """Return the same for a formula of any length."""
+    whole, parts = parsed(formula), {}
     used = {node.id for node in ast.walk(whole) if isinstance(node, ast.Name)}
     for letter in [c for c in LETTERS if c not in used]:
         found = [part for tree in (whole, *parts.values()) for part in candidates(tree)]

@@ -48,7 +48,10 @@ def worth(x: Any, work: int, least: int) -> bool:
 def again(cause: Exception, f: Callable, *args: Any, **kwargs: Any) -> Any:
     """Return f(*args, **kwargs) computed by NumPy alone if its exception `cause` came from the compiler; else raise `cause`."""
     if not from_compiler(cause) or numpy_only():
-        raise cause
+        try:
+            raise cause
+        finally:
+            del cause  # as in raise_instead
     before = without.get()
     try:
         without.set(True)

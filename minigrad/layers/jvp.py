@@ -112,7 +112,6 @@ class Jvp(Transform):
             self.write_tangent(x, result)
         return x
 
-
     def write_tangent(self, x: Tensor, t: Tensor | None) -> None:
         """Make t the tangent of x, in the memory that it shares with the tangents of x's base and views."""
         if is_float(x) and (t is not None or self.tangent(x) is not None):

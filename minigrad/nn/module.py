@@ -17,8 +17,8 @@ from ..core.tensor import Tensor
 from ..diagnose import optimizers
 from ..diagnose.missing_names import similar
 from ..diagnose.modules import (
+    check_call,
     inside,
-    miscalled,
     no_forward,
     not_initialised,
     note_eval,
@@ -75,9 +75,8 @@ class Module(Stateful):
         try:
             return self._run(args, kwargs) if self._hooks else self.forward(*args, **kwargs)
         except TypeError as e:
-            if (explained := miscalled(self, args, kwargs, e)) is None:
-                raise
-            raise explained from None
+            check_call(self, args, kwargs, e)
+            raise
         finally:
             for listener in listeners:
                 listener.left(self)

@@ -125,9 +125,7 @@ def blank(shape: tuple, value: Any, dtype: np.dtype, device: Any, who: str = "em
     except (MemoryError, ValueError, OverflowError):
         if len(shape) > 32:  # NumPy 1 allows at most this many dimensions; below, the size is too large
             raise
-        e = no_room(who, shape, dtype)
-        e.below = True
-        raise e from None
+        raise no_room(who, shape, dtype, below=True) from None
     if not zero:
         array.fill(value)
     return array

@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
+from ..arrays.devices import CPU
 from ..arrays.kinds import to_device_of
 from ..autograd.function import DelayedError
 from ..core import engine
@@ -21,6 +20,7 @@ from ..core.tensor import Tensor, wrap
 from ..errors import error
 from ..fast.text_plan import is_pointwise
 from ..ops.base.primitive import ShapeOf
+from ..ops.create import blank
 from ..ops.nn.linear import Affine
 from .recorder import Record
 from .schema import Where
@@ -63,7 +63,7 @@ def record_of(what: Tensor | Node) -> Record:
             shape, dtype = edge._shape, edge._dtype
             known = [leaf.variable for leaf in rec.leaves] if isinstance(what, Node) else [what]
             there = next((bottom(t) for t in known if t is not None), None)
-            seed = wrap(to_device_of(np.ones(shape, dtype), there))
+            seed = wrap(to_device_of(blank(shape, 1, dtype, CPU, "record_of"), there))
             engine.run([edge], [seed], {(leaf, 0) for leaf in rec.leaves}, keep=True)
     return rec
 

@@ -18,6 +18,7 @@ import numpy as np
 from ..arrays.nowhere import is_meta
 from ..autograd.function import DelayedError
 from ..core.tensor import Box, Tensor
+from ..errors import no_room
 from ..formulas import expression as e
 from ..formulas.latex import latex, symbol
 from ..formulas.terms import is_tame
@@ -392,9 +393,12 @@ def is_linear(cls: Any) -> bool:
 def invented(noted: Noted) -> np.ndarray:
     """Return numbers for a value with only shape and dtype known, so that formulas say what holds in general."""
     dtype = np.dtype(noted.dtype or "f4")
-    if dtype.kind == "f":
-        return np.random.default_rng(noted.index).uniform(0.5, 1.5, noted.shape).astype(dtype)
-    return np.zeros(noted.shape, dtype)
+    try:
+        if dtype.kind == "f":
+            return np.random.default_rng(noted.index).uniform(0.5, 1.5, noted.shape).astype(dtype)
+        return np.zeros(noted.shape, dtype)
+    except MemoryError:
+        raise no_room("record", noted.shape, dtype) from None
 
 
 def example(noted: Noted, around: Collection) -> np.ndarray:

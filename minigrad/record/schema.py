@@ -180,12 +180,17 @@ def summary(a: np.ndarray) -> dict:
     a = host(a)
     if a.size <= WHOLE:
         return {"values": jsonable(a.tolist())}
+    elements = a.size
+    a = a[
+        tuple([slice(1) if step == 0 else slice(None) for step in a.strides])
+    ]  # without what an expanded array repeats
+    times = elements // a.size
     if a.dtype.kind == "b":
         a = a.astype(np.int8)
     finite = a.reshape(-1)
     counts: dict = {"nan": 0, "inf": 0}
     if a.dtype in FLOATS and not (known := np.isfinite(finite)).all():
-        counts = {"nan": int(np.isnan(finite).sum()), "inf": int(np.isinf(finite).sum())}
+        counts = {"nan": int(np.isnan(finite).sum()) * times, "inf": int(np.isinf(finite).sum()) * times}
         finite = finite[known]
     if not finite.size:
         return {"min": None, "max": None, "mean": None, "std": None, **counts, "histogram": {"edges": [], "counts": []}}
@@ -203,7 +208,7 @@ def summary(a: np.ndarray) -> dict:
     wide -= mean
     std = math.sqrt(np.add.reduce(wide * wide) / wide.size)
     return {"min": low, "max": high, "mean": float(mean) * unit, "std": std * unit, **counts,
-            "histogram": {"edges": edges.tolist(), "counts": found.tolist()}}  # fmt: skip
+            "histogram": {"edges": edges.tolist(), "counts": [n * times for n in found.tolist()]}}  # fmt: skip
 
 
 def histogram(numbers: np.ndarray, low: float, high: float) -> tuple[np.ndarray, np.ndarray]:

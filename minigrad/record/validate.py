@@ -227,7 +227,10 @@ def is_key(key: Any, ids: Ids) -> bool:
 
 def counts(x: Any, ids: Ids) -> None:
     """Accept an object that maps kinds to counts."""
-    fields({name: count for name in x} if isinstance(x, dict) else {})(x, ids)
+    if not isinstance(x, dict):
+        refuse(f"{shown_data(x)} is not an object")
+    for name, many in x.items():
+        part(f".{name}" if str(name).isidentifier() else f"[{shown_data(name)}]", count, many, ids)
 
 
 def same(x: Any, ids: Ids) -> None:

@@ -12,7 +12,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from .rebuild import Storages, as_numbers, need, quote
+from .rebuild import Storages, as_numbers, need
 
 MAGIC = b"\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19."  # the pickle of 0x1950A86A20F9469CFC6C
 VERSION = 1001
@@ -31,11 +31,11 @@ def read_legacy(content: bytes, map_location: Any, read: Callable) -> Any:
     storages = Storages(blank, map_location)
     file.seek(len(MAGIC))
     version, machine = plain(file, read), plain(file, read)
-    need(version == VERSION and isinstance(machine, dict), f"the version {quote(version)} of the old format")
+    need(version == VERSION and isinstance(machine, dict), "the version {} of the old format", version)
     found = read(file, storages)
     keys = plain(file, read)
-    need(type(keys) is list, "no list of storages")
-    need(sorted(map(str, keys)) == sorted(storages.found), "other storages than it refers to")
+    need(type(keys) is list and all([type(key) is str for key in keys]), "no list of storages")
+    need(sorted(keys) == sorted(storages.found), "other storages than it refers to")
     for key in keys:
         storage, kind = storages.found[key], storages.dtypes[key].dtype
         fill(storage._array, file, kind, machine.get("little_endian") is False)

@@ -30,7 +30,6 @@ from .rebuild import (
     Storages,
     Unknown,
     need,
-    quote,
     storage_dtype,
 )
 
@@ -48,6 +47,7 @@ RENAMED = {
     "numpy.core.numeric": "numpy._core.numeric",
 }
 DICTS = (dict, OrderedDict, Counter)
+KEYS = (str, bytes, int, float, complex, np.generic, dtypes.dtype, device, Tensor, type(None))  # what keys consist of
 
 
 class Unfinished:
@@ -68,7 +68,7 @@ ARGUMENTS = {Name("numpy", "ndarray"), Name("ml_dtypes", "bfloat16")}  # allowed
 # ---------------------------------------------------------------------- functions for the names of Python and NumPy
 def unfinished_array(cls: Name, shape: tuple, letter: bytes) -> Unfinished:
     """Return a placeholder for an array whose elements follow."""
-    need(cls == Name("numpy", "ndarray"), f"an array of the class {quote(cls)}")
+    need(cls == Name("numpy", "ndarray"), "an array of the class {}", cls)
     return Unfinished(array)
 
 
@@ -82,17 +82,17 @@ def array(version: int, shape: tuple, kind: np.dtype, by_columns: bool, content:
 
 def array_on_buffer(content: bytes, kind: np.dtype, shape: tuple, order: str) -> np.ndarray:
     """Return the array with these bytes, as protocol 5 writes it."""
-    need(order in ("C", "F"), f"the order {quote(order)}")
+    need(order in ("C", "F"), "the order {}", order)
     return array(1, shape, kind, order == "F", content)
 
 
 def unfinished_dtype(name: object, align: bool, copy: bool) -> Any:
     """Return a placeholder for a dtype whose byte order follows."""
-    need(name in KINDS, f"an array of the dtype {quote(name)}")
+    need(type(name) in (str, Name) and name in KINDS, "an array of the dtype {}", name)
     kind = KINDS[name]
 
     def finish(version: int, order: Any, *rest: object) -> np.dtype:
-        need(order in ("<", ">", "|", "="), f"the byte order {quote(order)}")
+        need(order in ("<", ">", "|", "="), "the byte order {}", order)
         return kind.newbyteorder(order) if order in "<>" and kind is not dtypes.BF2 else kind
 
     return Unfinished(finish)
@@ -119,8 +119,8 @@ def counter(counts: Any = ()) -> Counter:
 PYTHON: dict[Any, Callable] = {
     Name("collections", "OrderedDict"): lambda: OrderedDict(),
     Name("collections", "Counter"): counter,
-    Name("builtins", "set"): lambda values=(): set(map(as_key, values)),
-    Name("builtins", "frozenset"): lambda values=(): frozenset(map(as_key, values)),
+    Name("builtins", "set"): set,
+    Name("builtins", "frozenset"): frozenset,
     Name("builtins", "bytearray"): lambda content=b"": bytearray(as_bytes(content)),
     Name("builtins", "complex"): lambda re, im: complex(as_float(re), as_float(im)),
     Name("_codecs", "encode"): encoded,
@@ -143,17 +143,16 @@ def as_float(value: Any) -> float:
     return value
 
 
-def as_key(value: Any) -> Any:
-    """Return a dictionary key or set member, if Python can hash it: it must be neither too deep nor too large."""
+def parts_of_key(value: Any) -> int:
+    """Return the number of parts of a dictionary key or set member; Python must be able to hash it soon."""
     parts = [(value, 0)]
     for part, depth in parts:
         if type(part) is not Name and isinstance(part, (tuple, frozenset)):
             need(depth < 32 and len(parts) + len(part) < 10_000, "a key of too many tuples")
             parts += [(inner, depth + 1) for inner in part]
         else:
-            plain = (str, bytes, int, float, complex, np.generic, dtypes.dtype, device, Tensor, type(None))
-            need(isinstance(part, plain) or type(part) in safe_names().values(), "an invalid key")
-    return value
+            need(isinstance(part, KEYS) or type(part) in safe_names().values(), "an invalid key")
+    return len(parts)
 
 
 def without_names(value: Any) -> Any:
@@ -161,7 +160,7 @@ def without_names(value: Any) -> Any:
     parts, seen = [value], set()
     while parts:
         part = parts.pop()
-        need(type(part) is not Name, f"the name {part} as a value")
+        need(type(part) is not Name, "the name {} as a value", part)
         if isinstance(part, (list, tuple, dict, Tensor)) and id(part) not in seen:
             seen.add(id(part))
             inner = vars(part) if isinstance(part, Tensor) else part
@@ -186,7 +185,7 @@ class PickleReader:
         """Return the object; raise Damaged or another ValueError if the file, an in-memory one, is not from `save`."""
         begin = file.tell()
         while code := file.read(1):
-            op = INSTRUCTIONS.get(code.decode("latin-1"))
+            op = INSTRUCTIONS.get(code)
             if op is None:
                 raise Damaged(f"the instruction {code!r}, which no file of tensors needs")
             value = two_lines(file) if op.name == "GLOBAL" else op.arg.reader(file) if op.arg else None
@@ -194,7 +193,8 @@ class PickleReader:
                 need(len(self.stack) == 1 and not self.marks, "an end with values left over")
                 return without_names(self.finished(self.stack[0]))
             self.follow(op.name, value)
-            need(self.copied <= 16 * (file.tell() - begin) + 1_000_000, "a value that is copied over and over")
+            if self.copied > 1_000_000:
+                need(self.copied <= 16 * (file.tell() - begin) + 1_000_000, "a value that is copied over and over")
         raise Damaged("no end")
 
     def follow(self, op: str, value: Any) -> None:
@@ -236,7 +236,7 @@ class PickleReader:
 
     def last(self, kind: type) -> Any:
         """Return the container on top of the stack."""
-        need(self.stack and type(self.stack[-1]) is kind, f"no {kind.__name__} to extend")
+        need(self.stack and type(self.stack[-1]) is kind, "no {} to extend", kind)
         return self.stack[-1]
 
     # ------------------------------------------------------------------ containers
@@ -246,7 +246,7 @@ class PickleReader:
 
     def do_frozenset(self) -> None:
         """Make a frozenset."""
-        self.stack.append(frozenset(map(as_key, self.pop_mark())))
+        self.stack.append(frozenset(self.hashed(self.pop_mark())))
 
     def do_append(self) -> None:
         """Add one value to a list."""
@@ -261,7 +261,7 @@ class PickleReader:
     def do_additems(self) -> None:
         """Add values to a set."""
         values = self.pop_mark()
-        self.last(set).update(map(as_key, values))
+        self.last(set).update(self.hashed(values))
 
     def do_setitem(self) -> None:
         """Add one pair to a dictionary."""
@@ -274,7 +274,12 @@ class PickleReader:
     def put(self, values: list) -> None:
         """Add keys and values, in turn, to a dictionary."""
         need(self.stack and type(self.stack[-1]) in DICTS and len(values) % 2 == 0, "no dictionary to extend")
-        self.stack[-1].update(dict(zip(map(as_key, values[::2]), values[1::2], strict=True)))
+        self.stack[-1].update(dict(zip(self.hashed(values[::2]), values[1::2], strict=True)))
+
+    def hashed(self, values: Any) -> Any:
+        """Return keys or set members, checked and counted: Python hashes every part of each."""
+        self.copied += sum(map(parts_of_key, values))
+        return values
 
     # ------------------------------------------------------------------ memo
     def do_memoize(self) -> None:
@@ -329,15 +334,17 @@ class PickleReader:
         name, args = self.popped(2)
         made = PYTHON.get(name) or MADE.get(name) if type(name) is Name else None
         function: Any = name if self.is_safe(name) else made
-        need(function is not None, f"a call of {quote(name)}")
+        need(function is not None, "a call of {}", name)
         need(type(args) is tuple, "arguments that are not a tuple")
         self.copied += sum([len(a) for a in args if isinstance(a, (tuple, list, dict, bytes, str))])
+        if function is set or function is frozenset:
+            self.hashed(*args or [()])
         self.stack.append(function(*args))
 
     def do_newobj(self) -> None:
         """Create an object of a class that the user has allowed."""
         cls, args = self.popped(2)
-        need(self.is_safe(cls) and isinstance(cls, type) and type(args) is tuple, f"an object of {quote(cls)}")
+        need(self.is_safe(cls) and isinstance(cls, type) and type(args) is tuple, "an object of {}", cls)
         self.stack.append(cls.__new__(cls, *args))
 
     def do_build(self) -> None:
@@ -352,8 +359,9 @@ class PickleReader:
             self.memo.update(dict.fromkeys(value.keys, made))
         elif type(value) is OrderedDict:
             need(type(state) is dict, "dictionary attributes that are not a dict")
+            self.copied += len(state)
             for name in state:
-                need(type(name) is str and not hasattr(OrderedDict, name), f"a dictionary's attribute {quote(name)}")
+                need(type(name) is str and not hasattr(OrderedDict, name), "a dictionary's attribute {}", name)
             vars(value).update(state)
         else:
             need(self.is_safe(type(value)), "a state for an object that has none")
@@ -404,7 +412,7 @@ def names_in(content: bytes) -> Iterator[Name]:
 
 
 INSTRUCTIONS = {
-    op.code: op
+    op.code.encode("latin-1"): op
     for op in pickletools.opcodes
     if op.name in {*VALUES, *CONSTANTS, *EMPTY, *TUPLES, *PASSED_OVER, "MARK", "STOP"}
     or hasattr(PickleReader, "do_" + op.name.lower())

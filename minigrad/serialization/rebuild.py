@@ -51,15 +51,30 @@ class Name(NamedTuple):
         raise TypeError(f"{self} is only a name")
 
 
-def need(condition: object, what: str) -> None:
-    """Raise Damaged unless a condition holds."""
+def need(condition: object, what: str, *values: object) -> None:
+    """Raise Damaged unless a condition holds; only then are the values quoted, each at a {} of `what`."""
     if not condition:
-        raise Damaged(what)
+        raise Damaged(what.format(*map(quote, values)))
 
 
 def quote(value: object) -> str:
     """Return the text of a value from a file, shortened and without control characters for the terminal."""
-    return reprlib.repr(value)
+    return QUOTES.repr(value)
+
+
+class Quotes(reprlib.Repr):
+    """Short texts of values: of an object that may hold others, shared or nested, only its class."""
+
+    repr_OrderedDict = repr_Counter = reprlib.Repr.repr_dict
+
+    def repr_instance(self, x: Any, level: int) -> str:
+        if isinstance(x, (np.dtype, type)):
+            return x.__name__ if isinstance(x, type) else str(x)
+        short = isinstance(x, (Name, bytes, bytearray, np.generic, dtype, device, int, float, complex, type(None)))
+        return super().repr_instance(x, level) if short else f"<{type(x).__name__}>"
+
+
+QUOTES = Quotes()
 
 
 # ---------------------------------------------------------------------- names
@@ -105,7 +120,7 @@ class Storages:
 
     def of(self, pid: Any) -> Storage:
         """Return the storage that a file refers to: ("storage", class, key, location, number of elements)."""
-        need(is_pid(pid), f"the reference {quote(pid)} to a storage")
+        need(is_pid(pid), "the reference {} to a storage", pid)
         need(pid[5:] in ((), (None,)), "a view of a storage, as PyTorch wrote them before 0.4")
         key, location, numel = pid[2:5]
         kind: Any = storage_dtype(pid[1])
@@ -113,7 +128,7 @@ class Storages:
             memory = self.read(key, numel * kind.itemsize, kind.dtype)
             self.found[key], self.dtypes[key] = placed(Storage(memory), location, self.map_location), kind
         storage = self.found[key]
-        need(self.dtypes[key] is kind and storage.size() >= numel, f"two dtypes or sizes of the storage {quote(key)}")
+        need(self.dtypes[key] is kind and storage.size() >= numel, "two dtypes or sizes of the storage {}", key)
         return storage
 
 
@@ -173,8 +188,8 @@ def tensor(
     need(not metadata, "a conjugated tensor")
     memory = storage._array
     last = offset + sum((n - 1) * s for n, s in zip(shape, stride)) if 0 not in shape else offset - 1
-    need(last < memory.size, f"a tensor up to element {last} of a storage of {memory.size}")
-    need(tracked is False or tracked is True and memory.dtype in dtypes.FLOATS, f"{memory.dtype} that requires grad")
+    need(last < memory.size, "a tensor up to element {} of a storage of {}", last, memory.size)
+    need(tracked is False or tracked is True and memory.dtype in dtypes.FLOATS, "{} that requires grad", memory.dtype)
     size = memory.dtype.itemsize
     a = laid_out(memory, shape, memory.dtype, offset * size, tuple([s * size for s in stride]))
     return conversion.restore(Tensor, a, tracked, None)
@@ -189,7 +204,7 @@ def meta_tensor(kind: Any, shape: tuple, stride: tuple, tracked: Any) -> Tensor:
     """Return a tensor that has only a shape."""
     need(type(kind) is dtype and isinstance(shape, tuple), "a tensor without a shape")
     need(all(type(n) is int and n >= 0 for n in shape), "an invalid size")
-    need(tracked is False or tracked is True and kind.is_floating_point, f"{kind} that requires grad")
+    need(tracked is False or tracked is True and kind.is_floating_point, "{} that requires grad", kind)
     return conversion.restore(Tensor, transfer.blank(shape, None, kind.dtype, META), tracked, None)
 
 
@@ -207,14 +222,15 @@ def parameter(data: Any, tracked: Any, hooks: Any, state: Any = None) -> Paramet
 
 def with_attributes(function: Any, cls: Any, args: tuple, state: Any) -> Tensor:
     """Return a tensor with the user's attributes, or of the user's class."""
-    function, cls = MADE.get(function, function), CLASSES.get(cls, cls)
+    function = MADE.get(function) if type(function) is Name else function
+    cls = CLASSES.get(cls, cls) if type(cls) is Name else cls  # only the hash of a name takes no time
     need(
         callable(function) and function is not with_attributes and type(args) is tuple,
         "a tensor without a function to make it",
     )
     t: Any = function(*args)
     need(isinstance(t, Tensor), "a value that is not a tensor")
-    need(isinstance(cls, type) and issubclass(cls, Tensor), f"a tensor of {quote(cls)}")
+    need(isinstance(cls, type) and issubclass(cls, Tensor), "a tensor of {}", cls)
     return note(t if type(t) is cls else conversion.restore(cls, t._a, t.requires_grad, None), state)
 
 
@@ -223,7 +239,7 @@ def note(t: Tensor, state: Any) -> Any:
     notes = state[0] if type(state) is tuple and len(state) == 2 and state[1] in (None, {}) else state
     need(not notes or type(notes) is dict, "tensor attributes that are not a dict")
     for name in notes or ():
-        need(type(name) is str and not hasattr(type(t), name), f"a tensor's attribute {quote(name)}")
+        need(type(name) is str and not hasattr(type(t), name), "a tensor's attribute {}", name)
     t.__dict__.update(notes or {})
     return t
 
@@ -236,7 +252,7 @@ def size(sizes: tuple = ()) -> Size:
 
 def a_device(kind: str, index: Any = None) -> device:
     """Return a device."""
-    need(isinstance(kind, str) and (index is None or type(index) is int and index >= 0), f"the device {quote(kind)}")
+    need(isinstance(kind, str) and (index is None or type(index) is int and index >= 0), "the device {}", kind)
     try:
         return device(kind) if index is None else device(kind, index)
     except MinigradError:

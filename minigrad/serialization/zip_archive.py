@@ -76,12 +76,12 @@ class Archive:
         need(len(self.entries) == len(entries), "two entries of one name")
         self.left = self.length = file.seek(0, os.SEEK_END)
         found = [name for name in self.entries if name.count("/") == 1 and name.endswith("/data.pkl")]
-        need(len(found) == 1, f"{len(found)} entries called data.pkl")
+        need(len(found) == 1, "{} entries called data.pkl", len(found))
         self.folder = found[0].removesuffix("data.pkl")
         need(not self.has("constants.pkl"), "a TorchScript program; minigrad reads only its state_dict")
         self.mapping: Any = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY) if mapped else None
         order = self.content("byteorder") if self.has("byteorder") else b"little"
-        need(order in (b"little", b"big"), f"the byte order {quote(order)}")
+        need(order in (b"little", b"big"), "the byte order {}", order)
         self.swapped = order.decode() != sys.byteorder
 
     def has(self, name: str) -> bool:
@@ -98,17 +98,15 @@ class Archive:
 
     def bytes_of(self, name: str, nbytes: int | None, mapped: bool) -> np.ndarray:
         """Return the first bytes of an entry, or all, as a new array."""
-        need(self.has(name), f"no entry {quote(name)}")
+        need(self.has(name), "no entry {}", name)
         entry = self.entries[self.folder + name]
-        need(entry.compress_type == zipfile.ZIP_STORED and not entry.flag_bits & 1, f"a compressed entry {quote(name)}")
+        need(entry.compress_type == zipfile.ZIP_STORED and not entry.flag_bits & 1, "a compressed entry {}", name)
         nbytes = entry.file_size if nbytes is None else nbytes
-        need(
-            nbytes <= entry.file_size == entry.compress_size,
-            f"{entry.file_size} bytes in {quote(name)}, not {quote(nbytes)}",
-        )
+        fits = nbytes <= entry.file_size == entry.compress_size
+        need(fits, "{} bytes in {}, not {}", entry.file_size, name, nbytes)
         self.left -= entry.file_size
         begin = self.begin(entry)
-        need(self.left >= 0 and begin + entry.file_size <= self.length, f"more bytes in {quote(name)} than there are")
+        need(self.left >= 0 and begin + entry.file_size <= self.length, "more bytes in {} than there are", name)
         if mapped and nbytes:
             found = np.frombuffer(self.mapping, np.uint8, nbytes, begin)
             return found if begin % 16 == 0 else found.copy()  # kernels need aligned numbers
@@ -121,10 +119,10 @@ class Archive:
 
     def begin(self, entry: zipfile.ZipInfo) -> int:
         """Return the position of an entry's content."""
-        need(0 <= entry.header_offset < self.length, f"no entry where {quote(entry.filename)} should be")
+        need(0 <= entry.header_offset < self.length, "no entry where {} should be", entry.filename)
         self.file.seek(entry.header_offset)
         head = self.file.read(LOCAL.size)
-        need(len(head) == LOCAL.size and head[:4] == b"PK\3\4", f"no entry where {quote(entry.filename)} should be")
+        need(len(head) == LOCAL.size and head[:4] == b"PK\3\4", "no entry where {} should be", entry.filename)
         _, name, extra = LOCAL.unpack(head)
         return entry.header_offset + LOCAL.size + name + extra
 

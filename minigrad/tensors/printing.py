@@ -37,6 +37,7 @@ class Options:
 
 
 OPTIONS = Options()
+MOST = 1_000_000  # numbers in a text, if the threshold is lower
 PROFILES = {"default": Options(), "short": Options(precision=2, edgeitems=2), "full": Options(threshold=math.inf)}
 
 
@@ -127,60 +128,54 @@ class Format:
         return (format(v, self.style) + point).rjust(self.width)
 
 
-def body(a: np.ndarray, indent: int, summarise: bool, style: Format) -> str:
-    """Return the numbers in nested brackets."""
+def body(a: np.ndarray, indent: int, cuts: Sequence[bool], style: Format) -> str:
+    """Return the numbers in nested brackets; dots are in the middle of each dimension that is cut."""
     if a.ndim == 0:
         return style.number(a.item())
-    edge = OPTIONS.edgeitems
-    cut = summarise and (len(a) > 2 * edge or not edge)
+    edge, cut = OPTIONS.edgeitems, cuts[0]
     if a.ndim == 1:
-        shown = [style.number(v) for v in (a[:edge] if cut else a).tolist()]
+        shown = [style.number(v) for v in a.tolist()]
         if cut:
-            shown += [" ..." if edge else "..."] + [style.number(v) for v in a[len(a) - edge :].tolist()]
+            shown.insert(edge, " ..." if edge else "...")
         per_line = max(1, (OPTIONS.linewidth - indent) // (style.width + 2))
         lines = [", ".join(shown[i : i + per_line]) for i in range(0, len(shown), per_line)]
         return "[" + (",\n" + " " * (indent + 1)).join(lines) + "]"
-    shown = [body(x, indent + 1, summarise, style) for x in (a[:edge] if cut else a)]
+    shown = [body(x, indent + 1, cuts[1:], style) for x in a]
     if cut:
-        shown += ["..."] + [body(x, indent + 1, summarise, style) for x in a[len(a) - edge :]]
+        shown.insert(edge, "...")
     return "[" + ("," + "\n" * (a.ndim - 1) + " " * (indent + 1)).join(shown) + "]"
 
 
-def ends(a: np.ndarray) -> np.ndarray:
-    """Return the elements of a summarised array that are shown."""
+def shown_part(a: Any) -> tuple[Any, list[bool]]:
+    """Return the elements that are shown, in the computer's memory, and True for each dimension whose middle is left out.
+
+    Only these elements are copied: a dimension may have stride 0 and more elements than fit into memory. Of a tensor with very
+    many dimensions nothing is shown.
+    """
     edge = OPTIONS.edgeitems
-    for d, n in enumerate(a.shape):
-        if n > 2 * edge:
-            a = np.concatenate([a.take(range(edge), d), a.take(range(n - edge, n), d)], d)
-    return a
-
-
-def shown_part(a: Any) -> np.ndarray:
-    """Copy a device's array to the computer's memory; of a summarised array, copy only the elements that are shown."""
-    if a.size <= OPTIONS.threshold:
-        return a.to_host()
-    edge, out = OPTIONS.edgeitems, np.empty(a.shape, a.dtype)  # memory that is never touched costs nothing
-    cuts = [(slice(edge), slice(n - edge, n)) if n > 2 * edge else (slice(n),) for n in a.shape]
-    for part in itertools.product(*cuts):
-        out[part] = a[part].to_host()
-    return out
+    cuts = [a.size > OPTIONS.threshold and n > 2 * edge for n in a.shape]
+    sizes = [2 * edge if cut else n for n, cut in zip(a.shape, cuts)]
+    if True not in cuts and a.size <= max(MOST, OPTIONS.threshold):
+        return (a.to_host() if on_device(a) else a), cuts
+    if math.prod(sizes) > MOST:
+        return None, cuts
+    out = np.empty(sizes, a.dtype)
+    first, last = (slice(edge), slice(edge)), slice(edge, None)
+    pairs = [(first, (slice(n - edge, n), last)) if cut else ((slice(n), slice(n)),) for n, cut in zip(a.shape, cuts)]
+    for chosen in itertools.product(*pairs) if out.size else ():
+        source, target = zip(*chosen)
+        out[target] = a[source].to_host() if on_device(a) else a[source]
+    return out, cuts
 
 
 def text(t: Any) -> str:
     """Return the repr of a tensor."""
     prefix = f"{type(t).__name__}(" if type(t).__name__ not in ("Tensor", "Parameter") else "tensor("
-    nowhere = is_meta(t._a)
-    a = shown_part(t._a) if on_device(t._a) and not nowhere else t._a
-    if nowhere:
-        numbers = "..."
-    elif a.size:
-        summarise = a.size > OPTIONS.threshold
-        numbers = body(a, len(prefix), summarise, Format(ends(a) if summarise else a))
-    else:
-        numbers = "[]"
+    a, cuts = (None, []) if is_meta(t._a) else shown_part(t._a)
+    numbers = "..." if a is None else body(a, len(prefix), cuts, Format(a)) if t._a.size else "[]"
     out = prefix + numbers
     line = len(out) - out.rfind("\n") + 1
-    for suffix in suffixes(t, a):
+    for suffix in suffixes(t, a is None):
         if line + len(suffix) + 2 > OPTIONS.linewidth:
             out += ",\n" + " " * len(prefix) + suffix
             line = len(prefix) + len(suffix)
@@ -190,13 +185,13 @@ def text(t: Any) -> str:
     return out + ")"
 
 
-def suffixes(t: Any, a: np.ndarray) -> list[str]:
-    """Return the parts that follow the numbers."""
-    found = []
+def suffixes(t: Any, hidden: bool) -> list[str]:
+    """Return the parts that follow the numbers; `hidden` is True if no number is shown."""
+    found, a = [], t._a
     if t.device.type != "cpu":
         found.append(f"device='{t.device}'")
     nowhere = is_meta(a)
-    if nowhere or a.size == 0 and a.ndim != 1 or a.size and not OPTIONS.edgeitems:
+    if hidden or a.size == 0 and a.ndim != 1 or a.size and not OPTIONS.edgeitems:
         found.append(f"size={tuple(a.shape)}")
     plain = (dtypes.default(), dtypes.I8, dtypes.BOOL) if a.size and not nowhere else (dtypes.default(),)
     if a.dtype not in plain:

@@ -1,8 +1,10 @@
 """How tensors print (that it is PyTorch's text is in tests/parity/test_printing.py)."""
 
+import numpy as np
 import pytest
 
 import minigrad
+from minigrad.record.schema import summary
 
 PLAIN = pytest.mark.cpu("the text of a tensor on a GPU names the device: tests/kernels/cuda/test_transfers.py")
 
@@ -65,3 +67,42 @@ def test_a_tensor_inside_a_transform_prints():
     seen = []
     minigrad.vmap(lambda x: seen.append((repr(x), f"{x.sum()}")) or x)(minigrad.ones(2, 3))
     assert "tensor([[1., 1., 1.]," in seen[0][0]
+
+
+@PLAIN
+@pytest.mark.parametrize(
+    "shape", [(10**9, 10**9), (10**18,), (2, 3, 10**15), (7,) * 20, (2,) * 60, (0, 10**18), (1, 10**9, 1)]
+)
+def test_an_expanded_tensor_of_any_size_prints(shape):
+    x = minigrad.zeros(1).expand(*shape)
+    assert repr(x) == str(x) == f"{x}" and len(repr(x)) < 5000 and repr(x).startswith("tensor(")
+
+
+@PLAIN
+@pytest.mark.parametrize("edge", [0, 1, 2, 3])
+@pytest.mark.parametrize("shape", [(40, 50), (3, 1001), (2000, 1), (6, 20, 30), (1500,)])
+def test_the_text_of_an_expanded_tensor_is_that_of_its_copy(shape, edge):
+    x = minigrad.arange(shape[-1]).expand(*shape)
+    with minigrad.printoptions(edgeitems=edge):
+        assert repr(x) == repr(x.contiguous())
+
+
+def test_of_very_many_numbers_none_is_shown():
+    x = minigrad.zeros(1).expand(*[6] * 9)
+    assert repr(x) == "tensor(..., size=(6, 6, 6, 6, 6, 6, 6, 6, 6))"
+
+
+def test_the_summary_of_an_expanded_array_is_that_of_its_copy():
+    a = np.linspace(0, 1, 120).reshape(40, 3)
+    a[0, 0] = np.nan
+    wide = np.broadcast_to(a[:, None], (40, 7, 3))
+    found, expected = summary(wide), summary(wide.copy())
+    assert found.pop("histogram") == expected.pop("histogram") and found == pytest.approx(expected)
+    assert summary(np.broadcast_to(np.float32(2), (10**9, 10**9)))["max"] == 2
+
+
+def test_what_needs_an_array_of_every_element_says_that_it_does_not_fit():
+    x = minigrad.ones(1, requires_grad=True).expand(10**9, 10**9)
+    for look in (minigrad.record_of, minigrad.explain_shape):
+        with pytest.raises(MemoryError, match=r"not enough memory: shape \(1000000000, 1000000000\)"):
+            look(x)

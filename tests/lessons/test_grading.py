@@ -83,6 +83,13 @@ def test_memory_has_a_limit(tmp_path):
     assert graded.points == 1 and graded.notes == ["cell 1: MemoryError: "]
 
 
+@pytest.mark.parametrize("cell", ["import os; os._exit(0)", "import os; os.execv('/bin/true', ['true'])"])
+def test_a_process_that_ends_itself_without_an_error_is_told(tmp_path, cell):
+    graded = grade(handed_in(tmp_path / "eve.ipynb", "three_uses = 12", cell))
+    assert graded.points == 1
+    assert graded.notes == ["its process ended with exit code 0 before its last cell: does a cell call os._exit?"]
+
+
 def test_a_process_that_ends_itself_is_told(tmp_path):
     path = handed_in(tmp_path / "eve.ipynb", "three_uses = 12", "import os; os._exit(3)")
     graded = grade(path)

@@ -3,6 +3,9 @@
 import json
 import os
 import re
+import shlex
+import subprocess
+import sys
 
 import pytest
 
@@ -262,3 +265,66 @@ def test_an_error_in_a_method_or_a_hook_shows_only_the_programs_own_lines(net, w
     assert files and all(file.endswith("half.py") or json.__file__.rpartition("/")[0] in file for file in files), (
         message
     )
+
+
+@pytest.mark.parametrize("command", ["render", "explain"])
+def test_an_output_without_a_name_or_with_one_too_long_is_refused(net, command):
+    of = ["--of", "w"] * (command == "explain")
+    assert "Name a file" in refused(net, command, "net.py:loss", *of, "-o", "")
+    assert "File name too long" in refused(net, command, "net.py:loss", *of, "-o", "x" * 300 + ".svg")
+
+
+def test_the_longest_name_that_the_system_takes_is_written(net):
+    assert minigrad(net, "render", "net.py:loss", "-o", "x" * 251 + ".svg").returncode == 0
+
+
+def test_a_program_with_a_name_that_is_too_long_is_refused(net):
+    for command in (["render", "x" * 300 + ".py:loss"], ["diff", "x" * 300 + ".json", "net.py:loss"]):
+        assert "cannot read" in refused(net, *command)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("x = " + "+".join("1" * 50_000), "too long or too deep"),
+        ("import torch\nx = torch" + ".a" * 20_000, "too long or too deep"),
+        ("# coding: rot13\nvzcbeg gbepu\n", "Save it as UTF-8"),
+        ("# coding: undefined\n", "Save it as UTF-8"),
+        ("x = (\n", "Correct it first"),
+    ],
+    ids=["sum", "attributes", "rot13", "undefined", "syntax"],
+)
+def test_a_program_that_cannot_be_read_is_not_called_complete(tmp_path, text, message):
+    (tmp_path / "net.py").write_text(text)
+    assert message in refused(tmp_path, "port", "net.py")
+
+
+def test_port_tries_no_layer_that_would_not_end(tmp_path):
+    calls = "nn.LSTM(2, 3, num_layers=1000000000)\nnn.GroupNorm(0, 3)\nnn.Linear([], {})\n"
+    (tmp_path / "net.py").write_text(f"from torch import nn\n{calls}")
+    done = minigrad(tmp_path, "port", "net.py")
+    assert done.returncode == 1 and b"GroupNorm" in done.stdout and b"Traceback" not in done.stderr
+
+
+def shell(folder, redirection, *words):
+    command = " ".join([shlex.quote(sys.executable), "-m", "viz.cli", *words, redirection])
+    return subprocess.run(["sh", "-c", command], cwd=folder, capture_output=True, text=True)
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no full device")
+@pytest.mark.parametrize(
+    ("redirection", "words", "code"),
+    [
+        ("2>&-", ["render", "net.py:loss"], 0),
+        (">&-", ["render", "net.py:loss"], 0),
+        ("<&- 2>&-", ["render", "net.py:loss"], 0),
+        (">&-", ["render", "net.py:loss", "-o", "-"], 2),
+        (">/dev/full", ["render", "net.py:loss", "-o", "-"], 1),
+        (">/dev/full", ["explain", "net.py:loss", "--of", "w"], 1),
+        ("2>/dev/full", ["render", "net.py:nothing"], 2),
+    ],
+)
+def test_a_closed_or_full_standard_file_is_no_traceback(net, redirection, words, code):
+    done = shell(net, redirection, *words)
+    assert done.returncode == code and "Traceback" not in done.stderr and done.stderr.count("\n") <= 1
+    assert ("loss.svg" in written(net)) == (code == 0)

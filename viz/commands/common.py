@@ -15,6 +15,7 @@ from cyclopts import Parameter
 
 from ..drawn_graph import passes_of, requested_passes
 from ..run_program import Program, Usage
+from ..text import clean
 
 Target = Annotated[str, Parameter(allow_leading_hyphen=True)]
 Words = Annotated[str, Parameter(name="PROGRAM_ARGS")]
@@ -24,6 +25,7 @@ Json = Annotated[bool, Parameter(name=["--json"], negative="", show_default=Fals
 AsTorch = Annotated[bool, Parameter(name=["--as-torch"], negative="", show_default=False)]
 Rankdir = Literal["TB", "BT", "LR", "RL"]
 given: list[str] = []  # the words of the running command
+closed: set[int] = set()  # the standard files that are closed
 STDOUT = ("-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")  # as the output: nothing else is printed there
 
 
@@ -96,12 +98,18 @@ def with_passes(
 def print_notes(notes: list[str]) -> None:
     """Print notes to stderr."""
     for note in notes:
-        print(f"minigrad: {note}", file=sys.stderr)
+        print(f"minigrad: {clean(note)}", file=sys.stderr)
 
 
 def place_of(output: str) -> Path:
     """Return the path to write; raise Usage, before anything runs, if it is not a file in an existing folder."""
+    if not output:
+        raise Usage("cannot write a file without a name: the output is ''. Name a file, or leave -o out.")
     place = Path(output)
+    try:
+        place.exists()
+    except OSError as refused:  # such as a name that is too long
+        raise Usage(f"cannot write {output}: {refused.strerror}. Choose another name.") from None
     if place.is_dir():
         raise Usage(f"cannot write {place}: it is a folder. Name a file in it.")
     if not place.parent.is_dir():

@@ -11,6 +11,7 @@ from cyclopts import Parameter
 
 from ..record_diff import compare
 from ..run_program import Usage
+from ..text import clean
 from .common import Args, AsTorch, Json, Target, computing, print_notes, program_of, recorded, stdout_to_stderr
 
 EXAMPLES = """Examples:
@@ -58,9 +59,9 @@ def diff(
         return
     for change in changes:
         ids = change.after if change.after is not None else change.before
-        print(f"{SIGNS[change.kind]} op {ids}  {change.title}")
+        print(clean(f"{SIGNS[change.kind]} op {ids}  {change.title}"))
         for line in change.lines:
-            print(f"      {line}")
+            print(f"      {clean(line)}")
     counts = {kind: sum(change.kind == kind for change in changes) for kind in SIGNS}
     print(", ".join(f"{many} {kind}" for kind, many in counts.items() if many) or "no difference")
 

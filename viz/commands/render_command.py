@@ -19,6 +19,7 @@ from ..ranks.start import start
 from ..ranks.timeline import rendered
 from ..run_program import Usage
 from ..slide import TooMuch
+from ..text import clean
 from .common import (
     STDOUT,
     Args,
@@ -26,6 +27,7 @@ from .common import (
     Json,
     Pass,
     Target,
+    closed,
     computing,
     given,
     place_of,
@@ -135,7 +137,7 @@ def render(
     if json:
         print(js.dumps({"file": str(place), "format": kind, **about, "notes": notes}))
     elif place is not None:
-        print(f"wrote {place}")
+        print(clean(f"wrote {place}"))
     if open and final is not None:
         webbrowser.open(final.as_uri())
 
@@ -155,7 +157,7 @@ def destination(output: str | None, format: str | None, name: str) -> tuple[Path
     if output in STDOUT:
         return None, format or "svg"
     suffixes = FORMATS[format][0] if format else ()
-    place = place_of(output or name + (suffixes[0] if suffixes else ".svg"))
+    place = place_of(name + (suffixes[0] if suffixes else ".svg") if output is None else output)
     if format is None:
         if place.suffix.lower() not in SUFFIXES:
             meant = nearest(place.suffix.lower(), SUFFIXES)
@@ -169,6 +171,8 @@ def destination(output: str | None, format: str | None, name: str) -> tuple[Path
 
 def deliver(made: bytes, place: Path | None) -> None:
     """Write a picture, completely or not at all."""
+    if place is None and 1 in closed:
+        raise Usage("cannot write to the standard output: it is closed. Name a file with -o.")
     if place is None:
         sys.stdout.buffer.write(made)
         sys.stdout.flush()
@@ -176,7 +180,7 @@ def deliver(made: bytes, place: Path | None) -> None:
     try:
         write(place, made)
     except OSError as refused:
-        raise Usage(f"cannot write {place}: {refused.strerror}.") from refused
+        raise Usage(f"cannot write {place}: {refused.strerror}. Name a file in another folder.") from refused
 
 
 def counts(drawing: viz.Drawing) -> dict:

@@ -9,9 +9,10 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from ..libraries import sources
+from ..libraries import sources, tree_of
 from ..ranks.start import start
-from ..run_program import Failure, Program, Usage
+from ..run_program import Program, Usage
+from ..text import clean
 from .common import Json, Target, given
 
 RUN_EXAMPLES = """Examples:
@@ -68,11 +69,11 @@ def port(program: Target, /, *, json: Json = False) -> None:
     from minigrad.compat.port import needs
 
     made = Program.read(program)
-    try:
-        compile(made.text, made.file, "exec")
-    except (SyntaxError, ValueError) as error:
-        raise Failure.of(error) from error
     folder = Path(program).parent
+    try:
+        tree_of(made.text)
+    except (SyntaxError, ValueError) as wrong:
+        raise Usage(f"{made.file} cannot be read: {wrong}. Correct it first.") from wrong
     found = []
     for name, tree in sources(made.text, folder).items():
         file = made.file if name == "__main__" else str(folder.joinpath(*name.split(".")).with_suffix(".py"))
@@ -81,7 +82,7 @@ def port(program: Target, /, *, json: Json = False) -> None:
         print(js.dumps([{"file": file, **need._asdict()} for file, need in found], indent=1))
     else:
         for file, need in found:
-            print(f"{file}:{need.line}: {need}")
+            print(clean(f"{file}:{need.line}: {need}"))
         if not found:
             print(f"{made.file}: minigrad has everything that it uses. Run it with: minigrad run {made.file}")
     if found:

@@ -34,8 +34,11 @@ def run_on_all_ranks(group: ProcessGroup | None, who: str, action: Callable[[], 
     except Exception as e:
         failed = e
     found = gathered(group, None if failed is None else f"{type(failed).__name__}: {failed}")
-    if failed is not None:
-        raise failed
+    try:
+        if failed is not None:
+            raise failed
+    finally:
+        del failed  # as in raise_instead
     for rank, failure in zip([0] if group is None else group.ranks, found):
         if failure is not None:
             raise error(RuntimeError, who, f"rank {rank} fails: {failure}")

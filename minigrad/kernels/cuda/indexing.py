@@ -70,8 +70,12 @@ def visit(action: Action, x: DeviceArray, at: Selected, other: Any, checked: boo
 
     Raises IndexError for indices out of range if `checked`; else those are skipped. `signed` ones may be negative.
     """
-    if (outside := visited(action, x, at, other, checked, signed)) is not None:
-        raise outside
+    outside = visited(action, x, at, other, checked, signed)
+    try:
+        if outside is not None:
+            raise outside
+    finally:
+        del outside  # as in raise_instead
 
 
 def visited(action: Action, x: DeviceArray, at: Selected, other: Any, checked: bool, signed: bool) -> Exception | None:

@@ -18,7 +18,7 @@ import numpy as np
 from ...arrays import halves
 from ...arrays.dtypes import F4, FLOATS, HALVES, float32, is_half, of_numpy
 from ...arrays.errstate import listener, restore
-from ...arrays.kinds import KINDS, Array, as_array, on_device, on_two_devices, place
+from ...arrays.kinds import KINDS, Array, as_array, on_device, place, require_one_device
 from ...core.events import slots
 from ...core.frames import EAGER, Frame, Layer, apply_at, current, node_made
 from ...core.function import Function, as_tuple
@@ -207,9 +207,7 @@ class Primitive(Function):
             for i, (n, a) in enumerate(zip(names, args))
             if isinstance(a, Tensor) and n not in cls.any_device
         }
-        if mixed := on_two_devices(cls.function_name(), named):
-            mixed.below = True
-            raise mixed
+        require_one_device(cls.function_name(), named, below=True)
 
     @classmethod
     def finish(cls, frame: Frame, args: tuple, raw: Any) -> Any:

@@ -136,7 +136,10 @@ def refuse(cause: Exception, f: Callable, name: str, args: Sequence, kwargs: dic
     if isinstance(cause, TypeError) and (call := reordered(name, args, kwargs)):
         return getattr(Tensor, name)(*call[0], **call[1])
     problem = "the function cannot be called like this"
-    raise_instead(slots.problem(problem, cause=cause, f=f, name=name, args=args, kwargs=kwargs), cause)
+    try:
+        raise_instead(slots.problem(problem, cause=cause, f=f, name=name, args=args, kwargs=kwargs), cause)
+    finally:
+        del cause  # as in raise_instead
 
 
 @functools.cache

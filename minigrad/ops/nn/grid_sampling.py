@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ...arrays.dtypes import HALVES
-from ...arrays.kinds import on_two_devices
+from ...arrays.kinds import require_one_device
 from ...core.saved import bottom
 from ...core.tensor import Tensor
 from ...errors import error
@@ -123,8 +123,7 @@ def check(input: Tensor, grid: Tensor, mode: str, padding_mode: str) -> None:
             f"size of 3, but got input {tuple(input.shape)} and grid {tuple(grid.shape)}",
             "make a grid with affine_grid(theta, size)",
         )
-    if mixed := on_two_devices(who, {"input": bottom(input)._a, "grid": bottom(grid)._a}):
-        raise mixed
+    require_one_device(who, {"input": bottom(input)._a, "grid": bottom(grid)._a})
     if min(input.shape[2:]) < 1 or mode == "bicubic" and k == 3 or input.dtype is not grid.dtype:
         what = (
             f"input of {input.dtype} and grid of {grid.dtype} must have one dtype"
