@@ -217,6 +217,15 @@ def add_grad(t: Tensor, g: Tensor) -> None:
             raise
 
 
+def count_of_one_holder() -> int:
+    """Return the reference count of an array that a caller hands over and no other code holds; it depends on Python."""
+    g = object()
+    return (lambda leaf, g, this: sys.getrefcount(g))(None, g, None)
+
+
+ALONE = count_of_one_holder()  # 3; 1 from Python 3.14 on, where calls borrow
+
+
 def accumulate_array(leaf: Leaf, g: Array, this: BackwardRun) -> None:
     """Do the same as `accumulate` with an array; the leaf takes the array itself if no other code holds it."""
     t, hooks = leaf._ref(), leaf._hooks
@@ -225,7 +234,7 @@ def accumulate_array(leaf: Leaf, g: Array, this: BackwardRun) -> None:
     if seen or t is None or t._edge is not leaf or moved or not (t._grad is None or writable(t._grad)):
         return accumulate(leaf, g, this)
     if t._grad is None:
-        alone = type(g) in KINDS and g.base is None and sys.getrefcount(g) <= 3 and g.strides == t._a.strides
+        alone = type(g) in KINDS and g.base is None and sys.getrefcount(g) <= ALONE and g.strides == t._a.strides
         t._grad = wrap(g if alone else copied_like(g, t._a))
     else:
         t._grad._a += g

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..core.function import Function
-from ..places import Place, users_code
-from .program_tree import body_of, called_name, names_in, parsed, statements
+from ..places import Place, parsed, users_code
+from .program_tree import body_of, called_name, names_in, statements
 
 READS_NUMBERS = ("item", "tolist", "numpy", "detach")
 ONCE = ", so its gradient cannot be differentiated again"

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from ..core.engine import behind
 from ..core.function import Function
 from ..core.tensor import Tensor
-from ..places import BETWEEN, LONGEST, Place, user_frame, users_code
+from ..places import BETWEEN, LONGEST, Place, parsed, running, user_frame, users_code
 from .cut_functions import constant_backward, marked
 from .cut_reasons import CHOSEN, COMPARED, FUNCTIONS, INTEGERS, METHODS, OFF, ONCE, WHOLE
 from .modules import is_module, parameters_of, table
@@ -30,9 +30,7 @@ from .program_tree import (
     calls,
     names_in,
     names_switch,
-    parsed,
     parts,
-    running_call,
     statements,
     switched_off,
 )
@@ -183,7 +181,7 @@ def running_line(leaf: Any = None, frame: FrameType | None = None) -> tuple[ast.
         return None
     variables = {**frame.f_globals, **frame.f_locals}
     scope = Scope(body_of(frame.f_code, tree), frame.f_code.co_filename, variables, leaf)
-    call = running_call(frame, scope.tree)
+    call = running(frame, ast.Call)
     return None if call is None else (call, scope)
 
 

@@ -13,10 +13,10 @@ from typing import Any
 
 from ..core.tensor import Tensor
 from ..errors import warn
-from ..places import Place, user_frame
+from ..places import Place, parsed, user_frame
 from .cut_lines import Scope, resolved, written_in_place
 from .modules import is_module
-from .program_tree import body_of, parsed, statements
+from .program_tree import body_of, statements
 from .report import searches
 
 METHODS = "backward|step|zero_grad|zero_|eval|train|retain_grad|requires_grad_|detach_"

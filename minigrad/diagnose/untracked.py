@@ -11,10 +11,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..core.tensor import Tensor
-from ..places import Place, noted, user_frame
+from ..places import Place, noted, parsed, user_frame
 from .cut_lines import Scope, differentiated, running_line
 from .modules import is_module, parameters_of
-from .program_tree import assignments, called_name, names_in, parsed, parts
+from .program_tree import assignments, called_name, names_in, parts
 from .report import searches
 
 MOST = 4  # notes
