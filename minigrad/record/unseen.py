@@ -1,0 +1,129 @@
+"""A backward that the program does not see: it runs on copies of the graph's nodes.
+
+So a look at a graph calls no hook, fills no `.grad`, frees no saved tensor, and leaves each ctx and the random numbers as they are.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from copy import copy
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from ..arrays.kinds import to_device_of
+from ..autograd.function import DelayedError
+from ..core import engine
+from ..core.context import Ctx
+from ..core.engine import behind
+from ..core.graph import Leaf, Node, OutputEdge, history
+from ..core.saved import Freed, Saved
+from ..core.tensor import wrap
+from ..errors import suppressed_warnings
+from ..ops.generator import fork_rng
+from .recorder import Record
+from .values import bottom
+
+FREED = "the program's own backward has freed the saved tensors; call backward(retain_graph=True) to keep them"
+REFUSED = "it is a gradient of a backward marked with @once_differentiable, which has no second derivative"
+PACKED = "it would call the program's hooks for saved tensors, or its checkpointed function; draw a recording instead"
+HOOKS = "the program's hooks are not called here, so these are the gradients without them"
+
+
+def add_backward(rec: Record) -> None:
+    """Add the backward pass from the results of a recording, unless the program ran it itself."""
+    outs = [rec.values[number].tensor for number in rec.outputs]
+    roots = [history(t) for t in outs if t is not None and t.requires_grad]
+    if roots and not any(number in rec.gradients for number in rec.outputs):
+        run_backward(rec, roots)
+
+
+def run_backward(rec: Record, roots: Sequence) -> None:
+    """Add to a recording the backward pass from some edges, seeded with ones; if it cannot run, note the reason."""
+    made = copied_graph(roots)
+    nodes = [new for new in made.values() if isinstance(new, Node)]
+    if why := refusal(nodes):
+        rec.notes.append(why)
+        return
+    if any(map(has_hooks, made)):
+        rec.notes.append(HOOKS)
+    rec.leaves.update({new: rec.leaves[old] for old, new in made.items() if old in rec.leaves})
+    rec._made_by.update({new: rec._made_by[old] for old, new in made.items() if old in rec._made_by})
+    leaves = [new for new in made.values() if type(new) is Leaf]
+    calls_users_code = any(isinstance(node, Ctx) for node in nodes)
+    with suppressed_warnings(), same_random_numbers() if calls_users_code else nullcontext(), rec:
+        seeds = [ones_at(rec, e, leaves) for e in roots]
+        engine.run([moved(e, made) for e in roots], seeds, {(leaf, 0) for leaf in leaves})
+    old_of = {new: old for old, new in made.items()}
+    for ran in rec.insides:
+        ran.ctx = old_of.get(ran.ctx, ran.ctx)
+
+
+def ones_at(rec: Record, edge: Any, leaves: list) -> Any:
+    """Return the gradient with which backward begins at an edge, on the device of its value, or else of a leaf."""
+    number = rec.value_of(edge)
+    known = [] if number is None else [rec.values[number].array]
+    known += [bottom(t) for leaf in leaves if (t := leaf.variable) is not None]
+    return wrap(to_device_of(np.ones(edge._shape, edge._dtype), next((a for a in known if a is not None), None)))
+
+
+def refusal(nodes: Sequence) -> str:
+    """Return the reason why a backward cannot run through some nodes unseen, or ""."""
+    if any(type(node._saved) is Freed for node in nodes):
+        return FREED
+    if any(node._fn is DelayedError for node in nodes):
+        return REFUSED
+    packed = any(type(s) is Saved and s.unpack is not None for node in nodes for s in node._saved)
+    return PACKED if packed else ""
+
+
+def has_hooks(node: Any) -> bool:
+    """Return True if hooks may change the gradients of a node."""
+    hooks = node._hooks
+    own = hooks is not None and (hooks.before or hooks.after or any(hooks.tensor.values()))
+    return bool(own) or hasattr(getattr(node, "_fn", None), "without_hooks")
+
+
+# ---------------------------------------------------------------------- copies
+def copied_graph(roots: Sequence) -> dict[Any, Any]:
+    """Return a copy without hooks of each node and leaf behind some edges."""
+    made = {one: copy(one) for group in behind(roots) for one in group}
+    for one in made.values():
+        one._hooks = None
+        for name in slots_of(type(one)):
+            held = getattr(one, name, None)
+            if name == "_edges":
+                one._edges = tuple([moved(e, made) for e in held])
+            elif isinstance(held, (Node, Leaf, OutputEdge)):
+                setattr(one, name, moved(held, made))
+        if (without_hooks := getattr(getattr(one, "_fn", None), "without_hooks", None)) is not None:
+            without_hooks(one)
+    return made
+
+
+@cache
+def slots_of(cls: type) -> list[str]:
+    """Return the names of an object's slots."""
+    return [name for base in cls.__mro__ for name in vars(base).get("__slots__", ()) if not name.startswith("__")]
+
+
+def moved(edge: Any, made: dict) -> Any:
+    """Return the same edge of the copied graph."""
+    if type(edge) is OutputEdge:
+        return OutputEdge(made.get(edge.node, edge.node), edge.index)
+    return edge if edge is None else made.get(edge, edge)
+
+
+@contextmanager
+def same_random_numbers() -> Iterator[None]:
+    """Restore the states of all random generators afterwards: minigrad's, NumPy's and Python's."""
+    of_numpy, of_python = np.random.get_state(), random.getstate()
+    try:
+        with fork_rng():
+            yield
+    finally:
+        np.random.set_state(of_numpy)
+        random.setstate(of_python)
