@@ -19,6 +19,7 @@ from ..autograd.function import DelayedError
 from ..core import engine
 from ..core.context import Ctx
 from ..core.engine import behind
+from ..core.frames import ON, use
 from ..core.graph import Leaf, Node, OutputEdge, history
 from ..core.saved import Freed, Saved
 from ..core.tensor import wrap
@@ -54,7 +55,8 @@ def run_backward(rec: Record, roots: Sequence) -> None:
     rec._made_by.update({new: rec._made_by[old] for old, new in made.items() if old in rec._made_by})
     leaves = [new for new in made.values() if type(new) is Leaf]
     calls_users_code = any(isinstance(node, Ctx) for node in nodes)
-    with suppressed_warnings(), same_random_numbers() if calls_users_code else nullcontext(), rec:
+    same = same_random_numbers() if calls_users_code else nullcontext()
+    with suppressed_warnings(), same, use(ON), rec:  # ON: no recording, profiler or mode around sees it
         seeds = [ones_at(rec, e, leaves) for e in roots]
         engine.run([moved(e, made) for e in roots], seeds, {(leaf, 0) for leaf in leaves})
     old_of = {new: old for old, new in made.items()}
