@@ -5,10 +5,10 @@ So a look at a graph calls no hook, fills no `.grad`, frees no saved tensor, and
 
 from __future__ import annotations
 
+import inspect
 import random
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from copy import copy
 from functools import cache
 from typing import Any
 
@@ -92,24 +92,30 @@ def has_hooks(node: Any) -> bool:
 # ---------------------------------------------------------------------- copies
 def copied_graph(roots: Sequence) -> dict[Any, Any]:
     """Return a copy without hooks of each node and leaf behind some edges."""
-    made = {one: copy(one) for group in behind(roots) for one in group}
-    for one in made.values():
-        one._hooks = None
-        for name in slots_of(type(one)):
-            held = getattr(one, name, None)
-            if name == "_edges":
-                one._edges = tuple([moved(e, made) for e in held])
-            elif isinstance(held, (Node, Leaf, OutputEdge)):
-                setattr(one, name, moved(held, made))
-        if (without_hooks := getattr(getattr(one, "_fn", None), "without_hooks", None)) is not None:
-            without_hooks(one)
+    made: dict[Any, Any] = {one: object.__new__(type(one)) for group in behind(roots) for one in group}
+    for old, new in made.items():
+        if hasattr(old, "__dict__"):
+            new.__dict__.update(old.__dict__)
+        for slot in slots_of(type(old)):
+            try:
+                held = slot.__get__(old)
+            except AttributeError:  # never set
+                continue
+            if isinstance(held, (Node, Leaf, OutputEdge)):
+                held = moved(held, made)
+            elif slot.__name__ == "_edges":
+                held = tuple([moved(e, made) for e in held])
+            slot.__set__(new, held)
+        new._hooks = None
+        if (without_hooks := getattr(getattr(new, "_fn", None), "without_hooks", None)) is not None:
+            without_hooks(new)
     return made
 
 
 @cache
-def slots_of(cls: type) -> list[str]:
-    """Return the names of an object's slots."""
-    return [name for base in cls.__mro__ for name in vars(base).get("__slots__", ()) if not name.startswith("__")]
+def slots_of(cls: type) -> list:
+    """Return the slots of a class and its bases."""
+    return [slot for base in cls.__mro__ for slot in vars(base).values() if inspect.ismemberdescriptor(slot)]
 
 
 def moved(edge: Any, made: dict) -> Any:
