@@ -195,7 +195,9 @@ def running(frame: FrameType | None, *kinds: type[ast.expr]) -> Any:
     if frame is None or (tree := parsed(frame.f_code.co_filename)) is None:
         return None
     line, end, column, end_column = next(islice(frame.f_code.co_positions(), frame.f_lasti // 2, None), (None,) * 4)
-    found = [n for n in ast.walk(tree) if isinstance(n, kinds) and (n.end_lineno, n.end_col_offset) == (end, end_column)]
+    found = [
+        n for n in ast.walk(tree) if isinstance(n, kinds) and (n.end_lineno, n.end_col_offset) == (end, end_column)
+    ]
     begins = lambda n: (n.lineno, n.col_offset)
     return max(found, key=lambda n: (begins(n) == (line, column), begins(n)), default=None)
 
