@@ -1,6 +1,6 @@
 """A backward that the program does not see: it runs on copies of the graph's nodes.
 
-So a look at a graph calls no hook, fills no `.grad` and frees no saved tensor. Each ctx and the random numbers stay as they are.
+So a look at a graph calls no hook, fills no `.grad` and frees no saved tensor. Random numbers and each ctx stay as they were.
 """
 
 from __future__ import annotations
