@@ -2,8 +2,10 @@
 # Another interpreter has an environment of its own: make test PYTHON=python3.12 sets up .venv-3.12
 
 PYTHON ?= python3
-VENV   := .venv$(if $(filter file,$(origin PYTHON)),,-$(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2>/dev/null))
+now     = $(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2>/dev/null)
+VENV   := .venv$(if $(filter file,$(origin PYTHON)),,-$(now))
 PY     := $(VENV)/bin/python
+made_by = $(shell sed -n 's/^version\(_info\)\{0,1\} *= *\([0-9]*\.[0-9]*\).*/\2/p' .venv/pyvenv.cfg 2>/dev/null | head -1)
 UV     := $(shell command -v uv 2>/dev/null)
 
 # uv installs faster but does not read pip's configuration. So pip tries where uv finds no way, and PyTorch is left to pip
@@ -19,6 +21,12 @@ ON_DEVICE := tests/spec tests/core tests/autograd tests/compile/test_compile_ran
   tests/compile/test_compile_effects.py tests/compile/test_compile_random_effects.py tests/compile/test_compile_outside.py \
   tests/compile/test_compile_views.py tests/compile/test_compile_selections.py \
   $(addprefix tests/ops/test_,pointwise.py index.py memory.py shape.py)
+
+ifeq ($(VENV),.venv) # an environment of an older or newer python3 is not used in silence
+ifneq ($(wildcard .venv/.created),)
+$(if $(filter $(now),$(made_by)),,$(warning minigrad: .venv has Python $(made_by), and $(PYTHON) is now $(now). Run make clean, or name it: make PYTHON=python$(made_by)))
+endif
+endif
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
@@ -51,7 +59,8 @@ test-quick: $(call with,dev demo) ## run the tests that depend on the version of
 
 test-pythons: ## run make test-quick on each Python from 3.11 on that is found
 	@$(PYTHON) -m tools.interpreters | while read -r version path; do \
-	  echo "Python $$version"; $(MAKE) --no-print-directory test-quick PYTHON=$$path < /dev/null || exit 1; \
+	  if [ "$$version" = "$(now)" ]; then chosen=; else chosen="PYTHON=$$path"; fi; \
+	  echo "Python $$version"; $(MAKE) --no-print-directory test-quick $$chosen < /dev/null || exit 1; \
 	done
 
 test-versions: $(call with,dev demo) ## run make test-quick with the oldest and the newest NumPy, SciPy and Numba
