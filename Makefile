@@ -67,6 +67,7 @@ test-versions: $(call with,dev demo) ## run make test-quick with the oldest and 
 	$(PY) -m tools.versions $(QUICK)
 
 test-slow: $(call with,dev demo) ## run the tests that take longest
+	$(PY) -m tools.wheels
 	$(call suites,slow)
 
 cuda-build: $(call with,cuda12) ## compile all kernels for GPUs, without one
