@@ -27,13 +27,18 @@ from .values import NOWHERE, UNKNOWN, Event, Group, Noted, bottom
 def record_of(what: Tensor | Node) -> Record:
     """Return the record of a tensor's computation, or of a node's (`y.grad_fn`), with its backward pass if it has one.
 
-    It touches no `.grad` and calls no hook. Raise ValueError for a tensor that is not the result of a recorded operation.
+    It touches no `.grad` and calls no hook for gradients. Raise ValueError for a tensor that is not the result of a recorded operation.
 
     >>> import minigrad
     >>> w = minigrad.tensor(3., requires_grad=True)
     >>> [op["name"] for op in record_of(w * w).to_dict()["ops"]]
     ['mul', 'mul']
     """
+    return recorded_graph(what, asked=True)
+
+
+def recorded_graph(what: Tensor | Node, asked: bool) -> Record:
+    """Return the record of a graph, with the backward pass that `asked` allows (unseen.py)."""
     edge = edge_of(what)
     if edge is None or type(edge) is Leaf:
         raise error(
@@ -43,14 +48,14 @@ def record_of(what: Tensor | Node) -> Record:
             "pass the result of operations on tensors that require grad",
         )
     rec = graph_of([edge], what)
-    run_backward(rec, [edge])
+    run_backward(rec, [edge], asked)
     return rec
 
 
 def shown_record(what: Tensor | Node) -> Record:
-    """Return the same record for a display, which never raises: without the backward pass if that raises, with a note."""
+    """Return the record for a display, which never raises and calls no code but backwards; a note names what is left out."""
     try:
-        return record_of(what)
+        return recorded_graph(what, asked=False)
     except Exception as e:
         rec = graph_of([edge_of(what)], what)
         reason = str(getattr(e, "problem", "") or e).partition("\n")[0]

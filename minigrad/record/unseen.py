@@ -6,6 +6,7 @@ So a look at a graph calls no hook, fills no `.grad` and frees no saved tensor. 
 from __future__ import annotations
 
 import inspect
+import math
 import random
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
@@ -30,7 +31,8 @@ from .values import bottom
 
 FREED = "the program's own backward has freed the saved tensors; call backward(retain_graph=True) to keep them"
 REFUSED = "it is a gradient of a backward marked with @once_differentiable, which has no second derivative"
-PACKED = "it would call the program's hooks for saved tensors, or its checkpointed function; draw a recording instead"
+PACKED = "it would call the program's hooks for saved tensors, or a checkpointed function; viz.draw and explain do"
+LARGEST = 10_000_000  # elements of all results in a graph whose backward runs unasked
 HOOKS = "the program's hooks are not called here, so these are the gradients without them"
 
 
@@ -39,14 +41,17 @@ def add_backward(rec: Record) -> None:
     outs = [rec.values[number].tensor for number in rec.outputs]
     roots = [history(t) for t in outs if t is not None and t.requires_grad]
     if roots and not any(number in rec.gradients for number in rec.outputs):
-        run_backward(rec, roots)
+        run_backward(rec, roots, asked=False)
 
 
-def run_backward(rec: Record, roots: Sequence) -> None:
-    """Add to a recording the backward pass from some edges, seeded with ones; if it cannot run, note the reason."""
+def run_backward(rec: Record, roots: Sequence, asked: bool) -> None:
+    """Add to a recording the backward pass from some edges, seeded with ones; if it cannot run, note the reason.
+
+    Only if the user has `asked` for it, it calls hooks for saved tensors and checkpointed functions, and may take long.
+    """
     made = copied_graph(roots)
     nodes = [new for new in made.values() if isinstance(new, Node)]
-    if why := refusal(nodes):
+    if why := refusal(nodes, asked):
         rec.notes.append(why)
         return
     if any(map(has_hooks, made)):
@@ -72,14 +77,17 @@ def ones_at(rec: Record, edge: Any, leaves: list) -> Any:
     return wrap(to_device_of(np.ones(edge._shape, edge._dtype), next((a for a in known if a is not None), None)))
 
 
-def refusal(nodes: Sequence) -> str:
+def refusal(nodes: Sequence, asked: bool) -> str:
     """Return the reason why a backward cannot run through some nodes unseen, or ""."""
     if any(type(node._saved) is Freed for node in nodes):
         return FREED
     if any(node._fn is DelayedError for node in nodes):
         return REFUSED
-    packed = any(type(s) is Saved and s.unpack is not None for node in nodes for s in node._saved)
-    return PACKED if packed else ""
+    size = sum(math.prod(meta[0]) for node in nodes for meta in node._meta if meta is not None)
+    if size > LARGEST and not asked:
+        return f"its {size:,} elements would take long; viz.draw and explain run it"
+    packed = [s for node in nodes for s in node._saved if type(s) is Saved and s.unpack is not None]
+    return PACKED if packed and not asked else ""
 
 
 def has_hooks(node: Any) -> bool:
