@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from ..arrays import kinds
 from ..arrays.dtypes import FLOATS, is_half
 from ..arrays.kinds import KINDS, Array, as_array, on_device
-from ..arrays.memory import broadcast_axes, copied_like, sum_down
+from ..arrays.memory import ALONE, broadcast_axes, copied_like, sum_down
 from .context import Ctx
 from .events import slots
 from .frames import current
@@ -215,15 +215,6 @@ def add_grad(t: Tensor, g: Tensor) -> None:
         except RuntimeError as e:
             e.add_note("This tensor is the .grad into which backward accumulates; set x.grad = None to get a new one.")
             raise
-
-
-def count_of_one_holder() -> int:
-    """Return the reference count of an array that a caller hands over and no other code holds; it depends on Python."""
-    g = object()
-    return (lambda leaf, g, this: sys.getrefcount(g))(None, g, None)
-
-
-ALONE = count_of_one_holder()  # 3; 1 from Python 3.14 on, where calls borrow
 
 
 def accumulate_array(leaf: Leaf, g: Array, this: BackwardRun) -> None:

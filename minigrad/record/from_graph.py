@@ -27,7 +27,8 @@ from .values import NOWHERE, UNKNOWN, Event, Group, Noted, bottom
 def record_of(what: Tensor | Node) -> Record:
     """Return the record of a tensor's computation, or of a node's (`y.grad_fn`), with its backward pass if it has one.
 
-    It touches no `.grad` and calls no hook for gradients. Raise ValueError for a tensor that is not the result of a recorded operation.
+    It touches no `.grad` and calls no hook for gradients.  Raise ValueError for a tensor that is not the result of a recorded
+    operation.
 
     >>> import minigrad
     >>> w = minigrad.tensor(3., requires_grad=True)
