@@ -1,9 +1,11 @@
 # minigrad: every target sets up what it needs, in .venv, and starts at once the second time.
-# Another interpreter: make test PYTHON=python3.12
+# Another interpreter has an environment of its own: make test PYTHON=python3.12 sets up .venv-3.12
 
 PYTHON ?= python3
-VENV   := .venv
+now     = $(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2>/dev/null)
+VENV   := .venv$(if $(filter file,$(origin PYTHON)),,-$(now))
 PY     := $(VENV)/bin/python
+made_by = $(shell sed -n 's/^version\(_info\)\{0,1\} *= *\([0-9]*\.[0-9]*\).*/\2/p' .venv/pyvenv.cfg 2>/dev/null | head -1)
 UV     := $(shell command -v uv 2>/dev/null)
 
 # uv installs faster but does not read pip's configuration. So pip tries where uv finds no way, and PyTorch is left to pip
@@ -20,16 +22,26 @@ ON_DEVICE := tests/spec tests/core tests/autograd tests/compile/test_compile_ran
   tests/compile/test_compile_views.py tests/compile/test_compile_selections.py \
   $(addprefix tests/ops/test_,pointwise.py index.py memory.py shape.py)
 
+ifeq ($(VENV),.venv) # an environment of an older or newer python3 is not used in silence
+ifneq ($(wildcard .venv/.created),)
+$(if $(filter $(now),$(made_by)),,$(warning minigrad: .venv has Python $(made_by), and $(PYTHON) is now $(now). Run make clean, or name it: make PYTHON=python$(made_by)))
+endif
+endif
+
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-slow cuda-build cuda-test fuzz audit lint format contents parity programs bench bench-small bench-ranks bench-operations docs docs-next pictures clean
+.PHONY: help demo test test-quick test-pythons test-versions test-slow cuda-build cuda-test fuzz audit lint format contents parity programs bench bench-small bench-ranks bench-operations docs docs-next pictures clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: $(call with,demo) ## run the demonstrations; pictures and pages land in demo/
 	$(PY) -m viz.demo
+
+# what depends on the version of Python: bytecode, frames, syntax trees, counts of references, messages, notebooks
+QUICK := tests/test_interpreters.py tests/formulas tests/spec tests/core tests/mistakes tests/test_errors.py tests/autograd tests/viz/test_notebook.py \
+  tests/viz/test_displays.py tests/record/test_recording.py tests/explain/test_again.py
 
 # in the simulator of GPUs, with tensors on a simulated device, and on the processor
 define suites
@@ -41,7 +53,21 @@ endef
 test: $(call with,dev demo) ## run the tests and the examples in the docstrings
 	$(call suites,not slow)
 
+test-quick: $(call with,dev demo) ## run the tests that depend on the version of Python, for example with PYTHON=python3.13
+	NUMBA_ENABLE_CUDASIM=1 $(PY) -m pytest -q -n auto -m "not slow" tests/kernels/cuda/test_watch.py
+	$(PY) -m pytest -q -n auto --dist worksteal -m "not slow" $(QUICK)
+
+test-pythons: ## run make test-quick on each Python from 3.11 on that is found
+	@$(PYTHON) -m tools.interpreters | while read -r version path; do \
+	  if [ "$$version" = "$(now)" ]; then chosen=; else chosen="PYTHON=$$path"; fi; \
+	  echo "Python $$version"; $(MAKE) --no-print-directory test-quick $$chosen < /dev/null || exit 1; \
+	done
+
+test-versions: $(call with,dev demo) ## run make test-quick with the oldest and the newest NumPy, SciPy and Numba
+	$(PY) -m tools.versions $(QUICK)
+
 test-slow: $(call with,dev demo) ## run the tests that take longest
+	$(PY) -m tools.wheels
 	$(call suites,slow)
 
 cuda-build: $(call with,cuda12) ## compile all kernels for GPUs, without one
@@ -98,7 +124,7 @@ pictures: $(call with,dev) ## draw the pictures in docs/pictures/ anew
 	$(PY) -m docs.build.pictures
 
 clean: ## remove the environment and everything that was made
-	rm -rf $(VENV) build dist site demo docs/gen .cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-3.* build dist site demo docs/gen .cache .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(VENV)/.created:

@@ -323,6 +323,11 @@ def suppressed_warnings() -> Iterator[None]:
         _unsaid.set(before)
 
 
+def are_suppressed() -> bool:
+    """Return True inside a block of `suppressed_warnings`."""
+    return _unsaid.get()
+
+
 def silence(*names: str) -> None:
     """Turn off warnings by name for the rest of the program (or of a `with warnings.catch_warnings():` block).
 

@@ -16,6 +16,8 @@ import re
 import sys
 from collections.abc import Iterator
 from contextvars import ContextVar
+from functools import lru_cache
+from itertools import islice
 from types import CodeType, FrameType, TracebackType
 from typing import Any, NamedTuple
 
@@ -183,7 +185,9 @@ def steps(f: Any) -> Iterator[tuple[str, Any, Place]]:
     code = users_code(f)
     for step in () if code is None else dis.get_instructions(code):
         line = None if step.positions is None else step.positions.lineno
-        yield step.opname, step.argval, Place(code.co_filename, line or code.co_firstlineno)  # type: ignore[union-attr]
+        place = Place(code.co_filename, line or code.co_firstlineno)  # type: ignore[union-attr]
+        for arg in step.argval if type(step.argval) is tuple and "_FAST_" in step.opname else (step.argval,):
+            yield step.opname, arg, place  # from Python 3.13 on, one instruction may read or write two variables
 
 
 def returns(f: Any) -> list[Place]:
@@ -213,34 +217,47 @@ def attribute_at(f: Any, does: tuple[str, ...], name: str) -> Place | None:
 STORES, READS = ("STORE_ATTR",), ("LOAD_ATTR", "LOAD_METHOD")
 
 
+def parsed(file: str) -> ast.Module | None:
+    """Return the tree of a file or a notebook's cell; None without its source."""
+    try:
+        return tree_of("".join(linecache.getlines(file)))
+    except (SyntaxError, ValueError):
+        return None
+
+
+tree_of = lru_cache(32)(ast.parse)
+
+
+def running(frame: FrameType | None, *kinds: type[ast.expr]) -> Any:
+    """Return the expression of these kinds that a frame is running, from the tree of its file; None if it is not found.
+
+    Its end in the source identifies it: Python lets a method's call after a line break begin at the method's name.
+    """
+    if frame is None or (tree := parsed(frame.f_code.co_filename)) is None:
+        return None
+    line, end, column, end_column = next(islice(frame.f_code.co_positions(), frame.f_lasti // 2, None), (None,) * 4)
+    found = [
+        n for n in ast.walk(tree) if isinstance(n, kinds) and (n.end_lineno, n.end_col_offset) == (end, end_column)
+    ]
+    begins = lambda n: (n.lineno, n.col_offset)
+    return max(found, key=lambda n: (begins(n) == (line, column), begins(n)), default=None)
+
+
 def callee(frame: FrameType) -> Any:
     """Return the function that a running frame is calling, if variables and attributes name it, else None."""
-    steps = list(dis.get_instructions(frame.f_code))
-    now = next((s.positions for s in steps if s.offset == frame.f_lasti), None)
-    if now is None or now.col_offset is None:
-        return None
-    start = now.lineno, now.col_offset  # a call begins where its function's name begins
-    before = [s for s in steps if s.offset < frame.f_lasti and s.opname.startswith("LOAD_")]
-    names = [s.argval for s in before if (p := s.positions) is not None and (p.lineno, p.col_offset) == start]
-    found: Any = {**frame.f_builtins, **variables(frame)}.get(names[0]) if names else None
-    for name in names[1:]:
-        found = getattr(found, name, None) if isinstance(name, str) else None
+    names, node = [], getattr(running(frame, ast.Call), "func", None)
+    while isinstance(node, ast.Attribute):
+        names, node = [node.attr, *names], node.value
+    known = {**frame.f_builtins, **variables(frame)}
+    found = known.get(node.id) if isinstance(node, ast.Name) else None
+    for name in names:
+        found = getattr(found, name, None)
     return found
 
 
 def operands(name: str) -> list[str]:
     """Return the code of both operands of the product that the user's line runs, `w @ x` or a call with this name, or []."""
-    frame = user_frame()
-    positions = [] if frame is None else list(frame.f_code.co_positions())[frame.f_lasti // 2]
-    if frame is None or None in positions:
-        return []
-    first, last, column, end = positions
-    lines = [linecache.getline(frame.f_code.co_filename, i).encode() for i in range(first, last + 1)]
-    lines[-1] = lines[-1][:end]
-    try:
-        node: Any = ast.parse(f"({(b''.join(lines))[column:].decode()})", mode="eval").body
-    except (SyntaxError, ValueError):
-        return []
+    node = running(user_frame(), ast.BinOp, ast.Call)
     sides = []
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult):
         sides = [node.left, node.right]

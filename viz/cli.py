@@ -63,14 +63,8 @@ def main(tokens: list[str] | None = None) -> None:
         _fail(failed, words)
     except KeyboardInterrupt:
         sys.exit(130)
-    except BrokenPipeError:  # the reader of -o - closed the pipe
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(1)
-    except OSError as refused:  # such as a full disk below the standard output
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        what = f"cannot use {refused.filename}" if refused.filename else "cannot write to the standard output"
-        sys.exit(_say(f"minigrad: {what}: {refused.strerror}. Name another file with -o.", 1, []))
-
+    except OSError as refused:
+        _unwritten(refused)
     except Exception as error:  # in a method or a hook of the user that the command ran
         if not is_users(error):
             raise
@@ -108,6 +102,15 @@ def _fail(failed: Failure, words: list[str]) -> NoReturn:
     code = _say(str(failed), 1, words)
     _end_other_ranks()
     sys.exit(code)
+
+
+def _unwritten(refused: OSError) -> NoReturn:
+    """Exit after the standard output, or a file, could not be written to: the reader of a pipe is gone, or a disk is full."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    if isinstance(refused, BrokenPipeError):
+        sys.exit(1)
+    what = f"cannot use {refused.filename}" if refused.filename else "cannot write to the standard output"
+    sys.exit(_say(f"minigrad: {what}: {refused.strerror}. Name another file with -o.", 1, []))
 
 
 def _end_other_ranks() -> None:

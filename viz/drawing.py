@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager
 from copy import copy
 from dataclasses import replace
 from functools import cached_property, partial
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -166,6 +167,8 @@ class Drawing:
             why = "; ".join(notes) or f"record it: minigrad.record(f, *args, passes={passes!r})"
             raise MissingPass(f"draw: the record has no {missing[0]} pass (it has: {have}): {why}.")
 
+    remark = ""  # a line below the picture in a notebook
+
     @cached_property
     def graph(self) -> Graph:
         """The graph in pictures, possibly folded; the viewer folds the whole graph itself."""
@@ -211,7 +214,7 @@ class Drawing:
         """Return SVG text; several passes are side by side."""
         from .svg import svg
 
-        return svg(self.pictures(), self.alt(), self.theme)
+        return svg(self.pictures(), self.alt(), self.theme, self.remark)
 
     def html(self) -> str:
         """Return the viewer: one HTML file that steps through all passes of the record, and opens folded to `depth`."""
@@ -307,7 +310,8 @@ class Drawing:
         """
         from .viewer import frame
 
-        viewer = {} if self.view.slide or self.theme is not LIGHT else {"text/html": frame(self.html())}
+        below = f"<p>{escape(self.remark)}</p>" if self.remark else ""
+        viewer = {} if self.view.slide or self.theme is not LIGHT else {"text/html": frame(self.html()) + below}
         return {**viewer, "image/svg+xml": self.svg(), "text/plain": self.text()}
 
     def _repr_mimebundle_(self, include=None, exclude=None) -> dict[str, str]:

@@ -127,20 +127,21 @@ class Libraries:
 
         return uncompiled()
 
-    def record(self, program: Callable[[], Any], passes: Sequence[str], name: str) -> Any:
-        """Run a program, and return the recording of the library whose tensors it returns."""
-        import minigrad
+    def record(self, program: Callable[[], Any], passes: Sequence[str], name: str, unseen: bool = False) -> Any:
+        """Run a program, and return the recording of the library whose tensors it returns.
 
+        An `unseen` backward pass calls no hook of the program, and leaves its graph as it was.
+        """
         given: list[Any] = []
         run = lambda: given.append(program()) or given[0]
         if not self.torch:
-            return minigrad.record(run, passes=passes, name=name, inside=True)
+            return _recorded(run, passes, name, unseen)
         from .pytorch.torch_recording import TorchRecording
         from .pytorch.torch_words import tensors_in
 
         recording = TorchRecording(passes, name)
         with self.uncompiled(), recording:
-            ours = minigrad.record(run, passes=passes, name=name, inside=True) if self.minigrad else run()
+            ours = _recorded(run, passes, name, unseen) if self.minigrad else run()
         theirs = tensors_in(given[0])
         recording.end(theirs)
         return ours if self.minigrad and not theirs else recording
@@ -175,6 +176,18 @@ class Libraries:
                 if any(where.partition(".")[0] == library.__name__ for where in homes):
                     return library
         return torch
+
+
+def _recorded(run: Callable[[], Any], passes: Sequence[str], name: str, unseen: bool) -> Any:
+    """Record a program that computes with minigrad."""
+    import minigrad
+    from minigrad.record.unseen import add_backward
+
+    now = [one for one in passes if not (unseen and one == "backward")]
+    rec = minigrad.record(run, passes=now, name=name, inside=True)
+    if unseen and "backward" in passes:
+        add_backward(rec)
+    return rec
 
 
 def leaves(tree: Any) -> Iterator[Any]:

@@ -29,12 +29,26 @@ def mimebundle(what: Any) -> dict[str, str]:
         return {**draw(what).shown(), "text/plain": str(what)}
     if hasattr(what, "to_dict"):
         return drawn(what.to_dict(), getattr(what, "notes", ())).shown()
-    shown = {"text/plain": repr(what)}
-    if hasattr(what, "next_functions") or what.grad_fn is not None:
-        drawing = draw(what, passes=("forward", "backward"))
-        if len(drawing.graph.ops) <= SMALL:
-            shown = {**drawing.shown(), **shown}
-    return shown
+    words = repr(what)
+    try:
+        drawing = drawn_graph(what)
+        shown = {} if drawing is None else drawing.shown()
+    except Exception as e:  # a cell whose last line shows a value must not end a notebook
+        return {"text/plain": f"{words}\nThere is no picture, because drawing raises {type(e).__name__}: {e}"}
+    return {**shown, "text/plain": "\n".join([words, *([drawing.remark] if drawing and drawing.remark else [])])}
+
+
+def drawn_graph(what: Any) -> Drawing | None:
+    """Draw the graph behind a tensor or node, as far as it is known; None without a graph, or for a large one."""
+    from minigrad.record.from_graph import operations_behind, shown_record
+
+    if not 0 < operations_behind(what, SMALL + 1) <= SMALL:
+        return None
+    rec = shown_record(what)
+    drawing = drawn(rec.to_dict(), rec.notes)
+    for note in rec.notes[:1]:
+        drawing.remark = f"{note}." if "backward" in drawing.passes else f"The backward pass is left out: {note}."
+    return drawing
 
 
 def drawn(record: dict, notes: Any = (), view: View = WHOLE) -> Drawing:
@@ -75,7 +89,7 @@ def in_place_of_torch(line: str) -> None:
 def trace(shell: Any, line: str, cell: str) -> Drawing | None:
     """Run a cell in a shell, and draw the computation of the tensor that the magic names, else of the last line's result.
 
-    minigrad runs the passes that the cell does not run, seeded with ones.
+    minigrad runs the passes that the cell does not run, seeded with ones. The next cell does not notice them.
     """
     try:
         name, view = _asked(line)
@@ -83,8 +97,12 @@ def trace(shell: Any, line: str, cell: str) -> Drawing | None:
         print(f"%%trace: {wrong}")
         return None
     names = shell.user_ns
-    file = shell.compile.cache(cell, shell.execution_count)  # so that records find the cell's lines
-    tree = ast.parse(shell.transform_cell(cell), file)
+    code = shell.transform_cell(cell)
+    running = getattr(
+        shell.displayhook.exec_result, "execution_count", None
+    )  # the shell's own count may be the next cell's
+    file = shell.compile.cache(code, running or shell.execution_count)  # so that records find the cell's lines
+    tree = ast.parse(code, file)
     last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
 
     def program() -> Any:
@@ -94,7 +112,7 @@ def trace(shell: Any, line: str, cell: str) -> Drawing | None:
             return names[name]
         return value if any(map(library_of_tensor, leaves(value))) else _assigned(tree, names)
 
-    rec = Libraries.of_session(cell).record(program, PASSES, name or "cell")
+    rec = Libraries.of_session(cell).record(program, PASSES, name or "cell", unseen=True)
     called = names_of_tensors({key: value for key, value in names.items() if not key.startswith("_")})
     rec.name_values(called)
     rec.file = file

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from html import escape
 
-from .picture import Picture, arranged
+from .picture import MARGIN, Picture, arranged
 from .shapes import Group, Path, Text
 from .themes import LIGHT, WHITE, Theme
 
@@ -32,9 +32,11 @@ MOVING = """
 """
 
 
-def svg(pictures: dict[str, Picture], alt: str, theme: Theme = LIGHT) -> str:
-    """Write pictures by pass as one SVG, described by `alt`; if there are several, ids begin with the pass."""
+def svg(pictures: dict[str, Picture], alt: str, theme: Theme = LIGHT, remark: str = "") -> str:
+    """Write pictures by pass as one SVG, described by `alt`, with a remark below; with several, ids begin with the pass."""
     pages, width, height = arranged(pictures)
+    below = [Text(MARGIN, height + 12, remark, "note")] if remark else []
+    width, height = max(width, *[2 * MARGIN + line.width for line in below], 0), height + 24 * len(below)
     beat, end = max((page.beat, page.end) for page in pictures.values())
     # inline, since each picture has its own times, but CSS rules apply to all pictures on a page
     time = f' style="--beat:{beat:.2f}s;--end:{end}"' if beat else ""
@@ -54,7 +56,7 @@ def svg(pictures: dict[str, Picture], alt: str, theme: Theme = LIGHT) -> str:
         for group in page.items:
             _group(group, prefix, theme, out)
         out.append("</g>")
-    return "\n".join([*out, "</svg>", ""])
+    return "\n".join([*out, *map(_text, below), "</svg>", ""])
 
 
 def _class(theme: Theme, joint: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -125,3 +126,12 @@ def same_layout(a: np.ndarray) -> np.ndarray:
     inner = tuple([slice(0, 1) if s == 0 else slice(None) for s in a.strides])
     out[inner] = a[inner]
     return out
+
+
+def count_of_one_holder() -> int:
+    """Return the reference count of a function's argument that only its caller holds; it depends on Python."""
+    a = object()
+    return (lambda a: sys.getrefcount(a))(a)
+
+
+ALONE = count_of_one_holder()  # 3; from Python 3.14 on, where calls borrow, 1

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from ..arrays import kinds
 from ..arrays.dtypes import FLOATS, is_half
 from ..arrays.kinds import KINDS, Array, as_array, on_device
-from ..arrays.memory import broadcast_axes, copied_like, sum_down
+from ..arrays.memory import ALONE, broadcast_axes, copied_like, sum_down
 from .context import Ctx
 from .events import slots
 from .frames import current
@@ -225,7 +225,7 @@ def accumulate_array(leaf: Leaf, g: Array, this: BackwardRun) -> None:
     if seen or t is None or t._edge is not leaf or moved or not (t._grad is None or writable(t._grad)):
         return accumulate(leaf, g, this)
     if t._grad is None:
-        alone = type(g) in KINDS and g.base is None and sys.getrefcount(g) <= 3 and g.strides == t._a.strides
+        alone = type(g) in KINDS and g.base is None and sys.getrefcount(g) <= ALONE and g.strides == t._a.strides
         t._grad = wrap(g if alone else copied_like(g, t._a))
     else:
         t._grad._a += g

@@ -14,8 +14,8 @@ from weakref import WeakKeyDictionary
 
 from ..core.function import Function
 from ..core.tensor import Tensor, is_float
-from ..places import Place, users_code
-from .program_tree import body_of, called_name, names_in, parsed, statements
+from ..places import Place, parsed, users_code
+from .program_tree import body_of, called_name, names_in, statements
 
 _whole: WeakKeyDictionary[type, tuple[dict, int]] = WeakKeyDictionary()  # Function -> dtypes by output, their number
 READS_NUMBERS = ("item", "tolist", "numpy", "detach")

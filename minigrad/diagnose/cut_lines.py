@@ -16,7 +16,7 @@ from typing import Any
 
 from ..core.function import Function
 from ..core.tensor import Tensor
-from ..places import LONGEST, Place, caller_of, user_frame, variables
+from ..places import LONGEST, Place, caller_of, parsed, running, user_frame, variables
 from .cut_functions import constant_backward, without_derivative
 from .cut_reasons import METHODS, OFF, ONCE, POSITIONS
 from .histories import (
@@ -47,10 +47,8 @@ from .program_tree import (
     conditions,
     names_in,
     names_switch,
-    parsed,
     parts,
     position,
-    running_call,
     statements,
     switched_off,
     written,
@@ -161,7 +159,7 @@ def running_line(leaf: Any = None, frame: FrameType | None = None) -> tuple[ast.
     if frame is None or (tree := parsed(frame.f_code.co_filename)) is None:
         return None
     scope = Scope(body_of(frame.f_code, tree), frame.f_code.co_filename, variables(frame), frame, leaf)
-    call = running_call(frame, scope.tree)
+    call = running(frame, ast.Call)
     return None if call is None else (call, scope)
 
 
@@ -185,7 +183,7 @@ def found_in(node: ast.AST, scope: Scope, before: float) -> End | None:
         if (end := (found_at_call if scope.sought else cut_by)(part, scope)) or (end := found_in_call(part, scope)):
             return end
     chosen: list[tuple[ast.AST, Scope, float]] = [(c, scope, before) for part in inner for c in conditions(part)]
-    for name, read in variables(inner).items():
+    for name, read in variables_in(inner).items():
         scope.reached.add(name)
         value = scope.values.get(name)
         renewed = isinstance(value, Tracked) and any(assigns(s, [name]) for s, _ in written(scope.tree).get(name, ()))
@@ -204,7 +202,7 @@ def found_in(node: ast.AST, scope: Scope, before: float) -> End | None:
     return next((end for c, of, at in chosen if (end := found_in(c, of, at))), None)
 
 
-def variables(nodes: list[ast.AST]) -> dict[str, set[str] | None]:
+def variables_in(nodes: list[ast.AST]) -> dict[str, set[str] | None]:
     """Return the variables among nodes, each with the attributes that are read; None if it is read itself."""
     inside = {n.value: n.attr for n in nodes if isinstance(n, ast.Attribute) and isinstance(n.value, ast.Name)}
     found: dict[str, set[str] | None] = {}

@@ -22,7 +22,7 @@ from ..core.events import slots
 from ..core.graph import Leaf, name_of, operation_of, producer
 from ..core.saved import Saved, bottom, next_number
 from ..core.tensor import Tensor
-from ..errors import error, warn
+from ..errors import are_suppressed, error, warn
 from ..places import Place, noted, user_place
 from .debug import Notes
 
@@ -77,8 +77,8 @@ def noticed(who: str, what: str) -> None:
 
 
 def backward_ends(run: BackwardRun, found: dict) -> None:
-    """Warn if a backward has produced NaN gradients."""
-    if not spoilers.table and not made.nan:
+    """Warn if a backward has produced NaN gradients; one whose warnings are suppressed leaves the events to the next."""
+    if are_suppressed() or not spoilers.table and not made.nan:
         return
     nodes = spoilers.get(run) or {}
     if nodes or made.nan:

@@ -13,11 +13,11 @@ from typing import Any
 
 from ..core.tensor import Tensor
 from ..errors import warn
-from ..places import Place, user_frame, variables
+from ..places import Place, parsed, user_frame, variables
 from .cut_lines import written_in_place
 from .histories import Scope, resolved
 from .modules import is_module
-from .program_tree import body_of, parsed, statements
+from .program_tree import body_of, statements
 from .report import searches
 
 METHODS = "backward|step|zero_grad|zero_|eval|train|retain_grad|requires_grad_|detach_"

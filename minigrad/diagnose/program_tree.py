@@ -1,4 +1,4 @@
-"""The user's program as a syntax tree: the call that runs, the statements that give a variable its value, and their parts."""
+"""The user's program as a syntax tree: the statements that give a variable its value, and their parts."""
 
 from __future__ import annotations
 
@@ -7,25 +7,14 @@ import linecache
 import sys
 from collections.abc import Iterator
 from functools import lru_cache
-from types import CodeType, FrameType
+from types import CodeType
 
-from ..places import cell_name
+from ..places import cell_name, parsed
 
 SWITCHES = {"no_grad", "inference_mode"}
 LOOPS = (ast.For, ast.While)
 COLUMNS = 1e6  # more than a line has
 SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-
-
-def parsed(file: str) -> ast.Module | None:
-    """Return the tree of a file or a notebook's cell; None without its source."""
-    try:
-        return tree_of("".join(linecache.getlines(file)))
-    except (SyntaxError, ValueError):
-        return None
-
-
-tree_of = lru_cache(32)(ast.parse)
 
 
 def body_of(code: CodeType, tree: ast.Module) -> ast.AST:
@@ -36,17 +25,6 @@ def body_of(code: CodeType, tree: ast.Module) -> ast.AST:
     named = [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef) and n.name == code.co_name]
     first = lambda n: min([n.lineno, *[d.lineno for d in n.decorator_list]])  # decorators come first
     return next((n for n in named if first(n) == code.co_firstlineno), tree)
-
-
-def running_call(frame: FrameType, tree: ast.AST) -> ast.Call | None:
-    """Return the call that a frame is running, by its position in the source."""
-    line, end, column, end_column = list(frame.f_code.co_positions())[frame.f_lasti // 2]
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Call):
-            place = node.lineno, node.end_lineno, node.col_offset, node.end_col_offset
-            if place == (line, end, column, end_column):
-                return node
-    return None
 
 
 @lru_cache(64)

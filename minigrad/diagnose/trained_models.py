@@ -16,11 +16,11 @@ from ..core.engine import behind
 from ..core.graph import Leaf
 from ..core.tensor import Tensor
 from ..errors import warn
-from ..places import Place, noted, user_place, users_code
+from ..places import Place, noted, parsed, user_place, users_code
 from .cut_lines import cut_line_at_step, loss_before
 from .histories import Scope, resolved
 from .modules import is_module, modules_of, parameters_of, stored_at, switched
-from .program_tree import body_of, parsed, parts
+from .program_tree import body_of, parts
 from .report import searches
 from .wording import counted, row
 

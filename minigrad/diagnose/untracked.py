@@ -11,11 +11,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..core.tensor import Tensor
-from ..places import Place, noted, user_frame
+from ..places import Place, noted, parsed, user_frame
 from .cut_lines import assigned, differentiated, running_line
 from .histories import Scope
 from .modules import is_module, parameters_of
-from .program_tree import called_name, cells_before, names_in, parsed, parts, position
+from .program_tree import called_name, cells_before, names_in, parts, position
 from .report import searches
 
 MOST = 4  # notes

@@ -59,7 +59,7 @@ def in_graphs(found: list, owner: Tensor, name: str) -> Asked:
     living, freed, lost = [], [], ""
     for root in found:
         rec = graph(root)
-        if rec.notes:  # a backward has freed it
+        if not rec.ran_backward:  # another backward has freed it
             freed.append(root)
         elif (asked := in_graph(rec, owner)) is not None:
             living.append(asked)
@@ -169,7 +169,7 @@ def of_tensor(y: Tensor, x: Tensor) -> Asked:
             "set requires_grad=True on the tensor you differentiate with respect to, before you compute",
         )
     rec, notes = graph(y), []
-    if rec.notes:
+    if not rec.ran_backward:
         try:
             made = recomputed(producer(history(y)))
             rec, notes = second(made[key(history(y))], made), [AGAIN]
@@ -184,7 +184,7 @@ def of_tensor(y: Tensor, x: Tensor) -> Asked:
             f"the tensor of shape {tuple(y.shape)} does not depend on the one of shape {tuple(x.shape)}",
             "look for a detach, a no_grad, or an operation without a derivative between them",
         )
-    return Asked(rec, "gradient", value, notes=notes)
+    return Asked(rec, "gradient", value, notes=[*rec.notes, *notes])
 
 
 def roots(leaf: Any) -> list:

@@ -68,10 +68,13 @@ def parameters(f: Callable) -> tuple:
 @cache
 def text(f: Callable) -> str | None:
     """Return the source of a lambda's body, from the positions in its code object; None without source or for a def."""
-    spans = [p for p in f.__code__.co_positions() if p[0] and p[3] is not None and (p[0], p[2]) != (p[1], p[3])]
+    positions = [p for p in f.__code__.co_positions() if p[0] and p[3] is not None]
+    spans = [p for p in positions if (p[0], p[2]) != (p[1], p[3])]
     lines = linecache.getlines(f.__code__.co_filename)
-    if not lines or not spans or f.__name__ != "<lambda>":
+    if not lines or not positions or f.__name__ != "<lambda>":
         return None
+    if not spans:  # Python 3.12 gives no position to a constant
+        return repr(f(*parameters(f)))
     (row0, col0), (row1, col1) = min((p[0], p[2]) for p in spans), max((p[1], p[3]) for p in spans)
     body = lines[row0 - 1 : row1]
     body[-1] = body[-1].encode()[:col1].decode()

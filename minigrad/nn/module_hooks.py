@@ -56,6 +56,11 @@ class BackwardHookFunction(Function):
     def jvp(ctx: Any, *tangents: Any) -> tuple:
         return tangents[1:]
 
+    @staticmethod
+    def without_hooks(ctx: Any) -> None:
+        """Pass gradients on unchanged in a backward that calls no hook (record/unseen.py)."""
+        ctx.passed = lambda grads: grads
+
 
 class Hooked:
     """The hooks of a Module: how they are registered and called.  The module defines `forward`."""

@@ -8,41 +8,39 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..arrays.devices import CPU
-from ..arrays.kinds import to_device_of
-from ..autograd.function import DelayedError
-from ..core import engine
 from ..core.context import Ctx
 from ..core.engine import behind
-from ..core.graph import Leaf, Node, OutputEdge, history
-from ..core.saved import Freed, Saved
-from ..core.tensor import Tensor, wrap
+from ..core.graph import Leaf, Node, history
+from ..core.saved import Saved
+from ..core.tensor import Tensor
+from ..diagnose.first_backward import nearest
 from ..errors import error
 from ..fast.text_plan import is_pointwise
 from ..ops.base.primitive import ShapeOf
-from ..ops.create import blank
 from ..ops.nn.linear import Affine
 from .recorder import Record
 from .schema import Where
+from .unseen import run_backward
 from .values import NOWHERE, UNKNOWN, Event, Group, Noted, bottom
-
-FREED = "the program's own backward has freed the saved tensors; call backward(retain_graph=True) to keep them"
 
 
 def record_of(what: Tensor | Node) -> Record:
     """Return the record of a tensor's computation, or of a node's (`y.grad_fn`), with its backward pass if it has one.
 
-    It touches no `.grad`. Raise ValueError for a tensor that is not the result of a recorded operation.
+    It touches no `.grad` and calls no hook for gradients.  Raise ValueError for a tensor that is not the result of a recorded
+    operation.
 
     >>> import minigrad
     >>> w = minigrad.tensor(3., requires_grad=True)
     >>> [op["name"] for op in record_of(w * w).to_dict()["ops"]]
     ['mul', 'mul']
     """
-    if isinstance(what, Node):
-        edge = what if len(what._meta) == 1 else OutputEdge(what, 0)
-    else:
-        edge = history(what)
+    return recorded_graph(what, asked=True)
+
+
+def recorded_graph(what: Tensor | Node, asked: bool) -> Record:
+    """Return the record of a graph, with the backward pass that `asked` allows (unseen.py)."""
+    edge = edge_of(what)
     if edge is None or type(edge) is Leaf:
         raise error(
             ValueError,
@@ -50,30 +48,41 @@ def record_of(what: Tensor | Node) -> Record:
             f"a tensor of shape {tuple(what.shape)} has no graph: it is not the result of a recorded operation",
             "pass the result of operations on tensors that require grad",
         )
-    rec = graph_of([edge])
-    if isinstance(what, Tensor):
-        rec.values[rec.outputs[0]].array = bottom(what)
-    if any(type(g.nodes[0]._saved) is Freed for g in rec.groups):
-        rec.notes.append(FREED)
-    elif refused := [g.nodes[0] for g in rec.groups if g.nodes[0]._fn is DelayedError]:
-        (problem,) = refused[0]._saved
-        rec.notes.append(f"it has no derivative: {str(problem()).splitlines()[0]}")
-    else:
-        with rec:
-            shape, dtype = edge._shape, edge._dtype
-            known = [leaf.variable for leaf in rec.leaves] if isinstance(what, Node) else [what]
-            there = next((bottom(t) for t in known if t is not None), None)
-            seed = wrap(to_device_of(blank(shape, 1, dtype, CPU, "record_of"), there))
-            engine.run([edge], [seed], {(leaf, 0) for leaf in rec.leaves}, keep=True)
+    rec = graph_of([edge], what)
+    run_backward(rec, [edge], asked)
     return rec
 
 
-def graph_of(edges: Sequence) -> Record:
-    """Return a record of the operations behind some edges; a backward that runs under it is added to it."""
+def shown_record(what: Tensor | Node) -> Record:
+    """Return the record for a display, which never raises and calls no code but backwards; a note names what is left out."""
+    try:
+        return recorded_graph(what, asked=False)
+    except Exception as e:
+        rec = graph_of([edge_of(what)], what)
+        reason = str(getattr(e, "problem", "") or e).partition("\n")[0]
+        rec.notes.append(f"it raises {type(e).__name__}: {reason}")
+        return rec
+
+
+def operations_behind(what: Tensor | Node, most: int) -> int:
+    """Return the number of operations in the graph of a tensor or node, counted up to `most`; 0 inside a transform."""
+    edge = edge_of(what) if what._layer is None else None
+    return 0 if edge is None else len(nearest([edge], most))
+
+
+def edge_of(what: Tensor | Node) -> Any:
+    """Return the edge of a tensor, or of a node's first output."""
+    return history(what) if isinstance(what, Tensor) else what._output(0)
+
+
+def graph_of(edges: Sequence, result: Any = None) -> Record:
+    """Return a record of the operations behind some edges; `result` is the tensor of a single one, if that is known."""
     rec = Record()
     for node in older_first(edges):
         note_node(rec, node)
     rec.outputs = [value for e in edges if (value := rec.value_of(e)) is not None]
+    if isinstance(result, Tensor):
+        rec.values[rec.outputs[0]].array = bottom(result)
     return rec
 
 

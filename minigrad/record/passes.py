@@ -16,9 +16,9 @@ from ..diagnose.wording import argument_names
 from ..errors import error
 from ..places import user_frame
 from ..tensors.nested import tensors_in
-from .from_graph import FREED
 from .recent import remember
 from .recorder import Record
+from .unseen import FREED
 from .values import NOWHERE
 
 PASSES = ("forward", "backward", "jvp")

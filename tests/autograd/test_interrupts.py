@@ -58,6 +58,7 @@ def name_at(code, place):
 def interrupted(program, number):
     """Run a program until a place; return where that is, or "" if the program came to its end."""
     one, before = Interrupt(number), sys.gettrace()
+    sys._getframe().f_trace_opcodes = True  # Python 3.12 traces them only if a frame has asked before settrace
     sys.settrace(one.trace)
     try:
         program()

@@ -91,3 +91,79 @@ def test_a_notebook_gives_cells_minigrad_where_they_import_torch(shell, capsys):
     assert repr(minigrad.float32) == "minigrad.float32"
     shell.run_line_magic("minigrad", "as_jax")
     assert "as_jax: unknown. Write %minigrad as_torch" in capsys.readouterr().out
+
+
+def test_a_traced_cell_leaves_graph_gradients_hooks_and_random_numbers_as_they_are(shell):
+    seed = "_ = torch.manual_seed(0)"
+    setup = f"calls = []\nhandle = w.register_hook(calls.append)\n{seed}\nexpected = torch.rand(2)\n{seed}"
+    cell = """%%trace
+class Noisy(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x
+    @staticmethod
+    def backward(ctx, g):
+        return 2 * g * ctx.saved_tensors[0] + 0 * torch.rand(1)[0]
+h = w * 3
+h.retain_grad()
+h.register_hook(calls.append)
+loss = Noisy.apply(h)"""
+    assert shell.run_cell(setup).success and shell.run_cell(cell).success
+    names = shell.user_ns
+    assert not names["calls"] and names["w"].grad is None and names["h"].grad is None and names["h"]._version == 0
+    assert minigrad.equal(minigrad.rand(2), names["expected"])
+    assert shell.run_cell("loss.backward()").success
+    assert names["w"].grad.item() == 9.0 and names["h"].grad.item() == 3.0 and len(names["calls"]) == 2
+    again = shell.run_cell("loss.backward()").error_in_exec
+    assert "freed by the first backward at In[" in str(again) and "viz" not in str(again)
+
+
+def test_a_traced_cell_does_not_free_the_graph_of_an_earlier_cell(shell):
+    assert shell.run_cell("h = (w * 2).exp()").success and shell.run_cell("%%trace\nloss = h * h").success
+    assert shell.run_cell("loss.backward()\nloss").success and shell.user_ns["w"].grad is not None
+
+
+def test_a_traced_cell_shows_the_inside_of_a_backward(shell):
+    cell = "class F(torch.autograd.Function):\n    @staticmethod\n    def forward(ctx, x): return x * 2\n    @staticmethod\n"
+    record = traced(shell, cell + "    def backward(ctx, g): return g.neg().neg() * 2\nF.apply(w)").record
+    (inside,) = [op["inside"] for op in record["ops"] if op["function"] == "F" and op["phase"] == "forward"]
+    assert {method["method"] for method in inside} >= {"forward", "backward"}
+
+
+def test_lines_are_those_of_the_running_cell(shell):
+    shell.run_cell("1", store_history=True)
+    text = shell.run_cell("%%trace\n%time h = 1\nw * 2", store_history=True).result.text()
+    assert "In[2]:2  w * 2" in text
+
+
+def test_the_reason_for_a_missing_pass_is_below_the_picture():
+    w = minigrad.tensor([1.0, 2.0], requires_grad=True)
+    loss = (w * w).sum()
+    loss.backward()
+    line = "The backward pass is left out: the program's own backward has freed the saved tensors; call backward("
+    bundle = loss._repr_mimebundle_()
+    assert bundle["text/plain"].startswith("tensor(5., grad_fn=<SumBackward0>)\n" + line)
+    assert line in bundle["image/svg+xml"] and line.replace("'", "&#x27;") in bundle["text/html"]
+    assert "2 operations" in bundle["image/svg+xml"] and 'class="l-edge-backward"' not in bundle["image/svg+xml"]
+
+
+def test_the_display_says_that_hooks_were_not_called():
+    w = minigrad.tensor(2.0, requires_grad=True)
+    w.register_hook(lambda g: g * 100)
+    bundle = (w * w)._repr_mimebundle_()
+    assert bundle["text/plain"].endswith(
+        "the program's hooks are not called here, so these are the gradients without them."
+    )
+    assert "grad = 400" not in bundle["image/svg+xml"]
+
+
+def test_a_display_whose_drawing_raises_says_so(monkeypatch):
+    from viz import notebook
+
+    def failing(what):
+        raise OSError("no fonts")
+
+    monkeypatch.setattr(notebook, "drawn_graph", failing)
+    w = minigrad.tensor(2.0, requires_grad=True)
+    assert "There is no picture, because drawing raises OSError: no fonts" in (w * w)._repr_mimebundle_()["text/plain"]

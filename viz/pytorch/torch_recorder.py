@@ -329,7 +329,8 @@ class Recorder:
         if not roots or not leaves or any(self.backward.gradient(self.ref(o)) is not None for o in outs):
             return
         try:
-            found = torch.autograd.grad(roots, leaves, [torch.ones_like(o) for o in roots], allow_unused=True)
+            seeds = [torch.ones_like(o) for o in roots]
+            found = torch.autograd.grad(roots, leaves, seeds, retain_graph=True, allow_unused=True)
         except RuntimeError as e:
             if not any(reason in str(e) for reason in REFUSED):
                 raise

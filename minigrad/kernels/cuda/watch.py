@@ -7,7 +7,7 @@ far as this thread can know. B comes after A if B's clock has a higher count for
 
 from __future__ import annotations
 
-import dis
+import ast
 import math
 import sys
 from collections.abc import Callable, Iterator
@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...places import Place
+from ...places import Place, parsed, running
 
 Index = tuple[int, ...]
 FEW = 5  # races in the text of a launch
@@ -189,10 +189,10 @@ class Launch:
 
     def shared(self, data: np.ndarray, frame: Any) -> Watched:
         """Return a shared array, named like the variable that the kernel assigns it to."""
-        following = (step for step in dis.get_instructions(frame.f_code) if step.offset > frame.f_lasti)
-        then = next((step for step in following if step.opname != "CACHE"), None)
-        name = then.argval if then is not None and then.opname == "STORE_FAST" else "shared"
-        return self.watched(name, data, True)
+        call, tree = running(frame, ast.Call), parsed(frame.f_code.co_filename)
+        made = [s for s in ast.walk(tree) if isinstance(s, ast.Assign) and s.value is call] if call and tree else []
+        names = [t.id for s in made for t in s.targets if isinstance(t, ast.Name)]
+        return self.watched(names[0] if names else "shared", data, True)
 
     def note(self, does: str, array: Array, index: Index, address: int) -> None:
         """Record an access of the current thread."""

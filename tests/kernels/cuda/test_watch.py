@@ -55,6 +55,12 @@ def test_shared_arrays_are_called_as_their_variables():
     assert not launch.races and not launch.notes
 
 
+def test_a_shared_array_may_be_used_right_after_it_was_requested():
+    text = "@cuda.jit\ndef f(out_):\n    tile = cuda.shared.array(4, np.float64)\n    rows = tile\n    out_[0] = rows.size\n"
+    launch = watched(module(text).f, 1, 1, np.zeros(1))
+    assert [a.name for a in launch.arrays] == ["out_", "tile"]
+
+
 def test_parts_of_arrays_know_their_place():
     text = "@cuda.jit\ndef f(a_):\n    row = a_[cuda.threadIdx.x]\n    row[1] = row[2]\n    row[3:] = 7\n"
     launch = watched(module(text).f, 1, 2, np.zeros((2, 5))[:, ::-1])

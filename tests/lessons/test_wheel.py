@@ -1,0 +1,39 @@
+"""The lessons from a wheel: in an empty folder, on each Python of this machine, each notebook runs from top to bottom."""
+
+import os
+import subprocess
+
+import pytest
+
+from lessons import lessons
+from tools import wheels
+from tools.interpreters import interpreters
+
+from .test_lessons import marks
+
+RUN = """
+import sys, warnings
+import nbformat, minigrad, viz, lessons
+from lessons.as_notebook import notebook
+from nbclient import NotebookClient
+warnings.simplefilter("ignore")
+for package in (minigrad, viz, lessons):
+    assert package.__file__.startswith(sys.prefix), package.__file__
+one = lessons.lesson(int(sys.argv[1]))
+made = nbformat.reads(notebook(one, installs=True), as_version=4)
+NotebookClient(made, timeout=300, kernel_name="python3", resources={"metadata": {"path": "."}}).execute()
+said = "".join(output.get("text", "") for cell in made.cells for output in cell.get("outputs", ()))
+assert "Traceback" not in said, said
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("one", [pytest.param(one, marks=marks(one), id=one.name) for one in lessons()])
+@pytest.mark.parametrize("version, path", interpreters().items())
+def test_lesson_runs_from_a_wheel_in_an_empty_folder(version, path, one, tmp_path):
+    python = wheels.environment(version, path)  # made by make test-slow before the tests
+    outside = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "NUMBA_"))}
+    ran = subprocess.run(
+        [python, "-c", RUN, str(one.number)], cwd=tmp_path, env=outside, capture_output=True, text=True, timeout=900
+    )
+    assert ran.returncode == 0, ran.stderr[-3000:]
