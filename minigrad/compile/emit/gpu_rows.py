@@ -69,7 +69,7 @@ class Rows:
         texts = [kernel_text(n, given, body) for n, body in zip(names, (lines, again))]
         *sizes, width = short.spelling.extent(short.group.like())
         sized = ", ".join([product(sizes), width, str(short.own), *short.example()])
-        fits = f"fits and by_four({', '.join([width, *short.memory()])})"
+        fits = f"fits and by_four({', '.join([width, *short.memory])})"
         launch = [f"kernel = {names[0]} if {fits} else {names[1]}", f"kernel[grid, block]({', '.join(given.values())})"]
         return "\n\n\n".join(texts), [f"grid, block, fits = rows({sized})", *short.before, *launch, *short.after]
 
@@ -96,6 +96,7 @@ class RowKernel(Kernel):
         self.locals: dict[V, str] = {}  # one number for each row
         self.rows: dict[tuple, str] = {}  # rows in memory, or results -> the arrays of a thread's elements of them
         self.read: dict[str, V] = {}  # those arrays that are read
+        self.memory: dict[str, None] = {}  # arrays in memory whose rows are read or written by four
         self.makers = {o: op for part in group.parts for op in part.ops if op.kind == "map" for o in op.outs}
         self.elsewhere = {v for v, parts in readers(spelling, group).items() if parts}
 
@@ -123,10 +124,6 @@ class RowKernel(Kernel):
         whole = {name for key, name in self.rows.items() if key not in self.fours}
         sizes = [max(v.dtype.itemsize, 4) for name, v in self.read.items() if name in whole]
         return max(sum(sizes), 2 * max(sizes, default=0))
-
-    def memory(self) -> list[str]:
-        """Return the names of the arrays that exist before the launch and are read by rows."""
-        return [self.spelling.name(v) for v in dict.fromkeys(self.read.values()) if v in self.spelling.inputs]
 
     def alone(self) -> set:
         """Return the rows that a single part uses."""
@@ -185,6 +182,7 @@ class Part(Kernel):
         own, by_four = self.kernel.row_of(v, row, self)
         if own not in self.kernel.read:
             self.kernel.read[own] = v
+            self.kernel.memory[name] = None
             if by_four:
                 self.reads.append(f"load_four({row}, first, {own}, 0)")
             else:
@@ -239,6 +237,7 @@ class Part(Kernel):
                 if at[-1] != self.live[-1]:  # the last dimension of memory has the size 1
                     self.body.append(f"{name}[{', '.join(at)}] = {element}")
                 else:
+                    self.kernel.memory[name] = None
                     four = ", ".join([own_element(own, by_four, str(k)) for k in range(4)])
                     self.writes.append(f"store4({row_in(name, at)}, first, ({four}))")
 
