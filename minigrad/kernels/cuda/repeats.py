@@ -42,7 +42,7 @@ remembered = Remembered()
 
 def call(f: Callable, *args: Any, **named: Any) -> Any:
     """Return f(*args, **named), repeating the requests of an earlier call if there was one with the same layouts."""
-    if machine.recorded.now is not None or inside.yes or kernel_modules.launched is not None:
+    if machine.recorded.now is not None or inside.yes or kernel_modules.launched is not None or fallback.only_definitions():
         return f(*args, **named)
     key, arrays = [f], []
     if not described(args, key, arrays) or named and not described((named,), key, arrays):
@@ -51,7 +51,7 @@ def call(f: Callable, *args: Any, **named: Any) -> Any:
     repeat = calls.get(found, UNKNOWN)
     if type(repeat) is Repeat:
         return repeat(arrays)
-    if repeat is NEVER or fallback.only_definitions():
+    if repeat is NEVER:
         return f(*args, **named)
     if repeat is None:
         return recorded(f, args, named, found, arrays)
