@@ -42,7 +42,12 @@ remembered = Remembered()
 
 def call(f: Callable, *args: Any, **named: Any) -> Any:
     """Return f(*args, **named), repeating the requests of an earlier call if there was one with the same layouts."""
-    if machine.recorded.now is not None or inside.yes or kernel_modules.launched is not None or fallback.only_definitions():
+    if (
+        machine.recorded.now is not None
+        or inside.yes
+        or kernel_modules.launched is not None
+        or fallback.only_definitions()
+    ):
         return f(*args, **named)
     key, arrays = [f], []
     if not described(args, key, arrays) or named and not described((named,), key, arrays):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import minigrad
+from minigrad.kernels.cache import without
 from minigrad.kernels.cuda import repeats
 from minigrad.kernels.cuda.device_array import empty, to_device
 
@@ -124,6 +125,18 @@ def test_results_have_memory_of_their_own():
     assert len({a.address for a in found}) == 4
     found[0].fill(0)
     np.testing.assert_array_equal(found[3].to_host(), 2 * x.to_host())
+
+
+def test_where_only_definitions_run_nothing_is_repeated(counted):
+    x = to_device(numbers(5))
+    for _ in range(3):
+        x + x
+    before, token = len(counted), without.set(True)
+    try:
+        np.testing.assert_array_equal((x + x).to_host(), 2 * x.to_host())
+    finally:
+        without.reset(token)
+    assert before == len(counted) == 1
 
 
 def test_an_error_ends_a_recording():
