@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
-from threading import Lock
 from typing import Any
 
 from ..arrays.dtypes import FLOATS
@@ -28,8 +27,7 @@ from ..errors import error
 from ..layers.outputs import check_outputs, modified_problem
 from ..layers.transform import laid_out_like, recording, same_view, unwritten
 
-opened: tuple = ()  # the open levels of all threads
-_opening = Lock()
+opened: dict[Level, None] = {}  # the open levels of all threads; no lock, which an interrupt could leave locked
 _known: ContextVar[tuple] = ContextVar("minigrad.dual.known", default=())  # the levels that frames here have, or hide
 
 
@@ -174,17 +172,22 @@ def zero_tangent(x: Tensor, level: Level) -> Tensor:
 # ---------------------------------------------------------------------- other threads
 def publish(level: Level, on: bool) -> None:
     """Add a level to the open ones, or take it away, and watch operations as long as there are any."""
-    global opened
-    with _opening:
-        opened = tuple([o for o in opened if o is not level] + [level] * on)
-        slots.foreign = foreign if opened else None
-        ON.on_op = OFF.on_op = watch if opened else None  # written-out operations call it
+    if on:
+        opened[level] = None
+    else:
+        opened.pop(level, None)
+    while True:
+        there = bool(opened)
+        slots.foreign = foreign if there else None
+        ON.on_op = OFF.on_op = watch if there else None  # written-out operations call it
+        if there == bool(opened):  # else another thread has opened or closed a level meanwhile
+            return
 
 
 def foreign(args: Sequence, roots: Sequence = ()) -> Level | None:
     """Return the open level of another thread at which an argument, or a tensor saved behind `roots`, has a tangent."""
     known = _known.get()
-    for level in opened:
+    for level in list(opened):
         if level not in known and (any([tangent_of(a, level) is not None for a in args]) or saves(roots, level)):
             if any([other in opened for other in known]):
                 raise error(
@@ -213,5 +216,5 @@ def level_here(tensor: Tensor) -> Level | None:
     """Return the level at which the calling code may make `tensor` dual, or unpack it: the one open level, in any thread."""
     if (dual := current().dual) is not None or (dual := foreign((tensor,))) is not None:
         return dual
-    others = [level for level in opened if level not in _known.get()]
+    others = [level for level in list(opened) if level not in _known.get()]
     return others[0] if len(others) == 1 and current().layer.transparent else None

@@ -53,13 +53,14 @@ class dual_level:
 
     def __enter__(self) -> int:
         self._before = current()
-        enter_dual_level()
+        self._level = entered()
         return 0
 
     def __exit__(self, *_: object) -> None:
         try:
             exit_dual_level()
         except BaseException:  # Ctrl-C, before or after
+            self._level.close()
             enter(self._before)
             raise
 
@@ -74,6 +75,12 @@ def enter_dual_level() -> int:
     tensor(4.)
     >>> fwAD.exit_dual_level()
     """
+    entered()
+    return 0
+
+
+def entered() -> Level:
+    """Open and return the dual level."""
     frame = current()
     if inside := [layer.name for layer in frame.layers() if not layer.transparent]:
         raise error(
@@ -90,9 +97,13 @@ def enter_dual_level() -> int:
             "use minigrad.func.jvp inside; it nests",
         )
     level = Level()
-    level.open()
-    use(frame.but(dual=level)).__enter__()
-    return 0
+    try:
+        level.open()
+        use(frame.but(dual=level)).__enter__()
+    except BaseException:  # Ctrl-C
+        level.close()
+        raise
+    return level
 
 
 def exit_dual_level(*, level: int | None = None) -> None:
