@@ -135,8 +135,9 @@ def refused_arguments(call: ast.Call, name: str) -> Iterator[Need]:
         options = {str(word.arg): ast.literal_eval(word.value) for word in call.keywords}
     except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):  # a variable or a call, or too deep
         return
-    if any([isinstance(given, int) and given > LARGEST for given in (*args, *options.values())]):
-        return  # it may be a number of layers
+    numbers = [given for given in (*args, *options.values()) if isinstance(given, int)]
+    if max(numbers, default=0) > LARGEST and any("layers" in name for name in inspect.signature(layer).parameters):
+        return  # it may be the number of layers
     try:
         with device("meta"), suppressed_warnings():
             layer(*args, **options)

@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from .expression import Tree, name, parsed, text
 
-LONG, LONGEST = 60, 2000  # lengths of formulas that are split: the time grows with the square
+LONG, LONGEST = 60, 20_000  # lengths of formulas that are split: the time grows with the square
 PART = 10  # minimum length of a part that gets a name
 LETTERS = "pqrstu"
 PARTS = (ast.BinOp, ast.Call, ast.Subscript, ast.Attribute)

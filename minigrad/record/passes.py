@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -42,7 +43,7 @@ def record(
     wanted = (passes,) if isinstance(passes, str) else tuple(passes)
     if unknown := [p for p in wanted if p not in PASSES]:
         raise error(ValueError, "record", f"{unknown[0]!r} is not a pass", f"use some of {', '.join(PASSES)}")
-    frame = user_frame(2)
+    frame, caller = user_frame(2), sys._getframe(1)
     name = name or getattr(applied(fn) or fn, "__name__", "")
     rec = Record("jvp" in wanted, name, "" if frame is None else frame.f_code.co_filename, inside)
     remember(rec)
@@ -60,7 +61,7 @@ def record(
             run_backward(rec, outs)
     rec.settle()
     rec.name_values(names_around(fn))
-    here = None if frame is None else rec._places(frame.f_code, frame.f_lasti)
+    here = rec._places(caller.f_code, caller.f_lasti)
     for group in rec.groups:
         if group.where is here:  # fn itself is an operation: only the line with `record` calls it
             group.where = NOWHERE

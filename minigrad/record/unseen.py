@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays.devices import CPU
 from ..arrays.kinds import to_device_of
 from ..autograd.function import DelayedError
 from ..core import engine
@@ -25,6 +26,7 @@ from ..core.graph import Leaf, Node, OutputEdge, history
 from ..core.saved import Freed, Saved
 from ..core.tensor import wrap
 from ..errors import suppressed_warnings
+from ..ops.create import blank
 from ..ops.generator import fork_rng
 from .recorder import Record
 from .values import bottom
@@ -73,7 +75,8 @@ def ones_at(rec: Record, edge: Any, leaves: list) -> Any:
     number = rec.value_of(edge)
     known = [] if number is None else [rec.values[number].array]
     known += [bottom(t) for leaf in leaves if (t := leaf.variable) is not None]
-    return wrap(to_device_of(np.ones(edge._shape, edge._dtype), next((a for a in known if a is not None), None)))
+    like = next((a for a in known if a is not None), None)
+    return wrap(to_device_of(blank(edge._shape, 1, edge._dtype, CPU, "record_of"), like))
 
 
 def refusal(nodes: Sequence, asked: bool) -> str:

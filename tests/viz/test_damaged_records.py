@@ -145,7 +145,7 @@ def flipped(document, chance):
 
 def read_and_drawn(path, whole):
     """Return what the commands and `draw` do with the record in a file."""
-    record = record_of(str(path), None)
+    record = record_of(str(path), None, False)
     compare(whole, record), compare(record, whole)
     passes, _ = passes_of(record)
     if not passes:
@@ -264,7 +264,7 @@ def test_a_damaged_record_is_refused_with_the_way_to_what_is_wrong(what, tmp_pat
     path = tmp_path / "r.json"
     path.write_text(json.dumps(document))
     with pytest.raises(Usage) as told:
-        record_of(str(path), None)
+        record_of(str(path), None, False)
     assert f"{path} is not a record: {what}" in str(told.value) and "minigrad render" in str(told.value)
 
 
@@ -282,7 +282,7 @@ def test_a_file_that_is_no_record_is_named(tmp_path, text):
     path = tmp_path / "r.json"
     path.write_bytes(text)
     with pytest.raises(Usage, match=r"r\.json is not (JSON|a record)"):
-        record_of(str(path), None)
+        record_of(str(path), None, False)
 
 
 def test_the_names_that_json_has_no_letters_for_are_kept(tmp_path):
@@ -291,4 +291,4 @@ def test_the_names_that_json_has_no_letters_for_are_kept(tmp_path):
     document["program"]["file"] = "/home/ada/\udcff.py"
     path = tmp_path / "r.json"
     path.write_text(json.dumps(document))
-    assert "\ufffd.py" in viz.draw(record_of(str(path), None)).text()
+    assert "\ufffd.py" in viz.draw(record_of(str(path), None, False)).text()

@@ -168,7 +168,7 @@ def test_a_wrong_command_is_answered_by_one_line(folder, here, capfd, command):
     assert {path.name for path in folder.iterdir()} - {"__pycache__"} == before - {"__pycache__"}
 
 
-@pytest.mark.parametrize("command", ["render base.py:x", "run base.py", "port syntax.py", "check syntax.py"])
+@pytest.mark.parametrize("command", ["render base.py:x", "run base.py", "check syntax.py"])
 def test_a_program_that_fails_in_any_way_ends_with_1_and_its_own_lines(folder, here, capfd, command):
     (folder / "base.py").write_text("class Stop(BaseException):\n    pass\n\nraise Stop('now')\n")
     (folder / "syntax.py").write_text("def f(:\n")

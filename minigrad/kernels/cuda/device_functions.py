@@ -15,8 +15,7 @@ from math import e, inf, nan, pi, tau
 import numpy as np
 
 from . import simulator
-
-WIDEST = 16  # bytes that a thread moves in one instruction
+from .machine import WIDEST
 
 if simulator.SIMULATED or not find_spec("numba_cuda"):
     from .by_numpy import *  # noqa: F403

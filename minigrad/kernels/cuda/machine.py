@@ -26,6 +26,7 @@ from . import launcher, simulator
 from .in_flight import Delayed, Events, Later
 
 SHIFT = 1 << 47
+WIDEST = 16  # bytes that a thread moves in one instruction
 watchers: weakref.WeakSet = weakref.WeakSet()  # objects whose look() is called after each wait for the device
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from . import kernel_modules, machine, simulator
 from .device_array import DeviceArray, empty
-from .device_functions import WIDEST
+from .machine import WIDEST
 
 LEAST = 64  # terms that a thread should have before others share its sum
 ENOUGH = 32 if simulator.SMALL else 4096  # rows that keep the GPU busy with one thread each

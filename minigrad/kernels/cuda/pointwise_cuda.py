@@ -19,7 +19,7 @@ from ...arrays.dtypes import BF2, F2, F4, HALVES
 from .. import formula
 from . import flat, kernel_modules
 from .device_array import DeviceArray, empty, plain
-from .device_functions import WIDEST
+from .machine import WIDEST
 
 
 class Layout(NamedTuple):
