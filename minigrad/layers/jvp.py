@@ -61,7 +61,7 @@ class Jvp(Transform):
             self.separate(cls)
         low = apply_at(frame.parent, cls, values)
         lows = as_tuple(low)
-        results = [None] * len(lows)
+        results, outs = [None] * len(lows), lows
         with use(frame.parent):
             tangents = [self.tangent(a) if type(a) is Box else None for a in args]
             if any([t is not None for t in tangents]):

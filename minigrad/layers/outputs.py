@@ -61,7 +61,8 @@ def link(name: str, o: Tensor, others: tuple) -> None:
         if o._layer is None:
             o._ver = memory(base)  # they may share it through NumPy
         fixed = f"it was made inside {name}" if current().grad else NO_GRAD
-        o._view = OutputIn(base, None, (), history(base) or UNTRACKED, version(o), fixed)
+        seen: Any = history(base) or UNTRACKED
+        o._view = OutputIn(base, None, (), seen, version(o), fixed)
 
 
 def memory_owner(o: Tensor, others: tuple) -> Tensor | None:

@@ -33,8 +33,8 @@ def read_legacy(content: bytes, map_location: Any, read: Callable) -> Any:
     version, machine = plain(file, read), plain(file, read)
     need(version == VERSION and isinstance(machine, dict), "the version {} of the old format", version)
     found = read(file, storages)
-    keys = plain(file, read)
-    need(type(keys) is list and all([type(key) is str for key in keys]), "no list of storages")
+    keys: Any = plain(file, read)
+    need(all([type(key) is str for key in keys]) if type(keys) is list else False, "no list of storages")
     need(sorted(keys) == sorted(storages.found), "other storages than it refers to")
     for key in keys:
         storage, kind = storages.found[key], storages.dtypes[key].dtype
