@@ -91,11 +91,11 @@ PROGRAMS = {
     "in place without gradients": written_without_gradients,
     "hooks": packed,
     "backward": gradient,
-    "func.grad": lambda x: grad(lambda z: (z * x).exp().sum())(torch.ones(1)),
+    "func.grad": lambda x: grad(lambda z: (z * x).exp().sum())(torch.ones(1, device=x.device)),
     "func.jvp": lambda x: jvp(lambda z: z * x * z, (x,), (x,))[1],
     "vmap": lambda x: vmap(lambda row: row * row)(x),
     "compile": torch.compile(lambda x: x.sin() * x),
-    "make_dual": lambda x: make_dual(x.detach() * 2, torch.ones(1)) * x,
+    "make_dual": lambda x: make_dual(x.detach() * 2, torch.ones(1, device=x.device)) * x,
     "unpack_dual": lambda x: unpack_dual(x).tangent * 3,
 }
 

@@ -80,7 +80,7 @@ THROUGH = {  # each returns the memory of its argument, or a part of it
     "module with a backward hook that returns a view": Hooked(lambda x: x.view(3, 1)),
 }
 EAGER_ONLY = {
-    "NumPy": linear(lambda x: torch.from_numpy(x.detach().numpy())),
+    "NumPy": linear(lambda x: torch.from_numpy(x.detach().numpy()).to(x.device)),
     "nested": lambda z: Nested.apply({"in": z})["out"],
 }
 
