@@ -42,11 +42,11 @@ class Draws:
         return draw
 
     def replace(self, module, monkeypatch, name):
-        def randperm(n, *, generator=None):
+        def randperm(n, *, generator=None, device=None):
             seed = self.note(name, generator, n)
             return module.tensor(np.random.RandomState(seed).permutation(n), dtype=module.int64)
 
-        def randint(high, size, *, generator=None, dtype=None):
+        def randint(high, size, *, generator=None, dtype=None, device=None):
             seed = self.note(name, generator, high, tuple(size))
             return module.tensor(np.random.RandomState(seed).randint(0, high, size), dtype=module.int64)
 

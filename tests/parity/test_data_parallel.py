@@ -48,7 +48,7 @@ def test_ranks_find_what_they_find_in_pytorch(n, tmp_path):
 @pytest.mark.parametrize("drop_last", [False, True])
 @pytest.mark.parametrize("shuffle", [False, True])
 def test_a_process_takes_pytorchs_share_of_a_dataset(n, processes, drop_last, shuffle, monkeypatch):
-    def turned(n, generator):  # in place of random numbers, which are others
+    def turned(n, generator, device=None):  # in place of random numbers, which are others
         by = generator.initial_seed() % max(n, 1)
         return torch.tensor([*range(by, n), *range(by)], dtype=torch.int64)
 
