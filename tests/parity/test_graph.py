@@ -69,7 +69,7 @@ OTHERWISE = {
     SHAPED: "atleast_1d atleast_2d atleast_3d flatten ravel reshape reshape_as view squeeze broadcast_tensors",
     SEVERAL: "cosine_similarity cross_entropy cumulative_trapezoid gaussian_nll_loss huber_loss linalg.cholesky linalg.lstsq "
     "linalg.solve_triangular trapezoid trapz matrix_power mse_loss multilabel_soft_margin_loss pad pairwise_distance "
-    "polygamma rms_norm smooth_l1_loss svd",
+    "polygamma rms_norm smooth_l1_loss svd lp_pool1d lp_pool2d lp_pool3d",
     "PyTorch chooses a kernel by the processor": "scaled_dot_product_attention",
     DIVIDED: "div divide sub subtract",
 }

@@ -322,15 +322,18 @@ class Recorder:
             )
         return values
 
-    def run_backward(self, outs: list[torch.Tensor]) -> None:
-        """Run backward from all results that require grad, seeded with ones, unless the program ran it itself."""
+    def run_backward(self, outs: list[torch.Tensor], keep: bool) -> None:
+        """Run backward from all results that require grad, seeded with ones, unless the program ran it itself.
+
+        `keep` the saved tensors if the program may go on with its graph.
+        """
         roots = [o for o in outs if o.requires_grad]
         leaves = [*{id(t): t for t in self.tensors.values() if t.requires_grad}.values()]
         if not roots or not leaves or any(self.backward.gradient(self.ref(o)) is not None for o in outs):
             return
         try:
             seeds = [torch.ones_like(o) for o in roots]
-            found = torch.autograd.grad(roots, leaves, seeds, retain_graph=True, allow_unused=True)
+            found = torch.autograd.grad(roots, leaves, seeds, retain_graph=keep, allow_unused=True)
         except RuntimeError as e:
             if not any(reason in str(e) for reason in REFUSED):
                 raise

@@ -49,8 +49,11 @@ class TorchRecording:
         if kind is not None:
             self.recorder.backward.close()
 
-    def end(self, outs: list[torch.Tensor]) -> None:
-        """Set the program's results.  Run backward from them, seeded with ones, unless the program ran it itself."""
+    def end(self, outs: list[torch.Tensor], keep: bool = False) -> None:
+        """Set the program's results.  Run backward from them, seeded with ones, unless the program ran it itself.
+
+        `keep` their graph if the program may go on with it, as a notebook does.
+        """
         try:
             with watching(self.recorder), self.recorder.aside():
                 for call in self.recorder.calls:
@@ -58,7 +61,7 @@ class TorchRecording:
                         look_into(call.cls)
                 self.outputs = self.recorder.returned(outs)
                 if "backward" in self.passes:
-                    self.recorder.run_backward(outs)
+                    self.recorder.run_backward(outs, keep)
         finally:
             self.recorder.backward.close()
 
