@@ -74,3 +74,8 @@ def test_a_call_with_many_arguments_is_cut_in_an_explanation():
     text = str(minigrad.explain(lambda x: Many.apply(x, *range(50)), x))
     line = next(line for line in text.splitlines() if "Many.apply" in line)
     assert "Many.apply(x, 0, 1, 2" in line and "…" in line and len(line) < 140
+
+
+def test_a_complex_number_keeps_all_its_digits():
+    number = complex(1 / 3, 1e-300 / 7)
+    assert complex(brief(number)) == number
