@@ -9,6 +9,7 @@ import pytest
 import minigrad
 import viz
 from minigrad import nn
+from minigrad.record.constants import brief
 
 
 class Broken:
