@@ -1,4 +1,4 @@
-"""What minigrad reads from Python's insides is the same on each version: bytecode, positions, frames, counts of references."""
+"""Bytecode, positions, frames and counts of references: minigrad reads them from Python alike on each version."""
 
 import ast
 import math

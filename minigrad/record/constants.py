@@ -24,7 +24,13 @@ def brief(value: Any) -> str:
         text = repr(value)
     except Exception:  # the object's class defines it
         text = ""
-    if type(value) in (str, complex) or text and len(text) <= LONGEST and text.isprintable() and not ADDRESS.search(text):
+    if (
+        type(value) in (str, complex)
+        or text
+        and len(text) <= LONGEST
+        and text.isprintable()
+        and not ADDRESS.search(text)
+    ):
         return text
     name = getattr(value, "__name__", "")  # of a function, a class or a module
     if isinstance(name, str) and name:

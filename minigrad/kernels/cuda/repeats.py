@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...arrays.dtypes import default
 from ...arrays.nowhere import inside
 from .. import fallback
 from ..lines import Plan
@@ -49,7 +50,7 @@ def call(f: Callable, *args: Any, **named: Any) -> Any:
         or fallback.only_definitions()
     ):
         return f(*args, **named)
-    key, arrays = [f], []
+    key, arrays = [f, default()], []  # the dtype of results of integers may be the default one
     if not described(args, key, arrays) or named and not described((named,), key, arrays):
         return f(*args, **named)
     calls, found = remembered.calls, tuple(key)

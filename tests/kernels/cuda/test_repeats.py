@@ -139,6 +139,18 @@ def test_where_only_definitions_run_nothing_is_repeated(counted):
     assert before == len(counted) == 1
 
 
+def test_another_default_dtype_is_another_call():
+    x = minigrad.tensor([1, 2, 3], device="cuda")
+    before = minigrad.get_default_dtype()
+    try:
+        for dtype in (minigrad.float32, minigrad.float64) * 2:
+            minigrad.set_default_dtype(dtype)
+            assert [f(x).dtype for _ in range(3) for f in (minigrad.exp, minigrad.relu, lambda x: x / 2)] == [
+                dtype, minigrad.int64, dtype] * 3  # fmt: skip
+    finally:
+        minigrad.set_default_dtype(before)
+
+
 def test_an_error_ends_a_recording():
     def fails(x):
         x + x
