@@ -13,7 +13,7 @@ from ..core.frames import current, enter, use
 from ..core.tensor import Tensor, is_float
 from ..errors import error, warn
 from ..layers.transform import laid_out_like
-from ..ops.base.registry import CODES
+from ..ops.base.registry import named_code
 from .dual import Level, level_here, tangent_of
 
 __all__ = [
@@ -212,4 +212,5 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
 
 
 # recordings show these by name, not as the views that they are
-CODES.update({f.__code__: f.__name__ for f in (make_dual, unpack_dual)})
+for _f in (make_dual, unpack_dual):
+    named_code(_f.__code__, _f.__name__)

@@ -19,7 +19,7 @@ from ..core.graph import Leaf, name_of, producer
 from ..core.inplace import inplace, inplace_at
 from ..core.saved import bottom
 from ..core.tensor import Tensor
-from ..ops.base.registry import CODES
+from ..ops.base.registry import operation_of
 from ..places import PACKAGE
 from .profiler_util import FunctionEvent
 
@@ -250,7 +250,7 @@ def calling(frame: FrameType | None) -> tuple[str, FrameType | None, FrameType |
         if id(code) not in _names:
             if not code.co_filename.startswith(PACKAGE):
                 break
-            _names[id(code)] = code, CODES.get(code)
+            _names[id(code)] = code, operation_of(code)
         if (found := _names[id(code)][1]) is not None:
             name, outer = found, frame
         frame = frame.f_back

@@ -113,7 +113,7 @@ def generate_apply(cls: Any, plan: Plan) -> Callable:
     """Generate the source, and return its apply."""
     cls.Flat = flat_class(plan)
     scope = {**globals(), "cls": cls, "Node": cls.Flat}  # the source may name any import of this file
-    cls.text = writer(cls).write(plan, scope)
+    cls.dispatch_source = writer(cls).write(plan, scope)
     fast, pull = load(cls, scope)
     cls.Flat.backward_on_arrays = pull
     return fast
@@ -122,18 +122,18 @@ def generate_apply(cls: Any, plan: Plan) -> Callable:
 def load(cls: Any, scope: dict) -> tuple:
     """Compile the source under a unique file name, so that tracebacks show its lines."""
     file = os.path.join(os.path.dirname(__file__), f"<dispatch of {cls.name}>")
-    linecache.cache[file] = (len(cls.text), None, cls.text.splitlines(True), file)
-    exec(compile(cls.text, file, "exec"), scope)
+    linecache.cache[file] = (len(cls.dispatch_source), None, cls.dispatch_source.splitlines(True), file)
+    exec(compile(cls.dispatch_source, file, "exec"), scope)
     fast, pull = scope["apply"], scope.get("pull")
     scope["other"] = lambda *args: definition(cls, *args)
     if is_pointwise(cls):
-        registry.CODES[fast.__code__] = cls.name
+        registry.named_code(fast.__code__, cls.name)
     if cls.operator:
         scope = dict(
             scope,
             other=lambda x, y: definition(cls, x, y) if isinstance(y, OPERAND) else not_implemented(cls.name, x, y),
         )
-        exec(compile(cls.text, file, "exec"), scope)
+        exec(compile(cls.dispatch_source, file, "exec"), scope)
         setattr(Tensor, cls.operator, scope["apply"])
     return fast, pull
 

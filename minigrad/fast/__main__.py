@@ -24,4 +24,4 @@ for name in sys.argv[1:]:
     specialise(operation)
     if operation.variadic is not None:  # for two of the variable arguments
         generate_apply(operation, Plan(operation, operation.variadic + 2))
-    print(operation.text)
+    print(operation.dispatch_source)

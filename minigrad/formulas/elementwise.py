@@ -8,34 +8,23 @@ from typing import Any
 import numpy as np
 
 from ..core.tensor import Tensor
-from ..ops import compare, elementary, float_parts, inverses, logic, pointwise, rounding, scan
+from ..ops import compare, elementary, float_parts, logic, pointwise, rounding
 from ..ops.base.families import Pointwise
 from ..ops.base.primitive import Tied
-from ..ops.nn import activation, loss
 from . import expression as e
 from .expression import Tree
-from .spelling import defined, written
+from .spelling import declared_call, defined, written
 from .terms import Term, Terms, least, numbers
-
-SYMBOLS = {
-    pointwise.Add: "+", pointwise.Sub: "-", pointwise.Mul: "*", pointwise.Pow: "**",
-    rounding.FloorDivide: "//", rounding.Remainder: "%", compare.Eq: "==", compare.Ne: "!=", compare.Lt: "<",
-    compare.Le: "<=", compare.Gt: ">", compare.Ge: ">=", logic.BitwiseAnd: "&", logic.BitwiseOr: "|",
-    logic.BitwiseXor: "^", logic.BitwiseLeftShift: "<<", logic.BitwiseRightShift: ">>",
-}  # fmt: skip
 
 
 @written(Pointwise)
-def _(layer: Terms, cls: Any, out: Tensor, *args: Any) -> Term:
-    """Write the operator, or the call of the function without settings that equal their defaults."""
+def elementwise(layer: Terms, cls: Any, out: Tensor, *args: Any) -> Term:
+    """Write the declared call, with the operands as they meet in broadcasting."""
     n = len(cls.names) - cls.n_settings
-    settings = list(args[n:])
-    while settings and cls.defaults and settings[-1] == cls.defaults[len(settings) - 1]:
-        settings.pop()
-    word = cls.torch if cls.torch.startswith("special.") else cls.function_name()
-    symbol = SYMBOLS.get(cls)
-    write = (lambda x, y: e.operator(symbol, x, y)) if symbol else lambda *given: e.call(word, *given, *settings)
-    return layer.each_element(write, args[:n], out)
+    settings = [e.literal(a) for a in args[n:]]
+    return layer.each_element(
+        lambda *given: declared_call(cls, args, [*map(e.literal, given), *settings]), args[:n], out
+    )
 
 
 @written(pointwise.Add)
@@ -100,91 +89,8 @@ def _(layer: Terms, cls: Any, out: Tensor, x: Tensor, lo: Any) -> Term:
     return layer.each_element(lambda x, lo: e.call("clamp_min", x, lo), (x, lo), out)
 
 
-@written(pointwise.Neg)
-def _(layer: Terms, cls: Any, out: Tensor, x: Tensor) -> Term:
-    return layer.each_element(e.minus, (x,), out)
-
-
-@written(pointwise.Square)
-def _(layer: Terms, cls: Any, out: Tensor, x: Tensor) -> Term:
-    return layer.each_element(lambda x: e.operator("**", x, 2), (x,), out)
-
-
-@written(pointwise.Reciprocal)
-def _(layer: Terms, cls: Any, out: Tensor, x: Tensor) -> Term:
-    return layer.each_element(lambda x: e.operator("/", 1, x), (x,), out)
-
-
-@written(logic.BitwiseNot)
-def _(layer: Terms, cls: Any, out: Tensor, x: Tensor) -> Tree:
-    return ast.UnaryOp(ast.Invert(), layer.tree(x))
-
-
-@written(activation.Elu)
-def _(layer: Terms, cls: Any, out: Tensor, x: Tensor, alpha: float, scale: float, input_scale: float) -> Tree:
-    if scale != 1:
-        return e.call("selu", layer.tree(x))
-    return e.call("celu" if input_scale != 1 else "elu", layer.tree(x), *[alpha] * (alpha != 1))
-
-
-@written(activation.GeluTanh)
-def _(layer: Terms, cls: Any, out: Tensor, x: Tensor) -> Tree:
-    return e.call("gelu", layer.tree(x), approximate="tanh")
-
-
-@written(activation.Hardtanh)
-def _(layer: Terms, cls: Any, out: Tensor, x: Tensor, lo: float, hi: float) -> Tree:
-    if (lo, hi) == (0, 6):
-        return e.call("relu6", layer.tree(x))
-    return e.call("hardtanh", layer.tree(x), *[lo, hi] * ((lo, hi) != (-1, 1)))
-
-
-@written(rounding.TruncDivide)
-def _(layer: Terms, cls: Any, out: Tensor, x: Any, y: Any) -> Tree:
-    return e.call("div", *layer.meeting((x, y), out), rounding_mode="trunc")
-
-
-@written(rounding.RoundDecimals)
-def _(layer: Terms, cls: Any, out: Tensor, x: Tensor, decimals: int) -> Tree:
-    return e.call("round", layer.tree(x), decimals=decimals)
-
-
-@written(elementary.Trigamma)
-def _(layer: Terms, cls: Any, out: Tensor, x: Tensor) -> Tree:
-    return e.call("polygamma", 1, layer.tree(x))
-
-
-@written(elementary.Polygamma)
-def _(layer: Terms, cls: Any, out: Tensor, x: Tensor, n: int, factor: float) -> Tree:
-    return e.call("polygamma", n, layer.tree(x))
-
-
-@written(inverses.Logit)
-def _(layer: Terms, cls: Any, out: Tensor, x: Tensor) -> Tree:
-    return e.call("logit", layer.tree(x))
-
-
-defined(pointwise.AddScaled)(lambda x, y, alpha: x + alpha * y)
-defined(pointwise.SubScaled)(lambda x, y, alpha: x - alpha * y)
-defined(pointwise.Addcmul)(lambda x, a, b, value: x + value * a * b)
-defined(pointwise.Addcdiv)(lambda x, a, b, value: x + value * a / b)
-defined(activation.Gated)(lambda x, gate: x * elementary.sigmoid(gate))
-defined(activation.GateSlope)(lambda up, x, gate: up * x * (1 - elementary.sigmoid(gate)) * elementary.sigmoid(gate))
+# the gradient, which only counts as depending on x
 defined(Tied)(lambda d, x: d)
-
-
-defined(scan.Ratio)(lambda x, y: elementary.exp(x - y))
-defined(scan.Share)(lambda x, y, r: elementary.exp(x - y) * r)
-defined(loss.WithLogits)(lambda x, y: (1 - y) * x - activation.logsigmoid(x))
-defined(loss.WeightedLogits)(lambda x, y, p: (1 - y) * x - (1 + (p - 1) * y) * activation.logsigmoid(x))
-
-
-defined(loss.SquaredError)(lambda x, y: (x - y) ** 2)
-
-
-@defined(loss.Huber)
-def _(x: Tensor, y: Tensor, limit: float) -> Tensor:
-    return compare.where((x - y).abs() < limit, 0.5 * (x - y) ** 2, limit * ((x - y).abs() - 0.5 * limit))
 
 
 # ---------------------------------------------------------------------- conditions

@@ -24,7 +24,7 @@ from ..core.tensor import Box, Tensor
 from ..layers.transform import Transform
 from . import expression as e
 from .expression import Tree
-from .spelling import DEFINED, WRITTEN
+from .spelling import DEFINED, WRITTEN, declared_call
 
 
 class Term:
@@ -136,8 +136,9 @@ class Terms(Transform):
         """Return the term of each output of an operation."""
         kind = next((c for c in cls.__mro__ if c in WRITTEN), None)
         if kind is None:
-            raise NotImplementedError(f"{cls.__name__}: it has no spelling")
-        found: Any = WRITTEN[kind](self, cls, outs if len(outs) > 1 else outs[0], *args)
+            found: Any = declared_call(cls, args, [self.tree(a) for a in args])
+        else:
+            found = WRITTEN[kind](self, cls, outs if len(outs) > 1 else outs[0], *args)
         if len(outs) > 1 and not isinstance(found, list):
             found = [e.subscript(found, i) for i in range(len(outs))]
         terms = found if isinstance(found, list) else [found]

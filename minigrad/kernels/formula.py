@@ -82,6 +82,17 @@ def text(f: Callable) -> str | None:
     return " ".join(s.split("#")[0].strip() for s in body)
 
 
+def is_operator(text: str, names: tuple) -> bool:
+    """Return True if an expression is one operator on all of these names: x + y, -x, but not x * x or 1 / x."""
+    match = ast.parse(text, mode="eval").body if text else None
+    operands = (
+        [match.left, match.right] if isinstance(match, ast.BinOp)
+        else [match.left, *match.comparators] if isinstance(match, ast.Compare)
+        else [match.operand] if isinstance(match, ast.UnaryOp) else []
+    )  # fmt: skip
+    return bool(operands) and [getattr(x, "id", None) for x in operands] == list(names)
+
+
 def display_text(f: Callable) -> str:
     """Return a formula for display, with other operations by their names, as in sum(g * out, dims, True).
 

@@ -352,6 +352,7 @@ def trigamma(x: Any) -> Any:
 class Trigamma(Elementary):
     """Derivative of digamma."""
 
+    call = "polygamma(1, x)"
     name, node = "polygamma", "Polygamma"
     ufunc = lambda x: zeta(2, x)
     kernel = lambda x: trigamma(x)
@@ -366,6 +367,7 @@ def zeta(s: Any, x: Any) -> Any:
 class Polygamma(Elementary):
     """The n-th derivative of digamma, for n >= 1; `factor` is n! with its sign."""
 
+    call = "polygamma(n, x)"
     kernel = ufunc = lambda x, n, factor: factor * zeta(n + 1, x)
     dx = lambda x, n: polygamma(n + 1, x)
     n_settings = 2

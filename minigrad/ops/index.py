@@ -480,5 +480,6 @@ def where_true(mask: Tensor) -> tuple:
     return tuple([Index.apply(found, (WHOLE, d)) for d in range(mask.ndim)])
 
 
-registry.CODES[getitem.__code__], registry.CODES[setitem.__code__] = "getitem", "setitem"
+registry.named_code(getitem.__code__, "getitem")
+registry.named_code(setitem.__code__, "setitem")
 METHODS |= {"__getitem__": getitem, "__setitem__": setitem, "__delitem__": delitem}

@@ -20,6 +20,7 @@ HALF_ROOT_PI = math.sqrt(math.pi) / 2
 class Logit(Elementary):
     """log(x / (1 - x)), the inverse of sigmoid."""
 
+    call = "logit(x)"
     kernel = lambda x: log(x / (1 - x))
     dx = lambda g, x: where((x >= 0) & (x <= 1), g / ((x + 0.0) * (1 - x)), math.nan)  # -0.0 + 0.0 is 0.0
 

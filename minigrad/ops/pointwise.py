@@ -227,6 +227,7 @@ def simple_power(x: Any, y: Any) -> np.ndarray | None:
 class Square(Pointwise):
     """x times x."""
 
+    call = "x ** 2"
     node = "Pow"
     ufunc = np.square
     kernel = lambda x: x * x
@@ -236,6 +237,7 @@ class Square(Pointwise):
 class Reciprocal(Pointwise):
     """1 / x."""
 
+    call = "1 / x"
     kind = "float"
     kernel = lambda x: 1 / x
     dx = lambda out: -out * out

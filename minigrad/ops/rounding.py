@@ -59,6 +59,7 @@ class FloorDivide(Pointwise):
 class TruncDivide(Pointwise):
     """The quotient rounded towards zero.  Its derivative is 0."""
 
+    call = 'div(x, y, rounding_mode="trunc")'
     name, node, accepts = "div", "Div", "iuf"
     kernel = lambda x, y: trunc(x / y)
     integer_kernel = lambda x, y: where((x % y != 0) & ((x < 0) != (y < 0)), x // y + 1, x // y)
@@ -194,6 +195,7 @@ class Round(Rounding):
 class RoundDecimals(Rounding):
     """x rounded to a number of decimals."""
 
+    call = "round(x, decimals=decimals)"
     name, node, accepts = "round", "RoundBackward1", "f"
     ufunc = lambda x, decimals: np.round(x, decimals)
     kernel = lambda x, decimals: builtins.round(x * 10.0**decimals) / 10.0**decimals

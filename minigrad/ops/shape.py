@@ -411,4 +411,4 @@ METHODS = {
     "H": property(matrix_transpose),
     "mH": property(matrix_transpose),
 }
-registry.CODES[reverse.__code__] = "permute"
+registry.named_code(reverse.__code__, "permute")

@@ -150,12 +150,13 @@ def install() -> None:
     install_operators(T)
     T.copy_, T.fill_, T.zero_, T.cpu, T.cuda = copy.copy_, copy.fill_, copy.zero_, copy.cpu, copy.cuda
     T.pin_memory = pin.pin_memory
-    registry.CODES.update({f.__code__: f.__name__ for f in (copy.copy_, copy.fill_, copy.zero_)})
+    for f in (copy.copy_, copy.fill_, copy.zero_):
+        registry.named_code(f.__code__, f.__name__)
     for name, method in copy.casts().items():
         setattr(T, name, method)
     for module in (predicates, create, diagonal, index, inverses, legacy, masks, random, shape, shape_inplace, storage):
         for name, method in module.METHODS.items():
             setattr(T, name, method)
-            if hasattr(method, "__code__"):
-                registry.CODES.setdefault(method.__code__, name)
+            if hasattr(method, "__code__") and registry.operation_of(method.__code__) is None:
+                registry.named_code(method.__code__, name)
     registry.attach(T)

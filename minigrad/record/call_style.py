@@ -10,7 +10,8 @@ from inspect import Parameter, signature
 
 from ..autograd.forward_ad import make_dual, unpack_dual
 from ..core.tensor import Tensor
-from ..formulas.elementwise import SYMBOLS
+from ..formulas.spelling import equals_default
+from ..kernels import formula
 from ..ops.base.registry import TABLE
 from . import schema
 
@@ -24,15 +25,13 @@ def gives_one_tensor(name: str) -> bool:
     return entry is not None and signature(entry.function).return_annotation in ("Tensor", Parameter.empty)
 
 
-AS_OPERATORS = frozenset(cls.name for cls in SYMBOLS) | {
-    "div",
-    "neg",
-    "bitwise_not",
-    "matmul",
-    "getitem",
-    "permute",
-    "abs",
-}
+@cache
+def as_operator(name: str) -> bool:
+    """Return True if users may write this operation as an operator, as x[i], or as x.T."""
+    cls = getattr(TABLE.get(name), "cls", None)
+    return name in ("matmul", "getitem", "permute", "abs") or (
+        cls is not None and cls.name == name and not cls.call and formula.is_operator(cls.default_call(), cls.names)
+    )
 
 
 def given_as_written(given: dict, known: dict[str, Parameter]) -> tuple[list, dict]:
@@ -50,16 +49,9 @@ def given_as_written(given: dict, known: dict[str, Parameter]) -> tuple[list, di
             keywords[name] = a
         elif parameter is None or parameter.default is Parameter.empty:
             args.append(a)
-        elif not is_default(a, parameter.default):
+        elif not equals_default(a, parameter.default):
             keywords[name] = a
     return args, keywords
-
-
-def is_default(a: object, default: object) -> bool:
-    """Return True if an argument equals its default; (1, 1) equals a default of 1 for each dimension."""
-    if isinstance(a, tuple) and type(default) is int:
-        return all(type(n) is int and n == default for n in a)
-    return a is default or type(a) is type(default) and a == default
 
 
 @cache

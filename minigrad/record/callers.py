@@ -16,7 +16,7 @@ from typing import Any
 
 from ..core.graph import history
 from ..core.tensor import Box, Tensor
-from ..ops.base.registry import CODES, TABLE
+from ..ops.base.registry import CODES, TABLE, operation_of
 from ..places import PACKAGE, Place
 from .schema import Where
 
@@ -33,7 +33,7 @@ class Ours:
     __slots__ = ("arguments", "code", "name", "stands_for", "writes")
 
     def __init__(self, code: CodeType):
-        self.code, name = code, CODES.get(code)
+        self.code, name = code, operation_of(code)
         self.name = None if name is None else name.rstrip("_")
         self.writes = name is not None and name.endswith("_")
         n = code.co_argcount + code.co_kwonlyargcount
@@ -49,8 +49,8 @@ class Ours:
 
 
 def is_library_code(code: CodeType) -> bool:
-    """Return True if code belongs to minigrad, and add it to the tables above."""
-    if not code.co_filename.startswith(PACKAGE):
+    """Return True if code belongs to minigrad or is an operation's function, and add it to the tables above."""
+    if not code.co_filename.startswith(PACKAGE) and id(code) not in CODES:
         OUTSIDE.add(code.co_filename)
         return False
     OURS[id(code)] = Ours(code)
@@ -65,7 +65,7 @@ def called(frame: FrameType | None) -> tuple:
         code = frame.f_code
         ours = known(id(code))
         if ours is None:
-            if code.co_filename in OUTSIDE or not is_library_code(code):
+            if code.co_filename in OUTSIDE and id(code) not in CODES or not is_library_code(code):
                 break
             ours = OURS[id(code)]
         if ours.name is not None:

@@ -28,7 +28,7 @@ from ..ops.base.registry import TABLE
 from ..ops.join import Join
 from ..ops.reduce import Mean, Sum
 from . import schema
-from .call_style import AS_OPERATORS, FUNCTIONS, as_ordered, by_method, given_as_written, gives_one_tensor, parameters
+from .call_style import FUNCTIONS, as_operator, as_ordered, by_method, given_as_written, gives_one_tensor, parameters
 from .constants import brief
 from .values import NOTHING, UNKNOWN, Event, Flow, Group, Noted, Ref, refs_in
 
@@ -129,7 +129,7 @@ class Wording:
         """Return the operation as the user would write it; a plain call if an operand is unknown."""
         if len(words.events) == 1 and any(i is UNKNOWN for i in words.events[0].inputs):
             return f"{group.name}({self.operands(words.events[0])})"
-        plain = len(words.events) == 1 and not group.inplace and group.name in AS_OPERATORS
+        plain = len(words.events) == 1 and not group.inplace and as_operator(group.name)
         if plain or group.given is None:
             return as_ordered(words.filled(words.computed() or ""), group.where)
         return words.filled(words.written())
@@ -317,7 +317,7 @@ class Words:
     def linear(self, moving: dict[int, int]) -> ast.expr | None:
         """Return the tangent of a linear operation, which is its call on tangents; None for other operations."""
         group = self.group
-        if group.given is None or group.inplace or group.name in AS_OPERATORS or not gives_one_tensor(group.name):
+        if group.given is None or group.inplace or as_operator(group.name) or not gives_one_tensor(group.name):
             return None
         made = {o for event in self.events for o in event.outputs}
         for event in self.events:

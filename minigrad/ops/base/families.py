@@ -84,6 +84,15 @@ class Pointwise(Primitive):
         return cls.kernel
 
     @classmethod
+    def default_call(cls) -> str:
+        """Return the operator, if the kernel is one, or the call of the public function; without one, the kernel itself."""
+        kernel = formula.display_text(cls.kernel)
+        if formula.is_operator(kernel, cls.names) or formula.OPERATIONS.get(cls.function_name()) is not cls:
+            return kernel
+        name = cls.torch if cls.torch.startswith("special.") else cls.function_name()
+        return f"{name}({', '.join(cls.names)})"
+
+    @classmethod
     def known_as(cls) -> tuple:
         """Return PyTorch's names of the operands, then the settings."""
         n = len(cls.names) - cls.n_settings

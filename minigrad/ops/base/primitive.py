@@ -99,6 +99,9 @@ class Primitive(Function):
     view = False  # the result shares the memory of the first operand
     differentiable = True
     name = ""  # its name in programs, if not the class's name in lower case (LeakyRelu: leaky_relu)
+    # the call as users write it, an expression in the names of impl's parameters (`{name}` is the operation's name), or a
+    # function of some of them that returns it, or one for each result; without it, see default_call
+    call: Any = ""
     node = ""  # PyTorch's name of its node, if not from the class's name; with Backward and a number in full
     number_nodes: dict = {}  # position of an operand -> PyTorch's node if that operand is a number, which then is no input
     n_settings = 0  # the number of trailing parameters that are plain settings, not operands
@@ -160,6 +163,12 @@ class Primitive(Function):
     def function_name(cls) -> str:
         """Return the operation's name in programs."""
         return cls.name
+
+    @classmethod
+    def default_call(cls) -> str:
+        """Return the call of the public function with the operation's name."""
+        given = [f"*{p}" if i == cls.variadic else p for i, p in enumerate(cls.names)]
+        return f"{cls.function_name()}({', '.join(given)})"
 
     @classmethod
     def node_class_name(cls) -> str:

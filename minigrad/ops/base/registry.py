@@ -55,7 +55,20 @@ class Entry:
 
 
 TABLE: dict[str, Entry] = {}
-CODES: dict[Any, str] = {}  # code object of a function -> the operation's name: a recording finds the user's call by it
+CODES: dict[
+    int, tuple[CodeType, str]
+] = {}  # by id of a function's code object: itself, which must live on, and the name
+
+
+def named_code(code: CodeType, name: str) -> None:
+    """Note that this code is the operation's function: a recording finds the user's call by it."""
+    CODES[id(code)] = code, name
+
+
+def operation_of(code: CodeType) -> str | None:
+    """Return the operation's name if this code is the function of one."""
+    found = CODES.get(id(code))
+    return None if found is None else found[1]
 
 
 def enter(name: str, function: Callable, samples: tuple, aliases: tuple = (), **settings: Any) -> Callable:
@@ -76,7 +89,7 @@ def op(
 
     def decorate(f: Callable) -> Callable:
         key = name or f.__name__
-        CODES[f.__code__] = key
+        named_code(f.__code__, key)
         function = with_keywords(f, key, out)
         if function is f and not hasattr(f, "__wrapped__"):
             function = checking(f, key)
@@ -122,7 +135,7 @@ def named(f: Callable, name: str) -> Callable:
     """Give a generated function, whose code object must be unique, the operation's name, so that a recording knows it."""
     f.__name__ = f.__qualname__ = name  # type: ignore[attr-defined]
     f.__code__ = f.__code__.replace(co_name=name)  # type: ignore[attr-defined]
-    CODES[f.__code__] = name
+    named_code(f.__code__, name)
     return f
 
 

@@ -55,6 +55,7 @@ class Relu(Pointwise):
 class Hardtanh(Activation):
     """x clamped to [lo, hi]; the derivative at the bounds is 0."""
 
+    call = lambda lo, hi: "relu6(x)" if (lo, hi) == (0, 6) else "hardtanh(x, lo, hi)"
     depends_on_operand = True
     accepts, advice = "iuf", "Bool inputs not supported for hardtanh"
     kernel = lambda x, lo, hi: where(x < lo, lo, where(x > hi, hi, x))
@@ -76,6 +77,9 @@ class LeakyRelu(Activation):
 class Elu(Activation):
     """scale * x where x is positive, else scale * alpha * (exp(input_scale * x) - 1)."""
 
+    call = lambda scale, input_scale: (
+        "selu(x)" if scale != 1 else "celu(x, alpha)" if input_scale != 1 else "elu(x, alpha)"
+    )
     kernel = lambda x, alpha, scale, input_scale: where(x > 0, scale * x, scale * alpha * expm1(x * input_scale))
     dx = lambda g, x, alpha, scale, input_scale: where(
         x > 0, g * scale, g * (scale * alpha * input_scale * exp(where(x >= 0, 0.0, x) * input_scale))
@@ -93,6 +97,7 @@ class Gelu(Activation):
 class GeluTanh(Activation):
     """Approximation of gelu by tanh.  Source: Hendrycks and Gimpel, Gaussian Error Linear Units (2016)."""
 
+    call = 'gelu(x, approximate="tanh")'
     node = "Gelu"
     name = "gelu"
     kernel = lambda x: 0.5 * x * (1 + tanh(ROOT_TWO_OVER_PI * (x + CUBE * x * x * x)))
@@ -212,6 +217,7 @@ class Gated(Activation):
 class GateSlope(Activation):
     """Gradient of Gated by the gate."""
 
+    call = "up * x * (1 - sigmoid(gate)) * sigmoid(gate)"
     kernel = lambda up, x, gate: up * x * ((1 - sigmoid(gate)) * sigmoid(gate))
     dup = lambda x, gate: x * ((1 - sigmoid(gate)) * sigmoid(gate))
     dx = lambda up, gate: up * ((1 - sigmoid(gate)) * sigmoid(gate))

@@ -140,6 +140,7 @@ def check(input: Tensor, grid: Tensor, mode: str, padding_mode: str) -> None:
 class Edge(Clamp):
     """Clamp to [lo, hi], without a gradient at the bounds, as in PyTorch."""
 
+    call = "clamp(x, lo, hi)"
     name = "clamp"
     dx = lambda g, x, lo, hi: where((x > lo) & (x < hi), g, 0.0)
 

@@ -28,6 +28,7 @@ PAIRS = ("T(3, 4), T(3, 4)", "T(3), T(3), reduction='none'", "T(2, 3), T(2, 3), 
 class SquaredError(Pointwise):
     """(x - y) ** 2."""
 
+    call = "(x - y) ** 2"
     name, node = "mse_loss", "MseLoss"
     operands = ("input", "target")
     accepts = "f"
@@ -39,6 +40,7 @@ class SquaredError(Pointwise):
 class Huber(Pointwise):
     """d * d / 2 for d = x - y up to a limit of |d|, and linear beyond."""
 
+    call = "where(abs(x - y) < limit, 0.5 * (x - y) ** 2, limit * (abs(x - y) - 0.5 * limit))"
     name, node = "huber_loss", "HuberLoss"
     operands = ("input", "target")
     accepts, n_settings = "f", 1
