@@ -126,8 +126,7 @@ def load(cls: Any, scope: dict) -> tuple:
     exec(compile(cls.dispatch_source, file, "exec"), scope)
     fast, pull = scope["apply"], scope.get("pull")
     scope["other"] = lambda *args: definition(cls, *args)
-    if is_pointwise(cls):
-        registry.named_code(fast.__code__, cls.name)
+    functions = [fast]
     if cls.operator:
         scope = dict(
             scope,
@@ -135,6 +134,10 @@ def load(cls: Any, scope: dict) -> tuple:
         )
         exec(compile(cls.dispatch_source, file, "exec"), scope)
         setattr(Tensor, cls.operator, scope["apply"])
+        functions.append(scope["apply"])
+    if is_pointwise(cls):
+        for f in functions:
+            registry.named_code(f.__code__, cls.name)
     return fast, pull
 
 
