@@ -121,13 +121,23 @@ def transpose(f: Callable, like: tuple, cotangents: tuple) -> tuple:
     An operation that defines only its pull-back gets its jvp this way (the transpose of the transpose).
     """
     # before the layer exists, which would box them
-    zeros = [o.new_zeros(o.shape) if is_float(o) else None for o in like]
+    zeros = tuple([o.new_zeros(o.shape) if is_float(o) else None for o in like])
+    return tuple([z if d is None else d for d, z in zip(pull_back(f, zeros, cotangents), zeros)])
+
+
+def pull_back(f: Callable, values: tuple, cotangents: tuple) -> tuple:
+    """Return the gradients of f's arguments at these values, given those of its results; None where there is none.
+
+    A value of None marks an argument without a gradient, which f receives as None.
+    """
     with push(Grad()) as layer:
-        variables = tuple([None if z is None else layer.variable(z) for z in zeros])
+        variables = tuple([None if v is None else layer.variable(v) for v in values])
         results = f(*variables)
-    pairs = [(r._edge, c) for r, c in zip(results, cotangents) if layer.owns(r) and r._edge is not None]
+    pairs = [
+        (r._edge, c) for r, c in zip(results, cotangents) if c is not None and layer.owns(r) and r._edge is not None
+    ]
     wanted = {(v._edge, 0) for v in variables if v is not None}
     found = {}
     if pairs:
         found = engine.run([e for e, _ in pairs], [c for _, c in pairs], wanted, keep=True, create=current().grad)
-    return tuple([None if v is None else found.get((v._edge, 0), z) for v, z in zip(variables, zeros)])
+    return tuple([None if v is None else found.get((v._edge, 0)) for v in variables])
