@@ -8,27 +8,16 @@ from typing import Any
 import numpy as np
 
 from ..core.tensor import Tensor
-from ..ops import compare, elementary, float_parts, logic, pointwise, rounding
-from ..ops.base.families import Pointwise
+from ..ops import compare, elementary, logic, pointwise, rounding
 from ..ops.base.primitive import Tied
 from . import expression as e
 from .expression import Tree
-from .spelling import declared_call, defined, written
+from .spelling import defined, written
 from .terms import Term, Terms, least, numbers
 
 
-@written(Pointwise)
-def elementwise(layer: Terms, cls: Any, out: Tensor, *args: Any) -> Term:
-    """Write the declared call, with the operands as they meet in broadcasting."""
-    n = len(cls.names) - cls.n_settings
-    settings = [e.literal(a) for a in args[n:]]
-    return layer.each_element(
-        lambda *given: declared_call(cls, args, [*map(e.literal, given), *settings]), args[:n], out
-    )
-
-
 @written(pointwise.Add)
-def _(layer: Terms, cls: Any, out: Tensor, x: Any, y: Any) -> Term:
+def add(layer: Terms, cls: Any, out: Tensor, x: Any, y: Any) -> Term:
     """Leave out zeros that an operation has created."""
     return without(layer, "zeros", x, y, out) or layer.each_element(lambda x, y: e.operator("+", x, y), (x, y), out)
 
@@ -44,7 +33,7 @@ def without(layer: Terms, word: str, x: Any, y: Any, out: Tensor) -> Term | None
 
 
 @written(pointwise.Mul)
-def _(layer: Terms, cls: Any, out: Tensor, x: Any, y: Any) -> Term:
+def mul(layer: Terms, cls: Any, out: Tensor, x: Any, y: Any) -> Term:
     """Write the product of a column and a row as `outer`; leave out ones that an operation has created."""
     if (other := without(layer, "ones", x, y, out)) is not None:
         return other
@@ -58,7 +47,7 @@ def _(layer: Terms, cls: Any, out: Tensor, x: Any, y: Any) -> Term:
 
 
 @written(rounding.Div)
-def _(layer: Terms, cls: Any, out: Tensor, x: Any, y: Any) -> Term:
+def div(layer: Terms, cls: Any, out: Tensor, x: Any, y: Any) -> Term:
     """Leave out a division by a count of 1."""
     if isinstance(y, Tensor) and isinstance(x, Tensor) and x.shape == out.shape:
         plain = layer.term(y).plain
@@ -67,13 +56,8 @@ def _(layer: Terms, cls: Any, out: Tensor, x: Any, y: Any) -> Term:
     return layer.each_element(lambda x, y: e.operator("/", x, y), (x, y), out)
 
 
-@written(float_parts.Frexp)
-def _(layer: Terms, cls: Any, outs: tuple, x: Tensor) -> Tree:
-    return e.call("frexp", layer.tree(x))
-
-
 @written(elementary.Exp)
-def _(layer: Terms, cls: Any, out: Tensor, x: Tensor) -> Tree | Term:
+def exp(layer: Terms, cls: Any, out: Tensor, x: Tensor) -> Tree | Term:
     """Write softmax by its name."""
     tree = layer.tree(x)
     if isinstance(tree, e.Call) and e.text(tree.func) == "log_softmax":
@@ -82,7 +66,7 @@ def _(layer: Terms, cls: Any, out: Tensor, x: Tensor) -> Tree | Term:
 
 
 @written(compare.ClampMin)
-def _(layer: Terms, cls: Any, out: Tensor, x: Tensor, lo: Any) -> Term:
+def clamp_min(layer: Terms, cls: Any, out: Tensor, x: Tensor, lo: Any) -> Term:
     """Leave out a clamp that only guards a quotient, if it changes nothing."""
     if isinstance(lo, float) and 0 < lo <= TINY and (numbers(x) > lo).all():
         return layer.term(x)
@@ -99,7 +83,7 @@ OPPOSITES = {ast.Lt: ast.GtE, ast.LtE: ast.Gt, ast.Gt: ast.LtE, ast.GtE: ast.Lt}
 
 
 @written(compare.Where)
-def _(layer: Terms, cls: Any, out: Tensor, condition: Any, x: Any, y: Any) -> Tree | Term:
+def where(layer: Terms, cls: Any, out: Tensor, condition: Any, x: Any, y: Any) -> Tree | Term:
     """Leave out a `where` that only guards a corner case, if one branch is taken everywhere."""
     asks = least(layer.term(condition)) if isinstance(condition, Tensor) else None
     corner = asks is not None and (guards(asks.tree) or is_made_of(asks.tree, "ones"))
@@ -145,7 +129,7 @@ def guards(condition: Tree) -> bool:
 
 
 @written(logic.BitwiseOr)
-def _(layer: Terms, cls: Any, out: Tensor, x: Any, y: Any) -> Tree | Term:
+def bitwise_or(layer: Terms, cls: Any, out: Tensor, x: Any, y: Any) -> Tree | Term:
     for one, other in ((x, y), (y, x)):
         if guards(layer.tree(one)) and not numbers(one).any() and other.shape == out.shape:
             return layer.term(other)

@@ -9,12 +9,11 @@ import numpy as np
 
 from ..arrays.dtypes import of_numpy
 from ..core.tensor import Tensor, wrap
-from ..ops import as_strided, copy, diagonal, flip, gather, index, join, masks, pin, shape
+from ..ops import as_strided, copy, diagonal, index, pin, shape
 from ..ops.base.families import ViewScatter
 from ..ops.index_places import WHOLE
-from ..ops.pad import Pad, Surround, pad
+from ..ops.pad import pad
 from ..ops.replaced_parts import Replace
-from ..ops.scattering import ScatterExtreme, ScatterProd
 from . import expression as e
 from .expression import Tree
 from .spelling import defined, written
@@ -25,18 +24,18 @@ defined(copy.ToCpu, copy.ToCuda, copy.ToCudaLater, copy.ToPinned, pin.PinMemory)
 
 
 @written(copy.Clone, copy.Contiguous, copy.Alias)
-def _(layer: Terms, cls: Any, out: Tensor, x: Tensor) -> Term:
+def clone(layer: Terms, cls: Any, out: Tensor, x: Tensor) -> Term:
     """Leave out copies."""
     return layer.term(x)
 
 
 @written(copy.Copy)
-def _(layer: Terms, cls: Any, out: Tensor, x: Tensor, y: Any) -> Term:
+def copy(layer: Terms, cls: Any, out: Tensor, x: Tensor, y: Any) -> Term:
     return layer.repeated(y, out)
 
 
 @written(copy.To)
-def _(layer: Terms, cls: Any, out: Tensor, x: Tensor, dtype: Any) -> Term:
+def to(layer: Terms, cls: Any, out: Tensor, x: Tensor, dtype: Any) -> Term:
     term = layer.term(x)
     if x._np_dtype == out._np_dtype:
         return term
@@ -44,7 +43,7 @@ def _(layer: Terms, cls: Any, out: Tensor, x: Tensor, dtype: Any) -> Term:
 
 
 @written(shape.Reshape)
-def _(layer: Terms, cls: Any, out: Tensor, x: Tensor, size: tuple) -> Tree | Term:
+def reshape(layer: Terms, cls: Any, out: Tensor, x: Tensor, size: tuple) -> Tree | Term:
     term, old, new = layer.term(x), tuple(x.shape), tuple(out.shape)
     if old == new:
         return term
@@ -66,7 +65,7 @@ def _(layer: Terms, cls: Any, out: Tensor, x: Tensor, size: tuple) -> Tree | Ter
 
 
 @written(shape.Expand)
-def _(layer: Terms, cls: Any, out: Tensor, x: Tensor, size: tuple) -> Tree | Term:
+def expand(layer: Terms, cls: Any, out: Tensor, x: Tensor, size: tuple) -> Tree | Term:
     term = layer.term(x)
     if x.shape == out.shape:
         return term
@@ -74,7 +73,7 @@ def _(layer: Terms, cls: Any, out: Tensor, x: Tensor, size: tuple) -> Tree | Ter
 
 
 @written(shape.Permute)
-def _(layer: Terms, cls: Any, out: Tensor, x: Tensor, order: tuple) -> Tree | Term:
+def permute(layer: Terms, cls: Any, out: Tensor, x: Tensor, order: tuple) -> Tree | Term:
     n, term = x.ndim, layer.term(x)
     if (inner := least(term)).shape == ():
         return layer.expanded(inner, out)
@@ -100,14 +99,14 @@ def written_index(parts: tuple) -> Any:
 
 
 @written(index.Index)
-def _(layer: Terms, cls: Any, out: Tensor, x: Tensor, parts: tuple) -> Tree | Term:
+def index(layer: Terms, cls: Any, out: Tensor, x: Tensor, parts: tuple) -> Tree | Term:
     short = written_index(parts)
     whole = x.shape == out.shape and all(isinstance(p, slice) and p.step in (None, 1) for p in parts)
     return layer.term(x) if short == () or whole else e.subscript(layer.tree(x), short)
 
 
 @defined(index.Unindex)
-def _(x: Tensor, size: tuple, parts: tuple) -> Tensor:
+def unindex(x: Tensor, size: tuple, parts: tuple) -> Tensor:
     """Pad with zeros along one dimension after the other, starting with the last."""
     sizes, d = list(size), 0
     plan = []
@@ -150,7 +149,7 @@ def spread(x: Tensor, dim: int, start: int, step: int, n: int) -> Tensor:
 
 
 @written(index.Take)
-def _(layer: Terms, cls: Any, out: Tensor, x: Tensor, dims: tuple, *indices: Tensor) -> Tree:
+def take(layer: Terms, cls: Any, out: Tensor, x: Tensor, dims: tuple, *indices: Tensor) -> Tree:
     return e.subscript(layer.tree(x), places(layer, x.ndim, dims, indices))
 
 
@@ -173,11 +172,6 @@ def mask_of(trees: list) -> Tree | None:
     return first.func.value if there and all(e.same(first, t) for t in found) else None
 
 
-@written(index.NonZero)
-def _(layer: Terms, cls: Any, out: Tensor, x: Tensor) -> Tree:
-    return e.method(layer.tree(x), "nonzero")
-
-
 def short(tree: Tree) -> Tree:
     """Return a constant index tensor as a plain list."""
     made = isinstance(tree, e.Call) and e.text(tree.func) == "tensor" and len(tree.args) == 1
@@ -185,19 +179,19 @@ def short(tree: Tree) -> Tree:
 
 
 @written(index.Untake)
-def _(layer: Terms, cls: Any, out: Tensor, x: Tensor, size: tuple, dims: tuple, *indices: Tensor) -> Tree:
+def untake(layer: Terms, cls: Any, out: Tensor, x: Tensor, size: tuple, dims: tuple, *indices: Tensor) -> Tree:
     """Write zeros with the elements added at the positions they were taken from."""
-    return put(layer, out, layer.filled("zeros", tuple(size), x), x, dims, indices, True)
+    return written_at(layer, out, layer.filled("zeros", tuple(size), x), x, dims, indices, True)
 
 
 @written(index.Put)
-def _(
+def put(
     layer: Terms, cls: Any, out: Tensor, x: Tensor, value: Any, dims: tuple, accumulate: bool, *indices: Tensor
 ) -> Tree:
-    return put(layer, out, layer.tree(x), value, dims, indices, accumulate)
+    return written_at(layer, out, layer.tree(x), value, dims, indices, accumulate)
 
 
-def put(layer: Terms, out: Tensor, x: Tree, value: Any, dims: tuple, indices: tuple, add: bool) -> Tree:
+def written_at(layer: Terms, out: Tensor, x: Tree, value: Any, dims: tuple, indices: tuple, add: bool) -> Tree:
     """Return x with values written or added at positions: by a mask, in slices of a dimension, or at indices."""
     given, single = [layer.tree(i) for i in indices], not isinstance(value, Tensor)
     mask = mask_of(given)
@@ -212,65 +206,9 @@ def put(layer: Terms, out: Tensor, x: Tree, value: Any, dims: tuple, indices: tu
     return e.method(x, "index_put", at, layer.tree(value), accumulate=add or None)
 
 
-@written(index.MaskedFill)
-def _(layer: Terms, cls: Any, out: Tensor, x: Tensor, mask: Tensor, value: Any) -> Tree:
-    return e.method(layer.tree(x), "masked_fill", *map(layer.tree, (mask, value)))
-
-
-@written(gather.Gather)
-def _(layer: Terms, cls: Any, out: Tensor, x: Tensor, dim: int, at: Tensor) -> Tree:
-    return e.method(layer.tree(x), "gather", dim, layer.tree(at))
-
-
-@written(gather.Scatter, gather.ScatterAdd)
-def _(layer: Terms, cls: Any, out: Tensor, x: Tensor, dim: int, at: Tensor, src: Any) -> Tree:
-    return e.method(layer.tree(x), cls.name, dim, layer.tree(at), layer.tree(src))
-
-
-@written(masks.OneHot)
-def _(layer: Terms, cls: Any, out: Tensor, x: Tensor, n: int) -> Tree:
-    return e.call("one_hot", layer.tree(x), n)
-
-
 # ---------------------------------------------------------------------- joining and moving
-@written(join.Stack)
-def _(layer: Terms, cls: Any, out: Tensor, dim: int, *xs: Tensor) -> Tree:
-    return e.call("stack", [layer.tree(x) for x in xs], *[dim] * bool(dim))
-
-
-@written(join.Cat)
-def _(layer: Terms, cls: Any, out: Tensor, dim: int, starts: tuple, *xs: Tensor) -> Tree:
-    return e.call("cat", [layer.tree(x) for x in xs], *[dim] * bool(dim))
-
-
-@written(join.BlockDiag)
-def _(layer: Terms, cls: Any, out: Tensor, rows: tuple, columns: tuple, *xs: Tensor) -> Tree:
-    return e.call("block_diag", *map(layer.tree, xs))
-
-
-@written(flip.Flip)
-def _(layer: Terms, cls: Any, out: Tensor, x: Tensor, dims: tuple) -> Tree:
-    return e.method(layer.tree(x), "flip", *dims)
-
-
-@written(flip.Roll)
-def _(layer: Terms, cls: Any, out: Tensor, x: Tensor, shifts: tuple, dims: tuple) -> Tree:
-    one = len(dims) == 1
-    return e.method(layer.tree(x), "roll", shifts[0] if one else shifts, dims[0] if one else dims)
-
-
-@written(diagonal.Tril, diagonal.Triu)
-def _(layer: Terms, cls: Any, out: Tensor, x: Tensor, offset: int) -> Tree:
-    return e.method(layer.tree(x), cls.name, *[offset] * bool(offset))
-
-
-@written(diagonal.Diagonal)
-def _(layer: Terms, cls: Any, out: Tensor, x: Tensor, offset: int, i: int, j: int) -> Tree:
-    return e.method(layer.tree(x), "diagonal", *[offset, i, j] * ((offset, i, j) != (0, 0, 1)))
-
-
 @written(diagonal.Undiagonal)
-def _(layer: Terms, cls: Any, out: Tensor, x: Tensor, size: tuple, offset: int, i: int, j: int) -> Tree:
+def undiagonal(layer: Terms, cls: Any, out: Tensor, x: Tensor, size: tuple, offset: int, i: int, j: int) -> Tree:
     """Write a square matrix with the diagonal, cropped or padded to size."""
     n, last = x.shape[-1] + abs(offset), (out.ndim - 2, out.ndim - 1)
     made = e.method(layer.tree(x), "diag_embed", *[offset] * bool(offset or (i, j) != last), *[i, j] * ((i, j) != last))
@@ -286,49 +224,13 @@ def _(layer: Terms, cls: Any, out: Tensor, x: Tensor, size: tuple, offset: int, 
     return made
 
 
-@written(as_strided.Unfold)
-def _(layer: Terms, cls: Any, out: Tensor, x: Tensor, dim: int, size: int, step: int) -> Tree:
-    return e.method(layer.tree(x), "unfold", dim, size, step)
-
-
 @defined(as_strided.Fold)
-def _(x: Tensor, size: tuple, dim: int, length: int, step: int) -> Tensor:
+def fold(x: Tensor, size: tuple, dim: int, length: int, step: int) -> Tensor:
     """Add the windows at the positions they were taken from."""
     n = x.shape[dim]
     places = np.arange(n)[:, None] * step + np.arange(length)
     found = x.movedim(-1, dim + 1).flatten(dim, dim + 1)
     return x.new_zeros(size).index_add(dim, wrap(places.reshape(-1)), found)
-
-
-@written(as_strided.AsStrided)
-def _(
-    layer: Terms, cls: Any, out: Tensor, x: Tensor, size: tuple, stride: tuple, offset: int, steps: tuple, lead: int
-) -> Tree:
-    return e.method(layer.tree(x), "as_strided", size, stride, *[offset] * bool(offset))
-
-
-@written(Surround)
-def _(layer: Terms, cls: Any, out: Tensor, x: Tensor, widths: tuple, mode: str) -> Tree:
-    return e.call("pad", layer.tree(x), flat(widths), mode)
-
-
-def flat(widths: tuple) -> tuple:
-    """Return the arguments of pad for pairs of widths: from the last dimension on, without trailing zeros."""
-    found = [n for pair in reversed(widths) for n in pair]
-    while len(found) > 2 and found[-2:] == [0, 0]:
-        found = found[:-2]
-    return tuple(found)
-
-
-@written(ScatterExtreme, ScatterProd)
-def _(layer: Terms, cls: Any, out: Tensor, x: Tensor, dim: int, at: Tensor, src: Tensor, *largest: bool) -> Tree:
-    how = ("amax" if largest[0] else "amin") if largest else "prod"
-    return e.method(layer.tree(x), "scatter_reduce", dim, layer.tree(at), layer.tree(src), how)
-
-
-@written(Pad)
-def _(layer: Terms, cls: Any, out: Tensor, x: Tensor, widths: tuple, value: float) -> Tree:
-    return e.call("pad", layer.tree(x), flat(widths), value=value or None)
 
 
 # ---------------------------------------------------------------------- replaced parts
@@ -346,7 +248,7 @@ def replaced(base: Tensor, view: Tensor, region: tuple, order: tuple | None = No
 
 
 @written(Replace)
-def _(layer: Terms, cls: Any, out: Tensor, x: Tensor, value: Any, fn: Any, *args: Any) -> Tree:
+def replace(layer: Terms, cls: Any, out: Tensor, x: Tensor, value: Any, fn: Any, *args: Any) -> Tree:
     part = layer.tree(value) if isinstance(value, Tensor) else layer.filled("zeros", tuple(fn.apply(x, *args).shape), x)
     if fn is diagonal.Diagonal:
         return e.method(layer.tree(x), "diagonal_scatter", part, *args if args != (0, 0, 1) else ())

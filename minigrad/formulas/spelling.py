@@ -18,6 +18,7 @@ from ..ops.base.registry import TABLE
 from . import expression as e
 from .expression import Tree
 
+NONE = Parameter("none", Parameter.KEYWORD_ONLY, default=None)  # for a parameter that a function does not have
 # class -> (layer, class, output or outputs, *arguments) -> the expression or term of the output, or one for each
 WRITTEN: dict[type, Callable] = {}
 DEFINED: dict[type, Callable] = {}  # class -> (arguments) -> the result, in public operations
@@ -83,7 +84,7 @@ class Fill(ast.NodeTransformer):
             args.pop()
         by_name = {p.name: p for p in known}
         keywords = [ast.keyword(k.arg, self.visit(k.value)) for k in node.keywords]
-        keywords = [k for k in keywords if k.arg not in by_name or not is_default(k.value, by_name[k.arg])]
+        keywords = [k for k in keywords if not is_default(k.value, by_name.get(k.arg, NONE))]
         return ast.Call(self.visit(node.func) if method else node.func, args, keywords)
 
 

@@ -134,15 +134,24 @@ class Terms(Transform):
 
     def written(self, cls: Any, args: tuple, outs: tuple) -> list[Term]:
         """Return the term of each output of an operation."""
-        kind = next((c for c in cls.__mro__ if c in WRITTEN), None)
-        if kind is None:
-            found: Any = declared_call(cls, args, [self.tree(a) for a in args])
+        kind = next((c for c in cls.__mro__ if c in WRITTEN or c.__dict__.get("call")), None)
+        if kind in WRITTEN:
+            found: Any = WRITTEN[kind](self, cls, outs if len(outs) > 1 else outs[0], *args)
+        elif cls.elementwise:
+            return [self.elementwise_call(cls, args, outs[0])]
         else:
-            found = WRITTEN[kind](self, cls, outs if len(outs) > 1 else outs[0], *args)
+            found = declared_call(cls, args, [self.tree(a) for a in args])
         if len(outs) > 1 and not isinstance(found, list):
             found = [e.subscript(found, i) for i in range(len(outs))]
         terms = found if isinstance(found, list) else [found]
         return [t if isinstance(t, Term) else Term.of(t, o) for t, o in zip(terms, outs)]
+
+    def elementwise_call(self, cls: Any, args: tuple, out: Tensor) -> Term:
+        """Return the declared call of an elementwise operation, with the operands as they meet in broadcasting."""
+        n = len(cls.names) - cls.n_settings
+        settings = [e.literal(a) for a in args[n:]]
+        write = lambda *operands: declared_call(cls, args, [*map(e.literal, operands), *settings])
+        return self.each_element(write, args[:n], out)
 
     def inplace(self, frame: Frame, fn: Any, x: Any, others: tuple) -> Tensor:
         """Write one layer down; x gets the term of the result."""

@@ -61,5 +61,5 @@ class OptimizedModule(Module):
 
 
 @as_compiled.register
-def _(f: Module, fullgraph: bool) -> OptimizedModule:
+def compiled_module(f: Module, fullgraph: bool) -> OptimizedModule:
     return f if isinstance(f, OptimizedModule) else OptimizedModule(f, fullgraph)

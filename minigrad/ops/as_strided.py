@@ -24,6 +24,7 @@ from .shape import layout
 class Unfold(View):
     """Windows of a dimension, `step` apart, with their elements last: a view."""
 
+    call = "x.unfold(dim, size, step)"
     impl = lambda x, dim, size, step: windows_of(x, dim, size, step)
     dx = lambda g, shape, dim, size, step: Fold.apply(g, shape, dim, size, step)
     batch = lambda x, dim, size, step: (x, dim + 1, size, step)
@@ -49,6 +50,8 @@ class AsStrided(View):
 
     The first `lead` dimensions are batches, which keep their strides; `steps` are x's strides without them.
     """
+
+    call = lambda offset: f"x.as_strided(size, stride, {offset or None})"
 
     @staticmethod
     def impl(x: np.ndarray, size: tuple, stride: tuple, offset: int, steps: tuple, lead: int) -> np.ndarray:

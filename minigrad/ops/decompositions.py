@@ -27,6 +27,7 @@ from .products import linalg, refused
 class Cholesky(OfMatrices):
     """The lower triangular L with A = L L^T."""
 
+    call = "linalg.cholesky(x)"
     layout = column_major
     node = "LinalgCholeskyEx"
     impl = lambda x: guarded("linalg.cholesky", factor, x)
@@ -36,6 +37,7 @@ class Cholesky(OfMatrices):
 class Qr(OfMatrices):
     """Q and R, in one of NumPy's modes."""
 
+    call = "linalg.qr(x, mode)"
     layout = column_major
     node = "LinalgQr"
     impl = lambda x, mode: factors(x, mode)
@@ -45,6 +47,7 @@ class Qr(OfMatrices):
 class Eigh(OfMatrices):
     """Eigenvalues and eigenvectors of symmetric matrices; only one triangle is read."""
 
+    call = "linalg.{name}(x, UPLO)"
     node = "LinalgEigh"
     impl = lambda x, UPLO: tuple(guarded("linalg.eigh", lapack.eigh, x, UPLO))
     dx = lambda g0, g1, out0, out1: eigh_gradient(g0, g1, out0, out1)
@@ -53,6 +56,7 @@ class Eigh(OfMatrices):
 class Eigvalsh(OfMatrices):
     """Eigenvalues alone, in a fraction of the time; their derivative needs the vectors."""
 
+    call = "linalg.{name}(x, UPLO)"
     node = "LinalgEigh"
     impl = lambda x, UPLO: guarded("linalg.eigvalsh", lapack.eigvalsh, x, UPLO)
     dx = lambda g, x, UPLO: eigh_gradient(g, None, *Eigh.apply(x, UPLO))
@@ -61,6 +65,7 @@ class Eigvalsh(OfMatrices):
 class Svd(OfMatrices):
     """U, S and Vh."""
 
+    call = "linalg.svd(x, full_matrices=full)"
     node = "LinalgSvd"
     impl = lambda x, full: tuple(guarded("linalg.svd", lapack.svd, x, full))
     dx = lambda g0, g1, g2, out0, out1, out2: svd_gradient(g0, g1, g2, out0, out1, out2)
@@ -69,6 +74,7 @@ class Svd(OfMatrices):
 class Svdvals(OfMatrices):
     """Singular values alone."""
 
+    call = "linalg.svdvals(x)"
     node = "LinalgSvd"
     impl = lambda x: guarded("linalg.svdvals", lapack.svdvals, x)
     dx = lambda g, x: svd_gradient(None, g, None, *Svd.apply(x, False))

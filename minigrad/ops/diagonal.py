@@ -21,6 +21,7 @@ from .index_places import WHOLE
 class Diagonal(View):
     """A diagonal of the planes of two dimensions, as the last dimension: a view."""
 
+    call = "x.diagonal(offset, i, j)"
     impl = lambda x, offset, i, j: diagonal_of(x, offset, i, j)
     dx = lambda g, shape, offset, i, j: Undiagonal.apply(g, shape, offset, i, j)
     batch = lambda x, offset, i, j: (x, offset, i + 1, j + 1)
@@ -44,6 +45,7 @@ class Undiagonal(Linear):
 class Tril(Linear):
     """The lower triangles of matrices, zeros above diagonal number `diagonal`."""
 
+    call = "x.{name}(diagonal)"
     layout = row_major
     impl = lambda x, diagonal: triangle(x, diagonal, False)
     dx = lambda g, diagonal: Tril.apply(g, diagonal)
@@ -53,6 +55,7 @@ class Tril(Linear):
 class Triu(Linear):
     """The upper triangles of matrices, zeros below diagonal number `diagonal`."""
 
+    call = "x.{name}(diagonal)"
     layout = row_major
     impl = lambda x, diagonal: triangle(x, diagonal, True)
     dx = lambda g, diagonal: Triu.apply(g, diagonal)

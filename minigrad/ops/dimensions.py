@@ -49,3 +49,14 @@ def axis(dim: Any, n: int, who: str) -> int:
             f"write dim={max(-limit, min(d, limit - 1))}, or x.unsqueeze(d) for a new dimension",
         )
     return d % limit
+
+
+# ---------------------------------------------------------------------- in calls as users write them
+def single(values: Any) -> Any:
+    """Return a setting for all dimensions as one number, if all are equal."""
+    return values[0] if isinstance(values, tuple) and len(set(values)) == 1 else values
+
+
+def shown_dims(input: Tensor, dims: tuple, keepdim: bool) -> int | tuple | None:
+    """Return the dimensions of a reduction as they are written: None for all, one of them alone."""
+    return None if len(dims) == input.ndim and not keepdim else dims[0] if len(dims) == 1 else dims

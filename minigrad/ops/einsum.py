@@ -20,7 +20,7 @@ from ..tensors.printing import error_notes
 from .base.families import Bilinear
 from .base.registry import op
 from .dimensions import distinct_axes
-from .equations import labelled, parsed, spelled, sublists
+from .equations import labelled, parsed, spelled, sublists, written
 from .products import one_dtype, refused
 
 REMEMBERED = 1000  # equations with shapes
@@ -32,6 +32,7 @@ class Einsum(Bilinear):
     Each label occurs once in a tensor, and in at least two of x, y and out.
     """
 
+    call = lambda of_x, of_y, of_out: f"einsum({written(of_x, of_y, of_out)!r}, x, y)"
     impl = lambda x, y, of_x, of_y, of_out: contract(x, y, of_x, of_y, of_out)
     dx = lambda g, y, of_x, of_y, of_out: Einsum.apply(g, y, of_out, of_y, of_x)
     dy = lambda g, x, of_x, of_y, of_out: Einsum.apply(g, x, of_out, of_x, of_y)

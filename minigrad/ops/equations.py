@@ -125,3 +125,10 @@ def labelled(terms: list, target: list | None, operands: Any) -> tuple:
 def spelled(label: int) -> str:
     """Return a label as the user wrote it."""
     return LETTERS[label] if label < len(LETTERS) else "..."
+
+
+def written(of_x: tuple, of_y: tuple, of_out: tuple) -> str:
+    """Return the equation of labels, with letters from i on in order of appearance."""
+    letters = dict(zip(dict.fromkeys((*of_x, *of_y, *of_out)), "ijklmnopqrstuvwxyzabcdefgh" + LETTERS))
+    x, y, out = ("".join([letters[d] for d in labels]) for labels in (of_x, of_y, of_out))
+    return f"{x},{y}->{out}"

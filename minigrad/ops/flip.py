@@ -14,7 +14,7 @@ from .base.families import Linear
 from .base.layouts import as_operand, row_major
 from .base.registry import op
 from .copy import Contiguous
-from .dimensions import axes, axis
+from .dimensions import axes, axis, single
 from .index_places import WHOLE
 from .shape import reshape, shape_from, transpose
 
@@ -22,6 +22,7 @@ from .shape import reshape, shape_from, transpose
 class Flip(Linear):
     """The elements in reverse order along dimensions."""
 
+    call = lambda dims: f"x.flip({', '.join(map(str, dims))})"
     layout = as_operand
 
     @staticmethod
@@ -41,6 +42,9 @@ def flipped(x: np.ndarray, dims: tuple) -> np.ndarray:
 class Roll(Linear):
     """The elements shifted cyclically along dimensions."""
 
+    call = lambda shifts, dims: (
+        f"x.roll({single(shifts)}, {single(dims)})" if len(dims) == 1 else "x.roll(shifts, dims)"
+    )
     layout = row_major
     impl = lambda x, shifts, dims: rolled(x, shifts[0], dims[0]) if len(dims) == 1 else np.roll(x, shifts, dims)
     dx = lambda g, shifts, dims: Roll.apply(g, tuple([-s for s in shifts]), dims)

@@ -28,6 +28,7 @@ from .shape import layout
 class Gather(Linear):
     """out[i, j] = x[index[i, j], j], here along dimension 0."""
 
+    call = "x.gather(dim, index)"
     integers = ("index",)
 
     @staticmethod
@@ -49,6 +50,7 @@ class Gather(Linear):
 class Scatter(Write):
     """x with out[index[i, j], j] = src[i, j], here along dimension 0."""
 
+    call = "x.{name}(dim, index, src)"
     value, number_nodes = 3, {3: "ScatterBackward1"}
 
     @staticmethod
@@ -66,6 +68,7 @@ class Scatter(Write):
 class ScatterAdd(Write):
     """x with out[index[i, j], j] += src[i, j], here along dimension 0."""
 
+    call = "x.{name}(dim, index, src)"
     value = 3
 
     @staticmethod

@@ -272,6 +272,7 @@ def surviving_values(g: Tensor, dims: tuple, indices: tuple) -> Tensor:
 class MaskedFill(Write):
     """x with one value where the mask holds."""
 
+    call = "x.masked_fill(mask, value)"
     node, number_nodes = "MaskedFillBackward1", {2: "MaskedFillBackward0"}
     value = 2
 
@@ -303,6 +304,7 @@ class MaskedFill(Write):
 class NonZero(NonDifferentiable):
     """The positions where x is not zero, one row each."""
 
+    call = "x.nonzero()"
     name = "nonzero"
     impl = lambda x: places_where(x) if x.ndim else zeros((int(x != 0), 0), x, np.int64)
 

@@ -43,6 +43,7 @@ class Join(Operation):
 class Stack(Join):
     """Tensors of equal shape, stacked along a new dimension."""
 
+    call = "stack(xs, dim)"
     impl = lambda dim, *xs: joined(dim, [x[(*(WHOLE,) * dim, None)] for x in xs])  # half the time of np.stack
     dxs = lambda g, dim, index: Index.apply(g, (WHOLE,) * dim + (index,))
     arrays = lambda gs, bound: (None, *[gs[0][(WHOLE,) * bound[0] + (i,)] for i in range(len(bound) - 2)])
@@ -57,6 +58,7 @@ class Stack(Join):
 class Cat(Join):
     """Tensors concatenated along a dimension; `starts` holds where each begins, and where the last ends."""
 
+    call = "cat(xs, dim)"
     impl = lambda dim, starts, *xs: joined(dim, xs)
     dxs = lambda g, dim, starts, index: Index.apply(g, (WHOLE,) * dim + (slice(starts[index], starts[index + 1]),))
     batch = lambda dim, starts, *xs: (dim + 1, starts, *xs)
@@ -76,6 +78,7 @@ class Cat(Join):
 class BlockDiag(Join):
     """Matrices along the diagonal of one; `rows` and `columns` hold where each begins, and where the last ends."""
 
+    call = "block_diag(*xs)"
     dxs = lambda g, rows, columns, index: Index.apply(g, block(g, rows, columns, index))
     arrays = lambda gs, bound: (None, None, *[gs[0][block(gs[0], *bound[:2], i)] for i in range(len(bound) - 3)])
     batch = lambda rows, columns, *xs: (rows, columns, *xs)

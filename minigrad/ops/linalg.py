@@ -54,6 +54,7 @@ class OfMatrices(Operation):
 class Inv(OfMatrices):
     """The inverse of each matrix.  Singular matrices raise LinAlgError named `who`, or give NaN if `who` is ""."""
 
+    call = "linalg.inv(x)"
     layout = column_major
     node = "LinalgInvEx"
     impl = lambda x, who: inverses(x, who)
@@ -91,6 +92,7 @@ class Solution(Operation):
 class Solve(Solution):
     """The solution for square matrices A."""
 
+    call = "linalg.solve(a, b)"
     node = "LinalgSolveEx"
     impl = lambda a, b: guarded("linalg.solve", lapack.solve, a, b)
     transposed, part = lambda: (), lambda da: da
@@ -101,6 +103,7 @@ class Solve(Solution):
 class SolveTriangular(Solution):
     """The solution for A's upper (or lower) triangle, with a diagonal of 1 if `unit`."""
 
+    call = "linalg.solve_triangular(a, b, upper=upper, unitriangular=unit)"
     node = "LinalgSolveTriangular"
     impl = lambda a, b, upper, unit: substitute(a, b, upper, unit)
     transposed = lambda upper, unit: (not upper, unit)

@@ -40,6 +40,7 @@ FACTORED = "*torch.linalg.lu_factor(S(3, 3))"
 class LuFactor(OfMatrices):
     """LU, pivots, and the index of the first pivot that is 0, counted from 1, or 0."""
 
+    call = "linalg.{name}(x)"
     name, node = "lu_factor_ex", "LinalgLuFactorEx"
     impl = lambda x, who: reported(who, on_host(factored, x))
     dx = lambda g0, out0, out1: lu_gradient(g0, out0, out1)
@@ -48,6 +49,7 @@ class LuFactor(OfMatrices):
 class Permutation(NonDifferentiable):
     """The matrix P of these pivots, with the dtype and the number of rows of LU."""
 
+    call = "lu_unpack(lu, pivots)[0]"
     impl = lambda lu, pivots: on_host(permutation, lu, pivots)
     batch = lambda lu, pivots: (lu, pivots)
 
@@ -55,6 +57,7 @@ class Permutation(NonDifferentiable):
 class CholeskyInfo(OfMatrices):
     """The Cholesky factor, and the order of the first minor that is not positive-definite, or 0."""
 
+    call = "linalg.{name}(x)"
     name, node = "cholesky_ex", "LinalgCholeskyEx"
     impl = lambda x, who: reported(who, on_host(cholesky_factored, x))
     dx = lambda g0, out0: cholesky_gradient(g0, out0)

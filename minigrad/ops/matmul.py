@@ -32,6 +32,7 @@ BATCHES = ("batch1", "batch2")
 class MatMul(Bilinear):
     """The matrix product, of vectors and of batches of matrices too."""
 
+    call = "x @ y"
     name = "matmul"
     arrays = quiet = True
     impl = lambda x, y: product(x, y)
@@ -68,17 +69,25 @@ class MatMul(Bilinear):
 class Mm(MatMul):
     """The product of two matrices."""
 
+    call = "x @ y"
+
 
 class Bmm(MatMul):
     """The products of two batches of matrices, of equal length."""
+
+    call = "x @ y"
 
 
 class Mv(MatMul):
     """The product of a matrix and a vector."""
 
+    call = "x @ y"
+
 
 class Dot(MatMul):
     """The scalar product of two vectors."""
+
+    call = "x @ y"
 
 
 class Outer(Bilinear):

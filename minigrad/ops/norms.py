@@ -22,7 +22,7 @@ from .base.families import Operation, Reduce
 from .base.layouts import row_major
 from .base.registry import op
 from .decompositions import svdvals
-from .dimensions import axes, axis
+from .dimensions import axes, axis, shown_dims
 from .index_places import places_where
 from .linalg import Inv, floating, matrices, square
 from .order import evenly
@@ -36,6 +36,7 @@ CHUNK = 1 << 20  # elements of differences between points that are in memory at 
 class Norm(Reduce):
     """(sum |x|**p)**(1/p) over dimensions; p = inf is the largest, -inf the smallest |x|, 0 counts nonzero elements."""
 
+    call = lambda x, dims, keepdim: f"linalg.vector_norm(x, p, dim={shown_dims(x, dims, keepdim)}, keepdim=keepdim)"
     node = "LinalgVectorNorm"
 
     @staticmethod
@@ -143,6 +144,7 @@ def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
 class Cdist(Operation):
     """Distances between all points of one set and all of another; `fast` allows matrix products for p = 2."""
 
+    call = "cdist(x, y, p)"
     layout = row_major
     impl = lambda x, y, p, fast: distances(x, y, p, fast)
     dx = lambda g, x, y, out, p: cdist_gradient(g, x, y, out, p)

@@ -68,6 +68,7 @@ class MinOfAll(Whole):
 class Selection(Operation):
     """The element of each row along a dimension at the position that `place(x, dim)` finds: (values, indices)."""
 
+    call = "x.{name}(dim, keepdim=keepdim)"
     layout = row_major
     place: Any = None
 
@@ -109,6 +110,7 @@ class Min(Selection):
 class Argmax(NonDifferentiable):
     """Position of the first maximum along a dimension."""
 
+    call = "x.{name}(dim, keepdim=keepdim)"
     impl = lambda x, dim, keepdim: np.argmax(x, dim, keepdims=keepdim)
     batch = Selection.batch
 
@@ -116,6 +118,7 @@ class Argmax(NonDifferentiable):
 class Argmin(NonDifferentiable):
     """Position of the first minimum along a dimension."""
 
+    call = "x.{name}(dim, keepdim=keepdim)"
     impl = lambda x, dim, keepdim: np.argmin(x, dim, keepdims=keepdim)
     batch = Selection.batch
 

@@ -26,6 +26,7 @@ from .windows import padded as surrounded
 class Pad(Linear):
     """The tensor padded with a number, before and after each dimension by `widths`."""
 
+    call = lambda widths, value: f"pad(x, {flat(widths)}{', value=value' if value else ''})"
     node = "ConstantPadNd"
 
     @staticmethod
@@ -46,6 +47,7 @@ class Pad(Linear):
 class Surround(Linear):
     """The last two dimensions padded with their own elements, as `mode` selects; `widths` are not negative."""
 
+    call = lambda widths: f"pad(x, {flat(widths)}, mode)"
     layout = channels_last
     depends_on_operand = True
 
@@ -304,3 +306,11 @@ def repeat_interleave(
         )
     copies = expand(unsqueeze(input, d + 1), (*input.shape[: d + 1], n, *input.shape[d + 1 :]))
     return reshape(copies.clone(), (*input.shape[:d], input.shape[d] * n, *input.shape[d + 1 :]))
+
+
+def flat(widths: tuple) -> tuple:
+    """Return the arguments of pad for pairs of widths: from the last dimension on, without trailing zeros."""
+    found = [n for pair in reversed(widths) for n in pair]
+    while len(found) > 2 and found[-2:] == [0, 0]:
+        found = found[:-2]
+    return tuple(found)

@@ -44,6 +44,7 @@ class NanmedianOfAll(Whole):
 class Median(Selection):
     """Lower medians along a dimension, and their positions."""
 
+    call = "x.{name}(dim, keepdim=keepdim)"
     node = "MedianBackward1"
     place = staticmethod(lambda x, dim: median_place(x, dim))
 
@@ -51,6 +52,7 @@ class Median(Selection):
 class Nanmedian(Selection):
     """Lower medians along a dimension of the elements that are not NaN, and their positions."""
 
+    call = "x.{name}(dim, keepdim=keepdim)"
     node = "NanmedianBackward1"
     place = staticmethod(lambda x, dim: nanmedian_place(x, dim))
 
@@ -58,6 +60,7 @@ class Nanmedian(Selection):
 class Mode(Selection):
     """The most frequent values along a dimension, and their last positions."""
 
+    call = "x.{name}(dim, keepdim=keepdim)"
     place = staticmethod(lambda x, dim: mode_place(x, dim))
 
 

@@ -20,6 +20,7 @@ from .products import linalg
 class Pinv(OfMatrices):
     """The pseudo-inverse; singular values up to max(atol, rtol * the largest) count as 0."""
 
+    call = lambda atol: "linalg.{name}(x, atol=atol, rtol=rtol)" if atol else "linalg.{name}(x, rtol=rtol)"
     node = "LinalgPinv"
     impl = lambda x, atol, rtol: pseudo_inverse(x, atol, rtol)
     dx = lambda g, x, out: pinv_gradient(g, x, out)
@@ -28,6 +29,7 @@ class Pinv(OfMatrices):
 class MatrixRank(NonDifferentiable):
     """The number of singular values above max(atol, rtol * the largest)."""
 
+    call = lambda atol: "linalg.{name}(x, atol=atol, rtol=rtol)" if atol else "linalg.{name}(x, rtol=rtol)"
     impl = lambda x, atol, rtol: above(guarded("linalg.matrix_rank", lapack.svdvals, x), atol, rtol).sum(-1)
     batch = lambda x, atol, rtol: (x, atol, rtol)
 

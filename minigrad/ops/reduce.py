@@ -20,7 +20,7 @@ from ..kernels.cpu import reductions_cpu
 from .base.families import NonDifferentiable, Reduce
 from .base.registry import op
 from .compare import where
-from .dimensions import axes
+from .dimensions import axes, shown_dims
 
 
 def result_dtype(input: Tensor, dtype: Any, who: str) -> Tensor:
@@ -151,6 +151,7 @@ class AllOf(NonDifferentiable):
 class CountNonzero(NonDifferentiable):
     """Number of elements over dimensions that are not zero."""
 
+    call = lambda x, dims, keepdim: f"(x != 0).sum({shown_dims(x, dims, keepdim)}, keepdim=keepdim)"
     impl = lambda x, dims, keepdim: np.add.reduce(x != 0, axis=dims, keepdims=keepdim, dtype=dtypes.I8)
     batch = Reduce.batch
 

@@ -45,6 +45,7 @@ def running(ufunc: np.ufunc, x: np.ndarray, dim: int, reverse: bool = False) -> 
 class Cumsum(Linear):
     """Running sums along a dimension, from its end if `reverse`."""
 
+    call = lambda reverse: "x.flip(dim).{name}(dim).flip(dim)" if reverse else "x.{name}(dim)"
     layout = row_major
     impl = lambda x, dim, reverse: running(np.add, x, dim, reverse)
     dx = lambda g, dim, reverse: Cumsum.apply(g, dim, not reverse)
@@ -80,6 +81,7 @@ class Recurrence(Operation):
 class Cumprod(Operation):
     """Running products along a dimension, from its end if `reverse`."""
 
+    call = lambda reverse: "x.flip(dim).{name}(dim).flip(dim)" if reverse else "x.{name}(dim)"
     layout = row_major
     impl = lambda x, dim, reverse: running(np.multiply, x, dim, reverse)
     dx = lambda g, x, out, dim, reverse: (
@@ -91,6 +93,7 @@ class Cumprod(Operation):
 class Logcumsumexp(Operation):
     """log of the running sums of exp(x): a recurrence whose coefficients never exceed 1."""
 
+    call = "x.{name}(dim)"
     layout = row_major
     impl = lambda x, dim: running(np.logaddexp, x, dim)
     dx = lambda g, x, out, dim: Share.apply(
@@ -138,12 +141,14 @@ class RunningExtreme(Operation):
 class Cummax(RunningExtreme):
     """Running maxima, and the position of the latest of each."""
 
+    call = "x.{name}(dim)"
     impl = lambda x, dim: running_extreme(np.maximum, x, dim)
 
 
 class Cummin(RunningExtreme):
     """Running minima, and the position of the latest of each."""
 
+    call = "x.{name}(dim)"
     impl = lambda x, dim: running_extreme(np.minimum, x, dim)
 
 

@@ -24,6 +24,10 @@ from .sort import ArgSort
 class ScatterExtreme(Operation):
     """The largest, or smallest, of x and of all elements of `src` at the same index; equal ones share the gradient."""
 
+    call = lambda largest: (
+        f"x.scatter_reduce(dim, index, src, {'amax' if largest else 'amin'!r}, include_self=include_self)"
+    )
+
     @staticmethod
     def impl(
         x: np.ndarray, dim: int, index: np.ndarray, src: np.ndarray, largest: bool, include_self: bool
@@ -50,6 +54,8 @@ class ScatterProd(Operation):
 
     The derivative with respect to one factor is the product of the others, without a division.
     """
+
+    call = 'x.scatter_reduce(dim, index, src, "prod")'
 
     @staticmethod
     def impl(x: np.ndarray, dim: int, index: np.ndarray, src: np.ndarray) -> np.ndarray:

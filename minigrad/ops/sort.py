@@ -36,6 +36,7 @@ PARTITION_FROM = 128  # elements of a row; below, sorting all of them is as fast
 class ArgSort(NonDifferentiable):
     """The indices that sort a dimension; NaN counts as larger than every number, equal elements keep their order."""
 
+    call = "x.argsort(dim, descending=descending, stable=True)"
     layout = as_operand
     name = "argsort"
 
@@ -61,6 +62,8 @@ class Sorted(Gather):
 class First(NonDifferentiable):
     """The indices of the first k elements along a dimension in that order; ties at the end may fall either way."""
 
+    call = lambda descending: f"x.topk(k, dim, largest={descending}).indices"
+
     @staticmethod
     def impl(x: np.ndarray, k: int, dim: int, descending: bool) -> np.ndarray:
         n, part = x.shape[dim], (slice(None),) * dim
@@ -78,6 +81,7 @@ class First(NonDifferentiable):
 class Ranked(NonDifferentiable):
     """The index of the element that has k smaller ones before it in order; of equal elements any."""
 
+    call = lambda k: f"x.kthvalue({k + 1}, dim, keepdim=True).indices"
     impl = lambda x, k, dim: np.take(np.argpartition(x, k, dim), [k], dim)
     batch = lambda x, k, dim: (x, k, dim + 1)
 
@@ -85,6 +89,7 @@ class Ranked(NonDifferentiable):
 class SearchSorted(NonDifferentiable):
     """Insertion points of values in the last dimension of a sorted tensor, one row for all or a row for each row."""
 
+    call = "searchsorted(rows, values, right=right)"
     name = "searchsorted"
 
     @staticmethod

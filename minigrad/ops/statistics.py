@@ -20,7 +20,7 @@ from ..errors import error, warn
 from ..kernels.cpu.reductions_cpu import REDUCE_FROM
 from .base.families import Reduce
 from .base.registry import op
-from .dimensions import axes
+from .dimensions import axes, shown_dims
 from .pointwise import where
 from .reduce import Mean, add_up, count
 
@@ -30,6 +30,8 @@ LOST = 1e-7  # below this share of the squared mean, float32 gives fewer than th
 
 class Var(Reduce):
     """The variance over dimensions: the sum of squared distances from the mean, divided by their number less `correction`."""
+
+    call = lambda x, dims, keepdim: f"x.var({shown_dims(x, dims, keepdim)}, correction=correction, keepdim=keepdim)"
 
     @staticmethod
     def impl(x: np.ndarray, dims: tuple, keepdim: bool, correction: float) -> np.ndarray:
@@ -47,6 +49,8 @@ class Var(Reduce):
 
 class Std(Reduce):
     """The standard deviation over dimensions, the root of the variance.  Where it is 0 the gradient is 0 too."""
+
+    call = lambda x, dims, keepdim: f"x.std({shown_dims(x, dims, keepdim)}, correction=correction, keepdim=keepdim)"
 
     @staticmethod
     def impl(x: np.ndarray, dims: tuple, keepdim: bool, correction: float) -> np.ndarray:

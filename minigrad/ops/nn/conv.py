@@ -21,6 +21,7 @@ from ...layers.batching import front
 from ...tensors.printing import error_notes
 from ..base.families import Bilinear, Operation
 from ..base.layouts import channels_last
+from ..dimensions import single
 from ..pad import pad
 from ..products import one_dtype
 from ..windows import add_windows, count, padded, per_dim, ranks, windows
@@ -35,10 +36,15 @@ class Geometry(NamedTuple):
     dilation: tuple
     groups: int = 1
 
+    def text(self, *names: str) -> str:
+        """Return the settings as keyword arguments."""
+        return ", ".join([f"{name}={single(getattr(self, name))}" for name in names or self._fields])
+
 
 class Conv(Bilinear):
     """out[n, o, i] = sum over c and k of x[n, c, i * stride + k * dilation - padding] * w[o, c, k]."""
 
+    call = lambda x, geometry: f"conv{x.ndim - 2}d(x, w, {geometry.text()})"
     layout = channels_last
     node = "Convolution"
 
@@ -62,6 +68,7 @@ class Conv(Bilinear):
 class ConvBias(Operation):
     """Conv, plus one number per channel of the result."""
 
+    call = lambda x, geometry: f"conv{x.ndim - 2}d(x, w, bias, {geometry.text()})"
     layout = channels_last
     node = "Convolution"
     name = "conv"
@@ -100,6 +107,7 @@ class ConvBias(Operation):
 class ConvInput(Bilinear):
     """The input of spatial shape `size` for an output y and a weight: Conv's transpose by its input."""
 
+    call = lambda y, w, size, geometry: transposed_text(y.shape[2:], w.shape[2:], size, geometry)
     layout = channels_last
     node = "Convolution"
 
@@ -386,3 +394,14 @@ def grouped(info: Any, in_dims: tuple, x: Tensor, w: Tensor, *settings: Any) -> 
     x, w = merge(front(x, in_dims[0], size).movedim(0, 1), 1), merge(w.movedim(in_dims[1], 0), 0)
     out = cls.apply(x, w, *settings[:-1], geometry._replace(groups=size * geometry.groups))
     return split(out, 1, size).movedim(1, 0), 0
+
+
+def transposed_text(shape: tuple, kernel: tuple, size: tuple, geometry: Geometry) -> str:
+    """Return the call of a transposed convolution from an image of `shape` to one of `size`."""
+    stride, padding, dilation, _ = geometry
+    each = zip(size, shape, stride, padding, dilation, kernel)
+    extra = tuple([n - ((m - 1) * s - 2 * p + d * (k - 1) + 1) for n, m, s, p, d, k in each])
+    given = (
+        f"{geometry.text('stride', 'padding')}, output_padding={single(extra)}, {geometry.text('groups', 'dilation')}"
+    )
+    return f"conv_transpose{len(size)}d(y, w, {given})"

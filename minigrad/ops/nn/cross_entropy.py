@@ -32,6 +32,7 @@ I8 = np.dtype(np.int64)
 class NLL(Linear):
     """-x at each example's class, along dimension dim; 0 where the class is `ignore`."""
 
+    call = 'nll_loss(x, target, ignore_index=ignore, reduction="none")'
     node = "NllLoss"
     depends_on_operand = True
     integers, gives = ("target",), (lines.EACH,)
@@ -53,6 +54,7 @@ class NLL(Linear):
 class MeanNLL(Linear):
     """Mean of NLL over all dimensions but the first `lead`, without targets equal to `ignore`."""
 
+    call = "nll_loss(x, target, ignore_index=ignore)"
     node = "NllLoss"
     depends_on_operand = True
     integers, gives = ("target",), (lines.NUMBER,)
@@ -94,6 +96,7 @@ class AtTarget(Linear):
 class CrossEntropy(Operation):
     """-log_softmax(x) at each example's class, along dimension dim, 0 where that is `ignore`; and the log_softmax."""
 
+    call = ('cross_entropy(x, target, ignore_index=ignore, reduction="none")', "log_softmax(x, dim)")
     n_internal, gives = 1, (lines.EACH, lines.ALL)
     node = "NllLoss"
     integers = ("target",)
@@ -155,6 +158,7 @@ class FromLogits(Operation):
 class MeanCrossEntropy(Operation):
     """Mean of CrossEntropy over all dimensions but the first `lead`, without targets equal to `ignore`; and the log_softmax."""
 
+    call = ("cross_entropy(x, target, ignore_index=ignore)", "log_softmax(x, dim)")
     n_internal, gives = 1, (lines.NUMBER, lines.ALL)
     node = "NllLoss"
     integers = ("target",)
@@ -199,6 +203,7 @@ class MeanCrossEntropy(Operation):
 class CountValid(NonDifferentiable):
     """Number of targets that are not `ignore`, over all dimensions but the first `lead`, as a float."""
 
+    call = lambda target, ignore: "(target != ignore).sum()" if (target == ignore).any() else "target.numel()"
     impl = lambda target, ignore, dtype, lead: np.add.reduce(
         target != ignore, axis=tuple(range(lead, target.ndim)), dtype=dtype
     )

@@ -20,6 +20,8 @@ from ...kernels.pool_windows import Windows, table
 from ..base.families import Linear, Operation
 from ..base.layouts import channels_last
 from ..compare import where
+from ..dimensions import single
+from ..windows import count
 
 
 class Sliding(NamedTuple):
@@ -31,6 +33,13 @@ class Sliding(NamedTuple):
     stride: tuple
     padding: tuple
     dilation: tuple
+
+    def text(self) -> str:
+        """Return the settings as arguments of a pooling function."""
+        ceil = self.number != tuple([count(*each) for each in zip(*self[:1], *self[2:])])
+        stride = None if self.stride == self.kernel else single(self.stride)
+        dilation = f", dilation={single(self.dilation)}" if set(self.dilation) != {1} else ""
+        return f"{single(self.kernel)}, stride={stride}, padding={single(self.padding)}{dilation}, ceil_mode={ceil}"
 
     def along(self) -> tuple[Windows, ...]:
         """Return the windows along each dimension."""
@@ -55,6 +64,7 @@ class EvenParts(NamedTuple):
 class MaxPool(Operation):
     """The largest element of each window over the last dimensions, and its position in the flattened input."""
 
+    call = lambda windows: with_indices(f"max_pool{len(windows.size)}d(x, {windows.text()}")
     n_internal = 1
     layout = channels_last
     node = "MaxPool2DWithIndices"
@@ -73,6 +83,7 @@ class MaxPool(Operation):
 class AdaptiveMaxPool(MaxPool):
     """The maxima of even parts."""
 
+    call = lambda windows: with_indices(f"adaptive_max_pool{len(windows.size)}d(x, {single(windows.number)}")
     node = "AdaptiveMaxPool2D"
 
 
@@ -82,6 +93,7 @@ class AvgPool(Linear):
     With `count_pad`, padding counts as elements too.
     """
 
+    call = lambda windows, count_pad, divisor: avg_pool_text(windows, count_pad, divisor)
     layout = channels_last
     node = "AvgPool2D"
     depends_on_operand = True
@@ -97,6 +109,7 @@ class AvgPool(Linear):
 class AdaptiveAvgPool(AvgPool):
     """The means of even parts."""
 
+    call = lambda windows: f"adaptive_avg_pool{len(windows.size)}d(x, {single(windows.number)})"
     node = "AdaptiveAvgPool2D"
     depends_on_operand = False
 
@@ -210,3 +223,20 @@ def crossed(windows: tuple[Windows, ...]) -> tuple[np.ndarray, np.ndarray]:
     elements = math.prod(places.shape[1::2])
     places, inside = [a.transpose(order).reshape(*number, elements) for a in (places, inside)]
     return places, inside
+
+
+# ---------------------------------------------------------------------- calls as users write them
+def with_indices(call: str) -> tuple[str, str]:
+    """Return the calls of maxima and of their positions."""
+    return f"{call})", f"{call}, return_indices=True)[1]"
+
+
+def avg_pool_text(windows: Sliding, count_pad: bool, divisor: int | None) -> str:
+    """Return the call of an average pool; a divisor is only possible in two dimensions."""
+    rows = divisor is not None and len(windows.size) == 1
+    if rows:
+        windows = Sliding(*[(usual, *given) for usual, given in zip((1, 1, 1, 1, 0, 1), windows)])
+    counts_less = any(windows.padding) and not count_pad and divisor is None
+    how = f"{windows.text()}, count_include_pad={not counts_less}, divisor_override={divisor}"
+    made = f"avg_pool{len(windows.size)}d({'x.unsqueeze(-2)' if rows else 'x'}, {how})"
+    return f"{made}.squeeze(-2)" if rows else made

@@ -16,7 +16,7 @@ from ...kernels import lines
 from ..base.families import Operation, Reduce
 from ..base.layouts import row_major
 from ..base.registry import op
-from ..dimensions import axes, axis
+from ..dimensions import axes, axis, single
 from ..elementary import exp
 from ..reduce import Sum, add_up
 from .entry import functional
@@ -25,6 +25,9 @@ from .entry import functional
 class Softmax(Operation):
     """exp(x) / sum(exp(x)).  The Jacobian diag(out) - out out' is symmetric, so jvp and vjp are one formula."""
 
+    call = lambda dims: (
+        f"softmax(x, {single(dims or 0)})" if len(dims) < 2 else "exp(x - x.logsumexp(dims, keepdim=True))"
+    )
     layout, gives = row_major, (lines.ALL,)
 
     @staticmethod
@@ -56,6 +59,9 @@ class Softmax(Operation):
 class LogSoftmax(Operation):
     """x - log(sum(exp(x)))."""
 
+    call = lambda dims: (
+        f"log_softmax(x, {single(dims or 0)})" if len(dims) < 2 else "x - x.logsumexp(dims, keepdim=True)"
+    )
     layout, gives = row_major, (lines.ALL,)
 
     @staticmethod

@@ -11,13 +11,18 @@ from ...arrays.kinds import contiguous
 from ...core.tensor import Tensor
 from ...errors import error
 from ..base.families import Linear
+from ..dimensions import single
 from ..windows import add_windows, count, padded, per_dim, windows
 from .conv import Geometry, check_rank, settings
 from .entry import functional
 
+WINDOWS = ("dilation", "padding", "stride")
+
 
 class Im2Col(Linear):
     """All windows of x as columns: (..., c, *size) becomes (..., c * elements of a window, number of windows)."""
+
+    call = lambda kernel, geometry: f"unfold(x, {single(kernel)}, {geometry.text(*WINDOWS)})"
 
     @staticmethod
     def impl(x: np.ndarray, kernel: tuple, geometry: Geometry) -> np.ndarray:
@@ -33,6 +38,8 @@ class Im2Col(Linear):
 
 class Col2Im(Linear):
     """Columns added back at the positions that Im2Col took them from."""
+
+    call = lambda kernel, geometry: f"fold(x, size, {single(kernel)}, {geometry.text(*WINDOWS)})"
 
     @staticmethod
     def impl(x: np.ndarray, size: tuple, kernel: tuple, geometry: Geometry) -> np.ndarray:
