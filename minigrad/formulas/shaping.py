@@ -30,7 +30,7 @@ def clone(layer: Terms, cls: Any, out: Tensor, x: Tensor) -> Term:
 
 
 @written(copy.Copy)
-def copy(layer: Terms, cls: Any, out: Tensor, x: Tensor, y: Any) -> Term:
+def copied(layer: Terms, cls: Any, out: Tensor, x: Tensor, y: Any) -> Term:
     return layer.repeated(y, out)
 
 
@@ -99,7 +99,7 @@ def written_index(parts: tuple) -> Any:
 
 
 @written(index.Index)
-def index(layer: Terms, cls: Any, out: Tensor, x: Tensor, parts: tuple) -> Tree | Term:
+def indexed(layer: Terms, cls: Any, out: Tensor, x: Tensor, parts: tuple) -> Tree | Term:
     short = written_index(parts)
     whole = x.shape == out.shape and all(isinstance(p, slice) and p.step in (None, 1) for p in parts)
     return layer.term(x) if short == () or whole else e.subscript(layer.tree(x), short)
