@@ -1,6 +1,7 @@
-"""The origins of the dimensions of an operation's result: one rule for each family of operations.
+"""The origins of the dimensions of an operation's result.
 
-A dimension that no rule knows counts as set by the operation.
+There is a rule for each family that has more to say than which dimension of which argument it is, and one for all others: the
+operation runs again with one dimension changed at a time. What no rule finds counts as set by the operation.
 """
 
 from __future__ import annotations
@@ -12,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from ..ops import copy, einsum, flip, gather, join, matmul, pad, scan, shape
+from ..ops import copy, einsum, join, matmul, pad, shape
 from ..ops.base import families
 from ..ops.base.primitive import Primitive
-from ..ops.nn import conv, embedding, linear, softmax, standardize
+from ..ops.nn import conv, embedding, linear
 from ..ops.nn import pool_operations as pool
 
 
@@ -54,7 +55,61 @@ def origins(op: Applied) -> list[Origin]:
         for kinds, rule in RULES:
             if issubclass(op.cls, kinds) and (found := rule(op)) is not None and len(found) == len(op.out):
                 return found
+        return by_trial(op)
     return [Origin() for _ in op.out]
+
+
+LARGE = 1 << 20  # elements; with more in a result or an argument the operation is not run again
+
+
+def by_trial(op: Applied) -> list[Origin]:
+    """Find the dimensions that follow those of the arguments, by changing one at a time and running the operation."""
+    found = [Origin() for _ in op.out]
+    if max(math.prod(s) for s in (op.out, *filter(None, op.shapes))) > LARGE:
+        return found
+    which = [i for i, shape in enumerate(tried(op, set()) or ()) if shape == op.out]
+    for k in op.tensors if which else ():
+        for d, n in enumerate(op.shapes[k] or ()):
+            out = resized(op, k, d, which[0])
+            changed = [i for i, m in enumerate(op.out) if out is not None and len(out) == len(op.out) and out[i] != m]
+            for i in changed:
+                found[i].sources.append((k, d))
+                found[i].why = grown(n, op.out[i], out[i] - op.out[i])  # type: ignore[index]
+            if out is not None and not changed:
+                op.gone.append((k, d, f"used up by {op.name}"))
+    return found
+
+
+def resized(op: Applied, k: int, d: int, which: int) -> tuple | None:
+    """Return the result's shape if this dimension has one element more, alone or with those of its size; None if it fails."""
+    n = op.shapes[k][d]  # type: ignore[index]
+    alike = {(j, e) for j in op.tensors for e, m in enumerate(op.shapes[j] or ()) if m == n and j != k}
+    shapes = tried(op, {(k, d)}) or tried(op, {(k, d), *alike})
+    return None if shapes is None else shapes[which]
+
+
+def tried(op: Applied, larger: set[tuple[int, int]]) -> list[tuple] | None:
+    """Return the shapes of all results if these dimensions have one element more; None if they do not fit."""
+    given = list(op.given)
+    for k in op.tensors:
+        sizes = [n + ((k, d) in larger) for d, n in enumerate(op.shapes[k] or ())]
+        given[k] = np.zeros(sizes, np.int64 if op.cls.names[op.cls.parameter(k)] in op.cls.integers else np.float64)
+    try:
+        made = op.cls.compute(*given)
+    except Exception:  # the shapes do not fit
+        return None
+    return [tuple(a.shape) for a in (made if isinstance(made, tuple) else (made,))]
+
+
+def grown(n: int, out: int, step: int) -> str:
+    """Return the arithmetic from a size to that of the result, which grows by `step` with it; "" if it is the same."""
+    more = out - step * n
+    product = f"{step} · {n}" if step != 1 else str(n)
+    return (
+        ""
+        if step == 1 and not more
+        else f"{product}{f' {chr(43 if more > 0 else 45)} {abs(more)}' if more else ''} = {out}"
+    )
 
 
 def broadcast(op: Applied, positions: list[int], out: tuple) -> list[Origin]:
@@ -77,12 +132,6 @@ def same(k: int, dims: Iterable[int]) -> list[Origin]:
 
 def pointwise(op: Applied) -> list[Origin]:
     return broadcast(op, op.tensors, op.out)
-
-
-def unchanged(op: Applied) -> list[Origin] | None:
-    """Return the dimensions of the first tensor, unchanged."""
-    first = op.tensors[0]
-    return same(first, range(len(op.out))) if op.shapes[first] == op.out else None
 
 
 def reduced(op: Applied) -> list[Origin] | None:
@@ -196,11 +245,6 @@ def looked_up(op: Applied) -> list[Origin]:
     return [*same(1, range(len(indices))), Origin([(0, 1)], "the weight's columns")]
 
 
-def gathered(op: Applied) -> list[Origin]:
-    """Return the dimensions of the index."""
-    return same(op.cls.names.index("index"), range(len(op.out)))
-
-
 def viewed(op: Applied) -> list[Origin] | None:
     """Derive the dimensions of a view from its strides, by applying it to a dummy array."""
     x = op.shapes[0]
@@ -278,12 +322,5 @@ RULES: list[tuple[tuple, Callable[[Applied], list[Origin] | None]]] = [
     ((pool.MaxPool, pool.AvgPool), pooled),
     ((pad.Pad,), padded),
     ((embedding.Embed,), looked_up),
-    ((gather.Gather,), gathered),
-    ((softmax.Softmax, softmax.LogSoftmax), unchanged),
-    ((standardize.Standardize, standardize.LayerNorm, standardize.Channelwise), unchanged),
-    ((standardize.DivideByRMS, standardize.DivideByNorm), unchanged),
-    ((scan.Cumsum, scan.Cumprod, scan.Logcumsumexp), unchanged),
-    ((flip.Flip, flip.Roll), unchanged),
-    ((copy.Clone, copy.Contiguous, copy.To), unchanged),
     ((Primitive,), reduced),
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from ..core.tensor import Tensor
 from ..kernels.pool_windows import bounds
@@ -25,8 +26,10 @@ from ..ops.nn import (
 )
 from ..ops.nn import pool_operations as pool
 from ..ops.sort import searchsorted
-from .spelling import defined
-from .terms import numbers
+from . import expression as e
+from .expression import Tree
+from .spelling import defined, written
+from .terms import Terms, numbers
 
 
 # ---------------------------------------------------------------------- convolutions
@@ -82,6 +85,13 @@ def repeated(x: Tensor, parts: pool.EvenParts) -> Tensor:
 def ignores(target: Tensor, ignore: int) -> bool:
     """Return True if some target is the ignored class."""
     return bool((numbers(target) == ignore).any())
+
+
+@written(cross_entropy.CountValid)
+def count_valid(layer: Terms, cls: Any, out: Tensor, target: Tensor, ignore: int, dtype: Any, lead: int) -> Tree:
+    if ignores(target, ignore):
+        return e.method(e.operator("!=", layer.tree(target), ignore), "sum")
+    return e.method(layer.tree(target), "numel")
 
 
 @defined(cross_entropy.AtTarget)

@@ -34,7 +34,7 @@ def counted(layer: Terms, x: Tensor) -> Tree:
 
 
 @written(Reduce, reduce.AnyOf, reduce.AllOf)
-def reduce(layer: Terms, cls: Any, out: Tensor, x: Tensor, dims: tuple, keepdim: bool) -> Tree | Term:
+def reduced(layer: Terms, cls: Any, out: Tensor, x: Tensor, dims: tuple, keepdim: bool) -> Tree | Term:
     """Write a reduction as a method, with the dimensions unless all are reduced."""
     if not dims and cls in (reduce.Sum, reduce.Mean, order.Amax, order.Amin, Prod):
         return layer.term(x)

@@ -70,7 +70,8 @@ PROGRAMS = [
     ("embedding", lambda x, y: F.embedding(x, y), (torch.tensor([1, 0]), torch.ones(5, 7)),
      [[("x", 0)], ["the weight's columns", ("y", 1)]]),
     ("in place", lambda x: (x * 1).mul_(2), (x,), [[("x", 0)], [("x", 1)]]),
-    ("not known", lambda x: x[[0, 1, 1]], (x,), [["3: set by getitem"], ["3: set by getitem"]]),
+    ("by trial", lambda x: x.flip(0).cumsum(1), (x,), [[("x", 0)], [("x", 1)]]),
+    ("not known", lambda x: x.nonzero(), (x,), [["12: set by nonzero"], ["2: set by nonzero"]]),
 ]  # fmt: skip
 
 

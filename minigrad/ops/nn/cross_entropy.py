@@ -203,7 +203,6 @@ class MeanCrossEntropy(Operation):
 class CountValid(NonDifferentiable):
     """Number of targets that are not `ignore`, over all dimensions but the first `lead`, as a float."""
 
-    call = lambda target, ignore: "(target != ignore).sum()" if (target == ignore).any() else "target.numel()"
     impl = lambda target, ignore, dtype, lead: np.add.reduce(
         target != ignore, axis=tuple(range(lead, target.ndim)), dtype=dtype
     )
