@@ -118,6 +118,11 @@ TABLE = tuple(
             "linalg.ldl_factor linalg.ldl_factor_ex linalg.ldl_solve",
         ),
         (
+            "profiles of scheduled steps",
+            "put `with profile() as prof:` around the steps to time, and write prof.export_chrome_trace(path)",
+            """profiler.schedule profiler.ProfilerAction profiler.tensorboard_trace_handler profiler.supported_activities""",
+        ),
+        (
             "logs for TensorBoard",
             "keep the numbers in a list and plot them with Matplotlib: viz.training draws while a program trains",
             "utils.tensorboard",
