@@ -24,8 +24,7 @@ from ..errors import OutOfMemoryError, error
 from ..func import tree
 from ..linalg import LinAlgError
 from ..nn import convolution, losses, normalization
-from ..ops import elementary, inverses, rounding, special_functions
-from ..ops.nn import softmax
+from ..ops.base.registry import TABLE as OPERATIONS
 from ..tensors.hooks import Handle
 from . import amp
 
@@ -118,7 +117,7 @@ NO_ONNX = "minigrad does not write ONNX files"
 STATE = "minigrad.save(model.state_dict(), path)"
 SPECIAL = """digamma entr erf erfc erfcx erfinv exp2 expm1 i0 i0e i1 i1e log1p log_ndtr log_softmax logit logsumexp ndtr ndtri
 polygamma round sinc softmax xlog1py xlogy zeta""".split()
-SPECIAL_IN = (elementary, inverses, softmax, rounding, special_functions)
+RENAMED = {"expit": "sigmoid", "gammaln": "lgamma", "multigammaln": "mvlgamma", "psi": "digamma"}
 BACKENDS = "mps mkl mkldnn openmp xnnpack nnpack opt_einsum".split()
 size, ratio = int | tuple[int, ...], float | tuple[float, ...]
 deterministic, is_deterministic = stored(False)
@@ -199,9 +198,8 @@ TABLE: dict[str, dict[str, Any]] = {
         "tree_unflatten": lambda leaves, treespec: tree.rebuild(treespec, leaves),
     },
     "special": {
-        **{name: next(getattr(m, name) for m in SPECIAL_IN if hasattr(m, name)) for name in SPECIAL},
-        **{"expit": elementary.sigmoid, "gammaln": elementary.lgamma, "psi": elementary.digamma},
-        "multigammaln": special_functions.mvlgamma,
+        **{name: OPERATIONS[name].function for name in SPECIAL},
+        **{name: OPERATIONS[other].function for name, other in RENAMED.items()},
     },
     "top_level": {
         **{name: getattr(amp, name) for name in "GradScaler autocast get_autocast_dtype is_autocast_enabled".split()},
