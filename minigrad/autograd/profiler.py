@@ -6,7 +6,7 @@ all primitives that run while a function of the table of operations is on the st
 their calls to `listeners`; optimizers, compiled functions and `record_function` name ranges with `span`.  profiler_report.py
 sums up the events.
 
-Cost: an operation takes about 15 microseconds longer, because it takes the generic path and the profiler reads the Python stack
+Cost: an operation takes about 10 microseconds longer, because it takes the generic path and the profiler reads the Python stack
 to find its name.  The displayed times include half of this.
 """
 
