@@ -167,7 +167,7 @@ def test_the_table_of_folders_names_every_folder_and_no_other(page):
     wanted = tops | {
         folder for folder in used if folder.partition("/")[0] in {"minigrad", *tops} and folder.count("/") == 1
     }
-    tested = {f"tests/{folder.rpartition('/')[2]}" for folder in used if not folder.startswith("tests")}  # tests/NAME
+    tested = {f"tests/{folder.rpartition('/')[2]}" for folder in used if not folder.startswith("tests")}
     assert sorted(wanted - named - tested) == []
     assert sorted(named - used - {"minigrad/places.py", "minigrad/errors.py"}) == []
 
