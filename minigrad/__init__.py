@@ -200,7 +200,6 @@ from .ops.join import (
 from .ops.join import cat as concat
 from .ops.join import cat as concatenate
 from .ops.join import vstack as row_stack
-from .ops.legacy import range
 from .ops.linalg import cholesky_inverse, cholesky_solve, inverse
 from .ops.logic import (
     bitwise_and, bitwise_left_shift, bitwise_not, bitwise_or, bitwise_right_shift, bitwise_xor, gcd, isreal, lcm,
@@ -268,19 +267,18 @@ if _TYPE_CHECKING:
     from . import testing
     from .serialization import load, save
 
-_AROUND = {
-    **{name: name for name in "compat distributed distributions profiler testing utils".split()},
-    **{
-        name: f"compat.{name}"
-        for name in "accelerator amp backends compiler futures jit multiprocessing onnx special version".split()
-    },
+_AROUND = {name: name for name in "compat distributed distributions profiler testing utils".split()} | {
+    "amp": "compat.amp"
 }
-_FILES = ("load", "save")
+_FUNCTIONS = {"load": "serialization", "save": "serialization", "as_torch": "compat.as_torch"}
+_PLACEHOLDERS = (
+    "accelerator backends compiler jit multiprocessing onnx special version".split()
+)  # compat/placeholders.py
 
 
 def __dir__() -> list:
     """Return all names, including those imported at first use, for completion in notebooks."""
-    return sorted({*globals(), *_AROUND, *_FILES})
+    return sorted({*globals(), *_AROUND, *_FUNCTIONS, *_PLACEHOLDERS})
 
 
 def __getattr__(name: str) -> _Any:
@@ -289,9 +287,14 @@ def __getattr__(name: str) -> _Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     if name in _AROUND:
         return _import_module(f"{__name__}.{_AROUND[name]}")
-    if name in _FILES:
-        return getattr(_import_module(f"{__name__}.serialization"), name)
-    top_level = _import_module(f"{__name__}.compat.top_level")
-    if hasattr(top_level, name):
-        return getattr(top_level, name)
-    raise _import_module(f"{__name__}.diagnose.missing_names").absent(AttributeError, f"{__name__}.{name}")
+    if name in _FUNCTIONS:
+        return getattr(_import_module(f"{__name__}.{_FUNCTIONS[name]}"), name)
+    placeholders = _import_module(f"{__name__}.compat.placeholders")
+    if name in _PLACEHOLDERS:
+        return placeholders.module(name)
+    try:
+        return placeholders.top_level(name)
+    except AttributeError:
+        raise _import_module(f"{__name__}.diagnose.missing_names").absent(
+            AttributeError, f"{__name__}.{name}"
+        ) from None

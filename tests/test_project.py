@@ -141,6 +141,37 @@ def test_every_documentation_page_is_in_the_navigation():
     assert not missing
 
 
+TABLES_OF_FOLDERS = {  # page -> the beginning of its table, and of the text after it
+    "CONTRIBUTING.md": ("    minigrad/arrays", "[docs/architecture.md]"),
+    "docs/architecture.md": ("| folder | contents |", "## One declaration"),
+}
+
+
+def folders_of_table(text):
+    """Return the folders in a table: written in full, or after the row's first folder as the part of it that ends in /."""
+    found = set()
+    for row in text.splitlines():
+        cell = (row.split("|")[1:2] or row.split()[:1] or [""])[0]  # of a table, or the first word of a line
+        whole = re.findall(r"[a-z][\w/.]*", cell)
+        found |= {*whole, *[f"{whole[0]}/{part}" for part in re.findall(r"(?<![\w/])(\w+)/(?!\w)", row) if whole]}
+    return found - {"folder"}
+
+
+@pytest.mark.parametrize("page", TABLES_OF_FOLDERS)
+def test_the_table_of_folders_names_every_folder_and_no_other(page):
+    begin, end = TABLES_OF_FOLDERS[page]
+    text = (ROOT / page).read_text(encoding="utf-8")
+    named = folders_of_table(text[text.index(begin) : text.index(end)])
+    used = {parent.as_posix() for path in repository_files() for parent in path.relative_to(ROOT).parents}
+    tops = {"viz", "tests", "tools", "benchmarks", "docs", "lessons"}
+    wanted = tops | {
+        folder for folder in used if folder.partition("/")[0] in {"minigrad", *tops} and folder.count("/") == 1
+    }
+    tested = {f"tests/{folder.rpartition('/')[2]}" for folder in used if not folder.startswith("tests")}
+    assert sorted(wanted - named - tested) == []
+    assert sorted(named - used - {"minigrad/places.py", "minigrad/errors.py"}) == []
+
+
 def test_imports_of_the_wheel_are_the_packages_in_it():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     for name in project["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]:

@@ -1,8 +1,8 @@
 """Jacobians, Hessians and their products with vectors, of functions of one tensor or a tuple of tensors.
 
-All of them use one step, `pull`: the gradients of outputs weighted by vectors, with zeros where the outputs are independent.
-A product from the right uses that `pull` is linear in its vectors, so its derivative with respect to them is the transpose of
-the transpose.  The transforms of minigrad.func do the same by composition.
+All of them are gradients of outputs weighted by vectors, `pull`, so that they differentiate any Function, also one without
+`setup_context` or jvp.  `pull` is linear in its vectors: its derivative with respect to them is a product from the right.
+Forward mode is minigrad.func's.
 """
 
 from __future__ import annotations
@@ -10,14 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..core.frames import current
+from .. import func as transforms
 from ..core.tensor import Tensor
 from ..errors import error
 from ..func.tree import zeros
 from ..ops.create import eye
 from ..ops.join import stack
-from . import forward_ad
-from .grad_mode import enable_grad, set_grad_enabled
+from .grad_mode import enable_grad, no_grad
 from .gradients import grad
 
 __all__ = [
@@ -44,12 +43,10 @@ def vjp(
     (tensor([1., 4.]), tensor([2., 4.]))
     """
     with enable_grad():
-        nested, inputs = fresh(inputs, create_graph, "vjp")
-        several, outputs = evaluate(func, inputs, strict, "vjp")
-        vectors = weights(v, outputs, create_graph, "vjp", "the user-provided function returns")
-    with set_grad_enabled(create_graph or current().grad):
-        found = pull(outputs, inputs, vectors, create_graph, strict, "vjp")
-    return finish(several, outputs, create_graph), finish(nested, found, create_graph)
+        at = Point("vjp", func, inputs, create_graph, strict)
+        v = at.vectors(v, at.outputs, "the user-provided function returns")
+        found = at.pull(at.outputs, at.inputs, v)
+    return at.result(at.outputs, at.several), at.result(found, at.nested)
 
 
 def jvp(
@@ -62,14 +59,11 @@ def jvp(
     (tensor([1., 4.]), tensor([2., 0.]))
     """
     with enable_grad():
-        _, inputs = fresh(inputs, create_graph, "jvp")
-        vectors = weights(v, inputs, create_graph, "jvp", "the input to the user-provided function is")
-        several, outputs = evaluate(func, inputs, strict, "jvp")
-        probes = tuple([o.new_zeros(o.shape, requires_grad=True) for o in outputs])
-        pulled = pull(outputs, inputs, probes, True, strict, "jvp")
-    with set_grad_enabled(create_graph or current().grad):
-        found = pull(pulled, probes, vectors, create_graph, strict, "jvp")
-    return finish(several, outputs, create_graph), finish(several, found, create_graph)
+        at = Point("jvp", func, inputs, create_graph, strict)
+        v = at.vectors(v, at.inputs, "the input to the user-provided function is")
+        probes = tuple([zeros(o).requires_grad_() for o in at.outputs])
+        found = at.pull(at.pull(at.outputs, at.inputs, probes, create=True), probes, v)
+    return at.result(at.outputs, at.several), at.result(found, at.several)
 
 
 def jacobian(
@@ -89,16 +83,15 @@ def jacobian(
     tensor([[2., 0.],
             [0., 4.]])
     """
-    check_strategy(strategy, vectorize, create_graph, strict, "jacobian")
+    check_strategy("jacobian", strategy, vectorize, create_graph, strict)
     if strategy == "forward-mode":
-        return columns(func, inputs)
+        nested, inputs = as_tensors(inputs, "inputs", "jacobian")
+        with no_grad():
+            return transforms.jacfwd(func, tuple(range(len(inputs))) if nested else 0)(*inputs)
     with enable_grad():
-        nested, inputs = fresh(inputs, create_graph, "jacobian")
-        several, outputs = evaluate(func, inputs, strict, "jacobian")
-        make = rows_at_once if vectorize else rows
-        found = tuple([make(o, inputs, create_graph, strict) for o in outputs])
-    found = tuple([finish(nested, blocks, create_graph) for blocks in found])
-    return found if several else found[0]
+        at = Point("jacobian", func, inputs, create_graph, strict)
+        found = tuple([at.result(at.rows(o, vectorize), at.nested) for o in at.outputs])
+    return found if at.several else found[0]
 
 
 def hessian(
@@ -116,15 +109,13 @@ def hessian(
     tensor([[ 6.,  0.],
             [ 0., 12.]])
     """
+    check_strategy("hessian", outer_jacobian_strategy, vectorize, create_graph, strict)
     nested, inputs = as_tensors(inputs, "inputs", "hessian")
-
-    def gradient(*xs: Tensor) -> tuple:
-        if outer_jacobian_strategy == "forward-mode":  # otherwise jacobian detaches them, and they have no tangent
-            xs = tuple([x.requires_grad_() for x in xs])
-        found = jacobian(lambda *a: one_element(func(*a), "hessian"), xs, create_graph=True, strict=strict)
-        return tuple([g.reshape(x.shape) for g, x in zip(found, xs)])
-
-    found = jacobian(gradient, inputs, create_graph, strict, vectorize, outer_jacobian_strategy)
+    scalar = lambda *xs: one_element("hessian", func(*xs)).reshape(())
+    if outer_jacobian_strategy == "forward-mode":
+        with no_grad():
+            return transforms.hessian(scalar, tuple(range(len(inputs))) if nested else 0)(*inputs)
+    found = jacobian(lambda *xs: jacobian(scalar, xs, True, strict), inputs, create_graph, strict, vectorize)
     return found if nested else found[0][0]
 
 
@@ -137,7 +128,7 @@ def vhp(
     >>> vhp(lambda x: (x ** 3).sum(), minigrad.tensor([1., 2.]), minigrad.ones(2))
     (tensor(9.), tensor([ 6., 12.]))
     """
-    return hessian_product(func, inputs, v, create_graph, strict, "vhp")
+    return hessian_product("vhp", func, inputs, v, create_graph, strict)
 
 
 def hvp(
@@ -149,158 +140,98 @@ def hvp(
     >>> minigrad.autograd.functional.hvp(lambda x: (x ** 3).sum(), minigrad.tensor([1., 2.]), minigrad.tensor([1., 0.]))
     (tensor(9.), tensor([6., 0.]))
     """
-    return hessian_product(func, inputs, v, create_graph, strict, "hvp")
+    return hessian_product("hvp", func, inputs, v, create_graph, strict)
 
 
-def hessian_product(
-    func: Callable, inputs: Tensors, v: Tensors | None, create_graph: bool, strict: bool, who: str
-) -> tuple:
-    """Return the function's outputs and its gradient pulled back once more, by v."""
+def hessian_product(who: str, func: Callable, inputs: Tensors, v: Any, create_graph: bool, strict: bool) -> tuple:
+    """Return the function's output and its gradient pulled back once more, by v."""
     with enable_grad():
-        nested, inputs = fresh(inputs, create_graph, who)
-        vectors = weights(v, inputs, create_graph, who, "the input to the user-provided function is")
-        several, outputs = evaluate(func, inputs, strict, who)
-        one_element(outputs if several else outputs[0], who)
-        gradient = pull(outputs, inputs, None, True, strict, who)
-        if strict:
-            check_dependent(gradient, "the gradient", who)
-    with set_grad_enabled(create_graph or current().grad):
-        found = pull(gradient, inputs, vectors, create_graph, strict, who)
-    return finish(several, outputs, create_graph), finish(nested, found, create_graph)
+        at = Point(who, func, inputs, create_graph, strict)
+        one_element(who, at.outputs if at.several else at.outputs[0])
+        v = at.vectors(v, at.inputs, "the input to the user-provided function is")
+        gradient = at.pull(at.outputs, at.inputs, create=True)
+        found = at.pull(gradient, at.inputs, v)
+    return at.result(at.outputs, at.several), at.result(found, at.nested)
 
 
-# ---------------------------------------------------------------------- three ways to a whole Jacobian
-def rows(out: Tensor, inputs: tuple, create_graph: bool, strict: bool) -> tuple:
-    """Compute the Jacobian row by row, from the gradient of each element."""
-    flat = out.reshape(-1)
-    found = [pull((flat[i],), inputs, None, create_graph, strict, "jacobian", keep=True) for i in range(out.numel())]
-    return tuple([stacked([row[k] for row in found], x).reshape((*out.shape, *x.shape)) for k, x in enumerate(inputs)])
+class Point:
+    """A function's inputs, as new tensors so that captured ones do not matter, and its outputs, both as tuples."""
 
-
-def rows_at_once(out: Tensor, inputs: tuple, create_graph: bool, strict: bool) -> tuple:
-    """Compute all rows as one batch of gradients."""
-    if not out.requires_grad or out.numel() == 0:
-        return rows(out, inputs, create_graph, strict)
-    found = grad(out, inputs, units(out), True, create_graph, allow_unused=True, is_grads_batched=True)
-    shapes = [(*out.shape, *x.shape) for x in inputs]
-    return tuple([x.new_zeros(s) if g is None else g.reshape(s) for g, x, s in zip(found, inputs, shapes)])
-
-
-def columns(func: Callable, inputs: Tensors) -> Any:
-    """Compute the Jacobian column by column, from the tangents for each input element, in forward mode."""
-    nested, inputs = as_tensors(inputs, "inputs", "jacobian")
-    blocks, several, results = [], False, ()
-    for k, x in enumerate(inputs):
-        block = []
-        for unit in units(x) if x.numel() else []:
-            with forward_ad.dual_level():
-                args = [forward_ad.make_dual(y.detach(), unit) if j == k else y.detach() for j, y in enumerate(inputs)]
-                several, results = as_tensors(func(*args), "outputs of the user-provided function", "jacobian")
-                duals = [forward_ad.unpack_dual(r) for r in results]
-                block.append([zeros(d.primal) if d.tangent is None else d.tangent for d in duals])
-        blocks.append(block)
-    if not any(blocks):
-        several, results = as_tensors(func(*inputs), "outputs of the user-provided function", "jacobian")
-
-    def derivative(i: int, k: int) -> Tensor:
-        """Return the derivative of result i with respect to input k."""
-        r, x = results[i], inputs[k]
-        return stacked([c[i] for c in blocks[k]], r).movedim(0, -1).reshape((*r.shape, *x.shape))
-
-    found = tuple([tuple([derivative(i, k) for k in range(len(inputs))]) for i in range(len(results))])
-    found = tuple([finish(nested, f, False) for f in found])
-    return found if several else found[0]
-
-
-def check_strategy(strategy: str, vectorize: bool, create_graph: bool, strict: bool, who: str) -> None:
-    """Raise for options that do not go together, as PyTorch does."""
-    if strategy not in ("forward-mode", "reverse-mode"):
-        raise error(
-            AssertionError, who, f"expected strategy to be either 'forward-mode' or 'reverse-mode', got {strategy!r}"
+    def __init__(self, who: str, func: Callable, inputs: Any, create_graph: bool, strict: bool):
+        self.who, self.create, self.strict = who, create_graph, strict
+        self.nested, given = as_tensors(inputs, "inputs", who)
+        self.inputs = tuple([self.fresh(x, True) for x in given])
+        self.several, self.outputs = as_tensors(func(*self.inputs), "outputs of the user-provided function", who)
+        self.check_dependent(
+            [o.requires_grad for o in self.outputs],
+            "output {} of the user-provided function is independent of the inputs",
         )
-    if strategy == "forward-mode" and create_graph:
-        raise error(
-            NotImplementedError,
-            who,
-            "create_graph=True is not supported with strategy='forward-mode'",
-            "use minigrad.func.jacfwd",
+
+    def fresh(self, x: Tensor, tracked: bool) -> Tensor:
+        """Return a tensor that is a view of x if x has to be differentiated, and else is detached from it."""
+        return x.view_as(x) if self.create and x.requires_grad else x.detach().requires_grad_(tracked)
+
+    def pull(self, outputs: tuple, inputs: tuple, vectors: Any = None, create: bool = False, keep: Any = None) -> tuple:
+        """Return the gradients of weighted outputs with respect to inputs; zeros where there is no dependence."""
+        create = create or self.create
+        pairs = [(o, v) for o, v in zip(outputs, vectors or [None] * len(outputs)) if o.requires_grad]
+        found: tuple = (None,) * len(inputs)
+        if pairs:
+            outputs, vectors = zip(*pairs)
+            found = grad(outputs, inputs, vectors, keep, create, allow_unused=True)
+        self.check_dependent(
+            [g is not None for g in found], "the output of the user-provided function is independent of input {}"
         )
-    if strategy == "forward-mode" and not vectorize:
-        raise error(
-            NotImplementedError,
-            who,
-            "strategy='forward-mode' is only supported with vectorize=True",
-            "pass vectorize=True",
+        fixed = [create and g is not None and not g.requires_grad for g in found]
+        self.check_dependent(
+            [not f for f in fixed], "the derivative with respect to input {} is independent of the inputs"
         )
-    if vectorize and strict:
-        raise error(RuntimeError, who, "strict=True and vectorize=True are not supported together", "drop one of them")
+        return tuple([zeros(x) if g is None else g for g, x in zip(found, inputs)])
 
+    def rows(self, out: Tensor, vectorize: bool) -> tuple:
+        """Return the Jacobian of one output, a block for each input: one row for each element, or all rows as one batch."""
+        n, shapes = out.numel(), [(*out.shape, *x.shape) for x in self.inputs]
+        units = eye(n, dtype=out.dtype, device=out.device).reshape((n, *out.shape))
+        blocks: Any = [None] * len(self.inputs)
+        if vectorize and n and out.requires_grad:
+            blocks = grad(out, self.inputs, units, True, self.create, allow_unused=True, is_grads_batched=True)
+        elif n:
+            found = [self.pull((out,), self.inputs, (u,), keep=True) for u in units]
+            blocks = [stack(block) for block in zip(*found)]
+        return tuple([x.new_zeros(s) if b is None else b.reshape(s) for b, x, s in zip(blocks, self.inputs, shapes)])
 
-# ---------------------------------------------------------------------- steps
-def pull(
-    outputs: tuple,
-    inputs: tuple,
-    vectors: tuple | None,
-    create_graph: bool,
-    strict: bool,
-    who: str,
-    keep: bool | None = None,
-) -> tuple:
-    """Return the gradients of weighted outputs; zeros if there is no dependence, or RuntimeError if `strict`."""
-    vectors = vectors or (None,) * len(outputs)
-    pairs = [(o, v) for o, v in zip(outputs, vectors) if o.requires_grad]
-    found: tuple = (None,) * len(inputs)
-    if pairs:
-        found = grad([o for o, _ in pairs], inputs, [v for _, v in pairs], keep, create_graph, allow_unused=True)
-    if strict:
-        for i, g in enumerate(found):
-            if g is None:
-                raise error(
-                    RuntimeError,
-                    who,
-                    f"the output of the user-provided function is independent of input {i}. This is not "
-                    "allowed in strict mode",
-                    "drop strict=True for a result of zeros",
-                )
-            if create_graph and not g.requires_grad:
-                raise error(
-                    RuntimeError,
-                    who,
-                    f"the derivative with respect to input {i} is independent of the inputs. This is not allowed in strict "
-                    "mode when create_graph=True",
-                    "drop strict=True",
-                )
-    return tuple([zeros(x) if g is None else g for g, x in zip(found, inputs)])
-
-
-def fresh(inputs: Any, create_graph: bool, who: str) -> tuple[bool, tuple]:
-    """Return the inputs as new tensors, so that func is not differentiated with respect to captured ones."""
-    nested, inputs = as_tensors(inputs, "inputs", who)
-    return nested, tuple(
-        [x.view_as(x) if create_graph and x.requires_grad else x.detach().requires_grad_() for x in inputs]
-    )
-
-
-def evaluate(func: Callable, inputs: tuple, strict: bool, who: str) -> tuple[bool, tuple]:
-    """Return True if func returned a tuple, and its outputs as a tuple."""
-    several, outputs = as_tensors(func(*inputs), "outputs of the user-provided function", who)
-    if strict:
-        check_dependent(outputs, "the output", who)
-    return several, outputs
-
-
-def check_dependent(tensors: tuple, what: str, who: str) -> None:
-    """Raise, for strict mode, unless every tensor depends on the inputs."""
-    for i, t in enumerate(tensors):
-        if not t.requires_grad:
+    def check_dependent(self, depends: list[bool], what: str) -> None:
+        """Raise, for strict mode, unless all of these depend on the inputs."""
+        if self.strict and False in depends:
             raise error(
                 RuntimeError,
-                who,
-                f"{what} {i} of the user-provided function does not require gradients: it is independent of the "
-                "inputs. This is not allowed in strict mode",
+                self.who,
+                f"{what.format(depends.index(False))}. This is not allowed in strict mode",
                 "compute with the function's argument, without detach() and not with a captured tensor; or drop "
                 "strict=True for a result of zeros",
             )
+
+    def vectors(self, v: Any, like: tuple, which: str) -> tuple:
+        """Return the vectors, checked against the tensors that they weight."""
+        if v is None:
+            if len(like) != 1 or like[0].numel() != 1:
+                what = f"the vector v can only be None if {which} a single Tensor with a single element"
+                raise error(RuntimeError, self.who, what, "pass v")
+            return (like[0].new_ones(like[0].shape),)
+        _, given = as_tensors(v, "vector v", self.who)
+        if len(given) != len(like):
+            what = f"v is a tuple of invalid length: should be {len(like)} but got {len(given)}"
+            raise error(RuntimeError, self.who, what, "pass one vector for each tensor, in a tuple")
+        for i, (vector, t) in enumerate(zip(given, like)):
+            if vector.shape != t.shape:
+                what = f"v has invalid size at index {i}: should be {tuple(t.shape)} but got {tuple(vector.shape)}"
+                raise error(RuntimeError, self.who, what, "pass a v of that shape")
+        return tuple([self.fresh(x, False) for x in given])
+
+    def result(self, tensors: tuple, nested: bool) -> Any:
+        """Return tensors to the caller: detached unless a graph was requested, and as a tuple if `nested`."""
+        found = tensors if self.create else tuple([t.detach() for t in tensors])
+        return found if nested else found[0]
 
 
 def as_tensors(x: Any, what: str, who: str) -> tuple[bool, tuple]:
@@ -308,76 +239,35 @@ def as_tensors(x: Any, what: str, who: str) -> tuple[bool, tuple]:
     parts = x if isinstance(x, tuple) else (x,)
     for i, part in enumerate(parts):
         if not isinstance(part, Tensor):
-            raise error(
-                TypeError,
-                who,
-                f"the {what} must be either a Tensor or a tuple of Tensors but the value at index {i} has type "
-                f"{type(part).__name__}",
-                "pass a tensor, or several as a tuple",
-            )
+            got = f"the value at index {i} has type {type(part).__name__}"
+            what = f"the {what} must be either a Tensor or a tuple of Tensors but {got}"
+            raise error(TypeError, who, what, "pass a tensor, or several as a tuple")
     return isinstance(x, tuple), parts
 
 
-def weights(v: Any, like: tuple, create_graph: bool, who: str, which: str) -> tuple | None:
-    """Return the vectors, checked against the tensors that they weight."""
-    if v is None:
-        if len(like) != 1 or like[0].numel() != 1:
-            raise error(
-                RuntimeError,
-                who,
-                f"the vector v can only be None if {which} a single Tensor with a single element",
-                "pass v",
-            )
-        return (like[0].new_ones(like[0].shape),)
-    _, vectors = as_tensors(v, "vector v", who)
-    if len(vectors) != len(like):
-        raise error(
-            RuntimeError,
-            who,
-            f"v is a tuple of invalid length: should be {len(like)} but got {len(vectors)}",
-            "pass one vector for each tensor, in a tuple",
-        )
-    for i, (vector, t) in enumerate(zip(vectors, like)):
-        if vector.shape != t.shape:
-            raise error(
-                RuntimeError,
-                who,
-                f"v has invalid size at index {i}: should be {tuple(t.shape)} but got {tuple(vector.shape)}",
-                "pass a v of that shape",
-            )
-    return tuple([x.view_as(x) if create_graph and x.requires_grad else x.detach() for x in vectors])
-
-
-def one_element(out: Any, who: str) -> Tensor:
+def one_element(who: str, out: Any) -> Tensor:
     """Return the single-element output of a function whose Hessian is requested."""
-    if isinstance(out, tuple) and len(out) == 1:
-        out = out[0]
+    out = out[0] if isinstance(out, tuple) and len(out) == 1 else out
     if not isinstance(out, Tensor):
-        raise error(
-            RuntimeError, who, f"the function given to {who} should return a single Tensor, got {type(out).__name__}"
-        )
+        what = f"the function given to {who} should return a single Tensor, got {type(out).__name__}"
+        raise error(RuntimeError, who, what)
     if out.numel() != 1:
-        raise error(
-            RuntimeError,
-            who,
-            f"the Tensor returned by the function given to {who} should contain a single element, got shape "
-            f"{tuple(out.shape)}",
-            "reduce it, e.g. with .sum(), or use jacobian, which takes outputs of any shape",
-        )
+        what = f"the Tensor returned by the function given to {who} should contain a single element, got shape "
+        fix = "reduce it, e.g. with .sum(), or use jacobian, which takes outputs of any shape"
+        raise error(RuntimeError, who, f"{what}{tuple(out.shape)}", fix)
     return out
 
 
-def finish(nested: bool, tensors: tuple, create_graph: bool) -> Any:
-    """Return the caller's result: detached unless a graph was requested, and a tuple if the caller passed one."""
-    found = tensors if create_graph else tuple([t.detach() for t in tensors])
-    return found if nested else found[0]
-
-
-def units(t: Tensor) -> Tensor:
-    """Return the unit tensors, one for each element of t, stacked."""
-    return eye(t.numel(), dtype=t.dtype, device=t.device).reshape((t.numel(), *t.shape))
-
-
-def stacked(parts: list, like: Tensor) -> Tensor:
-    """Return tensors stacked as rows; if there are none, zero rows like `like`."""
-    return stack(parts) if parts else like.new_zeros((0, *like.shape))
+def check_strategy(who: str, strategy: str, vectorize: bool, create_graph: bool, strict: bool) -> None:
+    """Raise for options that do not go together, as PyTorch does."""
+    if strategy not in ("forward-mode", "reverse-mode"):
+        what = f"expected strategy to be either 'forward-mode' or 'reverse-mode', got {strategy!r}"
+        raise error(AssertionError, who, what)
+    if strategy == "forward-mode" and create_graph:
+        what = "create_graph=True is not supported with strategy='forward-mode'"
+        raise error(NotImplementedError, who, what, "use minigrad.func.jacfwd")
+    if strategy == "forward-mode" and not vectorize:
+        what = "strategy='forward-mode' is only supported with vectorize=True"
+        raise error(NotImplementedError, who, what, "pass vectorize=True")
+    if vectorize and strict:
+        raise error(RuntimeError, who, "strict=True and vectorize=True are not supported together", "drop one of them")

@@ -1,97 +1,67 @@
 """profile: the time and memory of each operation in a block of a program: forward, backward and optimizer.
 
-A profiler is a transparent layer (core/frames.py): each operation that reaches eager code passes through `process`, which times
-it.  In a backward the engine hands it each node (profiler_layer.py).  Optimizers, compiled functions and `record_function` name
-ranges with `span`, modules with `listeners`.  profiler_util.py reports the events; minigrad.profiler adds schedules.
+A profiler is a transparent layer (core/frames.py), as a recording is, but keeps times instead of values: each operation that
+reaches eager code passes through `process`, and the engine hands it each node of a backward.  Events are named as in a record:
+all primitives that run while a function of the table of operations is on the stack belong to that function.  Modules report
+their calls to `listeners`; optimizers, compiled functions and `record_function` name ranges with `span`.  profiler_report.py
+sums up the events.
 
-Cost: an operation under a profiler takes about 10 microseconds longer, because it takes the generic path and the profiler reads
-the Python stack to find its name; with shapes, memory and lines it takes 20.  The displayed times include half of this.
+Cost: an operation takes about 10 microseconds longer, because it takes the generic path and the profiler reads the Python stack
+to find its name.  The displayed times include half of this.
 """
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Iterator
+import sys
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
+from enum import Enum
+from time import perf_counter_ns
+from types import FrameType
 from typing import Any
 
-from ..core.frames import Frame, current, use
+from ..arrays.kinds import on_device
+from ..core.backward import step_on_arrays
+from ..core.engine import BackwardRun, recorder_of
+from ..core.frames import EAGER, OFF, ON, Frame, Layer, apply_at, current, use
+from ..core.graph import Leaf, name_of
+from ..core.inplace import inplace, inplace_at
+from ..core.saved import bottom
+from ..core.tensor import Tensor
+from ..errors import error
 from ..ops import transfer
-from .profiler_layer import Profiler
-from .profiler_util import EventList, FunctionEventAvg
+from ..ops.base.registry import CODES
+from ..places import PACKAGE
+from .profiler_report import Event, EventList
 
-__all__ = ["profile", "record_function"]
+__all__ = ["ProfilerActivity", "profile", "record_function"]
 
 # recordings and profilers that run anywhere in the process; modules report their calls to them
 listeners: list = []
 profilers: list = []  # the profilers among them: ranges are named only if there are any
+_names: dict[int, tuple] = {}  # id of a code object of minigrad -> the object, and its operation or None
 
 
-# ---------------------------------------------------------------------- ranges
-@contextmanager
-def span(name: str, whole: bool = False) -> Iterator[None]:
-    """Name a range for the profilers of this thread; a `whole` one (a compiled function) is recorded as a single event."""
-    frame = current()
-    here = [layer for layer in frame.layers() if isinstance(layer, Profiler) and layer.active]
-    for profiler in here:
-        profiler.close()
-    events = [profiler.begin(name, "user_annotation") for profiler in here]
-    plain = frame
-    while whole and isinstance(plain.layer, Profiler):
-        plain = plain.below()
-    try:
-        with use(plain) if whole else nullcontext():  # a step's range may end inside a no_grad that began within it
-            yield
-    finally:
-        for profiler, event in zip(here, events):
-            profiler.close()
-            profiler.end(event)
-
-
-class record_function:
-    """Name a range of a program in the profile, as in `with record_function("loss"):`, or as a decorator.
+class ProfilerActivity(Enum):
+    """Devices whose work is timed.  With CUDA, the profiler waits for each operation on a GPU, so that its time is complete.
 
     >>> import minigrad
-    >>> from minigrad.profiler import profile, record_function
-    >>> with profile() as prof:
-    ...     with record_function("loss"):
-    ...         loss = (minigrad.ones(3) * 2).sum()
-    >>> [(e.name, [c.name for c in e.cpu_children]) for e in prof.events() if e.cpu_parent is None]
-    [('loss', ['mul', 'sum'])]
+    >>> minigrad.profiler.ProfilerActivity.CPU.name
+    'CPU'
     """
 
-    def __init__(self, name: str, args: str | None = None):
-        self.name, self.args = name, args
-        self._span: Any = None
-
-    def __enter__(self) -> record_function:
-        self._span = span(self.name) if profilers else None
-        if self._span is not None:
-            self._span.__enter__()
-        return self
-
-    def __exit__(self, *failure: Any) -> None:
-        if self._span is not None:
-            self._span.__exit__(*failure)
-
-    def __call__(self, f: Callable) -> Callable:
-        @functools.wraps(f)
-        def named(*args: Any, **kwargs: Any) -> Any:
-            with record_function(self.name, self.args):
-                return f(*args, **kwargs)
-
-        return named
+    CPU, CUDA = 0, 2
 
 
 class profile:
     """Time the operations of a block: `with profile() as prof:`, then `print(prof.key_averages().table())`.
 
-    `record_shapes` records the shapes of operands, `profile_memory` the bytes of results, `with_stack` the user's lines.
-    `use_cuda` waits for each operation on a GPU.  `enabled=False` records nothing.
+    With CUDA among the `activities`, the profiler waits for each operation on a GPU.  `enabled=False` records nothing.  Shapes,
+    bytes and lines are always recorded, so PyTorch's switches for them change nothing.
 
     >>> import minigrad
     >>> x = minigrad.ones(3, requires_grad=True)
-    >>> with minigrad.autograd.profiler.profile(record_shapes=True) as prof:
+    >>> with minigrad.profiler.profile() as prof:
     ...     (x * x).sum().backward()
     >>> [(row.key, row.count) for row in prof.key_averages()]
     [('mul', 1), ('sum', 1), ('SumBackward0', 1), ('MulBackward0', 1), ('AccumulateGrad', 1)]
@@ -101,77 +71,229 @@ class profile:
         self,
         enabled: bool = True,
         *,
-        use_cuda: bool = False,
-        use_device: str | None = None,
-        record_shapes: bool = False,
-        with_flops: bool = False,
-        profile_memory: bool = False,
-        with_stack: bool = False,
-        with_modules: bool = False,
-        use_cpu: bool = True,
+        activities: Iterable[ProfilerActivity] = tuple(ProfilerActivity),
+        record_shapes: bool = True,
+        profile_memory: bool = True,
+        with_stack: bool = True,
+        with_modules: bool = True,
     ):
+        activities = set(activities)
+        if wrong := [a for a in activities if not isinstance(a, ProfilerActivity)]:
+            what = f"activities must be ProfilerActivity members, but got {wrong[0]!r}"
+            raise error(ValueError, "profile", what, "write activities=[ProfilerActivity.CPU]")
+        waits = ProfilerActivity.CUDA in activities and transfer.count()
+        self.listener = Profiler((lambda: transfer.current().synchronize()) if waits else None)
         self.enabled = enabled
-        wait = device_waiter() if use_cuda or use_device == "cuda" else None
-        self.listener = Profiler(record_shapes, profile_memory, with_stack, wait)
         self._scope: use | None = None
 
     def __enter__(self) -> profile:
         if self.enabled:
-            self._start()
+            top = self.listener.around = current()
+            self._scope = use(Frame(self.listener, top.grad, top.dual, top.inference, top))
+            self._scope.__enter__()
+            listeners.append(self.listener)
+            profilers.append(self.listener)
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._stop()
+        if self._scope is not None:
+            self._scope.__exit__()
+            self._scope = None
+            listeners.remove(self.listener)
+            profilers.remove(self.listener)
 
-    def _start(self) -> None:
-        """Put the listener in front of the code that runs in this thread."""
-        top = current()
-        self.listener.around = top
-        self._scope = use(Frame(self.listener, top.grad, top.dual, top.inference, top))
-        self._scope.__enter__()
-        for running in (listeners, profilers):
-            running.append(self.listener)
-
-    def _stop(self) -> None:
-        """Remove the listener."""
-        if self._scope is None:
-            return
-        self._scope.__exit__()
-        self._scope = None
-        self.listener.close()
-        for running in (listeners, profilers):
-            running.remove(self.listener)
-
-    # ------------------------------------------------------------------ results
     def events(self) -> EventList:
         """Return all events, in the order in which they began."""
-        self.listener.close()
-        return EventList([e for root in self.listener.roots for e in root.simplified().walk()])
-
-    function_events = property(events)
+        return EventList([e for root in self.listener.roots for e in root.walk()])
 
     def key_averages(self, group_by_input_shape: bool = False, group_by_stack_n: int = 0) -> EventList:
-        """Return one row per name, or also per list of shapes, or per innermost `group_by_stack_n` lines."""
+        """Return one row per name, or also per list of shapes, or per line of the program (`group_by_stack_n=1`)."""
         return self.events().key_averages(group_by_input_shape, group_by_stack_n)
-
-    def total_average(self) -> FunctionEventAvg:
-        """Return all events as one row."""
-        return self.events().total_average()
-
-    @property
-    def self_cpu_time_total(self) -> float:
-        """Sum of the events' own times, in microseconds."""
-        return self.events().self_cpu_time_total
-
-    def table(self, sort_by: str | None = None, row_limit: int = 100, **settings: Any) -> str:
-        """Return the individual events as a table; the table of key_averages() is shorter."""
-        return self.events().table(sort_by, row_limit, **settings)
 
     def export_chrome_trace(self, path: Any) -> None:
         """Write a trace for https://ui.perfetto.dev or chrome://tracing."""
         self.events().export_chrome_trace(path)
 
 
-def device_waiter() -> Callable | None:
-    """Return a function that waits for the GPU, if there is one."""
-    return (lambda: transfer.current().synchronize()) if transfer.count() else None
+# ---------------------------------------------------------------------- ranges
+@contextmanager
+def span(name: str, whole: bool = False) -> Iterator[None]:
+    """Name a range for the profilers of this thread; a `whole` one (a compiled function) is recorded as a single event."""
+    frame = current()
+    here = [layer for layer in frame.layers() if isinstance(layer, Profiler)]
+    events = [profiler.begin(name, "user_annotation") for profiler in here]
+    while whole and isinstance(frame.layer, Profiler):
+        frame = frame.below()
+    try:
+        with use(frame) if whole else nullcontext():
+            yield
+    finally:
+        for profiler, event in zip(here, events):
+            profiler.end(event)
+
+
+@contextmanager
+def record_function(name: str, args: str | None = None) -> Iterator[None]:
+    """Name a range of a program in the profile, as in `with record_function("loss"):`, or as a decorator.
+
+    >>> import minigrad
+    >>> from minigrad.profiler import profile, record_function
+    >>> with profile() as prof:
+    ...     with record_function("loss"):
+    ...         loss = (minigrad.ones(3) * 2).sum()
+    >>> [(e.key, [c.key for c in e.cpu_children]) for e in prof.events() if e.cpu_parent is None]
+    [('loss', ['mul', 'sum'])]
+    """
+    with span(name):
+        yield
+
+
+# ---------------------------------------------------------------------- the layer
+class Profiler(Layer):
+    """Times the operations that run; a layer that changes none of them."""
+
+    name, records = "profile", True
+
+    def __init__(self, wait: Callable | None):
+        self.wait = wait
+        self.around: Frame | None = None  # the frame around which it was put
+        self.roots: list[Event] = []
+        self.inside: list[Event] = []  # open events, outermost first
+        self.call: Any = None  # frame of the last public function called
+        self.event: Any = None  # and its event
+
+    def handles(self, fn: type, args: tuple) -> bool:
+        """Return True: the layer sees every operation."""
+        return True
+
+    def process(self, frame: Frame, cls: Any, args: tuple) -> Any:
+        """Run the operation one layer down, and record its time."""
+        if not cls.primitive and frame.parent.layer is EAGER:
+            return self.timed(cls, args, lambda: cls.eager(frame, args))  # operations in its methods come here, too
+        return self.timed(cls, args, lambda: apply_at(frame.below(), cls, args))
+
+    def inplace(self, frame: Frame, fn: Any, x: Tensor, others: tuple) -> Tensor:
+        """Do the same for an in-place write."""
+
+        def run() -> Tensor:
+            if frame.parent.layer is not EAGER:
+                return inplace_at(frame.below(), fn, x, others)
+            with use(frame.below()):
+                return inplace(fn, x, *others)
+
+        return self.timed(fn, (x, *others), run, "_")
+
+    def timed(self, cls: Any, args: tuple, run: Callable, ending: str = "") -> Any:
+        """Run an operation as an event, or as a part of the event of the public function that was called."""
+        name, function, user = calling(sys._getframe(2))
+        if function is not None and function is self.call and self.event.cpu_parent is self.innermost():
+            event = self.event
+            self.inside.append(event)
+        else:
+            event = self.begin(name or (cls.function_name() + ending if cls.primitive else cls.__name__), "operator")
+            event.input_shapes = [list(a.shape) for a in args if isinstance(a, Tensor)]
+            event.line = "" if user is None else f"{user.f_code.co_filename}:{user.f_lineno}"
+        try:
+            out = run()
+            if self.wait is not None and isinstance(out, Tensor) and on_device(bottom(out)._a):
+                self.wait()
+        finally:
+            self.end(event)
+        self.call, self.event = function, event
+        if not event.cpu_children:  # otherwise the operations that it called allocated them
+            outs, given = out if isinstance(out, (tuple, list)) else (out,), {id(a) for a in args}
+            new = [bottom(o)._a for o in outs if isinstance(o, Tensor) and id(o) not in given]
+            event.self_cpu_memory_usage += sum([a.nbytes for a in new if getattr(a, "base", None) is None])
+        return out
+
+    def lies_on_plain(self, frame: Frame) -> bool:
+        """Return True if there is plain eager code below, in the modes that are in force here."""
+        p = frame.parent
+        return (p is ON or p is OFF) and not frame.observers and frame.below() is p
+
+    @contextmanager
+    def running(self, run: BackwardRun, grads: Any, seeds: list, arrays: bool) -> Iterator[None]:
+        """Time the nodes of a backward; an enclosing recording or profiler observes them, too."""
+        outer = recorder_of(self.around)
+        with nullcontext() if outer is None else outer.running(run, grads, seeds, arrays), self.timing(run, arrays):
+            yield
+
+    @contextmanager
+    def timing(self, run: BackwardRun, arrays: bool = False) -> Iterator[None]:
+        """Time each node and each leaf of a backward as an event."""
+        step, end, direct = run.step, run.end, run.step is step_on_arrays
+
+        def timed_step(node: Any, g: Any, this: BackwardRun) -> list:
+            with self.during(name_of(node), "backward"):
+                pairs = None
+                if direct and node._hooks is None and node.backward_on_arrays is not None:
+                    pairs = node.backward_on_arrays(g, this.freed)  # written out: the engine does the same
+                return step(node, g, this) if pairs is None else pairs
+
+        def timed_end(leaf: Leaf, g: Any, this: BackwardRun) -> None:
+            with self.during("AccumulateGrad", "backward"):
+                end(leaf, g, this)
+
+        run.step, run.end = timed_step, timed_end
+        with use(Frame(self, False, None, False, OFF)) if arrays else nullcontext():  # for users' methods and hooks
+            yield
+
+    def found(self, gradients: dict) -> dict:
+        """Return the gradients of a backward, as an enclosing recording changes them, if there is one."""
+        outer = recorder_of(self.around)
+        return gradients if outer is None else outer.found(gradients)
+
+    def entered(self, module: Any) -> None:
+        """Record that a module is called."""
+        if self in current().layers():
+            self.begin(f"nn.Module: {type(module).__name__}", "module")
+
+    def left(self, module: Any) -> None:
+        """Record that a module's call has ended; it may have begun before the profiler."""
+        begun = [e for e in self.inside if e.kind == "module"]
+        if self in current().layers() and begun:
+            self.end(begun[-1])
+
+    def begin(self, name: str, kind: str) -> Event:
+        """Begin an event inside the open ones."""
+        event = Event(name, kind, self.innermost())
+        (self.roots if event.cpu_parent is None else event.cpu_parent.cpu_children).append(event)
+        self.inside.append(event)
+        return event
+
+    def end(self, event: Event) -> None:
+        """End an event and the events left open inside it; the next operation belongs to another call."""
+        event.end, self.call = perf_counter_ns(), None
+        while self.inside and self.inside.pop() is not event:
+            pass
+
+    def innermost(self) -> Event | None:
+        """Return the innermost open event."""
+        return self.inside[-1] if self.inside else None
+
+    @contextmanager
+    def during(self, name: str, kind: str) -> Iterator[None]:
+        """Record a block as an event."""
+        event = self.begin(name, kind)
+        try:
+            yield
+        finally:
+            self.end(event)
+
+
+def calling(frame: FrameType | None) -> tuple[str, FrameType | None, FrameType | None]:
+    """Return the name and frame of the outermost public function that runs, and its caller's frame.
+
+    record/callers.py does the same for recordings, which need more details.
+    """
+    name, outer = "", None
+    while frame is not None:
+        code = frame.f_code
+        if id(code) not in _names:
+            if not code.co_filename.startswith(PACKAGE):
+                break
+            _names[id(code)] = code, CODES.get(code)
+        if (found := _names[id(code)][1]) is not None:
+            name, outer = found, frame
+        frame = frame.f_back
+    return name, outer, frame

@@ -20,8 +20,7 @@ from typing import Any
 from .. import config
 from ..diagnose.missing_names import NEED_TORCH, absent
 from ..places import BELOW, user_frame
-from .placeholders import AbsentModule
-from .torch_modules import IN_OTHER_PACKAGES, module_called
+from .torch_modules import IN_OTHER_PACKAGES, AbsentModule, module_called
 
 IMPORTS_TORCH = re.compile(r"^\s*(?:import|from) torch\b", re.MULTILINE)
 OURS = BELOW | {"__main__", "viz", "lessons"}

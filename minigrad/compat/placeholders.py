@@ -1,48 +1,244 @@
-"""Packages that need PyTorch itself, such as torchvision: importing them works, using them raises an error.
+"""PyTorch's modules that have little to do here, as one table: module -> its names -> what each of them is.
 
-Programs import them at the top but use them in code that may never run, so the import alone must not fail.
+Most names are one of a few kinds: a decorator that returns its argument, a function that does nothing or returns a constant, a
+setting that is stored and never read, an alias, or a function that raises and says what to use.  `module` makes a module of a
+row when a program asks for it; torch_modules.py says under which other names PyTorch has these modules.
 """
 
 from __future__ import annotations
 
-from types import ModuleType
-from typing import Any, NoReturn
+import multiprocessing
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from enum import IntEnum
+from functools import cache, partial
+from itertools import repeat
+from types import ModuleType, SimpleNamespace
+from typing import Any, Final, NoReturn
 
-from ..diagnose.missing_names import absent
+from .. import cuda, nn
+from ..arrays import dtypes
+from ..arrays.devices import CUDA, device, put_default_device
+from ..core.tensor import Tensor
+from ..errors import OutOfMemoryError, error
+from ..func import tree
+from ..linalg import LinAlgError
+from ..nn import convolution, losses, normalization
+from ..ops.base.registry import TABLE as OPERATIONS
+from ..tensors.hooks import Handle
+from . import amp
 
 
-class AbsentModule(ModuleType):
-    """A module of such a package; every name in it is a placeholder."""
-
-    def __init__(self, name: str):
-        super().__init__(name, f"{name}, which needs PyTorch itself.")
-        self.__path__ = []  # Python imports submodules of packages only
-
-    def __getattr__(self, name: str) -> Placeholder:
-        if name.startswith("__"):  # Python itself asks for these
-            raise AttributeError(name)
-        return Placeholder(f"{self.__name__}.{name}")
+# ---------------------------------------------------------------------- the kinds of names
+def itself(decorated: Any = None, *args: Any, **kwargs: Any) -> Any:
+    """Return the function, class or module; with options only, a decorator that returns it."""
+    return decorated if decorated is not None and not isinstance(decorated, bool) else lambda function: function
 
 
-class Placeholder:
-    """A name in such a package: it may appear in annotations and defaults, but raises when called or subclassed."""
+def nothing(*args: Any, **kwargs: Any) -> None:
+    """Do nothing."""
 
-    def __init__(self, name: str):
-        self._name = name
 
-    def __getattr__(self, name: str) -> Placeholder:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return Placeholder(f"{self._name}.{name}")
+def always(value: Any) -> Callable:
+    """Return a function that returns a constant."""
+    return lambda *args, **kwargs: value
 
-    def __call__(self, *args: Any, **kwargs: Any) -> NoReturn:
-        raise absent(ModuleNotFoundError, self._name)
 
-    def __mro_entries__(self, bases: tuple) -> NoReturn:
-        raise absent(ModuleNotFoundError, self._name)
+def stored(value: Any) -> tuple[Callable, Callable]:
+    """Return the functions that set and get a setting without effect."""
+    setting = {"value": value}
+    return lambda value, **options: setting.update(value=value, **options), lambda: setting["value"]
 
-    def __instancecheck__(self, instance: object) -> bool:
-        return False
 
-    def __repr__(self) -> str:
-        return f"<{self._name}, which needs PyTorch itself>"
+def refused(who: str, what: str, fix: str) -> Callable[..., NoReturn]:
+    """Return a function that raises NotImplementedError."""
+
+    def refuse(*args: Any, **kwargs: Any) -> NoReturn:
+        raise error(NotImplementedError, who, what, fix)
+
+    return refuse
+
+
+class Backend(ModuleType):
+    """The switches of one library, as a module, because programs import it (`import torch.backends.cudnn as cudnn`).
+
+    >>> import minigrad
+    >>> minigrad.backends.cudnn.benchmark = True
+    >>> minigrad.backends.cudnn.benchmark, minigrad.backends.mps.is_available()
+    (True, False)
+    """
+
+    def __init__(self, available: Callable = lambda: False, **switches: Any):
+        super().__init__("backend")
+        vars(self).update(switches, is_available=available, is_built=available, version=nothing)
+
+    @contextmanager
+    def flags(self, **switches: Any) -> Iterator[None]:
+        """Set switches within the block."""
+        before = dict(vars(self))
+        vars(self).update(switches)
+        try:
+            yield
+        finally:
+            vars(self).clear()
+            vars(self).update(before)
+
+
+def ntuple(n: int) -> Callable[[Any], tuple]:
+    """Return a function that makes a tuple of n copies of a number, and a plain tuple of any iterable.
+
+    >>> ntuple(2)(3), ntuple(2)([1, 4])
+    ((3, 3), (1, 4))
+    """
+    return lambda x: tuple(x) if isinstance(x, Iterable) else tuple(repeat(x, n))
+
+
+def without_prefix(state_dict: dict[str, Any], prefix: str) -> None:
+    """Remove a prefix, such as DataParallel's `module.`, from the names in a state_dict, in place.
+
+    >>> state = {"module.weight": 1}
+    >>> without_prefix(state, "module.")
+    >>> state
+    {'weight': 1}
+    """
+    for name in [name for name in state_dict if name.startswith(prefix)]:
+        state_dict[name.removeprefix(prefix)] = state_dict.pop(name)
+
+
+def set_default_tensor_type(t: Any) -> None:
+    """Make a tensor type's dtype and device the default: `torch.DoubleTensor`, `"torch.cuda.FloatTensor"`."""
+    dtypes.set_default_dtype(Tensor().type(t).dtype)
+    put_default_device(CUDA if "cuda" in (t if isinstance(t, str) else repr(t)) else None)
+
+
+# ---------------------------------------------------------------------- the table
+NO_SCRIPT = "minigrad does not read or write TorchScript"
+NO_ONNX = "minigrad does not write ONNX files"
+STATE = "minigrad.save(model.state_dict(), path)"
+SPECIAL = """digamma entr erf erfc erfcx erfinv exp2 expm1 i0 i0e i1 i1e log1p log_ndtr log_softmax logit logsumexp ndtr ndtri
+polygamma round sinc softmax xlog1py xlogy zeta""".split()
+RENAMED = {"expit": "sigmoid", "gammaln": "lgamma", "multigammaln": "mvlgamma", "psi": "digamma"}
+BACKENDS = "mps mkl mkldnn openmp xnnpack nnpack opt_einsum".split()
+size, ratio = int | tuple[int, ...], float | tuple[float, ...]
+deterministic, is_deterministic = stored(False)
+precise, precision = stored("highest")
+
+TABLE: dict[str, dict[str, Any]] = {
+    "accelerator": {
+        **{n: getattr(cuda, n) for n in ("is_available", "empty_cache", "memory_allocated", "max_memory_allocated")},
+        "current_accelerator": lambda check_available=False: device(CUDA.type) if cuda.is_available() else None,
+        "current_device_index": cuda.current_device,
+        "device_count": lambda: cuda.device_count() if cuda.is_available() else 0,
+        "set_device_index": cuda.set_device,
+        "synchronize": lambda device=None: cuda.synchronize(device) if cuda.is_available() else None,
+    },
+    "annotations": {  # torch.types, torch.nn.common_types and torch.nn.modules.utils
+        **{"Number": int | float | bool, "Device": device | str | int | None, "_size": Sequence[int]},
+        **{"_int": int, "_float": float, "_bool": bool, "_dtype": dtypes.dtype, "_device": device},
+        **{f"_size_{n}_t": size for n in ("any", 1, 2, 3, 4)},
+        **{f"_ratio_{n}_t": ratio for n in ("any", 2, 3)},
+        "_tensor_list_t": Tensor | list[Tensor] | tuple[Tensor, ...],
+        **dict(zip(("_single", "_pair", "_triple", "_quadruple"), map(ntuple, (1, 2, 3, 4)))),
+        "_ntuple": ntuple,
+        "_reverse_repeat_tuple": lambda t, n: tuple([x for x in reversed(t) for _ in range(n)]),
+        "consume_prefix_in_state_dict_if_present": without_prefix,
+    },
+    "attention": {  # minigrad has one kernel for attention, so the choice of one has no effect
+        "SDPBackend": IntEnum("SDPBackend", "MATH FLASH_ATTENTION EFFICIENT_ATTENTION CUDNN_ATTENTION", start=0),
+        "sdpa_kernel": lambda backends, set_priority=False: nullcontext(),
+    },
+    "backends": {
+        "cudnn": Backend(enabled=True, benchmark=False, deterministic=False, allow_tf32=True),
+        "cuda": Backend(
+            cuda.is_available,
+            matmul=Backend(allow_tf32=False, allow_fp16_reduced_precision_reduction=True),
+            **{f"enable_{name}_sdp": nothing for name in ("flash", "mem_efficient", "math")},
+        ),
+        **{name: Backend(enabled=False) for name in BACKENDS},
+    },
+    "compiler": {  # minigrad.compile compiles what it can and runs the rest unchanged: no code has to be marked
+        **dict.fromkeys("allow_in_graph assume_constant_result disable disallow_in_graph".split(), itself),
+        "substitute_in_graph": lambda original_fn, **kwargs: itself(),
+        **dict.fromkeys(
+            "cudagraph_mark_step_begin graph_break mark_dynamic mark_static reset set_stance".split(), nothing
+        ),
+        **dict.fromkeys("is_compiling is_dynamo_compiling is_exporting".split(), always(False)),
+        "config": SimpleNamespace(),
+    },
+    "cuda_amp": {  # torch.amp for a GPU, under the names of PyTorch before 2.4
+        **{name: partial(getattr(amp, name), "cuda") for name in ("autocast", "GradScaler")},
+        **{name: partial(getattr(amp, name), device_type="cuda") for name in ("custom_fwd", "custom_bwd")},
+    },
+    "jit": {  # programs run as written; minigrad.compile compiles
+        **dict.fromkeys(
+            "export freeze ignore interface optimize_for_inference script script_if_tracing".split(), itself
+        ),
+        **dict.fromkeys("script_method trace trace_module unused".split(), itself),
+        **dict.fromkeys("is_scripting is_tracing onednn_fusion_enabled".split(), always(False)),
+        **{"ScriptModule": type("ScriptModule", (nn.Module,), {}), "ScriptFunction": type("ScriptFunction", (), {})},
+        **{"Final": Final, "isinstance": isinstance, "annotate": lambda the_type, the_value: the_value},
+        **{"fork": lambda func, *args, **kwargs: func(*args, **kwargs), "wait": lambda future: future},
+        "save": refused("jit.save", NO_SCRIPT, f"save the numbers: {STATE}"),
+        "load": refused(
+            "jit.load", NO_SCRIPT, "in PyTorch, save model.state_dict(); here, load it into the same module"
+        ),
+    },
+    "multiprocessing": {  # Python's; tensors are copied between processes
+        **{name: getattr(multiprocessing, name) for name in multiprocessing.__all__},
+        **{"get_sharing_strategy": always("copy"), "set_sharing_strategy": nothing},
+    },
+    "onnx": {
+        "export": refused(
+            "onnx.export", NO_ONNX, f"save the numbers with {STATE}, load them in PyTorch and export there"
+        ),
+        "is_in_onnx_export": always(False),
+    },
+    "pytree": {
+        **{"tree_flatten": tree.flatten, "tree_leaves": tree.leaves, "tree_map": tree.tree_map},
+        "tree_unflatten": lambda leaves, treespec: tree.rebuild(treespec, leaves),
+    },
+    "special": {
+        **{name: OPERATIONS[name].function for name in SPECIAL},
+        **{name: OPERATIONS[other].function for name, other in RENAMED.items()},
+    },
+    "top_level": {
+        **{name: getattr(amp, name) for name in "GradScaler autocast get_autocast_dtype is_autocast_enabled".split()},
+        "OutOfMemoryError": OutOfMemoryError,
+        # results are always the same from run to run, products have full precision, and operations run one after the other
+        **{"use_deterministic_algorithms": deterministic, "are_deterministic_algorithms_enabled": is_deterministic},
+        **{"set_float32_matmul_precision": precise, "get_float32_matmul_precision": precision},
+        **{"set_num_interop_threads": nothing, "get_num_interop_threads": always(1), "set_warn_always": nothing},
+        **{"set_flush_denormal": always(False), "set_default_tensor_type": set_default_tensor_type},
+        "get_device_module": lambda device=None: cuda,
+    },
+    "underscored": {  # base classes of layers, and others that programs use although they have an underscore
+        **{"_LinAlgError": LinAlgError, "RemovableHandle": Handle},
+        **{"_ConvNd": convolution.Convolution, "_ConvTransposeNd": convolution.TransposedConvolution},
+        **{"_Loss": losses.Loss, "_WeightedLoss": losses.Weighted},
+        **{"_BatchNorm": normalization.BatchNorm, "_InstanceNorm": normalization.InstanceNorm},
+        **{"_NormBase": normalization.ChannelNorm, "NonDynamicallyQuantizableLinear": nn.Linear},
+        "required": object(),  # old optimizers use it as the default of required arguments
+    },
+    "version": {"cuda": None, "hip": None, "xpu": None, "git_version": None, "debug": False},
+}
+
+
+@cache
+def module(name: str) -> ModuleType:
+    """Return a row of the table as a module.
+
+    >>> module("jit").script(nn.ReLU())
+    ReLU()
+    """
+    made = ModuleType(f"minigrad.{name}", f"torch.{name}, as minigrad has it: compat/placeholders.py.")
+    vars(made).update(TABLE[name], __all__=[n for n in TABLE[name] if not n.startswith("_")])
+    return made
+
+
+def top_level(name: str) -> Any:
+    """Return a name of `torch` itself; AttributeError if there is none.  In-place operations are functions, too: relu_(x)."""
+    if name in TABLE["top_level"]:
+        return TABLE["top_level"][name]
+    if name.endswith("_") and not name.startswith("_") and callable(getattr(Tensor, name, None)):
+        return lambda input, *args, **kwargs: getattr(input, name)(*args, **kwargs)
+    raise AttributeError(name)

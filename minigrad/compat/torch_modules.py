@@ -1,7 +1,8 @@
-"""PyTorch's modules, each backed by the corresponding part of minigrad.
+"""PyTorch's modules, each backed by the corresponding part of minigrad; placeholders for packages that need PyTorch itself.
 
 Most have the same name in both and need no row: `torch.nn.functional` is `minigrad.nn.functional`. The table holds the
-others: modules that PyTorch divides differently, and widely used ones with an underscore.
+others: modules that PyTorch divides differently, and widely used ones with an underscore.  placeholders.py has a table of the
+modules that have little to do here.
 """
 
 from __future__ import annotations
@@ -9,10 +10,10 @@ from __future__ import annotations
 from functools import cache
 from importlib import import_module
 from types import ModuleType
-from typing import Any
+from typing import Any, NoReturn
 
 from ..diagnose.missing_names import absent
-from .backends import Backend
+from .placeholders import TABLE, Backend, module
 
 PYTORCH = "2.13.0"  # the version whose semantics minigrad implements
 LAYERS = """activation adaptive batchnorm channelshuffle container conv distance dropout flatten fold instancenorm linear
@@ -26,23 +27,23 @@ NOTHING = object()  # not None, which may be a module's value
 
 # PyTorch's module -> the modules of minigrad in which its names are looked up, in this order
 ELSEWHERE = {
-    **{f"nn.modules.{name}": ("nn", "compat.underscored") for name in LAYERS},
+    **{f"nn.modules.{name}": ("nn", "underscored") for name in LAYERS},
     **{f"nn.utils.{name}": ("nn.utils",) for name in OF_LAYERS},
     **{f"distributions.{name}": ("distributions",) for name in DISTRIBUTIONS},
     **{f"optim.{name}": ("optim",) for name in OPTIMIZERS},
     "": ("",),
-    "_C": ("compat.underscored",),
-    "_dynamo": ("compat.compiler",),
-    "_utils": ("compat.underscored",),
-    "_tensor": ("compat.underscored", ""),
+    "_C": ("underscored",),
+    "_dynamo": ("compiler",),
+    "_utils": ("underscored",),
+    "_tensor": ("underscored", ""),
     "autograd.anomaly_mode": ("autograd",),
     "autograd.gradcheck": ("autograd",),
     "autograd.variable": ("autograd",),
     "amp.autocast_mode": ("compat.amp",),
     "amp.grad_scaler": ("compat.amp",),
-    "cuda.amp": ("compat.cuda_amp",),
-    "cuda.amp.autocast_mode": ("compat.cuda_amp",),
-    "cuda.amp.grad_scaler": ("compat.cuda_amp",),
+    "cuda.amp": ("cuda_amp",),
+    "cuda.amp.autocast_mode": ("cuda_amp",),
+    "cuda.amp.grad_scaler": ("cuda_amp",),
     "cuda.memory": ("cuda",),
     "cuda.random": ("cuda",),
     "distributed.checkpoint.filesystem": ("distributed.checkpoint",),
@@ -53,10 +54,10 @@ ELSEWHERE = {
     "distributed.algorithms": ("distributed.uneven_inputs",),
     "distributed.algorithms.join": ("distributed.uneven_inputs",),
     "functional": ("",),
-    "nn.attention": ("compat.sdpa",),
-    "nn.common_types": ("compat.annotations",),
-    "nn.modules": ("nn", "compat.underscored"),
-    "nn.modules.utils": ("compat.annotations",),
+    "nn.attention": ("attention",),
+    "nn.common_types": ("annotations",),
+    "nn.modules": ("nn", "underscored"),
+    "nn.modules.utils": ("annotations",),
     "nn.parallel": ("nn.parallel",),
     "nn.modules.lazy": ("nn.lazy",),
     **{
@@ -64,11 +65,11 @@ ELSEWHERE = {
         for name in "data_parallel distributed parallel_apply replicate scatter_gather".split()
     },
     "nn.utils.stateless": ("func",),
-    "optim.optimizer": ("optim.optimizer", "compat.underscored"),
-    "types": ("compat.annotations", ""),
-    "utils._pytree": ("compat.pytree",),
+    "optim.optimizer": ("optim.optimizer", "underscored"),
+    "types": ("annotations", ""),
+    "utils._pytree": ("pytree",),
     "utils.dlpack": ("",),
-    "utils.hooks": ("compat.underscored",),
+    "utils.hooks": ("underscored",),
     "utils.data.dataloader": ("utils.data",),
     "utils.data.dataset": ("utils.data",),
     "utils.data.sampler": ("utils.data",),
@@ -135,7 +136,7 @@ def module_called(name: str) -> ModuleType | None:
     """
     path = name.removeprefix("torch").removeprefix(".")
     if (names := IN_OTHER_PACKAGES.get(name) or ELSEWHERE.get(path)) is not None:
-        places = [import_module(f"minigrad.{place}".removesuffix(".")) for place in names]
+        places = [module(p) if p in TABLE else import_module(f"minigrad.{p}".removesuffix(".")) for p in names]
         return TorchModule(name, tuple(places))
     found: Any = import_module("minigrad")
     for part in path.split("."):
@@ -145,3 +146,44 @@ def module_called(name: str) -> ModuleType | None:
     if isinstance(found, ModuleType) and found.__name__.startswith("minigrad."):
         return TorchModule(name, (found,))
     return None
+
+
+# ---------------------------------------------------------------------- packages that need PyTorch itself
+class AbsentModule(ModuleType):
+    """A module of a package that needs PyTorch itself, such as torchvision: every name in it is a placeholder.
+
+    Programs import it at the top but use it in code that may never run, so the import alone must not fail.
+    """
+
+    def __init__(self, name: str):
+        super().__init__(name, f"{name}, which needs PyTorch itself.")
+        self.__path__ = []  # Python imports submodules of packages only
+
+    def __getattr__(self, name: str) -> Placeholder:
+        if name.startswith("__"):  # Python itself asks for these
+            raise AttributeError(name)
+        return Placeholder(f"{self.__name__}.{name}")
+
+
+class Placeholder:
+    """A name in such a package: it may appear in annotations and defaults, but raises when called or subclassed."""
+
+    def __init__(self, name: str):
+        self._name = name
+
+    def __getattr__(self, name: str) -> Placeholder:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return Placeholder(f"{self._name}.{name}")
+
+    def __call__(self, *args: Any, **kwargs: Any) -> NoReturn:
+        raise absent(ModuleNotFoundError, self._name)
+
+    def __mro_entries__(self, bases: tuple) -> NoReturn:
+        raise absent(ModuleNotFoundError, self._name)
+
+    def __instancecheck__(self, instance: object) -> bool:
+        return False
+
+    def __repr__(self) -> str:
+        return f"<{self._name}, which needs PyTorch itself>"

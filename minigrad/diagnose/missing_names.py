@@ -109,13 +109,38 @@ TABLE = tuple(
         ),
         (
             "tensors that change to other memory",
-            "assign the data of another tensor: x.data = y",
-            "Tensor.set_",
+            "assign the data of another tensor: x.data = y; compare memory with x.data_ptr()",
+            "Tensor.set_ Tensor.is_set_to",
         ),
         (
             "LDL factorizations",
             "use linalg.cholesky for a positive definite matrix, and linalg.solve for an equation",
             "linalg.ldl_factor linalg.ldl_factor_ex linalg.ldl_solve",
+        ),
+        (
+            "futures",
+            "use Python's concurrent.futures",
+            "futures Future",
+        ),
+        (
+            "processes that are started with a number",
+            "start ranks with minigrad.distributed.run(f, n), or one process with multiprocessing.Process",
+            "multiprocessing.spawn",
+        ),
+        (
+            "Python functions over single elements",
+            "write the formula with operations, or torch.tensor([f(v) for v in x.tolist()])",
+            "Tensor.apply_ Tensor.map_ Tensor.map2_",
+        ),
+        (
+            "ranges that include their end",
+            "write torch.arange(start, end + step, step)",
+            "range",
+        ),
+        (
+            "profiles of scheduled steps",
+            "put `with profile() as prof:` around the steps to time, and write prof.export_chrome_trace(path)",
+            """profiler.schedule profiler.ProfilerAction profiler.tensorboard_trace_handler profiler.supported_activities""",
         ),
         (
             "logs for TensorBoard",
@@ -146,7 +171,7 @@ OWN = frozenset(
 MODULES = frozenset(
     """amp autograd autograd.forward_ad autograd.function autograd.functional autograd.graph autograd.profiler backends compiler
     cuda cuda.amp distributed distributed.checkpoint distributed.fsdp distributed.nn distributed.optim distributions
-    distributions.constraints distributions.kl distributions.transforms func futures jit linalg multiprocessing nn
+    distributions.constraints distributions.kl distributions.transforms func jit linalg multiprocessing nn
     nn.functional nn.grad nn.init nn.parallel nn.parameter nn.utils nn.utils.parametrizations nn.utils.parametrize nn.utils.rnn
     onnx optim optim.lr_scheduler optim.swa_utils profiler random return_types special testing utils utils.benchmark
     utils.checkpoint utils.data version""".split()

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import functools
 import math
-import warnings
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Iterable
+from typing import NoReturn
 
 import numpy as np
 
@@ -272,16 +270,6 @@ def kaiming_std(tensor: Tensor, a: float, mode: str, nonlinearity: str) -> float
     return calculate_gain(nonlinearity, a) / math.sqrt(fan) if fan else 0.0
 
 
-def __getattr__(name: str) -> Callable:
-    """Return the function behind a deprecated PyTorch name, such as `uniform` for uniform_; it gives a FutureWarning."""
-    f = globals().get(f"{name}_") if name not in ("ones", "zeros", "trunc_normal") else None
-    if name.startswith("_") or f is None:
-        raise absent(AttributeError, f"{__name__}.{name}")
-
-    @functools.wraps(f)
-    def function(*args: Any, **kwargs: Any) -> Tensor:
-        message = f"`nn.init.{name}` is now deprecated in favor of `nn.init.{name}_`."
-        warnings.warn(message, FutureWarning, stacklevel=2)
-        return f(*args, **kwargs)
-
-    return function
+def __getattr__(name: str) -> NoReturn:
+    """Raise an error that names the replacement, such as uniform_ for PyTorch's deprecated `uniform`."""
+    raise absent(AttributeError, f"{__name__}.{name}")

@@ -1,9 +1,7 @@
-"""Features of PyTorch's first versions: tensor types by name, FloatTensor(2, 3), x.type("LongTensor"); range; apply_, map_."""
+"""Features of PyTorch's first versions: tensor types by name, FloatTensor(2, 3), x.type("LongTensor")."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,14 +9,12 @@ import numpy as np
 from .. import config
 from ..arrays import dtypes
 from ..arrays.devices import Size
-from ..arrays.kinds import on_device
 from ..core.saved import memory
 from ..core.tensor import Tensor, wrap
 from ..errors import error
-from .base.registry import named
 from .copy import CALLED, to
-from .create import factory, number, sizes
-from .from_data import SEQUENCES, chosen, made
+from .create import sizes
+from .from_data import SEQUENCES, made
 from .from_data import array_of as array_of_data
 
 
@@ -37,114 +33,25 @@ class TensorType(type):
         return f"<class '{config.library_name}.{cls.__name__}'>"
 
 
-class HalfTensor(metaclass=TensorType):
-    """The tensors of dtype float16: a constructor, and a type for isinstance and `Tensor.type`.
+def tensor_type(dtype: dtypes.dtype, data: list) -> Any:
+    """Return the type of the tensors of a dtype; its example makes one of `data`."""
+    name = f"{CALLED[dtype]}Tensor"
+    shown = "" if dtype in (dtypes.float32, dtypes.int64, dtypes.bool_) else f", dtype=minigrad.{dtype.name}"
+    shown = f"tensor({'[1.]' if data == [1.0] else data}{shown})"
+    doc = f"""The tensors of dtype {dtype.name}: a constructor, and a type for isinstance and `Tensor.type`.
 
     >>> import minigrad
-    >>> minigrad.HalfTensor([1.0])
-    tensor([1.], dtype=minigrad.float16)
+    >>> minigrad.{name}({data})
+    {shown}
     """
-
-    dtype = dtypes.float16
-
-
-class BFloat16Tensor(metaclass=TensorType):
-    """The tensors of dtype bfloat16: a constructor, and a type for isinstance and `Tensor.type`.
-
-    >>> import minigrad
-    >>> minigrad.BFloat16Tensor([1.0])
-    tensor([1.], dtype=minigrad.bfloat16)
-    """
-
-    dtype = dtypes.bfloat16
+    return TensorType(name, (), {"dtype": dtype, "__doc__": doc, "__module__": __name__})
 
 
-class FloatTensor(metaclass=TensorType):
-    """The tensors of dtype float32: a constructor, and a type for isinstance and `Tensor.type`.
-
-    >>> import minigrad
-    >>> minigrad.FloatTensor([1.0])
-    tensor([1.])
-    """
-
-    dtype = dtypes.float32
-
-
-class DoubleTensor(metaclass=TensorType):
-    """The tensors of dtype float64: a constructor, and a type for isinstance and `Tensor.type`.
-
-    >>> import minigrad
-    >>> minigrad.DoubleTensor([1.0])
-    tensor([1.], dtype=minigrad.float64)
-    """
-
-    dtype = dtypes.float64
-
-
-class CharTensor(metaclass=TensorType):
-    """The tensors of dtype int8: a constructor, and a type for isinstance and `Tensor.type`.
-
-    >>> import minigrad
-    >>> minigrad.CharTensor([1])
-    tensor([1], dtype=minigrad.int8)
-    """
-
-    dtype = dtypes.int8
-
-
-class ShortTensor(metaclass=TensorType):
-    """The tensors of dtype int16: a constructor, and a type for isinstance and `Tensor.type`.
-
-    >>> import minigrad
-    >>> minigrad.ShortTensor([1])
-    tensor([1], dtype=minigrad.int16)
-    """
-
-    dtype = dtypes.int16
-
-
-class IntTensor(metaclass=TensorType):
-    """The tensors of dtype int32: a constructor, and a type for isinstance and `Tensor.type`.
-
-    >>> import minigrad
-    >>> minigrad.IntTensor([1])
-    tensor([1], dtype=minigrad.int32)
-    """
-
-    dtype = dtypes.int32
-
-
-class LongTensor(metaclass=TensorType):
-    """The tensors of dtype int64: a constructor, and a type for isinstance and `Tensor.type`.
-
-    >>> import minigrad
-    >>> minigrad.LongTensor([1])
-    tensor([1])
-    """
-
-    dtype = dtypes.int64
-
-
-class ByteTensor(metaclass=TensorType):
-    """The tensors of dtype uint8: a constructor, and a type for isinstance and `Tensor.type`.
-
-    >>> import minigrad
-    >>> minigrad.ByteTensor([1])
-    tensor([1], dtype=minigrad.uint8)
-    """
-
-    dtype = dtypes.uint8
-
-
-class BoolTensor(metaclass=TensorType):
-    """The tensors of dtype bool: a constructor, and a type for isinstance and `Tensor.type`.
-
-    >>> import minigrad
-    >>> minigrad.BoolTensor([True])
-    tensor([True])
-    """
-
-    dtype = dtypes.bool_
+HalfTensor, BFloat16Tensor = tensor_type(dtypes.float16, [1.0]), tensor_type(dtypes.bfloat16, [1.0])
+FloatTensor, DoubleTensor = tensor_type(dtypes.float32, [1.0]), tensor_type(dtypes.float64, [1.0])
+CharTensor, ShortTensor = tensor_type(dtypes.int8, [1]), tensor_type(dtypes.int16, [1])
+IntTensor, LongTensor = tensor_type(dtypes.int32, [1]), tensor_type(dtypes.int64, [1])
+ByteTensor, BoolTensor = tensor_type(dtypes.uint8, [1]), tensor_type(dtypes.bool_, [True])
 
 
 def array_of(data: tuple, target: np.dtype, who: str) -> np.ndarray:
@@ -188,59 +95,7 @@ def new(self: Tensor, *data: Any, device: Any = None) -> Tensor:
     return made(array_of(data, self._np_dtype, "new"), device=self.device if device is None else device)
 
 
-@factory("1, 4", "1, 2.5, 0.5", "5, -3, -2", "0, 5, 2, dtype=torch.int64", "2, 2")
-def range(start: Any, end: Any, step: Any = 1, *, dtype: Any = None, device: Any = None) -> Any:
-    """Return the numbers from `start` to `end`, including `end` if a step meets it; floats unless `dtype` is given.
-
-    PyTorch's older form of `arange`, which excludes its end.  Raises RuntimeError for step 0 and for an end on the wrong side.
-
-    >>> import minigrad
-    >>> minigrad.range(1, 2, 0.5)
-    tensor([1.0000, 1.5000, 2.0000])
-    """
-    start, end, step = [number(x, "range") for x in (start, end, step)]
-    if not all(map(math.isfinite, (start, end, step))):
-        what = f"unsupported range: {start} -> {end} in steps of {step}"
-        raise error(RuntimeError, "range", what, "pass finite numbers")
-    if step == 0:
-        raise error(RuntimeError, "range", "step must be nonzero", f"write range({start}, {end}, 1)")
-    if (end - start) * step < 0:
-        what = f"upper bound {end} and lower bound {start} are inconsistent with the sign of step {step}"
-        raise error(RuntimeError, "range", what, f"write range({start}, {end}, {-step})")
-    return (start + step * np.arange(math.floor((end - start) / step) + 1, dtype=np.float64)).astype(chosen(dtype))
-
-
-def mapping(name: str, others: int) -> Callable:
-    """Return the method that replaces each element by a Python function of it and of other tensors' elements."""
-
-    def method(self: Tensor, *given: Any) -> Tensor:
-        *tensors, f = given if len(given) == others + 1 else (*given, None)
-        if not callable(f) or not all([isinstance(t, Tensor) for t in tensors]):
-            wanted = ", ".join([*["tensor"] * others, "function"])
-            what = f"takes ({wanted}), got ({', '.join([type(g).__name__ for g in given])})"
-            raise error(TypeError, name, what, f"write x.{name}({wanted})")
-        if self.requires_grad:
-            what = "cannot apply a Python function to a tensor that requires grad"
-            raise error(RuntimeError, name, what, f"write x.detach().{name}(...), or a formula of operations")
-        if on_device(self._a):
-            raise error(TypeError, name, "works only for tensors on the CPU", "write x.cpu() first")
-        odd = next((t for t in tensors if t.dtype != self.dtype), None)
-        if odd is not None:
-            what = f"expected {self.dtype.name} for the other tensors, got {odd.dtype.name}"
-            raise error(TypeError, name, what, "write other.to(x.dtype)")
-        rows = [t.expand(self.shape).flatten().tolist() for t in (self, *tensors)]
-        values = [f(*numbers) for numbers in zip(*rows)]
-        if not all([isinstance(v, (int, float, np.generic)) for v in values]):
-            raise error(TypeError, name, "the function must return numbers", "return a float")
-        return self.copy_(wrap(np.array(values).reshape(self._sizes)))
-
-    method.__doc__ = (
-        f"Replace each element by a Python function of it{', and of the elements of others' * bool(others)}."
-    )
-    return named(method, name)
-
-
-METHODS = {"type": type_of, "new": new} | {n: mapping(n, k) for n, k in (("apply_", 0), ("map_", 1), ("map2_", 2))}
+METHODS = {"type": type_of, "new": new}
 
 
 def construct(self: Any, *data: Any, device: Any = None) -> None:

@@ -87,10 +87,4 @@ def storage(self: Tensor) -> Storage:
     return Storage(memory_of(owner(self._a)).view(self._np_dtype))
 
 
-def is_set_to(self: Tensor, tensor: Tensor) -> bool:
-    """Return True if both tensors view the same elements of memory in the same way."""
-    same = self.data_ptr() == tensor.data_ptr() and self.shape == tensor.shape and self.stride() == tensor.stride()
-    return same and self._np_dtype == tensor._np_dtype
-
-
-METHODS = {f.__name__: f for f in (untyped_storage, storage, is_set_to)}
+METHODS = {f.__name__: f for f in (untyped_storage, storage)}

@@ -38,20 +38,6 @@ def test_they_are_types_of_tensors():
     assert x.type("torch.DoubleTensor").dtype == minigrad.float64
 
 
-def test_range_has_its_end_and_is_of_floats():
-    assert minigrad.range(1, 4).tolist() == [1.0, 2.0, 3.0, 4.0] and minigrad.range(1, 4).dtype == minigrad.float32
-    assert minigrad.range(1, 4, 2, dtype=minigrad.int64).tolist() == [1, 3]
-
-
-def test_functions_of_python_are_written_over_each_element():
-    x = minigrad.arange(3.0)
-    assert x.apply_(lambda v: v * 10) is x and x.tolist() == [0, 10, 20]
-    assert x.map_(minigrad.ones(1), lambda v, w: v + w).tolist() == [1, 11, 21]
-    assert x.map2_(x, x, lambda u, v, w: u + v + w).tolist() == [3, 33, 63]
-    assert minigrad.arange(3).apply_(lambda v: v + 1.7).tolist() == [1, 2, 3]
-    assert minigrad.zeros(0, 2).apply_(float).shape == (0, 2)
-
-
 def test_powers_and_polygammas_are_written_in_place():
     x = minigrad.tensor([2.0, 3.0], dtype=minigrad.float64)
     assert x.float_power_(2) is x and x.tolist() == [4, 9]

@@ -20,8 +20,3 @@ def test_new_dimensions_have_the_strides_of_pytorch():
     assert x[None].stride() == (6, 3, 1) and x[:, None].stride() == (3, 3, 1) and x[..., None].stride() == (3, 1, 1)
     assert minigrad.tensor(1.0)[None].stride() == (1,)
     assert x[:, :1].expand(2, 4).stride() == (3, 0)
-
-
-def test_is_set_to():
-    x = minigrad.arange(6.0)
-    assert x.is_set_to(x.detach()) and not x.is_set_to(x[1:]) and not x.is_set_to(x.view(2, 3))

@@ -1,0 +1,102 @@
+"""PyTorch's modules that have little to do here: decorators, settings, constants and errors."""
+
+import importlib
+
+import pytest
+
+import minigrad
+from minigrad.compat.placeholders import TABLE, module
+
+
+@pytest.mark.parametrize("name", sorted(set(TABLE) - {"top_level"}))
+def test_each_row_is_a_module_with_its_names(name):
+    found = module(name)
+    assert found is module(name) and set(found.__all__) == {n for n in TABLE[name] if not n.startswith("_")}
+    assert all(getattr(found, n) is value for n, value in TABLE[name].items())
+
+
+PATHS = """jit compiler onnx backends accelerator multiprocessing special version types nn.attention nn.modules.utils
+nn.common_types utils._pytree utils.hooks cuda.amp _dynamo""".split()
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_programs_import_them_under_pytorchs_names(path):
+    with minigrad.as_torch():
+        found = importlib.import_module(f"torch.{path}")
+        assert all(hasattr(found, name) for name in found.__all__)
+
+
+def test_decorators_return_what_they_decorate_with_and_without_options():
+    def f(x):
+        return 2 * x
+
+    for decorator in (minigrad.jit.script, minigrad.jit.ignore, minigrad.jit.unused, minigrad.compiler.disable):
+        assert decorator(f) is f
+    assert minigrad.jit.ignore(drop=True)(f) is minigrad.jit.ignore(True)(f) is f
+    assert minigrad.compiler.disable(recursive=False)(f) is minigrad.compiler.substitute_in_graph(len)(f) is f
+    assert minigrad.jit.trace(f, minigrad.ones(2)) is f
+    assert minigrad.jit.wait(minigrad.jit.fork(f, 3)) == 6
+
+
+def test_questions_have_constant_answers():
+    assert minigrad.jit.is_scripting() is minigrad.compiler.is_compiling() is minigrad.onnx.is_in_onnx_export() is False
+    assert not isinstance(minigrad.nn.ReLU(), minigrad.jit.ScriptModule)  # no module is compiled
+    assert minigrad.get_num_interop_threads() == 1 and minigrad.version.cuda is None
+    with minigrad.as_torch() as torch, torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH):
+        assert torch.accelerator.is_available() == torch.cuda.is_available()
+
+
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        (lambda: minigrad.jit.save(None, "f"), r"jit.save: minigrad does not read or write TorchScript.*state_dict"),
+        (
+            lambda: minigrad.jit.load("f"),
+            r"jit.load: minigrad does not read or write TorchScript.*save model.state_dict",
+        ),
+        (
+            lambda: minigrad.onnx.export(None, ()),
+            r"onnx.export: minigrad does not write ONNX files.*load them in PyTorch",
+        ),
+    ],
+)
+def test_files_that_minigrad_does_not_write_say_what_to_write(call, says):
+    with pytest.raises(NotImplementedError, match=f"(?s){says}"):
+        call()
+
+
+def test_settings_are_stored():
+    for set_value, get_value, value in (
+        (minigrad.use_deterministic_algorithms, minigrad.are_deterministic_algorithms_enabled, True),
+        (minigrad.set_float32_matmul_precision, minigrad.get_float32_matmul_precision, "high"),
+    ):
+        before = get_value()
+        set_value(value)
+        assert get_value() == value != before
+        set_value(before)
+    minigrad.use_deterministic_algorithms(False, warn_only=True)
+    with minigrad.backends.cudnn.flags(benchmark=True):
+        assert minigrad.backends.cudnn.benchmark
+    assert not minigrad.backends.cudnn.benchmark and not minigrad.backends.mps.is_available()
+
+
+def test_a_type_of_tensors_becomes_the_default():
+    minigrad.set_default_tensor_type("torch.DoubleTensor")
+    try:
+        assert minigrad.ones(1).dtype is minigrad.float64
+    finally:
+        minigrad.set_default_tensor_type(minigrad.FloatTensor)
+    assert minigrad.ones(1).dtype is minigrad.float32
+
+
+def test_special_functions_are_those_of_the_top_level():
+    for name, other in {"expit": "sigmoid", "psi": "digamma", "gammaln": "lgamma", "multigammaln": "mvlgamma"}.items():
+        assert getattr(minigrad.special, name) is getattr(minigrad, other)
+    assert minigrad.special.softmax is minigrad.softmax
+    assert all(f.__module__.startswith("minigrad.") for f in TABLE["special"].values())
+
+
+def test_what_is_gone_says_what_to_use():
+    for name, says in {"futures.Future": "concurrent.futures", "multiprocessing.spawn": "distributed.run"}.items():
+        with minigrad.as_torch(), pytest.raises((AttributeError, ImportError), match=says):
+            exec(f"from torch.{name.rpartition('.')[0]} import {name.rpartition('.')[2]}")
