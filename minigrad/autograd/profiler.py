@@ -30,7 +30,7 @@ from ..core.saved import bottom
 from ..core.tensor import Tensor
 from ..errors import error
 from ..ops import transfer
-from ..ops.base.registry import CODES
+from ..ops.base.registry import operation_of
 from ..places import PACKAGE
 from .profiler_report import Event, EventList
 
@@ -292,7 +292,7 @@ def calling(frame: FrameType | None) -> tuple[str, FrameType | None, FrameType |
         if id(code) not in _names:
             if not code.co_filename.startswith(PACKAGE):
                 break
-            _names[id(code)] = code, CODES.get(code)
+            _names[id(code)] = code, operation_of(code)
         if (found := _names[id(code)][1]) is not None:
             name, outer = found, frame
         frame = frame.f_back
