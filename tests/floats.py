@@ -1,4 +1,4 @@
-"""Tables of kernels, which take a second each to compile: `make test` compiles some of them, for one dtype."""
+"""Long tables, of kernels that take a second each to compile and of programs: `make test` runs some rows, for one dtype."""
 
 import pytest
 
