@@ -4,7 +4,7 @@
 PYTHON ?= python3
 now     = $(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2>/dev/null)
 VENV   := .venv$(if $(filter file,$(origin PYTHON)),,-$(now))
-PY     := $(VENV)/bin/python
+PY     := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)/python
 made_by = $(shell sed -n 's/^version\(_info\)\{0,1\} *= *\([0-9]*\.[0-9]*\).*/\2/p' .venv/pyvenv.cfg 2>/dev/null | head -1)
 UV     := $(shell command -v uv 2>/dev/null)
 

@@ -41,7 +41,7 @@ def rows():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("version, path, one", rows())
+@pytest.mark.parametrize("version, path, one", list(rows()))
 def test_lesson_runs_from_a_wheel_in_an_empty_folder(version, path, one, tmp_path):
     python = wheels.environment(version, path)  # made by make test-slow before the tests
     outside = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "NUMBA_"))}
