@@ -101,6 +101,7 @@ def serve(connection: socket.socket) -> None:
     atexit.register(end_at_once)  # the last function of all, since it is the first one here
     for name in IMPORTED:
         importlib.import_module(name)
+    sys.modules.pop("viz.cli", None)  # Python warns of a program that is a module already
     gc.freeze()  # the forks share these pages
     while True:
         message, files, _, _ = socket.recv_fds(connection, LONGEST, 3)
