@@ -89,9 +89,9 @@ cuda-build: $(call with,cuda12) ## compile all kernels for GPUs, without one
 cuda-test: $(call with,dev demo cuda12) ## on a machine with a GPU: run the tests on it, and measure
 	$(PY) -m benchmarks.cuda
 
-parity: $(call with,dev parity) ## run the same programs in PyTorch and compare
+parity: $(call with,dev parity) ## run the same programs in PyTorch and compare; with NIGHTLY=1 all of them
 	$(begin)
-	$(PYTEST) tests/parity
+	$(PYTEST) $(if $(NIGHTLY),,-m "not nightly") tests/parity
 	$(end)
 
 programs: $(call with,dev parity) ## run the programs of tests/programs in PyTorch and here; writes docs/programs.md
