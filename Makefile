@@ -72,8 +72,8 @@ test-pythons: ## run make test-quick on each other Python from 3.11 on that is f
 	  echo "Python $$version"; $(MAKE) --no-print-directory test-quick PYTHON=$$path < /dev/null || exit 1; \
 	done
 
-test-versions: $(call with,dev demo) ## run make test-quick with the oldest and the newest NumPy, SciPy and Numba
-	$(PY) -m tools.versions $(QUICK)
+test-versions: $(call with,dev demo) ## run make test-quick and more with the oldest and the newest NumPy, SciPy and Numba
+	$(PY) -m tools.versions $(QUICK) tests/core tests/autograd tests/formulas
 
 test-slow: $(call with,dev demo) ## run the tests that take longest; with NIGHTLY=1 also those for each Python
 	$(begin)
