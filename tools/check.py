@@ -1,12 +1,13 @@
-"""Check what changed since the branch left main, in about a minute: `make check`.
+"""Check what changed since the branch left main, in about a minute if that is one folder: `make check`.
 
-It runs ruff on everything, pyright on everything in its configuration, and the tests that the table TESTS names for the folders
-with changes. Test files that changed run too. If the table has nothing for any change, the tests of the core run. `.ci/run`
-stays the complete check.
+It runs ruff and pyright on the whole project, and the tests that the table TESTS names for the folders with changes. Test files
+that changed run too, except those that need PyTorch. If the table has nothing for any change, the tests of the core run.
+`.ci/run` stays the complete check.
 """
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Iterable
@@ -17,6 +18,7 @@ MAIN = "main", "origin/main"  # a clone of a branch has only the second one
 
 # The rules of the project: names, imports, lines of the nucleus. They fail most often, whatever changes.
 ALWAYS = ("tests/test_imports.py", "tests/test_project.py")
+PARITY, SIMULATED = "tests/parity/", "tests/kernels/cuda/"  # need PyTorch; need the simulator of GPUs
 WITHOUT_ENTRY = ("tests/core", "tests/spec", "tests/autograd/test_function.py", "tests/record/test_record.py")
 
 # The longest beginning of a path counts. The tests of an entry take at most half a minute on two cores.
@@ -42,6 +44,7 @@ TESTS = {
     "minigrad/formulas": "tests/formulas tests/record",
     "minigrad/func": "tests/func/test_reverse.py tests/func/test_forward.py tests/func/test_vmap.py",
     "minigrad/kernels": "tests/kernels/test_generate.py tests/kernels/test_cache.py tests/kernels/test_lines.py",
+    "minigrad/kernels/cuda": "tests/kernels/cuda/test_pointwise.py tests/kernels/cuda/test_indexing.py tests/test_cuda.py",
     "minigrad/layers": "tests/layers tests/func/test_reverse.py",
     "minigrad/nn": "tests/nn tests/ops/test_errors_layers.py",
     "minigrad/ops": "tests/ops/test_pointwise.py tests/ops/test_shape.py tests/ops/test_reduce.py tests/ops/test_errors.py",
@@ -91,7 +94,8 @@ def tests_for(files: Iterable[str]) -> list[str]:
     found: dict[str, None] = {}
     for path in files:
         name = PurePosixPath(path).name
-        if path.startswith("tests/") and name.startswith("test_") and name.endswith(".py") and (ROOT / path).exists():
+        is_test = path.startswith("tests/") and name.startswith("test_") and name.endswith(".py")
+        if is_test and not path.startswith(PARITY) and (ROOT / path).exists():
             found[path] = None
         found.update(dict.fromkeys(entry(path).split()))
     return [*ALWAYS, *(found or WITHOUT_ENTRY)]
@@ -101,14 +105,19 @@ def main() -> int:
     """Run everything, types beside the tests, and return the number of failed programs."""
     python, files = sys.executable, changed()
     tests = tests_for(files)
+    simulated = [test for test in tests if test.startswith(SIMULATED)]
     print(f"{len(files)} files changed; tests: {' '.join(tests)}", flush=True)
     types = subprocess.Popen([python, "-m", "pyright"], cwd=ROOT, stdout=subprocess.PIPE, text=True)
     style = [[python, "-m", "ruff", *words, "."] for words in (("format", "--check", "--quiet"), ("check", "--quiet"))]
-    pytest = [python, "-m", "pytest", "-q", "-n", "auto", "--dist", "worksteal", "-m", "not slow", *tests]
-    failed = [command[2:] for command in [*style, pytest] if subprocess.run(command, cwd=ROOT).returncode]
+    pytest = [python, "-m", "pytest", "-q", "-n", "auto", "--dist", "worksteal", "-m", "not slow"]
+    failed = sum([subprocess.run(command, cwd=ROOT).returncode != 0 for command in style])
+    failed += subprocess.run([*pytest, *[t for t in tests if t not in simulated]], cwd=ROOT).returncode != 0
+    if simulated:
+        simulator = {**os.environ, "NUMBA_ENABLE_CUDASIM": "1"}
+        failed += subprocess.run([*pytest, *simulated], cwd=ROOT, env=simulator).returncode != 0
     said, _ = types.communicate()
     print(said, end="")
-    return len(failed) + bool(types.returncode)
+    return failed + (types.returncode != 0)
 
 
 if __name__ == "__main__":

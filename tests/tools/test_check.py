@@ -10,7 +10,7 @@ from tools import check
 
 @pytest.fixture
 def checkout(tmp_path, monkeypatch):
-    """A repository whose branch has one commit more than main, in a folder that tools/check.py takes for its own."""
+    """Return a function that runs git in a repository for tools/check.py: its branch has one commit more than main."""
     monkeypatch.setattr(check, "ROOT", tmp_path)
 
     def git(*words):
@@ -61,6 +61,13 @@ def test_a_changed_test_runs_and_a_removed_one_does_not():
     assert check.tests_for(files) == [*check.ALWAYS, "tests/test_files.py"]
 
 
+def test_tests_beside_pytorch_do_not_run():
+    assert check.tests_for(["tests/parity/test_engine.py", "tests/test_files.py"]) == [
+        *check.ALWAYS,
+        "tests/test_files.py",
+    ]
+
+
 def test_tests_of_two_folders_run_once_each():
     found = check.tests_for(["minigrad/core/graph.py", "minigrad/autograd/function.py"])
     assert len(found) == len({*found}) and {"tests/core", "tests/autograd/test_gradcheck.py"} <= {*found}
@@ -68,6 +75,44 @@ def test_tests_of_two_folders_run_once_each():
 
 def test_changes_without_an_entry_run_the_tests_of_the_core():
     assert check.tests_for(["LICENSE"]) == check.tests_for([]) == [*check.ALWAYS, *check.WITHOUT_ENTRY]
+
+
+def ran(monkeypatch, files, failing=""):
+    """Return the commands that `make check` runs, each with its simulator of GPUs, and its result if one of them fails."""
+    commands = []
+
+    class Types:
+        returncode = int(failing == "pyright")
+
+        def communicate(self):
+            return "types\n", None
+
+    def start(command, **options):
+        commands.append((command, options.get("env", {}).get("NUMBA_ENABLE_CUDASIM")))
+        return Types()
+
+    def run(command, **options):
+        start(command, **options)
+        return subprocess.CompletedProcess(command, int(bool(failing) and failing in command))
+
+    monkeypatch.setattr(check, "changed", lambda: files)
+    monkeypatch.setattr(check.subprocess, "run", run)
+    monkeypatch.setattr(check.subprocess, "Popen", start)
+    return check.main(), commands
+
+
+def test_tests_for_gpus_run_in_the_simulator(monkeypatch):
+    failed, commands = ran(monkeypatch, ["minigrad/kernels/cuda/launcher.py"])
+    plain, simulated = [(words, simulator) for words, simulator in commands if "pytest" in words]
+    assert not failed and plain[1] is None and simulated[1] == "1"
+    assert "tests/kernels/cuda/test_indexing.py" in simulated[0] and "tests/test_cuda.py" in plain[0]
+    assert not [word for word in plain[0] if word.startswith("tests/kernels/cuda")]
+
+
+@pytest.mark.parametrize("failing, n", [("", 0), ("pyright", 1), ("format", 1), ("pytest", 1), ("ruff", 2)])
+def test_whatever_fails_fails_the_check_and_the_rest_still_runs(failing, n, monkeypatch):
+    failed, commands = ran(monkeypatch, ["LICENSE"], failing)
+    assert failed == n and len(commands) == 4
 
 
 def test_every_name_in_the_table_exists():
