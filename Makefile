@@ -17,7 +17,8 @@ with  = $(foreach extra,$(1),$(VENV)/.with-$(extra))
 export PYTHONDONTWRITEBYTECODE :=
 
 # the suites that also run with their tensors on a device (docs/howto/cuda.md); `make test` runs the first ones, in a minute
-DEVICE_FIRST := tests/spec tests/core/test_calls.py tests/core/test_inplace.py tests/ops/test_pointwise.py tests/ops/test_index.py
+DEVICE_FIRST := tests/spec tests/core/test_calls.py tests/core/test_inplace.py \
+  tests/autograd/test_function.py tests/autograd/test_once_differentiable.py tests/ops/test_pointwise.py tests/ops/test_index.py
 ON_DEVICE    := tests/spec tests/core tests/autograd tests/compile/test_compile_random.py tests/compile/test_compile_numbers.py \
   tests/compile/test_compile_effects.py tests/compile/test_compile_random_effects.py tests/compile/test_compile_outside.py \
   tests/compile/test_compile_views.py tests/compile/test_compile_selections.py \
