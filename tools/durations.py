@@ -31,8 +31,8 @@ def processor_seconds() -> float:
 class Measured:
     """The plugin: a worker measures its tests, and the process that prints the reports writes the lines."""
 
-    def __init__(self, file: Path):
-        self.file, self.start, self.clock = file, 0.0, defaultdict(float)
+    def __init__(self, file: Path, is_worker: bool):
+        self.file, self.is_worker, self.start, self.clock = file, is_worker, 0.0, defaultdict(float)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self):
@@ -45,7 +45,7 @@ class Measured:
             item.user_properties.append(("processor", processor_seconds() - self.start))
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        if "PYTEST_XDIST_WORKER" in os.environ:  # the process that distributes the tests gets this report as well
+        if self.is_worker:  # the process that distributes the tests gets this report as well
             return
         self.clock[report.nodeid] += report.duration
         if report.when == "teardown":
@@ -57,7 +57,7 @@ class Measured:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.pluginmanager.register(Measured(FILE))
+    config.pluginmanager.register(Measured(FILE, is_worker=hasattr(config, "workerinput")))
 
 
 def read(file: Path) -> list[Line]:
