@@ -4,7 +4,7 @@
 PYTHON ?= python3
 now     = $(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2>/dev/null)
 VENV   := .venv$(if $(filter file,$(origin PYTHON)),,-$(now))
-PY     := $(VENV)/bin/python
+PY     := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)/python
 made_by = $(shell sed -n 's/^version\(_info\)\{0,1\} *= *\([0-9]*\.[0-9]*\).*/\2/p' .venv/pyvenv.cfg 2>/dev/null | head -1)
 UV     := $(shell command -v uv 2>/dev/null)
 
@@ -16,11 +16,20 @@ with  = $(foreach extra,$(1),$(VENV)/.with-$(extra))
 # many tests start a Python of their own: the first one keeps bytecode for the others
 export PYTHONDONTWRITEBYTECODE :=
 
-# of the suites that also run with their tensors on a device (docs/howto/cuda.md), those that find most in a minute
-ON_DEVICE := tests/spec tests/core tests/autograd tests/compile/test_compile_random.py tests/compile/test_compile_numbers.py \
+# the suites that also run with their tensors on a device (docs/howto/cuda.md); `make test` runs the first ones, in a minute
+DEVICE_FIRST := tests/spec tests/core/test_calls.py tests/core/test_inplace.py \
+  tests/autograd/test_function.py tests/autograd/test_once_differentiable.py tests/ops/test_pointwise.py tests/ops/test_index.py
+ON_DEVICE    := tests/spec tests/core tests/autograd tests/compile/test_compile_random.py tests/compile/test_compile_numbers.py \
   tests/compile/test_compile_effects.py tests/compile/test_compile_random_effects.py tests/compile/test_compile_outside.py \
   tests/compile/test_compile_views.py tests/compile/test_compile_selections.py \
   $(addprefix tests/ops/test_,pointwise.py index.py memory.py shape.py)
+
+# make test DURATIONS=1 ends with tables of the time that tests take; make test-slow NIGHTLY=1 leaves out nothing
+PYTEST   = $(PY) -m pytest -q -n auto --dist worksteal $(if $(DURATIONS),-p tools.durations)
+ON_GPU   = NUMBA_ENABLE_CUDASIM=1 $(PYTEST)
+SLOW     = slow$(if $(NIGHTLY),, and not nightly)
+begin    = $(if $(DURATIONS),@rm -f build/durations.tsv)
+end      = $(if $(DURATIONS),@$(PY) -m tools.durations)
 
 ifeq ($(VENV),.venv) # an environment of an older or newer python3 is not used in silence
 ifneq ($(wildcard .venv/.created),)
@@ -31,7 +40,7 @@ endif
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-quick test-pythons test-versions test-slow cuda-build cuda-test fuzz audit lint format contents parity programs bench bench-small bench-ranks bench-operations docs docs-next pictures clean
+.PHONY: help demo check test test-quick test-pythons test-versions test-slow cuda-build cuda-test fuzz audit lint format contents parity programs bench bench-small bench-ranks bench-operations docs docs-next pictures clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -40,35 +49,40 @@ demo: $(call with,demo) ## run the demonstrations; pictures and pages land in de
 	$(PY) -m viz.demo
 
 # what depends on the version of Python: bytecode, frames, syntax trees, counts of references, messages, notebooks
-QUICK := tests/test_interpreters.py tests/formulas tests/spec tests/core tests/mistakes tests/test_errors.py tests/autograd tests/viz/test_notebook.py \
+QUICK := tests/test_interpreters.py tests/test_errors.py tests/spec tests/mistakes tests/formulas/test_documents.py \
+  tests/autograd/test_function.py tests/core/test_calls.py tests/core/test_kept.py tests/viz/test_notebook.py \
   tests/viz/test_displays.py tests/record/test_recording.py tests/explain/test_again.py
 
-# in the simulator of GPUs, with tensors on a simulated device, and on the processor
-define suites
-	NUMBA_ENABLE_CUDASIM=1 $(PY) -m pytest -q -n auto --dist worksteal -m "$(1)" tests/kernels/cuda tests/viz/test_threads.py
-	NUMBA_ENABLE_CUDASIM=1 $(PY) -m pytest -q -n auto --dist worksteal -m "$(1)" --device cuda $(ON_DEVICE)
-	$(PY) -m pytest -n auto --dist worksteal -m "$(1)" --ignore=tests/parity
-endef
+check: $(call with,dev demo) ## check what changed since main, in about a minute: style, types, some tests
+	$(PY) -m tools.check
 
-test: $(call with,dev demo) ## run the tests and the examples in the docstrings
-	$(call suites,not slow)
+test: $(call with,dev demo) ## run the tests and the examples in the docstrings: DURATIONS=1 shows where the time goes
+	$(begin)
+	$(ON_GPU) -m "not slow" tests/kernels/cuda tests/viz/test_threads.py
+	$(ON_GPU) -m "not slow" --device cuda $(DEVICE_FIRST)
+	$(PYTEST) -m "not slow" --ignore=tests/parity
+	$(end)
 
 test-quick: $(call with,dev demo) ## run the tests that depend on the version of Python, for example with PYTHON=python3.13
-	NUMBA_ENABLE_CUDASIM=1 $(PY) -m pytest -q -n auto -m "not slow" tests/kernels/cuda/test_watch.py
-	$(PY) -m pytest -q -n auto --dist worksteal -m "not slow" $(QUICK)
+	$(ON_GPU) -m "not slow" tests/kernels/cuda/test_watch.py
+	$(PYTEST) -m "not slow" $(QUICK)
 
-test-pythons: ## run make test-quick on each Python from 3.11 on that is found
+test-pythons: ## run make test-quick on each other Python from 3.11 on that is found
 	@$(PYTHON) -m tools.interpreters | while read -r version path; do \
-	  if [ "$$version" = "$(now)" ]; then chosen=; else chosen="PYTHON=$$path"; fi; \
-	  echo "Python $$version"; $(MAKE) --no-print-directory test-quick $$chosen < /dev/null || exit 1; \
+	  if [ "$$version" = "$(now)" ]; then continue; fi; \
+	  echo "Python $$version"; $(MAKE) --no-print-directory test-quick PYTHON=$$path < /dev/null || exit 1; \
 	done
 
-test-versions: $(call with,dev demo) ## run make test-quick with the oldest and the newest NumPy, SciPy and Numba
-	$(PY) -m tools.versions $(QUICK)
+test-versions: $(call with,dev demo) ## run make test-quick and more with the oldest and the newest NumPy, SciPy and Numba
+	$(PY) -m tools.versions $(QUICK) tests/core tests/autograd tests/formulas
 
-test-slow: $(call with,dev demo) ## run the tests that take longest
+test-slow: $(call with,dev demo) ## run the tests that take longest; with NIGHTLY=1 also those for each Python
+	$(begin)
 	$(PY) -m tools.wheels
-	$(call suites,slow)
+	$(ON_GPU) -m "$(SLOW)" tests/kernels/cuda tests/viz/test_threads.py
+	$(ON_GPU) --device cuda $(ON_DEVICE)
+	$(PYTEST) -m "$(SLOW)" --ignore=tests/parity
+	$(end)
 
 cuda-build: $(call with,cuda12) ## compile all kernels for GPUs, without one
 	$(PY) -m tools.cuda_build --json build/cuda-kernels.json
@@ -76,8 +90,10 @@ cuda-build: $(call with,cuda12) ## compile all kernels for GPUs, without one
 cuda-test: $(call with,dev demo cuda12) ## on a machine with a GPU: run the tests on it, and measure
 	$(PY) -m benchmarks.cuda
 
-parity: $(call with,dev parity) ## run the same programs in PyTorch and compare
-	$(PY) -m pytest -n auto tests/parity
+parity: $(call with,dev parity) ## run the same programs in PyTorch and compare; with NIGHTLY=1 all of them
+	$(begin)
+	$(PYTEST) $(if $(NIGHTLY),,-m "not nightly") tests/parity
+	$(end)
 
 programs: $(call with,dev parity) ## run the programs of tests/programs in PyTorch and here; writes docs/programs.md
 	$(PY) -m tests.programs

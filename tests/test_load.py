@@ -6,6 +6,7 @@ import pytest
 
 from . import load
 
+pytestmark = pytest.mark.slow
 LINUX = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="memory is read from /proc")
 
 

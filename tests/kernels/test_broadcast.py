@@ -131,7 +131,7 @@ ALONE = [e.cls for e in TABLE.values() if issubclass(e.cls or object, Pointwise)
 
 
 @pytest.mark.parametrize("layout", TURNED)
-@pytest.mark.parametrize("op", sorted({*ALONE}, key=lambda op: op.name), ids=lambda op: op.name)
+@pytest.mark.parametrize("op", some(sorted({*ALONE}, key=lambda op: op.name), 6), ids=lambda op: op.name)
 def test_results_lie_in_memory_as_the_operand_does(op, layout):
     """Compare kernels with NumPy: whether a view of a result can be had must not depend on its size."""
     x = TURNED[layout] > 0 if "f" not in op.accepts else TURNED[layout]

@@ -51,11 +51,13 @@ def test_answers_count_whatever_else_the_notebook_does(tmp_path):
     assert "each of them once" in graded.messages["walking_order"]
 
 
+@pytest.mark.slow
 def test_the_last_answer_counts(tmp_path):
     path = handed_in(tmp_path / "ann.ipynb", "three_uses = 4", "three_uses = 12")
     assert grade(path).statuses["three_uses"] == "right"
 
 
+@pytest.mark.slow
 def test_a_cell_without_end_is_stopped_and_the_others_count(tmp_path):
     path = handed_in(tmp_path / "ben.ipynb", "while True:\n    pass", "three_uses = 12")
     graded = grade(path, Limits(cell=1.0))
@@ -83,6 +85,7 @@ def test_memory_has_a_limit(tmp_path):
     assert graded.points == 1 and graded.notes == ["cell 1: MemoryError: "]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cell", ["import os; os._exit(0)", "import os; os.execv('/bin/true', ['true'])"])
 def test_a_process_that_ends_itself_without_an_error_is_told(tmp_path, cell):
     graded = grade(handed_in(tmp_path / "eve.ipynb", "three_uses = 12", cell))
@@ -90,12 +93,14 @@ def test_a_process_that_ends_itself_without_an_error_is_told(tmp_path, cell):
     assert graded.notes == ["its process ended with exit code 0 before its last cell: does a cell call os._exit?"]
 
 
+@pytest.mark.slow
 def test_a_process_that_ends_itself_is_told(tmp_path):
     path = handed_in(tmp_path / "eve.ipynb", "three_uses = 12", "import os; os._exit(3)")
     graded = grade(path)
     assert graded.points == 1 and graded.notes == ["its process ended with exit code 3"]
 
 
+@pytest.mark.slow
 def test_a_notebook_writes_into_an_empty_folder_of_its_own(tmp_path):
     folder = tmp_path / "class"
     folder.mkdir()
@@ -181,6 +186,7 @@ ODD = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="pipes and devices")
 def test_no_file_ends_the_grading_of_the_others(tmp_path):
     handed_in(tmp_path / "a good one.ipynb", "three_uses = 12")
@@ -234,12 +240,14 @@ three_uses = 12
 """
 
 
+@pytest.mark.slow
 def test_lines_that_no_check_wrote_do_no_harm(tmp_path):
     graded = grade(handed_in(tmp_path / "ann.ipynb", FORGED))
     assert graded.points == 1 and graded.statuses["count_paths"] == "missing"
     assert graded.notes == ["its results contain lines that the checks did not write"]
 
 
+@pytest.mark.slow
 def test_text_commands_neither_a_terminal_nor_a_spreadsheet(tmp_path):
     path = handed_in(tmp_path / "=1+1\x1b[2J.ipynb", "raise ValueError('\\x1b[2J\\u202e =cmd')", "three_uses = 12")
     graded = grade(path, name=path.name)
@@ -282,6 +290,7 @@ def running(name):
     return found
 
 
+@pytest.mark.slow
 @LINUX
 def test_a_process_that_stays_is_ended_with_its_notebook(tmp_path, both_ways):
     name = f"stays-{os.getpid()}"[:15]
@@ -290,6 +299,7 @@ def test_a_process_that_stays_is_ended_with_its_notebook(tmp_path, both_ways):
     assert graded.points == 1 and graded.notes == [] and not running(name)
 
 
+@pytest.mark.slow
 @LINUX
 def test_a_notebook_that_ends_its_supervisor_ends_with_it(tmp_path, monkeypatch):
     monkeypatch.setattr(grading, "confinement", lambda: False)  # where it would not see it
@@ -300,6 +310,7 @@ def test_a_notebook_that_ends_its_supervisor_ends_with_it(tmp_path, monkeypatch)
     wait_until(lambda: not running(name))
 
 
+@pytest.mark.slow
 @LINUX
 def test_memory_is_counted_over_all_processes(tmp_path, both_ways):
     greedy = (
@@ -311,6 +322,7 @@ def test_memory_is_counted_over_all_processes(tmp_path, both_ways):
     assert graded.points == 1 and graded.notes[0].startswith("ended with more than 1 GiB in ")
 
 
+@pytest.mark.slow
 @LINUX
 def test_processes_have_a_limit(tmp_path, both_ways):
     many = "import os, time\nfor _ in range(250):\n    if not os.fork():\n        time.sleep(60); os._exit(0)\ntime.sleep(60)"
@@ -318,11 +330,13 @@ def test_processes_have_a_limit(tmp_path, both_ways):
     assert graded.points == 1 and graded.notes == ["ended with more than 200 processes"]
 
 
+@pytest.mark.slow
 def test_of_a_cell_that_forks_one_goes_on(tmp_path):
     graded = grade(handed_in(tmp_path / "ann.ipynb", "import os\nos.fork()", "1 / 0", "three_uses = 12"))
     assert graded.points == 1 and graded.notes == ["cell 2: ZeroDivisionError: division by zero"]
 
 
+@pytest.mark.slow
 def test_a_folder_as_deep_as_can_be_is_removed(tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
     (tmp_path / "temporary").mkdir()
@@ -345,6 +359,7 @@ def test_a_confined_notebook_writes_nowhere_else_and_talks_to_nobody(tmp_path):
     assert "FileNotFoundError" in graded.notes[0] and "ConnectionRefusedError" in graded.notes[1]
 
 
+@pytest.mark.slow
 @LINUX
 def test_all_is_ended_when_whoever_started_it_is_gone(tmp_path):
     name = f"gone-{os.getpid()}"[:15]

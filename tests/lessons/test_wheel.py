@@ -1,4 +1,7 @@
-"""The lessons from a wheel: in an empty folder, on each Python of this machine, each notebook runs from top to bottom."""
+"""The lessons from a wheel: in an empty folder, on each Python of this machine, each notebook runs from top to bottom.
+
+The newest Python runs all of them, the others every eighth; the nightly workflow runs the rest.
+"""
 
 import os
 import subprocess
@@ -27,9 +30,18 @@ assert "Traceback" not in said, said
 """
 
 
+def rows():
+    """Yield each version of Python with each lesson."""
+    found = interpreters()
+    for version, path in found.items():
+        for one in lessons():
+            often = version == list(found)[-1] or one.number % 8 == 1
+            skips = [*marks(one), *([] if often else [pytest.mark.nightly])]
+            yield pytest.param(version, path, one, marks=skips, id=f"{version}-{one.name}")
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("one", [pytest.param(one, marks=marks(one), id=one.name) for one in lessons()])
-@pytest.mark.parametrize("version, path", interpreters().items())
+@pytest.mark.parametrize("version, path, one", list(rows()))
 def test_lesson_runs_from_a_wheel_in_an_empty_folder(version, path, one, tmp_path):
     python = wheels.environment(version, path)  # made by make test-slow before the tests
     outside = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "NUMBA_"))}

@@ -12,6 +12,7 @@ torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.parity
 
 from minigrad.testing import check  # noqa: E402
+from tests.floats import some  # noqa: E402
 
 TESTS = Path(__file__).parent.parent
 
@@ -37,7 +38,7 @@ NoZeros Captures OutputOnCtx KeepsAll DrawsAgain Unmarked ChangesWhatIsSaved Sha
 NumpyForward IgnoresTheOption""".split()
 
 
-@pytest.mark.parametrize("name", SOME)
+@pytest.mark.parametrize("name", some(SOME, 3, pytest.mark.nightly))
 def test_a_broken_function_of_pytorch_fails_in_its_row(name):
     function, row, _, line, args = BROKEN[name]
     result = check(function, *args)
@@ -47,7 +48,7 @@ def test_a_broken_function_of_pytorch_fails_in_its_row(name):
     assert line in linecache.getline("pytorch_broken.py", int(number)), result.failures[0].line
 
 
-@pytest.mark.parametrize("name", SOME)
+@pytest.mark.parametrize("name", some(SOME, 3, pytest.mark.nightly))
 def test_the_repaired_function_passes_in_pytorch(name):
     function, args = MENDED[name]
     check(function, *args).assert_ok()

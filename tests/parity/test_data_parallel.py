@@ -26,7 +26,7 @@ def close(found, expected):
 
 
 @needs_mpi
-@pytest.mark.parametrize("n", [2, 3])
+@pytest.mark.parametrize("n", [2, pytest.param(3, marks=pytest.mark.nightly)])
 def test_ranks_find_what_they_find_in_pytorch(n, tmp_path):
     starts = [[*PROGRAM, "torch", str(tmp_path), str(rank), str(n)] for rank in range(n)]
     starts.append([MPIEXEC, "-n", str(n), *PROGRAM, "minigrad", str(tmp_path)])

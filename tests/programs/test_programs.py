@@ -7,13 +7,14 @@ import pytest
 
 from minigrad.compat.port import needs
 from minigrad.errors import MinigradWarning
+from tests.floats import some
 
 from . import SCRIPTS, assert_same, kept, page, trained
 
 every_program = pytest.mark.parametrize("name", SCRIPTS)
 
 
-@every_program
+@pytest.mark.parametrize("name", some(SCRIPTS, 11))  # each trains for seconds
 def test_losses_are_pytorchs_and_nothing_is_warned_of(name):
     with warnings.catch_warnings(action="error", category=MinigradWarning):
         found = trained(name, "minigrad")

@@ -56,6 +56,7 @@ def test_doctor_sees_a_compiler_for_gpus_that_cannot_be_imported(tmp_path):
     assert "row_stack" in found["found"] and "numpy<2.5" in found["advice"]
 
 
+@pytest.mark.slow
 def test_doctor_speaks_to_people(tmp_path):
     done = minigrad(tmp_path, "doctor")
     assert "Nothing is wrong." in done.stdout or "What to do:\n  matrix products: " in done.stdout
@@ -85,6 +86,7 @@ def test_doctor_finds_damage_and_what_is_left_over(tmp_path):
     assert len(list(folder.iterdir())) == 4 and not (tmp_path / ".local").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="modes of files")
 def test_doctor_looks_at_the_key(tmp_path):
     key = tmp_path / ".local" / "state" / "minigrad" / "kernel_key"
@@ -100,6 +102,7 @@ def test_doctor_looks_at_the_key(tmp_path):
     assert "is not private" in findings(tmp_path)["kernel key"]["advice"]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="names of files")
 def test_names_of_files_do_not_command_the_terminal(tmp_path):
     for name in (b"\x1b]0;title\x07\x1b[31m.bin", b"line\nline.py", "\u202enib.x.bin".encode(), b"\xff\xfe.bin"):
@@ -121,6 +124,7 @@ def test_doctor_finds_kernels_that_others_may_have_written(tmp_path):
     assert found["found"] == ["a.bin", "b.bin"] and f"chmod 700 {tmp_path}" in found["advice"]
 
 
+@pytest.mark.slow
 def test_doctor_mends_the_cache(tmp_path):
     folder = tmp_path / "kernels"
     folder.mkdir()
@@ -137,6 +141,7 @@ def test_doctor_mends_the_cache(tmp_path):
     assert "removed, as kernels fail" not in found
 
 
+@pytest.mark.slow
 def test_doctor_removes_all_kernels_where_they_fail_and_says_what_then_fails(tmp_path):
     folder, broken = tmp_path / "kernels", tmp_path / "broken"
     folder.mkdir()
@@ -164,6 +169,7 @@ print(*[w.message.name for w in given])
 """
 
 
+@pytest.mark.slow
 def test_kernels_that_look_whole_and_are_none_are_compiled_anew(tmp_path):
     folder = tmp_path / "kernels"
     run = lambda: subprocess.run(
