@@ -276,6 +276,9 @@ _AROUND = {
     },
 }
 _FILES = ("load", "save")
+nn.parallel.plugged["DistributedDataParallel"] = lambda: (
+    _import_module(f"{__name__}.distributed.data_parallel").DistributedDataParallel
+)
 
 
 def __dir__() -> list:

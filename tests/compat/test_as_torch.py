@@ -75,12 +75,6 @@ def imported(text):
             "DistributedSampler",
             "utils.data.DistributedSampler",
         ),
-        (
-            "from torch.distributed.optim import ZeroRedundancyOptimizer",
-            "ZeroRedundancyOptimizer",
-            "distributed.optim.ZeroRedundancyOptimizer",
-        ),
-        ("from torch.distributed.algorithms.join import Join", "Join", "distributed.uneven_inputs.Join"),
         ("import torch.distributed as dist", "dist.GradBucket", "distributed.GradBucket"),
         ("from torch.utils.hooks import RemovableHandle", "RemovableHandle", "tensors.hooks.Handle"),
     ],

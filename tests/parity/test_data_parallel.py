@@ -1,4 +1,4 @@
-"""Data-parallel training: gradients, unused parameters, uneven inputs and shared state beside PyTorch with gloo."""
+"""Data-parallel training: gradients, unused parameters and buffers beside PyTorch with gloo."""
 
 import json
 import subprocess
