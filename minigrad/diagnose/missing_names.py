@@ -75,7 +75,12 @@ TABLE = tuple(
             "keep the whole model on each rank (nn.parallel.DistributedDataParallel), or divide it with the functions of "
             "distributed.nn.functional",
             """distributed.fsdp distributed.tensor distributed._tensor distributed.pipelining distributed.optim
-            distributed.algorithms distributed.algorithms.join distributed._shard distributed._composable""",
+            distributed._shard distributed._composable""",
+        ),
+        (
+            "training loops whose ranks have different numbers of batches",
+            "give each rank equally many: utils.data.DistributedSampler",
+            "distributed.algorithms distributed.algorithms.join",
         ),
         (
             "checkpoints that all processes write together",
@@ -83,7 +88,7 @@ TABLE = tuple(
             "distributed.checkpoint",
         ),
         (
-            "second ways to divide ranks, to wait and to compare calls",
+            "subgroups by size, monitored barriers and debug levels of process groups",
             "use distributed.new_group(ranks, timeout=...), distributed.barrier() and torch.debug()",
             """distributed.new_subgroups distributed.new_subgroups_by_enumeration distributed.monitored_barrier
             distributed.DebugLevel distributed.get_debug_level distributed.set_debug_level

@@ -205,6 +205,12 @@ def test_a_library_called_torch_that_is_loaded_comes_back(folder):
     [
         ("import torch.fft", ModuleNotFoundError, "complex numbers"),
         ("from torch import sparse_coo_tensor", ImportError, "sparse tensors"),
+        ("from torch.distributed.fsdp import FullyShardedDataParallel", ImportError, "distributed.nn.functional"),
+        ("from torch.distributed.optim import ZeroRedundancyOptimizer", ImportError, "DistributedDataParallel"),
+        ("import torch.distributed.checkpoint as dcp", ImportError, "torch.save"),
+        ("from torch.distributed.algorithms.join import Join", ImportError, "DistributedSampler"),
+        ("from torch.distributed import new_subgroups", ImportError, "distributed.new_group"),
+        ("from torch.distributed import send_object_list", ImportError, "broadcast_object_list"),
         ("import torch; torch.complex64", AttributeError, "complex numbers"),
         ("import torch; torch.nn.utils.prune.identity", AttributeError, "multiply the weight by a mask"),
         ("from torch.nn import Linaer", ImportError, "torch.nn.Linear"),
