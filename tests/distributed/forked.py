@@ -91,7 +91,13 @@ class Server:
     def fork(self):
         """Fork a process for a rank; return its program, environment and files in the fork, and None in the server."""
         connection, _ = self.listening.accept()
-        message, files, _, _ = socket.recv_fds(connection, LONGEST, 4)
+        try:
+            message, files, _, _ = socket.recv_fds(connection, LONGEST, 4)
+        except ConnectionError:
+            message, files = b"", []
+        if not message:  # mpiexec has ended rank.py
+            connection.close()
+            return None
         if pid := os.fork():
             for file in files:
                 os.close(file)

@@ -137,7 +137,7 @@ REFUSED = [
     (lambda: F.scatter([y]), ValueError, f"a tensor for each of {size} processes, got 1"),
     (lambda: F.all_to_all_single(y, y, [5], [5]), RuntimeError, "do not split 2 rows"),
     (lambda: F.reduce_scatter(y[:1], [y] * size), ValueError, "output has shape (1,), and the result (2,)"),
-    (lambda: F.all_to_all_single(y[:0], torch.ones(size)), ValueError, "output has shape (0,), and the result"),
+    (lambda: F.all_to_all_single(torch.ones(size, 2), torch.ones(size)), ValueError, f"output has shape ({size}, 2), and the"),
     (lambda: F.reduce_scatter(y, [y] * size, "sum"), TypeError, "expected op to be a ReduceOp"),
     (lambda: F.all_reduce(y, "sum"), TypeError, "expected op to be a ReduceOp"),
     (lambda: F.reduce(y, 0, "sum"), TypeError, "expected op to be a ReduceOp"),
