@@ -6,7 +6,7 @@ from tests.distributed.ranks import needs_mpi, passes
 
 FUNCTIONS = """
 import minigrad.distributed.nn.functional as F
-from tests.distributed.jacobians import close, jacobians
+from tests.distributed.derivatives import agree
 
 torch.manual_seed(rank)
 x = torch.randn(size, 2, dtype=torch.float64, requires_grad=True)
@@ -37,14 +37,14 @@ FUNCTIONS = {
 """
 CHECKED = """
 for name, f in FUNCTIONS.items():
-    assert close(f, x), name
+    assert agree(f, x), name
 """
 TWICE = """
 for name, f in FUNCTIONS.items():
     def gradient(x):
         return torch.func.grad(lambda x: (f(torch.tanh(x)) ** 2).sum())(x)
 
-    assert close(gradient, x), name
+    assert agree(gradient, x), name
 """
 BATCHED = """
 xs = torch.randn(4, size, 2, dtype=torch.float64)
@@ -65,7 +65,7 @@ def exchange(x):  # each rank sends to the next, and uses what the one before ha
         sent = F.send(x.exp(), after, tag=3)
     return got * x, sent.sum()
 
-assert close(exchange, x[:1])
+assert agree(exchange, x[:1])
 """
 TIES = """
 x = torch.tensor([1.0, float(rank)], requires_grad=True)
@@ -124,10 +124,11 @@ class Forgetful(torch.autograd.Function):
         return F.all_reduce(t)
 
 y = torch.ones(2, dtype=torch.float64, requires_grad=True)
-assert close(Forgetful.apply, y) is (size == 1)
-central, forward, backward = jacobians(Forgetful.apply, y)
-assert (central.round() == 1).sum() == 2 * size * size and (forward.round() == central.round()).all()
-assert backward.sum() == 2 * size  # the blocks of one rank's outputs by its own inputs
+assert agree(Forgetful.apply, y) is (size == 1)
+Forgetful.backward = staticmethod(lambda ctx, g: F.all_reduce(g))
+assert agree(Forgetful.apply, y)
+Forgetful.jvp = staticmethod(lambda ctx, t: t)
+assert agree(Forgetful.apply, y) is (size == 1)
 REFUSED = [
     (lambda: F.all_reduce(1.0), TypeError, "expected a tensor, got float"),
     (lambda: F.all_reduce(torch.ones(2, dtype=torch.int64), Op.AVG), RuntimeError, "int64 cannot hold a mean"),
