@@ -33,7 +33,7 @@ from .launched import Failure
 from .waiting import ended
 
 GRACE, FAILED = 10.0, 0.5  # seconds for the other ranks to report, after one dies, or fails with an exception
-LOOK = 0.02  # seconds between two checks
+LOOK, STACKS = 0.02, 1.0  # seconds between two checks, and for the ranks to write where they are
 SHOWN = 30  # lines of each rank's output, below an error
 # environment variables by which MPI recognises its ranks
 LAUNCHERS = ("PMI_", "PMIX_", "OMPI_", "PRTE_", "HYDRA_", "MPI_LOCAL", "SLURM_")
@@ -220,11 +220,14 @@ def ended_without_report(folder: Path, n: int) -> list[int]:
 
 
 def write_stacks(folder: Path, n: int) -> None:
-    """Let each rank write its stack to a file."""
-    for pid in pids(folder, n).values():
+    """Let each rank write its stack to a file, and wait for the files."""
+    alive = {rank: pid for rank, pid in pids(folder, n).items() if not ended(pid)}
+    for pid in alive.values():
         with suppress(OSError):
             os.kill(pid, signal.SIGUSR2)
-    time.sleep(0.2)
+    until = time.monotonic() + STACKS
+    while time.monotonic() < until and not all(text(folder / f"{rank}.where") for rank in alive):
+        time.sleep(LOOK)
 
 
 def end_all(process: subprocess.Popen, ranks: Sequence[int] | Any) -> None:
