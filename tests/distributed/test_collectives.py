@@ -1,12 +1,10 @@
 """Collectives and messages between 1 to 4 processes, beside what they come to in closed form."""
 
-import subprocess
-import sys
-
 import pytest
 
 import minigrad
 from tests.distributed.ranks import ROOT, needs_mpi, passes, run
+from tests.forked import python
 
 REDUCED = """
 total = size * (size + 1) // 2
@@ -224,13 +222,8 @@ def test_refusals_have_pytorchs_types_and_say_what_to_do():
 
 def test_it_can_be_imported_and_asked_by_programs_of_one_process():
     program = "import torch.distributed as dist; print(dist.is_initialized(), dist.is_nccl_available())"
-    done = subprocess.run(
-        [sys.executable, "-c", f"import minigrad; minigrad.as_torch(); {program}"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-    )
-    assert done.stdout == "False False\n", done.stderr
+    done = python("-c", f"import minigrad; minigrad.as_torch(); {program}", cwd=ROOT)
+    assert done.stdout == b"False False\n", done.stderr
 
 
 def test_before_the_beginning_it_says_how_to_begin():
