@@ -118,9 +118,11 @@ for part in (copied, net):
     part.zero_grad()
     part(torch.arange(4.0).reshape(2, 2) * (rank + 1)).pow(2).sum().backward()
 assert torch.equal(copied.module[0].weight.grad, net.module[0].weight.grad)
+import gc, weakref
 left = model()
-DDP(left)
-import gc; gc.collect()
+gone = weakref.ref(DDP(left).reducer)
+gc.collect()
+assert gone() is None
 left(mine(0)).sum().backward()  # the hooks are gone with the DistributedDataParallel
 assert not torch.equal(*everywhere(left[0].weight.grad)[:2])
 """

@@ -12,7 +12,7 @@ torch.manual_seed(rank)
 x = torch.randn(size, 2, dtype=torch.float64, requires_grad=True)
 last, Op = size - 1, dist.ReduceOp
 w = torch.arange(2.0 * size, dtype=torch.float64).reshape(size, 2) + rank + 0.5
-rows = [[i + j + 1 for j in range(size)] for i in range(size)]  # how many rank i sends to rank j
+rows = [[i + 2 * j + 1 for j in range(size)] for i in range(size)]  # how many rank i sends to rank j
 mine, theirs = rows[rank], [rows[i][rank] for i in range(size)]
 room = torch.zeros(1, 2, dtype=torch.float64)
 rooms = [torch.zeros(n, 2) for n in theirs]
@@ -71,6 +71,9 @@ TIES = """
 x = torch.tensor([1.0, float(rank)], requires_grad=True)
 F.all_reduce(x, Op.MAX).sum().backward()
 assert x.grad.tolist() == [1.0, size if rank == last else 0]  # each rank has the same share of what all ask for
+mean, one = (size + 1) / 2, torch.tensor([rank + 1.0])
+assert F.all_reduce(one, Op.AVG).item() == mean and F.reduce(one, 0, Op.AVG).item() == mean * (rank == 0)
+assert F.reduce_scatter(one, [one] * size, Op.AVG).item() == mean and F.all_reduce(one).item() == mean * size
 x = torch.tensor([0.0, 2.0], requires_grad=True)
 F.all_reduce(x, Op.PRODUCT).sum().backward()
 assert x.grad.tolist() == [size * 0.0 ** (size - 1), size * 2.0 ** (size - 1)]
