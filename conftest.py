@@ -77,12 +77,28 @@ def pytest_runtest_call(item):
     failures, note = [], Failed.note
     Failed.note = lambda failed, e: (failures.append(e), note(failed, e))[1]
     try:
-        result = yield
+        with process_group(item):
+            result = yield
     finally:
         Failed.note = note
     if failures and item.get_closest_marker("failed_search") is None:
         raise failures[0]
     return result
+
+
+@contextmanager
+def process_group(item):
+    """Join the group of this process, for an example that comes after init_process_group."""
+    test = getattr(item, "dtest", None)
+    if test is None or not any("# after dist.init_process_group" in example.source for example in test.examples):
+        yield
+        return
+    from minigrad import distributed
+
+    distributed.init_process_group("mpi")
+    yield
+    if distributed.is_initialized():
+        distributed.destroy_process_group()
 
 
 class OnDevice:

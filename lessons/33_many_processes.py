@@ -24,7 +24,7 @@ import minigrad.distributed as dist
 from minigrad import nn
 from minigrad.distributed.nn import functional as collectives
 from minigrad.nn import functional as F
-from viz import draw
+from viz import draw, draw_ranks
 
 if not dist.is_available():
     print(f"The processes of this lesson need MPI: {torch.config.install('mpi')}. The exercises work without it.")
@@ -37,7 +37,7 @@ def drawn_rank():
     return total.square() if dist.get_rank() == 0 else 2 * total.square()
 
 
-drawn = dist.run(drawn_rank, 2, passes=("forward", "backward"))
+drawn = draw_ranks(drawn_rank, 2, passes=("forward", "backward"))
 drawn.drawing
 
 # %% [markdown]
@@ -225,7 +225,7 @@ assert [g.item() for g in ranks] == [a.grad.item(), b.grad.item()] == [18.0, 18.
 ranks
 
 # %% [markdown]
-# The first picture is the same computation on two ranks: with `passes`, `run` draws it. Find the gradient 6 from rank 0, the
+# The first picture is the same computation on two ranks: `draw_ranks` runs a function as `run` does, and draws it. Find the gradient 6 from rank 0, the
 # gradient 12 from rank 1, and the sum 18 that both receive.
 
 # %%

@@ -274,6 +274,9 @@ _FUNCTIONS = {"load": "serialization", "save": "serialization", "as_torch": "com
 _PLACEHOLDERS = (
     "accelerator backends compiler jit multiprocessing onnx special version".split()
 )  # compat/placeholders.py
+nn.parallel.plugged["DistributedDataParallel"] = lambda: (
+    _import_module(f"{__name__}.distributed.data_parallel").DistributedDataParallel
+)
 
 
 def __dir__() -> list:

@@ -3,7 +3,8 @@
 `draw` is the entry point and returns a `Drawing`.  A record becomes a graph (drawn_graph), which fold shortens and cards
 fills with text.  sketch, mermaid and dot write it as text.  Pictures pass through layout, which places the cards, and
 picture (one pass) or film (all passes in turn), to svg, export and tikz, in one of the themes.  `draw_threads` draws the
-threads of a kernel watched by `minigrad.cuda.watch`.  `from_torch` records a PyTorch program.  The command line is in cli.
+threads of a kernel watched by `minigrad.cuda.watch`, `draw_ranks` the processes that run a function.  `from_torch` records a
+PyTorch program.  The command line is in cli.
 """
 
 from __future__ import annotations
@@ -16,13 +17,15 @@ if TYPE_CHECKING:
     from .drawing import Drawing, draw
     from .files import FORMATS
     from .pytorch import from_torch
+    from .ranks.called import draw_ranks
     from .thread_drawing import draw_threads
 
-__all__ = ["FORMATS", "Drawing", "draw", "draw_threads", "from_torch", "notebook"]
+__all__ = ["FORMATS", "Drawing", "draw", "draw_ranks", "draw_threads", "from_torch", "notebook"]
 PARTS = {
     "FORMATS": "files",
     "Drawing": "drawing",
     "draw": "drawing",
+    "draw_ranks": "ranks.called",
     "draw_threads": "thread_drawing",
     "from_torch": "pytorch",
 }

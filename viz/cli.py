@@ -116,9 +116,9 @@ def _unwritten(refused: OSError) -> NoReturn:
 def _end_other_ranks() -> None:
     """End the other ranks after a failure on one of them: they would wait for it forever."""
     groups = sys.modules.get("minigrad.distributed.groups")
-    if groups is not None:
+    if groups is not None and groups.is_initialized():
         sys.stdout.flush()
-        groups.end_all()
+        groups.ends.failed()
 
 
 def _say(what: str, code: int, words: list[str]) -> int:

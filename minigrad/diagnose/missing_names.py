@@ -71,6 +71,40 @@ TABLE = tuple(
             nn.SyncBatchNorm cuda.nccl cuda.comm""",
         ),
         (
+            "models whose parameters, layers or optimizer states are divided among processes",
+            "keep the whole model on each rank (nn.parallel.DistributedDataParallel), or divide it with the functions of "
+            "distributed.nn.functional",
+            """distributed.fsdp distributed.tensor distributed._tensor distributed.pipelining distributed.optim
+            distributed._shard distributed._composable""",
+        ),
+        (
+            "training loops whose ranks have different numbers of batches",
+            "give each rank equally many: utils.data.DistributedSampler",
+            "distributed.algorithms distributed.algorithms.join",
+        ),
+        (
+            "checkpoints that all processes write together",
+            "call torch.save(model.state_dict(), file) on rank 0, and torch.load(file) on each rank",
+            "distributed.checkpoint",
+        ),
+        (
+            "subgroups by size, monitored barriers and debug levels of process groups",
+            "use distributed.new_group(ranks, timeout=...), distributed.barrier() and torch.debug()",
+            """distributed.new_subgroups distributed.new_subgroups_by_enumeration distributed.monitored_barrier
+            distributed.DebugLevel distributed.get_debug_level distributed.set_debug_level
+            distributed.set_debug_level_from_env""",
+        ),
+        (
+            "messages of Python objects to one rank",
+            "use distributed.broadcast_object_list, or distributed.send with a tensor",
+            "distributed.send_object_list distributed.recv_object_list",
+        ),
+        (
+            "facts about how the processes were started",
+            "use distributed.get_rank() and distributed.is_available()",
+            "distributed.get_node_local_rank distributed.is_torchelastic_launched distributed.is_backend_available",
+        ),
+        (
             "streams, events and graphs of a GPU",
             "measure with torch.cuda.synchronize() and time.perf_counter(); a GPU runs its work in order",
             """Stream Event cuda.Event cuda.stream cuda.StreamContext cuda.ExternalStream cuda.CUDAGraph cuda.graph
@@ -166,11 +200,11 @@ OWN = frozenset(
     """InternalError MinigradError MinigradWarning Record debug empty_pool explain explain_shape fork_rng get_pool_limit
     get_printoptions load_ipython_extension printoptions record record_of set_pool_limit silence GradcheckError
     is_anomaly_enabled is_anomaly_check_nan_enabled DeviceProperties watch traceable check operations_table
-    gradcheck_distributed Ranks isreal_ Stateful TensorMetadata""".split()
+    Ranks isreal_""".split()
 )  # names that PyTorch does not have in these modules
 MODULES = frozenset(
     """amp autograd autograd.forward_ad autograd.function autograd.functional autograd.graph autograd.profiler backends compiler
-    cuda cuda.amp distributed distributed.checkpoint distributed.fsdp distributed.nn distributed.optim distributions
+    cuda cuda.amp distributed distributed.nn distributions
     distributions.constraints distributions.kl distributions.transforms func jit linalg multiprocessing nn
     nn.functional nn.grad nn.init nn.parallel nn.parameter nn.utils nn.utils.parametrizations nn.utils.parametrize nn.utils.rnn
     onnx optim optim.lr_scheduler optim.swa_utils profiler random return_types special testing utils utils.benchmark

@@ -1,14 +1,12 @@
 """Distributed computing with torch.distributed's names, on MPI: `minigrad run -n 4 train.py`.
 
 groups.py has the process groups, collectives.py the collectives, point_to_point.py the messages between two ranks, and
-objects.py both for Python objects; mpi_memory.py passes tensors to MPI, and launch.py starts processes from a program or a
-notebook.  Built on these are checkpoints (checkpoint), parameters sharded over ranks (fsdp), layers divided among ranks
-(tensor_parallel) and layers one behind the other (pipelining).  Everything can be imported without MPI; `is_available()` says
-whether mpi4py is installed.
+objects.py both for Python objects; mpi_memory.py passes tensors to MPI.  nn has collectives with derivatives, and
+data_parallel.py averages gradients while backward runs.  launch.py starts processes from a program or a notebook.
+Everything can be imported without MPI; `is_available()` returns True if mpi4py is installed.
 """
 
-from . import checkpoint, fsdp, nn, optim, pipelining, tensor_parallel
-from .agreement import DebugLevel, get_debug_level, set_debug_level, set_debug_level_from_env
+from . import nn
 from .buckets import GradBucket
 from .collectives import (
     all_gather,
@@ -19,7 +17,6 @@ from .collectives import (
     barrier,
     broadcast,
     gather,
-    monitored_barrier,
     reduce,
     reduce_scatter,
     reduce_scatter_tensor,
@@ -33,19 +30,16 @@ from .groups import (
     get_backend,
     get_global_rank,
     get_group_rank,
-    get_node_local_rank,
     get_process_group_ranks,
     get_rank,
     get_world_size,
     group,
     init_process_group,
     is_available,
-    is_backend_available,
     is_gloo_available,
     is_initialized,
     is_mpi_available,
     is_nccl_available,
-    is_torchelastic_launched,
     new_group,
 )
 from .launch import Ranks, run
@@ -54,9 +48,7 @@ from .objects import (
     all_gather_object,
     broadcast_object_list,
     gather_object,
-    recv_object_list,
     scatter_object_list,
-    send_object_list,
 )
 from .point_to_point import (
     P2POp,
@@ -66,10 +58,8 @@ from .point_to_point import (
     recv,
     send,
 )
-from .subgroups import new_subgroups, new_subgroups_by_enumeration
 
 __all__ = [
-    "DebugLevel",
     "GradBucket",
     "GroupMember",
     "P2POp",
@@ -87,17 +77,13 @@ __all__ = [
     "batch_isend_irecv",
     "broadcast",
     "broadcast_object_list",
-    "checkpoint",
     "default_pg_timeout",
     "destroy_process_group",
-    "fsdp",
     "gather",
     "gather_object",
     "get_backend",
-    "get_debug_level",
     "get_global_rank",
     "get_group_rank",
-    "get_node_local_rank",
     "get_process_group_ranks",
     "get_rank",
     "get_world_size",
@@ -105,22 +91,14 @@ __all__ = [
     "init_process_group",
     "irecv",
     "is_available",
-    "is_backend_available",
     "is_gloo_available",
     "is_initialized",
     "is_mpi_available",
     "is_nccl_available",
-    "is_torchelastic_launched",
     "isend",
-    "monitored_barrier",
     "new_group",
-    "new_subgroups",
-    "new_subgroups_by_enumeration",
     "nn",
-    "pipelining",
-    "optim",
     "recv",
-    "recv_object_list",
     "reduce",
     "reduce_scatter",
     "reduce_scatter_tensor",
@@ -128,8 +106,4 @@ __all__ = [
     "scatter",
     "scatter_object_list",
     "send",
-    "send_object_list",
-    "set_debug_level",
-    "set_debug_level_from_env",
-    "tensor_parallel",
 ]

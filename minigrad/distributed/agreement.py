@@ -7,10 +7,8 @@ at the end.  This finds differences that MPI does not notice, for example two ca
 
 from __future__ import annotations
 
-import os
 import zlib
 from collections import deque
-from enum import Enum
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -29,68 +27,6 @@ EVERY = 64
 FIRST = (1, 2, 4, 8, 16, 32)
 
 
-class DebugLevel(Enum):
-    """The amount of checking: with DETAIL the ranks compare each call, as in debug mode.
-
-    >>> import minigrad.distributed as dist
-    >>> dist.set_debug_level(dist.DebugLevel.DETAIL)
-    >>> dist.get_debug_level().name
-    'DETAIL'
-    >>> dist.set_debug_level(dist.DebugLevel.OFF)
-    """
-
-    OFF = 0
-    INFO = 1
-    DETAIL = 2
-
-
-_level = DebugLevel.OFF
-
-
-def get_debug_level() -> DebugLevel:
-    """Return the debug level; it starts as the environment variable TORCH_DISTRIBUTED_DEBUG says.
-
-    >>> import minigrad
-    >>> minigrad.distributed.get_debug_level()
-    <DebugLevel.OFF: 0>
-    """
-    return _level
-
-
-def set_debug_level(level: DebugLevel) -> None:
-    """Set the debug level; all ranks must set the same.  Raises TypeError if `level` is not a DebugLevel.
-
-    >>> import minigrad.distributed as dist
-    >>> dist.set_debug_level(dist.DebugLevel.INFO)
-    >>> dist.get_debug_level().name
-    'INFO'
-    >>> dist.set_debug_level(dist.DebugLevel.OFF)
-    """
-    global _level
-    if not isinstance(level, DebugLevel):
-        what = f"expected a DebugLevel, got {level!r}"
-        raise error(TypeError, "set_debug_level", what, "write set_debug_level(torch.distributed.DebugLevel.DETAIL)")
-    _level = level
-
-
-def set_debug_level_from_env() -> None:
-    """Set the debug level to TORCH_DISTRIBUTED_DEBUG: OFF, INFO or DETAIL.  Raises RuntimeError for other values.
-
-    >>> import minigrad.distributed as dist
-    >>> dist.set_debug_level_from_env()
-    >>> dist.get_debug_level().name
-    'OFF'
-    """
-    name = os.environ.get("TORCH_DISTRIBUTED_DEBUG", "OFF").upper()
-    if name not in DebugLevel.__members__:
-        what = f"TORCH_DISTRIBUTED_DEBUG={name} is not OFF, INFO or DETAIL"
-        raise error(RuntimeError, "set_debug_level_from_env", what, "write TORCH_DISTRIBUTED_DEBUG=DETAIL")
-    set_debug_level(DebugLevel[name])
-
-
-set_debug_level_from_env()
-
-
 class Agreement:
     """The digest of a group's calls, and its last calls."""
 
@@ -105,7 +41,7 @@ class Agreement:
         """
         self.digest = zlib.crc32(call.words.encode(), self.digest)
         self.calls.append(call)
-        if call.group.size() > 1 and (call.number % EVERY == 0 or call.number in FIRST or detailed()):
+        if call.group.size() > 1 and (call.number % EVERY == 0 or call.number in FIRST or debugging.on):
             found = np.empty(call.group.size(), np.int64)
             wait_for(call, [call.group.aside.Iallgather(np.array([self.digest]), found)])
             call.waited = None
@@ -138,11 +74,6 @@ def first_difference(calls: list[list[tuple[int, str, str]]], group: ProcessGrou
         ]
         return "the ranks made different numbers of calls", lines
     return f"the ranks made different calls, before the last {EVERY}", []
-
-
-def detailed() -> bool:
-    """Return True if every call is compared: in debug mode, or at debug level DETAIL."""
-    return debugging.on or _level is DebugLevel.DETAIL
 
 
 def described(*parts: Any) -> str:

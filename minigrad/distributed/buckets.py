@@ -50,17 +50,12 @@ def divided(parameters: Sequence[Numbered], caps: Sequence[int]) -> list[list[Nu
     for p in reversed(parameters):
         kind = (p.tensor.dtype, p.tensor.device)
         filling.setdefault(kind, []).append(p)
-        size[kind] += nbytes(p.tensor)
+        size[kind] += p.tensor.nbytes
         if size[kind] >= caps[min(number[kind], len(caps) - 1)]:
             full.append(filling.pop(kind))
             size[kind] = 0
             number[kind] += 1
     return sorted([*full, *filling.values()], key=lambda bucket: -bucket[-1].number)
-
-
-def nbytes(t: Tensor) -> int:
-    """Return the number of bytes of a tensor's elements."""
-    return t.numel() * t.element_size()
 
 
 class Bucket:

@@ -38,10 +38,8 @@ from .mpi_memory import (
 def barrier(group: Any = None, async_op: bool = False, device_ids: Any = None) -> Work | None:
     """Wait until all processes of the group make this call.
 
-    >>> import minigrad, minigrad.distributed as dist
-    >>> dist.init_process_group("mpi")
+    >>> import minigrad, minigrad.distributed as dist  # after dist.init_process_group("mpi")
     >>> dist.barrier()
-    >>> dist.destroy_process_group()
     """
     report_communication("barrier")
     pg = member(group, "barrier")
@@ -49,33 +47,14 @@ def barrier(group: Any = None, async_op: bool = False, device_ids: Any = None) -
     return handle_or_wait(call, pg.comm.Ibarrier(), lambda: None, async_op)
 
 
-def monitored_barrier(group: Any = None, timeout: Any = None, wait_all_ranks: bool = False) -> None:
-    """Wait until all processes of the group make this call, but no longer than `timeout`, a timedelta or seconds.
-
-    Raises RuntimeError after that time; the error lists where each other rank is.
-
-    >>> import minigrad, minigrad.distributed as dist
-    >>> dist.init_process_group("mpi")
-    >>> dist.monitored_barrier(timeout=60)
-    >>> dist.destroy_process_group()
-    """
-    report_communication("monitored_barrier")
-    pg = member(group, "monitored_barrier")
-    # the ranks do not compare this call first, since that might wait longer than `timeout`
-    call = collective("monitored_barrier", "monitored_barrier()", pg, 0)
-    Work(call, [pg.comm.Ibarrier()], lambda: None).wait(pg.timeout if timeout is None else timeout)
-
-
 def all_reduce(tensor: Tensor, op: ReduceOp = ReduceOp.SUM, group: Any = None, async_op: bool = False) -> Work | None:
     """Reduce the tensors of all processes to their sum, mean, product, minimum or maximum, in place on each process.
 
-    >>> import minigrad, minigrad.distributed as dist
-    >>> dist.init_process_group("mpi")
+    >>> import minigrad, minigrad.distributed as dist  # after dist.init_process_group("mpi")
     >>> x = minigrad.tensor([1.0, 2.0])
     >>> dist.all_reduce(x)
     >>> x
     tensor([1., 2.])
-    >>> dist.destroy_process_group()
     """
     who, pg = "all_reduce", member(group, "all_reduce")
     mine = array_of(tensor, who)
@@ -89,38 +68,31 @@ def all_reduce(tensor: Tensor, op: ReduceOp = ReduceOp.SUM, group: Any = None, a
 def reduce(tensor: Tensor, dst: int = 0, op: ReduceOp = ReduceOp.SUM, group: Any = None, async_op: bool = False) -> Any:
     """Reduce the tensors of all processes, and write the result into the tensor of process `dst` only.
 
-    >>> import minigrad, minigrad.distributed as dist
-    >>> dist.init_process_group("mpi")
+    >>> import minigrad, minigrad.distributed as dist  # after dist.init_process_group("mpi")
     >>> x = minigrad.tensor([1.0, 2.0])
     >>> dist.reduce(x, dst=0)
     >>> x
     tensor([1., 2.])
-    >>> dist.destroy_process_group()
     """
     who, pg = "reduce", member(group, "reduce")
     root, mine = rank_in(pg, dst, who, "dst"), array_of(tensor, who)
     there = pg.rank() == root
     found = to_reduce(mine, op, who, not there or can_write_directly(tensor))
     call = checked_call(who, pg, mine.nbytes, mine, op, f"dst={dst}", reads=(tensor,) * (not there))
-    if not there:
-        return handle_or_wait(
-            call, pg.comm.Ireduce(mpi_buffer(found), None, operation(op), root), lambda: None, async_op, tensor
-        )
-    request = pg.comm.Ireduce(in_place(), mpi_buffer(found), operation(op), root)
-    finish = lambda: write(tensor, reduced(found, op, pg.size(), mine.dtype), call)
+    send, receive = (in_place(), mpi_buffer(found)) if there else (mpi_buffer(found), None)
+    request = pg.comm.Ireduce(send, receive, operation(op), root)
+    finish = lambda: there and write(tensor, reduced(found, op, pg.size(), mine.dtype), call)
     return handle_or_wait(call, request, finish, async_op, tensor)
 
 
 def broadcast(tensor: Tensor, src: int = 0, group: Any = None, async_op: bool = False) -> Work | None:
     """Copy the tensor of process `src` into the tensors of all others, which have the same shape and dtype.
 
-    >>> import minigrad, minigrad.distributed as dist
-    >>> dist.init_process_group("mpi")
+    >>> import minigrad, minigrad.distributed as dist  # after dist.init_process_group("mpi")
     >>> x = minigrad.tensor([1.0, 2.0])
     >>> dist.broadcast(x, src=0)
     >>> x
     tensor([1., 2.])
-    >>> dist.destroy_process_group()
     """
     who, pg = "broadcast", member(group, "broadcast")
     root = rank_in(pg, src, who, "src")
@@ -128,22 +100,18 @@ def broadcast(tensor: Tensor, src: int = 0, group: Any = None, async_op: bool = 
     found = array_of(tensor, who) if there else receive_buffer(tensor, who)
     call = checked_call(who, pg, found.nbytes, found, f"src={src}", reads=(tensor,) * there)
     request = pg.comm.Ibcast(as_bytes(found), root)
-    if there:
-        return handle_or_wait(call, request, lambda: None, async_op, tensor)
-    return handle_or_wait(call, request, lambda: write(tensor, found, call), async_op, tensor)
+    return handle_or_wait(call, request, lambda: there or write(tensor, found, call), async_op, tensor)
 
 
 def all_gather(tensor_list: Sequence[Tensor], tensor: Tensor, group: Any = None, async_op: bool = False) -> Work | None:
     """Gather the tensors of all processes, in the order of their ranks, into each process's list.
 
-    >>> import minigrad, minigrad.distributed as dist
-    >>> dist.init_process_group("mpi")
+    >>> import minigrad, minigrad.distributed as dist  # after dist.init_process_group("mpi")
     >>> x = minigrad.tensor([1.0, 2.0])
     >>> found = [minigrad.empty(2) for _ in range(dist.get_world_size())]
     >>> dist.all_gather(found, x)
     >>> found
     [tensor([1., 2.])]
-    >>> dist.destroy_process_group()
     """
     who, pg = "all_gather", member(group, "all_gather")
     check_list(who, "tensor_list", tensor_list, pg)
@@ -160,14 +128,12 @@ def all_gather_into_tensor(
 ) -> Any:
     """Gather the tensors of all processes into one tensor, concatenated or stacked along dimension 0.
 
-    >>> import minigrad, minigrad.distributed as dist
-    >>> dist.init_process_group("mpi")
+    >>> import minigrad, minigrad.distributed as dist  # after dist.init_process_group("mpi")
     >>> x = minigrad.tensor([1.0, 2.0])
     >>> found = minigrad.empty(2 * dist.get_world_size())
     >>> dist.all_gather_into_tensor(found, x)
     >>> found
     tensor([1., 2.])
-    >>> dist.destroy_process_group()
     """
     who, pg = "all_gather_into_tensor", member(group, "all_gather_into_tensor")
     mine = array_of(input_tensor, who, "input_tensor")
@@ -183,14 +149,12 @@ def gather(
 ) -> Work | None:
     """Gather the tensors of all processes, in the order of their ranks, into the list of process `dst`.
 
-    >>> import minigrad, minigrad.distributed as dist
-    >>> dist.init_process_group("mpi")
+    >>> import minigrad, minigrad.distributed as dist  # after dist.init_process_group("mpi")
     >>> x = minigrad.tensor([1.0, 2.0])
     >>> found = [minigrad.empty(2) for _ in range(dist.get_world_size())] if dist.get_rank() == 0 else None
     >>> dist.gather(x, found, dst=0)
     >>> found
     [tensor([1., 2.])]
-    >>> dist.destroy_process_group()
     """
     who, pg = "gather", member(group, "gather")
     root, mine = rank_in(pg, dst, who, "dst"), array_of(tensor, who)
@@ -214,14 +178,12 @@ def scatter(
 ) -> Work | None:
     """Copy member i of the list of process `src` into the tensor of process i.
 
-    >>> import minigrad, minigrad.distributed as dist
-    >>> dist.init_process_group("mpi")
+    >>> import minigrad, minigrad.distributed as dist  # after dist.init_process_group("mpi")
     >>> x = minigrad.empty(2)
     >>> parts = [minigrad.full((2,), float(i)) for i in range(dist.get_world_size())]
     >>> dist.scatter(x, parts if dist.get_rank() == 0 else None, src=0)
     >>> x
     tensor([0., 0.])
-    >>> dist.destroy_process_group()
     """
     who, pg = "scatter", member(group, "scatter")
     root, found = rank_in(pg, src, who, "src"), receive_buffer(tensor, who)
@@ -241,13 +203,11 @@ def reduce_scatter(
 ) -> Work | None:
     """Reduce the lists of all processes member by member, and write member i into the tensor of process i.
 
-    >>> import minigrad, minigrad.distributed as dist
-    >>> dist.init_process_group("mpi")
+    >>> import minigrad, minigrad.distributed as dist  # after dist.init_process_group("mpi")
     >>> x = minigrad.empty(2)
     >>> dist.reduce_scatter(x, [minigrad.ones(2) for _ in range(dist.get_world_size())])
     >>> x
     tensor([1., 1.])
-    >>> dist.destroy_process_group()
     """
     who, pg = "reduce_scatter", member(group, "reduce_scatter")
     check_list(who, "input_list", input_list, pg)
@@ -266,13 +226,11 @@ def reduce_scatter_tensor(
 ) -> Work | None:
     """Reduce the tensors of all processes, split the result along dimension 0, and write part i to process i.
 
-    >>> import minigrad, minigrad.distributed as dist
-    >>> dist.init_process_group("mpi")
+    >>> import minigrad, minigrad.distributed as dist  # after dist.init_process_group("mpi")
     >>> x = minigrad.empty(2)
     >>> dist.reduce_scatter_tensor(x, minigrad.ones(2 * dist.get_world_size()))
     >>> x
     tensor([1., 1.])
-    >>> dist.destroy_process_group()
     """
     who, pg = "reduce_scatter_tensor", member(group, "reduce_scatter_tensor")
     sent = to_reduce(array_of(input, who, "input"), op, who, own=True)
@@ -290,14 +248,12 @@ def all_to_all(
 ) -> Work | None:
     """Copy member j of process i's input list into member i of process j's output list.
 
-    >>> import minigrad, minigrad.distributed as dist
-    >>> dist.init_process_group("mpi")
+    >>> import minigrad, minigrad.distributed as dist  # after dist.init_process_group("mpi")
     >>> sent = [minigrad.full((2,), float(i)) for i in range(dist.get_world_size())]
     >>> found = [minigrad.empty(2) for _ in sent]
     >>> dist.all_to_all(found, sent)
     >>> found
     [tensor([0., 0.])]
-    >>> dist.destroy_process_group()
     """
     who, pg = "all_to_all", member(group, "all_to_all")
     check_list(who, "output_tensor_list", output_tensor_list, pg)
@@ -322,14 +278,12 @@ def all_to_all_single(
 ) -> Work | None:
     """Exchange parts of tensors as all_to_all does: the parts along dimension 0, of equal or of the given sizes.
 
-    >>> import minigrad, minigrad.distributed as dist
-    >>> dist.init_process_group("mpi")
+    >>> import minigrad, minigrad.distributed as dist  # after dist.init_process_group("mpi")
     >>> sent = minigrad.arange(2.0 * dist.get_world_size())
     >>> found = minigrad.empty_like(sent)
     >>> dist.all_to_all_single(found, sent)
     >>> found
     tensor([0., 1.])
-    >>> dist.destroy_process_group()
     """
     who, pg = "all_to_all_single", member(group, "all_to_all_single")
     sent = array_of(input, who, "input")

@@ -20,14 +20,13 @@ import numpy as np
 
 from ..errors import error
 from ..places import raised_at
-from .waiting import FAILED, Ear
+from .waiting import FAILED, StatusListener
 
 if TYPE_CHECKING:
     from .groups import ProcessGroup
 
-DIED = (
-    signal.SIGUSR1
-)  # MPICH's mpiexec -disable-auto-cleanup sends it to the others, and it would end them without a message
+# MPICH's mpiexec -disable-auto-cleanup sends it to the others, and it would end them without a message
+DIED = signal.SIGUSR1
 INTERRUPTED = 128 + signal.SIGINT
 PASSED_ON = 0.3  # seconds in which mpiexec forwards the ranks' output; the rest is lost when they end
 
@@ -37,11 +36,11 @@ class Ends:
 
     before: Callable[..., Any] = sys.__excepthook__
     world: ProcessGroup
-    ear: Ear
+    listener: StatusListener
 
     def begin(self, world: ProcessGroup) -> None:
         """Install the hooks for uncaught exceptions and for the end of the program."""
-        self.world, self.ear = world, world.ear
+        self.world, self.listener = world, world.listener
         self.before, sys.excepthook = sys.excepthook, self.uncaught
         atexit.register(self.done)
 
@@ -49,26 +48,26 @@ class Ends:
     def handle_death_signal() -> None:
         """Listen to the signal for a dead rank, unless the program handles this signal itself."""
         if threading.current_thread() is threading.main_thread() and signal.getsignal(DIED) is signal.SIG_DFL:
-            signal.signal(DIED, Ear.alarm)
+            signal.signal(DIED, StatusListener.alarm)
 
     def stop(self) -> None:
         """Remove the hooks."""
         if sys.excepthook == self.uncaught:
             sys.excepthook = self.before
         atexit.unregister(self.done)
-        self.ear.comm.Free()
+        self.listener.comm.Free()
 
     def uncaught(self, kind: type[BaseException], e: BaseException, tb: TracebackType | None) -> None:
         """Print an uncaught exception, and end all ranks."""
         if issubclass(kind, KeyboardInterrupt):
-            print(f"rank {self.ear.comm.rank} was interrupted at {raised_at(e)}", file=sys.stderr)
+            print(f"rank {self.listener.comm.rank} was interrupted at {raised_at(e)}", file=sys.stderr)
             self.abort(INTERRUPTED)
         self.before(kind, e, tb)
         self.failed()
 
     def failed(self) -> None:
         """After this rank's exception is printed, print where the other ranks are, and end them all."""
-        rank, size = self.ear.comm.rank, self.ear.comm.size
+        rank, size = self.listener.comm.rank, self.listener.comm.size
         if size > 1:
             lines = [f"rank {rank} of {size} has failed, so all ranks stop", *self.others()]
             print("\n  ".join(lines), file=sys.stderr)
@@ -76,15 +75,15 @@ class Ends:
 
     def others(self) -> list[str]:
         """Announce the failure to the other ranks, and return a line on where each of them is."""
-        self.ear.end = "has failed as well"
-        return self.ear.answers(self.ear.others, FAILED)
+        self.listener.end = "has failed as well"
+        return self.listener.answers(self.listener.others, FAILED)
 
     def abort(self, status: int) -> None:
         """End all ranks, after mpiexec has forwarded their output."""
         sys.stdout.flush()
         sys.stderr.flush()
         time.sleep(PASSED_ON)
-        self.ear.comm.Abort(status)
+        self.listener.comm.Abort(status)
 
     def done(self) -> None:
         """Wait until the programs of all ranks are done; if their calls differ, print the error and end them all."""
@@ -99,19 +98,18 @@ class Ends:
 
         Raises RuntimeError if the calls differ, or if a rank does not end before the timeout.
         """
-        self.ear.end = "has finished its program"
-        digests = np.empty(self.ear.comm.size, np.int64)
-        request = self.ear.comm.Iallgather(np.array([self.world.agreement.digest]), digests)
+        self.listener.end = "has finished its program"
+        digests = np.empty(self.listener.comm.size, np.int64)
+        request = self.listener.comm.Iallgather(np.array([self.world.agreement.digest]), digests)
         begun = time.perf_counter()
         while not request.Test():
-            self.ear.listen()
+            self.listener.listen()
             time.sleep(0.001)
             if time.perf_counter() - begun > self.world.timeout:
-                what = f"the program of rank {self.ear.comm.rank} has been finished for {self.world.timeout:g} s"
-                lines = self.ear.answers(self.ear.others)
-                raise error(
-                    RuntimeError, "torch.distributed", what, "let all ranks reach the end of the program", notes=lines
-                )
+                what = f"the program of rank {self.listener.comm.rank} has been finished for {self.world.timeout:g} s"
+                lines = self.listener.answers(self.listener.others)
+                fix = "let all ranks reach the end of the program"
+                raise error(RuntimeError, "torch.distributed", what, fix, notes=lines)
         if (digests != digests[0]).any():
             raise self.world.agreement.difference(self.world)
 

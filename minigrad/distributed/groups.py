@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from datetime import timedelta
 from importlib.util import find_spec
@@ -11,13 +10,14 @@ from typing import Any
 
 from ..config import install
 from ..errors import error
+from ..utils.data import distributed as sampler
 from .agreement import Agreement
 from .failures import ends
-from .waiting import Ear
+from .waiting import StatusListener
 
 FIX = "call torch.distributed.init_process_group('mpi') first"
 INSTALL = f"install it: {install('mpi')}, and start the program with: minigrad run -n 4 train.py"
-
+BACKENDS = {"mpi", "gloo", "nccl"}  # that programs name; all mean MPI
 
 default_pg_timeout = timedelta(minutes=30)  # PyTorch's
 
@@ -25,17 +25,15 @@ default_pg_timeout = timedelta(minutes=30)  # PyTorch's
 class ProcessGroup:
     """A group of processes: `rank()` is the number of this process in the group, `size()` the number of processes.
 
-    >>> import minigrad, minigrad.distributed as dist
-    >>> dist.init_process_group("mpi")
+    >>> import minigrad, minigrad.distributed as dist  # after dist.init_process_group("mpi")
     >>> dist.group.WORLD.rank(), dist.group.WORLD.size()
     (0, 1)
-    >>> dist.destroy_process_group()
     """
 
     made = count()
 
-    def __init__(self, comm: Any, ranks: Sequence[int], timeout: float, ear: Ear):
-        self.comm, self.aside, self.ear = comm, comm.Dup(), ear
+    def __init__(self, comm: Any, ranks: Sequence[int], timeout: float, listener: StatusListener):
+        self.comm, self.aside, self.listener = comm, comm.Dup(), listener
         self.ranks, self.timeout = list(ranks), timeout
         self.key = (next(ProcessGroup.made), *self.ranks)  # the same on all its ranks
         self.calls, self.agreement = 0, Agreement()
@@ -64,27 +62,17 @@ class ProcessGroup:
 class GroupMember:
     """Holds the group of all processes, and the object that stands for a group without this process.
 
-    >>> import minigrad, minigrad.distributed as dist
-    >>> dist.init_process_group("mpi")
+    >>> import minigrad, minigrad.distributed as dist  # after dist.init_process_group("mpi")
     >>> pair = dist.new_group([0])
     >>> pair is dist.GroupMember.NON_GROUP_MEMBER  # True on the other ranks
     False
-    >>> dist.destroy_process_group()
     """
 
     WORLD: ProcessGroup | None = None
     NON_GROUP_MEMBER = object()
 
 
-class group(GroupMember):
-    """`group.WORLD`: the group of all processes; None before init_process_group.
-
-    >>> import minigrad, minigrad.distributed as dist
-    >>> dist.init_process_group("mpi")
-    >>> dist.group.WORLD.size()
-    1
-    >>> dist.destroy_process_group()
-    """
+group = GroupMember  # PyTorch has both names
 
 
 # ---------------------------------------------------------------------- what is available
@@ -98,14 +86,7 @@ def is_available() -> bool:
     return find_spec("mpi4py") is not None
 
 
-def is_mpi_available() -> bool:
-    """Return True if mpi4py is installed.
-
-    >>> import minigrad
-    >>> minigrad.distributed.is_mpi_available() in (True, False)
-    True
-    """
-    return is_available()
+is_mpi_available = is_available
 
 
 def is_gloo_available() -> bool:
@@ -118,34 +99,7 @@ def is_gloo_available() -> bool:
     return False
 
 
-def is_nccl_available() -> bool:
-    """Return False: minigrad communicates through MPI.
-
-    >>> import minigrad
-    >>> minigrad.distributed.is_nccl_available()
-    False
-    """
-    return False
-
-
-def is_backend_available(backend: str) -> bool:
-    """Return True if the backend is available: only "mpi" is, if mpi4py is installed.
-
-    >>> import minigrad
-    >>> minigrad.distributed.is_backend_available("nccl")
-    False
-    """
-    return backend.lower() == "mpi" and is_available()
-
-
-def is_torchelastic_launched() -> bool:
-    """Return False: mpiexec starts the processes.
-
-    >>> import minigrad
-    >>> minigrad.distributed.is_torchelastic_launched()
-    False
-    """
-    return False
+is_nccl_available = is_gloo_available
 
 
 def is_initialized() -> bool:
@@ -185,11 +139,7 @@ def init_process_group(
     who = "init_process_group"
     if is_initialized():
         raise error(ValueError, who, "trying to initialize the default process group twice", "call it once")
-    if backend is not None and not set(backend.replace("cpu:", "").replace("cuda:", "").split(",")) <= {
-        "mpi",
-        "gloo",
-        "nccl",
-    }:
+    if not BACKENDS.issuperset((backend or "mpi").replace("cpu:", "").replace("cuda:", "").split(",")):
         raise error(ValueError, who, f"there is no backend {backend!r}", "write init_process_group('mpi')")
     if not is_available():
         raise error(RuntimeError, who, "mpi4py is not installed", INSTALL)
@@ -201,15 +151,10 @@ def init_process_group(
         what = f"this is process {world.rank} of {world.size}, not {rank} of {world_size}: MPI numbers the processes"
         raise error(ValueError, who, what, f"start it with: minigrad run -n {max(world_size, 1)} train.py")
     limit = seconds(timeout, who, default_pg_timeout.total_seconds())
-    ear = Ear(world.Dup())
-    GroupMember.WORLD = ProcessGroup(world.Dup(), range(world.size), limit, ear)
+    listener = StatusListener(world.Dup())
+    GroupMember.WORLD = ProcessGroup(world.Dup(), range(world.size), limit, listener)
+    sampler.group = world.rank, world.size
     ends.begin(GroupMember.WORLD)
-
-
-def end_all() -> None:
-    """End all ranks after this rank's exception is printed; do nothing if this process is not in a group of several."""
-    if is_initialized():
-        ends.failed()
 
 
 def seconds(timeout: Any, who: str, default: float) -> float:
@@ -218,9 +163,8 @@ def seconds(timeout: Any, who: str, default: float) -> float:
         return default
     found = timeout.total_seconds() if isinstance(timeout, timedelta) else timeout
     if not isinstance(found, (int, float)) or isinstance(found, bool) or not found > 0:
-        raise error(
-            ValueError, who, f"expected timeout to be a time, got {timeout!r}", "write timeout=timedelta(minutes=5)"
-        )
+        what = f"expected timeout to be a time, got {timeout!r}"
+        raise error(ValueError, who, what, "write timeout=timedelta(minutes=5)")
     return float(found)
 
 
@@ -238,7 +182,7 @@ def destroy_process_group(group: ProcessGroup | None = None) -> None:
         return
     world().free()
     ends.stop()
-    GroupMember.WORLD = None
+    GroupMember.WORLD = sampler.group = None
 
 
 def new_group(ranks: Sequence[int] | None = None, timeout: Any = None, backend: str | None = None, **_: Any) -> Any:
@@ -246,12 +190,10 @@ def new_group(ranks: Sequence[int] | None = None, timeout: Any = None, backend: 
 
     Raises ValueError for ranks that do not exist or are repeated.
 
-    >>> import minigrad, minigrad.distributed as dist
-    >>> dist.init_process_group("mpi")
+    >>> import minigrad, minigrad.distributed as dist  # after dist.init_process_group("mpi")
     >>> first = dist.new_group([0])
     >>> if dist.get_rank() == 0:
     ...     dist.all_reduce(minigrad.ones(2), group=first)
-    >>> dist.destroy_process_group()
     """
     whole = world()
     chosen = sorted(whole.ranks if ranks is None else ranks)
@@ -262,7 +204,7 @@ def new_group(ranks: Sequence[int] | None = None, timeout: Any = None, backend: 
     if whole.rank() not in chosen:
         next(ProcessGroup.made)
         return GroupMember.NON_GROUP_MEMBER
-    return ProcessGroup(comm, chosen, seconds(timeout, "new_group", whole.timeout), whole.ear)
+    return ProcessGroup(comm, chosen, seconds(timeout, "new_group", whole.timeout), whole.listener)
 
 
 # ---------------------------------------------------------------------- ranks
@@ -300,46 +242,19 @@ def rank_in(pg: ProcessGroup, rank: int, who: str, name: str) -> int:
 def get_rank(group: Any = None) -> int:
     """Return the rank of this process in a group, from 0; -1 if it is not in the group.
 
-    >>> import minigrad, minigrad.distributed as dist
-    >>> dist.init_process_group("mpi")
+    >>> import minigrad, minigrad.distributed as dist  # after dist.init_process_group("mpi")
     >>> dist.get_rank()
     0
-    >>> dist.destroy_process_group()
     """
     return -1 if group is GroupMember.NON_GROUP_MEMBER else member(group, "get_rank").rank()
-
-
-def get_node_local_rank(fallback_rank: int | None = None) -> int:
-    """Return the rank of this process among the processes on its computer.
-
-    Before init_process_group it is the environment variable LOCAL_RANK, or `fallback_rank` without it.  Raises RuntimeError
-    if neither is set.
-
-    >>> import minigrad, minigrad.distributed as dist
-    >>> dist.init_process_group("mpi")
-    >>> dist.get_node_local_rank()
-    0
-    >>> dist.destroy_process_group()
-    """
-    if is_initialized():
-        here = world().ear.processes
-        return [host for host, _ in here[: world().rank()]].count(here[world().rank()][0])
-    if "LOCAL_RANK" in os.environ:
-        return int(os.environ["LOCAL_RANK"])
-    if fallback_rank is None:
-        what = "the local rank of this process is unknown: LOCAL_RANK is not in the environment"
-        raise error(RuntimeError, "get_node_local_rank", what, f"{FIX}, or pass fallback_rank=0")
-    return int(fallback_rank)
 
 
 def get_world_size(group: Any = None) -> int:
     """Return the number of processes in a group; -1 if this process is not in it.
 
-    >>> import minigrad, minigrad.distributed as dist
-    >>> dist.init_process_group("mpi")
+    >>> import minigrad, minigrad.distributed as dist  # after dist.init_process_group("mpi")
     >>> dist.get_world_size()
     1
-    >>> dist.destroy_process_group()
     """
     return -1 if group is GroupMember.NON_GROUP_MEMBER else member(group, "get_world_size").size()
 
@@ -347,11 +262,9 @@ def get_world_size(group: Any = None) -> int:
 def get_backend(group: Any = None) -> str:
     """Return "mpi".
 
-    >>> import minigrad, minigrad.distributed as dist
-    >>> dist.init_process_group("mpi")
+    >>> import minigrad, minigrad.distributed as dist  # after dist.init_process_group("mpi")
     >>> dist.get_backend()
     'mpi'
-    >>> dist.destroy_process_group()
     """
     member(group, "get_backend")
     return "mpi"
@@ -360,11 +273,9 @@ def get_backend(group: Any = None) -> str:
 def get_process_group_ranks(group: Any = None) -> list[int]:
     """Return the global ranks of a group's processes.
 
-    >>> import minigrad, minigrad.distributed as dist
-    >>> dist.init_process_group("mpi")
+    >>> import minigrad, minigrad.distributed as dist  # after dist.init_process_group("mpi")
     >>> dist.get_process_group_ranks()
     [0]
-    >>> dist.destroy_process_group()
     """
     return list(member(group, "get_process_group_ranks").ranks)
 
@@ -372,11 +283,9 @@ def get_process_group_ranks(group: Any = None) -> list[int]:
 def get_group_rank(group: ProcessGroup, global_rank: int) -> int:
     """Return the rank in a group of the process with the given global rank.
 
-    >>> import minigrad, minigrad.distributed as dist
-    >>> dist.init_process_group("mpi")
+    >>> import minigrad, minigrad.distributed as dist  # after dist.init_process_group("mpi")
     >>> dist.get_group_rank(dist.group.WORLD, 0)
     0
-    >>> dist.destroy_process_group()
     """
     return rank_in(group, global_rank, "get_group_rank", "global_rank")
 
@@ -384,11 +293,9 @@ def get_group_rank(group: ProcessGroup, global_rank: int) -> int:
 def get_global_rank(group: ProcessGroup, group_rank: int) -> int:
     """Return the global rank of the process with the given rank in a group.
 
-    >>> import minigrad, minigrad.distributed as dist
-    >>> dist.init_process_group("mpi")
+    >>> import minigrad, minigrad.distributed as dist  # after dist.init_process_group("mpi")
     >>> dist.get_global_rank(dist.group.WORLD, 0)
     0
-    >>> dist.destroy_process_group()
     """
     if not 0 <= group_rank < group.size():
         what = f"expected a rank from 0 to {group.size() - 1}, got group_rank={group_rank}"

@@ -1,14 +1,13 @@
 """`run`: call a function in several processes, from a program or from a notebook's cell.
 
-The function goes to the ranks in a folder, as parcel.py writes it, and there they leave their results (launched.py).  This
-module starts mpiexec, watches its processes, and ends all of them when one fails.
+The function goes to the ranks in a folder, as function_transport.py writes it, and there they leave their results
+(launched.py).  This module starts mpiexec, watches its processes, and ends all of them when one fails.
 """
 
 from __future__ import annotations
 
 import ctypes
 import html
-import importlib
 import os
 import pickle
 import re
@@ -28,23 +27,16 @@ from .. import config
 from ..errors import error
 from ..places import PACKAGE, Place
 from ..serialization import load
+from .function_transport import WHO, packed
 from .groups import INSTALL, is_available, seconds
 from .launched import Failure
-from .parcel import WHO, packed
 from .waiting import ended
 
 GRACE, FAILED = 10.0, 0.5  # seconds for the other ranks to report, after one dies, or fails with an exception
-LOOK = 0.02  # seconds between two checks
+LOOK, STACKS = 0.02, 1.0  # seconds between two checks, and for the ranks to write where they are
 SHOWN = 30  # lines of each rank's output, below an error
-LAUNCHERS = (
-    "PMI_",
-    "PMIX_",
-    "OMPI_",
-    "PRTE_",
-    "HYDRA_",
-    "MPI_LOCAL",
-    "SLURM_",
-)  # environment variables by which MPI recognises its ranks
+# environment variables by which MPI recognises its ranks
+LAUNCHERS = ("PMI_", "PMIX_", "OMPI_", "PRTE_", "HYDRA_", "MPI_LOCAL", "SLURM_")
 # Open MPI refuses root, and more ranks than processors
 OPEN_MPI = {
     "OMPI_ALLOW_RUN_AS_ROOT": "1",
@@ -73,7 +65,7 @@ shield(); del shield
 class Ranks(Sequence):
     """The results of the ranks of `run`, `ranks[0]` and so on, with their output; a notebook shows both, line by line.
 
-    `drawing` is a viz.Drawing of the computation of all ranks, where `run` has `passes`.
+    `viz.draw_ranks` sets `drawing`, the picture of the computation of all ranks.
 
     >>> from minigrad.distributed import Ranks
     >>> Ranks([6.0, None], ["a line\\n", "another\\n"])
@@ -114,15 +106,12 @@ class Ranks(Sequence):
         return f"<pre>{'<br>'.join(lines)}</pre>{picture}"
 
 
-def run(function: Callable[..., Any], n: int = 2, *args: Any, timeout: Any = None, passes: Any = None) -> Ranks:
+def run(function: Callable[..., Any], n: int = 2, *args: Any, timeout: Any = None) -> Ranks:
     """Call a function in n processes, which mpiexec starts on this computer, and return what each returns and prints.
 
     Each process is a rank of an initialised process group.  The function may be defined in a notebook's cell: its source
     goes to the ranks, and so do the functions, classes, modules and values that it refers to, as copies.  Results come
-    back as copies, too, without a graph.
-
-    With `passes`, such as ("forward", "backward") or "all", the result's `drawing` shows what the ranks compute and send each
-    other; those passes that the function does not run are run from its result, seeded with ones.
+    back as copies, too, without a graph.  `viz.draw_ranks` draws the computation of all ranks as well.
 
     Raises what a rank raises, with its traceback and where the other ranks were; TimeoutError, with where each rank was,
     when all takes longer than `timeout`, a timedelta or seconds; TypeError for a function, an argument or a result that
@@ -140,16 +129,11 @@ def run(function: Callable[..., Any], n: int = 2, *args: Any, timeout: Any = Non
     if not isinstance(n, int) or isinstance(n, bool) or n < 1:
         raise error(ValueError, WHO, f"expected n to be a number of processes, got {n!r}", "write n=2")
     limit = seconds(timeout, WHO, float("inf"))
-    if passes is not None:
-        pictures = importlib.import_module("viz.ranks.called")  # which imports minigrad
-        ranks = run(pictures.recorded, n, function, args, passes, timeout=timeout)
-        results, records = zip(*ranks)
-        return Ranks(list(results), ranks.outputs, pictures.drawn(records, passes))
     command = [mpiexec(), "-n", str(n), sys.executable, "-c"]
-    parcel = packed(function, args)
+    content = packed(function, args)
     with tempfile.TemporaryDirectory(prefix="minigrad-ranks-") as name:
         folder = Path(name)
-        (folder / "parcel").write_bytes(parcel)
+        (folder / "function").write_bytes(content)
         dead = watch([*command, program(name)], folder, n, limit)
         return collect_results(folder, n, dead, limit)
 
@@ -236,11 +220,14 @@ def ended_without_report(folder: Path, n: int) -> list[int]:
 
 
 def write_stacks(folder: Path, n: int) -> None:
-    """Let each rank write its stack to a file."""
-    for pid in pids(folder, n).values():
+    """Let each rank write its stack to a file, and wait for the files."""
+    alive = {rank: pid for rank, pid in pids(folder, n).items() if not ended(pid)}
+    for pid in alive.values():
         with suppress(OSError):
             os.kill(pid, signal.SIGUSR2)
-    time.sleep(0.2)
+    until = time.monotonic() + STACKS
+    while time.monotonic() < until and not all(text(folder / f"{rank}.where") for rank in alive):
+        time.sleep(LOOK)
 
 
 def end_all(process: subprocess.Popen, ranks: Sequence[int] | Any) -> None:

@@ -21,8 +21,8 @@ from ..kernels.threads import get_num_threads, set_num_threads
 from ..places import users_part
 from ..serialization import save
 from .failures import ends
+from .function_transport import WHO, first, unpacked
 from .groups import destroy_process_group, get_rank, get_world_size, init_process_group, is_initialized
-from .parcel import WHO, first, unpacked
 
 
 class Failure(NamedTuple):
@@ -47,7 +47,7 @@ def main(folder: str) -> None:
         faulthandler.register(signal.SIGUSR2, where, all_threads=False)  # SIGUSR1 is MPI's
     try:
         set_num_threads(max(1, get_num_threads() // get_world_size()))  # the ranks share the processors
-        function, args = unpacked((place / "parcel").read_bytes())
+        function, args = unpacked((place / "function").read_bytes())
         write_result(function(*args), place / f"{rank}.result")
         if is_initialized():
             ends.compare_last_calls()
@@ -56,7 +56,7 @@ def main(folder: str) -> None:
         write_failure(e, place / f"{rank}.failed")
         sys.stdout.flush()
         os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # for MPI's message about the abort
-        ends.ear.comm.Abort(1)
+        ends.listener.comm.Abort(1)
 
 
 def redirect(out: Path) -> None:

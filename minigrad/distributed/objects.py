@@ -11,24 +11,20 @@ from typing import Any
 
 import numpy as np
 
-from ..core.tensor import wrap
 from ..errors import error
 from .collectives import check_list, checked_call
 from .groups import ProcessGroup, member, rank_in
-from .point_to_point import recv, send
 from .waiting import wait_for
 
 
 def broadcast_object_list(object_list: list, src: int = 0, group: Any = None, device: Any = None) -> None:
     """Copy the members of rank `src`'s list into the lists of all other ranks, which have the same length.
 
-    >>> import minigrad, minigrad.distributed as dist
-    >>> dist.init_process_group("mpi")
+    >>> import minigrad, minigrad.distributed as dist  # after dist.init_process_group("mpi")
     >>> objects = [{"epoch": 3}] if dist.get_rank() == 0 else [None]
     >>> dist.broadcast_object_list(objects, src=0)
     >>> objects
     [{'epoch': 3}]
-    >>> dist.destroy_process_group()
     """
     who, pg = "broadcast_object_list", member(group, "broadcast_object_list")
     root = rank_in(pg, src, who, "src")
@@ -49,13 +45,11 @@ def broadcast_object_list(object_list: list, src: int = 0, group: Any = None, de
 def all_gather_object(object_list: list, obj: Any, group: Any = None) -> None:
     """Put the objects of all ranks, in the order of ranks, into the list of each rank.
 
-    >>> import minigrad, minigrad.distributed as dist
-    >>> dist.init_process_group("mpi")
+    >>> import minigrad, minigrad.distributed as dist  # after dist.init_process_group("mpi")
     >>> found = [None] * dist.get_world_size()
     >>> dist.all_gather_object(found, {"rank": dist.get_rank()})
     >>> found
     [{'rank': 0}]
-    >>> dist.destroy_process_group()
     """
     who, pg = "all_gather_object", member(group, "all_gather_object")
     check_list(who, "object_list", object_list, pg)
@@ -73,13 +67,11 @@ def all_gather_object(object_list: list, obj: Any, group: Any = None) -> None:
 def gather_object(obj: Any, object_gather_list: list | None = None, dst: int = 0, group: Any = None) -> None:
     """Put the objects of all ranks, in the order of ranks, into the list of rank `dst`.
 
-    >>> import minigrad, minigrad.distributed as dist
-    >>> dist.init_process_group("mpi")
+    >>> import minigrad, minigrad.distributed as dist  # after dist.init_process_group("mpi")
     >>> found = [None] * dist.get_world_size() if dist.get_rank() == 0 else None
     >>> dist.gather_object("done", found, dst=0)
     >>> found
     ['done']
-    >>> dist.destroy_process_group()
     """
     who, pg = "gather_object", member(group, "gather_object")
     root = rank_in(pg, dst, who, "dst")
@@ -104,13 +96,11 @@ def scatter_object_list(
 ) -> None:
     """Put member i of rank `src`'s list into the first place of rank i's `output`.
 
-    >>> import minigrad, minigrad.distributed as dist
-    >>> dist.init_process_group("mpi")
+    >>> import minigrad, minigrad.distributed as dist  # after dist.init_process_group("mpi")
     >>> mine = [None]
     >>> dist.scatter_object_list(mine, list(range(dist.get_world_size())), src=0)
     >>> mine
     [0]
-    >>> dist.destroy_process_group()
     """
     who, pg = "scatter_object_list", member(group, "scatter_object_list")
     root = rank_in(pg, src, who, "src")
@@ -129,48 +119,6 @@ def scatter_object_list(
 
     run_steps(who, pg, (f"src={src}",), lambda: pg.comm.Iscatter(sizes, size, root), bytes_follow)
     output[0] = unpickled(content)
-
-
-def send_object_list(
-    object_list: list, dst: int | None = None, group: Any = None, device: Any = None, group_dst: int | None = None
-) -> None:
-    """Send the members of a list to rank `dst`, which calls recv_object_list with a list of the same length.
-
-    >>> import minigrad, minigrad.distributed as dist
-    >>> dist.init_process_group("mpi")
-    >>> if dist.get_rank() == 1:
-    ...     dist.send_object_list(["done"], dst=0)
-    >>> dist.destroy_process_group()
-    """
-    content = pickled(list(object_list))
-    for sent in (np.array([len(object_list), content.size]), content):
-        send(wrap(sent), dst, group, group_dst=group_dst)
-
-
-def recv_object_list(
-    object_list: list, src: int | None = None, group: Any = None, device: Any = None, group_src: int | None = None
-) -> int:
-    """Put the objects that rank `src`, or any rank, sends by send_object_list into the list; return the sender's rank.
-
-    Raises ValueError where the lists differ in length.
-
-    >>> import minigrad, minigrad.distributed as dist
-    >>> dist.init_process_group("mpi")
-    >>> objects = [None]
-    >>> if dist.get_rank() == 0 and dist.get_world_size() > 1:
-    ...     print(dist.recv_object_list(objects, src=1))
-    >>> dist.destroy_process_group()
-    """
-    head = wrap(np.zeros(2, np.int64))
-    sender = recv(head, src, group, group_src=group_src)
-    length, nbytes = head.tolist()
-    content = wrap(np.empty(nbytes, np.uint8))
-    recv(content, sender, group)
-    if length != len(object_list):
-        what = f"process {sender} sends {length} objects, and the list has room for {len(object_list)}"
-        raise error(ValueError, "recv_object_list", what, f"pass [None] * {length}")
-    object_list[:] = unpickled(content.numpy())
-    return sender
 
 
 # ---------------------------------------------------------------------- helpers

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from ..core.tensor import Tensor
@@ -16,11 +17,9 @@ from .mpi_memory import Work, array_of, as_bytes, handle_or_wait, receive_buffer
 def send(tensor: Tensor, dst: int | None = None, group: Any = None, tag: int = 0, group_dst: int | None = None) -> None:
     """Send a tensor to process `dst`, and wait until its memory may be written again.
 
-    >>> import minigrad, minigrad.distributed as dist
-    >>> dist.init_process_group("mpi")
+    >>> import minigrad, minigrad.distributed as dist  # after dist.init_process_group("mpi")
     >>> if dist.get_rank() == 1:
     ...     dist.send(minigrad.ones(2), dst=0)
-    >>> dist.destroy_process_group()
     """
     isend(tensor, dst, group, tag, group_dst).wait()
 
@@ -28,12 +27,10 @@ def send(tensor: Tensor, dst: int | None = None, group: Any = None, tag: int = 0
 def recv(tensor: Tensor, src: int | None = None, group: Any = None, tag: int = 0, group_src: int | None = None) -> int:
     """Wait for a tensor from process `src`, or from any process, and write it into `tensor`; return the sender's rank.
 
-    >>> import minigrad, minigrad.distributed as dist
-    >>> dist.init_process_group("mpi")
+    >>> import minigrad, minigrad.distributed as dist  # after dist.init_process_group("mpi")
     >>> x = minigrad.empty(2)
     >>> if dist.get_rank() == 0 and dist.get_world_size() > 1:
     ...     print(dist.recv(x, src=1))
-    >>> dist.destroy_process_group()
     """
     from mpi4py import MPI
 
@@ -47,12 +44,10 @@ def isend(
 ) -> Work:
     """Start to send a tensor to process `dst`; return a handle.
 
-    >>> import minigrad, minigrad.distributed as dist
-    >>> dist.init_process_group("mpi")
+    >>> import minigrad, minigrad.distributed as dist  # after dist.init_process_group("mpi")
     >>> if dist.get_rank() == 1:
     ...     work = dist.isend(minigrad.ones(2), dst=0)
     ...     work.wait()
-    >>> dist.destroy_process_group()
     """
     pg, sent = member(group, "isend"), array_of(tensor, "send")
     to = rank_in(pg, dst, "send", "dst") if group_dst is None and dst is not None else group_dst
@@ -70,13 +65,11 @@ def irecv(
 ) -> Work:
     """Start to receive a tensor from process `src`, or from any process, into `tensor`; return a handle.
 
-    >>> import minigrad, minigrad.distributed as dist
-    >>> dist.init_process_group("mpi")
+    >>> import minigrad, minigrad.distributed as dist  # after dist.init_process_group("mpi")
     >>> x = minigrad.empty(2)
     >>> if dist.get_rank() == 0 and dist.get_world_size() > 1:
     ...     work = dist.irecv(x, src=1)
     ...     work.wait()
-    >>> dist.destroy_process_group()
     """
     from mpi4py import MPI
 
@@ -118,49 +111,36 @@ def sender(pg: Any, src: int | None, group_src: int | None) -> int:
     return MPI.ANY_SOURCE if src is None else rank_in(pg, src, "recv", "src")
 
 
+@dataclass
 class P2POp:
     """A message for batch_isend_irecv: `op` is isend or irecv, `peer` is the other process.
 
-    >>> import minigrad, minigrad.distributed as dist
-    >>> dist.init_process_group("mpi")
+    >>> import minigrad, minigrad.distributed as dist  # after dist.init_process_group("mpi")
     >>> right, left = [(dist.get_rank() + i) % dist.get_world_size() for i in (1, -1)]
     >>> ops = [dist.P2POp(dist.isend, minigrad.ones(2), right), dist.P2POp(dist.irecv, minigrad.empty(2), left)]
-    >>> dist.destroy_process_group()
     """
 
-    def __init__(
-        self,
-        op: Callable,
-        tensor: Tensor,
-        peer: int | None = None,
-        group: Any = None,
-        tag: int = 0,
-        group_peer: Any = None,
-    ):
-        if op not in (isend, irecv):
-            raise error(
-                ValueError, "P2POp", f"expected op to be isend or irecv, got {op!r}", "write P2POp(dist.isend, x, 1)"
-            )
-        self.op, self.tensor, self.peer, self.group, self.tag, self.group_peer = (
-            op,
-            tensor,
-            peer,
-            group,
-            tag,
-            group_peer,
-        )
+    op: Callable
+    tensor: Tensor
+    peer: int | None = None
+    group: Any = None
+    tag: int = 0
+    group_peer: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.op not in (isend, irecv):
+            what = f"expected op to be isend or irecv, got {self.op!r}"
+            raise error(ValueError, "P2POp", what, "write P2POp(dist.isend, x, 1)")
 
 
 def batch_isend_irecv(p2p_op_list: list[P2POp]) -> list[Work]:
     """Start all messages of a list, and return their handles.
 
-    >>> import minigrad, minigrad.distributed as dist
-    >>> dist.init_process_group("mpi")
+    >>> import minigrad, minigrad.distributed as dist  # after dist.init_process_group("mpi")
     >>> right, left = [(dist.get_rank() + i) % dist.get_world_size() for i in (1, -1)]
     >>> ops = [dist.P2POp(dist.isend, minigrad.ones(2), right), dist.P2POp(dist.irecv, minigrad.empty(2), left)]
     >>> if dist.get_world_size() > 1:
     ...     for work in dist.batch_isend_irecv(ops):
     ...         work.wait()
-    >>> dist.destroy_process_group()
     """
     return [p.op(p.tensor, p.peer, p.group, p.tag, p.group_peer) for p in p2p_op_list]

@@ -22,7 +22,6 @@ from .calls import labelled
 from .collectives import all_reduce
 from .groups import ProcessGroup
 from .mpi_memory import ReduceOp, Work
-from .uneven_inputs import Active
 
 WHO = "DistributedDataParallel"
 
@@ -48,7 +47,6 @@ class Reducer:
         self.buckets = [Bucket(i, members) for i, members in enumerate(divided(parameters, caps))]
         self.place = {p.number: (bucket, i) for bucket in self.buckets for i, p in enumerate(bucket.members)}
         self.hook: Callable | None = None  # replaces all_reduce: (GradBucket) -> future
-        self.active: Active | None = None  # counts the ranks that train in this step; None if all do
         self.used: set[int] = set()  # parameters with a gradient on this rank since the last reduction
         self.arrivals: Counter[int] | None = None  # static: gradients of each parameter in one backward
         self.waits = False  # a forward has run, and its gradients are not reduced yet
@@ -58,7 +56,7 @@ class Reducer:
         for p in parameters:
             arrived = hook_of(me, p.number)
             handles.append(p.tensor.register_post_accumulate_grad_hook(arrived))
-        weakref.finalize(self, remove, handles)
+        weakref.finalize(self, lambda: [handle.remove() for handle in handles])
 
     def reset(self) -> None:
         """Forget the gradients of the last backward."""
@@ -70,10 +68,10 @@ class Reducer:
             bucket.missing, bucket.work = len(bucket.members), None
 
     # ------------------------------------------------------------------ forward
-    def prepare(self, outputs: Iterable[Tensor], active: Active | None) -> None:
-        """Expect the gradients of a forward's outputs; `active` counts the ranks that take part, None means all."""
+    def prepare(self, outputs: Iterable[Tensor]) -> None:
+        """Expect the gradients of a forward's outputs."""
         self.reset()
-        self.waits, self.active = True, active
+        self.waits = True
         if self.arrivals is not None:
             self.absent = {p.number for p in self.parameters if not self.arrivals[p.number]}
         elif self.partial:
@@ -125,7 +123,7 @@ class Reducer:
             raise error(RuntimeError, WHO, what, fix)
         self.ready.add(number)
         bucket, i = self.place[number]
-        bucket.take(i, self.divisor() if self.hook is None else 1)
+        bucket.take(i, self.group.size() if self.hook is None else 1)
 
     def launch(self) -> None:
         """Start to reduce the next full buckets, and let MPI make progress on the running ones."""
@@ -135,10 +133,6 @@ class Reducer:
         for bucket in self.buckets[: self.launched]:
             if not (bucket.work.is_completed() if isinstance(bucket.work, Work) else bucket.work.done()):
                 break
-
-    def divisor(self) -> int:
-        """Return the number of ranks whose gradients are averaged."""
-        return self.group.size() if self.active is None else self.active.count()
 
     def begin(self, bucket: Bucket) -> None:
         """Start to reduce a bucket."""
@@ -162,12 +156,12 @@ class Reducer:
                 return
             if self.static and self.arrivals is None:
                 self.arrivals = self.arrived
-            self.finish(self.used)
+            self.finish()
             self.waits, self.used = False, set()
 
-    def finish(self, used: set[int]) -> None:
-        """Wait for all buckets and set the gradients; `used` are the parameters with a gradient on this rank."""
-        anywhere = self.used_on_any_rank(used) if self.partial else None
+    def finish(self) -> None:
+        """Wait for all buckets and set the gradients."""
+        anywhere = self.used_on_any_rank() if self.partial else None
         for bucket in self.buckets:
             self.wait(bucket)
             place = bucket.work.call.place if isinstance(bucket.work, Work) else None
@@ -183,20 +177,12 @@ class Reducer:
             if result is not bucket.buffer:
                 bucket.buffer.copy_(result.reshape(-1))
 
-    def used_on_any_rank(self, used: set[int]) -> set[int]:
+    def used_on_any_rank(self) -> set[int]:
         """Return the parameters with a gradient on at least one rank."""
-        counts = tensor([int(p.number in used) for p in self.parameters], device="cpu")
+        counts = tensor([int(p.number in self.used) for p in self.parameters], device="cpu")
         with labelled("parameters with a gradient"):
             all_reduce(counts, ReduceOp.MAX, self.group)
         return {p.number for p, n in zip(self.parameters, counts.tolist()) if n}
-
-    def shadow(self) -> None:
-        """Make the calls of a backward with gradients of zero, for the ranks that still train; get the same means."""
-        with no_grad():
-            for bucket in self.buckets:
-                bucket.buffer.zero_()
-                self.begin(bucket)
-            self.finish(set())
 
 
 def hook_of(reducer: weakref.ref[Reducer], number: int) -> Callable:
@@ -207,9 +193,3 @@ def hook_of(reducer: weakref.ref[Reducer], number: int) -> Callable:
             here.arrive(number)
 
     return gradient_is_complete
-
-
-def remove(handles: list) -> None:
-    """Remove hooks."""
-    for handle in handles:
-        handle.remove()

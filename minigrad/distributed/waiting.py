@@ -51,7 +51,7 @@ class Verdict(NamedTuple):
     fix: str
 
 
-class Ear:
+class StatusListener:
     """Receives and answers the messages of waiting ranks; all groups of this process share one."""
 
     alarmed = False
@@ -210,7 +210,7 @@ def done(requests: list) -> bool:
 
 def wait_and_listen(call: Call, requests: list, seconds: float) -> None:
     """Wait for requests that take longer, and answer other ranks meanwhile."""
-    here, begun, patience = call.group.ear, perf_counter(), PATIENCE
+    here, begun, patience = call.group.listener, perf_counter(), PATIENCE
     here.waiting.append(call)
     here.states.clear()
     asking = begun + patience
@@ -237,7 +237,7 @@ def wait_and_listen(call: Call, requests: list, seconds: float) -> None:
         here.waiting.pop()
 
 
-def timed_out(call: Call, here: Ear, seconds: float) -> Exception:
+def timed_out(call: Call, here: StatusListener, seconds: float) -> Exception:
     """Return the error for a call that takes too long; it lists where the other ranks are."""
     lines = here.answers([r for r in call.group.ranks if r != here.comm.rank])
     what = f"rank {here.comm.rank} has waited {seconds:g} s for {call.words}"
@@ -247,7 +247,7 @@ def timed_out(call: Call, here: Ear, seconds: float) -> Exception:
 
 def refused(call: Call, e: Exception) -> Exception:
     """Return the error for a call that MPI refuses, usually because the ranks send different numbers of bytes."""
-    here = call.group.ear
+    here = call.group.listener
     here.waiting.append(call)
     lines = here.answers([r for r in call.group.ranks if r != here.comm.rank])
     here.waiting.pop()

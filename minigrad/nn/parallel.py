@@ -1,11 +1,11 @@
 """PyTorch's modules for several GPUs in one process; minigrad runs them on one device.
 
-DistributedDataParallel (many processes) is in minigrad/distributed, imported on first use.
+DistributedDataParallel (many processes) is in minigrad/distributed, which minigrad/__init__.py plugs in.
 """
 
 from __future__ import annotations
 
-from importlib import import_module
+from collections.abc import Callable
 from typing import Any
 
 from ..core.tensor import Tensor
@@ -21,6 +21,8 @@ __all__ = [
     "replicate",
     "scatter",
 ]
+
+plugged: dict[str, Callable[[], Any]] = {}  # names that are defined further down -> imports them on first use
 
 
 class DataParallel(Module):
@@ -90,11 +92,11 @@ def parallel_apply(modules: Any, inputs: Any, kwargs_tup: Any = None, devices: A
 
 
 def __getattr__(name: str) -> Any:
-    """Import DistributedDataParallel lazily: it needs more of the library than modules do."""
-    if name == "DistributedDataParallel":
-        return getattr(import_module("minigrad.distributed.data_parallel"), name)
+    """Return a plugged name: it needs more of the library than modules do."""
+    if name in plugged:
+        return plugged[name]()
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list:
-    return sorted([*globals(), "DistributedDataParallel"])
+    return sorted([*globals(), *plugged])

@@ -9,13 +9,12 @@ import numpy as np
 
 from ..arrays.halves import widened
 from ..core.tensor import Tensor
-from ..distributed.jacobian_over_ranks import gradcheck_distributed
 from .operations import operations_table
 
 if TYPE_CHECKING:
     from .function_checks import Result
 
-__all__ = ["assert_close", "check", "gradcheck_distributed", "operations_table"]
+__all__ = ["assert_close", "check", "operations_table"]
 
 TOLERANCES = {
     "float16": (1e-3, 1e-5),

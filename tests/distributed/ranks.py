@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.distributed import forked as forked_ranks
+
 ROOT = Path(__file__).parent.parent.parent
 MPIEXEC = shutil.which("mpiexec", path=os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")]))
 needs_mpi = pytest.mark.skipif(
@@ -21,53 +23,13 @@ import minigrad.distributed as dist
 dist.init_process_group("mpi")
 rank, size = dist.get_rank(), dist.get_world_size()
 """
-REFUSED = """
-def refused(kind, words, f):
-    try:
-        f()
-    except kind as e:
-        assert words in str(e), e
-    else:
-        raise SystemExit(f"not refused: {words}")
 
 
-"""
-SHARDED = (
-    REFUSED
-    + """
-import copy
-from minigrad import func, nn
-
-torch.set_default_dtype(torch.float64)
-
-
-def gradients(model):  # whole ones, by the names that the model has on one process
-    found = {}
-    for path, m in model.named_modules():
-        prefix = f"{path}.".replace("_fsdp_wrapped_module.", "") if path else ""
-        held = m.held_parts() if hasattr(m, "held_parts") else {}
-        for name, p in m.named_parameters(recurse=False):
-            for part in held.get(name, ()):
-                found[prefix + part.name] = part.of(p.grad).full_tensor()
-            if name not in held:
-                found[prefix + name] = p.grad
-    return found
-
-
-def same_gradients(model, whole):
-    found = gradients(model)
-    for name, p in whole.named_parameters():
-        assert torch.allclose(found[name], p.grad, atol=1e-12), name
-
-
-"""
-)
-
-
-def run(n, program, timeout=60):
-    """Run a program on n processes; return how it ended, and what it wrote."""
+def run(n, program, timeout=300, forked=True):
+    """Run a program on n processes; return how it ended, and what it wrote.  `forked` spares them the imports."""
+    words = forked_ranks.command(BEGIN + program) if forked else [sys.executable, "-c", BEGIN + program]
     return subprocess.run(
-        [MPIEXEC, "-n", str(n), sys.executable, "-c", BEGIN + program],
+        [MPIEXEC, "-n", str(n), *words],
         cwd=ROOT,
         capture_output=True,
         text=True,
@@ -75,7 +37,7 @@ def run(n, program, timeout=60):
     )
 
 
-def passes(n, program):
+def passes(n, program, forked=True):
     """Check that a program of assertions ends well on n processes."""
-    done = run(n, program)
+    done = run(n, program, forked=forked)
     assert done.returncode == 0, done.stderr[-3000:]

@@ -144,7 +144,7 @@ if rank == 0:
     dist.all_reduce(x)
 time.sleep(30)
 """
-    done = run(3, SOON + program)
+    done = run(3, SOON + program, forked=False)
     assert done.returncode != 0
     said = done.stderr
     places = [

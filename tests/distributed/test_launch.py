@@ -18,9 +18,10 @@ import pytest
 import minigrad as torch
 import minigrad.distributed as dist
 from minigrad.distributed import Ranks, launch
+from minigrad.distributed.function_transport import packed, unpacked
 from minigrad.distributed.nn import functional
-from minigrad.distributed.parcel import packed, unpacked
 from tests.distributed.ranks import ROOT, needs_mpi
+from viz import draw_ranks
 
 LINUX = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks into /proc")
 
@@ -78,7 +79,7 @@ def loss_of_rank(w):
 
 @needs_mpi
 def test_what_the_ranks_compute_is_drawn_in_one_picture():
-    ranks = dist.run(loss_of_rank, 2, torch.tensor(0.5, requires_grad=True), passes=("forward", "backward"))
+    ranks = draw_ranks(loss_of_rank, 2, torch.tensor(0.5, requires_grad=True), passes=("forward", "backward"))
     assert [loss.item() for loss in ranks] == pytest.approx([2.25, math.exp(1.5)])
     record = ranks.drawing.record
     assert [lane["ranks"] for lane in record["lanes"]] == [[0], [1]]
@@ -208,12 +209,24 @@ def ends_early():
 
 
 @needs_mpi
-def test_time_that_is_over_is_an_error_that_says_where_each_rank_is():
+def test_time_that_is_over_is_an_error_that_says_where_each_rank_is(tmp_path, monkeypatch):
+    begun = str(tmp_path / "begun")
+
+    class Clock:  # on which ten minutes pass when the function has begun
+        sleep = time.sleep
+
+        @staticmethod
+        def monotonic():
+            return time.monotonic() + 600 * Path(begun).exists()
+
     def goes_on():
+        open(begun, "w").close()
         time.sleep(100)
 
-    with pytest.raises(TimeoutError, match="took more than 6 s") as caught:
-        dist.run(goes_on, 1, timeout=6)
+    with monkeypatch.context() as patched:
+        patched.setattr(launch, "time", Clock)
+        with pytest.raises(TimeoutError, match="took more than 500 s") as caught:
+            dist.run(goes_on, 1, timeout=500)
     assert "rank 0 is in goes_on at" in str(caught.value)
     with pytest.raises(RuntimeError, match="SystemExit: 3"):
         dist.run(ends_early)
@@ -260,10 +273,10 @@ def elsewhere(monkeypatch):
     """Send a function and its arguments, and call it where no name of this file is known."""
 
     def called(function, *args):
-        parcel = packed(function, args)
+        content = packed(function, args)
         with monkeypatch.context() as patched:
             patched.setitem(sys.modules, "__main__", ModuleType("__main__"))
-            found, given = unpacked(parcel)
+            found, given = unpacked(content)
             return found(*given)
 
     return called

@@ -15,7 +15,7 @@ PAGES = {p.stem: p.read_text() for p in sorted((ROOT / "docs" / "reference").glo
 SHOWN = [name for page in PAGES.values() for name in re.findall(r"^::: ([\w.]+)$", page, re.MULTILINE)]
 MODULES = """minigrad minigrad.autograd minigrad.autograd.forward_ad minigrad.autograd.function minigrad.autograd.functional
 minigrad.autograd.graph minigrad.autograd.profiler minigrad.compat.amp minigrad.cuda minigrad.distributed
-minigrad.distributed.checkpoint minigrad.distributed.fsdp minigrad.distributed.nn minigrad.distributions
+minigrad.distributed.nn minigrad.distributions
 minigrad.errors minigrad.func minigrad.linalg minigrad.nn minigrad.nn.functional minigrad.nn.grad minigrad.nn.init
 minigrad.nn.utils minigrad.nn.utils.parametrizations minigrad.nn.utils.parametrize minigrad.nn.utils.rnn
 minigrad.optim minigrad.optim.lr_scheduler minigrad.optim.swa_utils minigrad.profiler minigrad.random

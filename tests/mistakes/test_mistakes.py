@@ -68,10 +68,8 @@ def names_of_warnings():
 
 def test_every_warning_has_a_page():
     pages = {m.says for m in MISTAKES if isinstance(m.says, str)}
-    # problems of the machine, and a mistake of several processes (tests/distributed)
-    failures = {
-        "no-kernels", "untrusted-kernels", "no-kernel-key", "gpu-through-host", "no-gpu-to-pin-for", "uneven-inputs"
-    }  # fmt: skip
+    # problems of the machine
+    failures = {"no-kernels", "untrusted-kernels", "no-kernel-key", "gpu-through-host", "no-gpu-to-pin-for"}
     assert not set(names_of_warnings()) - pages - failures
     text = (pathlib.Path(__file__).parents[2] / "docs" / "errors.md").read_text()
     assert not [name for name in failures if f"`{name}`" not in text]

@@ -22,8 +22,6 @@ if LIBRARY == "minigrad":
 import torch
 import torch.distributed as dist
 from torch import nn
-from torch.distributed.algorithms.join import Join
-from torch.distributed.optim import ZeroRedundancyOptimizer
 from torch.nn.parallel import DistributedDataParallel
 from torch.utils.checkpoint import checkpoint
 
@@ -65,18 +63,6 @@ def gradients(net):
     return [None if p.grad is None else p.grad.flatten().tolist() for p in net.parameters()]
 
 
-def parameters(net):
-    return [p.detach().flatten().tolist() for p in net.parameters()]
-
-
-def trained(net, optimizer, steps):
-    for i in range(steps):
-        optimizer.zero_grad()
-        backward(net, i)
-        optimizer.step()
-    return parameters(net)
-
-
 # ---------------------------------------------------------------------- what is compared
 def each_backward(parts="ab", changed=None, reentrant=False, **settings):
     net, found = DistributedDataParallel(Net(parts, reentrant), **settings), []
@@ -86,6 +72,16 @@ def each_backward(parts="ab", changed=None, reentrant=False, **settings):
         found.append(gradients(net))
         net.module.parts = changed if changed and rank else parts
     return found
+
+
+def trained():
+    net = DistributedDataParallel(Net("anb"))
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1, momentum=0.9)
+    for i in range(3):
+        optimizer.zero_grad()
+        backward(net, i)
+        optimizer.step()
+    return [p.detach().flatten().tolist() for p in net.parameters()]
 
 
 def accumulated(**settings):
@@ -120,45 +116,6 @@ def evaluated():
     return gradients(net), [b.flatten().tolist() for b in net.buffers()]
 
 
-def joined(parts="ab", alone=False, **settings):
-    net = DistributedDataParallel(Net(parts), find_unused_parameters=True)
-    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
-    with net.join(**settings):
-        for i in range(2 + 2 * rank):
-            if alone and i % 2 == 0:
-                with net.no_sync():
-                    backward(net, i)
-            else:
-                backward(net, i)
-                optimizer.step()
-                optimizer.zero_grad()
-    return parameters(net)
-
-
-def joined_by_all():
-    net = DistributedDataParallel(Net(), find_unused_parameters=True)
-    steps = 0
-    try:
-        with Join([net], throw_on_early_termination=True):
-            for i in range(2 + rank):
-                backward(net, i)
-                steps += 1
-    except RuntimeError as e:
-        return steps, "exhausted" in str(e)
-
-
-def shared_state(kind, **settings):
-    net = DistributedDataParallel(Net(), find_unused_parameters=True)
-    optimizer = ZeroRedundancyOptimizer(net.parameters(), kind, **settings)
-    found = trained(net, optimizer, 3)
-    optimizer.consolidate_state_dict(size - 1)
-    if rank < size - 1:
-        return found
-    state = optimizer.state_dict()
-    kept = {i: {k: torch.as_tensor(v).tolist() for k, v in s.items()} for i, s in state["state"].items()}
-    return found, kept, [g["params"] for g in state["param_groups"]]
-
-
 def refused(f, *args, **settings):
     try:
         f(*args, **settings)
@@ -184,13 +141,7 @@ CASES = {
     "accumulated in views": lambda: accumulated(gradient_as_bucket_view=True),
     "two forwards": two_forwards,
     "evaluated": evaluated,
-    "joined": joined,
-    "joined, by those that train": lambda: joined(divide_by_initial_world_size=False),
-    "joined, with buffers": lambda: joined("anb"),
-    "joined, accumulated": lambda: joined(alone=True),
-    "joined by all": joined_by_all,
-    "shared state of SGD": lambda: shared_state(torch.optim.SGD, lr=0.1, momentum=0.9),
-    "shared state of Adam": lambda: shared_state(torch.optim.Adam, lr=0.01),
+    "trained": trained,
 }
 
 

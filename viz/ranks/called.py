@@ -1,4 +1,4 @@
-"""The picture of a function that several processes call: `minigrad.distributed.run(f, 2, passes="all")`."""
+"""The picture of a function that several processes call: `viz.draw_ranks(f, 2)`."""
 
 from __future__ import annotations
 
@@ -9,10 +9,31 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import minigrad
+from minigrad.distributed import Ranks, run
 
 from ..drawing import Drawing
 from ..drawn_graph import PASSES, requested_passes
 from .collect import Report, merged_record, record_of_step, timed
+
+
+def draw_ranks(
+    function: Callable[..., Any], n: int = 2, *args: Any, passes: str | tuple[str, ...] = "all", timeout: Any = None
+) -> Ranks:
+    """Call a function in n processes as `minigrad.distributed.run` does, and draw what the ranks compute and send each other.
+
+    `drawing` of the result is the picture, a Drawing; a notebook shows it below the output of the ranks.  `passes` are some of
+    "forward", "backward" and "jvp", or "all"; passes that the function does not run are run from its result, seeded with ones.
+    Raises the same errors as `run`.
+
+    >>> import minigrad.distributed as dist
+    >>> from minigrad.distributed.nn import functional
+    >>> def total(x):
+    ...     return functional.all_reduce(x * (dist.get_rank() + 1))
+    >>> viz.draw_ranks(total, 2, minigrad.tensor(3.0, requires_grad=True)).drawing  # doctest: +SKIP
+    """
+    ranks = run(recorded, n, function, args, passes, timeout=timeout)
+    results, records = zip(*ranks)
+    return Ranks(list(results), ranks.outputs, drawn(records, passes))
 
 
 def recorded(function: Callable[..., Any], args: tuple, passes: str | tuple[str, ...]) -> tuple[Any, Report]:

@@ -16,7 +16,7 @@ from ...core.tensor import Tensor
 from ...errors import error
 from ...ops.join import cat, stack
 from .. import collectives
-from ..groups import member, rank_in
+from ..groups import ProcessGroup, member, rank_in
 from ..mpi_memory import ReduceOp
 from .linear_maps import AllGather, AllReduce, AllToAll, Broadcast, Gather, Recv, Reduce, ReduceScatter, Scatter, Send
 
@@ -32,66 +32,48 @@ def all_reduce(tensor: Tensor, op: ReduceOp = ReduceOp.SUM, group: Any = None) -
     """Return on each rank the sum of all ranks' tensors, or their mean, product, minimum or maximum.
 
     The result has the shape and dtype of the tensor.  The gradient of a sum is the sum of all ranks' gradients; the gradient
-    of a maximum goes in equal parts to the ranks that have it.  Bitwise operations have no gradient.  Raises TypeError for a
-    tensor that is not a Tensor or an op that is not a ReduceOp, RuntimeError for operations that the dtype does not support.
+    of a maximum goes in equal parts to the ranks that have it.  Raises TypeError for a tensor that is not a Tensor or an op
+    that is not a ReduceOp, RuntimeError for operations that the dtype does not support.
 
-    >>> import minigrad, minigrad.distributed as dist
+    >>> import minigrad, minigrad.distributed as dist  # after dist.init_process_group("mpi")
     >>> from minigrad.distributed.nn import functional
-    >>> dist.init_process_group("mpi")
     >>> x = minigrad.tensor([1.0, 2.0], requires_grad=True)
     >>> functional.all_reduce(x).square().sum().backward()
     >>> x.grad  # the sum of all ranks' gradients
     tensor([2., 4.])
-    >>> dist.destroy_process_group()
     """
     pg = member(group, "all_reduce")
-    if op is ReduceOp.SUM:
-        return AllReduce.apply(checked(tensor, "all_reduce"), pg)
-    if op is ReduceOp.AVG:
-        return AllReduce.apply(averaged(tensor, "all_reduce"), pg) / pg.size()
-    if op in OF_GATHERED:
-        return OF_GATHERED[op](AllGather.apply(checked(tensor, "all_reduce").unsqueeze(0), pg))
-    out = checked(tensor, "all_reduce").detach().clone()
-    collectives.all_reduce(out, op, pg)
-    return out
+    if check_reduction(tensor, op, "all_reduce") in OF_GATHERED:
+        return OF_GATHERED[op](AllGather.apply(tensor.unsqueeze(0), pg))
+    return mean_or_sum(AllReduce.apply(tensor, pg), op, pg)
 
 
 def reduce(tensor: Tensor, dst: int, op: ReduceOp = ReduceOp.SUM, group: Any = None) -> Tensor:
     """Return on rank `dst` the result of all_reduce, and zeros on the others.
 
-    >>> import minigrad, minigrad.distributed as dist
+    >>> import minigrad, minigrad.distributed as dist  # after dist.init_process_group("mpi")
     >>> from minigrad.distributed.nn import functional
-    >>> dist.init_process_group("mpi")
     >>> x = minigrad.tensor([1.0, 2.0], requires_grad=True)
     >>> functional.reduce(x, dst=0).sum().backward()
     >>> x.grad  # on each rank the gradient of the sum on rank 0
     tensor([1., 1.])
-    >>> dist.destroy_process_group()
     """
     pg = member(group, "reduce")
     rank_in(pg, dst, "reduce", "dst")
-    if op in OF_GATHERED:
-        return OF_GATHERED[op](Gather.apply(checked(tensor, "reduce").unsqueeze(0), dst, pg))
-    if op is ReduceOp.SUM:
-        return Reduce.apply(checked(tensor, "reduce"), dst, pg)
-    if op is ReduceOp.AVG:
-        return Reduce.apply(averaged(tensor, "reduce"), dst, pg) / pg.size()
-    out = checked(tensor, "reduce").detach().clone()
-    collectives.reduce(out, dst, op, pg)
-    return out if pg.ranks[pg.rank()] == dst else out.zero_()
+    if check_reduction(tensor, op, "reduce") in OF_GATHERED:
+        return OF_GATHERED[op](Gather.apply(tensor.unsqueeze(0), dst, pg))
+    return mean_or_sum(Reduce.apply(tensor, dst, pg), op, pg)
 
 
 def broadcast(tensor: Tensor, src: int, group: Any = None) -> Tensor:
     """Return the tensor of rank `src` on each rank; the others' tensors have its shape and dtype, and gradients of zero.
 
-    >>> import minigrad, minigrad.distributed as dist
+    >>> import minigrad, minigrad.distributed as dist  # after dist.init_process_group("mpi")
     >>> from minigrad.distributed.nn import functional
-    >>> dist.init_process_group("mpi")
     >>> x = minigrad.tensor([1.0, 2.0], requires_grad=True)
     >>> functional.broadcast(x, src=0).sum().backward()
     >>> x.grad  # on rank 0 the number of ranks, on the others zeros
     tensor([1., 1.])
-    >>> dist.destroy_process_group()
     """
     pg = member(group, "broadcast")
     rank_in(pg, src, "broadcast", "src")
@@ -103,38 +85,27 @@ def all_gather(tensor: Tensor, group: Any = None) -> tuple[Tensor, ...]:
 
     The gradient of a rank's tensor is the sum of its gradients on all ranks.
 
-    >>> import minigrad, minigrad.distributed as dist
+    >>> import minigrad, minigrad.distributed as dist  # after dist.init_process_group("mpi")
     >>> from minigrad.distributed.nn import functional
-    >>> dist.init_process_group("mpi")
     >>> x = minigrad.tensor([1.0, 2.0], requires_grad=True)
     >>> first, *_ = functional.all_gather(x)
     >>> first.sum().backward()
     >>> x.grad  # on rank 0 the number of ranks, on the others zeros
     tensor([1., 1.])
-    >>> dist.destroy_process_group()
     """
     pg = member(group, "all_gather")
     return AllGather.apply(checked(tensor, "all_gather").unsqueeze(0), pg).unbind(0)
 
 
-def _all_gather_base(output_tensor: Tensor, input_tensor: Tensor, group: Any = None) -> Tensor:
-    """Return the tensors of all ranks, concatenated along dimension 0; the result has the shape of `output_tensor`."""
-    pg = member(group, "all_gather")
-    out = AllGather.apply(checked(input_tensor, "all_gather"), pg)
-    return same_shape("all_gather", out, output_tensor, "output_tensor")
-
-
 def gather(tensor: Tensor, dst: int = 0, group: Any = None) -> tuple[Tensor, ...]:
     """Return on rank `dst` the tensors of all ranks, in the order of ranks, and on the others as many tensors of zeros.
 
-    >>> import minigrad, minigrad.distributed as dist
+    >>> import minigrad, minigrad.distributed as dist  # after dist.init_process_group("mpi")
     >>> from minigrad.distributed.nn import functional
-    >>> dist.init_process_group("mpi")
     >>> x = minigrad.tensor([1.0, 2.0], requires_grad=True)
     >>> sum(functional.gather(x, dst=0)).sum().backward()
     >>> x.grad
     tensor([1., 1.])
-    >>> dist.destroy_process_group()
     """
     pg = member(group, "gather")
     rank_in(pg, dst, "gather", "dst")
@@ -144,14 +115,12 @@ def gather(tensor: Tensor, dst: int = 0, group: Any = None) -> tuple[Tensor, ...
 def scatter(tensors: Sequence[Tensor], src: int = 0, group: Any = None) -> Tensor:
     """Return member i of the list of rank `src` on rank i; the others' lists have tensors of the same shape.
 
-    >>> import minigrad, minigrad.distributed as dist
+    >>> import minigrad, minigrad.distributed as dist  # after dist.init_process_group("mpi")
     >>> from minigrad.distributed.nn import functional
-    >>> dist.init_process_group("mpi")
     >>> x = minigrad.tensor([1.0, 2.0], requires_grad=True)
     >>> functional.scatter([x] * dist.get_world_size(), src=0).sum().backward()
     >>> x.grad
     tensor([1., 1.])
-    >>> dist.destroy_process_group()
     """
     pg = member(group, "scatter")
     rank_in(pg, src, "scatter", "src")
@@ -166,29 +135,21 @@ def reduce_scatter(
 
     The result has the shape of `output`, which stays unchanged.
 
-    >>> import minigrad, minigrad.distributed as dist
+    >>> import minigrad, minigrad.distributed as dist  # after dist.init_process_group("mpi")
     >>> from minigrad.distributed.nn import functional
-    >>> dist.init_process_group("mpi")
     >>> x = minigrad.tensor([1.0, 2.0], requires_grad=True)
     >>> functional.reduce_scatter(x, [x] * dist.get_world_size()).sum().backward()
     >>> x.grad
     tensor([1., 1.])
-    >>> dist.destroy_process_group()
     """
     who, pg = "reduce_scatter", member(group, "reduce_scatter")
     collectives.check_list(who, "input_list", input_list, pg)
-    if op is ReduceOp.AVG:
-        averaged(input_list[0], who)
-    if op in (ReduceOp.SUM, ReduceOp.AVG) and len({t.shape for t in input_list}) == 1:
+    check_reduction(input_list[0], op, who)
+    if op not in OF_GATHERED and len({t.shape for t in input_list}) == 1:
         out = ReduceScatter.apply(stack(list(input_list)), pg).squeeze(0)
-        return same_shape(who, out / pg.size() if op is ReduceOp.AVG else out, output, "output")
+        return same_shape(who, mean_or_sum(out, op, pg), output, "output")
     received = stack(all_to_all([output] * pg.size(), input_list, pg))
-    if op in OF_GATHERED:
-        return OF_GATHERED[op](received)
-    if op in (ReduceOp.SUM, ReduceOp.AVG):
-        return received.sum(0) if op is ReduceOp.SUM else received.mean(0)
-    what = f"{op} has no derivative" if isinstance(op, ReduceOp) else f"expected op to be a ReduceOp, got {op!r}"
-    raise error(TypeError, who, what, "write torch.distributed.reduce_scatter, or op=ReduceOp.SUM")
+    return OF_GATHERED[op](received) if op in OF_GATHERED else mean_or_sum(received.sum(0), op, pg)
 
 
 def all_to_all(
@@ -196,15 +157,13 @@ def all_to_all(
 ) -> tuple[Tensor, ...]:
     """Return member j of rank i's list as member i on rank j; the results have the shapes of `output_tensor_list`.
 
-    >>> import minigrad, minigrad.distributed as dist
+    >>> import minigrad, minigrad.distributed as dist  # after dist.init_process_group("mpi")
     >>> from minigrad.distributed.nn import functional
-    >>> dist.init_process_group("mpi")
     >>> x = minigrad.tensor([1.0, 2.0], requires_grad=True)
     >>> out = functional.all_to_all([x] * dist.get_world_size(), [x] * dist.get_world_size())
     >>> sum(out).sum().backward()
     >>> x.grad
     tensor([1., 1.])
-    >>> dist.destroy_process_group()
     """
     who, pg = "all_to_all", member(group, "all_to_all")
     collectives.check_list(who, "output_tensor_list", output_tensor_list, pg)
@@ -223,14 +182,12 @@ def all_to_all_single(
 ) -> Tensor:
     """Return on rank i the parts i of the rows of all ranks' tensors, concatenated; the result has the shape of `output`.
 
-    >>> import minigrad, minigrad.distributed as dist
+    >>> import minigrad, minigrad.distributed as dist  # after dist.init_process_group("mpi")
     >>> from minigrad.distributed.nn import functional
-    >>> dist.init_process_group("mpi")
     >>> x = minigrad.tensor([1.0, 2.0], requires_grad=True)
     >>> functional.all_to_all_single(minigrad.empty(2), x).sum().backward()
     >>> x.grad
     tensor([1., 1.])
-    >>> dist.destroy_process_group()
     """
     who, pg = "all_to_all_single", member(group, "all_to_all_single")
     sent, received = [
@@ -246,13 +203,11 @@ def send(tensor: Tensor, dst: int, group: Any = None, tag: int = 0) -> Tensor:
     Add its sum, which is 0, to the loss of this rank: `(loss + sent.sum()).backward()`.  Raises ValueError where `dst` is
     this rank or not in the group.
 
-    >>> import minigrad, minigrad.distributed as dist
+    >>> import minigrad, minigrad.distributed as dist  # after dist.init_process_group("mpi")
     >>> from minigrad.distributed.nn import functional
-    >>> dist.init_process_group("mpi")
     >>> x = minigrad.tensor([1.0, 2.0], requires_grad=True)
     >>> if dist.get_rank() == 1:
     ...     functional.send(2 * x, dst=0).sum().backward()
-    >>> dist.destroy_process_group()
     """
     pg = member(group, "send")
     rank_in(pg, dst, "send", "dst")
@@ -266,13 +221,11 @@ def recv(tensor: Tensor, src: int, group: Any = None, tag: int = 0) -> Tensor:
     grad if and only if the sent tensor does.  With `torch.autograd.grad` and in forward mode, compute it from the inputs, as
     in `x * 0`: backward runs only for operations that lead to an input.
 
-    >>> import minigrad, minigrad.distributed as dist
+    >>> import minigrad, minigrad.distributed as dist  # after dist.init_process_group("mpi")
     >>> from minigrad.distributed.nn import functional
-    >>> dist.init_process_group("mpi")
     >>> x = minigrad.tensor([1.0, 2.0], requires_grad=True)
     >>> if dist.get_rank() == 0 and dist.get_world_size() > 1:
     ...     functional.recv(x, src=1).sum().backward()  # sends the gradient to rank 1
-    >>> dist.destroy_process_group()
     """
     pg = member(group, "recv")
     rank_in(pg, src, "recv", "src")
@@ -288,10 +241,15 @@ def checked(tensor: Tensor, who: str) -> Tensor:
     return tensor
 
 
-def averaged(tensor: Tensor, who: str) -> Tensor:
-    """Return a tensor unchanged.  Raises RuntimeError for a dtype that has no mean."""
-    collectives.to_reduce(np.empty(0, checked(tensor, who)._np_dtype), ReduceOp.AVG, who)
-    return tensor
+def check_reduction(tensor: Tensor, op: ReduceOp, who: str) -> ReduceOp:
+    """Return the op.  Raises an error if it is not a ReduceOp, or not defined for the tensor's dtype."""
+    collectives.to_reduce(np.empty(0, checked(tensor, who)._np_dtype), op, who)
+    return op
+
+
+def mean_or_sum(total: Tensor, op: ReduceOp, pg: ProcessGroup) -> Tensor:
+    """Return the mean over the ranks of a sum, or the sum itself."""
+    return total / pg.size() if op is ReduceOp.AVG else total
 
 
 def same_shape(who: str, out: Tensor, like: Tensor, name: str) -> Tensor:

@@ -59,9 +59,7 @@ class AllReduce(LinearMap):
         collectives.all_reduce(out, group=group)
         return out
 
-    @staticmethod
-    def transpose(grad: Tensor, group: ProcessGroup) -> Tensor:
-        return AllReduce.apply(grad, group)
+    transpose = lambda grad, group: AllReduce.apply(grad, group)
 
 
 class Broadcast(LinearMap):
@@ -73,9 +71,7 @@ class Broadcast(LinearMap):
         collectives.broadcast(out, src, group)
         return out
 
-    @staticmethod
-    def transpose(grad: Tensor, src: int, group: ProcessGroup) -> Tensor:
-        return Reduce.apply(grad, src, group)
+    transpose = lambda grad, src, group: Reduce.apply(grad, src, group)
 
 
 class Reduce(LinearMap):
@@ -87,9 +83,7 @@ class Reduce(LinearMap):
         collectives.reduce(out, dst, group=group)
         return out if group.ranks[group.rank()] == dst else out.zero_()
 
-    @staticmethod
-    def transpose(grad: Tensor, dst: int, group: ProcessGroup) -> Tensor:
-        return Broadcast.apply(grad, dst, group)
+    transpose = lambda grad, dst, group: Broadcast.apply(grad, dst, group)
 
 
 class AllGather(LinearMap):
@@ -101,9 +95,7 @@ class AllGather(LinearMap):
         collectives.all_gather_into_tensor(out, tensor, group)
         return out
 
-    @staticmethod
-    def transpose(grad: Tensor, group: ProcessGroup) -> Tensor:
-        return ReduceScatter.apply(grad, group)
+    transpose = lambda grad, group: ReduceScatter.apply(grad, group)
 
 
 class ReduceScatter(LinearMap):
@@ -115,9 +107,7 @@ class ReduceScatter(LinearMap):
         collectives.reduce_scatter_tensor(out, tensor, group=group)
         return out
 
-    @staticmethod
-    def transpose(grad: Tensor, group: ProcessGroup) -> Tensor:
-        return AllGather.apply(grad, group)
+    transpose = lambda grad, group: AllGather.apply(grad, group)
 
 
 class AllToAll(LinearMap):
@@ -129,9 +119,7 @@ class AllToAll(LinearMap):
         collectives.all_to_all_single(out, tensor, received, sent, group)
         return out
 
-    @staticmethod
-    def transpose(grad: Tensor, sent: list[int], received: list[int], group: ProcessGroup) -> Tensor:
-        return AllToAll.apply(grad, received, sent, group)
+    transpose = lambda grad, sent, received, group: AllToAll.apply(grad, received, sent, group)
 
 
 class Scatter(LinearMap):
@@ -144,9 +132,7 @@ class Scatter(LinearMap):
         collectives.scatter(out, parts, src, group)
         return out
 
-    @staticmethod
-    def transpose(grad: Tensor, src: int, group: ProcessGroup) -> Tensor:
-        return Gather.apply(grad, src, group)
+    transpose = lambda grad, src, group: Gather.apply(grad, src, group)
 
 
 class Gather(LinearMap):
@@ -159,9 +145,7 @@ class Gather(LinearMap):
         collectives.gather(tensor, parts, dst, group)
         return out
 
-    @staticmethod
-    def transpose(grad: Tensor, dst: int, group: ProcessGroup) -> Tensor:
-        return Scatter.apply(grad, dst, group)
+    transpose = lambda grad, dst, group: Scatter.apply(grad, dst, group)
 
 
 class Send(LinearMap):
@@ -172,9 +156,7 @@ class Send(LinearMap):
         point_to_point.send(tensor, dst, group, tag)
         return tensor.new_empty((0, *tensor.shape))
 
-    @staticmethod
-    def transpose(grad: Tensor, dst: int, tag: int, group: ProcessGroup) -> Tensor:
-        return Recv.apply(grad, dst, tag, group)
+    transpose = lambda grad, dst, tag, group: Recv.apply(grad, dst, tag, group)
 
 
 class Recv(LinearMap):
@@ -186,6 +168,4 @@ class Recv(LinearMap):
         point_to_point.recv(out, src, group, tag)
         return out
 
-    @staticmethod
-    def transpose(grad: Tensor, src: int, tag: int, group: ProcessGroup) -> Tensor:
-        return Send.apply(grad, src, tag, group)
+    transpose = lambda grad, src, tag, group: Send.apply(grad, src, tag, group)

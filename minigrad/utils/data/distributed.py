@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sized
-from importlib import import_module
+from importlib.util import find_spec
 from itertools import cycle, islice
-from typing import Any
 
 from ...errors import error
 from ...ops.generator import Generator
@@ -15,6 +14,9 @@ from .sampler import Sampler
 __all__ = ["DistributedSampler"]
 
 WHO = "DistributedSampler"
+group: tuple[int, int] | None = (
+    None  # this process's rank and the number of ranks; distributed.init_process_group sets it
+)
 
 
 class DistributedSampler(Sampler[int]):
@@ -43,8 +45,8 @@ class DistributedSampler(Sampler[int]):
         seed: int = 0,
         drop_last: bool = False,
     ):
-        size: int = many_processes().get_world_size() if num_replicas is None else num_replicas
-        number: int = many_processes().get_rank() if rank is None else rank
+        number = initialized_group()[0] if rank is None else rank
+        size = initialized_group()[1] if num_replicas is None else num_replicas
         if not 0 <= number < size:
             what = f"Invalid rank {number}, rank should be in the interval [0, {size - 1}]"
             raise error(ValueError, WHO, what, "pass rank=0 for the first process")
@@ -69,12 +71,14 @@ class DistributedSampler(Sampler[int]):
         self.epoch = epoch
 
 
-def many_processes() -> Any:
-    """Return minigrad.distributed.  Raises RuntimeError without mpi4py, and ValueError before init_process_group."""
-    processes = import_module("minigrad.distributed")
-    if processes.is_initialized():
-        return processes
+def initialized_group() -> tuple[int, int]:
+    """Return this process's rank and the number of ranks.
+
+    Raises RuntimeError without mpi4py, and ValueError before init_process_group.
+    """
+    if group is not None:
+        return group
     fix = "pass num_replicas= and rank=, or call torch.distributed.init_process_group('mpi') first"
-    if not processes.is_available():
+    if find_spec("mpi4py") is None:
         raise error(RuntimeError, WHO, "requires mpi4py to find out the rank of this process", fix)
     raise error(ValueError, WHO, "the default process group has not been initialized", fix)

@@ -40,9 +40,9 @@ def packed(function: Any, args: tuple) -> bytes:
     return stream.getvalue()
 
 
-def unpacked(parcel: bytes) -> tuple[Any, tuple]:
+def unpacked(content: bytes) -> tuple[Any, tuple]:
     """Return the function and its arguments, and define the names that they use in `__main__`."""
-    stream = io.BytesIO(parcel)
+    stream = io.BytesIO(content)
     sys.path[:] = pickle.load(stream)
     return pickle.load(stream)
 
@@ -70,9 +70,8 @@ class Packer(pickle.Pickler):
         for name, value in names.items():
             if self.names.setdefault(name, value) is not value:
                 what = f"the name {name} has different values in two of the functions"
-                raise error(
-                    TypeError, WHO, what, "rename one of them: the ranks keep the names of all functions in one module"
-                )
+                fix = "rename one of them: the ranks keep the names of all functions in one module"
+                raise error(TypeError, WHO, what, fix)
         return names
 
 
