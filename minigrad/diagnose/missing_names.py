@@ -7,6 +7,7 @@ module stands for all of its names.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from difflib import get_close_matches
 from importlib import import_module
 from types import ModuleType
@@ -122,6 +123,71 @@ TABLE = tuple(
             "keep the numbers in a list and plot them with Matplotlib: viz.training draws while a program trains",
             "utils.tensorboard",
         ),
+        (
+            "further continuous distributions",
+            "transform one that is there: TransformedDistribution(Normal(loc, scale), ExpTransform()) is log-normal",
+            """distributions.LogNormal distributions.StudentT distributions.Cauchy distributions.Gumbel distributions.Weibull
+            distributions.Pareto distributions.HalfNormal distributions.HalfCauchy distributions.Chi2
+            distributions.Kumaraswamy distributions.ContinuousBernoulli distributions.FisherSnedecor
+            distributions.GeneralizedPareto distributions.InverseGamma distributions.LogisticNormal
+            distributions.LowRankMultivariateNormal distributions.LKJCholesky distributions.VonMises
+            distributions.Wishart distributions.ExponentialFamily""",
+        ),
+        (
+            "distributions of counts and of one-hot vectors",
+            "write log_prob with torch.lgamma, and draw with torch.poisson, torch.multinomial or nn.functional.one_hot",
+            """distributions.Poisson distributions.Binomial distributions.Multinomial distributions.Geometric
+            distributions.NegativeBinomial distributions.OneHotCategorical""",
+        ),
+        (
+            "relaxed choices as distributions",
+            "use nn.functional.gumbel_softmax(logits, tau), with hard=True for straight-through draws",
+            """distributions.RelaxedBernoulli distributions.RelaxedOneHotCategorical
+            distributions.OneHotCategoricalStraightThrough""",
+        ),
+        (
+            "further transforms of distributions",
+            "pass a list of transforms to TransformedDistribution, or write a subclass of distributions.Transform",
+            """distributions.ComposeTransform distributions.IndependentTransform distributions.AbsTransform
+            distributions.PowerTransform distributions.SoftmaxTransform distributions.SoftplusTransform
+            distributions.StickBreakingTransform distributions.LowerCholeskyTransform
+            distributions.PositiveDefiniteTransform distributions.CorrCholeskyTransform
+            distributions.CumulativeDistributionTransform distributions.ReshapeTransform distributions.CatTransform
+            distributions.StackTransform distributions.identity_transform""",
+        ),
+        (
+            "transforms looked up by a constraint",
+            "apply the function: x.exp() for positive numbers, x.sigmoid() from 0 to 1, x.softmax(-1) for the sum 1",
+            "distributions.biject_to distributions.transform_to distributions.constraint_registry",
+        ),
+        (
+            "further constraints",
+            "write constraints.Constraint(name, text, check), or a property `support` for one that depends on parameters",
+            """distributions.constraints.dependent distributions.constraints.dependent_property
+            distributions.constraints.is_dependent distributions.constraints.greater_than_eq
+            distributions.constraints.less_than distributions.constraints.half_open_interval
+            distributions.constraints.nonnegative_integer distributions.constraints.positive_integer
+            distributions.constraints.multinomial distributions.constraints.one_hot distributions.constraints.square
+            distributions.constraints.symmetric distributions.constraints.lower_triangular
+            distributions.constraints.positive_semidefinite distributions.constraints.corr_cholesky
+            distributions.constraints.cat distributions.constraints.stack
+            distributions.constraints.MixtureSameFamilyConstraint""",
+        ),
+        (
+            "registry of divergences",
+            "call a function of your own, or estimate it from draws x of p: (p.log_prob(x) - q.log_prob(x)).mean(0)",
+            "distributions.register_kl",
+        ),
+        (
+            "helpers for your own distributions",
+            "use torch.broadcast_tensors, logits.sigmoid(), logits.softmax(-1), probs.logit() or x.tril()",
+            "distributions.utils",
+        ),
+        (
+            "switch for the checks of all distributions",
+            "pass validate_args=False to the distribution",
+            "distributions.Distribution.set_default_validate_args",
+        ),
     ]
 )
 NEED_TORCH = {
@@ -155,9 +221,13 @@ ROWS = {name: row for row in TABLE for name in row.names}
 
 
 def row_of(path: str) -> Missing | None:
-    """Return the row of the table for a name such as `fft.rfft`, or for its module."""
+    """Return the row of the table for a name such as `fft.rfft`, or for its module.
+
+    PyTorch gives many names to a package and to one of its files: `distributions.cauchy.Cauchy` is `distributions.Cauchy`.
+    """
     parts = path.split(".")
-    return next((ROWS[p] for n in range(len(parts), 0, -1) if (p := ".".join(parts[:n])) in ROWS), None)
+    names = [".".join(parts[:n]) for n in range(len(parts), 0, -1)]
+    return next((ROWS[name] for name in (*names, f"{parts[0]}.{parts[-1]}") if name in ROWS), None)
 
 
 def replacement(name: str) -> tuple[str, str]:
@@ -187,6 +257,17 @@ def absent(kind: type[Exception], name: str) -> Any:
     """Return the exception for a missing name."""
     what, fix = replacement(name)
     return error(kind, name, what, fix)
+
+
+def explained(module: str) -> Callable[[str], Any]:
+    """Return the `__getattr__` of a module: it raises AttributeError with the replacement of a missing name."""
+
+    def missing(name: str) -> Any:
+        if name.startswith("_"):  # Python itself asks for these
+            raise AttributeError(f"module {module!r} has no attribute {name!r}")
+        raise absent(AttributeError, f"{module}.{name}")
+
+    return missing
 
 
 def similar(name: str, known: list[str]) -> list[str]:
