@@ -69,7 +69,7 @@ def test_parameters_that_were_never_used_have_a_state_to_load_into(tmp_path):
     dcp.load({"optimizer": get_state_dict(fresh, torch.optim.Adam(fresh.parameters()))[1]}, checkpoint_id=tmp_path)
 
 
-@pytest.mark.parametrize("kind", [torch.optim.Adam, torch.optim.Rprop, torch.optim.ASGD])
+@pytest.mark.parametrize("kind", [torch.optim.Adam, torch.optim.Rprop, torch.optim.RAdam])
 def test_getting_a_state_does_not_change_training(kind):
     ends = []
     for asked in (False, True):
