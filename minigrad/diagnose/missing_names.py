@@ -184,6 +184,54 @@ TABLE = tuple(
             "distributions.utils",
         ),
         (
+            "ASGD",
+            "use optim.SGD, and average the weights with optim.swa_utils.AveragedModel",
+            "optim.ASGD",
+        ),
+        (
+            "further learning rate schedules",
+            "use optim.lr_scheduler.LambdaLR: its function of the epoch returns the factor on the first rate",
+            """optim.lr_scheduler.ConstantLR optim.lr_scheduler.PolynomialLR optim.lr_scheduler.MultiplicativeLR
+            optim.lr_scheduler.ChainedScheduler""",
+        ),
+        (
+            "functions that return AveragedModel's averages",
+            "pass avg_fn=lambda mean, x, n: 0.9 * mean + 0.1 * x to AveragedModel; without it, all updates weigh equally",
+            "optim.swa_utils.get_swa_avg_fn optim.swa_utils.get_swa_multi_avg_fn optim.swa_utils.get_ema_avg_fn",
+        ),
+        (
+            "parametrization that keeps weights orthogonal",
+            "register one whose forward returns torch.matrix_exp(X.triu(1) - X.triu(1).mT)",
+            "nn.utils.parametrizations.orthogonal",
+        ),
+        (
+            "functions that remove or move parametrizations in one call",
+            "use nn.utils.parametrize.remove_parametrizations(module, 'weight'), and register them on the other module",
+            """nn.utils.remove_weight_norm nn.utils.remove_spectral_norm
+            nn.utils.parametrize.transfer_parametrizations_and_params""",
+        ),
+        (
+            "layers with a batch norm folded in",
+            "call model.eval(): the layer and the batch norm then compute the same, one after the other",
+            """nn.utils.fusion nn.utils.fuse_conv_bn_eval nn.utils.fuse_conv_bn_weights nn.utils.fuse_linear_bn_eval
+            nn.utils.fuse_linear_bn_weights""",
+        ),
+        (
+            "modules without initial values in one call",
+            "write nn.Linear(3, 2, device='meta').to_empty(device='cpu')",
+            "nn.utils.skip_init",
+        ),
+        (
+            "conversion of parameters to one vector",
+            "write torch.cat([p.flatten() for p in parameters]), and p.data = part.view_as(p) for vector.split(sizes)",
+            "nn.utils.parameters_to_vector nn.utils.vector_to_parameters nn.utils.convert_parameters",
+        ),
+        (
+            "timers of statements",
+            "use Python's timeit, or %timeit in a notebook, and end work on a GPU with torch.cuda.synchronize()",
+            "utils.benchmark",
+        ),
+        (
             "switch for the checks of all distributions",
             "pass validate_args=False to the distribution",
             "distributions.Distribution.set_default_validate_args",
@@ -214,8 +262,8 @@ MODULES = frozenset(
     cuda cuda.amp distributed distributed.checkpoint distributed.fsdp distributed.nn distributed.optim distributions
     distributions.constraints distributions.kl distributions.transforms func futures jit linalg multiprocessing nn
     nn.functional nn.grad nn.init nn.parallel nn.parameter nn.utils nn.utils.parametrizations nn.utils.parametrize nn.utils.rnn
-    onnx optim optim.lr_scheduler optim.swa_utils profiler random return_types special testing utils utils.benchmark
-    utils.checkpoint utils.data version""".split()
+    onnx optim optim.lr_scheduler optim.swa_utils profiler random return_types special testing utils utils.checkpoint
+    utils.data version""".split()
 )  # PyTorch's modules; minigrad divides itself into others, too
 ROWS = {name: row for row in TABLE for name in row.names}
 
