@@ -175,7 +175,7 @@ TABLE = tuple(
         ),
         (
             "registry of divergences",
-            "call a function of your own, or estimate it from draws x of p: (p.log_prob(x) - q.log_prob(x)).mean(0)",
+            "write the divergence as a function, or estimate it from draws x of p: (p.log_prob(x) - q.log_prob(x)).mean(0)",
             "distributions.register_kl",
         ),
         (

@@ -3,7 +3,7 @@
 distribution.py has the base class, continuous.py shows the scheme of one kind of distribution.
 """
 
-from ..diagnose.missing_names import explained
+from ..diagnose.missing_names import explained as _explained
 from . import constraints, kl, transforms
 from .compound import Independent, MixtureSameFamily, TransformedDistribution
 from .continuous import Beta, Exponential, Gamma, Laplace, Normal, Uniform
@@ -13,4 +13,4 @@ from .kl import kl_divergence
 from .transforms import AffineTransform, ExpTransform, SigmoidTransform, TanhTransform, Transform
 from .vectors import Dirichlet, MultivariateNormal
 
-__getattr__ = explained(__name__)
+__getattr__ = _explained(__name__)

@@ -13,7 +13,7 @@ from itertools import chain
 from typing import Any
 
 from ..autograd.grad_mode import no_grad
-from ..diagnose.missing_names import explained
+from ..diagnose.missing_names import explained as _explained
 from ..errors import error
 from ..nn.module import Module
 from ..nn.normalization import BatchNorm
@@ -192,4 +192,4 @@ class SWALR(LRScheduler):
         return (1 - math.cos(math.pi * t)) / 2 if self.anneal_strategy == "cos" else t
 
 
-__getattr__ = explained(__name__)
+__getattr__ = _explained(__name__)

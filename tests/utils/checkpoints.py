@@ -1,4 +1,4 @@
-"""What the tests of checkpoints share: a leaf, a comparison, and both forms of checkpoint."""
+"""A leaf, a comparison, and both forms of checkpoint, for the tests of checkpoints."""
 
 import pytest
 

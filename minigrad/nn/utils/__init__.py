@@ -3,9 +3,9 @@
 PyTorch's older weight_norm and spectral_norm are deprecated: here the names mean the functions in parametrizations.
 """
 
-from ...diagnose.missing_names import explained
+from ...diagnose.missing_names import explained as _explained
 from . import parametrizations, parametrize, rnn
 from .clipping import clip_grad_norm_, clip_grad_value_, clip_grads_with_norm_, get_total_norm
 from .parametrizations import spectral_norm, weight_norm
 
-__getattr__ = explained(__name__)
+__getattr__ = _explained(__name__)

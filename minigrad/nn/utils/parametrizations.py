@@ -7,7 +7,7 @@ from typing import Any
 
 from ...autograd.grad_mode import no_grad
 from ...core.tensor import Tensor
-from ...diagnose.missing_names import explained
+from ...diagnose.missing_names import explained as _explained
 from ...errors import error
 from ...ops.matmul import dot, mv
 from ...ops.nn.normalize import normalize
@@ -149,4 +149,4 @@ def tensor_of(module: Module, name: str, who: str) -> Tensor:
     return found
 
 
-__getattr__ = explained(__name__)
+__getattr__ = _explained(__name__)
