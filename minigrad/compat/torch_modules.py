@@ -18,7 +18,7 @@ from .placeholders import TABLE, Backend, module
 PYTORCH = "2.13.0"  # the version whose semantics minigrad implements
 LAYERS = """activation adaptive batchnorm channelshuffle container conv distance dropout flatten fold instancenorm linear
 loss module normalization padding pixelshuffle pooling rnn sparse transformer upsampling""".split()
-OF_LAYERS = "clip_grad convert_parameters spectral_norm weight_norm".split()
+OF_LAYERS = "clip_grad spectral_norm weight_norm".split()
 DISTRIBUTIONS = """bernoulli beta binomial categorical cauchy chi2 dirichlet exponential gamma geometric gumbel half_cauchy
 half_normal independent kumaraswamy laplace log_normal mixture_same_family multinomial normal one_hot_categorical pareto
 poisson relaxed_bernoulli relaxed_categorical studentT transformed_distribution uniform weibull""".split()

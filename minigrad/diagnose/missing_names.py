@@ -7,6 +7,7 @@ module stands for all of its names.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from difflib import get_close_matches
 from importlib import import_module
 from types import ModuleType
@@ -181,6 +182,119 @@ TABLE = tuple(
             "keep the numbers in a list and plot them with Matplotlib: viz.training draws while a program trains",
             "utils.tensorboard",
         ),
+        (
+            "further continuous distributions",
+            "transform one that is there: TransformedDistribution(Normal(loc, scale), ExpTransform()) is log-normal",
+            """distributions.LogNormal distributions.StudentT distributions.Cauchy distributions.Gumbel distributions.Weibull
+            distributions.Pareto distributions.HalfNormal distributions.HalfCauchy distributions.Chi2
+            distributions.Kumaraswamy distributions.ContinuousBernoulli distributions.FisherSnedecor
+            distributions.GeneralizedPareto distributions.InverseGamma distributions.LogisticNormal
+            distributions.LowRankMultivariateNormal distributions.LKJCholesky distributions.VonMises
+            distributions.Wishart distributions.ExponentialFamily""",
+        ),
+        (
+            "distributions of counts and of one-hot vectors",
+            "write log_prob with torch.lgamma, and draw with torch.poisson, torch.multinomial or nn.functional.one_hot",
+            """distributions.Poisson distributions.Binomial distributions.Multinomial distributions.Geometric
+            distributions.NegativeBinomial distributions.OneHotCategorical""",
+        ),
+        (
+            "relaxed choices as distributions",
+            "use nn.functional.gumbel_softmax(logits, tau), with hard=True for straight-through draws",
+            """distributions.RelaxedBernoulli distributions.RelaxedOneHotCategorical
+            distributions.OneHotCategoricalStraightThrough""",
+        ),
+        (
+            "further transforms of distributions",
+            "pass a list of transforms to TransformedDistribution, or write a subclass of distributions.Transform",
+            """distributions.ComposeTransform distributions.IndependentTransform distributions.AbsTransform
+            distributions.PowerTransform distributions.SoftmaxTransform distributions.SoftplusTransform
+            distributions.StickBreakingTransform distributions.LowerCholeskyTransform
+            distributions.PositiveDefiniteTransform distributions.CorrCholeskyTransform
+            distributions.CumulativeDistributionTransform distributions.ReshapeTransform distributions.CatTransform
+            distributions.StackTransform distributions.identity_transform""",
+        ),
+        (
+            "transforms looked up by a constraint",
+            "apply the function: x.exp() for positive numbers, x.sigmoid() from 0 to 1, x.softmax(-1) for the sum 1",
+            "distributions.biject_to distributions.transform_to distributions.constraint_registry",
+        ),
+        (
+            "further constraints",
+            "write constraints.Constraint(name, text, check), or a property `support` for one that depends on parameters",
+            """distributions.constraints.dependent distributions.constraints.dependent_property
+            distributions.constraints.is_dependent distributions.constraints.greater_than_eq
+            distributions.constraints.less_than distributions.constraints.half_open_interval
+            distributions.constraints.nonnegative_integer distributions.constraints.positive_integer
+            distributions.constraints.multinomial distributions.constraints.one_hot distributions.constraints.square
+            distributions.constraints.symmetric distributions.constraints.lower_triangular
+            distributions.constraints.positive_semidefinite distributions.constraints.corr_cholesky
+            distributions.constraints.cat distributions.constraints.stack
+            distributions.constraints.MixtureSameFamilyConstraint""",
+        ),
+        (
+            "registry of divergences",
+            "write the divergence as a function, or estimate it from draws x of p: (p.log_prob(x) - q.log_prob(x)).mean(0)",
+            "distributions.register_kl",
+        ),
+        (
+            "helpers for your own distributions",
+            "use torch.broadcast_tensors, logits.sigmoid(), logits.softmax(-1), probs.logit() or x.tril()",
+            "distributions.utils",
+        ),
+        (
+            "ASGD",
+            "use optim.SGD, and average the weights with optim.swa_utils.AveragedModel",
+            "optim.ASGD",
+        ),
+        (
+            "further learning rate schedules",
+            "use optim.lr_scheduler.LambdaLR: its function of the epoch returns the factor on the first rate",
+            """optim.lr_scheduler.ConstantLR optim.lr_scheduler.PolynomialLR optim.lr_scheduler.MultiplicativeLR
+            optim.lr_scheduler.ChainedScheduler""",
+        ),
+        (
+            "functions that return AveragedModel's averages",
+            "pass avg_fn=lambda mean, x, n: 0.9 * mean + 0.1 * x to AveragedModel; without it, all updates weigh equally",
+            "optim.swa_utils.get_swa_avg_fn optim.swa_utils.get_swa_multi_avg_fn optim.swa_utils.get_ema_avg_fn",
+        ),
+        (
+            "parametrization that keeps weights orthogonal",
+            "register one whose forward returns torch.matrix_exp(X.triu(1) - X.triu(1).mT)",
+            "nn.utils.parametrizations.orthogonal",
+        ),
+        (
+            "functions that remove or move parametrizations in one call",
+            "use nn.utils.parametrize.remove_parametrizations(module, 'weight'), and register them on the other module",
+            """nn.utils.remove_weight_norm nn.utils.remove_spectral_norm
+            nn.utils.parametrize.transfer_parametrizations_and_params""",
+        ),
+        (
+            "layers with a batch norm folded in",
+            "call model.eval(): the layer and the batch norm then compute the same, one after the other",
+            """nn.utils.fusion nn.utils.fuse_conv_bn_eval nn.utils.fuse_conv_bn_weights nn.utils.fuse_linear_bn_eval
+            nn.utils.fuse_linear_bn_weights""",
+        ),
+        (
+            "modules without initial values in one call",
+            "write nn.Linear(3, 2, device='meta').to_empty(device='cpu')",
+            "nn.utils.skip_init",
+        ),
+        (
+            "conversion of parameters to one vector",
+            "write torch.cat([p.flatten() for p in parameters]), and p.data = part.view_as(p) for vector.split(sizes)",
+            "nn.utils.parameters_to_vector nn.utils.vector_to_parameters nn.utils.convert_parameters",
+        ),
+        (
+            "timers of statements",
+            "use Python's timeit, or %timeit in a notebook, and end work on a GPU with torch.cuda.synchronize()",
+            "utils.benchmark",
+        ),
+        (
+            "switch for the checks of all distributions",
+            "pass validate_args=False to the distribution",
+            "distributions.Distribution.set_default_validate_args",
+        ),
     ]
 )
 NEED_TORCH = {
@@ -207,16 +321,20 @@ MODULES = frozenset(
     cuda cuda.amp distributed distributed.nn distributions
     distributions.constraints distributions.kl distributions.transforms func jit linalg multiprocessing nn
     nn.functional nn.grad nn.init nn.parallel nn.parameter nn.utils nn.utils.parametrizations nn.utils.parametrize nn.utils.rnn
-    onnx optim optim.lr_scheduler optim.swa_utils profiler random return_types special testing utils utils.benchmark
-    utils.checkpoint utils.data version""".split()
+    onnx optim optim.lr_scheduler optim.swa_utils profiler random return_types special testing utils utils.checkpoint
+    utils.data version""".split()
 )  # PyTorch's modules; minigrad divides itself into others, too
 ROWS = {name: row for row in TABLE for name in row.names}
 
 
 def row_of(path: str) -> Missing | None:
-    """Return the row of the table for a name such as `fft.rfft`, or for its module."""
+    """Return the row of the table for a name such as `fft.rfft`, or for its module.
+
+    PyTorch gives many names to a package and to one of its files: `distributions.cauchy.Cauchy` is `distributions.Cauchy`.
+    """
     parts = path.split(".")
-    return next((ROWS[p] for n in range(len(parts), 0, -1) if (p := ".".join(parts[:n])) in ROWS), None)
+    names = [".".join(parts[:n]) for n in range(len(parts), 0, -1)]
+    return next((ROWS[name] for name in (*names, f"{parts[0]}.{parts[-1]}") if name in ROWS), None)
 
 
 def replacement(name: str) -> tuple[str, str]:
@@ -246,6 +364,17 @@ def absent(kind: type[Exception], name: str) -> Any:
     """Return the exception for a missing name."""
     what, fix = replacement(name)
     return error(kind, name, what, fix)
+
+
+def explained(module: str) -> Callable[[str], Any]:
+    """Return the `__getattr__` of a module: it raises AttributeError with the replacement of a missing name."""
+
+    def missing(name: str) -> Any:
+        if name.startswith("_"):  # Python itself asks for these
+            raise AttributeError(f"module {module!r} has no attribute {name!r}")
+        raise absent(AttributeError, f"{module}.{name}")
+
+    return missing
 
 
 def similar(name: str, known: list[str]) -> list[str]:

@@ -12,15 +12,21 @@ from ..core.tensor import Tensor
 from ..errors import error
 from ..ops.nn.softmax import log_softmax, logsumexp
 from . import constraints
-from .categorical import Categorical
-from .constraints import dependent_property
+from .discrete import Categorical
 from .distribution import Distribution, formula
-from .transform_base import Transform, compose
+from .kl import kl_divergence
+from .transforms import Transform
 
 
 def sum_last(x: Tensor, n: int) -> Tensor:
     """Return x summed over its last n dimensions."""
     return x.sum(tuple(range(-n, 0))) if n else x
+
+
+def widened(region: constraints.Constraint, event_dim: int) -> constraints.Constraint:
+    """Return a constraint on events with at least this number of dimensions."""
+    more = event_dim - region.event_dim
+    return constraints.independent(region, more) if more > 0 else region
 
 
 class Independent(Distribution):
@@ -48,18 +54,9 @@ class Independent(Distribution):
     mean = formula(lambda d: d.base_dist.mean)
     mode = formula(lambda d: d.base_dist.mode)
     variance = formula(lambda d: d.base_dist.variance)
+    support = formula(lambda d: widened(d.base_dist.support, len(d.event_shape)))
 
-    @property
-    def has_enumerate_support(self) -> bool:  # type: ignore[override]
-        """True if all values can be listed: the base can list them, and no dimension is reinterpreted."""
-        return not self.reinterpreted_batch_ndims and self.base_dist.has_enumerate_support
-
-    @dependent_property
-    def support(self) -> Any:
-        n = self.reinterpreted_batch_ndims
-        return constraints.independent(self.base_dist.support, n) if n else self.base_dist.support
-
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
+    def expand(self, batch_shape: Any) -> Any:
         new, n = copy(self), self.reinterpreted_batch_ndims
         new.base_dist = self.base_dist.expand((*batch_shape, *self.event_shape[:n]))
         new._batch_shape = Size(batch_shape)
@@ -74,14 +71,15 @@ class Independent(Distribution):
     def log_prob(self, value: Tensor) -> Tensor:
         return sum_last(self.base_dist.log_prob(value), self.reinterpreted_batch_ndims)
 
-    def entropy(self) -> Tensor:
+    def _entropy(self) -> Tensor:
         return sum_last(self.base_dist.entropy(), self.reinterpreted_batch_ndims)
 
-    def enumerate_support(self, expand: bool = True) -> Tensor:
-        if not self.has_enumerate_support:
-            what = "the values of several dimensions together are too many to list"
-            raise error(NotImplementedError, "Independent", what, "list the values of base_dist")
-        return self.base_dist.enumerate_support(expand)
+    def _kl(self, q: Any) -> Tensor:
+        n = self.reinterpreted_batch_ndims
+        if n != q.reinterpreted_batch_ndims:
+            what = f"{n} dimensions of p belong to one event, but {q.reinterpreted_batch_ndims} of q"
+            raise error(NotImplementedError, "kl_divergence", what, "give both the same reinterpreted_batch_ndims")
+        return sum_last(kl_divergence(self.base_dist, q.base_dist), n)
 
     def __repr__(self) -> str:
         return f"Independent({self.base_dist}, {self.reinterpreted_batch_ndims})"
@@ -92,9 +90,9 @@ class TransformedDistribution(Distribution):
 
     >>> import minigrad
     >>> D = minigrad.distributions
-    >>> d = D.TransformedDistribution(D.Normal(0., 1.), D.ExpTransform())
-    >>> d.log_prob(minigrad.tensor(2.)), D.LogNormal(0., 1.).log_prob(minigrad.tensor(2.))
-    (tensor(-1.8523), tensor(-1.8523))
+    >>> log_normal = D.TransformedDistribution(D.Normal(0., 1.), D.ExpTransform())
+    >>> log_normal.log_prob(minigrad.tensor(2.))
+    tensor(-1.8523)
     """
 
     def __init__(
@@ -107,57 +105,72 @@ class TransformedDistribution(Distribution):
         if wrong := [t for t in self.transforms if not isinstance(t, Transform)]:
             what = f"transforms have to be Transforms, got {type(wrong[0]).__name__}"
             raise error(ValueError, "TransformedDistribution", what, "pass a Transform, such as ExpTransform()")
-        whole, base = compose(self.transforms), base_distribution
-        before = (*base.batch_shape, *base.event_shape)
-        more = whole.domain.event_dim - len(base.event_shape)
-        self.base_dist = Independent(base, more) if more > 0 else base
-        after = whole.forward_shape(before)
-        event_dim = whole.codomain.event_dim + max(-more, 0)
-        cut = len(after) - event_dim
-        super().__init__(after[:cut], after[cut:], validate_args)
+        base = base_distribution
+        before = shape = Size((*base.batch_shape, *base.event_shape))
+        event_dim = max([len(base.event_shape), *[t.domain.event_dim for t in self.transforms]])
+        if event_dim > len(before):
+            what = f"the transforms map {event_dim} dimensions together, but a draw has shape {tuple(before)}"
+            raise error(ValueError, "TransformedDistribution", what, "expand the base distribution")
+        for transform in self.transforms:
+            shape = transform.forward_shape(shape)
+        if shape != before:  # each element of a draw has its own noise
+            base = base.expand(shape[: len(shape) - len(base.event_shape)])
+        more = event_dim - len(base.event_shape)
+        self.base_dist = Independent(base, more) if more else base
+        cut = len(shape) - event_dim
+        super().__init__(shape[:cut], shape[cut:], validate_args)
 
     has_rsample = formula(lambda d: d.base_dist.has_rsample)
+    support = formula(
+        lambda d: widened(d.transforms[-1].codomain, len(d.event_shape)) if d.transforms else d.base_dist.support
+    )
 
-    @dependent_property
-    def support(self) -> Any:
-        if not self.transforms:
-            return self.base_dist.support
-        region = self.transforms[-1].codomain
-        n = len(self.event_shape) - region.event_dim
-        return constraints.independent(region, n) if n > 0 else region
-
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        whole = compose(self.transforms)
-        before = whole.inverse_shape((*batch_shape, *self.event_shape))
-        base = self.base_dist.expand(before[: len(before) - len(self.base_dist.event_shape)])
-        return TransformedDistribution(base, self.transforms, self._validate_args)
+    def expand(self, batch_shape: Any) -> Any:
+        return TransformedDistribution(self.base_dist.expand(batch_shape), self.transforms, self._validate_args)
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
         with no_grad():
-            return compose(self.transforms)(self.base_dist.sample(sample_shape))
+            return self._forward(self.base_dist.sample(sample_shape))
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
-        return compose(self.transforms)(self.base_dist.rsample(sample_shape))
+        return self._forward(self.base_dist.rsample(sample_shape))
 
-    def log_prob(self, value: Tensor) -> Tensor:
-        self._validate_sample(value)
-        y, event_dim, total = value, len(self.event_shape), 0.0
+    def _forward(self, x: Tensor) -> Tensor:
+        """Return x after all transforms."""
+        for transform in self.transforms:
+            x = transform(x)
+        return x
+
+    def _log_prob(self, y: Tensor) -> Tensor:
+        total = 0.0
         for transform in reversed(self.transforms):
             x = transform.inv(y)
-            event_dim += transform.domain.event_dim - transform.codomain.event_dim
-            total = total - sum_last(transform.log_abs_det_jacobian(x, y), event_dim - transform.domain.event_dim)
+            slope = transform.log_abs_det_jacobian(x, y)
+            total = total - sum_last(slope, len(self.event_shape) - transform.domain.event_dim)
             y = x
-        return total + sum_last(self.base_dist.log_prob(y), event_dim - len(self.base_dist.event_shape))
+        return total + self.base_dist.log_prob(y)
 
-    def cdf(self, value: Tensor) -> Tensor:
-        self._validate_sample(value)
-        whole = compose(self.transforms)
-        p = self.base_dist.cdf(whole.inv(value))
-        return 0.5 + whole.sign * (p - 0.5)
+    def _cdf(self, y: Tensor) -> Tensor:
+        for transform in reversed(self.transforms):
+            y = transform.inv(y)
+        return self._turned(self.base_dist.cdf(y))
 
-    def icdf(self, value: Tensor) -> Tensor:
-        whole = compose(self.transforms)
-        return whole(self.base_dist.icdf(0.5 + whole.sign * (value - 0.5)))
+    def _icdf(self, p: Tensor) -> Tensor:
+        return self._forward(self.base_dist.icdf(self._turned(p)))
+
+    def _turned(self, p: Tensor) -> Tensor:
+        """Return the probability of the other side, 1 - p, where the transforms decrease."""
+        for transform in self.transforms:
+            p = 0.5 + transform.sign * (p - 0.5)
+        return p
+
+    def _kl(self, q: Any) -> Tensor:  # equal transforms leave a divergence unchanged
+        if self.transforms != q.transforms or self.event_shape != q.event_shape:
+            what = f"p is transformed by {self.transforms}, q by {q.transforms}"
+            raise error(
+                NotImplementedError, "kl_divergence", what, "use the same transforms, or estimate it from draws"
+            )
+        return kl_divergence(self.base_dist, q.base_dist)
 
     def __repr__(self) -> str:
         return f"TransformedDistribution({self.base_dist}, {self.transforms})"
@@ -189,45 +202,24 @@ class MixtureSameFamily(Distribution):
             what = f"there are weights for {n} components, but their batch shape is {tuple(parts.batch_shape)}"
             raise error(ValueError, who, what, f"make the last dimension of the components' batch shape {n}")
         self.mixture_distribution, self.component_distribution = mixture_distribution, parts
+        self._dim = -1 - len(parts.event_shape)  # the dimension of the components in their moments and draws
         super().__init__(parts.batch_shape[:-1], parts.event_shape, validate_args)
 
-    @dependent_property
-    def support(self) -> Any:
-        return self.component_distribution.support
-
-    @property
-    def _weights(self) -> Tensor:
-        """The probabilities of the components, with dimensions of size 1 for the event."""
-        p = self.mixture_distribution.probs
-        return p.reshape(*p.shape, *[1] * len(self.event_shape))
-
-    @property
-    def _dim(self) -> int:
-        """The dimension of the components in their moments."""
-        return -1 - len(self.event_shape)
-
-    @property
-    def mean(self) -> Tensor:
-        return (self._weights * self.component_distribution.mean).sum(self._dim)
+    support = formula(lambda d: d.component_distribution.support)
+    mean = formula(lambda d: d._average(d.component_distribution.mean))
 
     @property
     def variance(self) -> Tensor:
-        inside = (self._weights * self.component_distribution.variance).sum(self._dim)
         off = self.component_distribution.mean - self.mean.unsqueeze(self._dim)
-        return inside + (self._weights * off**2).sum(self._dim)
+        return self._average(self.component_distribution.variance + off**2)
 
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        n = self.component_distribution.batch_shape[-1]
-        parts = self.component_distribution.expand((*batch_shape, n))
-        return MixtureSameFamily(self.mixture_distribution.expand(batch_shape), parts, self._validate_args)
+    def _average(self, x: Tensor) -> Tensor:
+        """Return the mean over the components, with their probabilities as weights."""
+        p = self.mixture_distribution.probs
+        return (p.reshape(*p.shape, *[1] * len(self.event_shape)) * x).sum(self._dim)
 
-    def cdf(self, value: Tensor) -> Tensor:
-        self._validate_sample(value)
-        return (self.mixture_distribution.probs * self.component_distribution.cdf(value.unsqueeze(self._dim))).sum(-1)
-
-    def log_prob(self, value: Tensor) -> Tensor:
-        self._validate_sample(value)
-        inside = self.component_distribution.log_prob(value.unsqueeze(self._dim))
+    def _log_prob(self, x: Tensor) -> Tensor:
+        inside = self.component_distribution.log_prob(x.unsqueeze(self._dim))
         return logsumexp(inside + log_softmax(self.mixture_distribution.logits, -1), -1)
 
     def sample(self, sample_shape: Any = ()) -> Tensor:

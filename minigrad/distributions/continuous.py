@@ -1,4 +1,4 @@
-"""Distributions of single real numbers, as in a textbook: one formula each for density, moments, entropy and draw.
+"""Distributions of single real numbers, as in a textbook: one formula each for density, moments, entropy, divergence, draw.
 
 A draw is a function of noise without parameters (`noise`: standard normal, exponential, ... numbers), so gradients flow to
 the parameters.  In the formulas, `d` is the distribution and `x` a value.  Source of the formulas: Johnson, Kotz,
@@ -11,24 +11,20 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from ..core.tensor import Tensor
 from ..ops.compare import where
-from ..ops.elementary import erfc, log1p
+from ..ops.elementary import digamma, erfc, lgamma, log1p, xlogy
+from ..ops.incomplete_gamma import gammainc, standard_gamma
 from ..ops.inverses import erfinv
 from ..ops.random import draw, gaussian
-from . import constraints
-from .constraints import dependent, dependent_property, interval, positive, real
-from .distribution import EULER, HALF_LOG_2PI, Parametric, formula
+from .constraints import greater_than, interval, nonnegative, positive, real, unit_interval
+from .distribution import HALF_LOG_2PI, Parametric, formula
 
 ROOT2 = math.sqrt(2)
 NOISE: dict[str, Callable] = {  # (NumPy generator, shape) -> numbers in double precision
     "uniform": lambda rng, size: rng.random(size),
     "exponential": lambda rng, size: rng.standard_exponential(size),
-    "gumbel": lambda rng, size: -np.log(rng.standard_exponential(size)),
     "laplace": lambda rng, size: rng.standard_exponential(size) - rng.standard_exponential(size),
-    "cauchy": lambda rng, size: np.tan(math.pi * (rng.random(size) - 0.5)),
 }
 
 
@@ -45,13 +41,11 @@ def expanded(parameter: Tensor, shape: Any) -> Tensor:
 
 
 class Continuous(Parametric):
-    """Base class for real numbers: `_log_prob`, `_cdf`, `_icdf` and `_draw` are the formulas, for valid values."""
+    """Base class for real numbers: the formulas are `_log_prob`, `_cdf`, `_icdf`, `_entropy`, `_draw` and `_kl`."""
 
     has_rsample = True
     noise = ""  # the kind of NOISE for a draw
-
-    def _draw(self, e: Tensor) -> Tensor:
-        raise NotImplementedError
+    _draw: Any
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
         """Return draws that are differentiable functions of the parameters."""
@@ -64,16 +58,11 @@ class LocationScale(Continuous):
     arg_constraints = {"loc": real, "scale": positive}
     support = real
     mean = mode = formula(lambda d: d.loc)
+    _z = lambda d, x: (x - d.loc) / d.scale
+    _draw = lambda d, e: d.loc + d.scale * e
 
     def __init__(self, loc: Tensor | float, scale: Tensor | float, validate_args: bool | None = None):
         super().__init__({"loc": loc, "scale": scale}, validate_args)
-
-    def _draw(self, e: Tensor) -> Tensor:
-        return self.loc + self.scale * e
-
-    def _z(self, x: Tensor) -> Tensor:
-        """Return (x - loc) / scale."""
-        return (x - self.loc) / self.scale
 
 
 class Normal(LocationScale):
@@ -89,18 +78,14 @@ class Normal(LocationScale):
     noise = "normal"
     variance = formula(lambda d: d.scale**2)
     stddev = formula(lambda d: d.scale)
+    _log_prob = lambda d, x: -0.5 * d._z(x) ** 2 - d.scale.log() - HALF_LOG_2PI
+    _cdf = lambda d, x: 0.5 * erfc(-d._z(x) / ROOT2)
+    _icdf = lambda d, p: d.loc + d.scale * ROOT2 * erfinv(2 * p - 1)
+    _entropy = lambda d: d.scale.log() + HALF_LOG_2PI + 0.5
 
-    def _log_prob(self, x: Tensor) -> Tensor:
-        return -0.5 * self._z(x) ** 2 - self.scale.log() - HALF_LOG_2PI
-
-    def _cdf(self, x: Tensor) -> Tensor:
-        return 0.5 * erfc(-self._z(x) / ROOT2)
-
-    def _icdf(self, p: Tensor) -> Tensor:
-        return self.loc + self.scale * ROOT2 * erfinv(2 * p - 1)
-
-    def entropy(self) -> Tensor:
-        return self.scale.log() + HALF_LOG_2PI + 0.5
+    def _kl(self, q: Any) -> Tensor:
+        ratio = (self.scale / q.scale) ** 2
+        return 0.5 * (ratio + ((self.loc - q.loc) / q.scale) ** 2 - 1 - ratio.log())
 
 
 class Laplace(LocationScale):
@@ -113,9 +98,8 @@ class Laplace(LocationScale):
 
     noise = "laplace"
     variance = formula(lambda d: 2 * d.scale**2)
-
-    def _log_prob(self, x: Tensor) -> Tensor:
-        return -self._z(x).abs() - (2 * self.scale).log()
+    _log_prob = lambda d, x: -d._z(x).abs() - (2 * d.scale).log()
+    _entropy = lambda d: (2 * d.scale).log() + 1
 
     def _cdf(self, x: Tensor) -> Tensor:
         z = self._z(x)
@@ -126,92 +110,10 @@ class Laplace(LocationScale):
         side = p - 0.5
         return self.loc - self.scale * side.sign() * log1p(-2 * side.abs())
 
-    def entropy(self) -> Tensor:
-        return (2 * self.scale).log() + 1
-
-
-class Cauchy(LocationScale):
-    """Cauchy distribution: 1 / (pi * scale * (1 + z**2)), where z = (x - loc) / scale; it has no mean.
-
-    >>> import minigrad
-    >>> minigrad.distributions.Cauchy(0., 1.).cdf(minigrad.tensor([0., 1.]))
-    tensor([0.5000, 0.7500])
-    """
-
-    noise = "cauchy"
-    mode = formula(lambda d: d.loc)
-    mean = formula(lambda d: d.loc.new_full(d.batch_shape, math.nan))
-    variance = formula(lambda d: d.loc.new_full(d.batch_shape, math.inf))
-
-    def _log_prob(self, x: Tensor) -> Tensor:
-        return -(math.pi * self.scale).log() - log1p(self._z(x) ** 2)
-
-    def _cdf(self, x: Tensor) -> Tensor:
-        return self._z(x).atan() / math.pi + 0.5
-
-    def _icdf(self, p: Tensor) -> Tensor:
-        return self.loc + self.scale * (math.pi * (p - 0.5)).tan()
-
-    def entropy(self) -> Tensor:
-        return (4 * math.pi * self.scale).log()
-
-
-class Gumbel(LocationScale):
-    """Gumbel distribution, of maxima: exp(-z - exp(-z)) / scale, where z = (x - loc) / scale.
-
-    >>> import minigrad
-    >>> minigrad.distributions.Gumbel(0., 1.).mean
-    tensor(0.5772)
-    """
-
-    noise = "gumbel"
-    mode = formula(lambda d: d.loc)
-    mean = formula(lambda d: d.loc + d.scale * EULER)
-    variance = formula(lambda d: (math.pi * d.scale) ** 2 / 6)
-
-    def _log_prob(self, x: Tensor) -> Tensor:
-        z = self._z(x)
-        return -z - (-z).exp() - self.scale.log()
-
-    def _cdf(self, x: Tensor) -> Tensor:
-        return (-(-self._z(x)).exp()).exp()
-
-    def _icdf(self, p: Tensor) -> Tensor:
-        return self.loc - self.scale * (-p.log()).log()
-
-    def entropy(self) -> Tensor:
-        return self.scale.log() + 1 + EULER
-
-
-class LogNormal(Normal):
-    """exp of a draw from Normal(loc, scale).
-
-    >>> import minigrad
-    >>> d = minigrad.distributions.LogNormal(0., 1.)
-    >>> d.mean, d.log_prob(minigrad.tensor(1.))
-    (tensor(1.6487), tensor(-0.9189))
-    """
-
-    support = positive
-    mean = formula(lambda d: (d.loc + d.scale**2 / 2).exp())
-    mode = formula(lambda d: (d.loc - d.scale**2).exp())
-    variance = formula(lambda d: (d.scale**2).expm1() * (2 * d.loc + d.scale**2).exp())
-    stddev = formula(lambda d: d.variance.sqrt())
-
-    def _draw(self, e: Tensor) -> Tensor:
-        return super()._draw(e).exp()
-
-    def _log_prob(self, x: Tensor) -> Tensor:
-        return super()._log_prob(x.log()) - x.log()
-
-    def _cdf(self, x: Tensor) -> Tensor:
-        return super()._cdf(x.log())
-
-    def _icdf(self, p: Tensor) -> Tensor:
-        return super()._icdf(p).exp()
-
-    def entropy(self) -> Tensor:
-        return super().entropy() + self.loc
+    def _kl(self, q: Any) -> Tensor:
+        far = (self.loc - q.loc).abs()
+        inside = far / q.scale + self.scale / q.scale * (-far / self.scale).exp()
+        return (q.scale / self.scale).log() + inside - 1
 
 
 class Uniform(Continuous):
@@ -224,32 +126,140 @@ class Uniform(Continuous):
     """
 
     noise = "uniform"
-    arg_constraints = {"low": dependent, "high": dependent}
+    arg_constraints = {"low": real, "high": real}
+    support = formula(lambda d: interval(d.low, d.high))
     mean = formula(lambda d: (d.low + d.high) / 2)
     mode = formula(lambda d: d.low * math.nan)
     variance = formula(lambda d: (d.high - d.low) ** 2 / 12)
+    _draw = lambda d, e: d.low + (d.high - d.low) * e
+    _cdf = lambda d, x: ((x - d.low) / (d.high - d.low)).clamp(0, 1)
+    _icdf = lambda d, p: d.low + (d.high - d.low) * p
+    _entropy = lambda d: (d.high - d.low).log()
 
     def __init__(self, low: Tensor | float, high: Tensor | float, validate_args: bool | None = None):
         super().__init__({"low": low, "high": high}, validate_args)
         if self._validate_args:
-            self._check("high", constraints.greater_than(self.low), self.high)
-
-    @dependent_property(is_discrete=False, event_dim=0)
-    def support(self) -> Any:
-        return interval(self.low, self.high)
-
-    def _draw(self, e: Tensor) -> Tensor:
-        return self.low + (self.high - self.low) * e
+            self._check("high", greater_than(self.low), self.high)
 
     def _log_prob(self, x: Tensor) -> Tensor:
         inside = (x >= self.low) & (x < self.high)
         return where(inside, 0.0, -math.inf) - (self.high - self.low).log()
 
-    def _cdf(self, x: Tensor) -> Tensor:
-        return ((x - self.low) / (self.high - self.low)).clamp(0, 1)
+    def _kl(self, q: Any) -> Tensor:
+        inside = ((q.high - q.low) / (self.high - self.low)).log()
+        return where((q.low > self.low) | (q.high < self.high), math.inf, inside)
 
-    def _icdf(self, p: Tensor) -> Tensor:
-        return self.low + (self.high - self.low) * p
 
-    def entropy(self) -> Tensor:
-        return (self.high - self.low).log()
+class Exponential(Continuous):
+    """Exponential distribution: rate * exp(-rate * x).
+
+    >>> import minigrad
+    >>> d = minigrad.distributions.Exponential(2.)
+    >>> d.mean, d.cdf(minigrad.tensor(1.))
+    (tensor(0.5000), tensor(0.8647))
+    """
+
+    noise = "exponential"
+    arg_constraints = {"rate": positive}
+    support = nonnegative
+    mean = stddev = formula(lambda d: 1 / d.rate)
+    mode = formula(lambda d: d.rate.new_zeros(d.batch_shape))
+    variance = formula(lambda d: 1 / d.rate**2)
+    _draw = lambda d, e: e / d.rate
+    _log_prob = lambda d, x: d.rate.log() - d.rate * x
+    _cdf = lambda d, x: -(-d.rate * x).expm1()
+    _icdf = lambda d, p: -log1p(-p) / d.rate
+    _entropy = lambda d: 1 - d.rate.log()
+
+    def __init__(self, rate: Tensor | float, validate_args: bool | None = None):
+        super().__init__({"rate": rate}, validate_args)
+
+    def _kl(self, q: Any) -> Tensor:
+        ratio = q.rate / self.rate
+        return ratio - 1 - ratio.log()
+
+
+class Gamma(Continuous):
+    """Gamma distribution with shape `concentration` a: rate**a * x**(a - 1) * exp(-rate * x) / Gamma(a).
+
+    Draws are differentiable with respect to the concentration too (minigrad/ops/incomplete_gamma.py).
+
+    >>> import minigrad
+    >>> d = minigrad.distributions.Gamma(3., 2.)
+    >>> d.mean, d.variance, d.log_prob(minigrad.tensor(1.))
+    (tensor(1.5000), tensor(0.7500), tensor(-0.6137))
+    """
+
+    arg_constraints = {"concentration": positive, "rate": positive}
+    support = nonnegative
+    mean = formula(lambda d: d.concentration / d.rate)
+    mode = formula(lambda d: ((d.concentration - 1) / d.rate).clamp(min=0))
+    variance = formula(lambda d: d.concentration / d.rate**2)
+    _cdf = lambda d, x: gammainc(d.concentration, d.rate * x)
+
+    def __init__(self, concentration: Tensor | float, rate: Tensor | float, validate_args: bool | None = None):
+        super().__init__({"concentration": concentration, "rate": rate}, validate_args)
+
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
+        return standard_gamma(expanded(self.concentration, self._extended_shape(sample_shape))) / self.rate
+
+    def _log_prob(self, x: Tensor) -> Tensor:
+        a, rate = self.concentration, self.rate
+        return xlogy(a, rate) + xlogy(a - 1, x) - rate * x - lgamma(a)
+
+    def _entropy(self) -> Tensor:
+        a = self.concentration
+        return a - self.rate.log() + lgamma(a) + (1 - a) * digamma(a)
+
+    def _kl(self, q: Any) -> Tensor:
+        a, b = self.concentration, q.concentration
+        known = lgamma(b) - lgamma(a) + (a - b) * digamma(a)
+        return known + b * (self.rate / q.rate).log() + a * (q.rate / self.rate - 1)
+
+
+class Beta(Continuous):
+    """Beta distribution: x**(a - 1) * (1 - x)**(b - 1) / B(a, b), where a is `concentration1` and b `concentration0`.
+
+    >>> import minigrad
+    >>> d = minigrad.distributions.Beta(2., 3.)
+    >>> d.mean, d.mode, d.log_prob(minigrad.tensor(0.5))
+    (tensor(0.4000), tensor(0.3333), tensor(0.4055))
+    """
+
+    arg_constraints = {"concentration1": positive, "concentration0": positive}
+    support = unit_interval
+    _total = formula(lambda d: d.concentration1 + d.concentration0)
+    mean = formula(lambda d: d.concentration1 / d._total)
+    mode = formula(lambda d: (m := (d.concentration1 - 1).clamp(min=0)) / (m + (d.concentration0 - 1).clamp(min=0)))
+    variance = formula(lambda d: d.mean * (1 - d.mean) / (d._total + 1))
+    _log_beta = formula(lambda d: lgamma(d.concentration1) + lgamma(d.concentration0) - lgamma(d._total))  # log B(a, b)
+    _log_prob = lambda d, x: xlogy(d.concentration1 - 1, x) + (d.concentration0 - 1) * log1p(-x) - d._log_beta
+
+    def __init__(
+        self, concentration1: Tensor | float, concentration0: Tensor | float, validate_args: bool | None = None
+    ):
+        super().__init__({"concentration1": concentration1, "concentration0": concentration0}, validate_args)
+
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
+        shape = self._extended_shape(sample_shape)
+        a, b = (log_gamma_draw(expanded(c, shape)) for c in (self.concentration1, self.concentration0))
+        return (a - b).sigmoid()
+
+    def _entropy(self) -> Tensor:
+        a, b, total = self.concentration1, self.concentration0, self._total
+        inner = (a - 1) * digamma(a) + (b - 1) * digamma(b) - (total - 2) * digamma(total)
+        return self._log_beta - inner
+
+    def _kl(self, q: Any) -> Tensor:
+        a, b, total = self.concentration1, self.concentration0, self._total
+        inner = (a - q.concentration1) * digamma(a) + (b - q.concentration0) * digamma(b)
+        return q._log_beta - self._log_beta + inner + (q._total - total) * digamma(total)
+
+
+def log_gamma_draw(a: Tensor) -> Tensor:
+    """Return the log of gamma draws of shape a, even if the draws are too small for a float.
+
+    A draw of shape a + 1 times u**(1/a), with u uniform, is a draw of shape a (Marsaglia, Tsang, "A Simple Method for
+    Generating Gamma Variables", 2000, section 6).
+    """
+    return standard_gamma(a + 1).log() - noise("exponential", a.shape, a) / a

@@ -2,7 +2,7 @@
 
 Draws have the shape sample_shape + batch_shape + event_shape: independent draws, then distributions with different
 parameters, then the parts of one draw (the entries of a vector).  `Parametric`, below, builds a distribution from its table
-of parameters; continuous.py, discrete.py and multivariate_normal.py have the formulas.
+of parameters; continuous.py, discrete.py and vectors.py have the formulas.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from ..core.frames import OFF, current, use
 from ..core.saved import bottom
 from ..core.tensor import Tensor
 from ..errors import error
+from ..layers.transform import layers_of, recording
 from ..ops.broadcast import broadcast_shapes
 from ..ops.from_data import as_tensor, tensor
 from . import constraints
@@ -29,15 +30,6 @@ from .constraints import Constraint
 def formula(f: Callable) -> Any:
     """Return a property computed by a function of the distribution or transform, like a row of a textbook's table."""
     return property(f)
-
-
-def unknown(name: str, doc: str) -> Any:
-    """Return a property that raises NotImplementedError until a subclass has a formula."""
-
-    def missing(d: Distribution) -> Tensor:
-        raise d._has_no(name)
-
-    return property(missing, doc=doc)
 
 
 class Distribution:
@@ -53,7 +45,6 @@ class Distribution:
     """
 
     has_rsample = False
-    has_enumerate_support = False
     arg_constraints: ClassVar[dict[str, Constraint]] = {}
     support: Any = None  # the constraint on values
     _validate_args = __debug__
@@ -64,20 +55,8 @@ class Distribution:
             self._validate_args = validate_args
         if self._validate_args:
             for name, constraint in self.arg_constraints.items():
-                if name in self.__dict__ and not constraints.is_dependent(constraint):
+                if name in self.__dict__:
                     self._check(name, constraint, self.__dict__[name])
-
-    @staticmethod
-    def set_default_validate_args(value: bool) -> None:
-        """Set the default of `validate_args`: True checks arguments.  Python's -O turns it off.
-
-        >>> import minigrad
-        >>> minigrad.distributions.Distribution.set_default_validate_args(True)
-        """
-        if value not in (True, False):
-            what = f"takes True or False, but got {value!r}"
-            raise error(ValueError, "set_default_validate_args", what, "write True or False")
-        Distribution._validate_args = value
 
     @property
     def batch_shape(self) -> Size:
@@ -99,10 +78,6 @@ class Distribution:
         """Return draws that are differentiable functions of the parameters.  Raises NotImplementedError if impossible."""
         raise self._has_no("rsample", "use sample, and log_prob(x) * reward for a gradient of the mean reward")
 
-    def sample_n(self, n: int) -> Tensor:
-        """Return n draws: sample((n,))."""
-        return self.sample((n,))
-
     def _extended_shape(self, sample_shape: Any = ()) -> Size:
         """Return the shape of the draws."""
         sample_shape = (sample_shape,) if isinstance(sample_shape, int) else tuple(sample_shape)
@@ -111,50 +86,50 @@ class Distribution:
     # ------------------------------------------------------------------ formulas
     def log_prob(self, value: Tensor) -> Tensor:
         """Return the log of the density or probability at values; the shape is sample_shape + batch_shape."""
-        raise self._has_no("log_prob")
+        return self._formula("log_prob", "define `_log_prob(self, value)`")(self._valid(value))
 
     def cdf(self, value: Tensor) -> Tensor:
         """Return the probability that a draw is at most the value."""
-        raise self._has_no("cdf", "estimate it: (d.sample((10000,)) <= value).float().mean(0)")
+        fix = "estimate it: (d.sample((10000,)) <= value).float().mean(0)"
+        return self._formula("cdf", fix)(self._valid(value))
 
     def icdf(self, value: Tensor) -> Tensor:
         """Return the quantile: the number that a draw stays below with the given probability."""
-        raise self._has_no("icdf", "estimate it: d.sample((10000,)).quantile(value, 0)")
+        return self._formula("icdf", "estimate it: d.sample((10000,)).quantile(value, 0)")(value)
 
     def entropy(self) -> Tensor:
         """Return the entropy in nats, of shape batch_shape."""
-        raise self._has_no("entropy", "estimate it: -d.log_prob(d.sample((10000,))).mean(0)")
+        return self._formula("entropy", "estimate it: -d.log_prob(d.sample((10000,))).mean(0)")()
 
-    def perplexity(self) -> Tensor:
-        """Return exp of the entropy."""
-        return self.entropy().exp()
-
-    def enumerate_support(self, expand: bool = True) -> Tensor:
-        """Return all possible values along dimension 0; with `expand=False` the batch dimensions have size 1."""
-        raise self._has_no("enumerate_support", "use sample")
-
-    mean = unknown("mean", "The mean of draws.")
-    mode = unknown("mode", "The most probable value.")
-    variance = unknown("variance", "The variance of draws.")
+    # moments of draws, of shape batch_shape + event_shape, and the most probable value
+    mean = formula(lambda d: d._formula("mean", "estimate it: d.sample((10000,)).mean(0)"))
+    mode = formula(lambda d: d._formula("mode", "choose the one of many draws with the largest log_prob"))
+    variance = formula(lambda d: d._formula("variance", "estimate it: d.sample((10000,)).var(0)"))
     stddev = formula(lambda d: d.variance.sqrt())
 
     def expand(self, batch_shape: Any) -> Any:
         """Return the distribution with its parameters expanded to a batch shape, without copying memory."""
-        raise self._has_no("expand")
+        raise self._has_no("expand", "build it from parameters of that shape")
 
-    def _has_no(self, what: str, fix: str = "") -> Exception:
+    def _formula(self, name: str, fix: str) -> Any:
+        """Return the subclass's formula, such as `_log_prob`.  Raises NotImplementedError if it has none."""
+        if not hasattr(self, f"_{name}"):
+            raise self._has_no(name, fix)
+        return getattr(self, f"_{name}")
+
+    def _has_no(self, what: str, fix: str) -> Exception:
         """Return the error for a missing formula."""
         return error(NotImplementedError, type(self).__name__, f"has no {what}", fix)
 
     # ------------------------------------------------------------------ checks
-    def _validate_sample(self, value: Tensor) -> None:
-        """Raise ValueError for values of the wrong shape or outside the support."""
+    def _valid(self, value: Tensor) -> Tensor:
+        """Return a value.  Raises ValueError for a wrong shape and for values outside the support."""
         who, event = type(self).__name__, self._event_shape
         if not isinstance(value, Tensor):
             what = f"the value has to be a tensor, got {type(value).__name__}"
             raise error(ValueError, who, what, f"write minigrad.tensor({value!r})")
         if not self._validate_args:
-            return
+            return value
         if tuple(value.shape[value.ndim - len(event) :]) != event:
             what = f"draws have event shape {tuple(event)}, but the value has shape {tuple(value.shape)}"
             raise error(ValueError, who, what, f"pass a value whose last dimensions are {tuple(event)}")
@@ -163,8 +138,9 @@ class Distribution:
         except RuntimeError:
             what = f"a value of shape {tuple(value.shape)} does not fit batch shape {tuple(self._batch_shape)}"
             raise error(ValueError, who, what, "make them broadcast: value.unsqueeze(-1), or another batch") from None
-        if isinstance(support := self.support, Constraint) and not constraints.is_dependent(support):
+        if isinstance(support := self.support, Constraint):
             self._check("value", support, value)
+        return value
 
     def _check(self, name: str, constraint: Constraint, value: Any) -> None:
         """Raise ValueError, with the first wrong element, if a parameter or a value violates its constraint."""
@@ -178,10 +154,13 @@ class Distribution:
                 valid = bottom(constraint.check(value))
         wrong = np.argwhere(~np.asarray(valid.cpu()._a))
         if len(wrong):
-            at, low = tuple(map(int, wrong[0])), bottom(value).cpu()._a
+            at, found = tuple(map(int, wrong[0])), "not"
             place = f"[{', '.join(map(str, at))}]" if at else ""
-            found = np.array2string(low[at], separator=", ", precision=4, threshold=8) if type(value) is Tensor else ""
-            what = f"{name} has to be {constraint.text}, but {name}{place} is " + (found or "not")
+            if type(value) is Tensor:
+                low = value.cpu()._a
+                low = np.broadcast_to(low, (*valid.shape, *low.shape[low.ndim - constraint.event_dim :]))
+                found = np.array2string(low[at], separator=", ", precision=4, threshold=8)
+            what = f"{name} has to be {constraint.text}, but {name}{place} is {found}"
             many = f"; so are {len(wrong) - 1} more" if len(wrong) > 1 else ""
             raise error(ValueError, type(self).__name__, what + many, remedy(name, constraint))
 
@@ -210,28 +189,6 @@ class Parametric(Distribution):
         self._given = tuple(given)
         super().__init__(batch, event_shape, validate_args)
 
-    # ------------------------------------------------------------------ check the value, then use the subclass's formula
-    def log_prob(self, value: Tensor) -> Tensor:
-        """Return the log of the density or probability at values; the shape is sample_shape + batch_shape."""
-        return self._formula("log_prob")(self._valid(value))
-
-    def cdf(self, value: Tensor) -> Tensor:
-        """Return the probability that a draw is at most the value."""
-        return self._formula("cdf")(self._valid(value))
-
-    def icdf(self, value: Tensor) -> Tensor:
-        """Return the quantile: the number that a draw stays below with the given probability."""
-        return self._formula("icdf")(value)
-
-    def _formula(self, name: str) -> Any:
-        """Return the subclass's formula, or the base class's method, which raises NotImplementedError."""
-        return getattr(self, f"_{name}", getattr(super(), name))
-
-    def _valid(self, value: Tensor) -> Tensor:
-        """Check a value and return it."""
-        self._validate_sample(value)
-        return value
-
     if TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
@@ -240,7 +197,7 @@ class Parametric(Distribution):
     # a parameter with the dtype and device of the draws
     _like = formula(lambda d: next(v for k in d._given if (v := getattr(d, k)).is_floating_point()))
 
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
+    def expand(self, batch_shape: Any) -> Any:
         """Return the distribution with its parameters expanded to a batch shape, without copying memory.
 
         >>> import minigrad
@@ -248,15 +205,13 @@ class Parametric(Distribution):
         minigrad.Size([2, 3])
         """
         new, before = copy(self), len(self._batch_shape)
-        keep = {*self._given, "_given", "_batch_shape", "_event_shape", "_validate_args", *self._settings}
+        keep = {*self._given, "_given", "_batch_shape", "_event_shape", "_validate_args"}
         new.__dict__ = {k: v for k, v in self.__dict__.items() if k in keep}
         for k in self._given:
             v = getattr(self, k)
             setattr(new, k, v.expand((*batch_shape, *v.shape[before:])))
         new._batch_shape = Size(batch_shape)
         return new
-
-    _settings: tuple[str, ...] = ()  # further attributes that an expanded distribution keeps
 
 
 def either(who: str, **parameters: Any) -> dict[str, Any]:
@@ -297,5 +252,33 @@ def short_text(value: Any) -> str:
     return str(value)
 
 
+class lazy_property:
+    """Compute a property on first use and cache it; the graph is built even inside `no_grad()` and `inference_mode()`.
+
+    A result that only a running transform can use is computed again each time.
+
+    >>> class D:
+    ...     @lazy_property
+    ...     def probs(self):
+    ...         return print("computed")
+    >>> d = D()
+    >>> d.probs, d.probs
+    computed
+    (None, None)
+    """
+
+    def __init__(self, method: Callable[[Any], Any]):
+        self.method, self.__doc__ = method, method.__doc__
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        if instance is None:
+            return self
+        with use(recording()):
+            value = self.method(instance)
+        own = [layers_of(t) for t in vars(instance).values() if isinstance(t, Tensor)]
+        if not isinstance(value, Tensor) or layers_of(value) <= set().union(*own):
+            vars(instance)[self.method.__name__] = value
+        return value
+
+
 HALF_LOG_2PI = 0.5 * math.log(2 * math.pi)
-EULER = 0.57721566490153286060651209008240243

@@ -1,4 +1,8 @@
-"""The transforms of numbers, vectors and matrices.  transform_base.py has their base class."""
+"""Transforms: smooth functions with an inverse, and the factor by which they stretch volumes.
+
+`t(x)` and `t.inv(y)` map forward and back; `t.log_abs_det_jacobian(x, y)` is log|dy/dx|.  `domain` and `codomain` are the
+constraints of x and y; their `event_dim` is the number of dimensions that the transform maps together.
+"""
 
 from __future__ import annotations
 
@@ -6,44 +10,134 @@ import math
 from typing import Any
 
 from ..arrays.devices import Size
-from ..arrays.dtypes import finfo
 from ..core.tensor import Tensor
+from ..errors import error
 from ..ops.broadcast import broadcast_shapes
-from ..ops.create import arange
+from ..ops.compare import equal
 from ..ops.inverses import logit
 from ..ops.nn.activation import softplus
-from ..ops.nn.softmax import softmax
-from ..ops.pad import pad
 from . import constraints
 from .distribution import formula
-from .transform_base import ComposeTransform, IndependentTransform, Transform, widened
 
-__all__ = [
-    "AbsTransform",
-    "AffineTransform",
-    "ComposeTransform",
-    "ExpTransform",
-    "IndependentTransform",
-    "LowerCholeskyTransform",
-    "PowerTransform",
-    "SigmoidTransform",
-    "SoftmaxTransform",
-    "SoftplusTransform",
-    "StickBreakingTransform",
-    "TanhTransform",
-    "Transform",
-    "identity_transform",
-]
-
-identity_transform = ComposeTransform([])
+__all__ = ["AffineTransform", "ExpTransform", "SigmoidTransform", "TanhTransform", "Transform"]
 
 
-def sign_of(factor: Any) -> Any:
-    """Return the sign of a number or a tensor."""
-    return factor.sign() if isinstance(factor, Tensor) else (factor > 0) - (factor < 0)
+class Transform:
+    """Base class of transforms.  A subclass defines `_call`, `_inverse` and `log_abs_det_jacobian`; y has the shape of x.
+
+    `cache_size` is accepted as in PyTorch, but nothing is cached.
+
+    >>> import minigrad
+    >>> class Cube(minigrad.distributions.Transform):
+    ...     def _call(self, x):
+    ...         return x**3
+    ...     def _inverse(self, y):
+    ...         return y.sign() * y.abs() ** (1 / 3)
+    ...     def log_abs_det_jacobian(self, x, y):
+    ...         return (3 * x**2).log()
+    >>> t, x = Cube(), minigrad.tensor([-2., 1.])
+    >>> t(x), t.inv(t(x)), t.log_abs_det_jacobian(x, t(x))
+    (tensor([-8.,  1.]), tensor([-2.,  1.]), tensor([2.4849, 1.0986]))
+    """
+
+    sign: Any = 1  # of the derivative, for transforms of single numbers
+    domain: Any = constraints.real
+    codomain: Any = constraints.real
+
+    def __init__(self, cache_size: int = 0):
+        self._cache_size = cache_size
+
+    def __call__(self, x: Tensor) -> Tensor:
+        return self._call(x)
+
+    inv = formula(lambda t: Inverse(t))  # the inverse transform
+
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor, /) -> Tensor:
+        """Return log|dy/dx|, or the log of the determinant's absolute value if events are vectors."""
+        raise self._has_no("log_abs_det_jacobian(self, x, y)")
+
+    def forward_shape(self, shape: Any) -> Size:
+        """Return the shape of t(x) for the shape of x."""
+        return Size(shape)
+
+    def _call(self, x: Tensor, /) -> Tensor:
+        raise self._has_no("_call(self, x)")
+
+    def _inverse(self, y: Tensor, /) -> Tensor:
+        raise self._has_no("_inverse(self, y)")
+
+    def _has_no(self, method: str) -> Exception:
+        """Return the error for a missing formula."""
+        return error(NotImplementedError, type(self).__name__, f"defines no {method}", f"write `def {method}`")
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and all(map(same, vars(self).values(), vars(other).values()))
+
+    __hash__ = object.__hash__
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
 
 
-# ---------------------------------------------------------------------- number by number
+def same(a: Any, b: Any) -> bool:
+    """Return True for equal settings of two transforms, which may be tensors."""
+    return type(a) is type(b) and (equal(a, b) if isinstance(a, Tensor) else a == b)
+
+
+class Inverse(Transform):
+    """The inverse of a transform: the same formulas, read backwards."""
+
+    def __init__(self, of: Transform):
+        super().__init__()
+        self.of = of
+
+    sign = formula(lambda t: t.of.sign)
+    domain = formula(lambda t: t.of.codomain)
+    codomain = formula(lambda t: t.of.domain)
+    inv = formula(lambda t: t.of)
+    forward_shape = formula(lambda t: t.of.forward_shape)
+
+    def _call(self, x: Tensor) -> Tensor:
+        return self.of._inverse(x)
+
+    def _inverse(self, y: Tensor) -> Tensor:
+        return self.of._call(y)
+
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
+        return -self.of.log_abs_det_jacobian(y, x)
+
+    def __repr__(self) -> str:
+        return f"{self.of}.inv"
+
+
+class AffineTransform(Transform):
+    """y = loc + scale * x.
+
+    >>> import minigrad
+    >>> minigrad.distributions.AffineTransform(1., 2.)(minigrad.tensor(3.))
+    tensor(7.)
+    """
+
+    sign = formula(lambda t: t.scale.sign() if isinstance(t.scale, Tensor) else math.copysign(1, t.scale))
+
+    def __init__(self, loc: Tensor | float, scale: Tensor | float, cache_size: int = 0):
+        super().__init__(cache_size)
+        self.loc, self.scale = loc, scale
+
+    def _call(self, x: Tensor) -> Tensor:
+        return self.loc + self.scale * x
+
+    def _inverse(self, y: Tensor) -> Tensor:
+        return (y - self.loc) / self.scale
+
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
+        scale = self.scale if isinstance(self.scale, Tensor) else x.new_full((), self.scale)
+        return scale.abs().log().expand(y.shape)
+
+    def forward_shape(self, shape: Any) -> Size:
+        return Size(broadcast_shapes(shape, *[v.shape for v in (self.loc, self.scale) if isinstance(v, Tensor)]))
+
+
 class ExpTransform(Transform):
     """y = exp(x).
 
@@ -53,48 +147,9 @@ class ExpTransform(Transform):
     """
 
     codomain = constraints.positive
-
-    def _call(self, x: Tensor) -> Tensor:
-        return x.exp()
-
-    def _inverse(self, y: Tensor) -> Tensor:
-        return y.log()
-
-    def _log_slope(self, x: Tensor, y: Tensor) -> Tensor:
-        return x
-
-
-class AffineTransform(Transform):
-    """y = loc + scale * x.  `event_dim` is the number of dimensions of one event.
-
-    >>> import minigrad
-    >>> minigrad.distributions.AffineTransform(1., 2.)(minigrad.tensor(3.))
-    tensor(7.)
-    """
-
-    def __init__(self, loc: Any, scale: Any, event_dim: int = 0, cache_size: int = 0):
-        super().__init__(cache_size)
-        self.loc, self.scale, self.event_dim = loc, scale, event_dim
-
-    domain = codomain = formula(lambda t: widened(constraints.real, t.event_dim))
-
-    sign = formula(lambda t: sign_of(t.scale))
-
-    def _call(self, x: Tensor) -> Tensor:
-        return self.loc + self.scale * x
-
-    def _inverse(self, y: Tensor) -> Tensor:
-        return (y - self.loc) / self.scale
-
-    def _log_slope(self, x: Tensor, y: Tensor) -> Tensor:
-        scale = self.scale if isinstance(self.scale, Tensor) else x.new_full((), self.scale)
-        slope = scale.abs().log().expand(y.shape)
-        return slope.sum(tuple(range(-self.event_dim, 0))) if self.event_dim else slope
-
-    def forward_shape(self, shape: Any) -> Size:
-        return Size(broadcast_shapes(shape, *[v.shape for v in (self.loc, self.scale) if isinstance(v, Tensor)]))
-
-    inverse_shape = forward_shape
+    _call = lambda t, x: x.exp()
+    _inverse = lambda t, y: y.log()
+    log_abs_det_jacobian = lambda t, x, y: x
 
 
 class SigmoidTransform(Transform):
@@ -106,15 +161,9 @@ class SigmoidTransform(Transform):
     """
 
     codomain = constraints.unit_interval
-
-    def _call(self, x: Tensor) -> Tensor:
-        return x.sigmoid()
-
-    def _inverse(self, y: Tensor) -> Tensor:
-        return logit(y)
-
-    def _log_slope(self, x: Tensor, y: Tensor) -> Tensor:
-        return -softplus(-x) - softplus(x)
+    _call = lambda t, x: x.sigmoid()
+    _inverse = lambda t, y: logit(y)
+    log_abs_det_jacobian = lambda t, x, y: -softplus(-x) - softplus(x)
 
 
 class TanhTransform(Transform):
@@ -127,147 +176,6 @@ class TanhTransform(Transform):
     """
 
     codomain = constraints.interval(-1.0, 1.0)
-
-    def _call(self, x: Tensor) -> Tensor:
-        return x.tanh()
-
-    def _inverse(self, y: Tensor) -> Tensor:
-        return y.atanh()
-
-    def _log_slope(self, x: Tensor, y: Tensor) -> Tensor:
-        return 2 * (math.log(2) - x - softplus(-2 * x))
-
-
-class SoftplusTransform(Transform):
-    """y = log(1 + exp(x)).
-
-    >>> import minigrad
-    >>> minigrad.distributions.SoftplusTransform()(minigrad.tensor(0.))
-    tensor(0.6931)
-    """
-
-    codomain = constraints.positive
-
-    def _call(self, x: Tensor) -> Tensor:
-        return softplus(x)
-
-    def _inverse(self, y: Tensor) -> Tensor:
-        return (-(-y).expm1()).log() + y
-
-    def _log_slope(self, x: Tensor, y: Tensor) -> Tensor:
-        return -softplus(-x)
-
-
-class PowerTransform(Transform):
-    """y = x ** exponent, for positive x.
-
-    >>> import minigrad
-    >>> minigrad.distributions.PowerTransform(2.)(minigrad.tensor(3.))
-    tensor(9.)
-    """
-
-    domain = codomain = constraints.positive
-
-    def __init__(self, exponent: Any, cache_size: int = 0):
-        super().__init__(cache_size)
-        self.exponent = exponent
-
-    sign = formula(lambda t: sign_of(t.exponent))
-
-    def _call(self, x: Tensor) -> Tensor:
-        return x**self.exponent
-
-    def _inverse(self, y: Tensor) -> Tensor:
-        return y ** (1 / self.exponent)
-
-    def _log_slope(self, x: Tensor, y: Tensor) -> Tensor:
-        return (self.exponent * y / x).abs().log()
-
-
-class AbsTransform(Transform):
-    """y = |x|, which is not invertible; `inv` returns the positive solution.
-
-    >>> import minigrad
-    >>> minigrad.distributions.AbsTransform()(minigrad.tensor(-3.))
-    tensor(3.)
-    """
-
-    bijective = False
-    codomain = constraints.positive
-
-    def _call(self, x: Tensor) -> Tensor:
-        return x.abs()
-
-    def _inverse(self, y: Tensor) -> Tensor:
-        return y
-
-
-# ---------------------------------------------------------------------- vectors and matrices
-class SoftmaxTransform(Transform):
-    """Vectors to nonnegative vectors with sum 1; it loses a dimension, so it gives no density.
-
-    >>> import minigrad
-    >>> minigrad.distributions.SoftmaxTransform()(minigrad.zeros(2))
-    tensor([0.5000, 0.5000])
-    """
-
-    bijective = False
-    domain, codomain = constraints.real_vector, constraints.simplex
-
-    def _call(self, x: Tensor) -> Tensor:
-        return softmax(x, -1)
-
-    def _inverse(self, y: Tensor) -> Tensor:
-        return y.log()
-
-
-class StickBreakingTransform(Transform):
-    """n - 1 numbers to n nonnegative numbers with sum 1: each takes a share of what the previous ones leave.
-
-    >>> import minigrad
-    >>> minigrad.distributions.StickBreakingTransform()(minigrad.zeros(2))
-    tensor([0.3333, 0.3333, 0.3333])
-    """
-
-    domain, codomain = constraints.real_vector, constraints.simplex
-
-    def _parts(self, x: Tensor) -> Tensor:
-        """Return the logit of each share; 0 stands for an even share."""
-        return x - arange(x.shape[-1], 0, -1, dtype=x.dtype, device=x.device).log()
-
-    def _call(self, x: Tensor) -> Tensor:
-        z = self._parts(x).sigmoid()
-        return pad(z, (0, 1), value=1.0) * pad((1 - z).cumprod(-1), (1, 0), value=1.0)
-
-    def _inverse(self, y: Tensor) -> Tensor:
-        taken, left = y[..., :-1], 1 - y[..., :-1].cumsum(-1)
-        tiny = finfo(y.dtype).tiny
-        return taken.clamp(min=tiny).log() - left.clamp(min=tiny).log() - self._parts(taken * 0)
-
-    def _log_slope(self, x: Tensor, y: Tensor) -> Tensor:
-        z = self._parts(x)
-        return (y[..., :-1].log() - softplus(z)).sum(-1)
-
-    def forward_shape(self, shape: Any) -> Size:
-        return Size((*shape[:-1], shape[-1] + 1))
-
-    def inverse_shape(self, shape: Any) -> Size:
-        return Size((*shape[:-1], shape[-1] - 1))
-
-
-class LowerCholeskyTransform(Transform):
-    """Square matrices to lower triangular matrices with a positive diagonal, by exp of the diagonal.
-
-    >>> import minigrad
-    >>> minigrad.distributions.LowerCholeskyTransform()(minigrad.zeros(2, 2))
-    tensor([[1., 0.],
-            [0., 1.]])
-    """
-
-    domain, codomain = constraints.independent(constraints.real, 2), constraints.lower_cholesky
-
-    def _call(self, x: Tensor) -> Tensor:
-        return x.tril(-1) + x.diagonal(dim1=-2, dim2=-1).exp().diag_embed()
-
-    def _inverse(self, y: Tensor) -> Tensor:
-        return y.tril(-1) + y.diagonal(dim1=-2, dim2=-1).log().diag_embed()
+    _call = lambda t, x: x.tanh()
+    _inverse = lambda t, y: y.atanh()
+    log_abs_det_jacobian = lambda t, x, y: 2 * (math.log(2) - x - softplus(-2 * x))

@@ -1,4 +1,4 @@
-"""Optimizers with a rate per coordinate, from its own gradients: Adagrad, RMSprop, Adadelta, Rprop; and ASGD."""
+"""Optimizers with a rate per coordinate, from its own gradients: Adagrad, RMSprop, Adadelta, Rprop."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from ..core.tensor import Tensor
 from ..ops.compare import where
-from ..ops.create import full, full_like, ones, ones_like
+from ..ops.create import full_like, ones_like
 from .optimizer import number, settings
 from .stateful import StatefulOptimizer, zero_state, zero_state_if
 
@@ -193,51 +193,3 @@ class Rprop(StatefulOptimizer):
         step_size.mul_(where(turn > 0, grow, where(turn < 0, shrink, ones_like(p)))).clamp_(*group["step_sizes"])
         prev.copy_(where(turn < 0, 0.0, grad))
         p.addcmul_(prev.sign(), step_size, value=-1)
-
-
-class ASGD(StatefulOptimizer):
-    """Gradient descent at a decreasing rate eta; the state holds `ax`, the mean of the parameters from step t0 on.
-
-    eta = lr / (1 + lambd * lr * t)**alpha; `lambd` shrinks p by that multiple of eta.
-    Source: Polyak, Juditsky, "Acceleration of stochastic approximation by averaging", 1992.
-
-    >>> import minigrad
-    >>> x = minigrad.tensor([2.], requires_grad=True)
-    >>> optimizer = minigrad.optim.ASGD([x], lr=0.25, lambd=0, t0=0)
-    >>> for _ in range(3):
-    ...     optimizer.zero_grad()
-    ...     (x * x).sum().backward()
-    ...     optimizer.step()
-    >>> x.item(), optimizer.state[x]["ax"].item()
-    (0.25, 0.375)
-    """
-
-    amounts = "lr", "weight_decay"
-    begins = {
-        "eta": lambda p, group: full((), number(group["lr"]), device=p.device),
-        "mu": lambda p, group: ones((), device=p.device),
-        "ax": zero_state,
-    }
-
-    def __init__(
-        self,
-        params: Iterable,
-        lr: float | Tensor = 1e-2,
-        lambd: float = 1e-4,
-        alpha: float = 0.75,
-        t0: float = 1e6,
-        weight_decay: float = 0,
-        foreach: bool | None = None,
-        maximize: bool = False,
-        differentiable: bool = False,
-        capturable: bool = False,
-    ):
-        super().__init__(params, settings(locals()))
-
-    def descend(self, p: Tensor, grad: Tensor, t: Any, group: dict, *, eta: Tensor, mu: Tensor, ax: Tensor) -> None:
-        lr, lambd = group["lr"], group["lambd"]
-        rate = eta.item()
-        p.mul_(1 - lambd * rate).add_(grad, alpha=-rate)
-        ax.add_((p - ax) * mu)
-        eta.fill_(lr / (1 + lambd * lr * t) ** group["alpha"])
-        mu.fill_(1 / max(1, t - group["t0"]))

@@ -13,6 +13,7 @@ from itertools import chain
 from typing import Any
 
 from ..autograd.grad_mode import no_grad
+from ..diagnose.missing_names import explained as _explained
 from ..errors import error
 from ..nn.module import Module
 from ..nn.normalization import BatchNorm
@@ -24,54 +25,15 @@ from .optimizer import Optimizer
 __all__ = [
     "AveragedModel",
     "SWALR",
-    "get_ema_avg_fn",
     "get_ema_multi_avg_fn",
-    "get_swa_avg_fn",
-    "get_swa_multi_avg_fn",
     "update_bn",
 ]
 
 
-def get_swa_avg_fn() -> Callable:
-    """Return the function (mean of n values, another value, n) -> mean of n + 1 values.
-
-    >>> import minigrad
-    >>> mean = minigrad.optim.swa_utils.get_swa_avg_fn()
-    >>> mean(minigrad.tensor(1.0), minigrad.tensor(4.0), 2)
-    tensor(2.)
-    """
-    return no_grad()(lambda averaged, current, n: averaged + (current - averaged) / (n + 1))
-
-
-def get_ema_avg_fn(decay: float = 0.999) -> Callable:
-    """Return the function (mean, value, n) -> decay * mean + (1 - decay) * value.
+def get_ema_multi_avg_fn(decay: float = 0.999) -> Callable:
+    """Return a function of lists of means and of values; it sets each mean to decay * mean + (1 - decay) * value.
 
     Raises ValueError for a decay outside [0, 1].
-
-    >>> import minigrad
-    >>> mean = minigrad.optim.swa_utils.get_ema_avg_fn(0.75)
-    >>> mean(minigrad.tensor(1.0), minigrad.tensor(5.0), 2)
-    tensor(2.)
-    """
-    if not 0 <= decay <= 1:
-        raise error(ValueError, "get_ema_avg_fn", f"invalid decay: {decay}", "pass a number in [0, 1], such as 0.999")
-    return no_grad()(lambda averaged, current, n: decay * averaged + (1 - decay) * current)
-
-
-def get_swa_multi_avg_fn() -> Callable:
-    """Return get_swa_avg_fn's function for lists of tensors; it writes into the tensors of the first list.
-
-    >>> import minigrad
-    >>> means = [minigrad.tensor(1.0)]
-    >>> minigrad.optim.swa_utils.get_swa_multi_avg_fn()(means, [minigrad.tensor(4.0)], 2)
-    >>> means
-    [tensor(2.)]
-    """
-    return of_lists(get_swa_avg_fn())
-
-
-def get_ema_multi_avg_fn(decay: float = 0.999) -> Callable:
-    """Return get_ema_avg_fn's function for lists of tensors; it writes into the tensors of the first list.
 
     >>> import minigrad
     >>> means = [minigrad.tensor(1.0)]
@@ -79,16 +41,15 @@ def get_ema_multi_avg_fn(decay: float = 0.999) -> Callable:
     >>> means
     [tensor(2.)]
     """
-    return of_lists(get_ema_avg_fn(decay))
-
-
-def of_lists(mean: Callable) -> Callable:
-    """Turn a function of two tensors into one of two lists, which writes into the first list's tensors."""
+    if not 0 <= decay <= 1:
+        raise error(
+            ValueError, "get_ema_multi_avg_fn", f"invalid decay: {decay}", "pass a number in [0, 1], such as 0.999"
+        )
 
     @no_grad()
     def update(averaged: list, current: list, n: Any) -> None:
         for a, c in zip(averaged, current):
-            a.copy_(mean(a, c, n))
+            a.copy_(decay * a + (1 - decay) * c)
 
     return update
 
@@ -147,10 +108,12 @@ class AveragedModel(Module):
         if n.item() == 0:
             for a, c in zip(averaged, current):
                 a.copy_(c)
-        elif self.avg_fn is not None:
-            of_lists(self.avg_fn)(averaged, current, n)
+        elif self.multi_avg_fn is not None:
+            self.multi_avg_fn(averaged, current, n)
         else:
-            (self.multi_avg_fn or get_swa_multi_avg_fn())(averaged, current, n)
+            mean = self.avg_fn or (lambda averaged, current, n: averaged + (current - averaged) / (n + 1))
+            for a, c in zip(averaged, current):
+                a.copy_(mean(a, c, n))
         n.add_(1)
 
 
@@ -227,3 +190,6 @@ class SWALR(LRScheduler):
         """Return the fraction of the annealing done by an epoch."""
         t = max(0.0, min(1.0, epoch / self.anneal_epochs)) if self.anneal_epochs else float(epoch >= 0)
         return (1 - math.cos(math.pi * t)) / 2 if self.anneal_strategy == "cos" else t
+
+
+__getattr__ = _explained(__name__)

@@ -1,5 +1,6 @@
-"""Data loading, activation checkpointing and timing: torch.utils's names."""
+"""Data loading and activation checkpointing: torch.utils's names."""
 
-from . import benchmark, checkpoint, data
+from ..diagnose.missing_names import explained as _explained
+from . import checkpoint, data
 
-__all__ = ["benchmark", "checkpoint", "data"]
+__getattr__ = _explained(__name__)

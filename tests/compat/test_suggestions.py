@@ -59,3 +59,52 @@ def test_the_parts_of_minigrad_are_not_modules_of_pytorch():
 def test_no_name_of_the_table_is_there():
     for name in ("cuda.FloatTensor", "Tensor.set_", "linalg.ldl_factor"):
         assert row_of(name) is not None and name.rpartition(".")[2] not in names_in(name.rpartition(".")[0])
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("distributions.LogNormal", "ExpTransform()) is log-normal"),
+        ("distributions.cauchy.Cauchy", "transform one that is there"),
+        ("distributions.Poisson", "draw with torch.poisson"),
+        ("distributions.RelaxedBernoulli", "use nn.functional.gumbel_softmax"),
+        ("distributions.transforms.SoftplusTransform", "a subclass of distributions.Transform"),
+        ("distributions.biject_to", "x.exp() for positive numbers"),
+        ("distributions.constraints.one_hot", "write constraints.Constraint(name, text, check)"),
+        ("distributions.kl.register_kl", "estimate it from draws x of p"),
+        ("distributions.utils.broadcast_all", "use torch.broadcast_tensors"),
+        ("distributions.Distribution.set_default_validate_args", "pass validate_args=False"),
+        ("optim.asgd.ASGD", "optim.swa_utils.AveragedModel"),
+        ("nn.utils.parametrizations.orthogonal", "torch.matrix_exp(X.triu(1) - X.triu(1).mT)"),
+        ("nn.utils.remove_weight_norm", "remove_parametrizations(module, 'weight')"),
+        ("nn.utils.fusion.fuse_conv_bn_eval", "call model.eval()"),
+        ("utils.benchmark.Timer", "use Python's timeit"),
+        ("nn.utils.skip_init", "to_empty(device='cpu')"),
+        ("nn.utils.convert_parameters.parameters_to_vector", "torch.cat([p.flatten() for p in parameters])"),
+        ("optim.lr_scheduler.PolynomialLR", "use optim.lr_scheduler.LambdaLR"),
+        ("optim.swa_utils.get_ema_avg_fn", "pass avg_fn="),
+    ],
+)
+def test_a_missing_name_says_what_to_write_instead(name, says):
+    assert says in replacement(f"torch.{name}")[1]
+
+
+@pytest.mark.parametrize(
+    "module",
+    [
+        "distributions",
+        "optim",
+        "optim.lr_scheduler",
+        "optim.swa_utils",
+        "nn.utils",
+        "nn.utils.parametrizations",
+        "utils",
+    ],
+)
+def test_a_missing_name_of_a_module_is_explained(module):
+    found = importlib.import_module(f"minigrad.{module}")
+    with pytest.raises(AttributeError, match=f"minigrad has no {module}.nothing") as e:
+        found.nothing  # noqa: B018
+    assert e.value.remedy
+    with pytest.raises(AttributeError, match="has no attribute '__nothing__'"):
+        found.__nothing__  # noqa: B018

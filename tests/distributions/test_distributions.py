@@ -15,74 +15,108 @@ from minigrad.ops.incomplete_gamma import StandardGamma, gammainc
 SCIPY = {  # distribution, and SciPy's
     "Normal": (D.Normal(0.5, 2.0), scipy.stats.norm(0.5, 2)),
     "Laplace": (D.Laplace(0.5, 2.0), scipy.stats.laplace(0.5, 2)),
-    "Cauchy": (D.Cauchy(0.5, 2.0), scipy.stats.cauchy(0.5, 2)),
-    "Gumbel": (D.Gumbel(0.5, 2.0), scipy.stats.gumbel_r(0.5, 2)),
-    "LogNormal": (D.LogNormal(0.3, 0.5), scipy.stats.lognorm(0.5, scale=math.exp(0.3))),
     "Uniform": (D.Uniform(-1.0, 3.0), scipy.stats.uniform(-1, 4)),
     "Exponential": (D.Exponential(2.0), scipy.stats.expon(scale=0.5)),
     "Gamma": (D.Gamma(0.7, 2.0), scipy.stats.gamma(0.7, scale=0.5)),
-    "Chi2": (D.Chi2(3.0), scipy.stats.chi2(3)),
-    "Weibull": (D.Weibull(2.0, 1.5), scipy.stats.weibull_min(1.5, scale=2)),
-    "Pareto": (D.Pareto(2.0, 3.0), scipy.stats.pareto(3, scale=2)),
-    "HalfNormal": (D.HalfNormal(2.0), scipy.stats.halfnorm(scale=2)),
-    "HalfCauchy": (D.HalfCauchy(2.0), scipy.stats.halfcauchy(scale=2)),
-    "StudentT": (D.StudentT(5.0, 1.0, 2.0), scipy.stats.t(5, 1, 2)),
     "Beta": (D.Beta(2.0, 0.7), scipy.stats.beta(2, 0.7)),
 }
-DISCRETE = {
-    "Bernoulli": (D.Bernoulli(probs=0.3), scipy.stats.bernoulli(0.3)),
-    "Binomial": (D.Binomial(5, probs=0.3), scipy.stats.binom(5, 0.3)),
-    "Poisson": (D.Poisson(2.5), scipy.stats.poisson(2.5)),
-    "Geometric": (D.Geometric(probs=0.3), scipy.stats.geom(0.3, loc=-1)),
+TRANSFORMED = {
+    "exp": (
+        D.TransformedDistribution(D.Normal(0.3, 0.5), D.ExpTransform()),
+        scipy.stats.lognorm(0.5, scale=math.exp(0.3)),
+    ),
+    "a decreasing one": (
+        D.TransformedDistribution(D.Uniform(0.0, 1.0), [D.SigmoidTransform().inv, D.AffineTransform(1.0, -2.0)]),
+        scipy.stats.logistic(1, 2),
+    ),
 }
+ALL = {**SCIPY, **TRANSFORMED}
 
 
 def close(ours, theirs, tolerance=1e-4):
     np.testing.assert_allclose(ours.numpy(), theirs, rtol=tolerance, atol=tolerance)
 
 
-@pytest.mark.parametrize("name", SCIPY)
-def test_density_cdf_and_moments_are_scipys(name):
-    d, s = SCIPY[name]
+@pytest.mark.parametrize("name", ALL)
+def test_density_and_quantiles_are_scipys(name):
+    d, s = ALL[name]
     x = s.ppf(np.linspace(0.05, 0.95, 7))
     close(d.log_prob(minigrad.tensor(x)), s.logpdf(x))
     if hasattr(d, "_cdf"):
         close(d.cdf(minigrad.tensor(x)), s.cdf(x))
     if hasattr(d, "_icdf"):
         close(d.icdf(minigrad.linspace(0.05, 0.95, 7)), x, 1e-3)
+
+
+@pytest.mark.parametrize("name", SCIPY)
+def test_entropy_and_moments_are_scipys(name):
+    d, s = SCIPY[name]
     close(d.entropy(), s.entropy())
-    if "Cauchy" not in name:
-        close(d.mean, s.mean())
-        close(d.variance, s.var(), 1e-3)
+    close(d.mean, s.mean())
+    close(d.variance, s.var(), 1e-3)
 
 
-@pytest.mark.parametrize("name", DISCRETE)
-def test_probabilities_are_scipys(name):
-    d, s = DISCRETE[name]
+def test_probabilities_of_0_and_1_are_scipys():
+    d, s = D.Bernoulli(probs=0.3), scipy.stats.bernoulli(0.3)
     x = np.arange(2.0)
     close(d.log_prob(minigrad.tensor(x)), s.logpmf(x))
     close(d.mean, s.mean())
     close(d.variance, s.var())
 
 
-@pytest.mark.parametrize("name", SCIPY)
+@pytest.mark.parametrize("name", ALL)
 def test_draws_pass_kolmogorov_and_smirnov(name):
-    d, s = SCIPY[name]
+    d, s = ALL[name]
     minigrad.manual_seed(1)
     assert scipy.stats.kstest(d.sample((4000,)).numpy(), s.cdf).pvalue > 0.01
 
 
-@pytest.mark.parametrize("name", DISCRETE)
-def test_counts_of_draws_pass_the_chi_square_test(name):
-    d, s = DISCRETE[name]
+@pytest.mark.parametrize("d, p", [
+    (D.Bernoulli(probs=0.3), [0.7, 0.3]),
+    (D.Bernoulli(logits=2.0), [1 / (1 + math.exp(2)), 1 / (1 + math.exp(-2))]),
+    (D.Categorical(probs=minigrad.tensor([2.0, 3.0, 0.0, 5.0])), [0.2, 0.3, 0.0, 0.5]),
+], ids=str)  # fmt: skip
+def test_counts_of_draws_pass_the_chi_square_test(d, p):
     minigrad.manual_seed(1)
     values, n = d.sample((4000,)).numpy(), 4000
-    top = 2 if name == "Bernoulli" else 5
-    seen = [np.sum(values == k) for k in range(top)]
-    expected = [n * s.pmf(k) for k in range(top)]
-    if name != "Bernoulli":
-        seen, expected = [*seen, n - sum(seen)], [*expected, n - sum(expected)]
-    assert scipy.stats.chisquare(seen, expected).pvalue > 0.01
+    seen = np.array([np.sum(values == k) for k in range(len(p))])
+    possible = np.array(p) > 0
+    assert seen.sum() == n and not seen[~possible].any()
+    assert scipy.stats.chisquare(seen[possible], n * np.array(p)[possible]).pvalue > 0.01
+
+
+def test_draws_of_a_mixture_have_its_mean_and_variance():
+    minigrad.manual_seed(0)
+    parts = D.Independent(
+        D.Normal(minigrad.tensor([[-2.0, 0.0], [1.0, 3.0]]), minigrad.tensor([[1.0, 0.5], [2.0, 1.0]])), 1
+    )
+    d = D.MixtureSameFamily(D.Categorical(minigrad.tensor([0.3, 0.7])), parts)
+    x = d.sample((40000,)).numpy()
+    np.testing.assert_allclose(x.mean(0), d.mean.numpy(), atol=0.03)
+    np.testing.assert_allclose(x.var(0), d.variance.numpy(), atol=0.08)
+
+
+def test_a_transform_with_more_elements_than_the_base_draws_noise_for_each():
+    minigrad.manual_seed(0)
+    d = D.TransformedDistribution(D.Normal(0.0, 1.0), D.AffineTransform(minigrad.zeros(3), 1.0))
+    x = d.sample((1000,))
+    assert d.batch_shape == (3,) and x.shape == (1000, 3)
+    assert np.abs(np.corrcoef(x.numpy().T) - np.eye(3)).max() < 0.1
+
+
+def test_a_transform_of_vectors_maps_the_dimensions_of_an_event_together():
+    class Rotated(D.Transform):
+        domain = codomain = D.constraints.real_vector
+        _call = lambda self, x: x.flip(-1)
+        _inverse = lambda self, y: y.flip(-1)
+        log_abs_det_jacobian = lambda self, x, y: x.new_zeros(x.shape[:-1])
+
+    d = D.TransformedDistribution(D.Normal(minigrad.tensor([0.0, 5.0]), 1.0), Rotated())
+    assert (d.batch_shape, d.event_shape) == ((), (2,))
+    assert d.log_prob(minigrad.tensor([5.0, 0.0])) == 2 * D.Normal(0.0, 1.0).log_prob(minigrad.tensor(0.0))
+    with pytest.raises(ValueError, match="map 1 dimensions together, but a draw has shape ()") as e:
+        D.TransformedDistribution(D.Normal(0.0, 1.0), Rotated())
+    assert e.value.remedy == "expand the base distribution"
 
 
 def test_vectors_are_drawn_with_their_mean_and_covariance():
@@ -96,8 +130,6 @@ def test_vectors_are_drawn_with_their_mean_and_covariance():
     x = d.sample((40000,)).numpy()
     np.testing.assert_allclose(x.mean(0), d.mean.numpy(), atol=0.01)
     np.testing.assert_allclose(x.var(0), d.variance.numpy(), atol=0.005)
-    d = D.Multinomial(4, probs=minigrad.tensor([0.2, 0.3, 0.5]))
-    np.testing.assert_allclose(d.sample((40000,)).numpy().mean(0), d.mean.numpy(), atol=0.03)
 
 
 def test_numbers_of_a_tiny_concentration_are_no_ties():
@@ -140,7 +172,7 @@ def test_the_gradient_of_a_mean_of_draws_is_the_means():
 
 
 def test_gradients_reach_every_parameter_of_what_has_rsample():
-    for d in [d for d, _ in SCIPY.values()] + [D.Dirichlet(minigrad.ones(3)), D.Kumaraswamy(2.0, 3.0)]:
+    for d in [d for d, _ in SCIPY.values()] + [D.Dirichlet(minigrad.ones(3))]:
         fresh = {k: getattr(d, k).clone().requires_grad_() for k in d._given}
         type(d)(**fresh).rsample((4,)).sum().backward()
         assert all(v.grad is not None and v.grad.isfinite().all() for v in fresh.values()), d
@@ -196,17 +228,20 @@ def test_compiled_functions_draw_anew_in_each_call():
 
 # ---------------------------------------------------------------------- divergences
 PAIRS = [
-    (D.Normal(0.5, 1.0), D.Laplace(0.0, 2.0)),
-    (D.Gamma(2.0, 1.0), D.Normal(1.0, 2.0)),
-    (D.Beta(2.0, 1.5), D.Gamma(2.0, 3.0)),
-    (D.Uniform(0.2, 0.8), D.Beta(2.0, 1.5)),
-    (D.Pareto(1.0, 4.0), D.Gamma(2.0, 1.0)),
-    (D.Gumbel(0.5, 1.0), D.Gumbel(0.0, 2.0)),
-    (D.HalfCauchy(1.0), D.HalfCauchy(2.0)),
-    (D.LogNormal(0.0, 1.0), D.LogNormal(0.5, 2.0)),
+    (D.Normal(0.5, 1.0), D.Normal(0.0, 2.0)),
+    (D.Laplace(0.5, 1.0), D.Laplace(0.0, 2.0)),
+    (D.Uniform(0.2, 0.8), D.Uniform(0.0, 2.0)),
+    (D.Exponential(2.0), D.Exponential(1.0)),
+    (D.Gamma(2.0, 1.0), D.Gamma(1.0, 2.0)),
+    (D.Beta(2.0, 1.5), D.Beta(1.0, 3.0)),
+    (D.Bernoulli(probs=0.3), D.Bernoulli(probs=0.5)),
+    (D.Categorical(minigrad.tensor([1.0, 2.0])), D.Categorical(minigrad.tensor([2.0, 2.0]))),
     (D.Dirichlet(minigrad.tensor([1.0, 2.0])), D.Dirichlet(minigrad.tensor([2.0, 2.0]))),
-    (D.Geometric(probs=0.3), D.Geometric(probs=0.5)),
-]
+    (D.MultivariateNormal(minigrad.zeros(2), minigrad.eye(2)), D.MultivariateNormal(minigrad.ones(2), 2 * minigrad.eye(2))),
+    tuple(D.Independent(D.Normal(minigrad.tensor([m, 0.0]), 1.0), 1) for m in (0.0, 1.0)),
+    tuple(D.TransformedDistribution(D.Normal(m, 1.0), [D.AffineTransform(minigrad.tensor(1.0), 2.0), D.TanhTransform()])
+          for m in (0.0, 0.5)),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("p, q", PAIRS, ids=lambda d: type(d).__name__)
@@ -214,12 +249,21 @@ def test_divergences_are_means_over_draws(p, q):
     minigrad.manual_seed(0)
     x = p.sample((40000,))
     terms = p.log_prob(x) - q.log_prob(x)
-    assert abs(D.kl_divergence(p, q) - terms.mean()) < 5 * terms.std() / 200
+    assert abs(D.kl_divergence(p, q) - terms.mean()) < 5 * terms.std() / 200 + 1e-6
 
 
 def test_divergence_is_infinite_where_q_cannot_give_what_p_gives():
-    assert D.kl_divergence(D.Normal(0.0, 1.0), D.Exponential(1.0)) == math.inf
-    assert D.kl_divergence(D.Uniform(-1.0, 1.0), D.Gamma(1.0, 1.0)) == math.inf
+    assert D.kl_divergence(D.Uniform(-1.0, 1.0), D.Uniform(0.0, 2.0)) == math.inf
+    assert D.kl_divergence(D.Bernoulli(probs=0.5), D.Bernoulli(probs=1.0)) == math.inf
+    one, two = (D.Categorical(minigrad.tensor([1.0, weight])) for weight in (0.0, 1.0))
+    assert D.kl_divergence(two, one) == math.inf and D.kl_divergence(one, two) == pytest.approx(math.log(2))
+
+
+def test_a_subclass_has_the_divergence_of_its_family():
+    class Mine(D.Normal):
+        pass
+
+    assert D.kl_divergence(Mine(0.0, 1.0), D.Normal(1.0, 1.0)) == 0.5
 
 
 # ---------------------------------------------------------------------- errors
@@ -238,7 +282,10 @@ def test_a_wrong_parameter_is_named_with_its_first_wrong_value():
     (lambda: D.Categorical(probs=minigrad.ones(2), logits=minigrad.ones(2)), "but got probs and logits"),
     (lambda: D.Categorical(probs=minigrad.tensor([0.5, -1.0])), "nonnegative numbers"),
     (lambda: D.Categorical(probs=minigrad.tensor(0.5)), "a dimension of classes"),
-    (lambda: D.Poisson(-1.0), "at least 0"),
+    (lambda: D.Categorical(probs=[0.5, 0.5]), "a dimension of classes, but got list"),
+    (lambda: D.Exponential(1.0).log_prob(minigrad.tensor(-1.0)), "value has to be at least 0, but value is -1."),
+    (lambda: D.Categorical(minigrad.ones(2)).log_prob(minigrad.tensor(2)), "a whole number between 0 and 1, but value is 2"),
+    (lambda: D.Uniform(minigrad.zeros(2), 1.0).log_prob(minigrad.tensor(2.0)), "shape (2,), but value[0] is 2.; so are 1 more"),
     (lambda: D.Dirichlet(minigrad.tensor([1.0, 0.0])), "everywhere above 0"),
     (lambda: D.MultivariateNormal(minigrad.zeros(2), minigrad.tensor([[1.0, 2.0], [2.0, 1.0]])), "positive eigenvalues"),
     (lambda: D.MultivariateNormal(minigrad.zeros(2), minigrad.eye(3)), "loc has shape (2,)"),
@@ -247,12 +294,10 @@ def test_a_wrong_parameter_is_named_with_its_first_wrong_value():
     (lambda: D.Bernoulli(probs=0.5).log_prob(minigrad.tensor([0.0, 2.0])), "0 or 1, but value[1] is 2."),
     (lambda: D.Normal(minigrad.zeros(3), 1.0).log_prob(minigrad.zeros(2)), "does not fit batch shape (3,)"),
     (lambda: D.Dirichlet(minigrad.ones(3)).log_prob(minigrad.ones(2)), "event shape (3,)"),
-    (lambda: D.Multinomial(3, probs=minigrad.ones(2)).log_prob(minigrad.tensor([1.0, 1.0])), "add up to 3"),
     (lambda: D.Independent(D.Normal(0.0, 1.0), 1), "reinterpreted_batch_ndims is 1"),
     (lambda: D.TransformedDistribution(D.Normal(0.0, 1.0), [1]), "have to be Transforms"),
     (lambda: D.MixtureSameFamily(D.Normal(0.0, 1.0), D.Normal(0.0, 1.0)), "has to be a Categorical"),
     (lambda: D.MixtureSameFamily(D.Categorical(minigrad.ones(2)), D.Normal(0.0, 1.0)), "weights for 2 components"),
-    (lambda: D.Distribution.set_default_validate_args(3), "takes True or False"),
 ])  # fmt: skip
 def test_what_is_wrong_is_said(make, words):
     with pytest.raises(ValueError) as e:
@@ -263,16 +308,18 @@ def test_what_is_wrong_is_said(make, words):
 @pytest.mark.parametrize("make, words", [
     (lambda: D.Bernoulli(probs=0.5).rsample(), "has no rsample"),
     (lambda: D.Beta(1.0, 1.0).cdf(minigrad.tensor(0.5)), "has no cdf"),
-    (lambda: D.Poisson(1.0).icdf(minigrad.tensor(0.5)), "has no icdf"),
-    (lambda: D.Poisson(1.0).entropy(), "has no entropy"),
-    (lambda: D.Normal(0.0, 1.0).enumerate_support(), "has no enumerate_support"),
-    (lambda: D.kl_divergence(D.Poisson(1.0), D.Normal(0.0, 1.0)), "no formula for (Poisson, Normal)"),
-    (lambda: D.Binomial(minigrad.tensor([1.0, 2.0]), probs=0.5).entropy(), "has no formula for the entropy"),
-    (lambda: D.Binomial(minigrad.tensor([1.0, 2.0]), probs=0.5).enumerate_support(), "different numbers of values"),
-    (lambda: D.Multinomial(minigrad.tensor([1, 2]), probs=minigrad.ones(2)), "one whole number"),
-    (lambda: D.Independent(D.Bernoulli(probs=minigrad.ones(2)), 1).enumerate_support(), "too many to list"),
-    (lambda: D.SoftmaxTransform().log_abs_det_jacobian(minigrad.zeros(2), minigrad.zeros(2)), "has no log_abs_det"),
-    (lambda: D.biject_to(D.constraints.positive_definite), "there is no transform to"),
+    (lambda: D.Beta(1.0, 1.0).icdf(minigrad.tensor(0.5)), "has no icdf"),
+    (lambda: D.TransformedDistribution(D.Normal(0.0, 1.0), D.ExpTransform()).entropy(), "has no entropy"),
+    (lambda: D.TransformedDistribution(D.Normal(0.0, 1.0), D.ExpTransform()).mean, "has no mean"),
+    (lambda: D.Distribution().log_prob(minigrad.tensor(0.5)), "has no log_prob"),
+    (lambda: D.Distribution().expand((2,)), "has no expand"),
+    (lambda: D.kl_divergence(D.Exponential(1.0), D.Normal(0.0, 1.0)), "no formula for (Exponential, Normal)"),
+    (lambda: D.kl_divergence(D.Distribution(), D.Distribution()), "no formula for (Distribution, Distribution)"),
+    (lambda: D.Transform()(minigrad.zeros(2)), "defines no _call"),
+    (lambda: D.Transform().inv(minigrad.zeros(2)), "defines no _inverse"),
+    (lambda: D.Transform().log_abs_det_jacobian(minigrad.zeros(2), minigrad.zeros(2)), "defines no log_abs_det"),
+    (lambda: D.kl_divergence(*[D.TransformedDistribution(D.Normal(0.0, 1.0), D.AffineTransform(minigrad.tensor(x), 1.0))
+                               for x in (0.0, 1.0)]), "p is transformed by [AffineTransform()]"),
     (lambda: D.kl_divergence(*[D.Independent(D.Normal(minigrad.zeros(2, 2), 1.0), n) for n in (1, 2)]), "1 dimensions of p"),
 ])  # fmt: skip
 def test_what_does_not_exist_is_said(make, words):
@@ -281,18 +328,8 @@ def test_what_does_not_exist_is_said(make, words):
     assert words in e.value.problem and e.value.remedy
 
 
-def test_register_kl_takes_distributions():
-    with pytest.raises(TypeError, match="two subclasses of Distribution"):
-        D.register_kl(int, D.Normal)
-
-
 def test_checks_can_be_left_out():
     assert D.Normal(0.0, -1.0, validate_args=False).scale == -1
-    try:
-        D.Distribution.set_default_validate_args(False)
-        assert D.Normal(0.0, -1.0).scale == -1
-    finally:
-        D.Distribution.set_default_validate_args(True)
 
 
 def test_users_distributions_have_the_base_class():

@@ -248,13 +248,6 @@ def test_gradients_are_clipped_together():
     assert q.grad.tolist() == [0, 0.5]
 
 
-def test_parameters_go_to_a_vector_and_back():
-    net = nn.Linear(2, 2)
-    vector = nn.utils.parameters_to_vector(net.parameters())
-    nn.utils.vector_to_parameters(vector * 0 + 1, net.parameters())
-    assert vector.shape == (6,) and net(minigrad.ones(2)).tolist() == [3, 3]
-
-
 def test_a_replaced_part_keeps_its_place():
     net = nn.Sequential(nn.Linear(1, 2), nn.Linear(2, 3), nn.Linear(3, 1))
     net[1] = nn.Linear(2, 3, bias=False)

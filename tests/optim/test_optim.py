@@ -233,7 +233,7 @@ def test_state_of_a_sequence_of_schedules_goes_on():
     def make():
         s, optimizer = optim.lr_scheduler, optim.SGD([leaf(0.0)], lr=1.0)
         return optimizer, s.SequentialLR(
-            optimizer, [s.ConstantLR(optimizer, 0.5, 2), s.ExponentialLR(optimizer, 0.5)], [3]
+            optimizer, [s.LinearLR(optimizer, 0.5, total_iters=2), s.ExponentialLR(optimizer, 0.5)], [3]
         )
 
     (a, schedule), (b, other) = make(), make()

@@ -151,11 +151,9 @@ SCHEDULES = {
     "CosineAnnealingWarmRestarts": lambda s, o: s.CosineAnnealingWarmRestarts(o, 3, 2),
     "CyclicLR": lambda s, o: s.CyclicLR(o, 0.01, 0.1, 3),
     "OneCycleLR": lambda s, o: s.OneCycleLR(o, 0.1, 20),
-    "PolynomialLR": lambda s, o: s.PolynomialLR(o),
     "ReduceLROnPlateau": lambda s, o: s.ReduceLROnPlateau(o, patience=1),
     "LambdaLR": lambda s, o: s.LambdaLR(o, lambda epoch: 0.9**epoch),
-    "SequentialLR": lambda s, o: s.SequentialLR(o, [s.ConstantLR(o), s.ExponentialLR(o, 0.9)], [2]),
-    "ChainedScheduler": lambda s, o: s.ChainedScheduler([s.ConstantLR(o), s.ExponentialLR(o, 0.9)]),
+    "SequentialLR": lambda s, o: s.SequentialLR(o, [s.LinearLR(o), s.ExponentialLR(o, 0.9)], [2]),
 }
 
 

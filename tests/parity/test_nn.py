@@ -143,9 +143,6 @@ SCHEDULES = {
     "LinearLR": lambda s, o: s.LinearLR(o, 0.2, 0.8, total_iters=4),
     "CosineAnnealingLR": lambda s, o: s.CosineAnnealingLR(o, 4, eta_min=0.01),
     "LambdaLR": lambda s, o: s.LambdaLR(o, [lambda t: 1 / (1 + t), lambda t: math.cos(t)]),
-    "constant": lambda s, o: s.ConstantLR(o, 0.5, 4),
-    "multiplicative": lambda s, o: s.MultiplicativeLR(o, lambda t: 1 - t / 50),
-    "polynomial": lambda s, o: s.PolynomialLR(o, 5, 2.0),
     "restarts": lambda s, o: s.CosineAnnealingWarmRestarts(o, 3, 2, 0.01),
     "one cycle": lambda s, o: s.OneCycleLR(o, [0.5, 0.7], total_steps=13),
     "three phases": lambda s, o: s.OneCycleLR(
@@ -155,8 +152,9 @@ SCHEDULES = {
     "cyclic, halved": lambda s, o: s.CyclicLR(o, 0.1, 0.5, 2, mode="triangular2", base_momentum=[0.5, 0.6]),
     "cyclic, gamma": lambda s, o: s.CyclicLR(o, 0.1, 0.5, 2, mode="exp_range", gamma=0.9),
     "cyclic, scaled": lambda s, o: s.CyclicLR(o, 0.1, 0.5, 2, scale_fn=lambda n: 1 / n, cycle_momentum=False),
-    "sequence": lambda s, o: s.SequentialLR(o, [s.ConstantLR(o, 0.1, 2), s.ExponentialLR(o, 0.9)], milestones=[4]),
-    "chain": lambda s, o: s.ChainedScheduler([s.ConstantLR(o, 0.1, 2), s.ExponentialLR(o, 0.9)]),
+    "sequence": lambda s, o: s.SequentialLR(
+        o, [s.LinearLR(o, 0.1, total_iters=2), s.ExponentialLR(o, 0.9)], milestones=[4]
+    ),
 }
 
 

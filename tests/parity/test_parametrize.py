@@ -20,21 +20,7 @@ MAKES = {
     "spectral_norm, bias": lambda nn: nn.utils.parametrizations.spectral_norm(nn.Linear(4, 3), "bias"),
     "spectral_norm, transposed": lambda nn: nn.utils.parametrizations.spectral_norm(nn.ConvTranspose1d(4, 3, 2)),
     "spectral_norm, conv": lambda nn: nn.utils.parametrizations.spectral_norm(nn.Conv1d(4, 3, 2), dim=1),
-    **{
-        f"orthogonal, {map}, {shape}, {trivial}": lambda nn, map=map, shape=shape, trivial=trivial: (
-            nn.utils.parametrizations.orthogonal(nn.Linear(*shape), orthogonal_map=map, use_trivialization=trivial)
-        )
-        for map in (None, "matrix_exp", "cayley", "householder")
-        for shape in ((4, 4), (4, 3), (4, 7))
-        for trivial in (True, False)
-    },
-    "older weight_norm": lambda nn: nn.utils.weight_norm(nn.Linear(4, 3)),
-    "older weight_norm, whole": lambda nn: nn.utils.weight_norm(nn.Conv1d(4, 3, 2), dim=None),
-    "older spectral_norm": lambda nn: nn.utils.spectral_norm(nn.Linear(4, 3), n_power_iterations=2),
-    "older spectral_norm, transposed": lambda nn: nn.utils.spectral_norm(nn.ConvTranspose1d(4, 3, 2)),
-    "two": lambda nn: nn.utils.parametrizations.spectral_norm(
-        nn.utils.parametrizations.orthogonal(nn.Linear(4, 4), orthogonal_map="cayley")
-    ),
+    "two": lambda nn: nn.utils.parametrizations.spectral_norm(nn.utils.parametrizations.weight_norm(nn.Linear(4, 4))),
 }
 
 
@@ -45,7 +31,6 @@ def pair(make):
     return theirs, ours
 
 
-@pytest.mark.filterwarnings("ignore::FutureWarning")
 @pytest.mark.parametrize("name", MAKES)
 def test_values_gradients_and_names(name):
     modules = pair(MAKES[name])
@@ -64,32 +49,16 @@ def test_values_gradients_and_names(name):
         np.testing.assert_allclose(a, b, rtol=1e-8, atol=1e-10)
 
 
-@pytest.mark.filterwarnings("ignore::FutureWarning")
-@pytest.mark.parametrize("name", [n for n in MAKES if not n.startswith(("two", "orthogonal"))])
+@pytest.mark.parametrize("name", [n for n in MAKES if n != "two"])
 def test_removing_gives_the_same_weights(name):
     told = []
     for lib, module in zip(LIBRARIES, pair(MAKES[name])):
         which, utils = "bias" if "bias" in name else "weight", lib.nn.utils
-        if name.startswith("older"):
-            getattr(utils, "remove_" + name.split()[1].strip(","))(module)
-        else:
-            utils.parametrize.remove_parametrizations(module, which)
+        utils.parametrize.remove_parametrizations(module, which)
         told.append({k: v.detach().numpy() for k, v in module.named_parameters()} | {"": str(module)})
     assert told[0].keys() == told[1].keys() and told[0].pop("") == told[1].pop("")
     for k, v in told[0].items():
         np.testing.assert_allclose(told[1][k], v, rtol=1e-9)
-
-
-@pytest.mark.parametrize("shape", [(4, 4), (4, 3), (4, 7)], ids=str)
-def test_what_is_set_orthogonal_without_a_base_is_what_pytorch_sets(shape):
-    told = []
-    for lib in LIBRARIES:
-        make = lib.nn.utils.parametrizations.orthogonal
-        module = make(lib.nn.Linear(*shape).double(), orthogonal_map="householder", use_trivialization=False)
-        module.weight = lib.tensor(np.random.default_rng(0).standard_normal(shape[::-1]))
-        told.append([module.weight.detach().numpy(), module.parametrizations.weight.original.detach().numpy()])
-    for a, b in zip(told[1], told[0]):
-        np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-12)
 
 
 def test_a_state_of_the_older_weight_norm_is_taken():
@@ -98,24 +67,3 @@ def test_a_state_of_the_older_weight_norm_is_taken():
         module = lib.nn.utils.parametrizations.weight_norm(lib.nn.Linear(4, 3))
         module.load_state_dict({k: lib.tensor(v) for k, v in state.items()})
         assert module.weight.tolist() == np.eye(3, 4).tolist()
-
-
-@pytest.mark.parametrize("transpose", [False, True])
-@pytest.mark.parametrize("affine", [False, True])
-def test_batch_norms_are_fused_alike(affine, transpose):
-    told = []
-    for lib in LIBRARIES:
-        nn, random = lib.nn, np.random.default_rng(0)
-        layers = [
-            nn.ConvTranspose2d(4, 3, 2) if transpose else nn.Conv2d(4, 3, 2, bias=False),
-            nn.BatchNorm2d(3, affine=affine),
-        ]
-        for m in layers:
-            m.double().eval()
-            m.load_state_dict(
-                {k: lib.tensor(np.abs(random.standard_normal(v.shape))).to(v.dtype) for k, v in m.state_dict().items()}
-            )
-        fused = nn.utils.fuse_conv_bn_eval(*layers, transpose=transpose)
-        told.append([fused.weight.detach().numpy(), fused.bias.detach().numpy()])
-    for a, b in zip(told[1], told[0]):
-        np.testing.assert_allclose(a, b, rtol=1e-12)

@@ -1,4 +1,4 @@
-"""Clip gradients, and convert parameters to one vector and back."""
+"""Clip gradients: by their common norm, or element by element."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ...core.tensor import Tensor
 from ...diagnose.debug import used_by_step
 from ...errors import error, warn
 from ...ops.from_data import tensor
-from ...ops.join import cat, stack
+from ...ops.join import stack
 
 
 def clip_grad_norm_(
@@ -118,38 +118,6 @@ def clip_grad_value_(parameters: Tensor | Iterable[Tensor], clip_value: float, f
     with no_grad():
         for g in gradients(parameters):
             g.clamp_(-clip_value, clip_value)
-
-
-def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
-    """Return all parameters, concatenated into one vector.
-
-    >>> import minigrad
-    >>> minigrad.nn.utils.parameters_to_vector(minigrad.nn.Linear(3, 2).parameters()).shape
-    minigrad.Size([8])
-    """
-    return cat([p.reshape(-1) for p in parameters])
-
-
-def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
-    """Set the parameters' data from one vector, the inverse of parameters_to_vector.
-
-    >>> import minigrad
-    >>> layer = minigrad.nn.Linear(2, 1)
-    >>> minigrad.nn.utils.vector_to_parameters(minigrad.tensor([1., 2., 3.]), layer.parameters())
-    >>> layer.weight.tolist(), layer.bias.tolist()
-    ([[1.0, 2.0]], [3.0])
-    """
-    if not isinstance(vec, Tensor):
-        raise error(
-            TypeError,
-            "vector_to_parameters",
-            f"expected a tensor, but got {type(vec).__name__}",
-            "pass parameters_to_vector(parameters)",
-        )
-    start = 0
-    for p in parameters:
-        p.data = vec[start : start + p.numel()].view(p.shape).data
-        start += p.numel()
 
 
 def gradients(parameters: Tensor | Iterable[Tensor]) -> list:

@@ -1,24 +1,21 @@
-"""Ready-made parametrizations under torch.nn.utils.parametrizations' names: norms and orthogonality."""
+"""Ready-made parametrizations under torch.nn.utils.parametrizations' names: weight and spectral normalization."""
 
 from __future__ import annotations
 
 from functools import partial
 from typing import Any
 
-from ...arrays.dtypes import finfo
 from ...autograd.grad_mode import no_grad
 from ...core.tensor import Tensor
+from ...diagnose.missing_names import explained as _explained
 from ...errors import error
-from ...ops.create import eye
-from ...ops.join import cat
 from ...ops.matmul import dot, mv
 from ...ops.nn.normalize import normalize
 from ..convolution import ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
 from ..module import Module
-from .orthogonal_maps import MAPS, householder, orthogonalized, reflections
 from .parametrize import register_parametrization
 
-__all__ = ["orthogonal", "spectral_norm", "weight_norm"]
+__all__ = ["spectral_norm", "weight_norm"]
 
 
 # ---------------------------------------------------------------------- length and direction
@@ -139,87 +136,6 @@ class SpectralNorm(Module):
         return value
 
 
-# ---------------------------------------------------------------------- orthogonal matrices
-def orthogonal(
-    module: Module, name: str = "weight", orthogonal_map: str | None = None, *, use_trivialization: bool = True
-) -> Module:
-    """Keep a weight orthogonal: its columns are orthonormal, or its rows if there are fewer of them.
-
-    `orthogonal_map` is "matrix_exp" (the default for square weights), "cayley" or "householder".  With
-    `use_trivialization` the map starts from the last assigned value, made orthogonal and stored in the buffer `base`.
-    Raises ValueError for a name that is not a tensor, a tensor with fewer than 2 dimensions, or an unknown map.
-
-    >>> import minigrad
-    >>> layer = minigrad.nn.utils.parametrizations.orthogonal(minigrad.nn.Linear(20, 40))
-    >>> minigrad.allclose(layer.weight.T @ layer.weight, minigrad.eye(20), atol=1e-5)
-    True
-    """
-    weight = tensor_of(module, name, "orthogonal")
-    if weight.ndim < 2:
-        raise error(
-            ValueError,
-            "orthogonal",
-            f"expected a matrix or batch of matrices, but got a tensor of {weight.ndim} dimensions",
-            "choose a weight with 2 or more dimensions",
-        )
-    if orthogonal_map is None:
-        orthogonal_map = "matrix_exp" if weight.shape[-2] == weight.shape[-1] else "householder"
-    if orthogonal_map not in MAPS:
-        raise error(
-            ValueError,
-            "orthogonal",
-            f"orthogonal_map has to be one of {', '.join(map(repr, MAPS))}, but got {orthogonal_map!r}",
-            "write orthogonal_map='matrix_exp'",
-        )
-    made = Orthogonal(weight, orthogonal_map, use_trivialization=use_trivialization)
-    return register_parametrization(module, name, made, unsafe=True)
-
-
-class Orthogonal(Module):
-    """An orthogonal matrix computed from any matrix, times the buffer `base` if there is one."""
-
-    def __init__(self, weight: Tensor, orthogonal_map: str, *, use_trivialization: bool = True):
-        super().__init__()
-        self.shape, self.orthogonal_map, self.use_trivialization = weight.shape, orthogonal_map, use_trivialization
-        if use_trivialization:
-            self.register_buffer("base", None)
-
-    def forward(self, X: Tensor) -> Tensor:
-        wide = X.shape[-2] < X.shape[-1]
-        Q = MAPS[self.orthogonal_map](X.mT if wide else X)
-        if self.use_trivialization:
-            Q = self.base @ Q
-        return Q.mT if wide else Q
-
-    @no_grad()
-    def right_inverse(self, Q: Tensor) -> Tensor:
-        if Q.shape != self.shape:
-            raise error(
-                ValueError,
-                "orthogonal",
-                f"expected matrices of shape {tuple(self.shape)}, but got {tuple(Q.shape)}",
-                "set a tensor of the weight's shape",
-            )
-        wide = Q.shape[-2] < Q.shape[-1]
-        tall = Q.mT if wide else Q
-        if self.use_trivialization:
-            n, k = tall.shape[-2:]
-            full = tall if n == k else cat([tall, tall.new_empty(*tall.shape[:-1], n - k).normal_()], -1)
-            self.base = full.clone() if n == k and is_orthogonal(full) else orthogonalized(full)
-            return (-eye(*Q.shape[-2:], dtype=Q.dtype, device=Q.device)).expand(Q.shape).clone()
-        if MAPS[self.orthogonal_map] is not householder:
-            raise NotImplementedError(f"{self.orthogonal_map} has no known inverse without use_trivialization=True")
-        X = reflections(tall)
-        return X.mT if wide else X
-
-
-def is_orthogonal(Q: Tensor) -> bool:
-    """Return True if the columns are orthonormal, up to rounding."""
-    n, k = Q.shape[-2:]
-    unit = eye(k, dtype=Q.dtype, device=Q.device)
-    return bool(((Q.mT @ Q - unit).abs() <= 10 * n * finfo(Q.dtype).eps).all())
-
-
 def tensor_of(module: Module, name: str, who: str) -> Tensor:
     """Return the tensor to parametrize.  Raises ValueError if the module has none with this name."""
     found = getattr(module, name, None)
@@ -231,3 +147,6 @@ def tensor_of(module: Module, name: str, who: str) -> Tensor:
             "look up the names in dict(module.named_parameters())",
         )
     return found
+
+
+__getattr__ = _explained(__name__)

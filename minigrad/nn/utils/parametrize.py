@@ -27,7 +27,6 @@ __all__ = [
     "is_parametrized",
     "register_parametrization",
     "remove_parametrizations",
-    "transfer_parametrizations_and_params",
     "type_before_parametrizations",
 ]
 
@@ -272,33 +271,6 @@ def type_before_parametrizations(module: Module) -> type:
     ('ParametrizedLinear', 'Linear')
     """
     return type(module).__bases__[1] if isinstance(module, Parametrized) else type(module)
-
-
-def transfer_parametrizations_and_params(
-    from_module: Module, to_module: Module, tensor_name: str | None = None
-) -> Module:
-    """Give a module the parametrizations and originals of another: all of them, or those of one tensor.
-
-    Both modules share them afterwards.
-
-    >>> import minigrad
-    >>> from minigrad.nn.utils import parametrize, parametrizations
-    >>> a, b = (minigrad.nn.Linear(2, 2) for _ in range(2))
-    >>> _ = parametrize.transfer_parametrizations_and_params(parametrizations.weight_norm(a), b)
-    >>> minigrad.equal(a.weight, b.weight)
-    True
-    """
-    if not is_parametrized(from_module):
-        return to_module
-    for name in list(from_module.parametrizations) if tensor_name is None else [tensor_name]:
-        theirs = from_module.parametrizations[name]
-        if not hasattr(to_module, name):
-            setattr(to_module, name, Parameter(getattr(from_module, name).detach().clone()))
-        for parametrization in theirs:
-            register_parametrization(to_module, name, parametrization, unsafe=theirs.unsafe)
-        for key, tensor in [*theirs._parameters.items(), *theirs._buffers.items()]:
-            setattr(to_module.parametrizations[name], key, tensor)
-    return to_module
 
 
 # ---------------------------------------------------------------------- helpers

@@ -1,15 +1,8 @@
 """Learning rate schedules, under torch.optim.lr_scheduler's names."""
 
-from .composed import ChainedScheduler, ReduceLROnPlateau, SequentialLR
+from ...diagnose.missing_names import explained as _explained
+from .composed import ReduceLROnPlateau, SequentialLR
 from .cycles import CosineAnnealingLR, CosineAnnealingWarmRestarts, CyclicLR, OneCycleLR
-from .rates import (
-    ConstantLR,
-    ExponentialLR,
-    LambdaLR,
-    LinearLR,
-    LRScheduler,
-    MultiplicativeLR,
-    MultiStepLR,
-    PolynomialLR,
-    StepLR,
-)
+from .rates import ExponentialLR, LambdaLR, LinearLR, LRScheduler, MultiStepLR, StepLR
+
+__getattr__ = _explained(__name__)

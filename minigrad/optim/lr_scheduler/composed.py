@@ -18,13 +18,13 @@ class SequentialLR(LRScheduler):
     >>> rates = minigrad.optim.lr_scheduler
     >>> optimizer = minigrad.optim.SGD([minigrad.ones(1, requires_grad=True)], lr=1.0)
     >>> schedule = rates.SequentialLR(
-    ...     optimizer, [rates.ConstantLR(optimizer, 0.1, 9), rates.ExponentialLR(optimizer, 0.5)], milestones=[2]
+    ...     optimizer, [rates.LinearLR(optimizer, 0.5, total_iters=2), rates.ExponentialLR(optimizer, 0.5)], milestones=[2]
     ... )
     >>> for _ in range(4):
     ...     print(round(optimizer.param_groups[0]["lr"], 3), end=" ")
     ...     optimizer.step()
     ...     schedule.step()
-    0.1 0.1 1.0 0.5
+    0.5 0.75 1.0 0.5
     """
 
     def __init__(self, optimizer: Optimizer, schedulers: list, milestones: list, last_epoch: int = -1):
@@ -36,7 +36,14 @@ class SequentialLR(LRScheduler):
                 f"{len(milestones)} milestones",
                 f"pass {max(len(schedulers) - 1, 0)} milestones: the epochs at which the next schedule takes over",
             )
-        same_optimizer("SequentialLR", schedulers, optimizer)
+        for n, schedule in enumerate(schedulers):
+            if getattr(schedule, "optimizer", None) is not optimizer:
+                raise error(
+                    ValueError,
+                    "SequentialLR",
+                    f"expected all schedules to belong to the same optimizer, but number {n} does not",
+                    "build all of them with one optimizer",
+                )
         self.optimizer, self._schedulers, self._milestones = optimizer, list(schedulers), list(milestones)
         self.last_epoch = last_epoch + 1
         self._schedulers[0].restart()
@@ -45,51 +52,6 @@ class SequentialLR(LRScheduler):
     def set_rates(self) -> None:
         now = self._schedulers[bisect.bisect_right(self._milestones, self.last_epoch)]
         now.restart() if self.last_epoch in self._milestones else now.step()
-
-
-class ChainedScheduler(LRScheduler):
-    """Several schedules at once, each applied to the rate that the others have set.
-
-    >>> import minigrad
-    >>> rates = minigrad.optim.lr_scheduler
-    >>> optimizer = minigrad.optim.SGD([minigrad.ones(1, requires_grad=True)], lr=1.0)
-    >>> schedule = rates.ChainedScheduler([rates.ConstantLR(optimizer, 0.1, 2), rates.ExponentialLR(optimizer, 0.5)])
-    >>> for _ in range(4):
-    ...     print(round(optimizer.param_groups[0]["lr"], 3), end=" ")
-    ...     optimizer.step()
-    ...     schedule.step()
-    0.1 0.05 0.25 0.125
-    """
-
-    def __init__(self, schedulers: list, optimizer: Optimizer | None = None):
-        if not schedulers:
-            raise error(
-                ValueError,
-                "ChainedScheduler",
-                "expects at least one schedule to be chained, but got none",
-                "pass a list of schedules: ChainedScheduler([a, b])",
-            )
-        self.optimizer, self._schedulers = optimizer or schedulers[0].optimizer, list(schedulers)
-        same_optimizer("ChainedScheduler", schedulers, self.optimizer)
-        self._last_lr = [group["lr"] for group in self.optimizer.param_groups]
-
-    def step(self) -> None:
-        """Advance all schedules by one epoch."""
-        for schedule in self._schedulers:
-            schedule.step()
-        self._last_lr = [group["lr"] for group in self.optimizer.param_groups]
-
-
-def same_optimizer(who: str, schedulers: list, optimizer: Optimizer) -> None:
-    """Raise ValueError if a schedule belongs to another optimizer."""
-    for n, schedule in enumerate(schedulers):
-        if getattr(schedule, "optimizer", None) is not optimizer:
-            raise error(
-                ValueError,
-                who,
-                f"expected all schedules to belong to the same optimizer, but number {n} does not",
-                "build all of them with one optimizer",
-            )
 
 
 class ReduceLROnPlateau(LRScheduler):

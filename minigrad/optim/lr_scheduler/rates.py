@@ -150,23 +150,6 @@ class LambdaLR(LRScheduler):
         return first * self.lr_lambdas[i](self.last_epoch)
 
 
-class MultiplicativeLR(LambdaLR):
-    """The rate of the previous epoch times lr_lambda(epoch); one function, or one per group.
-
-    >>> import minigrad
-    >>> optimizer = minigrad.optim.SGD([minigrad.ones(1, requires_grad=True)], lr=1.0)
-    >>> schedule = minigrad.optim.lr_scheduler.MultiplicativeLR(optimizer, lambda epoch: 0.5)
-    >>> for _ in range(4):
-    ...     print(round(optimizer.param_groups[0]["lr"], 3), end=" ")
-    ...     optimizer.step()
-    ...     schedule.step()
-    1.0 0.5 0.25 0.125
-    """
-
-    def rate(self, i: int, now: float, first: float) -> float:
-        return now * self.lr_lambdas[i](self.last_epoch) if self.last_epoch else now
-
-
 class StepLR(LRScheduler):
     """Multiplies the rate by `gamma` every `step_size` epochs.
 
@@ -270,49 +253,3 @@ class LinearLR(LRScheduler):
     def factor(self, epoch: int) -> float:
         """Return the factor on the first rate at an epoch."""
         return self.start_factor + (self.end_factor - self.start_factor) * epoch / self.total_iters
-
-
-class ConstantLR(LRScheduler):
-    """`factor` times the first rate for `total_iters` epochs, then the first rate.
-
-    >>> import minigrad
-    >>> optimizer = minigrad.optim.SGD([minigrad.ones(1, requires_grad=True)], lr=1.0)
-    >>> schedule = minigrad.optim.lr_scheduler.ConstantLR(optimizer, factor=0.5, total_iters=2)
-    >>> for _ in range(4):
-    ...     print(round(optimizer.param_groups[0]["lr"], 3), end=" ")
-    ...     optimizer.step()
-    ...     schedule.step()
-    0.5 0.5 1.0 1.0
-    """
-
-    def __init__(self, optimizer: Optimizer, factor: float = 1 / 3, total_iters: int = 5, last_epoch: int = -1):
-        if not 0 <= factor <= 1:
-            raise error(ValueError, "ConstantLR", f"factor {factor} has to be in [0, 1]", "write factor=0.1")
-        self.factor, self.total_iters = factor, total_iters
-        super().__init__(optimizer, last_epoch)
-
-    def rate(self, i: int, now: float, first: float) -> float:
-        t = self.last_epoch
-        return now * self.factor if t == 0 else now / self.factor if t == self.total_iters else now
-
-
-class PolynomialLR(LRScheduler):
-    """The first rate times (1 - epoch / total_iters) ** power, down to 0.
-
-    >>> import minigrad
-    >>> optimizer = minigrad.optim.SGD([minigrad.ones(1, requires_grad=True)], lr=1.0)
-    >>> schedule = minigrad.optim.lr_scheduler.PolynomialLR(optimizer, total_iters=4)
-    >>> for _ in range(4):
-    ...     print(round(optimizer.param_groups[0]["lr"], 3), end=" ")
-    ...     optimizer.step()
-    ...     schedule.step()
-    1.0 0.75 0.5 0.25
-    """
-
-    def __init__(self, optimizer: Optimizer, total_iters: int = 5, power: float = 1.0, last_epoch: int = -1):
-        self.total_iters, self.power = total_iters, power
-        super().__init__(optimizer, last_epoch)
-
-    def rate(self, i: int, now: float, first: float) -> float:
-        t, n = self.last_epoch, self.total_iters
-        return now if t == 0 or t > n else now * ((1 - t / n) / (1 - (t - 1) / n)) ** self.power

@@ -7,7 +7,7 @@ import torch
 import torch.nn as nn
 import torch.nn.utils.parametrize as parametrize
 from sklearn.datasets import load_wine
-from torch.nn.utils.parametrizations import orthogonal, spectral_norm, weight_norm
+from torch.nn.utils.parametrizations import spectral_norm, weight_norm
 
 
 class Symmetric(nn.Module):
@@ -15,7 +15,20 @@ class Symmetric(nn.Module):
         return X.triu() + X.triu(1).transpose(-1, -2)
 
 
-class MatrixExponentialFree(nn.Module):
+class Skew(nn.Module):
+    def forward(self, X):
+        A = X.triu(1)
+        return A - A.transpose(-1, -2)
+
+
+class MatrixExponential(nn.Module):
+    """Rotations, by skew-symmetric matrices."""
+
+    def forward(self, X):
+        return torch.matrix_exp(X)
+
+
+class Positive(nn.Module):
     """Positive numbers, by their logarithms."""
 
     def forward(self, X):
@@ -31,13 +44,15 @@ def main():
     wine = load_wine()
     x, y = torch.tensor(wine.data), torch.tensor(wine.target)
     x = (x - x.mean(0)) / x.std(0)
-    symmetric, scale = nn.Linear(16, 16), nn.Linear(16, 16, bias=False)
+    symmetric, rotation, scale = nn.Linear(16, 16), nn.Linear(16, 16), nn.Linear(16, 16, bias=False)
     parametrize.register_parametrization(symmetric, "weight", Symmetric())
-    parametrize.register_parametrization(scale, "weight", MatrixExponentialFree())
+    parametrize.register_parametrization(rotation, "weight", Skew())
+    parametrize.register_parametrization(rotation, "weight", MatrixExponential())
+    parametrize.register_parametrization(scale, "weight", Positive())
     model = nn.Sequential(
         weight_norm(nn.Linear(13, 16)),
         nn.Tanh(),
-        orthogonal(nn.Linear(16, 16)),
+        rotation,
         symmetric,
         nn.Tanh(),
         scale,
@@ -54,7 +69,7 @@ def main():
         optimizer.step()
         if step % 3 == 0:
             print(f"step {step} loss {loss.item():.6g}")
-    Q, W, S = model[2].weight, symmetric.weight, model[-1].weight
+    Q, W, S = rotation.weight, symmetric.weight, model[-1].weight
     print("orthogonal:", torch.allclose(Q.T @ Q, torch.eye(16)), "symmetric:", torch.allclose(W, W.T))
     print(f"largest singular value {torch.linalg.svdvals(S)[0].item():.2f}")
     parametrize.remove_parametrizations(symmetric, "weight", leave_parametrized=True)

@@ -1,4 +1,4 @@
-"""The normal distribution of vectors."""
+"""Distributions of vectors: normal, and Dirichlet's of nonnegative numbers with sum 1.  continuous.py has the scheme."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from typing import Any
 from ..core.tensor import Tensor
 from ..errors import error
 from ..linalg import cholesky, solve_triangular
+from ..ops.elementary import digamma, lgamma, xlogy
 from ..ops.linalg import cholesky_inverse
-from .constraints import lower_cholesky, positive_definite, real_vector
-from .continuous import noise
-from .distribution import HALF_LOG_2PI, Parametric, either, formula
-from .utils import lazy_property
+from ..ops.nn.softmax import softmax
+from .constraints import independent, lower_cholesky, positive, positive_definite, real_vector, simplex
+from .continuous import expanded, log_gamma_draw, noise
+from .distribution import HALF_LOG_2PI, Parametric, either, formula, lazy_property
 
 
 class MultivariateNormal(Parametric):
@@ -36,6 +37,8 @@ class MultivariateNormal(Parametric):
     support = real_vector
     mean = mode = formula(lambda d: d.loc)
     variance = formula(lambda d: d.scale_tril.square().sum(-1))
+    _half_log_det = formula(lambda d: d.scale_tril.diagonal(dim1=-2, dim2=-1).log().sum(-1))  # of the covariance
+    _entropy = lambda d: d.event_shape[0] * (HALF_LOG_2PI + 0.5) + d._half_log_det
 
     def __init__(
         self,
@@ -65,7 +68,7 @@ class MultivariateNormal(Parametric):
             return cholesky(self.covariance_matrix)
         # with P = M @ M.mT for the flipped matrix, L is the inverse of M, flipped back and transposed
         turned = cholesky(self.precision_matrix.flip(-2, -1)).flip(-2, -1).mT
-        return solve_triangular(turned, self._identity(), upper=False)
+        return solve_triangular(turned, self.loc.new_ones(self.event_shape).diag_embed(), upper=False)
 
     @lazy_property
     def covariance_matrix(self) -> Tensor:
@@ -77,9 +80,6 @@ class MultivariateNormal(Parametric):
         """Return the inverse of the covariance matrix."""
         return cholesky_inverse(self.scale_tril)
 
-    def _identity(self) -> Tensor:
-        return self.loc.new_ones(self.event_shape).diag_embed()
-
     def rsample(self, sample_shape: Any = ()) -> Tensor:
         e = noise("normal", self._extended_shape(sample_shape), self.loc)
         return self.loc + (self.scale_tril @ e.unsqueeze(-1)).squeeze(-1)
@@ -88,11 +88,47 @@ class MultivariateNormal(Parametric):
         d = (x - self.loc).unsqueeze(-1)
         n, lower = d.shape[-2], self.scale_tril
         z = solve_triangular(lower.expand((*d.shape[:-2], n, n)), d, upper=False)
-        return -0.5 * z.square().sum((-2, -1)) - self._half_log_det() - n * HALF_LOG_2PI
+        return -0.5 * z.square().sum((-2, -1)) - self._half_log_det - n * HALF_LOG_2PI
 
-    def _half_log_det(self) -> Tensor:
-        """Return half the log of the covariance's determinant."""
-        return self.scale_tril.diagonal(dim1=-2, dim2=-1).log().sum(-1)
+    def _kl(self, q: Any) -> Tensor:
+        n, lower = self.event_shape[0], q.scale_tril
+        mixed = solve_triangular(lower, self.scale_tril, upper=False).square().sum((-2, -1))
+        off = solve_triangular(lower, (q.loc - self.loc).unsqueeze(-1), upper=False).square().sum((-2, -1))
+        return q._half_log_det - self._half_log_det + 0.5 * (mixed + off - n)
 
-    def entropy(self) -> Tensor:
-        return self.event_shape[0] * (HALF_LOG_2PI + 0.5) + self._half_log_det()
+
+class Dirichlet(Parametric):
+    """Dirichlet distribution of vectors: the product of x[i]**(a[i] - 1), divided by B(a), where a is `concentration`.
+
+    >>> import minigrad
+    >>> d = minigrad.distributions.Dirichlet(minigrad.tensor([1., 2., 3.]))
+    >>> d.event_shape, d.mean
+    (minigrad.Size([3]), tensor([0.1667, 0.3333, 0.5000]))
+    """
+
+    has_rsample = True
+    arg_constraints = {"concentration": independent(positive, 1)}
+    support = simplex
+    _total = formula(lambda d: d.concentration.sum(-1))
+    mean = formula(lambda d: d.concentration / d._total.unsqueeze(-1))
+    # nan if no concentration is above 1: then the density is largest in all corners
+    mode = formula(lambda d: (m := (d.concentration - 1).clamp(min=0)) / m.sum(-1, True))
+    variance = formula(lambda d: d.mean * (1 - d.mean) / (d._total.unsqueeze(-1) + 1))
+    _log_beta = formula(lambda d: lgamma(d.concentration).sum(-1) - lgamma(d._total))  # log B(a)
+    _log_prob = lambda d, x: xlogy(d.concentration - 1, x).sum(-1) - d._log_beta
+
+    def __init__(self, concentration: Tensor, validate_args: bool | None = None):
+        super().__init__({"concentration": concentration}, validate_args, concentration.shape[-1:])
+
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
+        return softmax(log_gamma_draw(expanded(self.concentration, self._extended_shape(sample_shape))), -1)
+
+    def _entropy(self) -> Tensor:
+        a, total = self.concentration, self._total
+        inner = ((a - 1) * digamma(a)).sum(-1) - (total - a.shape[-1]) * digamma(total)
+        return self._log_beta - inner
+
+    def _kl(self, q: Any) -> Tensor:
+        a, b = self.concentration, q.concentration
+        inner = (a - b) * (digamma(a) - digamma(a.sum(-1, True)))
+        return q._log_beta - self._log_beta + inner.sum(-1)

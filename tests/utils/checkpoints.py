@@ -1,0 +1,15 @@
+"""A leaf, a comparison, and both forms of checkpoint, for the tests of checkpoints."""
+
+import pytest
+
+import minigrad as torch
+
+FORMS = pytest.mark.parametrize("use_reentrant", [False, True])
+
+
+def leaf(*shape):
+    return (torch.arange(1.0, 1.0 + torch.Size(shape).numel()) / 7).reshape(shape).requires_grad_()
+
+
+def close(a, b):
+    assert all(torch.allclose(x, y, equal_nan=True) for x, y in zip(a, b, strict=True))
