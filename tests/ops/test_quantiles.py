@@ -96,7 +96,7 @@ def test_errors_of_quantiles():
 
 
 @pytest.mark.parametrize("name", ["median", "nanmedian", "mode"])
-def test_rows_of_nothing_have_no_middle(name):
+def test_empty_rows_have_no_quantile(name):
     with pytest.raises(IndexError, match="non-zero size"):
         getattr(torch, name)(torch.zeros(0, 3), 0)
     with pytest.raises(IndexError, match="Dimension out of range"):

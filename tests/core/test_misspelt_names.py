@@ -26,7 +26,7 @@ def test_a_method_cannot_be_assigned_to(name):
     assert getattr(minigrad.Tensor, name).__name__ == name
 
 
-def test_other_attributes_travel_with_the_tensor():
+def test_other_attributes_are_copied_with_the_tensor():
     t = minigrad.ones(2)
     t.label, t.grad_norm = "x", 1.0
     assert copy.deepcopy(t).label == pickle.loads(pickle.dumps(t)).label == "x"
@@ -41,14 +41,14 @@ def test_other_attributes_travel_with_the_tensor():
         ("of_no_operation_at_all", r"docs/howto/port\.md"),
     ],
 )
-def test_reading_an_attribute_that_is_not_there_says_what_to_write(name, says):
+def test_reading_a_missing_attribute_suggests_the_right_one(name, says):
     with pytest.raises(AttributeError, match=says):
         getattr(minigrad.ones(2), name)
     with pytest.raises(AttributeError, match=says):
         minigrad.func.grad(lambda x: getattr(x, name))(minigrad.ones(()))
 
 
-def test_names_with_an_underscore_are_asked_for_quietly():
+def test_a_missing_name_with_an_underscore_raises_a_plain_error():
     with pytest.raises(AttributeError, match="^'Tensor' object has no attribute '_anything'$"):
         minigrad.ones(2)._anything  # noqa: B018
 
@@ -58,6 +58,6 @@ def test_attributes_that_classes_have_are_not_there():
 
 
 @pytest.mark.cpu("is about the processor")
-def test_a_property_that_refuses_says_so_in_its_own_words():
+def test_a_property_that_raises_keeps_its_message():
     with pytest.raises(AttributeError, match=r"use x\.cuda\(\)"):
         minigrad.ones(2).__cuda_array_interface__  # noqa: B018
