@@ -35,6 +35,8 @@ def changed(solution: str, text: str) -> str:
         return text
     for old, new in re.findall(r"((?:^# -.*\n)+)((?:^# \+.*\n)*)", text, re.MULTILINE):
         old, new = (re.sub(r"^# [-+] ?", "", lines, flags=re.MULTILINE) for lines in (old, new))
-        assert ("\n" + solution).count("\n" + old) == 1, f"these lines are not in the solution, or more than once:\n{old}"
+        assert ("\n" + solution).count("\n" + old) == 1, (
+            f"these lines are not in the solution, or more than once:\n{old}"
+        )
         solution = ("\n" + solution).replace("\n" + old, "\n" + new)[1:]
     return solution
