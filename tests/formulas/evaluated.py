@@ -6,7 +6,8 @@ import numpy as np
 
 import minigrad
 from minigrad.core.tensor import wrap
-from minigrad.record.build import numbered
+from minigrad.formulas.traced_rules import Program, Step, written
+from minigrad.record.build import consumed, ends, numbered
 from tests.table import tensors
 
 NAMES = {
@@ -18,7 +19,11 @@ RANDOM = {"bernoulli", "normal", "poisson", "multinomial", "gumbel_softmax", "dr
 
 def document(f, *args):
     """Return the document of a program, and the arrays of its values by their numbers."""
-    rec = minigrad.record(f, *args)
+    return read(minigrad.record(f, *args))
+
+
+def read(rec):
+    """Return the document of a record, and the arrays of its values by their numbers."""
     made, number = numbered(rec)
     arrays = {new: held(rec.values[old]) for old, new in number.new.items()}
     arrays = {new: a for new, a in arrays.items() if a is not None}
@@ -96,3 +101,23 @@ def same(found, expected, text):
     few = 1e-4 if expected.dtype == np.float32 else 1e-8
     largest = max(1.0, np.max(np.abs(expected), initial=0, where=np.isfinite(expected)))
     assert np.allclose(found.numpy(), expected, few, few * largest, equal_nan=True), text
+
+
+def check_all_tangents(rec):
+    """Check the formulas of tangents where each operand has a tangent, constants of the program as well."""
+    used, random = consumed(rec.groups, rec.outputs), np.random.default_rng(0)
+    label, numbers = "x{}".format, lambda ref: rec.values[ref].numbers()
+    for group in rec.groups:
+        if group.phase != "forward" or not group.edges:
+            continue
+        inputs, outputs = ends(group, used)
+        refs = [i for i in inputs if isinstance(i, int)]
+        names = {label(ref): wrap(numbers(ref)) for ref in [*refs, *outputs]}
+        floats = [i for i in dict.fromkeys(refs) if rec.values[i].dtype == np.float64]
+        tangents = {i: random.uniform(-1, 1, rec.values[i].shape) for i in floats}
+        names |= {"d" + label(i): wrap(t) for i, t in tangents.items()}
+        program = Program([Step(e.cls, e.inputs, e.outputs) for e in group.events], numbers, label, outputs)
+        for ref, tangent in program.pushed(tangents, label).items():
+            assert tuple(tangent.shape) == rec.values[ref].shape
+            text = written(tangent)
+            same(eval(text, {**NAMES, **names}), tangent._value.numpy(), text)

@@ -9,7 +9,7 @@ import pytest
 import minigrad
 from minigrad.ops.base.registry import TABLE
 from tests.browser import launched
-from tests.formulas.evaluated import check, document
+from tests.formulas.evaluated import check, check_all_tangents, read
 from tests.latex import typeset
 from tests.table import SMOOTH, each_operation, run, tracked
 
@@ -17,7 +17,7 @@ KATEX = Path(__file__).parent.parent.parent / "docs" / "katex" / "katex.min.js"
 
 
 def recorded(name, sample):
-    """Return the document of a sample and its arrays, with another gradient for each result and another tangent for each leaf.
+    """Return the record of a sample, with another gradient for each result and another tangent for each leaf.
 
     The leaves are multiplied by powers of two, which changes none of the operation's numbers: so no factor of a formula is 1.
     """
@@ -29,19 +29,21 @@ def recorded(name, sample):
         return [t * minigrad.tensor(random.uniform(0.5, 1.5, tuple(t.shape)), dtype=t.dtype) for t in tracked(result)]
 
     leaves = [(x / c).requires_grad_() for x, c in zip(run(name, sample)[1], factors)]
-    return document(program, *leaves)
+    return minigrad.record(program, *leaves)
 
 
 @each_operation(SMOOTH)
 def test_the_texts_of_a_record_evaluate_to_its_numbers(name, sample):
-    made, arrays = recorded(name, sample)
+    rec = recorded(name, sample)
+    made, arrays = read(rec)
     assert check(made, arrays) or not made.ops
+    check_all_tangents(rec)
 
 
 @cache
 def all_latex():
     """Return the LaTeX of all edges and pushes of the samples of the table."""
-    ops = [op for name in SMOOTH for sample in TABLE[name].samples for op in recorded(name, sample)[0].ops]
+    ops = [op for name in SMOOTH for sample in TABLE[name].samples for op in read(recorded(name, sample))[0].ops]
     return sorted(
         {edge.latex for op in ops for edge in op.edges} | {p["latex"] for op in ops for p in op.pushes} - {""}
     )
