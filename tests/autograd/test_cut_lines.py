@@ -309,7 +309,7 @@ def test_only_arguments_that_reach_the_loss_are_followed_into_the_caller():
     assert place == "passed(0, (w * 2).sum().detach())"
 
 
-def test_the_search_ends_where_the_program_does():
+def test_frames_outside_the_program_are_not_searched():
     """The frames of a command or of a wrapper around a program have variables with the program's names."""
     w = minigrad.ones(3, requires_grad=True)
     loss = w.detach().sum()

@@ -50,7 +50,7 @@ def test_gradient_edge_of_one_of_several_outputs():
     assert (edge.output_nr, g.tolist()) == (1, [5.0])
 
 
-def test_increment_version_is_noticed_by_backward():
+def test_increment_version_is_detected_by_backward():
     x = leaf(1.0)
     y = x * 1
     z = y * y

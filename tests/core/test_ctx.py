@@ -105,7 +105,7 @@ def test_an_output_in_a_collection_on_the_ctx_is_detected():
         Exp.apply(leaf())
 
 
-def test_a_write_under_a_transform_is_noticed_too():
+def test_a_write_under_a_transform_is_detected():
     class Apart(torch.autograd.Function):
         @staticmethod
         def forward(x):
@@ -129,7 +129,7 @@ def test_a_write_under_a_transform_is_noticed_too():
         torch.func.grad(f)(torch.ones(2))
 
 
-def test_outputs_without_a_derivative_may_be_kept():
+def test_outputs_without_a_derivative_may_be_stored_on_the_ctx():
     class Sort(torch.autograd.Function):
         @staticmethod
         def forward(ctx, x):

@@ -59,7 +59,7 @@ def test_drawing_on_meta_does_not_advance_the_generator():
     assert torch.equal(torch.rand(2), first)
 
 
-def test_writes_in_place_have_shapes_as_well():
+def test_in_place_writes_on_meta_have_shapes():
     x = meta(3, 4)
     x[1:] = 2.0
     x[meta(3, 4) > 0] = 1.0
@@ -81,7 +81,7 @@ def test_transforms_run_on_meta_tensors():
 
 
 # ---------------------------------------------------------------------- modules
-def test_a_network_is_trained_there_and_gets_memory_afterwards():
+def test_a_network_is_trained_on_meta_and_gets_memory_afterwards():
     with torch.device("meta"):
         net = nn.Sequential(
             nn.Conv2d(3, 8, 3, padding=1), nn.BatchNorm2d(8), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(),

@@ -9,7 +9,7 @@ import minigrad
 
 
 @pytest.mark.parametrize("name", ["require_grad", "requires_gradient", "gradient", "grads", "retain_grads"])
-def test_a_misspelling_is_refused_and_is_not_there(name):
+def test_a_misspelt_attribute_is_refused_and_not_set(name):
     for t in (minigrad.ones(2), minigrad.nn.Parameter(minigrad.ones(2))):
         with pytest.raises(AttributeError, match=f"tensors have no attribute {name}"):
             setattr(t, name, True)
@@ -53,7 +53,7 @@ def test_a_missing_name_with_an_underscore_raises_a_plain_error():
         minigrad.ones(2)._anything  # noqa: B018
 
 
-def test_attributes_that_classes_have_are_not_there():
+def test_attributes_of_the_class_are_not_on_tensors():
     assert not hasattr(minigrad.ones(2), "__name__")
 
 

@@ -179,7 +179,7 @@ def test_explaining_twice_changes_nothing():
     refused(x.grad, "a leaf has changed")
 
 
-def test_of_several_graphs_the_one_with_the_numbers_is_taken():
+def test_the_graph_with_the_numbers_is_chosen_among_several():
     x = leaf(3.0)
     h = x * x
     metric = h * 100
@@ -225,7 +225,7 @@ def test_an_optimizers_step_changes_leaves():
     del loss
 
 
-def test_a_change_of_another_leaf_is_seen_where_the_number_is_the_same():
+def test_a_change_of_another_leaf_is_detected_although_the_number_is_the_same():
     w, v = leaf(-1.0), leaf(3.0)
     loss = w.relu() * v + v * v
     loss.backward()
@@ -316,7 +316,7 @@ def test_freed_leaves():
     refused(x.grad, r"the mul of shape \(\) gives \(2,\), minigrad.float32 with")
 
 
-def test_writes_past_the_graph_are_seen():
+def test_writes_outside_the_graph_are_detected():
     x = leaf(2.0)
     h = x * 1.5
     y = h * h

@@ -164,7 +164,7 @@ def test_a_recorded_tangent_is_found():
     adds_up(e)
 
 
-def test_not_a_number_is_shown_where_it_arises():
+def test_nan_is_shown_in_the_step_that_produces_it():
     x = torch.tensor([0.0, 1.0], requires_grad=True)
     text = str(torch.explain(torch.where(x > 0, x.sqrt(), x).sum(), x))
     assert "[0, 1] × [inf, 0.5] = [nan, 0.5]" in text
@@ -194,7 +194,7 @@ def test_a_change_by_a_hook_has_no_steps():
     adds_up(e)
 
 
-def test_memory_that_was_written_counts_as_it_was():
+def test_overwritten_memory_counts_with_its_old_values():
     x = torch.tensor([1.0, 2.0], requires_grad=True)
     with torch.record(passes=("forward", "backward")) as rec:
         h = x * 2

@@ -42,7 +42,7 @@ def test_a_retained_graph_is_found():
     assert e.numbers == [2.0, 4.0] and str(e).startswith("x.grad = [2, 4]: 2 paths") and "∂loss/∂x" in str(e)
 
 
-def test_of_several_graphs_the_one_with_the_numbers_is_taken():
+def test_the_graph_with_the_numbers_is_chosen_among_several():
     x = torch.tensor([1.0, 2.0], requires_grad=True)
     other = (x * 5).sum()
     loss = (x * x * x).sum()

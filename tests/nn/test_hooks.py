@@ -40,7 +40,7 @@ def test_backward_hook_sees_gradients_of_inputs_and_outputs_and_replaces():
     assert net.weight.grad.tolist() == [[4, 4]]
 
 
-def test_backward_hook_is_called_where_no_input_requires_grad():
+def test_a_backward_hook_is_called_without_an_input_that_requires_grad():
     net, seen = doubler(), []
     handle = net.register_full_backward_hook(lambda m, gin, gout: seen.append((gin, gout[0].tolist())))
     net(minigrad.ones(2)).sum().backward()

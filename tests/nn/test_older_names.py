@@ -37,7 +37,7 @@ def test_older_names_of_initial_values_warn_and_fill():
 
 
 @pytest.mark.parametrize("name", ["ones", "fan", "uniform__"])
-def test_names_that_never_were_are_not_there(name):
+def test_missing_initializers_are_attribute_errors(name):
     with pytest.raises(AttributeError, match=f"nn.init.{name}"):
         getattr(nn.init, name)
 

@@ -17,7 +17,7 @@ def test_equal_scores_give_the_mean_of_the_values():
     assert np.allclose(out.numpy(), np.broadcast_to(v.numpy().mean(1, keepdims=True), (2, 4, 3)))
 
 
-def test_causal_attention_sees_nothing_later():
+def test_causal_attention_ignores_later_positions():
     q, k, v = (random(4, 3, seed=s) for s in range(3))
     v = v.requires_grad_()
     F.scaled_dot_product_attention(q, k, v, is_causal=True)[1].sum().backward()

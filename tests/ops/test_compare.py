@@ -26,7 +26,7 @@ def test_comparing_with_a_non_number_is_left_to_python():
         assert x < None
 
 
-def test_comparisons_are_never_tracked_but_in_place_they_end_the_history():
+def test_comparisons_are_never_tracked_and_end_the_history_in_place():
     x = leaf(1.0, 3.0)
     assert not (x > 2).requires_grad
     y = x * 2

@@ -55,7 +55,7 @@ def test_copy_of_a_tensor_warns_and_is_a_leaf():
      (np.zeros(2, complex), TypeError)],
     ids=str,
 )  # fmt: skip
-def test_what_is_no_data_raises(data, kind):
+def test_arguments_that_are_no_data_raise(data, kind):
     with pytest.raises(kind):
         minigrad.tensor(data)
 
@@ -108,7 +108,7 @@ def test_asarray_copies_on_request_only():
     assert y.requires_grad and not x.requires_grad
 
 
-def test_asarray_keeps_the_history_of_a_tensor_unless_told_otherwise():
+def test_asarray_keeps_the_history_of_a_tensor_by_default():
     x = minigrad.ones(2, requires_grad=True) * 2
     assert minigrad.asarray(x) is x and minigrad.asarray(x, requires_grad=True) is x
     assert minigrad.asarray(x, copy=True, requires_grad=True).grad_fn is not None

@@ -108,7 +108,7 @@ OPTIMIZERS = [c for c in OPTIMIZERS if issubclass(c, optim.Optimizer) and c is n
 
 
 @pytest.mark.parametrize("make", OPTIMIZERS, ids=lambda c: c.__name__)
-def test_an_optimizer_keeps_its_state_beside_the_parameters(make):
+def test_an_optimizer_keeps_its_state_on_the_parameters_device(make):
     p = nn.Parameter(minigrad.ones(3))
 
     def loss():

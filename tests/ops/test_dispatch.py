@@ -143,7 +143,7 @@ def test_a_leafs_gradient_never_shares_memory():
     assert y.grad.tolist() == [1.0, 1.0] and seed.tolist() == [1.0, 1.0]
 
 
-def test_a_gradient_that_was_saved_and_then_added_to_is_noticed():
+def test_adding_to_a_saved_gradient_is_detected():
     x, w = minigrad.ones(2, requires_grad=True), minigrad.ones(2, requires_grad=True)
     (x * 3).sum().backward()
     z = (w * x.grad).sum()
@@ -224,7 +224,7 @@ def test_operations_of_indices_and_of_several_results_are_written_out():
         loss.backward()
 
 
-def test_indices_that_are_written_after_the_forward_are_noticed():
+def test_indices_written_after_the_forward_are_detected():
     x, classes = minigrad.randn(4, 3, requires_grad=True), minigrad.tensor([0, 2, 1, 1])
     loss = F.cross_entropy(x, classes)
     classes.fill_(0)
@@ -250,7 +250,7 @@ def test_derivatives_of_several_results_can_be_differentiated():
     assert minigrad.allclose(h, expected)
 
 
-def test_a_number_on_the_left_is_kept_as_one():
+def test_a_number_on_the_left_is_saved_as_a_number():
     x = minigrad.tensor([0.5], requires_grad=True)
     y = 2.0 - x
     assert y.grad_fn._saved[0] == 2.0 and y.item() == 1.5

@@ -74,7 +74,7 @@ NOT_IN_PYTORCH = {
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case[0])
-def test_it_says_how_many_bytes_there_are_not(case):
+def test_the_error_is_out_of_memory_and_no_internal_failure(case):
     check(*case)
     e = raised(minigrad, case[0])
     assert isinstance(e, OutOfMemoryError) and isinstance(e, RuntimeError) and isinstance(e, MemoryError)

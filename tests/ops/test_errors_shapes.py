@@ -232,5 +232,5 @@ ABOUT_CPU |= dict.fromkeys(CALLS, "a function is applied to each element only on
 
 
 @pytest.mark.parametrize("case", marked(CASES, ABOUT_CPU))
-def test_it_says_what_is_wrong_and_what_to_do(case):
+def test_the_message_has_the_problem_and_the_fix(case):
     check(*case, lend=lend)

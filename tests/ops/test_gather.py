@@ -117,7 +117,7 @@ def test_second_derivatives_of_products_are_right_at_any_number_of_zeros(name, z
         assert run is None or np.allclose(run(x).numpy(), right), way
 
 
-def test_third_derivatives_of_a_product_into_one_place():
+def test_third_derivatives_of_a_product_scattered_into_one_element():
     index = minigrad.tensor([0, 0, 1, 0])
     f = lambda s: minigrad.tensor([2.0, 3.0]).scatter_reduce(0, index, s, "prod").sum()
     x = minigrad.tensor([0.0, 0.0, 2.0, 0.0])

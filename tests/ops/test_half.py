@@ -120,7 +120,7 @@ def test_bfloat16_becomes_the_array_of_ml_dtypes():
 
 
 @HALVES
-def test_assert_close_knows_how_many_digits_there_are(dtype):
+def test_assert_close_chooses_the_tolerance_by_the_dtype(dtype):
     x, unit = small(dtype), 2.0 ** -DIGITS[dtype]
     minigrad.testing.assert_close(x * (1 + unit), x)
     with pytest.raises(AssertionError):
@@ -279,7 +279,7 @@ def test_a_compiled_program_gives_the_same(dtype):
 
 
 @HALVES
-def test_a_record_says_what_it_is(dtype):
+def test_a_record_has_the_dtypes_of_half_precision(dtype):
     x = small(dtype).requires_grad_()
     record = minigrad.record(lambda x: (x * x).sum(), x)
     assert {v["dtype"] for v in record.to_dict()["values"]} == {dtype.name}

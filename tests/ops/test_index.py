@@ -252,7 +252,7 @@ def test_writing_to_a_leaf_or_an_expanded_tensor_is_refused():
         minigrad.zeros(1).expand(3)[[0]] = 1.0
 
 
-def test_an_index_changed_between_reading_and_backward_is_noticed():
+def test_an_index_changed_between_forward_and_backward_is_detected():
     x, i = tracked(np.zeros(3)), minigrad.tensor([0, 1])
     y = x[i]
     i += 1
@@ -302,7 +302,7 @@ def written_at(places, s):
 
 
 @pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
-def test_a_value_in_whose_place_another_was_written_has_no_gradient(write):
+def test_an_overwritten_value_has_no_gradient(write):
     s = minigrad.tensor([1.0, 2.0, 3.0, 4.0])
     assert write(s).tolist() == [4.0, 0.0, 3.0]
     forward, backward = minigrad.func.jacfwd(write)(s), minigrad.func.jacrev(write)(s)
@@ -312,7 +312,7 @@ def test_a_value_in_whose_place_another_was_written_has_no_gradient(write):
     assert minigrad.func.linearize(write, s)[1](s).tolist() == [4.0, 0.0, 3.0]
 
 
-def test_adding_to_a_list_of_places_counts_a_repeated_one_once():
+def test_adding_at_a_list_of_indices_counts_a_repeated_index_once():
     x = tracked(np.array([1.0, 2.0, 3.0]))
     y = x * 1
     y[[0, 0, 2]] += 10

@@ -150,7 +150,7 @@ def test_matrices_by_keyword_and_results_into_out(f):
         (lambda: torch.matrix_power(torch.zeros(2, 2), -1), "singular"),
     ],
 )
-def test_matrices_that_do_not_have_it_raise_linalgerror_for_their_place_in_the_batch(call, words):
+def test_matrices_without_the_requested_factor_raise_linalgerror_with_their_index(call, words):
     with pytest.raises(linalg.LinAlgError, match=words) as caught:
         call()
     assert isinstance(caught.value, RuntimeError)

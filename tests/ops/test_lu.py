@@ -75,7 +75,7 @@ def test_least_squares_of_a_singular_matrix_are_the_smallest():
 @pytest.mark.parametrize(
     ("driver", "given"), [("gelsy", "rank"), ("gels", "residuals"), ("gelsd", "all"), ("gelss", "all")]
 )
-def test_the_driver_decides_what_comes_beside_a_solution(driver, given):
+def test_the_driver_of_lstsq_decides_the_further_results(driver, given):
     found = linalg.lstsq(normal(4, 2), normal(4, 3, seed=1), driver=driver)
     assert (found.residuals.numel() > 0) is (given in ("residuals", "all"))
     assert (found.singular_values.numel() > 0) is (given == "all") and (found.rank.numel() > 0) is (

@@ -141,7 +141,7 @@ def test_a_number_is_no_factor():
         torch.ones(2) @ 3
 
 
-def test_the_error_under_vmap_has_the_shapes_that_the_user_sees():
+def test_the_error_under_vmap_has_the_shapes_of_one_example():
     with pytest.raises(RuntimeError, match=r"shapes \(2, 3\) and \(4,\)"):
         batched(torch.matmul, (torch.ones(5, 2, 3), torch.ones(5, 4)), (0, 0), 5)
 

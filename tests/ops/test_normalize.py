@@ -48,7 +48,7 @@ def test_batch_norm_in_evaluation_uses_them_and_leaves_them():
     assert np.array_equal(before[0].numpy(), mean.numpy()) and np.array_equal(before[1].numpy(), var.numpy())
 
 
-def test_writing_to_the_input_of_a_norm_is_noticed_and_to_its_result_is_not():
+def test_writing_to_the_input_of_a_norm_is_detected_and_to_its_result_is_allowed():
     x = random(3, 4).requires_grad_()
     inner = x * 1
     y = F.layer_norm(inner, (4,))

@@ -41,7 +41,7 @@ def rows(draw):
 
 
 @given(rows())
-def test_extremes_and_places_are_numpys(case):
+def test_extremes_and_their_indices_equal_numpys(case):
     a, dim, keepdim = case
     x = torch.tensor(a)
     for f, whole, values, place in (

@@ -156,7 +156,7 @@ def test_filling_in_place_cuts_the_past():
         x.normal_()
 
 
-def test_vmap_refuses_random_numbers_unless_told_how():
+def test_vmap_refuses_random_numbers_without_randomness():
     with pytest.raises(RuntimeError, match="randomness"):
         minigrad.vmap(lambda x: x + minigrad.rand(2))(minigrad.zeros(3, 2))
 

@@ -256,7 +256,7 @@ def test_a_tensor_changes_its_own_shape_unless_others_share_its_memory():
 
 @pytest.mark.parametrize("change", ["y.t_()", "minigrad.add(minigrad.ones(3, 1), 1, out=y)", "y.unsqueeze_(0)"])
 @pytest.mark.filterwarnings("ignore::minigrad.errors.MinigradWarning")
-def test_a_saved_tensor_that_changes_its_shape_is_noticed(change):
+def test_a_saved_tensor_that_changes_its_shape_is_detected(change):
     y, w = minigrad.tensor([[1.0, 2.0, 3.0]]), minigrad.ones(1, 3, requires_grad=True)
     z = (y * w).sum()
     eval(change, {"minigrad": minigrad, "y": y})

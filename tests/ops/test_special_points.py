@@ -81,7 +81,7 @@ def test_atan2_has_slope_0_at_the_origin(way):
     assert way(lambda x: torch.atan2(x, torch.tensor(0.0)), x).tolist() == [0, 0]
 
 
-def test_slope_of_addcdiv_is_there_where_the_square_of_the_divisor_is_not():
+def test_the_slope_of_addcdiv_is_right_where_the_squared_divisor_overflows():
     b = torch.tensor([1e-25, 1e25], requires_grad=True)
     out = torch.addcdiv(torch.zeros(2), torch.tensor([1e-30, 1e30]), b, value=2)
     np.testing.assert_allclose(grad(out.sum(), b)[0].numpy(), [-2e20, -2e-20], 1e-5)
