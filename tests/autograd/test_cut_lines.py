@@ -48,7 +48,7 @@ def test_the_line_that_cut_the_graph_is_named(line):
 
 @pytest.mark.parametrize("call", ["torch.autograd.grad(h.sum(), w)", "torch.autograd.backward([h.sum()])",
                                   "torch.autograd.grad(outputs=h.sum(), inputs=w)", "h.sum().backward()"])  # fmt: skip
-def test_all_ways_to_differentiate(call):
+def test_the_line_is_named_by_every_function_that_differentiates(call):
     message, place = told(f"h = w.detach()\n{call}\n")
     assert place == "h = w.detach()" and "removes the history" in message
 
@@ -107,12 +107,12 @@ def test_no_line_is_blamed_without_need(program):
 
 
 @pytest.mark.parametrize("line", ["h = w[w > 0].detach()", "h = torch.where(w > 0, w, 0 * w).data"])
-def test_a_condition_is_not_to_blame(line):
+def test_a_condition_is_not_blamed(line):
     message, place = told(f"{line}\nh.sum().backward()\n")
     assert place == line and "comparison" not in message
 
 
-def test_programs_with_many_calls_and_variables_are_read_once():
+def test_a_program_with_many_calls_is_read_once():
     """Followed one by one, the calls would be 4**30, and the variables 3**30."""
     calls = "".join(f"def f{k}(x):\n    return f{k - 1}(x) + f{k - 1}(x) * f{k - 1}(2 * x)\n" for k in range(1, 31))
     names = "".join(f"    y{k} = y{k - 1} + y{k - 1} * y{k - 1}\n" for k in range(1, 31))
@@ -124,7 +124,7 @@ def test_programs_with_many_calls_and_variables_are_read_once():
     assert ADVICE in message
 
 
-def test_an_input_that_is_not_used_at_all_is_not_said_to_be_cut():
+def test_an_unused_input_is_not_reported_as_cut():
     message, _ = told(
         "v = torch.ones(3, requires_grad=True)\nt = v.detach()\ntorch.autograd.grad((v * t).sum(), [w])\n"
     )
@@ -146,7 +146,7 @@ def test_no_code_of_the_user_runs_for_the_message():
     assert "read" not in message
 
 
-def test_without_source_the_general_advice_stands():
+def test_without_source_the_general_advice_is_given():
     with pytest.raises(RuntimeError, match=ADVICE):
         exec("import minigrad as torch\nw = torch.ones(3, requires_grad=True)\nw.detach().sum().backward()")
 
@@ -172,7 +172,7 @@ def test_an_update_that_loses_the_history_is_named_in_the_next_round(line):
     assert ("w -= 0.1 * w.grad" in message) == ("no_grad" in line)
 
 
-def test_an_update_in_a_function_is_named_from_the_call_that_it_returned_from():
+def test_an_update_in_a_function_names_the_call():
     header = """
         def step(v):
             loss = (v ** 2).sum()
@@ -251,7 +251,7 @@ OTHERS = {
 
 
 @pytest.mark.parametrize("line", OTHERS)
-def test_more_ways_to_cut_a_graph(line):
+def test_each_operation_that_cuts_a_graph_is_named(line):
     message, place = told(f"{line}\nk = h * 3.0\nk.sum().backward()\n")
     assert place == line and OTHERS[line] in message
 
@@ -270,12 +270,12 @@ INNOCENT = {
 
 
 @pytest.mark.parametrize("kind", INNOCENT)
-def test_a_line_that_is_not_on_the_way_is_not_blamed(kind):
+def test_a_line_off_the_path_is_not_blamed(kind):
     message, place = told(f"{INNOCENT[kind]}h.sum().backward()\n")
     assert place.endswith("# cut") and ".data gives" in message
 
 
-def test_a_variable_that_requires_grad_is_not_said_not_to():
+def test_a_variable_that_requires_grad_is_not_blamed():
     message, _ = told("v = torch.ones(3)\nh = v * float('2')\nw.sum()\n(h * 2).sum().backward()\n")
     assert "v does not require grad" in message and "w does not require grad" not in message
 
@@ -295,7 +295,7 @@ def test_globals_and_variables_of_an_outer_function_are_followed():
     assert place == "h = v.data * 2"
 
 
-def test_a_caller_is_asked_only_for_the_arguments_that_reach_the_loss():
+def test_only_arguments_that_reach_the_loss_are_followed_into_the_caller():
     header = """
         def step(log, loss, *rest, **more):
             loss.backward()
@@ -309,7 +309,7 @@ def test_a_caller_is_asked_only_for_the_arguments_that_reach_the_loss():
     assert place == "passed(0, (w * 2).sum().detach())"
 
 
-def test_the_search_ends_where_the_program_does():
+def test_frames_outside_the_program_are_not_searched():
     """The frames of a command or of a wrapper around a program have variables with the program's names."""
     w = minigrad.ones(3, requires_grad=True)
     loss = w.detach().sum()
@@ -320,7 +320,7 @@ def test_the_search_ends_where_the_program_does():
     assert place == "h = w.detach()" and "internal" not in message
 
 
-def test_a_long_program_is_read_or_left_alone():
+def test_a_long_program_is_read_or_skipped():
     lines = "".join(f"y{k} = y{k - 1} + 1\n" for k in range(1, 800))
     message, _ = told(f"def f(y0):\n{textwrap.indent(lines, '    ')}    return y799.detach()\nf(w).sum().backward()\n")
     assert "internal" not in message

@@ -127,7 +127,7 @@ def test_backward_in_a_thread_uses_saved_tangents(where):
     assert tangent(where) == tangent(lambda f, x: f(x))
 
 
-def test_a_thread_with_its_own_level_cannot_use_another_levels_tensor():
+def test_a_thread_with_a_dual_level_cannot_use_a_tensor_of_another():
     def inside(x):
         with dual_level():
             z = make_dual(torch.tensor([3.0]), torch.ones(1))
@@ -161,7 +161,7 @@ def test_a_transforms_tensor_needs_its_context_in_another_thread():
     assert push(with_the_context) == 2.0
 
 
-def test_nothing_watches_operations_after_the_last_level():
+def test_operations_are_not_watched_after_the_last_level():
     with pytest.raises(ZeroDivisionError), dual_level():
         assert slots.foreign is not None
         1 / 0

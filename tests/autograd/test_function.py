@@ -60,7 +60,7 @@ def test_once_differentiable_refuses_the_derivative_by_the_incoming_gradient():
         torch.autograd.grad(g.sum(), w)
 
 
-def test_once_differentiable_in_a_sum_with_honest_terms_still_raises():
+def test_once_differentiable_in_a_sum_with_differentiable_terms_raises():
     x = leaf(2.0)
     (g,) = torch.autograd.grad((Square.apply(x) + x**3).sum(), x, create_graph=True)
     with pytest.raises(RuntimeError, match="twice"):
@@ -245,7 +245,7 @@ def test_methods_of_the_context_outside_of_a_call_say_so():
         Fused().save_for_backward(torch.ones(1))
 
 
-def test_nested_gradients_may_leave_out_whole_branches_or_come_flat():
+def test_nested_gradients_may_be_flat_or_leave_out_branches():
     class Three(NestedIOFunction):
         def forward_extended(self, pair, rest):
             return pair[0] + pair[1] + rest[0]
@@ -295,7 +295,7 @@ class CubeAndSlope(Function):
         return g * slope + g_slope * 6 * x
 
 
-def test_an_output_that_is_saved_for_forward_dies_without_the_garbage_collector():
+def test_an_output_saved_for_forward_is_freed_without_the_garbage_collector():
     gc.collect()
     gc.disable()
     try:
@@ -318,7 +318,7 @@ class DoubleInPlace(Function):
         return g * 2
 
 
-def test_a_function_that_marks_its_output_dirty_dies_without_the_garbage_collector():
+def test_a_function_that_marks_its_output_dirty_is_freed_without_the_garbage_collector():
     gc.collect()
     gc.disable()
     try:
@@ -351,7 +351,7 @@ def test_backward_that_writes_to_the_gradient_it_was_given(create_graph):
     assert x.grad is None
 
 
-def test_result_that_is_dirty_and_has_no_derivative():
+def test_a_dirty_result_may_be_non_differentiable():
     class Double(torch.autograd.Function):
         @staticmethod
         def forward(ctx, x):
@@ -417,13 +417,13 @@ def test_a_gradient_that_loses_its_history_is_warned_of(way):
     [lambda g: g * 3, lambda g: g * (3 / g.detach().abs().max()), lambda g: g.detach() * 0, lambda g: None],
     ids=["as it should be", "a constant beside it", "zero", "none"],
 )
-def test_other_backwards_are_not(way, factor, recwarn):
+def test_other_backward_methods_are_not_warned_of(way, factor, recwarn):
     TWICE[way](scaled(factor), torch.ones(2))
     assert not [w for w in recwarn if "without history" in str(w.message)]
 
 
 @pytest.mark.parametrize("way", ["backward", "grad", "vmap of grad"])
-def test_nor_is_a_first_derivative(way, recwarn):
+def test_a_first_derivative_is_not_warned_of(way, recwarn):
     f, x = scaled(lambda g: g.detach() * 3), torch.ones(2)
     run = {
         "backward": lambda: f(x.requires_grad_()).backward(),

@@ -30,7 +30,7 @@ def test_jvp_nests_like_inputs_and_outputs():
     [{}, {"vectorize": True}, {"vectorize": True, "strategy": "forward-mode"}, {"create_graph": True}],
     ids=str,
 )
-def test_jacobian_in_every_way(options):
+def test_jacobian_has_the_same_value_for_every_option(options):
     (a, b), (c, d) = jacobian(two, (X, Y), **options)
     assert a.tolist() == [[6.0, 0.0], [0.0, 12.0]]
     assert b.tolist() == [[1.0], [4.0]]
@@ -51,7 +51,7 @@ def test_jacobian_of_odd_shapes(shape, options):
     [{}, {"vectorize": True}, {"vectorize": True, "outer_jacobian_strategy": "forward-mode"}, {"create_graph": True}],
     ids=str,
 )
-def test_hessian_in_every_way(options):
+def test_hessian_has_the_same_value_for_every_option(options):
     f = lambda x, y: (x**3).sum() * y
     (a, b), (c, d) = hessian(f, (X, Y), **options)
     assert a.tolist() == [[18.0, 0.0], [0.0, 36.0]]
@@ -68,7 +68,7 @@ def test_hessian_products(product):
 
 
 @pytest.mark.parametrize("f", [vjp, jvp, jacobian, hessian, hvp, vhp])
-def test_create_graph_gives_what_can_be_differentiated(f):
+def test_create_graph_gives_differentiable_results(f):
     x = minigrad.tensor([2.0], requires_grad=True)
     out = f(lambda t: (t**4).sum(), x, create_graph=True)
     found = out[1] if isinstance(out, tuple) else out
@@ -117,7 +117,7 @@ def test_refusals(call, kind):
         call()
 
 
-def test_works_under_no_grad_and_leaves_inputs_alone():
+def test_works_under_no_grad_and_does_not_change_inputs():
     x = minigrad.ones(2, requires_grad=True)
     with minigrad.no_grad():
         assert jacobian(lambda t: t * t, x).tolist() == [[2.0, 0.0], [0.0, 2.0]]

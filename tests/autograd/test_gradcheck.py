@@ -100,7 +100,7 @@ def test_an_input_without_elements_beside_another():
     assert gradcheck(RIGHT, double(1.0).expand(1)) and gradcheck(RIGHT, x[:, :1].expand(0, 5))
 
 
-def test_what_cannot_be_checked_raises():
+def test_inputs_that_gradcheck_cannot_check_raise():
     with pytest.raises(ValueError, match="requires_grad"):
         gradcheck(RIGHT, minigrad.ones(2, dtype=minigrad.float64))
     with pytest.raises(RuntimeError, match="stride 0"):
@@ -111,7 +111,7 @@ def test_what_cannot_be_checked_raises():
         gradgradcheck(RIGHT, double(1.0), check_rev_over_rev=False)
 
 
-def test_output_that_moves_without_requiring_grad():
+def test_an_output_that_depends_on_the_input_without_requiring_grad_is_found():
     with pytest.raises(GradcheckError, match="expected to be zero"):
         gradcheck(lambda x: (x * x).detach(), double(1.0))
     assert gradcheck(lambda x: minigrad.ones(2), double(1.0))
@@ -171,7 +171,7 @@ def test_batched_gradients_and_tangents():
         gradcheck(Careless.apply, x, check_batched_grad=True)
 
 
-def test_missing_gradients_of_other_outputs():
+def test_missing_gradients_of_further_outputs():
     class Two(Function):
         @staticmethod
         def forward(ctx, x):
@@ -211,7 +211,7 @@ def test_second_derivatives(options):
         (lambda x: x.sort().values, [2.0, 1.0, 1.0], "from the left and"),
     ],
 )
-def test_a_kink_is_told_with_its_two_slopes(f, x, slopes):
+def test_a_kink_is_reported_with_its_two_slopes(f, x, slopes):
     with pytest.raises(RuntimeError) as e:
         gradcheck(f, minigrad.tensor(x, dtype=minigrad.float64, requires_grad=True))
     assert "there is a kink" in str(e.value) and slopes in str(e.value)

@@ -50,7 +50,7 @@ def test_gradient_edge_of_one_of_several_outputs():
     assert (edge.output_nr, g.tolist()) == (1, [5.0])
 
 
-def test_increment_version_is_noticed_by_backward():
+def test_increment_version_is_detected_by_backward():
     x = leaf(1.0)
     y = x * 1
     z = y * y
@@ -146,7 +146,7 @@ def test_pack_hook_that_writes_to_the_saved_tensor_raises():
         x * x
 
 
-def test_disabled_hooks_cannot_be_entered_and_saving_goes_on():
+def test_disabled_hooks_cannot_be_entered_and_tensors_are_still_saved():
     x = leaf(2.0)
     with graph.disable_saved_tensors_hooks("not here"):
         with pytest.raises(RuntimeError, match="not here"), graph.saved_tensors_hooks(lambda t: t, lambda t: t):
@@ -173,7 +173,7 @@ def test_mutation_of_saved_tensors_may_be_allowed():
 
 
 @pytest.mark.parametrize("create_graph", [False, True])
-def test_what_a_hook_writes_reaches_only_its_own_tensor(create_graph):
+def test_a_write_in_a_hook_changes_only_its_tensor(create_graph):
     x, y, g = leaf(1.0, 2.0), leaf(1.0, 2.0), minigrad.ones(2)
     x.register_hook(lambda g: g.mul_(3))
     (x + y).backward(g, create_graph=create_graph)
@@ -181,7 +181,7 @@ def test_what_a_hook_writes_reaches_only_its_own_tensor(create_graph):
 
 
 @pytest.mark.parametrize("create_graph", [False, True])
-def test_what_a_node_hook_writes_reaches_only_its_own_node(create_graph):
+def test_a_write_in_a_node_hook_changes_only_its_node(create_graph):
     x, y = leaf(1.0, 2.0), leaf(1.0, 2.0)
     a, b = x * 1, y * 1
     a.grad_fn.register_prehook(lambda grads: [grads[0].mul_(3), None][1])

@@ -157,7 +157,7 @@ def changed(context):
 
 @pytest.mark.cpu("is about modes, which a device does not know, and stops at thousands of places")
 @pytest.mark.parametrize("program", PROGRAMS)
-def test_an_interrupt_leaves_no_mode_behind(program):
+def test_an_interrupt_leaves_no_mode_active(program):
     program()
     number, left = 1, []
     while place := (context := contextvars.copy_context()).run(interrupted, program, number):
@@ -168,7 +168,7 @@ def test_an_interrupt_leaves_no_mode_behind(program):
 
 @pytest.mark.cpu("memory of a device has a `__del__` that gives it back")
 @pytest.mark.parametrize("program", [switched_off, inference, decorated])
-def test_a_mode_that_has_acted_runs_no_python_when_it_goes(program):
+def test_leaving_a_mode_runs_no_python(program):
     """Python drops a Ctrl-C that comes in a `__del__`."""
     called = []
     sys.setprofile(lambda frame, event, _: called.append(frame.f_code.co_name) if event == "call" else None)

@@ -16,19 +16,19 @@ def refused(f, *args):
     return str(raised.value)
 
 
-def test_an_error_says_where_its_tensors_were_made():
+def test_an_error_names_the_lines_that_created_its_tensors():
     with torch.debug():
         a = torch.ones(3, 4) * 2
         text = refused(lambda: a + torch.ones(3))
     assert f"made by mul at {__file__}:" in text and "a = torch.ones(3, 4) * 2" in text
 
 
-def test_without_it_the_error_says_how_to_get_the_line():
+def test_the_error_names_debug_mode_as_the_way_to_the_line():
     a = torch.ones(3, 4, requires_grad=True) * 2
     assert "made by mul; `with torch.debug():` shows the line" in refused(lambda: a + torch.ones(3))
 
 
-def test_a_tensor_that_nothing_is_known_of_is_passed_over():
+def test_a_tensor_without_a_known_line_is_left_out():
     text = refused(lambda: torch.ones(3, 4, requires_grad=True) + torch.ones(3))
     assert "made by" not in text
 
@@ -54,7 +54,7 @@ def test_a_saved_tensor_written_past_its_counter_is_found(write):
 
 
 @pytest.mark.cpu("what NumPy tells of NaN; a GPU would have to be waited for, as detect_anomaly does")
-def test_what_is_not_written_passes_and_so_does_a_nan():
+def test_unmodified_tensors_and_nan_are_not_reported():
     with torch.debug():
         x = torch.tensor([1.0, float("nan")], requires_grad=True)
         with pytest.warns(torch.MinigradWarning, match="nan-loss"):
@@ -79,7 +79,7 @@ def test_an_error_in_backward_names_the_forward_line():
     assert "y = Broken.apply" in "".join(raised.value.__notes__)
 
 
-def test_it_ends_with_its_block_and_can_be_turned_off():
+def test_debug_mode_ends_with_its_block_and_can_be_switched_off():
     from minigrad.core.frames import ON, current
 
     with torch.debug():
@@ -92,7 +92,7 @@ def test_it_ends_with_its_block_and_can_be_turned_off():
     assert current() is ON and not torch.is_anomaly_enabled()
 
 
-def test_the_environment_turns_it_on_in_every_thread():
+def test_the_environment_variable_switches_debug_mode_on_in_every_thread():
     program = """
 import threading, minigrad as torch
 def run():

@@ -35,7 +35,7 @@ VIEWS = {
 
 
 @pytest.mark.parametrize("view", VIEWS)
-def test_bfloat16_leads_there_and_back(view):
+def test_bfloat16_survives_a_round_trip_by_dlpack(view):
     array = VIEWS[view](np.arange(24.0).reshape(4, 6).astype(ml_dtypes.bfloat16))
     found = minigrad.from_dlpack(Lender(array))
     assert found.dtype is minigrad.bfloat16 and found.shape == array.shape and found.tolist() == array.tolist()
@@ -43,13 +43,13 @@ def test_bfloat16_leads_there_and_back(view):
     assert (array == 7).all()  # it is the same memory
 
 
-def test_memory_lives_as_long_as_it_is_borrowed():
+def test_memory_is_alive_while_it_is_shared_by_dlpack():
     found = minigrad.from_dlpack(Lender(np.full(1000, 3, ml_dtypes.bfloat16)))
     gc.collect()
     assert (found == 3).all()
 
 
-def test_records_of_the_first_version_do_not_say_that_memory_may_be_written():
+def test_memory_of_the_first_dlpack_version_is_copied():
     array = np.arange(3.0).astype(ml_dtypes.bfloat16)
     found = minigrad.from_dlpack(Lender(array, old=True))
     assert found.tolist() == [0.0, 1.0, 2.0]
@@ -58,7 +58,7 @@ def test_records_of_the_first_version_do_not_say_that_memory_may_be_written():
 
 
 @pytest.mark.parametrize("options", [{}, {"max_version": (1, 0)}, {"max_version": (1, 0), "copy": False}])
-def test_a_tensor_lends_its_memory_under_the_name_of_its_dtype(options):
+def test_an_exported_tensor_keeps_its_dtype(options):
     x = minigrad.arange(6.0).bfloat16().view(2, 3).t()
     capsule = x.__dlpack__(**options)
     array = dlpack.array_in(capsule)
@@ -76,6 +76,6 @@ def test_tensors_share_memory():
 
 
 @pytest.mark.cpu("NumPy takes no memory of a device")
-def test_other_dtypes_are_lent_by_numpy():
+def test_other_dtypes_are_exported_by_numpy():
     x = minigrad.arange(3)
     assert np.from_dlpack(x).dtype == np.int64 and minigrad.from_dlpack(Lender(x._a)).tolist() == [0, 1, 2]

@@ -13,7 +13,7 @@ def test_limits_print_as_in_pytorch():
     assert repr(minigrad.iinfo(minigrad.int8)) == "iinfo(min=-128, max=127, dtype=int8)"
 
 
-def test_limits_of_the_other_kind_are_refused():
+def test_finfo_refuses_integers_and_iinfo_floats():
     with pytest.raises(TypeError, match="iinfo"):
         minigrad.finfo(minigrad.int32)
     with pytest.raises(TypeError, match="finfo"):

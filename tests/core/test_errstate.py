@@ -14,7 +14,7 @@ def inverse(x):
 """
 
 
-def test_functions_that_call_each_other():
+def test_scoped_functions_may_call_each_other():
     scope = {"__name__": "minigrad.ops.example"}
     exec(CALLING_EACH_OTHER, scope)
     with np.errstate(all="warn"):

@@ -23,7 +23,7 @@ def test_no_search_calls_a_users_parameters():
     assert "internal" not in str(raised.value)
 
 
-def test_the_error_stays_when_its_search_fails(monkeypatch):
+def test_the_error_is_raised_when_its_search_fails(monkeypatch):
     monkeypatch.setattr(cut_lines, "found_in", lambda *args: 1 / 0)
     x = torch.ones(2)
     with pytest.raises(RuntimeError, match="element 0 of tensors does not require grad") as raised:

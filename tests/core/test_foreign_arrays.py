@@ -77,7 +77,7 @@ def test_elements_that_tensors_do_not_have_are_refused_by_their_dtype(convert, a
         convert(array)
 
 
-def test_a_field_of_records_is_an_array_like_any_other():
+def test_a_field_of_a_structured_array_is_an_array():
     records = np.rec.array([(1.0, 2), (3.0, 4)], dtype=[("a", "f8"), ("b", "i8")])
     assert torch.as_tensor(records["a"]).tolist() == [1, 3] and torch.tensor(records.b).tolist() == [2, 4]
 
@@ -92,7 +92,7 @@ def test_another_byte_order_is_converted_where_memory_is_copied_and_refused_wher
             share(array)
 
 
-def test_a_write_to_an_array_that_may_only_be_read_says_so():
+def test_a_write_to_a_read_only_array_is_refused():
     array = np.ones(3)
     array.flags.writeable = False
     with pytest.warns(torch.MinigradWarning, match="read-only"):
@@ -103,7 +103,7 @@ def test_a_write_to_an_array_that_may_only_be_read_says_so():
     assert x.tolist() == [1, 1, 1]
 
 
-def test_an_array_from_a_pickle_does_not_slow_down_others():
+def test_an_array_from_a_pickle_does_not_change_the_dtype_of_cached_numbers():
     """Its dtype is equal to NumPy's own and not the same object; numbers beside it are kept for all tensors of that dtype."""
     pickled = pickle.loads(pickle.dumps(np.ones(3, np.float32)))
     assert pickled.dtype is not np.dtype(np.float32)

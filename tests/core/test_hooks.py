@@ -28,18 +28,18 @@ def zero_by_data(g):
 
 
 @pytest.mark.parametrize("hook", [lambda g: g.mul_(0), pytest.param(zero_by_numpy, marks=BY_NUMPY), zero_by_data])
-def test_a_hook_may_write_to_its_gradient_in_any_way(hook):
+def test_a_hook_may_modify_its_gradient_in_place(hook):
     assert gradient(hook) == [0.0, 0.0]
 
 
-def test_a_hook_that_only_looks_leaves_nan_alone():
+def test_a_hook_that_returns_none_keeps_nan():
     x = torch.tensor([1.0], requires_grad=True)
     x.register_hook(lambda g: None)
     (x * float("nan")).sum().backward(torch.tensor(1.0))
     assert np.isnan(x.grad.item())
 
 
-def test_what_a_hook_was_given_is_not_what_goes_on():
+def test_a_kept_gradient_of_a_hook_is_not_the_one_that_flows_on():
     kept = []
 
     def keep(g):
@@ -77,7 +77,7 @@ def test_a_method_registered_in_a_loop_is_the_same_hook():
             x.register_hook(seen.append)
 
 
-def test_a_type_error_inside_a_hook_stays_what_it_is():
+def test_a_type_error_inside_a_hook_is_not_replaced():
     with pytest.raises(TypeError, match="unsupported operand"):
         gradient(lambda g: None + 1)
 
@@ -87,7 +87,7 @@ def test_a_hook_without_signature_is_called():
     assert gradient(np.abs) == [2.0, 4.0]
 
 
-def test_a_leaf_keeps_its_hooks_and_its_graph_while_it_wants_no_gradient():
+def test_a_leaf_keeps_its_hooks_while_requires_grad_is_false():
     x, seen = torch.tensor([1.0, 2.0], requires_grad=True), []
     x.register_hook(lambda g: seen.append(g.tolist()))
     y = (x * 2).sum()
@@ -126,7 +126,7 @@ def test_callbacks_of_a_backward_inside_another_are_called_at_the_end_of_the_out
     assert order == ["inner done", "x", "end"]
 
 
-def test_a_hook_may_write_to_its_leafs_gradient_alone():
+def test_a_hook_that_modifies_a_leafs_gradient_changes_no_other():
     """Both terms of a sum get the gradient of the sum, in one memory; each leaf has its own when its hook is called."""
     a, b = (torch.ones(3, requires_grad=True) for _ in range(2))
     given = torch.full((3,), 2.0)

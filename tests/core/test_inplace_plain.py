@@ -8,7 +8,7 @@ import pytest
 import minigrad as torch
 
 
-def test_the_short_way_writes_what_the_operation_gives():
+def test_the_fast_path_writes_the_result_of_the_operation():
     x, y = torch.tensor([1.0, 2.0, 3.0]), torch.tensor([4.0, 5.0, 6.0])
     assert x.sub_(y, alpha=0.5).tolist() == [-1.0, -0.5, 0.0] and x._version == 1
     assert x.mul_(x).tolist() == [1.0, 0.25, 0.0] and x.copy_(y).tolist() == y.tolist()
@@ -21,7 +21,7 @@ def test_overlapping_memory_is_read_before_it_is_written():
     assert x.tolist() == [0.0, 1.0, 3.0, 5.0]
 
 
-def test_broadcast_operands_and_results_that_do_not_fit():
+def test_broadcast_operands_are_written_and_larger_results_refused():
     x = torch.zeros(2, 3)
     assert x.add_(torch.tensor([1.0, 2.0, 3.0])).tolist() == [[1.0, 2.0, 3.0]] * 2
     with pytest.raises(RuntimeError, match="output with shape"):
@@ -35,7 +35,7 @@ def test_expanded_memory_is_refused():
         torch.zeros(1).expand(3).add_(1.0)
 
 
-def test_another_dtype_is_converted_as_ever():
+def test_an_operand_of_another_dtype_is_converted():
     x = torch.tensor([1.0, 2.0])
     assert x.add_(torch.tensor([1, 2])).dtype is torch.float32
     with pytest.raises(RuntimeError, match="can't be cast"):
@@ -66,7 +66,7 @@ def test_a_leaf_is_written_only_without_gradients():
     assert w.tolist() == [2.0, 2.0] and w.is_leaf
 
 
-def test_a_saved_tensor_that_is_written_is_noticed():
+def test_a_write_to_a_saved_tensor_is_detected():
     x, w = torch.ones(2), torch.ones(2, requires_grad=True)
     y = w * x
     with torch.no_grad():

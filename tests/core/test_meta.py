@@ -39,7 +39,7 @@ def test_views_have_the_strides_that_they_have_elsewhere():
         assert here.storage_offset() == there.storage_offset() and here.is_contiguous() == there.is_contiguous()
 
 
-def test_factories_make_them():
+def test_factories_make_meta_tensors():
     made = [torch.zeros(2, device="meta"), torch.ones_like(meta(2)), torch.full((2,), 3, device="meta"), meta(2).new_zeros(2),
             torch.arange(2.0, device="meta"), torch.linspace(0, 1, 2, device="meta"), torch.rand(2, device="meta"),
             torch.randn(2, device="meta"), torch.tensor([1.0, 2.0], device="meta"), torch.ones(2).to("meta"),
@@ -51,7 +51,7 @@ def test_factories_make_them():
     assert not torch.zeros(2).is_meta and torch.empty_like(meta(2, 3), device="cpu").is_cpu
 
 
-def test_numbers_are_drawn_there_without_a_generator_noticing():
+def test_drawing_on_meta_does_not_advance_the_generator():
     torch.manual_seed(0)
     first = torch.rand(2)
     torch.manual_seed(0)
@@ -59,7 +59,7 @@ def test_numbers_are_drawn_there_without_a_generator_noticing():
     assert torch.equal(torch.rand(2), first)
 
 
-def test_writes_in_place_have_shapes_as_well():
+def test_in_place_writes_on_meta_have_shapes():
     x = meta(3, 4)
     x[1:] = 2.0
     x[meta(3, 4) > 0] = 1.0
@@ -70,7 +70,7 @@ def test_writes_in_place_have_shapes_as_well():
         x += meta(5)
 
 
-def test_transforms_run_on_them():
+def test_transforms_run_on_meta_tensors():
     x = meta(3, 4)
     assert func.grad(lambda a: (a @ a.mT).sum())(x).shape == (3, 4)
     assert func.vmap(lambda a, b: a @ b)(meta(5, 3, 4), meta(5, 4, 2)).shape == (5, 3, 2)
@@ -81,7 +81,7 @@ def test_transforms_run_on_them():
 
 
 # ---------------------------------------------------------------------- modules
-def test_a_network_is_trained_there_and_gets_memory_afterwards():
+def test_a_network_is_trained_on_meta_and_gets_memory_afterwards():
     with torch.device("meta"):
         net = nn.Sequential(
             nn.Conv2d(3, 8, 3, padding=1), nn.BatchNorm2d(8), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(),
@@ -123,7 +123,7 @@ def test_larger_models_have_shapes():
     assert lstm(x)[0].shape == (2, 7, 32) and gru(x)[1].shape == (1, 7, 4)
 
 
-def test_copies_and_files_keep_them():
+def test_copies_and_files_keep_meta_tensors():
     x = meta(2, 3, dtype=torch.float64)
     obj = {
         "x": x,
@@ -153,7 +153,7 @@ def test_shapes_are_explained_and_recorded():
 
 
 # ---------------------------------------------------------------------- what is refused
-def test_they_are_printed_without_numbers():
+def test_meta_tensors_print_without_numbers():
     assert repr(meta(2, 3)) == "tensor(..., device='meta', size=(2, 3))"
     assert repr(meta(2, dtype=torch.int64)) == "tensor(..., device='meta', size=(2,), dtype=minigrad.int64)"
     assert repr(meta(2, requires_grad=True) * 2) == "tensor(..., device='meta', size=(2,), grad_fn=<MulBackward0>)"
@@ -178,20 +178,20 @@ NUMBERS = {
 
 
 @pytest.mark.parametrize("name", NUMBERS)
-def test_numbers_are_refused(name):
+def test_reading_numbers_of_a_meta_tensor_is_refused(name):
     does, kind, told = NUMBERS[name]
     with pytest.raises(kind, match=told) as refused:
         does(meta(2, 3))
     assert isinstance(refused.value, torch.MinigradError) and "To fix" in str(refused.value)
 
 
-def test_single_numbers_may_lie_anywhere():
+def test_0d_tensors_may_be_on_any_device():
     assert (
         (meta(3) * torch.tensor(2.0)).is_meta and (meta(3) + 1).is_meta and (torch.tensor(2.0) * meta(3)).shape == (3,)
     )
 
 
-def test_a_gradient_does_not_come_back_from_there():
+def test_a_gradient_cannot_leave_the_meta_device():
     x = torch.ones(2, requires_grad=True)
     with pytest.raises(NotImplementedError, match="no data!"):
         x.to("meta").sum().backward()

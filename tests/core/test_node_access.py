@@ -8,13 +8,13 @@ from minigrad.core.graph import FullNode, Node
 
 
 @pytest.mark.parametrize("kind", [Node, FullNode, Ctx, type(torch.ones(1, requires_grad=True).exp().grad_fn)])
-def test_no_hook_stands_in_the_way_of_a_slot(kind):
+def test_slots_are_read_without_a_hook(kind):
     for hook in ("__getattr__", "__setattr__"):
         assert getattr(kind, hook, None) is getattr(object, hook, None), f"{hook} makes every look at a slot slower"
     assert kind.__getattribute__ is object.__getattribute__
 
 
-def test_what_was_not_saved_is_no_attribute():
+def test_unsaved_tensors_are_no_attributes_of_a_node():
     y = torch.ones(1, requires_grad=True) + 1
     with pytest.raises(AttributeError, match="_saved_self"):
         y.grad_fn._saved_self  # noqa: B018

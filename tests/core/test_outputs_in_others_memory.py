@@ -396,7 +396,7 @@ def test_a_captured_tensor_that_is_returned_keeps_its_own_history():
 
 
 @pytest.mark.parametrize("part", [lambda t: t[:2], lambda t: t.view_as(t)])
-def test_a_view_of_a_captured_tensor_that_is_written_later_is_refused(part):
+def test_a_later_write_to_a_view_of_a_captured_tensor_is_refused(part):
     kept = X.clone()
 
     class Constant(Function):
@@ -415,7 +415,7 @@ def test_a_view_of_a_captured_tensor_that_is_written_later_is_refused(part):
         y.sum().backward()
 
 
-def test_a_leaf_made_from_an_untracked_output_stays_a_leaf():
+def test_a_leaf_made_from_an_untracked_output_remains_a_leaf():
     z = X.clone()
     y = reversal()(z).requires_grad_()
     z.mul_(2)
@@ -438,7 +438,7 @@ def test_a_recording_shows_an_output_with_new_values(read):
     assert names[:3] == ["mul", "Linear", "mul"] and kept is not None
 
 
-def test_the_record_of_its_graph_says_why_there_is_no_derivative():
+def test_the_record_of_the_graph_notes_why_there_is_no_derivative():
     x = X.clone().requires_grad_()
     z = x * 1
     y = reversal()(z)

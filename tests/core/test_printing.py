@@ -81,18 +81,18 @@ def test_an_expanded_tensor_of_any_size_prints(shape):
 @PLAIN
 @pytest.mark.parametrize("edge", [0, 1, 2, 3])
 @pytest.mark.parametrize("shape", [(40, 50), (3, 1001), (2000, 1), (6, 20, 30), (1500,)])
-def test_the_text_of_an_expanded_tensor_is_that_of_its_copy(shape, edge):
+def test_the_text_of_an_expanded_tensor_equals_that_of_its_copy(shape, edge):
     x = minigrad.arange(shape[-1]).expand(*shape)
     with minigrad.printoptions(edgeitems=edge):
         assert repr(x) == repr(x.contiguous())
 
 
-def test_of_very_many_numbers_none_is_shown():
+def test_numbers_of_very_large_tensors_are_not_shown():
     x = minigrad.zeros(1, device="cpu").expand(*[6] * 9)
     assert repr(x) == "tensor(..., size=(6, 6, 6, 6, 6, 6, 6, 6, 6))"
 
 
-def test_the_summary_of_an_expanded_array_is_that_of_its_copy():
+def test_the_summary_of_an_expanded_array_equals_that_of_its_copy():
     a = np.linspace(0, 1, 120).reshape(40, 3)
     a[0, 0] = np.nan
     wide = np.broadcast_to(a[:, None], (40, 7, 3))
@@ -101,7 +101,7 @@ def test_the_summary_of_an_expanded_array_is_that_of_its_copy():
     assert summary(np.broadcast_to(np.float32(2), (10**9, 10**9)))["max"] == 2
 
 
-def test_what_needs_an_array_of_every_element_says_that_it_does_not_fit():
+def test_an_array_that_does_not_fit_in_memory_is_an_error():
     x = minigrad.ones(1, requires_grad=True).expand(10**9, 10**9)
     for look in (minigrad.record_of, minigrad.explain_shape):
         with pytest.raises(MemoryError, match=r"not enough memory: shape \(1000000000, 1000000000\)"):

@@ -62,13 +62,13 @@ def test_sums_of_products_and_functions():
         (lambda x: x * 0.0 + x, 1.0),
     ],
 )
-def test_numbers_stand_where_they_stood(f, slope):
+def test_python_numbers_keep_their_position(f, slope):
     x = leaf(1.5)
     y = f(x)
     assert explained(x, y).numbers == pytest.approx([slope])
 
 
-def test_what_is_shared_is_computed_once():
+def test_shared_parts_are_computed_once():
     x = leaf(0.5)
     h = x.sin()
     y = h * h * h + h
@@ -124,7 +124,7 @@ def test_several_outputs():
     assert explained(m, y).numbers == pytest.approx([4.0, 1.0, 0.5, 6.0]) and q is not None
 
 
-def test_writes_in_place_on_the_way():
+def test_in_place_writes_before_the_result():
     x = leaf(1.0, 2.0)
     h = x * x
     h += x
@@ -162,7 +162,7 @@ def test_among_numbers_that_are_not_finite_the_one_that_differs_is_named():
     refused(x.grad, r"element \[1\] of the log of shape \(3,\) is 1.38629, but the current leaves give 1.60944")
 
 
-def test_nothing_is_touched_and_it_can_be_asked_twice():
+def test_explaining_twice_changes_nothing():
     x, calls = leaf(2.0), []
     h = x * x
     h.register_hook(lambda g: calls.append(g))
@@ -179,7 +179,7 @@ def test_nothing_is_touched_and_it_can_be_asked_twice():
     refused(x.grad, "a leaf has changed")
 
 
-def test_of_several_graphs_the_one_with_the_numbers_is_taken():
+def test_the_graph_with_the_numbers_is_chosen_among_several():
     x = leaf(3.0)
     h = x * x
     metric = h * 100
@@ -193,7 +193,7 @@ def test_of_several_graphs_the_one_with_the_numbers_is_taken():
     refused(x.grad, "the mul of shape")  # though the graph of `later` leads to x as well
 
 
-def test_data_whose_own_gradient_has_grown_over_the_steps_does_not_matter():
+def test_an_accumulated_gradient_of_the_data_does_not_matter():
     x, w = leaf(1.0, 2.0), leaf(0.5)
     optimizer = torch.optim.SGD([w], lr=0.1)
     for _ in range(3):
@@ -207,7 +207,7 @@ def test_data_whose_own_gradient_has_grown_over_the_steps_does_not_matter():
 
 
 # ---------------------------------------------------------------------- what cannot be had again
-def test_data_in_the_middle_is_gone():
+def test_an_untracked_operand_of_an_intermediate_is_lost():
     x, data = leaf(1.0, 2.0), torch.tensor([3.0, 4.0], dtype=torch.float64)
     y = (x * 2 * data).sum()
     y.backward()
@@ -225,7 +225,7 @@ def test_an_optimizers_step_changes_leaves():
     del loss
 
 
-def test_a_change_of_another_leaf_is_seen_where_the_number_is_the_same():
+def test_a_change_of_another_leaf_is_detected_although_the_number_is_the_same():
     w, v = leaf(-1.0), leaf(3.0)
     loss = w.relu() * v + v * v
     loss.backward()
@@ -258,7 +258,7 @@ def test_a_gradient_that_was_written_to():
     )
 
 
-def test_a_gradient_that_began_with_something_else():
+def test_a_gradient_that_started_from_other_numbers():
     x = leaf(2.0)
     y = x * x
     y.backward(torch.tensor(3.0, dtype=torch.float64))
@@ -295,14 +295,14 @@ def test_users_functions_do_not_run_again():
     assert len(calls) == 1
 
 
-def test_what_was_drawn_at_random_is_gone():
+def test_random_numbers_are_not_drawn_again():
     x = leaf(*[1.0] * 20)
     y = torch.nn.functional.dropout(x, 0.5).square().sum()
     y.backward()
     refused(x.grad, "argument 2 of the mul of shape")
 
 
-def test_leaves_that_are_gone():
+def test_freed_leaves():
     x = leaf(2.0)
     y = x * leaf(3.0)
     y.backward()
@@ -316,7 +316,7 @@ def test_leaves_that_are_gone():
     refused(x.grad, r"the mul of shape \(\) gives \(2,\), minigrad.float32 with")
 
 
-def test_writes_past_the_graph_are_seen():
+def test_writes_outside_the_graph_are_detected():
     x = leaf(2.0)
     h = x * 1.5
     y = h * h
@@ -328,7 +328,7 @@ def test_writes_past_the_graph_are_seen():
     refused(x.grad, r"the mul of shape \(\) is 4, but the current leaves give 3.*or the result has")
 
 
-def test_leaves_that_do_not_go_together_any_more():
+def test_leaves_whose_shapes_no_longer_match():
     x, w = leaf(1.0, 2.0), leaf(3.0, 4.0)
     y = (x * w).sum()
     y.backward()
@@ -353,7 +353,7 @@ def test_the_derivative_of_a_tensor_by_another_after_backward():
         torch.explain(y, x)
 
 
-def test_what_else_does_not_run_again():
+def test_programs_that_cannot_run_again():
     x = leaf(1.0, -2.0)
     whole = x * x
     whole[0] = x[1]
@@ -369,7 +369,7 @@ def test_what_else_does_not_run_again():
         refused(x.grad, why)
 
 
-def test_lines_are_named_where_they_are_known():
+def test_known_lines_are_named():
     x = leaf(1.0, 2.0)
     with torch.autograd.detect_anomaly():
         y = torch.clamp(x, 0.0, torch.tensor(1.5, dtype=torch.float64)).sum()
@@ -377,7 +377,7 @@ def test_lines_are_named_where_they_are_known():
     refused(x.grad, r"of the clamp of shape \(2,\) at .*test_again.py.* y = torch.clamp")
 
 
-def test_objects_that_others_have_left_alive_are_not_asked():
+def test_objects_left_alive_by_other_code_are_not_searched():
     class Touchy:
         @property
         def __class__(self):

@@ -22,7 +22,7 @@ def test_a_recording_knows_a_gradient_while_it_is_alive():
         torch.explain(x.grad)
 
 
-def test_results_of_grad_are_found_in_a_recording_0d_ones_too():
+def test_results_of_grad_are_found_in_a_recording():
     for value in ([1.0, 2.0], 3.0):
         x = torch.tensor(value, requires_grad=True)
         with torch.record(passes=("forward", "backward")) as rec:
@@ -34,7 +34,7 @@ def test_results_of_grad_are_found_in_a_recording_0d_ones_too():
             assert e.numbers == pytest.approx([float(n) for n in g.reshape(-1)])
 
 
-def test_a_graph_that_backward_has_kept_is_found():
+def test_a_retained_graph_is_found():
     x = torch.tensor([1.0, 2.0], requires_grad=True)
     loss = (x * x).sum()
     loss.backward(retain_graph=True)
@@ -42,7 +42,7 @@ def test_a_graph_that_backward_has_kept_is_found():
     assert e.numbers == [2.0, 4.0] and str(e).startswith("x.grad = [2, 4]: 2 paths") and "∂loss/∂x" in str(e)
 
 
-def test_of_several_graphs_the_one_with_the_numbers_is_taken():
+def test_the_graph_with_the_numbers_is_chosen_among_several():
     x = torch.tensor([1.0, 2.0], requires_grad=True)
     other = (x * 5).sum()
     loss = (x * x * x).sum()
@@ -67,12 +67,12 @@ def test_a_freed_graph_is_an_error_with_the_code_to_type(keep):
     assert "test_found.py" in text
 
 
-def test_a_tensor_that_is_no_derivative_is_an_error():
+def test_explaining_a_tensor_that_is_no_derivative_is_an_error():
     with pytest.raises(ValueError, match="not the .grad of any tensor[^$]*with torch.record"):
         torch.explain(torch.ones(2))
 
 
-def test_tensors_without_a_way_between_them_are_an_error():
+def test_tensors_without_a_path_between_them_are_an_error():
     x, y = torch.ones(2, requires_grad=True), torch.ones(3, requires_grad=True)
     with pytest.raises(ValueError, match=r"shape \(\) does not depend on the one of shape \(3,\)"):
         torch.explain(x.sum(), y)
@@ -80,7 +80,7 @@ def test_tensors_without_a_way_between_them_are_an_error():
         torch.explain(torch.ones(2), x)
 
 
-def test_a_derivative_by_what_was_computed_is_found_too():
+def test_a_derivative_by_an_intermediate_is_found():
     x = torch.tensor([1.0, 2.0], requires_grad=True)
     h = x.exp()
     loss = (h * h).sum()
@@ -89,7 +89,7 @@ def test_a_derivative_by_what_was_computed_is_found_too():
     adds_up(e)
 
 
-def test_what_a_grad_holds_besides_the_recorded_is_said():
+def test_an_earlier_part_of_a_grad_is_noted():
     w = torch.tensor(2.0, requires_grad=True)
     (w * 100).backward()
     with torch.record(passes=("forward", "backward")) as rec:
@@ -124,7 +124,7 @@ def test_in_a_training_loop_the_last_step_is_explained():
     adds_up(e)
 
 
-def test_recordings_of_other_threads_are_theirs():
+def test_recordings_of_other_threads_are_not_used():
     x = torch.tensor(1.0, requires_grad=True)
     kept = []
 

@@ -10,7 +10,7 @@ from minigrad.nn import functional as F
 from minigrad.record.build import consumed, ends, flows_of, numbered
 from minigrad.record.operation_texts import Wording, Words
 
-from .test_formulas import NAMES
+from .evaluated import NAMES
 
 RANDOM = np.random.default_rng(0)
 MANY = 7  # examples: a size that nothing else has
@@ -53,7 +53,7 @@ PROGRAMS = {
 
 @pytest.mark.parametrize("transform", PROGRAMS)
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_what_is_said_of_an_operation_is_true_of_each_example(name, transform):
+def test_texts_of_an_operation_evaluate_for_each_example(name, transform):
     program, x = PROGRAMS[transform]
     rec = minigrad.record(program(FUNCTIONS[name]), x, passes=("forward",))
     document, number = numbered(rec)
@@ -75,7 +75,7 @@ def test_what_is_said_of_an_operation_is_true_of_each_example(name, transform):
 
 @pytest.mark.parametrize("transform", ["vmap", "vmap of columns", "vmap of vmap"])
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_what_is_said_of_tangents_is_true_of_each_example(name, transform):
+def test_texts_of_tangents_evaluate_for_each_example(name, transform):
     program, x = PROGRAMS[transform]
     rec = minigrad.record(program(FUNCTIONS[name]), x.clone().requires_grad_(), passes=("forward", "jvp"))
     document, number = numbered(rec)

@@ -185,7 +185,7 @@ def test_closures_capture_every_level():
     assert grad(f)(torch.tensor(1.5, **F64)).item() == pytest.approx(630 * 1.5**9 * 4)
 
 
-def test_what_vmap_batches_is_captured_by_the_transforms_inside():
+def test_inner_transforms_capture_batched_tensors():
     w, x = torch.tensor([1.0, 2.0, 3.0], **F64), torch.tensor(0.5, **F64)
     found = vmap(lambda w: grad(lambda x: jvp(lambda y: w * x * y**2, (x,), (w,))[1])(x))(w)  # d/dx of 2 w^2 x^2
     assert torch.allclose(found, 4 * w * w * x)
@@ -246,7 +246,7 @@ def test_no_grad_inside_stops_every_enclosing_gradient_but_no_tangent():
     assert grad(lambda x: grad(lambda y: f(y) * f(x))(x))(x).item() == 0.0 + 6.0 * 6.0 + 0.0 * 2
 
 
-def test_no_grad_outside_does_not_reach_in():
+def test_no_grad_outside_a_transform_has_no_effect_inside():
     with torch.no_grad():
         assert grad(lambda x: x**2)(torch.tensor(3.0)).item() == 6.0
         assert grad(grad(lambda x: x**3))(torch.tensor(3.0)).item() == 18.0

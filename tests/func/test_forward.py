@@ -35,7 +35,7 @@ def test_higher_orders_in_closed_form():
     assert f(torch.tensor(0.3, **F64)).item() == pytest.approx(math.cos(0.3))
 
 
-def test_several_primals_and_nested_ones():
+def test_primals_may_be_several_and_nested():
     x, y = torch.tensor(3.0), torch.tensor(2.0)
     assert jvp(lambda x, y: x * y, (x, y), (torch.tensor(1.0), torch.tensor(10.0)))[1].item() == 32.0
     _, out = jvp(lambda d: {"a": [d["u"] * 2]}, ({"u": x, "v": y},), ({"u": y, "v": x},))
@@ -69,7 +69,7 @@ def test_tangents_take_the_dtype_of_their_primals():
     assert tangent.requires_grad
 
 
-def test_linearize_and_jvp_refuse_tangents_of_other_kinds():
+def test_linearize_and_jvp_refuse_tangents_of_other_dtypes_and_shapes():
     push = linearize(torch.sin, torch.ones(2))[1]
     for dtype in (torch.float64, torch.float16, torch.int64):
         with pytest.raises(RuntimeError, match="linearize: tangent 0 is .*, but its primal is .*float32"):
@@ -117,7 +117,7 @@ def test_a_tangent_with_one_value_per_example_in_a_buffer_without():
     assert b.tolist() == [[1.0, 2.0], [10.0, 20.0]] and part.tolist() == [[1.0], [10.0]]
 
 
-def test_writes_leave_what_eager_backward_needs():
+def test_writes_in_a_transform_do_not_break_eager_backward():
     w = torch.tensor([1.0, 2.0], requires_grad=True)
 
     def f(x):
@@ -172,7 +172,7 @@ def test_control_flow_on_values():
         ((2.0,), (torch.ones(2),), RuntimeError, "primal 0 is a float"),
     ],
 )
-def test_refusals_say_what_was_found(primals, tangents, kind, text):
+def test_errors_contain_the_given_values(primals, tangents, kind, text):
     with pytest.raises(kind, match=text):
         jvp(lambda x: x * 2, primals, tangents)
 
@@ -245,7 +245,7 @@ def test_linearize_refusals():
         linearize(torch.sin, torch.ones(2))[1](torch.ones(3))
 
 
-def test_numpy_of_what_has_no_tangent_is_quiet(recwarn):
+def test_numpy_without_a_tangent_is_no_warning(recwarn):
     class Sin(torch.autograd.Function):
         @staticmethod
         def forward(ctx, x):

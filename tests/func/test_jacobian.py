@@ -82,7 +82,7 @@ def test_hessian_by_two_arguments():
         assert torch.allclose(found, torch.diag(wanted))
 
 
-def test_all_ways_to_a_hessian_agree():
+def test_all_compositions_that_give_a_hessian_agree():
     f = lambda x: (x.tanh().cumsum(0) * x.flip(0)).prod() + x.norm() ** 3
     x = torch.tensor([0.3, -0.7, 1.1], **F64)
     ways = [outer(inner(f))(x) for outer in (jacrev, jacfwd) for inner in (jacrev, jacfwd)]

@@ -18,7 +18,7 @@ def loss_of(net):
     return lambda p, x, y: ((functional_call(net, p, (x,)) - y) ** 2).sum()
 
 
-def test_given_parameters_are_used_and_the_own_ones_kept():
+def test_functional_call_uses_the_given_parameters_and_keeps_the_modules():
     net, x = network(), torch.randn(5, 3, **F64)
     doubled = {n: p.detach() * 2 for n, p in net.named_parameters()}
     before = net(x)
@@ -32,7 +32,7 @@ def test_given_parameters_are_used_and_the_own_ones_kept():
     assert torch.equal(net(x), before)
 
 
-def test_gradient_is_that_of_backward():
+def test_the_gradient_equals_that_of_backward():
     net, x, y = network(), torch.randn(5, 3, **F64), torch.randn(5, 2, **F64)
     found = grad(loss_of(net))(dict(net.named_parameters()), x, y)
     ((net(x) - y) ** 2).sum().backward()
@@ -40,7 +40,7 @@ def test_gradient_is_that_of_backward():
         assert torch.allclose(found[n], p.grad), n
 
 
-def test_per_sample_gradients_are_those_of_a_loop():
+def test_per_sample_gradients_equal_those_of_a_loop():
     net, x, y = network(), torch.randn(5, 3, **F64), torch.randn(5, 2, **F64)
     p = {n: t.detach() for n, t in net.named_parameters()}
     found = vmap(grad(loss_of(net)), (None, 0, 0))(p, x, y)

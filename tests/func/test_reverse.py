@@ -56,7 +56,7 @@ def test_trees(make):
     assert (u.tolist(), v.item()) == ([6.0, 6.0], 6.0)
 
 
-def test_aux_comes_out_one_layer_down():
+def test_aux_is_returned_one_layer_down():
     x = torch.tensor(3.0)
     gradient, aux = grad(lambda x: (x * x, {"double": x * 2, "name": "n", "list": [x]}), has_aux=True)(x)
     assert gradient.item() == 6.0
@@ -88,7 +88,7 @@ def test_gradients_keep_their_dtype():
     assert grad(lambda x: (x * torch.ones(2, **F64)).sum())(x).dtype == torch.float32
 
 
-def test_pull_back_can_be_called_often_and_differentiated():
+def test_a_pull_back_can_be_called_repeatedly_and_differentiated():
     x = torch.tensor(3.0, **F64)
     value, pull = vjp(lambda x: x**3, x)
     near = lambda *wanted: pytest.approx(wanted, rel=1e-12)  # powers on a GPU are rounded in the last bits
@@ -136,7 +136,7 @@ def test_vjp_of_nested_primals():
         (lambda x: x, (3.0,), ValueError, "got float"),
     ],
 )
-def test_refusals_say_what_was_found(f, args, kind, text):
+def test_errors_contain_the_given_values(f, args, kind, text):
     with pytest.raises(kind, match=f"(?s){text}"):
         grad(f)(*args)
 
@@ -158,7 +158,7 @@ def test_operand_in_the_same_memory_is_kept_as_it_was():
     assert grad(f)(x).tolist() == [2.0, 4.0, 6.0]
 
 
-def test_history_is_not_kept_for_what_needs_none():
+def test_constants_get_no_history_in_a_transform():
     seen = []
 
     def f(x):
@@ -199,7 +199,7 @@ def test_gradient_by_a_hook_that_uses_a_captured_tensor_can_be_differentiated():
     assert w.grad.tolist() == [2.0, 2.0]  # d/dw of 2 * x * w
 
 
-def test_gradient_of_what_nobody_tracks_is_not_tracked():
+def test_the_gradient_of_untracked_tensors_is_not_tracked():
     g = grad(lambda x: (x * x).sum())(torch.ones(2))
     assert not g.requires_grad
     w = torch.ones(2, requires_grad=True)

@@ -129,7 +129,7 @@ def test_gradients_of_converted_operands_keep_their_dtypes():
     ],
 )
 @pytest.mark.parametrize("dims", [(0, 0), (-1, 0), (1, -1), (0, None)])
-def test_writes_are_those_of_a_loop(write, shapes, dims):
+def test_writes_equal_those_of_a_loop(write, shapes, dims):
     size, random = 4, torch.Generator(torch.get_default_device()).manual_seed(0)
 
     def made(shape, d):
@@ -153,7 +153,7 @@ def test_writes_are_those_of_a_loop(write, shapes, dims):
     assert torch.allclose(found, wanted, 1e-12, 1e-14)  # a GPU may round x + y * z once or twice
 
 
-def test_writes_reach_the_argument_itself():
+def test_writes_change_the_argument():
     x = torch.ones(2, 3)
     vmap(lambda r: r[1:].mul_(5), in_dims=1)(x)
     assert x.tolist() == [[1.0] * 3, [5.0] * 3]
@@ -164,7 +164,7 @@ def test_a_longer_operand_cannot_be_written():
         vmap(lambda x, y: x.clone().add_(y))(torch.ones(2), torch.ones(2, 2))
 
 
-def test_a_value_per_example_does_not_fit_into_what_all_share():
+def test_writing_a_batched_value_into_an_unbatched_tensor_is_refused():
     shared = torch.zeros(3)
     with pytest.raises(RuntimeError, match="(?s)copy_.*same for all examples.*new_zeros"):
         vmap(lambda x: shared.__setitem__(0, x))(torch.ones(2))
@@ -257,7 +257,7 @@ def test_randomness_of_each_level():
     assert found.shape == (3, 2, 4) and torch.equal(found[:, 0], found[:, 1]) and not torch.equal(found[0], found[1])
 
 
-def test_info_tells_the_randomness():
+def test_info_has_the_randomness():
     seen = []
 
     class F(torch.autograd.Function):
@@ -378,7 +378,7 @@ def test_errors_have_the_shapes_of_one_example(f, shapes):
     assert shapes in str(e.value) and "vmap (a batch of 2) > vmap (a batch of 5)" in str(e.value), e.value
 
 
-def test_a_batched_tensor_that_is_kept_outside_says_where_it_is_from():
+def test_an_escaped_batched_tensor_names_its_vmap():
     kept = []
     vmap(lambda x: (kept.append(x * 2), x)[1])(torch.ones(3))
     for use in (lambda: kept[0] + 1, lambda: kept[0].sum(), lambda: vmap(lambda y: y + kept[0])(torch.ones(3))):

@@ -274,7 +274,7 @@ def test_under_every_transform(make):
         assert torch.allclose(found, wanted), transform
 
 
-def test_a_gradient_that_fits_no_example_is_refused_in_the_shapes_of_one():
+def test_a_gradient_of_a_wrong_shape_is_refused_in_the_shapes_of_one_example():
     F = function(forward=lambda x, row: x * row, generate_vmap_rule=True, backward=lambda ctx, g: (g, g[:, :3]))
     with pytest.raises(RuntimeError, match=r"gradient 1 has shape \(4, 3\), and argument row has shape \(4,\)"):
         grad(lambda row: vmap(F.apply)(torch.ones(4, 4, 4), row).sum())(torch.ones(4, 4))
@@ -352,7 +352,7 @@ def test_outputs_that_are_the_same_for_all_examples():
     assert grad(lambda w: vmap(F.apply, (0, None))(x, w)[1].sum())(w).item() == 12.0
 
 
-def test_several_outputs_keep_their_kind():
+def test_several_outputs_keep_their_container():
     for kind in (tuple, list):
         F = function(forward=lambda x, kind=kind: kind([x * 2, x * 3]), generate_vmap_rule=True,
                      backward=lambda ctx, g, h: (2 * g + 3 * h, None), jvp=lambda ctx, t, _: (t * 2, t * 3))  # fmt: skip
@@ -400,7 +400,7 @@ def second_derivative(f, x):
 
 @pytest.mark.parametrize("kept", KEPT)
 @pytest.mark.parametrize("twice", TWICE)
-def test_once_differentiable_finds_what_the_ctx_keeps_of_an_input(twice, kept):
+def test_once_differentiable_finds_inputs_stored_on_the_ctx(twice, kept):
     from minigrad.autograd.function import once_differentiable
 
     setup, read = KEPT[kept]
@@ -438,7 +438,7 @@ def test_tensors_in_a_structure_are_refused_where_they_would_lose_their_history(
         RUNS[run](F.apply)
 
 
-def test_jvp_only_of_what_is_dual_and_zeros_for_the_rest():
+def test_jvp_gets_zeros_for_inputs_without_a_tangent():
     seen = []
 
     def tangent(ctx, a, b):

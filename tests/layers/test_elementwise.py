@@ -5,7 +5,7 @@ import numpy as np
 import minigrad as torch
 
 
-def test_gradient_that_no_batched_tensor_reaches_is_the_same_for_all():
+def test_a_gradient_without_batched_operands_is_unbatched():
     xs, y, g = torch.randn(4, 3), torch.randn(3), torch.randn(3)
 
     def both(x):
@@ -17,13 +17,13 @@ def test_gradient_that_no_batched_tensor_reaches_is_the_same_for_all():
     np.testing.assert_allclose(dy.numpy(), (g * xs).numpy())
 
 
-def test_tangent_that_no_batched_tensor_reaches_is_the_same_for_all():
+def test_a_tangent_without_batched_operands_is_unbatched():
     xs, y, t = torch.randn(4, 3), torch.randn(3), torch.randn(3)
     _, tangent = torch.vmap(lambda x: torch.func.jvp(lambda x: x * y, (x,), (t,)))(xs)
     np.testing.assert_allclose(tangent.numpy(), (t * y).expand(4, 3).numpy())
 
 
-def test_ranks_meet_behind_the_batch():
+def test_numbers_of_dimensions_are_aligned_behind_the_batch_dimension():
     xs, ys = torch.randn(4), torch.randn(4, 2, 3)
     dx, dy = torch.vmap(torch.func.grad(lambda x, y: (x * y.sin()).sum(), argnums=(0, 1)))(xs, ys)
     np.testing.assert_allclose(dx.numpy(), ys.sin().sum((1, 2)).numpy(), rtol=1e-5)

@@ -9,7 +9,7 @@ from minigrad.func import grad, hessian, jacrev, jvp, vmap
 F64 = {"dtype": torch.float64}
 
 
-def test_what_backward_keeps_of_a_written_tensor_has_the_tangent_from_before():
+def test_a_tensor_saved_before_a_write_keeps_its_tangent():
     fw = torch.autograd.forward_ad
     x, v = torch.tensor([0.3, 2.5], **F64), torch.tensor([1.0, 10.0], **F64)
     with fw.dual_level():
@@ -31,7 +31,7 @@ def test_scatter_into_a_0d_tensor_keeps_its_shape():
     assert x.scatter(0, i, torch.tensor(2.5)).shape == () and x.scatter(0, i, 2.5, reduce="add").item() == 4.0
 
 
-def test_contiguous_memory_stays_the_same_under_transforms():
+def test_contiguous_returns_the_same_memory_under_transforms():
     def f(x):
         y = x * 1
         y.contiguous().mul_(2)
@@ -42,7 +42,7 @@ def test_contiguous_memory_stays_the_same_under_transforms():
     assert vmap(f, 1)(x).tolist() == [8.0] * 3  # as for each column alone: what it computes is contiguous
 
 
-def test_a_product_of_examples_that_lie_within_each_other_is_contiguous():
+def test_a_product_of_overlapping_examples_is_contiguous():
     def f(x):
         y = x @ x.mT
         y.contiguous().mul_(2)
@@ -52,7 +52,7 @@ def test_a_product_of_examples_that_lie_within_each_other_is_contiguous():
     assert torch.equal(vmap(f, 1)(x), torch.stack([f(x[:, i]) for i in range(5)]))
 
 
-def test_write_through_a_view_whose_gradient_lies_otherwise_in_memory():
+def test_a_write_through_a_view_whose_gradient_has_another_layout():
     weight = torch.arange(6.0).reshape(3, 2)
 
     def f(x, y):
@@ -66,7 +66,7 @@ def test_write_through_a_view_whose_gradient_lies_otherwise_in_memory():
     assert gradients.tolist() == [[0.0, 2.0, 4.0, 1.0, 3.0, 5.0]] * 2
 
 
-def test_layout_is_that_of_one_example():
+def test_a_batched_tensor_has_the_layout_of_one_example():
     seen = []
     vmap(lambda x: (seen.append((x.stride(), x.is_contiguous())), x)[1], 1)(torch.ones(2, 3))
     assert seen == [((3,), False)]
@@ -93,7 +93,7 @@ def test_a_tensor_that_eager_mode_tracks_is_written_by_itself_under_grad():
     assert g.tolist() == [4.0, 2.0] and torch.autograd.grad(g.sum(), k)[0].tolist() == [2.0, 2.0]
 
 
-def test_a_sum_that_was_broadcast_has_a_tangent_of_its_own_under_vmap():
+def test_a_broadcast_sum_has_a_separate_tangent_under_vmap():
     k = torch.zeros(2, 3)
 
     def f(x, t):
@@ -136,7 +136,7 @@ def test_second_derivative_of_a_once_differentiable_function_under_vmap():
         raise AssertionError("a silent zero")
 
 
-def test_a_view_of_what_is_written_inside_grad_has_a_tangent_at_the_level_outside():
+def test_a_view_of_a_tensor_written_inside_grad_keeps_its_outer_tangent():
     k, x = torch.ones(2, 3), torch.tensor([1.0, 1.0])
 
     def f(x):

@@ -160,7 +160,7 @@ def test_a_backward_in_numpy_that_is_differentiated_names_what_helps_under_that_
     assert "forward of a Function" in str(e.value) and "vmap staticmethod" not in str(e.value)
 
 
-def test_a_nested_function_in_the_combined_form_is_told_of_its_own_methods():
+def test_a_nested_function_in_the_combined_form_names_its_methods():
     class Line(NestedIOFunction):
         def forward_extended(self, params, x):
             self.save_for_backward(x)
@@ -212,7 +212,7 @@ def test_the_combined_form_is_refused_with_the_code_to_write(run):
         assert line in text, text
 
 
-def test_the_combined_form_with_a_rule_of_its_own_is_fine_under_vmap_alone():
+def test_the_combined_form_with_a_vmap_method_works_under_vmap():
     F = function(forward=lambda ctx, x: x * 2, setup_context=None)
     assert vmap(F.apply)(torch.ones(2)).tolist() == [2.0, 2.0]
     for run in ("vmap of grad", "grad"):
@@ -283,7 +283,7 @@ def test_a_write_to_an_output_in_its_inputs_memory(part, rule):
             RUN[run](f)
 
 
-def test_an_escaped_tensor_says_where_it_is_from():
+def test_an_escaped_tensor_names_its_transform():
     kept = {}
 
     def f(x):
@@ -325,7 +325,7 @@ def test_a_generator_of_a_transform_consumed_outside():
         next(kept[0][2])
 
 
-def test_no_warning_for_what_is_right():
+def test_generated_rules_cause_no_warning_under_any_transform():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         F = function(generate_vmap_rule=True)

@@ -92,7 +92,7 @@ def test_generators_in_turns():
     assert current().layers() == []
 
 
-def test_a_generator_computes_where_it_is_advanced():
+def test_a_generator_runs_in_the_transform_that_advances_it():
     def steps(x):
         yield x * x
         yield x * x * x

@@ -46,7 +46,7 @@ X = point().detach()
 SINE, COSINE = X.sin().item(), X.cos().item()
 
 
-def test_a_second_backward_that_does_not_reach_the_output_calls_no_hook():
+def test_a_second_backward_that_misses_the_output_calls_no_hook():
     (net, calls), x = tripled(nn.Tanh()), point()
     (g,) = grad(net(x).sum(), x, create_graph=True)
     assert names(calls) == ["output", "input"]
@@ -85,7 +85,7 @@ def test_a_pass_to_an_inner_activation_after_one_through_the_output_calls_no_hoo
     assert names(calls) == ["output", "input"]
 
 
-def test_a_pass_that_fails_inside_the_module_leaves_nothing_to_the_next_one():
+def test_a_failed_pass_does_not_affect_the_next_one():
     (net, calls), x = tripled(Parts()), point()
     y, failing = net(x), [True]
 
@@ -103,7 +103,7 @@ def test_a_pass_that_fails_inside_the_module_leaves_nothing_to_the_next_one():
     assert names(calls) == ["output", "output", "input"]
 
 
-def test_a_pass_that_needs_only_parameters_calls_the_pre_hook_and_leaves_nothing():
+def test_a_pass_for_parameters_alone_calls_the_pre_hook():
     net, x = nn.Linear(1, 1, bias=False).double(), point()
     net, calls = tripled(net)
     y = net(x)
@@ -121,7 +121,7 @@ def test_every_pass_over_a_retained_graph_calls_the_hooks():
     assert [g.item() for _, g in calls] == [1, 1, 2, 2, 3, 3]
 
 
-def test_a_hook_that_is_removed_between_passes_is_called_no_more():
+def test_a_hook_removed_between_passes_is_not_called():
     net, x, calls = nn.Tanh(), point(), []
     handle = net.register_full_backward_hook(lambda m, gin, gout: calls.append(1))
     y = net(x).sum()
@@ -175,7 +175,7 @@ def test_nested_modules_with_hooks_call_theirs_from_the_outside_in():
     assert calls == ["outer output", "inner output", "inner input", "outer input"]
 
 
-def test_a_backward_in_another_thread_is_a_pass_like_any_other():
+def test_a_backward_in_another_thread_calls_the_hooks():
     (net, calls), x = tripled(Parts()), point()
     y, inner_came, through = net(x), threading.Event(), []
 
@@ -243,7 +243,7 @@ FORWARD = {  # the gradient of a tangent needs no gradient of the output
 
 
 @pytest.mark.parametrize("way", REVERSE)
-def test_hooks_are_called_and_replace_gradients_in_every_kind_of_reverse_mode(way):
+def test_hooks_replace_gradients_in_every_kind_of_reverse_mode(way):
     plain = nn.Sequential(nn.Linear(3, 3), nn.Tanh()).double()
     hooked, shapes = nn.Sequential(*plain), []
     hooked.register_full_backward_pre_hook(lambda m, gout: shapes.append(gout[0].shape))

@@ -32,7 +32,7 @@ def test_it_is_trained_as_the_module_is():
         assert torch.allclose(p, q, rtol=1e-4, atol=1e-6)
 
 
-def test_its_state_has_the_prefix_of_pytorch_and_its_parameters_are_those_of_the_module():
+def test_the_state_of_a_compiled_module_has_pytorchs_prefix():
     m = model()
     c = torch.compile(m)
     assert [name for name, _ in c.named_parameters()] == [f"_orig_mod.{name}" for name, _ in m.named_parameters()]

@@ -22,7 +22,7 @@ def test_prepended_hooks_come_first():
     assert seen == [("before", 2), ("before", 1), ("after", 2), ("after", 1)]
 
 
-def test_a_hook_that_is_always_called_sees_none_where_forward_failed():
+def test_an_always_called_hook_gets_none_after_a_failed_forward():
     net, seen = doubler(), []
     net.register_forward_hook(lambda m, args, out: seen.append(out), always_call=True)
     with pytest.raises(RuntimeError):
@@ -40,7 +40,7 @@ def test_backward_hook_sees_gradients_of_inputs_and_outputs_and_replaces():
     assert net.weight.grad.tolist() == [[4, 4]]
 
 
-def test_backward_hook_is_called_where_no_input_requires_grad():
+def test_a_backward_hook_is_called_without_an_input_that_requires_grad():
     net, seen = doubler(), []
     handle = net.register_full_backward_hook(lambda m, gin, gout: seen.append((gin, gout[0].tolist())))
     net(minigrad.ones(2)).sum().backward()
@@ -71,7 +71,7 @@ def test_backward_hooks_with_several_outputs_and_second_derivatives():
     assert seen[0] == (2, [True, False])
 
 
-def test_a_backward_hook_that_returns_too_many_names_the_counts():
+def test_a_backward_hook_with_too_many_results_names_the_counts():
     net = doubler()
     net.register_full_backward_hook(lambda m, gin, gout: (gin[0], gin[0]))
     with pytest.raises(RuntimeError, match="returned 2 gradients, expected 1"):

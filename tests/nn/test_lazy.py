@@ -32,7 +32,7 @@ def made(lazy):
 
 
 @each
-def test_the_first_call_makes_what_the_plain_layer_would_be(lazy):
+def test_the_first_call_initializes_like_the_plain_layer(lazy):
     layer, x = made(lazy)
     minigrad.manual_seed(3)
     out = layer(x)
@@ -84,7 +84,7 @@ def test_copies_and_pickles_stay_lazy(lazy):
 
 
 @each
-def test_dtype_and_frozenness_reach_the_parameters(lazy):
+def test_dtype_and_requires_grad_apply_to_the_parameters(lazy):
     layer, x = made(lazy)
     layer.double().requires_grad_(False)
     assert layer(x.double()).dtype == minigrad.float64
@@ -117,7 +117,7 @@ def test_a_dry_run_lets_apply_see_plain_layers():
     assert (net[0].weight == 0.5).all() and (net[3].weight == 0.5).all() and net[3].in_features == 8
 
 
-def test_hooks_of_the_lazy_layer_go_on():
+def test_hooks_of_the_lazy_layer_remain_after_its_initialization():
     layer, seen = nn.LazyLinear(2), []
     layer.register_forward_hook(lambda module, args, out: seen.append(type(module)))
     layer(minigrad.ones(1, 3))
@@ -141,7 +141,7 @@ def test_unbatched_input_of_an_instance_norm_has_its_channels_in_front():
     assert layer.num_features == 4
 
 
-def test_a_module_of_the_users_own_keeps_its_class_and_is_initialized_once():
+def test_a_users_lazy_module_keeps_its_class_and_is_initialized_once():
     class Scale(nn.lazy.LazyModuleMixin, nn.Module):
         calls = 0
 
@@ -165,7 +165,7 @@ def test_a_module_of_the_users_own_keeps_its_class_and_is_initialized_once():
     assert type(scale.mean) is minigrad.Tensor and scale.factors.dtype == minigrad.float64
 
 
-def test_an_uninitialized_state_loads_into_a_lazy_layer_alone():
+def test_an_uninitialized_state_loads_only_into_a_lazy_layer():
     nn.LazyLinear(3).load_state_dict(nn.LazyLinear(3).state_dict())
     with pytest.raises(RuntimeError, match="shape of an uninitialized"):
         nn.Linear(2, 3).load_state_dict(nn.LazyLinear(3).state_dict())

@@ -92,7 +92,7 @@ def test_names_with_dots_and_taken_ones_are_refused(name, kind):
         Net().register_buffer(name, minigrad.zeros(1))
 
 
-def test_state_goes_from_one_module_into_another():
+def test_the_state_of_one_module_loads_into_another():
     a, b = Net(), Net()
     found = b.load_state_dict(a.state_dict())
     assert str(found) == "<All keys matched successfully>"
@@ -120,7 +120,7 @@ def test_wrong_state_names_every_key_and_shape():
         assert words in str(e.value)
 
 
-def test_state_that_is_not_strict_tells_what_differs():
+def test_loading_without_strict_returns_the_differences():
     found = Net().load_state_dict({"more": minigrad.zeros(1), "scale": minigrad.zeros(())}, strict=False)
     assert found.unexpected_keys == ["more"] and found.missing_keys == ["count", *NAMES[1:]]
 
@@ -268,7 +268,7 @@ def test_add_module_replaces_a_module_and_refuses_other_names():
         net.register_buffer(3, minigrad.ones(1))
 
 
-def test_parameters_and_buffers_are_not_taken_for_each_other():
+def test_parameters_and_buffers_are_not_confused():
     net = Net()
     assert net.get_buffer("count") is net.count
     with pytest.raises(AttributeError, match="not an nn.Parameter"):
@@ -329,7 +329,7 @@ def test_dictionary_of_parameters():
     assert named.pop("a").shape == (2,) and "a" not in named and named.get("zz") is None
 
 
-def test_a_name_that_came_later_need_not_be_in_an_older_state_dict():
+def test_an_older_state_dict_may_lack_a_newer_name():
     model = nn.Sequential(nn.BatchNorm1d(2))
     state = model.state_dict()
     assert state._metadata == {"": {"version": 1}, "0": {"version": 2}}

@@ -34,7 +34,7 @@ def test_an_older_name_of_an_initial_value_leads_to_the_newer_one():
 
 
 @pytest.mark.parametrize("name", ["ones", "fan", "uniform__"])
-def test_names_that_never_were_are_not_there(name):
+def test_missing_initializers_are_attribute_errors(name):
     with pytest.raises(AttributeError, match=f"nn.init.{name}"):
         getattr(nn.init, name)
 

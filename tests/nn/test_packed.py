@@ -59,5 +59,5 @@ CASES = [
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case[0])
-def test_it_says_what_is_wrong_and_what_to_do(case):
+def test_the_message_has_the_problem_and_the_fix(case):
     check(*case, lend=lambda module, given: {"rnn": module.nn.utils.rnn})

@@ -52,7 +52,7 @@ def symmetric():
     return parametrize.register_parametrization(nn.Linear(3, 3), "weight", Symmetric())
 
 
-def test_the_original_stays_the_parameter_that_an_optimizer_knows():
+def test_the_original_remains_the_optimizers_parameter():
     layer = nn.Linear(3, 3)
     before = layer.weight
     optimizer = torch.optim.SGD(layer.parameters(), lr=0.1)
@@ -65,21 +65,21 @@ def test_the_original_stays_the_parameter_that_an_optimizer_knows():
     assert layer.weight is before and torch.equal(before, before.T) and type(layer) is nn.Linear
 
 
-def test_the_original_comes_back_without_its_parametrization():
+def test_removing_a_parametrization_restores_the_original():
     layer = symmetric()
     original = layer.parametrizations.weight.original.tolist()
     parametrize.remove_parametrizations(layer, "weight", leave_parametrized=False)
     assert layer.weight.tolist() == original
 
 
-def test_setting_goes_through_the_inverse():
+def test_assigning_uses_the_right_inverse():
     layer = symmetric()
     layer.weight = torch.ones(3, 3)
     assert layer.weight.tolist() == torch.ones(3, 3).tolist()
     assert layer.parametrizations.weight.original.tolist() == torch.ones(3, 3).triu().tolist()
 
 
-def test_parametrizations_are_applied_one_after_the_other():
+def test_parametrizations_are_applied_in_order():
     layer = symmetric()
     now = layer.weight.detach()
     parametrize.register_parametrization(layer, "weight", Doubled())
@@ -113,7 +113,7 @@ def test_copies_go_their_own_way(copied):
     assert type(other).__name__ == "ParametrizedLinear" and isinstance(other, nn.Linear)
 
 
-def test_what_is_cached_is_computed_once_and_forgotten():
+def test_a_cached_parametrization_is_computed_once_and_dropped():
     calls = []
     layer = parametrize.register_parametrization(nn.Linear(2, 2), "weight", Wrong(lambda x: calls.append(1) or x * 2))
     del calls[:]
@@ -126,7 +126,7 @@ def test_what_is_cached_is_computed_once_and_forgotten():
     assert layer.weight is not layer.weight
 
 
-def test_what_is_cached_under_no_grad_serves_only_there():
+def test_a_parametrization_cached_under_no_grad_is_used_only_there():
     layer = parametrizations.weight_norm(nn.Linear(2, 2))
     with parametrize.cached():
         with torch.no_grad():
@@ -229,5 +229,5 @@ def lend(module, given):
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case[0])
-def test_it_says_what_is_wrong_and_what_to_do(case):
+def test_the_message_has_the_problem_and_the_fix(case):
     check(*case, lend=lend)

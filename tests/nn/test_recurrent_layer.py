@@ -65,7 +65,7 @@ def assert_same(found, wanted, dtype="float64"):
 
 @FLOATS
 @pytest.mark.parametrize("layer", some(LAYERS, 2))
-def test_values_and_gradients_are_those_of_the_definition(layer, dtype, taken, by_definition):
+def test_values_and_gradients_equal_the_definition(layer, dtype, taken, by_definition):
     network, x = made(*layer, dtype)
     assert_same(tensors(network(x)), by_definition(lambda: tensors(network(x))), dtype)
     assert_same(gradients(network, x), by_definition(lambda: gradients(network, x)), dtype)
@@ -73,7 +73,7 @@ def test_values_and_gradients_are_those_of_the_definition(layer, dtype, taken, b
 
 
 @pytest.mark.parametrize("kind", ["LSTM", "GRU"])
-def test_second_derivatives_are_those_of_the_definition(kind, taken, by_definition):
+def test_second_derivatives_equal_the_definition(kind, taken, by_definition):
     network, x = made(kind, {})
 
     def second():
@@ -86,7 +86,7 @@ def test_second_derivatives_are_those_of_the_definition(kind, taken, by_definiti
 
 
 @pytest.mark.parametrize("kind", ["LSTM", "GRU"])
-def test_derivatives_are_those_of_finite_differences(kind, taken):
+def test_derivatives_equal_finite_differences(kind, taken):
     network, x = made(kind, {}, length=2, batch=2)
     assert minigrad.autograd.gradcheck(lambda x: tensors(network(x)), (x,))
     assert minigrad.autograd.gradgradcheck(lambda x: network(x)[0], (x,))
@@ -114,7 +114,7 @@ def test_a_batch_of_gradients_goes_back_through_the_definition(taken):
 
 
 @pytest.mark.parametrize("which", [0, 1, 2])
-def test_one_of_the_results_alone_has_a_gradient(which, taken, by_definition):
+def test_one_of_several_results_has_a_gradient(which, taken, by_definition):
     network, x = made("LSTM", {})
     gradient = lambda: minigrad.autograd.grad(tensors(network(x))[which].sum(), [x, network.weight_hh_l0])
     assert_same(gradient(), by_definition(gradient))
@@ -135,7 +135,7 @@ def test_a_cell_is_a_layer_of_one_step(kind, taken, by_definition):
 
 
 @pytest.mark.parametrize("shapes", [((4,), (6,)), ((3, 4), (2, 6))])
-def test_a_cell_leaves_what_does_not_fit_to_the_definition(shapes, taken, by_definition):
+def test_a_cell_leaves_other_shapes_to_the_definition(shapes, taken, by_definition):
     cell, (x, h) = nn.GRUCell(4, 6), map(minigrad.ones, shapes)
     messages = []
     for call in (lambda: cell(x, h), lambda: by_definition(lambda: cell(x, h))):
@@ -197,7 +197,7 @@ def test_a_step_of_a_user_is_called(taken):
     assert not taken and (out == 0).all()
 
 
-def test_outputs_and_first_states_of_other_dtypes_are_refused_as_before(taken, by_definition):
+def test_other_dtypes_are_refused_with_the_definitions_message(taken, by_definition):
     network, x = made("LSTM", {})
     messages = []
     for call in (lambda: network(x.float()), lambda: by_definition(lambda: network(x.float()))):

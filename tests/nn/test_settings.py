@@ -8,19 +8,19 @@ import minigrad as torch
 from minigrad import nn
 
 
-def test_the_signature_is_that_of_the_settings():
+def test_the_signature_has_the_settings():
     assert str(inspect.signature(nn.LeakyReLU)) == "(negative_slope: 'float' = 0.01, inplace: 'bool' = False)"
     assert list(inspect.signature(nn.MaxPool2d.__init__).parameters)[:3] == ["self", "kernel_size", "stride"]
     assert {p.kind.name for p in inspect.signature(nn.GaussianNLLLoss).parameters.values()} == {"KEYWORD_ONLY"}
 
 
-def test_a_setting_that_is_a_tensor_is_a_buffer():
+def test_a_tensor_among_the_settings_is_a_buffer():
     loss = nn.BCEWithLogitsLoss(torch.ones(3), pos_weight=torch.ones(1))
     assert list(loss.state_dict()) == ["weight", "pos_weight"]
     assert nn.BCEWithLogitsLoss().weight is None
 
 
-def test_a_subclass_with_annotations_of_its_own_has_the_same_settings():
+def test_a_subclass_with_more_annotations_keeps_the_settings():
     class Scaled(nn.MSELoss):
         scale: float = 2.0
 
@@ -31,7 +31,7 @@ def test_a_subclass_with_annotations_of_its_own_has_the_same_settings():
     assert Scaled()(torch.ones(2), torch.zeros(2)).item() == 2.0
 
 
-def test_a_subclass_with_an_init_of_its_own_has_its_signature():
+def test_a_subclass_with_an_init_has_its_signature():
     class Wide(nn.ConstantPad1d):
         def __init__(self, n):
             super().__init__(n, 1.0)

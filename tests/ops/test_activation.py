@@ -142,7 +142,7 @@ def test_some_activations_are_methods(name):
 
 @FLOATS
 @pytest.mark.parametrize("name", some(CALLS, 4))
-def test_fused_kernels_give_what_numpy_gives(name, dtype):
+def test_fused_kernels_equal_numpy(name, dtype):
     random = np.random.default_rng(1)
     check_fused(CALLS[name], [random.uniform(-8, 8, (70, 70))], dtype)
     check_fused(

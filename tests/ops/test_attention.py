@@ -17,7 +17,7 @@ def test_equal_scores_give_the_mean_of_the_values():
     assert np.allclose(out.numpy(), np.broadcast_to(v.numpy().mean(1, keepdims=True), (2, 4, 3)))
 
 
-def test_causal_attention_sees_nothing_later():
+def test_causal_attention_ignores_later_positions():
     q, k, v = (random(4, 3, seed=s) for s in range(3))
     v = v.requires_grad_()
     F.scaled_dot_product_attention(q, k, v, is_causal=True)[1].sum().backward()
@@ -32,7 +32,7 @@ def test_boolean_mask_is_one_that_adds_minus_infinity():
     assert np.allclose(*pair)
 
 
-def test_position_that_may_see_nothing_gets_zeros_and_clean_gradients():
+def test_a_fully_masked_position_gets_zeros_and_finite_gradients():
     q, k, v = (random(2, 3, seed=s).requires_grad_() for s in range(3))
     out = F.scaled_dot_product_attention(q, k, v, minigrad.tensor([[False, False], [True, True]]))
     out.sum().backward()
@@ -51,7 +51,7 @@ def test_query_heads_share_keys():
     (lambda q: F.scaled_dot_product_attention(q, q, q, minigrad.ones(2, 2), is_causal=True), "attn_mask"),
     (lambda q: F.scaled_dot_product_attention(q, q[:, :1], q), "do not fit"),
 ])  # fmt: skip
-def test_what_does_not_fit_is_refused(call, words):
+def test_arguments_that_do_not_fit_are_refused(call, words):
     with pytest.raises(RuntimeError, match=words):
         call(minigrad.ones(2, 2))
 
@@ -64,7 +64,7 @@ def test_gumbel_draws_classes_with_the_probabilities_of_softmax():
     assert set(np.unique(draws.numpy().round(6))) == {0.0, 1.0}
 
 
-def test_hard_gumbel_passes_the_soft_gradient():
+def test_hard_gumbel_softmax_has_the_soft_gradient():
     logits = random(4, 3).requires_grad_()
     minigrad.manual_seed(1)
     soft = F.gumbel_softmax(logits, tau=0.5)

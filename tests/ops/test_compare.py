@@ -19,14 +19,14 @@ def test_comparisons_promote_and_give_bools():
     assert (x.less_equal(2)).tolist() == torch.le(x, 2).tolist() == [True, True, False]
 
 
-def test_comparing_with_what_is_no_number_is_pythons_business():
+def test_comparing_with_a_non_number_is_left_to_python():
     x = T([1.0])
     assert (x == "a") is False and (x == None) is False  # noqa: E711
     with pytest.raises(TypeError, match="not supported between"):
         assert x < None
 
 
-def test_comparisons_are_never_tracked_but_in_place_they_end_the_history():
+def test_comparisons_are_never_tracked_and_end_the_history_in_place():
     x = leaf(1.0, 3.0)
     assert not (x > 2).requires_grad
     y = x * 2
@@ -110,7 +110,7 @@ def test_the_condition_of_where_takes_no_part_in_promotion():
     assert f.where(c, 0).tolist() == [1, 0]
 
 
-def test_where_alone_is_nonzero():
+def test_where_with_one_argument_is_nonzero():
     found = torch.where(T([[1.0, 0.0], [0.0, 2.0]]))
     assert [t.tolist() for t in found] == [[0, 1], [0, 1]]
 
@@ -127,7 +127,7 @@ def test_where_checks_its_arguments():
         torch.where(T([True, False]), f)
 
 
-def test_the_branch_that_where_hides_gets_no_gradient_of_its_own():
+def test_where_passes_its_gradient_to_the_chosen_branch():
     x, y = leaf(-INF, 4.0), leaf(1.0, NAN)
     dx, dy = grad(torch.where(x > 0, x * 3, y * y).sum(), (x, y))
     assert dx.tolist() == [0, 3] and same(dy, [2, NAN])  # 0 * nan, as in PyTorch
@@ -177,7 +177,7 @@ def test_clamp_of_integers_numbers_tensors_and_none():
     lambda x, y: torch.where(x > y, x, y * 2), lambda x, y: torch.where(x > 0, 1.5, y),
     lambda x, y: torch.isclose(x, y, 0.1, 0.1, True), torch.logical_xor,
 ]))  # fmt: skip
-def test_fused_kernels_give_what_numpy_gives(f, dtype):
+def test_fused_kernels_equal_numpy(f, dtype):
     x, y = np.meshgrid(np.array(EDGES), np.array(EDGES))
     check_fused(f, [x, y], dtype)
     random = np.random.default_rng(1)
@@ -189,6 +189,6 @@ def test_fused_kernels_give_what_numpy_gives(f, dtype):
       for f in (lambda x, n: x.clamp(0, n), lambda x, n: x.clamp(min=n), lambda x, n: x.clamp_(max=n))],
     *[(f, n) for n in (300, -256) for f in (lambda x, n: torch.where(x > 60, x, n), lambda x, n: torch.where(x > 60, n, x))],
 ])  # fmt: skip
-def test_integers_that_the_dtype_cannot_hold_do_not_become_others(call, n):
+def test_numbers_outside_the_dtypes_range_raise_an_overflow_error(call, n):
     with pytest.raises(RuntimeError, match="overflow"):
         call(T([50, 200], dtype=torch.uint8), n)

@@ -75,14 +75,14 @@ def test_same_padding_keeps_the_size(kernel, dilation):
     ).shape == (1, 3, 9)
 
 
-def test_float32_stays_float32_in_every_gradient():
+def test_float32_is_kept_in_every_gradient():
     x, w, b = (minigrad.tensor(random(*s).astype("f4")).requires_grad_() for s in ((2, 2, 4, 4), (3, 2, 2, 2), (3,)))
     out = F.conv2d(x, w, b)
     out.sum().backward()
     assert {t.dtype for t in (out, x.grad, w.grad, b.grad)} == {minigrad.float32}
 
 
-def test_unfold_of_ones_counts_the_windows_at_each_place():
+def test_fold_of_unfolded_ones_counts_the_windows_of_each_element():
     x = minigrad.ones(1, 1, 4, 4)
     found = F.fold(F.unfold(x, 2), (4, 4), 2)
     edge = np.array([1, 2, 2, 1])
@@ -106,6 +106,6 @@ W = minigrad.ones(2, 2, 2, 2)
     (lambda x: F.conv_transpose2d(x, W, output_padding=1), RuntimeError, "output padding must be smaller"),
     (lambda x: F.fold(x[0], 4, 2), RuntimeError, "does not hold"),
 ])  # fmt: skip
-def test_what_does_not_fit_is_refused_with_its_numbers(call, kind, words):
+def test_arguments_that_do_not_fit_are_refused_with_their_numbers(call, kind, words):
     with pytest.raises(kind, match=words):
         call(minigrad.ones(2, 2, 4, 4))

@@ -55,7 +55,7 @@ def test_copy_of_a_tensor_warns_and_is_a_leaf():
      (np.zeros(2, complex), TypeError)],
     ids=str,
 )  # fmt: skip
-def test_what_is_no_data_raises(data, kind):
+def test_arguments_that_are_no_data_raise(data, kind):
     with pytest.raises(kind):
         minigrad.tensor(data)
 
@@ -108,7 +108,7 @@ def test_asarray_copies_on_request_only():
     assert y.requires_grad and not x.requires_grad
 
 
-def test_asarray_keeps_the_history_of_a_tensor_unless_told_otherwise():
+def test_asarray_keeps_the_history_of_a_tensor_by_default():
     x = minigrad.ones(2, requires_grad=True) * 2
     assert minigrad.asarray(x) is x and minigrad.asarray(x, requires_grad=True) is x
     assert minigrad.asarray(x, copy=True, requires_grad=True).grad_fn is not None
@@ -116,7 +116,7 @@ def test_asarray_keeps_the_history_of_a_tensor_unless_told_otherwise():
     assert not y.requires_grad and y.data_ptr() == x.data_ptr()
 
 
-def test_sizes_are_added_to_tuples_alone():
+def test_a_size_can_only_be_added_to_a_tuple():
     size, found = minigrad.ones(2, 3).shape, [1]
     assert (4,) + size == (4, 2, 3) and type((4,) + size) is type(size + (4,)) is minigrad.Size
     found += size
@@ -126,7 +126,7 @@ def test_sizes_are_added_to_tuples_alone():
             add()
 
 
-def test_sizes_come_as_numbers_tuple_size_or_keyword():
+def test_sizes_may_be_numbers_a_tuple_a_size_or_a_keyword():
     for t in (
         minigrad.zeros(2, 3),
         minigrad.zeros((2, 3)),

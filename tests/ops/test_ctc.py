@@ -29,7 +29,7 @@ def scores(*shape, seed=0):
 
 @settings(deadline=None, max_examples=60)
 @given(st.data(), st.integers(1, 5), st.integers(0, 2))
-def test_all_ways_are_added_up(data, steps, blank):
+def test_the_loss_sums_over_all_alignments(data, steps, blank):
     labels = st.lists(st.sampled_from([k for k in range(3) if k != blank]), max_size=3)
     batch = data.draw(st.lists(labels, min_size=1, max_size=3))
     times = [data.draw(st.integers(0, steps)) for _ in batch]
@@ -54,13 +54,13 @@ def test_padded_and_concatenated_targets_and_one_example_are_the_same():
         assert minigrad.allclose(F.ctc_loss(x, targets, (6, 5), (3, 1), reduction="sum"), apart[0] + apart[1])
 
 
-def test_first_and_second_derivatives_are_those_of_finite_differences():
+def test_first_and_second_derivatives_equal_finite_differences():
     x = scores(4, 2, 3).log_softmax(-1).requires_grad_()
     f = lambda x: F.ctc_loss(x, minigrad.tensor([[1, 1], [2, 0]]), (4, 3), (2, 1), reduction="none")
     assert minigrad.autograd.gradcheck(f, x) and minigrad.autograd.gradgradcheck(f, x)
 
 
-def test_without_a_way_the_loss_is_infinite_or_zero_and_has_no_gradient():
+def test_an_impossible_alignment_has_an_infinite_or_zero_loss_and_no_gradient():
     x = scores(2, 2, 3).requires_grad_()
     for zero, wanted in ((False, np.inf), (True, 0.0)):
         loss = F.ctc_loss(x.log_softmax(-1), minigrad.tensor([[1, 1], [1, 2]]), (2, 2), (2, 2), 0, "none", zero)
@@ -76,7 +76,7 @@ def test_classes_that_cannot_be_are_read_never():
     assert np.isclose(loss.item(), -np.log(0.75)) and x.grad.isfinite().all()
 
 
-def test_nan_stays_nan():
+def test_nan_gives_nan():
     assert F.ctc_loss(minigrad.full((3, 1, 3), float("nan")), minigrad.tensor([[1]]), (3,), (1,)).isnan()
 
 

@@ -29,12 +29,12 @@ def operands(name, size=3):
 
 @pytest.mark.parametrize("name", WRITTEN)
 @pytest.mark.parametrize("size", [(), (3,)])
-def test_gradient_is_that_of_the_definition(name, size):
+def test_the_gradient_equals_the_definition(name, size):
     agree(name, size)
 
 
 @pytest.mark.parametrize("name", some(WRITTEN, 4))
-def test_gradient_by_kernels_is_that_of_the_definition(name):
+def test_the_gradient_by_kernels_equals_the_definition(name):
     agree(name, (70, 80))
 
 
@@ -59,7 +59,7 @@ def agree(name, size):
             assert a is None or np.allclose(a.numpy(), b.numpy(), rtol=1e-12, atol=1e-12, equal_nan=True)
 
 
-def test_the_definitions_alone_pass_the_same_programs():
+def test_the_generic_path_passes_the_same_programs():
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "tests/test_engine_programs.py"]
     done = subprocess.run(
         command, cwd=ROOT, env={**os.environ, "MINIGRAD_GENERIC": "1"}, capture_output=True, text=True
@@ -79,7 +79,7 @@ def test_infinities_are_no_warnings_even_where_warnings_are_errors():
     assert (y[0].item(), z[0].item()) == (np.inf, -np.inf)
 
 
-def test_shapes_that_do_not_meet_are_explained():
+def test_incompatible_shapes_are_explained():
     with pytest.raises(RuntimeError, match=r"mul: the shapes \(2,\) and \(3,\) cannot be broadcast together"):
         minigrad.ones(2) * minigrad.ones(3)
 
@@ -106,7 +106,7 @@ OF_TWO = [n for n in WRITTEN if len(TABLE[n].cls.names) == 2 and dispatch.is_poi
 
 
 @pytest.mark.parametrize("name", OF_TWO)
-def test_integers_beside_numbers_are_those_of_the_definition(name):
+def test_integer_operands_with_numbers_equal_the_definition(name):
     cls = TABLE[name].cls
     given = {
         dtype: minigrad.tensor([0, 1, 2, -5], dtype=dtype) for dtype in (minigrad.int64, minigrad.int32, minigrad.bool)
@@ -128,7 +128,7 @@ def outcome(f, args):
         return type(e), str(e).splitlines()[0]
 
 
-def test_saved_operand_that_is_written_is_noticed():
+def test_a_write_to_a_saved_operand_is_detected():
     x, y = minigrad.ones(2, requires_grad=True), minigrad.ones(2)
     z = x * y
     y.add_(1)
@@ -143,7 +143,7 @@ def test_a_leafs_gradient_never_shares_memory():
     assert y.grad.tolist() == [1.0, 1.0] and seed.tolist() == [1.0, 1.0]
 
 
-def test_a_gradient_that_was_saved_and_then_added_to_is_noticed():
+def test_adding_to_a_saved_gradient_is_detected():
     x, w = minigrad.ones(2, requires_grad=True), minigrad.ones(2, requires_grad=True)
     (x * 3).sum().backward()
     z = (w * x.grad).sum()
@@ -177,7 +177,7 @@ def test_operations_that_are_not_pointwise_are_written_out_too():
         assert line in done.stdout
 
 
-def test_what_is_not_written_out_is_said_to_be_so():
+def test_an_operation_without_a_fast_path_is_named():
     done = subprocess.run([sys.executable, "-m", "minigrad.fast", "where"], capture_output=True, text=True)
     assert done.returncode == 1 and "where has no generated code" in done.stderr
 
@@ -200,7 +200,7 @@ def test_an_operation_of_any_number_of_tensors_is_shown_for_two():
     lambda x: x @ x[0], lambda x: x[0] @ x.t(), lambda x: x[0] @ x[1], lambda x: x.expand(4, 2, 3) @ x.t(),
     lambda x: x @ x.t().expand(4, 3, 2), lambda x: x.expand(4, 2, 3) @ x[0], lambda x: x[0] @ x.t().expand(4, 3, 2),
 ])  # fmt: skip
-def test_other_operations_give_what_the_definitions_give(program, monkeypatch):
+def test_other_operations_equal_their_definitions(program, monkeypatch):
     x = minigrad.randn(2, 3, dtype=minigrad.float64, requires_grad=True)
     fast = program(x)
     (given,) = minigrad.autograd.grad(fast, x, minigrad.ones(fast.shape, dtype=minigrad.float64))
@@ -224,7 +224,7 @@ def test_operations_of_indices_and_of_several_results_are_written_out():
         loss.backward()
 
 
-def test_indices_that_are_written_after_the_forward_are_noticed():
+def test_indices_written_after_the_forward_are_detected():
     x, classes = minigrad.randn(4, 3, requires_grad=True), minigrad.tensor([0, 2, 1, 1])
     loss = F.cross_entropy(x, classes)
     classes.fill_(0)
@@ -238,7 +238,7 @@ def test_floats_do_not_pass_for_indices():
         F.embedding(minigrad.tensor([0.0, 1.0]), x)
 
 
-def test_derivatives_of_several_results_go_on():
+def test_derivatives_of_several_results_can_be_differentiated():
     x = minigrad.randn(3, 4, dtype=minigrad.float64, requires_grad=True)
     classes = minigrad.tensor([0, 3, 1])
     assert minigrad.autograd.gradgradcheck(lambda x: F.cross_entropy(x, classes, label_smoothing=0.2), x)
@@ -250,7 +250,7 @@ def test_derivatives_of_several_results_go_on():
     assert minigrad.allclose(h, expected)
 
 
-def test_a_number_on_the_left_is_kept_as_one():
+def test_a_number_on_the_left_is_saved_as_a_number():
     x = minigrad.tensor([0.5], requires_grad=True)
     y = 2.0 - x
     assert y.grad_fn._saved[0] == 2.0 and y.item() == 1.5

@@ -101,7 +101,7 @@ def test_sublists_and_lists_of_operands():
     assert np.allclose(torch.einsum("ij,jk", [tensor(x), tensor(y)]).numpy(), x @ y)
 
 
-def test_many_operands_meet_in_a_cheap_order():
+def test_many_operands_are_contracted_in_a_cheap_order():
     n = 40  # left to right would hold an array of n**4 elements
     xs = [random(n, seed=0), random(n, seed=1), *[random(n, n, seed=i) for i in range(2, 6)]]
     out = torch.einsum("a,d,ab,bc,cd,de->e", *map(tensor, xs))

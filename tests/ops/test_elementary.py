@@ -75,7 +75,7 @@ def test_lgamma_has_derivatives_of_every_order():
         assert y.item() == pytest.approx(expected)
 
 
-def test_polygamma_takes_the_order_first_and_as_a_method_alone():
+def test_polygamma_takes_the_order_as_first_argument_and_as_the_methods_only_one():
     x = T([1.0, 2.0])
     assert same(torch.polygamma(1, x), [np.pi**2 / 6, np.pi**2 / 6 - 1]) and same(
         x.polygamma(1), torch.polygamma(1, x).numpy()
@@ -86,7 +86,7 @@ def test_polygamma_takes_the_order_first_and_as_a_method_alone():
 
 
 @pytest.mark.parametrize("name", UNARY)
-def test_integers_become_the_default_dtype_and_float32_stays(name):
+def test_integers_become_the_default_dtype_and_float32_is_kept(name):
     f = TABLE[name].function
     for kind in (torch.int64, torch.uint8, torch.bool, torch.float32):
         assert f(T([1, 0], dtype=kind)).dtype == torch.float32
@@ -114,7 +114,7 @@ def test_aliases_are_the_same_function(name):
 
 @FLOATS
 @pytest.mark.parametrize("name", some(UNARY, 4))
-def test_fused_kernels_give_what_numpy_gives(name, dtype):
+def test_fused_kernels_equal_numpy(name, dtype):
     entry = TABLE[name]
     if name == "sinc":  # whose derivative cancels near 0: more so in float32 than in the kernel's float64
         check_fused(entry.function, [np.random.default_rng(1).uniform(0.3, 2, 5000)], dtype)

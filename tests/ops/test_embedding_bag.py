@@ -45,7 +45,7 @@ def test_rows_of_a_matrix_are_bags():
     assert minigrad.allclose(F.embedding_bag(x, table, mode="sum"), flat)
 
 
-def test_what_lies_behind_the_last_offset_takes_no_part():
+def test_indices_after_the_last_offset_are_ignored():
     table = minigrad.ones(3, 1)
     x, offsets = minigrad.tensor([0, 1, 2]), minigrad.tensor([0, 2])
     assert F.embedding_bag(x, table, offsets, mode="sum", include_last_offset=True).tolist() == [[2.0]]

@@ -74,7 +74,7 @@ NOT_IN_PYTORCH = {
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case[0])
-def test_it_says_how_many_bytes_there_are_not(case):
+def test_the_error_is_out_of_memory_and_no_internal_failure(case):
     check(*case)
     e = raised(minigrad, case[0])
     assert isinstance(e, OutOfMemoryError) and isinstance(e, RuntimeError) and isinstance(e, MemoryError)
@@ -86,7 +86,7 @@ def test_a_number_of_many_digits_is_shown_no_longer_than_python_shows_it():
 
 
 @pytest.mark.parametrize("text", ["torch.zeros(*[1] * 70)", "torch.meshgrid(*[T(2)] * 70)", "T(1)[(None,) * 70]"])
-def test_too_many_dimensions_are_not_a_matter_of_memory(text):
+def test_too_many_dimensions_are_an_error_and_no_lack_of_memory(text):
     e = raised(minigrad, text)
     assert isinstance(e, RuntimeError) and not isinstance(e, MemoryError)
     assert "a tensor has at most" in str(e), e
@@ -103,7 +103,7 @@ def test_polygamma_has_all_digits_up_to_order_170():
     assert minigrad.polygamma(170, x).item() == pytest.approx(-5.612762894906341e276)
 
 
-def test_combinations_are_those_of_itertools():
+def test_combinations_equal_itertools_combinations():
     rows = minigrad.combinations(minigrad.arange(4), 2).tolist()
     assert rows == [[0, 1], [0, 2], [0, 3], [1, 2], [1, 3], [2, 3]]
     assert minigrad.combinations(minigrad.arange(2), 3, True).tolist() == [[0, 0, 0], [0, 0, 1], [0, 1, 1], [1, 1, 1]]

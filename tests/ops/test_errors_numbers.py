@@ -129,5 +129,5 @@ ABOUT_CPU = {"I(3, 1) // 0": "a kernel raises nothing", "T(3).round(decimals=2**
 
 
 @pytest.mark.parametrize("case", marked(CASES, ABOUT_CPU))
-def test_it_says_what_is_wrong_and_what_to_do(case):
+def test_the_message_has_the_problem_and_the_fix(case):
     check(*case)

@@ -223,5 +223,5 @@ ABOUT_CPU = dict.fromkeys(("T(2).to('cuda:0')", "T(2).cuda()"), "asks for a devi
 
 
 @pytest.mark.parametrize("case", marked(CASES, ABOUT_CPU))
-def test_it_says_what_is_wrong_and_what_to_do(case):
+def test_the_message_has_the_problem_and_the_fix(case):
     check(*case, lend=lend)

@@ -43,7 +43,7 @@ def test_names_and_conversions():
 
 
 @HALVES
-def test_what_a_tensor_says_of_itself(dtype):
+def test_properties_of_a_tensor(dtype):
     x = small(dtype)
     assert x.is_floating_point() and x.is_signed() and x.element_size() == 2 and dtype.itemsize == 2
     assert dtype.is_floating_point and dtype.is_signed and repr(dtype) == f"minigrad.{dtype.name}"
@@ -73,7 +73,7 @@ def test_promotion(dtype):
     assert minigrad.promote_types(dtype, float64) is float64
 
 
-def test_the_two_meet_in_float32():
+def test_float16_and_bfloat16_promote_to_float32():
     x, y = small(float16), small(bfloat16)
     assert minigrad.promote_types(float16, bfloat16) is minigrad.promote_types(bfloat16, float16) is float32
     assert (x + y).dtype is minigrad.cat([x, y]).dtype is minigrad.where(x > 0, x, y).dtype is float32
@@ -120,7 +120,7 @@ def test_bfloat16_becomes_the_array_of_ml_dtypes():
 
 
 @HALVES
-def test_assert_close_knows_how_many_digits_there_are(dtype):
+def test_assert_close_chooses_the_tolerance_by_the_dtype(dtype):
     x, unit = small(dtype), 2.0 ** -DIGITS[dtype]
     minigrad.testing.assert_close(x * (1 + unit), x)
     with pytest.raises(AssertionError):
@@ -172,7 +172,7 @@ def test_gradients_have_the_dtype_and_are_rounded_once(size, dtype):
 
 
 @HALVES
-def test_the_gradient_of_what_is_broadcast_is_summed_in_float32(dtype):
+def test_the_gradient_of_a_broadcast_operand_is_summed_in_float32(dtype):
     x = minigrad.zeros(1, dtype=dtype).requires_grad_()
     (x + minigrad.ones(MANY, dtype=dtype)).sum().backward()
     assert x.grad.item() == MANY
@@ -279,7 +279,7 @@ def test_a_compiled_program_gives_the_same(dtype):
 
 
 @HALVES
-def test_a_record_says_what_it_is(dtype):
+def test_a_record_has_the_dtypes_of_half_precision(dtype):
     x = small(dtype).requires_grad_()
     record = minigrad.record(lambda x: (x * x).sum(), x)
     assert {v["dtype"] for v in record.to_dict()["values"]} == {dtype.name}
@@ -287,7 +287,7 @@ def test_a_record_says_what_it_is(dtype):
 
 # ---------------------------------------------------------------------- random numbers
 @HALVES
-def test_uniform_numbers_stay_below_1(dtype):
+def test_uniform_numbers_are_below_1(dtype):
     x = minigrad.rand(100000, dtype=dtype)
     assert x.dtype is dtype and x.max().item() == 1 - 2.0 ** -DIGITS[dtype] and x.min() == 0
     assert abs(x.float().mean().item() - 0.5) < 0.01

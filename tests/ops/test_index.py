@@ -222,7 +222,7 @@ def test_vmap_of_writing_is_a_loop(write, mask):
         (minigrad.tensor([0], dtype=minigrad.int16), IndexError),
     ],
 )
-def test_a_wrong_index_raises_what_torch_raises(index, kind):
+def test_a_wrong_index_raises_pytorchs_exception_type(index, kind):
     x = minigrad.zeros(3, 4)
     with pytest.raises(kind):
         x[index]
@@ -240,7 +240,7 @@ def test_a_wrong_index_raises_what_torch_raises(index, kind):
         ([0], minigrad.ones(4, dtype=minigrad.float64), RuntimeError),
     ],
 )
-def test_a_wrong_value_raises_what_torch_raises(index, value, kind):
+def test_a_wrong_value_raises_pytorchs_exception_type(index, value, kind):
     with pytest.raises(kind):
         minigrad.zeros(3, 4)[index] = value
 
@@ -252,7 +252,7 @@ def test_writing_to_a_leaf_or_an_expanded_tensor_is_refused():
         minigrad.zeros(1).expand(3)[[0]] = 1.0
 
 
-def test_an_index_changed_between_reading_and_backward_is_noticed():
+def test_an_index_changed_between_forward_and_backward_is_detected():
     x, i = tracked(np.zeros(3)), minigrad.tensor([0, 1])
     y = x[i]
     i += 1
@@ -260,7 +260,7 @@ def test_an_index_changed_between_reading_and_backward_is_noticed():
         y.sum().backward()
 
 
-def test_a_mask_of_its_own_values_cannot_be_batched_but_filling_can():
+def test_indexing_by_a_batched_mask_is_refused():
     x = minigrad.tensor(numbers((2, 3)))
     with pytest.raises(RuntimeError, match="depends on the values"):
         batched(lambda x: x[x > 0], (x,), (0,), 2)
@@ -302,7 +302,7 @@ def written_at(places, s):
 
 
 @pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
-def test_a_value_in_whose_place_another_was_written_has_no_gradient(write):
+def test_an_overwritten_value_has_no_gradient(write):
     s = minigrad.tensor([1.0, 2.0, 3.0, 4.0])
     assert write(s).tolist() == [4.0, 0.0, 3.0]
     forward, backward = minigrad.func.jacfwd(write)(s), minigrad.func.jacrev(write)(s)
@@ -312,7 +312,7 @@ def test_a_value_in_whose_place_another_was_written_has_no_gradient(write):
     assert minigrad.func.linearize(write, s)[1](s).tolist() == [4.0, 0.0, 3.0]
 
 
-def test_adding_to_a_list_of_places_counts_a_repeated_one_once():
+def test_adding_at_a_list_of_indices_counts_a_repeated_index_once():
     x = tracked(np.array([1.0, 2.0, 3.0]))
     y = x * 1
     y[[0, 0, 2]] += 10
@@ -321,7 +321,7 @@ def test_adding_to_a_list_of_places_counts_a_repeated_one_once():
 
 
 @pytest.mark.parametrize("shape", [(0,), (0, 3), (3, 0, 2), (1,), (5,), (1, 1), (3, 4), (4, 1, 3), (2, 1, 3, 4)])
-def test_places_of_what_is_not_zero_are_in_row_major_order(shape):
+def test_nonzero_indices_are_in_row_major_order(shape):
     for dtype in ("bool", "int64", "float32"):
         a = np.random.default_rng(0).integers(-1, 2, shape).astype(dtype)
         for x in (a, a.T, a[::-1], np.broadcast_to(a, (2, *shape))):
@@ -381,7 +381,7 @@ def test_a_loop_over_parts_makes_one_array_for_their_gradients(monkeypatch):
 
 @pytest.mark.parametrize("many", (10, 5000))
 @pytest.mark.parametrize("dtype", (np.int64, np.int32))
-def test_few_indices_and_many_read_and_add_the_same_places(many, dtype):
+def test_few_and_many_indices_read_and_add_the_same_elements(many, dtype):
     rng = np.random.default_rng(0)
     x, i, j = rng.standard_normal((6, 7)), *[rng.integers(-n, n, many).astype(dtype) for n in (6, 7)]
     x, rows, columns = minigrad.tensor(x, requires_grad=True), minigrad.tensor(i), minigrad.tensor(j)

@@ -90,7 +90,7 @@ def test_negative_padding_cuts():
         (lambda x: minigrad.ops.pad.pad(x, (-4, 0)), RuntimeError),
     ],
 )
-def test_what_does_not_fit_raises_what_torch_raises(call, kind):
+def test_arguments_that_do_not_fit_raise_pytorchs_exception_types(call, kind):
     with pytest.raises(kind) as raised:
         call(minigrad.zeros(2, 3))
     assert not isinstance(raised.value, InternalError)

@@ -26,7 +26,7 @@ def test_a_tensor_made_of_a_tensor_shares_its_memory():
     [(lambda m: m.Tensor(3.0), TypeError), (lambda m: m.Tensor(None), TypeError), (lambda m: m.Tensor(-1), RuntimeError),
      (lambda m: m.Tensor(2, 3.0), TypeError), (lambda m: m.LongTensor(m.ones(2)), TypeError)],
 )  # fmt: skip
-def test_what_they_refuse(call, kind):
+def test_wrong_arguments_of_legacy_types_are_refused(call, kind):
     with pytest.raises(kind, match="Tensor: "):
         call(minigrad)
 

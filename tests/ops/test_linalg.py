@@ -150,7 +150,7 @@ def test_matrices_by_keyword_and_results_into_out(f):
         (lambda: torch.matrix_power(torch.zeros(2, 2), -1), "singular"),
     ],
 )
-def test_matrices_that_do_not_have_it_raise_linalgerror_for_their_place_in_the_batch(call, words):
+def test_matrices_without_the_requested_factor_raise_linalgerror_with_their_index(call, words):
     with pytest.raises(linalg.LinAlgError, match=words) as caught:
         call()
     assert isinstance(caught.value, RuntimeError)
@@ -173,7 +173,7 @@ def test_matrices_that_do_not_have_it_raise_linalgerror_for_their_place_in_the_b
         (lambda: torch.cdist(torch.ones(2), torch.ones(2, 4)), "at least 2D"),
     ],
 )
-def test_what_does_not_fit_is_refused(call, words):
+def test_arguments_that_do_not_fit_are_refused(call, words):
     with pytest.raises(RuntimeError, match=words):
         call()
 
@@ -239,7 +239,7 @@ def test_eigvalsh_has_derivatives_of_both_orders():
     check(lambda x: linalg.eigvalsh(mirrored(x)), symmetric(2, 3, 3))
 
 
-def test_gradient_of_eigenvalues_alone_exists_where_they_coincide():
+def test_eigenvalues_have_gradients_where_they_coincide():
     (g,) = grad(linalg.eigh(x := leaf(np.eye(3))).eigenvalues.sum(), x)
     assert np.allclose(g.numpy(), np.eye(3))
 
@@ -308,7 +308,7 @@ def test_rank_and_its_tolerances():
         lambda x: linalg.solve(x, x),
     ],
 )
-def test_float32_stays_float32_in_both_directions(f):
+def test_float32_is_kept_in_forward_and_backward(f):
     x = leaf(positive(3, 3).astype(np.float32))
     out = f(x)
     assert out.dtype == torch.float32 and grad(out.sum(), x)[0].dtype == torch.float32
@@ -373,7 +373,7 @@ def test_second_derivative_of_distances_of_a_set_to_itself_is_finite():
 
 
 @pytest.mark.parametrize("offset", [0.0, 1e4])
-def test_many_distances_come_from_a_product_and_stay_accurate(offset):
+def test_many_distances_computed_by_a_product_are_accurate(offset):
     x = random(60, 3) + offset
     y = np.concatenate([x[:30], x[:30] + 1e-6 * random(30, 3, seed=2)])
     expected = np.sqrt(((x[:, None] - y) ** 2).sum(-1))
@@ -381,7 +381,7 @@ def test_many_distances_come_from_a_product_and_stay_accurate(offset):
         assert np.allclose(torch.cdist(tensor(x), tensor(y), compute_mode=mode).numpy(), expected, rtol=1e-9, atol=0)
 
 
-def test_large_sets_have_the_gradient_of_small_ones(monkeypatch):
+def test_large_point_sets_have_the_gradient_of_small_ones(monkeypatch):
     from minigrad.ops import norms
 
     x, y = leaf(random(7, 3)), leaf(random(5, 3, seed=1))
@@ -408,7 +408,7 @@ def test_a_norm_that_is_constant_has_derivatives_of_0(p, size):
 
 @pytest.mark.parametrize("value", [float("inf"), float("-inf"), float("nan")])
 @pytest.mark.parametrize("name", ["svd", "svdvals", "pinv", "matrix_rank", "cond"])
-def test_singular_values_of_what_is_not_finite_are_refused(name, value):
+def test_singular_values_of_non_finite_matrices_are_refused(name, value):
     """LAPACK does not come to an end for some such matrices, as this one."""
     matrix = np.random.default_rng(0).standard_normal((4, 3))
     matrix[2, 0] = value
@@ -454,7 +454,7 @@ def test_a_large_singular_matrix_of_a_batch_is_named():
 
 
 @pytest.mark.parametrize("tracked", [(True, True), (True, False), (False, True)])
-def test_gradients_of_solutions_on_arrays_are_those_of_the_formulas(tracked):
+def test_gradients_of_solutions_equal_the_formulas_on_arrays(tracked):
     rng = np.random.default_rng(0)
     for f, *settings in (
         (linalg.solve,),

@@ -69,7 +69,7 @@ def test_huge_logits_do_not_overflow():
 
 @pytest.mark.parametrize("shape", [(2, 3), (40, 50), (2, 5, 600)])
 @pytest.mark.parametrize("odd", [math.inf, -math.inf, math.nan])
-def test_cross_entropy_of_odd_logits_is_that_of_their_log_softmax(shape, odd):
+def test_cross_entropy_of_odd_logits_equals_nll_of_log_softmax(shape, odd):
     logits = random(*shape).astype("float32")
     logits[0, 1] = odd
     logits[1] = odd
@@ -172,12 +172,12 @@ def test_other_shapes_are_broadcast_with_a_warning():
     (lambda x: F.smooth_l1_loss(x, x, beta=-1), RuntimeError, "beta"),
     (lambda x: F.mse_loss(x, x, weight=x[0]), ValueError, "same size"),
 ])  # fmt: skip
-def test_what_does_not_fit_is_refused_with_its_numbers(call, kind, words):
+def test_arguments_that_do_not_fit_are_refused_with_their_numbers(call, kind, words):
     with pytest.raises(kind, match=words):
         call(minigrad.ones(3, 3))
 
 
-def test_mean_cross_entropy_leaves_out_what_is_ignored():
+def test_mean_cross_entropy_leaves_out_ignored_targets():
     logits, target = (
         minigrad.randn(4, 3, dtype=minigrad.float64, requires_grad=True),
         minigrad.tensor([0, -100, 2, -100]),

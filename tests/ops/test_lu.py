@@ -44,7 +44,7 @@ def test_lu_solves_with_the_matrix_on_either_side_and_transposed(left, adjoint):
     assert close(M @ X if left else X @ M, B.expand(2, 3, 3))
 
 
-def test_info_tells_which_matrices_of_a_batch_fail():
+def test_info_marks_the_failed_matrices_of_a_batch():
     A = minigrad.stack([minigrad.eye(2), minigrad.zeros(2, 2)])
     assert linalg.lu_factor_ex(A).info.tolist() == linalg.inv_ex(A).info.tolist() == [0, 1]
     assert linalg.inv_ex(A).inverse.isnan().tolist() == [[[False] * 2] * 2, [[True] * 2] * 2]
@@ -60,7 +60,7 @@ def test_matrices_without_elements():
 
 
 @given(SIZES)
-def test_least_squares_leave_a_rest_that_is_orthogonal_to_the_columns(size):
+def test_the_residual_of_least_squares_is_orthogonal_to_the_columns(size):
     A, B = normal(*size), normal(*size[:2], 2, seed=1)
     X = linalg.lstsq(A, B).solution
     assert close(A.mT @ (A @ X - B), np.zeros(tuple(X.shape)))
@@ -75,7 +75,7 @@ def test_least_squares_of_a_singular_matrix_are_the_smallest():
 @pytest.mark.parametrize(
     ("driver", "given"), [("gelsy", "rank"), ("gels", "residuals"), ("gelsd", "all"), ("gelss", "all")]
 )
-def test_the_driver_decides_what_comes_beside_a_solution(driver, given):
+def test_the_driver_of_lstsq_decides_the_further_results(driver, given):
     found = linalg.lstsq(normal(4, 2), normal(4, 3, seed=1), driver=driver)
     assert (found.residuals.numel() > 0) is (given in ("residuals", "all"))
     assert (found.singular_values.numel() > 0) is (given == "all") and (found.rank.numel() > 0) is (
@@ -96,7 +96,7 @@ def test_the_exponential_of_matrices_is_scipys(size):
     assert np.allclose(found, wanted, rtol=1e-10, atol=1e-12 * np.abs(wanted).max())
 
 
-def test_the_exponential_of_what_is_not_finite_is_nan():
+def test_the_exponential_of_a_non_finite_matrix_is_nan():
     assert minigrad.matrix_exp(minigrad.tensor([[np.inf, 0.0], [0.0, 1.0]])).isnan().any()
 
 

@@ -39,7 +39,7 @@ def test_matmul_is_numpys_for_all_ranks_and_layouts(pair):
 
 
 @given(factors())
-def test_gradients_of_matmul_are_those_of_a_sum_of_products(pair):
+def test_gradients_of_matmul_equal_those_of_a_sum_of_products(pair):
     x, y = (leaf(a) for a in pair)
     out = x @ y
     w = np.random.default_rng(0).standard_normal(tuple(out.shape))
@@ -126,7 +126,7 @@ def test_one_matrix_times_a_batch_is_one_product_of_all_rows():
         (lambda: linalg.multi_dot([torch.ones(2, 2)]), "at least 2 tensors"),
     ],
 )
-def test_what_cannot_be_multiplied_is_refused_with_its_sizes(call, names):
+def test_incompatible_matrices_are_refused_with_their_sizes(call, names):
     with pytest.raises(RuntimeError, match=names):
         call()
 
@@ -141,7 +141,7 @@ def test_a_number_is_no_factor():
         torch.ones(2) @ 3
 
 
-def test_the_error_under_vmap_has_the_shapes_that_the_user_sees():
+def test_the_error_under_vmap_has_the_shapes_of_one_example():
     with pytest.raises(RuntimeError, match=r"shapes \(2, 3\) and \(4,\)"):
         batched(torch.matmul, (torch.ones(5, 2, 3), torch.ones(5, 4)), (0, 0), 5)
 

@@ -51,13 +51,13 @@ def test_conversions_and_likes_of_expanded_tensors_are_row_major():
         *[(lambda x, mode=mode: minigrad.nn.functional.pad(x, (0, 0), mode), (1, 2, 3)) for mode in PADDINGS],
     ],
 )
-def test_results_that_are_no_views_have_memory_of_their_own(f, shape):
+def test_results_that_are_no_views_have_separate_memory(f, shape):
     x = minigrad.zeros(shape)
     f(x).add_(1)
     assert not x.any()
 
 
-def test_ravel_gives_elements_one_after_the_other():
+def test_ravel_gives_the_elements_in_order():
     assert minigrad.ones(4, 3)[:, :1].ravel().stride() == (1,)
     x = minigrad.zeros(2, 3)
     x.ravel().add_(1)
@@ -89,7 +89,7 @@ def test_what_is_no_number_is_not_written():
             call(minigrad.ones(2))
 
 
-def test_data_of_a_tracked_tensor_stays_floating_point():
+def test_data_of_a_tracked_tensor_remains_floating_point():
     x = minigrad.ones(2, requires_grad=True)
     with pytest.raises(RuntimeError, match="floating-point"):
         x.data = minigrad.ones(2, dtype=minigrad.int64)
@@ -112,7 +112,7 @@ def test_detach_is_a_function_too():
         lambda x, order: x.double().to(minigrad.float32, memory_format=order),
     ],
 )
-def test_channels_last_puts_dimension_one_innermost(how, order, shape):
+def test_channels_last_makes_dimension_one_innermost(how, order, shape):
     x = minigrad.randn(shape, requires_grad=True)
     y = how(x, order)
     assert minigrad.equal(x, y) and y.stride(1) == 1 and y.is_contiguous(memory_format=order) and not y.is_contiguous()

@@ -48,7 +48,7 @@ def test_batch_norm_in_evaluation_uses_them_and_leaves_them():
     assert np.array_equal(before[0].numpy(), mean.numpy()) and np.array_equal(before[1].numpy(), var.numpy())
 
 
-def test_writing_to_the_input_of_a_norm_is_noticed_and_to_its_result_is_not():
+def test_writing_to_the_input_of_a_norm_is_detected_and_to_its_result_is_allowed():
     x = random(3, 4).requires_grad_()
     inner = x * 1
     y = F.layer_norm(inner, (4,))
@@ -75,7 +75,7 @@ def test_dropout2d_drops_whole_channels():
     assert set(np.unique(y)) == {0.0, 2.0} and (y == y[..., :1, :1]).all()
 
 
-def test_dropout_in_evaluation_or_with_nothing_to_drop_gives_its_input():
+def test_dropout_in_evaluation_or_with_p_0_returns_its_input():
     x = minigrad.ones(3)
     assert F.dropout(x, 0.5, training=False) is x
     assert F.dropout(x, 1.0).tolist() == [0, 0, 0]
@@ -100,7 +100,7 @@ def test_padding_row_is_read_and_gets_no_gradient():
     assert out.tolist() == [[1, 1]] * 3 and w.grad.tolist() == [[0, 0], [0, 0], [0, 0], [1, 1]]
 
 
-def test_rows_that_are_read_are_shortened_in_place():
+def test_embedding_renormalises_the_read_rows_in_place():
     w = minigrad.tensor([[3.0, 4.0], [0.3, 0.4], [6.0, 8.0]]).requires_grad_()
     out = F.embedding(minigrad.tensor([0, 1, 0]), w, max_norm=1.0)
     assert np.allclose(out.tolist(), [[0.6, 0.8], [0.3, 0.4], [0.6, 0.8]]) and w[2].tolist() == [6, 8]
@@ -139,7 +139,7 @@ def test_batch_norm_of_an_empty_batch_is_empty():
     (lambda x: F.embedding(x, x), RuntimeError, "integer indices"),
     (lambda x: F.embedding(minigrad.tensor([1]), x, sparse=True), NotImplementedError, "sparse"),
 ])  # fmt: skip
-def test_what_does_not_fit_is_refused_with_its_numbers(call, kind, words):
+def test_arguments_that_do_not_fit_are_refused_with_their_numbers(call, kind, words):
     with pytest.raises(kind, match=words):
         call(minigrad.ones(2, 4))
 
@@ -156,7 +156,7 @@ def test_the_gradient_of_a_unit_vector(n):
 
 
 @pytest.mark.parametrize("n", [2, 300])
-def test_what_is_shorter_than_eps_is_divided_by_eps(n):
+def test_vectors_shorter_than_eps_are_divided_by_eps(n):
     x = minigrad.zeros(3, n, dtype=minigrad.float64)
     x[1], x[2, 0] = 1e-6, 4.0
     x.requires_grad_()

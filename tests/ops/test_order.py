@@ -18,7 +18,7 @@ def gradient(f, data):
     return x.grad.tolist()
 
 
-def test_results_bear_the_operations_name_and_print_like_pytorchs():
+def test_result_tuples_have_the_operations_name_and_pytorchs_text():
     x = torch.tensor([[1.0, 3.0], [2.0, 2.0]], device="cpu")
     found = torch.max(x, 0)
     assert repr(found) == "minigrad.return_types.max(\nvalues=tensor([2., 3.]),\nindices=tensor([1, 0]))"
@@ -41,7 +41,7 @@ def rows(draw):
 
 
 @given(rows())
-def test_extremes_and_places_are_numpys(case):
+def test_extremes_and_their_indices_equal_numpys(case):
     a, dim, keepdim = case
     x = torch.tensor(a)
     for f, whole, values, place in (
@@ -98,7 +98,7 @@ def test_values_are_tracked_and_indices_are_not():
     assert result.values.shape == result.indices.shape == (2, 1) and result[0] is result.values
 
 
-def test_second_derivative_goes_through_the_place():
+def test_the_second_derivative_passes_through_the_index():
     x = torch.tensor([1.0, 3.0, 2.0], dtype=torch.float64, requires_grad=True)
     (first,) = torch.autograd.grad(x.max(0).values ** 3, x, create_graph=True)
     assert first.tolist() == [0, 27, 0]
@@ -116,7 +116,7 @@ def test_integers_and_bools():
     assert torch.amin(torch.tensor([[True], [False]]), 0).tolist() == [False]
 
 
-def test_a_number_alone():
+def test_a_0d_tensor():
     x = torch.tensor(3.0, requires_grad=True)
     assert (
         x.max(0).values.item() == 3
@@ -128,7 +128,7 @@ def test_a_number_alone():
 
 
 @pytest.mark.parametrize("name", ["max", "min", "amax", "amin", "aminmax", "argmax", "argmin"])
-def test_nothing_has_no_extreme(name):
+def test_an_empty_tensor_has_no_extreme(name):
     f, kind = getattr(torch, name), IndexError if name[:3] == "arg" else RuntimeError
     with pytest.raises(kind, match=f"{name}: .*Expected reduction dim to be specified"):
         f(torch.zeros(0, 3))
@@ -139,6 +139,6 @@ def test_nothing_has_no_extreme(name):
 
 
 @pytest.mark.parametrize("name", ["max", "min", "amax", "amin", "argmax", "argmin"])
-def test_a_dimension_that_is_not_there_is_an_index_error(name):
+def test_a_missing_dimension_is_an_index_error(name):
     with pytest.raises(IndexError, match="Dimension out of range"):
         getattr(torch, name)(torch.zeros(2, 3), 2)

@@ -45,7 +45,7 @@ MIXED = {
 
 @pytest.mark.parametrize("small", [torch.int8, torch.int64, torch.uint8, torch.bool])
 @pytest.mark.parametrize("f", MIXED.values(), ids=MIXED)
-def test_derivatives_beside_integers_are_those_beside_the_same_floats(f, small):
+def test_derivatives_with_integer_operands_equal_those_with_floats(f, small):
     y = T([100, 3, 7]).to(small)
     for create_graph in (False, True):
         x = leaf(1.25, 2.5, 0.5)
@@ -57,13 +57,13 @@ def test_derivatives_beside_integers_are_those_beside_the_same_floats(f, small):
     np.testing.assert_allclose(tangents[0].numpy(), tangents[1].numpy(), rtol=1e-14)
 
 
-def test_second_derivative_of_a_rest_is_zero_where_the_divisor_is():
+def test_the_second_derivative_of_a_remainder_is_zero_at_a_zero_divisor():
     y = leaf(0.0, 2.0)
     first = grad(torch.fmod(leaf(3.0, 3.0), y).sum(), y, create_graph=True)[0]
     assert grad(first.sum(), y, allow_unused=True, materialize_grads=True)[0].tolist() == [0, 0]
 
 
-def test_division_of_integers_floors_and_rests_take_the_signs_of_python_and_c():
+def test_integer_division_floors_and_remainders_have_the_signs_of_python_and_c():
     x, y = T([5, -5, 5, -5]), T([3, 3, -3, -3])
     assert (x // y).tolist() == [1, -2, -2, 1]
     assert (x % y).tolist() == [2, 1, -1, -2]
@@ -132,7 +132,7 @@ def test_operations_without_bools_say_so(f):
         f(T([True, False]))
 
 
-def test_rounding_leaves_integers_alone():
+def test_rounding_does_not_change_integers():
     for f in (torch.floor, torch.ceil, torch.trunc, torch.round):
         assert f(T([1, -2])).dtype == torch.int64 and f(T([1, -2])).tolist() == [1, -2]
     with pytest.raises(NotImplementedError, match="not implemented for minigrad.int64"):
@@ -268,14 +268,14 @@ def test_out_of_another_shape_is_resized_with_a_warning_where_it_has_elements():
     assert torch.exp(T([0.0]), out=torch.empty(0)).tolist() == [1]
 
 
-def test_nodes_have_pytorchs_names_where_the_classes_have_others():
+def test_nodes_have_pytorchs_names_where_classes_are_named_differently():
     x = leaf(1.0, 2.0)
     made = (torch.add(x, x, alpha=2), torch.sub(x, x, alpha=2), x.square(), x.log1p(), x.deg2rad(), x.rad2deg())
     names = [y.grad_fn.name() for y in (*made, torch.div(x, x, rounding_mode="trunc"))]
     assert names == [n + "Backward0" for n in ("Add", "Sub", "Pow", "Log1P", "Deg2Rad", "Rad2Deg", "Div")]
 
 
-def test_in_place_does_not_write_what_the_operation_refuses_integers():
+def test_in_place_forms_refuse_integers_where_the_operation_does():
     with pytest.raises(RuntimeError, match="result type float32 can't be cast"):
         T([1, 2]).reciprocal_()
     with pytest.raises(RuntimeError, match="negative integer powers are not allowed, got -2"):
@@ -326,13 +326,13 @@ EDGES = [0.0, -0.0, INF, -INF, NAN, 1.0, -1.0, 0.5, -3.0, 1e30]
 
 @FLOATS
 @pytest.mark.parametrize("name", some(F, 4))
-def test_fused_kernels_give_what_numpy_gives(name, dtype):
+def test_fused_kernels_equal_numpy(name, dtype):
     random = np.random.default_rng(1)
     check_fused(F[name], [random.uniform(0.2, 2, (60, 80)), random.uniform(-2, -0.2, (60, 80))], dtype)
     check_fused(F[name], [random.uniform(0.2, 2, (60, 1)), random.uniform(-2, -0.2, 80)], dtype)
 
 
-def test_numbers_alone_are_divided_as_tensors_are():
+def test_python_numbers_are_divided_like_tensors():
     assert torch.reciprocal(0).tolist() == torch.reciprocal(0.0).tolist() == INF
     assert same(torch.fmod(1.0, 0.0), NAN) and same(torch.remainder(1.0, 0.0), NAN)
     assert torch.pow(0, -1.0).tolist() == torch.div(1, 0).tolist() == INF

@@ -17,7 +17,7 @@ def random(*shape, seed=0):
     "stride, padding, dilation, ceil",
     [(2, 0, 1, False), (1, 1, 1, False), (2, 1, 2, False), (2, 0, 1, True), (3, 1, 1, True)],
 )
-def test_max_pool_is_the_largest_of_each_window_and_says_where(stride, padding, dilation, ceil):
+def test_max_pool_returns_the_largest_of_each_window_and_its_index(stride, padding, dilation, ceil):
     x, kernel = random(2, 3, 8), 3
     values, places = F.max_pool1d(minigrad.tensor(x), kernel, stride, padding, dilation, ceil, True)
     for w in range(values.shape[-1]):
@@ -39,14 +39,14 @@ def test_max_pool_of_minus_infinity_points_into_the_input():
 
 
 @pytest.mark.parametrize("n", [1, 2, 3])
-def test_a_window_wholly_in_the_padding_has_no_element(n):
+def test_a_window_inside_the_padding_is_minus_infinity_without_a_gradient(n):
     x = minigrad.ones(1, 1, *(2,) * n).requires_grad_()
     found = getattr(F, f"max_pool{n}d")(x, 2, 1, 1, 3)
     found.sum().backward()
     assert np.isneginf(found.detach().numpy()).all() and (x.grad == 0).all()
 
 
-def test_max_pool_passes_nan_on():
+def test_max_pool_propagates_nan():
     x = minigrad.tensor([[1.0, math.nan, 2.0, 3.0]])
     found = F.max_pool1d(x, 2).numpy()
     assert np.isnan(found[0, 0]) and found[0, 1] == 3
@@ -71,17 +71,17 @@ def test_adaptive_pools_take_even_parts(n, parts):
     )
 
 
-def test_adaptive_average_of_infinity_stays_in_its_part():
+def test_infinity_affects_only_its_part_of_an_adaptive_average():
     x = minigrad.tensor([[1.0, 2.0, math.inf, 4.0, 5.0]])
     assert F.adaptive_avg_pool1d(x, 3).tolist() == [[1.5, math.inf, 4.5]]
 
 
-def test_linear_interpolation_with_aligned_corners_meets_the_line():
+def test_linear_interpolation_with_aligned_corners_is_exact_for_a_line():
     x = minigrad.tensor([[[0.0, 1.0, 2.0]]])
     assert np.allclose(F.interpolate(x, 5, mode="linear", align_corners=True).numpy(), [0, 0.5, 1, 1.5, 2])
 
 
-def test_cubic_interpolation_goes_through_the_elements_and_keeps_a_constant():
+def test_cubic_interpolation_reproduces_the_elements_and_constants():
     x = minigrad.tensor(random(1, 2, 4, 3))
     found = F.interpolate(x, (7, 5), mode="bicubic", align_corners=True)
     assert np.allclose(found.numpy()[:, :, ::2, ::2], x.numpy())
@@ -93,7 +93,7 @@ def test_nearest_repeats_elements():
     assert F.interpolate(x, scale_factor=2).tolist() == [[[1, 1, 2, 2]]]
 
 
-def test_channel_shuffle_takes_the_groups_in_turn_and_is_undone_by_as_many_channels():
+def test_channel_shuffle_interleaves_the_groups_and_is_inverted_by_the_channels_per_group():
     x = minigrad.tensor(random(2, 6, 3))
     assert np.array_equal(F.channel_shuffle(x, 2).numpy(), x.numpy()[:, [0, 3, 1, 4, 2, 5]])
     assert np.array_equal(F.channel_shuffle(F.channel_shuffle(x, 2), 3).numpy(), x.numpy())
@@ -120,6 +120,6 @@ def test_pixel_unshuffle_undoes_pixel_shuffle():
     (lambda x: F.interpolate(x, 3, align_corners=True), ValueError, "align_corners"),
     (lambda x: F.pixel_shuffle(x, 2), RuntimeError, "divisible"),
 ])  # fmt: skip
-def test_what_does_not_fit_is_refused_with_its_numbers(call, kind, words):
+def test_arguments_that_do_not_fit_are_refused_with_their_numbers(call, kind, words):
     with pytest.raises(kind, match=words):
         call(minigrad.ones(1, 2, 4, 4))

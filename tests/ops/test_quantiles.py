@@ -24,7 +24,7 @@ def rows(draw):
 
 
 @given(rows())
-def test_medians_and_modes_are_elements_at_their_places(case):
+def test_medians_and_modes_are_elements_at_their_indices(case):
     a, dim, keepdim = case
     x = torch.tensor(a)
     k = (a.shape[dim] - 1) // 2
@@ -50,7 +50,7 @@ def test_quantiles_are_numpys(case, interpolation, q):
     np.testing.assert_allclose(many, np.quantile(a, [0.25, q]), atol=1e-9)
 
 
-def test_median_shares_the_gradient_of_the_whole_and_gives_that_of_a_row_to_its_place():
+def test_the_median_shares_its_gradient_and_that_of_a_row_goes_to_its_index():
     assert gradient(lambda x: x.median(), [1.0, 1.0, 2.0]) == [0.5, 0.5, 0]
     assert sorted(gradient(lambda x: x.median(0).values, [1.0, 1.0, 2.0])) == [0, 0, 1]
     assert gradient(lambda x: x.nanmedian(), [NAN, 5.0, 3.0]) == [0, 0, 1]
@@ -96,7 +96,7 @@ def test_errors_of_quantiles():
 
 
 @pytest.mark.parametrize("name", ["median", "nanmedian", "mode"])
-def test_rows_of_nothing_have_no_middle(name):
+def test_empty_rows_have_no_quantile(name):
     with pytest.raises(IndexError, match="non-zero size"):
         getattr(torch, name)(torch.zeros(0, 3), 0)
     with pytest.raises(IndexError, match="Dimension out of range"):

@@ -65,7 +65,7 @@ def test_same_seed_same_numbers():
 
 
 @pytest.mark.cpu("the state of the processor's generator; that of the GPU is in minigrad.cuda")
-def test_state_leads_back_also_in_the_middle_of_a_buffer():
+def test_the_state_is_restored_in_the_middle_of_a_buffer():
     minigrad.manual_seed(1)
     minigrad.rand(3), minigrad.randn(1), minigrad.randint(9, (1,))
     state = minigrad.get_rng_state()
@@ -74,7 +74,7 @@ def test_state_leads_back_also_in_the_middle_of_a_buffer():
     assert [minigrad.rand(3).tolist(), minigrad.randint(9, (5,)).tolist()] == first
 
 
-def test_fork_rng_leaves_the_default_generator_alone():
+def test_fork_rng_restores_the_default_generator():
     minigrad.manual_seed(1)
     state = minigrad.get_rng_state().tolist()
     with minigrad.fork_rng():
@@ -82,7 +82,7 @@ def test_fork_rng_leaves_the_default_generator_alone():
     assert minigrad.get_rng_state().tolist() == state
 
 
-def test_generator_is_apart_from_the_default_one():
+def test_a_generator_is_independent_of_the_default_one():
     g = minigrad.Generator(minigrad.get_default_device())
     g.manual_seed(3)
     minigrad.manual_seed(0)
@@ -137,7 +137,7 @@ def test_multinomial_without_replacement_draws_each_once():
     assert rows.dtype == minigrad.int64
 
 
-def test_draws_have_zero_gradients():
+def test_random_draws_have_zero_gradients():
     p = minigrad.full((3,), 0.5, requires_grad=True)
     for y in (p.bernoulli(), minigrad.poisson(p), minigrad.normal(p, 1.0), minigrad.normal(0.0, p)):
         (g,) = minigrad.autograd.grad(y.sum(), p)
@@ -156,7 +156,7 @@ def test_filling_in_place_cuts_the_past():
         x.normal_()
 
 
-def test_vmap_refuses_random_numbers_unless_told_how():
+def test_vmap_refuses_random_numbers_without_randomness():
     with pytest.raises(RuntimeError, match="randomness"):
         minigrad.vmap(lambda x: x + minigrad.rand(2))(minigrad.zeros(3, 2))
 

@@ -65,7 +65,7 @@ def test_integers_and_bools_add_up_to_int64(name, dtype):
 
 
 @pytest.mark.parametrize("name", ["sum", "mean", "prod", "nansum", "nanmean"])
-def test_float32_stays_and_dtype_converts_first(name):
+def test_float32_is_kept_and_dtype_converts_first(name):
     f = getattr(torch, name)
     x = torch.ones(3, 4, requires_grad=True)
     assert f(x).dtype == f(x, 1).dtype == f(x, -1, True).dtype == torch.float32
@@ -75,7 +75,7 @@ def test_float32_stays_and_dtype_converts_first(name):
     assert x.grad.dtype == torch.float32
 
 
-def test_nothing_sums_to_zero_multiplies_to_one_and_has_no_mean():
+def test_empty_tensors_have_sum_zero_product_one_and_no_mean():
     x = torch.zeros(0, 3)
     assert x.sum().item() == 0 and x.prod().item() == 1 and np.isnan(x.mean().item()) and np.isnan(x.nanmean().item())
     assert x.sum(0).tolist() == [0, 0, 0] and x.prod(0).tolist() == [1, 1, 1] and np.isnan(x.mean(0).numpy()).all()
@@ -85,7 +85,7 @@ def test_nothing_sums_to_zero_multiplies_to_one_and_has_no_mean():
     assert y.grad.shape == (0, 3)
 
 
-def test_gradient_of_a_product_with_zeros_is_the_product_of_the_others():
+def test_the_gradient_of_a_product_with_zeros_is_the_product_of_the_other_elements():
     assert gradient(lambda x: x.prod(), [2.0, 3.0, 4.0]) == [12, 8, 6]
     assert gradient(lambda x: x.prod(), [2.0, 0.0, 4.0]) == [0, 8, 0]
     assert gradient(lambda x: x.prod(), [0.0, 0.0, 4.0]) == [0, 0, 0]
@@ -111,7 +111,7 @@ def test_derivatives_of_a_product_of_second_and_third_order_at_zeros(zeros):
                 assert third.tolist() == [0.0 if k in (i, j) else values[6 - i - j - k] for k in range(4)]
 
 
-def test_nan_counts_as_nothing_in_nansum_and_nanmean():
+def test_nansum_and_nanmean_ignore_nan():
     x = leaf([1.0, NAN, 4.0])
     assert x.nansum().item() == 5 and x.nanmean().item() == 2.5
     assert gradient(lambda x: x.nansum(), [1.0, NAN, 4.0]) == [1, 0, 1]
@@ -143,7 +143,7 @@ def test_float32_sums_of_a_million_numbers_are_exact_to_rounding(shape, dim, tra
 
 
 @pytest.mark.parametrize("name", ["sum", "mean", "prod", "nansum", "any", "all", "count_nonzero"])
-def test_a_dimension_that_is_not_there_is_an_index_error(name):
+def test_a_missing_dimension_is_an_index_error(name):
     for x, dim in ((torch.zeros(2, 3), 2), (torch.zeros(2, 3), -3), (torch.tensor(1.0), 1)):
         with pytest.raises(IndexError, match=r"Dimension out of range \(expected to be in range of \["):
             getattr(torch, name)(x, dim)

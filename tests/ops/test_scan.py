@@ -68,7 +68,7 @@ def test_recurrence_is_its_definition(shape, dim, reverse):
     np.testing.assert_allclose(steps, np.reshape(expected, steps.shape))
 
 
-def test_gradient_of_cumsum_is_the_sum_of_what_follows():
+def test_the_gradient_of_cumsum_is_the_reverse_cumsum():
     assert gradient(lambda x: x.cumsum(0), [1.0, 2.0, 3.0], [1.0, 10.0, 100.0]) == [111, 110, 100]
 
 
@@ -87,7 +87,7 @@ def test_second_derivative_of_cumprod_at_zeros():
     assert hessian == [[0, 1 + 0 + 0, 2 + 6, 0], [1, 0, 0, 0], [8, 0, 0, 0], [0, 0, 0, 0]]
 
 
-def test_gradient_of_cumprod_does_not_meet_overflow_behind_it():
+def test_an_overflow_in_cumprod_does_not_affect_earlier_gradients():
     assert gradient(lambda x: x.cumprod(0)[0], [10.0] * 200) == [1.0] + [0.0] * 199
 
 
@@ -105,7 +105,7 @@ def test_integers_and_bools_become_int64(name):
     assert f(torch.tensor([1, 2]), 0, dtype=torch.float32).dtype == torch.float32
 
 
-def test_running_extremes_take_the_latest_of_ties_and_stay_at_nan():
+def test_running_extremes_take_the_latest_of_ties_and_keep_nan():
     values, indices = torch.cummax(torch.tensor([1, 3, 3, 2, NAN, 5, NAN]), 0)
     np.testing.assert_array_equal(values.numpy(), np.float32([1, 3, 3, 3, NAN, NAN, NAN]))
     assert indices.tolist() == [0, 1, 2, 2, 4, 4, 6]
@@ -113,14 +113,14 @@ def test_running_extremes_take_the_latest_of_ties_and_stay_at_nan():
     assert gradient(lambda x: x.cummax(0).values, [1.0, 3.0, 3.0, 2.0]) == [1, 1, 2, 0]
 
 
-def test_logcumsumexp_neither_overflows_nor_starts_from_minus_infinity_wrongly():
+def test_logcumsumexp_does_not_overflow_and_starts_at_minus_infinity():
     x = torch.tensor([-INF, 1000.0, 1000.0])
     np.testing.assert_allclose(x.logcumsumexp(0).numpy(), [-INF, 1000, 1000 + np.log(2)], rtol=1e-6)
     np.testing.assert_allclose(gradient(lambda x: x.logcumsumexp(0)[-1], [1000.0, 1000.0]), [0.5, 0.5])
     np.testing.assert_allclose(gradient(lambda x: x.logcumsumexp(0)[-1], [-INF, -INF, 1.0]), [NAN, NAN, 1])
 
 
-def test_nan_of_logcumsumexp_stays_at_its_infinity():
+def test_nan_in_logcumsumexp_starts_at_its_infinity():
     """Its slopes at -inf, and at inf, are unknown; those of other elements are not."""
     x = torch.tensor([-INF, -INF, 1.0, 2.0], dtype=torch.float64)
     along = torch.func.jvp(lambda x: x.logcumsumexp(0), (x,), (torch.ones_like(x),))[1]

@@ -91,7 +91,7 @@ def test_a_view_follows_a_write_to_its_base(name):
 
 
 @pytest.mark.parametrize("name", VIEWS)
-def test_tangents_and_batches_go_through_writes_to_views(name):
+def test_tangents_and_batches_follow_writes_to_views(name):
     view, p = VIEWS[name], seen(VIEWS[name])
     t = np.random.default_rng(0).standard_normal(24)
 
@@ -159,7 +159,7 @@ def test_view_as_a_wider_dtype_needs_a_last_dimension_that_holds_whole_elements(
             wrong.view(minigrad.int64)
 
 
-def test_keywords_that_pytorch_takes_besides_the_parameters_names():
+def test_pytorchs_second_keywords_are_accepted():
     x = minigrad.arange(6.0).reshape(2, 3)
     assert x.sum(axis=1, keepdims=True).tolist() == [[3.0], [12.0]]
     assert x.max(axis=0).indices.tolist() == [1, 1, 1]
@@ -202,7 +202,7 @@ def test_keywords_that_pytorch_takes_besides_the_parameters_names():
         (lambda x: broadcast_shapes((2,), (3,)), RuntimeError),
     ],
 )
-def test_impossible_shapes_raise_what_torch_raises(call, kind):
+def test_impossible_shapes_raise_pytorchs_exception_types(call, kind):
     with pytest.raises(kind):
         call(minigrad.zeros(2, 3, 4))
 
@@ -220,7 +220,7 @@ STRIDES = [((2, 3), (3, 1), 0), ((3, 2), (1, 3), 5), ((2, 2), (1, 2), 1), ((3, 3
 
 
 @pytest.mark.parametrize("view", STRIDES)
-def test_gradients_of_as_strided_on_arrays_are_those_on_tensors(view):
+def test_gradients_of_as_strided_are_equal_on_arrays_and_tensors(view):
     x = minigrad.randn(4, 6, dtype=minigrad.float64, requires_grad=True)
     for part in (x, (x * 2)[:, 1:4].contiguous(), (x * 2).reshape(-1)[2:]):
         if view[2] + sum((n - 1) * s for n, s in zip(*view[:2])) < part.numel():
@@ -256,7 +256,7 @@ def test_a_tensor_changes_its_own_shape_unless_others_share_its_memory():
 
 @pytest.mark.parametrize("change", ["y.t_()", "minigrad.add(minigrad.ones(3, 1), 1, out=y)", "y.unsqueeze_(0)"])
 @pytest.mark.filterwarnings("ignore::minigrad.errors.MinigradWarning")
-def test_a_saved_tensor_that_changes_its_shape_is_noticed(change):
+def test_a_saved_tensor_that_changes_its_shape_is_detected(change):
     y, w = minigrad.tensor([[1.0, 2.0, 3.0]]), minigrad.ones(1, 3, requires_grad=True)
     z = (y * w).sum()
     eval(change, {"minigrad": minigrad, "y": y})
@@ -273,7 +273,7 @@ def test_a_reshape_that_copies_is_no_view():
     assert (x * 1).reshape(2, 3)._base is not None
 
 
-def test_a_tangent_that_lies_otherwise_in_memory_is_reshaped_too():
+def test_a_tangent_with_another_layout_is_reshaped():
     x, t = minigrad.ones(2, 3), minigrad.arange(6.0).reshape(3, 2).T
     assert minigrad.func.jvp(lambda x: x.view(6), (x,), (t,))[1].tolist() == [0, 2, 4, 1, 3, 5]
     rows = minigrad.ones(1).expand(3)  # all of whose rows are one place in memory, but not those of its tangent
@@ -293,14 +293,14 @@ def test_64_dimensions_are_broadcast(n):
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 8, 9])
-def test_a_copy_of_what_is_repeated_along_a_short_last_dimension(n):
+def test_a_tensor_expanded_along_a_short_last_dimension_is_copied(n):
     x = minigrad.arange(12.0).reshape(3, 4)
     repeated = x.unsqueeze(-1).expand(3, 4, n)
     copy = repeated.clone()
     assert copy.is_contiguous() and np.array_equal(copy.numpy(), np.repeat(x.numpy()[..., None], n, -1))
 
 
-def test_the_gradient_of_what_was_repeated_is_as_accurate_as_a_sum():
+def test_the_gradient_of_an_expanded_tensor_is_as_accurate_as_a_sum():
     g = np.random.default_rng(0).random((200_000, 3), "f4")
     x = minigrad.zeros(3, requires_grad=True)
     for use in (lambda x: x.expand(200_000, 3), lambda x: minigrad.zeros(200_000, 3) + x):

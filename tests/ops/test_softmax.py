@@ -97,13 +97,13 @@ def test_infinities():
         np.testing.assert_array_equal(gradient(lambda x: x.logsumexp(0), [1.0, INF]), [0, NAN])
 
 
-def test_nothing_at_all():
+def test_empty_tensors():
     assert torch.zeros(0, 3).softmax(0).shape == torch.zeros(0, 3).log_softmax(1).shape == (0, 3)
     assert torch.zeros(0, 3).logsumexp(0).tolist() == [-INF] * 3
     assert torch.zeros(3, 0).softmax(0).shape == (3, 0)
 
 
-def test_a_number_alone():
+def test_a_0d_tensor():
     x = leaf(3.0)
     assert x.softmax(0).item() == 1 and x.log_softmax(-1).item() == 0 and x.logsumexp(0).item() == 3
     assert gradient(lambda x: x.softmax(0), 3.0) == 0 and gradient(lambda x: x.logsumexp(0), 3.0) == 1
@@ -145,7 +145,7 @@ def test_softmax_keeps_only_its_result():
 
 
 @pytest.mark.parametrize("name", ["softmax", "log_softmax", "softmin"])
-def test_without_a_dimension_the_one_of_pytorch_is_taken_and_told(name):
+def test_softmax_without_a_dimension_uses_pytorchs_and_warns(name):
     f = getattr(torch.nn.functional, name)
     for shape, dim in {(): 0, (3,): 0, (2, 3): 1, (2, 3, 4): 0, (1, 2, 3, 4): 1}.items():
         x = torch.tensor(arrays(shape, 0))

@@ -20,7 +20,7 @@ def arrays(draw, low=-3, high=3):
 
 
 @given(arrays(), st.data())
-def test_sort_is_stable_both_ways_and_topk_and_kthvalue_are_parts_of_it(a, data):
+def test_sort_is_stable_in_both_orders_and_agrees_with_topk_and_kthvalue(a, data):
     d = data.draw(st.integers(-max(a.ndim, 1), max(a.ndim, 1) - 1))
     x = minigrad.tensor(a * 0.5)
     for descending in (False, True):
@@ -44,7 +44,7 @@ def test_nan_is_the_largest():
     assert x.topk(2).indices.tolist() == [1, 3]
 
 
-def test_the_gradient_goes_back_to_where_each_value_was():
+def test_the_gradient_is_scattered_to_the_original_positions():
     x = minigrad.tensor([3.0, 1.0, 2.0]).requires_grad_()
     y = (x**2).sort().values * minigrad.tensor([1.0, 10.0, 100.0])
     (g,) = grad(y.sum(), x, create_graph=True)
@@ -53,7 +53,7 @@ def test_the_gradient_goes_back_to_where_each_value_was():
 
 
 @given(arrays(0, 4))
-def test_unique_says_what_is_there_where_and_how_often(a):
+def test_unique_returns_values_inverse_and_counts(a):
     x = minigrad.tensor(a)
     values, inverse, counts = x.unique(return_inverse=True, return_counts=True)
     assert values.tolist() == sorted(set(a.reshape(-1).tolist()))
@@ -73,7 +73,7 @@ def test_unique_says_what_is_there_where_and_how_often(a):
     st.lists(st.integers(-4, 4), max_size=5),
     st.booleans(),
 )
-def test_searchsorted_is_bisect_for_one_row_and_for_many(rows, values, right):
+def test_searchsorted_equals_bisect_for_one_row_and_many(rows, values, right):
     rows = [sorted(r) for r in rows]
     find = bisect.bisect_right if right else bisect.bisect_left
     expected = [[find(r, v) for v in values] for r in rows]
@@ -126,7 +126,7 @@ def test_isin_with_tests_for_each_example():
         (lambda x: minigrad.searchsorted(x[0], x, side="left", right=True), RuntimeError),
     ],
 )
-def test_what_does_not_fit_raises_what_torch_raises(call, kind):
+def test_arguments_that_do_not_fit_raise_pytorchs_exception_types(call, kind):
     with pytest.raises(kind):
         call(minigrad.zeros(2, 3))
 

@@ -30,7 +30,7 @@ def test_the_slope_of_bessel_functions_at_zero():
         assert x.grad.item() == slope
 
 
-def test_xlog1py_is_zero_where_x_is():
+def test_xlog1py_is_zero_at_a_zero_x():
     assert minigrad.special.xlog1py(minigrad.zeros(2), minigrad.tensor([-1.0, 5.0])).tolist() == [0, 0]
 
 

@@ -54,14 +54,14 @@ SLOPES = {  # at these points: these
 @FLOATS
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("name", SLOPES)
-def test_slopes_at_special_points_are_the_same_by_all_ways(name, way, dtype):
+def test_slopes_at_special_points_agree_on_all_code_paths(name, way, dtype):
     f, points, slopes = SLOPES[name]
     x = torch.tensor(points, dtype=getattr(torch, dtype), requires_grad=True)
     np.testing.assert_allclose(way(f, x).numpy(), slopes, rtol=1e-6)
 
 
 @pytest.mark.parametrize("f", [F.elu, F.selu, F.celu], ids=["elu", "selu", "celu"])
-def test_second_derivative_of_elu_is_that_of_the_line_at_0_and_unknown_at_nan(f):
+def test_the_second_derivative_of_elu_is_zero_at_0_and_nan_at_nan(f):
     x = torch.tensor([0.0, NAN], requires_grad=True)
     (first,) = grad(f(x).sum(), x, create_graph=True)
     np.testing.assert_array_equal(grad(first.sum(), x)[0].numpy(), [0, NAN])
@@ -81,7 +81,7 @@ def test_atan2_has_slope_0_at_the_origin(way):
     assert way(lambda x: torch.atan2(x, torch.tensor(0.0)), x).tolist() == [0, 0]
 
 
-def test_slope_of_addcdiv_is_there_where_the_square_of_the_divisor_is_not():
+def test_the_slope_of_addcdiv_is_right_where_the_squared_divisor_overflows():
     b = torch.tensor([1e-25, 1e25], requires_grad=True)
     out = torch.addcdiv(torch.zeros(2), torch.tensor([1e-30, 1e30]), b, value=2)
     np.testing.assert_allclose(grad(out.sum(), b)[0].numpy(), [-2e20, -2e-20], 1e-5)
@@ -105,7 +105,7 @@ SPREADS = {
     ([-1e30] * 3, 0), ([0.1] * 3, 0), ([1e15, 1e15 + 2e8], 1e16), ([1e-20, 3e-20], 1e-20**2), ([1e25, -1e25], INF),
     ([1e6, 1e6 + 2], 1), ([3.0, 5.0], 1), ([INF, 1.0], NAN),
 ])  # fmt: skip
-def test_variance_in_float32_is_that_of_the_numbers_however_large_they_are(numbers, wanted, how):
+def test_the_variance_in_float32_is_accurate_for_large_numbers(numbers, wanted, how):
     x = torch.tensor(numbers)
     wanted = np.var(x.double().numpy()) if wanted not in (0, INF) and wanted == wanted else wanted
     found = SPREADS[how](lambda x, *dims: torch.var(x, *dims, correction=0), x).numpy()
@@ -197,6 +197,6 @@ def test_second_slopes_are_finite_far_from_the_series(name):
     assert not h.isnan().any(), h
 
 
-def test_the_slope_of_asinh_does_not_overflow_on_the_way():
+def test_the_slope_of_asinh_does_not_overflow():
     x = torch.tensor([1e25, 1e30], requires_grad=True)
     np.testing.assert_allclose(backward(torch.asinh, x).numpy(), [1e-25, 1e-30], rtol=1e-5)

@@ -67,7 +67,7 @@ def test_large_offsets_cost_no_digits_of_the_variance():
     assert wide.var(0).dtype == wide.norm(dim=0).dtype == torch.float32
 
 
-def test_ways_to_ask_for_a_variance():
+def test_each_signature_of_var_gives_the_same_variance():
     x = torch.tensor([1.0, 3.0])
     assert (
         x.var().item() == 2
@@ -114,7 +114,7 @@ def test_a_spread_without_degrees_of_freedom_is_warned_of_with_its_numbers(f):
         f(torch.tensor(1.0))
 
 
-def test_norms_of_nothing():
+def test_norms_of_empty_tensors():
     assert torch.norm(torch.zeros(0)).item() == torch.norm(torch.zeros(0), 0).item() == 0
     for p in (INF, -INF, -1):
         with pytest.raises(RuntimeError, match="does not have an identity"):

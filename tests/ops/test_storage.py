@@ -11,7 +11,7 @@ def test_views_share_a_storage():
     assert x[2:].untyped_storage().nbytes() == 24 and len(x[2:].storage()) == 6 and x[2:].storage()[1] == 1.0
 
 
-def test_an_expanded_part_begins_where_the_part_does():
+def test_an_expanded_view_has_the_offset_of_its_base():
     assert minigrad.arange(6.0)[2:].expand(3, 4).storage_offset() == 2
 
 

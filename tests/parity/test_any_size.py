@@ -15,7 +15,7 @@ from minigrad.ops.base.registry import TABLE  # noqa: E402
 from tests.parity.random_programs import shares_memory  # noqa: E402
 from tests.parity.test_table import COMPARED, compare, peer  # noqa: E402
 from tests.table import floats, tensors  # noqa: E402
-from tests.variants import run, variants  # noqa: E402
+from tests.table.variants import run, variants  # noqa: E402
 
 TOLERANCE = {"float64": 1e-8, "float32": 5e-4}
 ONLY_OURS = {  # what PyTorch refuses, and minigrad computes, and why; of tensors without elements this is so for many

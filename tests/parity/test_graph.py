@@ -9,12 +9,10 @@ torch = pytest.importorskip("torch")
 
 import minigrad  # noqa: E402
 from minigrad.ops.base.registry import TABLE  # noqa: E402
-from tests.parity.test_table import COMPARED, peer  # noqa: E402
+from tests.parity.test_table import SMOOTH, peer  # noqa: E402
 from tests.table import call, floats  # noqa: E402
 
 torch.backends.opt_einsum.enabled = False  # where it is installed, it chooses the order of products
-
-SMOOTH = [n for n in COMPARED if TABLE[n].differentiable]
 
 # ---------------------------------------------------------------------- operators
 REFLECTED = [

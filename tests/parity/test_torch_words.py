@@ -15,7 +15,7 @@ from minigrad.core.tensor import wrap  # noqa: E402
 from minigrad.ops.base.registry import TABLE  # noqa: E402
 from minigrad.record import schema  # noqa: E402
 from minigrad.testing.samples import Maker  # noqa: E402
-from tests.formulas.test_formulas import NAMES  # noqa: E402
+from tests.formulas.evaluated import NAMES  # noqa: E402
 from tests.table import SMOOTH, call, floats  # noqa: E402
 
 from .test_table import peer  # noqa: E402

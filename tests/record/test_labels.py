@@ -6,7 +6,7 @@ import minigrad as torch
 from minigrad.record.labels import ShownNames
 
 
-def test_the_values_of_a_variable_in_a_loop_have_its_name_and_are_told_apart():
+def test_values_of_a_variable_in_a_loop_have_its_name_and_a_number():
     def f(x, w):
         h = x * w
         for _ in range(2):
@@ -22,7 +22,7 @@ def test_the_values_of_a_variable_in_a_loop_have_its_name_and_are_told_apart():
     assert shown.words(f"d{named[1]['label']} * w") == "dh₂ * w"
 
 
-def test_only_what_computes_the_whole_right_side_has_the_variables_name():
+def test_only_the_value_of_the_whole_right_side_has_the_variables_name():
     def f(x):
         y = x.exp() * torch.sin(x)
         y += x
@@ -41,7 +41,7 @@ def test_a_modules_parameters_are_shown_by_their_path():
     assert ShownNames(values).names[weight["id"]] == "net[0].weight"
 
 
-def test_in_a_part_of_a_record_a_name_that_no_other_value_has_there_is_shown():
+def test_in_a_part_of_a_record_an_unambiguous_name_is_shown():
     values = [{"id": 3, "name": "loss", "label": "v3"}, {"id": 4, "name": "g", "label": "v4"}]
     assert ShownNames(values).names == {3: "loss", 4: "v4"}
     assert ShownNames(values).words("v3 * v4 + dv3") == "loss * v4 + dloss"
@@ -53,7 +53,7 @@ def test_a_call_leaves_out_settings_that_a_module_gives_and_that_are_the_default
     assert "stride" not in calls[0] and "padding" not in calls[0] and calls[1].endswith("padding=(1, 1))")
 
 
-def test_names_that_mean_something_in_formulas_are_not_shown():
+def test_variable_names_that_are_functions_of_formulas_are_not_shown():
     values = [{"id": i, "name": name, "label": f"v{i}"} for i, name in enumerate(["g", "g", "x", "dx"])]
     assert ShownNames(values).names == {0: "v0", 1: "v1", 2: "x", 3: "v3"}
 
@@ -71,7 +71,7 @@ def test_names_that_mean_something_in_formulas_are_not_shown():
         ("y = torch.mul(x, 2)", "x * 2"),
     ],
 )
-def test_numbers_stand_on_the_side_where_they_were_written(line, call, tmp_path):
+def test_numbers_keep_their_side_of_an_operator(line, call, tmp_path):
     (tmp_path / "f.py").write_text(f"def f(x, rate=0.5):\n    {line}\n    return y\n")
     names = {"torch": torch}
     exec(compile((tmp_path / "f.py").read_text(), str(tmp_path / "f.py"), "exec"), names)

@@ -34,7 +34,7 @@ def test_one_entry_for_each_operation_as_written():
     assert document["program"]["name"] == "layer"
 
 
-def test_gives_sum_to_the_gradient_of_each_value():
+def test_the_gives_of_edges_sum_to_the_gradient_of_each_value():
     x, w, b = inputs()
     document = minigrad.record(layer, x, w, b).to_dict()
     assert_adds_up(document)
@@ -70,7 +70,7 @@ def test_backward_and_jvp_entries_name_their_forward_operation():
         assert {op["of"] for op in document["ops"] if op["phase"] == phase} == {op["id"] for op in forward(document)}
 
 
-def test_tangents_are_those_of_forward_mode():
+def test_recorded_tangents_equal_forward_mode():
     x, w, b = inputs()
     document = minigrad.record(layer, x, w, b).to_dict()
     gradients = minigrad.autograd.grad(layer(x, w, b), (x, w, b))
@@ -86,7 +86,7 @@ def test_a_leaf_is_one_value_however_often_it_is_used():
     assert_adds_up(document)
 
 
-def test_saved_is_exactly_what_is_kept_and_says_when_it_is_freed():
+def test_saved_lists_the_saved_tensors_and_when_they_are_freed():
     x = minigrad.ones(5, requires_grad=True)
     document = minigrad.record(lambda x: minigrad.exp(x * 2.0).sum(), x).to_dict()
     mul, exp, total = forward(document)
@@ -106,7 +106,7 @@ def test_custom_function_is_one_entry_with_its_class_name():
     assert_adds_up(document)
 
 
-def test_where_is_the_users_whole_line():
+def test_the_location_is_the_users_whole_line():
     x = minigrad.tensor(3.0, requires_grad=True)
 
     def program():
@@ -115,7 +115,7 @@ def test_where_is_the_users_whole_line():
     op = forward(minigrad.record(program).to_dict())[0]
     assert op["where"]["file"] == __file__
     assert op["where"]["code"] == "return minigrad.exp(x) * 2  # this very line"
-    assert op["where"]["function"] == "test_where_is_the_users_whole_line.<locals>.program"
+    assert op["where"]["function"] == "test_the_location_is_the_users_whole_line.<locals>.program"
     first, last = op["where"]["columns"]
     code = Path(__file__).read_text().split("\n")[op["where"]["line"] - 1]
     assert code[first - 1 : last] == "minigrad.exp(x)"
@@ -165,7 +165,7 @@ def test_write_through_a_view_gives_the_base_a_new_value():
     assert number(document, first["outputs"][0]).tolist() == [1.0, 2.0]
 
 
-def test_update_phase_is_what_changes_parameters_after_backward():
+def test_writes_to_parameters_after_backward_are_the_update_phase():
     w = minigrad.tensor(2.0, requires_grad=True)
 
     def step():
@@ -181,13 +181,13 @@ def test_update_phase_is_what_changes_parameters_after_backward():
     assert float(w) == pytest.approx(1.6)
 
 
-def test_recording_touches_neither_grad_nor_tangents():
+def test_recording_changes_neither_grad_nor_tangents():
     x, w, b = inputs()
     minigrad.record(layer, x, w, b)
     assert x.grad is None and w.grad is None and x._tan is None
 
 
-def test_as_a_context_it_notes_the_block_and_its_own_backward():
+def test_as_a_context_manager_it_records_the_block_and_its_backward():
     x = minigrad.tensor([1.0, 2.0], requires_grad=True)
     with minigrad.record(passes="forward") as rec:
         y = (x * x).sum()
@@ -207,7 +207,7 @@ def test_second_derivatives_are_recorded_as_operations_of_backward():
     assert number(document, document["outputs"][0]) == 12.0
 
 
-def test_constants_stand_among_the_inputs():
+def test_constants_are_listed_among_the_inputs():
     document = minigrad.record(lambda x: x * 2.5, minigrad.tensor(1.0)).to_dict()
     assert forward(document)[0]["inputs"] == [0, {"const": 2.5}]
 
@@ -245,7 +245,7 @@ def test_json_is_valid_with_nan_and_infinity():
 
 
 @pytest.mark.parametrize("join, said", [("stack", "unbind(g, dim)[1]"), ("cat", "split(g, sizes, dim)[1]")])
-def test_the_gradient_of_one_of_several_tensors_is_told_as_its_part(join, said):
+def test_the_gradient_of_one_of_several_tensors_is_a_part_of_the_formula(join, said):
     x, y = minigrad.ones(2, requires_grad=True), minigrad.ones(2, requires_grad=True)
     document = minigrad.record_of(getattr(minigrad, join)([x, y]).sum()).to_dict()
     assert [edge["partial"] for op in forward(document) for edge in op["edges"] if op["name"] == join][1] == said
@@ -281,7 +281,7 @@ def test_record_of_a_gradient_that_cannot_be_differentiated_again():
     assert "once_differentiable" in record.notes[0]
 
 
-def test_record_of_a_tensor_tells_inner_values_that_a_function_saved_from_its_arguments():
+def test_the_record_of_a_tensor_separates_saved_intermediates_from_arguments():
     class Inner(Function):
         @staticmethod
         def forward(ctx, x, y, z):
@@ -301,7 +301,7 @@ def test_record_of_a_tensor_tells_inner_values_that_a_function_saved_from_its_ar
     assert [document["values"][s["value"]]["kind"] for s in op["saved"]] == ["computed", "input", "parameter"]
 
 
-def test_record_of_a_tensor_tells_untracked_arguments_of_one_shape_apart():
+def test_the_record_of_a_tensor_distinguishes_untracked_arguments_of_one_shape():
     class Chosen(Function):
         @staticmethod
         def forward(ctx, x, weight, mask):
@@ -321,7 +321,7 @@ def test_record_of_a_tensor_tells_untracked_arguments_of_one_shape_apart():
     assert holds == [[1.0, 2.0], [3.0, 4.0], [1.0, 0.0]]
 
 
-def test_record_of_a_leaf_says_that_there_is_no_graph():
+def test_the_record_of_a_leaf_notes_the_missing_graph():
     with pytest.raises(ValueError, match="has no graph"):
         minigrad.record_of(minigrad.tensor(1.0))
 
@@ -375,7 +375,7 @@ def second_derivative(x):
 
 
 @pytest.mark.parametrize("program", [write_through_views, a_function_writes, twice, again, second_derivative])
-def test_gives_sum_to_the_gradient_whatever_the_program_does(program):
+def test_the_gives_of_edges_sum_to_the_gradient_for_unusual_programs(program):
     x = minigrad.tensor(np.random.default_rng(0).standard_normal((2, 3)), requires_grad=True)
     with minigrad.record() as rec:
         result = program(x)
@@ -404,7 +404,7 @@ def test_gives_sum_to_the_gradient_whatever_the_program_does(program):
         (lambda x: minigrad.addmm(x, x, x.T), "addmm"),
     ],
 )
-def test_operations_go_by_the_name_that_was_called(program, name):
+def test_operations_have_the_name_that_was_called(program, name):
     with minigrad.record() as rec:
         program(minigrad.eye(2))
     last = rec.to_dict()["ops"][-1]
@@ -444,7 +444,7 @@ class WithNote(Function):
         return g * 2 * x
 
 
-def test_results_that_are_no_tensors_take_no_gradient_of_another():
+def test_results_that_are_no_tensors_get_no_gradient():
     def program(x):
         _, y = WithNote.apply(x)
         return y * y
@@ -475,7 +475,7 @@ def test_a_freed_graph_is_noted_rather_than_run_again():
     assert "retain_graph=True" in rec.notes[0]
 
 
-def test_the_first_numbers_of_a_parameter_are_an_update():
+def test_initializing_a_parameter_is_an_update():
     def program():
         layer = minigrad.nn.Linear(2, 1)
         return layer(minigrad.ones(1, 2))
@@ -487,7 +487,7 @@ def test_the_first_numbers_of_a_parameter_are_an_update():
     assert set(linear["inputs"][1:]) <= {value for op in writers for value in op["outputs"]}
 
 
-def test_a_write_shows_the_tangent_before_and_the_one_after():
+def test_a_write_has_the_tangents_before_and_after():
     document = minigrad.record(lambda x: (x * 2).mul_(x), minigrad.tensor(3.0)).to_dict()
     number = {value["id"]: value["summary"]["values"] for value in document["values"]}
     write = forward(document)[1]
@@ -512,7 +512,7 @@ def twice(x):
 
 
 @pytest.mark.parametrize("f", [nested, twice])
-def test_a_gradient_that_is_differentiated_does_not_count_as_part_of_the_second_derivative(f):
+def test_the_first_gradient_is_not_added_to_the_second_derivative(f):
     x = minigrad.tensor(5.0)
     record = minigrad.record(f, x, passes=("forward",)).to_dict()
     values = {v["id"]: v for v in record["values"]}
@@ -545,7 +545,7 @@ def test_a_penalty_on_the_gradient_counts_once():
     assert sorted(into) == [12.0, 288.0]
 
 
-def test_backward_twice_adds_up_as_in_grad():
+def test_two_backward_passes_add_up_as_in_grad():
     x = minigrad.tensor(2.0, requires_grad=True)
     with minigrad.record() as rec:
         y = cube(x)
@@ -565,7 +565,7 @@ def test_a_number_divided_by_a_tensor_is_shown_as_the_two_operations_it_is():
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int64", "bool"])
-def test_the_histogram_is_that_of_numpy(dtype):
+def test_the_histogram_equals_numpys(dtype):
     rng = np.random.default_rng(0)
     for spread in (0, 1e-9, 0.1, 1, 1000):
         a = np.round(rng.normal(1, spread, 200), 1 + (spread < 1e-6) * 12).astype(dtype)

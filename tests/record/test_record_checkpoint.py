@@ -30,7 +30,7 @@ def named(document, phase):
 
 
 @pytest.mark.parametrize("passes", [("forward", "backward"), ("forward", "backward", "jvp")])
-def test_what_is_computed_again_is_an_entry_of_backward_that_names_what_it_repeats(passes):
+def test_a_recomputed_operation_is_an_entry_of_backward_that_names_the_original(passes):
     document = recorded(passes=passes)
     validate(document)
     forward = {op["id"]: op for op in document["ops"] if op["phase"] == "forward"}
@@ -42,7 +42,7 @@ def test_what_is_computed_again_is_an_entry_of_backward_that_names_what_it_repea
     assert named(document, "jvp") == ([] if len(passes) == 2 else named(document, "forward"))
 
 
-def test_the_inputs_are_what_is_kept():
+def test_the_inputs_of_a_checkpoint_are_its_saved_tensors():
     document = recorded()
     forward = [op for op in document["ops"] if op["phase"] == "forward"]
     kept = {op["name"]: [s["value"] for s in op["saved"]] for op in forward if op["saved"]}
@@ -69,7 +69,7 @@ def test_a_checkpoint_inside_another_names_the_operations_of_forward():
     assert len({op["where"]["line"] for op in again}) == 1
 
 
-def test_pictures_say_what_is_computed_again():
+def test_pictures_mark_recomputed_operations():
     document = recorded()
     picture = viz.draw(document)
     assert picture.svg().count("computed again in backward") == 4

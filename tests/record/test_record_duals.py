@@ -23,7 +23,7 @@ def recorded(f, *args):
 
 
 @pytest.mark.parametrize("dtype", [minigrad.float32, minigrad.float64])
-def test_make_dual_is_an_operation_with_its_own_tangent_and_no_other(dtype):
+def test_make_dual_is_an_operation_with_one_tangent(dtype):
     a = minigrad.tensor([1.0, 2.0], requires_grad=True)
     document = recorded(squared, a, minigrad.tensor([3.0, 4.0], dtype=dtype))
     dual, mul = forward(document)[:2]
@@ -51,7 +51,7 @@ def test_the_value_of_a_dual_tensor_is_an_operation_without_a_tangent():
     assert not {str(v) for v in unpack["outputs"]} & {*unpack["tangents"]}
 
 
-def test_a_recording_gives_leaves_no_tangents_in_the_programs_own_level():
+def test_a_recording_adds_no_tangents_to_leaves_in_the_programs_dual_level():
     a = minigrad.tensor([1.0, 2.0], requires_grad=True)
 
     def program():

@@ -35,7 +35,7 @@ def names_of(ran):
 @pytest.mark.parametrize(
     "cls, ran", [(Square, ["forward", "jvp", "backward"]), (Double, ["forward", "setup_context", "backward"])]
 )
-def test_what_the_methods_of_a_custom_function_did_stands_inside_its_entry(cls, ran):
+def test_operations_of_a_custom_functions_methods_are_inside_its_entry(cls, ran):
     (op, _) = forward(minigrad.record(lambda x: cls.apply(x) * 1, minigrad.tensor(3.0), inside=True).to_dict())
     assert [one["method"] for one in op["inside"]] == ran
     assert (
@@ -69,7 +69,7 @@ def test_a_function_inside_a_function_is_opened_too():
     assert inner["name"] == "Square"
 
 
-def test_a_forward_that_runs_once_for_several_contexts_is_told_once():
+def test_a_forward_that_runs_once_for_several_contexts_is_one_entry():
     def program(x):
         return minigrad.func.grad(lambda x: Double.apply(x))(x)
 
@@ -78,7 +78,7 @@ def test_a_forward_that_runs_once_for_several_contexts_is_told_once():
     assert ran.count("forward") == 1 and "backward" in ran
 
 
-def test_methods_are_looked_into_only_if_asked_for():
+def test_methods_are_recorded_only_on_request():
     (op,) = forward(minigrad.record(Square.apply, minigrad.tensor(3.0)).to_dict())
     assert op["inside"] == []
 
@@ -123,7 +123,7 @@ NESTED = {
 
 
 @pytest.mark.parametrize("nested", NESTED)
-def test_transforms_stand_in_the_order_in_which_they_lie_in_one_another(nested):
+def test_transforms_are_listed_from_the_outermost_to_the_innermost(nested):
     program, layers = NESTED[nested]
     record = minigrad.record(program, minigrad.ones(3), passes=("forward",))
     sin, mul, *_ = forward(record.to_dict())

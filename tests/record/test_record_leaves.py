@@ -93,7 +93,7 @@ PROGRAMS = [network, embedding, from_data, becomes_a_leaf, parameter_of_a_result
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
-def test_all_passes_of_leaves_made_in_the_program(program):
+def test_leaves_made_in_the_program_have_all_passes(program):
     document = minigrad.record(program).to_dict()
     assert document["program"]["passes"] == ["forward", "backward", "jvp"]
     assert_sound(document)
@@ -104,11 +104,11 @@ def test_all_passes_of_leaves_made_in_the_program(program):
         assert np.allclose(tangent_of_output(document), total)
 
 
-def test_a_second_derivative_is_pushed_forward_too():
+def test_a_second_derivative_has_tangents():
     assert tangent_of_output(minigrad.record(differentiated_twice).to_dict()) == 36 * (1 + 8)
 
 
-def test_a_base_that_was_never_read_held_something_before_its_view_is_written():
+def test_an_unread_base_has_a_value_before_the_write_to_its_view():
     base = minigrad.ones(2, 2)
     view = base[0]
 
@@ -125,7 +125,7 @@ def test_a_base_that_was_never_read_held_something_before_its_view_is_written():
     ]
 
 
-def test_what_a_leaf_lies_in_is_written_with_it():
+def test_the_base_of_a_leaf_is_written_with_it():
     base = minigrad.ones(2, 2)
     leaf = base[0].requires_grad_()
 
@@ -145,12 +145,12 @@ def test_what_a_leaf_lies_in_is_written_with_it():
     assert [number(document, value).tolist() for value in read] == [[[1.0, 1.0], [1.0, 1.0]], [[3.0, 3.0], [1.0, 1.0]]]
 
 
-def test_a_transform_sees_less_than_the_record_around_it():
+def test_an_input_of_a_transform_has_the_shape_that_the_record_sees():
     document = minigrad.record(batched).to_dict()
     assert document["values"][0]["shape"] == [3]
 
 
-def test_an_optimizer_reads_the_gradient_that_backward_made():
+def test_the_optimizer_reads_the_gradient_of_backward():
     w = minigrad.tensor([1.0, 2.0], requires_grad=True)
     optimizer = optim.SGD([w], lr=0.1)
 
@@ -171,7 +171,7 @@ def test_an_optimizer_reads_the_gradient_that_backward_made():
     assert number(document, document["gradients"]["0"]).tolist() == [2.0, 4.0]
 
 
-def test_what_runs_without_grad_after_a_backward_is_an_update_only_if_it_leads_to_a_write():
+def test_untracked_operations_after_backward_are_an_update_only_if_they_lead_to_a_write():
     w = minigrad.tensor([1.0, 2.0], requires_grad=True)
 
     def program():
@@ -203,7 +203,7 @@ def test_a_parameter_is_called_by_its_name_where_the_outputs_are_computed_with_i
     assert [op["call"] for op in forward(document) if op["name"] == "mul"] == ["v0 * v0", "w * w"]
 
 
-def test_a_variables_name_is_not_that_of_an_operation_on_its_line():
+def test_a_variables_name_is_not_given_to_an_operation_on_its_line():
     program = "w = minigrad.ones(2)\nb = minigrad.func.grad(lambda x: (x * x).sum())(w)\n"
     linecache.cache["net.py"] = len(program), None, program.splitlines(keepends=True), "net.py"
     names = {"minigrad": minigrad}
@@ -226,7 +226,7 @@ def test_a_modules_parameter_is_shown_by_its_path():
     )
 
 
-def test_what_is_not_asked_for_gets_no_edge():
+def test_inputs_without_a_requested_gradient_get_no_edge():
     x, w = (minigrad.tensor([1.0, 2.0], requires_grad=True) for _ in range(2))
 
     def program():
@@ -293,13 +293,13 @@ class Scaled(minigrad.autograd.Function):
         return g, None
 
 
-def test_a_graph_does_not_claim_to_know_arguments_that_are_no_tensors():
+def test_the_record_of_a_graph_leaves_out_arguments_that_are_no_tensors():
     y = Scaled.apply(minigrad.tensor(3.0, requires_grad=True), 1)
     (op,) = forward(minigrad.record_of(y).to_dict())
     assert (op["inputs"], op["call"]) == ([0, {"const": "…"}], "Scaled.apply(v0, …)")
 
 
-def test_a_graph_does_not_claim_to_know_an_operand_that_no_rule_reads():
+def test_the_record_of_a_graph_leaves_out_operands_that_no_rule_reads():
     record = minigrad.record_of(minigrad.tensor([3.0], requires_grad=True) + minigrad.ones(2, 1))
     (op,) = forward(record.to_dict())
     assert (op["call"], [e["formula"] for e in op["edges"]]) == ("add(v0, …)", ["g.sum(0)"]) and not record.notes
@@ -309,12 +309,12 @@ def test_a_graph_does_not_claim_to_know_an_operand_that_no_rule_reads():
     assert op["call"] == "1 - v0"
 
 
-def test_a_function_without_jvp_stops_no_tangents_that_are_not_there():
+def test_a_function_without_jvp_is_allowed_without_tangents():
     rec = minigrad.record(lambda x: x * Stop.apply(minigrad.ones(())), minigrad.tensor(3.0, requires_grad=True))
     assert not rec.notes and tangent_of_output(rec.to_dict()) == 2.0
 
 
-def test_the_gradient_of_what_another_thread_has_made():
+def test_the_gradient_of_a_tensor_from_another_thread_is_recorded():
     x, made = minigrad.tensor([1.0, 2.0], requires_grad=True), []
 
     def program():
@@ -367,7 +367,7 @@ DIFFERENTIATED_TWICE = {
 
 
 @pytest.mark.parametrize("f", DIFFERENTIATED_TWICE.values(), ids=DIFFERENTIATED_TWICE)
-def test_every_rule_leads_to_a_forward_operation(f):
+def test_every_backward_entry_names_a_forward_operation(f):
     ops = minigrad.record(f, minigrad.tensor([1.0, 2.0]), passes=("forward", "backward")).to_dict()["ops"]
     for op in ops:
         assert (op["of"] is None) == (op["phase"] == "forward"), op["name"]

@@ -65,21 +65,21 @@ def more_calls(run):
 
 
 @COUNTED
-def test_an_operation_costs_four_calls_more():
+def test_recording_an_operation_costs_four_more_calls():
     x, y = leaf(1.0, 2.0), leaf(3.0, 4.0)
     _, more = more_calls(lambda: x * y + y)
     assert more <= 2 * 4  # the note, two looks at where we are, the entry of the log
 
 
 @COUNTED
-def test_a_function_of_the_table_costs_few_calls_more():
+def test_recording_a_function_of_the_table_costs_few_more_calls():
     x = leaf(1.0, 2.0)
     assert more_calls(lambda: minigrad.sin(x))[1] <= 6
     assert more_calls(lambda: x.sum())[1] <= 30
 
 
 @COUNTED
-def test_a_node_of_the_backward_costs_three_calls_more():
+def test_recording_a_backward_node_costs_three_more_calls():
     def chain(n):
         y = x
         for _ in range(n):
@@ -96,7 +96,7 @@ def test_a_node_of_the_backward_costs_three_calls_more():
 
 @COUNTED
 @pytest.mark.parametrize("program, most", [("custom", 2.0), ("network", 2.0), ("update", 2.6)])
-def test_a_program_makes_about_twice_the_calls(program, most):
+def test_recording_a_program_makes_about_twice_the_calls(program, most):
     x, labels = leaf(1.0, 2.0), minigrad.tensor([0, 1])
     net = minigrad.nn.Sequential(minigrad.nn.Linear(3, 4), minigrad.nn.ReLU(), minigrad.nn.Linear(4, 2))
     optimizer = minigrad.optim.SGD(net.parameters(), lr=0.1, momentum=0.9)
@@ -131,7 +131,7 @@ def test_a_record_is_freed_without_the_collector():
         gc.enable()
 
 
-def test_the_log_takes_work_off_once():
+def test_the_log_is_processed_once():
     x = leaf(1.0, 2.0)
     with minigrad.record(passes=PASSES) as rec:
         y = x * x
@@ -143,7 +143,7 @@ def test_the_log_takes_work_off_once():
 
 
 # ---------------------------------------------------------------------- noted late, as it was then
-def test_data_that_is_replaced_before_the_document_is_made():
+def test_data_may_be_replaced_before_the_document_is_made():
     x = leaf(1.0, 2.0)
     with minigrad.record(passes=PASSES) as rec:
         _ = x * 3
@@ -159,7 +159,7 @@ def test_requires_grad_that_changes_before_the_document_is_made():
     assert rec.to_dict()["values"][0]["kind"] == "parameter"
 
 
-def test_a_comparison_knows_a_parameter():
+def test_a_comparison_names_a_parameter():
     x = leaf(1.0, 2.0)
     with minigrad.record(passes=PASSES) as rec:
         _ = x > 1
@@ -167,7 +167,7 @@ def test_a_comparison_knows_a_parameter():
     assert rec.to_dict()["values"][0]["kind"] == "parameter"
 
 
-def test_the_gradient_of_a_leaf_that_is_gone():
+def test_the_gradient_of_a_freed_leaf_is_recorded():
     def program():
         x = leaf(1.0, 2.0)
         (x.detach() * x).sum().backward()
@@ -192,7 +192,7 @@ def test_views_of_a_parameter_keep_what_they_held_before_the_update():
     assert [held(document, op["inputs"][0]) for op in (third, fourth)] == [[11.0, 12.0], [12.0, 14.0]]
 
 
-def test_tensors_on_memory_of_somebody_else():
+def test_tensors_on_foreign_memory_are_recorded():
     memory = np.ones(4, np.float32)
     a, b = (minigrad.from_numpy(np.frombuffer(memory.data, np.float32, 2, at)) for at in (0, 4))
 
@@ -207,7 +207,7 @@ def test_tensors_on_memory_of_somebody_else():
     assert [held(document, op["inputs"][0]) for op in (first, second)] == [[1.0, 1.0], [2.0, 1.0]]
 
 
-def test_gradients_stay_what_they_were_when_more_are_added():
+def test_recorded_gradients_do_not_change_when_more_are_added():
     x = leaf(1.0, 2.0)
 
     def program():
@@ -241,7 +241,7 @@ def test_a_function_that_writes_by_numpy():
 
 
 @pytest.mark.parametrize("several", [tuple, list])
-def test_a_function_that_returns_its_one_result_in_a_row(several):
+def test_a_function_that_returns_a_tuple_of_one_is_recorded(several):
     class Doubled(Function):
         @staticmethod
         def forward(ctx, x):
@@ -302,7 +302,7 @@ def test_single_numbers_are_followed_along_the_edges(hook):
     assert upstreams_follow(recorded(program))
 
 
-def test_hooks_on_nodes_stand_between_edges():
+def test_node_hooks_are_recorded_between_edges():
     x = leaf(1.0, 2.0)
 
     def program():
@@ -360,7 +360,7 @@ def test_a_function_that_has_no_gradient_for_its_first_input():
     assert held(document, edge["gives"]) == [5.0]
 
 
-def test_targets_that_are_no_leaves():
+def test_backward_with_inputs_that_are_no_leaves_is_recorded():
     def program():
         x = leaf(1.0, 2.0)
         y = x * 2
@@ -384,7 +384,7 @@ def test_other_threads_are_not_recorded():
     assert [op["name"] for op in recorded(program)["ops"]] == ["mul"]
 
 
-def test_a_recording_in_a_recording():
+def test_recordings_may_be_nested():
     x = leaf(1.0, 2.0)
     with minigrad.record(passes=PASSES) as outer, minigrad.record(passes=PASSES) as inner:
         (x * 3).sum().backward()
@@ -392,14 +392,14 @@ def test_a_recording_in_a_recording():
         assert [op["name"] for op in forward(rec.to_dict())][:2] == ["mul", "sum"]
 
 
-def test_out_is_one_entry():
+def test_an_operation_with_out_is_one_entry():
     x, target = minigrad.ones(2), minigrad.zeros(2)
     document = recorded(lambda: minigrad.sin(x, out=target))
     (op,) = document["ops"]
     assert op["name"] == "sin" and op["formula"].startswith("sin(input")
 
 
-def test_the_collector_looks_seldom_while_a_recording_runs_and_as_before_after_it():
+def test_the_garbage_collector_runs_rarely_during_a_recording():
     before = gc.get_threshold()
     with minigrad.record(), minigrad.record():
         assert gc.get_threshold()[0] > before[0]

@@ -18,12 +18,10 @@ three_uses = 8
 # %% wrong three_uses: not right
 three_uses = 6.0
 
-
 # %% right three_uses
 import numpy as np
 
 three_uses = np.array([12.0])
-
 
 # %% right count_paths
 count_paths = lambda node: (
@@ -57,10 +55,8 @@ def count_paths(node):
 
 
 # %% wrong count_paths: NoneType
-def count_paths(node):
-    if node.name() == "AccumulateGrad":
-        return 1
-    return sum(count_paths(following) for following, _ in node.next_functions)
+# -     return sum(count_paths(following) for following, _ in node.next_functions if following is not None)
+# +     return sum(count_paths(following) for following, _ in node.next_functions)
 
 
 # %% wrong count_paths: returns None
@@ -85,7 +81,6 @@ walking_order = ["ExpBackward0", "AddBackward0", "MulBackward0"]
 
 # %% wrong walking_order: each of them once
 walking_order = ["AddBackward0", "MulBackward0"]
-
 
 # %% right walking_order
 import numpy as np

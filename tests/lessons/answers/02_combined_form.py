@@ -33,17 +33,12 @@ class CombinedReciprocal(torch.autograd.Function):
 
 
 # %% right CombinedReciprocal
-class CombinedReciprocal(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x):
-        result = 1 / x
-        ctx.save_for_backward(result)
-        return result
-
-    @staticmethod
-    def backward(ctx, g):
-        [out] = ctx.saved_tensors
-        return (g.neg().mul(out.pow(2)),)
+# -     def backward(ctx, grad_output):
+# -         (result,) = ctx.saved_tensors
+# -         return -grad_output * result * result
+# +     def backward(ctx, g):
+# +         [out] = ctx.saved_tensors
+# +         return (g.neg().mul(out.pow(2)),)
 
 
 # %% right CombinedReciprocal
@@ -57,59 +52,24 @@ class CombinedReciprocal(torch.autograd.Function):
 
 
 # %% wrong CombinedReciprocal: gradient
-class CombinedReciprocal(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x):
-        result = 1 / x
-        ctx.save_for_backward(result)
-        return result
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        (result,) = ctx.saved_tensors
-        return grad_output * result * result
-
+# -         return -grad_output * result * result
+# +         return grad_output * result * result
 
 # %% wrong CombinedReciprocal: gradient
-class CombinedReciprocal(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x):
-        result = 1 / x
-        ctx.save_for_backward(result)
-        return result
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        (result,) = ctx.saved_tensors
-        return -result * result
-
+# -         return -grad_output * result * result
+# +         return -result * result
 
 # %% wrong CombinedReciprocal: is None
-class CombinedReciprocal(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x):
-        result = 1 / x
-        ctx.save_for_backward(result)
-        return result
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        (result,) = ctx.saved_tensors
-        -grad_output * result * result
-
+# -         return -grad_output * result * result
+# +         -grad_output * result * result
 
 # %% wrong CombinedReciprocal: 8 are enough
-class CombinedReciprocal(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x):
-        result = 1 / x
-        ctx.save_for_backward(result, x)
-        return result
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        result, x = ctx.saved_tensors
-        return -grad_output * result / x
+# -         ctx.save_for_backward(result)
+# +         ctx.save_for_backward(result, x)
+# -         (result,) = ctx.saved_tensors
+# -         return -grad_output * result * result
+# +         result, x = ctx.saved_tensors
+# +         return -grad_output * result / x
 
 
 # %% wrong CombinedReciprocal: subclass of autograd.Function
@@ -133,16 +93,13 @@ class CombinedSine(torch.autograd.Function):
 
 
 # %% right CombinedSine
-class CombinedSine(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x, scale):
-        ctx.save_for_backward(x, torch.tensor(scale))
-        return scale * x.sin()
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        x, scale = ctx.saved_tensors
-        return [grad_output * scale * x.cos(), None]
+# -         ctx.save_for_backward(x)
+# -         ctx.scale = scale
+# +         ctx.save_for_backward(x, torch.tensor(scale))
+# -         (x,) = ctx.saved_tensors
+# -         return grad_output * ctx.scale * x.cos(), None
+# +         x, scale = ctx.saved_tensors
+# +         return [grad_output * scale * x.cos(), None]
 
 
 # %% right CombinedSine
@@ -162,109 +119,56 @@ class CombinedSine(torch.autograd.Function):
 
 
 # %% wrong CombinedSine: scale
-class CombinedSine(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x, scale):
-        ctx.save_for_backward(x)
-        return scale * x.sin()
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        (x,) = ctx.saved_tensors
-        return ctx.scale * x.cos()
-
+# -         ctx.save_for_backward(x)
+# -         ctx.scale = scale
+# +         ctx.save_for_backward(x)
+# -         return grad_output * ctx.scale * x.cos(), None
+# +         return ctx.scale * x.cos()
 
 # %% wrong CombinedSine: expected 2, got 1
-class CombinedSine(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x, scale):
-        ctx.save_for_backward(x)
-        ctx.scale = scale
-        return scale * x.sin()
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        (x,) = ctx.saved_tensors
-        return grad_output * ctx.scale * x.cos()
-
+# -         return grad_output * ctx.scale * x.cos(), None
+# +         return grad_output * ctx.scale * x.cos()
 
 # %% wrong CombinedSine: gradient
-class CombinedSine(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x, scale):
-        ctx.save_for_backward(x)
-        ctx.scale = scale
-        return scale * x.sin()
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        (x,) = ctx.saved_tensors
-        return ctx.scale * x.cos(), None
-
+# -         return grad_output * ctx.scale * x.cos(), None
+# +         return ctx.scale * x.cos(), None
 
 # %% wrong CombinedSine: gradient
-class CombinedSine(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x, scale):
-        ctx.save_for_backward(x)
-        ctx.scale = scale
-        return scale * x.sin()
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        (x,) = ctx.saved_tensors
-        return grad_output * x.cos(), None
-
+# -         return grad_output * ctx.scale * x.cos(), None
+# +         return grad_output * x.cos(), None
 
 # %% wrong CombinedSine: -0.5
-class CombinedSine(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x, scale):
-        ctx.save_for_backward(x)
-        return scale * x.sin()
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        (x,) = ctx.saved_tensors
-        return grad_output * 3 * x.cos(), None
-
+# -         ctx.save_for_backward(x)
+# -         ctx.scale = scale
+# +         ctx.save_for_backward(x)
+# -         return grad_output * ctx.scale * x.cos(), None
+# +         return grad_output * 3 * x.cos(), None
 
 # %% right CombinedClip
-class CombinedClip(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x, bound):
-        ctx.bound = bound
-        return x
-
-    @staticmethod
-    def backward(ctx, g):
-        return torch.clamp(g, min=-ctx.bound, max=ctx.bound), None
-
+# -         return x.clone()
+# +         return x
+# -     def backward(ctx, grad_output):
+# -         return grad_output.clamp(-ctx.bound, ctx.bound), None
+# +     def backward(ctx, g):
+# +         return torch.clamp(g, min=-ctx.bound, max=ctx.bound), None
 
 # %% right CombinedClip
-class CombinedClip(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x, bound):
-        ctx.bound = bound
-        return x.view_as(x)
-
-    @staticmethod
-    def backward(ctx, g):
-        b = torch.full_like(g, ctx.bound)
-        return torch.minimum(torch.maximum(g, -b), b), None
-
+# -         return x.clone()
+# +         return x.view_as(x)
+# -     def backward(ctx, grad_output):
+# -         return grad_output.clamp(-ctx.bound, ctx.bound), None
+# +     def backward(ctx, g):
+# +         b = torch.full_like(g, ctx.bound)
+# +         return torch.minimum(torch.maximum(g, -b), b), None
 
 # %% right CombinedClip
-class CombinedClip(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x, bound):
-        ctx.bound = bound
-        return 1 * x
-
-    @staticmethod
-    def backward(ctx, g):
-        g = torch.where(g > ctx.bound, ctx.bound, g)
-        return torch.where(g < -ctx.bound, -ctx.bound, g), None
+# -         return x.clone()
+# +         return 1 * x
+# -     def backward(ctx, grad_output):
+# -         return grad_output.clamp(-ctx.bound, ctx.bound), None
+# +     def backward(ctx, g):
+# +         g = torch.where(g > ctx.bound, ctx.bound, g)
+# +         return torch.where(g < -ctx.bound, -ctx.bound, g), None
 
 
 # %% right CombinedClip
@@ -283,63 +187,26 @@ class CombinedClip(torch.autograd.Function):
 
 
 # %% wrong CombinedClip: the result
-class CombinedClip(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x, bound):
-        ctx.bound = bound
-        return x.clamp(-bound, bound)
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        return grad_output.clamp(-ctx.bound, ctx.bound), None
-
+# -         return x.clone()
+# +         return x.clamp(-bound, bound)
 
 # %% wrong CombinedClip: x itself
-class CombinedClip(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x, bound):
-        ctx.save_for_backward(x)
-        ctx.bound = bound
-        return x.clone()
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        (x,) = ctx.saved_tensors
-        return x.clamp(-ctx.bound, ctx.bound), None
-
+# -     def forward(ctx, x, bound):
+# +     def forward(ctx, x, bound):
+# +         ctx.save_for_backward(x)
+# -         return grad_output.clamp(-ctx.bound, ctx.bound), None
+# +         (x,) = ctx.saved_tensors
+# +         return x.clamp(-ctx.bound, ctx.bound), None
 
 # %% wrong CombinedClip: the gradient for the incoming
-class CombinedClip(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x, bound):
-        ctx.bound = bound
-        return x.clone()
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        return grad_output.clamp(max=ctx.bound), None
-
+# -         return grad_output.clamp(-ctx.bound, ctx.bound), None
+# +         return grad_output.clamp(max=ctx.bound), None
 
 # %% wrong CombinedClip: the gradient for the incoming
-class CombinedClip(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x, bound):
-        ctx.bound = bound
-        return x.clone()
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        norm = grad_output.norm()
-        return grad_output * (ctx.bound / norm if norm > ctx.bound else 1.0), None
-
+# -         return grad_output.clamp(-ctx.bound, ctx.bound), None
+# +         norm = grad_output.norm()
+# +         return grad_output * (ctx.bound / norm if norm > ctx.bound else 1.0), None
 
 # %% wrong CombinedClip: expected 2, got 1
-class CombinedClip(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x, bound):
-        ctx.bound = bound
-        return x.clone()
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        return grad_output.clamp(-ctx.bound, ctx.bound)
+# -         return grad_output.clamp(-ctx.bound, ctx.bound), None
+# +         return grad_output.clamp(-ctx.bound, ctx.bound)

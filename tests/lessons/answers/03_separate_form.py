@@ -32,23 +32,17 @@ separate_inputs = 5
 # %% wrong separate_inputs: tensors
 separate_inputs = 2
 
-
 # %% right SeparateTanh
-class SeparateTanh(torch.autograd.Function):
-    generate_vmap_rule = True
-
-    @staticmethod
-    def forward(x):
-        return x.tanh()
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.save_for_backward(output)
-
-    @staticmethod
-    def backward(ctx, g):
-        t = ctx.saved_tensors[0]
-        return (g - g * t.square(),)
+# - class SeparateTanh(torch.autograd.Function):
+# + class SeparateTanh(torch.autograd.Function):
+# +     generate_vmap_rule = True
+# +
+# -     def backward(ctx, grad_output):
+# -         (result,) = ctx.saved_tensors
+# -         return grad_output * (1 - result * result)
+# +     def backward(ctx, g):
+# +         t = ctx.saved_tensors[0]
+# +         return (g - g * t.square(),)
 
 
 # %% right SeparateTanh
@@ -69,25 +63,18 @@ class SeparateTanh(torch.autograd.Function):
 
 
 # %% right SeparateTanh
-class SeparateTanh(torch.autograd.Function):
-    @staticmethod
-    def forward(x):
-        return x.tanh()
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.save_for_backward(output)
-        ctx.save_for_forward(output)
-
-    @staticmethod
-    def vjp(ctx, grad_output):
-        (result,) = ctx.saved_tensors
-        return torch.mul(grad_output, 1 - result**2)
-
-    @staticmethod
-    def jvp(ctx, x_t):
-        (result,) = ctx.saved_tensors
-        return x_t * (1 - result**2)
+# -         ctx.save_for_backward(output)
+# +         ctx.save_for_backward(output)
+# +         ctx.save_for_forward(output)
+# -     def backward(ctx, grad_output):
+# +     def vjp(ctx, grad_output):
+# -         return grad_output * (1 - result * result)
+# +         return torch.mul(grad_output, 1 - result**2)
+# +
+# +     @staticmethod
+# +     def jvp(ctx, x_t):
+# +         (result,) = ctx.saved_tensors
+# +         return x_t * (1 - result**2)
 
 
 # %% wrong SeparateTanh: setup_context
@@ -105,84 +92,45 @@ class SeparateTanh(torch.autograd.Function):
 
 
 # %% wrong SeparateTanh: the gradient
-class SeparateTanh(torch.autograd.Function):
-    @staticmethod
-    def forward(x):
-        return x.tanh()
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.save_for_backward(*inputs)
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        (result,) = ctx.saved_tensors
-        return grad_output * (1 - result**2)
-
+# -         ctx.save_for_backward(output)
+# +         ctx.save_for_backward(*inputs)
+# -         return grad_output * (1 - result * result)
+# +         return grad_output * (1 - result**2)
 
 # %% wrong SeparateTanh: only takes tensors
-class SeparateTanh(torch.autograd.Function):
-    @staticmethod
-    def forward(x):
-        return x.tanh()
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.save_for_backward(inputs)
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        (x,) = ctx.saved_tensors
-        return grad_output * (1 - x.tanh() ** 2)
-
+# -         ctx.save_for_backward(output)
+# +         ctx.save_for_backward(inputs)
+# -         (result,) = ctx.saved_tensors
+# -         return grad_output * (1 - result * result)
+# +         (x,) = ctx.saved_tensors
+# +         return grad_output * (1 - x.tanh() ** 2)
 
 # %% wrong SeparateTanh: 8 are enough
-class SeparateTanh(torch.autograd.Function):
-    @staticmethod
-    def forward(x):
-        return x.tanh()
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.save_for_backward(*inputs, output)
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        _, result = ctx.saved_tensors
-        return grad_output * (1 - result**2)
-
+# -         ctx.save_for_backward(output)
+# +         ctx.save_for_backward(*inputs, output)
+# -         (result,) = ctx.saved_tensors
+# -         return grad_output * (1 - result * result)
+# +         _, result = ctx.saved_tensors
+# +         return grad_output * (1 - result**2)
 
 # %% wrong SeparateTanh: counts as a constant
-class SeparateTanh(torch.autograd.Function):
-    @staticmethod
-    def forward(x):
-        global slope
-        slope = 1 - x.tanh() ** 2
-        return x.tanh()
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.save_for_backward(slope)
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        return grad_output * ctx.saved_tensors[0]
-
+# -     def forward(x):
+# +     def forward(x):
+# +         global slope
+# +         slope = 1 - x.tanh() ** 2
+# -         ctx.save_for_backward(output)
+# +         ctx.save_for_backward(slope)
+# -         (result,) = ctx.saved_tensors
+# -         return grad_output * (1 - result * result)
+# +         return grad_output * ctx.saved_tensors[0]
 
 # %% wrong SeparateTanh: the result is enough
-class SeparateTanh(torch.autograd.Function):
-    @staticmethod
-    def forward(x):
-        return x.tanh()
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.save_for_backward(*inputs)
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        (x,) = ctx.saved_tensors
-        return grad_output * (1 - x.tanh() ** 2)
+# -         ctx.save_for_backward(output)
+# +         ctx.save_for_backward(*inputs)
+# -         (result,) = ctx.saved_tensors
+# -         return grad_output * (1 - result * result)
+# +         (x,) = ctx.saved_tensors
+# +         return grad_output * (1 - x.tanh() ** 2)
 
 
 # %% right SeparateSilu
@@ -252,38 +200,23 @@ class SeparateSilu(torch.autograd.Function):
 
 
 # %% wrong SeparateSilu: counts as a constant
-class SeparateSilu(torch.autograd.Function):
-    @staticmethod
-    def forward(x):
-        global s
-        s = torch.sigmoid(x)
-        return x * s
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.save_for_backward(*inputs, s)
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        x, s = ctx.saved_tensors
-        return grad_output * (s + x * s * (1 - s))
-
+# -         return x * torch.sigmoid(x)
+# +         global s
+# +         s = torch.sigmoid(x)
+# +         return x * s
+# -         ctx.save_for_backward(*inputs)
+# +         ctx.save_for_backward(*inputs, s)
+# -         (x,) = ctx.saved_tensors
+# -         s = torch.sigmoid(x)
+# +         x, s = ctx.saved_tensors
 
 # %% wrong SeparateSilu: counts as a constant
-class SeparateSilu(torch.autograd.Function):
-    @staticmethod
-    def forward(x):
-        return x * torch.sigmoid(x)
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        (x,) = inputs
-        ctx.save_for_backward(x, torch.sigmoid(x))
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        x, s = ctx.saved_tensors
-        return grad_output * (s + x * s * (1 - s))
+# -         ctx.save_for_backward(*inputs)
+# +         (x,) = inputs
+# +         ctx.save_for_backward(x, torch.sigmoid(x))
+# -         (x,) = ctx.saved_tensors
+# -         s = torch.sigmoid(x)
+# +         x, s = ctx.saved_tensors
 
 
 # %% wrong SeparateSilu: second derivative
@@ -304,21 +237,15 @@ class SeparateSilu(torch.autograd.Function):
 
 
 # %% wrong SeparateSilu: ctx
-class SeparateSilu(torch.autograd.Function):
-    @staticmethod
-    def forward(x):
-        s = torch.sigmoid(x)
-        ctx.save_for_backward(x, s)
-        return x * s
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.ready = True
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        x, s = ctx.saved_tensors
-        return grad_output * (s + x * s * (1 - s))
+# -         return x * torch.sigmoid(x)
+# +         s = torch.sigmoid(x)
+# +         ctx.save_for_backward(x, s)
+# +         return x * s
+# -         ctx.save_for_backward(*inputs)
+# +         ctx.ready = True
+# -         (x,) = ctx.saved_tensors
+# -         s = torch.sigmoid(x)
+# +         x, s = ctx.saved_tensors
 
 
 # %% wrong SeparateSilu: the gradient of a second output
@@ -356,22 +283,16 @@ class SeparatePower(torch.autograd.Function):
 
 
 # %% right SeparatePower
-class SeparatePower(torch.autograd.Function):
-    @staticmethod
-    def forward(x, n=2):
-        return x**n
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        x, n = inputs
-        ctx.save_for_backward(x)
-        ctx.n = n
-
-    @staticmethod
-    def backward(ctx, g):
-        (x,) = ctx.saved_tensors
-        lower = SeparatePower.apply(x, ctx.n - 1) if ctx.n > 1 else torch.ones_like(x)
-        return ctx.n * lower * g, None
+# -         x, ctx.n = inputs
+# +         x, n = inputs
+# -         ctx.save_for_backward(x)
+# +         ctx.save_for_backward(x)
+# +         ctx.n = n
+# -     def backward(ctx, grad_output):
+# +     def backward(ctx, g):
+# -         return grad_output * ctx.n * x ** (ctx.n - 1), None
+# +         lower = SeparatePower.apply(x, ctx.n - 1) if ctx.n > 1 else torch.ones_like(x)
+# +         return ctx.n * lower * g, None
 
 
 # %% right SeparatePower
@@ -394,67 +315,22 @@ class SeparatePower(torch.autograd.Function):
 
 
 # %% wrong SeparatePower: expected 2, got 1
-class SeparatePower(torch.autograd.Function):
-    @staticmethod
-    def forward(x, n=2):
-        return x**n
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        x, ctx.n = inputs
-        ctx.save_for_backward(x)
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        (x,) = ctx.saved_tensors
-        return grad_output * ctx.n * x ** (ctx.n - 1)
-
+# -         return grad_output * ctx.n * x ** (ctx.n - 1), None
+# +         return grad_output * ctx.n * x ** (ctx.n - 1)
 
 # %% wrong SeparatePower: missing a required argument
-class SeparatePower(torch.autograd.Function):
-    @staticmethod
-    def forward(x, n):
-        return x**n
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        x, ctx.n = inputs
-        ctx.save_for_backward(x)
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        (x,) = ctx.saved_tensors
-        return grad_output * ctx.n * x ** (ctx.n - 1), None
-
+# -     def forward(x, n=2):
+# +     def forward(x, n):
 
 # %% wrong SeparatePower: only takes tensors
-class SeparatePower(torch.autograd.Function):
-    @staticmethod
-    def forward(x, n=2):
-        return x**n
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.save_for_backward(*inputs)
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        x, n = ctx.saved_tensors
-        return grad_output * n * x ** (n - 1), None
-
+# -         x, ctx.n = inputs
+# -         ctx.save_for_backward(x)
+# +         ctx.save_for_backward(*inputs)
+# -         (x,) = ctx.saved_tensors
+# -         return grad_output * ctx.n * x ** (ctx.n - 1), None
+# +         x, n = ctx.saved_tensors
+# +         return grad_output * n * x ** (n - 1), None
 
 # %% wrong SeparatePower: gradient
-class SeparatePower(torch.autograd.Function):
-    @staticmethod
-    def forward(x, n=2):
-        return x**n
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        x, ctx.n = inputs
-        ctx.save_for_backward(x)
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        (x,) = ctx.saved_tensors
-        return grad_output * ctx.n * x**ctx.n, None
+# -         return grad_output * ctx.n * x ** (ctx.n - 1), None
+# +         return grad_output * ctx.n * x**ctx.n, None

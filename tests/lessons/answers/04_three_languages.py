@@ -63,17 +63,9 @@ class LanguagesClip(torch.autograd.Function):
 
 
 # %% wrong LanguagesClip: expected 2, got 1
-class LanguagesClip(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x, bound):
-        ctx.save_for_backward(x)
-        ctx.bound = bound
-        return x.clamp(-bound, bound)
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        (x,) = ctx.saved_tensors
-        return grad_output * (x.abs() <= ctx.bound)
+# -         inside = x.abs() <= ctx.bound
+# -         return grad_output * inside, None
+# +         return grad_output * (x.abs() <= ctx.bound)
 
 
 # %% wrong LanguagesClip: the gradient
@@ -102,47 +94,29 @@ class LanguagesClip(torch.autograd.Function):
 
 
 # %% wrong LanguagesClip: omit the braces
-class LanguagesClip(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x, bound):
-        ctx.save_for_backward({x})
-        ctx.bound = bound
-        return x.clamp(-bound, bound)
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        (x,) = ctx.saved_tensors
-        return grad_output * (x.abs() <= ctx.bound), None
-
+# -         ctx.save_for_backward(x)
+# +         ctx.save_for_backward({x})
+# -         inside = x.abs() <= ctx.bound
+# -         return grad_output * inside, None
+# +         return grad_output * (x.abs() <= ctx.bound), None
 
 # %% wrong LanguagesClip: the gradient
-class LanguagesClip(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x, bound):
-        ctx.save_for_backward(x.abs() < bound)
-        return x.clamp(-bound, bound)
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        (inside,) = ctx.saved_tensors
-        return grad_output * inside, None
-
+# -         ctx.save_for_backward(x)
+# -         ctx.bound = bound
+# +         ctx.save_for_backward(x.abs() < bound)
+# -         (x,) = ctx.saved_tensors
+# -         inside = x.abs() <= ctx.bound
+# +         (inside,) = ctx.saved_tensors
 
 # %% right LanguagesHypot
-class LanguagesHypot(torch.autograd.Function):
-    @staticmethod
-    def forward(x, y):
-        return x.mul(x).add(y.mul(y)).sqrt()
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        [x, y] = inputs
-        ctx.save_for_backward(x, y, output)
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        [x, y, r] = ctx.saved_tensors
-        return [grad_output.mul(x).div(r), grad_output.mul(y).div(r)]
+# -         return (x * x + y * y).sqrt()
+# +         return x.mul(x).add(y.mul(y)).sqrt()
+# -         x, y = inputs
+# +         [x, y] = inputs
+# -         x, y, r = ctx.saved_tensors
+# -         return grad_output * x / r, grad_output * y / r
+# +         [x, y, r] = ctx.saved_tensors
+# +         return [grad_output.mul(x).div(r), grad_output.mul(y).div(r)]
 
 
 # %% right LanguagesHypot
@@ -192,51 +166,25 @@ class LanguagesHypot(torch.autograd.Function):
 
 
 # %% wrong LanguagesHypot: expected 2, got 1
-class LanguagesHypot(torch.autograd.Function):
-    @staticmethod
-    def forward(x, y):
-        return (x * x + y * y).sqrt()
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.save_for_backward(*inputs, output)
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        x, y, r = ctx.saved_tensors
-        return grad_output * (x + y) / r
-
+# -         x, y = inputs
+# -         ctx.save_for_backward(x, y, output)
+# +         ctx.save_for_backward(*inputs, output)
+# -         return grad_output * x / r, grad_output * y / r
+# +         return grad_output * (x + y) / r
 
 # %% wrong LanguagesHypot: argument 0
-class LanguagesHypot(torch.autograd.Function):
-    @staticmethod
-    def forward(x, y):
-        return (x * x + y * y).sqrt()
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.save_for_backward(*inputs, output)
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        x, y, r = ctx.saved_tensors
-        return grad_output * y / r, grad_output * x / r
-
+# -         x, y = inputs
+# -         ctx.save_for_backward(x, y, output)
+# +         ctx.save_for_backward(*inputs, output)
+# -         return grad_output * x / r, grad_output * y / r
+# +         return grad_output * y / r, grad_output * x / r
 
 # %% wrong LanguagesHypot: the result
-class LanguagesHypot(torch.autograd.Function):
-    @staticmethod
-    def forward(x, y):
-        return x.mul(x).add(y).mul(y).sqrt()
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.save_for_backward(*inputs, output)
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        x, y, r = ctx.saved_tensors
-        return grad_output * x / r, grad_output * y / r
+# -         return (x * x + y * y).sqrt()
+# +         return x.mul(x).add(y).mul(y).sqrt()
+# -         x, y = inputs
+# -         ctx.save_for_backward(x, y, output)
+# +         ctx.save_for_backward(*inputs, output)
 
 
 # %% right LanguagesTimes
@@ -282,76 +230,35 @@ class LanguagesTimes(torch.autograd.Function):
 
 
 # %% wrong LanguagesTimes: leaf
-class LanguagesTimes(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, n, var):
-        ctx.n = n
-        var.mul_(n)
-        ctx.mark_dirty(var)
-        return var
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        return None, grad_output * ctx.n
-
+# -         return n * var
+# +         var.mul_(n)
+# +         ctx.mark_dirty(var)
+# +         return var
 
 # %% wrong LanguagesTimes: returns a list
-class LanguagesTimes(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, n, var):
-        ctx.n = n
-        return [var * n]
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        return None, grad_output * ctx.n
-
+# -         return n * var
+# +         return [var * n]
 
 # %% wrong LanguagesTimes: the result
-class LanguagesTimes(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, n, var):
-        ctx.n = n
-        return var * 2
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        return None, grad_output * 2
-
+# -         return n * var
+# +         return var * 2
+# -         return None, grad_output * ctx.n
+# +         return None, grad_output * 2
 
 # %% wrong LanguagesTimes: expected 2, got 1
-class LanguagesTimes(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, n, var):
-        ctx.n = n
-        return var * n
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        return [grad_output * ctx.n]
-
+# -         return n * var
+# +         return var * n
+# -         return None, grad_output * ctx.n
+# +         return [grad_output * ctx.n]
 
 # %% wrong LanguagesTimes: gradient
-class LanguagesTimes(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, n, var):
-        ctx.n = n
-        return var * n
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        return grad_output * ctx.n, None
-
+# -         return n * var
+# +         return var * n
+# -         return None, grad_output * ctx.n
+# +         return grad_output * ctx.n, None
 
 # %% wrong LanguagesTimes: make a new tensor
-class LanguagesTimes(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, n, var):
-        ctx.n = n
-        var.mul_(n)
-        ctx.mark_dirty(var)
-        return var
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        return None, grad_output * ctx.n
+# -         return n * var
+# +         var.mul_(n)
+# +         ctx.mark_dirty(var)
+# +         return var

@@ -35,25 +35,12 @@ class ForwardHypot(torch.autograd.Function):
 
 
 # %% right ForwardHypot
-class ForwardHypot(torch.autograd.Function):
-    @staticmethod
-    def forward(x, y):
-        return (x * x + y * y).sqrt()
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.save_for_backward(*inputs, output)
-        ctx.save_for_forward(*inputs, output)
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        x, y, r = ctx.saved_tensors
-        return grad_output * x / r, grad_output * y / r
-
-    @staticmethod
-    def jvp(ctx, *tangents):
-        *sides, r = ctx.saved_tensors
-        return (sum(side * tangent for side, tangent in zip(sides, tangents)) / r,)
+# -     def jvp(ctx, x_tangent, y_tangent):
+# -         x, y, r = ctx.saved_tensors
+# -         return (x * x_tangent + y * y_tangent) / r
+# +     def jvp(ctx, *tangents):
+# +         *sides, r = ctx.saved_tensors
+# +         return (sum(side * tangent for side, tangent in zip(sides, tangents)) / r,)
 
 
 # %% wrong ForwardHypot: returns 2 tangents
@@ -121,44 +108,29 @@ class ForwardHypot(torch.autograd.Function):
 
 
 # %% right ForwardCube
-class ForwardCube(torch.autograd.Function):
-    @staticmethod
-    def forward(x):
-        return x**3
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        (x,) = inputs
-        ctx.save_for_backward(x)
-        ctx.save_for_forward(x)
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        (x,) = ctx.saved_tensors
-        return grad_output * 3 * x**2
-
-    jvp = backward
-
+# -         ctx.save_for_backward(*inputs)
+# -         ctx.save_for_forward(*inputs)
+# +         (x,) = inputs
+# +         ctx.save_for_backward(x)
+# +         ctx.save_for_forward(x)
+# -     @staticmethod
+# -     def jvp(ctx, x_tangent):
+# -         (x,) = ctx.saved_tensors
+# -         return 3 * x**2 * x_tangent
+# +     jvp = backward
 
 # %% right ForwardCube
-class ForwardCube(torch.autograd.Function):
-    @staticmethod
-    def forward(x):
-        return x * x * x
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.save_for_backward(*inputs)
-        ctx.save_for_forward(*inputs, output)
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        return grad_output * 3 * ctx.saved_tensors[0].square()
-
-    @staticmethod
-    def jvp(ctx, x_tangent):
-        x, _ = ctx.saved_tensors
-        return (x_tangent.mul(x).mul(x).mul(3),)
+# -         return x**3
+# +         return x * x * x
+# -         ctx.save_for_forward(*inputs)
+# +         ctx.save_for_forward(*inputs, output)
+# -         (x,) = ctx.saved_tensors
+# -         return grad_output * 3 * x**2
+# +         return grad_output * 3 * ctx.saved_tensors[0].square()
+# -         (x,) = ctx.saved_tensors
+# -         return 3 * x**2 * x_tangent
+# +         x, _ = ctx.saved_tensors
+# +         return (x_tangent.mul(x).mul(x).mul(3),)
 
 
 # %% right ForwardCube
@@ -181,69 +153,16 @@ class ForwardCube(torch.autograd.Function):
 
 
 # %% wrong ForwardCube: the tangent at
-class ForwardCube(torch.autograd.Function):
-    @staticmethod
-    def forward(x):
-        return x**3
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.save_for_backward(*inputs)
-        ctx.save_for_forward(output)
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        (x,) = ctx.saved_tensors
-        return grad_output * 3 * x**2
-
-    @staticmethod
-    def jvp(ctx, x_tangent):
-        (x,) = ctx.saved_tensors
-        return 3 * x**2 * x_tangent
-
+# -         ctx.save_for_forward(*inputs)
+# +         ctx.save_for_forward(output)
 
 # %% wrong ForwardCube: with the tangent 10.0
-class ForwardCube(torch.autograd.Function):
-    @staticmethod
-    def forward(x):
-        return x**3
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.save_for_backward(*inputs)
-        ctx.save_for_forward(*inputs)
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        (x,) = ctx.saved_tensors
-        return grad_output * 3 * x**2
-
-    @staticmethod
-    def jvp(ctx, x_tangent):
-        (x,) = ctx.saved_tensors
-        return 3 * x**2
-
+# -         return 3 * x**2 * x_tangent
+# +         return 3 * x**2
 
 # %% wrong ForwardCube: the gradient
-class ForwardCube(torch.autograd.Function):
-    @staticmethod
-    def forward(x):
-        return x**3
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.save_for_backward(output)
-        ctx.save_for_forward(*inputs)
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        (x,) = ctx.saved_tensors
-        return grad_output * 3 * x**2
-
-    @staticmethod
-    def jvp(ctx, x_tangent):
-        (x,) = ctx.saved_tensors
-        return 3 * x**2 * x_tangent
+# -         ctx.save_for_backward(*inputs)
+# +         ctx.save_for_backward(output)
 
 
 # %% wrong ForwardCube: jvp
@@ -272,19 +191,14 @@ class ForwardPolar(ForwardPolar):
 
 
 # %% right ForwardPolar
-class ForwardPolar(torch.autograd.Function):
-    @staticmethod
-    def forward(r, phi):
-        return r * phi.cos(), r * phi.sin()
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.save_for_forward(inputs[0], *output)
-
-    @staticmethod
-    def jvp(ctx, r_tangent, phi_tangent):
-        r, x, y = ctx.saved_tensors
-        return x / r * r_tangent - y * phi_tangent, y / r * r_tangent + x * phi_tangent
+# -         ctx.save_for_forward(*inputs)
+# +         ctx.save_for_forward(inputs[0], *output)
+# -         r, phi = ctx.saved_tensors
+# -         x_tangent = r_tangent * phi.cos() - r * phi.sin() * phi_tangent
+# -         y_tangent = r_tangent * phi.sin() + r * phi.cos() * phi_tangent
+# -         return x_tangent, y_tangent
+# +         r, x, y = ctx.saved_tensors
+# +         return x / r * r_tangent - y * phi_tangent, y / r * r_tangent + x * phi_tangent
 
 
 # %% right ForwardPolar

@@ -90,46 +90,26 @@ class SavedTanh(torch.autograd.Function):
 
 
 # %% wrong SavedTanh: 2 tensors are saved
-class SavedTanh(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x):
-        result = x.tanh()
-        ctx.save_for_backward(x, result)
-        return result
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        _, result = ctx.saved_tensors
-        return grad_output * (1 - result**2)
-
+# -         e = (2 * x).exp()
+# -         result = (e - 1) / (e + 1)
+# -         ctx.save_for_backward(result)
+# +         result = x.tanh()
+# +         ctx.save_for_backward(x, result)
+# -         (result,) = ctx.saved_tensors
+# +         _, result = ctx.saved_tensors
 
 # %% wrong SavedTanh: the gradient
-class SavedTanh(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x):
-        result = x.tanh()
-        ctx.save_for_backward(result)
-        return result
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        (result,) = ctx.saved_tensors
-        return 1 - result**2
-
+# -         e = (2 * x).exp()
+# -         result = (e - 1) / (e + 1)
+# +         result = x.tanh()
+# -         return grad_output * (1 - result**2)
+# +         return 1 - result**2
 
 # %% wrong SavedTanh: as ctx.x besides
-class SavedTanh(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x):
-        result = x.tanh()
-        ctx.x = x
-        ctx.save_for_backward(result)
-        return result
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        (result,) = ctx.saved_tensors
-        return grad_output * (1 - result**2)
+# -         e = (2 * x).exp()
+# -         result = (e - 1) / (e + 1)
+# +         result = x.tanh()
+# +         ctx.x = x
 
 
 # %% right saved_then_changed

@@ -29,17 +29,11 @@ class SavedDecay(torch.autograd.Function):
 
 
 # %% right SavedDecay
-class SavedDecay(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x, rate):
-        result = (-rate * x).exp()
-        ctx.save_for_backward(result)
-        ctx.slope = lambda result: -rate * result
-        return result
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        return grad_output * ctx.slope(*ctx.saved_tensors), None
+# -         ctx.rate = rate
+# +         ctx.slope = lambda result: -rate * result
+# -         (result,) = ctx.saved_tensors
+# -         return grad_output * -ctx.rate * result, None
+# +         return grad_output * ctx.slope(*ctx.saved_tensors), None
 
 
 # %% wrong SavedDecay: only takes tensors
@@ -69,32 +63,21 @@ class SavedDecay(torch.autograd.Function):
 
 
 # %% wrong SavedDecay: stays in memory
-class SavedDecay(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x, rate):
-        result = (-rate * x).exp()
-        ctx.save_for_backward(result)
-        ctx.kept = [result, rate]
-        return result
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        result, rate = ctx.kept
-        return grad_output * -rate * result, None
-
+# -         ctx.rate = rate
+# +         ctx.kept = [result, rate]
+# -         (result,) = ctx.saved_tensors
+# -         return grad_output * -ctx.rate * result, None
+# +         result, rate = ctx.kept
+# +         return grad_output * -rate * result, None
 
 # %% wrong SavedDecay: 2 tensors are saved
-class SavedDecay(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x, rate):
-        result = (-rate * x).exp()
-        ctx.save_for_backward(result, torch.tensor(rate))
-        return result
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        result, rate = ctx.saved_tensors
-        return grad_output * -rate * result, None
+# -         ctx.save_for_backward(result)
+# -         ctx.rate = rate
+# +         ctx.save_for_backward(result, torch.tensor(rate))
+# -         (result,) = ctx.saved_tensors
+# -         return grad_output * -ctx.rate * result, None
+# +         result, rate = ctx.saved_tensors
+# +         return grad_output * -rate * result, None
 
 
 # %% wrong SavedDecay: the gradient

@@ -16,18 +16,10 @@ several_nones = ["n", "mode"]
 # %% wrong several_nones: in a list
 several_nones = "n"
 
-
 # %% right SeveralMix
-class SeveralMix(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x, y, t):
-        ctx.t = t
-        return (1 - t) * x + t * y
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        by_y = grad_output * ctx.t
-        return grad_output - by_y, by_y, None
+# -         return (1 - ctx.t) * grad_output, ctx.t * grad_output, None
+# +         by_y = grad_output * ctx.t
+# +         return grad_output - by_y, by_y, None
 
 
 # %% right SeveralMix
@@ -135,58 +127,31 @@ class SeveralLean(torch.autograd.Function):
 
 
 # %% wrong SeveralLean: is enough
-class SeveralLean(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x, y):
-        ctx.save_for_backward(x, y)
-        return x * y
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        x, y = ctx.saved_tensors
-        return grad_output * y, grad_output * x
-
+# -         wanted = ctx.needs_input_grad
+# -         ctx.save_for_backward(x if wanted[1] else None, y if wanted[0] else None)
+# +         ctx.save_for_backward(x, y)
+# -         return None if y is None else grad_output * y, None if x is None else grad_output * x
+# +         return grad_output * y, grad_output * x
 
 # %% wrong SeveralLean: NoneType
-class SeveralLean(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x, y):
-        wanted = ctx.needs_input_grad
-        ctx.save_for_backward(x if wanted[0] else None, y if wanted[1] else None)
-        return x * y
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        x, y = ctx.saved_tensors
-        wanted = ctx.needs_input_grad
-        return grad_output * y if wanted[0] else None, grad_output * x if wanted[1] else None
-
+# -         ctx.save_for_backward(x if wanted[1] else None, y if wanted[0] else None)
+# +         ctx.save_for_backward(x if wanted[0] else None, y if wanted[1] else None)
+# -         return None if y is None else grad_output * y, None if x is None else grad_output * x
+# +         wanted = ctx.needs_input_grad
+# +         return grad_output * y if wanted[0] else None, grad_output * x if wanted[1] else None
 
 # %% wrong SeveralLean: NoneType
-class SeveralLean(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x, y):
-        wanted = ctx.needs_input_grad
-        ctx.save_for_backward(x if wanted[1] else None, y if wanted[0] else None)
-        return x * y
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        x, y = ctx.saved_tensors
-        return grad_output * y, grad_output * x
-
+# -         return None if y is None else grad_output * y, None if x is None else grad_output * x
+# +         return grad_output * y, grad_output * x
 
 # %% wrong SeveralLean: save_for_backward
-class SeveralLean(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x, y):
-        ctx.x, ctx.y = x, y
-        return x * y
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        wanted = ctx.needs_input_grad
-        return grad_output * ctx.y if wanted[0] else None, grad_output * ctx.x if wanted[1] else None
+# -         wanted = ctx.needs_input_grad
+# -         ctx.save_for_backward(x if wanted[1] else None, y if wanted[0] else None)
+# +         ctx.x, ctx.y = x, y
+# -         x, y = ctx.saved_tensors
+# -         return None if y is None else grad_output * y, None if x is None else grad_output * x
+# +         wanted = ctx.needs_input_grad
+# +         return grad_output * ctx.y if wanted[0] else None, grad_output * ctx.x if wanted[1] else None
 
 
 # %% right SeveralWeighted
@@ -219,15 +184,12 @@ class SeveralWeighted(torch.autograd.Function):
 
 
 # %% right SeveralWeighted
-class SeveralWeighted(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, *tensors):
-        ctx.weights = torch.arange(1, len(tensors) + 1).tolist()
-        return torch.stack([w * t for w, t in zip(ctx.weights, tensors)]).sum(0)
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        return (*(w * grad_output for w in ctx.weights),)
+# -         ctx.count = len(tensors)
+# -         return sum(k * tensor for k, tensor in enumerate(tensors, 1))
+# +         ctx.weights = torch.arange(1, len(tensors) + 1).tolist()
+# +         return torch.stack([w * t for w, t in zip(ctx.weights, tensors)]).sum(0)
+# -         return tuple(k * grad_output for k in range(1, ctx.count + 1))
+# +         return (*(w * grad_output for w in ctx.weights),)
 
 
 # %% wrong SeveralWeighted: incorrect number
@@ -253,14 +215,9 @@ class SeveralWeighted(SeveralWeighted):
 
 
 # %% wrong SeveralWeighted: no attribute
-class SeveralWeighted(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, *tensors):
-        return sum(k * t for k, t in enumerate(tensors, 1))
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        return tuple(k * grad_output for k in range(1, ctx.count + 1))
+# -         ctx.count = len(tensors)
+# -         return sum(k * tensor for k, tensor in enumerate(tensors, 1))
+# +         return sum(k * t for k, t in enumerate(tensors, 1))
 
 
 # %% right SeveralSinCos

@@ -1,10 +1,8 @@
 # %% right inplace_gradient
 inplace_gradient = (30, 6, 6)
 
-
 # %% right inplace_gradient
 inplace_gradient = torch.tensor([30.0, 6.0, 6.0])
-
 
 # %% right inplace_gradient
 leaf = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
@@ -14,26 +12,20 @@ x.mul_(3)
 x.sum().backward()
 inplace_gradient = leaf.grad
 
-
 # %% wrong inplace_gradient: the last write
 inplace_gradient = [10, 2, 2]
-
 
 # %% wrong inplace_gradient: changes x, too
 inplace_gradient = [6.0, 6.0, 6.0]
 
-
 # %% wrong inplace_gradient: shape
 inplace_gradient = 30.0
-
 
 # %% right inplace_refused
 inplace_refused = ("sqrt", "exp")
 
-
 # %% right inplace_refused
 inplace_refused = {"exp", "sqrt"}
-
 
 # %% right inplace_refused
 inplace_refused = []
@@ -45,22 +37,17 @@ for f in (torch.neg, torch.exp, torch.cos, torch.sqrt, torch.square):
     except RuntimeError:
         inplace_refused.append(f.__name__)
 
-
 # %% wrong inplace_refused: -sin(x)
 inplace_refused = ["exp", "cos"]
-
 
 # %% wrong inplace_refused: saves nothing
 inplace_refused = ["neg", "exp", "sqrt"]
 
-
 # %% wrong inplace_refused: 1 more is missing
 inplace_refused = ["exp"]
 
-
 # %% wrong inplace_refused: its input
 inplace_refused = ["square", "sqrt"]
-
 
 # %% wrong inplace_refused: several answers in a list
 inplace_refused = "exp"
@@ -105,10 +92,8 @@ def inplace_repaired(x):
 
 
 # %% wrong inplace_repaired: the gradient
-def inplace_repaired(x):
-    s = x.sigmoid()
-    s.data -= 0.5
-    return (s * s).sum()
+# -     s = s - 0.5
+# +     s.data -= 0.5
 
 
 # %% right inplace_column
@@ -119,18 +104,13 @@ def inplace_column(x):
 
 
 # %% right inplace_column
-def inplace_column(x):
-    y = x.clone()
-    column = y.select(1, 0)
-    column += x[:, 0]
-    return y
-
+# -     y[:, 0] *= 2
+# +     column = y.select(1, 0)
+# +     column += x[:, 0]
 
 # %% right inplace_column
-def inplace_column(x):
-    y = x.clone()
-    y[:, :1] = x[:, :1] * 2
-    return y
+# -     y[:, 0] *= 2
+# +     y[:, :1] = x[:, :1] * 2
 
 
 # %% wrong inplace_column: has changed
@@ -141,10 +121,8 @@ def inplace_column(x):
 
 
 # %% wrong inplace_column: cut the graph
-def inplace_column(x):
-    y = x.detach().clone()
-    y[:, 0] *= 2
-    return y
+# -     y = x.clone()
+# +     y = x.detach().clone()
 
 
 # %% wrong inplace_column: has changed
@@ -161,14 +139,9 @@ def inplace_column(x):
 
 
 # %% wrong inplace_column: the result
-def inplace_column(x):
-    y = x.clone()
-    y[0].mul_(2)
-    return y
-
+# -     y[:, 0] *= 2
+# +     y[0].mul_(2)
 
 # %% wrong inplace_column: the gradient
-def inplace_column(x):
-    y = x.clone()
-    y.data[:, 0] *= 2
-    return y
+# -     y[:, 0] *= 2
+# +     y.data[:, 0] *= 2

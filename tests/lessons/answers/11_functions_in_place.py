@@ -1,15 +1,11 @@
 # %% right InplaceScale
-class InplaceScale(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x, k):
-        ctx.mark_dirty(x)
-        ctx.k = k
-        return x.mul_(k)
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        return ctx.k * grad_output, None
-
+# -         x.mul_(k)
+# +         ctx.mark_dirty(x)
+# -         ctx.mark_dirty(x)
+# -         return x
+# +         return x.mul_(k)
+# -         return grad_output * ctx.k, None
+# +         return ctx.k * grad_output, None
 
 # %% right InplaceScale
 class InplaceScale(torch.autograd.Function):
@@ -43,55 +39,30 @@ class InplaceScale(torch.autograd.Function):
 
 
 # %% wrong InplaceScale: without ctx.mark_dirty
-class InplaceScale(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x, k):
-        x.mul_(k)
-        ctx.k = k
-        return x
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        return grad_output * ctx.k, None
-
+# -         ctx.k = k
+# -         ctx.mark_dirty(x)
+# +         ctx.k = k
 
 # %% wrong InplaceScale: not returned
-class InplaceScale(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x, k):
-        x.mul_(k)
-        ctx.k = k
-        ctx.mark_dirty(x)
-        return x * 1
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        return grad_output * ctx.k, None
-
+# -         return x
+# +         return x * 1
 
 # %% wrong InplaceScale: write to the argument
-class InplaceScale(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x, k):
-        ctx.k = k
-        return x * k
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        return grad_output * ctx.k, None
-
+# -     def forward(ctx, x, k):
+# -         x.mul_(k)
+# +     def forward(ctx, x, k):
+# -         ctx.mark_dirty(x)
+# -         return x
+# +         return x * k
 
 # %% wrong InplaceScale: expected 2, got 1
-class InplaceScale(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x, k):
-        ctx.k = k
-        ctx.mark_dirty(x)
-        return x.mul_(k)
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        return grad_output * ctx.k
+# -     def forward(ctx, x, k):
+# -         x.mul_(k)
+# +     def forward(ctx, x, k):
+# -         return x
+# +         return x.mul_(k)
+# -         return grad_output * ctx.k, None
+# +         return grad_output * ctx.k
 
 
 # %% wrong InplaceScale: the gradient
@@ -107,18 +78,12 @@ class InplaceScale(torch.autograd.Function):
 
 
 # %% right InplaceRelu
-class InplaceRelu(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x):
-        x.relu_()
-        ctx.mark_dirty(x)
-        ctx.save_for_backward(x)
-        return x
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        (y,) = ctx.saved_tensors
-        return torch.where(y > 0, grad_output, 0.0)
+# -         x.clamp_(min=0)
+# +         x.relu_()
+# -         (result,) = ctx.saved_tensors
+# -         return grad_output * (result > 0)
+# +         (y,) = ctx.saved_tensors
+# +         return torch.where(y > 0, grad_output, 0.0)
 
 
 # %% right InplaceRelu
@@ -169,47 +134,17 @@ class InplaceRelu(torch.autograd.Function):
 
 
 # %% wrong InplaceRelu: without ctx.mark_dirty
-class InplaceRelu(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x):
-        x.clamp_(min=0)
-        ctx.save_for_backward(x)
-        return x
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        (result,) = ctx.saved_tensors
-        return grad_output * (result > 0)
-
+# -         x.clamp_(min=0)
+# -         ctx.mark_dirty(x)
+# +         x.clamp_(min=0)
 
 # %% wrong InplaceRelu: the gradient
-class InplaceRelu(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x):
-        x.clamp_(min=0)
-        ctx.mark_dirty(x)
-        ctx.save_for_backward(x)
-        return x
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        (result,) = ctx.saved_tensors
-        return grad_output * result
-
+# -         return grad_output * (result > 0)
+# +         return grad_output * result
 
 # %% wrong InplaceRelu: the gradient
-class InplaceRelu(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x):
-        x.clamp_(min=0)
-        ctx.mark_dirty(x)
-        ctx.save_for_backward(x)
-        return x
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        (result,) = ctx.saved_tensors
-        return grad_output * (result >= 0)
+# -         return grad_output * (result > 0)
+# +         return grad_output * (result >= 0)
 
 
 # %% wrong InplaceRelu: save_for_backward saves no tensor
@@ -226,18 +161,14 @@ class InplaceRelu(torch.autograd.Function):
 
 
 # %% right InplaceSquare
-class InplaceSquare(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x.clone())
-        x.pow_(2)
-        ctx.mark_dirty(x)
-        return x
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        (old,) = ctx.saved_tensors
-        return 2 * old * grad_output
+# -         old = x.clone()
+# -         ctx.save_for_backward(old)
+# +         ctx.save_for_backward(x.clone())
+# +         x.pow_(2)
+# -         return x.mul_(old)
+# +         return x
+# -         return grad_output * 2 * old
+# +         return 2 * old * grad_output
 
 
 # %% right InplaceSquare
@@ -312,14 +243,10 @@ class InplaceSquare(torch.autograd.Function):
 
 
 # %% wrong InplaceSquare: the gradient for [3
-class InplaceSquare(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x.clone())
-        ctx.mark_dirty(x)
-        return x.mul_(x)
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        (old,) = ctx.saved_tensors
-        return grad_output * old
+# -         old = x.clone()
+# -         ctx.save_for_backward(old)
+# +         ctx.save_for_backward(x.clone())
+# -         return x.mul_(old)
+# +         return x.mul_(x)
+# -         return grad_output * 2 * old
+# +         return grad_output * old

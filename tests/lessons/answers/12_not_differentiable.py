@@ -41,18 +41,14 @@ class NondiffClip(torch.autograd.Function):
 
 
 # %% right NondiffClip
-class NondiffClip(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x):
-        inside = (x.abs() <= 1).float()
-        ctx.mark_non_differentiable(inside)
-        ctx.save_for_backward(x)
-        return x.clamp(-1, 1), inside
-
-    @staticmethod
-    def backward(ctx, *grads):
-        (x,) = ctx.saved_tensors
-        return torch.where(x.abs() <= 1, grads[0], torch.zeros_like(x))
+# -         ctx.save_for_backward(inside)
+# +         ctx.save_for_backward(x)
+# -     def backward(ctx, grad_clipped, grad_inside):
+# -         (inside,) = ctx.saved_tensors
+# -         return grad_clipped * inside
+# +     def backward(ctx, *grads):
+# +         (x,) = ctx.saved_tensors
+# +         return torch.where(x.abs() <= 1, grads[0], torch.zeros_like(x))
 
 
 # %% right NondiffClip
@@ -110,31 +106,18 @@ class NondiffClip(torch.autograd.Function):
 
 
 # %% wrong NondiffClip: expected 8
-class NondiffClip(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x):
-        inside = (x.abs() <= 1).float()
-        ctx.mark_non_differentiable(inside)
-        ctx.save_for_backward(inside)
-        return x.clamp(-1, 1), inside
-
-    @staticmethod
-    def backward(ctx, *grads):
-        return 2 * ctx.saved_tensors[0]
-
+# -     def backward(ctx, grad_clipped, grad_inside):
+# -         (inside,) = ctx.saved_tensors
+# -         return grad_clipped * inside
+# +     def backward(ctx, *grads):
+# +         return 2 * ctx.saved_tensors[0]
 
 # %% wrong NondiffClip: 2 gradients
-class NondiffClip(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x):
-        inside = (x.abs() <= 1).float()
-        ctx.mark_non_differentiable(inside)
-        ctx.save_for_backward(inside)
-        return x.clamp(-1, 1), inside
-
-    @staticmethod
-    def backward(ctx, g, g_inside):
-        return g * ctx.saved_tensors[0], g_inside
+# -     def backward(ctx, grad_clipped, grad_inside):
+# -         (inside,) = ctx.saved_tensors
+# -         return grad_clipped * inside
+# +     def backward(ctx, g, g_inside):
+# +         return g * ctx.saved_tensors[0], g_inside
 
 
 # %% right NondiffParts
@@ -179,53 +162,28 @@ class NondiffParts(torch.autograd.Function):
 
 
 # %% wrong NondiffParts: the very tensor
-class NondiffParts(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.mark_non_differentiable(x.round())
-        return x.round(), x - x.round()
-
-    @staticmethod
-    def backward(ctx, grad_whole, grad_rest):
-        return grad_rest
-
+# -         whole = x.round()
+# -         ctx.mark_non_differentiable(whole)
+# -         return whole, x - whole
+# +         ctx.mark_non_differentiable(x.round())
+# +         return x.round(), x - x.round()
 
 # %% wrong NondiffParts: still requires grad
-class NondiffParts(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x):
-        return x.round(), x - x.round()
-
-    @staticmethod
-    def backward(ctx, grad_whole, grad_rest):
-        return grad_rest
-
+# -         whole = x.round()
+# -         ctx.mark_non_differentiable(whole)
+# -         return whole, x - whole
+# +         return x.round(), x - x.round()
 
 # %% wrong NondiffParts: is 0
-class NondiffParts(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x):
-        whole = x.round()
-        ctx.mark_non_differentiable(whole)
-        return whole, x - whole
-
-    @staticmethod
-    def backward(ctx, grad_whole, grad_rest):
-        return torch.zeros_like(grad_rest)
-
+# -         return grad_rest
+# +         return torch.zeros_like(grad_rest)
 
 # %% wrong NondiffParts: lost its gradient
-class NondiffParts(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x):
-        whole = x.round()
-        rest = x - whole
-        ctx.mark_non_differentiable(whole, rest)
-        return whole, rest
-
-    @staticmethod
-    def backward(ctx, grad_whole, grad_rest):
-        return grad_rest
+# -         ctx.mark_non_differentiable(whole)
+# -         return whole, x - whole
+# +         rest = x - whole
+# +         ctx.mark_non_differentiable(whole, rest)
+# +         return whole, rest
 
 
 # %% right NondiffMultiples
@@ -269,60 +227,33 @@ class NondiffMultiples(torch.autograd.Function):
 
 
 # %% right NondiffMultiples
-class NondiffMultiples(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.materialize_grads = False
-        return x.clone(), x + x, x + x + x
-
-    @staticmethod
-    def backward(ctx, g1, g2, g3):
-        parts = [w * g for w, g in ((1, g1), (2, g2), (3, g3)) if g is not None]
-        return torch.stack(parts).sum(0)
-
+# -         ctx.set_materialize_grads(False)
+# -         return x.clone(), 2 * x, 3 * x
+# +         ctx.materialize_grads = False
+# +         return x.clone(), x + x, x + x + x
+# -         return sum(k * g for k, g in enumerate((g1, g2, g3), 1) if g is not None)
+# +         parts = [w * g for w, g in ((1, g1), (2, g2), (3, g3)) if g is not None]
+# +         return torch.stack(parts).sum(0)
 
 # %% wrong NondiffMultiples: receives zeros
-class NondiffMultiples(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x):
-        return x.clone(), 2 * x, 3 * x
-
-    @staticmethod
-    def backward(ctx, g1, g2, g3):
-        return g1 + 2 * g2 + 3 * g3
-
+# -     def forward(ctx, x):
+# -         ctx.set_materialize_grads(False)
+# +     def forward(ctx, x):
+# -         return sum(k * g for k, g in enumerate((g1, g2, g3), 1) if g is not None)
+# +         return g1 + 2 * g2 + 3 * g3
 
 # %% wrong NondiffMultiples: which is None
-class NondiffMultiples(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.set_materialize_grads(False)
-        return x.clone(), 2 * x, 3 * x
-
-    @staticmethod
-    def backward(ctx, g1, g2, g3):
-        return g1 + 2 * g2 + 3 * g3
-
+# -         return sum(k * g for k, g in enumerate((g1, g2, g3), 1) if g is not None)
+# +         return g1 + 2 * g2 + 3 * g3
 
 # %% wrong NondiffMultiples: the gradient
-class NondiffMultiples(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.set_materialize_grads(False)
-        return x.clone(), 2 * x, 3 * x
-
-    @staticmethod
-    def backward(ctx, g1, g2, g3):
-        return sum(g for g in (g1, g2, g3) if g is not None)
-
+# -         return sum(k * g for k, g in enumerate((g1, g2, g3), 1) if g is not None)
+# +         return sum(g for g in (g1, g2, g3) if g is not None)
 
 # %% wrong NondiffMultiples: x itself
-class NondiffMultiples(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.set_materialize_grads(False)
-        return x, 2 * x, 3 * x
-
-    @staticmethod
-    def backward(ctx, *grads):
-        return sum(k * g for k, g in enumerate(grads, 1) if g is not None)
+# -         return x.clone(), 2 * x, 3 * x
+# +         return x, 2 * x, 3 * x
+# -     def backward(ctx, g1, g2, g3):
+# -         return sum(k * g for k, g in enumerate((g1, g2, g3), 1) if g is not None)
+# +     def backward(ctx, *grads):
+# +         return sum(k * g for k, g in enumerate(grads, 1) if g is not None)

@@ -59,74 +59,35 @@ class SecondRoot(Function):
 
 
 # %% right SecondRoot
-class SecondRoot(Function):
-    @staticmethod
-    def forward(ctx, x):
-        root = x.sqrt()
-        ctx.save_for_backward(x, root)
-        return root
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        x, root = ctx.saved_tensors
-        return 0.5 * grad_output * root / x
-
+# -         ctx.save_for_backward(root)
+# +         ctx.save_for_backward(x, root)
+# -         (root,) = ctx.saved_tensors
+# -         return grad_output * 0.5 / root
+# +         x, root = ctx.saved_tensors
+# +         return 0.5 * grad_output * root / x
 
 # %% wrong SecondRoot: no history
-class SecondRoot(Function):
-    @staticmethod
-    def forward(ctx, x):
-        root = x.sqrt()
-        ctx.save_for_backward(0.5 / root)
-        return root
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        (slope,) = ctx.saved_tensors
-        return grad_output * slope
-
+# -         ctx.save_for_backward(root)
+# +         ctx.save_for_backward(0.5 / root)
+# -         (root,) = ctx.saved_tensors
+# -         return grad_output * 0.5 / root
+# +         (slope,) = ctx.saved_tensors
+# +         return grad_output * slope
 
 # %% wrong SecondRoot: raises an error
-class SecondRoot(Function):
-    @staticmethod
-    def forward(ctx, x):
-        root = x.sqrt()
-        ctx.save_for_backward(root)
-        return root
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx, grad_output):
-        (root,) = ctx.saved_tensors
-        return grad_output * 0.5 / root
-
+# -
+# -     @staticmethod
+# +
+# +     @staticmethod
+# +     @once_differentiable
 
 # %% wrong SecondRoot: gradient
-class SecondRoot(Function):
-    @staticmethod
-    def forward(ctx, x):
-        root = x.sqrt()
-        ctx.save_for_backward(root)
-        return root
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        (root,) = ctx.saved_tensors
-        return grad_output * root
-
+# -         return grad_output * 0.5 / root
+# +         return grad_output * root
 
 # %% wrong SecondRoot: history
-class SecondRoot(Function):
-    @staticmethod
-    def forward(ctx, x):
-        root = x.sqrt()
-        ctx.save_for_backward(root)
-        return root
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        (root,) = ctx.saved_tensors
-        return grad_output * (0.5 / root).detach()
+# -         return grad_output * 0.5 / root
+# +         return grad_output * (0.5 / root).detach()
 
 
 # %% right OnceExp
@@ -173,46 +134,18 @@ class OnceExp(Function):
 
 
 # %% wrong OnceExp: decorator
-class OnceExp(Function):
-    @staticmethod
-    def forward(ctx, x):
-        result = torch.tensor(np.exp(x.numpy()))
-        ctx.save_for_backward(result)
-        return result
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        (result,) = ctx.saved_tensors
-        return torch.tensor(grad_output.detach().numpy() * result.detach().numpy())
-
+# -     @staticmethod
+# -     @once_differentiable
+# +     @staticmethod
 
 # %% wrong OnceExp: as a NumPy array
-class OnceExp(Function):
-    @staticmethod
-    def forward(ctx, x):
-        result = torch.tensor(np.exp(x.numpy()))
-        ctx.save_for_backward(result)
-        return result
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx, grad_output):
-        (result,) = ctx.saved_tensors
-        return grad_output.detach().numpy() * result.detach().numpy()
-
+# -         return torch.tensor(grad_output.detach().numpy() * result.detach().numpy())
+# +         return grad_output.detach().numpy() * result.detach().numpy()
 
 # %% wrong OnceExp: gradient
-class OnceExp(Function):
-    @staticmethod
-    def forward(ctx, x):
-        result = torch.tensor(np.exp(x.numpy()))
-        ctx.save_for_backward(result)
-        return result
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx, grad_output):
-        return ctx.saved_tensors[0]
+# -         (result,) = ctx.saved_tensors
+# -         return torch.tensor(grad_output.detach().numpy() * result.detach().numpy())
+# +         return ctx.saved_tensors[0]
 
 
 # %% right second_penalty
@@ -290,28 +223,14 @@ def second_and_more(f, at, n):
 
 
 # %% wrong second_and_more: create_graph
-def second_and_more(f, at, n):
-    x = torch.tensor(at, requires_grad=True)
-    y = f(x)
-    for _ in range(n):
-        (y,) = torch.autograd.grad(y, x)
-    return y.item()
-
+# -         (y,) = torch.autograd.grad(y, x, create_graph=True)
+# +         (y,) = torch.autograd.grad(y, x)
 
 # %% wrong second_and_more: derivative 0
-def second_and_more(f, at, n):
-    x = torch.tensor(at, requires_grad=True)
-    y = f(x)
-    for _ in range(n + 1):
-        (y,) = torch.autograd.grad(y, x, create_graph=True)
-    return y.item()
-
+# -     for _ in range(n):
+# +     for _ in range(n + 1):
 
 # %% wrong second_and_more: derivative 2
-def second_and_more(f, at, n):
-    x = torch.tensor(at, requires_grad=True)
-    y = f(x)
-    for _ in range(n):
-        y.backward(create_graph=True)
-        y = x.grad
-    return y.item()
+# -         (y,) = torch.autograd.grad(y, x, create_graph=True)
+# +         y.backward(create_graph=True)
+# +         y = x.grad

@@ -38,60 +38,46 @@ def difference_by_hand(f, x, eps):
 # %% right checked_input
 checked_input = torch.tensor([0.5, -3.0], dtype=torch.float64, requires_grad=True)
 
-
 # %% right checked_input
 checked_input = torch.linspace(-5, 5, 4, dtype=torch.double).reshape(2, 2).requires_grad_()
-
 
 # %% right checked_input
 checked_input = (torch.tensor(-1.5, dtype=torch.float64, requires_grad=True),)
 
-
 # %% wrong checked_input: nothing wrong
 checked_input = torch.tensor([-0.5, 2.0], dtype=torch.float64, requires_grad=True)
-
 
 # %% wrong checked_input: corner
 checked_input = torch.tensor([-1.0], dtype=torch.float64, requires_grad=True)
 
-
 # %% wrong checked_input: float32
 checked_input = torch.tensor([-2.0], requires_grad=True)
-
 
 # %% wrong checked_input: requires_grad
 checked_input = torch.tensor([-2.0], dtype=torch.float64)
 
-
 # %% wrong checked_input: expected a tensor
 checked_input = -2.0
-
 
 # %% right checked_elements
 checked_elements = 12.0
 
-
 # %% right checked_elements
 checked_elements = torch.tensor(16 - 4)
-
 
 # %% right checked_elements
 inputs = torch.tensor([0.5, 1.0, 2.0, 3.0], dtype=torch.float64, requires_grad=True)
 right, wrong = (torch.autograd.functional.jacobian(f, inputs) for f in (torch.sin, Forgetful.apply))
 checked_elements = (~torch.isclose(right, wrong.T)).sum()
 
-
 # %% wrong checked_elements: on the diagonal backward is right
 checked_elements = 16
-
 
 # %% wrong checked_elements: which are right
 checked_elements = 4
 
-
 # %% wrong checked_elements: for 3 points
 checked_elements = 6
-
 
 # %% wrong checked_elements: expected a number
 checked_elements = "three in each row"

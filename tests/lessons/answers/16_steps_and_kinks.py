@@ -1,30 +1,23 @@
 # %% right difference_at_corner
 difference_at_corner = 3 / 4
 
-
 # %% right difference_at_corner
 difference_at_corner = central(torch.relu, torch.tensor(0.5e-6, dtype=torch.float64), 1e-6)
-
 
 # %% right difference_at_corner
 difference_at_corner = np.float32(0.75)
 
-
 # %% wrong difference_at_corner: derivative
 difference_at_corner = 1
-
 
 # %% wrong difference_at_corner: x = 0
 difference_at_corner = 0.5
 
-
 # %% wrong difference_at_corner: apart
 difference_at_corner = 1.5
 
-
 # %% right checked_by
 checked_by = ("gradgradcheck", "gradcheck", "neither")
-
 
 # %% right checked_by
 checked_by = ["Gradgradcheck", "Gradcheck", " neither "]
@@ -71,22 +64,17 @@ for one in (First, Second, Third):
     finds = [check.__name__ for check in (gradcheck, gradgradcheck) if not check(one.apply, at, raise_exception=False)]
     checked_by += finds or ["neither"]
 
-
 # %% wrong checked_by: first Function: 2 * x is the right slope
 checked_by = ["gradcheck", "gradcheck", "neither"]
-
 
 # %% wrong checked_by: second Function: the derivative of x.sin()
 checked_by = ["gradgradcheck", "gradgradcheck", "neither"]
 
-
 # %% wrong checked_by: third Function: 3 * x * x
 checked_by = ["gradgradcheck", "gradcheck", "gradcheck"]
 
-
 # %% wrong checked_by: the words are
 checked_by = ["gradgradcheck", "gradcheck", "none"]
-
 
 # %% wrong checked_by: three words in a list
 checked_by = "gradgradcheck"
@@ -125,64 +113,31 @@ class CheckedHypot(Function):
 
 
 # %% right CheckedHypot
-class CheckedHypot(Function):
-    @staticmethod
-    def forward(ctx, a, b):
-        length = (a * a + b * b).sqrt()
-        ctx.save_for_backward(a, b, length)
-        return length
-
-    @staticmethod
-    def vjp(ctx, grad_output):
-        a, b, length = ctx.saved_tensors
-        by_a = by_b = None
-        if ctx.needs_input_grad[0]:
-            by_a = grad_output * a / length
-        if ctx.needs_input_grad[1]:
-            by_b = grad_output * b / length
-        return by_a, by_b
-
+# -     def backward(ctx, grad_output):
+# +     def vjp(ctx, grad_output):
+# -         return grad_output * a / length, grad_output * b / length
+# +         by_a = by_b = None
+# +         if ctx.needs_input_grad[0]:
+# +             by_a = grad_output * a / length
+# +         if ctx.needs_input_grad[1]:
+# +             by_b = grad_output * b / length
+# +         return by_a, by_b
 
 # %% wrong CheckedHypot: derivative of output 0
-class CheckedHypot(Function):
-    @staticmethod
-    def forward(ctx, a, b):
-        length = (a * a + b * b).sqrt()
-        ctx.save_for_backward(a, b, length)
-        return length
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        a, b, length = ctx.saved_tensors
-        return grad_output * b / length, grad_output * a / length
-
+# -         return grad_output * a / length, grad_output * b / length
+# +         return grad_output * b / length, grad_output * a / length
 
 # %% wrong CheckedHypot: minigrad check finds
-class CheckedHypot(Function):
-    @staticmethod
-    def forward(ctx, a, b):
-        length = (a * a + b * b).sqrt()
-        ctx.save_for_backward(a, b, length)
-        return length
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        a, b, length = ctx.saved_tensors
-        return grad_output * a / length, b / length
-
+# -         return grad_output * a / length, grad_output * b / length
+# +         return grad_output * a / length, b / length
 
 # %% wrong CheckedHypot: second derivatives
-class CheckedHypot(Function):
-    @staticmethod
-    def forward(ctx, a, b):
-        length = (a * a + b * b).sqrt()
-        ctx.save_for_backward(a / length, b / length)
-        return length
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        by_a, by_b = ctx.saved_tensors
-        return grad_output * by_a, grad_output * by_b
+# -         ctx.save_for_backward(a, b, length)
+# +         ctx.save_for_backward(a / length, b / length)
+# -         a, b, length = ctx.saved_tensors
+# -         return grad_output * a / length, grad_output * b / length
+# +         by_a, by_b = ctx.saved_tensors
+# +         return grad_output * by_a, grad_output * by_b
 
 
 # %% wrong CheckedHypot: the result

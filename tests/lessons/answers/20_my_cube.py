@@ -24,21 +24,15 @@ second_walk = [0.0, 300.0]
 # %% wrong second_walk: expected 2 numbers
 second_walk = 300.0
 
-
 # %% right MyFourth
-class MyFourth(torch.autograd.Function):
-    @staticmethod
-    def forward(x):
-        return x**4, 4 * x**3
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.save_for_backward(*inputs)
-
-    @staticmethod
-    def backward(ctx, grad_output, grad_dx):
-        (x,) = ctx.saved_tensors
-        return 4 * x**3 * grad_output + 12 * x * x * grad_dx
+# -         (x,) = inputs
+# -         _, dx = output
+# -         ctx.save_for_backward(x, dx)
+# +         ctx.save_for_backward(*inputs)
+# -         x, dx = ctx.saved_tensors
+# -         return grad_output * dx + grad_dx * 12 * x**2
+# +         (x,) = ctx.saved_tensors
+# +         return 4 * x**3 * grad_output + 12 * x * x * grad_dx
 
 
 # %% right MyFourth
@@ -56,107 +50,56 @@ class MyFourth(torch.autograd.Function):
 
 
 # %% right MyFourth
-class MyFourth(torch.autograd.Function):
-    @staticmethod
-    def forward(x):
-        return x**4, 4 * x**3
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        (x,) = inputs
-        ctx.set_materialize_grads(False)
-        ctx.save_for_backward(x, output[1])
-
-    @staticmethod
-    def backward(ctx, grad_output, grad_dx):
-        x, dx = ctx.saved_tensors
-        result = torch.zeros_like(x)
-        if grad_output is not None:
-            result = result + grad_output * dx
-        if grad_dx is not None:
-            result = result + grad_dx * 12 * x**2
-        return result
-
+# -         _, dx = output
+# -         ctx.save_for_backward(x, dx)
+# +         ctx.set_materialize_grads(False)
+# +         ctx.save_for_backward(x, output[1])
+# -         return grad_output * dx + grad_dx * 12 * x**2
+# +         result = torch.zeros_like(x)
+# +         if grad_output is not None:
+# +             result = result + grad_output * dx
+# +         if grad_dx is not None:
+# +             result = result + grad_dx * 12 * x**2
+# +         return result
 
 # %% wrong MyFourth: the gradient
-class MyFourth(torch.autograd.Function):
-    @staticmethod
-    def forward(x):
-        return x**4, 4 * x**3
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.save_for_backward(inputs[0], output[1])
-
-    @staticmethod
-    def backward(ctx, grad_output, grad_dx):
-        x, dx = ctx.saved_tensors
-        return grad_output * dx
-
+# -         (x,) = inputs
+# -         _, dx = output
+# -         ctx.save_for_backward(x, dx)
+# +         ctx.save_for_backward(inputs[0], output[1])
+# -         return grad_output * dx + grad_dx * 12 * x**2
+# +         return grad_output * dx
 
 # %% wrong MyFourth: the gradient
-class MyFourth(torch.autograd.Function):
-    @staticmethod
-    def forward(x):
-        return x**4, 4 * x**3
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.save_for_backward(inputs[0], output[1])
-
-    @staticmethod
-    def backward(ctx, grad_output, grad_dx):
-        x, dx = ctx.saved_tensors
-        return grad_output * dx + grad_dx * 6 * x
-
+# -         (x,) = inputs
+# -         _, dx = output
+# -         ctx.save_for_backward(x, dx)
+# +         ctx.save_for_backward(inputs[0], output[1])
+# -         return grad_output * dx + grad_dx * 12 * x**2
+# +         return grad_output * dx + grad_dx * 6 * x
 
 # %% wrong MyFourth: gradient
-class MyFourth(torch.autograd.Function):
-    @staticmethod
-    def forward(x):
-        return x**4, 4 * x**3
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.save_for_backward(inputs[0], output[1])
-
-    @staticmethod
-    def backward(ctx, grad_output, grad_dx):
-        x, dx = ctx.saved_tensors
-        return grad_output * dx, grad_dx * 12 * x**2
-
+# -         (x,) = inputs
+# -         _, dx = output
+# -         ctx.save_for_backward(x, dx)
+# +         ctx.save_for_backward(inputs[0], output[1])
+# -         return grad_output * dx + grad_dx * 12 * x**2
+# +         return grad_output * dx, grad_dx * 12 * x**2
 
 # %% right MySine
-class MySine(torch.autograd.Function):
-    @staticmethod
-    def forward(x):
-        return torch.sin(x), torch.cos(x)
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.save_for_backward(*output)
-
-    @staticmethod
-    def backward(ctx, grad_sine, grad_cosine):
-        sine, cosine = ctx.saved_tensors
-        return cosine * grad_sine + -sine * grad_cosine
-
+# -         sine, cosine = output
+# -         ctx.save_for_backward(sine, cosine)
+# +         ctx.save_for_backward(*output)
+# -         return grad_sine * cosine - grad_cosine * sine
+# +         return cosine * grad_sine + -sine * grad_cosine
 
 # %% right MySine
-class MySine(torch.autograd.Function):
-    @staticmethod
-    def forward(x):
-        return torch.sin(x), torch.cos(x)
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.save_for_backward(*inputs)
-
-    @staticmethod
-    def backward(ctx, grad_sine, grad_cosine):
-        (x,) = ctx.saved_tensors
-        sine, cosine = MySine.apply(x)
-        return grad_sine * cosine - grad_cosine * sine
+# -         sine, cosine = output
+# -         ctx.save_for_backward(sine, cosine)
+# +         ctx.save_for_backward(*inputs)
+# -         sine, cosine = ctx.saved_tensors
+# +         (x,) = ctx.saved_tensors
+# +         sine, cosine = MySine.apply(x)
 
 
 # %% right MySine
@@ -174,51 +117,25 @@ class MySine(torch.autograd.Function):
 
 
 # %% wrong MySine: ignores grad_cosine
-class MySine(torch.autograd.Function):
-    @staticmethod
-    def forward(x):
-        return torch.sin(x), torch.cos(x)
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.save_for_backward(*output)
-
-    @staticmethod
-    def backward(ctx, grad_sine, grad_cosine):
-        sine, cosine = ctx.saved_tensors
-        return grad_sine * cosine
-
+# -         sine, cosine = output
+# -         ctx.save_for_backward(sine, cosine)
+# +         ctx.save_for_backward(*output)
+# -         return grad_sine * cosine - grad_cosine * sine
+# +         return grad_sine * cosine
 
 # %% wrong MySine: derivative of the cosine
-class MySine(torch.autograd.Function):
-    @staticmethod
-    def forward(x):
-        return torch.sin(x), torch.cos(x)
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.save_for_backward(*output)
-
-    @staticmethod
-    def backward(ctx, grad_sine, grad_cosine):
-        sine, cosine = ctx.saved_tensors
-        return grad_sine * cosine + grad_cosine * sine
-
+# -         sine, cosine = output
+# -         ctx.save_for_backward(sine, cosine)
+# +         ctx.save_for_backward(*output)
+# -         return grad_sine * cosine - grad_cosine * sine
+# +         return grad_sine * cosine + grad_cosine * sine
 
 # %% wrong MySine: 24 are enough
-class MySine(torch.autograd.Function):
-    @staticmethod
-    def forward(x):
-        return torch.sin(x), torch.cos(x)
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.save_for_backward(*inputs, *output)
-
-    @staticmethod
-    def backward(ctx, grad_sine, grad_cosine):
-        x, sine, cosine = ctx.saved_tensors
-        return grad_sine * cosine - grad_cosine * sine
+# -         sine, cosine = output
+# -         ctx.save_for_backward(sine, cosine)
+# +         ctx.save_for_backward(*inputs, *output)
+# -         sine, cosine = ctx.saved_tensors
+# +         x, sine, cosine = ctx.saved_tensors
 
 
 # %% right SafeSqrt
@@ -270,70 +187,33 @@ class SafeSqrt(torch.autograd.Function):
 
 
 # %% wrong SafeSqrt: at 0 is inf
-class SafeSqrt(torch.autograd.Function):
-    @staticmethod
-    def forward(x):
-        return x.sqrt()
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.save_for_backward(*inputs)
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        (x,) = ctx.saved_tensors
-        return grad_output * 0.5 / x.sqrt()
-
+# -         return torch.sqrt(x)
+# +         return x.sqrt()
+# -         safe = torch.where(x > 0, x, torch.ones_like(x))
+# -         return grad_output * torch.where(x > 0, 0.5 / safe.sqrt(), torch.zeros_like(x))
+# +         return grad_output * 0.5 / x.sqrt()
 
 # %% wrong SafeSqrt: is NaN
-class SafeSqrt(torch.autograd.Function):
-    @staticmethod
-    def forward(x):
-        return x.sqrt()
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.save_for_backward(*inputs)
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        (x,) = ctx.saved_tensors
-        return grad_output * torch.where(x > 0, 0.5 / x.sqrt(), torch.zeros_like(x))
-
+# -         return torch.sqrt(x)
+# +         return x.sqrt()
+# -         safe = torch.where(x > 0, x, torch.ones_like(x))
+# -         return grad_output * torch.where(x > 0, 0.5 / safe.sqrt(), torch.zeros_like(x))
+# +         return grad_output * torch.where(x > 0, 0.5 / x.sqrt(), torch.zeros_like(x))
 
 # %% wrong SafeSqrt: 3 times the root
-class SafeSqrt(torch.autograd.Function):
-    @staticmethod
-    def forward(x):
-        return x.sqrt()
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.save_for_backward(*inputs)
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        (x,) = ctx.saved_tensors
-        safe = torch.where(x > 0, x, torch.ones_like(x))
-        return torch.where(x > 0, 0.5 / safe.sqrt(), torch.zeros_like(x))
-
+# -         return torch.sqrt(x)
+# +         return x.sqrt()
+# -         return grad_output * torch.where(x > 0, 0.5 / safe.sqrt(), torch.zeros_like(x))
+# +         return torch.where(x > 0, 0.5 / safe.sqrt(), torch.zeros_like(x))
 
 # %% wrong SafeSqrt: no next one
-class SafeSqrt(torch.autograd.Function):
-    @staticmethod
-    def forward(x):
-        return x.sqrt()
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.save_for_backward(*inputs)
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        (x,) = ctx.saved_tensors
-        slope = torch.zeros_like(x)
-        slope[x > 0] = 0.5 / x.detach()[x > 0].sqrt()
-        return grad_output * slope
+# -         return torch.sqrt(x)
+# +         return x.sqrt()
+# -         safe = torch.where(x > 0, x, torch.ones_like(x))
+# -         return grad_output * torch.where(x > 0, 0.5 / safe.sqrt(), torch.zeros_like(x))
+# +         slope = torch.zeros_like(x)
+# +         slope[x > 0] = 0.5 / x.detach()[x > 0].sqrt()
+# +         return grad_output * slope
 
 
 # %% wrong MySine: two tensors

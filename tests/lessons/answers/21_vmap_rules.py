@@ -36,348 +36,102 @@ may_generate = ["a", "b", "d", "e"]
 # %% wrong may_generate: one number
 may_generate = list("acde")
 
+# %% right CumsumRule
+# -         return CumsumRule.apply(x.movedim(in_dims[0], 0), dim if dim < 0 else dim + 1), 0
+# +         x = x.movedim(in_dims[0], 0)
+# +         dim = dim if dim >= 0 else dim + x.dim() - 1
+# +         return CumsumRule.apply(x, dim + 1), 0
 
 # %% right CumsumRule
-class CumsumRule(torch.autograd.Function):
-    @staticmethod
-    def forward(x, dim):
-        return torch.tensor(np.cumsum(to_numpy(x), axis=dim))
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.dim = inputs[1]
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        return CumsumRule.apply(grad_output.flip(ctx.dim), ctx.dim).flip(ctx.dim), None
-
-    @staticmethod
-    def vmap(info, in_dims, x, dim):
-        x = x.movedim(in_dims[0], 0)
-        dim = dim if dim >= 0 else dim + x.dim() - 1
-        return CumsumRule.apply(x, dim + 1), 0
-
+# -         return CumsumRule.apply(x.movedim(in_dims[0], 0), dim if dim < 0 else dim + 1), 0
+# +         place = in_dims[0]
+# +         dim = dim % (x.dim() - 1)
+# +         return CumsumRule.apply(x, dim if dim < place else dim + 1), place
 
 # %% right CumsumRule
-class CumsumRule(torch.autograd.Function):
-    @staticmethod
-    def forward(x, dim):
-        return torch.tensor(np.cumsum(to_numpy(x), axis=dim))
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.dim = inputs[1]
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        return CumsumRule.apply(grad_output.flip(ctx.dim), ctx.dim).flip(ctx.dim), None
-
-    @staticmethod
-    def vmap(info, in_dims, x, dim):
-        place = in_dims[0]
-        dim = dim % (x.dim() - 1)
-        return CumsumRule.apply(x, dim if dim < place else dim + 1), place
-
+# -         return CumsumRule.apply(x.movedim(in_dims[0], 0), dim if dim < 0 else dim + 1), 0
+# +         x = x.movedim(in_dims[0], -1)
+# +         return CumsumRule.apply(x, dim if dim >= 0 else dim - 1), x.dim() - 1
 
 # %% right CumsumRule
-class CumsumRule(torch.autograd.Function):
-    @staticmethod
-    def forward(x, dim):
-        return torch.tensor(np.cumsum(to_numpy(x), axis=dim))
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.dim = inputs[1]
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        return CumsumRule.apply(grad_output.flip(ctx.dim), ctx.dim).flip(ctx.dim), None
-
-    @staticmethod
-    def vmap(info, in_dims, x, dim):
-        x = x.movedim(in_dims[0], -1)
-        return CumsumRule.apply(x, dim if dim >= 0 else dim - 1), x.dim() - 1
-
-
-# %% right CumsumRule
-class CumsumRule(torch.autograd.Function):
-    @staticmethod
-    def forward(x, dim):
-        return torch.tensor(np.cumsum(to_numpy(x), axis=dim))
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.dim = inputs[1]
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        return CumsumRule.apply(grad_output.flip(ctx.dim), ctx.dim).flip(ctx.dim), None
-
-    @staticmethod
-    def vmap(info, in_dims, x, dim):
-        results = [CumsumRule.apply(x.select(in_dims[0], i), dim) for i in range(info.batch_size)]
-        return torch.stack(results), 0
-
+# -         return CumsumRule.apply(x.movedim(in_dims[0], 0), dim if dim < 0 else dim + 1), 0
+# +         results = [CumsumRule.apply(x.select(in_dims[0], i), dim) for i in range(info.batch_size)]
+# +         return torch.stack(results), 0
 
 # %% wrong CumsumRule: dim=-1
-class CumsumRule(torch.autograd.Function):
-    @staticmethod
-    def forward(x, dim):
-        return torch.tensor(np.cumsum(to_numpy(x), axis=dim))
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.dim = inputs[1]
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        return CumsumRule.apply(grad_output.flip(ctx.dim), ctx.dim).flip(ctx.dim), None
-
-    @staticmethod
-    def vmap(info, in_dims, x, dim):
-        return CumsumRule.apply(x.movedim(in_dims[0], 0), dim + 1), 0
-
+# -         return CumsumRule.apply(x.movedim(in_dims[0], 0), dim if dim < 0 else dim + 1), 0
+# +         return CumsumRule.apply(x.movedim(in_dims[0], 0), dim + 1), 0
 
 # %% wrong CumsumRule: dim=0
-class CumsumRule(torch.autograd.Function):
-    @staticmethod
-    def forward(x, dim):
-        return torch.tensor(np.cumsum(to_numpy(x), axis=dim))
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.dim = inputs[1]
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        return CumsumRule.apply(grad_output.flip(ctx.dim), ctx.dim).flip(ctx.dim), None
-
-    @staticmethod
-    def vmap(info, in_dims, x, dim):
-        return CumsumRule.apply(x.movedim(in_dims[0], 0), dim), 0
-
+# -         return CumsumRule.apply(x.movedim(in_dims[0], 0), dim if dim < 0 else dim + 1), 0
+# +         return CumsumRule.apply(x.movedim(in_dims[0], 0), dim), 0
 
 # %% wrong CumsumRule: in_dims=(1, None)
-class CumsumRule(torch.autograd.Function):
-    @staticmethod
-    def forward(x, dim):
-        return torch.tensor(np.cumsum(to_numpy(x), axis=dim))
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.dim = inputs[1]
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        return CumsumRule.apply(grad_output.flip(ctx.dim), ctx.dim).flip(ctx.dim), None
-
-    @staticmethod
-    def vmap(info, in_dims, x, dim):
-        return CumsumRule.apply(x, dim if dim < 0 else dim + 1), 0
-
+# -         return CumsumRule.apply(x.movedim(in_dims[0], 0), dim if dim < 0 else dim + 1), 0
+# +         return CumsumRule.apply(x, dim if dim < 0 else dim + 1), 0
 
 # %% wrong CumsumRule: pair
-class CumsumRule(torch.autograd.Function):
-    @staticmethod
-    def forward(x, dim):
-        return torch.tensor(np.cumsum(to_numpy(x), axis=dim))
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.dim = inputs[1]
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        return CumsumRule.apply(grad_output.flip(ctx.dim), ctx.dim).flip(ctx.dim), None
-
-    @staticmethod
-    def vmap(info, in_dims, x, dim):
-        return CumsumRule.apply(x.movedim(in_dims[0], 0), dim if dim < 0 else dim + 1)
-
+# -         return CumsumRule.apply(x.movedim(in_dims[0], 0), dim if dim < 0 else dim + 1), 0
+# +         return CumsumRule.apply(x.movedim(in_dims[0], 0), dim if dim < 0 else dim + 1)
 
 # %% right DotRule
-class DotRule(torch.autograd.Function):
-    @staticmethod
-    def forward(a, b):
-        return torch.tensor(np.sum(to_numpy(a) * to_numpy(b), axis=-1))
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.save_for_backward(*inputs)
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        a, b = ctx.saved_tensors
-        grad_output = grad_output.unsqueeze(-1)
-        return grad_output * b, grad_output * a
-
-    @staticmethod
-    def vmap(info, in_dims, a, b):
-        a = a.expand(info.batch_size, *a.shape) if in_dims[0] is None else a.movedim(in_dims[0], 0)
-        b = b.expand(info.batch_size, *b.shape) if in_dims[1] is None else b.movedim(in_dims[1], 0)
-        return DotRule.apply(a, b), 0
-
+# -         def front(t, dim):
+# -             return t.expand(info.batch_size, *t.shape) if dim is None else t.movedim(dim, 0)
+# -
+# -         return DotRule.apply(front(a, in_dims[0]), front(b, in_dims[1])), 0
+# +         a = a.expand(info.batch_size, *a.shape) if in_dims[0] is None else a.movedim(in_dims[0], 0)
+# +         b = b.expand(info.batch_size, *b.shape) if in_dims[1] is None else b.movedim(in_dims[1], 0)
+# +         return DotRule.apply(a, b), 0
 
 # %% right DotRule
-class DotRule(torch.autograd.Function):
-    @staticmethod
-    def forward(a, b):
-        return torch.tensor(np.sum(to_numpy(a) * to_numpy(b), axis=-1))
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.save_for_backward(*inputs)
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        a, b = ctx.saved_tensors
-        grad_output = grad_output.unsqueeze(-1)
-        return grad_output * b, grad_output * a
-
-    @staticmethod
-    def vmap(info, in_dims, a, b):
-        a = a.movedim(in_dims[0], 0) if in_dims[0] is not None else a.unsqueeze(0)
-        b = b.movedim(in_dims[1], 0) if in_dims[1] is not None else b.unsqueeze(0)
-        a, b = torch.broadcast_tensors(a, b)
-        return DotRule.apply(a, b), 0
-
+# -         def front(t, dim):
+# -             return t.expand(info.batch_size, *t.shape) if dim is None else t.movedim(dim, 0)
+# -
+# -         return DotRule.apply(front(a, in_dims[0]), front(b, in_dims[1])), 0
+# +         a = a.movedim(in_dims[0], 0) if in_dims[0] is not None else a.unsqueeze(0)
+# +         b = b.movedim(in_dims[1], 0) if in_dims[1] is not None else b.unsqueeze(0)
+# +         a, b = torch.broadcast_tensors(a, b)
+# +         return DotRule.apply(a, b), 0
 
 # %% right DotRule
-class DotRule(torch.autograd.Function):
-    @staticmethod
-    def forward(a, b):
-        return torch.tensor(np.sum(to_numpy(a) * to_numpy(b), axis=-1))
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.save_for_backward(*inputs)
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        a, b = ctx.saved_tensors
-        grad_output = grad_output.unsqueeze(-1)
-        return grad_output * b, grad_output * a
-
-    @staticmethod
-    def vmap(info, in_dims, a, b):
-        def one(t, d, i):
-            return t if d is None else t.select(d, i)
-
-        results = []
-        for i in range(info.batch_size):
-            results.append(DotRule.apply(one(a, in_dims[0], i), one(b, in_dims[1], i)))
-        return torch.stack(results), 0
-
+# -         def front(t, dim):
+# -             return t.expand(info.batch_size, *t.shape) if dim is None else t.movedim(dim, 0)
+# +         def one(t, d, i):
+# +             return t if d is None else t.select(d, i)
+# -         return DotRule.apply(front(a, in_dims[0]), front(b, in_dims[1])), 0
+# +         results = []
+# +         for i in range(info.batch_size):
+# +             results.append(DotRule.apply(one(a, in_dims[0], i), one(b, in_dims[1], i)))
+# +         return torch.stack(results), 0
 
 # %% right DotRule
-class DotRule(torch.autograd.Function):
-    @staticmethod
-    def forward(a, b):
-        return torch.tensor(np.sum(to_numpy(a) * to_numpy(b), axis=-1))
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.save_for_backward(*inputs)
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        a, b = ctx.saved_tensors
-        grad_output = grad_output.unsqueeze(-1)
-        return grad_output * b, grad_output * a
-
-    @staticmethod
-    def vmap(info, in_dims, a, b):
-        moved = []
-        for t, d in zip((a, b), in_dims):
-            moved.append(torch.stack([t] * info.batch_size) if d is None else t.movedim(d, 0))
-        return DotRule.apply(*moved), 0
-
+# -         def front(t, dim):
+# -             return t.expand(info.batch_size, *t.shape) if dim is None else t.movedim(dim, 0)
+# -
+# -         return DotRule.apply(front(a, in_dims[0]), front(b, in_dims[1])), 0
+# +         moved = []
+# +         for t, d in zip((a, b), in_dims):
+# +             moved.append(torch.stack([t] * info.batch_size) if d is None else t.movedim(d, 0))
+# +         return DotRule.apply(*moved), 0
 
 # %% wrong DotRule: in_dims=(1, 1)
-class DotRule(torch.autograd.Function):
-    @staticmethod
-    def forward(a, b):
-        return torch.tensor(np.sum(to_numpy(a) * to_numpy(b), axis=-1))
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.save_for_backward(*inputs)
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        a, b = ctx.saved_tensors
-        grad_output = grad_output.unsqueeze(-1)
-        return grad_output * b, grad_output * a
-
-    @staticmethod
-    def vmap(info, in_dims, a, b):
-        return DotRule.apply(a, b), 0
-
+# -         def front(t, dim):
+# -             return t.expand(info.batch_size, *t.shape) if dim is None else t.movedim(dim, 0)
+# -
+# -         return DotRule.apply(front(a, in_dims[0]), front(b, in_dims[1])), 0
+# +         return DotRule.apply(a, b), 0
 
 # %% right DotRule
-class DotRule(torch.autograd.Function):
-    @staticmethod
-    def forward(a, b):
-        return torch.tensor(np.sum(to_numpy(a) * to_numpy(b), axis=-1))
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.save_for_backward(*inputs)
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        a, b = ctx.saved_tensors
-        grad_output = grad_output.unsqueeze(-1)
-        return grad_output * b, grad_output * a
-
-    @staticmethod
-    def vmap(info, in_dims, a, b):
-        def front(t, dim):
-            return t if dim is None else t.movedim(dim, 0)
-
-        return DotRule.apply(front(a, in_dims[0]), front(b, in_dims[1])), 0
-
+# -             return t.expand(info.batch_size, *t.shape) if dim is None else t.movedim(dim, 0)
+# +             return t if dim is None else t.movedim(dim, 0)
 
 # %% wrong DotRule: not NoneType
-class DotRule(torch.autograd.Function):
-    @staticmethod
-    def forward(a, b):
-        return torch.tensor(np.sum(to_numpy(a) * to_numpy(b), axis=-1))
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.save_for_backward(*inputs)
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        a, b = ctx.saved_tensors
-        grad_output = grad_output.unsqueeze(-1)
-        return grad_output * b, grad_output * a
-
-    @staticmethod
-    def vmap(info, in_dims, a, b):
-        return DotRule.apply(a.movedim(in_dims[0], 0), b.movedim(in_dims[1], 0)), 0
-
+# -         def front(t, dim):
+# -             return t.expand(info.batch_size, *t.shape) if dim is None else t.movedim(dim, 0)
+# -
+# -         return DotRule.apply(front(a, in_dims[0]), front(b, in_dims[1])), 0
+# +         return DotRule.apply(a.movedim(in_dims[0], 0), b.movedim(in_dims[1], 0)), 0
 
 # %% wrong DotRule: gradient of argument
-class DotRule(torch.autograd.Function):
-    @staticmethod
-    def forward(a, b):
-        return torch.tensor(np.sum(to_numpy(a) * to_numpy(b), axis=-1))
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.save_for_backward(*inputs)
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        a, b = ctx.saved_tensors
-        grad_output = grad_output.unsqueeze(-1)
-        return grad_output * b, grad_output * a
-
-    @staticmethod
-    def vmap(info, in_dims, a, b):
-        def front(t, dim):
-            return t.detach().expand(info.batch_size, *t.shape) if dim is None else t.movedim(dim, 0)
-
-        return DotRule.apply(front(a, in_dims[0]), front(b, in_dims[1])), 0
+# -             return t.expand(info.batch_size, *t.shape) if dim is None else t.movedim(dim, 0)
+# +             return t.detach().expand(info.batch_size, *t.shape) if dim is None else t.movedim(dim, 0)

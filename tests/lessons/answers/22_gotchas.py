@@ -42,42 +42,25 @@ class GotchaDense(Function):
 
 
 # %% right GotchaDense
-class GotchaDense(Function):
-    generate_vmap_rule = True
-
-    @staticmethod
-    def forward(x, weight):
-        return torch.mv(weight, x)
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.save_for_backward(*inputs)
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        x, weight = ctx.saved_tensors
-        by_x = by_weight = None
-        if ctx.needs_input_grad[0]:
-            by_x = weight.T.matmul(grad_output)
-        if ctx.needs_input_grad[1]:
-            by_weight = grad_output[:, None] * x[None, :]
-        return by_x, by_weight
-
+# - class GotchaDense(Function):
+# + class GotchaDense(Function):
+# +     generate_vmap_rule = True
+# +
+# -         return weight @ x
+# +         return torch.mv(weight, x)
+# -         return grad_output @ weight, torch.outer(grad_output, x)
+# +         by_x = by_weight = None
+# +         if ctx.needs_input_grad[0]:
+# +             by_x = weight.T.matmul(grad_output)
+# +         if ctx.needs_input_grad[1]:
+# +             by_weight = grad_output[:, None] * x[None, :]
+# +         return by_x, by_weight
 
 # %% right GotchaDense
-class GotchaDense(Function):
-    @staticmethod
-    def forward(x, weight):
-        return torch.tensor(weight.detach().numpy() @ x.detach().numpy())
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.save_for_backward(*inputs)
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        x, weight = ctx.saved_tensors
-        return torch.einsum("i,ij->j", grad_output, weight), torch.einsum("i,j->ij", grad_output, x)
+# -         return weight @ x
+# +         return torch.tensor(weight.detach().numpy() @ x.detach().numpy())
+# -         return grad_output @ weight, torch.outer(grad_output, x)
+# +         return torch.einsum("i,ij->j", grad_output, weight), torch.einsum("i,j->ij", grad_output, x)
 
 
 # %% wrong GotchaDense: setup_context
@@ -94,81 +77,36 @@ class GotchaDense(Function):
 
 
 # %% wrong GotchaDense: argument
-class GotchaDense(Function):
-    @staticmethod
-    def forward(x):
-        return weight @ x
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        pass
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        return grad_output @ weight
-
+# -     def forward(x, weight):
+# +     def forward(x):
+# -         ctx.save_for_backward(*inputs)
+# +         pass
+# -         x, weight = ctx.saved_tensors
+# -         return grad_output @ weight, torch.outer(grad_output, x)
+# +         return grad_output @ weight
 
 # %% wrong GotchaDense: shape
-class GotchaDense(Function):
-    @staticmethod
-    def forward(x, weight):
-        return weight @ x
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.save_for_backward(*inputs)
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        x, weight = ctx.saved_tensors
-        return grad_output @ weight, torch.outer(x, grad_output)
-
+# -         return grad_output @ weight, torch.outer(grad_output, x)
+# +         return grad_output @ weight, torch.outer(x, grad_output)
 
 # %% wrong GotchaDense: gradient of argument 1
-class GotchaDense(Function):
-    @staticmethod
-    def forward(x, weight):
-        return weight @ x
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.save_for_backward(*inputs)
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        x, weight = ctx.saved_tensors
-        return grad_output @ weight, None
-
+# -         return grad_output @ weight, torch.outer(grad_output, x)
+# +         return grad_output @ weight, None
 
 # %% wrong GotchaDense: tensors on ctx
-class GotchaDense(Function):
-    @staticmethod
-    def forward(x, weight):
-        return weight @ x
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.x, ctx.weight = inputs
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        return grad_output @ ctx.weight, torch.outer(grad_output, ctx.x)
-
+# -         ctx.save_for_backward(*inputs)
+# +         ctx.x, ctx.weight = inputs
+# -         x, weight = ctx.saved_tensors
+# -         return grad_output @ weight, torch.outer(grad_output, x)
+# +         return grad_output @ ctx.weight, torch.outer(grad_output, ctx.x)
 
 # %% right GotchaReciprocal
-class GotchaReciprocal(Function):
-    @staticmethod
-    def forward(x):
-        return 1 / x
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.save_for_backward(*inputs)
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        (x,) = ctx.saved_tensors
-        return -grad_output / (x * x)
+# -         ctx.save_for_backward(output)
+# +         ctx.save_for_backward(*inputs)
+# -         (y,) = ctx.saved_tensors
+# -         return -grad_output * y * y
+# +         (x,) = ctx.saved_tensors
+# +         return -grad_output / (x * x)
 
 
 # %% right GotchaReciprocal
@@ -210,51 +148,24 @@ class GotchaReciprocal(Function):
 
 
 # %% wrong GotchaReciprocal: second derivative
-class GotchaReciprocal(Function):
-    @staticmethod
-    def forward(x):
-        return 1 / x
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        (x,) = inputs
-        ctx.save_for_backward(-1 / (x * x))
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        (slope,) = ctx.saved_tensors
-        return grad_output * slope
-
+# -         ctx.save_for_backward(output)
+# +         (x,) = inputs
+# +         ctx.save_for_backward(-1 / (x * x))
+# -         (y,) = ctx.saved_tensors
+# -         return -grad_output * y * y
+# +         (slope,) = ctx.saved_tensors
+# +         return grad_output * slope
 
 # %% wrong GotchaReciprocal: tensors on ctx
-class GotchaReciprocal(Function):
-    @staticmethod
-    def forward(x):
-        return 1 / x
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        (ctx.x,) = inputs
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        return -grad_output / (ctx.x * ctx.x)
-
+# -         ctx.save_for_backward(output)
+# +         (ctx.x,) = inputs
+# -         (y,) = ctx.saved_tensors
+# -         return -grad_output * y * y
+# +         return -grad_output / (ctx.x * ctx.x)
 
 # %% wrong GotchaReciprocal: the gradient
-class GotchaReciprocal(Function):
-    @staticmethod
-    def forward(x):
-        return 1 / x
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.save_for_backward(output)
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        (y,) = ctx.saved_tensors
-        return grad_output * y * y
+# -         return -grad_output * y * y
+# +         return grad_output * y * y
 
 
 # %% wrong GotchaReciprocal: 1 / x alone
@@ -274,63 +185,19 @@ class GotchaReciprocal(Function):
 
 
 # %% right GotchaSums
-class GotchaSums(Function):
-    @staticmethod
-    def forward(x, dim):
-        return torch.tensor(np.cumsum(x.numpy(), axis=dim))
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.dim = inputs[1]
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        return GotchaSums.apply(grad_output.flip(ctx.dim), ctx.dim).flip(ctx.dim), None
-
-    @staticmethod
-    def vmap(info, in_dims, x, dim):
-        batch, _ = in_dims
-        return GotchaSums.apply(x, dim if dim < batch else dim + 1), batch
-
+# -         return GotchaSums.apply(x.movedim(in_dims[0], 0), dim + 1), 0
+# +         batch, _ = in_dims
+# +         return GotchaSums.apply(x, dim if dim < batch else dim + 1), batch
 
 # %% right GotchaSums
-class GotchaSums(Function):
-    @staticmethod
-    def forward(x, dim):
-        return torch.tensor(np.cumsum(x.numpy(), axis=dim))
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.dim = inputs[1]
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        return GotchaSums.apply(grad_output.flip(ctx.dim), ctx.dim).flip(ctx.dim), None
-
-    @staticmethod
-    def vmap(info, in_dims, x, dim):
-        x = x.movedim(in_dims[0], -1)
-        return GotchaSums.apply(x, dim), x.dim() - 1
-
+# -         return GotchaSums.apply(x.movedim(in_dims[0], 0), dim + 1), 0
+# +         x = x.movedim(in_dims[0], -1)
+# +         return GotchaSums.apply(x, dim), x.dim() - 1
 
 # %% right GotchaSums
-class GotchaSums(Function):
-    @staticmethod
-    def forward(x, dim):
-        return torch.tensor(np.cumsum(x.numpy(), axis=dim))
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.dim = inputs[1]
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        return GotchaSums.apply(grad_output.flip(ctx.dim), ctx.dim).flip(ctx.dim), None
-
-    @staticmethod
-    def vmap(info, in_dims, x, dim):
-        rows = [GotchaSums.apply(row, dim) for row in x.unbind(in_dims[0])]
-        return torch.stack(rows), 0
+# -         return GotchaSums.apply(x.movedim(in_dims[0], 0), dim + 1), 0
+# +         rows = [GotchaSums.apply(row, dim) for row in x.unbind(in_dims[0])]
+# +         return torch.stack(rows), 0
 
 
 # %% right GotchaSums
@@ -351,97 +218,23 @@ class GotchaSums(Function):
 
 
 # %% wrong GotchaSums: generate_vmap_rule
-class GotchaSums(Function):
-    generate_vmap_rule = True
-
-    @staticmethod
-    def forward(x, dim):
-        return torch.tensor(np.cumsum(x.numpy(), axis=dim))
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.dim = inputs[1]
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        return GotchaSums.apply(grad_output.flip(ctx.dim), ctx.dim).flip(ctx.dim), None
-
-    @staticmethod
-    def vmap(info, in_dims, x, dim):
-        return GotchaSums.apply(x.movedim(in_dims[0], 0), dim + 1), 0
-
+# - class GotchaSums(Function):
+# + class GotchaSums(Function):
+# +     generate_vmap_rule = True
+# +
 
 # %% wrong GotchaSums: sums along 0 under vmap
-class GotchaSums(Function):
-    @staticmethod
-    def forward(x, dim):
-        return torch.tensor(np.cumsum(x.numpy(), axis=dim))
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.dim = inputs[1]
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        return GotchaSums.apply(grad_output.flip(ctx.dim), ctx.dim).flip(ctx.dim), None
-
-    @staticmethod
-    def vmap(info, in_dims, x, dim):
-        return GotchaSums.apply(x, dim), in_dims[0]
-
+# -         return GotchaSums.apply(x.movedim(in_dims[0], 0), dim + 1), 0
+# +         return GotchaSums.apply(x, dim), in_dims[0]
 
 # %% wrong GotchaSums: batch in dimension 1
-class GotchaSums(Function):
-    @staticmethod
-    def forward(x, dim):
-        return torch.tensor(np.cumsum(x.numpy(), axis=dim))
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.dim = inputs[1]
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        return GotchaSums.apply(grad_output.flip(ctx.dim), ctx.dim).flip(ctx.dim), None
-
-    @staticmethod
-    def vmap(info, in_dims, x, dim):
-        return GotchaSums.apply(x, dim + 1), 0
-
+# -         return GotchaSums.apply(x.movedim(in_dims[0], 0), dim + 1), 0
+# +         return GotchaSums.apply(x, dim + 1), 0
 
 # %% wrong GotchaSums: out_dims
-class GotchaSums(Function):
-    @staticmethod
-    def forward(x, dim):
-        return torch.tensor(np.cumsum(x.numpy(), axis=dim))
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.dim = inputs[1]
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        return GotchaSums.apply(grad_output.flip(ctx.dim), ctx.dim).flip(ctx.dim), None
-
-    @staticmethod
-    def vmap(info, in_dims, x, dim):
-        return GotchaSums.apply(x.movedim(in_dims[0], 0), dim + 1)
-
+# -         return GotchaSums.apply(x.movedim(in_dims[0], 0), dim + 1), 0
+# +         return GotchaSums.apply(x.movedim(in_dims[0], 0), dim + 1)
 
 # %% wrong GotchaSums: grad around vmap
-class GotchaSums(Function):
-    @staticmethod
-    def forward(x, dim):
-        return torch.tensor(np.cumsum(x.numpy(), axis=dim))
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.dim = inputs[1]
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        return GotchaSums.apply(grad_output.flip(ctx.dim), ctx.dim).flip(ctx.dim), None
-
-    @staticmethod
-    def vmap(info, in_dims, x, dim):
-        return GotchaSums.apply(x.movedim(in_dims[0], 0), dim + 1).detach(), 0
+# -         return GotchaSums.apply(x.movedim(in_dims[0], 0), dim + 1), 0
+# +         return GotchaSums.apply(x.movedim(in_dims[0], 0), dim + 1).detach(), 0

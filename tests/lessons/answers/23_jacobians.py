@@ -43,7 +43,6 @@ jacobian_modes = ["jacrev", "jacfwd", "jacfwd"]
 # %% wrong jacobian_modes: three words
 jacobian_modes = "jacrev"
 
-
 # %% right jacobian_modes
 jacobian_modes = np.array(["jacrev", "jacfwd", "jacrev"])
 

@@ -23,39 +23,20 @@ def newton_minimum(f, x):
 
 
 # %% wrong newton_minimum: without taking a step
-def newton_minimum(f, x):
-    for _ in range(20):
-        if grad(f)(x).norm() > 1e-8:
-            return x
-        x = x - torch.linalg.solve(hessian(f)(x), grad(f)(x))
-    return x
-
+# -         if grad(f)(x).norm() < 1e-8:
+# +         if grad(f)(x).norm() > 1e-8:
 
 # %% wrong newton_minimum: farther
-def newton_minimum(f, x):
-    for _ in range(20):
-        if grad(f)(x).norm() < 1e-8:
-            return x
-        x = x - hessian(f)(x) @ grad(f)(x)
-    return x
-
+# -         x = x - torch.linalg.solve(hessian(f)(x), grad(f)(x))
+# +         x = x - hessian(f)(x) @ grad(f)(x)
 
 # %% wrong newton_minimum: farther
-def newton_minimum(f, x):
-    for _ in range(20):
-        if grad(f)(x).norm() < 1e-8:
-            return x
-        x = x + torch.linalg.solve(hessian(f)(x), grad(f)(x))
-    return x
-
+# -         x = x - torch.linalg.solve(hessian(f)(x), grad(f)(x))
+# +         x = x + torch.linalg.solve(hessian(f)(x), grad(f)(x))
 
 # %% wrong newton_minimum: the minimum of a bowl
-def newton_minimum(f, x):
-    for _ in range(20):
-        if grad(f)(x).norm() < 1e-8:
-            return x
-        x = x - 0.001 * grad(f)(x)
-    return x
+# -         x = x - torch.linalg.solve(hessian(f)(x), grad(f)(x))
+# +         x = x - 0.001 * grad(f)(x)
 
 
 # %% right level_kind
@@ -83,11 +64,8 @@ def level_kind(f, x):
 
 
 # %% wrong level_kind: off the diagonal
-def level_kind(f, x):
-    bending = hessian(f)(x).diagonal()
-    if (bending > 0).all():
-        return "minimum"
-    return "maximum" if (bending < 0).all() else "saddle"
+# -     bending = torch.linalg.eigvalsh(hessian(f)(x))
+# +     bending = hessian(f)(x).diagonal()
 
 
 # %% wrong level_kind: determinant
@@ -121,10 +99,8 @@ def newton_root(f, x):
 
 
 # %% right newton_root
-def newton_root(f, x):
-    for _ in range(15):
-        x = x + torch.linalg.solve(torch.autograd.functional.jacobian(f, x), -f(x))
-    return x
+# -         x = x - torch.linalg.solve(jacrev(f)(x), f(x))
+# +         x = x + torch.linalg.solve(torch.autograd.functional.jacobian(f, x), -f(x))
 
 
 # %% right newton_root
@@ -150,24 +126,16 @@ def newton_root(f, x):
 
 
 # %% wrong newton_root: not zero
-def newton_root(f, x):
-    for _ in range(15):
-        x = x - torch.linalg.solve(jacrev(f)(x).mT, f(x))
-    return x
-
+# -         x = x - torch.linalg.solve(jacrev(f)(x), f(x))
+# +         x = x - torch.linalg.solve(jacrev(f)(x).mT, f(x))
 
 # %% wrong newton_root: your code raises
-def newton_root(f, x):
-    for _ in range(15):
-        x = x - f(x) / grad(f)(x)
-    return x
-
+# -         x = x - torch.linalg.solve(jacrev(f)(x), f(x))
+# +         x = x - f(x) / grad(f)(x)
 
 # %% wrong newton_root: not zero
-def newton_root(f, x):
-    for _ in range(15):
-        x = x - jacrev(f)(x) @ f(x) * 1e-3
-    return x
+# -         x = x - torch.linalg.solve(jacrev(f)(x), f(x))
+# +         x = x - jacrev(f)(x) @ f(x) * 1e-3
 
 
 # %% right curvature

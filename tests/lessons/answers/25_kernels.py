@@ -1,11 +1,9 @@
 # %% right kernel_bytes
 kernel_bytes = 24e6
 
-
 # %% right kernel_bytes
 x = np.zeros(1_000_000, np.float32)
 kernel_bytes = (2 + 1 + 2 + 1) * x.nbytes
-
 
 # %% right kernel_bytes
 Counted.moved = 0
@@ -13,14 +11,11 @@ x, y = np.ones((2, 1_000_000), np.float32)
 (x.view(Counted) + y) * x
 kernel_bytes = Counted.moved
 
-
 # %% wrong kernel_bytes: one loop
 kernel_bytes = 12_000_000
 
-
 # %% wrong kernel_bytes: reads it again
 kernel_bytes = 16_000_000
-
 
 # %% wrong kernel_bytes: 4 bytes
 kernel_bytes = 6_000_000

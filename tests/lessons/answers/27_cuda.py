@@ -48,22 +48,17 @@ def cuda_loss(x, y, w):
 # %% right cuda_blocks
 cuda_blocks = -(-1000 // 128)
 
-
 # %% right cuda_blocks
 cuda_blocks = blocks_for(1000, 128)
-
 
 # %% right cuda_blocks
 cuda_blocks = math.ceil(1000 / 128)
 
-
 # %% wrong cuda_blocks: 104
 cuda_blocks = 1000 // 128
 
-
 # %% wrong cuda_blocks: whole
 cuda_blocks = 1000 / 128
-
 
 # %% wrong cuda_blocks: are enough
 cuda_blocks = 1000 // 128 + 2
@@ -107,11 +102,8 @@ def cuda_doubled(x_, out_):
 
 
 # %% wrong cuda_doubled: was not written
-@torch.cuda.jit
-def cuda_doubled(x_, out_):
-    i = cuda.threadIdx.x
-    if i < out_.size:
-        out_[i] = 2 * x_[i]
+# -     i = cuda.grid(1)
+# +     i = cuda.threadIdx.x
 
 
 # %% wrong cuda_doubled: without an element
@@ -122,11 +114,8 @@ def cuda_doubled(x_, out_):
 
 
 # %% wrong cuda_doubled: @torch.cuda.jit
-@cuda.jit
-def cuda_doubled(x_, out_):
-    i = cuda.grid(1)
-    if i < out_.size:
-        out_[i] = 2 * x_[i]
+# - @torch.cuda.jit
+# + @cuda.jit
 
 
 # %% wrong cuda_doubled: @torch.cuda.jit
@@ -136,27 +125,16 @@ def cuda_doubled(x_, out_):
 
 
 # %% wrong cuda_doubled: without an element
-@torch.cuda.jit
-def cuda_doubled(x_, out_):
-    i = cuda.grid(1)
-    if i <= out_.size:
-        out_[i] = 2 * x_[i]
-
+# -     if i < out_.size:
+# +     if i <= out_.size:
 
 # %% wrong cuda_doubled: nothing was written
-@torch.cuda.jit
-def cuda_doubled(x_, out_):
-    i = cuda.grid(1)
-    if i < out_.size:
-        x_[i] = 2 * x_[i]
-
+# -         out_[i] = 2 * x_[i]
+# +         x_[i] = 2 * x_[i]
 
 # %% wrong cuda_doubled: was not written
-@torch.cuda.jit
-def cuda_doubled(x_, out_):
-    i = cuda.grid(1)
-    if i < 10:
-        out_[i] = 2 * x_[i]
+# -     if i < out_.size:
+# +     if i < 10:
 
 
 # %% right cuda_tanh_backward
@@ -185,19 +163,12 @@ def cuda_tanh_backward(g, out, dx):
 
 
 # %% wrong cuda_tanh_backward: dx_ is
-@torch.cuda.jit
-def cuda_tanh_backward(g_, out_, dx_):
-    i = cuda.grid(1)
-    if i < dx_.size:
-        dx_[i] = 1 - out_[i] * out_[i]
-
+# -         dx_[i] = g_[i] * (1 - out_[i] * out_[i])
+# +         dx_[i] = 1 - out_[i] * out_[i]
 
 # %% wrong cuda_tanh_backward: dx_ is
-@torch.cuda.jit
-def cuda_tanh_backward(g_, out_, dx_):
-    i = cuda.grid(1)
-    if i < dx_.size:
-        dx_[i] = g_[i] * (1 - math.tanh(out_[i]) ** 2)
+# -         dx_[i] = g_[i] * (1 - out_[i] * out_[i])
+# +         dx_[i] = g_[i] * (1 - math.tanh(out_[i]) ** 2)
 
 
 # %% wrong cuda_tanh_backward: without an element

@@ -24,45 +24,26 @@ def cuda_index_backward(g_, index_, dtable_):
 
 
 # %% wrong cuda_index_backward: race for dtable_[0]
-@torch.cuda.jit
-def cuda_index_backward(g_, index_, dtable_):
-    i = cuda.grid(1)
-    if i < g_.size:
-        dtable_[index_[i]] += g_[i]
-
+# -         cuda.atomic.add(dtable_, index_[i], g_[i])
+# +         dtable_[index_[i]] += g_[i]
 
 # %% wrong cuda_index_backward: race for dtable_
-@torch.cuda.jit
-def cuda_index_backward(g_, index_, dtable_):
-    i = cuda.grid(1)
-    if i < g_.size:
-        dtable_[index_[i]] = g_[i]
-
+# -         cuda.atomic.add(dtable_, index_[i], g_[i])
+# +         dtable_[index_[i]] = g_[i]
 
 # %% wrong cuda_index_backward: dtable_ is
-@torch.cuda.jit
-def cuda_index_backward(g_, index_, dtable_):
-    i = cuda.grid(1)
-    if i < dtable_.size:
-        cuda.atomic.add(dtable_, index_[i], g_[i])
-
+# -     if i < g_.size:
+# +     if i < dtable_.size:
 
 # %% wrong cuda_index_backward: nothing was written
-@torch.cuda.jit
-def cuda_index_backward(g_, index_, dtable_):
-    i = cuda.grid(1)
-    if i < g_.size:
-        cuda.atomic.add(g_, index_[i], dtable_[index_[i]])
-
+# -         cuda.atomic.add(dtable_, index_[i], g_[i])
+# +         cuda.atomic.add(g_, index_[i], dtable_[index_[i]])
 
 # %% right cuda_reversed
-@torch.cuda.jit
-def cuda_reversed(x_, out_):
-    shared = cuda.shared.array(THREADS, numba.float32)
-    i, t = cuda.grid(1), cuda.threadIdx.x
-    shared[THREADS - 1 - t] = x_[i]
-    cuda.syncthreads()
-    out_[i] = shared[t]
+# -     shared[t] = x_[i]
+# +     shared[THREADS - 1 - t] = x_[i]
+# -     out_[i] = shared[THREADS - 1 - t]
+# +     out_[i] = shared[t]
 
 
 # %% right cuda_reversed
@@ -87,12 +68,9 @@ def cuda_reversed(x_, out_):
 
 
 # %% wrong cuda_reversed: two race for shared
-@torch.cuda.jit
-def cuda_reversed(x_, out_):
-    shared = cuda.shared.array(THREADS, numba.float32)
-    i, t = cuda.grid(1), cuda.threadIdx.x
-    shared[t] = x_[i]
-    out_[i] = shared[THREADS - 1 - t]
+# -     shared[t] = x_[i]
+# -     cuda.syncthreads()
+# +     shared[t] = x_[i]
 
 
 # %% wrong cuda_reversed: two race for shared
@@ -107,23 +85,12 @@ def cuda_reversed(x_, out_):
 
 
 # %% wrong cuda_reversed: without an element
-@torch.cuda.jit
-def cuda_reversed(x_, out_):
-    shared = cuda.shared.array(THREADS, numba.float32)
-    i, t = cuda.grid(1), cuda.threadIdx.x
-    shared[t] = x_[i]
-    cuda.syncthreads()
-    out_[i + 1] = shared[THREADS - 1 - t]
-
+# -     out_[i] = shared[THREADS - 1 - t]
+# +     out_[i + 1] = shared[THREADS - 1 - t]
 
 # %% wrong cuda_reversed: the result is
-@torch.cuda.jit
-def cuda_reversed(x_, out_):
-    shared = cuda.shared.array(THREADS, numba.float32)
-    i, t = cuda.grid(1), cuda.threadIdx.x
-    shared[t] = x_[i]
-    cuda.syncthreads()
-    out_[i] = shared[t]
+# -     out_[i] = shared[THREADS - 1 - t]
+# +     out_[i] = shared[t]
 
 
 # %% right cuda_largest
@@ -187,20 +154,8 @@ def cuda_largest(x_, out_):
 
 
 # %% wrong cuda_largest: threads without an element
-@torch.cuda.jit
-def cuda_largest(x_, out_):
-    shared = cuda.shared.array(THREADS, numba.float32)
-    i, t = cuda.grid(1), cuda.threadIdx.x
-    shared[t] = x_[i] if i < x_.size else 0
-    cuda.syncthreads()
-    half = THREADS // 2
-    while half > 0:
-        if t < half:
-            shared[t] = max(shared[t], shared[t + half])
-        cuda.syncthreads()
-        half = half // 2
-    if t == 0:
-        out_[cuda.blockIdx.x] = shared[0]
+# -     shared[t] = x_[i] if i < x_.size else -math.inf
+# +     shared[t] = x_[i] if i < x_.size else 0
 
 
 # %% wrong cuda_largest: the result
@@ -227,26 +182,20 @@ def cuda_largest(x_, out_):
 # %% right cuda_pieces
 cuda_pieces = len({4 * 2 * t // 128 for t in range(32)})
 
-
 # %% right cuda_pieces
 cuda_pieces = 2.0
-
 
 # %% right cuda_pieces
 cuda_pieces = math.ceil(63 * 4 / 128)
 
-
 # %% wrong cuda_pieces: over 63
 cuda_pieces = 1
-
 
 # %% wrong cuda_pieces: share
 cuda_pieces = 16
 
-
 # %% wrong cuda_pieces: same piece
 cuda_pieces = 32
-
 
 # %% wrong cuda_pieces: 32 floats
 cuda_pieces = 64

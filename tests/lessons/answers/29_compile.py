@@ -1,24 +1,19 @@
 # %% right compile_loops
 compile_loops = 2.0
 
-
 # %% right compile_loops
 softmax = torch.compile(lambda x: x.exp() / x.exp().sum())
 softmax(torch.ones(5))
 compile_loops = softmax.explain().count("loop over (5,)")
 
-
 # %% right compile_loops
 compile_loops = 1 + 1
-
 
 # %% wrong compile_loops: last term
 compile_loops = 1
 
-
 # %% wrong compile_loops: can also add them up
 compile_loops = 3
-
 
 # %% wrong compile_loops: once
 compile_loops = 4
@@ -70,25 +65,20 @@ def compile_variance(x):
 # %% right compile_saved
 compile_saved = 1.0
 
-
 # %% right compile_saved
 both = [torch.ones(1000, requires_grad=True) for _ in range(2)]
 forward = torch.compile(lambda x, w: (x.exp() * w).sum())
 forward(*both)
 compile_saved = forward.source().count("np.empty(")
 
-
 # %% right compile_saved
 compile_saved = len({"x.exp()"})
-
 
 # %% wrong compile_saved: the loop saves it
 compile_saved = 0
 
-
 # %% wrong compile_saved: added up
 compile_saved = 2
-
 
 # %% wrong compile_saved: exist already
 compile_saved = 3

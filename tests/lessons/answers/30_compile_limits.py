@@ -1,22 +1,17 @@
 # %% right compile_count
 compile_count = 3.0
 
-
 # %% right compile_count
 compile_count = int(repr(halved).split()[-2])
-
 
 # %% right compile_count
 compile_count = len({(4, float), (6, float), (6, 2)})
 
-
 # %% wrong compile_count: floats
 compile_count = 5
 
-
 # %% wrong compile_count: int
 compile_count = 2
-
 
 # %% wrong compile_count: anew
 compile_count = 1
@@ -98,29 +93,18 @@ def compile_noted(x, w):
 
 
 # %% wrong compile_noted: two things
-def compile_noted(x, w):
-    loss = ((x * w).sum() - 1) ** 2
-    (dw,) = torch.autograd.grad(loss, w)
-    return dw
-
+# -     return loss, dw
+# +     return dw
 
 # %% right compile_noted
-def compile_noted(x, w):
-    loss = ((x * w).sum() - 1) ** 2
-    (dw,) = torch.autograd.grad(loss, w)
-    return loss.item(), dw
-
+# -     return loss, dw
+# +     return loss.item(), dw
 
 # %% wrong compile_noted: comes first
-def compile_noted(x, w):
-    loss = ((x * w).sum() - 1) ** 2
-    (dw,) = torch.autograd.grad(loss, w)
-    return dw, loss
-
+# -     return loss, dw
+# +     return dw, loss
 
 # %% wrong compile_noted: not compiled
-def compile_noted(x, w):
-    loss = ((x * w).sum() - 1) ** 2
-    losses.append(loss)
-    (dw,) = torch.autograd.grad(loss, w)
-    return loss, dw
+# -     loss = ((x * w).sum() - 1) ** 2
+# +     loss = ((x * w).sum() - 1) ** 2
+# +     losses.append(loss)

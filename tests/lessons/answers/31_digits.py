@@ -24,10 +24,8 @@ digit_surprise = 1 / 4
 # %% wrong digit_surprise: natural
 digit_surprise = 2
 
-
 # %% right digit_surprise
 digit_surprise = 1.39
-
 
 # %% right digit_zeros
 digit_zeros = ("b1", "w1")
@@ -149,30 +147,17 @@ def digit_training(loss, parameters, steps, rate):
 
 
 # %% wrong digit_training: have not changed
-def digit_training(loss, parameters, steps, rate):
-    losses = []
-    for _ in range(steps):
-        for p in parameters:
-            p.grad = None
-        now = loss()
-        now.backward()
-        for p in parameters:
-            p = p - rate * p.grad
-        losses.append(now.item())
-    return losses
-
+# -         with torch.no_grad():
+# -             for p in parameters:
+# -                 p -= rate * p.grad
+# +         for p in parameters:
+# +             p = p - rate * p.grad
 
 # %% wrong digit_training: gradient of an earlier step
-def digit_training(loss, parameters, steps, rate):
-    losses = []
-    for _ in range(steps):
-        now = loss()
-        now.backward()
-        with torch.no_grad():
-            for p in parameters:
-                p -= rate * p.grad
-        losses.append(now.item())
-    return losses
+# -     for _ in range(steps):
+# -         for p in parameters:
+# -             p.grad = None
+# +     for _ in range(steps):
 
 
 # %% wrong digit_training: no_grad
@@ -188,18 +173,8 @@ def digit_training(loss, parameters, steps, rate):
 
 
 # %% wrong digit_training: keep their graphs
-def digit_training(loss, parameters, steps, rate):
-    losses = []
-    for _ in range(steps):
-        for p in parameters:
-            p.grad = None
-        now = loss()
-        now.backward()
-        with torch.no_grad():
-            for p in parameters:
-                p -= rate * p.grad
-        losses.append(now)
-    return losses
+# -         losses.append(now.item())
+# +         losses.append(now)
 
 
 # %% wrong digit_training: losses in a list
@@ -214,18 +189,8 @@ def digit_training(loss, parameters, steps, rate):
 
 
 # %% wrong digit_training: the loss before step 2
-def digit_training(loss, parameters, steps, rate):
-    losses = []
-    for _ in range(steps):
-        for p in parameters:
-            p.grad = None
-        now = loss()
-        now.backward()
-        with torch.no_grad():
-            for p in parameters:
-                p += rate * p.grad
-        losses.append(now.item())
-    return losses
+# -                 p -= rate * p.grad
+# +                 p += rate * p.grad
 
 
 # %% right digit_momentum

@@ -84,18 +84,12 @@ class ImplicitQuintic(ImplicitQuintic):
 
 
 # %% right ImplicitSolve
-class ImplicitSolve(Function):
-    @staticmethod
-    def forward(ctx, A, b):
-        x = torch.linalg.solve(A, b)
-        ctx.save_for_backward(A, x)
-        return x
-
-    @staticmethod
-    def backward(ctx, g):
-        A, x = ctx.saved_tensors
-        u = torch.linalg.solve(A.T, g)
-        return -u[:, None] * x[None, :], u
+# -     def backward(ctx, grad_output):
+# +     def backward(ctx, g):
+# -         u = torch.linalg.solve(A.mT, grad_output)
+# -         return -torch.outer(u, x), u
+# +         u = torch.linalg.solve(A.T, g)
+# +         return -u[:, None] * x[None, :], u
 
 
 # %% right ImplicitSolve
@@ -133,48 +127,16 @@ class ImplicitSolve(Function):
 
 
 # %% wrong ImplicitSolve: gradient of argument 0
-class ImplicitSolve(Function):
-    @staticmethod
-    def forward(ctx, A, b):
-        x = torch.linalg.solve(A, b)
-        ctx.save_for_backward(A, x)
-        return x
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        A, x = ctx.saved_tensors
-        u = torch.linalg.solve(A, grad_output)
-        return -torch.outer(u, x), u
-
+# -         u = torch.linalg.solve(A.mT, grad_output)
+# +         u = torch.linalg.solve(A, grad_output)
 
 # %% wrong ImplicitSolve: gradient of argument 0
-class ImplicitSolve(Function):
-    @staticmethod
-    def forward(ctx, A, b):
-        x = torch.linalg.solve(A, b)
-        ctx.save_for_backward(A, x)
-        return x
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        A, x = ctx.saved_tensors
-        u = torch.linalg.solve(A.mT, grad_output)
-        return torch.outer(u, x), u
-
+# -         return -torch.outer(u, x), u
+# +         return torch.outer(u, x), u
 
 # %% wrong ImplicitSolve: gradient of argument 0
-class ImplicitSolve(Function):
-    @staticmethod
-    def forward(ctx, A, b):
-        x = torch.linalg.solve(A, b)
-        ctx.save_for_backward(A, x)
-        return x
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        A, x = ctx.saved_tensors
-        u = torch.linalg.solve(A.mT, grad_output)
-        return -torch.outer(x, u), u
+# -         return -torch.outer(u, x), u
+# +         return -torch.outer(x, u), u
 
 
 # %% right implicit_gradient

@@ -24,7 +24,7 @@ class Apart(torch.autograd.Function):
         return g, g
 
 
-def test_errors_of_the_users_own_pass_as_they_are():
+def test_errors_raised_by_the_user_are_not_changed():
     class Strict(Apart):
         @staticmethod
         def setup_context(ctx, inputs, output):
@@ -45,7 +45,7 @@ def test_errors_of_the_users_own_pass_as_they_are():
         Careful.apply(leaf()).sum().backward()
 
 
-def test_errors_in_a_helper_are_not_taken_for_those_of_the_method():
+def test_errors_in_a_helper_are_not_attributed_to_the_method():
     def helper(inputs):
         a, b = inputs
         return a
@@ -71,7 +71,7 @@ def test_the_traceback_still_shows_the_line_in_the_method():
     assert raised.traceback[-1].name == "setup_context"
 
 
-def test_a_tuple_of_saved_tensors_asked_like_a_tensor():
+def test_using_the_tuple_of_saved_tensors_as_a_tensor_is_explained():
     class Square(torch.autograd.Function):
         @staticmethod
         def forward(ctx, x):
@@ -87,7 +87,7 @@ def test_a_tuple_of_saved_tensors_asked_like_a_tensor():
         Square.apply(leaf()).sum().backward()
 
 
-def test_a_tangent_that_is_none():
+def test_a_jvp_that_returns_none():
     class Scale(torch.autograd.Function):
         @staticmethod
         def forward(x, n):
@@ -130,7 +130,7 @@ def test_forward_may_be_replaced_and_inherited():
     assert Kept.apply(leaf()).tolist() == [3.0, 6.0]
 
 
-def test_forward_may_be_called_with_a_ctx_of_ones_own():
+def test_forward_may_be_called_with_a_user_made_ctx():
     class Recorder:
         def save_for_backward(self, *tensors):
             self.saved = tensors
@@ -145,7 +145,7 @@ def test_forward_may_be_called_with_a_ctx_of_ones_own():
     assert Square.forward(ctx, x).tolist() == [1.0, 4.0] and ctx.saved == (x,)
 
 
-def test_the_line_is_that_below_decorators_of_several_lines():
+def test_the_named_line_is_below_decorators_of_several_lines():
     def marked(*names):
         return lambda f: f
 
@@ -183,7 +183,7 @@ def test_a_missing_method_is_suggested_by_its_nearest_name_only():
     assert "_backward" not in str(raised.value)
 
 
-def test_what_an_operator_may_stand_beside():
+def test_operators_ask_the_other_operand_or_explain_a_list_of_tensors():
     class Other:
         def __rmul__(self, x):
             return "asked"
@@ -210,7 +210,7 @@ def test_what_an_operator_may_stand_beside():
         (lambda: 1, 3, r"write def forward\(ctx, x0, x1, x2\)"),
     ],
 )
-def test_the_call_or_the_definition_is_to_be_changed(forward, args, fix):
+def test_the_fix_names_the_call_or_the_definition(forward, args, fix):
     f = type("F", (torch.autograd.Function,), {"forward": staticmethod(forward)})
     with pytest.raises(TypeError, match=f"To fix: {fix}"):
         f.apply(*[leaf()] * args)
@@ -237,7 +237,7 @@ def test_a_decorated_forward_is_the_one_that_runs():
 
 
 @pytest.mark.parametrize("meant", [True, False])
-def test_a_weight_that_forward_uses_under_no_grad_is_meant_as_a_constant(meant):
+def test_a_weight_used_under_no_grad_in_forward_is_no_warning(meant):
     weight = torch.ones(3, requires_grad=True)
 
     class Again(torch.autograd.Function):

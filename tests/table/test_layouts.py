@@ -1,4 +1,4 @@
-"""Every operation with tensors of any size, dtype and layout gives what it gives for plain ones: values, derivatives, writes.
+"""With tensors of any size, dtype and layout operations give what they give for plain ones: values, derivatives, writes.
 
 Memory that is transposed, has gaps, is read-only or repeats itself, sizes 0 and 1, and equal sizes in different places.
 """
@@ -16,8 +16,8 @@ from minigrad.autograd import forward_ad, grad
 from minigrad.ops.base.registry import TABLE
 from minigrad.ops.create import UNSET
 from minigrad.ops.random import DRAWN
-from tests.table import NAMES, floats, tensors
-from tests.variants import GAP, SHARING, run, variants
+from tests.table import NAMES, floats, tensors, tracked
+from tests.table.variants import GAP, SHARING, run, variants
 
 BY_MEMORY = {"as_strided", "empty_like"}  # what these give depends on the layout, or on nothing
 CHECKED = [n for n in NAMES if TABLE[n].differs not in (UNSET, DRAWN) and n not in BY_MEMORY]
@@ -80,7 +80,7 @@ def derivatives(variant, laid_out):
     """Return the gradients of a weighted sum of the results, and their tangents where the leaves move as their numbers say."""
     function = TABLE[variant.name].function
     leaves = [x.detach().requires_grad_() for x in run(minigrad, function, variant, laid_out)[1].leaves]
-    outs = [o for o in floats(run(minigrad, function, variant, laid_out, leaves)[0]) if o.requires_grad]
+    outs = tracked(run(minigrad, function, variant, laid_out, leaves)[0])
     random = np.random.default_rng(1)
     weights = [minigrad.tensor(random.standard_normal(tuple(o.shape)), dtype=o.dtype) for o in outs]
     found = list(grad(outs, leaves, weights, materialize_grads=True)) if outs else []
@@ -146,5 +146,5 @@ def test_sizes_dtypes_and_layouts_make_no_difference(name, data):
 @pytest.mark.parametrize("name", CHECKED)
 @given(data=st.data())
 @settings(max_examples=40, derandomize=True)
-def test_no_variant_of_many_makes_a_difference(name, data):
+def test_many_sizes_dtypes_and_layouts_make_no_difference(name, data):
     check(name, data)

@@ -51,13 +51,13 @@ def test_arrays_take_tensors_in_place():
     assert a.tolist() == [2.0, 4.0]
 
 
-def test_reversed_turns_the_first_dimension():
+def test_reversed_flips_the_first_dimension():
     assert [t.tolist() for t in reversed(minigrad.arange(4).reshape(2, 2))] == [[2, 3], [0, 1]]
     assert reversed(minigrad.tensor(3)).item() == 3
 
 
 @pytest.mark.parametrize("t", [minigrad.tensor([1, 2]), minigrad.tensor(1.0)])
-def test_what_is_no_index(t):
+def test_wrong_indices_are_refused(t):
     with pytest.raises(TypeError, match="index"):
         [1, 2, 3][t]
 
@@ -70,7 +70,7 @@ def test_pickles_keep_layout_and_sharing():
     assert part.storage_offset() == 2 and turned.stride() == (1, 3)
 
 
-def test_copies_keep_what_is_hung_on_a_tensor():
+def test_copies_keep_the_attributes_of_a_tensor():
     for x in (minigrad.ones(2, requires_grad=True), minigrad.nn.Parameter(minigrad.ones(2))):
         x.note = ["mine"]
         for y in (pickle.loads(pickle.dumps(x)), copy.deepcopy(x)):
@@ -78,6 +78,6 @@ def test_copies_keep_what_is_hung_on_a_tensor():
         assert copy.copy(x).note is x.note
 
 
-def test_deepcopy_of_an_expanded_tensor_stays_expanded():
+def test_deepcopy_of_an_expanded_tensor_is_expanded():
     x = copy.deepcopy(minigrad.arange(3.0)[1:2].expand(4))
     assert x.stride() == (0,) and x.tolist() == [1.0] * 4 and x.storage_offset() == 1

@@ -23,7 +23,7 @@ def function(backward):
     return Named
 
 
-def test_arguments_in_a_row_are_counted():
+def test_arguments_given_as_a_sequence_are_counted():
     f = function(lambda ctx, g: (g, g.reshape(1, 2, 1)))
     with pytest.raises(RuntimeError, match=r"argument tensors\[1\] has shape \(2,\)"):
         f.apply(leaf(), leaf()).sum().backward()
@@ -48,7 +48,7 @@ def test_a_generator_is_named():
         lambda ctx, g: (g, None, None),
     ],
 )
-def test_nothing_is_said_of_what_may_be_meant(backward):
+def test_results_that_may_be_intended_cause_no_warning(backward):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         for mode in (False, True):
@@ -56,7 +56,7 @@ def test_nothing_is_said_of_what_may_be_meant(backward):
                 (3 * function(backward).apply(leaf())).sum().backward()
 
 
-def test_a_gradient_that_is_never_used_is_right_where_it_is_one():
+def test_ignoring_an_incoming_gradient_of_one_is_right():
     f = function(lambda ctx, g: torch.full((2,), 5.0))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -65,7 +65,7 @@ def test_a_gradient_that_is_never_used_is_right_where_it_is_one():
         (2 * f.apply(leaf())).sum().backward()
 
 
-def test_none_for_all_that_is_wanted_may_be_meant():
+def test_returning_none_for_every_needed_gradient_is_no_warning():
     f = function(lambda ctx, g: (None, g))
     with warnings.catch_warnings(), torch.debug():
         warnings.simplefilter("error")
@@ -80,7 +80,7 @@ def test_in_debug_mode_the_forward_call_is_named():
             y.sum().backward()
 
 
-def test_results_are_looked_at_under_transforms_too():
+def test_results_are_checked_under_transforms():
     class Apart(torch.autograd.Function):
         @staticmethod
         def forward(x, n):

@@ -33,7 +33,7 @@ class InputKept(torch.autograd.Function):
 
 
 @pytest.mark.parametrize("debug", [False, True])
-def test_an_input_kept_as_an_attribute_dies_with_its_graph(no_collector, debug):
+def test_an_input_stored_as_an_attribute_is_freed_with_its_graph(no_collector, debug):
     with torch.debug(debug):
         y = InputKept.apply(leaf() * 1)
         watch = weakref.ref(y.grad_fn)
@@ -41,7 +41,7 @@ def test_an_input_kept_as_an_attribute_dies_with_its_graph(no_collector, debug):
     assert watch() is None
 
 
-def test_an_intermediate_saved_in_debug_mode_dies_with_its_graph(no_collector):
+def test_an_intermediate_saved_in_debug_mode_is_freed_with_its_graph(no_collector):
     class Exp(torch.autograd.Function):
         @staticmethod
         def forward(ctx, x):
@@ -60,7 +60,7 @@ def test_an_intermediate_saved_in_debug_mode_dies_with_its_graph(no_collector):
     assert watch() is None
 
 
-def test_an_output_kept_as_an_attribute_does_not_die_with_its_graph(no_collector):
+def test_an_output_stored_as_an_attribute_outlives_its_graph(no_collector):
     """The output stays alive, as the warning says."""
 
     class Exp(torch.autograd.Function):
@@ -79,7 +79,7 @@ def test_an_output_kept_as_an_attribute_does_not_die_with_its_graph(no_collector
 
 
 @pytest.mark.parametrize("pack", [lambda x: [x], lambda x: {"a": (x, 1)}], ids=["list", "dict"])
-def test_a_write_to_what_a_collection_on_the_ctx_holds_is_noticed(pack):
+def test_a_write_to_a_tensor_in_a_collection_on_the_ctx_is_detected(pack):
     class Square(torch.autograd.Function):
         @staticmethod
         def forward(ctx, x):
@@ -94,7 +94,7 @@ def test_a_write_to_what_a_collection_on_the_ctx_holds_is_noticed(pack):
         y.sum().backward()
 
 
-def test_an_output_in_a_collection_on_the_ctx_is_noticed():
+def test_an_output_in_a_collection_on_the_ctx_is_detected():
     class Exp(torch.autograd.Function):
         @staticmethod
         def forward(ctx, x):
@@ -105,7 +105,7 @@ def test_an_output_in_a_collection_on_the_ctx_is_noticed():
         Exp.apply(leaf())
 
 
-def test_a_write_under_a_transform_is_noticed_too():
+def test_a_write_under_a_transform_is_detected():
     class Apart(torch.autograd.Function):
         @staticmethod
         def forward(x):
@@ -129,7 +129,7 @@ def test_a_write_under_a_transform_is_noticed_too():
         torch.func.grad(f)(torch.ones(2))
 
 
-def test_outputs_without_a_derivative_may_be_kept():
+def test_outputs_without_a_derivative_may_be_stored_on_the_ctx():
     class Sort(torch.autograd.Function):
         @staticmethod
         def forward(ctx, x):
@@ -143,7 +143,7 @@ def test_outputs_without_a_derivative_may_be_kept():
         Sort.apply(leaf())
 
 
-def test_asking_for_an_attribute_that_may_be_missing():
+def test_getattr_with_a_default_is_no_warning():
     class Double(torch.autograd.Function):
         @staticmethod
         def forward(ctx, x):

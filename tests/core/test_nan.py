@@ -22,7 +22,7 @@ def given(run):
 
 
 @NUMPY_TELLS
-def test_a_nan_of_another_computation_is_not_blamed():
+def test_a_nan_of_another_computation_is_not_reported():
     minigrad.tensor([-1.0]).sqrt()  # a NaN that nothing uses
     minigrad.tensor([-1.0], requires_grad=True).log()
     x = minigrad.tensor([float("nan"), 1.0], requires_grad=True)
@@ -31,7 +31,7 @@ def test_a_nan_of_another_computation_is_not_blamed():
     assert "log: made" not in str(caught[0].message)
 
 
-def test_masked_nan_with_a_finite_gradient_is_quiet():
+def test_a_masked_nan_with_a_finite_gradient_is_no_warning():
     x = minigrad.tensor([-1.0, 4.0], requires_grad=True)
 
     def run():
@@ -42,13 +42,13 @@ def test_masked_nan_with_a_finite_gradient_is_quiet():
     assert not x.grad.isnan().any()
 
 
-def test_infinities_without_a_nan_are_quiet():
+def test_infinities_without_nan_are_no_warning():
     x = minigrad.tensor([0.0, 2.0], requires_grad=True)
     assert given(lambda: (1 / x).backward(minigrad.ones(2))) == []
     assert x.grad.tolist() == [-np.inf, -0.25]
 
 
-def test_events_of_other_threads_are_not_seen():
+def test_events_of_other_threads_are_not_reported():
     x = minigrad.tensor([4.0], requires_grad=True)
 
     def other():
@@ -69,7 +69,7 @@ def test_the_loss_is_blamed_on_the_forward_line():
     assert "# here" in str(caught[0].message)
 
 
-def test_large_arrays_are_looked_at_in_anomaly_mode():
+def test_large_arrays_are_checked_for_nan_in_anomaly_mode():
     x = minigrad.ones(70, 80, requires_grad=True)
     with (
         minigrad.autograd.detect_anomaly(),
@@ -78,7 +78,7 @@ def test_large_arrays_are_looked_at_in_anomaly_mode():
         (x - 2).log().sum().backward()
 
 
-def test_anomaly_mode_without_a_look_at_nan_only_warns():
+def test_anomaly_mode_without_check_nan_only_warns():
     x = minigrad.tensor([-1.0], requires_grad=True)
     with minigrad.autograd.detect_anomaly(check_nan=False), pytest.warns(minigrad.MinigradWarning, match="nan-loss"):
         x.log().sum().backward()

@@ -13,7 +13,7 @@ def quietly(run):
         run()
 
 
-def test_a_leaf_behind_a_flat_operation_and_beside_it_is_quiet():
+def test_a_leaf_with_another_path_beside_a_flat_operation_is_no_warning():
     def run():
         x = minigrad.tensor([0.3, 1.7], requires_grad=True)
         (x - x.floor()).sum().backward()
@@ -22,7 +22,7 @@ def test_a_leaf_behind_a_flat_operation_and_beside_it_is_quiet():
     quietly(run)
 
 
-def test_two_operands_of_which_one_is_behind_a_flat_operation():
+def test_one_of_two_operands_has_a_flat_operation_on_its_path():
     x, y = minigrad.ones(2, requires_grad=True), minigrad.ones(2, requires_grad=True)
     with minigrad.debug(), pytest.warns(minigrad.MinigradWarning, match="floor: has derivative 0 everywhere"):
         (x.floor() * y).sum().backward()
@@ -37,12 +37,12 @@ def test_two_operands_of_which_one_is_behind_a_flat_operation():
         lambda a, b: a.reshape(-1, 1) - a,
     ],
 )
-def test_a_table_of_differences_is_quiet(run):
+def test_a_table_of_differences_is_no_warning(run):
     a, b = minigrad.ones(3, requires_grad=True), minigrad.ones(3)
     quietly(lambda: run(a, b).sum().backward())
 
 
-def test_integers_that_fit_are_quiet_and_others_are_not():
+def test_only_integers_that_overflow_are_reported():
     a = minigrad.tensor([100, 200], dtype=minigrad.uint8)
     quietly(lambda: (a - 50, a + 55, a * 1, a.int() * 1000))
     with minigrad.debug(), pytest.warns(minigrad.MinigradWarning, match="mul: 1 of 2 elements"):

@@ -61,7 +61,7 @@ assert loaded <= {{"arrays", "config", "core", "errors", "places"}}, loaded
 """
 
 
-def test_the_nucleus_alone_computes_differentiates_and_raises_plain_errors(tmp_path):
+def test_the_core_without_plugins_computes_and_raises_plain_errors(tmp_path):
     (tmp_path / "program.py").write_text(PROGRAM.format(path=str(ROOT / "minigrad")))
     done = subprocess.run([sys.executable, "program.py"], cwd=tmp_path, capture_output=True, text=True)
     assert not done.returncode, done.stderr

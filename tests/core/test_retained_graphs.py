@@ -33,7 +33,7 @@ def test_a_state_that_is_differentiated_by_grad_grows_too():
     assert "growing-graph" in warned(lambda: rollout(step))
 
 
-def test_a_short_loop_is_not_told_of():
+def test_a_short_loop_is_not_reported():
     assert not warned(lambda: rollout(lambda w, h, i: h.sum().backward(retain_graph=True), rounds=9))
 
 
@@ -45,7 +45,7 @@ def test_truncated_histories_do_not_grow():
     assert not warned(lambda: rollout(step))
 
 
-def test_a_gradient_that_stops_at_the_state_goes_through_one_round_only():
+def test_a_gradient_that_stops_at_the_state_covers_one_iteration():
     w, h = torch.ones(2, requires_grad=True), torch.ones(2, requires_grad=True)
 
     def program():
@@ -68,7 +68,7 @@ def test_rows_of_one_graph_do_not_grow():
     assert not warned(program)
 
 
-def test_unrolled_updates_that_create_a_graph_are_meant():
+def test_unrolled_updates_with_create_graph_are_no_warning():
     def program():
         w = torch.ones(2, requires_grad=True)
         v = w
@@ -81,7 +81,7 @@ def test_unrolled_updates_that_create_a_graph_are_meant():
 
 
 @pytest.mark.cpu("goes back through ten thousand nodes")
-def test_a_line_that_begins_to_grow_later_is_told_of():
+def test_a_graph_that_starts_to_grow_later_is_reported():
     def program():
         w, h = torch.ones(2, requires_grad=True), torch.ones(2)
         for i in range(8 * ROUNDS):
@@ -91,13 +91,13 @@ def test_a_line_that_begins_to_grow_later_is_told_of():
     assert warned(program).count("growing-graph") >= 1
 
 
-def test_nothing_to_go_back_from():
+def test_backward_of_an_empty_list_causes_no_warning():
     assert not warned(lambda: torch.autograd.backward([], retain_graph=True))
     torch.autograd.backward([])
 
 
 @pytest.mark.parametrize("rounds", [1, 3])
-def test_the_gradients_are_what_they_are_without_the_watch(rounds):
+def test_the_check_does_not_change_gradients(rounds):
     w = torch.tensor(2.0, requires_grad=True)
     y = w**2
     for _ in range(rounds):

@@ -10,7 +10,7 @@ import minigrad
 @pytest.mark.parametrize(
     ("name", "kind"), [("foo", RuntimeError), ("cuda:x", RuntimeError), ("cuda:-1", RuntimeError), (None, TypeError)]
 )
-def test_what_is_no_device(name, kind):
+def test_wrong_devices_are_refused(name, kind):
     with pytest.raises(kind, match="device"):
         minigrad.device(name)
 
@@ -23,7 +23,7 @@ def test_a_number_is_a_gpu():
     assert minigrad.ones(2).get_device() == -1
 
 
-def test_sizes_stay_sizes():
+def test_operations_on_sizes_give_sizes():
     size = minigrad.ones(1, 2).shape
     for found, expected in (((3,) + size, (3, 1, 2)), (size + (3,), (1, 2, 3)), (size * 2, (1, 2, 1, 2)),
                             (2 * size, (1, 2, 1, 2)), (size[1:], (2,))):  # fmt: skip

@@ -8,7 +8,7 @@ import pytest
 import minigrad as torch
 
 
-def test_new_data_does_not_change_what_an_alias_of_the_old_has_saved():
+def test_new_data_does_not_change_tensors_saved_through_an_alias():
     w = torch.tensor([2.0], requires_grad=True)
     old, v = w.detach(), torch.tensor([3.0], requires_grad=True)
     y = old * v
@@ -17,7 +17,7 @@ def test_new_data_does_not_change_what_an_alias_of_the_old_has_saved():
     assert v.grad.tolist() == [2.0]
 
 
-def test_new_data_after_a_write_is_noticed_too():
+def test_new_data_after_a_write_is_detected():
     w = torch.tensor([2.0], requires_grad=True)
     with torch.no_grad():
         w.add_(1)
@@ -27,7 +27,7 @@ def test_new_data_after_a_write_is_noticed_too():
         y.backward()
 
 
-def test_a_backward_may_write_to_what_only_its_node_has_saved():
+def test_a_backward_may_write_to_a_tensor_that_only_its_node_saved():
     class Cube(torch.autograd.Function):
         @staticmethod
         def forward(ctx, x):
@@ -48,7 +48,7 @@ def test_a_backward_may_write_to_what_only_its_node_has_saved():
 
 
 @pytest.mark.parametrize("written", ["argument", "result"])
-def test_a_backward_may_not_write_to_what_others_have(written):
+def test_a_backward_may_not_write_to_a_shared_saved_tensor(written):
     class Exp(torch.autograd.Function):
         @staticmethod
         def forward(ctx, x):
@@ -66,7 +66,7 @@ def test_a_backward_may_not_write_to_what_others_have(written):
         Exp.apply(torch.ones(1, requires_grad=True)).backward()
 
 
-def test_a_forward_may_write_to_what_has_no_gradient_or_is_not_recorded():
+def test_a_forward_may_write_to_untracked_tensors():
     class Count(torch.autograd.Function):
         @staticmethod
         def forward(ctx, x, calls, scratch):
@@ -87,7 +87,7 @@ def test_a_forward_may_write_to_what_has_no_gradient_or_is_not_recorded():
     assert calls.item() == 2 and x.grad.tolist() == [4.0, 4.0]
 
 
-def test_a_forward_may_write_to_a_parameter_that_is_not_recorded():
+def test_a_forward_may_write_to_an_untracked_parameter():
     class Clip(torch.autograd.Function):
         @staticmethod
         def forward(ctx, x):
@@ -104,21 +104,21 @@ def test_debug_mode_notes_a_tensor_more_than_once():
         x = torch.ones(2, requires_grad=True) * 2
         x += 1
         x *= 2
-        with pytest.raises(RuntimeError, match=r"made by \w+ at .*test_stale"):
+        with pytest.raises(RuntimeError, match=r"made by \w+ at .*test_saved_tensors"):
             x + torch.ones(3)
 
 
 def test_copies_are_located_at_the_users_line():
     y = torch.ones(1, requires_grad=True) * 2
     for f in (lambda: copy.deepcopy(y), lambda: copy.deepcopy([y])):
-        with pytest.raises(RuntimeError, match="test_stale.py"):
+        with pytest.raises(RuntimeError, match="test_saved_tensors.py"):
             f()
 
 
 @pytest.mark.cpu("arrays of NumPy lie in the computer's memory")
 def test_means_by_numpy_are_located_at_the_users_line():
     y = torch.ones(1, requires_grad=True) * 2
-    with pytest.raises(RuntimeError, match="test_stale.py"):
+    with pytest.raises(RuntimeError, match="test_saved_tensors.py"):
         np.mean([y, y])
 
 
@@ -130,7 +130,7 @@ def test_an_unpack_hook_keeps_the_dtype():
         y.sum().backward()
 
 
-def test_what_is_freed_may_be_asked_for_while_another_backward_runs():
+def test_freed_tensors_may_be_requested_during_another_backward():
     freed = torch.ones(1, requires_grad=True).exp()
     freed.backward()
     x = torch.ones(1, requires_grad=True)
@@ -164,7 +164,7 @@ ROLES = {  # the tensor that a Function saves: its name in the message
 
 @pytest.mark.parametrize("separate", [False, True])
 @pytest.mark.parametrize("which", ROLES)
-def test_the_message_names_a_modified_tensor_as_what_it_is_to_the_function(which, separate):
+def test_the_message_names_the_role_of_a_modified_tensor_in_the_function(which, separate):
     known = {"x": torch.ones(2, requires_grad=True) * 1, "weight": torch.ones(2), "constant": torch.ones(2)}
 
     class Scale(torch.autograd.Function):
