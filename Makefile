@@ -17,7 +17,7 @@ with  = $(foreach extra,$(1),$(VENV)/.with-$(extra))
 export PYTHONDONTWRITEBYTECODE :=
 
 # the suites that also run with their tensors on a device (docs/howto/cuda.md); `make test` runs the first ones, in a minute
-DEVICE_FIRST := tests/spec tests/core/test_calls.py tests/core/test_inplace.py \
+DEVICE_FIRST := tests/spec tests/core/test_user_methods.py tests/core/test_inplace.py \
   tests/autograd/test_function.py tests/autograd/test_once_differentiable.py tests/ops/test_pointwise.py tests/ops/test_index.py
 ON_DEVICE    := tests/spec tests/core tests/autograd tests/compile/test_compile_random.py tests/compile/test_compile_numbers.py \
   tests/compile/test_compile_effects.py tests/compile/test_compile_random_effects.py tests/compile/test_compile_outside.py \
@@ -50,8 +50,8 @@ demo: $(call with,demo) ## run the demonstrations; pictures and pages land in de
 
 # what depends on the version of Python: bytecode, frames, syntax trees, counts of references, messages, notebooks
 QUICK := tests/test_interpreters.py tests/test_errors.py tests/spec tests/mistakes tests/formulas/test_documents.py \
-  tests/autograd/test_function.py tests/core/test_calls.py tests/core/test_kept.py tests/viz/test_notebook.py \
-  tests/viz/test_displays.py tests/record/test_recording.py tests/explain/test_again.py
+  tests/autograd/test_function.py tests/core/test_user_methods.py tests/core/test_ctx.py tests/viz/test_notebook.py \
+  tests/viz/test_displays.py tests/record/test_recording.py tests/explain/test_recompute.py
 
 check: $(call with,dev demo) ## check what changed since main, in about a minute: style, types, some tests
 	$(PY) -m tools.check

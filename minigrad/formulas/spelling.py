@@ -64,7 +64,7 @@ def in_tuple(found: str | tuple) -> tuple:
 
 
 class Fill(ast.NodeTransformer):
-    """Puts expressions in the place of names; leaves out arguments that equal the defaults of the public function."""
+    """Replaces names by expressions; leaves out arguments that equal the defaults of the public function."""
 
     def __init__(self, given: dict[str, Any]):
         self.given = given

@@ -374,7 +374,7 @@ def test_known_lines_are_named():
     with torch.autograd.detect_anomaly():
         y = torch.clamp(x, 0.0, torch.tensor(1.5, dtype=torch.float64)).sum()
         y.backward()
-    refused(x.grad, r"of the clamp of shape \(2,\) at .*test_again.py.* y = torch.clamp")
+    refused(x.grad, r"of the clamp of shape \(2,\) at .*test_recompute.py.* y = torch.clamp")
 
 
 def test_objects_left_alive_by_other_code_are_not_searched():

@@ -64,7 +64,7 @@ def test_a_freed_graph_is_an_error_with_the_code_to_type(keep):
     assert "explain: x.grad is known, but its derivation is not" in text
     assert ("was freed by the backward at" in text) == keep and ("the graph is gone" in text) == (not keep)
     assert "with torch.record(" in text and "torch.explain(loss, x)" in text and "retain_graph=True" in text
-    assert "test_found.py" in text
+    assert "test_lookup.py" in text
 
 
 def test_explaining_a_tensor_that_is_no_derivative_is_an_error():
@@ -154,7 +154,7 @@ def test_debug_mode_keeps_the_last_backward_with_its_lines():
     e = torch.explain(x.grad)
     text = str(e)
     assert e.numbers == pytest.approx(x.grad.tolist()) and not e.notes and "∂loss/∂loss = 3" in text
-    assert "h = exp(x)" in text and "test_found.py:" in text
+    assert "h = exp(x)" in text and "test_lookup.py:" in text
     adds_up(e)
     y = torch.tensor(2.0, requires_grad=True)
     with torch.debug():
