@@ -12,9 +12,7 @@ if TYPE_CHECKING:
     from .core.context import Ctx
 
 P = ParamSpec("P")
-R_co = TypeVar(
-    "R_co", bound="Any | Tensor", covariant=True
-)  # no bound, but Jedi, which cannot solve it, completes a Tensor
+R_co = TypeVar("R_co", covariant=True)
 
 
 def overridable(method: Callable[..., R_co]) -> Callable[..., R_co]:
