@@ -113,8 +113,9 @@ format: $(call with,dev) ## format the code and put its imports in order
 	$(PY) -m ruff check --select I --fix .
 	$(PY) -m ruff format .
 
-contents: $(call with,dev) ## write the imports of the operations in minigrad/__init__.py anew
+contents: $(call with,dev) ## write the imports of the operations in minigrad/__init__.py anew, and the stubs for editors
 	$(PY) -m tools.contents
+	$(PY) -m tools.stubs
 
 bench: $(call with,bench) ## measure times beside other libraries; writes docs/performance.*
 	$(PY) -m benchmarks --docs

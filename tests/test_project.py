@@ -191,7 +191,8 @@ def test_command_line_help_answers():
 # in-place form keeps for a layer below; 160 for the family Program and for calls, which stood in other folders.
 # layers has 110 for tangents that no reader changes, and for outputs of Functions in other tensors' memory, which eager code
 # and all transforms check (outputs.py).
-SIZES = {"core": 2100, "layers": 900, "ops/base": 1394}
+# core has 13 and ops/base 42 for the types, signatures and sources that editors show.
+SIZES = {"core": 2113, "layers": 900, "ops/base": 1440}
 
 
 def test_size_of_the_nucleus():

@@ -1,7 +1,8 @@
 """Writes the operations into the table of contents, minigrad/__init__.py: `make contents`.
 
 The file imports every operation that PyTorch calls `torch.<name>` from its definition, so that editors find it. These imports
-follow from the table of operations; tests/test_project.py checks that they match this file's output.
+follow from the table of operations; tests/test_project.py checks that they match this file's output. The same target then runs
+tools/stubs.py, which writes what editors know of the operations.
 """
 
 import sys

@@ -81,6 +81,7 @@ def check_gradient(net: Net, images, labels) -> tuple[float, float]:
     given = [parameter.detach().double() for parameter in net.parameters()]
     weight = given[0].clone().requires_grad_()
     step_of(images.double(), labels)(weight, *given[1:]).backward()
+    assert weight.grad is not None
     row, column = np.unravel_index(np.abs(weight.grad.numpy()).argmax(), weight.shape)
     nudge, sides = np.zeros(weight.shape), []
     nudge[row, column] = 1e-5

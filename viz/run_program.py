@@ -232,9 +232,10 @@ class Program:
             example = example.get(name, ()) if isinstance(example, dict) else example
             return tuple(example) if isinstance(example, (tuple, list)) else (example,)
         import minigrad
+        from minigrad import config
 
         library = library or minigrad
-        written = minigrad.config.library_name if library is minigrad else library.__name__
+        written = config.library_name if library is minigrad else library.__name__
         try:
             return eval(f"{text},", {**vars(library), written: library, **self.names}) if text.strip() else ()
         except Exception as error:

@@ -14,6 +14,7 @@ from . import DOCS, ROOT
 
 FOLDERS = {  # each imports from those above it
     "places": "the user's line",
+    "signatures": "types of calls, for editors",
     "config": "MINIGRAD_GENERIC",
     "errors": "errors and warnings with the user's line",
     "files": "writes a whole file or nothing",

@@ -250,8 +250,8 @@ def gradient_of_broadcast(r: random.Random) -> Task:
             ((5,), ()),
             ((3,), (3,)),
         ):
-            x = torch.arange(1.0, 1 + np.prod(x_shape)).reshape(x_shape) * 0.1
-            b = 1 + torch.arange(0.0, np.prod(shape)).reshape(shape) * 0.3
+            x = torch.arange(1.0, 1 + int(np.prod(x_shape))).reshape(x_shape) * 0.1
+            b = 1 + torch.arange(0.0, int(np.prod(shape))).reshape(shape) * 0.3
             expect.computes(answer, expected, (x + 0.5, x, b), gradients=False)
 
     def source(*body: str) -> str:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, SupportsIndex, overload
 
 from .. import config
 from ..errors import error
 
 
-class Size(tuple):
+class Size(tuple[int, ...]):
     """A shape: a tuple of integers.
 
     >>> Size((2, 3)).numel()
@@ -24,7 +24,7 @@ class Size(tuple):
     def __repr__(self) -> str:
         return f"{config.library_name}.Size({list(self)})"
 
-    def __add__(self, other: tuple) -> Size:
+    def __add__(self, other: tuple[int, ...]) -> Size:  # type: ignore[override]
         return Size(tuple.__add__(self, other)) if isinstance(other, tuple) else NotImplemented
 
     def __radd__(self, other: tuple) -> Size:
@@ -35,7 +35,11 @@ class Size(tuple):
 
     __rmul__ = __mul__
 
-    def __getitem__(self, i):
+    @overload
+    def __getitem__(self, i: SupportsIndex) -> int: ...
+    @overload
+    def __getitem__(self, i: slice) -> Size: ...
+    def __getitem__(self, i: Any) -> Any:
         found = tuple.__getitem__(self, i)
         return Size(found) if isinstance(i, slice) else found
 

@@ -43,7 +43,8 @@ __all__ = [
     "traceable",
 ]
 
-FunctionCtx = BackwardCFunction = Ctx
+FunctionCtx = Ctx
+BackwardCFunction = Ctx
 
 
 def once_differentiable(fn: Callable) -> Callable:
@@ -387,7 +388,7 @@ class NestedIOFunction(Function):
         return unflatten(as_tuple(outs), call._outputs)
 
     @classmethod
-    def apply(cls, *inputs: Any) -> Any:
+    def apply(cls, *inputs: Any) -> Any:  # type: ignore[override]
         """Run the operation on nested tensors, and record it for backward if one of them requires grad."""
         return cls()(*inputs)
 

@@ -11,11 +11,13 @@ import functools
 import inspect
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Self, TypeVar, cast, overload
 
 from ..core.frames import EAGER, OFF, ON, Frame, current, enter
 from ..errors import error, warn
 from ..places import Place
+
+F = TypeVar("F", bound=Callable)
 
 
 def restored(here: Frame, before: Frame) -> Frame:
@@ -53,8 +55,8 @@ class Mode(metaclass=Switch):
     def __init_subclass__(cls) -> None:
         cls._not_entered = functools.partial(not_entered, cls.__name__)
 
-    def __new__(cls, *_: object) -> Any:
-        new = super().__new__(cls)
+    def __new__(cls, *_: object) -> Self:
+        new: Any = super().__new__(cls)
         new.__del__, new._first, new._olds = cls._not_entered, None, []
         return new
 
@@ -92,7 +94,7 @@ class Mode(metaclass=Switch):
                 enter(back)
         return result
 
-    def __call__(self, f: Callable) -> Callable:
+    def __call__(self, f: F) -> F:
         if inspect.isclass(f):
             raise error(
                 TypeError, type(self).__name__, f"cannot decorate the class {f.__name__}", "decorate its methods"
@@ -104,9 +106,9 @@ class Mode(metaclass=Switch):
         def wrapped(*args: Any, **kwargs: Any) -> Any:
             return self.run(f, *args, **kwargs)
 
-        return wrapped
+        return cast(F, wrapped)
 
-    def _generator(self, f: Callable) -> Callable:
+    def _generator(self, f: Callable) -> Any:
         """Keep the mode on while the generator's own code runs, but not while its consumer's code runs."""
 
         @functools.wraps(f)
@@ -150,6 +152,10 @@ def discards_value(frame: Any) -> bool:
 class NoParentheses(Mode):
     """A mode that also works as a decorator without parentheses, `@no_grad`, as in PyTorch."""
 
+    @overload
+    def __new__(cls, f: None = None) -> Self: ...
+    @overload
+    def __new__(cls, f: F) -> F: ...
     def __new__(cls, f: Callable | None = None) -> Any:
         return super().__new__(cls) if f is None else cls()(f)
 
@@ -209,7 +215,7 @@ class set_grad_enabled(Mode):
     def change(self, frame: Any) -> Any:
         return frame.all_grad(self.mode)
 
-    def __call__(self, f: Callable) -> Callable:
+    def __call__(self, f: F) -> F:
         if self._first is not None:  # it acted when created; as a decorator it must act only inside f
             enter(restored(current(), self._first))
             self._first = None
@@ -228,8 +234,12 @@ class inference_mode(Mode):
     True
     """
 
+    @overload
+    def __new__(cls, mode: bool = True) -> Self: ...
+    @overload
+    def __new__(cls, mode: F) -> F: ...
     def __new__(cls, mode: Any = True) -> Any:
-        new = super().__new__(cls)
+        new: Any = super().__new__(cls)
         if not isinstance(mode, bool):
             new.mode = True
             return new(mode)

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from ..arrays.dtypes import FLOATS
+from ..signatures import OpenAttributes
 from .events import slots
 from .frames import current, node_made
 from .graph import NO_GRAD, Edge, FullNode, Leaf, OutputEdge, ViewOf, history, move_retained
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from .frames import Layer
 
 
-class Ctx(FullNode):
+class Ctx(FullNode, OpenAttributes):
     """Node of a user's Function, open to attributes.  Its methods are those of PyTorch's ctx.
 
     >>> import minigrad
@@ -84,15 +85,15 @@ class Ctx(FullNode):
     materialize_grads = property(lambda ctx: ctx._materialize, set_materialize_grads, doc="True for zeros.")
 
     @property
-    def needs_input_grad(self) -> tuple:
+    def needs_input_grad(self) -> tuple[bool, ...]:
         """For each argument of forward, True if it needs a gradient."""
         return self._needs
 
     @property
-    def saved_tensors(self) -> tuple:
+    def saved_tensors(self) -> tuple[Tensor, ...]:
         """The tensors from save_for_backward; in jvp those from save_for_forward, if it was called."""
         if self._forward is not None:  # forward is still running: this is jvp
-            return self._forward
+            return self._forward  # type: ignore[return-value]
         return tuple([unpack(s, self) for s in self._alive()])
 
     @saved_tensors.setter

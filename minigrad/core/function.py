@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from typing import Any
+from typing import Any, overload
 
+from ..signatures import P, R_co, WithCtx, WithoutCtx, overridable
 from .context import Ctx, among, attach
 from .events import slots
 from .frames import EAGER, OFF, ON, Frame, apply_at, current, enter
@@ -61,10 +62,9 @@ class Function:
         super().__init_subclass__(**options)
         own = cls.__dict__
         cls._both, cls._checked = "vjp" in own and "backward" in own, False
-        if "vjp" in own:
-            cls.backward = own["vjp"]
-        elif "backward" in own:
-            cls.vjp = own["backward"]
+        for given, other in (("vjp", "backward"), ("backward", "vjp")):
+            if given in own and not cls._both:
+                setattr(cls, other, own[given])
         cls.combined = cls.setup_context is Function.setup_context
         if not cls.primitive and ("forward" in own or "setup_context" in own):
             cls._arity = arity(inspect.unwrap(cls.forward))
@@ -80,16 +80,19 @@ class Function:
         Function.__init__(self)
 
     @staticmethod
+    @overridable
     def forward(*args: Any, **kwargs: Any) -> Any:
         """Compute the outputs: `forward(ctx, *args)`, or `forward(*args)` if there is a setup_context."""
         raise NotImplementedError("You must implement the forward function for custom autograd.Function.")
 
     @staticmethod
+    @overridable
     def setup_context(ctx: Ctx, inputs: tuple, output: Any) -> Any:
         """Save on ctx what backward and jvp need; `inputs` is the tuple of forward's arguments."""
         raise NotImplementedError("setup_context is not implemented.")
 
     @staticmethod
+    @overridable
     def backward(ctx: Ctx, *grad_outputs: Any) -> Any:
         """Return one gradient, or None, per argument of forward, given the gradients of the outputs."""
         raise slots.problem("the Function has no backward", cls=ctx._fn)
@@ -97,10 +100,17 @@ class Function:
     vjp = backward
 
     @staticmethod
+    @overridable
     def jvp(ctx: Ctx, *grad_inputs: Any) -> Any:
         """Return one tangent per output, given the tangents of forward's arguments (None for those without one)."""
         raise slots.problem("the Function has no jvp", cls=ctx._fn)
 
+    @overload
+    @classmethod
+    def apply(cls: type[WithCtx[P, R_co]], *args: P.args, **kwargs: P.kwargs) -> R_co: ...
+    @overload
+    @classmethod
+    def apply(cls: type[WithoutCtx[P, R_co]], *args: P.args, **kwargs: P.kwargs) -> R_co: ...
     @classmethod
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
         """Run the operation, and record it for backward if an argument requires grad."""

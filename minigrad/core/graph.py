@@ -137,12 +137,12 @@ class Node:
         return [i for i, e in enumerate(self._edges) if e is not None or fn.parameter(i) in fn.formulas]
 
     @property
-    def saved_tensors(self) -> tuple:
+    def saved_tensors(self) -> tuple[Tensor, ...]:
         """Saved tensors.  Raises RuntimeError if one was modified in place or an earlier backward has freed them."""
         return tuple([unpack(s, self) for s in self._alive() if type(s) is Saved])
 
     @property
-    def needs_input_grad(self) -> tuple:
+    def needs_input_grad(self) -> tuple[bool, ...]:
         """For each input of forward, True if it needs a gradient."""
         return tuple([e is not None for e in self._edges])
 

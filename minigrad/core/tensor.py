@@ -17,6 +17,7 @@ import numpy as np
 from ..arrays import dtypes
 from ..arrays.devices import Size, device
 from ..arrays.kinds import Array, place
+from ..signatures import getter
 from .events import slots
 from .frames import current
 from .graph import Edge, Leaf, ViewOf, history, is_leaf, output_index, producer, retains
@@ -51,11 +52,12 @@ class Tensor(Methods):
     _grad: Tensor | None
     __array_priority__ = 1000
     _layer: Any = None
+    _value: Any  # of a Box
     __hash__ = object.__hash__
 
-    shape = property(lambda t: Size(t._a.shape), doc="The sizes of all dimensions.")
-    dtype = property(lambda t: dtypes.of_numpy(t._np_dtype), doc="The type of the elements.")
-    ndim = property(lambda t: t._a.ndim, doc="The number of dimensions.")
+    shape = getter(Size, lambda t: Size(t._a.shape), "The sizes of all dimensions.")
+    dtype = getter(dtypes.dtype, lambda t: dtypes.of_numpy(t._np_dtype), "The type of the elements.")
+    ndim = getter(int, lambda t: t._a.ndim, "The number of dimensions.")
     _sizes = property(lambda t: t._a.shape)  # the shape as a plain tuple, which is cheaper
     _np_dtype = property(lambda t: t._a.dtype)
     _spec = property(lambda t: (t._a.shape, t._a.dtype))  # what a node records about its inputs and outputs
@@ -98,9 +100,9 @@ class Tensor(Methods):
             slots.tracking(self, before)
         return self
 
-    is_leaf = property(lambda t: t.grad_fn is None, doc="True if no recorded operation made this tensor.")
-    output_nr = property(lambda t: output_index(t._edge), doc="The number of this tensor among the outputs of grad_fn.")
-    retains_grad = property(lambda t: not is_leaf(t) and retains(t), doc="True if retain_grad() was called on it.")
+    is_leaf = getter(bool, lambda t: t.grad_fn is None, "True if no recorded operation made this tensor.")
+    output_nr = getter(int, lambda t: output_index(t._edge), "The number of this tensor among the outputs of grad_fn.")
+    retains_grad = getter(bool, lambda t: not is_leaf(t) and retains(t), "True if retain_grad() was called on it.")
 
     @property
     def grad_fn(self):
@@ -177,8 +179,8 @@ class Box(Tensor):
     def _a(self):  # type: ignore[override]
         raise slots.problem("a tensor inside a transform has no memory", box=self)
 
-    shape = property(lambda t: Size(t._layer.shape(t)))
-    ndim = property(lambda t: len(t._layer.shape(t)))
+    shape = property(lambda t: Size(t._layer.shape(t)))  # type: ignore[assignment]
+    ndim = property(lambda t: len(t._layer.shape(t)))  # type: ignore[assignment]
     _sizes = property(lambda t: t._layer.shape(t))
     _np_dtype = property(lambda t: t._value._np_dtype)
     _spec = property(lambda t: (t._layer.shape(t), t._value._np_dtype))

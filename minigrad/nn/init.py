@@ -146,7 +146,7 @@ def eye_(tensor: Tensor) -> Tensor:
             f"only tensors with 2 dimensions are supported, got {tensor.ndim}",
             "pass a matrix, such as the weight of an nn.Linear",
         )
-    return tensor.copy_(wrap(np.eye(*tensor.shape)))
+    return tensor.copy_(wrap(np.eye(tensor.shape[0], tensor.shape[1])))
 
 
 def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:

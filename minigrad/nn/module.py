@@ -27,6 +27,7 @@ from ..diagnose.modules import (
 )
 from ..errors import error
 from ..ops.create import empty_like
+from ..signatures import CallsForward, P, R_co
 from .parameter import Parameter
 from .state import Stateful
 
@@ -69,17 +70,18 @@ class Module(Stateful):
         """Compute the output; every module defines its own forward."""
         raise no_forward(self)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self: CallsForward[P, R_co], *args: P.args, **kwargs: P.kwargs) -> R_co:
+        module: Any = self  # to type checkers it has forward alone
         for listener in listeners:
-            listener.entered(self)
+            listener.entered(module)
         try:
-            return self._run(args, kwargs) if self._hooks else self.forward(*args, **kwargs)
+            return module._run(args, kwargs) if module._hooks else module.forward(*args, **kwargs)
         except TypeError as e:
-            check_call(self, args, kwargs, e)
+            check_call(module, args, kwargs, e)
             raise
         finally:
             for listener in listeners:
-                listener.left(self)
+                listener.left(module)
 
     # ------------------------------------------------------------------ attributes
     def __setattr__(self, name: str, value: Any) -> None:

@@ -66,7 +66,7 @@ class Uninitialized(Tensor):
     def data(self, other: Tensor) -> None:
         Uninitialized._held.__set__(self, other._a)
 
-    dtype = property(lambda t: t.data.dtype)
+    dtype = property(lambda t: t.data.dtype)  # type: ignore[assignment]
     device = property(lambda t: t.data.device)  # type: ignore[assignment]
     _np_dtype = property(lambda t: t.data._np_dtype)
 

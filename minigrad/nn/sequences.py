@@ -102,7 +102,7 @@ class RNNBase(Module):
         """Return the step (from time_steps.py) of the layer whose weight names have this suffix."""
         raise NotImplementedError
 
-    def forward(self, input: Tensor, hx: Any = None) -> tuple:
+    def forward(self, input: Tensor, hx: Any = None) -> tuple[Tensor, Any]:
         """Return the last layer's outputs at all time steps, and the last states of all layers and directions.
 
         `input` is (length, batch, input_size), with `batch_first` (batch, length, input_size), unbatched (length,

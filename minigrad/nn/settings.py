@@ -39,7 +39,7 @@ class Functional(Module):
     def __post_init__(self) -> None:
         """Check and complete the settings."""
 
-    def forward(self, input: Tensor) -> Any:
+    def forward(self, input: Tensor) -> Tensor:
         return type(self).function(input, **{n: getattr(self, n) for n in self.settings})
 
     def extra_repr(self) -> str:

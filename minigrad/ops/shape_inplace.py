@@ -6,6 +6,7 @@ tensor that shares its memory is an error.
 
 from __future__ import annotations
 
+import inspect
 import math
 import sys
 from collections.abc import Callable
@@ -56,7 +57,8 @@ def reshaping(view: Callable) -> Callable:
         return self
 
     method.__doc__ = f"In-place form of {view.__name__}: change the tensor's shape."
-    return registry.named(method, name)
+    signature = registry.in_place_signature(inspect.signature(view))
+    return registry.declared(registry.named(method, name), view, signature)
 
 
 def check_unshared(self: Tensor, name: str, fix: str) -> None:

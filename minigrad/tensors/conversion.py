@@ -6,7 +6,7 @@ These methods of Tensor leave minigrad; methods.py has the ones that describe a 
 from __future__ import annotations
 
 import copy
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -60,10 +60,6 @@ class Conversions:
     """The methods of Tensor that return something other than tensors."""
 
     __slots__ = ()
-
-    if TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> Any: ...
 
     def numpy(self, *, force: bool = False) -> np.ndarray:
         """Return the memory as a NumPy array that shares it with the tensor; bfloat16 has the dtype of ml_dtypes.
@@ -168,7 +164,7 @@ class Conversions:
             )
         return cuda_kernels("exchange").interface(self._a)
 
-    def item(self):
+    def item(self) -> Any:
         """Return the value of a tensor with one element as a Python number.  Raises RuntimeError for more elements."""
         if (symbol := slots.reading(self, "item")) is not None:
             return symbol
@@ -182,7 +178,7 @@ class Conversions:
             )
         return self._a.item()
 
-    def tolist(self):
+    def tolist(self) -> Any:
         """Return all values as nested lists of Python numbers."""
         slots.reading(self, "tolist")
         return self._a.tolist()

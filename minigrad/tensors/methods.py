@@ -6,12 +6,13 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
 from ..arrays import dtypes
-from ..arrays.devices import strided
+from ..arrays.devices import Size, layout, strided
 from ..arrays.memory import address, begin, is_pinned, storage
 from ..arrays.nowhere import is_meta
 from ..core.events import slots
@@ -24,34 +25,59 @@ from ..errors import error
 from .conversion import Conversions
 from .hooks import NodeMethods, TensorMethods
 
+if TYPE_CHECKING:
+    from ..ops.tensor_methods import Operations  # in the stub: the operations, which `install` there attaches
+else:
+    Operations = object
 
-class Methods(Conversions, TensorMethods):
+
+class Methods(Conversions, TensorMethods, Operations):
     """The methods of tensors that report shape, strides, dtype and memory."""
 
-    if TYPE_CHECKING:  # operations, attached by ops/tensor_methods.py
+    @property
+    def itemsize(self) -> int:
+        """Bytes of one element."""
+        return self._np_dtype.itemsize
 
-        def __getattr__(self, name: str) -> Any: ...
-        def __getitem__(self, index: Any) -> Tensor: ...
-        def __setitem__(self, index: Any, value: Any) -> None: ...
-        def _binary(self, other: Any) -> Tensor: ...
-        def __neg__(self) -> Tensor: ...
-        def __abs__(self) -> Tensor: ...
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all elements."""
+        return self.numel() * self.itemsize
 
-        __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _binary
-        __pow__ = __rpow__ = __matmul__ = __rmatmul__ = __lt__ = __le__ = __gt__ = __ge__ = __and__ = __or__ = _binary
+    @property
+    def layout(self) -> layout:
+        """Tensors are strided; there is no other layout."""
+        return strided
 
-    itemsize = property(lambda t: t._np_dtype.itemsize, doc="Bytes of one element.")
-    nbytes = property(lambda t: t.numel() * t.itemsize, doc="Bytes of all elements.")
-    layout = property(lambda t: strided, doc="Tensors are strided; there is no other layout.")
-    is_cuda = property(lambda t: t.device.type == "cuda", doc="True if the memory is a GPU's.")
-    is_cpu = property(lambda t: t.device.type == "cpu", doc="True if the memory is the computer's own.")
-    is_meta = property(lambda t: t.device.type == "meta", doc="True if the tensor has a shape but no memory.")
+    @property
+    def is_cuda(self) -> bool:
+        """True if the memory is a GPU's."""
+        return self.device.type == "cuda"
+
+    @property
+    def is_cpu(self) -> bool:
+        """True if the memory is the computer's own."""
+        return self.device.type == "cpu"
+
+    @property
+    def is_meta(self) -> bool:
+        """True if the tensor has a shape but no memory."""
+        return self.device.type == "meta"
+
     is_sparse = is_quantized = is_nested = is_mkldnn = is_mps = is_xpu = is_mtia = is_xla = property(
         lambda t: False, doc="False: minigrad has none of these tensors."
     )
-    real = property(lambda t: t, doc="The tensor itself: minigrad has no complex tensors.")
 
-    def size(self, dim: int | None = None):
+    @property
+    def real(self) -> Tensor:
+        """The tensor itself: minigrad has no complex tensors."""
+        return self
+
+    @overload
+    def size(self, dim: None = None) -> Size: ...
+    @overload
+    def size(self, dim: int) -> int: ...
+    def size(self, dim: int | None = None) -> Any:
         """Return the shape, or the size of one dimension."""
         return self.shape if dim is None else self.shape[dim]
 
@@ -71,7 +97,11 @@ class Methods(Conversions, TensorMethods):
         """Return the size of one element in bytes."""
         return self.itemsize
 
-    def stride(self, dim: int | None = None):
+    @overload
+    def stride(self, dim: None = None) -> tuple[int, ...]: ...
+    @overload
+    def stride(self, dim: int) -> int: ...
+    def stride(self, dim: int | None = None) -> Any:
         """Return the distance in memory, in elements, between neighbours along each dimension, or along one."""
         a = example(self)
         if a.size:
@@ -162,7 +192,7 @@ class Methods(Conversions, TensorMethods):
             raise error(TypeError, "len", "a 0-d tensor has no length", "use .item() for its value", notes=notes)
         return self.shape[0]
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Tensor]:
         if not self.shape:
             notes = slots.origins({"tensor": self})
             raise error(TypeError, "iter", "iteration over a 0-d tensor", "use .item() for its value", notes=notes)

@@ -124,7 +124,7 @@ class Pointwise(Primitive):
             return (
                 a
                 if a._np_dtype in dtypes.FLOATS or not cls.n_conditions <= j < n_args - cls.n_settings
-                else a.to(g.dtype)
+                else a.to(dtype=g.dtype)  # type: ignore[arg-type]
             )
         if isinstance(a, (int, float)) and j < n_args - cls.n_settings and not (j == cls.number_operand and a):
             like = next((b for b in bound if isinstance(b, Tensor) and b._np_dtype in dtypes.FLOATS), None)

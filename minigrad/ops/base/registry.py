@@ -14,6 +14,8 @@ from __future__ import annotations
 
 import functools
 import inspect
+import linecache
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from types import CodeType
@@ -126,7 +128,8 @@ def choice(
         if in_formulas:
             formula.OPERATIONS.setdefault(name, cls)
         known = {"inplace": True, "out": True, "cls": cls, "choose": f} | settings
-        return enter(name, named(function, name), samples, aliases, **known)
+        shown = inspect.signature(f).replace(return_annotation="Tensor")
+        return enter(name, declared(named(function, name), f, with_out(shown)), samples, aliases, **known)
 
     return decorate
 
@@ -137,6 +140,32 @@ def named(f: Callable, name: str) -> Callable:
     f.__code__ = f.__code__.replace(co_name=name)  # type: ignore[attr-defined]
     named_code(f.__code__, name)
     return f
+
+
+def declared(f: Callable, by: Callable, signature: inspect.Signature) -> Callable:
+    """Let `inspect.getsource` show another function for a generated one, and `inspect.signature` these parameters."""
+    f.__wrapped__, f.__signature__ = by, signature  # type: ignore[attr-defined]
+    if signature.return_annotation == "Tensor":
+        f.__annotations__ = {"return": Tensor}  # completion in notebooks reads it
+    return f
+
+
+def source_of(cls: type) -> str:
+    """Return the name of a file that consists of a class: `inspect.getsource` then shows it for a function of this file.
+
+    `__wrapped__` would be simpler, but Jedi takes a call of a function that wraps a class for an instance of the class.
+    """
+    path = f"{sys.modules[cls.__module__].__file__}:{cls.__name__}"
+    linecache.cache[path] = (lambda: inspect.getsource(cls),)  # type: ignore[assignment]  a loader, called at the first look
+    return path
+
+
+OUT = inspect.Parameter("out", inspect.Parameter.KEYWORD_ONLY, default=None)
+
+
+def with_out(signature: inspect.Signature) -> inspect.Signature:
+    """Return the signature with `out=None` at the end."""
+    return signature.replace(parameters=[*signature.parameters.values(), OUT])
 
 
 # other spellings of a parameter that PyTorch takes: NumPy's, and those of split, uniform_ and random_
@@ -182,7 +211,8 @@ def function{inspect.Signature(parameters)}:
 
 def with_keywords(f: Callable, name: str, out: bool) -> Callable:
     """Return the function with additional keywords: other spellings, the name of `*rest`, and `out=`."""
-    parameters = inspect.signature(f).parameters
+    signature = inspect.signature(f)
+    parameters = signature.parameters
     other = {SPELLINGS[p]: p for p in parameters if p in SPELLINGS and SPELLINGS[p] not in parameters}
     rest = next((p.name for p in parameters.values() if p.kind is p.VAR_POSITIONAL and p.name != "args"), None)
     before = list(parameters)[: list(parameters).index(rest)] if rest else []
@@ -208,7 +238,7 @@ def with_keywords(f: Callable, name: str, out: bool) -> Callable:
             return refuse(e, f, name, args, kwargs)
         return result if target is None else write_out(name, result, target)
 
-    return named(function, name)
+    return declared(named(function, name), f, with_out(signature) if out else signature)
 
 
 def write_out(name: str, result: Tensor | tuple, out: object) -> Any:
@@ -268,8 +298,12 @@ def function_of(cls: type[Pointwise]) -> Callable:
     scope["name"] = name
     cls.namespaces.append(scope)
     exec(compiled(text), scope)
-    f = named(scope["function"], name)
+    f = scope["function"]
+    f.__code__ = f.__code__.replace(co_filename=source_of(cls))
+    f = named(f, name)
     f.__doc__, f.__module__ = cls.__doc__, cls.__module__
+    f.__signature__ = inspect.signature(f).replace(return_annotation="Tensor")  # type: ignore[attr-defined]
+    f.__annotations__ = {"return": Tensor}
     formula.OPERATIONS[name] = cls
     properties = {k: getattr(cls, k) for k in ("method", "inplace", "torch", "domain", "differs")}
     properties |= {"out": not cls.takes_inplace, "differentiable": cls.differentiable and bool(cls.formulas)}
@@ -287,7 +321,7 @@ SAMPLES = {  # by the number of operands: shapes that cover all cases of broadca
 def attach(tensor: type) -> None:
     """Give Tensor its methods: every table entry with `method`, and the in-place forms."""
     for name, entry in TABLE.items():
-        if not entry.method:
+        if not entry.method or "." in name:  # matrix_exp is also linalg.matrix_exp
             continue
         if not hasattr(tensor, name):
             setattr(tensor, name, entry.function if entry.method is True else entry.method)
@@ -329,4 +363,12 @@ def in_place(name: str, entry: Entry) -> Callable:
             return inplace(entry.cls, self, *args)
 
     method.__doc__ = f"In-place form of {name}."
-    return named(method, name + "_")
+    shown = inspect.signature(entry.function)
+    return declared(named(method, name + "_"), entry.function, in_place_signature(shown))
+
+
+def in_place_signature(signature: inspect.Signature) -> inspect.Signature:
+    """Return the signature of `name_`: the operation's, with self for the first argument and without out= and inplace=."""
+    first, *others = signature.parameters.values()
+    kept = [p for p in others if p.name not in ("out", "inplace")]
+    return inspect.Signature([first.replace(name="self"), *kept], return_annotation="Tensor")
