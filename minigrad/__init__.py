@@ -268,12 +268,11 @@ if _TYPE_CHECKING:
     from .serialization import load, save
 
 _AROUND = {name: name for name in "compat distributed distributions profiler testing utils".split()} | {
-    "amp": "compat.amp"
+    "amp": "compat.amp",
+    "special": "compat.special",
 }
 _FUNCTIONS = {"load": "serialization", "save": "serialization", "as_torch": "compat.as_torch"}
-_PLACEHOLDERS = (
-    "accelerator backends compiler jit multiprocessing onnx special version".split()
-)  # compat/placeholders.py
+_PLACEHOLDERS = "accelerator backends compiler jit multiprocessing onnx version".split()  # compat/placeholders.py
 nn.parallel.plugged["DistributedDataParallel"] = lambda: (
     _import_module(f"{__name__}.distributed.data_parallel").DistributedDataParallel
 )

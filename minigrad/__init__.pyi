@@ -77,7 +77,10 @@ from .autograd import (
     no_grad,
     set_grad_enabled,
 )
-from .compat import accelerator, amp, backends, compiler, futures, jit, multiprocessing, onnx, special, version
+from .compat import amp, special
+from .compat.amp import GradScaler, autocast, get_autocast_dtype, is_autocast_enabled
+from .compat.as_torch import as_torch
+from .compat.placeholders import set_default_tensor_type
 from .compat.special import (
     digamma,
     erf,
@@ -96,31 +99,9 @@ from .compat.special import (
 )
 from .compat.special import gammaln as lgamma
 from .compat.special import multigammaln as mvlgamma
-from .compat.top_level import (
-    GradScaler,
-    ModuleDict,
-    OutOfMemoryError,
-    ParameterDict,
-    are_deterministic_algorithms_enabled,
-    as_torch,
-    autocast,
-    get_autocast_dtype,
-    get_device_module,
-    get_float32_matmul_precision,
-    get_num_interop_threads,
-    is_autocast_enabled,
-    is_deterministic_algorithms_warn_only_enabled,
-    is_warn_always_enabled,
-    set_default_tensor_type,
-    set_float32_matmul_precision,
-    set_flush_denormal,
-    set_num_interop_threads,
-    set_warn_always,
-    use_deterministic_algorithms,
-)
 from .compile import compile
 from .core.tensor import Tensor
-from .errors import InternalError, MinigradError, MinigradWarning, silence
+from .errors import InternalError, MinigradError, MinigradWarning, OutOfMemoryError, silence
 from .explain import explain, explain_shape
 from .func import vmap
 from .kernels.buffer_pool import empty_pool, get_pool_limit, set_pool_limit
@@ -234,9 +215,7 @@ __all__ = [
     "LongTensor",
     "MinigradError",
     "MinigradWarning",
-    "ModuleDict",
     "OutOfMemoryError",
-    "ParameterDict",
     "Record",
     "ShortTensor",
     "Size",
@@ -387,7 +366,6 @@ __all__ = [
     "dsplit",
     "dstack",
     "dtype",
-    "e",
     "einsum",
     "empty",
     "empty_like",
@@ -431,7 +409,6 @@ __all__ = [
     "full",
     "full_like",
     "func",
-    "futures",
     "gather",
     "gcd",
     "ge",
@@ -468,7 +445,6 @@ __all__ = [
     "index_put",
     "index_reduce",
     "index_select",
-    "inf",
     "inference_mode",
     "initial_seed",
     "inner",
@@ -483,7 +459,6 @@ __all__ = [
     "is_anomaly_enabled",
     "is_autocast_enabled",
     "is_complex",
-    "is_deterministic_algorithms_warn_only_enabled",
     "is_floating_point",
     "is_grad_enabled",
     "is_inference",
@@ -492,7 +467,6 @@ __all__ = [
     "is_same_size",
     "is_signed",
     "is_tensor",
-    "is_warn_always_enabled",
     "isclose",
     "isfinite",
     "isin",
@@ -569,7 +543,6 @@ __all__ = [
     "multiprocessing",
     "mv",
     "mvlgamma",
-    "nan",
     "nan_to_num",
     "nanmean",
     "nanmedian",
@@ -596,7 +569,6 @@ __all__ = [
     "pairwise_distance",
     "pdist",
     "permute",
-    "pi",
     "pinverse",
     "pixel_shuffle",
     "pixel_unshuffle",
@@ -623,7 +595,6 @@ __all__ = [
     "randn_like",
     "random",
     "randperm",
-    "range",
     "ravel",
     "reciprocal",
     "record",
@@ -744,11 +715,23 @@ __all__ = [
     "zeros_like",
 ]
 __version__: str
-inf: _float
-nan: _float
-pi: _float
-e: _float
 newaxis: None
+use_deterministic_algorithms: Any
+are_deterministic_algorithms_enabled: Any
+set_float32_matmul_precision: Any
+get_float32_matmul_precision: Any
+set_num_interop_threads: Any
+get_num_interop_threads: Any
+set_warn_always: Any
+set_flush_denormal: Any
+get_device_module: Any
+accelerator: Any
+backends: Any
+compiler: Any
+jit: Any
+multiprocessing: Any
+onnx: Any
+version: Any
 
 def as_strided(
     input: Tensor, size: _int | Sequence[_int], stride: _int | Sequence[_int], storage_offset: _int | None = None
@@ -1466,26 +1449,6 @@ def concatenate(tensors: Tensor | Sequence[Tensor], dim: _int = 0, *, out: Tenso
 
 def row_stack(tensors: Tensor | Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
     """Join tensors vertically: along the first dimension, with vectors as rows."""
-
-def range(
-    start: Tensor | _float,
-    end: Tensor | _float,
-    step: Tensor | _float = 1,
-    *,
-    dtype: dtype | None = None,
-    device: device | str | _int | None = None,
-    layout: layout | None = None,
-    requires_grad: _bool = False,
-    out: Tensor | None = None,
-) -> Tensor:
-    """Return the numbers from `start` to `end`, including `end` if a step meets it; floats unless `dtype` is given.
-
-    PyTorch's older form of `arange`, which excludes its end.  Raises RuntimeError for step 0 and for an end on the wrong side.
-
-    >>> import minigrad
-    >>> minigrad.range(1, 2, 0.5)
-    tensor([1.0000, 1.5000, 2.0000])
-    """
 
 def cholesky_inverse(input: Tensor, upper: _bool = False, *, out: Tensor | None = None) -> Tensor:
     """Return the inverse of the matrix with the given Cholesky factor.  Raises LinAlgError for a singular factor."""

@@ -169,7 +169,7 @@ def test_the_table_of_folders_names_every_folder_and_no_other(page):
     }
     tested = {f"tests/{folder.rpartition('/')[2]}" for folder in used if not folder.startswith("tests")}
     assert sorted(wanted - named - tested) == []
-    assert sorted(named - used - {"minigrad/places.py", "minigrad/errors.py"}) == []
+    assert [name for name in sorted(named - used) if not (ROOT / name).is_file()] == []
 
 
 def test_imports_of_the_wheel_are_the_packages_in_it():

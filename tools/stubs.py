@@ -19,7 +19,7 @@ from types import ModuleType
 from typing import Any
 
 from minigrad import Tensor
-from minigrad.compat import top_level
+from minigrad.compat import placeholders
 from minigrad.diagnose.misspelt_names import Called, Misspelt
 from minigrad.ops.base.registry import TABLE
 from minigrad.tensors import conversion, hooks, methods
@@ -177,11 +177,15 @@ def function_stub(module: ModuleType) -> str:
     """Return the stub of a module that imports operations."""
     source = ast.parse(path_of(module).with_suffix(".py").read_text(encoding="utf-8"))
     names = {name: place for name, *place in imported(source)}
+    values, loose = dict(constants(source, module)), []
     if module is MODULES[-1]:
-        names = {n: [top_level.__name__, n] for n in top_level.__all__} | dict(lazy(module)) | names
-    values = dict(constants(source, module))
-    stub = Stub(module, {*names, *values})
+        table = placeholders.TABLE["top_level"]
+        parts = {n: [v.__module__, n] for n, v in table.items() if getattr(v, "__name__", "") == n}
+        loose = [n for n in (*table, *module._PLACEHOLDERS) if n not in parts]
+        names = parts | dict(lazy(module)) | names
+    stub = Stub(module, {*names, *values, *loose})
     stub.lines = [f"{n}: {'None' if v is None else stub.typed(type(v).__name__, {})}" for n, v in values.items()]
+    stub.lines += [f"{n}: {stub.typed('Any', {})}" for n in loose]
     for name, place in names.items():
         f = vars(module).get(name)
         home, known = HOMES.get(id(f), (None, name))
@@ -192,7 +196,7 @@ def function_stub(module: ModuleType) -> str:
             stub.need(home.__name__, known, name)
         else:
             stub.need(place[0], place[1], name)
-    return stub.text([*names, *values])
+    return stub.text([*names, *values, *loose])
 
 
 def imported(source: ast.Module) -> Iterator[tuple[str, str, str]]:
@@ -208,14 +212,14 @@ def imported(source: ast.Module) -> Iterator[tuple[str, str, str]]:
 
 def lazy(module: Any) -> Iterator[tuple[str, list[str]]]:
     """Yield each part of the package that it imports at its first use, with the package it is in and its name there."""
-    for name, place in module._AROUND.items():
+    for name, place in (module._AROUND | {n: f"{place}.{n}" for n, place in module._FUNCTIONS.items()}).items():
         yield name, [f"{module.__name__}.{place}".rpartition(".")[0], place.rpartition(".")[2]]
 
 
 def constants(source: ast.Module, module: ModuleType) -> Iterator[tuple[str, Any]]:
     """Yield the numbers, texts and so on that a module assigns."""
     for node in source.body:
-        for part in ast.walk(ast.Tuple(node.targets)) if isinstance(node, ast.Assign) else ():
+        for part in node.targets if isinstance(node, ast.Assign) else ():
             name = part.id if isinstance(part, ast.Name) else "_"
             if name == "__version__" or not name.startswith("_"):
                 yield name, getattr(module, name)

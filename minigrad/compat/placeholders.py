@@ -24,7 +24,6 @@ from ..errors import OutOfMemoryError, error
 from ..func import tree
 from ..linalg import LinAlgError
 from ..nn import convolution, losses, normalization
-from ..ops.base.registry import TABLE as OPERATIONS
 from ..tensors.hooks import Handle
 from . import amp
 
@@ -115,9 +114,6 @@ def set_default_tensor_type(t: Any) -> None:
 NO_SCRIPT = "minigrad does not read or write TorchScript"
 NO_ONNX = "minigrad does not write ONNX files"
 STATE = "minigrad.save(model.state_dict(), path)"
-SPECIAL = """digamma entr erf erfc erfcx erfinv exp2 expm1 i0 i0e i1 i1e log1p log_ndtr log_softmax logit logsumexp ndtr ndtri
-polygamma round sinc softmax xlog1py xlogy zeta""".split()
-RENAMED = {"expit": "sigmoid", "gammaln": "lgamma", "multigammaln": "mvlgamma", "psi": "digamma"}
 BACKENDS = "mps mkl mkldnn openmp xnnpack nnpack opt_einsum".split()
 size, ratio = int | tuple[int, ...], float | tuple[float, ...]
 deterministic, is_deterministic = stored(False)
@@ -196,10 +192,6 @@ TABLE: dict[str, dict[str, Any]] = {
     "pytree": {
         **{"tree_flatten": tree.flatten, "tree_leaves": tree.leaves, "tree_map": tree.tree_map},
         "tree_unflatten": lambda leaves, treespec: tree.rebuild(treespec, leaves),
-    },
-    "special": {
-        **{name: OPERATIONS[name].function for name in SPECIAL},
-        **{name: OPERATIONS[other].function for name, other in RENAMED.items()},
     },
     "top_level": {
         **{name: getattr(amp, name) for name in "GradScaler autocast get_autocast_dtype is_autocast_enabled".split()},

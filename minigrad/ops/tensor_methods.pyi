@@ -158,8 +158,6 @@ class Operations:
         """Return the minimum and the maximum, of all elements or along a dimension."""
     def any(self, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False) -> Tensor:
         """Return True if any element is not zero, of all or over the dimensions `dim`, as bool (uint8 stays uint8)."""
-    def apply_(self, *given: Any) -> Tensor:
-        """Replace each element by a Python function of it."""
     def arccos(self) -> Tensor:
         """The angle in [0, pi] whose cosine is x; NaN outside [-1, 1]."""
     def arccos_(self) -> Tensor:
@@ -604,8 +602,6 @@ class Operations:
         """Return True if the single element of `input` is not zero.  Raises RuntimeError for another number of elements."""
     def is_same_size(self, other: Tensor) -> _bool:
         """Return True if the two shapes are equal."""
-    def is_set_to(self, tensor: Tensor) -> _bool:
-        """Return True if both tensors view the same elements of memory in the same way."""
     def isclose(
         self, other: Tensor | _float, rtol: _float = 1e-05, atol: _float = 1e-08, equal_nan: _bool = False
     ) -> Tensor:
@@ -731,10 +727,6 @@ class Operations:
     @property
     def mT(self) -> Tensor:
         """`.mT`: the last two dimensions swapped, as a view."""
-    def map2_(self, *given: Any) -> Tensor:
-        """Replace each element by a Python function of it, and of the elements of others."""
-    def map_(self, *given: Any) -> Tensor:
-        """Replace each element by a Python function of it, and of the elements of others."""
     def masked_fill(self, mask: Tensor, value: Tensor | _float) -> Tensor:
         """Replace elements where `mask` holds by one value, a number or a 0-d tensor; input and mask are broadcast."""
     def masked_fill_(self, mask: Tensor, value: Tensor | _float) -> Tensor:

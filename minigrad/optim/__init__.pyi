@@ -3,13 +3,12 @@
 # `make contents` writes this file from the declarations in ops/.
 from . import lr_scheduler, swa_utils
 from .adam import Adam, Adamax, AdamW, NAdam, RAdam
-from .by_coordinate import ASGD, Adadelta, Adagrad, RMSprop, Rprop
+from .by_coordinate import Adadelta, Adagrad, RMSprop, Rprop
 from .lbfgs import LBFGS
 from .optimizer import Optimizer
 from .sgd import SGD
 
 __all__ = [
-    "ASGD",
     "Adadelta",
     "Adagrad",
     "Adam",

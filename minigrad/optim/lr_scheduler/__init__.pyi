@@ -1,23 +1,11 @@
 """Learning rate schedules, under torch.optim.lr_scheduler's names."""
 
 # `make contents` writes this file from the declarations in ops/.
-from .composed import ChainedScheduler, ReduceLROnPlateau, SequentialLR
+from .composed import ReduceLROnPlateau, SequentialLR
 from .cycles import CosineAnnealingLR, CosineAnnealingWarmRestarts, CyclicLR, OneCycleLR
-from .rates import (
-    ConstantLR,
-    ExponentialLR,
-    LambdaLR,
-    LinearLR,
-    LRScheduler,
-    MultiplicativeLR,
-    MultiStepLR,
-    PolynomialLR,
-    StepLR,
-)
+from .rates import ExponentialLR, LambdaLR, LinearLR, LRScheduler, MultiStepLR, StepLR
 
 __all__ = [
-    "ChainedScheduler",
-    "ConstantLR",
     "CosineAnnealingLR",
     "CosineAnnealingWarmRestarts",
     "CyclicLR",
@@ -26,9 +14,7 @@ __all__ = [
     "LambdaLR",
     "LinearLR",
     "MultiStepLR",
-    "MultiplicativeLR",
     "OneCycleLR",
-    "PolynomialLR",
     "ReduceLROnPlateau",
     "SequentialLR",
     "StepLR",
