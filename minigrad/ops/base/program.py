@@ -48,7 +48,10 @@ class Program(Operation):
     def impl(cls, *args: Any) -> Any:
         """Run the program on arrays, without a history."""
         with use(OFF):
-            found = cls.program(*[wrap(a) if type(a) in KINDS or isinstance(a, np.generic) else a for a in args])
+            given = [
+                wrap(np.asarray(a)) if isinstance(a, np.generic) else wrap(a) if type(a) in KINDS else a for a in args
+            ]
+            found = cls.program(*given)
         outs = [own_array(as_array(o._a), args) for o in as_tuple(found)]
         return tuple(outs) if isinstance(found, tuple) else outs[0]
 
