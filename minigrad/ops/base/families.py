@@ -14,6 +14,7 @@ derivative.  The formula's parameter names state its inputs, and so decide which
 | Linear, View | the transpose, `dx = lambda g, ...` | the operation itself |
 | Bilinear | one transpose per argument | the product rule |
 | Operation | the pull-back, `dx = lambda g, ...` | the transpose of the pull-back |
+| Program (program.py) | the pull-back, if it is better than the program's own | the program's |
 | NonDifferentiable | none | none |
 
 An operation with `depends_on_operand = True` has gradients that count as depending on their operand although they are
