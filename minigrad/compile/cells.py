@@ -18,7 +18,7 @@ from ..core.tensor import wrap
 from ..kernels import cache as texts
 from .capture import tracing
 from .captured_steps import Value
-from .guards import Environment
+from .guards import Guards
 from .trace import Trace
 
 EXAMPLE = (7,)
@@ -57,7 +57,7 @@ def kernels(step: Callable, n_gates: int, n_states: int, dtype: np.dtype) -> Ker
 
 def captured(step: Callable, n_gates: int, n_states: int, dtype: np.dtype) -> Kernels:
     """Capture a step and its backward, and generate both programs."""
-    trace = Trace(Environment({}), None)
+    trace = Trace(Guards(), None)
     trace.phase = "backward"  # user's lines are not recorded
     names = [f"{what}{i}" for what, n in (("input", n_gates), ("state", n_gates), ("old", n_states)) for i in range(n)]
     examples = [wrap(np.ones(EXAMPLE, dtype)) for _ in names]

@@ -19,7 +19,7 @@ from ..kernels.lines import HOLDS, NUMBER, WEIGHT, Kernel, Layout, Plan
 from ..ops.base.primitive import ShapeOf
 from .capture import tracing
 from .captured_steps import Step, Value
-from .guards import Environment
+from .guards import Guards
 from .symbols import Number, Reads
 from .trace import Trace
 
@@ -67,7 +67,7 @@ def captured(plan: Plan, args: tuple, layout: Layout, dtype: np.dtype, on_device
     from .emit.from_capture import generate
 
     cls = plan.cls
-    trace = Trace(Environment({}), None)
+    trace = Trace(Guards(), None)
     trace.phase = "backward"  # user's lines are not recorded
     with tracing(trace, False):
         given = [example(trace, plan, i, a, layout, dtype) for i, a in enumerate(args)]

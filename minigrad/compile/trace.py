@@ -8,6 +8,7 @@ capture contains what is needed to run the program again without Python.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -31,7 +32,7 @@ from ..ops.sort import DataDependent
 from ..places import Place, user_frame, user_place
 from . import selections, spelled, traced_writes
 from .captured_steps import HANDLED, VALUES, Draw, Refused, Step, Value, holds_tensor, opts_out_of_tracing, setting
-from .guards import UNTOUCHED
+from .guards import UNTOUCHED, Guards
 from .selections import is_part
 from .symbols import is_symbolic, plain, settled, touch
 
@@ -47,25 +48,25 @@ class Trace(Grad):
     name = "compile"
     accumulates = compares = True
 
-    def __init__(self, environment: Any, numbers: Any):
+    def __init__(self, guards: Guards, numbers: Any):
         self.steps: list[Step] = []
-        self.environment, self.numbers = environment, numbers  # `numbers` creates symbols
+        self.guards, self.numbers = guards, numbers  # `numbers` creates symbols
+        guards.found = self.outside_tensor
         # arguments, then hidden inputs: value, expression of a hidden input (None: an argument), box
         self.inputs: list[tuple[Value, str | None, Box]] = []
         self.refused: Refused | None = None
         self.phase = "forward"
-        self._outside = {id(t): (name, source) for name, source, t in environment.tensors}
+        self._outside: dict[int, tuple[str, str]] = {}  # id of a tensor from outside -> its name and expression
         # tensors that may have a gradient, with the gradient from before the call
-        self.grads: dict[int, tuple[Tensor, Any]] = {id(t): (t, t._grad) for _, _, t in environment.tensors}
+        self.grads: dict[int, tuple[Tensor, Any]] = {}
         self._seen: set[int] = set()
-        self._sources = {id(t): source for _, source, t in environment.tensors}
+        self._sources: dict[int, str] = {}
         self._boxes: dict[int, Box] = {}  # id of a tensor from outside -> its box
         self._known: dict[int, Value] = {}  # id of an array -> its current value
         self._written: list[tuple[int, np.ndarray]] = []
         self._clock = 0
         self._kept: list = []
         self.outside: list[Tensor] = []
-        self.made: list[Tensor] = []  # constants that did not come through `adopt`
         self.generators: dict[int, tuple] = {}  # generators used, with their state from before the capture
         self._drawn: tuple | None = None
         self.elements: list | None = None  # numbers that the next tensor is made of
@@ -76,16 +77,47 @@ class Trace(Grad):
             False  # True if inputs are results of operations, or if a hook needs their gradients
         )
         self.selections: dict[Value, Any] = {}  # by the computation of the mask (selections.py)
-        self.memories = {id(t._a): t for _, _, t in environment.tensors if type(t) is not Box}
+        self.memories: dict[int, Tensor] = {}  # id of the array of a tensor from outside -> the tensor
         self.edges: dict[int, tuple[Tensor, Any]] = {}  # tensors with a changed requires_grad, and their old edge
 
     def forget(self) -> None:
         """Drop all tensors. Boxes refer to their Trace: such cycles would stay in memory until Python collects garbage."""
-        self.numbers, self.refused, self.inputs, self.outside, self.made = None, None, [], [], []
+        self.numbers, self.refused, self.inputs, self.outside = None, None, [], []
         for found in (self._boxes, self._known, self.selections, self.grads, self._kept, self._written, self.steps):
             found.clear()
 
     # ------------------------------------------------------------------ values
+    def outside_tensor(self, name: str, source: str, t: Tensor) -> None:
+        """Record a tensor that the function reads from outside: it becomes a hidden input when it is used."""
+        if type(t) is Box:
+            raise self.refuse("it uses a tensor of another transform")
+        if id(t) in self._boxes and id(t) not in self._outside:
+            raise self.refuse("a tensor is passed twice, or also read from a variable", loud=False)
+        if id(t) in self._outside:
+            return
+        self._outside[id(t)], self._sources[id(t)], self.memories[id(t._a)] = (name, source), source, t
+        self.grads[id(t)] = t, t._grad
+        self.guards.undo.append(partial(setattr, t, "_grad", t._grad))
+        t._grad = UNTOUCHED
+
+    def source_of(self, t: Tensor) -> str | None:
+        """Return the expression of a tensor that the function gets from outside; None for other tensors."""
+        return self._sources.get(id(t))
+
+    def path_of(self, t: Tensor) -> str:
+        """Return a tensor's name in messages."""
+        known = self._known.get(id(t._value._a)) if self.owns(t) else None
+        return self._outside[id(t)][0] if id(t) in self._outside else known.name if known and known.name else "a tensor"
+
+    def type_of(self, b: Box) -> type:
+        """Return the class that a box's tensor has outside of the capture."""
+        k = next((k for k, (_, _, box) in enumerate(self.inputs) if box is b), None)
+        return Tensor if k is None else type(self.outside[k])
+
+    def made_here(self, t: Tensor) -> bool:
+        """Return True if the capture has met a tensor without reading it from outside."""
+        return id(t) in self._boxes or id(t._a) in self._known
+
     def enter(self, t: Tensor, name: str, source: str | None = None) -> Box:
         """Return a new input's box, around a copy, because a capture changes nothing outside; `source` is for hidden inputs."""
         if is_meta(t._a):
@@ -132,8 +164,7 @@ class Trace(Grad):
     def found(self, a: Tensor) -> Box:
         """Return the box of a tensor that no variable holds: `.detach()` of an outside tensor, `.data`, or a library constant.
 
-        Formulas and transforms create constants from shapes and numbers alone. One that already exists in the next capture was
-        not created inside, and might change (specialization.py compares the captures).
+        Formulas and transforms create constants from shapes and numbers alone.
         """
         original, edge = self.memories.get(id(a._a)), history(a)
         if edge is not None and (original is None or type(edge) is not Leaf):
@@ -143,7 +174,6 @@ class Trace(Grad):
             b._edge = edge
             self._kept.append(a)
             return b
-        self.made.append(a)
         b = self._boxes[id(a)] = self.adopt(a)
         return b
 
@@ -215,7 +245,7 @@ class Trace(Grad):
         t._grad = self.grads[id(t)][1]
         source = f"{self._sources[id(t)]}._grad"
         if t._grad is None:
-            self.environment.no_grad(source)
+            self.guards.no_grad(source)
         else:
             self._outside.setdefault(id(t._grad), (f"{self.value(self.own(t)).name}_grad", source))
             t._grad = self.own(t._grad)

@@ -20,7 +20,7 @@ from ..ops.base.families import Pointwise
 from ..ops.copy import Copy
 from .capture import tracing
 from .captured_steps import Refused, Value
-from .guards import Environment
+from .guards import Guards
 from .symbols import Number, Reads
 from .trace import Trace
 
@@ -47,7 +47,7 @@ class Capture:
     def __init__(self, names: list[str], values: tuple, state: dict[str, bool], dtype: np.dtype):
         self.names, self.values, self.state, self.dtype = names, values, state, dtype
         self.counters = [name for name, counts in state.items() if counts]
-        self.trace = Trace(Environment({}), self)
+        self.trace = Trace(Guards(), self)
         self.trace.phase = "backward"  # user's lines are not recorded
         self.reads = Reads([*names, *self.counters], self.trace.depends)
         self.examples: dict[int, int] = {}  # id of a counter's tensor -> its position among the numbers
