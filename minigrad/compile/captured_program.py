@@ -22,7 +22,7 @@ from .capture import tracing
 from .captured_steps import RETURN, Refused, Step, Value
 from .checks import Checks
 from .effects import effects
-from .symbols import Number, Reads, Whole, is_symbolic, plain
+from .symbols import Number, Reads, Whole, is_symbolic
 from .trace import NEEDED, Trace
 
 if TYPE_CHECKING:
@@ -45,8 +45,11 @@ class Captured:
         self.freed = ""  # the error of its backward
         full = self.take_arguments(program, leaves)
         args, kwargs = rebuild(program.tree, full)
+        checks = Checks(program.guards, trace)
         with tracing(trace, program.grad):
-            result = Checks(program.guards, trace).call(program.owner.function, *args, **kwargs)
+            for path, a in program.roots():
+                program.guards.object(path, a)
+            result = checks.call(program.owner.function, *args, **kwargs)
             trace.phase = "forward"
             after, tree = flatten((args, kwargs))
             if tree != program.tree or any(a is not b for a, b in zip(after, full)):

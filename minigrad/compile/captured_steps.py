@@ -32,6 +32,7 @@ class Refused(Interruption, RuntimeError):
         self.is_own = False  # True if the culprit is in the function itself, not in one that it calls
 
 
+OUTSIDE = "call it outside of the compiled function, and pass the result as an argument"
 RETURN = "return the new value, and let the caller store it"
 VALUES = "use minigrad.where(condition, a, b) instead of `if` and masks, and keep numbers as tensors"
 

@@ -13,8 +13,8 @@ import contextlib
 import functools
 import math
 import operator
+import sys
 import types
-from collections.abc import Iterator
 from typing import Any
 
 from ..core.context import Ctx
@@ -22,12 +22,11 @@ from ..core.function import Function
 from ..core.tensor import Box, Tensor
 from ..places import Place
 from . import allowed
-from .allowed import CONTAINERS, MISSING, PLAIN, attribute_of, is_library, is_user_function, runs_users_code
-from .captured_steps import RETURN, Refused
+from .allowed import CONTAINERS, MISSING, PLAIN, attribute_of, is_library, is_module, is_user_function
+from .captured_steps import OUTSIDE, RETURN, Refused
 from .symbols import MATH, SYMBOLIC, is_symbolic
 from .user_code import CHECKS, Unreadable, checked_code
 
-OUTSIDE = "call it outside of the compiled function, and pass the result as an argument"
 METHODS = ("forward", "setup_context", "backward", "vjp", "jvp", "vmap")  # of a custom Function
 STORES = ("_parameters", "_buffers", "_modules")
 UNBOUND = types.CellType()  # equal to a cell that is empty, and to no other
@@ -61,14 +60,14 @@ class Globals(dict):
 class Checks:
     """The checks of one capture; each method stands for one kind of syntax."""
 
-    slice = staticmethod(slice)
+    slice = slice
 
     def __init__(self, guards: Any, trace: Any):
         self.guards, self.trace = guards, trace
         guards.replacement = self.given
         self.functions: dict[int, tuple[Any, Any]] = {}  # by id: a user's function or Function, and the one with checks
-        self.special = {getattr: self.getattr, hasattr: self.hasattr, type: self.type_of, iter: self.iter,
-                        next: self.next, setattr: self.set, delattr: self.delete}  # fmt: skip
+        self.special = {getattr: self.getattr, hasattr: self.hasattr, type: self.type_of, setattr: self.set,
+                        delattr: self.delete}  # fmt: skip
 
     def refuse(self, why: str, fix: str = "", place: Place | None = None) -> Refused:
         """Return the exception that ends the capture."""
@@ -91,7 +90,7 @@ class Checks:
             return self.call(self.of_own_class(a, name, raw.fget, ".fget"), a)
         if name in held and not hasattr(type(raw), "__set__"):
             return self.entry(a, held, name, f"{self.path(a)}.{name}")
-        for store in STORES if "_modules" in held else ():
+        for store in STORES if is_module(a) else ():
             if name in held.get(store, ()):
                 return self.entry(a, held[store], name, f"{self.path(a)}.{name}")
         if is_user_function(raw):
@@ -102,15 +101,18 @@ class Checks:
         return self.of_builtin(a, name, raw, held)
 
     def of_builtin(self, a: Any, name: str, raw: Any, held: dict) -> Any:
-        """Return an attribute that is none of the user's functions: of a tensor, of a library's or builtin type, or a constant."""
+        """Return an attribute that is none of the user's functions."""
         cls, known = type(a), id(a) in self.guards.names
         if isinstance(a, (Tensor, *PLAIN, *CONTAINERS, *SYMBOLIC, Ctx)) or is_library(cls):
-            if known and not isinstance(a, (Tensor, *CONTAINERS)):
-                self.guards.walk(a)
             if isinstance(a, Tensor) and is_user_function(attribute_of(cls, "__getattr__")):
                 raise self.refuse(f"it reads {name} of a {cls.__name__}, whose __getattr__ decides what that is")
             return getattr(a, name)
-        if raw is MISSING or hasattr(type(raw), "__get__") and not callable(raw) and type(raw) is not types.MemberDescriptorType:
+        if (
+            raw is MISSING
+            or hasattr(type(raw), "__get__")
+            and not callable(raw)
+            and type(raw) is not types.MemberDescriptorType
+        ):
             if hasattr(cls, "__getattr__") or raw is not MISSING or not known:
                 raise self.refuse(f"it reads {name} of a {cls.__name__}, which cannot be watched", OUTSIDE)
             self.guards.guard(f"{self.path(a)}.{name}", None, f"not hasattr({self.known(a)}, {name!r})")
@@ -206,62 +208,17 @@ class Checks:
             raise self.refuse("it creates a class", "define the class outside of the function")
         return a.__class__ if is_symbolic(a) else self.trace.type_of(a) if type(a) is Box else type(a)
 
-    # ------------------------------------------------------------------ operators, conditions, loops
+    # ------------------------------------------------------------------ comparisons, entries, contexts
     def operand(self, a: Any) -> Any:
-        """Return a value that an operator, a comparison or a text reads."""
-        if isinstance(a, CONTAINERS):
-            self.contents(a)
-            for one in [*a, *a.values()] if isinstance(a, dict) else a:
-                self.operand(one)
-        elif runs_users_code(type(a), allowed.DUNDERS):
-            raise self.refuse(f"it uses a {type(a).__name__} as an operand, whose methods are not watched", OUTSIDE)
+        """Return a value that is compared, or written as text."""
+        for one in [a, *a] if isinstance(a, (list, tuple)) else [a, *a.values()] if isinstance(a, dict) else [a]:
+            if any(is_user_function(attribute_of(type(one), name)) for name in allowed.COMPARED):
+                raise self.refuse(f"it compares a {type(one).__name__}, whose methods are not watched", OUTSIDE)
         return a
-
-    def truth(self, a: Any) -> Any:
-        """Return a value that decides something."""
-        if runs_users_code(type(a), allowed.TRUTH):
-            raise self.refuse(f"it asks for the truth of a {type(a).__name__}, whose methods are not watched", OUTSIDE)
-        return self.contents(a)
-
-    def iterate(self, a: Any) -> Any:
-        """Return a value whose elements are read one after the other."""
-        listed = isinstance(a, (Tensor, *PLAIN, *CONTAINERS)) or is_library(type(a))
-        if not listed and (id(a) in self.guards.names or runs_users_code(type(a), allowed.ITERATION)):
-            if type(a).__module__ != "builtins" or id(a) in self.guards.names:
-                raise self.refuse(f"it reads the elements of a {type(a).__name__}, which cannot be watched", "pass a list")
-        return self.contents(a)
-
-    def rows(self, a: Any) -> Iterator:
-        """Yield the elements of a value, each of which is unpacked."""
-        return map(self.iterate, self.iterate(a))
-
-    def contents(self, a: Any) -> Any:
-        """Guard the contents of a container or object of minigrad's from outside; return it."""
-        if id(a) in self.guards.names:
-            self.guards.walk(a)
-        return a
-
-    def iter(self, a: Any) -> Any:
-        """Stand for `iter` with one argument."""
-        return iter(self.iterate(a))
-
-    def next(self, a: Any, *default: Any) -> Any:
-        """Stand for `next`."""
-        return next(self.iterate(a), *default)
 
     def item(self, a: Any, index: Any) -> Any:
         """Return an entry."""
-        self.contents(index)
-        if isinstance(a, Tensor):
-            return a[index]
-        if isinstance(a, type):
-            return a[index]
-        if is_library(type(a)):
-            return self.contents(a)[index]
-        if not isinstance(a, (*CONTAINERS, str, bytes, range)) or is_user_function(attribute_of(type(a), "__getitem__")):
-            raise self.refuse(f"it reads an entry of a {type(a).__name__}, which cannot be watched", OUTSIDE)
-        self.contents(a)
-        if isinstance(a, dict) and id(a) in self.guards.names and index not in a and hasattr(a, "__missing__"):
+        if isinstance(a, dict) and index not in a and hasattr(a, "__missing__") and not self.may_change(a):
             raise self.refuse(f"it adds an entry to {self.path(a)}, which outlives the call", RETURN)
         return a[index]
 
@@ -275,20 +232,18 @@ class Checks:
     def imports(self, *names: str) -> None:
         """Look at an import inside the function."""
         for name in names:
-            module = builtins.__import__("sys").modules.get(name.partition(".")[0])
+            module = sys.modules.get(name.partition(".")[0])
             if module is None or module is not math and not is_own(module):
                 raise self.refuse(f"it imports {name} while it runs", "move the import out of the function")
 
     # ------------------------------------------------------------------ stores
     def set(self, a: Any, name: str, value: Any) -> None:
         """Store an attribute: of a tensor, a buffer or parameter of a module, or a node."""
-        if isinstance(a, (Tensor, Ctx)):
-            if isinstance(a, Ctx) or hasattr(attribute_of(type(a), name), "__set__"):
-                return setattr(a, name, value)
-        elif any(name in vars(a).get(store, ()) for store in STORES[:2]) if "_modules" in getattr(a, "__dict__", {}) else False:
-            self.guards.walk(a)
-            return setattr(a, name, value)
-        raise self.refuse(f"it sets {self.path(a)}.{name}, which outlives the call", RETURN)
+        own = isinstance(a, Tensor) and hasattr(attribute_of(type(a), name), "__set__")
+        held = is_module(a) and any(name in vars(a).get(store, ()) for store in STORES[:2])
+        if not (own or held or isinstance(a, Ctx)):
+            raise self.refuse(f"it sets {self.path(a)}.{name}, which outlives the call", RETURN)
+        setattr(a, name, value)
 
     def delete(self, a: Any, name: str) -> None:
         """Delete an attribute."""
@@ -304,7 +259,6 @@ class Checks:
         """Store an entry."""
         if not isinstance(a, Tensor) and not self.may_change(a):
             raise self.refuse(f"it stores an entry in {self.path(a)}, which outlives the call", RETURN)
-        self.contents(index)
         a[index] = value
 
     def delete_item(self, a: Any, index: Any) -> None:
@@ -317,18 +271,14 @@ class Checks:
         """Return the result of an assignment like `a += value`."""
         if isinstance(a, (list, dict, set)) and not self.may_change(a):
             raise self.refuse(f"it changes {self.path(a)}, which outlives the call", RETURN)
-        return IN_PLACE[op](self.operand(a), self.operand(value))
+        return IN_PLACE[op](a, value)
 
     def set_augmented(self, op: str, a: Any, name: str, value: Any) -> None:
         """Stand for `a.name += value`."""
-        if not isinstance(a, (Tensor, Ctx)) and "_modules" not in getattr(a, "__dict__", {}):
-            self.set(a, name, None)  # refuses
         self.set(a, name, self.augmented(op, self.get(a, name), value))
 
     def set_item_augmented(self, op: str, a: Any, index: Any, value: Any) -> None:
         """Stand for `a[index] += value`."""
-        if not isinstance(a, Tensor) and not self.may_change(a):
-            self.set_item(a, index, None)  # refuses
         self.set_item(a, index, self.augmented(op, self.item(a, index), value))
 
     # ------------------------------------------------------------------ calls
@@ -342,7 +292,6 @@ class Checks:
                 return self.call(f.__func__, f.__self__, *args, **kwargs)
             return self.library(f, args, kwargs)
         if kind is functools.partial:
-            self.contents(f.args)
             return self.call(f.func, *f.args, *args, **{**f.keywords, **kwargs})
         if attribute_of(kind, "__wrapped_by_compile__") is not MISSING:
             return self.call(f.function, *args, **kwargs)
@@ -350,7 +299,7 @@ class Checks:
             return self.make(f, args, kwargs)
         if kind in (types.BuiltinFunctionType, types.MethodDescriptorType, types.WrapperDescriptorType):
             return self.builtin(f, args, kwargs)
-        if kind is types.FunctionType or "_modules" in getattr(f, "__dict__", {}) or is_library(kind):
+        if kind is types.FunctionType or is_module(f) or is_library(kind):
             return self.library(f, args, kwargs)
         if is_user_function(raw := attribute_of(kind, "__call__")):
             return self.call(self.of_own_class(f, "__call__", raw), f, *args, **kwargs)
@@ -358,15 +307,12 @@ class Checks:
 
     def not_allowed(self, f: Any) -> Refused:
         """Return the exception for a call that is not allowed."""
-        name = getattr(f, "__qualname__", None) or type(f).__name__
-        receiver = getattr(f, "__self__", None)
-        module = getattr(f, "__module__", None) or ""
-        if isinstance(f, types.BuiltinFunctionType) and receiver is not None and not isinstance(receiver, types.ModuleType):
-            if isinstance(receiver, CONTAINERS) and not self.may_change(receiver):
-                return self.refuse(f"it calls {f.__name__}() of {self.path(receiver)}, which outlives the call", RETURN)
-        elif module not in ("builtins", "") and "." not in name:
-            name = f"{module}.{name}"
-        return self.refuse(f"it calls {name}(), which is not known to be free of side effects", OUTSIDE)
+        receiver, name = getattr(f, "__self__", None), getattr(f, "__qualname__", type(f).__name__)
+        if isinstance(receiver, CONTAINERS) and not self.may_change(receiver):
+            return self.refuse(f"it calls {f.__name__}() of {self.path(receiver)}, which outlives the call", RETURN)
+        module = getattr(f, "__module__", None)
+        shown = f"{module}.{name}" if module not in (None, "builtins") and "." not in name else name
+        return self.refuse(f"it calls {shown}(), which is not known to be free of side effects", OUTSIDE)
 
     def function(self, f: Any) -> Any:
         """Return a user's function with checks."""
@@ -386,7 +332,7 @@ class Checks:
                     guards.guard(f"{f.__name__}.{defaults}", None, f"{name}.{defaults} is None")
                 else:
                     value = guards.read(f"{f.__name__}.{defaults}", f"{name}.{defaults}", value)
-                    setattr(made, defaults, self.contents(value))
+                    setattr(made, defaults, value)
             made.__qualname__, made.__module__ = f.__qualname__, f.__module__
             made.__dict__.update(vars(f))
             self.functions[id(f)] = f, made
@@ -406,7 +352,9 @@ class Checks:
                 self.receiver(a.__self__)
             return types.MethodType(self.given(a.__func__), self.given(a.__self__))
         if kind is functools.partial:
-            return functools.partial(self.given(a.func), *map(self.given, a.args), **{k: self.given(v) for k, v in a.keywords.items()})
+            return functools.partial(
+                self.given(a.func), *map(self.given, a.args), **{k: self.given(v) for k, v in a.keywords.items()}
+            )
         if attribute_of(kind, "__wrapped_by_compile__") is not MISSING:
             return self.given(a.function)
         if isinstance(a, CONTAINERS) and not known:
@@ -415,9 +363,9 @@ class Checks:
             for one in a.values() if isinstance(a, dict) else a:
                 self.given(one)
             return a
-        if "_modules" not in getattr(a, "__dict__", {}) and is_user_function(raw := attribute_of(kind, "__call__")):
+        if not is_module(a) and is_user_function(raw := attribute_of(kind, "__call__")):
             return types.MethodType(self.function(self.of_own_class(a, "__call__", raw)), a)
-        return self.contents(a)
+        return a
 
     def receiver(self, t: Tensor) -> None:
         """Refuse a method of a tensor that no variable holds."""
@@ -458,23 +406,24 @@ class Checks:
         function = f.__func__ if type(f) is types.MethodType else f
         if type(function) is types.FunctionType and not is_library(function):
             raise self.not_allowed(function)
-        if "_modules" in getattr(f, "__dict__", {}) and is_user_function(attribute_of(type(f), "__call__")):
+        if is_module(f) and is_user_function(attribute_of(type(f), "__call__")):
             raise self.refuse(f"the class {type(f).__name__} defines __call__", "define forward instead")
-        args, kwargs = tuple(map(self.given, args)), {k: self.given(v) for k, v in kwargs.items()}
-        return self.given(f)(*args, **kwargs)
+        return self.plainly(self.given(f), args, kwargs)
 
     def make(self, cls: type, args: tuple, kwargs: dict) -> Any:
         """Call a class."""
         if cls is type:
             return self.type_of(*args)
         if cls in allowed.FUNCTIONS or issubclass(cls, BaseException) and cls.__module__ == "builtins":
-            return self.pure(cls, args, kwargs)
+            return self.plainly(cls, args, kwargs)
         if cls is functools.partial:
             return cls(*args, **kwargs)
         if is_library(cls):
-            return cls(*map(self.given, args), **{k: self.given(v) for k, v in kwargs.items()})
+            return self.plainly(cls, args, kwargs)
         if issubclass(cls, tuple) and hasattr(cls, "_fields") and not is_user_function(vars(cls).get("__init__")):
-            self.guards.guard(cls.__name__, None, f"{self.guards.constant(cls)}.__new__ is {self.guards.constant(cls.__new__)}")
+            self.guards.guard(
+                cls.__name__, None, f"{self.guards.constant(cls)}.__new__ is {self.guards.constant(cls.__new__)}"
+            )
             return cls(*args, **kwargs)
         raise self.refuse(f"it creates a {cls.__name__}", "create it outside of the compiled function")
 
@@ -485,18 +434,19 @@ class Checks:
         if allowed.is_math(f):
             return getattr(MATH, f.__name__)(*map(self.operand, args), **kwargs)
         if f in allowed.FUNCTIONS:
-            return self.pure(f, args, kwargs)
+            return self.plainly(f, args, kwargs)
         receiver = f.__self__ if type(f) is types.BuiltinFunctionType else args[0] if args else None
-        if receiver is None or isinstance(receiver, types.ModuleType) or not allowed.is_pure_method(receiver, f.__name__, not self.may_change(receiver)):
+        if (
+            receiver is None
+            or isinstance(receiver, types.ModuleType)
+            or not allowed.is_pure_method(receiver, f.__name__, self.may_change(receiver))
+        ):
             raise self.not_allowed(f)
-        self.contents(receiver)
-        return f(*map(self.given, args), **{k: self.given(v) for k, v in kwargs.items()})
+        return self.plainly(f, args, kwargs)
 
-    def pure(self, f: Any, args: tuple, kwargs: dict) -> Any:
-        """Call a builtin of the table."""
-        look = self.iterate if f in allowed.STRUCTURAL else self.operand
-        args = tuple([self.given(a) if callable(a) and not isinstance(a, Tensor) else look(a) for a in args])
-        return f(*args, **{k: self.given(v) for k, v in kwargs.items()})
+    def plainly(self, f: Any, args: tuple, kwargs: dict) -> Any:
+        """Call a function of minigrad's, or one of the table, with user's functions that run with checks."""
+        return f(*map(self.given, args), **{k: self.given(v) for k, v in kwargs.items()})
 
     def decorated(self, decorator: Any) -> Any:
         """Return a decorator that is called with checks."""
@@ -515,6 +465,6 @@ def closes_over_users(f: Any, depth: int = 6) -> bool:
     if is_user_function(f):
         return True
     if not isinstance(f, types.FunctionType):
-        return isinstance(f, (Tensor, functools.partial)) or "_modules" in getattr(f, "__dict__", {})
+        return isinstance(f, (Tensor, functools.partial)) or is_module(f)
     cells = [cell.cell_contents for cell in f.__closure__ or () if cell != UNBOUND]
     return depth > 0 and any(closes_over_users(one, depth - 1) for one in cells)

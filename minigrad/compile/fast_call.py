@@ -147,12 +147,11 @@ class Writer:
             edge = f"({name}._edge if {name}._view is None else history({name}))"
             self.need(f"{edge} is {'not ' if tracked else ''}None")
 
-    def items_from(self, *kinds: str) -> Iterator[tuple[int, str, Any]]:
-        """Yield the numbers that come from outside, or out of tensors, with their place."""
+    def items_from(self, kind: str) -> Iterator[tuple[int, str, Any]]:
+        """Yield the numbers that come from "outside", out of an "input", or are "computed": their place and their source."""
         for i, found in enumerate(self.program.items_of, self.program.n_leaves):
-            if found is not None and (i in self.program.computed) == ("computed" in kinds):
-                if found[0] in kinds or "computed" in kinds:
-                    yield i, *found
+            if found is not None and kind == ("computed" if i in self.program.computed else found[0]):
+                yield i, *found
 
     def numbers_outside(self) -> None:
         """Look up the numbers that the function reads from outside, and check them like those among the arguments."""

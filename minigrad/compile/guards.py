@@ -19,9 +19,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..core.tensor import Tensor
-from ..ops.generator import Generator
-from .allowed import CONTAINERS, MISSING, PLAIN, attribute_of, is_library, is_user_function
-from .captured_steps import RETURN, Refused
+from .allowed import MISSING, PLAIN, attribute_of, has_state, is_library, is_module, is_user_function, may_be_read
+from .captured_steps import OUTSIDE, RETURN, Refused
 from .symbols import MATH
 
 LIMIT = 3000  # entries; a function that reads more is not compiled
@@ -96,11 +95,6 @@ class Guards:
         """Record that the function reads a `.grad` that is None."""
         self.guard(source, None, f"{source} is None")
 
-    def root(self, path: str, a: Any) -> None:
-        """Record an object that is always there: the function, or an argument that is compared by identity."""
-        self.names[id(a)] = self.constant(a)
-        self.paths[id(a)] = path
-
     @cached_property
     def numbers_now(self) -> Callable[[list], Any]:
         """A function of the arguments' leaves that returns the varying numbers, or MISS if a guard fails."""
@@ -129,11 +123,17 @@ class Guards:
         elif type(value) is tuple:
             return self.read_tuple(path, text, value)
         else:
-            name = self.constant(value)
-            self.guard(path, value, f"{text} is {name}")
-            self.names[id(value)] = name
-            self.paths.setdefault(id(value), path)
+            self.guard(path, value, f"{text} is {self.constant(value)}")
+            self.object(path, value)
         return value
+
+    def object(self, path: str, a: Any) -> None:
+        """Record an object that is compared by identity, and its contents: the function, an argument, or one that was read."""
+        if not may_be_read(a):
+            raise Refused(f"it reads {path}, a {type(a).__name__}, which cannot be watched", None, True, OUTSIDE)
+        self.names[id(a)] = self.constant(a)
+        self.paths.setdefault(id(a), path)
+        self.walk(a)
 
     def read_value(self, path: str, text: str, value: Any) -> Any:
         """Record the read of a number, text or other plain value."""
@@ -168,28 +168,26 @@ class Guards:
         return parts
 
     # ------------------------------------------------------------------ contents
-    def walk(self, a: Any, state: bool = False) -> None:
+    def walk(self, a: Any) -> None:
         """Record the contents of a container, or the state of one of minigrad's objects."""
-        if id(a) in self.walked or not (isinstance(a, CONTAINERS) or has_state(a)):
+        if id(a) in self.walked:
             return
         self.walked.add(id(a))
-        path, name = self.paths.get(id(a), type(a).__name__), self.names.get(id(a)) or self.constant(a)
-        if isinstance(a, tuple):
-            for one in a:
-                self.walk(one, state)
-        elif isinstance(a, (set, frozenset)):
+        path, name = self.paths.get(id(a), type(a).__name__), self.constant(a)
+        if isinstance(a, (set, frozenset)):
             self.guard(f"frozenset({path})", frozenset(a), f"{name} == {self.constant(frozenset(a))}", True)
-        elif isinstance(a, CONTAINERS):
-            self.walk_container(a, path, name, state)
-        else:
+        elif isinstance(a, tuple):
+            for i, one in enumerate(a):
+                self.read(f"{path}[{i}]", f"{name}[{i}]", one)
+        elif isinstance(a, (list, dict)):
+            self.walk_container(a, path, name, id(a) in self.states)
+        elif has_state(a):
             self.walk_object(a, path)
 
     def walk_container(self, a: Any, path: str, name: str, state: bool, keys: Any = None) -> None:
         """Record the length and the elements of a list or dict; numbers that vary are replaced by symbols."""
         before = a.copy()
         self.names[id(a)] = name
-        if state:
-            self.states.add(id(a))
         if keys is None:
             self.guard(f"len({path})", len(a), f"len({name}) == {len(a)}", True)
         if isinstance(a, dict) and keys is None and all(type(key) in (str, int) for key in a):
@@ -198,20 +196,21 @@ class Guards:
             word = repr(key) if type(key) in (int, str) else self.constant(key)
             shown = f"{path}[{key!r}]" if isinstance(key, (int, str)) else path
             shown = f"{path}.{key}" if keys is not None else shown
-            value, text = a[key], f"{name}[{word}]"
-            new = self.read(shown, text, value)
+            value = a[key]
+            if state and isinstance(value, (list, dict)):
+                self.states.add(id(value))
+            new = self.read(shown, f"{name}[{word}]", value)
             if callable(value) and not isinstance(value, (type, Tensor)) and not has_state(value):
                 new = self.replacement(value)
             if new is not value:
                 a[key] = new
-            self.walk(value, state)
         self.containers.append(Container(a, before, a.copy(), path))
 
     def walk_object(self, a: Any, path: str) -> None:
         """Record the attributes of a module, optimizer or other object of minigrad's; user's methods get checks."""
         held = vars(a)
-        keys = [key for key in held if key != "_hooks" or "_modules" not in held]
-        if "_modules" in held:
+        keys = [key for key in held if key != "_hooks" or not is_module(a)]
+        if is_module(a):
             if held["_hooks"]:
                 raise Refused(f"it calls the module {path}, which has hooks", None, True, "call that module uncompiled")
             self.guard(f"{path}._hooks", None, f"not {self.constant(held['_hooks'])}")
@@ -226,8 +225,8 @@ class Guards:
                 self.guard(f"{path}.{name}", None, f"{name!r} not in {self.constant(held)}")
                 method = types.MethodType(f, a)
                 lent[name] = in_this_thread(self.replacement(method), method)
-        if "forward" in lent and "_modules" in held:
-            keys = list(OF_MODULES)
+        if "forward" in lent and is_module(a):
+            keys = [key for key in OF_MODULES if key in held]
         elif len(keys) == len(held):
             self.guard(f"len(vars({path}))", len(held), f"len({self.constant(held)}) == {len(held)}", True)
         self.walk_container(held, path, self.constant(held), True, keys)
@@ -266,13 +265,6 @@ class Guards:
             yield from (one for one in changed if one[2] is not one[3])
 
 
-def has_state(a: Any) -> bool:
-    """Return True for an object with attributes whose class, or a base of it, is minigrad's: a module, an optimizer."""
-    if isinstance(a, (type, Tensor, Generator, types.FunctionType, *PLAIN)) or not hasattr(a, "__dict__"):
-        return False
-    return any(is_library(cls) for cls in type(a).__mro__)
-
-
 def in_this_thread(f: Callable, others: Callable) -> Callable:
     """Return a function that is `f` in this thread, and `others` in all others."""
     thread = get_ident()
@@ -282,7 +274,9 @@ def in_this_thread(f: Callable, others: Callable) -> Callable:
 def methods(cls: type) -> list[str]:
     """Return the methods that minigrad's code calls and a user can replace: `forward`, and overridden ones."""
     own = [base for base in cls.__mro__[:-1] if is_library(base)]
-    names = {name for base in cls.__mro__[:-1] if base not in own for name, f in vars(base).items() if is_user_function(f)}
+    names = {
+        name for base in cls.__mro__[:-1] if base not in own for name, f in vars(base).items() if is_user_function(f)
+    }
     found = {name for name in names if not name.startswith("__") and any(name in vars(base) for base in own)}
     return sorted(found | ({"forward"} if hasattr(cls, "forward") else set()))
 

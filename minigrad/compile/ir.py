@@ -263,7 +263,11 @@ class Lowering:
         reads = Counter([*self.bases(self.ops), *map(self.base, wanted)])
         fills = {op.outs[0]: op for op in self.ops if op.kind == "fill"}
         for op in self.ops:
-            if op.kind != "map" or ast.unparse(op.data["tree"]) != "x + y" or not all([isinstance(a, V) and a in fills for a in op.ins]):
+            if (
+                op.kind != "map"
+                or ast.unparse(op.data["tree"]) != "x + y"
+                or not all([isinstance(a, V) and a in fills for a in op.ins])
+            ):
                 continue
             out, (x, y) = op.outs[0], [fills[v] for v in op.ins]
             alike = all((v.shape, v.dtype, reads[v]) == (out.shape, out.dtype, 1) for v in op.ins)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import types
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from ..core.tensor import Tensor, wrap
 from ..errors import OutsideError
 from ..func.tree import flatten, rebuild
 from ..places import Place
-from .allowed import PLAIN
+from .allowed import PLAIN, is_module
 from .backward_programs import BackwardPrograms
 from .captured_program import Captured, argument_names
 from .captured_steps import Refused, Value
@@ -100,7 +101,7 @@ class Specialisation:
         first = len(self.leaves)
         while True:
             try:
-                self.guards = self.new_guards()
+                self.guards = Guards(self.owner.varying, [v.guards for v in self.owner.versions])
                 return Captured(self, list(self.leaves))
             except (Refused, OutsideError):
                 raise
@@ -110,19 +111,17 @@ class Specialisation:
                 del self.leaves[first:], self.names[first:]
                 self.numbers, self.items, self.computed = [], {}, []
 
-    def new_guards(self) -> Guards:
-        """Return guards that know the function and the arguments that are compared by identity."""
-        guards = Guards(self.owner.varying, [v.guards for v in self.owner.versions])
+    def roots(self) -> Iterator[tuple[str, Any]]:
+        """Yield the objects that are always there, with their paths: the function, and arguments compared by identity."""
         function = self.owner.function
-        guards.root("self" if is_module(function) else self.owner.name, function)
+        yield "self" if is_module(function) else self.owner.name, function
         if isinstance(function, types.MethodType):
-            guards.root("self", function.__self__)
+            yield "self", function.__self__
         for name, a in zip(self.names, self.leaves[: self.n_leaves]):
             if isinstance(a, np.ndarray):
                 raise Refused(f"its argument {name} is a NumPy array", None, False)
             if not isinstance(a, (Tensor, *PLAIN)):
-                guards.root(name, a)
-        return guards
+                yield name, a
 
     def settle(self, reads: Reads) -> None:
         """Keep what the capture has learnt about numbers: each call checks the decisions, and the values that were read."""
@@ -280,11 +279,6 @@ class Specialisation:
             if needs:
                 leaves[place].requires_grad_()
         return rebuild(self.tree, leaves)
-
-
-def is_module(f: Any) -> bool:
-    """Return True for a module."""
-    return "_modules" in getattr(f, "__dict__", {})
 
 
 def lies_on_device(trace: Trace, inputs: list[Value], outputs: list[Value]) -> bool:

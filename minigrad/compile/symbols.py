@@ -56,8 +56,9 @@ class Number:
         reads.types[name] = float
 
     def __getattr__(self, name: str) -> Any:
+        found = getattr(self.value, name)
         self.reads.touch(self.sources)
-        return getattr(self.value, name)
+        return found
 
     def __round__(self, digits: int | None = None) -> Any:
         """Round: with `digits` this is arithmetic, without it the result is an int."""

@@ -15,6 +15,8 @@ import types
 from functools import cache, lru_cache
 from typing import Any
 
+from .captured_steps import RETURN
+
 CHECKS = "__checks"
 VALUE = "__value"  # prefix of the variables that hold a value on its way to an attribute or an entry
 FUNCTIONS = ast.FunctionDef, ast.Lambda
@@ -36,26 +38,26 @@ def checked_code(code: types.CodeType, qualname: str) -> types.CodeType:
     if isinstance(node, ast.Lambda):
         bare(node.args)
         node.body = rewriter.visit(node.body)
-        tree: Any = ast.Expression(node)
+        tree, mode = ast.Expression(node), "eval"
     else:
         bare(node.args)
         node.decorator_list, node.returns = [], None
         node.body = [new for one in node.body for new in rewriter.statements(one)]
-        tree = ast.Module([node], [])
+        tree, mode = ast.Module([node], []), "exec"
+    ast.fix_missing_locations(tree)
     try:
-        whole = compile(
-            ast.fix_missing_locations(tree), code.co_filename, rewriter.mode(tree), inspect_flags(code), dont_inherit=True
-        )
+        whole = compile(tree, code.co_filename, mode, future_flags(code), dont_inherit=True)
     except SyntaxError as e:  # such as nonlocal for a variable of an enclosing function
-        raise Unreadable(f"it assigns to a variable of an enclosing function ({e.msg})", code.co_firstlineno, KEEP) from None
+        raise Unreadable(
+            f"it assigns to a variable of an enclosing function ({e.msg})", code.co_firstlineno, RETURN
+        ) from None
     return next(one for one in whole.co_consts if isinstance(one, types.CodeType))
 
 
-KEEP = "return the new value, and let the caller store it"
 SOURCE = "define it in a file or a notebook cell, with def or lambda"
 
 
-def inspect_flags(code: types.CodeType) -> int:
+def future_flags(code: types.CodeType) -> int:
     """Return the `from __future__` flags that a function was compiled with."""
     import __future__
 
@@ -155,11 +157,6 @@ class Rewriter(ast.NodeTransformer):
     def __init__(self, function: Any, owner: str):
         self.function, self.owner, self.count = function, owner, 0
 
-    @staticmethod
-    def mode(tree: ast.AST) -> str:
-        """Return the mode in which `compile` takes a tree."""
-        return "eval" if isinstance(tree, ast.Expression) else "exec"
-
     def check(self, method: str, node: ast.AST, *arguments: Any) -> ast.Call:
         """Return a call of one of the methods of `Checks`."""
         given = [a if isinstance(a, ast.AST) else ast.Constant(a) for a in arguments]
@@ -174,7 +171,7 @@ class Rewriter(ast.NodeTransformer):
         made = self.visit(node)
         return made if isinstance(made, list) else [made]
 
-    def refuse(self, node: Any, why: str, fix: str = KEEP) -> Any:
+    def refuse(self, node: Any, why: str, fix: str = RETURN) -> Any:
         raise Unreadable(why, node.lineno, fix)
 
     # ------------------------------------------------------------------ reads and calls
@@ -191,7 +188,9 @@ class Rewriter(ast.NodeTransformer):
     def index(self, node: Any) -> Any:
         """Return an index as an expression: slices become calls of `slice`."""
         if isinstance(node, ast.Slice):
-            parts = [ast.Constant(None) if one is None else self.visit(one) for one in (node.lower, node.upper, node.step)]
+            parts = [
+                ast.Constant(None) if one is None else self.visit(one) for one in (node.lower, node.upper, node.step)
+            ]
             return self.check("slice", node, *parts)
         if isinstance(node, ast.Tuple):
             return at(ast.Tuple([self.index(one) for one in node.elts], ast.Load()), node)
@@ -201,90 +200,40 @@ class Rewriter(ast.NodeTransformer):
         if isinstance(node.func, ast.Name) and node.func.id == "super" and not node.args:
             first = next(iter(parameters(self.function.args)), None)
             node.args = [load("__class__"), load(first.arg)] if first is not None else []
-        function, arguments = self.visit(node.func), [self.visit(one) for one in node.args]
-        named = [
-            ast.keyword(one.arg, self.visit(one.value) if one.arg else self.checked("iterate", one.value))
-            for one in node.keywords
-        ]
-        made = self.check("call", node, function, *arguments)
-        made.keywords = named
+        made = self.check("call", node, self.visit(node.func), *[self.visit(one) for one in node.args])
+        made.keywords = [ast.keyword(one.arg, self.visit(one.value)) for one in node.keywords]
         return made
 
-    def visit_Starred(self, node: ast.Starred) -> Any:
-        return at(ast.Starred(self.checked("iterate", node.value), node.ctx), node)
-
-    def visit_Dict(self, node: ast.Dict) -> Any:
-        values = [self.visit(v) if k else self.checked("iterate", v) for k, v in zip(node.keys, node.values)]
-        return at(ast.Dict([k and self.visit(k) for k in node.keys], values), node)
-
-    # ------------------------------------------------------------------ operators and decisions
-    def visit_BinOp(self, node: ast.BinOp) -> Any:
-        return at(ast.BinOp(self.checked("operand", node.left), node.op, self.checked("operand", node.right)), node)
-
-    def visit_UnaryOp(self, node: ast.UnaryOp) -> Any:
-        method = "truth" if isinstance(node.op, ast.Not) else "operand"
-        return at(ast.UnaryOp(node.op, self.checked(method, node.operand)), node)
-
+    # ------------------------------------------------------------------ comparisons, texts, loops and contexts
     def visit_Compare(self, node: ast.Compare) -> Any:
-        if all(isinstance(op, (ast.Is, ast.IsNot)) for op in node.ops):
-            return self.generic_visit(node)
-        operands = [self.checked("operand", one) for one in (node.left, *node.comparators)]
-        return at(ast.Compare(operands[0], node.ops, operands[1:]), node)
-
-    def visit_BoolOp(self, node: ast.BoolOp) -> Any:
-        *some, last = node.values
-        return at(ast.BoolOp(node.op, [*[self.checked("truth", one) for one in some], self.visit(last)]), node)
-
-    def visit_IfExp(self, node: Any) -> Any:
-        test = self.checked("truth", node.test)
-        node.test = ast.Constant(True)
-        self.generic_visit(node)
-        node.test = test
-        return node
-
-    visit_If = visit_While = visit_Assert = visit_IfExp
+        if not any(isinstance(op, (ast.Is, ast.IsNot)) for op in node.ops):
+            operands = [self.checked("operand", one) for one in (node.left, *node.comparators)]
+            return at(ast.Compare(operands[0], node.ops, operands[1:]), node)
+        return self.generic_visit(node)
 
     def visit_FormattedValue(self, node: ast.FormattedValue) -> Any:
         spec = node.format_spec and self.visit(node.format_spec)
         return at(ast.FormattedValue(self.checked("operand", node.value), node.conversion, spec), node)
 
-    def visit_Match(self, node: ast.Match) -> Any:
-        subject, node.subject = self.checked("operand", node.subject), ast.Constant(None)
-        for case in node.cases:
-            case.guard = case.guard and self.checked("truth", case.guard)
-            case.body = [new for one in case.body for new in self.statements(one)]
-        node.subject = subject
-        return node
-
-    # ------------------------------------------------------------------ loops and contexts
     def visit_For(self, node: ast.For) -> Any:
-        source = self.check("rows" if nested(node.target) else "iterate", node.iter, self.visit(node.iter))
-        if any(not isinstance(one, (ast.Name, ast.Tuple, ast.List, ast.Starred, ast.Store)) for one in ast.walk(node.target)):
+        if not all(
+            isinstance(one, (ast.Name, ast.Tuple, ast.List, ast.Starred, ast.Store)) for one in ast.walk(node.target)
+        ):
             self.refuse(node, "its loop stores into an attribute or an entry", "loop over a name, then store")
-        body = [new for one in node.body for new in self.statements(one)]
-        return at(ast.For(node.target, source, body, [new for one in node.orelse for new in self.statements(one)]), node)
-
-    def visit_comprehension(self, node: ast.comprehension) -> Any:
-        source = self.check("rows" if nested(node.target) else "iterate", node.iter, self.visit(node.iter))
-        return ast.comprehension(node.target, source, [self.checked("truth", one) for one in node.ifs], node.is_async)
-
-    def visit_YieldFrom(self, node: ast.YieldFrom) -> Any:
-        return at(ast.YieldFrom(self.checked("iterate", node.value)), node)
+        return self.generic_visit(node)
 
     def visit_With(self, node: ast.With) -> Any:
         for one in node.items:
             one.context_expr = self.checked("context", one.context_expr)
-            if one.optional_vars is not None and not isinstance(one.optional_vars, ast.Name):
+            if not isinstance(one.optional_vars, (ast.Name, type(None))):
                 self.refuse(node, "its `with` stores into an attribute or an entry", "write `as name`")
         node.body = [new for one in node.body for new in self.statements(one)]
         return node
 
     # ------------------------------------------------------------------ stores
     def visit_Assign(self, node: ast.Assign) -> Any:
-        value = self.checked("iterate", node.value) if any(map(nested, node.targets)) else self.visit(node.value)
-        if len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
-            return at(ast.Assign(node.targets, value), node)
         stores: list = []
+        value = self.visit(node.value)
         targets = [self.target(one, stores) for one in node.targets]
         return [at(ast.Assign(targets, value), node), *stores]
 
@@ -319,8 +268,12 @@ class Rewriter(ast.NodeTransformer):
             return at(ast.Assign([node.target], made), node)
         holder = self.visit(node.target.value)
         if isinstance(node.target, ast.Attribute):
-            return at(ast.Expr(self.check("set_augmented", node, op, holder, self.mangled(node.target.attr), value)), node)
-        return at(ast.Expr(self.check("set_item_augmented", node, op, holder, self.index(node.target.slice), value)), node)
+            return at(
+                ast.Expr(self.check("set_augmented", node, op, holder, self.mangled(node.target.attr), value)), node
+            )
+        return at(
+            ast.Expr(self.check("set_item_augmented", node, op, holder, self.index(node.target.slice), value)), node
+        )
 
     def visit_Delete(self, node: ast.Delete) -> Any:
         made: list = []
@@ -328,7 +281,9 @@ class Rewriter(ast.NodeTransformer):
             if isinstance(one, ast.Attribute):
                 made.append(at(ast.Expr(self.check("delete", one, self.visit(one.value), self.mangled(one.attr))), one))
             elif isinstance(one, ast.Subscript):
-                made.append(at(ast.Expr(self.check("delete_item", one, self.visit(one.value), self.index(one.slice))), one))
+                made.append(
+                    at(ast.Expr(self.check("delete_item", one, self.visit(one.value), self.index(one.slice))), one)
+                )
             else:
                 made.append(at(ast.Delete([one]), node))
         return made
@@ -366,8 +321,3 @@ class Rewriter(ast.NodeTransformer):
         return self.refuse(node, "it is asynchronous", "compile the functions that it calls")
 
     visit_Await = visit_AsyncFor = visit_AsyncWith = visit_AsyncFunctionDef
-
-
-def nested(target: ast.AST) -> bool:
-    """Return True for a target that unpacks what it is given."""
-    return isinstance(target, (ast.Tuple, ast.List))

@@ -9,6 +9,7 @@ import pytest
 import minigrad as torch
 from minigrad.compile.api import compile
 
+from .both import defined
 from .interpreted import interpreted
 from .test_compile_random import close
 
@@ -56,7 +57,7 @@ def compare(seed):
     """Compare a random program, compiled and eager."""
     source, shape = program(seed)
     names = {"torch": torch, "F": F, "loss": loss}
-    exec(source, names)
+    defined(source, names)
     rng = np.random.default_rng(seed)
     leaves = [torch.tensor(rng.standard_normal(shape), requires_grad=True) for _ in range(2)]
     return compared(names["f"], leaves, f"seed {seed}\n{source}\n{shape}")
