@@ -1,6 +1,6 @@
 """torch.compiler and torch._dynamo: decorators that steer PyTorch's compiler, and queries about it.
 
-`minigrad.compile` compiles what it can and runs the rest unchanged, so no code has to be marked.
+`minigrad.compile` runs a function that it cannot compile unchanged, so no code has to be marked.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ EXCEPT_NAMES = {"set_default_dtype", "set_default_device", "set_printoptions", "
 BUILTINS = """abs all any bool bytes callable chr complex dict divmod enumerate filter float format frozenset int isinstance
            issubclass iter len list map max min next ord pow range repr reversed round set slice sorted str sum super tuple
            zip""".split()  # fmt: skip
-ITERTOOLS = """accumulate chain combinations islice pairwise permutations product repeat starmap takewhile
+ITERTOOLS = """accumulate chain combinations count islice pairwise permutations product repeat starmap takewhile
             zip_longest""".split()  # fmt: skip
 OPERATORS = """abs add and_ concat contains eq floordiv ge getitem gt index invert is_ is_not le lshift lt matmul mod mul ne neg
             not_ or_ pos pow rshift sub truediv truth xor""".split()  # fmt: skip

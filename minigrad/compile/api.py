@@ -99,6 +99,7 @@ class Compiled:
     """A compiled function; see `compile`."""
 
     __wrapped_by_compile__ = True
+    parts_for_guards = ("function",)
 
     def __init__(self, f: Callable, fullgraph: bool):
         functools.update_wrapper(self, f, updated=("__dict__",) if isinstance(f, types.FunctionType) else ())

@@ -19,7 +19,7 @@ from ..core.tensor import Box, Tensor
 from ..func.tree import flatten, rebuild
 from .allowed import PLAIN
 from .capture import tracing
-from .captured_steps import RETURN, Refused, Step, Value
+from .captured_steps import RETURN, CapturedValue, Refused, Step
 from .checks import Checks
 from .effects import effects
 from .symbols import Number, Reads, Whole, is_symbolic
@@ -37,7 +37,7 @@ class Captured:
         self.trace = trace = Trace(program.guards, self)
         program.guards.symbol = self.outside_number
         self.reads = Reads(program.names, trace.depends)
-        self.computed: dict[int, tuple[Box, Value]] = {}  # numbers that the program computes, by leaf
+        self.computed: dict[int, tuple[Box, CapturedValue]] = {}  # numbers that the program computes, by leaf
         self.forward_steps: list[Step] = trace.steps
         self.backward_steps: list[Step] = []
         self.seeds: list = []
@@ -102,14 +102,14 @@ class Captured:
         """Return the symbol of a number that the function reads from outside."""
         return self.number(self.program.outside_number(path, text, value, self.leaves))
 
-    def of_result(self, b: Box, v: Value) -> Any:
+    def of_result(self, b: Box, v: CapturedValue) -> Any:
         """Return the result of item() for a computed tensor: a number that may only be returned or stored."""
         i = self.program.result(len(self.computed), b._value._a.item(), self.leaves)
         self.computed[i] = b, v
         self.reads.results.add(i)
         return self.number(i) if i in self.program.numbers else None
 
-    def result_of(self, b: Box, v: Value) -> tuple[str, Any]:
+    def result_of(self, b: Box, v: CapturedValue) -> tuple[str, Any]:
         """Return the location of the tensor whose number was requested."""
         if self.trace.value(b) is not v:
             raise Refused("it calls item() on a tensor and writes to that tensor afterwards", None, True)
@@ -172,15 +172,15 @@ class Captured:
             return
         self.forward_steps, self.backward_steps = trace.steps[:before], trace.steps[before:]
 
-    def needed(self) -> tuple[list[Value], list[Step]]:
+    def needed(self) -> tuple[list[CapturedValue], list[Step]]:
         """Return the forward values that the backward program reads, and the steps of views among them, which it repeats."""
         maker = {o: s for s in self.forward_steps for o in s.outs}
         made = {o for s in self.backward_steps for o in s.outs} | set(self.seeds)
-        saved: dict[Value, None] = {}
+        saved: dict[CapturedValue, None] = {}
         again: list[Step] = []
 
         def need(v: Any) -> None:
-            if not isinstance(v, Value) or v in made or v in saved or v.kind in ("number", "constant"):
+            if not isinstance(v, CapturedValue) or v in made or v in saved or v.kind in ("number", "constant"):
                 return
             step = maker.get(v)
             if step is not None and step.cls.primitive and step.cls.view and step.written is None:

@@ -348,8 +348,6 @@ class Checks:
         if kind is types.MethodType:
             if isinstance(a.__self__, type) and issubclass(a.__self__, Function):
                 return getattr(self.custom(a.__self__), a.__name__)
-            if isinstance(a.__self__, Tensor):
-                self.receiver(a.__self__)
             return types.MethodType(self.given(a.__func__), self.given(a.__self__))
         if kind is functools.partial:
             return functools.partial(
@@ -366,11 +364,6 @@ class Checks:
         if not is_module(a) and is_user_function(raw := attribute_of(kind, "__call__")):
             return types.MethodType(self.function(self.of_own_class(a, "__call__", raw)), a)
         return a
-
-    def receiver(self, t: Tensor) -> None:
-        """Refuse a method of a tensor that no variable holds."""
-        if type(t) is not Box and self.trace.source_of(t) is None and not self.trace.made_here(t):
-            raise self.refuse("it uses a tensor that is neither an argument nor in one of its variables")
 
     def with_checked_cells(self, f: types.FunctionType) -> types.FunctionType:
         """Return a function of minigrad's, such as `vmap(f)`, around user functions with checks."""
@@ -389,7 +382,7 @@ class Checks:
         found = {name: attribute_of(cls, name) for name in METHODS}
         own = {name: raw.__func__ for name, raw in found.items()
                if isinstance(raw, staticmethod) and is_user_function(raw.__func__)}  # fmt: skip
-        if own.get("vjp") is own.get("backward"):
+        if "backward" in own:  # vjp is another name of it
             own.pop("vjp", None)
         if not own or id(cls) in self.functions:
             return self.functions.get(id(cls), (cls, cls))[1]

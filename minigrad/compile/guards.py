@@ -32,6 +32,14 @@ GONE = "(KeyError, IndexError, ValueError, AttributeError, TypeError)"
 OF_MODULES = ("_parameters", "_buffers", "_modules", "training")  # what library code reads of a user's module
 
 
+# callables that are made of other objects
+PARTS = {
+    types.MethodType: ("__self__", "__func__"),
+    types.BuiltinFunctionType: ("__self__",),
+    partial: ("func", "args", "keywords"),
+}
+
+
 class Guard(NamedTuple):
     """A value that must stay the same, by its path; `shown` if `explain` should print the value."""
 
@@ -174,7 +182,10 @@ class Guards:
             return
         self.walked.add(id(a))
         path, name = self.paths.get(id(a), type(a).__name__), self.constant(a)
-        if isinstance(a, (set, frozenset)):
+        if (parts := PARTS.get(type(a)) or getattr(type(a), "parts_for_guards", ())) and not is_of_library(a):
+            for part in parts:
+                self.read(f"{path}.{part}", f"{name}.{part}", getattr(a, part))
+        elif isinstance(a, (set, frozenset)):
             self.guard(f"frozenset({path})", frozenset(a), f"{name} == {self.constant(frozenset(a))}", True)
         elif isinstance(a, tuple):
             for i, one in enumerate(a):
@@ -184,8 +195,11 @@ class Guards:
         elif has_state(a):
             self.walk_object(a, path)
 
-    def walk_container(self, a: Any, path: str, name: str, state: bool, keys: Any = None) -> None:
-        """Record the length and the elements of a list or dict; numbers that vary are replaced by symbols."""
+    def walk_container(self, a: Any, path: str, name: str, state: bool, keys: Any = None, lent: Any = None) -> None:
+        """Record the length and the elements of a list or dict; numbers that vary are replaced by symbols.
+
+        The attributes of an object are a dict as well: then `keys` are those that matter, and `lent` are methods with checks.
+        """
         before = a.copy()
         self.names[id(a)] = name
         if keys is None:
@@ -204,6 +218,8 @@ class Guards:
                 new = self.replacement(value)
             if new is not value:
                 a[key] = new
+        if lent:
+            a.update(lent)
         self.containers.append(Container(a, before, a.copy(), path))
 
     def walk_object(self, a: Any, path: str) -> None:
@@ -229,10 +245,7 @@ class Guards:
             keys = [key for key in OF_MODULES if key in held]
         elif len(keys) == len(held):
             self.guard(f"len(vars({path}))", len(held), f"len({self.constant(held)}) == {len(held)}", True)
-        self.walk_container(held, path, self.constant(held), True, keys)
-        for name, f in lent.items():
-            held[name] = f
-            self.undo.append(partial(held.pop, name, None))
+        self.walk_container(held, path, self.constant(held), True, keys, lent)
 
     def lend_math(self, cls: type) -> None:
         """Let a class of minigrad's compute with symbols: learning rate schedules use `math`."""
@@ -263,6 +276,11 @@ class Guards:
             yield from ((now, key, old[key], MISSING) for key in old if key not in new)
             changed = ((now, key, old.get(key, MISSING), value) for key, value in new.items())
             yield from (one for one in changed if one[2] is not one[3])
+
+
+def is_of_library(a: Any) -> bool:
+    """Return True for a function written in C that belongs to a module or a class, not to an object."""
+    return isinstance(a, types.BuiltinFunctionType) and isinstance(a.__self__, (types.ModuleType, type, type(None)))
 
 
 def in_this_thread(f: Callable, others: Callable) -> Callable:

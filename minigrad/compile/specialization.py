@@ -24,7 +24,7 @@ from ..places import Place
 from .allowed import PLAIN, is_module
 from .backward_programs import BackwardPrograms
 from .captured_program import Captured, argument_names
-from .captured_steps import Refused, Value
+from .captured_steps import CapturedValue, Refused
 from .fast_call import fast_path, no_backward
 from .guards import Guards
 from .loaded import Loaded, generated
@@ -201,7 +201,7 @@ class Specialisation:
         if self.backwards is not None:
             self.backwards.release()
 
-    def build_backward(self, c: Captured, inputs: list[Value], writes: list) -> list[Value]:
+    def build_backward(self, c: Captured, inputs: list[CapturedValue], writes: list) -> list[CapturedValue]:
         """Generate the backward program and return the forward values that it reads."""
         saved, again = c.needed()
         if any(v in [p for p, _ in writes] for v in saved):
@@ -232,7 +232,7 @@ class Specialisation:
             if not places:
                 self.guards.guard(path, type(t), f"type({source}) is {self.guards.constant(type(t))}")
 
-    def find_writes(self, trace: Trace, inputs: list[Value]) -> list[tuple[Value, Value]]:
+    def find_writes(self, trace: Trace, inputs: list[CapturedValue]) -> list[tuple[CapturedValue, CapturedValue]]:
         """Return the inputs that the program overwrites, each with its final value."""
         writes = [(v, w) for v, b in zip(inputs, trace.input_boxes()) if (w := trace.held(b)) is not v]
         self.written = [inputs.index(v) for v, _ in writes]
@@ -281,9 +281,9 @@ class Specialisation:
         return rebuild(self.tree, leaves)
 
 
-def lies_on_device(trace: Trace, inputs: list[Value], outputs: list[Value]) -> bool:
+def lies_on_device(trace: Trace, inputs: list[CapturedValue], outputs: list[CapturedValue]) -> bool:
     """Return True if the program runs on the device; refuse tensors on different devices, except for numbers."""
-    used = {a for step in trace.steps for a in step.args if isinstance(a, Value)}
+    used = {a for step in trace.steps for a in step.args if isinstance(a, CapturedValue)}
     ends = [on_device(v.array) for v in [*inputs, *outputs] if v.shape or v in used]
     made = [on_device(o.array) for step in trace.steps for o in step.outs if o.shape or on_device(o.array)]
     there = any(ends) or any(made)

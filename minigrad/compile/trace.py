@@ -30,8 +30,18 @@ from ..ops.base.families import Pointwise
 from ..ops.index import SIZED_BY_VALUES, NonZero
 from ..ops.sort import DataDependent
 from ..places import Place, user_frame, user_place
-from . import selections, spelled, traced_writes
-from .captured_steps import HANDLED, VALUES, Draw, Refused, Step, Value, holds_tensor, opts_out_of_tracing, setting
+from . import selections, tensors_from_numbers, traced_writes
+from .captured_steps import (
+    HANDLED,
+    VALUES,
+    CapturedValue,
+    Draw,
+    Refused,
+    Step,
+    holds_tensor,
+    opts_out_of_tracing,
+    setting,
+)
 from .guards import UNTOUCHED, Guards
 from .selections import is_part
 from .symbols import is_symbolic, plain, settled, touch
@@ -53,7 +63,7 @@ class Trace(Grad):
         self.guards, self.numbers = guards, numbers  # `numbers` creates symbols
         guards.found = self.outside_tensor
         # arguments, then hidden inputs: value, expression of a hidden input (None: an argument), box
-        self.inputs: list[tuple[Value, str | None, Box]] = []
+        self.inputs: list[tuple[CapturedValue, str | None, Box]] = []
         self.refused: Refused | None = None
         self.phase = "forward"
         self._outside: dict[int, tuple[str, str]] = {}  # id of a tensor from outside -> its name and expression
@@ -62,7 +72,7 @@ class Trace(Grad):
         self._seen: set[int] = set()
         self._sources: dict[int, str] = {}
         self._boxes: dict[int, Box] = {}  # id of a tensor from outside -> its box
-        self._known: dict[int, Value] = {}  # id of an array -> its current value
+        self._known: dict[int, CapturedValue] = {}  # id of an array -> its current value
         self._written: list[tuple[int, np.ndarray]] = []
         self._clock = 0
         self._kept: list = []
@@ -70,13 +80,12 @@ class Trace(Grad):
         self.generators: dict[int, tuple] = {}  # generators used, with their state from before the capture
         self._drawn: tuple | None = None
         self.elements: list | None = None  # numbers that the next tensor is made of
-        self.spelled: dict[Value, tuple] = {}  # such tensors, with their content and the numbers
-        self.spelling: set[Step] = set()  # the steps that create these
-        self.write_places: dict[Value, Place | None] = {}  # the user's line of each write
+        self.from_numbers: dict[CapturedValue, list] = {}  # such tensors, with the numbers
+        self.write_places: dict[CapturedValue, Place | None] = {}  # the user's line of each write
         self.nonleaf = self.hooked = (
             False  # True if inputs are results of operations, or if a hook needs their gradients
         )
-        self.selections: dict[Value, Any] = {}  # by the computation of the mask (selections.py)
+        self.selections: dict[CapturedValue, Any] = {}  # by the computation of the mask (selections.py)
         self.memories: dict[int, Tensor] = {}  # id of the array of a tensor from outside -> the tensor
         self.edges: dict[int, tuple[Tensor, Any]] = {}  # tensors with a changed requires_grad, and their old edge
 
@@ -114,10 +123,6 @@ class Trace(Grad):
         k = next((k for k, (_, _, box) in enumerate(self.inputs) if box is b), None)
         return Tensor if k is None else type(self.outside[k])
 
-    def made_here(self, t: Tensor) -> bool:
-        """Return True if the capture has met a tensor without reading it from outside."""
-        return id(t) in self._boxes or id(t._a) in self._known
-
     def enter(self, t: Tensor, name: str, source: str | None = None) -> Box:
         """Return a new input's box, around a copy, because a capture changes nothing outside; `source` is for hidden inputs."""
         if is_meta(t._a):
@@ -130,7 +135,7 @@ class Trace(Grad):
             hooked = producer(edge)._hooks is not None
             self.hooked |= hooked
             b._edge = edge if type(edge) is Leaf and source is not None and not hooked else Leaf(b)
-        self._known[id(value._a)] = v = Value("input", value._a, 0, name)
+        self._known[id(value._a)] = v = CapturedValue("input", value._a, 0, name)
         self._boxes[id(t)] = b
         self.inputs.append((v, source, b))
         self.outside.append(t)
@@ -164,7 +169,7 @@ class Trace(Grad):
     def found(self, a: Tensor) -> Box:
         """Return the box of a tensor that no variable holds: `.detach()` of an outside tensor, `.data`, or a library constant.
 
-        Formulas and transforms create constants from shapes and numbers alone.
+        Every tensor that the function reads from outside is known, so the others are made by the call, from shapes and numbers.
         """
         original, edge = self.memories.get(id(a._a)), history(a)
         if edge is not None and (original is None or type(edge) is not Leaf):
@@ -175,9 +180,10 @@ class Trace(Grad):
             self._kept.append(a)
             return b
         b = self._boxes[id(a)] = self.adopt(a)
+        self._kept.append(a)  # no other tensor may get its id
         return b
 
-    def value(self, b: Box) -> Value:
+    def value(self, b: Box) -> CapturedValue:
         """Return the current value of a box."""
         if is_part(b):
             raise b._extra.selection.refused()
@@ -190,18 +196,18 @@ class Trace(Grad):
                 return traced_writes.viewed_again(self, b)
         return v
 
-    def held(self, b: Box) -> Value:
+    def held(self, b: Box) -> CapturedValue:
         """Return the final value of an input's box, regardless of other views of its memory."""
         return self._known[id(b._value._a)]
 
-    def note(self, kind: str, array: np.ndarray, content: Any = None) -> Value:
+    def note(self, kind: str, array: np.ndarray, content: Any = None) -> CapturedValue:
         """Return a new value for an array."""
         self._clock += 1
-        v = self._known[id(array)] = Value(kind, array, self._clock)
+        v = self._known[id(array)] = CapturedValue(kind, array, self._clock)
         v.content = content
         return v
 
-    def computed(self, cls: Any, args: list, arrays: list, place: Place | None) -> list[Value]:
+    def computed(self, cls: Any, args: list, arrays: list, place: Place | None) -> list[CapturedValue]:
         """Add a step to the program and return the values of its results."""
         outs = [self.note("computed", a) for a in arrays]
         self.steps.append(Step(cls, args, outs, place, self.phase))
@@ -215,8 +221,8 @@ class Trace(Grad):
             return self.box(wrap(value._a))
         elements, self.elements = self.elements, None
         if elements is not None:
-            if spelled.holds(value, elements):
-                return spelled.spell(self, elements, value)
+            if tensors_from_numbers.holds(value, elements):
+                return tensors_from_numbers.create(self, elements, value)
             touch(elements)
         fresh = wrap(value._a.copy("K"))
         self.note("constant", fresh._a, host(fresh._a.copy("K")))
@@ -280,8 +286,8 @@ class Trace(Grad):
         v, a = self.value(b), b._value._a
         if v.kind in ("constant", "number"):
             return v.content.item() if v.kind == "constant" else v.content
-        if v in self.spelled:
-            touch(self.spelled[v][1])
+        if v in self.from_numbers:
+            touch(self.from_numbers[v])
             return a.item()
         if a.size != 1 or a.dtype.kind not in "fi" or not a.dtype.isnative:
             return None
@@ -423,7 +429,9 @@ class Trace(Grad):
         seeds = []
         for o in outs:
             g = self.box(wrap(np.ones_like(o._value._a, order="C")))
-            self._known[id(g._value._a)] = Value("input", g._value._a, 0, "grad_" + (self.value(o).name or "output"))
+            self._known[id(g._value._a)] = CapturedValue(
+                "input", g._value._a, 0, "grad_" + (self.value(o).name or "output")
+            )
             seeds.append(g)
         edges = [history(b) for b in by]
         found = engine.run([history(o) for o in outs], seeds, {key(e) for e in edges}, keep=True)
