@@ -32,9 +32,9 @@ LIBRARY = set(
 EXCEPT = {"minigrad.autograd.profiler", "minigrad.autograd.anomaly", "minigrad.nn.parallel", "minigrad.utils.data",
           "minigrad.utils.benchmark", "minigrad.utils.cpp_extension"}  # fmt: skip
 EXCEPT_NAMES = {"set_default_dtype", "set_default_device", "set_printoptions", "get_num_threads"}
-BUILTINS = """abs all any bool bytes callable chr complex dict divmod enumerate filter float format frozenset int isinstance
-           issubclass iter len list map max min next ord pow range repr reversed round set slice sorted str sum super tuple
-           zip""".split()  # fmt: skip
+BUILTINS = """abs all any bool bytes callable chr complex dict divmod enumerate filter float format frozenset hash int
+           isinstance issubclass iter len list map max min next ord pow range repr reversed round set slice sorted str sum super
+           tuple zip""".split()  # fmt: skip
 ITERTOOLS = """accumulate chain combinations count islice pairwise permutations product repeat starmap takewhile
             zip_longest""".split()  # fmt: skip
 OPERATORS = """abs add and_ concat contains eq floordiv ge getitem gt index invert is_ is_not le lshift lt matmul mod mul ne neg
@@ -71,8 +71,8 @@ PACKAGE = __name__.partition(".")[0]
 
 
 def is_user_function(a: Any) -> bool:
-    """Return True for a function in Python that does not belong to minigrad."""
-    return isinstance(a, types.FunctionType) and not str(a.__module__).startswith(PACKAGE + ".")
+    """Return True for a function in Python that is not listed: its source decides."""
+    return isinstance(a, types.FunctionType) and not is_library(a)
 
 
 def attribute_of(cls: type, name: str) -> Any:

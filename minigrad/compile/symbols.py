@@ -152,6 +152,19 @@ def arithmetic(f: Callable, text: str, decides: bool = False) -> Callable:
     return run
 
 
+def deciding(f: Callable, text: str) -> Callable:
+    """Return the method that gives a truth or an int: it decides; the int of an int argument is that argument's value."""
+    decide = arithmetic(f, text, True)
+
+    def run(self: Any) -> Any:
+        if f is int and type(self) is Whole and LEAF.fullmatch(self.name):
+            self.reads.touch(self.sources)
+            return self.value
+        return decide(self)
+
+    return run
+
+
 def reflected(method: Callable) -> Callable:
     """Return the method of the second operand."""
     return lambda self, other: method(other, self)
@@ -185,7 +198,7 @@ for _kind in SYMBOLIC:
         setattr(_kind, f"__{_name}__", arithmetic(getattr(operator, _name), _text))
     for _name, _function in DECISIONS.items():
         if _kind is Whole or _name != "index":
-            setattr(_kind, f"__{_name}__", arithmetic(_function, f"{_function.__name__}({{}})", True))
+            setattr(_kind, f"__{_name}__", deciding(_function, f"{_function.__name__}({{}})"))
     for _name in ("trunc", "floor", "ceil"):
         setattr(_kind, f"__{_name}__", arithmetic(getattr(math, _name), f"math.{_name}({{}})"))
     for _name, _function in READS.items():

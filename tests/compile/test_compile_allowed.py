@@ -75,8 +75,7 @@ CALLS = {
     "a file": (lambda x: x * len(open(__file__).read()), r"it calls (io\.|_io\.)?open\(\)"),  # noqa: SIM115
     "NumPy": (lambda x: x * float(np.exp(1.0)), "ufunc|exp"),
     "a function that keeps its results": (lambda x: x * positions(2), "positions|lru_cache"),
-    "loading": (lambda x: x * torch.load("nowhere"), r"it calls minigrad.serialization.save_load.load\(\)"),
-    "the threads": (lambda x: x * torch.get_num_threads(), r"it calls minigrad.kernels.threads.get_num_threads\(\)"),
+    "loading": (lambda x: x * torch.load("nowhere"), "it (calls|reads|imports|creates|enters|sets|uses) "),
     "an operator of an object": (lambda x: scale * x, "it reads scale, a Scale, which cannot be watched"),
     "the truth of an object": (lambda x: x if scale else -x, "it reads scale, a Scale, which cannot be watched"),
     "the elements of an object": (lambda x: x * sum([k for k in scale]), "it reads scale, a Scale, which cannot be watched"),
