@@ -71,8 +71,8 @@ PACKAGE = __name__.partition(".")[0]
 
 
 def is_user_function(a: Any) -> bool:
-    """Return True for a function in Python that is not listed: its source decides."""
-    return isinstance(a, types.FunctionType) and not is_library(a)
+    """Return True for a function in Python that does not belong to minigrad."""
+    return isinstance(a, types.FunctionType) and not str(a.__module__).startswith(PACKAGE + ".")
 
 
 def attribute_of(cls: type, name: str) -> Any:

@@ -285,12 +285,16 @@ class Checks:
     def call(self, f: Any, *args: Any, **kwargs: Any) -> Any:
         """Call a function, if that is allowed."""
         kind = type(f)
-        if kind is types.FunctionType and (type(f.__globals__) is Globals or is_user_function(f)):
-            return self.function(f)(*args, **kwargs)
-        if kind is types.MethodType and type(f.__func__) is not types.BuiltinFunctionType:
-            if is_user_function(f.__func__) or type(f.__func__) is not types.FunctionType:
-                return self.call(f.__func__, f.__self__, *args, **kwargs)
-            return self.library(f, args, kwargs)
+        if kind is types.FunctionType:  # the source of a function that is not listed decides
+            return (
+                self.library(f, args, kwargs)
+                if is_library(f) and type(f.__globals__) is not Globals
+                else self.function(f)(*args, **kwargs)
+            )
+        if kind is types.MethodType:
+            if is_library(f.__func__):
+                return self.library(f, args, kwargs)
+            return self.call(f.__func__, f.__self__, *args, **kwargs)
         if kind is functools.partial:
             return self.call(f.func, *f.args, *args, **{**f.keywords, **kwargs})
         if attribute_of(kind, "__wrapped_by_compile__") is not MISSING:
@@ -299,7 +303,7 @@ class Checks:
             return self.make(f, args, kwargs)
         if kind in (types.BuiltinFunctionType, types.MethodDescriptorType, types.WrapperDescriptorType):
             return self.builtin(f, args, kwargs)
-        if kind is types.FunctionType or is_module(f) or is_library(kind):
+        if is_module(f) or is_library(kind):
             return self.library(f, args, kwargs)
         if is_user_function(raw := attribute_of(kind, "__call__")):
             return self.call(self.of_own_class(f, "__call__", raw), f, *args, **kwargs)
@@ -342,7 +346,7 @@ class Checks:
         """Return a value as code other than the user's gets it: functions with checks, contents guarded."""
         kind, known = type(a), id(a) in self.guards.names
         if kind is types.FunctionType:
-            if is_user_function(a) or type(a.__globals__) is Globals:
+            if not is_library(a) or type(a.__globals__) is Globals:
                 return self.function(a)
             return self.with_checked_cells(a) if known and closes_over_users(a) else a
         if kind is types.MethodType:
@@ -396,9 +400,6 @@ class Checks:
 
     def library(self, f: Any, args: tuple, kwargs: dict) -> Any:
         """Call a function, method, module or object of minigrad's."""
-        function = f.__func__ if type(f) is types.MethodType else f
-        if type(function) is types.FunctionType and not is_library(function):
-            raise self.not_allowed(function)
         if is_module(f) and is_user_function(attribute_of(type(f), "__call__")):
             raise self.refuse(f"the class {type(f).__name__} defines __call__", "define forward instead")
         return self.plainly(self.given(f), args, kwargs)

@@ -1,7 +1,7 @@
 """A user's function with checks: its source, rewritten so that every read, call and store goes through `Checks`.
 
 `x.scale` becomes `__checks.get(x, "scale")`, `f(x)` becomes `__checks.call(f, x)`, `table[k] = x` becomes
-`__checks.set_item(table, k, x)`. Names need no rewriting: the new function has a dictionary of its own as its globals, which
+`__checks.set_item(table, k, x)`. Names need no rewriting: the globals of the new function are a dictionary that
 looks each name up when it is read (`Globals` in checks.py); variables of enclosing functions become such names as well.
 """
 

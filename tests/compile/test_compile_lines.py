@@ -1,6 +1,7 @@
 """Random programs on lines, which are rows or columns, compiled and eager: softmax, norms, sums, losses over any dimension."""
 
 import random
+import math
 import re
 
 import numpy as np
@@ -28,7 +29,7 @@ ENDS = ["x.sum()", "x.sum(d)", "x.amax(d).sum(0)", "x.mean((0, d))", "x[0] + 1",
 def loss(x, d):
     """Return cross-entropy along a dimension."""
     others = [n for k, n in enumerate(x.shape) if k != d]
-    target = (torch.arange(int(np.prod(others))) * 5 % x.shape[d]).reshape(others)
+    target = (torch.arange(math.prod(others)) * 5 % x.shape[d]).reshape(others)
     return F.cross_entropy(x.movedim(d, 1), target, reduction=("none", "mean")[d % 2], ignore_index=2)
 
 
