@@ -1,7 +1,7 @@
 """Random programs on lines, which are rows or columns, compiled and eager: softmax, norms, sums, losses over any dimension."""
 
-import random
 import math
+import random
 import re
 
 import numpy as np
