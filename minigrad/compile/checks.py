@@ -346,7 +346,7 @@ class Checks:
         """Return a value as code other than the user's gets it: functions with checks, contents guarded."""
         kind, known = type(a), id(a) in self.guards.names
         if kind is types.FunctionType:
-            if not is_library(a) or type(a.__globals__) is Globals:
+            if is_user_function(a) or type(a.__globals__) is Globals:
                 return self.function(a)
             return self.with_checked_cells(a) if known and closes_over_users(a) else a
         if kind is types.MethodType:

@@ -130,6 +130,14 @@ class Guards:
             self.guard(path, value, f"equal_arrays({text}, {self.constant(value.copy())})", True)
         elif type(value) is tuple:
             return self.read_tuple(path, text, value)
+        elif type(value) in (list, dict) and id(value) not in self.names:  # another one with equal contents will do
+            self.names[id(value)] = name = f"o{len(self.lines)}"
+            self.paths[id(value)], self.scope[f"kept_{name}"] = path, value
+            self.lines.append(f"{name} = {text}")
+            self.guard(path, value, f"type({name}) is {type(value).__name__}")
+            self.walk(value)
+        elif type(value) in (list, dict):
+            self.guard(path, value, f"{text} is {self.names[id(value)]}")
         else:
             self.guard(path, value, f"{text} is {self.constant(value)}")
             self.object(path, value)
@@ -181,7 +189,7 @@ class Guards:
         if id(a) in self.walked:
             return
         self.walked.add(id(a))
-        path, name = self.paths.get(id(a), type(a).__name__), self.constant(a)
+        path, name = self.paths.get(id(a), type(a).__name__), self.names.get(id(a)) or self.constant(a)
         if (parts := PARTS.get(type(a)) or getattr(type(a), "parts_for_guards", ())) and not is_of_library(a):
             for part in parts:
                 self.read(f"{path}.{part}", f"{name}.{part}", getattr(a, part))
@@ -260,6 +268,9 @@ class Guards:
             if ids(now) != ids(before):
                 now.clear()
                 now.extend(before) if isinstance(now, list) else now.update(before)
+        # nothing of the capture stays
+        self.containers, self.reads = [], dict.fromkeys(self.reads, MISSING)
+        self.found = self.symbol = self.replacement = lambda *args: args[-1]
 
     def changes(self) -> Iterator[tuple[Any, Any, Any, Any]]:
         """Yield each change of a list, dict or attribute in a capture: container, key, old and new value (or MISSING)."""
