@@ -134,7 +134,8 @@ class Checks:
                 return held[name]
             raise self.refuse(f"it reads {name} of a {type(a).__name__} that this call has made")
         self.known(a)
-        return self.guards.read(path, f"{self.guards.constant(held)}[{name!r}]", held[name])
+        holder = self.guards.names.get(id(held)) or self.guards.constant(held)
+        return self.guards.read(path, f"{holder}[{name!r}]", held[name])
 
     def of_own_class(self, a: Any, name: str, value: Any, suffix: str = "") -> Any:
         """Return an attribute that an object has from its class."""
