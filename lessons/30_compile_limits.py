@@ -126,10 +126,9 @@ assert "2 specialisations" in repr(shifted)
 # %% [markdown]
 # ## A training loop
 #
-# The side effects of a call belong to the program, too: `backward()` fills `.grad`, an optimizer writes to parameters and
-# keeps its state, attributes and entries of dictionaries change. So you can compile a training step as it is written for eager
-# code. `item()` reads the loss as a number. That works if the number is returned or stored, but not if the rest of the program
-# depends on it.
+# Changes of parameters, gradients and optimizers belong to the program, too: `backward()` fills `.grad`, an optimizer writes to
+# parameters and keeps its state. So you can compile a training step as it is written for eager code. `item()` reads the loss as
+# a number. That works if the number is returned, but not if the rest of the program depends on it.
 #
 # Only the first call creates the optimizer's state. So the first call runs eagerly, and minigrad compiles the second.
 
@@ -159,11 +158,10 @@ print(history[0], history[-1], training_step)
 assert history[-1] < 0.1 * history[0] and "2 specialisations" in repr(training_step)
 
 # %% [markdown]
-# ## Lines that run in Python
+# ## Functions that run in Python
 #
 # The record of one call is valid for another only if both do the same operations. An `if` on a tensor depends on values that
-# are not known beforehand. So that line runs eagerly at each call, and one warning names it. minigrad compiles the code before
-# and after the line.
+# are not known beforehand. So the function runs eagerly at each call, and one warning names the line.
 
 
 # %%
@@ -207,7 +205,7 @@ assert np.allclose([whole(x).item() for x in (three, -three)], results, rtol=1e-
 
 # %% [markdown]
 # Some lines have an effect besides their value: they print, or append to a list. A recorded program would repeat only the
-# operations.
+# operations. minigrad compiles only what it knows to have no such effect.
 
 # %%
 seen = []
@@ -230,9 +228,9 @@ def length_of_list():
 lessons.predict(
     "noting runs three times with the same kind of tensor. How many elements does the list seen have then?",
     {
-        3: "The line runs eagerly at each call; minigrad compiles the other line.",
+        3: "The function runs eagerly at each call, since the list outlives the call.",
         1: "A library that records a function once forgets such an effect. minigrad does not.",
-        0: "The function runs in Python at least once, for the capture.",
+        0: "The function runs in Python, and the line with it.",
         2: "The second call and the third do the same.",
     },
     length_of_list,
@@ -240,11 +238,11 @@ lessons.predict(
 
 # %%
 print(seen, noting.explain(), sep="\n")
-assert "line" in noting.explain() and noting(three).tolist() == [2.0, 2.0, 2.0]
+assert "outlives the call" in noting.explain() and noting(three).tolist() == [2.0, 2.0, 2.0]
 
 # %% [markdown]
-# If a size depends on values, as in `x[x > 0]`, a module would keep the size of the first call. So such a line runs eagerly,
-# too. The sum of `x[x > 0]` needs no size, so it compiles.
+# If a size depends on values, as in `x[x > 0]`, a module would keep the size of the first call. So such a function runs
+# eagerly, too. The sum of `x[x > 0]` needs no size, so it compiles.
 
 
 # %%
@@ -308,7 +306,7 @@ lessons.check("compile_limited", compile_limited)
 # %% [markdown]
 # ### 3. One thing at a time
 #
-# This function also keeps its losses in a list, so a line runs eagerly. Rewrite it so that it compiles, and let its caller
+# This function also keeps its losses in a list, so it runs eagerly. Rewrite it so that it compiles, and let its caller
 # keep the list: return the loss and the gradient, in this order.
 
 # %%
@@ -330,7 +328,7 @@ lessons.check("compile_noted", compile_noted)
 # - Other dtypes, sizes and layouts need another specialisation. So does a Python number that changes a decision.
 # - A float is an argument of the module. minigrad notices a changed global.
 # - A training step compiles with its optimizer, `.grad` and `item()`.
-# - An `if` on a tensor, a `print` or a size that depends on values runs eagerly; minigrad compiles the lines around it.
+# - A function with an `if` on a tensor, a `print` or a size that depends on values runs eagerly.
 # - `fullgraph=True` makes such a line an error; `where` replaces an `if`.
 #
 # ## Questions

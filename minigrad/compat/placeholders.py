@@ -152,7 +152,7 @@ TABLE: dict[str, dict[str, Any]] = {
         ),
         **{name: Backend(enabled=False) for name in BACKENDS},
     },
-    "compiler": {  # minigrad.compile compiles what it can and runs the rest unchanged: no code has to be marked
+    "compiler": {  # minigrad.compile runs a function that it cannot compile unchanged: no code has to be marked
         **dict.fromkeys("allow_in_graph assume_constant_result disable disallow_in_graph".split(), itself),
         "substitute_in_graph": lambda original_fn, **kwargs: itself(),
         **dict.fromkeys(

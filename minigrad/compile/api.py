@@ -3,8 +3,8 @@
 `Compiled.__call__` looks up the specialisation for the dtypes, sizes and layouts of its arguments and runs it. A new kind of
 arguments gets a new specialisation (specialization.py): it is captured (trace.py), lowered to simple operations (rules.py),
 fused (fuse.py) and written (module_text.py). New sizes are captured again, so that no assumption about sizes is needed; they
-usually give the same source, which is compiled only once. Code that cannot be compiled correctly runs eagerly, by itself if
-the function can be split around it (function_parts.py). `explain()` gives the reason.
+usually give the same source, which is compiled only once. A function that does something that is not allowed (checks.py) runs
+eagerly. `explain()` gives the reason.
 """
 
 from __future__ import annotations
@@ -23,9 +23,7 @@ from ..core.events import slots
 from ..core.frames import OFF, ON, current
 from ..errors import OutsideError, error, warn
 from ..func.tree import check_function, flatten
-from ..places import Place, users_code
 from .captured_steps import Refused
-from .function_parts import is_module, plain, split
 from .guards import MISS
 from .specialization import Eager, Specialisation, kind
 from .versions import change, describe
@@ -101,20 +99,18 @@ class Compiled:
     """A compiled function; see `compile`."""
 
     __wrapped_by_compile__ = True
+    parts_for_guards = ("function",)
 
     def __init__(self, f: Callable, fullgraph: bool):
         functools.update_wrapper(self, f, updated=("__dict__",) if isinstance(f, types.FunctionType) else ())
         self.function, self.fullgraph = f, fullgraph
-        self.name = self.title = getattr(f, "__name__", type(f).__name__)
+        self.name = getattr(f, "__name__", type(f).__name__)
         self._table: dict[tuple, list] = {}
         self._count = 0
         self.versions: list[Specialisation] = []
-        self.varying: frozenset[str] = frozenset()  # paths of outside numbers that changed between calls
+        self.varying: set[str] = set()  # paths of outside numbers that changed between calls
         self._texts: set[str] = set()  # sources compiled so far
         self._warned, self._once = False, 0
-        self.is_quiet = False  # True for a function called in a line of another function that runs eagerly
-        self.tree: Any = None  # for a part of another function: its syntax tree (`title` is that function's name)
-        self.parts: dict[int, tuple[Callable, list]] = {}  # the split function, by the line that runs eagerly
         self._reasons: dict[str, None] = {}
         self.fast_paths: list[Callable] = []  # tried first, most recent first (fast_call.py)
 
@@ -165,7 +161,7 @@ class Compiled:
             try:
                 made = Specialisation(self, leaves, spec, args, kwargs)
             except Refused as e:
-                made = self.eager(e)
+                made = Eager(e.why, e.place, e.loud, e.fix)
             except OutsideError:  # of an earlier call
                 raise
             except Exception as e:  # the program's own error, or one of minigrad's: the eager run shows which
@@ -217,41 +213,14 @@ class Compiled:
             raise self.refused(made)
         if made.why not in self._reasons:
             at = f"\n  at {made.place}" if made.place is not None else ""
-            self.warn(made.why, made.fix, at, made.loud, " in one line" * (made.run is not None))
-        return (made.run or self.function)(*args, **kwargs)
+            self.warn(made.why, made.fix, at, made.loud)
+        return self.function(*args, **kwargs)
 
-    def eager(self, refused: Refused) -> Eager:
-        """Return the eager fallback of a refused function: compiled parts around the line if it can be split."""
-        found = None if self.fullgraph else split(self.function, self.tree, refused)
-        if found is None:
-            return Eager(refused.why, refused.place, refused.loud, refused.fix)
-        if found.line not in self.parts:
-            made = [Compiled(part.function, False) for part in found.parts]
-            for one, part in zip(made, found.parts):
-                one.tree, one.title, one.is_quiet = part.tree, self.title, self.is_quiet
-            inner = functools.partial(self.inner, made, {})
-            self.parts[found.line] = found.make(list(made), inner), made
-        place = refused.place or Place(plain(self.function)[0].__code__.co_filename, found.line)
-        return Eager(refused.why, place, refused.loud, refused.fix, self.parts[found.line][0])
-
-    @staticmethod
-    def inner(parts: list, compiled: dict, f: Callable) -> Callable:
-        """Return the compiled form of a function called in an eager line, if it is a user's function or a module; else `f`."""
-        function, bound = plain(f)
-        if len(compiled) == MANY or not is_module(f) and users_code(function) is None:
-            return f
-        key = function, *map(id, bound)
-        if key not in compiled:
-            compiled[key] = Compiled(f, False)
-            compiled[key].is_quiet = True  # the warning for the line has been given
-            parts.append(compiled[key])
-        return compiled[key]
-
-    def warn(self, why: str, fix: str = "", at: str = "", loud: bool = True, where: str = "") -> None:
+    def warn(self, why: str, fix: str = "", at: str = "", loud: bool = True) -> None:
         """Record that some calls run eagerly, for `explain()`; if `loud`, also warn."""
         self._reasons[why] = None
-        if loud and not self.is_quiet:
-            warn("compile-eager", f"compile({self.title})", f"runs eagerly{where}, because {why}{at}", fix)
+        if loud:
+            warn("compile-eager", f"compile({self.name})", f"runs eagerly, because {why}{at}", fix)
 
     def refused(self, made: Eager) -> Exception:
         """Return the error for a function that cannot be compiled with fullgraph=True."""
@@ -292,9 +261,6 @@ class Compiled:
             f"specialisation {i}: {describe(version, self.versions)}" for i, version in enumerate(self.versions, 1)
         ]
         lines += [f"runs eagerly in some calls: {why}" for why in self._reasons]
-        for line, (_, parts) in self.parts.items():
-            lines.append(f"in parts; line {line} runs eagerly:")
-            lines += [f"  {text}" for part in parts for text in part.explain().splitlines()]
         return "\n".join(lines)
 
     def _made(self, who: str) -> Specialisation:

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..ops.base.families import Linear
 from ..ops.pointwise import Add
-from .captured_steps import Step, Value
+from .captured_steps import CapturedValue, Step
 from .fast_call import backward_function
 from .loaded import Loaded, generated
 
@@ -76,16 +76,16 @@ class BackwardPrograms:
 class Flow:
     """Propagation of gradients when some of the seeds are absent."""
 
-    def __init__(self, seeds: Sequence[Value], present: Sequence[bool]):
+    def __init__(self, seeds: Sequence[CapturedValue], present: Sequence[bool]):
         self.flowing = set(seeds)  # values that gradients flow through
         self.absent = {seed for seed, there in zip(seeds, present) if not there}
-        self.zero: set[Value] = set()  # values that are zero for any gradient
-        self.same: dict[Value, Value] = {}  # sums with one absent summand -> the other summand
+        self.zero: set[CapturedValue] = set()  # values that are zero for any gradient
+        self.same: dict[CapturedValue, CapturedValue] = {}  # sums with one absent summand -> the other summand
         self.steps: list[Step] = []
 
     def follow(self, step: Step) -> bool:
         """Process the next step; return False if it adds a value that no gradient flows through."""
-        read = [a for a in step.args if isinstance(a, Value)]
+        read = [a for a in step.args if isinstance(a, CapturedValue)]
         if issubclass(step.cls, Linear) and all(map(self.is_zero, read)):
             self.zero.update(step.outs)
         gradients = [a for a in read if a in self.flowing]
@@ -100,26 +100,32 @@ class Flow:
             (other,) = [a for a in read if a not in missing]
             self.same[step.outs[0]] = self.same.get(other, other)
         else:
-            args = [zeros(a) if a in missing else self.same.get(a, a) if isinstance(a, Value) else a for a in step.args]
+            args = [
+                zeros(a) if a in missing else self.same.get(a, a) if isinstance(a, CapturedValue) else a
+                for a in step.args
+            ]
             self.steps.append(Step(step.cls, args, step.outs, step.place, step.phase, step.written))
         return True
 
-    def is_zero(self, v: Value) -> bool:
+    def is_zero(self, v: CapturedValue) -> bool:
         """Return True if a value is zero everywhere, for any gradient."""
         return v in self.zero or v.kind == "constant" and not v.content.any()
 
 
-def zeros(like: Value) -> Value:
+def zeros(like: CapturedValue) -> CapturedValue:
     """Return a constant that is zero everywhere."""
     content = np.zeros(like.shape, like.dtype)
-    made = Value("constant", content, 0, like.name)
+    made = CapturedValue("constant", content, 0, like.name)
     made.content = content
     return made
 
 
 def without(
-    steps: Sequence[Step], seeds: Sequence[Value], grads: Sequence[Value | None], present: Sequence[bool]
-) -> tuple[list[Step], list[Value | None]] | None:
+    steps: Sequence[Step],
+    seeds: Sequence[CapturedValue],
+    grads: Sequence[CapturedValue | None],
+    present: Sequence[bool],
+) -> tuple[list[Step], list[CapturedValue | None]] | None:
     """Return the steps and gradients (None: absent) if only some seeds are present; None if they cannot be determined."""
     flow = Flow(seeds, present)
     if not all(map(flow.follow, steps)) or any(g is not None and g not in flow.flowing for g in grads):

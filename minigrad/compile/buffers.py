@@ -11,12 +11,12 @@ from __future__ import annotations
 from typing import Any
 
 from .fuse import LOOPED, Group, element_read, loop_index, of_rows
-from .ir import Lowering, Op, V
+from .ir import Lowering, Op, Value
 
 
 def stored(low: Lowering, groups: list[Group], outputs: list, writes: list) -> set:
     """Return the values that are read outside the loop that computes them, or returned."""
-    made: dict[V, list] = {}
+    made: dict[Value, list] = {}
     for g in groups:
         for o in [o for op in g.ops for o in op.outs]:
             made.setdefault(o, []).append(g)
@@ -32,7 +32,7 @@ def stored(low: Lowering, groups: list[Group], outputs: list, writes: list) -> s
 
 
 def written_directly(low: Lowering, groups: list[Group], outputs: list, writes: list,
-                     may_raise: tuple = ("pick", "scatter", "call")) -> dict[V, V]:  # fmt: skip
+                     may_raise: tuple = ("pick", "scatter", "call")) -> dict[Value, Value]:  # fmt: skip
     """Return the inputs whose new values can be computed directly in their memory: input -> value.
 
     Operations that `may_raise` must come before, so that an error leaves the inputs unchanged.
@@ -43,7 +43,7 @@ def written_directly(low: Lowering, groups: list[Group], outputs: list, writes: 
     raising = max([k for k, g in enumerate(groups) if any(op.kind in may_raise for op in g.ops)], default=-1)
     returned = {low.base(v) for v in outputs}
     new_values = [v for _, v in writes]
-    direct: dict[V, V] = {}
+    direct: dict[Value, Value] = {}
     for p, v in writes:
         k, writer = made.get(v, (-1, None))
         if k < 0 or k < raising or v.shape != p.shape or not p.shape or v.dtype != p.dtype:
@@ -54,7 +54,7 @@ def written_directly(low: Lowering, groups: list[Group], outputs: list, writes: 
     return direct
 
 
-def read_later(low: Lowering, groups: list[Group], views: set, d: V, k: int, writer: Any) -> bool:
+def read_later(low: Lowering, groups: list[Group], views: set, d: Value, k: int, writer: Any) -> bool:
     """Return True if a view of d is read after `writer`, in group k, overwrites it, except for the element being computed."""
     part = {op: i for i, p in enumerate(groups[k].parts) for op in p.ops}
     for later, g in enumerate(groups[k:], k):
@@ -73,7 +73,7 @@ def is_late(op: Op) -> bool:
     return op.kind == "reduce" and op.name == "sum" and of_rows(op)
 
 
-def reshaped(low: Lowering, groups: list[Group], p: V) -> set:
+def reshaped(low: Lowering, groups: list[Group], p: Value) -> set:
     """Return p and every value that shares its memory: reshaped, or a view returned by a call."""
     found = {p}
     for op in [op for g in groups for op in g.ops if op.kind in ("reshape", "call")]:
@@ -82,12 +82,12 @@ def reshaped(low: Lowering, groups: list[Group], p: V) -> set:
     return found
 
 
-def reusable_arrays(low: Lowering, groups: list[Group], stored: set, kept: set, direct: dict) -> dict[V, V]:
+def reusable_arrays(low: Lowering, groups: list[Group], stored: set, kept: set, direct: dict) -> dict[Value, Value]:
     """Return the results that can reuse the memory of an array with no later reader: result -> array."""
     order = {o: k for k, g in enumerate(groups) for op in g.ops for o in op.outs if op.kind in ("map", "dot")}
     others = [op for g in groups for op in g.ops if op.kind not in (*LOOPED, "dot", "pick")]
     held = set(low.bases(others))  # their results may be views
-    found: dict[V, V] = {}
+    found: dict[Value, Value] = {}
     for k, g in enumerate(groups):
         for part, op in [(p, op) for p in g.parts or [g] for op in p.ops if op.kind == "map" and op.outs[0] in stored]:
             out = op.outs[0]

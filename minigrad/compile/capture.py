@@ -13,7 +13,6 @@ from ..core.tensor import Box, Tensor
 from ..func.tree import flatten, rebuild
 from ..kernels.cache import without
 from .captured_steps import VALUES, Refused
-from .stand_ins import installed_stand_ins
 from .symbols import is_symbolic, plain
 from .trace import Trace
 
@@ -28,7 +27,7 @@ def tracing(trace: Trace, grad: bool):
     try:
         capturing.set(trace)
         without.set(True)  # no user sees the values
-        with use(Frame(trace, grad, None, False, OFF)), installed_stand_ins(trace.environment, capturing.get):
+        with use(Frame(trace, grad, None, False, OFF)):
             yield trace
         if trace.refused is not None:
             raise trace.refused
@@ -40,6 +39,7 @@ def tracing(trace: Trace, grad: bool):
         finally:
             del refused  # as in raise_instead
     finally:
+        trace.guards.restore()
         capturing.set(around)
         without.set(alone)
         for generator, state in trace.generators.values():

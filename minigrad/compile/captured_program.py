@@ -2,34 +2,31 @@
 
 The function runs once under a Trace (trace.py), with inputs for its tensors and symbols for its numbers. Each returned value
 is an output, one of the inputs or a plain value. Tracked outputs are differentiated right away, so that the backward consists
-of steps of the same kind. specialization.py captures twice and compares the `fingerprint` before it trusts the result.
+of steps of the same kind.
 """
 
 from __future__ import annotations
 
 import inspect
-import types
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import optree
 
-from ..arrays.kinds import on_device
 from ..core.graph import Leaf, history
 from ..core.tensor import Box, Tensor
 from ..func.tree import flatten, rebuild
+from .allowed import PLAIN
 from .capture import tracing
-from .captured_steps import Refused, Step, Value
-from .effects import effects, places
-from .guards import PLAIN, RETURN
-from .symbols import Number, Reads, Whole, is_symbolic, plain
+from .captured_steps import RETURN, CapturedValue, Refused, Step
+from .checks import Checks
+from .effects import effects
+from .symbols import Number, Reads, Whole, is_symbolic
 from .trace import NEEDED, Trace
 
 if TYPE_CHECKING:
     from .specialization import Specialisation
-
-NOTHING = np.empty(0)  # replaces an array whose memory is no longer needed
 
 
 class Captured:
@@ -37,26 +34,29 @@ class Captured:
 
     def __init__(self, program: Specialisation, leaves: Any):
         self.program, self.leaves = program, leaves
-        self.trace = trace = Trace(program.environment, self)
+        self.trace = trace = Trace(program.guards, self)
+        program.guards.symbol = self.outside_number
         self.reads = Reads(program.names, trace.depends)
-        self.computed: dict[int, tuple[Box, Value]] = {}  # numbers that the program computes, by leaf
+        self.computed: dict[int, tuple[Box, CapturedValue]] = {}  # numbers that the program computes, by leaf
         self.forward_steps: list[Step] = trace.steps
         self.backward_steps: list[Step] = []
         self.seeds: list = []
         self.grads: list = []
         self.freed = ""  # the error of its backward
         full = self.take_arguments(program, leaves)
-        args, kwargs = rebuild(program.tree, full[: program.n_leaves])
-        hidden = full[program.n_leaves :]
-        with tracing(trace, program.grad), program.surroundings.lent(hidden):
-            result = program.owner.function(*args, **kwargs)
+        args, kwargs = rebuild(program.tree, full)
+        checks = Checks(program.guards, trace)
+        with tracing(trace, program.grad):
+            for path, a in program.roots():
+                program.guards.object(path, a)
+            result = checks.call(program.owner.function, *args, **kwargs)
             trace.phase = "forward"
             after, tree = flatten((args, kwargs))
             if tree != program.tree or any(a is not b for a, b in zip(after, full)):
                 raise Refused("it changes a list or dictionary in its arguments", None, True, RETURN)
             self.outs: list[Box] = []
             self.take_results(result)
-            self.effects, self.once = effects(program.surroundings, trace, self.leaf)
+            self.effects, self.once = effects(program.guards, trace, self.leaf)
             self.results_of = {leaf: self.result_of(b, v) for leaf, (b, v) in self.computed.items()}
             self.look_at_memory(trace)
             if trace.tracks_others():
@@ -74,14 +74,8 @@ class Captured:
                 what = "it changes a .grad, which outlives the call, and returns a differentiable tensor"
                 raise Refused(what, None, True, "return tensor.detach(), or return the new gradient")
         self.reads.refuse = lambda: Refused(NEEDED)  # the numbers must not keep the capture alive
-        self.free_results()
-
-    def free_results(self) -> None:
-        """Free the arrays of the steps, except for outputs: several captures exist at a time, for comparison."""
         for o in self.outs:
             o._edge = None  # frees the graph, which holds saved tensors
-        for v in [v for step in self.trace.steps for v in step.outs if not on_device(v.array)]:
-            v.array = NOTHING
 
     def take_arguments(self, program: Specialisation, leaves: Any) -> list:
         """Return the arguments for the function: boxes for tensors, symbols for numbers."""
@@ -104,16 +98,18 @@ class Captured:
         """Return the result of item() for an input."""
         return self.number(self.program.item(t, self.leaves))
 
-    def of_result(self, b: Box, v: Value) -> Any:
+    def outside_number(self, path: str, text: str, value: Any) -> Any:
+        """Return the symbol of a number that the function reads from outside."""
+        return self.number(self.program.outside_number(path, text, value, self.leaves))
+
+    def of_result(self, b: Box, v: CapturedValue) -> Any:
         """Return the result of item() for a computed tensor: a number that may only be returned or stored."""
         i = self.program.result(len(self.computed), b._value._a.item(), self.leaves)
         self.computed[i] = b, v
-        if self.program.plainly:
-            return self.leaves[i]
         self.reads.results.add(i)
         return self.number(i) if i in self.program.numbers else None
 
-    def result_of(self, b: Box, v: Value) -> tuple[str, Any]:
+    def result_of(self, b: Box, v: CapturedValue) -> tuple[str, Any]:
         """Return the location of the tensor whose number was requested."""
         if self.trace.value(b) is not v:
             raise Refused("it calls item() on a tensor and writes to that tensor afterwards", None, True)
@@ -176,15 +172,15 @@ class Captured:
             return
         self.forward_steps, self.backward_steps = trace.steps[:before], trace.steps[before:]
 
-    def needed(self) -> tuple[list[Value], list[Step]]:
+    def needed(self) -> tuple[list[CapturedValue], list[Step]]:
         """Return the forward values that the backward program reads, and the steps of views among them, which it repeats."""
         maker = {o: s for s in self.forward_steps for o in s.outs}
         made = {o for s in self.backward_steps for o in s.outs} | set(self.seeds)
-        saved: dict[Value, None] = {}
+        saved: dict[CapturedValue, None] = {}
         again: list[Step] = []
 
         def need(v: Any) -> None:
-            if not isinstance(v, Value) or v in made or v in saved or v.kind in ("number", "constant"):
+            if not isinstance(v, CapturedValue) or v in made or v in saved or v.kind in ("number", "constant"):
                 return
             step = maker.get(v)
             if step is not None and step.cls.primitive and step.cls.view and step.written is None:
@@ -198,42 +194,6 @@ class Captured:
         for v in [*[a for s in self.backward_steps for a in s.args], *self.grads]:
             need(v)
         return list(saved), again
-
-    def fingerprint(self, as_values: bool = False) -> list:
-        """Return the program as plain data, equal for equal programs, with numbers as expressions or as values."""
-        numbers: dict[Value, int] = {}
-        number_text = (lambda a: repr(plain(a))) if as_values else lambda a: a.name if is_symbolic(a) else repr(a)
-
-        def seen(a: Any) -> Any:
-            if isinstance(a, types.FunctionType):
-                return (a.__code__, [repr(c.cell_contents) for c in a.__closure__ or ()])
-            if not isinstance(a, Value):
-                return (type(plain(a)).__name__, number_text(a))
-            if as_values and a in self.trace.spelled:
-                return ("constant", a.dtype, a.shape, self.trace.spelled[a][0].tobytes())
-            if a.kind == "number":
-                return ("number", number_text(a.content))
-            if a.kind == "constant":
-                return ("constant", a.dtype, a.shape, a.content.tobytes())
-            return (numbers.setdefault(a, len(numbers)), a.shape, a.dtype.str)
-
-        steps = [s for s in self.trace.steps if not as_values or s not in self.trace.spelling]
-        made = [(s.cls, s.phase, s.written is not None, *map(seen, s.args), *map(seen, s.outs)) for s in steps]
-        ends = [seen(self.trace.value(o)) for o in self.outs]
-        rest = [parts(part, number_text) for part in self.results]
-        known = lambda key: id(key) if isinstance(key, Tensor) else key
-        effects = [e for e in self.effects if e.changes or not as_values]
-        left = [(e.what, e.holder, known(e.key), parts(e.part, number_text)) for e in effects]
-        counts = [
-            number_text(w.content) for b in self.trace.input_boxes() if (w := self.trace.held(b)).kind == "number"
-        ]
-        return [made, ends, rest, left, counts, self.tracked, self.by, [seen(g) for g in self.grads]]
-
-
-def parts(part: Any, number_text: Callable) -> Any:
-    """Return the parts of a stored object, as plain data."""
-    data = {"value": number_text, "number": number_text, "count": lambda v: (number_text(v.content), v.dtype)}
-    return part and [data.get(k, lambda x, k=k: (k, x))(x) for k, x in places(part)]
 
 
 def place(a: Any, among: list) -> int | None:

@@ -1,4 +1,4 @@
-"""A captured program as plain data: primitives that ran (Step) on values (Value), in execution order.
+"""A captured program as plain data: primitives that ran (Step) on values (CapturedValue), in execution order.
 
 An array gets a new value at every write, so that the steps are a program without writes. trace.py creates the steps; ir.py
 and rules.py turn them into operations that can be fused. `Refused` carries the reason if there is no such program.
@@ -32,10 +32,12 @@ class Refused(Interruption, RuntimeError):
         self.is_own = False  # True if the culprit is in the function itself, not in one that it calls
 
 
+OUTSIDE = "call it outside of the compiled function, and pass the result as an argument"
+RETURN = "return the new value, and let the caller store it"
 VALUES = "use minigrad.where(condition, a, b) instead of `if` and masks, and keep numbers as tensors"
 
 
-class Value:
+class CapturedValue:
     """One array of the program at one moment."""
 
     __slots__ = ("array", "born", "content", "dtype", "kind", "layout", "name", "shape")

@@ -18,8 +18,8 @@ from ..kernels import cache, lines
 from ..kernels.lines import HOLDS, NUMBER, WEIGHT, Kernel, Layout, Plan
 from ..ops.base.primitive import ShapeOf
 from .capture import tracing
-from .captured_steps import Step, Value
-from .guards import Environment
+from .captured_steps import CapturedValue, Step
+from .guards import Guards
 from .symbols import Number, Reads
 from .trace import Trace
 
@@ -67,14 +67,14 @@ def captured(plan: Plan, args: tuple, layout: Layout, dtype: np.dtype, on_device
     from .emit.from_capture import generate
 
     cls = plan.cls
-    trace = Trace(Environment({}), None)
+    trace = Trace(Guards(), None)
     trace.phase = "backward"  # user's lines are not recorded
     with tracing(trace, False):
         given = [example(trace, plan, i, a, layout, dtype) for i, a in enumerate(args)]
         made = (cls.program or cls.apply)(*given) if plan.formulas is None else gradients(cls, plan.formulas, given)
         outs = list(zip(plan.gives, [trace.value(o) for o in (made if type(made) is tuple else (made,))]))
     fixed, rows = ([trace.value(given[i]) for i, _ in some] for some in (plan.fixed, plan.rows))
-    memory = lambda held: Value("input", np.empty(layout.shape(held), dtype), 0, "result")
+    memory = lambda held: CapturedValue("input", np.empty(layout.shape(held), dtype), 0, "result")
     writes = [(memory(held), out) for held, out in outs if held not in SUMS]
     sums = [out for held, out in outs if held in SUMS]
     name = cls.name if plan.formulas is None else f"{cls.name}_backward"
@@ -109,12 +109,12 @@ def gradients(cls: Any, formulas: tuple, given: list) -> tuple:
     return tuple([cls.evaluate(i, bound, len(cls.names), gs) for i in formulas])
 
 
-def sees_all(steps: list[Step], rows: list[Value]) -> bool:
+def sees_all(steps: list[Step], rows: list[CapturedValue]) -> bool:
     """Return True if the result for one line depends on other lines: a sum over lines is broadcast back to them."""
-    mixed: set[Value] = set()
+    mixed: set[CapturedValue] = set()
     known, count = set(rows), rows[0].shape[0]
     for step in steps:
-        read = {a for a in step.args if isinstance(a, Value)}
+        read = {a for a in step.args if isinstance(a, CapturedValue)}
         for out in step.outs:
             by_line = out.shape[:1] == (count,)
             if by_line and read & mixed:

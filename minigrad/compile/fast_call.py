@@ -8,7 +8,7 @@ Generated code takes a third of the time of general code, which would look all o
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
@@ -22,9 +22,10 @@ from ..core.saved import INFERENCE, memory
 from ..core.tensor import Tensor, wrap
 from ..errors import OutsideError
 from ..func.tree import flatten
+from .allowed import PLAIN
 from .differentiation import track
 from .effects import Part, places
-from .guards import GONE, MISS, PLAIN
+from .guards import GONE, MISS
 from .symbols import EXACT, LEAF, in_leaves, is_symbolic
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ class Writer:
                       "Tensor": Tensor, "history": history, "finite": math.isfinite, "INFERENCE": INFERENCE,
                       "memory": memory, "wrap": wrap, "array": np.ndarray, "asarray": np.asarray, "track": track,
                       "flatten": flatten, "overlapping": overlapping, "program": program, "entry": program.entry.entry,
-                      "math": math, **program.environment.scope}  # fmt: skip
+                      "math": math, **program.guards.scope}  # fmt: skip
 
     def constant(self, a: Any) -> str:
         """Add an object to the scope and return its variable."""
@@ -72,7 +73,8 @@ class Writer:
         for i, (name, a) in enumerate(zip(self.leaves, self.given_leaves)):
             self.leaf(i, name, a)
         first = len(self.lines)
-        self.lines += [in_leaves(line, self.leaves) for line in self.program.environment.lines]
+        self.leaves += [f"v{i}" for i in range(len(self.leaves), len(self.given_leaves))]
+        self.lines += [in_leaves(line, self.leaves) for line in self.program.guards.lines]
         self.numbers_outside()
         self.hidden()
         if lines := self.lines[first:]:
@@ -145,34 +147,28 @@ class Writer:
             edge = f"({name}._edge if {name}._view is None else history({name}))"
             self.need(f"{edge} is {'not ' if tracked else ''}None")
 
-    def numbers_outside(self) -> None:
-        """Look up the numbers that the function reads from outside."""
-        for source, _ in self.program.environment.numbers.values():
-            self.given_number(source.text)
+    def items_from(self, kind: str) -> Iterator[tuple[int, str, Any]]:
+        """Yield the numbers that come from "outside", out of an "input", or are "computed": their place and their source."""
+        for i, found in enumerate(self.program.items_of, self.program.n_leaves):
+            if found is not None and kind == ("computed" if i in self.program.computed else found[0]):
+                yield i, *found
 
-    def given_number(self, text: str) -> None:
-        """Look up a number and check it like one among the arguments."""
-        i, name = len(self.leaves), f"v{len(self.leaves)}"
-        self.lines.append(f"{name} = {text}")
-        self.leaves.append(name)
-        self.leaf(i, name, self.given_leaves[i])
+    def numbers_outside(self) -> None:
+        """Look up the numbers that the function reads from outside, and check them like those among the arguments."""
+        for i, _, text in self.items_from("outside"):
+            self.lines.append(f"{self.leaves[i]} = {text}")
+            self.leaf(i, self.leaves[i], self.given_leaves[i])
 
     def items(self) -> None:
         """Read the numbers stored in tensors."""
-        first = len(self.leaves)
-        for i, found in enumerate(self.program.items_of, first):
-            if i in self.program.computed or found is None:
-                self.leaves.append(f"v{i}")
-            else:
-                self.given_number(f"{self.arrays[found[1]]}.item()")
+        for i, _, k in self.items_from("input"):
+            self.lines.append(f"{self.leaves[i]} = {self.arrays[k]}.item()")
+            self.leaf(i, self.leaves[i], self.given_leaves[i])
 
     def results(self) -> None:
         """Read the numbers that the program has computed, and evaluate the expressions that use them."""
-        first = len(self.leaves) - len(self.program.items_of)
-        for i, found in enumerate(self.program.items_of, first):
-            if i in self.program.computed and found is not None:
-                kind, k = found
-                self.lines.append(f"{self.leaves[i]} = {self.places[k] if kind == 'input' else f'r{k}'}._a.item()")
+        for i, kind, k in self.items_from("computed"):
+            self.lines.append(f"{self.leaves[i]} = {self.places[k] if kind == 'input' else f'r{k}'}._a.item()")
         self.lines += [f"{n} = {in_leaves(x, self.leaves)}" for x, n in self.computed.items() if self.of_results(x)]
 
     def of_results(self, x: str) -> bool:
@@ -238,7 +234,7 @@ class Writer:
 
     def effects(self) -> None:
         """Repeat the side effects of the function."""
-        for what, holder, key, part, _ in self.program.effects:
+        for what, holder, key, part in self.program.effects:
             if what == "grad":
                 self.lines.append(f"{self.places[holder]}._grad = {self.part(part)}")
             elif part is None:

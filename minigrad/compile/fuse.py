@@ -16,7 +16,7 @@ import math
 from collections.abc import Callable
 
 from ..kernels.formula import CUDA
-from .ir import Lowering, Op, V
+from .ir import Lowering, Op, Value
 
 LOOPED = ("map", "reduce")
 
@@ -30,7 +30,7 @@ class Group:
         self.kind, self.shape, self.ops, self.parts = kind, shape, ops, list(parts)
         self.lead = lead  # number of dimensions before those of its lines; 0 if not known yet
 
-    def like(self) -> V:
+    def like(self) -> Value:
         """Return a value of the group's shape."""
         found = [op.outs[0] if op.kind == "map" else op.ins[0] for op in self.ops if op.kind in LOOPED]
         return next(v for v in found if extent(v.shape) == self.shape)
@@ -65,7 +65,7 @@ def schedule(low: Lowering, done: set, kept: set) -> list[Group]:
     return groups
 
 
-def chosen(ready: list[Op], reads: dict[Op, frozenset[V]], freed: Callable[[Op], frozenset[V]]) -> Op:
+def chosen(ready: list[Op], reads: dict[Op, frozenset[Value]], freed: Callable[[Op], frozenset[Value]]) -> Op:
     """Return the next operation: loops come last; among products, the one that leaves the least in memory comes first.
 
     This way a weight's gradient is computed, and the layer's input freed, before that input's gradient is allocated. Such a
@@ -83,7 +83,7 @@ def chosen(ready: list[Op], reads: dict[Op, frozenset[V]], freed: Callable[[Op],
 
 def loop_with(low: Lowering, first: Op, pending: list, done: set) -> Group:
     """Return a loop with the first operation and all others that can run in it."""
-    shape, ops, inside = extent(over(first)), [], set[V]()
+    shape, ops, inside = extent(over(first)), [], set[Value]()
     for op in pending:
         if op.kind in LOOPED and extent(over(op)) == shape and joins(low, op, inside, done):
             ops.append(op)
@@ -125,12 +125,12 @@ def loop_index(shape: tuple) -> list:
     return ["0" if n == 1 else f"i{next(variables)}" for n in shape]
 
 
-def element_read(low: Lowering, op: Op, v: V) -> tuple[V, list]:
+def element_read(low: Lowering, op: Op, v: Value) -> tuple[Value, list]:
     """Return the element of an operand that an operation's loop reads: the value that owns the memory, and the index."""
     return low.resolve(v, operand_index(v, loop_index(over(op))))
 
 
-def operand_index(v: V, index: list) -> list:
+def operand_index(v: Value, index: list) -> list:
     """Return the index of v that broadcasts to element `index` of the loop."""
     own = index[len(index) - len(v.shape) :]
     return ["0" if n == 1 else i for n, i in zip(v.shape, own)]
@@ -259,7 +259,7 @@ def fits(low: Lowering, g: Group, h: Group, made: dict) -> bool:
     return fine and all(of_this_line(low, v, loop_index(v.shape), made, lead) for v in others)
 
 
-def of_this_line(low: Lowering, v: V, index: list, made: dict, lead: int) -> bool:
+def of_this_line(low: Lowering, v: Value, index: list, made: dict, lead: int) -> bool:
     """Return True if a value read at an index of the loop is on the current line, or not computed in this pass."""
     base, at = low.resolve(v, index)
     op = made.get(base)

@@ -1,4 +1,4 @@
-"""The lowered program: a few kinds of simple operations (Op) on values (V), simple enough to write loops for.
+"""The lowered program: a few kinds of simple operations (Op) on values (Value), simple enough to write loops for.
 
 A map computes one formula for each element, a reduction a sum or maximum. A view is not an operation but index arithmetic
 (an alias), and costs nothing. `Lowering` holds the program and has a method for each kind of operation. The rules (rules.py)
@@ -17,13 +17,13 @@ import numpy as np
 
 from ..arrays.dtypes import HALVES
 from ..kernels.formula import CUDA, Target
-from .captured_steps import HANDLED, Value
+from .captured_steps import HANDLED, CapturedValue
 from .symbols import is_symbolic
 
 F4, F8, I8, BOOL = HANDLED
 
 
-class V:
+class Value:
     """A value of the lowered program."""
 
     __slots__ = ("content", "dims", "dtype", "kind", "layout", "name", "shape")
@@ -44,15 +44,15 @@ class Op:
         self.place = None if step is None else step.place
 
     @property
-    def values(self) -> list[V]:
+    def values(self) -> list[Value]:
         """The values that the operation reads; its other inputs are numbers."""
-        return [a for a in self.ins if isinstance(a, V)]
+        return [a for a in self.ins if isinstance(a, Value)]
 
 
 class Count(NamedTuple):
     """The number of elements of x over dims, written in terms of x's sizes."""
 
-    x: V
+    x: Value
     dims: tuple
 
 
@@ -60,27 +60,29 @@ class Lowering:
     """The steps of a capture as simple operations.
 
     Halves (float16 and bfloat16) exist in memory only: loops read them as float32, compute in float32, and round results when
-    they are stored. So the V of a half Value is a half only if it is stored, or a view of a stored one.
+    they are stored. So the Value of a half CapturedValue is a half only if it is stored, or a view of a stored one.
     """
 
     def __init__(self, target: Target) -> None:
         self.target = target  # the backend that will run the program
         self.handled = {*HANDLED, *HALVES} if target is CUDA else {*HANDLED}  # the CPU compiler does not support halves
-        self.wide: dict[V, V] = {}  # halves -> the same memory, read as float32
-        self.rounded: dict[Value, V] = {}  # halves computed as float32 -> their rounded, stored form
+        self.wide: dict[Value, Value] = {}  # halves -> the same memory, read as float32
+        self.rounded: dict[CapturedValue, Value] = {}  # halves computed as float32 -> their rounded, stored form
         self.ops: list[Op] = []
-        self.values: dict[Value, V] = {}
-        self.constants: list[V] = []
-        self.aliases: dict[V, tuple[V, list]] = {}  # views -> the owner of the memory, and the index there (`alias`)
-        self.known: dict[tuple, V] = {}  # meaning of an operation -> its value
-        self.same: dict[V, V] = {}  # values that were computed before under another name
+        self.values: dict[CapturedValue, Value] = {}
+        self.constants: list[Value] = []
+        self.aliases: dict[
+            Value, tuple[Value, list]
+        ] = {}  # views -> the owner of the memory, and the index there (`alias`)
+        self.known: dict[tuple, Value] = {}  # meaning of an operation -> its value
+        self.same: dict[Value, Value] = {}  # values that were computed before under another name
         self.notes: list[str] = []
         self.step: Any = None
 
     # ------------------------------------------------------------------ values
     def v(self, a: Any) -> Any:
         """Return an argument of a step as a value, or as the number that it holds."""
-        if not isinstance(a, Value):
+        if not isinstance(a, CapturedValue):
             return a
         if a not in self.values:
             if a.kind == "number":
@@ -88,28 +90,30 @@ class Lowering:
             self.values[a] = self.constant(a.content, a.name)
         return self.values[a]
 
-    def constant(self, content: np.ndarray, name: str) -> V:
+    def constant(self, content: np.ndarray, name: str) -> Value:
         """Return known content as a value: a single number if uniform, else an array passed to the program."""
         if content.size and (content == content.flat[0]).all() and content.dtype in self.handled:
-            return V("uniform", content.shape, content.dtype, name, content.flat[0].item())
-        made = V("constant", content.shape, content.dtype, name, np.ascontiguousarray(content).reshape(content.shape))
+            return Value("uniform", content.shape, content.dtype, name, content.flat[0].item())
+        made = Value(
+            "constant", content.shape, content.dtype, name, np.ascontiguousarray(content).reshape(content.shape)
+        )
         self.constants.append(made)
         return made
 
-    def new(self, shape: tuple, dtype: Any, name: str = "") -> V:
+    def new(self, shape: tuple, dtype: Any, name: str = "") -> Value:
         """Return a new value for an intermediate result."""
-        return V("computed", shape, dtype, name)
+        return Value("computed", shape, dtype, name)
 
-    def out(self, k: int = 0, dtype: Any = None) -> V:
+    def out(self, k: int = 0, dtype: Any = None) -> Value:
         """Return result k of the current step; halves are computed as float32 unless a dtype is given."""
         o = self.step.outs[k]
         dtype = dtype or (F4 if o.dtype in HALVES else o.dtype)
-        self.values[o] = made = V("computed", o.shape, dtype, o.name)
+        self.values[o] = made = Value("computed", o.shape, dtype, o.name)
         return made
 
     def widened(self, v: Any) -> Any:
         """Return an argument as a loop reads it: halves as float32."""
-        if not isinstance(v, V) or v.dtype not in HALVES:
+        if not isinstance(v, Value) or v.dtype not in HALVES:
             return v
         if v not in self.wide:
             self.wide[v] = self.new(v.shape, F4)
@@ -119,7 +123,7 @@ class Lowering:
     def stored(self, a: Any) -> Any:
         """Return an argument as it is in memory, rounding halves that a loop computed as float32."""
         v = self.v(a)
-        if not isinstance(v, V) or a.dtype not in HALVES or v.dtype == a.dtype:
+        if not isinstance(v, Value) or a.dtype not in HALVES or v.dtype == a.dtype:
             return v
         if a not in self.rounded:
             out = self.new(v.shape, a.dtype)
@@ -127,26 +131,26 @@ class Lowering:
             made.name, v.name = made.name or v.name, ""  # the user's name belongs to the value that the user gets
         return self.rounded[a]
 
-    def resolve(self, v: V, index: list) -> tuple[V, list]:
+    def resolve(self, v: Value, index: list) -> tuple[Value, list]:
         """Return the location of element `index` of v: the value that owns the memory, and the index there."""
         base, places = self.seen(v)
         return base, [moved("0" if d is None else index[d], start, step) for d, start, step in places]
 
-    def seen(self, v: V) -> tuple[V, list]:
+    def seen(self, v: Value) -> tuple[Value, list]:
         """Return the value whose memory v uses, and for each of its dimensions the position that v reads (`alias`)."""
         return self.aliases.get(v) or (v, straight(v))
 
-    def base(self, v: V) -> V:
+    def base(self, v: Value) -> Value:
         """Return the value that v is a view of, or v itself."""
         return self.aliases[v][0] if v in self.aliases else v
 
-    def bases(self, ops: list[Op]) -> list[V]:
+    def bases(self, ops: list[Op]) -> list[Value]:
         """Return the values that some operations read, once per read."""
         return [self.base(v) for op in ops for v in op.values]
 
-    def readers(self, ops: Iterable[Op]) -> dict[V, set[Op]]:
+    def readers(self, ops: Iterable[Op]) -> dict[Value, set[Op]]:
         """Return the readers of each value among some operations."""
-        found: dict[V, set[Op]] = {}
+        found: dict[Value, set[Op]] = {}
         for op in ops:
             for v in self.bases([op]):
                 found.setdefault(v, set()).add(op)
@@ -167,7 +171,7 @@ class Lowering:
         self.ops.append(op)
         return outs[0]
 
-    def alias_index(self, x: V, out: V, index: tuple) -> V | None:
+    def alias_index(self, x: Value, out: Value, index: tuple) -> Value | None:
         """Alias x[index] for integers, slices and None; return None for positions from the end, since sizes may change."""
         for part, n in zip([p for p in index if p is not None], x.shape):
             if isinstance(part, slice) and (part.start or 0) >= 0 and (part.step or 1) > 0:
@@ -195,7 +199,7 @@ class Lowering:
     def meaning(self, op: Op) -> tuple:
         """Return a key for what a map or reduction computes, equal for equal results."""
         tree, options = op.data.get("tree"), [op.data.get(k) for k in ("kinds", "natural", "dims", "keepdim")]
-        ins = [self.same.get(a, a) if isinstance(a, V) else a if isinstance(a, Count) else
+        ins = [self.same.get(a, a) if isinstance(a, Value) else a if isinstance(a, Count) else
                (type(a), a.name if is_symbolic(a) else repr(a)) for a in op.ins]  # fmt: skip
         text = op.name
         if tree is not None:
@@ -203,16 +207,16 @@ class Lowering:
             text = ast.unparse(Names(places).visit(ast.parse(ast.unparse(tree), mode="eval").body))
         return op.kind, text, repr(options), *ins, op.outs[0].shape, op.outs[0].dtype
 
-    def map(self, formula: str | ast.expr, ins: dict, shape: tuple, dtype: Any, out: V | None = None, needs: Any = (),
-            name: str = "map", kinds: Any = None) -> V:  # fmt: skip
+    def map(self, formula: str | ast.expr, ins: dict, shape: tuple, dtype: Any, out: Value | None = None, needs: Any = (),
+            name: str = "map", kinds: Any = None) -> Value:  # fmt: skip
         """Add a map of a formula over its named inputs `ins`, which it reads in the dtypes `kinds` (default: their own)."""
         out = out or self.new(shape, dtype)
-        kinds = kinds or [a.dtype if isinstance(a, V) else np.dtype(dtype) for a in ins.values()]
+        kinds = kinds or [a.dtype if isinstance(a, Value) else np.dtype(dtype) for a in ins.values()]
         tree = ast.parse(formula, mode="eval").body if isinstance(formula, str) else formula
         return self.add("map", list(ins.values()), [out], name, tree=tree, params=tuple(ins), kinds=kinds,
                         needs=dict.fromkeys(needs), natural=np.dtype(dtype))  # fmt: skip
 
-    def reduction(self, kind: str, x: V, dims: tuple, keepdim: bool, out: V | None = None) -> V:
+    def reduction(self, kind: str, x: Value, dims: tuple, keepdim: bool, out: Value | None = None) -> Value:
         """Add a sum or maximum over dimensions."""
         shape = tuple([1 if d in dims else n for d, n in enumerate(x.shape) if keepdim or d not in dims])
         out = out or self.new(shape, x.dtype)
@@ -220,7 +224,7 @@ class Lowering:
             return self.map("x", {"x": self.reshape(x, shape)}, shape, x.dtype, out)
         return self.add("reduce", [x], [out], kind, dims=dims, keepdim=keepdim)
 
-    def alias(self, x: V, out: V, places: list) -> V:
+    def alias(self, x: Value, out: Value, places: list) -> Value:
         """Make `out` a view of x; `places` has (d, start, step) for each dimension of x.
 
         Index i of `out`'s dimension d reads start + i * step there. If d is None, the view is fixed at `start`.
@@ -234,22 +238,22 @@ class Lowering:
         self.aliases[out] = base, chained
         return out
 
-    def permuted(self, x: V, order: tuple, out: V | None = None) -> V:
+    def permuted(self, x: Value, order: tuple, out: Value | None = None) -> Value:
         """Return x with its dimensions in another order."""
         out = out or self.new(tuple([x.shape[d] for d in order]), x.dtype)
         return self.alias(x, out, [(order.index(d), 0, 1) for d in range(len(order))])
 
-    def alias_expand(self, x: V, out: V) -> V:
+    def alias_expand(self, x: Value, out: Value) -> Value:
         """Alias x with sizes of 1 repeated and new dimensions in front."""
         lead = len(out.shape) - len(x.shape)
         return self.alias(x, out, [(None if n == 1 else lead + d, 0, 1) for d, n in enumerate(x.shape)])
 
-    def alias_reshape(self, x: V, out: V) -> V:
+    def alias_reshape(self, x: Value, out: Value) -> Value:
         """Alias x with sizes of 1 inserted or removed, which is pure index arithmetic."""
         of_out = iter([d for d, n in enumerate(out.shape) if n != 1])
         return self.alias(x, out, [(None if n == 1 else next(of_out), 0, 1) for n in x.shape])
 
-    def reshape(self, x: V, shape: tuple, out: V | None = None) -> V:
+    def reshape(self, x: Value, shape: tuple, out: Value | None = None) -> Value:
         """Return the elements in order under another shape: x itself if it has the shape and no `out` is given."""
         if out is None and x.shape == shape:
             return x
@@ -263,7 +267,11 @@ class Lowering:
         reads = Counter([*self.bases(self.ops), *map(self.base, wanted)])
         fills = {op.outs[0]: op for op in self.ops if op.kind == "fill"}
         for op in self.ops:
-            if op.kind != "map" or ast.unparse(op.data["tree"]) != "x + y" or not fills.keys() >= set(op.ins):
+            if (
+                op.kind != "map"
+                or ast.unparse(op.data["tree"]) != "x + y"
+                or not all([isinstance(a, Value) and a in fills for a in op.ins])
+            ):
                 continue
             out, (x, y) = op.outs[0], [fills[v] for v in op.ins]
             alike = all((v.shape, v.dtype, reads[v]) == (out.shape, out.dtype, 1) for v in op.ins)
@@ -290,7 +298,7 @@ class Lowering:
         self.ops = kept[::-1]
 
 
-def straight(v: V) -> list:
+def straight(v: Value) -> list:
     """Return the places of a view that is all of v, unchanged."""
     return [(d, 0, 1) for d in range(len(v.shape))]
 

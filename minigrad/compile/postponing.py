@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable
 
 from .fuse import Group, is_simple, joins
-from .ir import Lowering, Op, V
+from .ir import Lowering, Op, Value
 
 
 def postpone(low: Lowering, groups: list[Group], kept: set) -> list[Group]:
@@ -68,7 +68,7 @@ class Order:
 
     def copy(self, chain: list[Op], target: int) -> None:
         """Copy a chain of operations into a loop, which then uses its own copy of the result."""
-        group, made, copies = self.groups[target], dict[V, V](), []
+        group, made, copies = self.groups[target], dict[Value, Value](), []
         for op in chain:
             (out,) = op.outs
             made[out] = self.low.new(out.shape, out.dtype)
@@ -91,9 +91,9 @@ class Order:
         for v in self.low.bases([op]):
             self.readers[v].discard(op)
 
-    def own(self, a: object, made: dict[V, V]) -> object:
+    def own(self, a: object, made: dict[Value, Value]) -> object:
         """Return an operand with copied values replaced by their copies."""
-        if not isinstance(a, V) or self.low.base(a) not in made:
+        if not isinstance(a, Value) or self.low.base(a) not in made:
             return a
         base, places = self.low.seen(a)
         if a is base:
@@ -111,7 +111,7 @@ class Order:
         fit = out not in self.kept and alike and all(joins(self.low, one, {out}, there) for one in readers)
         return found if fit else set()
 
-    def chain(self, op: Op, fit: Callable) -> tuple[set[Op], list[V]]:
+    def chain(self, op: Op, fit: Callable) -> tuple[set[Op], list[Value]]:
         """Return an operation with the formulas of its loop that only serve it, and the arrays that these read.
 
         `fit(readers, chain)` decides whether a formula with these readers may join the chain.
@@ -124,7 +124,7 @@ class Order:
             read = set(self.low.bases(list(chain))) - {o for one in chain for o in one.outs}
         return chain, [v for v in read if v.kind != "uniform" and v.shape]
 
-    def is_there(self, v: V, target: int, op: Op, chain: set[Op]) -> bool:
+    def is_there(self, v: Value, target: int, op: Op, chain: set[Op]) -> bool:
         """Return True if an array stays in memory until `target`, or can stay instead of a result that is not smaller."""
         if v in self.kept or v not in self.maker:
             return True
@@ -132,6 +132,6 @@ class Order:
         return until >= target or until > self.place[op] and v.dtype.itemsize <= op.outs[0].dtype.itemsize
 
 
-def large(read: list[V], op: Op) -> list[V]:
+def large(read: list[Value], op: Op) -> list[Value]:
     """Return the arrays that are at least as large as an operation's result."""
     return [v for v in read if math.prod(v.shape) >= math.prod(op.outs[0].shape)]

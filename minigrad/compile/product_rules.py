@@ -14,7 +14,7 @@ from typing import Any
 from ..ops.einsum import grouped
 from .captured_steps import Step
 from .fuse import extent
-from .ir import Lowering, Op, V
+from .ir import Lowering, Op, Value
 
 # Larger products gain nothing from joining, and the joined one would have to be in memory as a whole.
 SMALL = 1 << 16
@@ -23,13 +23,13 @@ SMALL_PRODUCT, SEVERAL = 1 << 18, 3
 BLAS = {("minigrad.kernels.cpu.gemm", "product"): None}
 
 
-def product_rule(low: Lowering, step: Step, x: V, y: V) -> Any:
+def product_rule(low: Lowering, step: Step, x: Value, y: Value) -> Any:
     if x.dtype != y.dtype or x.dtype.kind != "f":
         return False
     return multiply(low, x, y, low.out())
 
 
-def affine_rule(low: Lowering, step: Step, x: V, weight: V, bias: V) -> Any:
+def affine_rule(low: Lowering, step: Step, x: Value, weight: Value, bias: Value) -> Any:
     if len(weight.shape) != 2 or not x.dtype == weight.dtype == bias.dtype or x.dtype.kind != "f":
         return False
     out = low.out()
@@ -37,7 +37,7 @@ def affine_rule(low: Lowering, step: Step, x: V, weight: V, bias: V) -> Any:
     return low.map("x + b", {"x": product, "b": bias}, out.shape, out.dtype, out)
 
 
-def einsum_rule(low: Lowering, step: Step, x: V, y: V, of_x: tuple, of_y: tuple, of_out: tuple) -> Any:
+def einsum_rule(low: Lowering, step: Step, x: Value, y: Value, of_x: tuple, of_y: tuple, of_out: tuple) -> Any:
     """Sort the dimensions by their role, then multiply batches of matrices."""
     if x.dtype != y.dtype or x.dtype.kind != "f":
         return False
@@ -53,13 +53,13 @@ def einsum_rule(low: Lowering, step: Step, x: V, y: V, of_x: tuple, of_y: tuple,
     return low.permuted(made, tuple([found.index(label) for label in of_out]), low.out())
 
 
-def sorted_as(low: Lowering, x: V, labels: tuple, order: list) -> V:
+def sorted_as(low: Lowering, x: Value, labels: tuple, order: list) -> Value:
     """Return x with its dimensions in another order."""
     return low.permuted(x, tuple([labels.index(n) for n in order]))
 
 
 # ---------------------------------------------------------------------- matmul
-def multiply(low: Lowering, x: V, y: V, out: V) -> V:
+def multiply(low: Lowering, x: Value, y: Value, out: Value) -> Value:
     """Lower out = x @ y by matmul's rules; next to a batch, a vector is a matrix with one row or column."""
     if len(x.shape) + len(y.shape) < 4:
         return dot(low, x, y, out)
@@ -72,7 +72,7 @@ def multiply(low: Lowering, x: V, y: V, out: V) -> V:
     return low.alias_reshape(made, out)
 
 
-def matrices(low: Lowering, x: V, y: V, out: V) -> V:
+def matrices(low: Lowering, x: Value, y: Value, out: Value) -> Value:
     """Lower out = x @ y for matrices, or for broadcast batches of matrices."""
     (n, k), m, lead = x.shape[-2:], y.shape[-1], out.shape[:-2]
     if k == 1:
@@ -93,18 +93,18 @@ def matrices(low: Lowering, x: V, y: V, out: V) -> V:
     return dot(low, x, y, out)
 
 
-def dot(low: Lowering, x: V, y: V, out: V) -> V:
+def dot(low: Lowering, x: Value, y: Value, out: Value) -> Value:
     """Lower out = x @ y to BLAS."""
     return low.add("dot", [x, y], [out], "dot", needs=BLAS)
 
 
-def transposed(low: Lowering, x: V) -> V:
+def transposed(low: Lowering, x: Value) -> Value:
     """Return the transpose of matrices."""
     *lead, row, column = range(len(x.shape))
     return low.permuted(x, (*lead, column, row))
 
 
-def single(low: Lowering, x: V) -> V:
+def single(low: Lowering, x: Value) -> Value:
     """Return the matrix that a batch repeats, if all of its matrices are the same; else x."""
     lead, (base, places) = len(x.shape) - 2, low.seen(x)
     batch = [d for d, _, _ in places if d is not None and d < lead and x.shape[d] != 1]
@@ -129,7 +129,7 @@ def join_products(low: Lowering, wanted: list) -> None:
             join(low, whole, dim, parts)
 
 
-def part_of(low: Lowering, x: V) -> tuple[V, int, int] | None:
+def part_of(low: Lowering, x: Value) -> tuple[Value, int, int] | None:
     """Return (array, d, k) if a factor is part k of dimension d of an array; else None."""
     whole, places = low.seen(x)
     at = [d for d, (of_x, _, _) in enumerate(places) if of_x is None]
@@ -142,7 +142,7 @@ def part_of(low: Lowering, x: V) -> tuple[V, int, int] | None:
     return (whole, dim, places[dim][1]) if same else None
 
 
-def join(low: Lowering, whole: V, dim: int, parts: dict[int, Op]) -> None:
+def join(low: Lowering, whole: Value, dim: int, parts: dict[int, Op]) -> None:
     """Replace the products of the parts by one product; their results become views of its result."""
     first = next(iter(parts.values()))
     (_, y), (out,) = first.ins, first.outs

@@ -21,8 +21,8 @@ from ..arrays.dtypes import HALVES
 from ..kernels import formula
 from ..ops.base.families import Pointwise
 from ..ops.index import Index
-from .captured_steps import HANDLED, Step, Value
-from .ir import BOOL, F4, F8, I8, Count, Lowering, Names, V
+from .captured_steps import HANDLED, CapturedValue, Step
+from .ir import BOOL, F4, F8, I8, Count, Lowering, Names, Value
 from .product_rules import PRODUCT_RULES
 from .row_rules import ROW_RULES
 from .symbols import is_symbolic, plain
@@ -52,7 +52,7 @@ def rule_for(low: Lowering, step: Step) -> tuple[Callable | None, list]:
     """Return the rule for an operation on these dtypes, or None, and its arguments in the form that the rule takes."""
     name, args = step.cls.__name__, [low.v(a) for a in step.args]
     rule = RULES.get(name) or (pointwise if issubclass(step.cls, Pointwise) else None)
-    kinds = {a.dtype for a in [*step.args, *step.outs] if isinstance(a, Value) and a.kind != "number"}
+    kinds = {a.dtype for a in [*step.args, *step.outs] if isinstance(a, CapturedValue) and a.kind != "number"}
     if kinds - low.handled or kinds & HALVES and name in WHOLE:
         return None, args
     return rule, args if name in MOVES else [low.widened(a) for a in args]
@@ -61,11 +61,11 @@ def rule_for(low: Lowering, step: Step) -> tuple[Callable | None, list]:
 def folded(low: Lowering, step: Step) -> bool:
     """Compute an operation now and return True, if all of its inputs are constants."""
     args = [low.v(a) for a in step.args]
-    given = [a for a in args if isinstance(a, V)]
+    given = [a for a in args if isinstance(a, Value)]
     known = given and all(a.kind in ("uniform", "constant") for a in given) and not any(is_symbolic(a) for a in args)
     if not known or step.written is not None:
         return False
-    made = step.cls.compute(*[np.full(a.shape, a.content, a.dtype) if isinstance(a, V) else a for a in args])
+    made = step.cls.compute(*[np.full(a.shape, a.content, a.dtype) if isinstance(a, Value) else a for a in args])
     for o, array in zip(step.outs, made if type(made) is tuple else (made,)):
         low.values[o] = low.constant(np.asarray(array), o.name)
     return True
@@ -75,7 +75,9 @@ def call(low: Lowering, step: Step) -> None:
     """Lower a step to a call of the operation itself on arrays."""
     dtype = step.outs[0].dtype if step.written is not None else None
     args, outs = [low.stored(a) for a in step.args], [low.out(k, o.dtype) for k, o in enumerate(step.outs)]
-    low.add("call", [a for a in args if isinstance(a, V)], outs, step.cls.name, cls=step.cls, args=args, dtype=dtype)
+    low.add(
+        "call", [a for a in args if isinstance(a, Value)], outs, step.cls.name, cls=step.cls, args=args, dtype=dtype
+    )
 
 
 def pointwise(low: Lowering, step: Step, *args: Any) -> Any:
@@ -90,7 +92,7 @@ def pointwise(low: Lowering, step: Step, *args: Any) -> Any:
         target = dtypes.default()
     if target.kind != "f" and (cls.name not in EXACT or target == BOOL and cls.name not in LOGICAL):
         return False
-    if target not in HANDLED or any(isinstance(a, V) and a.dtype != BOOL for a in args[: cls.n_conditions]):
+    if target not in HANDLED or any(isinstance(a, Value) and a.dtype != BOOL for a in args[: cls.n_conditions]):
         return False
     if any(isinstance(a, float) and target.kind != "f" for a in args):
         return False
@@ -119,23 +121,23 @@ def expression(cls: Any, args: tuple, target: np.dtype) -> ast.expr:
 
 def example(a: Any, given: Any) -> Any:
     """Return an operand's stand-in for type promotion; numbers in a formula take part as 0-d tensors."""
-    if isinstance(a, V):
+    if isinstance(a, Value):
         return np.empty((1,) * len(a.shape), a.dtype)
-    return np.empty((), F4 if given.dtype in HALVES else given.dtype) if isinstance(given, Value) else plain(a)
+    return np.empty((), F4 if given.dtype in HALVES else given.dtype) if isinstance(given, CapturedValue) else plain(a)
 
 
 def is_one(a: Any, target: np.dtype) -> bool:
     """Return True if an operand is 1 everywhere, as the first gradient of a backward is."""
-    return isinstance(a, V) and a.kind == "uniform" and a.content == 1 and a.dtype == target
+    return isinstance(a, Value) and a.kind == "uniform" and a.content == 1 and a.dtype == target
 
 
 def simple(a: Any) -> bool:
     """Return True if a map can read `a`."""
-    return isinstance(a, (V, bool, int, float))
+    return isinstance(a, (Value, bool, int, float))
 
 
 def reduce_rule(kind: str, dtypes: str) -> Callable:
-    def rule(low: Lowering, step: Step, x: V, dims: tuple, keepdim: bool) -> Any:
+    def rule(low: Lowering, step: Step, x: Value, dims: tuple, keepdim: bool) -> Any:
         return x.dtype.kind in dtypes and low.reduction(kind, x, dims, keepdim, low.out())
 
     return rule
@@ -144,7 +146,7 @@ def reduce_rule(kind: str, dtypes: str) -> Callable:
 def logical_rule(counted: str, test: str) -> Callable:
     """Return a rule for `all` or `any`: count elements by `counted`, then apply `test` to the count."""
 
-    def rule(low: Lowering, step: Step, x: V, dims: tuple, keepdim: bool) -> Any:
+    def rule(low: Lowering, step: Step, x: Value, dims: tuple, keepdim: bool) -> Any:
         out = low.out()
         count = low.reduction("sum", low.map(counted, {"x": x}, x.shape, I8), dims, keepdim)
         return low.map(test, {"n": count}, out.shape, BOOL, out)
@@ -152,7 +154,7 @@ def logical_rule(counted: str, test: str) -> Callable:
     return rule
 
 
-def mean_rule(low: Lowering, step: Step, x: V, dims: tuple, keepdim: bool) -> Any:
+def mean_rule(low: Lowering, step: Step, x: Value, dims: tuple, keepdim: bool) -> Any:
     if x.dtype.kind != "f":
         return False
     out = low.out()
@@ -160,15 +162,15 @@ def mean_rule(low: Lowering, step: Step, x: V, dims: tuple, keepdim: bool) -> An
     return low.map("x / n", {"x": total, "n": Count(x, dims)}, out.shape, out.dtype, out, name="mean")
 
 
-def scatter_rule(low: Lowering, step: Step, x: V, dim: int, index: V, src: Any) -> Any:
-    fits = isinstance(src, V) and len(x.shape) == 2 and dim == 1 and index.dtype == I8 and src.shape == index.shape
+def scatter_rule(low: Lowering, step: Step, x: Value, dim: int, index: Value, src: Any) -> Any:
+    fits = isinstance(src, Value) and len(x.shape) == 2 and dim == 1 and index.dtype == I8 and src.shape == index.shape
     if not fits or src.dtype != x.dtype or index.shape[0] > x.shape[0] or step.written is not None:
         return False
     return low.add("scatter", [x, index, src], [low.out()], "scatter_add", dim=1)
 
 
-def masked_fill_rule(low: Lowering, step: Step, x: V, mask: V, value: Any) -> Any:
-    same = not isinstance(value, V) or value.dtype == x.dtype
+def masked_fill_rule(low: Lowering, step: Step, x: Value, mask: Value, value: Any) -> Any:
+    same = not isinstance(value, Value) or value.dtype == x.dtype
     if not simple(value) or x.dtype.kind != "f" or mask.dtype != BOOL or not same:
         return False
     out = low.out()
@@ -181,7 +183,7 @@ def move_rule(move: Callable) -> Callable:
     return lambda low, step, x, how: move(low, x, how, low.out(dtype=x.dtype))
 
 
-def unindex_rule(low: Lowering, step: Step, x: V, size: tuple, index: tuple) -> Any:
+def unindex_rule(low: Lowering, step: Step, x: Value, size: tuple, index: tuple) -> Any:
     out, place = low.out(dtype=x.dtype), low.new(x.shape, x.dtype)
     if math.prod(x.shape) == math.prod(out.shape):
         return low.reshape(x, size, out)
@@ -190,15 +192,15 @@ def unindex_rule(low: Lowering, step: Step, x: V, size: tuple, index: tuple) -> 
     return low.add("fill", [x], [out], "unindex", places=[place])
 
 
-def stack_rule(low: Lowering, step: Step, dim: int, *xs: V) -> Any:
+def stack_rule(low: Lowering, step: Step, dim: int, *xs: Value) -> Any:
     return joined(low, xs, [(slice(None),) * dim + (k,) for k in range(len(xs))], "stack")
 
 
-def cat_rule(low: Lowering, step: Step, dim: int, starts: tuple, *xs: V) -> Any:
+def cat_rule(low: Lowering, step: Step, dim: int, starts: tuple, *xs: Value) -> Any:
     return joined(low, xs, [(slice(None),) * dim + (slice(a, b),) for a, b in itertools.pairwise(starts)], "cat")
 
 
-def replace_rule(low: Lowering, step: Step, x: V, part: V, view: type, *args: Any) -> Any:
+def replace_rule(low: Lowering, step: Step, x: Value, part: Value, view: type, *args: Any) -> Any:
     return view is Index and joined(low, (x, part), [(slice(None),) * len(x.shape), *args], "replace")
 
 
@@ -214,13 +216,13 @@ def joined(low: Lowering, xs: tuple, index: list[tuple], name: str) -> Any:
 def to_rule(low: Lowering, step: Step, x: Any, dtype: Any = None) -> Any:
     """Convert x to the dtype of the result."""
     out = low.out(dtype=step.outs[0].dtype)
-    own = x.dtype if isinstance(x, V) else I8 if isinstance(plain(x), int) else F8
+    own = x.dtype if isinstance(x, Value) else I8 if isinstance(plain(x), int) else F8
     if dtypes.kind(own) == "f" and dtypes.kind(out.dtype) != "f":
         return False
     return low.map("x", {"x": x}, out.shape, own, out)
 
 
-def write_rule(low: Lowering, step: Step, x: V, y: Any) -> Any:
+def write_rule(low: Lowering, step: Step, x: Value, y: Any) -> Any:
     """Lower copy_ and fill_: the new content of the memory."""
     return simple(y) and to_rule(low, step, y)
 

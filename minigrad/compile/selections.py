@@ -22,7 +22,7 @@ from ..ops.copy import Clone, To
 from ..ops.index import Index, Take
 from ..ops.reduce import Mean, Sum
 from ..places import user_place
-from .captured_steps import HANDLED, VALUES, Draw, Refused, Value
+from .captured_steps import HANDLED, VALUES, CapturedValue, Draw, Refused
 from .symbols import Reads, Whole, is_symbolic
 
 WHOLE = slice(None)
@@ -91,7 +91,7 @@ def places(trace: Any, frame: Frame, x: Box) -> Box:
 
 def origin(steps: list, v: Any, depth: int = 3) -> Any:
     """Return a description of a value's computation, so that `y[x > 0]` and `x[x > 0]` turn out to share a mask."""
-    if not isinstance(v, Value):
+    if not isinstance(v, CapturedValue):
         return v.name if is_symbolic(v) else repr(v)
     step = next((s for s in reversed(steps) if v in s.outs), None)
     if step is None or step.cls is Draw or not depth:

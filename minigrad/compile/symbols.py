@@ -2,8 +2,8 @@
 
 A symbol knows the expression of the arguments that computes it. As an operand, it becomes a parameter of the program;
 arithmetic and the functions of `math` return new symbols. If a symbol decides something (`if`, `int()`, `range()`), each call
-checks the decision; if its digits are read, each call checks its value. A Whole is not a subclass of int, because C code
-would read such an int unnoticed, but isinstance treats it as one.
+checks the decision; if its digits are read, each call checks its value. Symbols are no subclasses of float and int, because C
+code would read such a number unnoticed, but isinstance treats them as numbers.
 """
 
 from __future__ import annotations
@@ -46,18 +46,19 @@ class Reads:
         self.decided[name] = value, sources
 
 
-class Number(float):
+class Number:
     """A float argument, or a float computed from symbols; `name` is the expression in terms of `leaves`."""
 
-    name: str
-    sources: frozenset[int]
-    reads: Reads
+    __class__ = property(lambda self: float)  # for isinstance
 
-    def __new__(cls, value: float, name: str, sources: frozenset[int], reads: Reads):
-        made = float.__new__(cls, value)
-        made.name, made.sources, made.reads = name, sources, reads
+    def __init__(self, value: float, name: str, sources: frozenset[int], reads: Reads):
+        self.value, self.name, self.sources, self.reads = value, name, sources, reads
         reads.types[name] = float
-        return made
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self.value, name)
+        self.reads.touch(self.sources)
+        return found
 
     def __round__(self, digits: int | None = None) -> Any:
         """Round: with `digits` this is arithmetic, without it the result is an int."""
@@ -79,11 +80,7 @@ class Whole:
         self.value, self.name, self.sources, self.reads = value, name, sources, reads
         reads.types[name] = int
 
-    expression, __round__ = Number.expression, Number.__round__
-
-    def __getattr__(self, name: str) -> Any:
-        self.reads.touch(self.sources)
-        return getattr(self.value, name)
+    expression, __round__, __getattr__ = Number.expression, Number.__round__, Number.__getattr__
 
 
 SYMBOLIC = (Number, Whole)
@@ -155,6 +152,19 @@ def arithmetic(f: Callable, text: str, decides: bool = False) -> Callable:
     return run
 
 
+def deciding(f: Callable, text: str) -> Callable:
+    """Return the method that gives a truth or an int: it decides; the int of an int argument is that argument's value."""
+    decide = arithmetic(f, text, True)
+
+    def run(self: Any) -> Any:
+        if f is int and type(self) is Whole and LEAF.fullmatch(self.name):
+            self.reads.touch(self.sources)
+            return self.value
+        return decide(self)
+
+    return run
+
+
 def reflected(method: Callable) -> Callable:
     """Return the method of the second operand."""
     return lambda self, other: method(other, self)
@@ -188,7 +198,7 @@ for _kind in SYMBOLIC:
         setattr(_kind, f"__{_name}__", arithmetic(getattr(operator, _name), _text))
     for _name, _function in DECISIONS.items():
         if _kind is Whole or _name != "index":
-            setattr(_kind, f"__{_name}__", arithmetic(_function, f"{_function.__name__}({{}})", True))
+            setattr(_kind, f"__{_name}__", deciding(_function, f"{_function.__name__}({{}})"))
     for _name in ("trunc", "floor", "ceil"):
         setattr(_kind, f"__{_name}__", arithmetic(getattr(math, _name), f"math.{_name}({{}})"))
     for _name, _function in READS.items():
@@ -230,4 +240,4 @@ def holds_whole(a: Any) -> bool:
 
 def plain(a: Any) -> Any:
     """Return the number that a symbol stands for."""
-    return float.__pos__(a) if type(a) is Number else a.value if type(a) is Whole else a
+    return a.value if type(a) in SYMBOLIC else a

@@ -8,6 +8,7 @@ capture contains what is needed to run the program again without Python.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -29,9 +30,19 @@ from ..ops.base.families import Pointwise
 from ..ops.index import SIZED_BY_VALUES, NonZero
 from ..ops.sort import DataDependent
 from ..places import Place, user_frame, user_place
-from . import selections, spelled, traced_writes
-from .captured_steps import HANDLED, VALUES, Draw, Refused, Step, Value, holds_tensor, opts_out_of_tracing, setting
-from .guards import UNTOUCHED
+from . import selections, tensors_from_numbers, traced_writes
+from .captured_steps import (
+    HANDLED,
+    VALUES,
+    CapturedValue,
+    Draw,
+    Refused,
+    Step,
+    holds_tensor,
+    opts_out_of_tracing,
+    setting,
+)
+from .guards import UNTOUCHED, Guards
 from .selections import is_part
 from .symbols import is_symbolic, plain, settled, touch
 
@@ -47,45 +58,71 @@ class Trace(Grad):
     name = "compile"
     accumulates = compares = True
 
-    def __init__(self, environment: Any, numbers: Any):
+    def __init__(self, guards: Guards, numbers: Any):
         self.steps: list[Step] = []
-        self.environment, self.numbers = environment, numbers  # `numbers` creates symbols
+        self.guards, self.numbers = guards, numbers  # `numbers` creates symbols
+        guards.found = self.outside_tensor
         # arguments, then hidden inputs: value, expression of a hidden input (None: an argument), box
-        self.inputs: list[tuple[Value, str | None, Box]] = []
+        self.inputs: list[tuple[CapturedValue, str | None, Box]] = []
         self.refused: Refused | None = None
         self.phase = "forward"
-        self._outside = {id(t): (name, source) for name, source, t in environment.tensors}
+        self._outside: dict[int, tuple[str, str]] = {}  # id of a tensor from outside -> its name and expression
         # tensors that may have a gradient, with the gradient from before the call
-        self.grads: dict[int, tuple[Tensor, Any]] = {id(t): (t, t._grad) for _, _, t in environment.tensors}
+        self.grads: dict[int, tuple[Tensor, Any]] = {}
         self._seen: set[int] = set()
-        self._sources = {id(t): source for _, source, t in environment.tensors}
+        self._sources: dict[int, str] = {}
         self._boxes: dict[int, Box] = {}  # id of a tensor from outside -> its box
-        self._known: dict[int, Value] = {}  # id of an array -> its current value
+        self._known: dict[int, CapturedValue] = {}  # id of an array -> its current value
         self._written: list[tuple[int, np.ndarray]] = []
         self._clock = 0
         self._kept: list = []
         self.outside: list[Tensor] = []
-        self.made: list[Tensor] = []  # constants that did not come through `adopt`
         self.generators: dict[int, tuple] = {}  # generators used, with their state from before the capture
         self._drawn: tuple | None = None
         self.elements: list | None = None  # numbers that the next tensor is made of
-        self.spelled: dict[Value, tuple] = {}  # such tensors, with their content and the numbers
-        self.spelling: set[Step] = set()  # the steps that create these
-        self.write_places: dict[Value, Place | None] = {}  # the user's line of each write
+        self.from_numbers: dict[CapturedValue, list] = {}  # such tensors, with the numbers
+        self.write_places: dict[CapturedValue, Place | None] = {}  # the user's line of each write
         self.nonleaf = self.hooked = (
             False  # True if inputs are results of operations, or if a hook needs their gradients
         )
-        self.selections: dict[Value, Any] = {}  # by the computation of the mask (selections.py)
-        self.memories = {id(t._a): t for _, _, t in environment.tensors if type(t) is not Box}
+        self.selections: dict[CapturedValue, Any] = {}  # by the computation of the mask (selections.py)
+        self.memories: dict[int, Tensor] = {}  # id of the array of a tensor from outside -> the tensor
         self.edges: dict[int, tuple[Tensor, Any]] = {}  # tensors with a changed requires_grad, and their old edge
 
     def forget(self) -> None:
         """Drop all tensors. Boxes refer to their Trace: such cycles would stay in memory until Python collects garbage."""
-        self.numbers, self.refused, self.inputs, self.outside, self.made = None, None, [], [], []
+        self.numbers, self.refused, self.inputs, self.outside = None, None, [], []
         for found in (self._boxes, self._known, self.selections, self.grads, self._kept, self._written, self.steps):
             found.clear()
 
     # ------------------------------------------------------------------ values
+    def outside_tensor(self, name: str, source: str, t: Tensor) -> None:
+        """Record a tensor that the function reads from outside: it becomes a hidden input when it is used."""
+        if type(t) is Box:
+            raise self.refuse("it uses a tensor of another transform")
+        if id(t) in self._boxes and id(t) not in self._outside:
+            raise self.refuse("a tensor is passed twice, or also read from a variable", loud=False)
+        if id(t) in self._outside:
+            return
+        self._outside[id(t)], self._sources[id(t)], self.memories[id(t._a)] = (name, source), source, t
+        self.grads[id(t)] = t, t._grad
+        self.guards.undo.append(partial(setattr, t, "_grad", t._grad))
+        t._grad = UNTOUCHED
+
+    def source_of(self, t: Tensor) -> str | None:
+        """Return the expression of a tensor that the function gets from outside; None for other tensors."""
+        return self._sources.get(id(t))
+
+    def path_of(self, t: Tensor) -> str:
+        """Return a tensor's name in messages."""
+        known = self._known.get(id(t._value._a)) if self.owns(t) else None
+        return self._outside[id(t)][0] if id(t) in self._outside else known.name if known and known.name else "a tensor"
+
+    def type_of(self, b: Box) -> type:
+        """Return the class that a box's tensor has outside of the capture."""
+        k = next((k for k, (_, _, box) in enumerate(self.inputs) if box is b), None)
+        return Tensor if k is None else type(self.outside[k])
+
     def enter(self, t: Tensor, name: str, source: str | None = None) -> Box:
         """Return a new input's box, around a copy, because a capture changes nothing outside; `source` is for hidden inputs."""
         if is_meta(t._a):
@@ -98,7 +135,7 @@ class Trace(Grad):
             hooked = producer(edge)._hooks is not None
             self.hooked |= hooked
             b._edge = edge if type(edge) is Leaf and source is not None and not hooked else Leaf(b)
-        self._known[id(value._a)] = v = Value("input", value._a, 0, name)
+        self._known[id(value._a)] = v = CapturedValue("input", value._a, 0, name)
         self._boxes[id(t)] = b
         self.inputs.append((v, source, b))
         self.outside.append(t)
@@ -132,8 +169,7 @@ class Trace(Grad):
     def found(self, a: Tensor) -> Box:
         """Return the box of a tensor that no variable holds: `.detach()` of an outside tensor, `.data`, or a library constant.
 
-        Formulas and transforms create constants from shapes and numbers alone. One that already exists in the next capture was
-        not created inside, and might change (specialization.py compares the captures).
+        Every tensor that the function reads from outside is known, so the others are made by the call, from shapes and numbers.
         """
         original, edge = self.memories.get(id(a._a)), history(a)
         if edge is not None and (original is None or type(edge) is not Leaf):
@@ -143,11 +179,11 @@ class Trace(Grad):
             b._edge = edge
             self._kept.append(a)
             return b
-        self.made.append(a)
         b = self._boxes[id(a)] = self.adopt(a)
+        self._kept.append(a)  # no other tensor may get its id
         return b
 
-    def value(self, b: Box) -> Value:
+    def value(self, b: Box) -> CapturedValue:
         """Return the current value of a box."""
         if is_part(b):
             raise b._extra.selection.refused()
@@ -160,18 +196,18 @@ class Trace(Grad):
                 return traced_writes.viewed_again(self, b)
         return v
 
-    def held(self, b: Box) -> Value:
+    def held(self, b: Box) -> CapturedValue:
         """Return the final value of an input's box, regardless of other views of its memory."""
         return self._known[id(b._value._a)]
 
-    def note(self, kind: str, array: np.ndarray, content: Any = None) -> Value:
+    def note(self, kind: str, array: np.ndarray, content: Any = None) -> CapturedValue:
         """Return a new value for an array."""
         self._clock += 1
-        v = self._known[id(array)] = Value(kind, array, self._clock)
+        v = self._known[id(array)] = CapturedValue(kind, array, self._clock)
         v.content = content
         return v
 
-    def computed(self, cls: Any, args: list, arrays: list, place: Place | None) -> list[Value]:
+    def computed(self, cls: Any, args: list, arrays: list, place: Place | None) -> list[CapturedValue]:
         """Add a step to the program and return the values of its results."""
         outs = [self.note("computed", a) for a in arrays]
         self.steps.append(Step(cls, args, outs, place, self.phase))
@@ -185,8 +221,8 @@ class Trace(Grad):
             return self.box(wrap(value._a))
         elements, self.elements = self.elements, None
         if elements is not None:
-            if spelled.holds(value, elements):
-                return spelled.spell(self, elements, value)
+            if tensors_from_numbers.holds(value, elements):
+                return tensors_from_numbers.create(self, elements, value)
             touch(elements)
         fresh = wrap(value._a.copy("K"))
         self.note("constant", fresh._a, host(fresh._a.copy("K")))
@@ -215,7 +251,7 @@ class Trace(Grad):
         t._grad = self.grads[id(t)][1]
         source = f"{self._sources[id(t)]}._grad"
         if t._grad is None:
-            self.environment.no_grad(source)
+            self.guards.no_grad(source)
         else:
             self._outside.setdefault(id(t._grad), (f"{self.value(self.own(t)).name}_grad", source))
             t._grad = self.own(t._grad)
@@ -250,8 +286,8 @@ class Trace(Grad):
         v, a = self.value(b), b._value._a
         if v.kind in ("constant", "number"):
             return v.content.item() if v.kind == "constant" else v.content
-        if v in self.spelled:
-            touch(self.spelled[v][1])
+        if v in self.from_numbers:
+            touch(self.from_numbers[v])
             return a.item()
         if a.size != 1 or a.dtype.kind not in "fi" or not a.dtype.isnative:
             return None
@@ -393,7 +429,9 @@ class Trace(Grad):
         seeds = []
         for o in outs:
             g = self.box(wrap(np.ones_like(o._value._a, order="C")))
-            self._known[id(g._value._a)] = Value("input", g._value._a, 0, "grad_" + (self.value(o).name or "output"))
+            self._known[id(g._value._a)] = CapturedValue(
+                "input", g._value._a, 0, "grad_" + (self.value(o).name or "output")
+            )
             seeds.append(g)
         edges = [history(b) for b in by]
         found = engine.run([history(o) for o in outs], seeds, {key(e) for e in edges}, keep=True)

@@ -17,7 +17,7 @@ from ..core.tensor import Box, Tensor
 from ..ops.copy import Copy
 from ..ops.replaced_parts import Replace
 from ..places import Place
-from .captured_steps import Step, Value
+from .captured_steps import CapturedValue, Step
 from .symbols import plain
 
 
@@ -53,7 +53,7 @@ def inplace(trace: Any, frame: Frame, fn: Any, x: Tensor, others: tuple) -> Tens
     return written
 
 
-def replaced(trace: Any, view: ViewOf, whole: Value, part: Value, place: Place | None) -> Value:
+def replaced(trace: Any, view: ViewOf, whole: CapturedValue, part: CapturedValue, place: Place | None) -> CapturedValue:
     """Return the new value of a view's parent after a write to the view."""
     array = view.parent._value._a
     (new,) = trace.computed(Replace, [whole, part, view.fn, *view.args], [array], place)
@@ -62,7 +62,7 @@ def replaced(trace: Any, view: ViewOf, whole: Value, part: Value, place: Place |
     return new
 
 
-def viewed_again(trace: Any, b: Box) -> Value:
+def viewed_again(trace: Any, b: Box) -> CapturedValue:
     """Create a view again, after its memory was written through another view; return its value."""
     if (view := b._view) is None:
         raise trace.refuse("it reads memory that was written through another tensor")

@@ -45,7 +45,7 @@ def changes(versions: Sequence[Specialisation]) -> list[Change]:
     outside = set()
     for version in versions:
         seen = [*version.arguments, *[(name, repr(value), value) for name, value in version.decisions.items()]]
-        guards = [(path, repr(value), value) for path, value, _ in version.environment.guards]
+        guards = [(path, repr(value), value) for path, value, _ in version.guards.guards]
         outside |= {path for path, _, _ in guards}
         for name, text, value in [*seen, *guards]:
             by_name.setdefault(name, {})[text] = value
@@ -69,11 +69,11 @@ def describe(version: Specialisation, versions: Sequence[Specialisation]) -> str
     """Return a description of one version: its arguments, and its guards, those that differ between versions first."""
     differ = {one.name for one in changes(versions) if len(one.values) > 1}
     arguments = ", ".join([f"{name} {text}" for name, text, _ in version.arguments])
-    wanted = {path: value for path, value, shown in version.environment.guards if shown} | version.decisions
+    wanted = {path: value for path, value, shown in version.guards.guards if shown} | version.decisions
     usual = lambda path: path not in version.decisions and path.startswith(("len(", "frozenset("))
     order = sorted(wanted, key=lambda path: (path not in differ, path not in version.decisions, usual(path)))
     shown = [f"{path} is {wanted[path]!r}" for path in order[:LISTED]]
-    others = len(version.environment.guards) + len(version.decisions) - len(shown)
+    others = len(version.guards.guards) + len(version.decisions) - len(shown)
     if shown and others:
         shown.append(f"{others} more")
     return (arguments or "no arguments") + (f"; where {', '.join(shown)}" if shown else "")

@@ -2,8 +2,8 @@
 
 The definition is a loop of operations: `steps` below.  The fast path computes the input's part of all gates as one product
 for all time steps, then per step one product with the state and one pass over memory; the gradients of the weights are one
-product for all steps.  The passes are generated from the step (compile/cells.py).  Transforms, recordings, captures, GPUs
-and a backward that is differentiated again run the definition instead.
+product for all steps.  The passes are generated from the step (compile/recurrent_kernels.py).  Transforms, recordings,
+captures, GPUs and a backward that is differentiated again run the definition instead.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..compile import cells
+from ..compile import recurrent_kernels
 from ..core.frames import OFF, ON, current
 from ..core.graph import Node
 from ..core.saved import save, unpack
@@ -122,7 +122,7 @@ def by_gate(w: np.ndarray, n_gates: int) -> np.ndarray:
 def forward(step: Callable, x: np.ndarray, states: np.ndarray, w_x: Any, w_h: Any, b_x: Any, b_h: Any) -> tuple:
     """Return the outputs at all time steps, the last states, and the numbers saved at each step."""
     (n_gates, n_states), (length, batch, width), size = SIZES[step], x.shape, w_h.shape[1]
-    kernels = cells.kernels(step, n_gates, n_states, x.dtype)
+    kernels = recurrent_kernels.kernels(step, n_gates, n_states, x.dtype)
     n, sums = batch * size, [i == k for i, k in zip(kernels.gradients[:n_gates], kernels.gradients[n_gates:])]
     parts = np.matmul(x.reshape(length * batch, width), by_gate(w_x, n_gates).swapaxes(1, 2))
     left = []
@@ -151,7 +151,7 @@ def forward(step: Callable, x: np.ndarray, states: np.ndarray, w_x: Any, w_h: An
 def backward(step: Callable, wanted: tuple, tensors: Sequence, outs: Any, kept: Any, g: Any, g_last: Any) -> list:
     """Return the needed gradients of input, first states, weights and biases, from those of outputs and last states."""
     (x, states, w_x, w_h, _, _), (n_gates, n_states), (length, batch, size) = tensors, SIZES[step], outs.shape
-    kernels = cells.kernels(step, n_gates, n_states, x.dtype)
+    kernels = recurrent_kernels.kernels(step, n_gates, n_states, x.dtype)
     n, places = batch * size, kernels.gradients
     for_x, for_h, for_states = places[:n_gates], places[n_gates:-n_states], places[-n_states:]
     made, zeros, w = (

@@ -1,8 +1,8 @@
 """An optimizer's step as one pass over memory per parameter, instead of one per operation of its update.
 
-compile/updates.py makes the kernel from the update itself, so the mathematics is stated only once.  The update itself still
-runs for a parameter's first step, which makes its state; for GPUs, recordings and captures; for users' own optimizers; for
-updates that look at more than one element; and for steps too small to be worth a compilation.
+compile/optimizer_kernels.py makes the kernel from the update itself, so the mathematics is stated only once.  The update
+itself still runs for a parameter's first step, which makes its state; for GPUs, recordings and captures; for users' own
+optimizers; for updates that look at more than one element; and for steps too small to be worth a compilation.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from ..compile import updates
+from ..compile import optimizer_kernels
 from ..core.frames import OFF, current
 from ..core.saved import INFERENCE, memory
 from ..core.tensor import Tensor
@@ -23,7 +23,9 @@ from ..places import user_place
 FROM = 1024  # elements of all parameters of a group
 DTYPES = tuple(map(np.dtype, ("f4", "f8")))
 UNNUMBERED = ("params", "param_names")
-kernels: dict[tuple, list[updates.Kernel]] = {}  # kind of update -> a kernel for each set of decisions met so far
+kernels: dict[
+    tuple, list[optimizer_kernels.Kernel]
+] = {}  # kind of update -> a kernel for each set of decisions met so far
 
 
 # for each optimizer: id of a parameter -> its flat memory
@@ -95,7 +97,7 @@ class Settings:
         if kernel is None:
             names = [name if k is None else f"{name}_{k}" for name, k in self.places]
             counts = {name: t._a.ndim == 0 for name, t in state.items()}
-            kernel = updates.kernel(self.optimizer.update, names, values, counts, self.with_numbers, dtype)
+            kernel = optimizer_kernels.kernel(self.optimizer.update, names, values, counts, self.with_numbers, dtype)
             found.append(kernel)
         self.latest = key, values, kernel, kernel.numbers(values), kernel.counters(values)
         return self.latest

@@ -1,5 +1,7 @@
 """The tests of compile share these helpers: random tensors, and a comparison of compiled and eager results."""
 
+import itertools
+import linecache
 import warnings
 
 import numpy as np
@@ -8,6 +10,20 @@ import minigrad as torch
 from minigrad.errors import MinigradWarning
 
 RANDOM = np.random.default_rng(0)
+TEXTS = itertools.count()
+
+
+def defined(text, scope):
+    """Return a scope in which a text has run; Python finds the source of its functions, as it does for a notebook's cells."""
+    name = f"<text {next(TEXTS)}>"
+    linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
+    exec(compile(text, name, "exec"), scope)
+    return scope
+
+
+def function_of(text, scope):
+    """Return the function that an expression gives."""
+    return defined(f"f = {text}", dict(scope))["f"]
 
 
 def T(*shape, dtype="f4"):

@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from .both import defined
+
 MAPS = ["{}.sin()", "{}.exp()", "{} * {}", "{} + {}", "{} - {} * 2", "{} / ({} + 1.5)", "-{}", "torch.maximum({}, {})",
         "torch.where({} > 0.2, {}, {})", "{}.tanh() + {}", "{} ** 2", "F.relu({})", "{}.clone()", "{} * 1", "{}.detach() * {}",
         "{}.sigmoid()", "{} * s", "{}.abs().sqrt()"]  # fmt: skip
@@ -45,7 +47,7 @@ class Program:
     def function(self, torch):
         """Return the function, of this module."""
         namespace = {"torch": torch, "F": torch.nn.functional}
-        exec(self.source, namespace)
+        defined(self.source, namespace)
         return namespace["f"]
 
     def arguments(self, torch):

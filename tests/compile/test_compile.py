@@ -17,7 +17,7 @@ from minigrad.func.tree import flatten
 from tests.floats import some
 from tests.forked import python
 
-from .both import T, same
+from .both import T, function_of, same
 from .interpreted import either, interpreted
 
 __all__ = ["either", "interpreted"]
@@ -80,7 +80,7 @@ def test_values_and_gradients_by_numba(text):
 def agrees(text):
     """Say whether a compiled program gives the values and gradients of eager code."""
     names = ("x", "w", "b")[: len(args := PROGRAMS[text]())]
-    f = eval(f"lambda {', '.join(names)}: {text}", {"torch": torch, "F": F, "relu": F.relu})
+    f = function_of(f"lambda {', '.join(names)}: {text}", {"torch": torch, "F": F, "relu": F.relu})
     compiled = compile(f)
     found = []
     for run in (compiled, f):
@@ -283,7 +283,7 @@ def test_special_values(f):
     "torch.atan2(x, torch.tensor(0.3, dtype=x.dtype)) / 0.3", "F.hardtanh(x / 0.7, -0.3, 0.3)", "F.elu(-x, 0.3) / k",
 ])  # fmt: skip
 def test_gradients_of_float64_know_constants_in_float64(text, either):
-    f = eval(f"lambda x, w, k: {text}", {"torch": torch, "F": F})
+    f = function_of(f"lambda x, w, k: {text}", {"torch": torch, "F": F})
     x, w = (torch.linspace(a, a + 1, 9, dtype=torch.float64, requires_grad=True) for a in (0.1, 0.3))
     found = [torch.autograd.grad(run(x, w, 0.7).sum(), (x, w), allow_unused=True) for run in (compile(f), f)]
     for a, b in zip(*found):

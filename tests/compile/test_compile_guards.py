@@ -15,7 +15,7 @@ from minigrad.compile.api import compile
 from minigrad.errors import MinigradWarning
 from minigrad.func.tree import flatten
 
-from .both import T, quietly, same
+from .both import T, defined, quietly, same
 from .interpreted import either, interpreted
 
 __all__ = ["either", "interpreted"]
@@ -93,7 +93,7 @@ def test_the_default_dtype_and_modules_of_the_user_are_watched():
     settings.__file__, settings.inner = "settings.py", types.ModuleType("inner")
     settings.inner.__file__, settings.inner.k = "inner.py", 2.0
     namespace = {"settings": settings, "torch": torch}
-    exec("def f(x):\n    return x * torch.tensor([0.1]) * settings.inner.k", namespace)
+    defined("def f(x):\n    return x * torch.tensor([0.1]) * settings.inner.k", namespace)
     c, x = compile(namespace["f"]), T(3)
     for k, dtype in ((2.0, torch.float32), (3.0, torch.float64)):
         settings.inner.k = k

@@ -7,7 +7,7 @@ import minigrad as torch
 from minigrad import bfloat16, compile, float16
 from minigrad.func.tree import flatten
 
-from .both import T
+from .both import T, function_of
 from .test_compile import PROGRAMS, F
 
 HALVES = pytest.mark.parametrize("dtype", [float16, bfloat16], ids=lambda d: d.name)
@@ -17,7 +17,7 @@ NEAR = {float16: 0.02, bfloat16: 0.08}
 def check(text, dtype, device):
     """Check that results and gradients are those of float32 up to rounding, in eager code's dtypes."""
     names = ("x", "w", "b")[: len(args := PROGRAMS[text]())]
-    f = eval(f"lambda {', '.join(names)}: {text}", {"torch": torch, "F": F, "relu": F.relu})
+    f = function_of(f"lambda {', '.join(names)}: {text}", {"torch": torch, "F": F, "relu": F.relu})
     compiled, found, kinds = compile(f), [], []
     halves = [a.to(dtype).to(device) for a in args]
     for run, given in [(f, [a.float() for a in halves]), (f, halves), *[(compiled, halves)] * 3]:

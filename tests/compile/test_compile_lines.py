@@ -1,5 +1,6 @@
 """Random programs on lines, which are rows or columns, compiled and eager: softmax, norms, sums, losses over any dimension."""
 
+import math
 import random
 import re
 
@@ -9,6 +10,7 @@ import pytest
 import minigrad as torch
 from minigrad.compile.api import compile
 
+from .both import defined
 from .interpreted import interpreted
 from .test_compile_random import close
 
@@ -27,7 +29,7 @@ ENDS = ["x.sum()", "x.sum(d)", "x.amax(d).sum(0)", "x.mean((0, d))", "x[0] + 1",
 def loss(x, d):
     """Return cross-entropy along a dimension."""
     others = [n for k, n in enumerate(x.shape) if k != d]
-    target = (torch.arange(int(np.prod(others))) * 5 % x.shape[d]).reshape(others)
+    target = (torch.arange(math.prod(others)) * 5 % x.shape[d]).reshape(others)
     return F.cross_entropy(x.movedim(d, 1), target, reduction=("none", "mean")[d % 2], ignore_index=2)
 
 
@@ -56,7 +58,7 @@ def compare(seed):
     """Compare a random program, compiled and eager."""
     source, shape = program(seed)
     names = {"torch": torch, "F": F, "loss": loss}
-    exec(source, names)
+    defined(source, names)
     rng = np.random.default_rng(seed)
     leaves = [torch.tensor(rng.standard_normal(shape), requires_grad=True) for _ in range(2)]
     return compared(names["f"], leaves, f"seed {seed}\n{source}\n{shape}")

@@ -9,6 +9,7 @@ import minigrad as torch
 from minigrad.compile.api import compile
 from minigrad.compile.emit import subfunctions
 
+from .both import defined, function_of
 from .interpreted import interpreted
 from .test_compile_lines import compared
 
@@ -39,7 +40,7 @@ def program(seed):
 def compare(seed):
     """Compare a random loop, compiled and eager."""
     source, names = program(seed), {"torch": torch}
-    exec(source, names)
+    defined(source, names)
     rng = np.random.default_rng(seed)
     x, w = (torch.tensor(rng.standard_normal(shape), requires_grad=True) for shape in ((14, N, N), (N, N)))
     return compared(names["f"], (x, w), f"seed {seed}\n{source}")
@@ -148,7 +149,7 @@ JOINED = ["torch.stack([x[0], y, x[1] * 2])", "torch.stack([x[0], y], 1)", "torc
 
 @pytest.mark.parametrize("text", JOINED)
 def test_tensors_that_are_joined(text, interpreted):
-    f = eval(f"lambda x, y: ({text}, x * 1, y * 1)", {"torch": torch})
+    f = function_of(f"lambda x, y: ({text}, x * 1, y * 1)", {"torch": torch})
     x, y = (torch.tensor(np.random.default_rng(0).standard_normal(s), requires_grad=True) for s in ((2, N, N), (N, N)))
     if "half" in text or ".float" in text:
         c = compile(f)

@@ -14,7 +14,7 @@ from minigrad.compile.api import compile
 from minigrad.func.tree import flatten
 from tests.floats import some
 
-from .both import T, same
+from .both import T, function_of, same
 from .interpreted import either, interpreted
 
 __all__ = ["either", "interpreted"]
@@ -279,7 +279,7 @@ PARTS = ["x[:, 1]", "x[2]", "x[:, :, 1]", "x[:, 1].T", "x[..., 1].T", "x[1:4, 2]
     "side", ["{0} @ {0}.T", "({0}.T @ {0}).tanh()", "{0} @ torch.ones({0}.shape[1], 2, dtype=x.dtype)"]
 )
 def test_parts_of_arrays_are_multiplied_where_they_lie(part, side, either):
-    f = eval(f"lambda x: {side.format(part)}", {"torch": torch})
+    f = function_of(f"lambda x: {side.format(part)}", {"torch": torch})
     x = torch.tensor(np.random.default_rng(0).standard_normal((5, 4, 3)), requires_grad=True)
     c = compile(lambda x: (f(x), *torch.autograd.grad((f(x) ** 2).sum(), x)), fullgraph=True)
     for a, b in zip(c(x), (f(x), *torch.autograd.grad((f(x) ** 2).sum(), x)), strict=True):

@@ -12,6 +12,7 @@ import minigrad as torch
 from minigrad.compile.api import compile
 from tests.floats import some
 
+from .both import defined
 from .interpreted import interpreted
 from .random_programs import outcome, write
 
@@ -78,7 +79,7 @@ def compare_with_numbers(seed):
     computed = f"s = {NUMBERS[seed % len(NUMBERS)]}"
     source = program.source.replace("def f(x, y, k, s):", f"def f(x, y, k, t, n):\n    {computed}")
     namespace = {"torch": torch, "F": torch.nn.functional, "math": math}
-    exec(source, namespace)
+    defined(source, namespace)
     f, make = namespace["f"], program.arguments(torch)
     compiled = compile(f)
     for numbers in [(0.75, 3), (1.25, 3), (0.5, 4), (0.75, 3), (2.0, 1)]:

@@ -21,24 +21,20 @@ y = y + s.table["t"].sum() / 10
 y = y - s.rows[{i}]
 s.tensor = s.tensor * 0.5 + y.detach()
 s.tensor.mul_(0.5).add_(y.detach())
-s.count += 1
-s.count -= {i}
-s.rate = s.rate * 0.9 + 0.1
-s.rate = s.rate * {number}
-s.table["t"] = y.detach() * {number}
-s.table["new"] = {"y": y.detach() + 1, "n": [s.count, k]}
-s.table.pop("new", None)
-s.rows[{i}] = y.detach() * 2
-s.rows[0], s.rows[1] = s.rows[1], s.rows[0]
-s.numbers[{i}] = s.numbers[{j}] + s.rate
-s.numbers = [s.numbers[1], s.numbers[0] * 0.5]
-s.name = "{i}"
-s.pair = (y.detach() * 1.5, s.count)
+s.shift = y.detach() * {number}
+own = {"t": y.detach() * {number}, "n": [s.count, k]}
+rows = [y.detach() * 2, *s.rows]; rows[0], rows[1] = rows[1], rows[0]; y = y + rows[{i}]
+numbers = [a * s.rate for a in s.numbers]; numbers[{i}] += 1.0; y = y * numbers[{j}]
+opt.param_groups[0]["lr"] *= 0.9
+opt.state[w]["seen"] = y.detach() * 1
+y = y + sum([a for a in s.numbers if a < 1]) + len(own)
+pair = (y.detach() * 1.5, s.count); y = y + pair[0] * pair[1]
 if s.count > 2: y = y * 2
-if s.count % 3 == {i}: s.rate = 0.25
+if s.count % 3 == {i}: y = y * 0.25
 if s.name == "1": y = y.sin()
-if "new" in s.table: y = y + s.table["new"]["y"]
+if "n" in own: y = y + own["n"][{i}]
 if w.grad is not None: y = y + w.grad.sum() / 100
+for i, row in enumerate(s.rows): y = y + i * row
 for i in range(s.count % 3): y = y + i
 loss = (y * w).sum() + v.sum()
 loss = (y * v * w).mean()
@@ -49,8 +45,6 @@ w.grad = None
 opt.step()
 with torch.no_grad(): w.sub_(0.01 * y.detach().mean())
 with torch.no_grad(): v.mul_({number})
-s.rate = y.detach().mean().item()
-s.seen = (y.detach() > 0).sum().item()
 out.append(y.detach().sum().item() * k)
 out.append(s.counter.item() + 1)
 s.counter.fill_(s.counter.item() + 1)
@@ -58,9 +52,18 @@ s.counter.add_(1)
 out.append(y.detach() * 1.0)
 y = Twice.apply(y)
 y = scheduled(y, s.rate)
+y = s.scaled(y, {number})
+y = s(y)
+""".strip().splitlines()
+# with these, the function runs eagerly
+EAGER = """
+s.count += 1
+s.rate = s.rate * 0.9 + 0.1
+s.table["new"] = y.detach()
+s.rows[0], s.rows[1] = s.rows[1], s.rows[0]
+s.rows.append(y.detach())
 if y.sum().item() > 0.05: y = y * 1.5
 y = y / (1 + abs(y.detach().sum().item()))
-y = y + y[y > 0].sum() / 10
 print(end="")
 """.strip().splitlines()
 
@@ -81,12 +84,28 @@ def scheduled(y, rate):
     return y * rate if rate > 0.2 else y - rate
 
 
-class State:
+class State(torch.nn.Module):
     def __init__(self):
-        self.tensor, self.count, self.rate, self.name, self.seen = torch.ones(3), 0, 1.0, "0", 0
+        super().__init__()
+        self.count, self.rate, self.name = 0, 1.0, "0"
+        for name, value in {"tensor": torch.ones(3), "shift": torch.zeros(3), "counter": torch.tensor(1.0)}.items():
+            self.register_buffer(name, value)
         self.table = {"t": torch.arange(3.0)}
-        self.rows, self.numbers, self.pair = [torch.ones(3), torch.zeros(3)], [0.5, 2.0], None
-        self.counter = torch.tensor(1.0)
+        self.rows, self.numbers = [torch.ones(3), torch.zeros(3)], [0.5, 2.0]
+
+    def scaled(self, y, k):
+        return y * self.rate + k + self.shift
+
+    def forward(self, y):
+        return y - self.shift * self.rate
+
+    def between(self, k):
+        """Change what a call reads, as the code around it does."""
+        self.count, self.rate = self.count + 1, self.rate * 0.9 + 0.1
+        self.numbers[k % 2] += 0.5
+        self.name = str(k % 2)
+        if k == 4:
+            self.rows[1] = self.rows[1] + 1
 
 
 def written(seed):
@@ -94,7 +113,7 @@ def written(seed):
     chance = random.Random(seed)
     lines = []
     for _ in range(chance.randint(4, 12)):
-        line = chance.choice(STATEMENTS)
+        line = chance.choice(EAGER if chance.random() < 0.03 else STATEMENTS)
         for name, value in {"number": chance.choice(["0.5", "1.25", "s.rate", "k", "s.numbers[0]"]),
                             "i": chance.randrange(2), "j": chance.randrange(2)}.items():  # fmt: skip
             line = line.replace(f"{{{name}}}", str(value))
@@ -102,7 +121,7 @@ def written(seed):
         nested = colon and head.startswith(("if ", "for ", "with "))
         lines += [f"    {head}:", f"        {rest}"] if nested else [f"    {line}"]
     body = "\n".join(lines)
-    return f"def f(y, k):\n    loss, out = None, []\n{body}\n    return y.detach() * 1, out\n"
+    return f"def f(y, k):\n    loss, out, own = None, [], {{}}\n{body}\n    return y.detach() * 1, out\n"
 
 
 def outcomes(seed, source, fast, calls=7):
@@ -122,7 +141,11 @@ def outcomes(seed, source, fast, calls=7):
             given = plain(f(x, k // 2))
         except (RuntimeError, ZeroDivisionError, OverflowError) as e:
             return [*found, type(e).__name__], f
-        found.append([given, plain([w, w.grad, v, v.grad, list(opt.state.values())]), plain(vars(s))])
+        kept = [s.tensor, s.shift, s.counter, s.table, s.rows, s.count, s.rate]
+        found.append(
+            [given, plain([w, w.grad, v, v.grad, list(opt.state.values()), opt.param_groups[0]["lr"]]), plain(kept)]
+        )
+        s.between(k)
     return found, f
 
 

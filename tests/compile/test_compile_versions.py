@@ -129,7 +129,7 @@ def test_a_number_that_decides_is_compared_as_what_it_decides():
         f(torch.ones(2), s)
     said = [line for line in f.explain().splitlines() if line.startswith("specialisation ")]
     assert [line.partition("where ")[2] for line in said] == [
-        "s > 1 is False, int(s * 10) is 5, 1 more",
-        "s > 1 is True, 1 more",
-        "s > 1 is False, int(s * 10) is 3, 1 more",
+        "s > 1 is False, int(s * 10) is 5, 4 more",
+        "s > 1 is True, 3 more",
+        "s > 1 is False, int(s * 10) is 3, 4 more",
     ]

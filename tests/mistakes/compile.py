@@ -111,7 +111,7 @@ class CompiledAppend(Mistake):
     """
 
     operation = "compile(doubled)"
-    numbers = ("list", "outlives the call")
+    numbers = ("append()", "outlives the call")
     remedy = "return the new value"
 
     def wrong():
@@ -119,10 +119,10 @@ class CompiledAppend(Mistake):
 
         @torch.compile(fullgraph=True)
         def doubled(x):
-            history.append(x.sum())
+            history.append(x.sum())  # <-
             return x * 2
 
-        return doubled(torch.ones(3))  # <-
+        return doubled(torch.ones(3))
 
     def right():
         history = []
@@ -139,7 +139,7 @@ class CompiledAppend(Mistake):
 class CompiledFunction(Mistake):
     """A function compiled with fullgraph=True calls a custom Function that is not traceable.
 
-    The compiler runs forward and backward a few times, and records their operations. If the methods do more than that, set
+    The compiler runs forward and backward once, and records their operations. If the methods do more than that, set
     `is_traceable = False`; otherwise omit it.
     """
 

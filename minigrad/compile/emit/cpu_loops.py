@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..fuse import Group, element_read, extent, loop_index, over, reduced
-from ..ir import F4, F8, Names, Op, V
+from ..ir import F4, F8, Names, Op, Value
 from .names import Spelling, cast, grouped
 
 PLUS = '''\
@@ -57,7 +57,7 @@ class Loop:
         self.uses = self.count_uses()
         self.written, self.overwritten = self.find_written()
         self.early: dict[str, str] = {}  # elements read before the innermost loops -> their variables
-        self.texts: dict[V, ast.expr] = {}  # a map's result -> its expression in this loop
+        self.texts: dict[Value, ast.expr] = {}  # a map's result -> its expression in this loop
         self.flats: dict[str, str] = {}  # arrays -> their flat views
         self.before: list[str] = []  # lines around all loops
         self.after: list[str] = []
@@ -87,7 +87,7 @@ class Loop:
     # ------------------------------------------------------------------ operands
     def operand(self, a: Any, kind: np.dtype, op: Op) -> ast.expr:
         """Return an operand at the current element, in the dtype that the operation needs."""
-        if not isinstance(a, V):
+        if not isinstance(a, Value):
             return parse(self.spelling.literal(a, kind, op))
         base, at = element_read(self.low, op, a)
         if base.kind == "uniform":
@@ -103,7 +103,7 @@ class Loop:
             text = self.read_before(base, text)
         return parse(cast(text, base.dtype, kind))
 
-    def read_before(self, base: V, element: str) -> str:
+    def read_before(self, base: Value, element: str) -> str:
         """Return a variable for an element that the innermost loops do not change, read before them; else the element."""
         index = set(re.findall(r"\w+", element[element.find("[") :]))
         level = 1 + max([d for d, i in enumerate(self.live) if i in index], default=-1)
@@ -154,15 +154,15 @@ class Loop:
         self.spelling.name(out, op.name)
         self.keep(out, self.variable(out, text) if uses or self.is_number(out) else text)
 
-    def is_kept(self, out: V) -> bool:
+    def is_kept(self, out: Value) -> bool:
         """Return True if a map's result is read outside this loop."""
         return out in self.stored
 
-    def is_number(self, out: V) -> bool:
+    def is_number(self, out: Value) -> bool:
         """Return True if a map's result is a single number, so that a variable can hold it."""
         return not out.shape
 
-    def variable(self, out: V, text: str) -> str:
+    def variable(self, out: Value, text: str) -> str:
         """Add a variable for a map's result and return its name."""
         name = self.spelling.name(out)
         name = f"{name}_i" if out.shape or not self.is_number(out) else name
@@ -170,13 +170,13 @@ class Loop:
         self.texts[out] = parse(name)
         return name
 
-    def keep(self, out: V, text: str) -> None:
+    def keep(self, out: Value, text: str) -> None:
         """Store an element of a map's result in memory, if it is read outside the loop."""
         if out.shape and self.is_kept(out):
             self.allocate(out)
             self.body.append(f"{self.access(self.spelling.name(out), loop_index(out.shape))} = {text}")
 
-    def allocate(self, out: V) -> None:
+    def allocate(self, out: Value) -> None:
         """Allocate memory for a result before the loop."""
         if out not in self.direct.values():
             self.before.append(f"{self.spelling.name(out)} = {self.spelling.memory(out)}")
@@ -272,7 +272,7 @@ class Loop:
         for op in self.group.ops:
             tree = op.data.get("tree")  # None unless it is a map
             named = [] if tree is None else [n.id for n in ast.walk(tree) if isinstance(n, ast.Name)]
-            for k, a in [(k, a) for k, a in enumerate(op.ins) if isinstance(a, V)]:
+            for k, a in [(k, a) for k, a in enumerate(op.ins) if isinstance(a, Value)]:
                 uses[self.low.base(a)] += named.count(op.data["params"][k]) if named else 1
         return uses
 

@@ -12,7 +12,7 @@ import ast
 import numpy as np
 
 from ..fuse import Group, element_read, extent, is_simple, loop_index, of_line, reduced
-from ..ir import F4, Op, V
+from ..ir import F4, Op, Value
 from .cpu_loops import Loop, accumulator_dtype, more_lines, nested, parse, running_lines, start
 from .library_calls import at_class, followed, picked, whole
 from .names import Spelling, cast, grouped
@@ -38,10 +38,10 @@ class Rows:
         self.spelling, self.group, self.stored, self.direct = spelling, group, stored, direct
         self.before: list[str] = []
         self.after: list[str] = []
-        self.locals: dict[V, str] = {}  # values with one number per line
-        self.buffers: dict[V, str] = {}  # values with more than one
+        self.locals: dict[Value, str] = {}  # values with one number per line
+        self.buffers: dict[Value, str] = {}  # values with more than one
         self.flats: set[str] = set()  # arrays and buffers whose line also exists as a flat array
-        self.makers: dict[V, Op] = {}  # values that are computed again where they are read
+        self.makers: dict[Value, Op] = {}  # values that are computed again where they are read
         self.readers = readers(spelling, group)
         self.elsewhere = {v for v, parts in self.readers.items() if parts}
 
@@ -55,14 +55,14 @@ class Rows:
         sizes = self.spelling.counters(self.group.like())[: self.group.lead] if self.group.lead else []
         return list(zip(loop_index(self.group.shape), sizes))
 
-    def buffer(self, out: V) -> str:
+    def buffer(self, out: Value) -> str:
         """Allocate memory for one line of a value, and return its name."""
         name, sizes = f"{self.spelling.name(out)}_row", self.spelling.extent(out)[self.group.lead :]
         self.before.append(f"{name} = np.empty({grouped_sizes(sizes)}, np.{out.dtype.name})")
         self.buffers[out] = name
         return name
 
-    def element(self, base: V, at: list) -> str:
+    def element(self, base: Value, at: list) -> str:
         """Return an element of the current line, from its variable or buffer, or from memory."""
         if base in self.locals:
             return self.locals[base]
@@ -77,10 +77,10 @@ def grouped_sizes(sizes: list) -> str:
     return sizes[0] if len(sizes) == 1 else f"({', '.join(sizes)})"
 
 
-def readers(spelling: Spelling, group: Group) -> dict[V, set]:
+def readers(spelling: Spelling, group: Group) -> dict[Value, set]:
     """Return for each value that a group computes the positions of the other parts that read it."""
     made = {o: k for k, part in enumerate(group.parts) for op in part.ops for o in op.outs}
-    found: dict[V, set] = {v: set() for v in made}
+    found: dict[Value, set] = {v: set() for v in made}
     for k, part in enumerate(group.parts):
         for v in spelling.low.bases(part.ops):
             if made.get(v, k) != k:
@@ -157,14 +157,14 @@ class Part(Loop):
             self.first.append(f"{name}_flat = {line}.reshape(-1)")
         return f"{name}_flat"
 
-    def element(self, base: V, at: list) -> str:
+    def element(self, base: Value, at: list) -> str:
         """Return an element of the current line, from its variable or buffer, or from memory."""
         buffer = self.rows.buffers.get(base)
         return self.access(buffer, at) if self.flat and buffer else self.rows.element(base, at)
 
     def operand(self, a: object, kind: np.dtype, op: Op) -> ast.expr:
         """Return an operand; results of other parts come from where they are stored for this line."""
-        base, at = element_read(self.low, op, a) if isinstance(a, V) else (None, [])
+        base, at = element_read(self.low, op, a) if isinstance(a, Value) else (None, [])
         if base in self.rows.makers and base not in self.texts:
             self.variable(base, self.formula(self.rows.makers[base]))
         if base in self.rows.locals or base in self.rows.buffers and base not in self.texts:
@@ -193,19 +193,19 @@ class Part(Loop):
         once = not self.uses[out] and len(rows.readers[out]) == 1
         return (is_simple(op) or once) and all(known(v) and v not in written for v in self.low.bases([op]))
 
-    def reads_same_element(self, part: Group, out: V) -> bool:
+    def reads_same_element(self, part: Group, out: Value) -> bool:
         """Return True if a part reads a result only at the element that its own loop is at."""
         index = loop_index(out.shape)
         reads = [(op, v) for op in part.ops for v in op.values if self.low.base(v) is out]
         return part.kind == "loop" and all(element_read(self.low, op, v)[1] == index for op, v in reads)
 
-    def is_kept(self, out: V) -> bool:
+    def is_kept(self, out: Value) -> bool:
         return super().is_kept(out) or out in self.rows.elsewhere
 
-    def is_number(self, out: V) -> bool:
+    def is_number(self, out: Value) -> bool:
         return self.narrow
 
-    def keep(self, out: V, text: str) -> None:
+    def keep(self, out: Value, text: str) -> None:
         """Store an element of a map's result in memory or in a buffer, unless its variable suffices."""
         if self.narrow:
             self.rows.locals[out] = text
@@ -267,7 +267,7 @@ class Part(Loop):
             name = self.spelling.name(out)
             self.last += nested(self.around(kept), [f"{name}[{self.place(op)}] = {place}"])
 
-    def row_of(self, x: V) -> str:
+    def row_of(self, x: Value) -> str:
         """Return x's row as an array, if it is in memory as one; else an empty string."""
         base, at = self.low.resolve(x, loop_index(x.shape))
         if base in self.rows.buffers:

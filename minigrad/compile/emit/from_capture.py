@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...kernels.formula import CPU, CUDA
 from ..captured_steps import Refused, Step
-from ..ir import Lowering, V
+from ..ir import Lowering, Value
 from ..product_rules import copy_into_rows, join_products
 from ..rules import lower
 from .gpu_module import DeviceWriter, EagerWriter
@@ -27,11 +27,11 @@ def generate(
     for its results.
     """
     low = Lowering(CUDA if on_device else CPU)
-    given = [V("input", v.shape, v.dtype, v.name, None, v.layout) for v in inputs]
+    given = [Value("input", v.shape, v.dtype, v.name, None, v.layout) for v in inputs]
     low.values.update(zip(inputs, given))
     lower(low, steps)
     outs = [low.stored(v) for v in outputs]
-    if any(not isinstance(o, V) for o in outs):
+    if any(not isinstance(o, Value) for o in outs):
         raise Refused("it returns a number as a tensor", None, False)
     pairs = [(low.v(p), low.stored(w)) for p, w in writes]
     wanted = [*outs, *[w for _, w in pairs]]

@@ -16,7 +16,7 @@ import numpy as np
 from ...arrays.dtypes import BF2
 from ...kernels.cuda import flat
 from ..fuse import Group, loop_index, reduced
-from ..ir import Op, V
+from ..ir import Op, Value
 from .cpu_loops import Loop, accumulator_dtype, start
 from .library_calls import followed, picked
 from .names import Spelling, cast, grouped
@@ -47,13 +47,13 @@ class Kernel(Loop):
         return {n: given.get(n, n) for n in found if n in given or n in known or n.endswith("_parts")}
 
     # ------------------------------------------------------------------ operations
-    def read_before(self, base: V, element: str) -> str:
+    def read_before(self, base: Value, element: str) -> str:
         return element  # threads read it from the fastest cache
 
-    def is_number(self, out: V) -> bool:
+    def is_number(self, out: Value) -> bool:
         return False
 
-    def keep(self, out: V, text: str) -> None:
+    def keep(self, out: Value, text: str) -> None:
         if out in self.stored:
             self.allocate(out)
             self.store(self.access(self.spelling.name(out), loop_index(out.shape) or ["0"]), text)
@@ -194,7 +194,7 @@ class Adds(Kernel):
         return of_each(self, name, places, [f"k = {s.at(places, index)}", *followed(s, op, [add])])
 
 
-def of_each(kernel: Kernel, name: str, v: V, body: list) -> tuple[str, list]:
+def of_each(kernel: Kernel, name: str, v: Value, body: list) -> tuple[str, list]:
     """Return a kernel that runs some lines for each element of v."""
     size = product(kernel.spelling.extent(v))
     return kernel.finished(name, counted(kernel.spelling.loops(v), body), [f"grid, block = threads({size})"])

@@ -16,7 +16,7 @@ from ...kernels.cuda import flat, parts
 from ...kernels.cuda.parts import block_function
 from ..buffers import written_directly
 from ..fuse import Group
-from ..ir import F8, Lowering, Op, V
+from ..ir import F8, Lowering, Op, Value
 from ..symbols import Number, Whole, is_symbolic
 from .gpu_loops import Adds, Columns, Elements, Picks
 from .gpu_rows import BLOCKS, BOUND, FUNCTIONS, Rows
@@ -39,7 +39,7 @@ RESERVED = {"cuda", "grid", "block", "kernel", "count", "part", "row", "rest", "
 class DeviceSpelling(Spelling):
     """Names and values on a GPU: arrays are on the device, and numbers are one-element arrays there."""
 
-    def __init__(self, low: Lowering, inputs: list[V], reserved: set):
+    def __init__(self, low: Lowering, inputs: list[Value], reserved: set):
         super().__init__(low, inputs, reserved)
         self.places: dict[Op, str] = {}  # operations whose kernels may report an invalid index
 
@@ -53,21 +53,21 @@ class DeviceSpelling(Spelling):
         out = op.outs[0]
         return [f"{self.name(out)}_i = np.{out.dtype.name}(np.nan)"] * (op.kind == "pick")
 
-    def repeated(self, v: V) -> str:
+    def repeated(self, v: Value) -> str:
         return f"full({self.shape(v)}, {self.literal(v.content, v.dtype)}, {dtype_text(v.dtype)})"
 
     def number(self, a: Number | Whole) -> str:
         text = f"{self.numbers[a.name]}.item()"
         return f"int({text})" if type(a) is Whole else text  # the cell of a number holds a float
 
-    def empty(self, v: V) -> str:
+    def empty(self, v: Value) -> str:
         return f"empty({self.shape(v)}, {dtype_text(v.dtype)})"
 
-    def copied(self, v: V) -> str:
+    def copied(self, v: Value) -> str:
         """Return a copy of v in new memory."""
         return self.repeated(v) if v.kind == "uniform" else f"{self.view(v)}.copy()"
 
-    def element(self, base: V, at: list) -> str:
+    def element(self, base: Value, at: list) -> str:
         return f"{self.name(base)}[0]" if base.kind != "uniform" and not base.shape else super().element(base, at)
 
     def literal(self, a: Any, dtype: np.dtype, op: Op | None = None) -> str:
@@ -93,7 +93,9 @@ class DeviceWriter(Writer):
     offered = [*[(LAUNCHES, n) for n in LAUNCHING], *[(formula.CUDA.functions, n) for n in (*flat.IMPORTS, *CONVERSIONS)],
                ("ml_dtypes", "bfloat16")]  # fmt: skip
 
-    def __init__(self, low: Lowering, inputs: list[V], outputs: list[V], writes: list[tuple[V, V]], name: str):
+    def __init__(
+        self, low: Lowering, inputs: list[Value], outputs: list[Value], writes: list[tuple[Value, Value]], name: str
+    ):
         super().__init__(low, inputs, outputs, writes, name)
         self.kernels: list[str] = []
         self.of_rows: list[str] = []  # the names of those that process rows

@@ -17,7 +17,7 @@ import numpy as np
 
 from ...arrays.dtypes import BF2
 from ..fuse import Group, is_simple, loop_index, reduced
-from ..ir import Op, V
+from ..ir import Op, Value
 from .cpu_loops import accumulator_dtype, parse
 from .cpu_rows import readers
 from .gpu_loops import SLOT, Kernel, decoded, product
@@ -93,9 +93,9 @@ class RowKernel(Kernel):
         super().__init__(spelling, group, stored, direct)
         self.flat, self.own, self.fours = False, own, alone
         self.users: dict[tuple, set] = {}  # the parts that use a row
-        self.locals: dict[V, str] = {}  # one number for each row
+        self.locals: dict[Value, str] = {}  # one number for each row
         self.rows: dict[tuple, str] = {}  # rows in memory, or results -> the arrays of a thread's elements of them
-        self.read: dict[str, V] = {}  # those arrays that are read
+        self.read: dict[str, Value] = {}  # those arrays that are read
         self.memory: dict[str, None] = {}  # arrays in memory whose rows are read or written by four
         self.makers = {o: op for part in group.parts for op in part.ops if op.kind == "map" for o in op.outs}
         self.elsewhere = {v for v, parts in readers(spelling, group).items() if parts}
@@ -129,7 +129,7 @@ class RowKernel(Kernel):
         """Return the rows that a single part uses."""
         return {row for row, parts in self.users.items() if len(parts) == 1}
 
-    def row_of(self, v: V, row: str, part: object) -> tuple[str, bool]:
+    def row_of(self, v: Value, row: str, part: object) -> tuple[str, bool]:
         """Return the array for a thread's elements of a row of v, which a part uses, and True if it holds four at a time."""
         key = row, "uint16" if v.dtype == BF2 else "bool_" if v.dtype.kind == "b" else v.dtype.name
         self.users.setdefault(key, set()).add(part)
@@ -194,7 +194,7 @@ class Part(Kernel):
 
     def operand(self, a: object, kind, op: Op) -> ast.expr:
         """Return an operand: the row's numbers are in variables, elements of other parts in registers or computed again."""
-        base = self.low.base(a) if isinstance(a, V) else None
+        base = self.low.base(a) if isinstance(a, Value) else None
         if base in self.kernel.locals:
             return parse(cast(self.kernel.locals[base], base.dtype, kind))
         if base in self.kernel.makers and base not in self.texts:
@@ -213,15 +213,15 @@ class Part(Kernel):
         if out not in self.texts and (self.narrow or self.uses[out] or self.is_kept(out)):
             super().map(op)
 
-    def is_kept(self, out: V) -> bool:
+    def is_kept(self, out: Value) -> bool:
         """Return True if a result is in memory, or is read by other parts, and not computed again there."""
         kept = self.narrow or self.own and not is_simple(self.kernel.makers[out])
         return super().is_kept(out) or kept and out in self.kernel.elsewhere
 
-    def is_number(self, out: V) -> bool:
+    def is_number(self, out: Value) -> bool:
         return self.narrow
 
-    def keep(self, out: V, text: str) -> None:
+    def keep(self, out: Value, text: str) -> None:
         """Store an element of a result in memory; a number of the row stays in its variable, in all threads."""
         if self.narrow:
             self.kernel.locals[out] = text

@@ -7,7 +7,7 @@ function for each kind of group; cpu_loops.py writes the loops.
 from __future__ import annotations
 
 from ..fuse import loop_index, operand_index
-from ..ir import Op, V
+from ..ir import Op, Value
 from ..symbols import is_symbolic
 from .cpu_loops import nested
 from .names import Spelling
@@ -29,7 +29,7 @@ def dot(s: Spelling, op: Op) -> list[str]:
     return [*first, *more, f"{name} = {s.empty(out)}", f"product({left}, {right}, {made})"]
 
 
-def factor(s: Spelling, v: V, may_be_apart: bool) -> tuple[list, str]:
+def factor(s: Spelling, v: Value, may_be_apart: bool) -> tuple[list, str]:
     """Return a factor of a product: lines to run before, and its expression."""
     text = as_matrix(s, v, []) if may_be_apart and len(v.shape) == 2 else ""
     return ([], text) if text else contiguous(s, v)
@@ -48,7 +48,7 @@ def each_matrix(s: Spelling, op: Op, name: str) -> list[str]:
     return [*lines, f"{name} = {s.empty(out)}", *nested(counters, [line])]
 
 
-def matrix(s: Spelling, v: V, index: list) -> tuple[list, str]:
+def matrix(s: Spelling, v: Value, index: list) -> tuple[list, str]:
     """Return the matrix at an index of a batch: lines to run before all products, and its expression."""
     if found := as_matrix(s, v, index):
         return [], found
@@ -59,7 +59,7 @@ def matrix(s: Spelling, v: V, index: list) -> tuple[list, str]:
     return lines, text + part([*index, "row", "column"])
 
 
-def as_matrix(s: Spelling, v: V, index: list) -> str:
+def as_matrix(s: Spelling, v: Value, index: list) -> str:
     """Return the expression of a matrix whose rows or columns may be strided; an empty string for other matrices."""
     base, at = s.low.resolve(v, [*index, "row", "column"])
     if base.kind != "uniform" and base.layout == "C" and at[-1:] in (["row"], ["column"]) and min(v.shape[-2:]) > 1:
@@ -122,7 +122,7 @@ def fill(s: Spelling, op: Op) -> list[str]:
 
 def call(s: Spelling, op: Op) -> list[str]:
     """Write a call of the operation itself."""
-    texts = [s.number(a) if is_symbolic(a) else s.view(a) if isinstance(a, V) else s.static(a)
+    texts = [s.number(a) if is_symbolic(a) else s.view(a) if isinstance(a, Value) else s.static(a)
              for a in op.data["args"]]  # fmt: skip
     outs = [s.name(o, op.name) for o in op.outs]
     cls = s.static((op.data["cls"], op.data["dtype"]))
@@ -133,7 +133,7 @@ STATEMENTS = {"dot": dot, "reshape": reshape, "fill": fill, "call": call}
 
 
 # ---------------------------------------------------------------------- whole arrays
-def whole(s: Spelling, v: V) -> tuple[list, str]:
+def whole(s: Spelling, v: Value) -> tuple[list, str]:
     """Return v as an array in memory: lines to run before, and its expression."""
     if not v.shape:
         return [], s.at(v, [])
@@ -147,7 +147,7 @@ def whole(s: Spelling, v: V) -> tuple[list, str]:
     return [f"{name} = {s.empty(v)}", *nested(s.loops(v), body)], name
 
 
-def view_expression(s: Spelling, v: V) -> str:
+def view_expression(s: Spelling, v: Value) -> str:
     """Return the expression of a view that needs no copy, by transposing or changing sizes of 1; an empty string for others.
 
     A 0-d value is a number in the source, and numbers have no views.
@@ -166,7 +166,7 @@ def view_expression(s: Spelling, v: V) -> str:
     return ""
 
 
-def contiguous(s: Spelling, v: V) -> tuple[list, str]:
+def contiguous(s: Spelling, v: Value) -> tuple[list, str]:
     """Return v as an array that is contiguous by rows or, for a matrix, by columns."""
     lines, text = whole(s, v)
     fine = lines or s.low.base(v).layout == "C" or s.low.base(v).layout == "F" and len(v.shape) == 2

@@ -18,7 +18,7 @@ from ...arrays.kinds import as_array
 from ...kernels.formula import CUDA
 from ..buffers import reusable_arrays, stored, written_directly
 from ..fuse import Group, by_rows, schedule
-from ..ir import Lowering, Op, V
+from ..ir import Lowering, Op, Value
 from ..postponing import postpone
 from ..symbols import is_symbolic
 from .cpu_loops import HIGHER32, HIGHER64, PLUS, Loop
@@ -48,7 +48,9 @@ class Writer:
     decorator, helpers = "njit", (PLUS, ROW_SUM, HIGHER32, HIGHER64)
     offered = [("minigrad.compile.emit.module_text", "call")]  # possible imports of the source
 
-    def __init__(self, low: Lowering, inputs: list[V], outputs: list[V], writes: list[tuple[V, V]], name: str):
+    def __init__(
+        self, low: Lowering, inputs: list[Value], outputs: list[Value], writes: list[tuple[Value, Value]], name: str
+    ):
         self.low, self.inputs, self.outputs, self.writes = low, inputs, outputs, writes
         self.needs: dict = {}  # requirements of formulas: (module, name) to import, or the source of a definition
         for op in low.ops:
@@ -206,7 +208,7 @@ class Writer:
             driver += [f"{n} = np.asarray({n}, np.{arrays[n].dtype.name})" for n in part.gives if not arrays[n].shape]
         return [*texts, self.function([*freed(driver, returns), returns])]
 
-    def given(self, n: str, v: V) -> str:
+    def given(self, n: str, v: Value) -> str:
         """Return a compiled part's argument for an array; of halves, which Numba does not support, it reads only sizes."""
         if v.dtype in HALVES:
             return f"{n}.view(np.uint16)"

@@ -18,7 +18,7 @@ import numpy as np
 
 from ...arrays.dtypes import BF2, HALVES
 from ..fuse import loop_index
-from ..ir import F4, F8, Count, Lowering, Op, V
+from ..ir import F4, F8, Count, Lowering, Op, Value
 from ..symbols import Number, Whole, is_symbolic
 
 LOOP = {"i", "k", "term", "start", "end", *[f"i{d}" for d in range(32)]}
@@ -30,12 +30,12 @@ TAKEN = {"np", "njit", "statics", "call", *HELPERS, *LOOP, *dir(builtins), *keyw
 class Spelling:
     """The names of one program, and the expressions of its values."""
 
-    def __init__(self, low: Lowering, inputs: list[V], reserved: set):
+    def __init__(self, low: Lowering, inputs: list[Value], reserved: set):
         self.low, self.inputs = low, inputs
         self.used: set[str] = {*TAKEN, *reserved}
-        self.names: dict[V, str] = {}
+        self.names: dict[Value, str] = {}
         self.numbers: dict[str, str] = {}  # float arguments -> their variables
-        self.taken: dict[V, V] = {}  # results in the memory of other arrays (buffers.py)
+        self.taken: dict[Value, Value] = {}  # results in the memory of other arrays (buffers.py)
         # the size that threads share, and the two arguments that delimit a thread's part
         self.shared: int | None = None
         self.range: tuple = ()
@@ -46,7 +46,7 @@ class Spelling:
         """Make loops over a size run from `low` to `high`, two extra arguments."""
         self.shared, self.range = size, (self.free("low"), self.free("high"))
 
-    def name(self, v: V, wish: str = "") -> str:
+    def name(self, v: Value, wish: str = "") -> str:
         """Return the variable that holds v."""
         if v not in self.names:
             self.names[v] = self.free(wish if v.name else f"{wish}_1")
@@ -69,14 +69,14 @@ class Spelling:
         return f"statics[{len(self.statics) - 1}]"
 
     # ------------------------------------------------------------------ arrays and elements
-    def array(self, v: V) -> str:
+    def array(self, v: Value) -> str:
         """Return the expression of all of v: an array, or a number if it is 0-d."""
         if v.kind != "uniform":
             return self.name(v)
         number = self.literal(v.content, v.dtype)
         return f"np.full({self.shape(v)}, {number})" if v.shape else number
 
-    def view(self, v: V, memory: str = "") -> str:
+    def view(self, v: Value, memory: str = "") -> str:
         """Return v as NumPy sees it, without a copy: a slice of memory, transposed, with new dimensions, and broadcast.
 
         `memory` is the variable of the array that v is a part of, if that is not its own base.
@@ -99,7 +99,7 @@ class Spelling:
         repeated = any(n != 1 and d not in order for d, n in enumerate(v.shape))
         return f"np.broadcast_to({text}, {self.shape(v)})" if repeated else text
 
-    def repeated(self, v: V) -> str:
+    def repeated(self, v: Value) -> str:
         """Return an array that repeats one number, in the memory of one."""
         return self.static(np.broadcast_to(np.full((), v.content, v.dtype), v.shape))
 
@@ -107,30 +107,30 @@ class Spelling:
         """Return a float argument as a Python number."""
         return self.numbers[a.name]
 
-    def memory(self, v: V) -> str:
+    def memory(self, v: Value) -> str:
         """Return memory for a result: new, or reused from an array that is no longer needed."""
         return self.name(self.taken[v]) if v in self.taken else self.empty(v)
 
-    def empty(self, v: V) -> str:
+    def empty(self, v: Value) -> str:
         """Return new memory for v."""
         return f"np.empty({self.shape(v)}, np.{v.dtype.name})"
 
-    def at(self, v: V, index: list) -> str:
+    def at(self, v: Value, index: list) -> str:
         """Return one element of any value."""
         return self.element(*self.low.resolve(v, index))
 
-    def element(self, base: V, at: list) -> str:
+    def element(self, base: Value, at: list) -> str:
         """Return one element of a value in memory."""
         if base.kind == "uniform":
             return self.literal(base.content, base.dtype)
         return f"{self.name(base)}[{', '.join(at)}]" if base.shape else self.name(base)
 
     # ------------------------------------------------------------------ sizes
-    def shape(self, v: V) -> str:
+    def shape(self, v: Value) -> str:
         """Return the shape of v as source text."""
         return f"({', '.join(self.sizes(v))}{',' if len(v.shape) == 1 else ''})"
 
-    def sizes(self, v: V) -> list:
+    def sizes(self, v: Value) -> list:
         """Return the source text of each size."""
         if len(v.dims) != len(v.shape):
             base, places = self.low.seen(v)
@@ -140,16 +140,16 @@ class Spelling:
             v.dims = [same.get(d) or self.size(n) for d, n in enumerate(v.shape)]
         return ["1" if n == 1 else d for n, d in zip(v.shape, v.dims)]
 
-    def extent(self, v: V) -> list:
+    def extent(self, v: Value) -> list:
         """Return the source text of the sizes that a loop over v iterates."""
         return [text for n, text in zip(v.shape, self.sizes(v)) if n != 1]
 
-    def counters(self, v: V) -> list:
+    def counters(self, v: Value) -> list:
         """Return the source text of the bounds of the loops over v."""
         sizes = zip([n for n in v.shape if n != 1], self.extent(v))
         return [", ".join(self.range) if n == self.shared else text for n, text in sizes]
 
-    def loops(self, v: V) -> list[tuple[str, str]]:
+    def loops(self, v: Value) -> list[tuple[str, str]]:
         """Return the variables of the loops over all of v, each with its bound."""
         return [(i, n) for i, n in zip(loop_index(v.shape), self.sizes(v)) if i != "0"]
 

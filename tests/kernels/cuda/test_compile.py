@@ -6,7 +6,7 @@ import pytest
 import minigrad as torch
 from minigrad.func.tree import flatten
 from tests.compile import random_programs
-from tests.compile.both import T
+from tests.compile.both import T, function_of
 from tests.compile.test_compile import PROGRAMS, F
 from tests.compile.test_compile_half import HALVES, check
 from tests.compile.test_compile_random import compare, moved
@@ -22,7 +22,7 @@ def same(here, there, tolerance=1e-4):
 @pytest.mark.parametrize("text", PROGRAMS)
 def test_values_and_gradients_are_those_of_the_processor(text):
     names = ("x", "w", "b")[: len(args := PROGRAMS[text]())]
-    f = eval(f"lambda {', '.join(names)}: {text}", {"torch": torch, "F": F, "relu": F.relu})
+    f = function_of(f"lambda {', '.join(names)}: {text}", {"torch": torch, "F": F, "relu": F.relu})
     compiled, found = torch.compile(f), []
     for run, device in ((f, "cpu"), (compiled, "cuda"), (compiled, "cuda"), (compiled, "cuda")):
         with torch.device(device):

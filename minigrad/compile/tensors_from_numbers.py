@@ -20,12 +20,12 @@ from .symbols import plain
 MOST = 64  # maximum number of Python numbers in one tensor that become parameters of the program
 
 
-def spell(trace: Any, elements: list, like: Tensor) -> Any:
+def create(trace: Any, elements: list, like: Tensor) -> Any:
     """Create a tensor from parameters of the program: one for all of its elements, or one for each."""
     frame: Any = current()
     while frame.layer is not trace:
         frame = frame.parent
-    kind, before = like._np_dtype, len(trace.steps)
+    kind = like._np_dtype
     if kind.kind != "f" and any(isinstance(a, float) for a in elements):  # floats are truncated
         elements = [a.__trunc__() for a in elements]
     ones = partial(like.new_ones, dtype=like.dtype)
@@ -34,8 +34,7 @@ def spell(trace: Any, elements: list, like: Tensor) -> Any:
             made = ones(like._sizes) * trace.operand(elements[0], kind)
         else:
             made = stack([ones(()) * trace.operand(a, kind) for a in elements]).reshape(like._sizes)
-    trace.spelled[trace.value(made)] = host(like._a), elements
-    trace.spelling |= set(trace.steps[before:])
+    trace.from_numbers[trace.value(made)] = elements
     return made
 
 

@@ -19,8 +19,8 @@ from ..kernels import cache
 from ..ops.base.families import Pointwise
 from ..ops.copy import Copy
 from .capture import tracing
-from .captured_steps import Refused, Value
-from .guards import Environment
+from .captured_steps import CapturedValue, Refused
+from .guards import Guards
 from .symbols import Number, Reads
 from .trace import Trace
 
@@ -47,7 +47,7 @@ class Capture:
     def __init__(self, names: list[str], values: tuple, state: dict[str, bool], dtype: np.dtype):
         self.names, self.values, self.state, self.dtype = names, values, state, dtype
         self.counters = [name for name, counts in state.items() if counts]
-        self.trace = Trace(Environment({}), self)
+        self.trace = Trace(Guards(), self)
         self.trace.phase = "backward"  # user's lines are not recorded
         self.reads = Reads([*names, *self.counters], self.trace.depends)
         self.examples: dict[int, int] = {}  # id of a counter's tensor -> its position among the numbers
@@ -60,7 +60,7 @@ class Capture:
         """Return the result of item() for a counter, for the trace."""
         return self.number(self.examples[id(t)]) if id(t) in self.examples else None
 
-    def of_result(self, b: Box, v: Value) -> None:
+    def of_result(self, b: Box, v: CapturedValue) -> None:
         """Return None: the update must not read a value that it computes."""
 
     def take(self, name: str) -> Box:
@@ -70,7 +70,7 @@ class Capture:
             self.examples[id(example)] = len(self.names) + self.counters.index(name)
         return self.trace.argument(example, name, "")
 
-    def run(self, update: Callable, group: Callable) -> list[tuple[Value, Value]]:
+    def run(self, update: Callable, group: Callable) -> list[tuple[CapturedValue, CapturedValue]]:
         """Run the update; return the values of parameter, gradient and state before and after it."""
         with tracing(self.trace, False):
             p, grad, *others = boxes = [self.take(name) for name in ("p", "grad", *self.state)]

@@ -17,8 +17,8 @@ import numpy as np
 from ..core.tensor import wrap
 from ..kernels import cache as texts
 from .capture import tracing
-from .captured_steps import Value
-from .guards import Environment
+from .captured_steps import CapturedValue
+from .guards import Guards
 from .trace import Trace
 
 EXAMPLE = (7,)
@@ -57,7 +57,7 @@ def kernels(step: Callable, n_gates: int, n_states: int, dtype: np.dtype) -> Ker
 
 def captured(step: Callable, n_gates: int, n_states: int, dtype: np.dtype) -> Kernels:
     """Capture a step and its backward, and generate both programs."""
-    trace = Trace(Environment({}), None)
+    trace = Trace(Guards(), None)
     trace.phase = "backward"  # user's lines are not recorded
     names = [f"{what}{i}" for what, n in (("input", n_gates), ("state", n_gates), ("old", n_states)) for i in range(n)]
     examples = [wrap(np.ones(EXAMPLE, dtype)) for _ in names]
@@ -71,7 +71,7 @@ def captured(step: Callable, n_gates: int, n_states: int, dtype: np.dtype) -> Ke
         seeds, gradients = trace.differentiate(outs, given)
     there, back = trace.steps[:n], trace.steps[n:]
     made = {*inputs, *[v for s in there for v in s.outs]}
-    read = [a for s in back for a in s.args if isinstance(a, Value)]
+    read = [a for s in back for a in s.args if isinstance(a, CapturedValue)]
     kept = list(dict.fromkeys([v for v in (*read, *gradients) if v in made]))
     distinct = list(dict.fromkeys([g for g in gradients if g is not None]))
     found = Kernels(
@@ -89,7 +89,7 @@ def entry(name: str, steps: list, inputs: list, results: list, dtype: np.dtype) 
     """Return the compiled function of some steps; it takes the inputs, then memory for the results."""
     from .emit.from_capture import generate
 
-    memory = [Value("input", np.empty(EXAMPLE, dtype), 0, "result") for _ in results]
+    memory = [CapturedValue("input", np.empty(EXAMPLE, dtype), 0, "result") for _ in results]
     program = generate(steps, [*inputs, *memory], [], list(zip(memory, results)), name, False)
     f: Any = getattr(texts.load(f"{program.name}_{dtype.name}", program.text), program.name)
     read = operator.itemgetter(*[x for _, x in program.params])

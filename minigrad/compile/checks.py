@@ -1,0 +1,472 @@
+"""The checks that a user's function runs with during its capture.
+
+The rewritten function (user_code.py) asks here for every attribute, entry, call and store. A read from outside is recorded
+as a guard (guards.py). A call has to be one of minigrad's, of the table in allowed.py, or of another user function, which is
+rewritten as well. A store has to go to an object that the call itself has made, or to the state of a tensor, module or
+optimizer. Anything else ends the capture before it happens, so the function can still run eagerly, once.
+"""
+
+from __future__ import annotations
+
+import builtins
+import contextlib
+import functools
+import math
+import operator
+import sys
+import types
+from typing import Any
+
+from ..core.context import Ctx
+from ..core.function import Function
+from ..core.tensor import Box, Tensor
+from ..places import PACKAGE, Place
+from . import allowed
+from .allowed import CONTAINERS, MISSING, PLAIN, attribute_of, is_library, is_module, is_user_function
+from .captured_steps import OUTSIDE, RETURN, Refused
+from .symbols import MATH, SYMBOLIC, is_symbolic
+from .user_code import CHECKS, Unreadable, checked_code
+
+METHODS = ("forward", "setup_context", "backward", "vjp", "jvp", "vmap")  # of a custom Function
+STORES = ("_parameters", "_buffers", "_modules")
+UNBOUND = types.CellType()  # equal to a cell that is empty, and to no other
+IN_PLACE = {"Add": operator.iadd, "Sub": operator.isub, "Mult": operator.imul, "Div": operator.itruediv,
+            "FloorDiv": operator.ifloordiv, "Mod": operator.imod, "Pow": operator.ipow, "MatMult": operator.imatmul,
+            "LShift": operator.ilshift, "RShift": operator.irshift, "BitOr": operator.ior, "BitXor": operator.ixor,
+            "BitAnd": operator.iand}  # fmt: skip
+
+
+class Globals(dict):
+    """The globals of a rewritten function: each name is looked up, and guarded, at its first read."""
+
+    def __init__(self, checks: Checks, f: types.FunctionType):
+        super().__init__({CHECKS: checks, "__name__": f.__module__})
+        self.f, self.cells = f, dict(zip(f.__code__.co_freevars, f.__closure__ or ()))
+
+    def __missing__(self, name: str) -> Any:
+        guards, scope = self[CHECKS].guards, self.f.__globals__
+        if (cell := self.cells.get(name)) is not None:
+            text = f"{guards.constant(cell)}.cell_contents"
+            if cell == UNBOUND:
+                raise self[CHECKS].refuse(f"the variable {name} is not set yet")
+            return guards.read(name, text, cell.cell_contents)
+        namespace = guards.constant(scope)
+        if name in scope:
+            return guards.read(name, f"{namespace}[{name!r}]", scope[name])
+        guards.guard(name, None, f"{name!r} not in {namespace}")
+        return vars(builtins)[name]
+
+
+class Checks:
+    """The checks of one capture; each method stands for one kind of syntax."""
+
+    slice = slice
+
+    def __init__(self, guards: Any, trace: Any):
+        self.guards, self.trace = guards, trace
+        guards.replacement = self.given
+        self.functions: dict[int, tuple[Any, Any]] = {}  # by id: a user's function or Function, and the one with checks
+        self.special = {getattr: self.getattr, hasattr: self.hasattr, type: self.type_of, setattr: self.set,
+                        delattr: self.delete}  # fmt: skip
+
+    def refuse(self, why: str, fix: str = "", place: Place | None = None) -> Refused:
+        """Return the exception that ends the capture."""
+        return self.trace.refuse(why, fix=fix, place=place)
+
+    # ------------------------------------------------------------------ attributes
+    def get(self, a: Any, name: str) -> Any:
+        """Return an attribute, and guard it if it can change between calls."""
+        cls = type(a)
+        if cls is types.MethodType and name not in ("__self__", "__func__"):
+            return self.get(a.__func__, name) if hasattr(a.__func__, name) else getattr(a, name)
+        if cls is super:
+            return self.of_super(a, name)
+        if isinstance(a, types.ModuleType):
+            return self.of_module(a, name)
+        if isinstance(a, type):
+            return self.of_class(a, name)
+        raw, held = attribute_of(cls, name), getattr(a, "__dict__", {})
+        if isinstance(raw, property) and is_user_function(raw.fget):
+            return self.call(self.of_own_class(a, name, raw.fget, ".fget"), a)
+        if name in held and not hasattr(type(raw), "__set__"):
+            return self.entry(a, held, name, f"{self.path(a)}.{name}")
+        for store in STORES if is_module(a) else ():
+            if name in held.get(store, ()):
+                return self.entry(a, held[store], name, f"{self.path(a)}.{name}")
+        if is_user_function(raw):
+            return types.MethodType(self.of_own_class(a, name, raw), a)
+        if isinstance(raw, (classmethod, staticmethod)) and is_user_function(raw.__func__):
+            f = self.of_own_class(a, name, raw.__func__, ".__func__" if isinstance(raw, classmethod) else "")
+            return types.MethodType(f, cls) if isinstance(raw, classmethod) else f
+        return self.of_builtin(a, name, raw, held)
+
+    def of_builtin(self, a: Any, name: str, raw: Any, held: dict) -> Any:
+        """Return an attribute that is none of the user's functions."""
+        cls, known = type(a), id(a) in self.guards.names
+        if isinstance(a, (Tensor, *PLAIN, *CONTAINERS, *SYMBOLIC, Ctx)) or is_library(cls):
+            if isinstance(a, Tensor) and is_user_function(attribute_of(cls, "__getattr__")):
+                raise self.refuse(f"it reads {name} of a {cls.__name__}, whose __getattr__ decides what that is")
+            return getattr(a, name)
+        if (
+            raw is MISSING
+            or hasattr(type(raw), "__get__")
+            and not callable(raw)
+            and type(raw) is not types.MemberDescriptorType
+        ):
+            if hasattr(cls, "__getattr__") or raw is not MISSING or not known:
+                raise self.refuse(f"it reads {name} of a {cls.__name__}, which cannot be watched", OUTSIDE)
+            self.guards.guard(f"{self.path(a)}.{name}", None, f"not hasattr({self.known(a)}, {name!r})")
+            return getattr(a, name)  # raises
+        value = getattr(a, name)
+        if callable(value) and not isinstance(value, type):  # a method, to be judged when it is called
+            return value
+        if type(raw) is types.MemberDescriptorType:
+            return self.guards.read(f"{self.path(a)}.{name}", f"{self.known(a)}.{name}", value)
+        return self.of_own_class(a, name, value)
+
+    def entry(self, a: Any, held: dict, name: str, path: str) -> Any:
+        """Return an attribute that an object holds itself."""
+        if isinstance(a, Tensor):
+            source = self.trace.source_of(a)
+            return held[name] if source is None else self.guards.read(path, f"{source}.{name}", held[name])
+        if id(a) not in self.guards.names:
+            if is_library(type(a)) or isinstance(a, Ctx):  # made by this call
+                return held[name]
+            raise self.refuse(f"it reads {name} of a {type(a).__name__} that this call has made")
+        self.known(a)
+        holder = self.guards.names.get(id(held)) or self.guards.constant(held)
+        return self.guards.read(path, f"{holder}[{name!r}]", held[name])
+
+    def of_own_class(self, a: Any, name: str, value: Any, suffix: str = "") -> Any:
+        """Return an attribute that an object has from its class."""
+        cls, held = self.guards.constant(type(a)), getattr(a, "__dict__", None)
+        if not isinstance(a, Tensor):
+            self.known(a)
+        if held is not None and id(a) in self.guards.names:
+            self.guards.guard(f"{self.path(a)}.{name}", None, f"{name!r} not in {self.guards.constant(held)}")
+        return self.guards.read(f"{type(a).__name__}.{name}", f"{cls}.{name}{suffix}", value)
+
+    def of_class(self, cls: Any, name: str) -> Any:
+        """Return an attribute of a class."""
+        raw = attribute_of(cls, name)
+        if raw is MISSING or is_library(cls) and not is_user_function(raw) or cls.__module__ in ("builtins", "typing"):
+            return getattr(cls, name)
+        text, path = f"{self.guards.constant(cls)}.{name}", f"{cls.__name__}.{name}"
+        if isinstance(raw, classmethod):
+            if not is_user_function(raw.__func__):
+                return getattr(cls, name)
+            return types.MethodType(self.guards.read(path, f"{text}.__func__", raw.__func__), cls)
+        if isinstance(raw, property) or hasattr(type(raw), "__get__") and not callable(raw):
+            raise self.refuse(f"it reads {path}, which cannot be watched")
+        return self.guards.read(path, text, getattr(cls, name))
+
+    def of_module(self, module: types.ModuleType, name: str) -> Any:
+        """Return an attribute of a module; those of minigrad and `math` do not change."""
+        value = getattr(module, name)
+        if module is math or is_own(module) and not is_user_function(value):
+            return value
+        if name not in vars(module):
+            raise self.refuse(f"it reads {module.__name__}.{name}, which cannot be watched", OUTSIDE)
+        return self.guards.read(f"{module.__name__}.{name}", f"{self.guards.constant(vars(module))}[{name!r}]", value)
+
+    def of_super(self, a: Any, name: str) -> Any:
+        """Return an attribute of `super()`."""
+        value = getattr(a, name)
+        if not isinstance(value, types.MethodType) or not is_user_function(value.__func__):
+            return value
+        made = f"super({self.guards.constant(a.__thisclass__)}, {self.known(a.__self__)})"
+        f = self.guards.read(f"super().{name}", f"{made}.{name}.__func__", value.__func__)
+        return types.MethodType(f, value.__self__)
+
+    def known(self, a: Any) -> str:
+        """Return the variable of an object from outside, whose class is guarded."""
+        if id(a) not in self.guards.names:
+            raise self.refuse(f"it uses a {type(a).__name__} that this call has made", OUTSIDE)
+        name = self.guards.names[id(a)]
+        self.guards.guard(f"type({self.path(a)})", None, f"type({name}) is {self.guards.constant(type(a))}")
+        return name
+
+    def path(self, a: Any) -> str:
+        """Return the path of an object, for messages."""
+        return self.guards.paths.get(id(a)) or (self.trace.path_of(a) if isinstance(a, Tensor) else type(a).__name__)
+
+    def getattr(self, a: Any, name: str, *default: Any) -> Any:
+        """Stand for `getattr`."""
+        try:
+            return self.get(a, name)
+        except AttributeError:
+            if not default:
+                raise
+            return default[0]
+
+    def hasattr(self, a: Any, name: str) -> bool:
+        """Stand for `hasattr`."""
+        return self.getattr(a, name, MISSING) is not MISSING
+
+    def type_of(self, a: Any, *more: Any) -> type:
+        """Stand for `type` with one argument."""
+        if more:
+            raise self.refuse("it creates a class", "define the class outside of the function")
+        return a.__class__ if is_symbolic(a) else self.trace.type_of(a) if type(a) is Box else type(a)
+
+    # ------------------------------------------------------------------ comparisons, entries, contexts
+    def operand(self, a: Any) -> Any:
+        """Return a value that is compared, or written as text."""
+        for one in [a, *a] if isinstance(a, (list, tuple)) else [a, *a.values()] if isinstance(a, dict) else [a]:
+            if any(is_user_function(attribute_of(type(one), name)) for name in allowed.COMPARED):
+                raise self.refuse(f"it compares a {type(one).__name__}, whose methods are not watched", OUTSIDE)
+        return a
+
+    def item(self, a: Any, index: Any) -> Any:
+        """Return an entry."""
+        if isinstance(a, dict) and index not in a and hasattr(a, "__missing__") and not self.may_change(a):
+            raise self.refuse(f"it adds an entry to {self.path(a)}, which outlives the call", RETURN)
+        return a[index]
+
+    def context(self, a: Any) -> Any:
+        """Return the context of a `with` statement, if it is one of minigrad's."""
+        own = isinstance(a, contextlib._GeneratorContextManager) and is_library(getattr(a, "func", None))
+        if own or is_library(type(a)) or type(a) in (contextlib.nullcontext, contextlib.suppress):
+            return a
+        raise self.refuse(f"it enters a {type(a).__name__}, which is not one of minigrad's contexts", OUTSIDE)
+
+    def imports(self, *names: str) -> None:
+        """Look at an import inside the function."""
+        for name in names:
+            module = sys.modules.get(name.partition(".")[0])
+            if module is None or module is not math and not is_own(module):
+                raise self.refuse(f"it imports {name} while it runs", "move the import out of the function")
+
+    # ------------------------------------------------------------------ stores
+    def set(self, a: Any, name: str, value: Any) -> None:
+        """Store an attribute: of a tensor, a buffer or parameter of a module, or a node."""
+        own = isinstance(a, Tensor) and hasattr(attribute_of(type(a), name), "__set__")
+        held = is_module(a) and any(name in vars(a).get(store, ()) for store in STORES[:2])
+        if not (own or held or isinstance(a, Ctx)):
+            raise self.refuse(f"it sets {self.path(a)}.{name}, which outlives the call", RETURN)
+        setattr(a, name, value)
+
+    def delete(self, a: Any, name: str) -> None:
+        """Delete an attribute."""
+        if not isinstance(a, (Tensor, Ctx)) or not hasattr(attribute_of(type(a), name), "__delete__"):
+            raise self.refuse(f"it deletes {self.path(a)}.{name}, which outlives the call", RETURN)
+        delattr(a, name)
+
+    def may_change(self, a: Any) -> bool:
+        """Return True if a list, dict or set was made by this call, or belongs to an optimizer."""
+        return isinstance(a, CONTAINERS) and (id(a) not in self.guards.names or id(a) in self.guards.states)
+
+    def set_item(self, a: Any, index: Any, value: Any) -> None:
+        """Store an entry."""
+        if not isinstance(a, Tensor) and not self.may_change(a):
+            raise self.refuse(f"it stores an entry in {self.path(a)}, which outlives the call", RETURN)
+        a[index] = value
+
+    def delete_item(self, a: Any, index: Any) -> None:
+        """Delete an entry."""
+        if not self.may_change(a):
+            raise self.refuse(f"it deletes an entry of {self.path(a)}, which outlives the call", RETURN)
+        del a[index]
+
+    def augmented(self, op: str, a: Any, value: Any) -> Any:
+        """Return the result of an assignment like `a += value`."""
+        if isinstance(a, (list, dict, set)) and not self.may_change(a):
+            raise self.refuse(f"it changes {self.path(a)}, which outlives the call", RETURN)
+        return IN_PLACE[op](a, value)
+
+    def set_augmented(self, op: str, a: Any, name: str, value: Any) -> None:
+        """Stand for `a.name += value`."""
+        self.set(a, name, self.augmented(op, self.get(a, name), value))
+
+    def set_item_augmented(self, op: str, a: Any, index: Any, value: Any) -> None:
+        """Stand for `a[index] += value`."""
+        self.set_item(a, index, self.augmented(op, self.item(a, index), value))
+
+    # ------------------------------------------------------------------ calls
+    def call(self, f: Any, *args: Any, **kwargs: Any) -> Any:
+        """Call a function, if that is allowed."""
+        kind = type(f)
+        if kind is types.FunctionType:  # the source of a function that is not listed decides
+            return (
+                self.library(f, args, kwargs)
+                if is_library(f) and type(f.__globals__) is not Globals
+                else self.function(f)(*args, **kwargs)
+            )
+        if kind is types.MethodType:
+            if is_library(f.__func__):
+                return self.library(f, args, kwargs)
+            return self.call(f.__func__, f.__self__, *args, **kwargs)
+        if kind is functools.partial:
+            return self.call(f.func, *f.args, *args, **{**f.keywords, **kwargs})
+        if attribute_of(kind, "__wrapped_by_compile__") is not MISSING:
+            return self.call(f.function, *args, **kwargs)
+        if isinstance(f, type):
+            return self.make(f, args, kwargs)
+        if kind in (types.BuiltinFunctionType, types.MethodDescriptorType, types.WrapperDescriptorType):
+            return self.builtin(f, args, kwargs)
+        if is_module(f) or is_library(kind):
+            return self.library(f, args, kwargs)
+        if is_user_function(raw := attribute_of(kind, "__call__")):
+            return self.call(self.of_own_class(f, "__call__", raw), f, *args, **kwargs)
+        raise self.not_allowed(f)
+
+    def not_allowed(self, f: Any) -> Refused:
+        """Return the exception for a call that is not allowed."""
+        receiver, name = getattr(f, "__self__", None), getattr(f, "__qualname__", type(f).__name__)
+        if isinstance(receiver, CONTAINERS) and not self.may_change(receiver):
+            return self.refuse(f"it calls {f.__name__}() of {self.path(receiver)}, which outlives the call", RETURN)
+        module = getattr(f, "__module__", None)
+        shown = f"{module}.{name}" if module not in (None, "builtins") and "." not in name else name
+        return self.refuse(f"it calls {shown}(), which is not known to be free of side effects", OUTSIDE)
+
+    def function(self, f: Any) -> Any:
+        """Return a user's function with checks."""
+        if type(f.__globals__) is Globals:
+            return f
+        if id(f) not in self.functions:
+            name, guards = self.guards.constant(f), self.guards
+            try:
+                code = checked_code(f.__code__, f.__qualname__)
+            except Unreadable as e:
+                place = Place(f.__code__.co_filename, e.line)
+                raise self.refuse(e.why if e.fix else f"{f.__name__}: {e.why}", e.fix, place) from None
+            guards.guard(f.__name__, None, f"{name}.__code__ is {guards.constant(f.__code__)}")
+            made = types.FunctionType(code, Globals(self, f), f.__name__)
+            for defaults in ("__defaults__", "__kwdefaults__"):
+                if (value := getattr(f, defaults)) is None:
+                    guards.guard(f"{f.__name__}.{defaults}", None, f"{name}.{defaults} is None")
+                else:
+                    value = guards.read(f"{f.__name__}.{defaults}", f"{name}.{defaults}", value)
+                    setattr(made, defaults, value)
+            made.__qualname__, made.__module__ = f.__qualname__, f.__module__
+            made.__dict__.update(vars(f))
+            self.functions[id(f)] = f, made
+        return self.functions[id(f)][1]
+
+    def given(self, a: Any) -> Any:
+        """Return a value as code other than the user's gets it: functions with checks, contents guarded."""
+        kind, known = type(a), id(a) in self.guards.names
+        if kind is types.FunctionType:
+            if is_user_function(a) or type(a.__globals__) is Globals:
+                return self.function(a)
+            return self.with_checked_cells(a) if known and closes_over_users(a) else a
+        if kind is types.MethodType:
+            if isinstance(a.__self__, type) and issubclass(a.__self__, Function):
+                return getattr(self.custom(a.__self__), a.__name__)
+            return types.MethodType(self.given(a.__func__), self.given(a.__self__))
+        if kind is functools.partial:
+            return functools.partial(
+                self.given(a.func), *map(self.given, a.args), **{k: self.given(v) for k, v in a.keywords.items()}
+            )
+        if attribute_of(kind, "__wrapped_by_compile__") is not MISSING:
+            return self.given(a.function)
+        if isinstance(a, CONTAINERS) and not known:
+            if any(is_user_function(one) for one in (a.values() if isinstance(a, dict) else a)):
+                raise self.refuse("it passes a list of functions to a function", "pass them one by one")
+            for one in a.values() if isinstance(a, dict) else a:
+                self.given(one)
+            return a
+        if not is_module(a) and is_user_function(raw := attribute_of(kind, "__call__")):
+            return types.MethodType(self.function(self.of_own_class(a, "__call__", raw)), a)
+        return a
+
+    def with_checked_cells(self, f: types.FunctionType) -> types.FunctionType:
+        """Return a function of minigrad's, such as `vmap(f)`, around user functions with checks."""
+        if id(f) not in self.functions:
+            cells = []
+            for name, cell in zip(f.__code__.co_freevars, f.__closure__ or ()):
+                value = self.guards.read(name, f"{self.guards.constant(cell)}.cell_contents", cell.cell_contents)
+                cells.append(types.CellType(self.given(value)))
+            made = types.FunctionType(f.__code__, f.__globals__, f.__name__, f.__defaults__, tuple(cells))
+            made.__kwdefaults__ = f.__kwdefaults__
+            self.functions[id(f)] = f, made
+        return self.functions[id(f)][1]
+
+    def custom(self, cls: Any) -> Any:
+        """Return a custom Function whose methods run with checks."""
+        found = {name: attribute_of(cls, name) for name in METHODS}
+        own = {name: raw.__func__ for name, raw in found.items()
+               if isinstance(raw, staticmethod) and is_user_function(raw.__func__)}  # fmt: skip
+        if "backward" in own:  # vjp is another name of it
+            own.pop("vjp", None)
+        if not own or id(cls) in self.functions:
+            return self.functions.get(id(cls), (cls, cls))[1]
+        text = self.guards.constant(cls)
+        for name, f in own.items():
+            self.guards.read(f"{cls.__name__}.{name}", f"{text}.{name}", f)
+        made = {name: staticmethod(self.function(undiagnosed(f))) for name, f in own.items()}
+        made |= {"__module__": cls.__module__, "__qualname__": cls.__qualname__, "__doc__": cls.__doc__}
+        self.functions[id(cls)] = cls, type(cls)(cls.__name__, (cls,), made)
+        return self.functions[id(cls)][1]
+
+    def library(self, f: Any, args: tuple, kwargs: dict) -> Any:
+        """Call a function, method, module or object of minigrad's."""
+        if is_module(f) and is_user_function(attribute_of(type(f), "__call__")):
+            raise self.refuse(f"the class {type(f).__name__} defines __call__", "define forward instead")
+        return self.plainly(self.given(f), args, kwargs)
+
+    def make(self, cls: type, args: tuple, kwargs: dict) -> Any:
+        """Call a class."""
+        if cls is type:
+            return self.type_of(*args)
+        if cls in allowed.FUNCTIONS or issubclass(cls, BaseException) and cls.__module__ == "builtins":
+            return self.plainly(cls, args, kwargs)
+        if cls is functools.partial:
+            return cls(*args, **kwargs)
+        if is_library(cls):
+            return self.plainly(cls, args, kwargs)
+        if issubclass(cls, tuple) and hasattr(cls, "_fields") and not is_user_function(vars(cls).get("__init__")):
+            self.guards.guard(
+                cls.__name__, None, f"{self.guards.constant(cls)}.__new__ is {self.guards.constant(cls.__new__)}"
+            )
+            return cls(*args, **kwargs)
+        raise self.refuse(f"it creates a {cls.__name__}", "create it outside of the compiled function")
+
+    def builtin(self, f: Any, args: tuple, kwargs: dict) -> Any:
+        """Call a function written in C, if it is one of the table, of `math`, or a method without side effects."""
+        if f in self.special:
+            return self.special[f](*args, **kwargs)
+        if allowed.is_math(f):
+            return getattr(MATH, f.__name__)(*map(self.operand, args), **kwargs)
+        if f in allowed.FUNCTIONS:
+            return self.plainly(f, args, kwargs)
+        receiver = f.__self__ if type(f) is types.BuiltinFunctionType else args[0] if args else None
+        if (
+            receiver is None
+            or isinstance(receiver, types.ModuleType)
+            or not allowed.is_pure_method(receiver, f.__name__, self.may_change(receiver))
+        ):
+            raise self.not_allowed(f)
+        return self.plainly(f, args, kwargs)
+
+    def plainly(self, f: Any, args: tuple, kwargs: dict) -> Any:
+        """Call a function of minigrad's, or one of the table, with user's functions that run with checks."""
+        return f(*map(self.given, args), **{k: self.given(v) for k, v in kwargs.items()})
+
+    def decorated(self, decorator: Any) -> Any:
+        """Return a decorator that is called with checks."""
+        return lambda f: self.call(decorator, f)
+
+
+def is_own(module: types.ModuleType) -> bool:
+    """Return True for a module of minigrad's."""
+    return module.__name__.partition(".")[0] == allowed.PACKAGE or getattr(module, "__minigrad__", False)
+
+
+def undiagnosed(f: Any) -> Any:
+    """Return the user's method inside the wrapper that minigrad puts around it for diagnosis."""
+    while f.__code__.co_filename.startswith(PACKAGE) and hasattr(f, "__wrapped__"):
+        f = f.__wrapped__
+    return f
+
+
+def closes_over_users(f: Any, depth: int = 6) -> bool:
+    """Return True if a function of minigrad's was made for a user's function, module or tensor."""
+    if not isinstance(f, types.FunctionType):
+        f = getattr(f, "__func__", f)
+    if is_user_function(f):
+        return True
+    if not isinstance(f, types.FunctionType):
+        return isinstance(f, (Tensor, functools.partial)) or is_module(f)
+    cells = [cell.cell_contents for cell in f.__closure__ or () if cell != UNBOUND]
+    return depth > 0 and any(closes_over_users(one, depth - 1) for one in cells)

@@ -1,0 +1,323 @@
+"""A user's function with checks: its source, rewritten so that every read, call and store goes through `Checks`.
+
+`x.scale` becomes `__checks.get(x, "scale")`, `f(x)` becomes `__checks.call(f, x)`, `table[k] = x` becomes
+`__checks.set_item(table, k, x)`. Names need no rewriting: the globals of the new function are a dictionary that
+looks each name up when it is read (`Globals` in checks.py); variables of enclosing functions become such names as well.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+import inspect
+import linecache
+import types
+from functools import cache, lru_cache
+from typing import Any
+
+from .captured_steps import RETURN
+
+CHECKS = "__checks"
+VALUE = "__value"  # prefix of the variables that hold a value on its way to an attribute or an entry
+FUNCTIONS = ast.FunctionDef, ast.Lambda
+
+
+class Unreadable(Exception):
+    """The reason why a function cannot be rewritten, the line, and advice."""
+
+    def __init__(self, why: str, line: int, fix: str):
+        super().__init__(why)
+        self.why, self.line, self.fix = why, line, fix
+
+
+@cache
+def checked_code(code: types.CodeType, qualname: str) -> types.CodeType:
+    """Return the code of a function with checks; raise Unreadable if that is impossible."""
+    node = copy.deepcopy(syntax_of(code))
+    rewriter = Rewriter(node, mangled_by(qualname))
+    if isinstance(node, ast.Lambda):
+        bare(node.args)
+        node.body = rewriter.visit(node.body)
+        tree, mode = ast.Expression(node), "eval"
+    else:
+        bare(node.args)
+        node.decorator_list, node.returns = [], None
+        node.body = [new for one in node.body for new in rewriter.statements(one)]
+        tree, mode = ast.Module([node], []), "exec"
+    ast.fix_missing_locations(tree)
+    try:
+        whole = compile(tree, code.co_filename, mode, future_flags(code), dont_inherit=True)
+    except SyntaxError as e:  # such as nonlocal for a variable of an enclosing function
+        raise Unreadable(
+            f"it assigns to a variable of an enclosing function ({e.msg})", code.co_firstlineno, RETURN
+        ) from None
+    return next(one for one in whole.co_consts if isinstance(one, types.CodeType))
+
+
+SOURCE = "define it in a file or a notebook cell, with def or lambda"
+
+
+def future_flags(code: types.CodeType) -> int:
+    """Return the `from __future__` flags that a function was compiled with."""
+    import __future__
+
+    every = [getattr(__future__, name).compiler_flag for name in __future__.all_feature_names]
+    return code.co_flags & sum({flag for flag in every if flag > inspect.CO_ASYNC_GENERATOR})
+
+
+def bare(arguments: ast.arguments) -> None:
+    """Drop defaults and annotations, which are evaluated where a function is defined."""
+    arguments.defaults, arguments.kw_defaults = [], [None] * len(arguments.kwonlyargs)
+    for one in parameters(arguments):
+        one.annotation = None
+
+
+def parameters(a: ast.arguments) -> list[ast.arg]:
+    """Return all parameters of a function."""
+    return [*a.posonlyargs, *a.args, *a.kwonlyargs, *filter(None, (a.vararg, a.kwarg))]
+
+
+# ---------------------------------------------------------------------- finding the source
+def syntax_of(code: types.CodeType) -> Any:
+    """Return the syntax tree of a function's definition, if the file is the one that it was compiled from."""
+    linecache.checkcache(code.co_filename)
+    text = "".join(linecache.getlines(code.co_filename))
+    try:
+        tree, known = parsed(text, code.co_filename)
+    except (SyntaxError, ValueError):
+        raise Unreadable("its source cannot be parsed", code.co_firstlineno, SOURCE) from None
+    if meaning(code) not in known:
+        why = "its source is not at hand" if not text else "its source is not the code that runs"
+        raise Unreadable(why, code.co_firstlineno, SOURCE)
+    found = [node for node in tree if starts(node) == code.co_firstlineno and name_of(node) == code.co_name]
+    places = [p for p in code.co_positions() if p[3]]
+    inside = [n for n in found if not isinstance(n, ast.Lambda) or all(holds(n.body, place) for place in places)]
+    if not inside:
+        raise Unreadable("its source is not at hand", code.co_firstlineno, SOURCE)
+    return min(inside, key=lambda node: (node.end_lineno - node.lineno, node.end_col_offset - node.col_offset))
+
+
+@lru_cache(64)
+def parsed(text: str, file: str) -> tuple[list, set]:
+    """Return the functions in a text, as syntax trees and as the meanings of their code."""
+    tree = ast.parse(text)
+    whole = compile(tree, file, "exec", dont_inherit=True)
+    return [node for node in ast.walk(tree) if isinstance(node, FUNCTIONS)], set(map(meaning, codes(whole)))
+
+
+def codes(code: types.CodeType) -> list[types.CodeType]:
+    """Return a code object and all code objects inside it."""
+    inside = [constant for constant in code.co_consts if isinstance(constant, types.CodeType)]
+    return [code, *[found for one in inside for found in codes(one)]]
+
+
+def meaning(code: types.CodeType) -> tuple:
+    """Return the effect of a code object, and its line."""
+    constants = tuple([meaning(a) if isinstance(a, types.CodeType) else repr(a) for a in code.co_consts])
+    return code.co_name, code.co_firstlineno, code.co_code, code.co_names, code.co_varnames, code.co_freevars, constants
+
+
+def starts(node: Any) -> int:
+    """Return the first line of a definition, with its decorators."""
+    return min([one.lineno for one in (node, *getattr(node, "decorator_list", ()))])
+
+
+def name_of(node: Any) -> str:
+    """Return the name that Python gives to the code of a definition."""
+    return getattr(node, "name", "<lambda>")
+
+
+def holds(node: Any, place: tuple) -> bool:
+    """Return True if a position in the bytecode lies inside an expression."""
+    first, last, column, end = place
+    return (node.lineno, node.col_offset) <= (first, column) and (last, end) <= (node.end_lineno, node.end_col_offset)
+
+
+def mangled_by(qualname: str) -> str:
+    """Return the name of the class that a method is defined in, which Python puts before names like `__x`; else ""."""
+    parts = qualname.split(".")
+    while len(parts) > 2 and parts[-2] == "<locals>":
+        parts = parts[:-2]
+    return parts[-2].lstrip("_") if len(parts) > 1 else ""
+
+
+# ---------------------------------------------------------------------- rewriting
+def at(node: Any, like: ast.AST) -> Any:
+    """Return a new node at the position of another one."""
+    return ast.copy_location(node, like)
+
+
+def load(name: str) -> ast.Name:
+    return ast.Name(name, ast.Load())
+
+
+class Rewriter(ast.NodeTransformer):
+    """Rewrites one function and the functions in it. Each method handles one kind of syntax."""
+
+    def __init__(self, function: Any, owner: str):
+        self.function, self.owner, self.count = function, owner, 0
+
+    def check(self, method: str, node: ast.AST, *arguments: Any) -> ast.Call:
+        """Return a call of one of the methods of `Checks`."""
+        given = [a if isinstance(a, ast.AST) else ast.Constant(a) for a in arguments]
+        return at(ast.Call(ast.Attribute(load(CHECKS), method, ast.Load()), given, []), node)
+
+    def checked(self, method: str, node: Any) -> Any:
+        """Return an expression, rewritten, whose value a method of `Checks` looks at."""
+        return node if isinstance(node, ast.Constant) else self.check(method, node, self.visit(node))
+
+    def statements(self, node: ast.stmt) -> list:
+        """Return the statements that replace one."""
+        made = self.visit(node)
+        return made if isinstance(made, list) else [made]
+
+    def refuse(self, node: Any, why: str, fix: str = RETURN) -> Any:
+        raise Unreadable(why, node.lineno, fix)
+
+    # ------------------------------------------------------------------ reads and calls
+    def visit_Attribute(self, node: ast.Attribute) -> Any:
+        return self.check("get", node, self.visit(node.value), self.mangled(node.attr))
+
+    def mangled(self, name: str) -> str:
+        """Return an attribute's name as Python sees it."""
+        return f"_{self.owner}{name}" if self.owner and name.startswith("__") and not name.endswith("__") else name
+
+    def visit_Subscript(self, node: ast.Subscript) -> Any:
+        return self.check("item", node, self.visit(node.value), self.index(node.slice))
+
+    def index(self, node: Any) -> Any:
+        """Return an index as an expression: slices become calls of `slice`."""
+        if isinstance(node, ast.Slice):
+            parts = [
+                ast.Constant(None) if one is None else self.visit(one) for one in (node.lower, node.upper, node.step)
+            ]
+            return self.check("slice", node, *parts)
+        if isinstance(node, ast.Tuple):
+            return at(ast.Tuple([self.index(one) for one in node.elts], ast.Load()), node)
+        return self.visit(node)
+
+    def visit_Call(self, node: ast.Call) -> Any:
+        if isinstance(node.func, ast.Name) and node.func.id == "super" and not node.args:
+            first = next(iter(parameters(self.function.args)), None)
+            node.args = [load("__class__"), load(first.arg)] if first is not None else []
+        made = self.check("call", node, self.visit(node.func), *[self.visit(one) for one in node.args])
+        made.keywords = [ast.keyword(one.arg, self.visit(one.value)) for one in node.keywords]
+        return made
+
+    # ------------------------------------------------------------------ comparisons, texts, loops and contexts
+    def visit_Compare(self, node: ast.Compare) -> Any:
+        if not any(isinstance(op, (ast.Is, ast.IsNot)) for op in node.ops):
+            operands = [self.checked("operand", one) for one in (node.left, *node.comparators)]
+            return at(ast.Compare(operands[0], node.ops, operands[1:]), node)
+        return self.generic_visit(node)
+
+    def visit_FormattedValue(self, node: ast.FormattedValue) -> Any:
+        spec = node.format_spec and self.visit(node.format_spec)
+        return at(ast.FormattedValue(self.checked("operand", node.value), node.conversion, spec), node)
+
+    def visit_For(self, node: ast.For) -> Any:
+        if not all(
+            isinstance(one, (ast.Name, ast.Tuple, ast.List, ast.Starred, ast.Store)) for one in ast.walk(node.target)
+        ):
+            self.refuse(node, "its loop stores into an attribute or an entry", "loop over a name, then store")
+        return self.generic_visit(node)
+
+    def visit_With(self, node: ast.With) -> Any:
+        for one in node.items:
+            one.context_expr = self.checked("context", one.context_expr)
+            if not isinstance(one.optional_vars, (ast.Name, type(None))):
+                self.refuse(node, "its `with` stores into an attribute or an entry", "write `as name`")
+        node.body = [new for one in node.body for new in self.statements(one)]
+        return node
+
+    # ------------------------------------------------------------------ stores
+    def visit_Assign(self, node: ast.Assign) -> Any:
+        stores: list = []
+        value = self.visit(node.value)
+        targets = [self.target(one, stores) for one in node.targets]
+        return [at(ast.Assign(targets, value), node), *stores]
+
+    def target(self, node: Any, stores: list) -> Any:
+        """Return a target made of names; `stores` gets the statements that store into attributes and entries."""
+        if isinstance(node, (ast.Tuple, ast.List)):
+            return at(type(node)([self.target(one, stores) for one in node.elts], ast.Store()), node)
+        if isinstance(node, ast.Starred):
+            return at(ast.Starred(self.target(node.value, stores), ast.Store()), node)
+        if isinstance(node, ast.Name):
+            return node
+        self.count += 1
+        name = f"{VALUE}{self.count}"
+        stores.append(at(ast.Expr(self.stored(node, load(name))), node))
+        return at(ast.Name(name, ast.Store()), node)
+
+    def stored(self, node: Any, value: ast.expr) -> ast.Call:
+        """Return the call that stores a value into an attribute or an entry."""
+        if isinstance(node, ast.Attribute):
+            return self.check("set", node, self.visit(node.value), self.mangled(node.attr), value)
+        return self.check("set_item", node, self.visit(node.value), self.index(node.slice), value)
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> Any:
+        if node.value is None:
+            return at(ast.Pass(), node)
+        return self.visit_Assign(at(ast.Assign([node.target], node.value), node))
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> Any:
+        op, value = type(node.op).__name__, self.visit(node.value)
+        if isinstance(node.target, ast.Name):
+            made = self.check("augmented", node, op, at(load(node.target.id), node), value)
+            return at(ast.Assign([node.target], made), node)
+        holder = self.visit(node.target.value)
+        if isinstance(node.target, ast.Attribute):
+            return at(
+                ast.Expr(self.check("set_augmented", node, op, holder, self.mangled(node.target.attr), value)), node
+            )
+        return at(
+            ast.Expr(self.check("set_item_augmented", node, op, holder, self.index(node.target.slice), value)), node
+        )
+
+    def visit_Delete(self, node: ast.Delete) -> Any:
+        made: list = []
+        for one in node.targets:
+            if isinstance(one, ast.Attribute):
+                made.append(at(ast.Expr(self.check("delete", one, self.visit(one.value), self.mangled(one.attr))), one))
+            elif isinstance(one, ast.Subscript):
+                made.append(
+                    at(ast.Expr(self.check("delete_item", one, self.visit(one.value), self.index(one.slice))), one)
+                )
+            else:
+                made.append(at(ast.Delete([one]), node))
+        return made
+
+    # ------------------------------------------------------------------ definitions and imports
+    def visit_FunctionDef(self, node: Any) -> Any:
+        for one in parameters(node.args):
+            one.annotation = None
+        self.visit(node.args)
+        decorators = [self.check("decorated", one, self.visit(one)) for one in getattr(node, "decorator_list", ())]
+        around, self.function = self.function, node
+        if isinstance(node, ast.Lambda):
+            node.body = self.visit(node.body)
+        else:
+            node.body = [new for one in node.body for new in self.statements(one)]
+            node.decorator_list, node.returns = decorators, None
+        self.function = around
+        return node
+
+    visit_Lambda = visit_FunctionDef
+
+    def visit_Import(self, node: Any) -> Any:
+        names = [node.module or "."] if isinstance(node, ast.ImportFrom) else [one.name for one in node.names]
+        return [at(ast.Expr(self.check("imports", node, *names)), node), node]
+
+    visit_ImportFrom = visit_Import
+
+    def visit_Global(self, node: ast.Global) -> Any:
+        return self.refuse(node, f"it assigns to {node.names[0]}, which outlives the call")
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> Any:
+        return self.refuse(node, f"it defines the class {node.name}", "define the class outside of the function")
+
+    def visit_AsyncFunctionDef(self, node: Any) -> Any:
+        return self.refuse(node, "it is asynchronous", "compile the functions that it calls")
+
+    visit_Await = visit_AsyncFor = visit_AsyncWith = visit_AsyncFunctionDef

@@ -1,0 +1,531 @@
+"""What a compiled function may read, call and store: anything else runs eagerly, once, with one warning that names the line."""
+
+import collections
+import contextlib
+import functools
+import io
+import itertools
+import linecache
+import logging
+import math
+import operator
+import os
+import random
+import re
+import time
+import warnings
+from os import getenv
+
+import numpy as np
+import pytest
+
+import minigrad as torch
+from minigrad import compile
+from minigrad.errors import MinigradWarning
+
+from .both import defined
+from .interpreted import interpreted
+
+__all__ = ["interpreted"]
+X = torch.tensor([1.0, 2.0])
+
+
+def runs_eagerly(f, *args, match=""):
+    """Check that a call runs a function eagerly, with one warning that matches; return the result and the warning."""
+    with pytest.warns(MinigradWarning, match=match) as said:
+        found = f(*args)
+    assert len(said) == 1 and "[compile-eager]" in str(said[0].message)
+    return found, str(said[0].message)
+
+
+# ---------------------------------------------------------------------- calls
+@functools.cache
+def positions(n):
+    return torch.arange(float(n))
+
+
+class Scale:
+    def __init__(self, k=2.0):
+        self.k = k
+
+    def __call__(self, x):
+        return x * self.k
+
+    def __mul__(self, x):
+        return x * self.k
+
+    def __len__(self):
+        return int(self.k)
+
+    def __iter__(self):
+        return iter([self.k])
+
+
+log, held, drawn, scale = logging.getLogger("minigrad.tests.allowed"), [1.0], random.Random(0), Scale()
+add_to = held.append
+CALLS = {
+    "print": (lambda x: (print(end=""), x * 2)[1], r"it calls print\(\), which is not known to be free of side effects"),
+    "a warning": (lambda x: (warnings.warn("w", stacklevel=1), x * 2)[1], r"it calls _?warnings.warn\(\)|it calls warn\(\)"),
+    "a logger": (lambda x: (log.info("from inside"), x * 2)[1], r"acquire\(\), which is not known"),
+    "random": (lambda x: x * random.random(), r"random\(\), which is not known"),
+    "a generator of Python's": (lambda x: x * drawn.random(), r"random\(\), which is not known"),
+    "the time": (lambda x: x + time.time() * 0, r"it calls time.time\(\)"),
+    "the environment by name": (lambda x: x * len(getenv("HOME", "")), "its source is not at hand"),
+    "the environment": (lambda x: x * len(os.environ), "it reads os.environ, a _Environ, which cannot be watched"),
+    "a file": (lambda x: x * len(open(__file__).read()), r"it calls (io\.|_io\.)?open\(\)"),  # noqa: SIM115
+    "NumPy": (lambda x: x * float(np.exp(1.0)), "ufunc|exp"),
+    "a function that keeps its results": (lambda x: x * positions(2), "positions|lru_cache"),
+    "loading": (lambda x: x * torch.load("nowhere"), "it (calls|reads|imports|creates|enters|sets|uses) "),
+    "an operator of an object": (lambda x: scale * x, "it reads scale, a Scale, which cannot be watched"),
+    "the truth of an object": (lambda x: x if scale else -x, "it reads scale, a Scale, which cannot be watched"),
+    "the elements of an object": (lambda x: x * sum([k for k in scale]), "it reads scale, a Scale, which cannot be watched"),
+    "an object made inside": (lambda x: Scale(3.0)(x), "it creates a Scale"),
+    "variables": (lambda x: x * len(locals()), r"it calls locals\(\)"),
+    "a method that changes a list": (lambda x: (held.append(1.0), x * 2)[1], r"it calls append\(\) of held, which outlives"),
+    "such a method under another name": (lambda x: (add_to(1.0), x * 2)[1], r"it calls append\(\) of .*, which outlives"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_call_that_is_not_listed_runs_the_function_eagerly(name, interpreted):
+    f, match = CALLS[name]
+    c = compile(f)
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        for _ in range(2):
+            try:
+                c(X)
+            except (FileNotFoundError, RuntimeError) as e:
+                assert "nowhere" in str(e)
+    said = [str(w.message) for w in said if issubclass(w.category, MinigradWarning)]
+    assert len(said) == 1 and re.search(match, said[0]), said
+    assert "\n  at " in said[0] and "To fix: " in said[0]
+    held[:] = [1.0]
+
+
+def made(x, n):
+    """Use builtins, containers, closures and generators that this call has made."""
+    rows = [x * i for i in range(n)]
+    rows.append(rows[0] + 1)
+    named = {"a": rows[1], **dict(b=rows[2])}
+    named.setdefault("c", x)
+    named["d"] = named.pop("a") * 2
+    first, *others = sorted(named)
+    total = functools.reduce(operator.add, (named[name] for name in (first, *others)))
+    for i, (row, k) in enumerate(zip(rows, itertools.count(1))):
+        total += row * (k if i % 2 else -k)
+    calls = 0
+
+    def count(t):
+        nonlocal calls
+        calls += 1
+        return t * calls
+
+    del rows[0]
+    text = f"{len(rows)}{first.upper()}"
+    total = count(total) + count(x) + max(map(len, (text, "ab"))) + math.floor(2.5)
+    return total if isinstance(total, torch.Tensor) and not hasattr(total, "nothing") else None, text
+
+
+def test_what_a_call_makes_itself_it_may_change(interpreted):
+    c = compile(lambda x: made(x, 3), fullgraph=True)
+    for k in range(2):
+        (a, text), (b, wanted) = c(X + k), made(X + k, 3)
+        assert torch.allclose(a, b) and text == wanted
+    assert len(c.versions) == 1
+
+
+def test_what_is_not_reached_is_no_reason(interpreted):
+    def f(x, loud):
+        if loud:
+            print("loud")
+        return x * 2
+
+    c = compile(f, fullgraph=True)
+    assert torch.equal(c(X, False), X * 2)
+    with pytest.raises(
+        torch.errors.RuntimeError, match=r"(?s)it calls print\(\).*To fix: call it outside of the compiled"
+    ):
+        c(X, True)
+
+
+# ---------------------------------------------------------------------- stores
+class Counter:
+    total = 0
+
+    def __init__(self):
+        self.calls, self.table, self.rows = 0, {"a": X * 1}, [1.0]
+
+
+COUNT = 0
+
+
+def sets_a_global(counter, x):
+    global COUNT
+    COUNT += 1
+
+
+def sets_a_class(counter, x):
+    Counter.total = Counter.total + 1
+
+
+STORES = {
+    "an attribute": (lambda c, x: setattr(c, "calls", c.calls + 1), "it sets counter.calls, which outlives the call"),
+    "a global": (sets_a_global, "it assigns to COUNT, which outlives the call"),
+    "an attribute of a class": (sets_a_class, "it sets Counter.total, which outlives the call"),
+    "an entry": (lambda c, x: operator.setitem(c.table, "b", x), r"it calls _?operator.setitem\(\)|it calls setitem"),
+    "an entry that goes": (
+        lambda c, x: c.table.pop("a"),
+        r"it calls pop\(\) of counter.table, which outlives the call",
+    ),
+    "a list that grows": (
+        lambda c, x: c.rows.append(x),
+        r"it calls append\(\) of counter.rows, which outlives the call",
+    ),
+    "a list that is sorted": (lambda c, x: c.rows.sort(), r"it calls sort\(\) of counter.rows"),
+}
+
+
+@pytest.mark.parametrize("name", STORES)
+def test_a_store_that_outlives_the_call_happens_once_in_each_call(name, interpreted):
+    store, match = STORES[name]
+    ends = []
+    for run in (lambda f: f, compile):
+        counter, Counter.total = Counter(), 0
+        globals()["COUNT"] = 0
+
+        def f(counter, x):
+            store(counter, x)
+            return x * 2
+
+        if run is compile:
+            runs_eagerly(run(f), counter, X, match=match)
+        else:
+            f(counter, X)
+        ends.append([COUNT, Counter.total, counter.calls, sorted(counter.table), len(counter.rows)])
+    assert ends[0] == ends[1]
+
+
+def stores(counter, x):
+    counter.table["new"] = x
+    return x
+
+
+def grows(counter, x):
+    counter.rows += [2.0]
+    return x
+
+
+def deletes(counter, x):
+    del counter.table["a"]
+    return x
+
+
+@pytest.mark.parametrize("f, match", [(stores, "stores an entry in counter.table"), (grows, "it (sets|changes) counter.rows"),
+                                      (deletes, "deletes an entry of counter.table")])  # fmt: skip
+def test_statements_that_store(f, match, interpreted):
+    counter = Counter()
+    runs_eagerly(compile(lambda x: f(counter, x)), X, match=match)
+    assert len(counter.table) == {stores: 2, grows: 1, deletes: 0}[f] and len(counter.rows) == 1 + (f is grows)
+
+
+# ---------------------------------------------------------------------- reads: each change is seen
+def function_with_attribute():
+    def g(x):
+        return x * g.k
+
+    g.k = 2.0
+    return g, lambda: setattr(g, "k", 3.0)
+
+
+def code_of_a_function():
+    def g(x):
+        return x * 2
+
+    def other(x):
+        return x * 3
+
+    return (lambda x: g(x)), lambda: setattr(g, "__code__", other.__code__)
+
+
+def defaults():
+    def g(x, k=2.0):
+        return x * k
+
+    return (lambda x: g(x)), lambda: setattr(g, "__defaults__", (3.0,))
+
+
+class Parts:
+    k = 2.0
+
+    def m(self, x):
+        return x * 2
+
+    @property
+    def q(self):
+        return 2.0
+
+    @classmethod
+    def c(cls, x):
+        return x * 2
+
+    @staticmethod
+    def s(x):
+        return x * 2
+
+    def __call__(self, x):
+        return x * 2
+
+
+def part_of_a_class(name, new, use):
+    def make():
+        class Own(Parts):
+            pass
+
+        own = Own()
+        return (lambda x: use(own, x)), lambda: setattr(Own, name, new)
+
+    return make
+
+
+def class_of_an_object():
+    class One:
+        def m(self, x):
+            return x * 2
+
+    class Other:
+        def m(self, x):
+            return x * 3
+
+    one = One()
+    return (lambda x: one.m(x)), lambda: setattr(one, "__class__", Other)
+
+
+def method_of_an_object():
+    own = Parts()
+    return (lambda x: own.m(x)), lambda: setattr(own, "m", lambda x: x * 3)
+
+
+def attribute_of_a_parameter():
+    p = torch.nn.Parameter(torch.ones(1))
+    p.lr_mult = 2.0
+    return (lambda x: x * p.lr_mult * p.detach()), lambda: setattr(p, "lr_mult", 3.0)
+
+
+def forward_of_a_library():
+    class Net(torch.nn.Module):
+        def forward(self, x):
+            return x * 2
+
+    net = torch.nn.Sequential(torch.nn.Identity(), Net())
+    return (lambda x: net(x)), lambda: setattr(Net, "forward", lambda self, x: x * 3)
+
+
+def custom_function():
+    class Twice(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 2
+
+    def f(x):
+        leaf = x.clone().requires_grad_()
+        return torch.autograd.grad(Twice.apply(leaf).sum(), leaf)[0]
+
+    return f, lambda: setattr(Twice, "backward", staticmethod(lambda ctx, g: g * 3))
+
+
+def container(start, change):
+    def make():
+        table = {"it": start()}
+        return (lambda x: x * sum(list(table["it"]))), lambda: change(table["it"])
+
+    return make
+
+
+def order_of_keys():
+    table = {"a": 1.0, "b": 2.0}
+    return (lambda x: x * list(table)[0].count("a")), lambda: table.update(a=table.pop("a"))
+
+
+def around_a_function():
+    k = 2.0
+    f = torch.vmap(lambda x: x * k)
+
+    def change():
+        nonlocal k
+        k = 3.0
+
+    return (lambda x: f(x)), change
+
+
+def of_partial():
+    table = [2.0]
+    f = functools.partial(lambda rows, x: x * rows[0], table)
+    return (lambda x: f(x)), lambda: table.__setitem__(0, 3.0)  # noqa: PLW0108
+
+
+CHANGES = {
+    "an attribute of a function": function_with_attribute, "code": code_of_a_function, "defaults": defaults,
+    "a class attribute": part_of_a_class("k", 3.0, lambda own, x: x * own.k),
+    "a method": part_of_a_class("m", lambda self, x: x * 3, lambda own, x: own.m(x)),
+    "a property": part_of_a_class("q", property(lambda self: 3.0), lambda own, x: x * own.q),
+    "a class method": part_of_a_class("c", classmethod(lambda cls, x: x * 3), lambda own, x: own.c(x)),
+    "a static method": part_of_a_class("s", staticmethod(lambda x: x * 3), lambda own, x: type(own).s(x)),
+    "__call__": part_of_a_class("__call__", lambda self, x: x * 3, lambda own, x: own(x)),
+    "a class": class_of_an_object, "a method of an object": method_of_an_object,
+    "an attribute of a parameter": attribute_of_a_parameter, "forward in a container": forward_of_a_library,
+    "a custom Function": custom_function, "a list": container(lambda: [2.0], lambda a: a.append(1.0)),
+    "an element": container(lambda: [2.0], lambda a: a.__setitem__(0, 3.0)),
+    "a set": container(lambda: {2.0}, lambda a: a.add(1.0)), 
+    "a dict": container(lambda: {2.0: 1}, lambda a: a.update({1.0: 1})),
+    "the order of keys": order_of_keys, "a function in a transform": around_a_function, "a partial": of_partial,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_a_change_of_what_was_read_is_seen(name, interpreted):
+    f, change = CHANGES[name]()
+    c = compile(f, fullgraph=True)
+    for _ in range(2):
+        assert torch.equal(c(X), f(X))
+    before = f(X)
+    change()
+    assert not torch.equal(before, f(X)) and torch.equal(c(X), f(X)) and torch.equal(c(X), f(X))
+    assert len(c.versions) == 2
+
+
+TAKES = {
+    "a set": (lambda: {1, 2, 3}, lambda e, x: x * e.pop()),
+    "a file": (lambda: io.StringIO("1\n2\n3\n4\n"), lambda e, x: x * float(e.readline())),
+    "an iterator": (lambda: iter([1, 2, 3]), lambda e, x: x * next(e)),
+    "a generator": (lambda: (i for i in (1, 2, 3)), lambda e, x: x * sum([i for i in e])),
+    "a deque": (lambda: collections.deque([1, 2, 3]), lambda e, x: x * e.popleft()),
+    "a defaultdict": (lambda: collections.defaultdict(lambda: len(TAKES)), lambda e, x: x * e["new"]),
+}
+
+
+@pytest.mark.parametrize("name", TAKES)
+@pytest.mark.filterwarnings("ignore")
+def test_the_first_call_takes_what_an_eager_call_takes(name, interpreted):
+    make, take = TAKES[name]
+    ends = []
+    for run in (lambda f: f, compile):
+        e = make()
+        f = run(lambda x: take(e, x))  # noqa: B023
+        ends.append([f(X).tolist() for _ in range(2)])
+    assert ends[0] == ends[1]
+
+
+# ---------------------------------------------------------------------- source
+def test_a_function_whose_source_is_not_at_hand_runs_eagerly():
+    scope = {}
+    exec("def f(x):\n    return x * 2", scope)
+    found, said = runs_eagerly(compile(scope["f"]), X, match="its source is not at hand")
+    assert torch.equal(found, X * 2) and "To fix: define it in a file or a notebook cell" in said
+
+
+def test_a_source_that_has_changed_since_is_not_what_runs():
+    f = defined("def f(x):\n    return x * 2\n", {})["f"]
+    name = f.__code__.co_filename
+    linecache.cache[name] = (0, None, ["def f(x):\n", "    return x * 3\n"], name)
+    found, _ = runs_eagerly(compile(f), X, match="its source is not the code that runs")
+    assert torch.equal(found, X * 2)
+
+
+sine = torch.tensor([0.5, 1.0]).sin
+
+
+def test_a_method_of_a_tensor_sees_what_the_tensor_holds(interpreted):
+    c = compile(lambda x: x * sine(), fullgraph=True)
+    for _ in range(2):
+        assert torch.equal(c(X), X * sine())
+        sine.__self__.mul_(2)
+
+
+def test_lambdas_on_one_line_are_told_apart(interpreted):
+    fs = [lambda x: x * 2, lambda x: x * 3, lambda x: (lambda y: y * 4)(x)]
+    for f in fs:
+        assert torch.equal(compile(f, fullgraph=True)(X), f(X))
+
+
+@pytest.mark.parametrize("text, match", [
+    ("class Inner:\n        pass", "it defines the class Inner"),
+    ("import json", "it imports json while it runs"),
+    ("with open('nowhere'):\n        pass", r"it calls (_?io\.)?open\(\)"),
+    ("for box.k in (1, 2):\n        pass", "its loop stores into an attribute"),
+])  # fmt: skip
+def test_statements_that_are_not_allowed(text, match):
+    f = defined(f"def f(x, box=None):\n    if x is not None:\n        return x\n    {text}\n", {})["f"]
+    g = defined(f"def f(x, box):\n    y = x * 2\n    {text}\n    return y\n", {"open": open})["f"]
+    assert torch.equal(compile(f)(X), X) if "import" in text or "with" in text else True
+    with pytest.warns(MinigradWarning, match=match), contextlib.suppress(FileNotFoundError):
+        compile(g)(X, Counter())
+
+
+class Private:
+    def __init__(self):
+        self.__k = 2.0
+
+    def f(self, x):
+        return x * self.__k
+
+
+class Derived(Private):
+    def f(self, x):
+        return super().f(x) + 1
+
+
+def test_private_names_and_super(interpreted):
+    for own in (Private(), Derived()):
+        assert torch.equal(compile(own.f, fullgraph=True)(X), own.f(X))
+
+
+def test_a_module_that_is_called_by_another_one_runs_with_checks(interpreted):
+    class Net(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.calls = 0
+
+        def forward(self, x):
+            self.calls += 1
+            return x * 2
+
+    net = torch.nn.Sequential(torch.nn.Identity(), Net())
+    _, said = runs_eagerly(compile(net), X, match="it sets self.1.calls|calls, which outlives the call")
+    assert net[1].calls == 1 and "self.calls += 1" in said and "forward" not in vars(net[1])
+
+
+def test_hooks_of_modules_run_with_checks():
+    net, seen = torch.nn.Sequential(torch.nn.Tanh()), []
+    net[0].register_forward_hook(lambda module, given, out: seen.append(1))
+    runs_eagerly(compile(net), X, match=r"it calls append\(\) of seen, which outlives the call")
+    assert seen == [1]
+
+
+def test_minigrad_is_as_before_a_capture(interpreted):
+    from minigrad.optim.lr_scheduler import cycles
+
+    w = torch.ones(2, requires_grad=True)
+    opt = torch.optim.SGD([w], lr=0.1)
+    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(opt, 10)
+
+    def f(x):
+        schedule.step()
+        return x * x.sum().item()
+
+    with pytest.warns(MinigradWarning, match="needs the value of a tensor"):
+        compile(f)(X)
+    assert cycles.math is math and schedule.last_epoch == 1
+
+
+def test_a_mistake_is_the_users_line(interpreted):
+    def f(x):
+        y = x * 2
+        return y + torch.ones(3)
+
+    with pytest.raises(RuntimeError, match="y \\+ torch.ones"):
+        compile(f)(X)
