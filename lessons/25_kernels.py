@@ -26,7 +26,7 @@ from numba import njit
 import lessons
 import minigrad as torch
 from minigrad.compile import eager_kernels
-from minigrad.kernels import cache, formula, generate, lines
+from minigrad.kernels import cache, formula, generate, row_kernels
 from minigrad.ops.nn.activation import Silu
 from minigrad.ops.nn.softmax import Softmax
 from viz import draw
@@ -249,7 +249,7 @@ print(inspect.getsource(Softmax.program))
 
 # %%
 table = np.random.default_rng(0).standard_normal((300, 10)).astype(np.float32)
-text = eager_kernels.text(lines.forward_plan(Softmax), (table, (1,)))
+text = eager_kernels.text(row_kernels.forward_plan(Softmax), (table, (1,)))
 print(text[text.index("def softmax") :])
 assert "class" not in text and len(text) < 4000
 
@@ -259,7 +259,7 @@ assert "class" not in text and len(text) < 4000
 # that, a second kernel reads it again in each loop. It computes `exp` twice, which costs less than writing it to memory.
 
 # %%
-text = eager_kernels.text(lines.forward_plan(Softmax), (table, (1,)), on_device=True)
+text = eager_kernels.text(row_kernels.forward_plan(Softmax), (table, (1,)), on_device=True)
 print(text[text.index("def softmax_0") :])
 
 # %% [markdown]

@@ -21,7 +21,7 @@ import numpy as np
 import lessons
 import minigrad as torch
 from minigrad.compile import eager_kernels
-from minigrad.kernels import formula, generate, lines
+from minigrad.kernels import formula, generate, row_kernels
 from minigrad.ops.base.families import Pointwise
 from minigrad.ops.elementary import exp
 from minigrad.ops.nn.softmax import Softmax
@@ -211,7 +211,7 @@ assert generate.forward("window", Window.kernel, (True,), f32) is None
 # %%
 table = np.random.default_rng(0).standard_normal((300, 10)).astype(np.float32)
 saved = type(None), tuple, np.ndarray, np.ndarray  # not x, but dims, the result and its gradient
-text = eager_kernels.text(lines.backward_plan(Softmax, saved), (None, (1,), table, table))
+text = eager_kernels.text(row_kernels.backward_plan(Softmax, saved), (None, (1,), table, table))
 print("dx:", formula.text(Softmax.dx))
 print(text[text.index("def softmax_backward") :])
 

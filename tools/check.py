@@ -43,7 +43,7 @@ TESTS = {
     "minigrad/files.py": "tests/test_files.py",
     "minigrad/formulas": "tests/formulas tests/record tests/ops/test_new_operation.py",
     "minigrad/func": "tests/func/test_reverse.py tests/func/test_forward.py tests/func/test_vmap.py",
-    "minigrad/kernels": "tests/kernels/test_generate.py tests/kernels/test_cache.py tests/kernels/test_lines.py",
+    "minigrad/kernels": "tests/kernels/test_generate.py tests/kernels/test_cache.py tests/kernels/test_row_kernels.py",
     "minigrad/kernels/cuda": "tests/kernels/cuda/test_pointwise.py tests/kernels/cuda/test_indexing.py tests/test_cuda.py",
     "minigrad/layers": "tests/layers tests/func/test_reverse.py",
     "minigrad/nn": "tests/nn tests/ops/test_errors_layers.py",

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..errors import error
 from .devices import CPU, CUDA, META, device
-from .nowhere import Guarded, Inside, entered, is_meta
+from .meta import Guarded, Inside, entered, is_meta
 
 Array: TypeAlias = np.ndarray  # an array on a device has the same methods
 KINDS: set[type] = {np.ndarray}

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..core.context import Ctx
-from ..core.engine import behind
+from ..core.engine import reachable
 from ..core.graph import history
 from ..core.tensor import Tensor, wrap
 from ..errors import MinigradRuntimeError, error
@@ -67,7 +67,7 @@ def not_a_function(func: Callable, inputs: tuple) -> Exception | None:
 def suspects(func: Callable, inputs: tuple, methods: tuple) -> list[str]:
     """Return the lines at which these methods of the user's Functions return: one of these methods is wrong."""
     edges = [e for _, o in differentiable(func, inputs) if (e := history(o)) is not None]
-    nodes = sorted([n for n in behind(edges)[0] if isinstance(n, Ctx)], key=lambda n: n._seq)
+    nodes = sorted([n for n in reachable(edges)[0] if isinstance(n, Ctx)], key=lambda n: n._seq)
     own = [(cls, m) for cls in dict.fromkeys([n._fn for n in nodes]) for m in methods]
     places = [(f"{cls.__name__}.{m}", returned_at(getattr(cls, m))) for cls, m in own]
     return [f"{who} returns at {place}" for who, place in places if place is not None]

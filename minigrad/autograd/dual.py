@@ -14,13 +14,13 @@ from contextvars import ContextVar
 from typing import Any
 
 from ..arrays.dtypes import FLOATS
-from ..core.context import Ctx, among
-from ..core.engine import behind
+from ..core.context import Ctx, contains_identical
+from ..core.engine import reachable
 from ..core.events import slots
 from ..core.frames import EAGER, OFF, ON, Frame, current, use
 from ..core.function import Function
 from ..core.graph import Node, ViewOf, output_index, producer
-from ..core.inplace import twin
+from ..core.inplace import alias_with_history
 from ..core.saved import Saved
 from ..core.tensor import Tensor, is_float
 from ..errors import error
@@ -65,7 +65,7 @@ class Level:
             with use(frame.but(dual=None)):
                 results = cls.tangents(args, tangents, outs, ctx)
                 for o, t in zip(outs, results, strict=True):
-                    if ctx is not None and among(o, args):  # modified in place
+                    if ctx is not None and contains_identical(o, args):  # modified in place
                         self.renew(o, t)
                     elif t is not None and o._np_dtype in FLOATS:
                         o._tan = (self, t if cls.primitive and cls.view else laid_out_like(o, t))
@@ -100,7 +100,7 @@ class Level:
         if not dual:
             return
         with use(frame.but(dual=None)):
-            args, pushed = (twin(x), *others), tangents
+            args, pushed = (alias_with_history(x), *others), tangents
             if frame.grad:  # the tangent's graph may save them
                 args, pushed = [[unwritten(a, x, tangents[0]) for a in group] for group in (args, tangents)]
             (t,) = fn.tangents(tuple(args), pushed, (fn.apply(*args),))
@@ -202,7 +202,7 @@ def foreign(args: Sequence, roots: Sequence = ()) -> Level | None:
 
 def saves(roots: Sequence, level: Level) -> bool:
     """Return True if a node behind these edges has saved a tensor with a tangent."""
-    kept = [s for node in behind(roots)[0] if type(node._saved) is tuple for s in node._saved if type(s) is Saved]
+    kept = [s for node in reachable(roots)[0] if type(node._saved) is tuple for s in node._saved if type(s) is Saved]
     return any([s.tangent[0] is level if s.tangent else tangent_of(s.tensor, level) is not None for s in kept])
 
 

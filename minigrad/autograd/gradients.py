@@ -14,7 +14,7 @@ import numpy as np
 
 from ..arrays.dtypes import FLOATS
 from ..arrays.kinds import KINDS
-from ..arrays.nowhere import has_numbers
+from ..arrays.meta import has_numbers
 from ..core import engine
 from ..core.backward import accumulate
 from ..core.events import slots

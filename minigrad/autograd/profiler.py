@@ -26,7 +26,7 @@ from ..core.engine import BackwardRun, recorder_of
 from ..core.frames import EAGER, OFF, ON, Frame, Layer, apply_at, current, use
 from ..core.graph import Leaf, name_of
 from ..core.inplace import inplace, inplace_at
-from ..core.saved import bottom
+from ..core.saved import plain_tensor
 from ..core.tensor import Tensor
 from ..errors import error
 from ..ops import transfer
@@ -195,14 +195,14 @@ class Profiler(Layer):
             event.line = "" if user is None else f"{user.f_code.co_filename}:{user.f_lineno}"
         try:
             out = run()
-            if self.wait is not None and isinstance(out, Tensor) and on_device(bottom(out)._a):
+            if self.wait is not None and isinstance(out, Tensor) and on_device(plain_tensor(out)._a):
                 self.wait()
         finally:
             self.end(event)
         self.call, self.event = function, event
         if not event.cpu_children:  # otherwise the operations that it called allocated them
             outs, given = out if isinstance(out, (tuple, list)) else (out,), {id(a) for a in args}
-            new = [bottom(o)._a for o in outs if isinstance(o, Tensor) and id(o) not in given]
+            new = [plain_tensor(o)._a for o in outs if isinstance(o, Tensor) and id(o) not in given]
             event.self_cpu_memory_usage += sum([a.nbytes for a in new if getattr(a, "base", None) is None])
         return out
 

@@ -1,7 +1,7 @@
 """Kernels for eager mode: an operation's program, or its formulas, as one generated pass over the lines of an array.
 
 They are captured on small examples and written by the generator of compiled programs. They take memory for their results, so
-that threads can share the lines (kernels/lines.py); the source contains no sizes.
+that threads can share the lines (kernels/row_kernels.py); the source contains no sizes.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ import numpy as np
 from ..arrays.kinds import cuda_kernels
 from ..core.tensor import wrap
 from ..errors import InternalError, error
-from ..kernels import cache, lines
-from ..kernels.lines import HOLDS, NUMBER, WEIGHT, Kernel, Layout, Plan
+from ..kernels import cache, row_kernels
+from ..kernels.row_kernels import HOLDS, NUMBER, WEIGHT, Kernel, Layout, Plan
 from ..ops.base.primitive import ShapeOf
 from .capture import tracing
 from .captured_steps import CapturedValue, Step
@@ -29,7 +29,7 @@ SIZES = 5, 7, 11, 13  # sizes of the examples, all distinct
 
 def install() -> None:
     """Install `write` as the source of fused kernels for eager operations."""
-    lines.write = write
+    row_kernels.write = write
 
 
 def write(plan: Plan, args: tuple, layout: Layout, dtype: np.dtype, on_device: bool = False) -> Kernel:

@@ -246,7 +246,7 @@ class Specialisation:
     def failed(self, owner: Compiled, e: Exception, args: tuple, kwargs: dict) -> Any:
         """Handle an exception in the generated code: run eagerly, which raises the program's own error if there is one."""
         result = owner.function(*args, **kwargs)  # raises a program's own error at the user's line
-        if self.on_device and isinstance(e, IndexError):  # from an earlier call (kernels/cuda/outside.py)
+        if self.on_device and isinstance(e, IndexError):  # from an earlier call (kernels/cuda/index_errors.py)
             try:
                 raise e
             finally:

@@ -16,7 +16,7 @@ import numpy as np
 from ..arrays.dtypes import FLOATS
 from ..arrays.kinds import host, on_device
 from ..arrays.memory import same_layout
-from ..arrays.nowhere import is_meta
+from ..arrays.meta import is_meta
 from ..core import engine
 from ..core.context import attach
 from ..core.engine import running

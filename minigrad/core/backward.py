@@ -15,7 +15,7 @@ from .events import slots
 from .frames import current
 from .graph import Edge, Leaf, Node, output_index, producer
 from .inplace import writable
-from .saved import Freed, Saved, bottom, memory, next_number, unpack
+from .saved import Freed, Saved, memory, next_number, plain_tensor, unpack
 from .tensor import Tensor, wrap
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def step_on_tensors(node: Node, g: Gradient | list, this: BackwardRun) -> list:
     pairs = list(zip(node._edges, outs, strict=True))
     for e, o in pairs:
         if o is None and e is not None and isinstance(node, Ctx):
-            return pairs + passed_over(node, outs, gs)
+            return pairs + missing_gradients(node, outs, gs)
     return pairs
 
 
@@ -47,8 +47,8 @@ def step_on_arrays(node: Node, g: Gradient | list, this: BackwardRun) -> list:
     by_formulas = node._hooks is None and node._fn.arrays and node.backward_on_arrays is None
     if by_formulas and (pairs := formulas_on_arrays(node, g, this.freed)) is not None:
         return pairs
-    gs = [boxed(x) for x in g] if type(g) is list else [boxed(g)]
-    return [(e, bare(x)) for e, x in step_on_tensors(node, gs, this)]
+    gs = [to_tensor(x) for x in g] if type(g) is list else [to_tensor(g)]
+    return [(e, to_array(x)) for e, x in step_on_tensors(node, gs, this)]
 
 
 def formulas_on_arrays(node: Node, g: Gradient | list, freed: Freed | None) -> list | None:
@@ -70,17 +70,17 @@ def formulas_on_arrays(node: Node, g: Gradient | list, freed: Freed | None) -> l
             return None
     if freed is not None:
         node._free(freed)
-    return [(e, None if e is None or d is None else fitted(d, e)) for e, d in zip(edges, outs)]
+    return [(e, None if e is None or d is None else fit_array(d, e)) for e, d in zip(edges, outs)]
 
 
 def saved_array(saved: Saved, node: Node) -> Any:
     """Return the array of a saved tensor, as `unpack` would, without wrapping it in a tensor where none is needed."""
     if saved.unpack is None and (t := saved.tensor)._layer is None and (t._ver is None or t._ver.n == saved.version):
-        return bare(t)
-    return bare(unpack(saved, node))
+        return to_array(t)
+    return to_array(unpack(saved, node))
 
 
-def pull(node: Node, gs: list) -> tuple:
+def vjp(node: Node, gs: list) -> tuple:
     """Return one node's vector-Jacobian product, each gradient with the shape and dtype of its input."""
     begun = next_number()
     try:
@@ -102,7 +102,7 @@ def pull(node: Node, gs: list) -> tuple:
 def pull_user(node: Ctx, gs: list) -> tuple:
     """Call a user's backward, with zeros for missing gradients if it asks for them, and check its result."""
     if node._materialize and (len(gs) > 1 or gs[0] is None):
-        near = next((bottom(g)._a for g in gs if g is not None), None)
+        near = next((plain_tensor(g)._a for g in gs if g is not None), None)
         gs = [wrap(kinds.zeros(m[0], near, m[1])) if g is None and m is not None else g for g, m in zip(gs, node._meta)]
     outs = slots.call_method(node._fn, "backward", node, *gs)
     outs = tuple(outs) if isinstance(outs, (tuple, list)) else (outs,)
@@ -116,13 +116,13 @@ def pull_user(node: Ctx, gs: list) -> tuple:
     return outs
 
 
-def passed_over(node: Ctx, grads: Sequence, gs: list) -> list:
+def missing_gradients(node: Ctx, grads: Sequence, gs: list) -> list:
     """Return edges and zeros for the users' Functions behind a None that a user's backward returned.
 
     PyTorch still calls the backward of these Functions, with zeros; built-in operations between them pass the None on.
     """
     edges = [e for g, e in zip(grads, node._edges) if g is None and e is not None]
-    near = next((bottom(g)._a for g in gs if g is not None), None)
+    near = next((plain_tensor(g)._a for g in gs if g is not None), None)
     found, seen = [], set()
     while edges:
         edge = edges.pop()
@@ -171,19 +171,19 @@ def sum_to(g: Tensor, shape: tuple) -> Tensor:
     return g if g._sizes == tuple(shape) else g.reshape(shape)
 
 
-def fitted(d: Array, edge: Edge) -> Any:
+def fit_array(d: Array, edge: Edge) -> Any:
     """Do the same as `fit` with an array."""
     if d.shape != edge._shape:
         d = sum_down(d, edge._shape)
     return d if d.dtype == edge._dtype else d.astype(edge._dtype)
 
 
-def bare(t: Tensor | None) -> Any:
+def to_array(t: Tensor | None) -> Any:
     """Return a Tensor's array; for a 0-d one NumPy's scalar, which computes six times faster."""
     return None if t is None else t._a if t._a.ndim or on_device(t._a) else t._a[()]
 
 
-def boxed(g: object) -> Any:
+def to_tensor(g: object) -> Any:
     """Return an array or scalar wrapped in a Tensor."""
     return g if g is None or isinstance(g, Tensor) else wrap(as_array(g))
 
@@ -191,7 +191,7 @@ def boxed(g: object) -> Any:
 # ---------------------------------------------------------------------- leaves
 def accumulate(leaf: Leaf, g: Gradient, this: BackwardRun | None = None) -> None:
     """Add to a leaf's `.grad`, in its own memory (the user may modify it, so no other code may hold it), and call the hooks."""
-    (grad,) = [boxed(g)] if leaf._hooks is None else leaf._hooks.incoming(leaf, [boxed(g)])
+    (grad,) = [to_tensor(g)] if leaf._hooks is None else leaf._hooks.incoming(leaf, [to_tensor(g)])
     t = leaf._ref()
     if t is not None and t._edge is leaf:  # else it is gone, or no longer requires grad
         add_grad(t, grad)

@@ -13,7 +13,7 @@ from ..signatures import OpenAttributes
 from .events import slots
 from .frames import current, node_made
 from .graph import NO_GRAD, Edge, FullNode, Leaf, OutputEdge, ViewOf, history, move_retained
-from .inplace import check_writable, rebase, twin
+from .inplace import alias_with_history, check_writable, rebase
 from .saved import memory, next_number, save, unpack
 from .tensor import Tensor, describe, is_float
 
@@ -123,8 +123,8 @@ class Ctx(FullNode, OpenAttributes):
         kept, places = [], []
         for s in self._saved:
             i = j = None
-            if s is not None and (i := place_among(s, returned)) is None:
-                j = place_among(s, given)
+            if s is not None and (i := index_of_identical(s, returned)) is None:
+                j = index_of_identical(s, given)
             kept.append(save(outs[i], i) if i is not None else save(s if j is None else before[j]))
             places.append(j)
         self._saved, self._places = tuple(kept), tuple(places)
@@ -138,7 +138,7 @@ def attach(ctx: Ctx, args: tuple, given: tuple, returned: tuple, outs: tuple | N
     forward; `outs` has these results as the transform sees them.
     """
     tracked = bool(ctx._edges)
-    before = args if not ctx._dirty else as_before(ctx, args, returned if outs is None else outs)
+    before = args if not ctx._dirty else with_old_history(ctx, args, returned if outs is None else outs)
     if outs is None:
         outs = outputs(ctx, args, returned)
         for d in ctx._dirty:  # only now: other tensors on this memory were checked before
@@ -152,7 +152,11 @@ def attach(ctx: Ctx, args: tuple, given: tuple, returned: tuple, outs: tuple | N
             slots.notice("saved on ctx", ctx=ctx, given=given, returned=returned, outs=outs)
     for i, o in enumerate(outs):
         if isinstance(o, Tensor):
-            smooth = tracked and ctx._meta[i][1] in FLOATS and not (ctx._nondiff and among(returned[i], ctx._nondiff))
+            smooth = (
+                tracked
+                and ctx._meta[i][1] in FLOATS
+                and not (ctx._nondiff and contains_identical(returned[i], ctx._nondiff))
+            )
             set_history(ctx, o, None if not smooth else ctx if len(outs) == 1 else OutputEdge(ctx, i))
     slots.link(ctx._fn.__name__, args, outs)
     if slots.node_made is not None or current().observers:
@@ -162,36 +166,41 @@ def attach(ctx: Ctx, args: tuple, given: tuple, returned: tuple, outs: tuple | N
     return outs
 
 
-def as_before(ctx: Ctx, args: tuple, outs: tuple) -> tuple:
+def with_old_history(ctx: Ctx, args: tuple, outs: tuple) -> tuple:
     """Return the arguments with the history that they had before forward modified some of them.
 
     Raises if mark_dirty received anything but inputs that are returned and are not leaves that require grad.
     """
     for d in ctx._dirty:
         root = d._base if d._base is not None else d
-        if not among(d, args):
+        if not contains_identical(d, args):
             raise slots.problem("mark_dirty takes inputs", ctx=ctx, d=d)
-        if not among(d, outs):
+        if not contains_identical(d, outs):
             raise slots.problem("forward returns the inputs that it marks dirty", ctx=ctx, d=d)
         if ctx._edges and type(history(root)) is Leaf:
             raise slots.problem("forward modifies a leaf that requires grad", ctx=ctx, args=args, d=d, root=root)
         check_writable(current(), ctx._fn.__name__, d, bool(ctx._edges))
-    return tuple([twin(a) if among(a, ctx._dirty) else a for a in args])
+    return tuple([alias_with_history(a) if contains_identical(a, ctx._dirty) else a for a in args])
 
 
 def outputs(ctx: Ctx, args: tuple, returned: tuple) -> tuple:
     """Return the outputs of a forward in eager mode; an input that it returns unchanged becomes another object."""
     if ctx._edges:  # an input that forward modified must be marked, or its history is wrong
         for i, need in enumerate(ctx._needs):
-            if need and (v := args[i]._ver) is not None and v.at > ctx._seq and not among(args[i], ctx._dirty):
+            if (
+                need
+                and (v := args[i]._ver) is not None
+                and v.at > ctx._seq
+                and not contains_identical(args[i], ctx._dirty)
+            ):
                 raise slots.problem("forward modifies an input without mark_dirty", ctx=ctx, args=args, a=args[i])
     outs: list = []
     for o in returned:
-        if ctx._dirty and among(o, ctx._dirty):
-            if history(o) is not None and not (ctx._edges and is_float(o) and not among(o, ctx._nondiff)):
+        if ctx._dirty and contains_identical(o, ctx._dirty):
+            if history(o) is not None and not (ctx._edges and is_float(o) and not contains_identical(o, ctx._nondiff)):
                 o = o.detach()  # modified, but not by a differentiable operation: the result is untracked
         elif isinstance(o, Tensor) and (
-            among(o, (*args, *returned[: len(outs)])) or ctx._edges and o._edge is not None
+            contains_identical(o, (*args, *returned[: len(outs)])) or ctx._edges and o._edge is not None
         ):
             o = alias(o)  # an input, a second copy of the same tensor, or one from elsewhere, which keeps its history
         outs.append(o)
@@ -207,7 +216,7 @@ def alias(t: Tensor) -> Tensor:
 
 def set_history(ctx: Ctx, o: Tensor, edge: Edge | None) -> None:
     """Make the user's node the history of one of its outputs."""
-    if ctx._dirty and among(o, ctx._dirty):
+    if ctx._dirty and contains_identical(o, ctx._dirty):
         if edge is not None:
             move_retained(history(o), edge)
             o._edge = edge
@@ -217,7 +226,7 @@ def set_history(ctx: Ctx, o: Tensor, edge: Edge | None) -> None:
 
 
 # ---------------------------------------------------------------------- lookups
-def among(t: object, group: Iterable) -> bool:
+def contains_identical(t: object, group: Iterable) -> bool:
     """Return True if t itself is one of the group."""
     for s in group:  # noqa: SIM110 (any() of a generator is four times slower)
         if s is t:
@@ -225,7 +234,7 @@ def among(t: object, group: Iterable) -> bool:
     return False
 
 
-def place_among(t: object, group: tuple) -> int | None:
+def index_of_identical(t: object, group: tuple) -> int | None:
     """Return the position of t itself in a group, or None."""
     i = 0
     for s in group:

@@ -16,7 +16,7 @@ from typing import Any
 
 from ..arrays.errstate import listen, restore
 from ..places import Place, user_place
-from .backward import Gradient, accumulate, accumulate_array, bare, boxed, pull, step_on_arrays, step_on_tensors
+from .backward import Gradient, accumulate, accumulate_array, step_on_arrays, step_on_tensors, to_array, to_tensor, vjp
 from .events import slots
 from .frames import OFF, ON, Frame, current, enter
 from .graph import Leaf, Node, OutputEdge, key, producer
@@ -39,24 +39,24 @@ class BackwardRun:
         self.freed = None if keep else Freed(place)  # replaces saved tensors
         self.around = running.get()
         self.callbacks: list[Callable] = self.around.callbacks if self.around else []  # called at the end
-        self.pull: Callable = pull  # a node's backward on Tensors, (node, gradients)
+        self.pull: Callable = vjp  # a node's backward on Tensors, (node, gradients)
         self.waiting: dict[Any, Any] = {}  # node -> its gradient, or a list of them if it has several outputs
         self.leaves: dict[Leaf, Any] = {}  # these come last; leaves that are roots or have hooks wait in the heap
         self.turns: dict[Leaf, float] | None = None  # by leaf, once a leaf with hooks is found
         self.owned: set = set()  # nodes whose gradient no other code holds, so that it can be added to in place
         if wanted is not None:
-            self.targets, self.useful = {node for node, _ in wanted}, on_paths(roots, wanted)
+            self.targets, self.useful = {node for node, _ in wanted}, nodes_on_paths(roots, wanted)
 
     def turn(self, leaf: Leaf) -> float:
         """Return the turn of a leaf with hooks: right after the oldest node that contributes to its gradient."""
         if self.turns is None:
-            nodes = sorted(behind(self.roots)[0], key=lambda n: -n._seq)
+            nodes = sorted(reachable(self.roots)[0], key=lambda n: -n._seq)
             self.turns = {e: n._seq - 1 / (i + 2) for n in nodes for i, e in enumerate(n._edges) if type(e) is Leaf}
         return self.turns.get(leaf, leaf._seq)
 
     def reaches(self) -> set:
         """Return all nodes that receive a gradient in this run."""
-        return set.union(*behind(self.roots)) if self.targets is None else self.useful | self.targets
+        return set.union(*reachable(self.roots)) if self.targets is None else self.useful | self.targets
 
     def ended(self, found: dict) -> None:
         """Report the end of this run, and call the queued callbacks."""
@@ -89,7 +89,7 @@ def run(
     plain = here in (ON, OFF) and not here.observers if recorder is None else recorder.lies_on_plain(here)
     arrays = plain and not create and all([type(g) is Tensor for g in grads])
     this.step, this.end = (step_on_arrays, accumulate_array) if arrays else (step_on_tensors, accumulate)
-    seeds = [bare(g) for g in grads] if arrays else list(grads)
+    seeds = [to_array(g) for g in grads] if arrays else list(grads)
     silent = listen() if arrays else None
     try:
         running.set(this)
@@ -106,7 +106,7 @@ def run(
             running.set(this.around)
             if silent is not None:
                 restore(silent)
-    found = found and {k: boxed(g) for k, g in found.items()}
+    found = found and {k: to_tensor(g) for k, g in found.items()}
     this.ended(found)
     return found
 
@@ -214,14 +214,17 @@ def hooked(node: Node | Leaf, g: Gradient | list) -> Any:
     """Return a node's gradients after its tensor hooks, in the same form."""
     gs = list(g) if type(g) is list else [g]
     if node._hooks.tensor or node._hooks.retained:
-        given = [boxed(x) for x in gs]
+        given = [to_tensor(x) for x in gs]
         after = node._hooks.arrived(list(given))
-        gs = [x if new is old else new if isinstance(x, Tensor) else bare(new) for x, old, new in zip(gs, given, after)]
+        gs = [
+            x if new is old else new if isinstance(x, Tensor) else to_array(new)
+            for x, old, new in zip(gs, given, after)
+        ]
     return gs if type(g) is list else gs[0]
 
 
 # ---------------------------------------------------------------------- walks
-def behind(roots: Sequence) -> tuple[set, set]:
+def reachable(roots: Sequence) -> tuple[set, set]:
     """Return all computed nodes and all leaves behind the edges `roots`."""
     nodes, leaves, stack = set(), set(), list(roots)
     while stack:
@@ -234,10 +237,10 @@ def behind(roots: Sequence) -> tuple[set, set]:
     return nodes, leaves
 
 
-def on_paths(roots: Sequence, wanted: set) -> set:
+def nodes_on_paths(roots: Sequence, wanted: set) -> set:
     """Return the nodes from which a wanted edge can be reached; only these need to run."""
     targets = {node for node, _ in wanted}
-    nodes, leaves = behind(roots)
+    nodes, leaves = reachable(roots)
     if leaves == targets:  # the targets are exactly the leaves
         return nodes
     useful: set = set()

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any, overload
 
 from ..signatures import P, R_co, WithCtx, WithoutCtx, overridable
-from .context import Ctx, among, attach
+from .context import Ctx, attach, contains_identical
 from .events import slots
 from .frames import EAGER, OFF, ON, Frame, apply_at, current, enter
 from .graph import Node, history
@@ -168,11 +168,14 @@ class Function:
         begun = next_number()
         result = slots.call_method(cls, "jvp", ctx, *tangents)
         for i, (p, t) in enumerate(zip(primals, tangents)):
-            if t is not None and memory(t).at > begun and not among(p, ctx._dirty):
+            if t is not None and memory(t).at > begun and not contains_identical(p, ctx._dirty):
                 raise slots.problem("jvp modifies a tangent in place", cls=cls, i=i, t=t)
         pairs = zip(outs, check_tangents(cls, result, outs))
-        found = [t if is_float(o) and not among(o, ctx._nondiff) else None for o, t in pairs]
-        return [t.clone() if t is not None and (t._view is not None or among(t, tangents)) else t for t in found]
+        found = [t if is_float(o) and not contains_identical(o, ctx._nondiff) else None for o, t in pairs]
+        return [
+            t.clone() if t is not None and (t._view is not None or contains_identical(t, tangents)) else t
+            for t in found
+        ]
 
 
 # ---------------------------------------------------------------------- forward and jvp: arguments and results

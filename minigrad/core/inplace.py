@@ -18,7 +18,7 @@ from ..arrays.memory import order_in_memory
 from .events import slots
 from .frames import EAGER, Frame, Layer, current
 from .graph import NO_GRAD, Leaf, ViewOf, history, move_retained
-from .saved import INFERENCE, bottom, memory, version
+from .saved import INFERENCE, memory, plain_tensor, version
 from .tensor import Box, Tensor, edges_of, wrap
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def link_view(frame: Frame, fn: type[Primitive], args: tuple, out: Tensor) -> No
     out._view = ViewOf(parent, fn, args[1:], None if fixed else history(parent), version(parent), fixed)
 
 
-def twin(t: Tensor) -> Tensor:
+def alias_with_history(t: Tensor) -> Tensor:
     """Return another tensor object with the same memory and history: the 'before' of a write."""
     out = Box(t._layer, t._value, t._extra) if type(t) is Box else wrap(t._a)
     out._edge, out._ver, out._tan = history(t), t._ver, t._tan
@@ -79,7 +79,7 @@ def write(
     """
     tracked = frame.grad and fn.differentiable and any([e is not None for e in edges_of((x, *others), layer)])
     check_writable(frame, fn, x, tracked)
-    before = twin(x)
+    before = alias_with_history(x)
     if tracked:
         others = tuple([a.clone() if isinstance(a, Tensor) and shares(a, x) else a for a in others])
         if 0 in fn.keeps:
@@ -118,7 +118,7 @@ def write_array(frame: Frame, fn: type[Primitive], x: Tensor, others: tuple) -> 
 
 def shares(a: Tensor, x: Tensor) -> bool:
     """Return True if a write to x would change a, which the operation may have to save."""
-    p, q = bottom(a), bottom(x)
+    p, q = plain_tensor(a), plain_tensor(x)
     if p is q or p._ver is not None and p._ver is q._ver:  # also true for empty tensors
         return True
     return np.may_share_memory(p._a, q._a)
@@ -140,7 +140,7 @@ def check_writable(frame: Frame, fn: type[Primitive], x: Tensor, tracked: bool) 
 
 def overlaps(t: Tensor) -> bool:
     """Return True if several elements share one place in memory, as after expand."""
-    return all(t.shape) and any([s == 0 and n > 1 for s, n in zip(example(t).strides, t.shape)])
+    return all(t.shape) and any([s == 0 and n > 1 for s, n in zip(layout_of_example(t).strides, t.shape)])
 
 
 def writable(t: Tensor) -> bool:
@@ -164,19 +164,19 @@ def rebase(layer: Layer | None, x: Tensor) -> None:
         parent, views = x, []
         while (view := parent._view) is not None and (not views or overlaps(parent)):
             views, parent = [(parent, view), *views], view.parent
-        before, region = twin(parent), tuple([(view.fn, view.args) for _, view in views])
-        region[-1][0].scatter.record(layer, (before, x, region, order_in_memory(example(parent))), parent)
+        before, region = alias_with_history(parent), tuple([(view.fn, view.args) for _, view in views])
+        region[-1][0].scatter.record(layer, (before, x, region, order_in_memory(layout_of_example(parent))), parent)
         move_retained(before._edge, parent._edge)
         for t, view in views:
             t._view = ViewOf(view.parent, view.fn, view.args, seen=None, version=-1)
         x = parent
 
 
-def example(t: Tensor) -> np.ndarray:
+def layout_of_example(t: Tensor) -> np.ndarray:
     """Return an array with t's memory layout; under vmap, the layout of a single example."""
     if type(t) is not Box:
         return t._a
-    a = example(t._value)
+    a = layout_of_example(t._value)
     if t.ndim == t._value.ndim:
         return a
     at = (slice(None),) * t._extra

@@ -44,7 +44,7 @@ class InferenceVersion(Version):
 INFERENCE = InferenceVersion()
 
 
-def bottom(t: Tensor) -> Any:
+def plain_tensor(t: Tensor) -> Any:
     """Return the plain tensor, the one with an array, below all transforms."""
     while t._layer is not None:
         t = t._value

@@ -21,7 +21,7 @@ from ..signatures import getter
 from .events import slots
 from .frames import current
 from .graph import Edge, Leaf, ViewOf, history, is_leaf, output_index, producer, retains
-from .saved import INFERENCE, Version, bottom, version
+from .saved import INFERENCE, Version, plain_tensor, version
 
 if TYPE_CHECKING:
     from ..tensors.methods import Methods
@@ -65,7 +65,7 @@ class Tensor(Methods):
     @property
     def device(self) -> device:
         """Device that holds the memory."""
-        return place(bottom(self)._a)
+        return place(plain_tensor(self)._a)
 
     # ------------------------------------------------------------------ its place in the graph
     @property

@@ -20,8 +20,8 @@ from ..core.tensor import Tensor
 from ..errors import InternalError, Interruption, MinigradError, error, no_room
 from ..ops.base.registry import SPELLINGS, TABLE
 from ..places import through_users_code
-from .misfits import by_name, longest, misfit, number, operand
 from .report import explains
+from .wrong_types import by_name, longest, misfit, number, operand
 
 if TYPE_CHECKING:
     from ..ops.base.primitive import Primitive

@@ -12,13 +12,13 @@ from typing import Any
 
 from ..arrays.dtypes import FLOATS
 from ..arrays.memory import storage
-from ..core.context import Ctx, among, place_among
+from ..core.context import Ctx, contains_identical, index_of_identical
 from ..core.frames import OFF, ON, Frame, Layer, apply_at, current, use
 from ..core.function import as_tuple
 from ..core.function import run_forward as run_plain
 from ..core.graph import history, producer
 from ..core.inplace import inplace_at
-from ..core.saved import bottom, next_number
+from ..core.saved import next_number, plain_tensor
 from ..core.tensor import Tensor
 from ..errors import error, warn
 from ..places import Place, user_place
@@ -68,7 +68,7 @@ class Guard(Layer):
             return
         for i, s in enumerate(ctx._saved):
             for t, name, place in self.derived:
-                if s is t and name is not None and place_among(s, outs) is None:
+                if s is t and name is not None and index_of_identical(s, outs) is None:
                     check = partial(missed, self.cls.__name__, i, tuple(t.shape), f"{name} at {place}")
                     check_before_backward(ctx, check)
 
@@ -140,13 +140,13 @@ def run_forward(frame: Frame, ctx: Ctx, args: tuple) -> Any:
         cls._checked = True
     guard = Guard(cls, args, ctx._needs, frame.dual)
     watched = zip(args, ctx._needs) if debug.mode.on else ()
-    marks = [debug.fingerprint(bottom(a)._a) if need else None for a, need in watched]
+    marks = [debug.fingerprint(plain_tensor(a)._a) if need else None for a, need in watched]
     inside = Frame(guard, False, None, frame.inference, frame.but(grad=False, dual=None))
     guard.frame_id = id(inside)
     with use(frame):
         returned = run_plain(inside, ctx, args)
     guard.look_back(ctx, as_tuple(returned), first)
     for a, mark in zip(args, marks):
-        if mark is not None and debug.fingerprint(bottom(a)._a) != mark and not among(a, ctx._dirty):
-            raise unmarked(ctx, args, a, "through NumPy or .data,", None, debug.lent(storage(bottom(a)._a)))
+        if mark is not None and debug.fingerprint(plain_tensor(a)._a) != mark and not contains_identical(a, ctx._dirty):
+            raise unmarked(ctx, args, a, "through NumPy or .data,", None, debug.lent(storage(plain_tensor(a)._a)))
     return returned

@@ -11,8 +11,8 @@ from functools import partial
 from typing import Any
 
 from ..arrays.dtypes import FLOATS
-from ..core.context import Ctx, place_among
-from ..core.saved import bottom, version
+from ..core.context import Ctx, index_of_identical
+from ..core.saved import plain_tensor, version
 from ..core.tensor import Tensor, is_float
 from ..errors import error, warn
 from ..places import READS, STORES, Place, attribute_at, local_variables, noted, return_of, steps, user_frame
@@ -42,7 +42,7 @@ def look_at_ctx(ctx: Any, given: tuple, returned: tuple, outs: tuple) -> None:
         if name in PROTOCOL:
             raise assigned(ctx, name)
         for kept in tensors_in(value) if isinstance(value, (Tensor, list, tuple, dict)) else ():
-            i, j = place_among(kept, given), place_among(kept, returned)
+            i, j = index_of_identical(kept, given), index_of_identical(kept, returned)
             if i is not None and ctx._needs[i]:
                 check_before_backward(ctx, partial(changed, ctx._fn.__name__, name, kept, version(kept)))
             elif (
@@ -53,7 +53,7 @@ def look_at_ctx(ctx: Any, given: tuple, returned: tuple, outs: tuple) -> None:
             ):
                 leaks(ctx, name, kept, j)
     for t in ctx._nondiff:
-        if t is not None and place_among(t, returned) is None:
+        if t is not None and index_of_identical(t, returned) is None:
             mark_without_effect(ctx, t)
 
 
@@ -66,7 +66,7 @@ def look_at_class(cls: Any, given: tuple, returned: tuple) -> None:
     """Warn after the first call about an input or output stored on the class, which all calls share."""
     for name, value in list(vars(cls).items()):
         for what, group in (("argument", given), ("output", returned)):
-            i = place_among(value, group) if isinstance(value, Tensor) else None
+            i = index_of_identical(value, group) if isinstance(value, Tensor) else None
             if i is not None and any(step in STORES and which == name for step, which, _ in steps(cls.forward)):
                 warn(
                     "class-attribute",
@@ -81,7 +81,7 @@ def look_at_class(cls: Any, given: tuple, returned: tuple) -> None:
 def changed(who: str, name: str, t: Tensor, before: int) -> None:
     """Warn before backward if an input stored as an attribute was modified."""
     if version(t) != before:
-        wrote = bottom(t)._ver
+        wrote = plain_tensor(t)._ver
         warn(
             "ctx-attribute-changed",
             who,
@@ -190,14 +190,14 @@ def saved_tensors_assigned(ctx: Any) -> Exception:
 @explains("forward modifies an input without mark_dirty")
 def input_modified(ctx: Any, args: tuple, a: Tensor) -> Exception:
     """Return the error for an input that an in-place operation modified without a mark."""
-    written: Any = bottom(a)._ver
+    written: Any = plain_tensor(a)._ver
     return unmarked(ctx, args, a, f"in place ({written.writer})", written.place)
 
 
 def unmarked(ctx: Any, args: tuple, a: Tensor, how: str, where: Any, notes: Sequence[str] = ()) -> Exception:
     """Return the error for an input that forward modified without a mark."""
     cls: Any = ctx._fn
-    i = place_among(a, args)
+    i = index_of_identical(a, args)
     assert i is not None
     name = argument_names(cls, len(args))[i]
     return error(

@@ -15,9 +15,9 @@ from weakref import ref
 import numpy as np
 
 from ..arrays.memory import storage
-from ..core.engine import behind, on_paths
+from ..core.engine import nodes_on_paths, reachable
 from ..core.graph import name_of
-from ..core.saved import Saved, Version, bottom, version
+from ..core.saved import Saved, Version, plain_tensor, version
 from ..errors import warn
 from ..places import Place, noted, user_place
 from . import debug
@@ -82,11 +82,11 @@ def look(who: str, roots: Sequence, wanted: set | None) -> None:
     pending.clear()
     if debug.mode.on:  # which compares every saved tensor with its contents in forward
         return
-    for node in behind(roots)[0] if wanted is None else on_paths(roots, wanted):
+    for node in reachable(roots)[0] if wanted is None else nodes_on_paths(roots, wanted):
         for s in node._saved if type(node._saved) is tuple else ():
             if type(s) is not Saved or s.unpack is not None or version(s.tensor) != s.version:
                 continue
-            a = bottom(s.tensor)._a
+            a = plain_tensor(s.tensor)._a
             found = (w for w, after in written.get(id(storage(a)), ()) if w.at > node._seq and changes(w, after, a))
             if (w := next(found, None)) is not None:
                 warn_written(who, node, s.tensor, w)

@@ -11,13 +11,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..arrays.kinds import on_device
-from ..arrays.nowhere import has_numbers
-from ..core.engine import behind
+from ..arrays.meta import has_numbers
+from ..core.engine import reachable
 from ..core.graph import Leaf, producer
-from ..core.saved import Saved, bottom
+from ..core.saved import Saved, plain_tensor
 from ..errors import warn
 from ..places import Place
-from . import broadcast_losses, data_writes, debug, program_slips, zero_gradients
+from . import broadcast_losses, data_writes, debug, source_lint, zero_gradients
 from .cut_lines import line_of_call
 from .report import searches
 from .retained_graphs import note_retained
@@ -40,7 +40,7 @@ def backward_begins(who: str, roots: Sequence, wanted: set | None, keeps: bool, 
         data_writes.look(who, roots, wanted)
     if debug.mode.on or due:
         look(roots, float("inf") if debug.mode.on else NEAR)
-        program_slips.look()
+        source_lint.look()
     if keeps:
         note_retained(who, roots, wanted, place)
 
@@ -73,7 +73,7 @@ def values(node: Any, i: int) -> Any:
     saved = node._saved[i] if type(node._saved) is tuple and len(node._saved) > i else None
     if type(saved) is not Saved or saved.unpack is not None:
         return None
-    a = bottom(saved.tensor)._a
+    a = plain_tensor(saved.tensor)._a
     return a if a.size and has_numbers(a) and not on_device(a) else None
 
 
@@ -110,7 +110,7 @@ def logarithms_above_zero(node: Any) -> None:
 
 def place_of(node: Any, name: str) -> Place | None:
     """Return the user's line that called the operation of a node, if it is found."""
-    leaf = next(iter(behind([e for e in node._edges if e is not None])[1]), None)
+    leaf = next(iter(reachable([e for e in node._edges if e is not None])[1]), None)
     return node._trace or line_of_call(name, leaf)
 
 

@@ -19,7 +19,7 @@ from ..core.context import Ctx
 from ..core.frames import current
 from ..core.function import as_tuple
 from ..core.graph import history, name_of
-from ..core.saved import Saved, bottom, memory
+from ..core.saved import Saved, memory, plain_tensor
 from ..core.tensor import Box, Tensor, levels
 from ..errors import error, warn
 from ..places import defined_at, noted, return_of, returned_at, returns, steps, user_place, users_code
@@ -273,7 +273,7 @@ def unused_tangents(cls: Any, tangents: list, outs: Sequence) -> None:
 @explains("backward modifies a gradient in place")
 def written(node: Any, i: int, g: Tensor) -> Exception:
     """Return the error for a user's backward that modifies its incoming gradient."""
-    counter = bottom(g)._ver
+    counter = plain_tensor(g)._ver
     counted = counter is not None and counter.n
     how = f"in place ({counter.writer})" if counted else "through NumPy or .data"
     return error(
@@ -284,7 +284,7 @@ def written(node: Any, i: int, g: Tensor) -> Exception:
         counter.place if counted else None,
         [
             *noted("its backward is", defined_at(node._fn.backward)),
-            *([] if counted else debug.lent(storage(bottom(g)._a))),
+            *([] if counted else debug.lent(storage(plain_tensor(g)._a))),
         ],
     )
 
@@ -313,7 +313,7 @@ def look_at_history(node: Ctx, gs: list, outs: tuple) -> None:
     if not any(map(tracked, gs)):
         return
     for i, o in enumerate(outs):
-        if o is not None and not tracked(o) and bottom(o)._a.any():
+        if o is not None and not tracked(o) and plain_tensor(o)._a.any():
             warn(
                 "untracked-backward",
                 node.name(),

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from types import FrameType, ModuleType
 from typing import Any, NamedTuple
 
-from ..core.engine import behind
+from ..core.engine import reachable
 from ..core.tensor import Tensor
 from ..places import Place, users_code
 from .cut_reasons import CHOSEN, COMPARED, FUNCTIONS, INTEGERS, METHODS, POSITIONS, WHOLE, WITH_POSITIONS
@@ -76,7 +76,7 @@ class Scope:
         """Return True if a value is tracked, holds something tracked, or is a module that uses parameters that require grad."""
         if isinstance(value, Tensor):
             edge = value._edge if value._layer is None else None
-            return edge is not None and (self.leaf is None or self.leaf in behind([edge])[1])
+            return edge is not None and (self.leaf is None or self.leaf in reachable([edge])[1])
         if isinstance(value, (list, tuple, dict)):
             held = list(value.values() if isinstance(value, dict) else value)[:16]
             return depth < DEEPEST and any(self.has_history(v, depth + 1) for v in held)

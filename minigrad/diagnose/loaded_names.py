@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ..arrays.memory import storage
-from ..core.saved import bottom, next_number
+from ..core.saved import next_number, plain_tensor
 from ..core.tensor import Tensor
 from ..errors import error, warn
 from ..places import Place, noted, user_place
@@ -46,10 +46,10 @@ def look_at_loaded(module: Any, own: Mapping, state: Mapping, tensors: Mapping[s
         warn("nothing-loaded", "load_state_dict", f"{what}state has {first!r}, the model {other!r}", fix)
         return
     number, place = taken.get(state) or (0, None)
-    mine = [bottom(own[k][2]) for k in tensors]
+    mine = [plain_tensor(own[k][2]) for k in tensors]
     # a load writes with copy_, also one into the tensors of the state, and is meant
     changed = [m for m in mine if m._ver is not None and m._ver.at > number and m._ver.writer != "copy_"]
-    shared = all(storage(bottom(t)._a) is storage(m._a) for t, m in zip(tensors.values(), mine))
+    shared = all(storage(plain_tensor(t)._a) is storage(m._a) for t, m in zip(tensors.values(), mine))
     if number and changed and shared:
         warn_own_state(who, len(changed), len(mine), place)
 

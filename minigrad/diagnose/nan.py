@@ -16,11 +16,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..arrays.dtypes import FLOATS
-from ..arrays.nowhere import has_numbers
+from ..arrays.meta import has_numbers
 from ..core.engine import BackwardRun, running
 from ..core.events import slots
 from ..core.graph import Leaf, name_of, operation_of, producer
-from ..core.saved import Saved, bottom, next_number
+from ..core.saved import Saved, next_number, plain_tensor
 from ..core.tensor import Tensor
 from ..errors import are_suppressed, error, warn
 from ..places import Place, noted, user_place
@@ -153,7 +153,7 @@ def example_of(node: Any) -> str:
         return ""
     if not node._fn.primitive or not node._fn.elementwise:
         return ""
-    array = bottom(kept[0].tensor)._a
+    array = plain_tensor(kept[0].tensor)._a
     if kept[0].index is not None or len(node._edges) > 1 or type(array) is not np.ndarray:
         return ""
     given = [array, *takewhile(lambda k: type(k) in (int, float), kept[1:])]

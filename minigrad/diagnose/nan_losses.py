@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from ..arrays.dtypes import FLOATS
-from ..arrays.nowhere import has_numbers
-from ..core.engine import behind
+from ..arrays.meta import has_numbers
+from ..core.engine import reachable
 from ..core.graph import Leaf, operation_of, producer
-from ..core.saved import Saved, bottom
+from ..core.saved import Saved, plain_tensor
 from ..core.tensor import Tensor
 from ..errors import error, warn
 from .debug import anomaly, mode
@@ -36,7 +36,7 @@ def hint_at_loss(t: Tensor) -> None:
     """
     value = t._a.item()
     kind, word = ("nan", "NaN") if math.isnan(value) else ("inf", str(value))
-    nodes, leaves = behind([t._edge])
+    nodes, leaves = reachable([t._edge])
     graph = [*nodes, *leaves]
     event = of_graph(getattr(made, kind), graph)
     node = None if event or kind == "inf" else origin(t._edge)
@@ -67,19 +67,19 @@ def hint_at_loss(t: Tensor) -> None:
 def origin(edge: Any) -> Any:
     """Return the oldest node behind an edge whose result is known to be NaN; None if no saved tensor tells."""
     is_nan: dict = {}
-    nodes = sorted(behind([edge])[0], key=lambda n: n._seq)
+    nodes = sorted(reachable([edge])[0], key=lambda n: n._seq)
     for node in nodes:
         kept = node._saved if type(node._saved) is tuple else ()
         for k, s in enumerate(kept):
             if type(s) is not Saved or s.unpack is not None:
                 continue
-            known = s.tensor._np_dtype in FLOATS and bool(np.isnan(bottom(s.tensor)._a).any())
+            known = s.tensor._np_dtype in FLOATS and bool(np.isnan(plain_tensor(s.tensor)._a).any())
             if s.index is not None:
                 is_nan[node] = known
             elif k < len(node._edges) and node._edges[k] is not None:
                 is_nan[producer(node._edges[k])] = known
         if node not in is_nan and len(node._edges) == 1 and kept and type(kept[0]) is Saved and node._fn.primitive:
-            is_nan[node] = bool(np.isnan(node._fn.compute(bottom(kept[0].tensor)._a)).any())
+            is_nan[node] = bool(np.isnan(node._fn.compute(plain_tensor(kept[0].tensor)._a)).any())
     return next((node for node in nodes if is_nan.get(node)), None)
 
 

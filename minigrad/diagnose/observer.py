@@ -7,7 +7,7 @@ from typing import Any
 from ..arrays.memory import storage
 from ..core.events import Observer
 from ..core.frames import Frame, current, enter
-from ..core.saved import Saved, bottom
+from ..core.saved import Saved, plain_tensor
 from ..core.tensor import Tensor
 from ..places import user_place
 from . import debug, detached, lint, nan
@@ -45,12 +45,12 @@ class Watcher(Observer):
     def saved(self, saved: Saved) -> None:
         """Note the fingerprint of a saved tensor."""
         if mode.on:
-            fingerprints[saved] = debug.fingerprint(bottom(saved.tensor)._a)
+            fingerprints[saved] = debug.fingerprint(plain_tensor(saved.tensor)._a)
 
     def unpacked(self, saved: Saved, node: Any) -> None:
         """Raise if the contents of a saved tensor no longer match its fingerprint."""
         mark = fingerprints.get(saved)
-        if mark is not None and mark != debug.fingerprint(bottom(saved.tensor)._a):
+        if mark is not None and mark != debug.fingerprint(plain_tensor(saved.tensor)._a):
             raise modified_unseen(node, saved)
 
     def flowed(self, node: Any, outs: tuple) -> None:

@@ -14,7 +14,7 @@ from ..core.graph import Leaf
 from ..core.tensor import Tensor
 from ..errors import error, warn
 from ..places import Place, defined_at, noted, user_place
-from . import debug, program_slips, trained_models
+from . import debug, source_lint, trained_models
 from .cut_lines import cleared_line, cut_line_at_step
 from .debug import Lent
 from .histories import End
@@ -120,7 +120,7 @@ def without_gradients(who: str, params: list, earlier: Earlier) -> None:
     elif earlier.stepped:  # a loss may depend on others than at the first step
         return
     elif any([type(p._edge) is Leaf and sys.getrefcount(p._edge) > 2 for p in params]):
-        if program_slips.look("backward"):  # loss.backward without parentheses
+        if source_lint.look("backward"):  # loss.backward without parentheses
             return
         why = "results depend on them, but backward has not reached them"
     else:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
-from ..core.engine import behind, on_paths
+from ..core.engine import nodes_on_paths, reachable
 from ..core.graph import operation_of, producer
 from ..core.saved import Freed, next_number
 from ..errors import warn
@@ -61,7 +61,7 @@ def last_round(place: Place | None) -> int:
 
 def look(who: str, roots: Sequence, wanted: set | None, rounds: list) -> None:
     """Warn if the graph of this call has operations of each round."""
-    passed = behind(roots)[0] if wanted is None else on_paths(roots, wanted)
+    passed = reachable(roots)[0] if wanted is None else nodes_on_paths(roots, wanted)
     nodes = sorted(passed, key=lambda n: n._seq)
     numbers = [n._seq for n in nodes]
     if not all(any(a < n < b for n in numbers) for (a, _), (b, _) in pairwise(rounds)):

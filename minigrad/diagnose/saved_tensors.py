@@ -10,10 +10,10 @@ import re
 from typing import Any
 
 from ..arrays.memory import storage
-from ..core.context import Ctx, among
-from ..core.engine import behind, running
+from ..core.context import Ctx, contains_identical
+from ..core.engine import reachable, running
 from ..core.graph import Leaf, name_of, producer
-from ..core.saved import bottom, version
+from ..core.saved import plain_tensor, version
 from ..errors import error
 from ..places import Place, noted
 from . import debug
@@ -29,7 +29,7 @@ CARRIED = "detach a state that each round passes to the next, h = h.detach()"
 @explains("a saved tensor was modified in place")
 def modified(node: Any, saved: Any) -> Exception:
     """Return the error for a saved tensor that was modified: which node saved it, what wrote to it, and where."""
-    t, who = bottom(saved.tensor), name_of(node)
+    t, who = plain_tensor(saved.tensor), name_of(node)
     which, more = role(node, saved)
     what = (
         f"{which}a tensor of shape {tuple(saved.tensor.shape)} that it saved for backward{more}, has been modified by an "
@@ -56,7 +56,7 @@ def role(node: Any, saved: Any) -> tuple[str, str]:
     """Return what a saved tensor is to its node, as words before and behind it: a result, an input, or neither of them."""
     if saved.index is not None:
         return "its own result, ", ""
-    if not isinstance(node, Ctx) or not isinstance(node._saved, tuple) or not among(saved, node._saved):
+    if not isinstance(node, Ctx) or not isinstance(node._saved, tuple) or not contains_identical(saved, node._saved):
         return "one of its inputs, ", ""
     place = node._places[[s is saved for s in node._saved].index(True)]
     if place is None:
@@ -92,7 +92,7 @@ def modified_unseen(node: Any, saved: Any) -> Exception:
         "write after backward, inside `with minigrad.no_grad(): x.copy_(...)`, which minigrad notices; or let NumPy work on a "
         "copy: x.detach().numpy().copy(), minigrad.tensor(array)",
         running_place(),
-        [*debug.lent(storage(bottom(saved.tensor)._a)), *saved_at(node)],
+        [*debug.lent(storage(plain_tensor(saved.tensor)._a)), *saved_at(node)],
     )
 
 
@@ -106,7 +106,7 @@ def freed(node: Any) -> Exception:
     """Return the error for a node whose saved tensors an earlier backward has freed."""
     first, pending = node._saved, running.get()
     notes = [*noted("its saved tensors were freed by the first backward", first.place), *saved_at(node)]
-    nodes = () if pending is None else behind(pending.roots)[0]
+    nodes = () if pending is None else reachable(pending.roots)[0]
     if node not in nodes:
         what = "its saved tensors are read after backward has freed them"
         fix = "read them before backward, or call that backward with retain_graph=True"

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 from weakref import WeakSet, ref
 
-from ..core.engine import behind
+from ..core.engine import reachable
 from ..core.graph import Leaf
 from ..core.tensor import Tensor
 from ..errors import warn
@@ -124,7 +124,7 @@ def leaves_of(node: ast.expr, scope: Scope) -> Iterator[Tensor]:
     for value in values:
         tensors = parameters_of(value) if is_module(value) else [value]
         edges = [t._edge for t in tensors if isinstance(t, Tensor) and t._layer is None and t._edge is not None]
-        yield from [t for leaf in behind(edges)[1] if (t := leaf._ref()) is not None]
+        yield from [t for leaf in reachable(edges)[1] if (t := leaf._ref()) is not None]
 
 
 def plain_tensors(model: Any, known: set[int]) -> Iterator[tuple[Tensor, str, str, Place | None]]:

@@ -14,7 +14,7 @@ from ..core.events import slots
 from ..core.frames import current
 from ..core.function import Function
 from ..core.graph import history
-from ..core.saved import bottom
+from ..core.saved import plain_tensor
 from ..core.tensor import Tensor
 from ..errors import MinigradError, error, warn
 from ..places import return_of, users_code
@@ -53,11 +53,11 @@ def call_backward(cls: type[Function], run: Callable, args: tuple) -> Any:
     if checks.table:
         for check in checks.get(node) or ():
             check()
-    marks = [debug.fingerprint(bottom(g)._a) if g is not None else 0 for g in gs] if debug.mode.on else ()
+    marks = [debug.fingerprint(plain_tensor(g)._a) if g is not None else 0 for g in gs] if debug.mode.on else ()
     outs = run(*args)
     gradient_checks.look_at_gradients(node, gs, outs)
     for i, (g, mark) in enumerate(zip(gs, marks)):
-        if g is not None and debug.fingerprint(bottom(g)._a) != mark:
+        if g is not None and debug.fingerprint(plain_tensor(g)._a) != mark:
             raise gradient_checks.written(node, i, g)
     return outs
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
-from ..core.engine import behind
+from ..core.engine import reachable
 from ..core.graph import Leaf, producer
 from ..errors import warn
 from .cut_lines import line_of_call
@@ -39,7 +39,7 @@ def look_at_zeros(roots: Sequence, limit: float = float("inf")) -> None:
                 stack.append(producer(e))
     found: dict[Any, set] = {}
     for node, e in ends:
-        if leaves := behind([e])[1] - reached:
+        if leaves := reachable([e])[1] - reached:
             found.setdefault(node, set()).update(leaves)
     for node, leaves in found.items():
         warn_zero(node, sorted(leaves, key=lambda leaf: leaf._seq))

@@ -17,9 +17,9 @@ import numpy as np
 
 from ..arrays.dtypes import HALVES
 from ..arrays.kinds import contiguous, cuda_kernels, empty, on_device
-from ..arrays.nowhere import is_meta, no_numbers
+from ..arrays.meta import is_meta, no_numbers
 from ..core.frames import OFF, ON, current
-from ..core.saved import INFERENCE, bottom, memory
+from ..core.saved import INFERENCE, memory, plain_tensor
 from ..core.tensor import Box, Tensor, wrap
 from ..errors import error, warn
 from ..ops.transfer import placed
@@ -156,7 +156,7 @@ def sendable_array(t: Tensor, who: str, name: str) -> Any:
     if type(t) is Box:
         what = f"{name} belongs to {t._layer.title or t._layer.name}, whose values other processes do not have"
         raise error(RuntimeError, who, what, f"use torch.distributed.nn.functional.{who}, which transforms support")
-    a = bottom(t)._a
+    a = plain_tensor(t)._a
     if on_device(a) and is_meta(a):
         raise no_numbers(a.shape)
     return a
@@ -206,7 +206,7 @@ def receive_buffer(t: Tensor, who: str, name: str = "tensor", sent: Any = None) 
 
 def write(t: Tensor, a: Any, call: Call) -> None:
     """Write received elements into a tensor, unless MPI wrote them there; bump its version, so that saved tensors notice."""
-    if a is bottom(t)._a:
+    if a is plain_tensor(t)._a:
         memory(t).bump(call.name, call.place)
     else:
         t.detach().copy_(wrap(placed(a.reshape(t.shape), t.device)))

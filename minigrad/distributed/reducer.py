@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 
 from ..autograd.grad_mode import no_grad
-from ..core.engine import behind, queue_callback
+from ..core.engine import queue_callback, reachable
 from ..core.graph import history
 from ..core.tensor import Tensor
 from ..errors import error
@@ -75,7 +75,7 @@ class Reducer:
         if self.arrivals is not None:
             self.absent = {p.number for p in self.parameters if not self.arrivals[p.number]}
         elif self.partial:
-            reached = behind([e for t in outputs if (e := history(t)) is not None])[1]
+            reached = reachable([e for t in outputs if (e := history(t)) is not None])[1]
             self.absent = {p.number for p in self.parameters if p.tensor._edge not in reached}
 
     def check_finished(self) -> None:

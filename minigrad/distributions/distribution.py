@@ -17,7 +17,7 @@ import numpy as np
 from ..arrays.devices import Size
 from ..autograd import no_grad
 from ..core.frames import OFF, current, use
-from ..core.saved import bottom
+from ..core.saved import plain_tensor
 from ..core.tensor import Tensor
 from ..errors import error
 from ..layers.transform import layers_of, recording
@@ -151,7 +151,7 @@ class Distribution:
                 valid = constraint.check(value)
         else:
             with no_grad():
-                valid = bottom(constraint.check(value))
+                valid = plain_tensor(constraint.check(value))
         wrong = np.argwhere(~np.asarray(valid.cpu()._a))
         if len(wrong):
             at, found = tuple(map(int, wrong[0])), "not"

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..record.build import consumed, ends
 from ..record.recorder import Record
-from ..record.values import Group
+from ..record.values import OpEntry
 from . import local_partials
 
 
@@ -21,7 +21,7 @@ from . import local_partials
 class Link:
     """A route through an operation to the derivative of `value`."""
 
-    group: Group
+    group: OpEntry
     value: int
     sources: list[tuple[int, int | None]]  # the values it comes from, in forward mode with their positions
     position: int | None  # in reverse mode, of the argument; None if the operation consists of several steps

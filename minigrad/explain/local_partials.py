@@ -17,10 +17,12 @@ from ..core.backward import fit
 from ..core.frames import OFF, use
 from ..core.tensor import Tensor, wrap
 from ..record.recorder import Record
-from ..record.values import Event, Group, Noted
+from ..record.values import Event, OpEntry, ValueInfo
 
 
-def pushed(rec: Record, group: Group, value: int, position: int | None, direction: np.ndarray) -> dict[int, np.ndarray]:
+def pushed(
+    rec: Record, group: OpEntry, value: int, position: int | None, direction: np.ndarray
+) -> dict[int, np.ndarray]:
     """Return how a group's values change with `value` as argument number `position` (None: in all positions)."""
     moved: dict[int, Tensor] = {}
     seed = wrap(np.array(direction, rec.values[value].dtype))
@@ -38,7 +40,7 @@ def pushed(rec: Record, group: Group, value: int, position: int | None, directio
     return {o: t.numpy() for o, t in moved.items()}
 
 
-def pulled(rec: Record, group: Group, value: int, weights: np.ndarray) -> dict[tuple[int, int | None], np.ndarray]:
+def pulled(rec: Record, group: OpEntry, value: int, weights: np.ndarray) -> dict[tuple[int, int | None], np.ndarray]:
     """Return the derivative of a weighted sum of `value` by the group's inputs; the key includes the position in one event."""
     arrived: dict[tuple, Tensor] = {(value, None): wrap(np.array(weights, rec.values[value].dtype))}
     with use(OFF):
@@ -78,7 +80,7 @@ def tensors(rec: Record, values: Any) -> tuple[Tensor, ...]:
     return tuple([tensor(rec.values[v]) for v in values])
 
 
-def tensor(noted: Noted) -> Tensor:
+def tensor(noted: ValueInfo) -> Tensor:
     """Return a recorded value as a tensor; if it is lost, all NaN, so that no number is derived from it unnoticed."""
     if noted.array is not None and not noted.lost:
         return wrap(np.array(noted.numbers()))

@@ -1,6 +1,6 @@
 """Find the recording or graph that contains a derivative.
 
-The search begins with the recordings of this thread that are in memory (record/recent.py). It goes on, among all objects in
+The search begins with the recordings of this thread that are in memory (record/live_recordings.py). It goes on, among all objects in
 memory, with graphs that backward has kept and the rest of freed ones (recompute.py). This takes time when you ask, but costs
 nothing while programs run.
 """
@@ -15,11 +15,11 @@ import numpy as np
 
 from ..arrays.kinds import host
 from ..core.graph import Node, history, key, producer
-from ..core.saved import Freed, bottom
+from ..core.saved import Freed, plain_tensor
 from ..core.tensor import Tensor
 from ..errors import error, suppressed_warnings
 from ..record.from_graph import older_first, record_of
-from ..record.recent import alive
+from ..record.live_recordings import alive
 from ..record.recorder import Record
 from .derive import Asked
 from .recompute import Lost, compare_gradients, compare_results, live_objects, recomputed
@@ -131,7 +131,7 @@ def in_recording(rec: Record, t: Tensor) -> Asked | None:
     for noted in reversed(rec.values):
         if noted.tensor is not None and noted.tensor._grad is t and noted.index in rec.gradients:
             return Asked(rec, "gradient", noted.index, owned=True)
-    index = rec._ids.get(id(bottom(t)._a))
+    index = rec._ids.get(id(plain_tensor(t)._a))
     for value, gradient in rec.gradients.items():
         if gradient == index is not None:
             return Asked(rec, "gradient", value)
@@ -147,8 +147,8 @@ def checked(asked: Asked, t: Tensor) -> Asked:
     if asked.kind == "tangent":
         return asked
     recorded = np.asarray(asked.rec.values[asked.rec.gradients[asked.value]].numbers())
-    if not np.allclose(host(bottom(t)._a), recorded, rtol=1e-4, equal_nan=True):
-        what = f"the tensor now holds {short(bottom(t)._a)}, not the gradient explained here: "
+    if not np.allclose(host(plain_tensor(t)._a), recorded, rtol=1e-4, equal_nan=True):
+        what = f"the tensor now holds {short(plain_tensor(t)._a)}, not the gradient explained here: "
         why = "other backward calls added to it, or it was zeroed in between"
         asked.notes.append(what + why)
     return asked

@@ -16,7 +16,7 @@ from ..arrays.dtypes import finfo
 from ..core.context import Ctx
 from ..core.frames import ON, use
 from ..core.graph import Leaf, Node, history, key, operation_of, producer
-from ..core.saved import bottom
+from ..core.saved import plain_tensor
 from ..core.tensor import Tensor
 from ..errors import MinigradError
 from ..record.from_graph import older_first
@@ -118,7 +118,7 @@ def compare_gradients(rec: Record, owner: Tensor, name: str) -> None:
             continue
         whose = f"{name}.grad" if t is owner else f"the .grad of another tensor of shape {tuple(t.shape)}"
         now = np.asarray(rec.values[rec.gradients[known]].numbers())
-        agree(whose, bottom(t._grad)._a, now, written(t._grad) or NOT_WRITTEN)
+        agree(whose, plain_tensor(t._grad)._a, now, written(t._grad) or NOT_WRITTEN)
 
 
 def written(grad: Tensor) -> str:

@@ -7,17 +7,17 @@ from types import FrameType
 from typing import Any
 
 from ..core.graph import history
-from ..core.saved import bottom
+from ..core.saved import plain_tensor
 from ..core.tensor import Tensor
 from ..errors import error
 from ..places import Place
 from ..record.build import numbered
 from ..record.from_graph import graph_of
 from ..record.labels import ShownNames
-from ..record.recent import alive
+from ..record.live_recordings import alive
 from ..record.recorder import Record
 from ..record.schema import Where
-from ..record.values import Event, Group
+from ..record.values import Event, OpEntry
 from .dim_origins import Applied, origins
 from .value_names import name_after
 
@@ -99,7 +99,7 @@ def recorded(y: Tensor) -> tuple[Record, int]:
     """Return a recording that contains y's operation, or one made from its graph, and y's value there."""
     for rec in alive():
         rec.settle()
-        value = rec._ids.get(id(bottom(y)._a))
+        value = rec._ids.get(id(plain_tensor(y)._a))
         if value is not None and any(value in e.outputs for g in rec.groups for e in g.events):
             return rec, value
     if y.grad_fn is not None:
@@ -182,7 +182,7 @@ def short(where: Where) -> str:
     return Place(where.file, where.line).short if where.line else ""
 
 
-def applied(rec: Record, group: Group, event: Event, value: int) -> Applied:
+def applied(rec: Record, group: OpEntry, event: Event, value: int) -> Applied:
     """Return an event with its shapes."""
     shapes = [tuple(rec.values[i].shape) if isinstance(i, int) else None for i in event.inputs]
     given: list[Any] = [i.get("const") if isinstance(i, dict) else None for i in event.inputs]

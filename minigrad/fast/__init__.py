@@ -26,7 +26,7 @@ from ..arrays.kinds import KINDS as ARRAYS
 from ..arrays.kinds import as_array
 from ..arrays.memory import sum_down as fit
 from ..config import GENERIC
-from ..core.backward import boxed
+from ..core.backward import to_tensor
 from ..core.events import slots
 from ..core.frames import EAGER, apply_at, current
 from ..core.graph import OutputEdge, ViewOf, history

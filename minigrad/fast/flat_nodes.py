@@ -11,7 +11,7 @@ from ..arrays.dtypes import F4, F8, I8
 from ..arrays.kinds import KINDS
 from ..arrays.kinds import zeros as zeros_like
 from ..arrays.memory import sum_down
-from ..core.backward import bare, fitted
+from ..core.backward import fit_array, to_array
 from ..core.events import slots
 from ..core.saved import Freed, Saved, Version, version
 from ..core.tensor import Tensor, wrap
@@ -142,7 +142,7 @@ def sent(d: Any, edge: Any) -> Any:
     """Return a formula's result in the form that edges carry: an array, or a scalar, in the shape and dtype of its edge."""
     if d is None:
         return None
-    return fitted(bare(d) if isinstance(d, Tensor) else d, edge)
+    return fit_array(to_array(d) if isinstance(d, Tensor) else d, edge)
 
 
 def large_pull(cls: Any, edges: tuple, g: np.ndarray, values: tuple, read: list) -> Any:

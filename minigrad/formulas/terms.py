@@ -19,7 +19,7 @@ from ..arrays.shapes import broadcast_shape, broadcastable
 from ..core.frames import OFF, Frame, apply_at, use
 from ..core.function import as_tuple
 from ..core.inplace import inplace_at
-from ..core.saved import bottom
+from ..core.saved import plain_tensor
 from ..core.tensor import Box, Tensor
 from ..layers.transform import Transform
 from . import expression as e
@@ -248,7 +248,7 @@ def numbers(t: Tensor) -> np.ndarray:
     """Return the content of a tensor, and note that a decision depends on it."""
     if type(t) is Box and isinstance(t._layer, Terms):
         t._layer.decided = True
-    return host(bottom(t)._a)
+    return host(plain_tensor(t)._a)
 
 
 def may_be_number(dtype: Any, others: list, result: Any) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 from ..arrays import kinds
 from ..arrays.dtypes import FLOATS
 from ..core import engine
-from ..core.engine import behind
+from ..core.engine import reachable
 from ..core.frames import ON, current, push
 from ..core.graph import history
 from ..core.tensor import Box, Tensor, wrap
@@ -230,7 +230,7 @@ def look_for_captured(who: str, value: Tensor, given: list, found: list) -> None
     `given` has the tensors with their arguments' numbers, `found` their gradients, None for an unused argument.
     """
     edge = history(value) if value._layer is None else None
-    leaves = set() if edge is None else behind([edge])[1]
+    leaves = set() if edge is None else reachable([edge])[1]
     for (n, a), g in zip(given, found):
         if g is None and a._layer is None and a._edge in leaves:
             warn(

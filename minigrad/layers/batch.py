@@ -154,7 +154,7 @@ class Batch(Transform):
         x_dim, value = x._extra, x._value
         with use(frame.parent):
             if fn.elementwise:
-                low = tuple([meet(self.inner(o), self.dim(o), x_dim, value.ndim - 1) for o in others])
+                low = tuple([align_batch_dim(self.inner(o), self.dim(o), x_dim, value.ndim - 1) for o in others])
                 inplace_at(frame.parent, fn, value, low)
             else:  # the operation's own rule determines the change to a batch
                 dims = (x_dim, *[self.dim(o) for o in others])
@@ -174,7 +174,7 @@ def checked_pair(cls: type[Function], result: object) -> tuple:
     return (tuple(out), tuple(dims)) if several else ([out], [dims])
 
 
-def meet(o: object, dim: int | None, x_dim: int, rank: int) -> Any:
+def align_batch_dim(o: object, dim: int | None, x_dim: int, rank: int) -> Any:
     """Return an operand of an in-place write with its batch dimension at the position of the modified tensor's."""
     if not isinstance(o, Tensor):
         return o

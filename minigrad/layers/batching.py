@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..arrays.memory import order_in_memory
-from ..core.inplace import example
+from ..core.inplace import layout_of_example
 from ..core.tensor import Tensor
 from .transform import laid_out_in
 
@@ -37,7 +37,7 @@ def without_gaps(t: Tensor, dim: int) -> Tensor:
     NumPy lays out results like the operands, which may put the batch between or within an example's dimensions.  Then `flatten`
     or `contiguous` would copy, and writes through the copy would be lost.
     """
-    a = example(t)
+    a = layout_of_example(t)
     if dim == 0 and a.flags.c_contiguous or not a.size:
         return t
     step = a.itemsize

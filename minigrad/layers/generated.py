@@ -35,7 +35,7 @@ def batched_function(cls: type[Function], layer: Batch, in_dims: tuple) -> Any:
     """Return the Function that does for a whole batch what `cls` does for one example."""
     made: Any = type(cls.__name__, (Batched,), {"of": cls, "layer": layer, "in_dims": in_dims})
     # errors name the user's methods and their arguments
-    made.forward = staticmethod(wraps(own(cls.forward))(lambda *args: made.run(*args)))
+    made.forward = staticmethod(wraps(user_forward(cls.forward))(lambda *args: made.run(*args)))
     made.backward = staticmethod(wraps(cls.backward)(lambda ctx, *grads: made.pull(ctx, *grads)))
     made.Node.__name__ = cls.Node.__name__
     return made
@@ -104,7 +104,7 @@ class Batched(Function):
     def pull(cls, ctx: Ctx, *grads: Tensor | None) -> tuple:
         """Run the user's backward; each gradient has its batch dimension where the input has it."""
         out, n = cls.under("backward", ctx, grads, cls.out_dims, cls.saved_dims), len(cls.in_dims)
-        return tuple([back(g, d) for g, d in zip(out, cls.in_dims)]) + out[n:]
+        return tuple([restore_batch_dim(g, d) for g, d in zip(out, cls.in_dims)]) + out[n:]
 
     @classmethod
     def jvp(cls, ctx: Ctx, *tangents: Tensor | None) -> Any:  # type: ignore[override]
@@ -118,7 +118,7 @@ def strip(layer: Batch, tensors: tuple) -> tuple:
     return tuple([layer.inner(t) for t in tensors]), tuple([layer.dim(t) for t in tensors])
 
 
-def own(forward: Callable) -> Any:
+def user_forward(forward: Callable) -> Any:
     """Return the user's own forward."""
     return getattr(forward, "plain", forward)
 
@@ -132,7 +132,7 @@ def reduced(ctx: Ctx, grads: tuple, shapes: tuple) -> tuple:
     return tuple([fitted.get(i, g) for i, g in enumerate(grads)])
 
 
-def back(g: Tensor | None, dim: int | None) -> Any:
+def restore_batch_dim(g: Tensor | None, dim: int | None) -> Any:
     """Return a gradient with its batch dimension where the input has it; sum it if all examples share the input."""
     if g is None:
         return None

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..core import engine
-from ..core.context import among, attach
+from ..core.context import attach, contains_identical
 from ..core.events import slots
 from ..core.frames import Frame, apply_at, current, push, use
 from ..core.function import Function, as_returned, as_tuple
@@ -80,10 +80,10 @@ class Grad(Transform):
             low = cls.apply(*values)
             slots.call_method(cls, "setup_context", ctx, values, low)
         lows, dirty = as_tuple(low), ctx._dirty
-        outs = tuple([self.output(o, among(o, dirty), args, values) for o in lows])
+        outs = tuple([self.output(o, contains_identical(o, dirty), args, values) for o in lows])
         ctx._dirty = tuple([next((a for a, v in zip(args, values) if v is d), d) for d in dirty])
         for d in ctx._dirty:
-            if among(d, args) and not self.owns(d):
+            if contains_identical(d, args) and not self.owns(d):
                 raise captured(self, f"{cls.__name__} (mark_dirty)", d)
         return as_returned(low, attach(ctx, args, values, lows, outs))
 

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 from ..arrays.dtypes import FLOATS
-from ..core.context import among
+from ..core.context import contains_identical
 from ..core.events import slots
 from ..core.frames import Frame, apply_at, use
 from ..core.function import Function, as_tuple
@@ -70,7 +70,7 @@ class Jvp(Transform):
                 make = partial(Box, self) if cls.view else self.dual
                 outs = tuple([make(o, t if o._np_dtype in FLOATS else None) for o, t in zip(lows, results)])
         if not cls.primitive:
-            outs = tuple([self.output(o, among(o, values), args, values) for o in lows])
+            outs = tuple([self.output(o, contains_identical(o, values), args, values) for o in lows])
             link_outputs(cls.__name__, args, outs)
             self.renew(frame, cls, args, outs, results)
         if cls.primitive and cls.view and self.owns(args[0]):
@@ -90,7 +90,7 @@ class Jvp(Transform):
         """Give the outputs of a user's Function their tangents; inputs modified in place are among the outputs."""
         with use(frame.parent):
             for o, t in zip(outs, tangents, strict=True):
-                if among(o, args):
+                if contains_identical(o, args):
                     self.write_tangent(o, t)
                 elif is_float(o) and self.owns(o):
                     o._extra = None if t is None else laid_out_like(o._value, t)

@@ -11,7 +11,7 @@ from ..core.events import slots
 from ..core.frames import Frame, Layer, current, use
 from ..core.function import Function
 from ..core.graph import ViewOf, history, producer
-from ..core.inplace import example, shares
+from ..core.inplace import layout_of_example, shares
 from ..core.tensor import Box, Tensor, levels
 
 
@@ -109,7 +109,7 @@ def laid_out_in(order: tuple, t: Tensor) -> Tensor:
 
     A tangent or gradient has the same views as its tensor only if it has the same layout.
     """
-    if example(t).transpose(order).flags.c_contiguous:
+    if layout_of_example(t).transpose(order).flags.c_contiguous:
         return t
     out = t.permute(order).contiguous().permute(tuple([order.index(d) for d in range(len(order))]))
     for low in levels(out):
@@ -119,8 +119,8 @@ def laid_out_in(order: tuple, t: Tensor) -> Tensor:
 
 def laid_out_like(x: Tensor, t: Tensor) -> Tensor:
     """Return the tangent t of a non-view x, with its history, in x's layout: a view of x has a view of it as its tangent."""
-    a = example(x)
-    if a.flags.c_contiguous and example(t).flags.c_contiguous:
+    a = layout_of_example(x)
+    if a.flags.c_contiguous and layout_of_example(t).flags.c_contiguous:
         return t
     with use(recording()):
         return laid_out_in(order_in_memory(a), t)

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from ..arrays.kinds import to_device_of
-from ..arrays.nowhere import has_numbers
+from ..arrays.meta import has_numbers
 from ..core.tensor import Tensor
 from ..errors import error
-from .base.primitive import tied
+from .base.primitive import constant_of
 from .base.registry import op
 from .copy import Contiguous
 from .join import cat
@@ -91,7 +91,7 @@ def matrix_power(input: Tensor, n: int) -> Tensor:
             "use a square matrix; A @ A.mT and A.mT @ A are square",
         )
     if n == 0:
-        return tied(identity(input).expand(input.shape).clone(), input)
+        return constant_of(identity(input).expand(input.shape).clone(), input)
     base, n, out = (inverse(input), -n, None) if n < 0 else (input, n, None)
     while n:
         if n & 1:

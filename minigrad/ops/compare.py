@@ -15,7 +15,7 @@ import numpy as np
 from ..arrays.dtypes import FLOATS, default
 from ..arrays.dtypes import check_fits as check_number
 from ..arrays.kinds import require_one_device
-from ..core.saved import bottom
+from ..core.saved import plain_tensor
 from ..core.tensor import Tensor
 from ..errors import error
 from .base.families import Pointwise
@@ -211,7 +211,7 @@ def equal(input: Tensor, other: Tensor) -> bool:
             f"argument 'other' must be Tensor, not {type(other).__name__}",
             "compare with a number by ==",
         )
-    require_one_device("equal", {"input": bottom(input)._a, "other": bottom(other)._a})
+    require_one_device("equal", {"input": plain_tensor(input)._a, "other": plain_tensor(other)._a})
     return tuple(input.shape) == tuple(other.shape) and builtins.bool(eq(input, other).all().item())
 
 

@@ -18,14 +18,14 @@ import numpy as np
 from ..arrays import dtypes
 from ..arrays.devices import CPU, META, default_device, row_major
 from ..arrays.kinds import strided
-from ..arrays.nowhere import is_meta
+from ..arrays.meta import is_meta
 from ..core.events import slots
 from ..core.frames import current
 from ..core.tensor import Box, Tensor
 from ..errors import error, no_room
 from ..layers.transform import layers_of
 from . import transfer
-from .base.registry import TABLE, named, op, refuse, write_out
+from .base.registry import TABLE, op, raise_explained, rename_code, write_out
 from .copy import fitting, on_device
 from .from_data import array_of, chosen, copied, leaf, made, warn_copy
 from .pin import pinned
@@ -63,13 +63,13 @@ def factory(*samples: str, out: bool = True, **options: Any) -> Callable:
                 if requires_grad:
                     t.requires_grad_()
             except Exception as e:
-                refuse(e, f, name, args, kwargs)
+                raise_explained(e, f, name, args, kwargs)
             return t if target is None else write_out(name, t, target)
 
         own = inspect.signature(f)
         shown = [*own.parameters.values(), *ADDED]
         f.__signature__ = own.replace(parameters=shown, return_annotation="Tensor")  # type: ignore[attr-defined]
-        entered = op(*samples, method=False, differentiable=False, **options)(named(function, name))
+        entered = op(*samples, method=False, differentiable=False, **options)(rename_code(function, name))
         TABLE[name].out = out
         return entered
 
@@ -291,7 +291,7 @@ def triangle(name: str, what: str, shift: int) -> Any:
         return leaf(np.stack(np.nonzero(~ones if shift else ones)).astype(chosen(dtype)), False, device)
 
     make.__doc__ = f"Return row and column indices of the {what} triangle of a (row, col) matrix: a (2, n) tensor."
-    return op("3, 3", "2, 4, 1", "3, 2, -1", "0, 3", method=False, differentiable=False)(named(make, name))
+    return op("3, 3", "2, 4, 1", "3, 2, -1", "0, 3", method=False, differentiable=False)(rename_code(make, name))
 
 
 tril_indices = triangle("tril_indices", "lower", 0)
@@ -356,7 +356,7 @@ def like(name: str, value: Any, meaning: str) -> Any:
 
     make.__doc__ = f"Return a tensor {meaning}, with the shape, dtype and memory order of `input`; not tracked."
     samples = ("T(2, 3)", "T(3, 2).mT", "T()", "I(3, 4)", "T(2), dtype=torch.int64")
-    return factory(*samples, out=False, differs="" if value is not None else UNSET)(named(make, name))
+    return factory(*samples, out=False, differs="" if value is not None else UNSET)(rename_code(make, name))
 
 
 zeros_like = like("zeros_like", 0, "of zeros")
@@ -396,7 +396,7 @@ def new(name: str, value: Any, meaning: str) -> Any:
         return t.requires_grad_() if requires_grad else t
 
     make.__doc__ = f"Return a tensor of the given size {meaning}, of this tensor's dtype unless another is given."
-    return named(make, name)
+    return rename_code(make, name)
 
 
 def new_full(

@@ -8,7 +8,7 @@ import numpy as np
 
 from .. import return_types
 from ..arrays.kinds import to_device_of
-from ..arrays.nowhere import has_numbers
+from ..arrays.meta import has_numbers
 from ..core.tensor import Tensor
 from ..return_types import SignAndLog
 from . import lapack

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays.kinds import require_one_device
-from ..core.saved import bottom
+from ..core.saved import plain_tensor
 from ..core.tensor import Tensor, wrap
 from ..errors import error, no_room
 from .base.registry import op
@@ -43,7 +43,7 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple:
                 f"expected 0D or 1D tensor in the tensor list but got shape {tuple(x.shape)}",
                 "write x.flatten() for each of them",
             )
-    require_one_device("meshgrid", {f"tensors[{i}]": bottom(x)._a for i, x in enumerate(xs)})
+    require_one_device("meshgrid", {f"tensors[{i}]": plain_tensor(x)._a for i, x in enumerate(xs)})
     size = [x.numel() for x in xs]
     grids = [expand(reshape(x, [m if e == d else 1 for e, m in enumerate(size)]), size) for d, x in enumerate(xs)]
     return tuple([transpose(g, 0, 1) if indexing == "xy" and len(xs) > 1 else g for g in grids])

@@ -31,7 +31,7 @@ from .base import registry
 from .base.families import Linear, NonDifferentiable, Operation, View
 from .base.layouts import wrap_near
 from .base.primitive import ShapeOf
-from .base.registry import named, op, refuse
+from .base.registry import op, raise_explained, rename_code
 from .compare import Where, where
 from .copy import Copy, value_on_device, written
 from .index_parts import is_mask, parse
@@ -181,7 +181,7 @@ def writes(*samples: str, node: Any = "", **options: Any) -> Callable:
                 cls, operands = f(input, *args, **kwargs)
                 out = cls.apply(*operands)
             except Exception as e:
-                refuse(e, f, name, (input, *args), kwargs)
+                raise_explained(e, f, name, (input, *args), kwargs)
             return out if operands[0] is input else out.reshape(input.shape)
 
         @functools.wraps(f)
@@ -190,12 +190,12 @@ def writes(*samples: str, node: Any = "", **options: Any) -> Callable:
                 cls, operands = f(self, *args, **kwargs)
                 inplace(cls, *operands)
             except Exception as e:
-                refuse(e, f, name + "_", (self, *args), kwargs)
+                raise_explained(e, f, name + "_", (self, *args), kwargs)
             return self
 
         method.__doc__ = f"In-place form of {name}."
-        METHODS[name + "_"] = named(ending(method, node) if node else method, name + "_")
-        return op(*samples, inplace=True, node=node, **options)(named(function, name))
+        METHODS[name + "_"] = rename_code(ending(method, node) if node else method, name + "_")
+        return op(*samples, inplace=True, node=node, **options)(rename_code(function, name))
 
     return enter
 

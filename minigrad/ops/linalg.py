@@ -18,7 +18,7 @@ import numpy as np
 from ..arrays.dtypes import FLOATS
 from ..arrays.kinds import on_device, to_device_of
 from ..arrays.memory import sum_down
-from ..arrays.nowhere import has_numbers
+from ..arrays.meta import has_numbers
 from ..arrays.shapes import broadcast_shape
 from ..core.backward import sum_to
 from ..core.tensor import Tensor

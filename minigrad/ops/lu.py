@@ -10,7 +10,7 @@ import numpy as np
 
 from .. import return_types
 from ..arrays.kinds import on_host
-from ..arrays.nowhere import has_numbers
+from ..arrays.meta import has_numbers
 from ..core.tensor import Tensor
 from ..errors import error
 from ..return_types import LU, PLU, CholeskyEx, InverseEx, LUEx, SolutionEx

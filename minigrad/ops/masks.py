@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays.kinds import zeros
-from ..arrays.nowhere import has_numbers
+from ..arrays.meta import has_numbers
 from ..core.inplace import inplace
 from ..core.tensor import Tensor
 from ..errors import error

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays.kinds import on_device, zeros
-from ..arrays.nowhere import has_numbers
+from ..arrays.meta import has_numbers
 from ..core.tensor import Tensor
 from ..errors import error
 from ..kernels.cpu import distances_cpu as kernels

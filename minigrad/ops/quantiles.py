@@ -13,7 +13,7 @@ import numpy as np
 from .. import return_types
 from ..arrays import dtypes
 from ..arrays.kinds import on_device, to_device_of
-from ..arrays.nowhere import has_numbers
+from ..arrays.meta import has_numbers
 from ..core.tensor import Tensor, wrap
 from ..errors import error
 from ..return_types import Selected

@@ -14,7 +14,7 @@ import numpy as np
 from ..arrays import dtypes, halves
 from ..arrays.devices import default_device
 from ..arrays.kinds import as_array
-from ..arrays.nowhere import has_numbers
+from ..arrays.meta import has_numbers
 from ..core.events import slots
 from ..core.frames import current
 from ..core.inplace import inplace

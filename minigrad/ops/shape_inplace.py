@@ -15,10 +15,10 @@ from typing import Any
 from ..arrays.kinds import zeros
 from ..arrays.memory import address
 from ..arrays.memory import storage as owner
-from ..arrays.nowhere import is_meta
+from ..arrays.meta import is_meta
 from ..core.events import slots
 from ..core.graph import Leaf, history, move_retained
-from ..core.inplace import twin
+from ..core.inplace import alias_with_history
 from ..core.saved import memory
 from ..core.tensor import Box, Tensor, wrap
 from ..errors import error
@@ -47,7 +47,7 @@ def reshaping(view: Callable) -> Callable:
         slots.changing(f"changes the shape of a tensor ({name}), which outlives the call", self)
         memory(self).bump(name)
         old = self._edge
-        new = view(twin(self), *args, **kwargs)
+        new = view(alias_with_history(self), *args, **kwargs)
         if type(self) is Box:
             self._value, self._extra = new._value, new._extra
         else:
@@ -58,7 +58,7 @@ def reshaping(view: Callable) -> Callable:
 
     method.__doc__ = f"In-place form of {view.__name__}: change the tensor's shape."
     signature = registry.in_place_signature(inspect.signature(view))
-    return registry.declared(registry.named(method, name), view, signature)
+    return registry.declared(registry.rename_code(method, name), view, signature)
 
 
 def check_unshared(self: Tensor, name: str, fix: str) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 from .. import return_types
-from ..arrays.nowhere import has_numbers
-from ..core.saved import bottom
+from ..arrays.meta import has_numbers
+from ..core.saved import plain_tensor
 from ..core.tensor import Tensor
 from ..errors import error
 from ..return_types import LeastSquares
@@ -99,5 +99,5 @@ def as_square(who: str, rows: tuple, columns: tuple) -> None:
 
 def everywhere(ranks: Tensor, n: int) -> bool:
     """Return True if all ranks are n, for all examples under vmap; meta tensors count as full rank."""
-    found = bottom(ranks)._a
+    found = plain_tensor(ranks)._a
     return not has_numbers(found) or bool((found == n).all())

@@ -13,8 +13,8 @@ import numpy as np
 
 from ..arrays import dtypes
 from ..arrays.kinds import cuda_kernels, on_device
-from ..arrays.nowhere import has_numbers
-from ..core.saved import bottom
+from ..arrays.meta import has_numbers
+from ..core.saved import plain_tensor
 from ..core.tensor import Tensor
 from ..errors import error, warn
 from ..kernels.cpu.reductions_cpu import REDUCE_FROM
@@ -232,7 +232,7 @@ def check_weights(name: str, weights: Tensor, integers: bool, n: int) -> None:
     if tuple(weights.shape) != (n,):
         what = f"expected {name} to hold one weight for each of {n} observations, got shape {tuple(weights.shape)}"
         raise error(RuntimeError, "cov", what, "pass a weight for each column of the input")
-    found = bottom(weights)._a
+    found = plain_tensor(weights)._a
     if has_numbers(found) and (found < 0).any():
         raise error(RuntimeError, "cov", f"{name} cannot be negative", "leave such observations out")
 

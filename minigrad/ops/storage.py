@@ -10,7 +10,7 @@ from ..arrays.devices import device
 from ..arrays.kinds import on_device, place
 from ..arrays.memory import address
 from ..arrays.memory import storage as owner
-from ..arrays.nowhere import is_meta
+from ..arrays.meta import is_meta
 from ..core.tensor import Tensor
 from . import transfer
 from .as_strided import memory_of

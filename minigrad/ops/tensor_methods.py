@@ -72,7 +72,7 @@ def binary(cls: type[Pointwise], swap: bool) -> Any:
             return not_implemented(cls.function_name(), self, other)
         return cls.apply(other, self) if swap else cls.apply(self, other)
 
-    return registry.named(method, cls.function_name())
+    return registry.rename_code(method, cls.function_name())
 
 
 def comparison(cls: type[Pointwise]) -> Any:
@@ -81,7 +81,7 @@ def comparison(cls: type[Pointwise]) -> Any:
     def method(self: Tensor, other: Any) -> Any:
         return cls.apply(self, other) if isinstance(other, OPERAND) else NotImplemented
 
-    return registry.named(method, cls.function_name())
+    return registry.rename_code(method, cls.function_name())
 
 
 def in_place(cls: type[Pointwise]) -> Any:
@@ -90,7 +90,7 @@ def in_place(cls: type[Pointwise]) -> Any:
     def method(self: Tensor, other: Any) -> Tensor:
         return inplace(cls, self, other)
 
-    return registry.named(method, cls.function_name() + "_")
+    return registry.rename_code(method, cls.function_name() + "_")
 
 
 def invert(self: Tensor) -> Tensor:
@@ -138,7 +138,7 @@ def install_operators(T: Any) -> None:
     for name, op in UNARY.items():
         setattr(T, f"__{name}__", table[op].function)
     T.__pos__, T.__invert__ = table["positive"].function, invert
-    T.__matmul__, T.__rmatmul__ = registry.named(matmul, "matmul"), registry.named(rmatmul, "matmul")
+    T.__matmul__, T.__rmatmul__ = registry.rename_code(matmul, "matmul"), registry.rename_code(rmatmul, "matmul")
     T.__hash__ = object.__hash__  # by identity, although == compares values
 
 

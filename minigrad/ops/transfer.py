@@ -8,7 +8,7 @@ import numpy as np
 
 from ..arrays import dlpack, kinds
 from ..arrays.devices import CUDA, META, device
-from ..arrays.nowhere import entered
+from ..arrays.meta import entered
 
 
 def count() -> int:

@@ -9,8 +9,8 @@ from ..core.graph import Node
 from ..core.tensor import Tensor
 from .callbacks import settle
 from .from_graph import record_of
+from .live_recordings import debugged
 from .passes import record
-from .recent import debugged
 from .recorder import Record
 from .schema import SCHEMA
 from .show import load_ipython_extension, mimebundle

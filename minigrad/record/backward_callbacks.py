@@ -8,12 +8,12 @@ from __future__ import annotations
 from time import perf_counter
 from typing import Any
 
-from ..core.backward import bare, boxed, formulas_on_arrays, pull, step_on_tensors
+from ..core.backward import formulas_on_arrays, step_on_tensors, to_array, to_tensor, vjp
 from ..core.context import Ctx
 from ..core.engine import BackwardRun
 from ..core.frames import Frame, current, enter
 from ..core.graph import Leaf
-from .event_log import Ledger
+from .event_log import EventLog
 from .snapshots import copied
 from .values import bottom
 
@@ -33,7 +33,7 @@ class Running:
         rec._backward += 1
         self.began = perf_counter()
         rec.ran_backward = True
-        self.log.append([Ledger.run_began, self.frame is None])
+        self.log.append([EventLog.run_began, self.frame is None])
         if self.frame is not None:
             self.old = current()
             enter(self.frame)
@@ -43,7 +43,7 @@ class Running:
         self.end_sums()
         if self.frame is not None:
             enter(self.old)
-        self.log.append([Ledger.run_ended])
+        self.log.append([EventLog.run_ended])
         rec._backward -= 1
         rec.backward_times.append((self.began, perf_counter()))
         rec._outer = self.outer
@@ -53,24 +53,24 @@ class Running:
         """Run a node's backward on Tensors; a sum of gradients right after it belongs to the same rule."""
         self.end_sums()
         pairs = step_on_tensors(node, g, this)
-        self.log.append([Ledger.backward_began, node])
+        self.log.append([EventLog.backward_began, node])
         self.summing = True
         return pairs
 
     def end_sums(self) -> None:
         """Log that the following operations no longer sum a rule's gradients."""
         if self.summing:
-            self.log.append([Ledger.backward_ended])
+            self.log.append([EventLog.backward_ended])
             self.summing = False
 
     def pull(self, node: Any, gs: list) -> tuple:
         """Run a node's backward on Tensors; its operations belong to a backward entry of the node's operation."""
-        self.log.append([Ledger.backward_began, node])
+        self.log.append([EventLog.backward_began, node])
         try:
-            outs = pull(node, gs)
+            outs = vjp(node, gs)
         finally:
-            self.log.append([Ledger.backward_ended])
-        self.log.append([Ledger.flowed, node, gs, list(zip(range(len(outs)), node._edges, outs))])
+            self.log.append([EventLog.backward_ended])
+        self.log.append([EventLog.flowed, node, gs, list(zip(range(len(outs)), node._edges, outs))])
         return outs
 
     def pull_arrived(self, node: Any, gs: list) -> tuple:
@@ -99,13 +99,13 @@ class Running:
     def step_boxed(self, node: Any, g: Any, this: BackwardRun) -> list:
         """Run a backward on Tensors around arrays; a gradient that becomes another object is logged as the same one."""
         raws = g if type(g) is list else [g]
-        gs = [boxed(x) for x in raws]
+        gs = [to_tensor(x) for x in raws]
         self.note_arrived(node, raws)
         for raw, t in zip(raws, gs):
             if t is not None:
                 self.rec.note_same(raw, t._a)
         given = step_on_tensors(node, gs, this)
-        pairs = [(e, bare(t)) for e, t in given]
+        pairs = [(e, to_array(t)) for e, t in given]
         for (_, t), (_, x) in zip(given, pairs):
             if t is not None:
                 self.rec.note_same(t._a, x)
@@ -118,12 +118,12 @@ class Running:
         t = leaf._ref()
         before = None if t is None else t._grad
         copy = None if before is None else copied(bottom(before))
-        self.log.append([Ledger.leaf_began])
+        self.log.append([EventLog.leaf_began])
         self.end(leaf, g, this)
-        self.log.append([Ledger.backward_ended])
+        self.log.append([EventLog.backward_ended])
         after = None if t is None or leaf._hooks is not None else t._grad  # a hook may set it to anything
-        self.log.append([Ledger.accumulated, leaf, g, before, after, copy])
+        self.log.append([EventLog.accumulated, leaf, g, before, after, copy])
 
     def note_arrived(self, node: Any, g: Any) -> None:
         """Log the complete gradient of a node's outputs, or of a leaf."""
-        self.log.append([Ledger.arrived, node, tuple(g) if type(g) is list else (g,)])
+        self.log.append([EventLog.arrived, node, tuple(g) if type(g) is list else (g,)])

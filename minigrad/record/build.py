@@ -16,7 +16,7 @@ import numpy as np
 
 from ..arrays.devices import CPU
 from ..arrays.kinds import place as place_of
-from ..arrays.nowhere import is_meta
+from ..arrays.meta import is_meta
 from ..core.saved import Freed
 from ..core.tensor import wrap
 from ..formulas.terms import Terms
@@ -26,7 +26,7 @@ from .constants import brief
 from .inner_calls import Inside
 from .labels import labels
 from .operation_texts import Wording
-from .values import Event, Flow, Group, Noted, refs_in
+from .values import Event, Flow, OpEntry, ValueInfo, refs_in
 
 if TYPE_CHECKING:
     from .recorder import Record
@@ -136,7 +136,7 @@ def written_over(document: schema.Document) -> set[int]:
     return {v for several in contents.values() for v in several} - current
 
 
-def insides(rec: Record) -> Iterator[tuple[Group, Inside]]:
+def insides(rec: Record) -> Iterator[tuple[OpEntry, Inside]]:
     """Yield the calls of custom Functions' methods, each with the operation that it ran for."""
     home = {node: g for g in rec.groups if g.phase == "forward" for node in g.nodes}
     forward = None  # it runs before there is a ctx, if setup_context receives it
@@ -161,7 +161,7 @@ def method(ran: Inside, rec: Record, number: Numbers) -> schema.Method:
     return schema.Method(ran.name, made["values"], made["ops"], made["outputs"], same)
 
 
-def value(noted: Noted, new: int) -> schema.Value:
+def value(noted: ValueInfo, new: int) -> schema.Value:
     """Return the schema's value, with a summary of its content if that is known."""
     if noted.summary is None:
         noted.summary = {} if noted.array is None or is_meta(noted.array) else schema.summary(noted.held())
@@ -177,7 +177,7 @@ def name_of(dtype: np.dtype) -> str:
     return str(dtype)
 
 
-def consumed(groups: list[Group], outputs: list) -> dict:
+def consumed(groups: list[OpEntry], outputs: list) -> dict:
     """Return for each value the group that reads it, None for the program's caller, or SEVERAL."""
     found: dict[int, Any] = dict.fromkeys(outputs)
     for g in groups:
@@ -188,7 +188,7 @@ def consumed(groups: list[Group], outputs: list) -> dict:
     return found
 
 
-def constants(groups: list[Group], rec: Record) -> set[int]:
+def constants(groups: list[OpEntry], rec: Record) -> set[int]:
     """Return values that operations create for themselves and formulas write out: a causal mask, the weights of a window."""
     read = {(i, g) for g in groups for e in g.events for i in e.inputs if not isinstance(i, dict)}
     leaves = {i for i, g in read if rec.values[i].kind == "input" and not rec.values[i].name}
@@ -197,7 +197,7 @@ def constants(groups: list[Group], rec: Record) -> set[int]:
     return {i for i in leaves - known if is_brief(rec.values[i])}
 
 
-def is_brief(noted: Noted) -> bool:
+def is_brief(noted: ValueInfo) -> bool:
     """Return True if a few words or numbers can express a value's content."""
     if noted.array is None or noted.lost:
         return False
@@ -205,7 +205,7 @@ def is_brief(noted: Noted) -> bool:
     return array.size <= schema.WHOLE or Terms().regular(wrap(array)) is not None
 
 
-def ends(group: Group, used: dict, constants: Collection[int] = ()) -> tuple[list, list]:
+def ends(group: OpEntry, used: dict, constants: Collection[int] = ()) -> tuple[list, list]:
     """Return a group's inputs from outside, in the order of its arguments, and its results that are used outside."""
     if not group.events:
         return NO_ENDS
@@ -225,7 +225,7 @@ def ends(group: Group, used: dict, constants: Collection[int] = ()) -> tuple[lis
     return inputs, outputs or [o for e in group.events for o in shown(e) if used.get(o) is not group]
 
 
-def flows_of(g: Group, number: Numbers) -> list[Flow]:
+def flows_of(g: OpEntry, number: Numbers) -> list[Flow]:
     """Return the gradient flows along an operation's edges: one per edge, or one per value if it consists of several steps."""
     merged: dict[tuple, Flow] = {}
     for flow in [f for f in g.edges if f.upstream is not None]:
@@ -281,7 +281,7 @@ def shown(event: Event) -> list:
     return event.outputs[: len(event.outputs) - event.cls.n_internal] if event.cls.primitive else event.outputs
 
 
-def entry(g: Group, ids: dict, sides: dict, number: Numbers, back: int | None) -> schema.Op:
+def entry(g: OpEntry, ids: dict, sides: dict, number: Numbers, back: int | None) -> schema.Op:
     """Return one operation of the document."""
     inputs, outputs = sides[g]
     if g.phase == "backward" and g.of is not None and not g.events:
@@ -304,7 +304,7 @@ def entry(g: Group, ids: dict, sides: dict, number: Numbers, back: int | None) -
     return op
 
 
-def tangent_entries(groups: list[Group], ids: dict, sides: dict, number: Numbers, start: int) -> list:
+def tangent_entries(groups: list[OpEntry], ids: dict, sides: dict, number: Numbers, start: int) -> list:
     """Return the jvp pass: one entry for each operation whose result has a tangent."""
     made = []
     for g in groups:
@@ -317,19 +317,19 @@ def tangent_entries(groups: list[Group], ids: dict, sides: dict, number: Numbers
     return made
 
 
-def has_tangent(g: Group, outputs: list) -> bool:
+def has_tangent(g: OpEntry, outputs: list) -> bool:
     """Return True if a result has a tangent; a communicating operation has then communicated the tangents, too."""
     return not g.again and any(o in g.tangents for o in outputs)
 
 
-def operation(g: Group, id: int, phase: str, inputs: list, outputs: list, of: int | None) -> schema.Op:
+def operation(g: OpEntry, id: int, phase: str, inputs: list, outputs: list, of: int | None) -> schema.Op:
     """Return an operation of the document with the fields that all passes share."""
     return schema.Op(
         id, phase, g.name, words(g), "", g.layers, inputs, outputs, of, False, g.where, g.function, module=g.modules
     )
 
 
-def words(g: Group) -> str:
+def words(g: OpEntry) -> str:
     """Return the text of an operation's computation: its kernel, or a call with its non-tensor arguments."""
     if not g.events:
         return "; ".join(dict.fromkeys(flow.partial for flow in g.of.edges)) if g.of else ""

@@ -5,7 +5,7 @@ order when the record is read. gradient_flow.py handles the engine's gradients. 
 
     (cls, out, link, call, offset, *args) an operation on the fast path (ops/dispatch), see `ran`
     (node, g, gives)                      a backward on arrays (core/engine.py), see `swept`
-    (method, *arguments), as a list       anything else: a call of a method of Ledger
+    (method, *arguments), as a list       anything else: a call of a method of EventLog
 
 An entry stores everything that may change before it is evaluated: edges of arguments, a node's saved tensors.
 """
@@ -25,7 +25,7 @@ import numpy as np
 
 from ..arrays.memory import storage
 from ..core.graph import Leaf, history, producer
-from ..core.saved import bottom as plain
+from ..core.saved import plain_tensor as plain
 from ..core.tensor import Tensor
 from ..fast.text_plan import is_pointwise
 from ..ops.base.families import ViewScatter
@@ -33,16 +33,16 @@ from ..ops.base.primitive import read_by
 from ..ops.base.registry import TABLE
 from . import schema
 from .callers import OURS, PLAIN, Places, is_seen, module_names
-from .sights import below
+from .layer_views import below
 from .snapshots import memory_key, same_view
 from .transfers import Transfers
-from .values import NOWHERE, Event, Group, Noted, Ref, bottom
+from .values import NOWHERE, Event, OpEntry, Ref, ValueInfo, bottom
 
 ALIVE = object()  # instead of an edge: use the tensor's current one
 NO_LAYERS: list = []
 
 
-class Ledger(Transfers):
+class EventLog(Transfers):
     """The noted data, and the evaluation of log entries.
 
     A value is identified by the id of its array. Only a leaf that shares its array with another leaf, or with a result
@@ -60,8 +60,8 @@ class Ledger(Transfers):
         self._around: list = []  # the modules that are running
         self._modules: list[str] = []  # their names
         self._paths: dict[Any, dict] = {}  # module -> the paths of its submodules
-        self._stale: dict[int, Group] = {}  # id of an array whose memory was written through another tensor
-        self._by_memory: dict[int, list[Noted]] = {}  # memory_key -> the values there
+        self._stale: dict[int, OpEntry] = {}  # id of an array whose memory was written through another tensor
+        self._by_memory: dict[int, list[ValueInfo]] = {}  # memory_key -> the values there
         self._sorted = 0  # number of values in that table
 
     def settle(self) -> None:
@@ -97,7 +97,7 @@ class Ledger(Transfers):
             flows = kind in ("gradient", "tangent")
             kind = kind or ("computed" if stale is not None else kind_of(edge))
             shape, dtype = (a.shape, a.dtype) if t._layer is None else (tuple(t.shape), t._np_dtype)
-            self.values.append(Noted(index, t, a, kind, shape, dtype, key))
+            self.values.append(ValueInfo(index, t, a, kind, shape, dtype, key))
             if stale is not None and not flows:
                 self.seen_again(t, index, edge, stale)
         if leaf is not None:
@@ -123,7 +123,7 @@ class Ledger(Transfers):
         known = self.values[index]
         return known.kind == "input" or known.tensor is not None and plain(known.tensor) is t
 
-    def seen_again(self, t: Tensor, index: int, edge: Any, writer: Group) -> None:
+    def seen_again(self, t: Tensor, index: int, edge: Any, writer: OpEntry) -> None:
         """Note the first read of a view after its memory was written through another tensor.
 
         The view is a result of that write. If it is tracked, a separate operation takes the view again from the new base.
@@ -135,7 +135,7 @@ class Ledger(Transfers):
         reader = self._open
         line = writer.where if reader is None else reader.where
         where = schema.Where(line.file, line.line, line.code)  # there is no column for it
-        group = Group("forward", view.fn.function_name(), where, writer.layers)
+        group = OpEntry("forward", view.fn.function_name(), where, writer.layers)
         event = Event(view.fn, group, [self.ref(view.parent), *[{"const": a} for a in view.args]], [index])
         group.events += (event,)
         # before the operation that reads it
@@ -165,7 +165,7 @@ class Ledger(Transfers):
             found += [v for v in there if not (v.array.size and a.size) or np.may_share_memory(v.array, a)]
         return found
 
-    def forget(self, x: Tensor, group: Group) -> None:
+    def forget(self, x: Tensor, group: OpEntry) -> None:
         """Note that an operation has written x's memory: tensors there have new values from now on."""
         self._ids.pop(id(bottom(x)), None)  # it may be known by another array, as a gradient in `.grad` is
         for noted in self.overlapping(x):
@@ -173,7 +173,7 @@ class Ledger(Transfers):
             if noted.array is not bottom(x):
                 self._stale[noted.key] = group
 
-    def note_bases(self, group: Group, x: Tensor, bases: list) -> None:
+    def note_bases(self, group: OpEntry, x: Tensor, bases: list) -> None:
         """Note a write to a view: in the same operation, each of its bases becomes itself with that region replaced.
 
         `bases` holds each base with its value before, and its tangents before and after.
@@ -238,7 +238,7 @@ class Ledger(Transfers):
             event.moving = tuple([t is not None for t in tangents[: len(event.inputs)]])
         self.note_tangents(event.group, (*event.inputs, *event.outputs), tangents)
 
-    def note_tangents(self, group: Group, values: Any, tangents: Any) -> None:
+    def note_tangents(self, group: OpEntry, values: Any, tangents: Any) -> None:
         """Note tangents of values: tensors, numbers of tensors seen before, or None."""
         known = [(value, t) for value, t in zip(values, tangents) if t is not None]
         if known:
@@ -272,7 +272,7 @@ class Ledger(Transfers):
         """Return the phase of an operation that runs now."""
         return "backward" if self._runs else "update" if self._run and not grad else "forward"
 
-    def group_of(self, cls: Any, phase: str, call: Any, offset: int, layers: list) -> Group:
+    def group_of(self, cls: Any, phase: str, call: Any, offset: int, layers: list) -> OpEntry:
         """Return the entry that an operation belongs to.
 
         `call` describes its caller: the user's code, if it called the operation directly; (name, user's code, arguments) of a
@@ -286,7 +286,7 @@ class Ledger(Transfers):
             (called_directly(cls), call, None) if type(call) is CodeType else call or (None, None, None)
         )
         where = NOWHERE if code is None else self._places(code, offset)
-        group = Group(phase, name or cls.__name__, where, layers)
+        group = OpEntry(phase, name or cls.__name__, where, layers)
         group.modules = self._modules
         if arguments:
             self.note_arguments(group, bound(name, arguments))
@@ -297,7 +297,7 @@ class Ledger(Transfers):
         self._open = group
         return group
 
-    def note_arguments(self, group: Group, given: dict) -> None:
+    def note_arguments(self, group: OpEntry, given: dict) -> None:
         """Note the arguments of the operation's function."""
         group.given = {n: a if type(a) in PLAIN else self.noted(a) for n, a in given.items()}
         group.arguments = {n: a.value for n, a in group.given.items() if type(a) is Ref}

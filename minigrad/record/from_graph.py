@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..core.context import Ctx
-from ..core.engine import behind
+from ..core.engine import reachable
 from ..core.graph import Leaf, Node, history
 from ..core.saved import Saved
 from ..core.tensor import Tensor
@@ -21,7 +21,7 @@ from ..ops.nn.linear import Affine
 from .recorder import Record
 from .schema import Where
 from .unseen import run_backward
-from .values import NOWHERE, UNKNOWN, Event, Group, Noted, bottom
+from .values import NOWHERE, UNKNOWN, Event, OpEntry, ValueInfo, bottom
 
 
 def record_of(what: Tensor | Node) -> Record:
@@ -88,7 +88,7 @@ def graph_of(edges: Sequence, result: Any = None) -> Record:
 
 def older_first(edges: Sequence) -> list:
     """Return all nodes behind some edges, in order of creation."""
-    return sorted(behind(edges)[0], key=lambda n: n._seq)
+    return sorted(reachable(edges)[0], key=lambda n: n._seq)
 
 
 def note_node(rec: Record, node: Any) -> None:
@@ -96,7 +96,7 @@ def note_node(rec: Record, node: Any) -> None:
     cls = node._fn
     place = node._trace
     where = NOWHERE if place is None else Where(*place, place.code)
-    group = Group("forward", cls.__name__ if isinstance(node, Ctx) else cls.name, where, [])
+    group = OpEntry("forward", cls.__name__ if isinstance(node, Ctx) else cls.name, where, [])
     group.function = cls.__name__ if isinstance(node, Ctx) else None
     saved = node._saved if type(node._saved) is tuple else ()
     inputs = [argument(rec, node, i, e) for i, e in enumerate(node._edges)]
@@ -151,6 +151,6 @@ def owner(rec: Record, node: Any, inputs: list, place: int) -> int:
 
 def add(rec: Record, kind: str, shape: tuple, dtype: Any) -> int:
     """Add a value with only its shape and dtype known."""
-    noted = Noted(len(rec.values), None, None, kind, shape, dtype)
+    noted = ValueInfo(len(rec.values), None, None, kind, shape, dtype)
     rec.values.append(noted)
     return noted.index

@@ -12,7 +12,7 @@ from ..arrays.kinds import as_array
 from ..core.graph import Leaf, key, producer
 from ..core.tensor import Tensor
 from ..fast.text_plan import is_pointwise
-from .values import Event, Flow, Group, Noted, bottom
+from .values import Event, Flow, OpEntry, ValueInfo, bottom
 
 
 class Run(NamedTuple):
@@ -23,18 +23,18 @@ class Run(NamedTuple):
     flowing: dict  # flows to each node or leaf that still waits for others
 
 
-class Flows:
+class GradientFlow:
     """The gradients that a ledger knows, with the values they belong to."""
 
     def __init__(self):
-        self.values: list[Noted] = []
-        self.groups: list[Group] = []
+        self.values: list[ValueInfo] = []
+        self.groups: list[OpEntry] = []
         self.gradients: dict[int, int] = {}
         self.leaves: dict[Leaf, int] = {}  # the latest value of each leaf
         self._ids: dict[int, int] = {}  # identity of a value (event_log.py), or id of a gradient -> its current number
         self._others: list = []  # kept alive, so that their ids stay unique
         self._made_by: dict[Any, Event] = {}  # node -> its event
-        self._open: Group | None = None  # of the function on the stack, or of the running backward
+        self._open: OpEntry | None = None  # of the function on the stack, or of the running backward
         self._closed: list = []  # groups to reopen when a backward has finished
         self._runs: list[Run] = []  # the backwards that are running
         self._run = 0  # the number of the latest run
@@ -96,13 +96,13 @@ class Flows:
         """Note that the part of the backward that began last is over."""
         self._open = self._closed.pop()
 
-    def backward_group(self, group: Group | None) -> Group:
+    def backward_group(self, group: OpEntry | None) -> OpEntry:
         """Return the backward entry of an operation in this run of the engine, created when its first node runs."""
         assert group is not None
         run = self._runs[-1].number
         if self.groups and (last := self.groups[-1]).of is group and last.run == run:
             return last
-        made = Group("backward", group.name, group.where, group.layers, group)
+        made = OpEntry("backward", group.name, group.where, group.layers, group)
         made.run = run
         made.function, made.modules = group.function, group.modules
         self.groups.append(made)
@@ -119,7 +119,7 @@ class Flows:
         index = self._ids.get(id(g))
         if index is None:
             index = self._ids[id(g)] = len(self.values)
-            self.values.append(Noted(index, None, g, "gradient", g.shape, g.dtype, id(g)))
+            self.values.append(ValueInfo(index, None, g, "gradient", g.shape, g.dtype, id(g)))
         return index
 
     def swept(self, node: Any, g: Any, gives: tuple) -> None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..arrays.nowhere import is_meta
+from ..arrays.meta import is_meta
 from ..autograd.function import DelayedError
 from ..core.tensor import Box, Tensor
 from ..errors import no_room
@@ -30,7 +30,7 @@ from ..ops.reduce import Mean, Sum
 from . import schema
 from .call_style import FUNCTIONS, as_operator, as_ordered, by_method, given_as_written, gives_one_tensor, parameters
 from .constants import brief
-from .values import NOTHING, UNKNOWN, Event, Flow, Group, Noted, Ref, refs_in
+from .values import NOTHING, UNKNOWN, Event, Flow, OpEntry, Ref, ValueInfo, refs_in
 
 if TYPE_CHECKING:
     from .build import Numbers
@@ -78,7 +78,7 @@ class Wording:
             return invented(noted) if held is None else np.array(held, noted.dtype).reshape(noted.shape)
         return example(noted, self.rec.around)
 
-    def write(self, op: schema.Op, group: Group, flows: list[Flow], inputs: list, outputs: list) -> None:
+    def write(self, op: schema.Op, group: OpEntry, flows: list[Flow], inputs: list, outputs: list) -> None:
         """Fill in the texts of an operation of the document."""
         if group.transfers and not group.function:
             op.call = f"{group.name}({', '.join(self.label(i) for i in inputs)})"
@@ -113,7 +113,7 @@ class Wording:
                 formula, set_formula = map(called.filled, text)
                 op.pushes.append({"output": self.number(called.refs[o]), "formula": formula, "latex": set_formula})
 
-    def write_custom(self, op: schema.Op, group: Group, flows: list[Flow], outputs: list) -> None:
+    def write_custom(self, op: schema.Op, group: OpEntry, flows: list[Flow], outputs: list) -> None:
         """Fill in the texts of a custom Function, by the names of its methods."""
         event, name = group.events[0], op.name
         op.call = f"{name}.apply({self.operands(event)})"
@@ -125,7 +125,7 @@ class Wording:
         for o in [o for o in event.outputs if o in group.tangents and self.number(o) in op.outputs]:
             op.pushes.append({"output": self.number(o), "formula": f"{name}.jvp({', '.join(moving)})", "latex": ""})
 
-    def call(self, group: Group, words: Words) -> str:
+    def call(self, group: OpEntry, words: Words) -> str:
         """Return the operation as the user would write it; a plain call if an operand is unknown."""
         if len(words.events) == 1 and any(i is UNKNOWN for i in words.events[0].inputs):
             return f"{group.name}({self.operands(words.events[0])})"
@@ -141,7 +141,7 @@ class Wording:
         )
         return ", ".join(operands)
 
-    def called(self, group: Group, label: Callable[[int], str]) -> ast.expr:
+    def called(self, group: OpEntry, label: Callable[[int], str]) -> ast.expr:
         """Return the call of the operation's function of the table, with labels for its values."""
         given = dict(group.given or {})
         writes, entry = given.pop("_", False), TABLE.get(group.name)
@@ -181,7 +181,7 @@ MOST = 3_000  # number of patterns whose templates are kept
 class Words:
     """The texts of one operation, as it ran or as a transform saw it, with placeholders for the labels of its values."""
 
-    def __init__(self, wording: Wording, group: Group, outputs: list, events: Sequence[Event]):
+    def __init__(self, wording: Wording, group: OpEntry, outputs: list, events: Sequence[Event]):
         self.wording, self.group, self.outputs, self.events = wording, group, outputs, events
         self.dims = {ref: dims for event in events for ref, dims in event.dims.items() if dims}
         refs = [i for event in events for i in (*event.inputs, *event.outputs) if isinstance(i, int)]
@@ -390,7 +390,7 @@ def is_linear(cls: Any) -> bool:
 
 
 # ---------------------------------------------------------------------- values
-def invented(noted: Noted) -> np.ndarray:
+def invented(noted: ValueInfo) -> np.ndarray:
     """Return numbers for a value with only shape and dtype known, so that formulas say what holds in general."""
     dtype = np.dtype(noted.dtype or "f4")
     try:
@@ -401,7 +401,7 @@ def invented(noted: Noted) -> np.ndarray:
         raise no_room("record", noted.shape, dtype) from None
 
 
-def example(noted: Noted, around: Collection) -> np.ndarray:
+def example(noted: ValueInfo, around: Collection) -> np.ndarray:
     """Return the array of a value, for one example if a vmap around the recording has several."""
     array, t, dims = np.asarray(noted.numbers()), noted.tensor, []
     while type(t) is Box:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import autograd
-from ..core.engine import behind
+from ..core.engine import reachable
 from ..core.function import Function
 from ..core.graph import Leaf, history
 from ..core.saved import Freed
@@ -17,7 +17,7 @@ from ..diagnose.wording import argument_names
 from ..errors import error
 from ..places import user_frame
 from ..tensors.nested import tensors_in
-from .recent import remember
+from .live_recordings import remember
 from .recorder import Record
 from .unseen import FREED
 from .values import NOWHERE
@@ -93,7 +93,7 @@ def closed_over(fn: Callable) -> dict[str, Any]:
 def run_backward(rec: Record, outs: list) -> None:
     """Run backward from all results that require grad, seeded with ones, without touching any `.grad`."""
     roots = [o for o in outs if o.requires_grad]
-    if any(type(node._saved) is Freed for node in behind([history(o) for o in roots])[0]):
+    if any(type(node._saved) is Freed for node in reachable([history(o) for o in roots])[0]):
         rec.notes.append(FREED)
         return
     leaves = {id(v.tensor): v.tensor for v in rec.values if v.kind == "parameter" and type(v.tensor._edge) is Leaf}

@@ -20,7 +20,7 @@ import numpy as np
 from ..arrays.dtypes import FLOATS
 from ..autograd.dual import Level, tangent_of
 from ..autograd.profiler import Profiler
-from ..core.backward import boxed
+from ..core.backward import to_tensor
 from ..core.engine import BackwardRun, recorder_of
 from ..core.frames import EAGER, OFF, ON, Frame, Layer, apply_at, current, use
 from ..core.function import Function
@@ -34,16 +34,16 @@ from .backward_callbacks import Running
 from .build import numbered
 from .callbacks import bases_of, begin, edges_of, end, ignore, names_of, nodes_of, passed, tracked_noter
 from .callers import arguments_of, called, is_seen
-from .event_log import NO_LAYERS, Ledger, uncollected
+from .event_log import NO_LAYERS, EventLog, uncollected
 from .inner_calls import Inside, watched
+from .layer_views import below, dims_of, sight
 from .show import mimebundle
-from .sights import below, dims_of, sight
 from .snapshots import copied, is_sole_owner, restored_copy
 from .transfers import transfer_entry
 from .values import Event, bottom
 
 
-class Record(Ledger, Layer):
+class Record(EventLog, Layer):
     """A running or finished recording, used as `with minigrad.record() as rec:`.
 
     `jvp=True` also pushes tangents through the program, seeded with ones at the leaves; `inside=True` also records the methods
@@ -122,11 +122,11 @@ class Record(Ledger, Layer):
         event, outs = Event(cls, above=around[-1] if around else None), out if type(out) is tuple else (out,)
         event.views, self._sights = self._sights[::-1], []
         grad, layers = type(link) is not tuple, names_of(around[::-1])
-        self.log.append([Ledger.began, event, args, edges_of(args), grad, call, offset, layers])
-        self.log.append([Ledger.ended, event, outs, nodes_of(outs), ()])
+        self.log.append([EventLog.began, event, args, edges_of(args), grad, call, offset, layers])
+        self.log.append([EventLog.ended, event, outs, nodes_of(outs), ()])
 
     def caller(self, frame: Any, cls: Any = None, args: tuple = ()) -> tuple:
-        """Return the caller in the form of log entries (Ledger.group_of), and the offset in the user's code.
+        """Return the caller in the form of log entries (EventLog.group_of), and the offset in the user's code.
 
         `cls` and `args` belong to an operation on the fast path, which has no frame on the stack.
         """
@@ -241,7 +241,7 @@ class Record(Ledger, Layer):
         edges = edges_of(args)
         with use(OFF):
             inplace(fn, x, *others)
-        self.log.append([Ledger.written, fn, args, edges, *self.caller(sys._getframe(2)), copy])
+        self.log.append([EventLog.written, fn, args, edges, *self.caller(sys._getframe(2)), copy])
         return True
 
     # ------------------------------------------------------------------ backward
@@ -261,7 +261,7 @@ class Record(Ledger, Layer):
 
     def found(self, gradients: dict) -> dict:
         """Return the requested gradients as Tensors; if one becomes another object, log that they are the same."""
-        tensors = {k: boxed(g) for k, g in gradients.items()}
+        tensors = {k: to_tensor(g) for k, g in gradients.items()}
         for k, t in tensors.items():
             if t is not gradients[k]:
                 self.note_same(gradients[k], t._a)
@@ -270,7 +270,7 @@ class Record(Ledger, Layer):
     def note_same(self, g: Any, other: Any) -> None:
         """Log that a gradient continues as another object."""
         if g is not other:
-            self.log.append([Ledger.same, g, other])
+            self.log.append([EventLog.same, g, other])
 
     # ------------------------------------------------------------------ operations
     def begin(self, frame: Frame, cls: Any, args: tuple) -> Event:
@@ -278,7 +278,7 @@ class Record(Ledger, Layer):
         around, (call, offset) = passed.get(), self.caller(sys._getframe(2))
         event = Event(cls, above=around[-1] if around else None)
         layers = names_of((*frame.parent.layers(), *around[::-1])) if around or frame.on_op is None else NO_LAYERS
-        self.log.append([Ledger.began, event, args, edges_of(args), frame.grad, call, offset, layers])
+        self.log.append([EventLog.began, event, args, edges_of(args), frame.grad, call, offset, layers])
         if self.level is not None and frame.dual is None:
             named = call[2].values() if type(call) is tuple else ()
             for t in (*[a[1] for a in named if is_seen(a)], *args):
@@ -290,7 +290,7 @@ class Record(Ledger, Layer):
         """Log the results of an operation."""
         tangents = tangents_at(below, (*args, *[o for o in outs if isinstance(o, Tensor)]))
         self.ran_jvp = self.ran_jvp or any([t is not None for t in tangents])
-        self.log.append([Ledger.ended, event, outs, nodes_of(outs), tangents])
+        self.log.append([EventLog.ended, event, outs, nodes_of(outs), tangents])
 
     def with_tangents(self, below: Frame, grad: bool) -> Frame:
         """Return the frame below with the recording's dual level open, unless the program has opened one."""
@@ -326,22 +326,24 @@ class Record(Ledger, Layer):
     def claim(self, node: Any) -> None:
         """Log a node of a Grad layer inside this recording, whose operation may just have run below."""
         if node._layer is not None:
-            self.log.append([Ledger.claimed, node, node._saved])
+            self.log.append([EventLog.claimed, node, node._saved])
 
     def note_dual(self, t: Tensor, tangent: Tensor) -> None:
         """Log that the program has given a tensor a tangent."""
         self.ran_jvp = True
-        self.log.append([Ledger.dual_made, t, tangent])
+        self.log.append([EventLog.dual_made, t, tangent])
 
     def note_drawn(self, t: Tensor) -> None:
         """Log that random numbers were drawn."""
-        self.log.append([Ledger.drew, t])
+        self.log.append([EventLog.drew, t])
 
     def note_transfer(self, call: Any, ended: bool) -> None:
         """Log that a communicating call is about to write its results, or has ended."""
         self._outer = None
         self.log.append(
-            [Ledger.transfer_ended, call, transfer_entry(call)] if ended else [Ledger.transfer_writes, call, call.reads]
+            [EventLog.transfer_ended, call, transfer_entry(call)]
+            if ended
+            else [EventLog.transfer_writes, call, call.reads]
         )
 
     # ------------------------------------------------------------------ checkpoints, layers, Functions and modules
@@ -349,7 +351,7 @@ class Record(Ledger, Layer):
         """Log that a checkpoint begins, or runs again (regions.py)."""
         facts = (inputs, edges_of(inputs)) if what == "region_began" else ()
         self._outer = None
-        self.log.append([getattr(Ledger, what), node, *facts])
+        self.log.append([getattr(EventLog, what), node, *facts])
 
     def log_call(self, layer: Layer, cls: Any, args: tuple) -> Event | None:
         """Log an operation with its arguments as a transform receives it, and return the event."""
@@ -357,22 +359,22 @@ class Record(Ledger, Layer):
             return None
         self._sights.append((layer.name, [list(a.shape) for a in args if isinstance(a, Tensor)]))
         event, *seen = sight(layer, cls, args, self.around)
-        self.log.append([Ledger.sight_began, event, *seen])
+        self.log.append([EventLog.sight_began, event, *seen])
         return event
 
     def log_result(self, event: Event, out: Any) -> None:
         """Log the transform's result, or None if it failed."""
         outs = [o for o in (out if isinstance(out, (tuple, list)) else (out,)) if isinstance(o, Tensor)]
         dims = [dims_of(o, self.around) for o in outs]
-        self.log.append([Ledger.sight_ended, event, [below(o, self.around) for o in outs], dims])
+        self.log.append([EventLog.sight_ended, event, [below(o, self.around) for o in outs], dims])
 
     def entered(self, module: Any) -> None:
         """Log that a module's call begins."""
-        self.log.append([Ledger.module_entered, module])
+        self.log.append([EventLog.module_entered, module])
 
     def left(self, module: Any) -> None:
         """Log that a module's call is over."""
-        self.log.append([Ledger.module_left, module])
+        self.log.append([EventLog.module_left, module])
 
     def watching(self, cls: Any, name: str, method: Any) -> Any:
         """Return a custom Function's method, wrapped in a separate recording if `inside` is set."""

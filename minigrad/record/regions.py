@@ -8,8 +8,8 @@ from __future__ import annotations
 import weakref
 from typing import Any
 
-from .sights import Sights
-from .values import Event, Group
+from .layer_views import Sights
+from .values import Event, OpEntry
 
 
 class Regions(Sights):
@@ -50,7 +50,7 @@ class Regions(Sights):
         self._again.pop()
         self._open = self._closed.pop()
 
-    def place_in_region(self, group: Group) -> None:
+    def place_in_region(self, group: OpEntry) -> None:
         """Mark a new entry as computed again, or as the first one of a region."""
         if self._again:
             group.phase, group.again, group.of = "backward", True, self.repeated(group)
@@ -60,7 +60,7 @@ class Regions(Sights):
             group.kept += self._inputs
             self._inputs = ()
 
-    def repeated(self, group: Group) -> Group | None:
+    def repeated(self, group: OpEntry) -> OpEntry | None:
         """Return the operation that an entry repeats: the next one with its name."""
         for i in range(self._again[-1], len(self.groups)):
             g = self.groups[i]

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..arrays.kinds import laid_out, on_device
 from ..arrays.memory import begin, storage
-from ..arrays.nowhere import is_meta
+from ..arrays.meta import is_meta
 
 
 def memory_key(a: np.ndarray) -> int:

@@ -12,7 +12,7 @@ from typing import Any
 
 from . import schema
 from .regions import Regions
-from .values import NOWHERE, Event, Group
+from .values import NOWHERE, Event, OpEntry
 
 # calls whose results do not depend on the old contents of the tensors that they write
 ANEW = frozenset(
@@ -32,7 +32,7 @@ class Transfers(Regions):
 
     def __init__(self):
         super().__init__()
-        self._receiving: Group | None = None  # the entry whose results are being written, with copies
+        self._receiving: OpEntry | None = None  # the entry whose results are being written, with copies
         self._at_leaf = False  # whether a leaf's hooks may run, which no rule of backward calls
         self.backward_times: list[tuple[float, float]] = []  # begin and end of each run of the engine
 
@@ -49,7 +49,7 @@ class Transfers(Regions):
     def transfer_writes(self, call: Any, reads: tuple) -> None:
         """Begin an entry: the results of a call are there, and about to be written into tensors."""
         if self.communicating() is None:
-            self._receiving = made = Group("update" if self._run else "forward", call.name, where(call), [])
+            self._receiving = made = OpEntry("update" if self._run else "forward", call.name, where(call), [])
             if reads and not self._runs:
                 made.events = (Event(Read, made, [self.ref(t) for t in reads], []),)
             self.groups.append(made)
@@ -68,7 +68,7 @@ class Transfers(Regions):
             self._receiving = None
         group.transfers += (transfer,)
 
-    def communicating(self) -> Group | None:
+    def communicating(self) -> OpEntry | None:
         """Return the entry of the custom Function that runs now, forward or backward."""
         if self._begun is not None and self._begun.group is not None and not self._begun.cls.primitive:
             return self._begun.group

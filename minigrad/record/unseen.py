@@ -20,7 +20,7 @@ from ..arrays.kinds import to_device_of
 from ..autograd.function import DelayedError
 from ..core import engine
 from ..core.context import Ctx
-from ..core.engine import behind
+from ..core.engine import reachable
 from ..core.frames import ON, use
 from ..core.graph import Leaf, Node, OutputEdge, history
 from ..core.saved import Freed, Saved
@@ -104,7 +104,7 @@ def has_hooks(node: Any) -> bool:
 # ---------------------------------------------------------------------- copies
 def copied_graph(roots: Sequence) -> dict[Any, Any]:
     """Return a copy without hooks of each node and leaf behind some edges."""
-    made: dict[Any, Any] = {one: object.__new__(type(one)) for group in behind(roots) for one in group}
+    made: dict[Any, Any] = {one: object.__new__(type(one)) for group in reachable(roots) for one in group}
     for old, new in made.items():
         if hasattr(old, "__dict__"):
             new.__dict__.update(old.__dict__)

@@ -1,4 +1,4 @@
-"""The data of a recording: values (Noted), primitives that ran (Event), and the operations they ran for (Group).
+"""The data of a recording: values (ValueInfo), primitives that ran (Event), and the operations they ran for (OpEntry).
 
 These are plain holders without behavior. event_log.py and from_graph.py fill them in; build.py creates the document from them.
 Values are referred to by their number in the recording, so that holders can be read without tensors.
@@ -22,7 +22,7 @@ UNKNOWN = {"const": "…"}  # an argument that the graph does not contain
 
 
 @dataclass(slots=True, eq=False)
-class Noted:
+class ValueInfo:
     """A value of the program: its tensor, its kind, and its content if the memory was written since.
 
     Tensor and array are None if only shape and dtype are known; a gradient has no tensor. `before` is a copy of the old
@@ -71,11 +71,11 @@ NO_MODULES: list[str] = []
 
 
 class Event:
-    """A primitive or custom Function that ran, or its view by a transform (sights.py), with its input and output values."""
+    """A primitive or custom Function that ran, or its view by a transform (layer_views.py), with its input and output values."""
 
     __slots__ = ("above", "cls", "dims", "group", "inputs", "moving", "outputs", "views")
 
-    def __init__(self, cls: Any, group: Group | None = None, inputs: Any = (), outputs: Any = (), above: Any = None):
+    def __init__(self, cls: Any, group: OpEntry | None = None, inputs: Any = (), outputs: Any = (), above: Any = None):
         self.cls, self.group, self.inputs, self.outputs = cls, group, inputs, outputs
         self.above = above  # the transform that passed it on
         self.dims: Mapping[int, tuple] = NOTHING  # of a sight: the hidden dimensions of values
@@ -95,13 +95,13 @@ class Flow(NamedTuple):
     run: int = 0
 
 
-class Group:
+class OpEntry:
     """One operation of the record: the events that ran for it, and the gradients that flowed through it."""
 
     __slots__ = ("again", "arguments", "edges", "events", "function", "inplace", "kept", "layers", "modules", "name", "nodes",
                  "of", "phase", "run", "sights", "tangents", "transfers", "upstreams", "where", "given")  # fmt: skip
 
-    def __init__(self, phase: str, name: str, where: Where, layers: Any, of: Group | None = None):
+    def __init__(self, phase: str, name: str, where: Where, layers: Any, of: OpEntry | None = None):
         self.phase, self.name, self.where, self.layers, self.of = phase, name, where, layers, of
         self.function: str | None = None
         self.modules: list[str] = NO_MODULES  # the modules around it, outermost first
@@ -114,7 +114,7 @@ class Group:
         self.tangents: Mapping[int, int] = NOTHING
         self.transfers: tuple = ()  # its collectives and messages (transfers.py)
         self.upstreams: tuple = ()  # gradients that arrived at results: run, value, gradient
-        self.kept: tuple = ()  # saved tensors: (Noted, bytes, node)
+        self.kept: tuple = ()  # saved tensors: (ValueInfo, bytes, node)
         self.arguments: Mapping[str, int] = NOTHING  # of the called function: name -> value
         self.given: dict[str, Any] | None = None  # all arguments, with Refs for values; None if unknown
 

@@ -17,7 +17,7 @@ import numpy as np
 from ..core.events import slots
 from ..core.frames import current
 from ..core.graph import Edge, Leaf, Node, history, output_index, producer
-from ..core.saved import bottom
+from ..core.saved import plain_tensor
 from ..core.tensor import Tensor, alike
 
 _handle = count().__next__
@@ -196,7 +196,7 @@ def modified_or_original(clones: list, grads: Sequence) -> list:
 
 def unchanged(own: Tensor, g: Tensor) -> bool:
     """Return True if a hook left its copy of a gradient unchanged; it may also have written through .data or NumPy."""
-    low = bottom(own)
+    low = plain_tensor(own)
     if low._ver is not None and low._ver.n:
         return False
     return own._layer is not None or np.array_equal(own._a, g._a, equal_nan=True)

@@ -14,12 +14,12 @@ import numpy as np
 from ..arrays import dtypes
 from ..arrays.devices import Size, layout, strided
 from ..arrays.memory import address, begin, is_pinned, storage
-from ..arrays.nowhere import is_meta
+from ..arrays.meta import is_meta
 from ..core.events import slots
 from ..core.frames import EAGER, current
 from ..core.graph import Leaf, Node
-from ..core.inplace import example
-from ..core.saved import INFERENCE, Version, bottom, version
+from ..core.inplace import layout_of_example
+from ..core.saved import INFERENCE, Version, plain_tensor, version
 from ..core.tensor import Box, Tensor, wrap
 from ..errors import error
 from .conversion import Conversions
@@ -103,7 +103,7 @@ class Methods(Conversions, TensorMethods, Operations):
     def stride(self, dim: int) -> int: ...
     def stride(self, dim: int | None = None) -> Any:
         """Return the distance in memory, in elements, between neighbours along each dimension, or along one."""
-        a = example(self)
+        a = layout_of_example(self)
         if a.size:
             steps = [s // a.itemsize for s in a.strides]
             for d in range(a.ndim - 1, -1, -1):  # NumPy has 0 along a dimension made by None, unlike PyTorch
@@ -124,7 +124,7 @@ class Methods(Conversions, TensorMethods, Operations):
 
     def is_contiguous(self, memory_format: Any = None) -> bool:
         """Return True if the elements are in row-major order, or in the order of a memory format, without gaps."""
-        a, dims = example(self), getattr(memory_format, "dims", ())
+        a, dims = layout_of_example(self), getattr(memory_format, "dims", ())
         if not dims:
             return a.flags.c_contiguous
         return len(dims) == a.ndim and a.transpose(dims).flags.c_contiguous
@@ -147,7 +147,7 @@ class Methods(Conversions, TensorMethods, Operations):
 
     def is_pinned(self, device: Any = None) -> bool:
         """Return True if the memory is pinned: `pin_memory` made it, for fast copies to and from a GPU."""
-        a = example(self)
+        a = layout_of_example(self)
         return type(a) is np.ndarray and is_pinned(a)
 
     def is_shared(self) -> bool:
@@ -215,7 +215,7 @@ class BoxMethods:
 
     @data.setter
     def data(self, other: Tensor) -> None:
-        if bottom(other)._a is not bottom(self)._a:  # it is the same after x.data -= ...
+        if plain_tensor(other)._a is not plain_tensor(self)._a:  # it is the same after x.data -= ...
             raise slots.problem("a tensor inside a transform has no memory", box=self)
 
     def _number(self, who: str) -> Any:

@@ -17,7 +17,7 @@ import numpy as np
 
 from ..arrays import dtypes
 from ..arrays.kinds import on_device
-from ..arrays.nowhere import is_meta
+from ..arrays.meta import is_meta
 from ..arrays.shapes import sketch
 from ..core.events import slots
 from ..core.frames import current

@@ -6,7 +6,7 @@ import threading
 import numpy as np
 
 import minigrad
-from minigrad.kernels import cache, fallback, lines, threads
+from minigrad.kernels import cache, fallback, row_kernels, threads
 from minigrad.kernels.cpu import (
     index_cpu,
     pool_cpu,
@@ -15,8 +15,8 @@ from minigrad.kernels.cpu import (
     topk,
 )
 
-MODULES = (fallback, lines, topk, reductions_cpu)
-THRESHOLDS = ((lines, "OTHERS_FROM"), (lines, "ROWS_FROM"), (index_cpu, "PLACES_FROM"),
+MODULES = (fallback, row_kernels, topk, reductions_cpu)
+THRESHOLDS = ((row_kernels, "OTHERS_FROM"), (row_kernels, "ROWS_FROM"), (index_cpu, "PLACES_FROM"),
               (scans_cpu, "SCAN_FROM"), (topk, "RANK_FROM"), (reductions_cpu, "REDUCE_FROM"),
               (pool_cpu, "POOL_FROM"))  # fmt: skip
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import minigrad
-from minigrad.kernels import lines
+from minigrad.kernels import row_kernels
 from tests.floats import FLOATS, some
 from tests.kernels.definitions import agree, from_several_threads, numbers
 
@@ -69,7 +69,7 @@ def test_several_threads(name, monkeypatch):
 
 
 def test_small_arrays_are_numpys(monkeypatch):
-    monkeypatch.setattr(lines, "write", None)
+    monkeypatch.setattr(row_kernels, "write", None)
     batch(minigrad.ones(10, 6, 5), None, None)
 
 
@@ -90,15 +90,19 @@ LAYOUTS = [  # shape, dimensions of lines, shapes of weights; what a kernel sees
 
 @pytest.mark.parametrize("shape, dims, weights, expected", LAYOUTS)
 def test_neighbouring_dimensions_that_are_alike_count_as_one(shape, dims, weights, expected):
-    found = lines.layout_of(shape, dims, weights)
-    own = ", ".join(map(str, found.shape(lines.WEIGHT))) if weights else ""
+    found = row_kernels.layout_of(shape, dims, weights)
+    own = ", ".join(map(str, found.shape(row_kernels.WEIGHT))) if weights else ""
     assert (found.sizes, "".join(["fT"[r] for r in found.reduced]), own) == expected
     kept = tuple(n for d, n in enumerate(shape) if d not in dims)
-    for held, count in ((lines.ALL, np.prod(shape)), (lines.LINE, np.prod(kept)), (lines.EACH, np.prod(kept))):
-        assert np.prod(found.shape(held)) == count == np.prod(lines.shape_of(held, shape, dims))
+    for held, count in (
+        (row_kernels.ALL, np.prod(shape)),
+        (row_kernels.LINE, np.prod(kept)),
+        (row_kernels.EACH, np.prod(kept)),
+    ):
+        assert np.prod(found.shape(held)) == count == np.prod(row_kernels.shape_of(held, shape, dims))
 
 
 def test_other_weights_have_no_layout():
-    assert lines.layout_of((8, 6, 5), (0, 2), ((5, 1),)) is None
-    assert lines.layout_of((6, 5), (1,), ((2, 6, 5),)) is None
-    assert lines.layout_of((4, 5, 6, 7), (0, 2), ()) is None
+    assert row_kernels.layout_of((8, 6, 5), (0, 2), ((5, 1),)) is None
+    assert row_kernels.layout_of((6, 5), (1,), ((2, 6, 5),)) is None
+    assert row_kernels.layout_of((4, 5, 6, 7), (0, 2), ()) is None

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import minigrad
-from minigrad.kernels import lines
+from minigrad.kernels import row_kernels
 from tests.floats import FLOATS, some
 from tests.kernels.definitions import agree, from_several_threads, numbers
 
@@ -55,5 +55,5 @@ def test_classes_are_checked():
 
 
 def test_small_arrays_are_numpys(monkeypatch):
-    monkeypatch.setattr(lines, "write", None)
+    monkeypatch.setattr(row_kernels, "write", None)
     FUNCTIONS["softmax"](minigrad.ones(3, 7, 19))

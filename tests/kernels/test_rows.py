@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import minigrad
-from minigrad.kernels import lines, threads
+from minigrad.kernels import row_kernels, threads
 from tests.floats import FLOATS, some
 
 F = minigrad.nn.functional
@@ -70,7 +70,7 @@ def both(f, x, g=None, create_graph=False):
 @pytest.fixture
 def count(monkeypatch):
     """Return a list that collects the operation of each kernel called."""
-    seen, run = [], lines.run
+    seen, run = [], row_kernels.run
 
     def counted(plan, args):
         made = run(plan, args)
@@ -78,14 +78,14 @@ def count(monkeypatch):
             seen.append(plan.cls)
         return made
 
-    monkeypatch.setattr(lines, "run", counted)
+    monkeypatch.setattr(row_kernels, "run", counted)
     return seen
 
 
 def defined(monkeypatch, *args):
     """Return the same results by NumPy and the formulas."""
     with monkeypatch.context() as m:
-        m.setattr(lines, "only_definitions", lambda: True)
+        m.setattr(row_kernels, "only_definitions", lambda: True)
         return both(*args, create_graph=True)
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from minigrad.distributed import calls, is_initialized
 from minigrad.distributed.failures import ends
-from minigrad.record.recent import alive
+from minigrad.record.live_recordings import alive
 from minigrad.record.transfers import transfer_entry
 
 from ..run_program import Program, Usage, names_of_tensors

@@ -2,7 +2,7 @@
 
 Loops and formulas come from cpu_loops.py; only the work is divided differently. `Elements` gives each thread one element after
 another, `Columns` one sum after another. A sum over many threads has parts, one for each thread or block, and a second kernel
-adds them up (kernels/cuda/parts.py). Each writer returns the kernel's source and the lines that launch it.
+adds them up (kernels/cuda/two_step_reductions.py). Each writer returns the kernel's source and the lines that launch it.
 """
 
 from __future__ import annotations

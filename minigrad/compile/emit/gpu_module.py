@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from ...kernels import formula
-from ...kernels.cuda import flat, parts
-from ...kernels.cuda.parts import block_function
+from ...kernels.cuda import flat, two_step_reductions
+from ...kernels.cuda.two_step_reductions import block_function
 from ..buffers import written_directly
 from ..fuse import Group
 from ..ir import F8, Lowering, Op, Value
@@ -139,7 +139,10 @@ class DeviceWriter(Writer):
 
     def constants(self) -> list[str]:
         outside = [f"outside = Outside({tuple(self.spelling.places.values())!r})"] * bool(self.spelling.places)
-        return [*outside, *[BOUND.format(dict.fromkeys(self.of_rows, (parts.LONG, BLOCKS)))] * bool(self.of_rows)]
+        return [
+            *outside,
+            *[BOUND.format(dict.fromkeys(self.of_rows, (two_step_reductions.LONG, BLOCKS)))] * bool(self.of_rows),
+        ]
 
 
 class EagerWriter(DeviceWriter):

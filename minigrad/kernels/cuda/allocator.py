@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ...arrays.nowhere import NOWHERE, fresh_address, inside
+from ...arrays.meta import NOWHERE, fresh_address, inside
 from ...errors import OutOfMemoryError, error
 from . import machine
 

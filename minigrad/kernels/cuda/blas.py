@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from ...arrays.nowhere import inside
+from ...arrays.meta import inside
 from ...errors import error
 from . import machine, simulator
 

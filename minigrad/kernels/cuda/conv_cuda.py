@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from ...arrays.kinds import contiguous
-from ...arrays.nowhere import inside
+from ...arrays.meta import inside
 from .device_array import DeviceArray, empty, full, to_device
 from .matmul_cuda import Operand, run
 

@@ -21,7 +21,7 @@ import numpy as np
 from ...arrays import dlpack, kinds
 from ...arrays.dtypes import BF2
 from ...arrays.memory import order_in_memory
-from ...arrays.nowhere import ITEM, entered, inside, is_meta, no_numbers
+from ...arrays.meta import ITEM, entered, inside, is_meta, no_numbers
 from ...errors import error
 from . import machine, staging
 from .allocator import ALLOCATOR, Block

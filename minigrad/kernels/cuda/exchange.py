@@ -29,7 +29,7 @@ from ...arrays.dlpack import (
     set_name,
 )
 from ...arrays.dtypes import BF2
-from ...arrays.nowhere import is_meta
+from ...arrays.meta import is_meta
 from ...errors import error
 from . import machine, simulator
 from .allocator import Block

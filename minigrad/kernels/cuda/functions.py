@@ -13,7 +13,7 @@ import importlib
 from collections.abc import Callable
 from typing import Any
 
-from ...arrays.nowhere import call
+from ...arrays.meta import call
 from ...errors import error
 
 # NumPy's functions, Python's operators, (np.add, "reduce") for a ufunc's method, and np.ufunc for all ufuncs

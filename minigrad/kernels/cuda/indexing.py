@@ -24,7 +24,7 @@ from ..cpu import index_cpu
 from . import flat, kernel_modules, pointwise_cuda
 from .device_array import DeviceArray, as_tuple, empty, plain
 from .functions import of_arrays
-from .outside import cells_to_check
+from .index_errors import cells_to_check
 
 WHOLE = slice(None)
 

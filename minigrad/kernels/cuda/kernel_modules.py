@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...arrays.dtypes import BF2
-from ...arrays.nowhere import inside
+from ...arrays.meta import inside
 from .. import cache
 from . import machine, simulator
 from .device_array import DeviceArray

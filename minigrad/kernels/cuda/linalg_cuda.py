@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ...arrays.nowhere import inside
+from ...arrays.meta import inside
 from . import machine, simulator
 from .device_array import DeviceArray, empty, to_device
 from .functions import of_arrays

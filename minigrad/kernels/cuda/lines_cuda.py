@@ -8,9 +8,9 @@ such as channels, need their sums first: these operations are formulas on arrays
 from __future__ import annotations
 
 from ...arrays.dtypes import F4, F8
-from .. import lines
+from .. import row_kernels
 from ..fallback import only_definitions
-from ..lines import Layout, Plan
+from ..row_kernels import Layout, Plan
 from . import normalize_cuda
 from .device_array import empty
 
@@ -43,8 +43,8 @@ def run_by_rows(plan: Plan, args: tuple, layout: Layout) -> list:
     turned = lambda a: a.swapaxes(1, 2) if columns and a.ndim == 3 else a
     sizes = layout.sizes
     as_rows = Layout((sizes[0], sizes[2], sizes[1]), (False, False, True), ()) if columns else layout
-    kernel = lines.kernel_for(plan, args, as_rows, dtype, True)
-    given, shapes, seen_as, order = lines.arranged(plan, args, layout)
+    kernel = row_kernels.kernel_for(plan, args, as_rows, dtype, True)
+    given, shapes, seen_as, order = row_kernels.arranged(plan, args, layout)
     arrays = [args[i] if shape is None else turned(args[i].reshape(shape)) for i, shape in given]
     outs = [empty(shape, dtype) for shape in shapes]
     memory = [turned(out.reshape(shape)) for out, shape in zip(outs, seen_as)]

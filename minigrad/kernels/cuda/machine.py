@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from ...arrays.nowhere import NOWHERE, inside
+from ...arrays.meta import NOWHERE, inside
 from ...config import install
 from ...errors import error
 from . import launcher, simulator

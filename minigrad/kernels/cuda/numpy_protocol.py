@@ -15,7 +15,7 @@ import scipy.special
 
 from ...arrays.dtypes import I8, can_cast
 from ...arrays.kinds import place
-from ...arrays.nowhere import inside, is_meta
+from ...arrays.meta import inside, is_meta
 from .. import formula
 from . import pointwise_cuda
 from .device_array import DeviceArray, like

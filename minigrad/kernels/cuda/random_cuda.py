@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from ...arrays.nowhere import entered
+from ...arrays.meta import entered
 from ..cpu import normal_rng
 from ..formula import CUDA
 from . import kernel_modules

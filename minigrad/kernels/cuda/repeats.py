@@ -17,9 +17,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...arrays.dtypes import default
-from ...arrays.nowhere import inside
+from ...arrays.meta import inside
 from .. import fallback
-from ..lines import Plan
+from ..row_kernels import Plan
 from . import kernel_modules, machine, simulator
 from .allocator import ALLOCATOR, Block
 from .device_array import DeviceArray

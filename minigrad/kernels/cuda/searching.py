@@ -9,7 +9,7 @@ import numpy as np
 
 from ...arrays.halves import widened
 from ...arrays.kinds import to_device_of
-from ...arrays.nowhere import SIZE, inside, no_numbers
+from ...arrays.meta import SIZE, inside, no_numbers
 from . import flat, kernel_modules, pointwise_cuda
 from .device_array import DeviceArray, empty
 from .functions import of_arrays

@@ -14,7 +14,7 @@ import numpy as np
 
 from ...arrays.kinds import to_device_of
 from ...arrays.memory import order_in_memory
-from ...core.saved import bottom
+from ...core.saved import plain_tensor
 from ...core.tensor import Tensor, wrap
 
 if TYPE_CHECKING:
@@ -76,4 +76,4 @@ def arranged(cls: type[Primitive], raw: Any, operands: tuple) -> Any:
 
 def wrap_near(array: np.ndarray, other: Tensor) -> Tensor:
     """Return a plain tensor on this array, on the device of another tensor."""
-    return wrap(to_device_of(array, bottom(other)._a))
+    return wrap(to_device_of(array, plain_tensor(other)._a))

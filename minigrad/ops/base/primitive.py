@@ -24,7 +24,7 @@ from ...core.frames import EAGER, Frame, Layer, apply_at, current, node_made
 from ...core.function import Function, as_tuple
 from ...core.graph import FullNode, Node, OutputEdge
 from ...core.inplace import link_view
-from ...core.saved import INFERENCE, Saved, bottom, save, unpack
+from ...core.saved import INFERENCE, Saved, plain_tensor, save, unpack
 from ...core.tensor import Box, Tensor, describe, edges_of, levels, wrap
 from ...errors import MinigradError, error, raise_instead
 from ...kernels import fallback, formula
@@ -349,7 +349,9 @@ class Primitive(Function):
         d = cls.evaluate(i, bound, n_args, grads)
         if not cls.depends_on_operand:
             return d
-        return tied(d, bound[i] if isinstance(bound[i], Tensor) else bound[n_args])  # the formula reads one of them
+        return constant_of(
+            d, bound[i] if isinstance(bound[i], Tensor) else bound[n_args]
+        )  # the formula reads one of them
 
     @classmethod
     def tangents(cls, primals: tuple, tangents: list, outs: tuple, ctx: Any = None) -> list:
@@ -361,7 +363,7 @@ class Primitive(Function):
             primals, outs, tangents = widened_tensors(primals), widened_tensors(outs), list(widened_tensors(tangents))
         result = cls.pushforward(primals, list(tangents), outs)
         found = as_tuple(result) if dtype is None else narrowed_tensors(as_tuple(result), dtype)
-        return [own(t, cls, tangents) for t in found]
+        return [in_own_memory(t, cls, tangents) for t in found]
 
     @classmethod
     def pushforward(cls, primals: tuple, tangents: list, outs: tuple) -> Any:
@@ -436,14 +438,14 @@ def as_tensor(raw: object) -> Tensor:
     return wrap(as_array(raw))
 
 
-def own(t: Tensor | None, cls: type[Primitive], tangents: list) -> Tensor | None:
+def in_own_memory(t: Tensor | None, cls: type[Primitive], tangents: list) -> Tensor | None:
     """Return a tangent in separate memory, unless the operation is a view: a later write must not reach another tangent."""
     if t is None or cls.view:
         return t
     low: Any = t
     while type(low) is Box and low._view is None:
         low = low._value
-    shared = low._view is not None or any([s is not None and bottom(s) is low for s in tangents])
+    shared = low._view is not None or any([s is not None and plain_tensor(s) is low for s in tangents])
     return t.clone() if shared else t
 
 
@@ -465,7 +467,7 @@ class Tied(Primitive):
         return "10"[i]
 
 
-def tied(d: Tensor, x: Tensor) -> Tensor:
+def constant_of(d: Tensor, x: Tensor) -> Tensor:
     """Return a gradient that a second backward finds to depend on x, if x is tracked."""
     tracked = current().grad and any([t.requires_grad for t in levels(x)])
     return Tied.apply(d, x) if tracked else d

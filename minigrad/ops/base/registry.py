@@ -94,8 +94,8 @@ def op(
         named_code(f.__code__, key)
         function = with_keywords(f, key, out)
         if function is f and not hasattr(f, "__wrapped__"):
-            function = checking(f, key)
-        function = named(ending(function, node), key) if node else function
+            function = with_explained_errors(f, key)
+        function = rename_code(ending(function, node), key) if node else function
         return enter(key, function, samples, aliases, out=out, **settings)
 
     return decorate
@@ -122,19 +122,19 @@ def choice(
                     return inplace(chosen, *operands)
                 result = chosen.apply(*operands)
             except Exception as e:
-                return refuse(e, f, name, args, kwargs)
+                return raise_explained(e, f, name, args, kwargs)
             return result if out is None else write_out(name, result, out)
 
         if in_formulas:
             formula.OPERATIONS.setdefault(name, cls)
         known = {"inplace": True, "out": True, "cls": cls, "choose": f} | settings
         shown = inspect.signature(f).replace(return_annotation="Tensor")
-        return enter(name, declared(named(function, name), f, with_out(shown)), samples, aliases, **known)
+        return enter(name, declared(rename_code(function, name), f, with_out(shown)), samples, aliases, **known)
 
     return decorate
 
 
-def named(f: Callable, name: str) -> Callable:
+def rename_code(f: Callable, name: str) -> Callable:
     """Give a generated function, whose code object must be unique, the operation's name, so that a recording knows it."""
     f.__name__ = f.__qualname__ = name  # type: ignore[attr-defined]
     f.__code__ = f.__code__.replace(co_name=name)  # type: ignore[attr-defined]
@@ -173,7 +173,7 @@ SPELLINGS = {"dim": "axis", "keepdim": "keepdims", "dim0": "axis0", "dim1": "axi
              "split_size_or_sections": "split_size", "low": "from", "high": "to", "A": "input"}  # fmt: skip
 
 
-def refuse(cause: Exception, f: Callable, name: str, args: Sequence, kwargs: dict) -> Any:
+def raise_explained(cause: Exception, f: Callable, name: str, args: Sequence, kwargs: dict) -> Any:
     """Raise an explained error for f(*args, **kwargs), which failed with `cause`, or run the call if it has an older order."""
     if isinstance(cause, TypeError) and (call := reordered(name, args, kwargs)):
         return getattr(Tensor, name)(*call[0], **call[1])
@@ -190,7 +190,7 @@ def compiled(text: str) -> CodeType:
     return compile(text, __file__, "exec")
 
 
-def checking(f: Callable, name: str) -> Callable:
+def with_explained_errors(f: Callable, name: str) -> Callable:
     """Return the function with explained errors, generated with its real parameters, which cost less than `*args`."""
     parameters = [p.replace(annotation=p.empty, default=p.empty) for p in inspect.signature(f).parameters.values()]
     given = ", ".join([str(p) for p in parameters if p.kind is not p.KEYWORD_ONLY])
@@ -202,11 +202,11 @@ def function{inspect.Signature(parameters)}:
     except Exception as e:
         return refuse(e, f, name, [{given}], dict({keywords}))
 """
-    scope: dict = {"f": f, "refuse": refuse, "name": name}
+    scope: dict = {"f": f, "refuse": raise_explained, "name": name}
     exec(compiled(text), scope)
     function: Any = functools.wraps(f)(scope["function"])
     function.__defaults__, function.__kwdefaults__ = f.__defaults__, f.__kwdefaults__  # type: ignore[attr-defined]
-    return named(function, name)
+    return rename_code(function, name)
 
 
 def with_keywords(f: Callable, name: str, out: bool) -> Callable:
@@ -235,10 +235,10 @@ def with_keywords(f: Callable, name: str, out: bool) -> Callable:
                 args = (*args, *[kwargs.pop(p) for p in before[len(args) :] if p in kwargs], kwargs.pop(rest))
             result = f(*args, **kwargs)
         except Exception as e:
-            return refuse(e, f, name, args, kwargs)
+            return raise_explained(e, f, name, args, kwargs)
         return result if target is None else write_out(name, result, target)
 
-    return declared(named(function, name), f, with_out(signature) if out else signature)
+    return declared(rename_code(function, name), f, with_out(signature) if out else signature)
 
 
 def write_out(name: str, result: Tensor | tuple, out: object) -> Any:
@@ -300,7 +300,7 @@ def function_of(cls: type[Pointwise]) -> Callable:
     exec(compiled(text), scope)
     f = scope["function"]
     f.__code__ = f.__code__.replace(co_filename=source_of(cls))
-    f = named(f, name)
+    f = rename_code(f, name)
     f.__doc__, f.__module__ = cls.__doc__, cls.__module__
     f.__signature__ = inspect.signature(f).replace(return_annotation="Tensor")  # type: ignore[attr-defined]
     f.__annotations__ = {"return": Tensor}
@@ -343,7 +343,7 @@ def in_place(name: str, entry: Entry) -> Callable:
                 fn, operands = entry.choose(self, *args, **kwargs)[:2]
                 return inplace(fn, *operands)
             except Exception as e:
-                return refuse(e, entry.choose, name + "_", (self, *args), kwargs)
+                return raise_explained(e, entry.choose, name + "_", (self, *args), kwargs)
     elif entry.cls is None or entry.cls.kind == "bool":
 
         def method(self: Tensor, *args: object, **kwargs: object) -> Tensor:
@@ -364,7 +364,7 @@ def in_place(name: str, entry: Entry) -> Callable:
 
     method.__doc__ = f"In-place form of {name}."
     shown = inspect.signature(entry.function)
-    return declared(named(method, name + "_"), entry.function, in_place_signature(shown))
+    return declared(rename_code(method, name + "_"), entry.function, in_place_signature(shown))
 
 
 def in_place_signature(signature: inspect.Signature) -> inspect.Signature:

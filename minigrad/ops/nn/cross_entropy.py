@@ -13,10 +13,10 @@ import numpy as np
 
 from ...arrays.dtypes import FLOATS
 from ...arrays.kinds import on_device, zeros
-from ...arrays.nowhere import has_numbers
+from ...arrays.meta import has_numbers
 from ...core.tensor import Tensor
 from ...errors import error, warn
-from ...kernels import lines
+from ...kernels import row_kernels
 from ...tensors.printing import error_notes
 from ..base.families import Linear, NonDifferentiable, Operation
 from ..compare import where
@@ -35,7 +35,7 @@ class NLL(Linear):
     call = 'nll_loss(x, target, ignore_index=ignore, reduction="none")'
     node = "NllLoss"
     depends_on_operand = True
-    integers, gives = ("target",), (lines.EACH,)
+    integers, gives = ("target",), (row_kernels.EACH,)
 
     @staticmethod
     def impl(x: np.ndarray, target: np.ndarray, dim: int, ignore: int) -> np.ndarray:
@@ -48,7 +48,7 @@ class NLL(Linear):
 
     dx = lambda g, x, target, dim, ignore: AtTarget.apply(-g, target, x._sizes, dim, ignore)
     batch = lambda x, target, dim, ignore: (x, target, dim + 1, ignore)
-    arrays = lambda gs, bound: lines.backward(NLL, gs, (bound[0], whole(bound[1]), *bound[2:]))
+    arrays = lambda gs, bound: row_kernels.backward(NLL, gs, (bound[0], whole(bound[1]), *bound[2:]))
 
 
 class MeanNLL(Linear):
@@ -57,7 +57,7 @@ class MeanNLL(Linear):
     call = "nll_loss(x, target, ignore_index=ignore)"
     node = "NllLoss"
     depends_on_operand = True
-    integers, gives = ("target",), (lines.NUMBER,)
+    integers, gives = ("target",), (row_kernels.NUMBER,)
 
     @staticmethod
     def impl(x: np.ndarray, target: np.ndarray, dim: int, ignore: int, lead: int) -> Any:
@@ -72,7 +72,7 @@ class MeanNLL(Linear):
     )
     batch = lambda x, target, dim, ignore, lead: (x, target, dim + 1, ignore, lead + 1)
     arrays = lambda gs, bound: (
-        None if bound[4] else lines.backward(MeanNLL, gs, (bound[0], whole(bound[1]), *bound[2:]))
+        None if bound[4] else row_kernels.backward(MeanNLL, gs, (bound[0], whole(bound[1]), *bound[2:]))
     )
 
 
@@ -97,7 +97,7 @@ class CrossEntropy(Operation):
     """-log_softmax(x) at each example's class, along dimension dim, 0 where that is `ignore`; and the log_softmax."""
 
     call = ('cross_entropy(x, target, ignore_index=ignore, reduction="none")', "log_softmax(x, dim)")
-    n_internal, gives = 1, (lines.EACH, lines.ALL)
+    n_internal, gives = 1, (row_kernels.EACH, row_kernels.ALL)
     node = "NllLoss"
     integers = ("target",)
 
@@ -135,11 +135,11 @@ class CrossEntropy(Operation):
 class FromLogits(Operation):
     """Gradient of the logits: w times (softmax - one_hot(target)); 0 where the target is `ignore`."""
 
-    integers, gives = ("target",), (lines.ALL,)
+    integers, gives = ("target",), (row_kernels.ALL,)
 
     @staticmethod
     def impl(w: np.ndarray, target: np.ndarray, log_p: np.ndarray, dim: int, ignore: int) -> np.ndarray:
-        if (by_line := lines.forward(FromLogits, w, whole(target), log_p, dim, ignore)) is not None:
+        if (by_line := row_kernels.forward(FromLogits, w, whole(target), log_p, dim, ignore)) is not None:
             return by_line[0]
         valid = target != ignore
         w = np.where(valid, w, w.dtype.type(0))
@@ -159,7 +159,7 @@ class MeanCrossEntropy(Operation):
     """Mean of CrossEntropy over all dimensions but the first `lead`, without targets equal to `ignore`; and the log_softmax."""
 
     call = ("cross_entropy(x, target, ignore_index=ignore)", "log_softmax(x, dim)")
-    n_internal, gives = 1, (lines.NUMBER, lines.ALL)
+    n_internal, gives = 1, (row_kernels.NUMBER, row_kernels.ALL)
     node = "NllLoss"
     integers = ("target",)
 
@@ -193,7 +193,7 @@ class MeanCrossEntropy(Operation):
         (g, g_log), (_, target, dim, ignore, lead, _, log_p) = gs, bound
         if g is None or g_log is not None or lead:
             return None
-        by_line = lines.backward(MeanCrossEntropy, gs, (bound[0], whole(target), *bound[2:]))
+        by_line = row_kernels.backward(MeanCrossEntropy, gs, (bound[0], whole(target), *bound[2:]))
         if by_line is not None:
             return tuple(by_line)
         w = np.broadcast_to(g / CountValid.impl(target, ignore, log_p.dtype, 0), target.shape)
@@ -230,7 +230,7 @@ def check_targets(target: np.ndarray, shape: tuple, dim: int, ignore: int) -> tu
 def on_lines(cls: Any, x: np.ndarray, target: np.ndarray, dim: int, *rest: int) -> tuple | None:
     """Return the result of an operation's kernel, which checks the classes itself; None without a kernel."""
     try:
-        made = lines.forward(cls, x, whole(target), dim, *rest)
+        made = row_kernels.forward(cls, x, whole(target), dim, *rest)
     except IndexError:
         check_targets(target, x.shape, dim, rest[0])
         raise

@@ -12,7 +12,7 @@ import numpy as np
 
 from ...arrays.dtypes import FLOATS
 from ...arrays.kinds import on_device, place
-from ...arrays.nowhere import is_meta
+from ...arrays.meta import is_meta
 from ...core.tensor import Tensor, wrap
 from ...errors import OutsideError, error
 from ..base.families import NonDifferentiable

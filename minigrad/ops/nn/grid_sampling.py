@@ -13,7 +13,7 @@ import numpy as np
 
 from ...arrays.dtypes import HALVES
 from ...arrays.kinds import require_one_device
-from ...core.saved import bottom
+from ...core.saved import plain_tensor
 from ...core.tensor import Tensor
 from ...errors import error
 from ..base.layouts import wrap_near
@@ -123,7 +123,7 @@ def check(input: Tensor, grid: Tensor, mode: str, padding_mode: str) -> None:
             f"size of 3, but got input {tuple(input.shape)} and grid {tuple(grid.shape)}",
             "make a grid with affine_grid(theta, size)",
         )
-    require_one_device(who, {"input": bottom(input)._a, "grid": bottom(grid)._a})
+    require_one_device(who, {"input": plain_tensor(input)._a, "grid": plain_tensor(grid)._a})
     if min(input.shape[2:]) < 1 or mode == "bicubic" and k == 3 or input.dtype is not grid.dtype:
         what = (
             f"input of {input.dtype} and grid of {grid.dtype} must have one dtype"
@@ -188,4 +188,4 @@ def by_dimension(like: Tensor, numbers: Iterable) -> Tensor:
 
 def constant(like: Tensor, numbers: Iterable) -> Tensor:
     """Return numbers as a column, with a tensor's dtype and on its device."""
-    return wrap_near(np.array([*numbers], bottom(like)._np_dtype)[:, None], like)
+    return wrap_near(np.array([*numbers], plain_tensor(like)._np_dtype)[:, None], like)

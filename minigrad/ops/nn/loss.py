@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ...arrays.nowhere import has_numbers
+from ...arrays.meta import has_numbers
 from ...arrays.shapes import apart, broadcast_shape, broadcastable
 from ...core.tensor import Tensor
 from ...errors import error, warn

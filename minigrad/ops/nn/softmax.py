@@ -12,7 +12,7 @@ import numpy as np
 from ...arrays import dtypes
 from ...core.tensor import Tensor
 from ...errors import error, warn
-from ...kernels import lines
+from ...kernels import row_kernels
 from ..base.families import Operation, Reduce
 from ..base.layouts import row_major
 from ..base.registry import op
@@ -28,11 +28,11 @@ class Softmax(Operation):
     call = lambda dims: (
         f"softmax(x, {single(dims or 0)})" if len(dims) < 2 else "exp(x - x.logsumexp(dims, keepdim=True))"
     )
-    layout, gives = row_major, (lines.ALL,)
+    layout, gives = row_major, (row_kernels.ALL,)
 
     @staticmethod
     def impl(x: np.ndarray, dims: tuple) -> np.ndarray:
-        if (found := lines.forward(Softmax, x, dims)) is not None:
+        if (found := row_kernels.forward(Softmax, x, dims)) is not None:
             return found[0]
         e = np.exp(x - peak(x, dims))
         return e / add_up(e, dims, True)
@@ -49,7 +49,7 @@ class Softmax(Operation):
     def arrays(gs: tuple, bound: tuple) -> tuple:
         """Return the same gradient on arrays."""
         (g,), (_, dims, out) = gs, bound
-        return lines.backward(Softmax, gs, bound) or ((g - add_up(g * out, dims, True)) * out, None)
+        return row_kernels.backward(Softmax, gs, bound) or ((g - add_up(g * out, dims, True)) * out, None)
 
     @classmethod
     def pushforward(cls, primals: tuple, tangents: list, outs: tuple) -> Any:
@@ -62,11 +62,11 @@ class LogSoftmax(Operation):
     call = lambda dims: (
         f"log_softmax(x, {single(dims or 0)})" if len(dims) < 2 else "x - x.logsumexp(dims, keepdim=True)"
     )
-    layout, gives = row_major, (lines.ALL,)
+    layout, gives = row_major, (row_kernels.ALL,)
 
     @staticmethod
     def impl(x: np.ndarray, dims: tuple) -> np.ndarray:
-        if (found := lines.forward(LogSoftmax, x, dims)) is not None:
+        if (found := row_kernels.forward(LogSoftmax, x, dims)) is not None:
             return found[0]
         shifted = x - peak(x, dims)
         return shifted - np.log(add_up(np.exp(shifted), dims, True))
@@ -83,7 +83,7 @@ class LogSoftmax(Operation):
     def arrays(gs: tuple, bound: tuple) -> tuple:
         """Return the same gradient on arrays."""
         (g,), (_, dims, out) = gs, bound
-        return lines.backward(LogSoftmax, gs, bound) or (g - np.exp(out) * add_up(g, dims, True), None)
+        return row_kernels.backward(LogSoftmax, gs, bound) or (g - np.exp(out) * add_up(g, dims, True), None)
 
     @classmethod
     def pushforward(cls, primals: tuple, tangents: list, outs: tuple) -> Any:
@@ -94,11 +94,11 @@ class LogSoftmax(Operation):
 class Logsumexp(Reduce):
     """log(sum(exp(x))) over dimensions; its gradient is the softmax."""
 
-    gives = (lines.LINE,)
+    gives = (row_kernels.LINE,)
 
     @staticmethod
     def impl(x: np.ndarray, dims: tuple, keepdim: bool) -> np.ndarray:
-        if (found := lines.forward(Logsumexp, x, dims, True)) is not None:
+        if (found := row_kernels.forward(Logsumexp, x, dims, True)) is not None:
             return found[0] if keepdim else found[0].squeeze(dims)
         top = peak(x, dims)
         top = np.where(np.isfinite(top), top, x.dtype.type(0))

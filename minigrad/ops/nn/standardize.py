@@ -14,7 +14,7 @@ import numpy as np
 
 from ...core.backward import sum_to
 from ...core.tensor import Tensor
-from ...kernels import lines
+from ...kernels import row_kernels
 from ..base.families import Operation
 from ..base.layouts import as_operand, channels_last, row_major
 from ..base.primitive import ShapeOf
@@ -27,12 +27,12 @@ class Standardize(Operation):
     """(x - mean) / sqrt(variance + eps) over dimensions, the mean and the (biased) variance, with these dimensions as 1."""
 
     n_internal = 2
-    layout, gives = row_major, (lines.ALL, lines.LINE, lines.LINE)
+    layout, gives = row_major, (row_kernels.ALL, row_kernels.LINE, row_kernels.LINE)
     node = "NativeLayerNorm"
 
     @staticmethod
     def impl(x: np.ndarray, dims: tuple, eps: float) -> tuple:
-        if (found := lines.forward(Standardize, x, dims, eps)) is not None:
+        if (found := row_kernels.forward(Standardize, x, dims, eps)) is not None:
             return tuple(found)
         n = math.prod([x.shape[d] for d in dims])
         mean = np.add.reduce(x, axis=dims, keepdims=True) / n
@@ -64,7 +64,7 @@ class Standardize(Operation):
         (g, g_mean, g_variance), (x, dims, eps, _, mean, variance) = gs, bound
         if g is None or g_mean is not None or g_variance is not None:
             return None
-        if (found := lines.backward(Standardize, gs, bound)) is not None:
+        if (found := row_kernels.backward(Standardize, gs, bound)) is not None:
             return tuple(found)
         centred, rstd = x - mean, 1 / np.sqrt(variance + eps)
         n = math.prod([x.shape[d] for d in dims])
@@ -77,12 +77,12 @@ class LayerNorm(Operation):
     """Standardize, with its result times weight plus bias, which broadcast to x."""
 
     n_internal = 2
-    layout, gives = row_major, (lines.ALL, lines.LINE, lines.LINE)
+    layout, gives = row_major, (row_kernels.ALL, row_kernels.LINE, row_kernels.LINE)
     node = "NativeLayerNorm"
 
     @staticmethod
     def impl(x: np.ndarray, weight: np.ndarray, bias: np.ndarray, dims: tuple, eps: float) -> tuple:
-        if (found := lines.forward(LayerNorm, x, weight, bias, dims, eps)) is not None:
+        if (found := row_kernels.forward(LayerNorm, x, weight, bias, dims, eps)) is not None:
             return tuple(found)
         out, mean, variance = Standardize.impl(x, dims, eps)
         return out * weight + bias, mean, variance
@@ -119,7 +119,7 @@ class LayerNorm(Operation):
         (g, g_mean, g_variance), (x, weight, _, dims, eps, _, mean, variance) = gs, bound
         if g is None or g_mean is not None or g_variance is not None or type(x) is ShapeOf or type(weight) is ShapeOf:
             return None
-        if (found := lines.backward(LayerNorm, gs, bound)) is not None:
+        if (found := row_kernels.backward(LayerNorm, gs, bound)) is not None:
             return tuple(found)
         (dx, *_) = Standardize.arrays((g * weight, None, None), (x, dims, eps, None, mean, variance))
         return dx, g * ((x - mean) / np.sqrt(variance + eps)), g, None, None
@@ -128,12 +128,12 @@ class LayerNorm(Operation):
 class Channelwise(Operation):
     """x * factor + begin, with one number per channel (dimension 1), in shapes that broadcast to x."""
 
-    layout, gives = channels_last, (lines.ALL,)
+    layout, gives = channels_last, (row_kernels.ALL,)
     node = "NativeBatchNorm"
 
     @staticmethod
     def impl(x: np.ndarray, factor: np.ndarray, begin: np.ndarray) -> np.ndarray:
-        found = lines.forward(Channelwise, x, factor, begin)
+        found = row_kernels.forward(Channelwise, x, factor, begin)
         return x * factor + begin if found is None else found[0]
 
     @staticmethod
@@ -148,7 +148,7 @@ class Channelwise(Operation):
     @staticmethod
     def arrays(gs: tuple, bound: tuple) -> tuple | None:
         """Return the gradients of a large array in one pass."""
-        found = lines.backward(Channelwise, gs, bound)
+        found = row_kernels.backward(Channelwise, gs, bound)
         return None if found is None else tuple(found)
 
 
@@ -175,11 +175,11 @@ class DivideByRMS(Operation):
     """x / sqrt(mean(x * x) + eps) over dimensions, and the factor 1 / sqrt(...)."""
 
     n_internal = 1
-    layout, gives = row_major, (lines.ALL, lines.LINE)
+    layout, gives = row_major, (row_kernels.ALL, row_kernels.LINE)
 
     @staticmethod
     def impl(x: np.ndarray, dims: tuple, eps: float) -> tuple:
-        if (found := lines.forward(DivideByRMS, x, dims, eps)) is not None:
+        if (found := row_kernels.forward(DivideByRMS, x, dims, eps)) is not None:
             return tuple(found)
         n = math.prod([x.shape[d] for d in dims])
         factor = 1 / np.sqrt(np.add.reduce(x * x, axis=dims, keepdims=True) / n + eps)
@@ -204,7 +204,7 @@ class DivideByRMS(Operation):
         """Return the gradient from the result alone, for a large array."""
         if gs[0] is None or gs[1] is not None:
             return None
-        found = lines.backward(DivideByRMS, gs, bound)
+        found = row_kernels.backward(DivideByRMS, gs, bound)
         return None if found is None else tuple(found)
 
 
@@ -221,12 +221,12 @@ class DivideByNorm(Operation):
     """x divided by its 2-norm over dimensions, clamped to at least `eps`, and that norm."""
 
     n_internal = 1
-    layout, gives = as_operand, (lines.ALL, lines.LINE)
+    layout, gives = as_operand, (row_kernels.ALL, row_kernels.LINE)
     node = "Div"
 
     @staticmethod
     def impl(x: np.ndarray, dims: tuple, eps: float) -> tuple:
-        if (found := lines.forward(DivideByNorm, x, dims, eps)) is not None:
+        if (found := row_kernels.forward(DivideByNorm, x, dims, eps)) is not None:
             return tuple(found)
         norm = np.sqrt(np.add.reduce(x * x, axis=dims, keepdims=True))
         return x / np.maximum(norm, eps), norm
@@ -244,7 +244,7 @@ class DivideByNorm(Operation):
         """Return the gradient from the result alone, for a large array."""
         if gs[0] is None or gs[1] is not None:
             return None
-        found = lines.backward(DivideByNorm, gs, bound)
+        found = row_kernels.backward(DivideByNorm, gs, bound)
         return None if found is None else tuple(found)
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import minigrad
-from minigrad.kernels.cuda import normalize_cuda, parts
+from minigrad.kernels.cuda import normalize_cuda, two_step_reductions
 from tests.kernels.cuda.both import check, numbers
 
 F = minigrad.nn.functional
@@ -92,6 +92,6 @@ def test_an_offset_costs_no_digits():
 
 
 def test_many_short_rows_and_the_gradients_of_weights(monkeypatch):
-    monkeypatch.setattr(parts, "ENOUGH", 4)
+    monkeypatch.setattr(two_step_reductions, "ENOUGH", 4)
     shape = (100, 3)
     check(lambda x, w, b: F.layer_norm(x, (3,), w, b), numbers(shape), numbers(3, seed=2), numbers(3, seed=3))

@@ -8,7 +8,7 @@ import minigrad as torch
 from minigrad.compile import specialization
 from minigrad.errors import InternalError, OutsideError
 from minigrad.kernels.cuda import machine
-from minigrad.kernels.cuda.outside import NONE, Outside
+from minigrad.kernels.cuda.index_errors import NONE, Outside
 from minigrad.kernels.cuda.simulator import SIMULATED
 
 F = torch.nn.functional

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import minigrad
-from minigrad.kernels.cuda import lines_cuda, parts
+from minigrad.kernels.cuda import lines_cuda, two_step_reductions
 from minigrad.kernels.cuda.watch import watch
 from tests.kernels.cuda.both import check, numbers
 
@@ -60,21 +60,31 @@ def test_rows_that_begin_anywhere_in_memory(begin, width, dtype):
 
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_many_rows_that_are_short_or_columns_have_a_thread_each(name, monkeypatch):
-    monkeypatch.setattr(parts, "ENOUGH", 4)
+    monkeypatch.setattr(two_step_reductions, "ENOUGH", 4)
     check(lambda x: FUNCTIONS[name](x, 1), numbers((70, 3)))
     check(lambda x: FUNCTIONS[name](x, 1), numbers((2, 11, 40)))
     check(lambda x: FUNCTIONS[name](x, 0), numbers((11, 5)))
 
 
 def test_how_rows_are_shared_depends_on_their_number_their_width_and_where_they_lie(monkeypatch):
-    monkeypatch.setattr(parts, "ENOUGH", 50)
+    monkeypatch.setattr(two_step_reductions, "ENOUGH", 50)
     x = minigrad.ones(100, 40, device="cuda")._a
-    assert parts.rows(100, 40, 16, x)[1:] == parts.rows(100, 40, 16)[1:] == ((4, parts.SHORT // 4), True)
-    assert parts.rows(100, 16, 16, x)[1:] == ((1, parts.SHORT), True)
-    assert parts.rows(49, 16, 16, x)[1:] == ((32, parts.SHORT // 32), True)
-    assert parts.rows(100, 40, 16, minigrad.ones(40, 100, device="cuda").mT._a)[1:] == ((1, parts.SHORT), False)
-    assert parts.rows(100, 32 * 16 + 1, 16, x)[1:] == ((64, 1), True)
-    assert parts.rows(100, parts.LONG * 16 + 1, 16, x)[1:] == ((parts.LONG, 1), False)
+    assert (
+        two_step_reductions.rows(100, 40, 16, x)[1:]
+        == two_step_reductions.rows(100, 40, 16)[1:]
+        == ((4, two_step_reductions.SHORT // 4), True)
+    )
+    assert two_step_reductions.rows(100, 16, 16, x)[1:] == ((1, two_step_reductions.SHORT), True)
+    assert two_step_reductions.rows(49, 16, 16, x)[1:] == ((32, two_step_reductions.SHORT // 32), True)
+    assert two_step_reductions.rows(100, 40, 16, minigrad.ones(40, 100, device="cuda").mT._a)[1:] == (
+        (1, two_step_reductions.SHORT),
+        False,
+    )
+    assert two_step_reductions.rows(100, 32 * 16 + 1, 16, x)[1:] == ((64, 1), True)
+    assert two_step_reductions.rows(100, two_step_reductions.LONG * 16 + 1, 16, x)[1:] == (
+        (two_step_reductions.LONG, 1),
+        False,
+    )
 
 
 def test_each_row_is_read_once_and_its_exponentials_are_kept():

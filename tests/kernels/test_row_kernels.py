@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import minigrad
-from minigrad.kernels import cache, lines
+from minigrad.kernels import cache, row_kernels
 from minigrad.ops.nn.cross_entropy import NLL, MeanNLL
 from minigrad.ops.nn.softmax import Softmax
 from minigrad.ops.nn.standardize import LayerNorm
@@ -17,12 +17,12 @@ F = minigrad.nn.functional
 @pytest.fixture
 def fresh():
     """Forget all kernels."""
-    lines.forward_plan.cache_clear()
-    lines.backward_plan.cache_clear()
+    row_kernels.forward_plan.cache_clear()
+    row_kernels.backward_plan.cache_clear()
 
 
 def test_one_kernel_for_all_sizes_of_a_layout(fresh):
-    plan = lines.forward_plan(Softmax)
+    plan = row_kernels.forward_plan(Softmax)
     for shape in ((64, 7), (5, 100), (1, 400), (2, 3, 50), (300, 1)):
         minigrad.tensor(numbers(shape)).softmax(-1)
     assert [(key[0], key[2]) for key in plan.kernels] == [((False, True), np.dtype("float64"))]
@@ -35,7 +35,7 @@ def test_one_kernel_for_all_sizes_of_a_layout(fresh):
 def test_small_arrays_have_no_kernel_written(fresh):
     minigrad.tensor(numbers((5, 7))).softmax(1)
     minigrad.tensor(numbers((5, 7, 8))).softmax(1)
-    assert not lines.forward_plan(Softmax).kernels
+    assert not row_kernels.forward_plan(Softmax).kernels
 
 
 def test_kernels_have_no_line_of_the_users(fresh, monkeypatch):
@@ -87,7 +87,7 @@ def test_weights_of_another_shape_than_the_lines_are_not_taken_for_theirs():
 
 
 def test_what_is_computed_of_all_lines_is_not_shared_among_threads(monkeypatch):
-    monkeypatch.setattr(lines.threads, "GRAIN", 100)
+    monkeypatch.setattr(row_kernels.threads, "GRAIN", 100)
     x, target = numbers((64, 30)), minigrad.arange(64) % 30
     before = minigrad.get_num_threads()
     minigrad.set_num_threads(4)
@@ -105,10 +105,10 @@ def test_what_is_computed_of_all_lines_is_not_shared_among_threads(monkeypatch):
 def test_thresholds_hold_for_shapes_that_were_small(fresh, monkeypatch):
     minigrad.tensor(numbers((4, 5, 6))).softmax(1)
     minigrad.tensor(numbers((4, 50, 6))).softmax(1)
-    monkeypatch.setattr(lines, "ROWS_FROM", 1)
-    monkeypatch.setattr(lines, "OTHERS_FROM", 1)
+    monkeypatch.setattr(row_kernels, "ROWS_FROM", 1)
+    monkeypatch.setattr(row_kernels, "OTHERS_FROM", 1)
     minigrad.tensor(numbers((4, 5, 6))).softmax(1)
-    assert len(lines.forward_plan(Softmax).calls) == 1
+    assert len(row_kernels.forward_plan(Softmax).calls) == 1
 
 
 def test_a_program_that_is_no_loop_is_an_internal_error(fresh, monkeypatch):
@@ -121,15 +121,15 @@ def test_a_program_that_is_no_loop_is_an_internal_error(fresh, monkeypatch):
 
 
 def test_many_shapes_are_forgotten(fresh, monkeypatch):
-    monkeypatch.setattr(lines, "MANY", 3)
+    monkeypatch.setattr(row_kernels, "MANY", 3)
     for n in range(300, 310):
         minigrad.tensor(numbers((1, n))).softmax(1)
-    assert len(lines.forward_plan(Softmax).calls) <= 3
+    assert len(row_kernels.forward_plan(Softmax).calls) <= 3
 
 
 def test_a_plan_says_what_its_arguments_hold():
-    plan = lines.forward_plan(LayerNorm)
-    assert plan.takes == (lines.ALL, lines.WEIGHT, lines.WEIGHT, None, None)
+    plan = row_kernels.forward_plan(LayerNorm)
+    assert plan.takes == (row_kernels.ALL, row_kernels.WEIGHT, row_kernels.WEIGHT, None, None)
     assert [plan.cls.names[i] for i in (plan.x, plan.dims, *plan.numbers)] == ["x", "dims", "eps"]
 
 
@@ -160,5 +160,5 @@ def test_the_kernel_of_a_gradient_at_classes_goes_through_memory_once(fresh, mon
     x, target = minigrad.tensor(-abs(numbers((64, 40))), requires_grad=True), minigrad.arange(64) % 40
     F.nll_loss(x, target, reduction="mean" if operation is MeanNLL else "none").sum().backward()
     forward, backward = texts
-    assert "target" in forward and lines.forward_plan(operation).kernels
+    assert "target" in forward and row_kernels.forward_plan(operation).kernels
     assert backward.count("in range(x.shape[0])") == 1, "zeros, and what belongs at the classes, by one loop over rows"

@@ -11,7 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
-from ...arrays.nowhere import inside
+from ...arrays.meta import inside
 from ...errors import OutsideError, error
 from . import machine
 from .allocator import Block

@@ -34,7 +34,7 @@ CACHED = 1 << 17  # elements of several channels that fit in the nearest cache
 NARROW = 16  # elements of a channel in an image; below, one loop takes all channels together
 SLIM = 8  # adjacent columns; below, the kernel would work on single numbers, so they are copied to rows
 MANY = 1000  # remembered calls
-TURNED: Any = object()  # marks a call whose columns are better treated as rows
+USE_ROWS: Any = object()  # marks a call whose columns are better treated as rows
 write: Callable | None = None  # set by compile: writes a kernel from (plan, arguments, layout, dtype, on_device)
 
 
@@ -168,7 +168,7 @@ def run(plan: Plan, args: tuple) -> list | None:
     call = plan.calls[key] if key in plan.calls else prepared(plan, args, key)
     if call is None:
         return None
-    if call is TURNED:
+    if call is USE_ROWS:
         return columns_as_rows(plan, args)
     (entry, whole, used, ranged), given, shapes, seen_as, order, ranges = call
     shared = x.size >= 2 * threads.GRAIN and threads.parts(x.size) > 1
@@ -229,8 +229,8 @@ def prepared(plan: Plan, args: tuple, key: tuple) -> Call | None:
     if layout is None or x.dtype.kind != "f" or x.size < (ROWS_FROM if rows else OTHERS_FROM):
         return None
     if is_slim(plan, args, layout):
-        plan.calls[key] = TURNED
-        return TURNED
+        plan.calls[key] = USE_ROWS
+        return USE_ROWS
     kernel = kernel_for(plan, args, layout, x.dtype)
     ranges = ranges_of(layout) if kernel.ranged else None
     plan.calls[key] = found = Call(kernel, *arranged(plan, args, layout), ranges)

@@ -12,7 +12,7 @@ from ..core.frames import Layer
 from ..core.saved import Saved
 from ..core.tensor import Box, Tensor
 from .callbacks import edges_of, passed
-from .gradient_flow import Flows
+from .gradient_flow import GradientFlow
 from .values import Event, bottom
 
 
@@ -41,7 +41,7 @@ def dims_of(t: Any, around: frozenset) -> tuple:
     return tuple(dims)
 
 
-class Sights(Flows):
+class Sights(GradientFlow):
     """The sights that a ledger knows, and the node of each."""
 
     def __init__(self):
