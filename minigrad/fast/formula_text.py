@@ -200,7 +200,7 @@ def write_pull(plan: Plan) -> str:
     gs = [f"g{i}" for i in range(len(plan.outs))] if several else ["g"]
     prepare = [f"{', '.join(gs)} = g"] if several and kind != "by function" else []
     if kind == "on tensors":
-        prepare += [f"{g} = boxed({g})" for g in gs]
+        prepare += [f"{g} = to_tensor({g})" for g in gs]
     if several and any("g" in names for names in plan.reads.values()):
         prepare.append("g = g0")
     if reduction:

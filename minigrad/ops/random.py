@@ -267,14 +267,14 @@ class Poisson(Operation):
     drate = zero_gradient
 
     @staticmethod
-    def impl(rate: np.ndarray, rng: Any) -> np.ndarray:
+    def impl(rate: np.ndarray, generator: Generator) -> np.ndarray:
         try:
-            return as_array(rng.poisson(rate)).astype(rate.dtype)
+            return as_array(generator._rng.poisson(rate)).astype(rate.dtype)
         except ValueError:
             what = f"means must be from 0 to about 2**63, got {np.min(rate).item():g} to {np.max(rate).item():g}"
             raise error(RuntimeError, "poisson", what, "write input.clamp(min=0)") from None
 
-    batch = lambda rate, rng: (rate, rng)
+    batch = lambda rate, generator: (rate, generator)
 
 
 class Multinomial(NonDifferentiable):
@@ -361,8 +361,7 @@ def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
             "cannot draw the same counts for different means under vmap with randomness='same'",
             "pass randomness='different' to vmap",
         )
-    rng = source(generator, place, "poisson")._rng
-    return Poisson.apply(input + zeros, rng)  # zeros: one per example if they differ
+    return Poisson.apply(input + zeros, source(generator, place, "poisson"))  # zeros: one per example if they differ
 
 
 @op("P(4), 3", "P(2, 4), 2", "P(3), 5, True", out=True, method=True, differentiable=False, differs=DRAWN)
