@@ -134,7 +134,7 @@ class InternalError(MinigradRuntimeError):
 
 
 class OutsideError(FAMILY[IndexError]):  # type: ignore[misc]
-    """A compiled program on a GPU received an index out of range, in this call or in an earlier one (kernels/cuda/index_errors.py).
+    """A compiled program on a GPU received an index out of range, now or in an earlier call (kernels/cuda/index_errors.py).
 
     It is raised where the processor notices it, in whatever operation that is, and is not about that operation.
     """

@@ -19,6 +19,7 @@ import numpy as np
 from ..arrays.devices import device
 from ..arrays.dtypes import dtype
 from ..core.tensor import Tensor
+from ..ops.base.registry import operation_of
 from ..ops.generator import Generator
 
 # numbers, texts and other values that are compared as such
@@ -60,7 +61,9 @@ MISSING: Any = object()
 
 
 def is_library(a: Any) -> bool:
-    """Return True if a function or class belongs to the part of minigrad that compiled functions may use."""
+    """Return True for an operation, and for what belongs to the part of minigrad that compiled functions may use."""
+    if isinstance(a, types.FunctionType) and operation_of(a.__code__) is not None:
+        return True
     module = getattr(a, "__module__", None)
     if not isinstance(module, str) or not module.startswith(PACKAGE) or getattr(a, "__name__", "") in EXCEPT_NAMES:
         return False

@@ -149,7 +149,7 @@ def example(name: str, args: Iterable, result: np.ndarray) -> str:
 def example_of(node: Any) -> str:
     """Return the first NaN of a node's result with its numbers, if its operation is elementwise and has saved its input."""
     kept = getattr(node, "_saved", ())
-    if type(kept) is not tuple or not kept or type(kept[0]) is not Saved:
+    if type(kept) is not tuple or not kept or type(kept[0]) is not Saved or kept[0].unpack is not None:
         return ""
     if not node._fn.primitive or not node._fn.elementwise:
         return ""

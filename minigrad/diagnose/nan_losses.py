@@ -78,7 +78,8 @@ def origin(edge: Any) -> Any:
                 is_nan[node] = known
             elif k < len(node._edges) and node._edges[k] is not None:
                 is_nan[producer(node._edges[k])] = known
-        if node not in is_nan and len(node._edges) == 1 and kept and type(kept[0]) is Saved and node._fn.primitive:
+        there = bool(kept) and type(kept[0]) is Saved and kept[0].unpack is None  # not a value that a hook packed
+        if node not in is_nan and len(node._edges) == 1 and there and node._fn.primitive:
             is_nan[node] = bool(np.isnan(node._fn.compute(plain_tensor(kept[0].tensor)._a)).any())
     return next((node for node in nodes if is_nan.get(node)), None)
 

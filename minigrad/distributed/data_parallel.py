@@ -140,9 +140,9 @@ class DistributedDataParallel(Module):
     def register_comm_hook(self, state: object, hook: Callable) -> None:
         """Reduce each bucket (a GradBucket) by `hook(state, bucket)` instead of the mean over all ranks.
 
-        The hook returns a future of the flat tensor that replaces `bucket.buffer()`, for example
-        `distributed.all_reduce(bucket.buffer(), async_op=True).get_future()`.  Raises TypeError if `hook` is not callable,
-        RuntimeError for a second hook.
+        The hook returns a future, also one of `concurrent.futures`, of the flat tensor that replaces `bucket.buffer()`, for
+        example `distributed.all_reduce(bucket.buffer(), async_op=True).get_future()`.  Raises TypeError if `hook` is not
+        callable, RuntimeError for a second hook.
         """
         if not callable(hook):
             what = f"hook must be callable, got {hook!r}"

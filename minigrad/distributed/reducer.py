@@ -10,6 +10,7 @@ from __future__ import annotations
 import weakref
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from concurrent import futures
 
 from ..autograd.grad_mode import no_grad
 from ..core.engine import queue_callback, reachable
@@ -171,7 +172,7 @@ class Reducer:
 
     def wait(self, bucket: Bucket) -> None:
         """Wait for the reduction of a bucket."""
-        result = bucket.work.wait()
+        result = bucket.work.result() if isinstance(bucket.work, futures.Future) else bucket.work.wait()
         if self.hook is not None:
             result = result[0] if isinstance(result, (list, tuple)) else result
             if result is not bucket.buffer:

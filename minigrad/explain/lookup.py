@@ -1,8 +1,8 @@
 """Find the recording or graph that contains a derivative.
 
-The search begins with the recordings of this thread that are in memory (record/live_recordings.py). It goes on, among all objects in
-memory, with graphs that backward has kept and the rest of freed ones (recompute.py). This takes time when you ask, but costs
-nothing while programs run.
+The search begins with the recordings of this thread that are in memory (record/live_recordings.py). It goes on, among all
+objects in memory, with graphs that backward has kept and the rest of freed ones (recompute.py). This takes time when you ask,
+but costs nothing while programs run.
 """
 
 from __future__ import annotations

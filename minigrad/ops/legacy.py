@@ -37,7 +37,7 @@ def tensor_type(dtype: dtypes.dtype, data: list) -> Any:
     """Return the type of the tensors of a dtype; its example makes one of `data`."""
     name = f"{CALLED[dtype]}Tensor"
     shown = "" if dtype in (dtypes.float32, dtypes.int64, dtypes.bool_) else f", dtype=minigrad.{dtype.name}"
-    shown = f"tensor({'[1.]' if data == [1.0] else data}{shown})"
+    shown = f"tensor({'[1.]' if type(data[0]) is float else data}{shown})"
     doc = f"""The tensors of dtype {dtype.name}: a constructor, and a type for isinstance and `Tensor.type`.
 
     >>> import minigrad

@@ -71,7 +71,7 @@ NO_MODULES: list[str] = []
 
 
 class Event:
-    """A primitive or custom Function that ran, or its view by a transform (layer_views.py), with its input and output values."""
+    """A primitive or custom Function that ran, or its view by a transform (layer_views.py), with its inputs and outputs."""
 
     __slots__ = ("above", "cls", "dims", "group", "inputs", "moving", "outputs", "views")
 

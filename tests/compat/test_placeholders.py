@@ -71,8 +71,9 @@ def test_settings_are_stored():
         (minigrad.set_float32_matmul_precision, minigrad.get_float32_matmul_precision, "high"),
     ):
         before = get_value()
-        set_value(value)
-        assert get_value() == value != before
+        for given in (value, before, value):
+            set_value(given)
+            assert get_value() == given
         set_value(before)
     minigrad.use_deterministic_algorithms(False, warn_only=True)
     with minigrad.backends.cudnn.flags(benchmark=True):

@@ -211,9 +211,10 @@ refuses(RuntimeError, "only be called once", net.register_comm_hook, None, halve
 refuses(TypeError, "hook must be callable", DDP(nn.Linear(1, 1)).register_comm_hook, None, 1)
 changed = DDP(nn.Linear(1, 1), gradient_as_bucket_view=True).half()  # the buckets are float32
 refuses(RuntimeError, "dtype", lambda: changed(torch.ones(1, 1).half()).sum().backward())
+import concurrent.futures
 local = DDP(nn.Linear(2, 1))
 def unchanged(state, bucket):
-    future = torch.futures.Future()
+    future = concurrent.futures.Future()
     future.set_result(bucket.buffer())
     return future
 local.register_comm_hook(None, unchanged)

@@ -77,7 +77,6 @@ PLAIN = {
     "minigrad.nn.parallel": "a name that the module does not have, as Python says it",
     "minigrad.nn.sequences": "a method that the package's own classes define",
     "minigrad.nn.state": "a method that is only called where a subclass defines it",
-    "minigrad.nn.utils.parametrizations": "no right inverse, as PyTorch's parametrize says it",
     "minigrad.optim.optimizer": "a method that the package's own classes define",
     "minigrad.optim.stateful": "a method that the package's own classes define",
 }

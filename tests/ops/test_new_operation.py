@@ -159,12 +159,17 @@ CALLS = [(name, sample) for name in NAMES for sample in TABLE[name].samples]
 FUNCTIONS = {name: TABLE[name].function for name in NAMES}
 
 
-@pytest.fixture(autouse=True, scope="module")
-def table_as_it_was():
-    """Take the operations out again: other tests go through the whole table."""
+# other tests go through the whole table, so the operations are in it only while those of this file run
+DECLARED = {name: TABLE.pop(name) for name in (*NAMES, "count_above")}
+
+
+@pytest.fixture(autouse=True)
+def declared():
+    """Enter the operations into the table for one test."""
+    TABLE.update(DECLARED)
     yield
-    for name in (*NAMES, "count_above"):
-        TABLE.pop(name, None)
+    for name in DECLARED:
+        del TABLE[name]
 
 
 def made(name, sample):

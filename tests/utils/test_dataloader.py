@@ -69,7 +69,7 @@ def test_without_a_gpu_pin_memory_only_warns(workers, monkeypatch):
     monkeypatch.setattr(pin_memory, "transfer", SimpleNamespace(count=lambda: 0))
     with pytest.warns(torch.MinigradWarning, match="pin_memory=True has no effect: there is no GPU") as given:
         assert list(DataLoader(["a", "b", "c"], 2, pin_memory=True, num_workers=workers)) == [["a", "b"], ["c"]]
-    assert len(given) == 1
+    assert len([w for w in given if issubclass(w.category, torch.MinigradWarning)]) == 1  # Python warns of forks
 
 
 def test_the_length_of_an_iterable_is_its_own_divided():
