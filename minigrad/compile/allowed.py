@@ -26,9 +26,8 @@ from ..ops.generator import Generator
 PLAIN = (int, float, complex, str, bytes, type(None), type(...), slice, range, dtype, np.dtype, np.generic, device)
 CONTAINERS = (list, tuple, dict, set, frozenset)
 # packages of minigrad whose functions and classes only compute, or change tensors, modules and optimizers
-LIBRARY = set(
-    """arrays autograd compile core distributions fast fft func layers linalg nn ops optim special tensors utils""".split()
-)
+LIBRARY = set("""arrays autograd compile core distributed distributions fast func layers linalg nn ops optim tensors
+                 utils""".split())  # fmt: skip
 # those among them that read or change something else
 EXCEPT = {"minigrad.autograd.profiler", "minigrad.autograd.anomaly", "minigrad.nn.parallel", "minigrad.utils.data",
           "minigrad.utils.benchmark", "minigrad.utils.cpp_extension"}  # fmt: skip
@@ -62,7 +61,7 @@ MISSING: Any = object()
 
 def is_library(a: Any) -> bool:
     """Return True for an operation, and for what belongs to the part of minigrad that compiled functions may use."""
-    if isinstance(a, types.FunctionType) and operation_of(a.__code__) is not None:
+    if is_operation(a):
         return True
     module = getattr(a, "__module__", None)
     if not isinstance(module, str) or not module.startswith(PACKAGE) or getattr(a, "__name__", "") in EXCEPT_NAMES:
@@ -73,9 +72,16 @@ def is_library(a: Any) -> bool:
 PACKAGE = __name__.partition(".")[0]
 
 
+def is_operation(a: Any) -> bool:
+    """Return True for the function of an operation, wherever it is declared."""
+    return isinstance(a, types.FunctionType) and operation_of(a.__code__) is not None
+
+
 def is_user_function(a: Any) -> bool:
     """Return True for a function in Python that does not belong to minigrad."""
-    return isinstance(a, types.FunctionType) and not str(a.__module__).startswith(PACKAGE + ".")
+    return (
+        isinstance(a, types.FunctionType) and not (a.__module__ or "").startswith(PACKAGE + ".") and not is_operation(a)
+    )
 
 
 def attribute_of(cls: type, name: str) -> Any:

@@ -12,6 +12,7 @@ import contextlib
 import functools
 import gc
 import json
+import linecache
 import os
 import select
 import signal
@@ -129,6 +130,7 @@ def run(program, environment, files):
     mpi4py.MPI.Init_thread()
     sys.argv[:] = ["-c"]
     sys.modules["__main__"] = types.ModuleType("__main__")
+    linecache.cache["<string>"] = len(program), None, program.splitlines(True), "<string>"  # minigrad.compile reads it
     exec(compile(program, "<string>", "exec"), vars(sys.modules["__main__"]))
 
 
