@@ -23,7 +23,12 @@ ALONE = ["-q", "--noconftest", "-c", os.devnull, "-p", "no:cacheprovider"]  # no
 
 # package, how many tests pass at least, and those left out
 PACKAGES = [
-    ("einops", 61, ["test_einops_threading"]),  # it starts a Python without as_torch()
+    (
+        "einops",
+        59,
+        # it starts a Python without as_torch(); compiled functions create no objects of users' classes
+        ["test_einops_threading", "test_torch_compile_with_dynamic_shape", "test_torch_compile_for_functions"],
+    ),
     (
         "entmax",
         126,
