@@ -2,11 +2,26 @@
 settings of modules that do not define `__init__`."""
 
 import builtins
+import dataclasses
 import re
 
 import griffe
 
 EXAMPLE = re.compile(r"^(?:>>>.*\n?(?:(?!\s*$).*\n?)*)", re.MULTILINE)
+
+
+# The reference is read from the source alone: the stubs for editors repeat it, with overloads where the source has a function.
+find_package = griffe.ModuleFinder.find_package
+
+
+def find_source(finder, module_name):
+    """Return a package without its stub."""
+    found = find_package(finder, module_name)
+    return dataclasses.replace(found, stubs=None) if isinstance(found, griffe.Package) else found
+
+
+griffe.ModuleFinder.find_package = find_source
+griffe.ModuleFinder.extensions_set = griffe.ModuleFinder.extensions_set - {".pyi"}
 
 
 class Examples(griffe.Extension):

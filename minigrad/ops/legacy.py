@@ -47,11 +47,16 @@ def tensor_type(dtype: dtypes.dtype, data: list) -> Any:
     return TensorType(name, (), {"dtype": dtype, "__doc__": doc, "__module__": __name__})
 
 
-HalfTensor, BFloat16Tensor = tensor_type(dtypes.float16, [1.0]), tensor_type(dtypes.bfloat16, [1.0])
-FloatTensor, DoubleTensor = tensor_type(dtypes.float32, [1.0]), tensor_type(dtypes.float64, [1.0])
-CharTensor, ShortTensor = tensor_type(dtypes.int8, [1]), tensor_type(dtypes.int16, [1])
-IntTensor, LongTensor = tensor_type(dtypes.int32, [1]), tensor_type(dtypes.int64, [1])
-ByteTensor, BoolTensor = tensor_type(dtypes.uint8, [1]), tensor_type(dtypes.bool_, [True])
+HalfTensor = tensor_type(dtypes.float16, [1.0])
+BFloat16Tensor = tensor_type(dtypes.bfloat16, [1.0])
+FloatTensor = tensor_type(dtypes.float32, [1.0])
+DoubleTensor = tensor_type(dtypes.float64, [1.0])
+CharTensor = tensor_type(dtypes.int8, [1])
+ShortTensor = tensor_type(dtypes.int16, [1])
+IntTensor = tensor_type(dtypes.int32, [1])
+LongTensor = tensor_type(dtypes.int64, [1])
+ByteTensor = tensor_type(dtypes.uint8, [1])
+BoolTensor = tensor_type(dtypes.bool_, [True])
 
 
 def array_of(data: tuple, target: np.dtype, who: str) -> np.ndarray:
