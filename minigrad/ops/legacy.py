@@ -48,15 +48,25 @@ def tensor_type(dtype: dtypes.dtype, data: list) -> Any:
 
 
 HalfTensor = tensor_type(dtypes.float16, [1.0])
+"""The tensors of dtype float16: a constructor, and a type for isinstance and `Tensor.type`."""
 BFloat16Tensor = tensor_type(dtypes.bfloat16, [1.0])
+"""The tensors of dtype bfloat16: a constructor, and a type for isinstance and `Tensor.type`."""
 FloatTensor = tensor_type(dtypes.float32, [1.0])
+"""The tensors of dtype float32: a constructor, and a type for isinstance and `Tensor.type`."""
 DoubleTensor = tensor_type(dtypes.float64, [1.0])
+"""The tensors of dtype float64: a constructor, and a type for isinstance and `Tensor.type`."""
 CharTensor = tensor_type(dtypes.int8, [1])
+"""The tensors of dtype int8: a constructor, and a type for isinstance and `Tensor.type`."""
 ShortTensor = tensor_type(dtypes.int16, [1])
+"""The tensors of dtype int16: a constructor, and a type for isinstance and `Tensor.type`."""
 IntTensor = tensor_type(dtypes.int32, [1])
+"""The tensors of dtype int32: a constructor, and a type for isinstance and `Tensor.type`."""
 LongTensor = tensor_type(dtypes.int64, [1])
+"""The tensors of dtype int64: a constructor, and a type for isinstance and `Tensor.type`."""
 ByteTensor = tensor_type(dtypes.uint8, [1])
+"""The tensors of dtype uint8: a constructor, and a type for isinstance and `Tensor.type`."""
 BoolTensor = tensor_type(dtypes.bool_, [True])
+"""The tensors of dtype bool: a constructor, and a type for isinstance and `Tensor.type`."""
 
 
 def array_of(data: tuple, target: np.dtype, who: str) -> np.ndarray:
