@@ -129,6 +129,9 @@ def outcomes(seed, source, fast, calls=7):
     torch.manual_seed(seed)
     s, w, v = State(), torch.randn(3, requires_grad=True), torch.randn(3, requires_grad=True)
     opt = OPTIMIZERS[sorted(OPTIMIZERS)[seed % len(OPTIMIZERS)]]([w, v])
+    if "opt.state" in source:  # the first step makes a state only where there is none
+        w.grad, v.grad = torch.ones_like(w), torch.ones_like(v)
+        opt.step()
     scope = {"torch": torch, "Twice": Twice, "scheduled": scheduled, "s": s, "w": w, "v": v, "opt": opt}
     name = f"<effects {seed}>"
     linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
