@@ -185,8 +185,9 @@ class Program:
                 needed |= {part.id for part in used}
         again: Any = ast.parse(f"def {name}():\n    return {name}")
         again.body[0].body[:0] = lines
-        own = dict(self.names)
-        exec(compile(again, str(Path(self.file).resolve()), "exec"), own)
+        text, own, file = ast.unparse(again), dict(self.names), f"<lines of {self.file} that make {name}>"
+        linecache.cache[file] = len(text), None, text.splitlines(keepends=True), file  # minigrad.compile reads them
+        exec(compile(text, file, "exec"), own)
         made, why = minigrad.compile(own[name], fullgraph=True), "a second run gives another value"
         try:
             same = minigrad.allclose(made(), self.names[name], equal_nan=True)

@@ -152,7 +152,10 @@ class Wording:
             return e.subscript(*trees)
         path = group.name if entry is None else entry.torch or entry.name
         method = path.startswith("Tensor.") or entry is None and path not in FUNCTIONS
-        if writes or method or hasattr(Tensor, group.name) and by_method(group.where, group.name):
+        same = (
+            entry is None or entry.method is True
+        )  # else the method has other parameters: x.where(c, y) is where(c, x, y)
+        if writes or method or same and hasattr(Tensor, group.name) and by_method(group.where, group.name):
             word = path.rpartition(".")[2] + "_" * bool(writes)
             return e.method(trees[0], word, *trees[1:], **named)
         return e.call(path.removeprefix("nn.functional."), *trees, **named)

@@ -142,7 +142,7 @@ def test_without_a_compiler_the_update_goes_on(taken, monkeypatch):
     cause = RuntimeError("the compiler is out of order")
     monkeypatch.setattr(fallback.Compiler, "failed", None)
     monkeypatch.setattr(fallback, "from_compiler", lambda e: e is cause)
-    monkeypatch.setattr(one_pass.updates, "kernel", fail)
+    monkeypatch.setattr(one_pass.optimizer_kernels, "kernel", fail)
     monkeypatch.setattr(one_pass, "kernels", {})
     with pytest.warns(minigrad.MinigradWarning, match="no-kernels"):
         found = trained(optim.Adam, {})
