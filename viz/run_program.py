@@ -183,9 +183,13 @@ class Program:
             if any(getattr(self.names.get(one), "grad_fn", None) is not None for one in stored):
                 lines.insert(0, line)
                 needed |= {part.id for part in used}
-        again: Any = ast.parse(f"def {name}():\n    return {name}")
-        again.body[0].body[:0] = lines
-        text, own, file = ast.unparse(again), dict(self.names), f"<lines of {self.file} that make {name}>"
+        rows: list[str] = []
+        for line in lines:  # at their own numbers, with the head of the function before the first
+            rows += [""] * (line.lineno - 1 - len(rows))
+            rows += [f"    {row}" for row in ast.unparse(line).splitlines()]
+        first = lines[0].lineno - 1 if lines else 0
+        rows = [*rows[: max(first - 1, 0)], f"def {name}():", *rows[first:], f"    return {name}"]
+        text, own, file = "\n".join(rows), dict(self.names), f"<lines that make {name}>/{Path(self.file).name}"
         linecache.cache[file] = len(text), None, text.splitlines(keepends=True), file  # minigrad.compile reads them
         exec(compile(text, file, "exec"), own)
         made, why = minigrad.compile(own[name], fullgraph=True), "a second run gives another value"
