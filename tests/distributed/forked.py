@@ -84,7 +84,8 @@ class Server:
                     if (given := self.fork()) is not None:
                         return given
                 elif one in ends:
-                    self.report(ends[one])
+                    if ends[one] in self.ranks:  # not reported a moment ago, as one that mpiexec has ended
+                        self.report(ends[one])
                 elif one in self.ranks:  # mpiexec has ended rank.py
                     os.kill(self.ranks[one][0], signal.SIGKILL)
                     self.report(one)
