@@ -1,4 +1,4 @@
-"""What a compiled function may call: minigrad's own code, `math`, and a table of builtins and methods without side effects.
+"""List what compiled functions may call: minigrad's own code, `math`, and a table of builtins and methods without side effects.
 
 Everything that is not listed here runs eagerly. User functions are not listed: their source decides (user_code.py).
 """

@@ -48,11 +48,12 @@ class Program(Operation):
     def impl(cls, *args: Any) -> Any:
         """Run the program on arrays, without a history."""
         with use(OFF):
-            given = [
-                wrap(np.asarray(a)) if isinstance(a, np.generic) else wrap(a) if type(a) in KINDS else a for a in args
-            ]
+            arrays = [np.asarray(a) if isinstance(a, np.generic) else a for a in args]
+            given = [wrap(a) if type(a) in KINDS else a for a in arrays]
             found = cls.program(*given)
-        outs = [own_array(as_array(o._a), args) for o in as_tuple(found)]
+        outs: list = []
+        for o in as_tuple(found):
+            outs.append(own_array(as_array(o._a), (*args, *outs)))
         return tuple(outs) if isinstance(found, tuple) else outs[0]
 
     @classmethod
@@ -105,6 +106,6 @@ class Program(Operation):
         return out, (0,) * len(out) if isinstance(out, tuple) else 0
 
 
-def own_array(out: np.ndarray, args: tuple) -> np.ndarray:
-    """Return a result in its own memory: a program may end in a view of an argument."""
-    return out.copy() if any(type(a) is np.ndarray and np.may_share_memory(out, a) for a in args) else out
+def own_array(out: np.ndarray, others: tuple) -> np.ndarray:
+    """Return a result in its own memory: a program may end in a view of an argument, or of another result."""
+    return out.copy() if any(type(a) is np.ndarray and np.may_share_memory(out, a) for a in others) else out

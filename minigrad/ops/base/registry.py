@@ -57,9 +57,8 @@ class Entry:
 
 
 TABLE: dict[str, Entry] = {}
-CODES: dict[
-    int, tuple[CodeType, str]
-] = {}  # by id of a function's code object: itself, which must live on, and the name
+# by the id of a function's code object: that object, which must live on, and the operation's name
+CODES: dict[int, tuple[CodeType, str]] = {}
 
 
 def named_code(code: CodeType, name: str) -> None:
