@@ -24,8 +24,8 @@ print(f"Python {sys.version.split()[0]},", ", ".join([f"{name} {version(name)}" 
 def oldest(dependencies: list[str]) -> list[str]:
     """Return requirements for the oldest versions of the numerical packages that a list of dependencies allows.
 
-    >>> oldest(["numba>=0.65", "numpy>=2.1", "rich>=13"])
-    ['numba==0.65.*', 'numpy==2.1.*']
+    >>> oldest(["numba>=0.65", "numpy>=2.3", "rich>=13"])
+    ['numba==0.65.*', 'numpy==2.3.*']
     """
     found = [re.match(r"([\w-]+)>=([\d.]+)", one) for one in dependencies]
     return [f"{m[1]}=={m[2]}.*" for m in found if m is not None and m[1] in NUMERICAL]

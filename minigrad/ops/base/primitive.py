@@ -24,7 +24,7 @@ from ...core.frames import EAGER, Frame, Layer, apply_at, current, node_made
 from ...core.function import Function, as_tuple
 from ...core.graph import FullNode, Node, OutputEdge
 from ...core.inplace import link_view
-from ...core.saved import INFERENCE, Saved, plain_tensor, save, unpack
+from ...core.saved import INFERENCE, Freed, Saved, plain_tensor, save, unpack
 from ...core.tensor import Box, Tensor, describe, edges_of, levels, wrap
 from ...errors import MinigradError, error, raise_instead
 from ...kernels import fallback, formula
@@ -77,14 +77,21 @@ class PrimitiveNode(Node):
 class FullPrimitiveNode(PrimitiveNode, FullNode):
     """PrimitiveNode with all slots; the classes that fast/ generates have fewer."""
 
-    __slots__ = ()
+    __slots__ = ("_constants_of_freed",)
 
     @property
     def _constants(self) -> dict:
-        """The arguments that are not tensors, by position, as far as no backward has freed them."""
-        kept = self._saved if type(self._saved) is tuple else ()
-        found = [(i, s) for i, (e, s) in enumerate(zip(self._edges, kept)) if e is None]
+        """The arguments that are not tensors, by position."""
+        if type(self._saved) is not tuple:
+            return self._constants_of_freed
+        found = [(i, s) for i, (e, s) in enumerate(zip(self._edges, self._saved)) if e is None]
         return {i: s for i, s in found if type(s) is not Saved and type(s) is not ShapeOf}
+
+    def _free(self, freed: Freed) -> None:
+        """Free the saved tensors, but not the plain arguments, which later explanations need."""
+        constants = self._constants
+        super()._free(freed)
+        self._constants_of_freed = constants
 
 
 class Primitive(Function):
