@@ -73,6 +73,8 @@ from .autograd import (
 from .compile import compile
 from .compile.eager_kernels import install as _install_kernels
 from .core.tensor import Tensor
+from .display import install as _install_display
+from .display import load_ipython_extension
 from .errors import InternalError, MinigradError, MinigradWarning, silence
 from .errors import install as _install_traceback
 from .explain import explain, explain_shape
@@ -157,7 +159,7 @@ from .ops.predicates import (
     result_type,
     typename,
 )
-from .record import Record, load_ipython_extension, record, record_of
+from .record import Record, record, record_of
 from .record import install as _install_records
 from .tensors.printing import get_printoptions, printoptions, set_printoptions
 
@@ -253,6 +255,7 @@ newaxis = None
 _methods.install()  # operations as methods and operators of Tensor
 _diagnose.install()  # errors and warnings with explanations; debug mode
 _fast.install()  # write out operations at their first call
+_install_display()  # let notebooks draw tensors and their graphs
 _install_records()  # let recordings observe a tensor before it gets another array
 _install_kernels()  # let eager operations use the compiler's fused kernels
 _install_pool()

@@ -101,6 +101,7 @@ from .compat.special import gammaln as lgamma
 from .compat.special import multigammaln as mvlgamma
 from .compile import compile
 from .core.tensor import Tensor
+from .display import load_ipython_extension
 from .errors import InternalError, MinigradError, MinigradWarning, OutOfMemoryError, silence
 from .explain import explain, explain_shape
 from .func import vmap
@@ -195,7 +196,7 @@ from .ops.predicates import (
     result_type,
     typename,
 )
-from .record import Record, load_ipython_extension, record, record_of
+from .record import Record, record, record_of
 from .return_types import PLU, QR, Binary, Extremes, Selected, SVDWithV
 from .serialization import load, save
 from .tensors.printing import get_printoptions, printoptions, set_printoptions

@@ -8,9 +8,10 @@ import pytest
 
 import minigrad as torch
 from minigrad import nn
-from minigrad.autograd.profiler import listeners, profilers
+from minigrad.autograd.profiler import profilers
 from minigrad.autograd.profiler_report import SORTED_BY
 from minigrad.core.frames import ON, current
+from minigrad.events import events, unheard
 from minigrad.profiler import ProfilerActivity, profile, record_function
 
 
@@ -19,7 +20,7 @@ def rows(prof, **settings):
 
 
 def nothing_left():
-    return not listeners and not profilers and current() is ON
+    return events.module_begins is unheard and not profilers and current() is ON
 
 
 class Twice(torch.autograd.Function):

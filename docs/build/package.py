@@ -19,6 +19,7 @@ FOLDERS = {  # each imports from those above it
     "errors": "errors and warnings with the user's line",
     "files": "writes a whole file or nothing",
     "arrays": "dtypes, devices, memory: no tensors",
+    "events": "the interface for observers and services",
     "kernels": "from a formula's text to compiled code",
     "core": "Tensor, Function, Node, the engine",
     "layers": "how grad, jvp and vmap handle an operation",
@@ -47,6 +48,7 @@ FOLDERS = {  # each imports from those above it
     "profiler": "time and memory by operation: torch.profiler's names",
     "compat": "runs programs that import torch",
     "viz": "drawings, the viewer, the command",
+    "display": "what notebooks show",
     "lessons": "notebooks with self-checking exercises",
 }
 BESIDE = ("viz", "lessons")  # separate packages beside minigrad

@@ -3,7 +3,7 @@
 import minigrad as torch
 from lessons import expect
 from lessons.exercise import Wrong, exercise
-from minigrad.core.events import slots
+from minigrad.events import services
 
 
 @exercise(
@@ -103,15 +103,15 @@ def hook_probe(answer):
 
 def probed(answer, functions, x):
     """Return the learner's result; raise Wrong if a tensor is asked to retain its gradient."""
-    original = slots.notice
+    original = services.notice
 
     def notice(what, *args, **keywords):
         if what == "retain_grad called":
             raise Wrong("your code calls retain_grad; use register_hook")
         return original(what, *args, **keywords)
 
-    slots.notice = notice
+    services.notice = notice
     try:
         return answer(functions, x)
     finally:
-        slots.notice = original
+        services.notice = original

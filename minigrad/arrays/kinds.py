@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from functools import cache
-from importlib import import_module
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from ..errors import error
 from .devices import CPU, CUDA, META, device
-from .meta import Guarded, Inside, entered, is_meta
+from .meta import is_meta
 
 Array: TypeAlias = np.ndarray  # an array on a device has the same methods
 KINDS: set[type] = {np.ndarray}
@@ -69,18 +67,6 @@ def on_device(a: Any) -> bool:
     return type(a) is not np.ndarray and type(a) in KINDS
 
 
-def cuda_kernels(name: str) -> Any:
-    """Return the module of that name in minigrad/kernels/cuda, which programs on the processor never load."""
-    module = kernels_in(name)
-    return Guarded(module) if Inside.ever else module
-
-
-@cache
-def kernels_in(name: str) -> Any:
-    """Return the module, unguarded."""
-    return import_module(f"minigrad.kernels.cuda.{name}")
-
-
 def place(a: Any) -> device:
     """Return the device of an array."""
     return CPU if not on_device(a) else META if is_meta(a) else CUDA
@@ -90,11 +76,7 @@ def to_device_of(a: Any, like: Any) -> Any:
     """Return an auxiliary array of a calculation, such as indices, on the device of `like`."""
     if type(like) is np.ndarray or on_device(a) or not on_device(like):
         return a
-    there = cuda_kernels("device_array")
-    if not is_meta(like):
-        return there.to_device(a)
-    with entered():
-        return there.like(np.asarray(a))
+    return like.placed(a)
 
 
 def on_host(f: Any, *operands: Any) -> Any:

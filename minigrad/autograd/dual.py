@@ -3,8 +3,8 @@
 Tangents use the same formulas as backward.  A view's tangent is a view of its base's tangent, so in-place writes keep them
 all in step.  The open level is in the frame (Frame.dual), and core reports each operation to it.
 
-Frames belong to one thread, levels hold for all.  While one is open, a slot (`foreign`) finds the operations of other threads
-on its tensors, and they run with the level in force.
+Frames belong to one thread, levels hold for all.  While one is open, an observer finds the operations of other threads on its
+tensors, and they run with the level in force.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from typing import Any
 from ..arrays.dtypes import FLOATS
 from ..core.context import Ctx, contains_identical
 from ..core.engine import reachable
-from ..core.events import slots
 from ..core.frames import EAGER, OFF, ON, Frame, current, use
 from ..core.function import Function
 from ..core.graph import Node, ViewOf, output_index, producer
@@ -24,6 +23,7 @@ from ..core.inplace import alias_with_history
 from ..core.saved import Saved
 from ..core.tensor import Tensor, is_float
 from ..errors import error
+from ..events import Observer, events
 from ..layers.outputs import check_outputs, modified_problem
 from ..layers.transform import laid_out_like, recording, same_view, unwritten
 
@@ -170,6 +170,17 @@ def zero_tangent(x: Tensor, level: Level) -> Tensor:
 
 
 # ---------------------------------------------------------------------- other threads
+class OtherThreads(Observer):
+    """Finds the operations of other threads on the tensors of an open level."""
+
+    def dual_level_of(self, args: Sequence, roots: Sequence = ()) -> Level | None:
+        """Return the open level of another thread at which an argument, or a tensor saved behind `roots`, has a tangent."""
+        return level_elsewhere(args, roots)
+
+
+OTHER_THREADS = OtherThreads()
+
+
 def publish(level: Level, on: bool) -> None:
     """Add a level to the open ones, or take it away, and watch operations as long as there are any."""
     if on:
@@ -178,13 +189,13 @@ def publish(level: Level, on: bool) -> None:
         opened.pop(level, None)
     while True:
         there = bool(opened)
-        slots.foreign = foreign if there else None
-        ON.on_op = OFF.on_op = watch if there else None  # written-out operations call it
+        (events.add if there else events.remove)(OTHER_THREADS)
+        ON.eager_ok = OFF.eager_ok = not there and not ON.observers  # written-out operations do not ask for levels
         if there == bool(opened):  # else another thread has opened or closed a level meanwhile
             return
 
 
-def foreign(args: Sequence, roots: Sequence = ()) -> Level | None:
+def level_elsewhere(args: Sequence, roots: Sequence = ()) -> Level | None:
     """Return the open level of another thread at which an argument, or a tensor saved behind `roots`, has a tangent."""
     known = _known.get()
     for level in list(opened):
@@ -206,15 +217,9 @@ def saves(roots: Sequence, level: Level) -> bool:
     return any([s.tangent[0] is level if s.tangent else tangent_of(s.tensor, level) is not None for s in kept])
 
 
-def watch(cls: Any, args: tuple, out: Any) -> None:
-    """Give the results of a written-out operation in another thread their tangents."""
-    if (level := foreign(args)) is not None:
-        level.here(level.op_done, current(), cls, args, out if type(out) is tuple else (out,))
-
-
 def level_here(tensor: Tensor) -> Level | None:
     """Return the level at which the calling code may make `tensor` dual, or unpack it: the one open level, in any thread."""
-    if (dual := current().dual) is not None or (dual := foreign((tensor,))) is not None:
+    if (dual := current().dual) is not None or (dual := level_elsewhere((tensor,))) is not None:
         return dual
     others = [level for level in list(opened) if level not in _known.get()]
     return others[0] if len(others) == 1 and current().layer.transparent else None

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ..core.events import slots
 from ..core.frames import current, enter, use
 from ..core.tensor import Tensor, is_float
 from ..errors import error, warn
+from ..events import events
 from ..layers.transform import laid_out_like
 from ..ops.base.registry import named_code
 from .dual import Level, level_here, tangent_of
@@ -172,8 +172,7 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
     with use(current().but(dual=None)):
         carried = laid_out_like(tensor, tangent if tangent.dtype == tensor.dtype else tangent.to(tensor.dtype))
     out._tan = (level_open, carried)
-    if slots.dual_made is not None:
-        slots.dual_made(out, carried)
+    events.dual_made(out, carried)
     return out
 
 

@@ -17,8 +17,6 @@ from ..arrays.kinds import KINDS
 from ..arrays.meta import has_numbers
 from ..core import engine
 from ..core.backward import accumulate
-from ..core.events import slots
-from ..core.frames import EAGER, current
 from ..core.graph import Leaf, history, key
 from ..core.tensor import Tensor, wrap
 from ..diagnose import debug as debugging
@@ -26,6 +24,7 @@ from ..diagnose.data_writes import pending
 from ..diagnose.debug import anomaly as looking
 from ..diagnose.first_backward import is_due
 from ..errors import error
+from ..events import events, services
 from ..layers.batch import batched
 from ..places import user_place
 from .grad_mode import set_grad_enabled
@@ -71,15 +70,14 @@ def backward(
 
 
 def run(who: str, edges: list, seeds: list, wanted: set | None, retain: bool | None, create: bool) -> dict:
-    """Call engine.run.  Debug mode runs plain code under a record of the graph, in which `explain` finds its gradients."""
-    keep, debug, place = create if retain is None else retain, debugging.mode.on, user_place()
-    keeps = bool(retain) and not create
+    """Call engine.run, after the checks of a backward that needs them."""
+    keep, place, keeps = create if retain is None else retain, user_place(), bool(retain) and not create
     due = who == "backward" and is_due(place)
-    if edges and (due or debug or keeps or pending):
-        slots.backward_begins(who, edges, wanted, keeps, place, due)
-    if debug and not create and current().layer is EAGER and slots.debugged is not None:
-        with slots.debugged(edges):
-            return engine.run(edges, seeds, wanted, keep, create, place)
+    if edges and (due or keeps or pending or debugging.mode.on):
+        around = events.backward_begins(who, edges, wanted, keeps=keeps, create=create, place=place, due=due)
+        if around is not None:
+            with around:
+                return engine.run(edges, seeds, wanted, keep, create, place)
     return engine.run(edges, seeds, wanted, keep, create, place)
 
 
@@ -181,7 +179,7 @@ def refuse_unused(results: tuple, targets: list) -> None:
     """Raise RuntimeError for the first input that no output depends on."""
     for i, (r, e) in enumerate(zip(results, targets)):
         if r is None:
-            raise slots.problem("an input is not used", i=i, edge=e)
+            raise services.problem("an input is not used", i=i, edge=e)
 
 
 def tensor_backward(
@@ -259,15 +257,14 @@ def seed(t: Any, g: Tensor | None, edge: Any, what: str) -> Tensor:
             return t.new_ones(shape)
         if (
             type(t) is Tensor
-            and (type(t._a) is np.ndarray or looking.on)  # reading from a GPU would wait for it
+            and (type(t._a) is np.ndarray or looking.on and has_numbers(t._a))  # reading from a GPU would wait for it
             and t._a.size
-            and has_numbers(t._a)
             and not math.isfinite(number := t._a.item())
             and (
                 what == "backward" or number != number  # a derivative may be requested where a function is infinite
             )
         ):
-            slots.notice("root is not finite", t=t)
+            services.notice("root is not finite", t=t)
         if type(t) is Tensor and type(t._a) is not np.ndarray:
             return t.new_ones(shape)
         return wrap(np.ones(shape, dtype) if shape else np.array(1.0, dtype))
@@ -295,9 +292,9 @@ def edge_of(t: Any, what: str, i: int, tracked: bool = True) -> Any:
     """Return the edge of a tensor (or GradientEdge); None if it does not require grad and need not."""
     if not isinstance(t, Tensor):
         if not hasattr(t, "edge"):
-            raise slots.problem("only tensors can be differentiated", what=what, t=t, i=i)
+            raise services.problem("only tensors can be differentiated", what=what, t=t, i=i)
         return t.edge()
     edge = history(t)
     if edge is None and tracked:
-        raise slots.problem("the tensor does not require grad", what=what, t=t, i=i)
+        raise services.problem("the tensor does not require grad", what=what, t=t, i=i)
     return edge

@@ -16,13 +16,14 @@ from typing import Any, NamedTuple
 from ..core import graph as core
 from ..core.backward import accumulate
 from ..core.engine import running
-from ..core.events import Observer, slots
 from ..core.frames import Frame, current, enter, use
 from ..core.graph import Leaf, OutputEdge, history, name_of, output_index, producer
 from ..core.saved import Saved, memory, version
 from ..core.tensor import Tensor
 from ..errors import error
+from ..events import Observer, services
 from ..ops import transfer
+from ..ops.base.primitive import PrimitiveNode
 from ..ops.pin import pinned
 from ..places import defined_at
 from ..tensors.hooks import Handle
@@ -337,10 +338,14 @@ class save_on_cpu(saved_tensors_hooks):
         super().__init__(pack, lambda kept: kept[1].to(kept[0], non_blocking=pin_memory))
 
 
-def called(node: core.Node | Leaf, grads: tuple) -> Any:
-    """Return the result of a node that the user calls with gradients of its outputs."""
+def call_node(node: core.Node | Leaf, *grads: Tensor | None) -> Any:
+    """Return the gradients of a node's inputs (one or a tuple) for given gradients of its outputs, without calling hooks.
+
+    As in PyTorch nothing is freed, and the gradient of an operand that was broadcast has the shape of the result.  A leaf
+    accumulates its gradient.
+    """
     if len(grads) != len(node._meta) or any([g is not None and not isinstance(g, Tensor) for g in grads]):
-        raise slots.problem("a node takes one gradient per output", node=node, grads=grads)
+        raise services.problem("a node takes one gradient per output", node=node, grads=grads)
     if isinstance(node, Leaf):
         if grads[0] is not None:
             accumulate(node, grads[0])
@@ -350,7 +355,7 @@ def called(node: core.Node | Leaf, grads: tuple) -> Any:
     except (RuntimeError, ValueError) as e:
         wrong = [i for i, g in enumerate(grads) if g is not None and tuple(g.shape) != tuple(node._meta[i][0])]
         if wrong:
-            raise slots.problem(
+            raise services.problem(
                 "a node's gradients have the shapes of its outputs", node=node, grads=grads, i=wrong[0]
             ) from e
         raise
@@ -359,4 +364,4 @@ def called(node: core.Node | Leaf, grads: tuple) -> Any:
     return found[0] if len(found) == 1 else tuple(found)
 
 
-slots.called = called
+PrimitiveNode.__call__ = Leaf.__call__ = call_node  # type: ignore[attr-defined,method-assign]

@@ -22,13 +22,14 @@ from typing import Any
 
 from ..arrays.kinds import on_device
 from ..core.backward import step_on_arrays
-from ..core.engine import BackwardRun, recorder_of
-from ..core.frames import EAGER, OFF, ON, Frame, Layer, apply_at, current, use
+from ..core.engine import BackwardRun
+from ..core.frames import EAGER, OFF, ON, Frame, Layer, apply_at, current, recorder_of, use
 from ..core.graph import Leaf, name_of
 from ..core.inplace import inplace, inplace_at
 from ..core.saved import plain_tensor
 from ..core.tensor import Tensor
 from ..errors import error
+from ..events import Observer, events
 from ..ops import transfer
 from ..ops.base.registry import operation_of
 from ..places import PACKAGE
@@ -36,9 +37,7 @@ from .profiler_report import Event, EventList
 
 __all__ = ["ProfilerActivity", "profile", "record_function"]
 
-# recordings and profilers that run anywhere in the process; modules report their calls to them
-listeners: list = []
-profilers: list = []  # the profilers among them: ranges are named only if there are any
+profilers: list = []  # those that run anywhere in the process: ranges are named only if there are any
 _names: dict[int, tuple] = {}  # id of a code object of minigrad -> the object, and its operation or None
 
 
@@ -91,7 +90,7 @@ class profile:
             top = self.listener.around = current()
             self._scope = use(Frame(self.listener, top.grad, top.dual, top.inference, top))
             self._scope.__enter__()
-            listeners.append(self.listener)
+            events.add(self.listener)
             profilers.append(self.listener)
         return self
 
@@ -99,7 +98,7 @@ class profile:
         if self._scope is not None:
             self._scope.__exit__()
             self._scope = None
-            listeners.remove(self.listener)
+            events.remove(self.listener)
             profilers.remove(self.listener)
 
     def events(self) -> EventList:
@@ -149,7 +148,7 @@ def record_function(name: str, args: str | None = None) -> Iterator[None]:
 
 
 # ---------------------------------------------------------------------- the layer
-class Profiler(Layer):
+class Profiler(Layer, Observer):
     """Times the operations that run; a layer that changes none of them."""
 
     name, records = "profile", True
@@ -243,12 +242,12 @@ class Profiler(Layer):
         outer = recorder_of(self.around)
         return gradients if outer is None else outer.found(gradients)
 
-    def entered(self, module: Any) -> None:
+    def module_begins(self, module: Any) -> None:
         """Record that a module is called."""
         if self in current().layers():
             self.begin(f"nn.Module: {type(module).__name__}", "module")
 
-    def left(self, module: Any) -> None:
+    def module_ends(self, module: Any) -> None:
         """Record that a module's call has ended; it may have begun before the profiler."""
         begun = [e for e in self.inside if e.kind == "module"]
         if self in current().layers() and begun:

@@ -19,9 +19,9 @@ from typing import Any
 from ..arrays.dtypes import default
 from ..autograd.profiler import Profiler, span
 from ..config import GENERIC
-from ..core.events import slots
 from ..core.frames import OFF, ON, current
 from ..errors import OutsideError, error, warn
+from ..events import events, unheard
 from ..func.tree import check_function, flatten
 from .captured_steps import Refused
 from .guards import MISS
@@ -127,7 +127,7 @@ class Compiled:
         return f"{self._count} specialisation{'s' * (self._count != 1)}"
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if slots.foreign is not None:  # the arguments may have tangents
+        if events.dual_level_of is not unheard:  # the arguments may have tangents
             return self.function(*args, **kwargs)
         for fast_path in self.fast_paths:
             if (result := fast_path(self, args, kwargs)) is not MISS:

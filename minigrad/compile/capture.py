@@ -6,10 +6,10 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
-from ..core.events import slots
 from ..core.frames import OFF, Frame, current, use
 from ..core.graph import Leaf
 from ..core.tensor import Box, Tensor
+from ..events import Observer, events
 from ..func.tree import flatten, rebuild
 from ..kernels.cache import without
 from .captured_steps import VALUES, Refused
@@ -22,7 +22,7 @@ capturing: ContextVar[Any] = ContextVar("minigrad.capture", default=None)  # the
 @contextmanager
 def tracing(trace: Trace, grad: bool):
     """Run the block under a capture."""
-    slots.reading, slots.tracking, slots.changing, slots.numbers = reading, tracking, changing, numbers
+    events.add(CAPTURES)
     around, alone = capturing.get(), without.get()
     try:
         capturing.set(trace)
@@ -55,40 +55,45 @@ def traced(t: Tensor | None) -> Trace | None:
     return None if elsewhere else trace
 
 
-def tracking(t: Tensor, before: Leaf | None) -> None:
-    """Record that a tensor starts or stops requiring gradients."""
-    if (trace := traced(t)) is not None:
-        trace.track(t, before)
+class Captures(Observer):
+    """Follows what code that is captured does to tensors, apart from operations; it acts only while a capture runs."""
+
+    def tracked(self, t: Tensor, before: Leaf | None) -> None:
+        """Record that a tensor starts or stops requiring gradients."""
+        if (trace := traced(t)) is not None:
+            trace.track(t, before)
+
+    def changes(self, what: str, t: Tensor | None = None) -> None:
+        """Refuse to change a tensor from outside, or to read or change the state of a generator."""
+        if (trace := traced(t)) is not None and (type(t) is not Box or trace.is_input(t)):
+            raise trace.refuse(f"it {what}")
+
+    def numbers(self, data: Any) -> Any:
+        """Record that a tensor is about to be made of symbolic numbers; return them as plain Python numbers."""
+        if (trace := traced(None)) is None:
+            return None
+        flat, tree = flatten(data)
+        if not any(map(is_symbolic, flat)):
+            return None
+        trace.elements = flat
+        return rebuild(tree, list(map(plain, flat)))
+
+    def read(self, t: Tensor, how: str) -> Any:
+        """Refuse to read the values of a tensor, from outside or traced; return a number for item()."""
+        if (trace := traced(t)) is None:
+            return None
+        if how == "grad":
+            return trace.look_at_grad(t)
+        if how == "grad_fn":
+            return trace.look_at_history(t)
+        if how == "item" and ((symbol := trace.number(t)) is not None or type(t) is Box):
+            return symbol
+        if type(t) is not Box:
+            raise trace.refuse(
+                f"it reads the value of a tensor ({how}), which can change from call to call", fix=VALUES
+            )
+        what = f"it accesses the memory of a tensor of shape {tuple(t.shape)} with {how}(), which is not recorded"
+        raise trace.refuse(what, fix="use minigrad's operations instead of NumPy's")
 
 
-def changing(what: str, t: Tensor | None = None) -> None:
-    """Refuse to change a tensor from outside, or to read or change the state of a generator."""
-    if (trace := traced(t)) is not None and (type(t) is not Box or trace.is_input(t)):
-        raise trace.refuse(f"it {what}")
-
-
-def numbers(data: Any) -> Any:
-    """Record that a tensor is about to be made of symbolic numbers; return them as plain Python numbers."""
-    if (trace := traced(None)) is None:
-        return data
-    flat, tree = flatten(data)
-    if not any(map(is_symbolic, flat)):
-        return data
-    trace.elements = flat
-    return rebuild(tree, list(map(plain, flat)))
-
-
-def reading(t: Tensor, how: str) -> Any:
-    """Refuse to read the values of a tensor, from outside or traced; return a number for item()."""
-    if (trace := traced(t)) is None:
-        return None
-    if how == "grad":
-        return trace.look_at_grad(t)
-    if how == "grad_fn":
-        return trace.look_at_history(t)
-    if how == "item" and ((symbol := trace.number(t)) is not None or type(t) is Box):
-        return symbol
-    if type(t) is not Box:
-        raise trace.refuse(f"it reads the value of a tensor ({how}), which can change from call to call", fix=VALUES)
-    what = f"it accesses the memory of a tensor of shape {tuple(t.shape)} with {how}(), which is not recorded"
-    raise trace.refuse(what, fix="use minigrad's operations instead of NumPy's")
+CAPTURES = Captures()

@@ -10,8 +10,8 @@ from ..arrays import kinds
 from ..arrays.dtypes import FLOATS, is_half
 from ..arrays.kinds import KINDS, Array, as_array, on_device
 from ..arrays.memory import ALONE, broadcast_axes, copied_like, sum_down
+from ..events import services
 from .context import Ctx
-from .events import slots
 from .frames import current
 from .graph import Edge, Leaf, Node, output_index, producer
 from .inplace import writable
@@ -53,21 +53,18 @@ def step_on_arrays(node: Node, g: Gradient | list, this: BackwardRun) -> list:
 
 def formulas_on_arrays(node: Node, g: Gradient | list, freed: Freed | None) -> list | None:
     """Run a built-in operation's formulas on arrays; return None if only Tensors will do."""
-    fn, edges, gs = node._fn, node._edges, g if type(g) is list else (g,)
-    if any(map(is_half, gs)) or any([type(s) is Saved and s.unpack is not None for s in node._alive()]):
-        return None  # a hook unpacks once, and `fn.arrays` may still ask for Tensors
-    bound = tuple([saved_array(s, node) if type(s) is Saved else s for s in node._alive()])
-    if fn.arrays is True:
-        outs = [None if e is None else fn.evaluate(i, bound, len(edges), gs) for i, e in enumerate(edges)]
-    else:
-        try:
-            outs = fn.arrays(gs, bound)
-        except Exception as e:
-            if slots.again is None:
-                raise
-            outs = slots.again(e, fn.arrays, gs, bound)
-        if outs is None:
-            return None
+    edges, gs, bound = node._edges, g if type(g) is list else (g,), []
+    if any(map(is_half, gs)):
+        return None
+    for s in node._alive():
+        if type(s) is Saved:
+            if s.unpack is not None:
+                return None  # a hook unpacks once, and the formulas may still ask for Tensors
+            s = saved_array(s, node)
+        bound.append(s)
+    outs = node._fn.gradients(edges, gs, tuple(bound))
+    if outs is None:
+        return None
     if freed is not None:
         node._free(freed)
     return [(e, None if e is None or d is None else fit_array(d, e)) for e, d in zip(edges, outs)]
@@ -91,7 +88,7 @@ def vjp(node: Node, gs: list) -> tuple:
         raise
     for i, g in enumerate(gs):
         if g is not None and (g._ver is not None or g._layer is not None) and memory(g).at > begun:
-            raise slots.problem("backward modifies a gradient in place", node=node, i=i, g=g)
+            raise services.problem("backward modifies a gradient in place", node=node, i=i, g=g)
     edges = node._edges
     outs = tuple([o if o is None or e is None else fit(o, e, node, i) for i, (o, e) in enumerate(zip(outs, edges))])
     for observer in current().observers:
@@ -104,15 +101,15 @@ def pull_user(node: Ctx, gs: list) -> tuple:
     if node._materialize and (len(gs) > 1 or gs[0] is None):
         near = next((plain_tensor(g)._a for g in gs if g is not None), None)
         gs = [wrap(kinds.zeros(m[0], near, m[1])) if g is None and m is not None else g for g, m in zip(gs, node._meta)]
-    outs = slots.call_method(node._fn, "backward", node, *gs)
+    outs = services.call_method(node._fn, "backward", node, *gs)
     outs = tuple(outs) if isinstance(outs, (tuple, list)) else (outs,)
     if len(outs) != (n := len(node._edges)):
         if len(outs) < n or any([o is not None for o in outs[n:]]):
-            raise slots.problem("backward returns one gradient per argument", node=node, outs=outs)
+            raise services.problem("backward returns one gradient per argument", node=node, outs=outs)
         outs = outs[:n]
     for i, o in enumerate(outs):
         if o is not None and (node._given[i] is None or not isinstance(o, Tensor)):
-            raise slots.problem("backward returns tensors and None", node=node, o=o, i=i)
+            raise services.problem("backward returns tensors and None", node=node, o=o, i=i)
     return outs
 
 
@@ -147,7 +144,7 @@ def fit(g: Tensor, edge: Edge, node: Node, i: int) -> Tensor:
     if g._np_dtype == dtype:
         return g
     if g._np_dtype not in FLOATS:
-        slots.notice("gradient for an integer tensor", node=node, i=i, g=g, dtype=dtype)
+        services.notice("gradient for an integer tensor", node=node, i=i, g=g, dtype=dtype)
     return g.to(dtype)
 
 
@@ -156,7 +153,7 @@ def fit_shape(g: Tensor, node: Node, i: int, shapes: Sequence) -> Tensor:
     sizes, shape = g._sizes, tuple(shapes[i])
     lead = len(sizes) - len(shape)
     if lead < 0 or not all(n in (1, m) for n, m in zip(shape, sizes[lead:], strict=True)):
-        raise slots.problem("a gradient has its input's shape", node=node, i=i, got=sizes, shapes=shapes)
+        raise services.problem("a gradient has its input's shape", node=node, i=i, got=sizes, shapes=shapes)
     return sum_to(g, shape)
 
 
@@ -204,7 +201,7 @@ def accumulate(leaf: Leaf, g: Gradient, this: BackwardRun | None = None) -> None
 def add_grad(t: Tensor, g: Tensor) -> None:
     """Add g to `t.grad`; out of place if the sum must be differentiable.  Without dimensions, g moves to the device of t."""
     if len(KINDS) > 1 and g.device != t.device and (g := g if g.ndim else g.to(t.device)).ndim:
-        raise slots.problem("a gradient is on its leaf's device", t=t, g=g)
+        raise services.problem("a gradient is on its leaf's device", t=t, g=g)
     if (before := t.grad) is None:
         t._grad = g.clone()
     elif current().grad or before._layer is not g._layer:

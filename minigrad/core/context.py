@@ -9,8 +9,8 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from ..arrays.dtypes import FLOATS
+from ..events import events, services, unheard
 from ..signatures import OpenAttributes
-from .events import slots
 from .frames import current, node_made
 from .graph import NO_GRAD, Edge, FullNode, Leaf, OutputEdge, ViewOf, history, move_retained
 from .inplace import alias_with_history, check_writable, rebase
@@ -74,9 +74,9 @@ class Ctx(FullNode, OpenAttributes):
     def _check(self, tensors: tuple, method: str, before: tuple | None = None) -> None:
         for i, t in enumerate(tensors):
             if t is not None and not isinstance(t, Tensor):
-                raise slots.problem("the methods of ctx take tensors", ctx=self, method=method, i=i, value=t)
+                raise services.problem("the methods of ctx take tensors", ctx=self, method=method, i=i, value=t)
         if before:
-            raise slots.problem("tensors are saved in one call", ctx=self, method=method, before=before)
+            raise services.problem("tensors are saved in one call", ctx=self, method=method, before=before)
 
     def set_materialize_grads(self, value: bool) -> None:
         """Choose between zeros (True, the default) and None for missing gradients in backward and missing tangents in jvp."""
@@ -98,7 +98,7 @@ class Ctx(FullNode, OpenAttributes):
 
     @saved_tensors.setter
     def saved_tensors(self, value: object) -> None:
-        raise slots.problem("saved_tensors cannot be set", ctx=self)
+        raise services.problem("saved_tensors cannot be set", ctx=self)
 
     def get_saved_variables(self) -> list:
         """Return the saved tensors as a list (the name in C++)."""
@@ -146,10 +146,10 @@ def attach(ctx: Ctx, args: tuple, given: tuple, returned: tuple, outs: tuple | N
     ctx._meta = describe(outs)
     if tracked:
         if None in ctx._meta:
-            slots.notice("output is not a tensor", ctx=ctx, args=args, returned=returned)
+            services.notice("output is not a tensor", ctx=ctx, args=args, returned=returned)
         ctx._keep(given, returned, outs, before)
         if ctx.__dict__ or ctx._nondiff:
-            slots.notice("saved on ctx", ctx=ctx, given=given, returned=returned, outs=outs)
+            services.notice("saved on ctx", ctx=ctx, given=given, returned=returned, outs=outs)
     for i, o in enumerate(outs):
         if isinstance(o, Tensor):
             smooth = (
@@ -158,8 +158,8 @@ def attach(ctx: Ctx, args: tuple, given: tuple, returned: tuple, outs: tuple | N
                 and not (ctx._nondiff and contains_identical(returned[i], ctx._nondiff))
             )
             set_history(ctx, o, None if not smooth else ctx if len(outs) == 1 else OutputEdge(ctx, i))
-    slots.link(ctx._fn.__name__, args, outs)
-    if slots.node_made is not None or current().observers:
+    events.attached(ctx._fn.__name__, args, outs)
+    if events.node_made is not unheard or current().observers:
         node_made(ctx)
     if ctx._layer is not None:
         ctx._forget()  # Function.eager does the same, after it has pushed tangents
@@ -174,11 +174,11 @@ def with_old_history(ctx: Ctx, args: tuple, outs: tuple) -> tuple:
     for d in ctx._dirty:
         root = d._base if d._base is not None else d
         if not contains_identical(d, args):
-            raise slots.problem("mark_dirty takes inputs", ctx=ctx, d=d)
+            raise services.problem("mark_dirty takes inputs", ctx=ctx, d=d)
         if not contains_identical(d, outs):
-            raise slots.problem("forward returns the inputs that it marks dirty", ctx=ctx, d=d)
+            raise services.problem("forward returns the inputs that it marks dirty", ctx=ctx, d=d)
         if ctx._edges and type(history(root)) is Leaf:
-            raise slots.problem("forward modifies a leaf that requires grad", ctx=ctx, args=args, d=d, root=root)
+            raise services.problem("forward modifies a leaf that requires grad", ctx=ctx, args=args, d=d, root=root)
         check_writable(current(), ctx._fn.__name__, d, bool(ctx._edges))
     return tuple([alias_with_history(a) if contains_identical(a, ctx._dirty) else a for a in args])
 
@@ -193,7 +193,7 @@ def outputs(ctx: Ctx, args: tuple, returned: tuple) -> tuple:
                 and v.at > ctx._seq
                 and not contains_identical(args[i], ctx._dirty)
             ):
-                raise slots.problem("forward modifies an input without mark_dirty", ctx=ctx, args=args, a=args[i])
+                raise services.problem("forward modifies an input without mark_dirty", ctx=ctx, args=args, a=args[i])
     outs: list = []
     for o in returned:
         if ctx._dirty and contains_identical(o, ctx._dirty):

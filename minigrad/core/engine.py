@@ -15,11 +15,12 @@ from heapq import heappop, heappush
 from typing import Any
 
 from ..arrays.errstate import listen, restore
+from ..arrays.kinds import KINDS, Array
+from ..events import events, services, unheard
 from ..places import Place, user_place
 from .backward import Gradient, accumulate, accumulate_array, step_on_arrays, step_on_tensors, to_array, to_tensor, vjp
-from .events import slots
-from .frames import OFF, ON, Frame, current, enter
-from .graph import Leaf, Node, OutputEdge, key, producer
+from .frames import OFF, ON, current, enter, recorder_of
+from .graph import Edge, Leaf, Node, OutputEdge, key, producer
 from .saved import Freed
 from .tensor import Tensor
 
@@ -43,7 +44,7 @@ class BackwardRun:
         self.waiting: dict[Any, Any] = {}  # node -> its gradient, or a list of them if it has several outputs
         self.leaves: dict[Leaf, Any] = {}  # these come last; leaves that are roots or have hooks wait in the heap
         self.turns: dict[Leaf, float] | None = None  # by leaf, once a leaf with hooks is found
-        self.owned: set = set()  # nodes whose gradient no other code holds, so that it can be added to in place
+        self.owned: set = set()  # edges whose array no other code holds, so that it can be added to in place
         if wanted is not None:
             self.targets, self.useful = {node for node, _ in wanted}, nodes_on_paths(roots, wanted)
 
@@ -58,10 +59,21 @@ class BackwardRun:
         """Return all nodes that receive a gradient in this run."""
         return set.union(*reachable(self.roots)) if self.targets is None else self.useful | self.targets
 
+    def add_to_part(self, edge: Edge, index: tuple, g: Array) -> bool:
+        """Add g to a part of the array that has arrived at an edge so far; return False if none has."""
+        first, arrived = edge not in self.owned, self.leaves if edge in self.leaves else self.waiting
+        self.owned.add(edge)
+        if type(known := arrived.get(edge)) not in KINDS:
+            return False
+        if first:
+            known = arrived[edge] = known.copy("K")
+        known[index] += g
+        return True
+
     def ended(self, found: dict) -> None:
         """Report the end of this run, and call the queued callbacks."""
-        if slots.backward_ends is not None:
-            slots.backward_ends(self, found)
+        if events.backward_ends is not unheard:
+            events.backward_ends(self, found)
         while self.around is None and self.callbacks:  # each may queue more
             self.callbacks.pop(0)()
 
@@ -82,14 +94,14 @@ def run(
     Without `wanted`, every leaf that is reached accumulates into its `.grad`.  With it, only nodes on a path to a wanted edge
     run, and the result is {edge key: gradient} for the wanted edges.  `place` is the user's line, if known.
     """
-    if slots.foreign is not None and (level := slots.foreign(grads, roots)) is not None:
+    if events.dual_level_of is not unheard and (level := events.dual_level_of(grads, roots)) is not None:
         return level.here(lambda _: run(roots, grads, wanted, keep, create, place), current())
     here, this = current(), BackwardRun(roots, wanted, keep, create, place or user_place())
     recorder = None if here is ON or here is OFF else recorder_of(here)
     plain = here in (ON, OFF) and not here.observers if recorder is None else recorder.lies_on_plain(here)
-    arrays = plain and not create and all([type(g) is Tensor for g in grads])
+    arrays = plain and not create and set(map(type, grads)) == {Tensor}
     this.step, this.end = (step_on_arrays, accumulate_array) if arrays else (step_on_tensors, accumulate)
-    seeds = [to_array(g) for g in grads] if arrays else list(grads)
+    seeds = list(map(to_array, grads) if arrays else grads)
     silent = listen() if arrays else None
     try:
         running.set(this)
@@ -114,15 +126,8 @@ def run(
 def queue_callback(callback: Callable) -> None:
     """Call a function without arguments at the end of the outermost running backward.  Raises RuntimeError without one."""
     if (this := running.get()) is None:
-        raise slots.problem("callbacks are queued during backward", callback=callback)
+        raise services.problem("callbacks are queued during backward", callback=callback)
     this.callbacks.append(callback)
-
-
-def recorder_of(frame: Frame | None) -> Any:
-    """Return the enclosing recording, which observes the gradient of each edge, or None."""
-    while frame is not None and not frame.layer.records:
-        frame = frame.parent
-    return None if frame is None else frame.layer
 
 
 def backward_loop(this: BackwardRun, grads: Sequence) -> dict:

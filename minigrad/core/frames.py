@@ -11,8 +11,8 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
+from ..events import Observer, events, unheard
 from ..places import transforms
-from .events import Observer, slots
 
 if TYPE_CHECKING:
     from .graph import Node
@@ -184,19 +184,24 @@ def apply_at(frame: Frame, cls: Any, args: tuple) -> Any:
     """Pass the operation to the innermost layer, from `frame` outwards, that owns one of the arguments."""
     while (layer := frame.layer) is not EAGER:
         if layer.handles(cls, args):
-            if slots.process is None:
-                return layer.process(frame, cls, args)
-            return slots.process(layer, frame, cls, args)
+            process = layer.process if events.layer_process is unheard else events.layer_process(layer.process)
+            return process(frame, cls, args)
         frame = frame.parent
-    if (frame is ON or frame is OFF) and cls.primitive and slots.process is None:
+    if (frame is ON or frame is OFF) and cls.primitive and events.layer_process is unheard:
         with use(frame):
             return cls.apply(*args)  # in its written-out form, if it has one
     return cls.eager(frame, args)
+
+
+def recorder_of(frame: Frame | None) -> Any:
+    """Return the enclosing recording, which observes the gradient of each edge, or None."""
+    while frame is not None and not frame.layer.records:
+        frame = frame.parent
+    return None if frame is None else frame.layer
 
 
 def node_made(node: Node) -> None:
     """Notify the observers that a node has become the history of tensors."""
     for o in current().observers:
         o.node_made(node)
-    if slots.node_made is not None:
-        slots.node_made(node)
+    events.node_made(node)

@@ -12,9 +12,9 @@ import inspect
 from collections.abc import Callable
 from typing import Any, overload
 
+from ..events import events, services, unheard
 from ..signatures import P, R_co, WithCtx, WithoutCtx, overridable
 from .context import Ctx, attach, contains_identical
-from .events import slots
 from .frames import EAGER, OFF, ON, Frame, apply_at, current, enter
 from .graph import Node, history
 from .saved import memory, next_number
@@ -68,12 +68,12 @@ class Function:
         cls.combined = cls.setup_context is Function.setup_context
         if not cls.primitive and ("forward" in own or "setup_context" in own):
             cls._arity = arity(inspect.unwrap(cls.forward))
-            slots.defined(cls)
+            events.defined(cls)
         name = cls.node_class_name()
         cls.Node = type(name, (cls.Node,), {"_fn": cls, "__slots__": (), "__module__": cls.__module__})
 
     def __init__(self, *_: object):
-        raise slots.problem("a Function has no instances", cls=type(self))
+        raise services.problem("a Function has no instances", cls=type(self))
 
     def __call__(self, *_: object) -> Any:
         """Raise an error: instances, which a class with its own `__init__` can have, are not callable."""
@@ -95,7 +95,7 @@ class Function:
     @overridable
     def backward(ctx: Ctx, *grad_outputs: Any) -> Any:
         """Return one gradient, or None, per argument of forward, given the gradients of the outputs."""
-        raise slots.problem("the Function has no backward", cls=ctx._fn)
+        raise services.problem("the Function has no backward", cls=ctx._fn)
 
     vjp = backward
 
@@ -103,7 +103,7 @@ class Function:
     @overridable
     def jvp(ctx: Ctx, *grad_inputs: Any) -> Any:
         """Return one tangent per output, given the tangents of forward's arguments (None for those without one)."""
-        raise slots.problem("the Function has no jvp", cls=ctx._fn)
+        raise services.problem("the Function has no jvp", cls=ctx._fn)
 
     @overload
     @classmethod
@@ -115,7 +115,7 @@ class Function:
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
         """Run the operation, and record it for backward if an argument requires grad."""
         if cls._both:
-            raise slots.problem("backward and vjp are two names of one method", cls=cls)
+            raise services.problem("backward and vjp are two names of one method", cls=cls)
         if kwargs or not cls.combined and len(args) != cls._arity:
             args = bind(cls, args, kwargs)
         frame = current()
@@ -139,13 +139,13 @@ class Function:
     @classmethod
     def eager(cls, frame: Frame, args: tuple) -> Any:
         """Run the user's forward with gradients off, and attach its outputs to the graph."""
-        if slots.foreign is not None and (level := slots.foreign(args)) is not None:
+        if events.dual_level_of is not unheard and (level := events.dual_level_of(args)) is not None:
             return level.here(cls.eager, frame, args)
         edges, needs, given = inspect_arguments(cls, frame, args)
         tracked = frame.grad and True in needs
         ctx = cls.Node(None, needs, edges if tracked else (), given)
         known = cls._checked and (frame is ON or frame is OFF)
-        returned = (run_forward if known else slots.run_forward or run_forward)(frame, ctx, args)
+        returned = (run_forward if known else events.forward(run_forward) or run_forward)(frame, ctx, args)
         alone = isinstance(returned, Tensor)
         outs = attach(ctx, args, args, (returned,) if alone else as_tuple(returned))
         if frame.dual is not None:
@@ -162,14 +162,14 @@ class Function:
         """Call the user's jvp and check its result: one tangent or None per output."""
         for i, o in enumerate(outs):
             if not isinstance(o, Tensor):
-                slots.notice("output is a structure", cls=cls, o=o, i=i)
+                services.notice("output is a structure", cls=cls, o=o, i=i)
         if ctx._materialize:
             tangents = [p.new_zeros(p.shape) if t is None and is_float(p) else t for p, t in zip(primals, tangents)]
         begun = next_number()
-        result = slots.call_method(cls, "jvp", ctx, *tangents)
+        result = services.call_method(cls, "jvp", ctx, *tangents)
         for i, (p, t) in enumerate(zip(primals, tangents)):
             if t is not None and memory(t).at > begun and not contains_identical(p, ctx._dirty):
-                raise slots.problem("jvp modifies a tangent in place", cls=cls, i=i, t=t)
+                raise services.problem("jvp modifies a tangent in place", cls=cls, i=i, t=t)
         pairs = zip(outs, check_tangents(cls, result, outs))
         found = [t if is_float(o) and not contains_identical(o, ctx._nondiff) else None for o, t in pairs]
         return [
@@ -185,9 +185,9 @@ def run_forward(frame: Frame, ctx: Ctx, args: tuple) -> Any:
     try:
         enter(OFF if frame is ON else frame.but(grad=False, dual=None) if frame.grad or frame.dual else frame)
         if cls.combined:
-            return slots.call_method(cls, "forward", ctx, *args)
-        returned = slots.call_method(cls, "forward", *args)
-        slots.call_method(cls, "setup_context", ctx, args, returned)
+            return services.call_method(cls, "forward", ctx, *args)
+        returned = services.call_method(cls, "forward", *args)
+        services.call_method(cls, "setup_context", ctx, args, returned)
         return returned
     finally:
         enter(here)
@@ -207,10 +207,10 @@ def bind(cls: type[Function], args: tuple, kwargs: dict) -> tuple:
     try:
         bound = inspect.signature(cls.forward).bind(*lead, *args, **kwargs)
     except TypeError as e:
-        raise slots.problem("apply takes forward's arguments", cls=cls, args=args, kwargs=kwargs, cause=e) from None
+        raise services.problem("apply takes forward's arguments", cls=cls, args=args, kwargs=kwargs, cause=e) from None
     bound.apply_defaults()
     if bound.kwargs:
-        raise slots.problem("gradients are returned by position", cls=cls, names=list(bound.kwargs))
+        raise services.problem("gradients are returned by position", cls=cls, names=list(bound.kwargs))
     return bound.args[len(lead) :]
 
 
@@ -223,7 +223,7 @@ def inspect_arguments(cls: type[Function], frame: Frame, args: tuple) -> tuple[t
             edge = a._edge if a._view is None else history(a)
             spec = (a._a.shape, a._a.dtype) if a._layer is None else a._spec
         elif isinstance(a, (list, tuple, dict)):
-            slots.notice("argument is a structure", cls=cls, frame=frame, i=len(edges), a=a)
+            services.notice("argument is a structure", cls=cls, frame=frame, i=len(edges), a=a)
         edges.append(edge)
         needs.append(edge is not None)
         given.append(spec)
@@ -236,7 +236,7 @@ def check_tangents(cls: type[Function], result: object, outs: tuple) -> tuple:
     wrong = [i for i, (t, o) in enumerate(zip(found, outs)) if not is_tangent(t, o)]
     if wrong or len(found) != len(outs):
         i = wrong[0] if wrong else 0
-        raise slots.problem("jvp returns one tangent per output", cls=cls, result=result, outs=outs, i=i)
+        raise services.problem("jvp returns one tangent per output", cls=cls, result=result, outs=outs, i=i)
     return found
 
 

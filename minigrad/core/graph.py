@@ -10,7 +10,7 @@ from __future__ import annotations
 import weakref
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from .events import slots
+from ..events import services
 from .saved import Freed, Saved, next_number, unpack, version
 
 if TYPE_CHECKING:
@@ -43,10 +43,6 @@ class Leaf:
     def name(self) -> str:
         """Return PyTorch's name for a leaf's node."""
         return "AccumulateGrad"
-
-    def __call__(self, *grads: Tensor | None) -> tuple:
-        """Accumulate a gradient into the tensor's `.grad`."""
-        return slots.called(self, grads)
 
     def __repr__(self) -> str:
         return f"<AccumulateGrad object at {id(self):#x}>"
@@ -161,12 +157,12 @@ class Node:
     def _alive(self) -> tuple:
         """Return the saved values.  Raises RuntimeError if an earlier backward has freed them."""
         if type(self._saved) is Freed:
-            raise slots.problem("an earlier backward has freed the saved tensors", node=self)
+            raise services.problem("an earlier backward has freed the saved tensors", node=self)
         return self._saved
 
     def _free(self, freed: Freed) -> None:
         """Free the saved tensors, and leave a note of this backward for a later one that comes here."""
-        if type(self._saved) is tuple and (any([type(s) is Saved for s in self._saved]) or self._fn.keeps_number(self)):
+        if type(self._saved) is tuple and (Saved in map(type, self._saved) or self._fn.keeps_number(self)):
             self._saved = freed
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from ..arrays.dtypes import FLOATS
 from ..arrays.kinds import KINDS
 from ..arrays.memory import order_in_memory
-from .events import slots
+from ..events import events, services, unheard
 from .frames import EAGER, Frame, Layer, current
 from .graph import NO_GRAD, Leaf, ViewOf, history, move_retained
 from .saved import INFERENCE, memory, plain_tensor, version
@@ -47,7 +47,7 @@ def inplace(fn: type[Primitive], x: Tensor, *others: object) -> Tensor:
     Raises RuntimeError for a leaf that requires grad, for expanded views and for tensors that a transform merely captured.
     """
     frame = current()
-    if slots.write is not None and slots.foreign is None and slots.write(frame, fn, x, others):
+    if events.dual_level_of is unheard and services.write(frame, fn, x, others):
         return x
     return inplace_at(frame, fn, x, others)
 
@@ -59,7 +59,7 @@ def inplace_at(frame: Frame, fn: type[Primitive], x: Tensor, others: tuple) -> T
         if frame.layer.handles(fn, args):
             return frame.layer.inplace(frame, fn, x, others)
         frame = frame.parent  # type: ignore[assignment]
-    if slots.foreign is not None and (level := slots.foreign(args)) is not None:
+    if events.dual_level_of is not unheard and (level := events.dual_level_of(args)) is not None:
         return level.here(inplace_at, frame, fn, x, others)
 
     def copy(before: Tensor) -> None:
@@ -84,7 +84,7 @@ def write(
         others = tuple([a.clone() if isinstance(a, Tensor) and shares(a, x) else a for a in others])
         if 0 in fn.keeps:
             copy(before)
-        slots.notice("tracked write", fn=fn, before=before, others=others)
+        services.notice("tracked write", fn=fn, before=before, others=others)
     others = lower(others) or others
     if tracked:
         fn.record(layer, (before, *others), x)
@@ -99,9 +99,9 @@ def write_array(frame: Frame, fn: type[Primitive], x: Tensor, others: tuple) -> 
     """Compute on arrays, check the result, and write it."""
     arrays = [a._a if isinstance(a, Tensor) else a for a in others]
     if overlaps(x):
-        raise slots.problem("several elements share one place in memory", fn=fn, x=x)
+        raise services.problem("several elements share one place in memory", fn=fn, x=x)
     if type(x._a) is np.ndarray and not x._a.flags.writeable:
-        raise slots.problem("the memory is read-only", fn=fn, x=x)
+        raise services.problem("the memory is read-only", fn=fn, x=x)
     if len(KINDS) > 1:
         fn.check_devices((x, *others))
     result = fn.compute(x._a, *arrays) if fn.update is None else None
@@ -127,15 +127,15 @@ def shares(a: Tensor, x: Tensor) -> bool:
 def check_writable(frame: Frame, fn: type[Primitive], x: Tensor, tracked: bool) -> None:
     """Raise if the write would make gradients wrong."""
     if x._ver is INFERENCE and not frame.inference:
-        raise slots.problem("inference tensors cannot be modified outside of inference_mode", fn=fn, x=x)
+        raise services.problem("inference tensors cannot be modified outside of inference_mode", fn=fn, x=x)
     root, leaf = x, type(history(x)) is Leaf
     while root._view is not None:
         if root._view.fixed is not None and (tracked or frame.grad and history(root._view.parent) is not None):
-            raise slots.problem("this view cannot be modified in place", fn=fn, x=root)
+            raise services.problem("this view cannot be modified in place", fn=fn, x=root)
         root = root._view.parent
         leaf = leaf or type(history(root)) is Leaf
     if tracked and leaf:
-        raise slots.problem("a leaf that requires grad is modified in place", fn=fn, x=x, root=root)
+        raise services.problem("a leaf that requires grad is modified in place", fn=fn, x=x, root=root)
 
 
 def overlaps(t: Tensor) -> bool:
@@ -152,7 +152,7 @@ def check_result(fn: type[Primitive], x: Tensor, result: np.ndarray) -> None:
     """Raise if a result does not fit into x in shape or kind of dtype."""
     floats = result.dtype in FLOATS and x._a.dtype not in FLOATS
     if result.shape != x._a.shape or floats or x._a.dtype.kind == "b" and result.dtype.kind != "b":
-        raise slots.problem("the result does not fit into the tensor", fn=fn, x=x, result=result)
+        raise services.problem("the result does not fit into the tensor", fn=fn, x=x, result=result)
 
 
 def rebase(layer: Layer | None, x: Tensor) -> None:

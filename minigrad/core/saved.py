@@ -9,8 +9,8 @@ from collections.abc import Callable
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
+from ..events import services
 from ..places import Place, user_place
-from .events import slots
 from .frames import current
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ def save(t: Any, index: int | None = None) -> Any:
     if not hasattr(t, "_edge"):
         return t
     if t._ver is INFERENCE:
-        raise slots.problem("inference tensors cannot be saved for backward", t=t)
+        raise services.problem("inference tensors cannot be saved for backward", t=t)
     observers = current().observers
     for o in reversed(observers) if observers else ():
         if (packed := o.pack(t, index)) is not None:
@@ -122,7 +122,7 @@ def unpack(saved: object, node: Node) -> Any:
         t = saved.unpack(saved, node)
         return with_edge(t, saved.edge if saved.index is None else node._output(saved.index), saved.tangent)
     if version(t) != saved.version:
-        raise slots.problem("a saved tensor was modified in place", node=node, saved=saved)
+        raise services.problem("a saved tensor was modified in place", node=node, saved=saved)
     for o in current().observers:
         o.unpacked(saved, node)
     if layer is not None and not current().has(layer):  # the transform has ended: use values one layer down

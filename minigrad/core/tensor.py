@@ -17,8 +17,8 @@ import numpy as np
 from ..arrays import dtypes
 from ..arrays.devices import Size, device
 from ..arrays.kinds import Array, place
+from ..events import events, services
 from ..signatures import getter
-from .events import slots
 from .frames import current
 from .graph import Edge, Leaf, ViewOf, history, is_leaf, output_index, producer, retains
 from .saved import INFERENCE, Version, plain_tensor, version
@@ -76,28 +76,28 @@ class Tensor(Methods):
     @requires_grad.setter
     def requires_grad(self, flag: bool) -> None:
         if not isinstance(flag, bool):
-            raise slots.problem("requires_grad is True or False", t=self, flag=flag)
+            raise services.problem("requires_grad is True or False", t=self, flag=flag)
         self.requires_grad_(flag)
         if not is_leaf(self):
-            raise slots.problem("only leaves can change requires_grad", t=self, flag=flag)
+            raise services.problem("only leaves can change requires_grad", t=self, flag=flag)
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
         """Turn `.grad` on or off in place (leaves only).  Raises RuntimeError for integers and for results of operations."""
         flag = bool(requires_grad)
         if not is_leaf(self):
             if not flag:
-                raise slots.problem("the result of an operation cannot stop requiring grad", t=self)
+                raise services.problem("the result of an operation cannot stop requiring grad", t=self)
             return self
         if flag and self._ver is INFERENCE and not current().inference:
-            raise slots.problem("inference tensors have no gradients", t=self)
+            raise services.problem("inference tensors have no gradients", t=self)
         if flag and self._np_dtype not in dtypes.FLOATS:
-            raise slots.problem("only floating-point tensors have gradients", t=self)
+            raise services.problem("only floating-point tensors have gradients", t=self)
         if self._layer is not None and not self._layer.accumulates:
-            raise slots.problem("a transform decides which tensors require grad", t=self)
+            raise services.problem("a transform decides which tensors require grad", t=self)
         if flag != (self._edge is not None):
             before = self._edge
             self._edge = leaf_of(self) if flag else retire_leaf(self)
-            slots.tracking(self, before)
+            events.tracked(self, before)
         return self
 
     is_leaf = getter(bool, lambda t: t.grad_fn is None, "True if no recorded operation made this tensor.")
@@ -107,22 +107,22 @@ class Tensor(Methods):
     @property
     def grad_fn(self):
         """Node of the operation that made this tensor; None for leaves."""
-        slots.reading(self, "grad_fn")
+        events.read(self, "grad_fn")
         edge = history(self)
         return None if edge is None or type(edge) is Leaf else producer(edge)
 
     @property
     def grad(self) -> Tensor | None:
         """Gradient that backward has accumulated here; None before the first backward."""
-        slots.reading(self, "grad")
+        events.read(self, "grad")
         if self._grad is None and not is_leaf(self) and not retains(self):
-            slots.notice("grad of a non-leaf", t=self)
+            services.notice("grad of a non-leaf", t=self)
         return self._grad
 
     @grad.setter
     def grad(self, g: Tensor | None) -> None:
         if g is not None and (g is self or not isinstance(g, Tensor) or not alike(g, self)):
-            raise slots.problem("a gradient has its tensor's shape, dtype and device", t=self, g=g)
+            raise services.problem("a gradient has its tensor's shape, dtype and device", t=self, g=g)
         self._grad = g
 
     @grad.deleter
@@ -131,9 +131,9 @@ class Tensor(Methods):
 
     @property
     def _version(self) -> int:
-        slots.reading(self, "_version")
+        events.read(self, "_version")
         if self._ver is INFERENCE:
-            raise slots.problem("inference tensors do not track versions", t=self)
+            raise services.problem("inference tensors do not track versions", t=self)
         return version(self)
 
     @property
@@ -161,7 +161,7 @@ class Tensor(Methods):
     def detach_(self) -> Tensor:
         """Forget how this tensor was computed, in place.  Raises RuntimeError for views."""
         if self._view is not None:
-            raise slots.problem("a view cannot be detached in place", t=self)
+            raise services.problem("a view cannot be detached in place", t=self)
         self._edge = None
         return self
 
@@ -177,7 +177,7 @@ class Box(Tensor):
 
     @property
     def _a(self):  # type: ignore[override]
-        raise slots.problem("a tensor inside a transform has no memory", box=self)
+        raise services.problem("a tensor inside a transform has no memory", box=self)
 
     shape = property(lambda t: Size(t._layer.shape(t)))  # type: ignore[assignment]
     ndim = property(lambda t: len(t._layer.shape(t)))  # type: ignore[assignment]

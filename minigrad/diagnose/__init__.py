@@ -1,13 +1,11 @@
 """Find, explain and report mistakes: one file for each kind.
 
-`install` fills the slots of core/events.py; core raises and warns through report.py.
+`install` plugs them into minigrad/events.py; core raises and warns through report.py.
 """
 
-from ..arrays.errstate import Heard
-from ..core.events import slots
 from ..core.frames import OFF, ON
 from ..core.tensor import Tensor
-from ..kernels import fallback
+from ..events import events, services
 from . import (
     arguments,
     captured_tensors,
@@ -29,13 +27,10 @@ from . import (
 
 
 def install() -> None:
-    """Fill the slots for core's errors and warnings, calls of users' methods, shared memory and NaN."""
-    slots.problem, slots.notice = report.problem, report.notice
-    slots.call_method, slots.defined = user_methods.call_method, user_methods.guard_forward
-    slots.run_forward = captured_tensors.run_forward
-    slots.lent, slots.origins = observer.lent, debug.made
-    slots.lent_array, Heard.by = observer.lent_array, nan.noticed
-    slots.backward_begins, slots.again = first_backward.backward_begins, fallback.again
+    """Take over the services for errors, warnings and calls of users' methods, and observe the process."""
+    services.problem, services.notice = report.problem, report.notice  # type: ignore[method-assign]
+    services.call_method = user_methods.call_method  # type: ignore[method-assign]
+    events.add(observer.DIAGNOSIS)
     misspelt_names.install(Tensor)
     if debug.ALWAYS:
         ON.observers = OFF.observers = (observer.WATCHER,)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from threading import current_thread, main_thread
 from typing import Any
 
-from ..core.events import slots
 from ..core.frames import current
 from ..core.graph import operation_of
 from ..core.tensor import Box, Tensor, levels
 from ..errors import MinigradRuntimeError, error, warn
+from ..events import events
 from ..places import callee, noted, user_frame
 from .report import explains
 
@@ -35,7 +35,7 @@ Foreign.__module__ = MinigradRuntimeError.__module__
 @explains("a tensor inside a transform has no memory")
 def foreign(box: Any) -> Exception:
     """Return the error for reading the memory of a transform's tensor."""
-    slots.reading(box, "numpy")
+    events.read(box, "numpy")
     runs = current().has(box._layer)
     name, what = box._layer.name, f"this tensor of shape {tuple(box.shape)}"
     if runs:

@@ -18,11 +18,11 @@ import numpy as np
 from ..arrays.dtypes import FLOATS
 from ..arrays.meta import has_numbers
 from ..core.engine import BackwardRun, running
-from ..core.events import slots
 from ..core.graph import Leaf, name_of, operation_of, producer
 from ..core.saved import Saved, next_number, plain_tensor
 from ..core.tensor import Tensor
 from ..errors import are_suppressed, error, warn
+from ..events import Observer, events
 from ..places import Place, noted, user_place
 from .debug import Notes
 
@@ -50,10 +50,11 @@ class Made(threading.local):
 
     def note(self, kind: str, name: str, number: int, what: str = "", data: bool = False) -> None:
         """Remember an operation if it is among the first; `data` is True if its input has the NaN."""
-        events, slots.backward_ends = getattr(self, kind), backward_ends
-        if what or len(events) < ENOUGH:
+        events.add(NAN_GRADIENTS)
+        first = getattr(self, kind)
+        if what or len(first) < ENOUGH:
             place = user_place()
-            events[number] = Event(name, place, number, what, DATA if data else advice(name, place, kind == "nan"))
+            first[number] = Event(name, place, number, what, DATA if data else advice(name, place, kind == "nan"))
 
     def clear(self) -> None:
         """Forget the events."""
@@ -73,19 +74,26 @@ def noticed(who: str, what: str) -> None:
         if len(getattr(made, kind)) < ENOUGH:
             made.note(kind, who, next_number() + 1)
     elif kind not in (nodes := spoilers.get(pending) or {}) and pending.node is not None:
-        spoilers[pending], slots.backward_ends = {**nodes, kind: pending.node}, backward_ends
+        events.add(NAN_GRADIENTS)
+        spoilers[pending] = {**nodes, kind: pending.node}
 
 
-def backward_ends(run: BackwardRun, found: dict) -> None:
-    """Warn if a backward has produced NaN gradients; one whose warnings are suppressed leaves the events to the next."""
-    if are_suppressed() or not spoilers.table and not made.nan:
-        return
-    nodes = spoilers.get(run) or {}
-    if nodes or made.nan:
-        if run.targets is None:
-            tensors = [leaf._ref() for leaf in run.reaches() if type(leaf) is Leaf]
-            found = {t: t._grad for t in tensors if t is not None and t._grad is not None}
-        hint(nodes, [(g._sizes, g._a) for g in found.values() if type(g) is Tensor], run.reaches())
+class NanGradients(Observer):
+    """Looks for NaN in the gradients of each backward, from the first infinity or NaN on."""
+
+    def backward_ends(self, run: BackwardRun, found: dict) -> None:
+        """Warn if a backward has produced NaN gradients; one whose warnings are suppressed leaves the events to the next."""
+        if are_suppressed() or not spoilers.table and not made.nan:
+            return
+        nodes = spoilers.get(run) or {}
+        if nodes or made.nan:
+            if run.targets is None:
+                tensors = [leaf._ref() for leaf in run.reaches() if type(leaf) is Leaf]
+                found = {t: t._grad for t in tensors if t is not None and t._grad is not None}
+            hint(nodes, [(g._sizes, g._a) for g in found.values() if type(g) is Tensor], run.reaches())
+
+
+NAN_GRADIENTS = NanGradients()
 
 
 # ---------------------------------------------------------------------- warnings

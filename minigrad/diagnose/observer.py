@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from ..arrays.memory import storage
-from ..core.events import Observer
 from ..core.frames import Frame, current, enter
 from ..core.saved import Saved, plain_tensor
 from ..core.tensor import Tensor
+from ..events import Observer
 from ..places import user_place
-from . import debug, detached, lint, nan
+from . import captured_tensors, debug, detached, first_backward, lint, nan, user_methods
 from .data_writes import DataVersion
 from .debug import Lent, Notes, anomaly, mode
 from .saved_tensors import modified_unseen
@@ -70,16 +71,40 @@ def switch(debugging: bool, on: bool, check_nan: bool) -> None:
         enter(frame.observed(WATCHER, debugging or on))
 
 
-def lent(t: Tensor, how: str) -> DataVersion | None:
-    """Note that the user obtains a tensor's memory; return the counter of the tensor that `.data` gives."""
-    if type(t._ver) is Lent:
-        t._ver.exposed = True
-    if mode.on:
-        debug.lend(storage(t._a), how)
-    return DataVersion(t._a) if how == ".data" else None
+class Diagnosis(Observer):
+    """Observer of the whole process: checks that cost nothing until something is wrong."""
+
+    def defined(self, cls: Any) -> None:
+        """Guard a new Function's forward against direct calls."""
+        user_methods.guard_forward(cls)
+
+    def forward(self, run: Callable) -> Callable:
+        """Return the function that watches the first forward of each Function."""
+        return captured_tensors.run_forward
+
+    def lent(self, memory: Any, how: str) -> DataVersion | None:
+        """Note that the user gets a tensor's memory, or makes a tensor on an array; count the writes to what `.data` gives."""
+        if not isinstance(memory, Tensor):
+            if mode.on and not debug.lent(memory):
+                debug.lend(memory, how)
+            return None
+        if type(memory._ver) is Lent:
+            memory._ver.exposed = True
+        if mode.on:
+            debug.lend(storage(memory._a), how)
+        return DataVersion(memory._a) if how == ".data" else None
+
+    def origins(self, tensors: dict) -> list[str]:
+        """Return lines that tell how tensors were made, as far as it is known."""
+        return debug.made(tensors)
+
+    def backward_begins(self, who: str, edges: list, wanted: set | None, *, create: bool, **facts: Any) -> None:
+        """Look for mistakes in the graph of a loss."""
+        first_backward.backward_begins(who, edges, wanted, **facts)
+
+    def not_finite(self, who: str, what: str) -> None:
+        """Remember the first operations that made infinities and NaN."""
+        nan.noticed(who, what)
 
 
-def lent_array(memory: Any, how: str) -> None:
-    """Note that a tensor is made on the user's memory."""
-    if mode.on and not debug.lent(memory):
-        debug.lend(memory, how)
+DIAGNOSIS = Diagnosis()

@@ -10,13 +10,13 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from ..core.events import slots
 from ..core.frames import current
 from ..core.function import Function
 from ..core.graph import history
 from ..core.saved import plain_tensor
 from ..core.tensor import Tensor
 from ..errors import MinigradError, error, warn
+from ..events import events
 from ..places import return_of, users_code
 from ..tensors.nested import tensors_in
 from . import debug, gradient_checks
@@ -32,7 +32,7 @@ def call_method(cls: type[Function], name: str, *args: Any) -> Any:
     method = getattr(cls, name)
     if name == "forward" and getattr(method, "guard", None) is method:
         method = method.plain
-    run = method if slots.method is None else slots.method(cls, name, method)
+    run = events.method(cls, name, method) or method
     look = LOOKED_AT.get(name)
     try:
         return run(*args) if look is None else look(cls, run, args)

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from ..core.events import slots
 from ..core.frames import current
+from ..events import events
 from ..places import Place, user_place
 
 if TYPE_CHECKING:
@@ -57,14 +57,12 @@ class Call:
 
     def writes(self) -> None:
         """Announce to recordings that results are about to be written."""
-        if slots.transferring is not None:
-            slots.transferring(self, False)
+        events.communicated(self, False)
 
     def ended(self) -> None:
         """Note that the results are written, and call the listeners."""
         self.done = perf_counter()
-        if slots.transferring is not None:
-            slots.transferring(self, True)
+        events.communicated(self, True)
         self.reads = ()
         for listener in listeners:
             listener(self)

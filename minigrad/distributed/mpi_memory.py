@@ -16,12 +16,13 @@ from typing import Any
 import numpy as np
 
 from ..arrays.dtypes import HALVES
-from ..arrays.kinds import contiguous, cuda_kernels, empty, on_device
+from ..arrays.kinds import contiguous, empty, on_device
 from ..arrays.meta import is_meta, no_numbers
 from ..core.frames import OFF, ON, current
 from ..core.saved import INFERENCE, memory, plain_tensor
 from ..core.tensor import Box, Tensor, wrap
 from ..errors import error, warn
+from ..kernels.cuda import cuda_kernels
 from ..ops.transfer import placed
 from .calls import Call, report_communication
 from .groups import seconds

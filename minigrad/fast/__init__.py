@@ -27,13 +27,13 @@ from ..arrays.kinds import as_array
 from ..arrays.memory import sum_down as fit
 from ..config import GENERIC
 from ..core.backward import to_tensor
-from ..core.events import slots
 from ..core.frames import EAGER, apply_at, current
 from ..core.graph import OutputEdge, ViewOf, history
 from ..core.inplace import NO_GRAD
 from ..core.saved import memory as fresh
 from ..core.saved import next_number, save
 from ..core.tensor import Tensor, wrap
+from ..events import services
 from ..ops.base import registry
 from ..ops.base.families import spread
 from ..ops.base.primitive import ShapeOf, as_tensor
@@ -66,7 +66,7 @@ MOST = 8  # tensors for `*xs` in generated code; with more, the loop dominates t
 def install() -> None:
     """Install the fast path: operations are generated at their first call, and writes that change no history are short."""
     if not GENERIC:
-        slots.accelerate, slots.write = accelerate, write_plain
+        services.accelerate, services.write = accelerate, write_plain
 
 
 def accelerate(cls: Any) -> bool:

@@ -12,10 +12,10 @@ from ..arrays.kinds import KINDS
 from ..arrays.kinds import zeros as zeros_like
 from ..arrays.memory import sum_down
 from ..core.backward import fit_array, to_array
-from ..core.events import slots
 from ..core.saved import Freed, Saved, Version, version
 from ..core.tensor import Tensor, wrap
 from ..errors import error
+from ..events import services
 from ..kernels import select
 from ..ops.base.layouts import arranged
 from ..ops.base.primitive import PrimitiveNode, ShapeOf
@@ -109,10 +109,10 @@ def array(s: Any, node: Any, index: int | None) -> np.ndarray:
 def tensor(s: Any, node: Any, index: int | None) -> Tensor:
     """Return the tensor of such a value."""
     if s is None:
-        raise slots.problem("an earlier backward has freed the saved tensors", node=node)
+        raise services.problem("an earlier backward has freed the saved tensors", node=node)
     s = as_saved(s, index)
     if version(s.tensor) != s.version:
-        raise slots.problem("a saved tensor was modified in place", node=node, saved=s)
+        raise services.problem("a saved tensor was modified in place", node=node, saved=s)
     return s.tensor
 
 

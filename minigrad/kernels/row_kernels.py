@@ -20,9 +20,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..arrays.kinds import KINDS, cuda_kernels, kernels_in, on_device
+from ..arrays.kinds import KINDS, on_device
 from . import threads
 from .compiler import loading
+from .cuda import cuda_kernels, unguarded
 from .fallback import only_definitions
 
 ALL, LINE, EACH, WEIGHT, NUMBER = "all", "line", "each", "weight", "number"
@@ -152,7 +153,7 @@ def backward(cls: Any, gs: tuple, bound: tuple) -> list | None:
 def on_device_or_host(plan: Plan, args: tuple, like: Any) -> list | None:
     """Run a kernel on all lines, where the array `like` is."""
     if on_device(like):
-        return cuda_kernels("repeats").call(kernels_in("lines_cuda").run, plan, args)
+        return cuda_kernels("repeats").call(unguarded("lines_cuda").run, plan, args)
     return run(plan, args)
 
 

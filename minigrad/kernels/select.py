@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from ..arrays import dtypes, halves
-from ..arrays.kinds import cuda_kernels, on_device
+from ..arrays.kinds import on_device
 from . import formula, pointwise_calls
+from .cuda import cuda_kernels
 from .operands import cast, convert, plain
 from .pointwise_calls import FUSE_FROM, kernel_threshold, read_by, worth_a_kernel
 

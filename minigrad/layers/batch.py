@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from ..core.events import slots
 from ..core.frames import Frame, push, use
 from ..core.function import Function
 from ..core.inplace import inplace_at
 from ..core.saved import version
 from ..core.tensor import Box, Tensor
 from ..errors import MinigradError
+from ..events import events, services, unheard
 from .batching import batch_in_front, lift, without_gaps
 from .generated import generated_rule
 from .transform import Transform
@@ -57,7 +57,7 @@ class Batch(Transform):
 
     def readable(self, t: Box) -> Any:
         """Raise RuntimeError: a box has one value per example, so Python cannot read a single one."""
-        raise slots.problem("a batched tensor has no single value", size=self.size)
+        raise services.problem("a batched tensor has no single value", size=self.size)
 
     def dim(self, a: object) -> int | None:
         """Return the batch dimension of a value, or None if it is the same for all examples."""
@@ -86,7 +86,7 @@ class Batch(Transform):
             out, out_dims = checked_pair(cls, rule(self.info(cls), dims, *values))
         written = [a for a, v, n in zip(args, values, versions) if n is not None and version(v) != n]
         for i, o in enumerate(out):
-            slots.notice("output is a structure", cls=cls, o=o, i=i, kind=lambda t: True)
+            services.notice("output is a structure", cls=cls, o=o, i=i, kind=lambda t: True)
         boxes = tuple([self.returned(cls, o, d, written) for o, d in zip(out, out_dims)])
         return boxes if type(out) is tuple else boxes[0]
 
@@ -101,7 +101,7 @@ class Batch(Transform):
         """
         tensors = [a for group in groups for a in group if isinstance(a, Tensor)]
         mine = any([type(a) is Box and a._layer is self for a in tensors])
-        if not mine or slots.process is not None or len({a._np_dtype for a in tensors}) > 1:
+        if not mine or events.layer_process is not unheard or len({a._np_dtype for a in tensors}) > 1:
             return f(*groups)
         rank = max([len(a._sizes) for a in tensors])
         lowered = [tuple([self.lifted(a, rank) for a in group]) for group in groups]
@@ -130,19 +130,19 @@ class Batch(Transform):
         if cls.vmap is None:  # with its own rule it may have the combined form: its ctx is made below
             self.separate(cls)
         if cls.generate_vmap_rule and cls.vmap is not None:
-            raise slots.problem("a Function has one vmap rule", cls=cls)
+            raise services.problem("a Function has one vmap rule", cls=cls)
         if cls.generate_vmap_rule:
             return partial(generated_rule, Batch)
         if cls.vmap is None:
-            raise slots.problem("a Function under vmap has a vmap rule", cls=cls, size=self.size)
-        return lambda *args: slots.call_method(cls, "vmap", *args)
+            raise services.problem("a Function under vmap has a vmap rule", cls=cls, size=self.size)
+        return lambda *args: services.call_method(cls, "vmap", *args)
 
     def returned(self, cls: type[Function], value: object, dim: object, written: list) -> Any:
         """Return an output of a rule, checked: the modified argument itself, or a new box with the batch dimension."""
         if dim is None or not isinstance(value, Tensor):
             return value
         if type(dim) is not int or not -value.ndim <= dim < value.ndim or value.shape[dim] != self.size:
-            raise slots.problem("out_dims name the batch dimensions", cls=cls, value=value, dim=dim, size=self.size)
+            raise services.problem("out_dims name the batch dimensions", cls=cls, value=value, dim=dim, size=self.size)
         dim %= value.ndim
         same = [a for a in written if self.owns(a) and a._value is value and a._extra == dim]
         return same[0] if same else Box(self, value, dim)
@@ -150,7 +150,7 @@ class Batch(Transform):
     def inplace(self, frame: Frame, fn: type, x: Tensor, others: tuple) -> Tensor:
         """Write one layer down, on the value with its batch dimension."""
         if not self.owns(x):
-            raise slots.problem("only a batched tensor can store a batch", fn=fn, x=x, size=self.size)
+            raise services.problem("only a batched tensor can store a batch", fn=fn, x=x, size=self.size)
         x_dim, value = x._extra, x._value
         with use(frame.parent):
             if fn.elementwise:
@@ -166,11 +166,11 @@ class Batch(Transform):
 def checked_pair(cls: type[Function], result: object) -> tuple:
     """Check that a user's rule returned (outputs, batch dimensions); wrap a single output in a list."""
     if not (type(result) is tuple and len(result) == 2):
-        raise slots.problem("a vmap rule returns output, out_dims", cls=cls, result=result)
+        raise services.problem("a vmap rule returns output, out_dims", cls=cls, result=result)
     out, dims = result
     several, listed = isinstance(out, (tuple, list)), isinstance(dims, (tuple, list))
     if several is not listed or several and len(dims) != len(out):
-        raise slots.problem("a vmap rule returns one out_dim per output", cls=cls, out=out, dims=dims)
+        raise services.problem("a vmap rule returns one out_dim per output", cls=cls, out=out, dims=dims)
     return (tuple(out), tuple(dims)) if several else ([out], [dims])
 
 

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 from ..core.backward import fit_shape
 from ..core.context import Ctx
-from ..core.events import slots
 from ..core.frames import push
 from ..core.function import Function, as_tuple
 from ..core.tensor import Box, Tensor
+from ..events import services
 from .batching import batch_in_front
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ class Batched(Function):
         examples, layer = cls.boxed(args, cls.in_dims), cls.layer
         cls.shapes = tuple([a._sizes if isinstance(a, Tensor) else None for a in examples])
         with push(layer):
-            out = slots.call_method(cls.of, "forward", *examples)
+            out = services.call_method(cls.of, "forward", *examples)
         found, dims = [], []
         for o in as_tuple(out):
             found.append(o._value if layer.owns(o) else batch_in_front(layer, o))
@@ -81,7 +81,7 @@ class Batched(Function):
         outs, layer = cls.boxed(as_tuple(output), cls.out_dims), cls.layer
         with push(layer):
             output = outs if isinstance(output, tuple) else outs[0]
-            slots.call_method(cls.of, "setup_context", ctx, cls.boxed(inputs, cls.in_dims), output)
+            services.call_method(cls.of, "setup_context", ctx, cls.boxed(inputs, cls.in_dims), output)
         ctx._saved, cls.saved_dims = strip(layer, ctx._saved)
         cls.forward_dims = cls.saved_dims
         if ctx._forward is not None:
@@ -95,7 +95,7 @@ class Batched(Function):
         saved = ctx.saved_tensors
         with push(cls.layer):
             saved = cls.boxed(saved, saved_dims)
-            out = as_tuple(slots.call_method(cls.of, name, Example(ctx, saved), *cls.boxed(args, dims)))
+            out = as_tuple(services.call_method(cls.of, name, Example(ctx, saved), *cls.boxed(args, dims)))
             if name == "backward":  # gradients that broadcast to one example need not broadcast to a batch
                 out = reduced(ctx, out, cls.shapes)
         return tuple([batch_in_front(cls.layer, o) for o in out])

@@ -9,12 +9,12 @@ from typing import Any
 
 from ..core import engine
 from ..core.context import attach, contains_identical
-from ..core.events import slots
 from ..core.frames import Frame, apply_at, current, push, use
 from ..core.function import Function, as_returned, as_tuple
 from ..core.graph import Leaf, history
 from ..core.inplace import inplace_at, link_view, write
 from ..core.tensor import Box, Tensor, describe, edges_of, is_float
+from ..events import services
 from ..places import user_place
 from .transform import Transform, captured
 
@@ -78,7 +78,7 @@ class Grad(Transform):
         ctx, self.opaque = cls.Node(self, needs, edges if True in needs else (), describe(args)), True
         with use(frame.parent):
             low = cls.apply(*values)
-            slots.call_method(cls, "setup_context", ctx, values, low)
+            services.call_method(cls, "setup_context", ctx, values, low)
         lows, dirty = as_tuple(low), ctx._dirty
         outs = tuple([self.output(o, contains_identical(o, dirty), args, values) for o in lows])
         ctx._dirty = tuple([next((a for a, v in zip(args, values) if v is d), d) for d in dirty])

@@ -11,14 +11,14 @@ from typing import Any
 
 from ..arrays.dtypes import FLOATS
 from ..core.context import contains_identical
-from ..core.events import slots
 from ..core.frames import Frame, apply_at, use
 from ..core.function import Function, as_tuple
 from ..core.graph import ViewOf
 from ..core.inplace import inplace_at
 from ..core.saved import version
 from ..core.tensor import Box, Tensor, is_float
-from .outputs import check_outputs, link_outputs, modified_problem
+from ..events import events, services
+from .outputs import check_outputs, modified_problem
 from .transform import Transform, captured, laid_out_like, layers_of, recording, same_view, unwritten
 
 
@@ -71,7 +71,7 @@ class Jvp(Transform):
                 outs = tuple([make(o, t if o._np_dtype in FLOATS else None) for o, t in zip(lows, results)])
         if not cls.primitive:
             outs = tuple([self.output(o, contains_identical(o, values), args, values) for o in lows])
-            link_outputs(cls.__name__, args, outs)
+            events.attached(cls.__name__, args, outs)
             self.renew(frame, cls, args, outs, results)
         if cls.primitive and cls.view and self.owns(args[0]):
             view: Any = outs[0]
@@ -83,7 +83,7 @@ class Jvp(Transform):
         if cls.primitive:
             return None
         ctx = cls.Node(None, tuple([t is not None for t in tangents]))
-        slots.call_method(cls, "setup_context", ctx, values, low)
+        services.call_method(cls, "setup_context", ctx, values, low)
         return ctx
 
     def renew(self, frame: Frame, cls: type[Function], args: tuple, outs: tuple, tangents: list) -> None:

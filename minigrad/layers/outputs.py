@@ -11,12 +11,12 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from ..core.events import slots
 from ..core.frames import current
 from ..core.graph import NO_GRAD, Leaf, ViewOf, history
 from ..core.inplace import shares
 from ..core.saved import memory, version
 from ..core.tensor import Tensor
+from ..events import Observer, events, services
 
 UNTRACKED = "untracked"  # `seen` of an output in the memory of a tensor without history: any write changes that
 
@@ -40,18 +40,21 @@ class OutputIn(ViewOf):
                 t._edge = self.delayed(t, edges, modified_problem(t))
 
 
-def link_outputs(name: str, args: tuple, outs: tuple) -> None:
-    """Record in which tensor's memory the outputs of a user's Function `name` are."""
-    for i, o in enumerate(outs):
-        if not isinstance(o, Tensor):
-            continue
-        if o._layer is None and o._view is None and (a := o._a).base is None:
-            for t in (*args, *outs[:i]) if i else args:
-                if isinstance(t, Tensor) and t._layer is None and t._a is a:
-                    break
-            else:  # as usual: forward has computed it into new memory
+class OutputMemory(Observer):
+    """Records in which tensor's memory the outputs of users' Functions are."""
+
+    def attached(self, name: str, args: tuple, outs: tuple) -> None:
+        """Link the outputs that are in the memory of an argument, or of an earlier output."""
+        for i, o in enumerate(outs):
+            if not isinstance(o, Tensor):
                 continue
-        link(name, o, (*args, *outs[:i]))
+            if o._layer is None and o._view is None and (a := o._a).base is None:
+                for t in (*args, *outs[:i]) if i else args:
+                    if isinstance(t, Tensor) and t._layer is None and t._a is a:
+                        break
+                else:  # as usual: forward has computed it into new memory
+                    continue
+            link(name, o, (*args, *outs[:i]))
 
 
 def link(name: str, o: Tensor, others: tuple) -> None:
@@ -76,7 +79,7 @@ def memory_owner(o: Tensor, others: tuple) -> Tensor | None:
     return next((t for t in near if t._base is not o and shares(t, o)), None)
 
 
-slots.link = link_outputs
+events.add(OutputMemory())
 
 
 # ---------------------------------------------------------------------- after or before a write
@@ -88,7 +91,7 @@ def modified_problem(t: Tensor) -> Callable | None:
     if view is None:
         return None
     return partial(
-        slots.problem, "an output's memory was modified", shape=t._sizes, reason=view.fixed, memory=memory(t)
+        services.problem, "an output's memory was modified", shape=t._sizes, reason=view.fixed, memory=memory(t)
     )
 
 
@@ -99,5 +102,5 @@ def check_outputs(fn: Any, x: Tensor, tracked: bool, derivative: Callable) -> No
     """
     while (view := x._view) is not None:
         if view.fn is None and (tracked or derivative(view.parent) is not None):
-            raise slots.problem("this view cannot be modified in place", fn=fn, x=x)
+            raise services.problem("this view cannot be modified in place", fn=fn, x=x)
         x = view.parent

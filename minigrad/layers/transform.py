@@ -7,12 +7,12 @@ from __future__ import annotations
 from typing import Any, TypeGuard
 
 from ..arrays.memory import order_in_memory
-from ..core.events import slots
 from ..core.frames import Frame, Layer, current, use
 from ..core.function import Function
 from ..core.graph import ViewOf, history, producer
 from ..core.inplace import layout_of_example, shares
 from ..core.tensor import Box, Tensor, levels
+from ..events import services
 
 
 class Transform(Layer):
@@ -52,7 +52,7 @@ class Transform(Layer):
     def separate(self, cls: type[Function]) -> Any:
         """Return a user's Function in the separate form.  Raises RuntimeError for the combined form."""
         if cls.combined:
-            raise slots.problem("a Function under a transform has a setup_context", cls=cls, layer=self)
+            raise services.problem("a Function under a transform has a setup_context", cls=cls, layer=self)
         return cls
 
     def follows(self, t: Box) -> bool:
@@ -75,7 +75,7 @@ class Transform(Layer):
 
 def captured(layer: Layer, fn: Any, x: Tensor) -> Exception:
     """Return the error for a write to a tensor that a transform's function uses but did not receive as an argument."""
-    return slots.problem("a transform does not modify captured tensors", layer=layer, fn=fn, x=x)
+    return services.problem("a transform does not modify captured tensors", layer=layer, fn=fn, x=x)
 
 
 def layers_of(t: Tensor) -> set:

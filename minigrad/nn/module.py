@@ -11,7 +11,6 @@ from typing import Any
 
 from ..arrays import dtypes
 from ..arrays.devices import device
-from ..autograd.profiler import listeners
 from ..compile.api import compile
 from ..core.tensor import Tensor
 from ..diagnose import optimizers
@@ -26,6 +25,7 @@ from ..diagnose.modules import (
     warn_requires_grad,
 )
 from ..errors import error
+from ..events import events, unheard
 from ..ops.create import empty_like
 from ..signatures import CallsForward, P, R_co
 from .parameter import Parameter
@@ -72,16 +72,16 @@ class Module(Stateful):
 
     def __call__(self: CallsForward[P, R_co], *args: P.args, **kwargs: P.kwargs) -> R_co:
         module: Any = self  # to type checkers it has forward alone
-        for listener in listeners:
-            listener.entered(module)
+        if events.module_begins is not unheard:
+            events.module_begins(module)
         try:
             return module._run(args, kwargs) if module._hooks else module.forward(*args, **kwargs)
         except TypeError as e:
             check_call(module, args, kwargs, e)
             raise
         finally:
-            for listener in listeners:
-                listener.left(module)
+            if events.module_ends is not unheard:
+                events.module_ends(module)
 
     # ------------------------------------------------------------------ attributes
     def __setattr__(self, name: str, value: Any) -> None:

@@ -12,13 +12,13 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from ..core.engine import running
-from ..core.events import slots
 from ..core.frames import current
 from ..core.function import Function
 from ..core.graph import history
 from ..core.tensor import Tensor, levels
 from ..diagnose.gradient_hooks import check_arguments
 from ..errors import error
+from ..events import events
 from ..places import defined_at
 from ..tensors.hooks import Handle
 
@@ -211,7 +211,7 @@ class Gates:
         group.places = [i for i, v in enumerate(values) if tracked(v)] if current().grad else []
         if not group.places:
             return values
-        slots.changing(f"calls the backward hooks of {type(self.module).__name__}")
+        events.changes(f"calls the backward hooks of {type(self.module).__name__}")
         gated = BackwardHookFunction.apply(passed, *[values[i] for i in group.places])
         for i, t in zip(group.places, gated):
             values[i] = t

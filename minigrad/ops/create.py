@@ -19,7 +19,6 @@ from ..arrays import dtypes
 from ..arrays.devices import CPU, META, default_device, row_major
 from ..arrays.kinds import strided
 from ..arrays.meta import is_meta
-from ..core.events import slots
 from ..core.frames import current
 from ..core.tensor import Box, Tensor
 from ..errors import error, no_room
@@ -27,7 +26,7 @@ from ..layers.transform import layers_of
 from . import transfer
 from .base.registry import TABLE, op, raise_explained, rename_code, write_out
 from .copy import fitting, on_device
-from .from_data import array_of, chosen, copied, leaf, made, warn_copy
+from .from_data import array_of, chosen, copied, leaf, made, plain_numbers, warn_copy
 from .pin import pinned
 
 ADDED = (
@@ -157,7 +156,7 @@ def full(size: Any, fill_value: Any, *, dtype: Any = None, device: Any = None) -
     """Return a tensor of the given size filled with `fill_value`, whose kind (bool, int, float) decides the dtype."""
     if dtype is None:
         dtype = fill_value.dtype if isinstance(fill_value, Tensor) else dtypes.of_numpy(dtypes.number_dtype(fill_value))
-    value = fitting(slots.numbers(number(fill_value, "full")), chosen(dtype), "full")
+    value = fitting(plain_numbers(number(fill_value, "full")), chosen(dtype), "full")
     return blank(whole_size(size, "full"), value, value.dtype, device)
 
 
@@ -369,7 +368,7 @@ def full_like(
     input: Tensor, fill_value: Any, *, dtype: Any = None, device: Any = None, memory_format: Any = None
 ) -> Tensor:
     """Return a tensor filled with `fill_value`, with the shape, dtype and memory order of `input`; not tracked."""
-    value = slots.numbers(number(fill_value, "full_like"))
+    value = plain_numbers(number(fill_value, "full_like"))
     return filled_like(input, value, dtype, device, memory_format, "full_like")
 
 
@@ -404,7 +403,7 @@ def new_full(
     requires_grad: bool = False, pin_memory: bool = False,
 ) -> Tensor:  # fmt: skip
     """Return a tensor of the given size filled with `fill_value`, of this tensor's dtype unless another is given."""
-    value = slots.numbers(number(fill_value, "new_full"))
+    value = plain_numbers(number(fill_value, "new_full"))
     t = new_filled(self, whole_size(size, "new_full"), value, dtype, device, "new_full")
     t = pinned(t, "new_full") if pin_memory else t
     return t.requires_grad_() if requires_grad else t

@@ -14,11 +14,11 @@ import numpy as np
 from ..arrays import dtypes
 from ..arrays.devices import default_device
 from ..arrays.memory import storage, unmasked
-from ..core.events import slots
 from ..core.frames import current
 from ..core.saved import INFERENCE
 from ..core.tensor import Box, Tensor, wrap
 from ..errors import error, warn
+from ..events import events
 from . import transfer
 from .copy import filled, fitting, on_device, to
 from .pin import pinned
@@ -174,7 +174,7 @@ def from_numpy(array: np.ndarray) -> Tensor:
             "the array is read-only, so writing to the tensor fails",
             "pass array.copy()",
         )
-    slots.lent_array(storage(array), "from_numpy")
+    events.lent(storage(array), "from_numpy")
     return made(array)
 
 
@@ -207,7 +207,7 @@ def scalar_tensor(s: Any, *, dtype: Any = None, device: Any = None, requires_gra
     tensor(3.)
     """
     number = s if isinstance(s, (bool, int, float)) else np.asarray(s).item()
-    return leaf(fitting(slots.numbers(number), chosen(dtype), "scalar_tensor"), requires_grad, device)
+    return leaf(fitting(plain_numbers(number), chosen(dtype), "scalar_tensor"), requires_grad, device)
 
 
 def array_of(data: Any, dtype: Any, who: str) -> np.ndarray:
@@ -227,8 +227,13 @@ def array_of(data: Any, dtype: Any, who: str) -> np.ndarray:
         data, found = plain(data, who), found - {Tensor}
     check_lengths(data, who)
     target = inferred_dtype(found) if dtype is None else dtypes.numpy_dtype(dtype)
-    data = slots.numbers(data)
-    return filled(data, target, who)
+    return filled(plain_numbers(data), target, who)
+
+
+def plain_numbers(data: Any) -> Any:
+    """Return numbers, or nested lists, with those that a capture follows as Python numbers."""
+    known = events.numbers(data)
+    return data if known is None else known
 
 
 def native(array: Any) -> np.dtype:

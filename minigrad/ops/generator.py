@@ -16,9 +16,9 @@ import numpy as np
 from .. import config
 from ..arrays.devices import CPU, CUDA, META, device
 from ..arrays.kinds import on_device as is_on_device
-from ..core.events import slots
 from ..core.tensor import Tensor, wrap
 from ..errors import error
+from ..events import events
 from . import transfer as devices
 from .copy import on_device
 
@@ -62,7 +62,7 @@ class Generator:
                 f"overflow: the seed {seed} has more than 64 bits",
                 "pass a number below 2**64",
             )
-        slots.changing("seeds a generator, which outlives the call")
+        events.changes("seeds a generator, which outlives the call")
         return self._start(seed)
 
     def _start(self, seed: int) -> Generator:
@@ -81,12 +81,12 @@ class Generator:
 
     def initial_seed(self) -> int:
         """Return the seed that the stream started from."""
-        slots.changing(READS)
+        events.changes(READS)
         return self._seed
 
     def get_state(self) -> Tensor:
         """Return the position in the stream, as a uint8 tensor for set_state."""
-        slots.changing(READS)
+        events.changes(READS)
         return self._state()
 
     def _state(self) -> Tensor:
@@ -115,7 +115,7 @@ class Generator:
                 f"a state has {14 * 8} bytes, got {new_state.numel()}",
                 "pass the result of generator.get_state()",
             )
-        slots.changing("sets the state of a generator, which outlives the call")
+        events.changes("sets the state of a generator, which outlives the call")
         words = np.ascontiguousarray(new_state._a).view(np.uint64)
         bits = np.random.Philox(0)
         position, has_uint32, uinteger, seed = [int(w) for w in words[10:]]

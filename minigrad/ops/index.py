@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays.dtypes import FLOATS, int64
-from ..arrays.kinds import KINDS, on_device, zeros
+from ..arrays.kinds import on_device, zeros
 from ..arrays.shapes import broadcast_shape, broadcastable, sketch
 from ..core.backward import step_on_arrays, sum_to
 from ..core.engine import running
@@ -64,19 +64,10 @@ class Index(View):
     def arrays(gs: tuple, bound: tuple) -> tuple:
         """Add to the input's gradient if it exists, so that a loop over parts takes time by the sizes of the parts."""
         this, (shape, index, _) = running.get(), bound
-        if this is None or this.step is not step_on_arrays:  # a recording keeps gradients unchanged
-            return (Unindex.impl(gs[0], shape, index),)
-        edge = this.node._edges[0]
-        arrived = this.leaves if edge in this.leaves else this.waiting
-        known = arrived.get(edge)
-        if edge not in this.owned:
-            this.owned.add(edge)
-            if type(known) in KINDS:
-                known = arrived[edge] = known.copy("K")
-        if type(known) not in KINDS:
-            return (Unindex.impl(gs[0], shape, index),)
-        known[index] += gs[0]
-        return (None,)
+        direct = this is not None and this.step is step_on_arrays  # a recording keeps gradients unchanged
+        if direct and this.add_to_part(this.node._edges[0], index, gs[0]):
+            return (None,)
+        return (Unindex.impl(gs[0], shape, index),)
 
     @classmethod
     def node_name(cls, node: Any) -> str:

@@ -15,11 +15,11 @@ from ..arrays import dtypes, halves
 from ..arrays.devices import default_device
 from ..arrays.kinds import as_array
 from ..arrays.meta import has_numbers
-from ..core.events import slots
 from ..core.frames import current
 from ..core.inplace import inplace
 from ..core.tensor import Tensor
 from ..errors import error
+from ..events import events
 from ..kernels.cpu import normal_rng as noise
 from ..layers.transform import layers_of
 from .base.families import NonDifferentiable, Operation, Pointwise
@@ -51,8 +51,7 @@ def draw(who: str, shape: Any, generator: Generator | None, sample: Callable, de
         if hasattr(layer, "drawing"):  # a capture of the program, which must draw anew in each call
             layer.drawing(drawn_from, sample, size)
     t = made(as_array(sample(drawn_from._rng, size)), batches=batches)
-    if slots.drawn is not None:
-        slots.drawn(t)
+    events.drawn(t)
     return t
 
 

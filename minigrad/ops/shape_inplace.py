@@ -16,12 +16,12 @@ from ..arrays.kinds import zeros
 from ..arrays.memory import address
 from ..arrays.memory import storage as owner
 from ..arrays.meta import is_meta
-from ..core.events import slots
 from ..core.graph import Leaf, history, move_retained
 from ..core.inplace import alias_with_history
 from ..core.saved import memory
 from ..core.tensor import Box, Tensor, wrap
 from ..errors import error
+from ..events import events
 from .as_strided import memory_of
 from .base import registry
 from .create import sizes
@@ -43,8 +43,8 @@ def reshaping(view: Callable) -> Callable:
                 f"a leaf Variable that requires grad, of shape {tuple(self.shape)}, is being used in an in-place operation",
                 f"use the out-of-place form: x.{view.__name__}()",
             )
-        slots.replacing()
-        slots.changing(f"changes the shape of a tensor ({name}), which outlives the call", self)
+        events.replaces()
+        events.changes(f"changes the shape of a tensor ({name}), which outlives the call", self)
         memory(self).bump(name)
         old = self._edge
         new = view(alias_with_history(self), *args, **kwargs)

@@ -12,12 +12,13 @@ from typing import Any
 import numpy as np
 
 from ..arrays import dtypes
-from ..arrays.kinds import cuda_kernels, on_device
+from ..arrays.kinds import on_device
 from ..arrays.meta import has_numbers
 from ..core.saved import plain_tensor
 from ..core.tensor import Tensor
 from ..errors import error, warn
 from ..kernels.cpu.reductions_cpu import REDUCE_FROM
+from ..kernels.cuda import cuda_kernels
 from .base.families import Reduce
 from .base.registry import op
 from .dimensions import axes, shown_dims

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from ..arrays.dtypes import FLOATS
-from ..core.events import slots
 from ..core.inplace import inplace
 from ..core.tensor import Tensor
 from ..errors import error
+from ..events import services
 from ..tensors import methods as face
 from . import (
     copy,
@@ -57,7 +57,7 @@ def not_implemented(name: str, x: Tensor, other: object) -> Any:
     """
     listed = isinstance(other, (tuple, list)) and any(isinstance(t, Tensor) for t in other)
     if listed and x._np_dtype in FLOATS:
-        raise slots.problem("an operand is a tensor or a number", name=name, x=x, other=other)
+        raise services.problem("an operand is a tensor or a number", name=name, x=x, other=other)
     return NotImplemented
 
 

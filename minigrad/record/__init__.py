@@ -4,16 +4,15 @@ passes.py runs the program under a recorder (recorder.py), which writes a log (c
 graph instead. event_log.py evaluates the log (gradient_flow.py), and build.py creates the document of schema.py.
 """
 
-from ..core.events import slots
 from ..core.graph import Node
 from ..core.tensor import Tensor
-from .callbacks import settle
+from ..events import events
 from .from_graph import record_of
-from .live_recordings import debugged
+from .live_recordings import RecordsOfTensors
 from .passes import record
 from .recorder import Record
 from .schema import SCHEMA
-from .show import load_ipython_extension, mimebundle
+from .show import mimebundle
 
 for _shown in (Tensor, Node):
     _shown._repr_mimebundle_ = mimebundle  # type: ignore[attr-defined]
@@ -21,7 +20,7 @@ for _shown in (Tensor, Node):
 
 def install() -> None:
     """Let recordings see a tensor before it gets another array, and let debug mode keep the record of its last backward."""
-    slots.replacing, slots.debugged = settle, debugged
+    events.add(RecordsOfTensors())
 
 
-__all__ = ["SCHEMA", "Record", "load_ipython_extension", "record", "record_of"]
+__all__ = ["SCHEMA", "Record", "record", "record_of"]

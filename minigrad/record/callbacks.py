@@ -7,14 +7,14 @@ from __future__ import annotations
 import gc
 import sys
 from contextvars import ContextVar
+from functools import partial
 from typing import Any
 from weakref import WeakSet
 
-from ..autograd.profiler import listeners
-from ..core.events import slots
 from ..core.frames import Frame, Layer
 from ..core.graph import Leaf, history, producer
 from ..core.tensor import Tensor
+from ..events import Observer, events
 from .callers import OURS, OUTSIDE
 
 SELDOM = 100_000  # allocated containers between two collections
@@ -26,27 +26,19 @@ getframe, layers_passed = sys._getframe, passed.get
 
 
 def begin(rec: Any) -> None:
-    """Register a recording that begins, and install the callbacks."""
+    """Register a recording that begins, and observe the process."""
     recordings.append(rec)
-    listeners.append(rec)
     unsettled.add(rec)
-    plug_in()
+    events.add(RECORDINGS)
+    collect_seldom(True)
 
 
 def end(rec: Any) -> None:
-    """Unregister a recording, and remove the callbacks after the last one."""
+    """Unregister a recording; the last one ends the observation."""
     recordings.remove(rec)
-    listeners.remove(rec)
-    plug_in()
-
-
-def plug_in() -> None:
-    """Fill the slots for operations, nodes and users' methods while a recording runs, and empty them otherwise."""
-    slots.process, slots.node_made, slots.dual_made, slots.drawn, slots.transferring = (
-        (process, claim, dual_made, drawn, transferring) if recordings else (None, None, None, None, None)
-    )
-    slots.method = method if any([rec.inside for rec in recordings]) else None
-    collect_seldom(bool(recordings))
+    if not recordings:
+        events.remove(RECORDINGS)
+        collect_seldom(False)
 
 
 def collect_seldom(recording: bool) -> None:
@@ -61,10 +53,59 @@ def collect_seldom(recording: bool) -> None:
             gc.set_threshold(before, *rest)
 
 
-def process(layer: Layer, frame: Frame, cls: Any, args: tuple) -> Any:
+class Recordings(Observer):
+    """Passes what happens in the process on to all recordings that run."""
+
+    def layer_process(self, process: Any) -> Any:
+        """Return a layer's method `process` that notes that operations come through the layer."""
+        layer = process.__self__
+        return process if layer.records else partial(through, layer)
+
+    def node_made(self, node: Any) -> None:
+        """Note a new node of a transform inside a recording."""
+        for rec in recordings:
+            rec.claim(node)
+
+    def dual_made(self, t: Any, tangent: Any) -> None:
+        """Note a tensor that the program has given a tangent."""
+        for rec in recordings:
+            rec.note_dual(t, tangent)
+
+    def drawn(self, t: Any) -> None:
+        """Note drawn random numbers."""
+        for rec in recordings:
+            rec.note_drawn(t)
+
+    def communicated(self, call: Any, ended: bool) -> None:
+        """Note a communicating call."""
+        for rec in recordings:
+            rec.note_transfer(call, ended)
+
+    def module_begins(self, module: Any) -> None:
+        """Note that a module's call begins."""
+        for rec in recordings:
+            rec.entered(module)
+
+    def module_ends(self, module: Any) -> None:
+        """Note that a module's call is over."""
+        for rec in recordings:
+            rec.left(module)
+
+    def checkpoint(self, what: str, node: Any, inputs: Any) -> None:
+        """Note a checkpoint by a method of Regions: not the checkpoint itself, whose inputs the log would keep alive."""
+        for rec in recordings:
+            rec.note_region(what, node, inputs)
+
+    def method(self, cls: Any, name: str, method: Any) -> Any:
+        """Return a method of a user's Function that runs under a separate recording."""
+        return recordings[-1].watching(cls, name, method)
+
+
+RECORDINGS = Recordings()
+
+
+def through(layer: Layer, frame: Frame, cls: Any, args: tuple) -> Any:
     """Pass an operation to a layer, and note that it came through it."""
-    if layer.records:
-        return layer.process(frame, cls, args)
     before, out = passed.get(), None
     sights = [(rec, sight) for rec in recordings if (sight := rec.log_call(layer, cls, args)) is not None]
     try:
@@ -75,50 +116,6 @@ def process(layer: Layer, frame: Frame, cls: Any, args: tuple) -> Any:
         passed.set(before)
         for rec, sight in sights:
             rec.log_result(sight, out)
-
-
-def claim(node: Any) -> None:
-    """Tell the recordings about a new node."""
-    for rec in recordings:
-        rec.claim(node)
-
-
-def dual_made(t: Any, tangent: Any) -> None:
-    """Tell the recordings about a tensor that the program has given a tangent."""
-    for rec in recordings:
-        rec.note_dual(t, tangent)
-
-
-def drawn(t: Any) -> None:
-    """Tell the recordings about drawn random numbers."""
-    for rec in recordings:
-        rec.note_drawn(t)
-
-
-def transferring(call: Any, ended: bool) -> None:
-    """Tell the recordings about a communicating call: it is about to write its results, or it has ended."""
-    for rec in recordings:
-        rec.note_transfer(call, ended)
-
-
-def checkpointed(what: str, node: Any, inputs: Any = ()) -> None:
-    """Tell the recordings about a checkpoint: the event (a method of Regions), and its node.
-
-    The log must not refer to the checkpoint itself, which would keep its inputs alive.
-    """
-    for rec in recordings:
-        rec.note_region(what, node, inputs)
-
-
-def method(cls: Any, name: str, own: Any) -> Any:
-    """Return the replacement for a method of a user's Function."""
-    return recordings[-1].watching(cls, name, own)
-
-
-def settle() -> None:
-    """Let recordings look at tensors now, before one gets another array."""
-    for rec in list(unsettled):
-        rec.settle()
 
 
 def tracked_noter(rec: Any) -> Any:

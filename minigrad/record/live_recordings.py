@@ -7,8 +7,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from typing import Any
 from weakref import WeakKeyDictionary
 
+from ..core.frames import EAGER, current
+from ..diagnose import debug
+from ..events import Observer
+from .callbacks import unsettled
 from .from_graph import graph_of
 from .recorder import Record
 
@@ -34,6 +39,19 @@ def debugged(edges: Sequence) -> Record:
     recent.held = rec = graph_of(edges)
     remember(rec)
     return rec
+
+
+class RecordsOfTensors(Observer):
+    """Lets recordings look at tensors in time, and debug mode keep the record of its last backward."""
+
+    def replaces(self) -> None:
+        """Let recordings look at tensors now, before one gets another array."""
+        for rec in list(unsettled):
+            rec.settle()
+
+    def backward_begins(self, who: str, edges: list, *facts: Any, create: bool, **others: Any) -> Record | None:
+        """Return a record to run plain code under in debug mode; `explain` finds its gradients there."""
+        return debugged(edges) if debug.mode.on and not create and current().layer is EAGER else None
 
 
 def alive() -> list[Record]:

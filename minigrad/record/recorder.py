@@ -21,8 +21,8 @@ from ..arrays.dtypes import FLOATS
 from ..autograd.dual import Level, tangent_of
 from ..autograd.profiler import Profiler
 from ..core.backward import to_tensor
-from ..core.engine import BackwardRun, recorder_of
-from ..core.frames import EAGER, OFF, ON, Frame, Layer, apply_at, current, use
+from ..core.engine import BackwardRun
+from ..core.frames import EAGER, OFF, ON, Frame, Layer, apply_at, current, recorder_of, use
 from ..core.function import Function
 from ..core.graph import Leaf, history
 from ..core.inplace import inplace, inplace_at, shares

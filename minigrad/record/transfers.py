@@ -2,7 +2,7 @@
 
 A collective or a message belongs to the custom Function that makes it, forward or backward.  Outside of such a Function it is
 an entry itself, with the tensors that it writes.  Each call is a minigrad.distributed.calls.Call, which comes here through
-`slots.transferring`.
+the event `communicated`.
 """
 
 from __future__ import annotations

@@ -13,9 +13,9 @@ from typing import Any
 from ..arrays.devices import Size, device, layout
 from ..arrays.dtypes import dtype
 from ..arrays.memory import begin, storage
-from ..core.events import slots
 from ..core.tensor import Tensor, wrap
 from ..errors import error
+from ..events import events
 from ..nn.parameter import Parameter
 from ..ops.as_strided import memory_of
 from ..ops.storage import Storage
@@ -101,7 +101,7 @@ def save_dtype(pickler: Any, kind: dtype) -> None:
 
 def reduced(t: Tensor) -> tuple:
     """Return the call that recreates a tensor; results of operations become leaves."""
-    slots.reading(t, "save")
+    events.read(t, "save")
     notes = t.__dict__ or None
     tracked = t.requires_grad
     if t.is_meta and type(t) is not Parameter:

@@ -12,13 +12,14 @@ import numpy as np
 
 from ..arrays import dlpack
 from ..arrays.dtypes import FLOATS
-from ..arrays.kinds import cuda_kernels, laid_out, on_device
+from ..arrays.kinds import laid_out, on_device
 from ..arrays.memory import begin, copied, storage
-from ..core.events import slots
 from ..core.frames import current
 from ..core.graph import Leaf, operation_of
 from ..core.tensor import Tensor, wrap
 from ..errors import error, warn
+from ..events import events
+from ..kernels.cuda import cuda_kernels
 from .printing import text
 
 # NumPy's function behind an operator -> the method that Python calls on a tensor to its right
@@ -67,7 +68,7 @@ class Conversions:
         Raises RuntimeError for a tensor that requires grad, unless `force` is set or grad mode is off, as it is inside the
         forward of a Function.  Warns about a tangent in forward mode, because NumPy does not propagate it.
         """
-        slots.reading(self, "numpy")
+        events.read(self, "numpy")
         if not force and current().grad and self._layer is None and self.requires_grad:
             raise error(
                 RuntimeError,
@@ -89,7 +90,7 @@ class Conversions:
                 f"can't convert a tensor on {self.device} of shape {tuple(self.shape)} to numpy, which cannot access it there",
                 "copy it to the computer's memory first: x.cpu().numpy()",
             )
-        slots.lent(self, "numpy()")
+        events.lent(self, "numpy()")
         if current().dual is not None and not force:
             warn_tangent_lost(self)
         return self._a
@@ -133,7 +134,7 @@ class Conversions:
         return made if isinstance(results, tuple) else made[0]
 
     def __dlpack__(self, **options: Any):
-        slots.reading(self, "__dlpack__")
+        events.read(self, "__dlpack__")
         if self.requires_grad:
             raise error(BufferError, "dlpack", "can't export a tensor that requires grad", "use tensor.detach()")
         return (
@@ -166,7 +167,7 @@ class Conversions:
 
     def item(self) -> Any:
         """Return the value of a tensor with one element as a Python number.  Raises RuntimeError for more elements."""
-        if (symbol := slots.reading(self, "item")) is not None:
+        if (symbol := events.read(self, "item")) is not None:
             return symbol
         if self._a.size != 1:
             raise error(
@@ -174,13 +175,13 @@ class Conversions:
                 "item",
                 f"a tensor of shape {tuple(self.shape)} has {self._a.size} elements, not 1",
                 "index one element first, or use .tolist()",
-                notes=slots.origins({"tensor": self}),
+                notes=events.origins({"tensor": self}) or (),
             )
         return self._a.item()
 
     def tolist(self) -> Any:
         """Return all values as nested lists of Python numbers."""
-        slots.reading(self, "tolist")
+        events.read(self, "tolist")
         return self._a.tolist()
 
     def __bool__(self) -> bool:
@@ -190,7 +191,7 @@ class Conversions:
                 "bool",
                 f"the truth value of a tensor of shape {tuple(self.shape)} with {self.numel()} elements is ambiguous",
                 "use .any() or .all()",
-                notes=slots.origins({"tensor": self}),
+                notes=events.origins({"tensor": self}) or (),
             )
         return bool(self.item())
 
@@ -201,7 +202,7 @@ class Conversions:
                 who,
                 f"only one element tensors can be converted to Python scalars; this one has shape {tuple(self.shape)}",
                 "index one element first, or use .tolist()",
-                notes=slots.origins({"tensor": self}),
+                notes=events.origins({"tensor": self}) or (),
             )
         return self.item()
 
@@ -219,7 +220,7 @@ class Conversions:
                 "only integer tensors of a single element can be converted to an index; "
                 f"this one has shape {tuple(self.shape)} and dtype {self.dtype}",
                 "convert with int(x)",
-                notes=slots.origins({"tensor": self}),
+                notes=events.origins({"tensor": self}) or (),
             )
         return int(self.item())
 
@@ -254,7 +255,7 @@ class Conversions:
                 f"only leaf tensors can be pickled: this one is the result of {type(self.grad_fn).__name__}",
                 "use .detach() first",
             )
-        slots.reading(self, "pickle")
+        events.read(self, "pickle")
         a, whole, notes = self._a, storage(self._a), self.__dict__ or None
         if not whole.flags.c_contiguous:
             return restore, (type(self), a, self.requires_grad, None), notes
@@ -271,7 +272,7 @@ class Conversions:
                 "use x.detach().clone()",
             )
         if id(self) not in memo:
-            slots.reading(self, "deepcopy")
+            events.read(self, "deepcopy")
             grad = None if self._grad is None else self._grad.__deepcopy__(memo)
             memo[id(self)] = t = restore(type(self), copied(self._a, memo), self.requires_grad, grad)
             t.__dict__.update(copy.deepcopy(self.__dict__, memo))

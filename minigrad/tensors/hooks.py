@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from ..core.events import slots
 from ..core.frames import current
 from ..core.graph import Edge, Leaf, Node, history, output_index, producer
 from ..core.saved import plain_tensor
 from ..core.tensor import Tensor, alike
+from ..events import services
 
 _handle = count().__next__
 
@@ -30,8 +30,8 @@ class Handle:
 
     def __init__(self, hooks: dict, hook: Callable, who: str = "register_hook"):
         if not callable(hook):
-            raise slots.problem("a hook is a function", who=who, hook=hook)
-        slots.notice("hook registered", hooks=hooks, hook=hook, who=who)
+            raise services.problem("a hook is a function", who=who, hook=hook)
+        services.notice("hook registered", hooks=hooks, hook=hook, who=who)
         self.id, self._hooks = _handle(), hooks
         hooks[self.id] = hook
 
@@ -90,7 +90,7 @@ class Hooks:
         """Run a leaf's hooks after accumulation into its `.grad`."""
         for hook in list(self.filled.values()):
             if (result := call_hook(hook, "tensor", t)) is not None:
-                raise slots.problem("a post-accumulate hook returns None", hook=hook, t=t, got=result)
+                raise services.problem("a post-accumulate hook returns None", hook=hook, t=t, got=result)
 
     def move_retained(self, i: int, edge: Edge | None) -> None:
         """Move retain_grad of output i to the new history of its tensor, which was modified in place."""
@@ -132,21 +132,21 @@ class TensorMethods:
         Raises RuntimeError for a tensor that does not require grad, and TypeError for a hook that is not callable.
         """
         node, i = producer_of(self, "register_hook")
-        slots.notice("tensor hook registered", node=node, t=self, hook=hook)
+        services.notice("tensor hook registered", node=node, t=self, hook=hook)
         return Handle(hooks_of(node).tensor.setdefault(i, {}), hook)
 
     def register_post_accumulate_grad_hook(self: Any, hook: Callable) -> Handle:
         """Call `hook(tensor)` after each accumulation into `.grad`.  Leaves only."""
         node, _ = producer_of(self, "register_post_accumulate_grad_hook")
         if type(node) is not Leaf:
-            raise slots.problem("only leaves accumulate gradients", t=self, node=node)
+            raise services.problem("only leaves accumulate gradients", t=self, node=node)
         return Handle(hooks_of(node).filled, hook, "register_post_accumulate_grad_hook")
 
     def retain_grad(self: Any) -> None:
         """Set `.grad` of this tensor in backward even though it is the result of an operation.  No effect on leaves."""
         node, i = producer_of(self, "retain_grad")
         if type(node) is not Leaf and i not in hooks_of(node).retained:
-            slots.notice("retain_grad called", node=node, t=self)
+            services.notice("retain_grad called", node=node, t=self)
             hooks_of(node).retained[i] = weakref.ref(self)
 
 
@@ -154,7 +154,7 @@ def producer_of(t: Tensor, who: str) -> tuple:
     """Return the node that made t, and t's output number.  Raises RuntimeError for a tensor that never gets a gradient."""
     edge = history(t)
     if edge is None:
-        raise slots.problem("a tensor without history gets no gradient", t=t, who=who)
+        raise services.problem("a tensor without history gets no gradient", t=t, who=who)
     return producer(edge), output_index(edge)
 
 
@@ -168,7 +168,7 @@ def pass_through(node: Node | Leaf, hooks: dict, kind: str, parameters: str, gra
         if result is None:
             continue
         if not isinstance(result, tuple) or len(result) != len(grads):
-            raise slots.problem("node hooks return tuples", node=node, hook=hook, kind=kind, got=result, grads=grads)
+            raise services.problem("node hooks return tuples", node=node, hook=hook, kind=kind, got=result, grads=grads)
         for r, g in zip(result, grads):
             if r is not None:
                 check_gradient(hook, r, g, node)
@@ -181,7 +181,7 @@ def call_hook(hook: Callable, parameters: str, *args: object) -> Any:
     try:
         return hook(*args)
     except TypeError as e:
-        raise slots.problem("a hook takes gradients", hook=hook, parameters=parameters, args=args, cause=e) from None
+        raise services.problem("a hook takes gradients", hook=hook, parameters=parameters, args=args, cause=e) from None
 
 
 def copies(grads: Sequence) -> list:
@@ -205,6 +205,6 @@ def unchanged(own: Tensor, g: Tensor) -> bool:
 def check_gradient(hook: Callable, result: Any, g: Tensor | None, node: Node | Leaf | None = None) -> None:
     """Raise if a hook's result cannot replace this gradient."""
     if not isinstance(result, Tensor) or g is not None and not alike(result, g):
-        raise slots.problem(
+        raise services.problem(
             "a hook keeps the gradient's shape, dtype and device", hook=hook, got=result, g=g, node=node
         )

@@ -15,13 +15,13 @@ from ..arrays import dtypes
 from ..arrays.devices import Size, layout, strided
 from ..arrays.memory import address, begin, is_pinned, storage
 from ..arrays.meta import is_meta
-from ..core.events import slots
 from ..core.frames import EAGER, current
 from ..core.graph import Leaf, Node
 from ..core.inplace import layout_of_example
 from ..core.saved import INFERENCE, Version, plain_tensor, version
 from ..core.tensor import Box, Tensor, wrap
 from ..errors import error
+from ..events import events, services
 from .conversion import Conversions
 from .hooks import NodeMethods, TensorMethods
 
@@ -119,7 +119,7 @@ class Methods(Conversions, TensorMethods, Operations):
 
     def data_ptr(self) -> int:
         """Return the address of the first element; 0 on the device meta."""
-        slots.reading(self, "data_ptr")
+        events.read(self, "data_ptr")
         return 0 if is_meta(self._a) else address(self._a)
 
     def is_contiguous(self, memory_format: Any = None) -> bool:
@@ -165,7 +165,7 @@ class Methods(Conversions, TensorMethods, Operations):
     def data(self) -> Tensor:
         """Untracked tensor on the same memory.  Its writes do not count as writes to this tensor."""
         t = wrap(self._a)
-        t._ver = slots.lent(self, ".data")
+        t._ver = events.lent(self, ".data")
         for o in current().observers:
             o.detached("data", self, t)
         return t
@@ -173,12 +173,12 @@ class Methods(Conversions, TensorMethods, Operations):
     @data.setter
     def data(self, other: Tensor) -> None:
         if not isinstance(other, Tensor) or other._np_dtype not in dtypes.FLOATS and self.requires_grad:
-            raise slots.problem("data is a tensor, and floating-point if it requires grad", t=self, other=other)
+            raise services.problem("data is a tensor, and floating-point if it requires grad", t=self, other=other)
         if type(other) is Box or other._a is not self._a:
-            slots.changing("replaces the memory of a tensor (.data =), which outlives the call", self)
+            events.changes("replaces the memory of a tensor (.data =), which outlives the call", self)
         elif current().layer is not EAGER:  # p.data -= ...: the layer has handled it as a write
             return
-        slots.replacing()
+        events.replaces()
         now, self._ver = version(self), Version()  # nodes that saved this tensor notice; the old memory is unchanged
         self._ver.n = now
         self._ver.bump(".data =")
@@ -188,13 +188,13 @@ class Methods(Conversions, TensorMethods, Operations):
 
     def __len__(self) -> int:
         if not self.shape:
-            notes = slots.origins({"tensor": self})
+            notes = events.origins({"tensor": self}) or ()
             raise error(TypeError, "len", "a 0-d tensor has no length", "use .item() for its value", notes=notes)
         return self.shape[0]
 
     def __iter__(self) -> Iterator[Tensor]:
         if not self.shape:
-            notes = slots.origins({"tensor": self})
+            notes = events.origins({"tensor": self}) or ()
             raise error(TypeError, "iter", "iteration over a 0-d tensor", "use .item() for its value", notes=notes)
         return iter(self.unbind(0))
 
@@ -203,7 +203,7 @@ class BoxMethods:
     """The methods that differ for a transform's tensors: the layer decides which numbers can be read."""
 
     def item(self):
-        symbol = slots.reading(self, "item")
+        symbol = events.read(self, "item")
         return self._layer.readable(self).item() if symbol is None else symbol
 
     def tolist(self):
@@ -216,10 +216,10 @@ class BoxMethods:
     @data.setter
     def data(self, other: Tensor) -> None:
         if plain_tensor(other)._a is not plain_tensor(self)._a:  # it is the same after x.data -= ...
-            raise slots.problem("a tensor inside a transform has no memory", box=self)
+            raise services.problem("a tensor inside a transform has no memory", box=self)
 
     def _number(self, who: str) -> Any:
-        slots.notice("number of a tensor inside a transform", box=self)
+        services.notice("number of a tensor inside a transform", box=self)
         return Tensor._number(self, who)
 
     def __repr__(self) -> str:

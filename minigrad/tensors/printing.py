@@ -19,10 +19,10 @@ from ..arrays import dtypes
 from ..arrays.kinds import on_device
 from ..arrays.meta import is_meta
 from ..arrays.shapes import sketch
-from ..core.events import slots
 from ..core.frames import current
 from ..core.graph import name_of
 from ..errors import error
+from ..events import events
 
 
 @dataclass
@@ -209,4 +209,4 @@ def suffixes(t: Any, hidden: bool) -> list[str]:
 
 def error_notes(tensors: dict[str, Any], shapes: dict[str, Sequence] | None = None, marked: Any = None) -> list[str]:
     """Return notes for an error: the tensors' shapes drawn below each other, and how the tensors were made."""
-    return [sketch(shapes or {n: tuple(t.shape) for n, t in tensors.items()}, marked), *slots.origins(tensors)]
+    return [sketch(shapes or {n: tuple(t.shape) for n, t in tensors.items()}, marked), *(events.origins(tensors) or ())]

@@ -14,15 +14,15 @@ from typing import Any, NamedTuple
 from ..autograd import Function, enable_grad
 from ..autograd.grad_mode import without_layer
 from ..autograd.graph import saved_tensors_hooks
-from ..core.engine import recorder_of, running
-from ..core.frames import Frame, current, use
+from ..core.engine import running
+from ..core.frames import Frame, current, recorder_of, use
 from ..core.saved import memory, save, unpack, version
 from ..core.tensor import Tensor
 from ..errors import MinigradRuntimeError, error
+from ..events import events, unheard
 from ..func.tree import flatten, rebuild
 from ..ops.generator import fork_rng, generators
 from ..places import Place, user_place
-from ..record.callbacks import checkpointed, recordings
 
 Contexts = tuple[AbstractContextManager, AbstractContextManager]
 AUTOCAST = "autocast"  # the name of the layer in compat/amp.py
@@ -128,8 +128,9 @@ class Region:
         self.compared, self.early_stop, self.debug = determinism_check == "default", early_stop, debug
         leaves, self.spec = flatten((args, kwargs))
         self.node, self.frame = Inputs.Node(None, ()), current()
-        if recordings:
-            checkpointed("region_began", self.node, [x for x in leaves if isinstance(x, Tensor) and x._layer is None])
+        if events.checkpoint is not unheard:
+            inputs = [x for x in leaves if isinstance(x, Tensor) and x._layer is None]
+            events.checkpoint("region_began", self.node, inputs)
         self.inputs = [save(x) for x in leaves]  # a checkpoint around this one has placeholders for them
         self.facts: list[Fact] = []
         self.placeholders: list[weakref.ref[Placeholder]] = []
@@ -246,10 +247,10 @@ class Again:
 def noted_as_recomputation(region: Region) -> Iterator[None]:
     """Mark the operations inside as recomputation for recordings."""
     try:
-        checkpointed("again_began", region.node)
+        events.checkpoint("again_began", region.node, ())
         yield
     finally:
-        checkpointed("again_ended", region.node)
+        events.checkpoint("again_ended", region.node, ())
 
 
 def in_other_frame(frame: Frame) -> bool:

@@ -129,8 +129,8 @@ def library(function: Any) -> Library:
 
 def run_noting_arguments(program: Program) -> dict[type, tuple]:
     """Run a program, and return the arguments to which it first applies each of minigrad's Functions."""
-    from minigrad.core.events import Observer
     from minigrad.core.frames import current, enter
+    from minigrad.events import Observer
 
     found: dict[type, tuple] = {}
 

@@ -10,8 +10,9 @@ from functools import partial
 
 import numpy as np
 
-from ...arrays.kinds import cuda_kernels, on_device
+from ...arrays.kinds import on_device
 from ..cache import by_dtype
+from ..cuda import cuda_kernels
 from ..fallback import only_definitions
 from ..threads import launch
 from .reductions_cpu import pairwise

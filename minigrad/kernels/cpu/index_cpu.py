@@ -13,9 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from ...arrays.kinds import cuda_kernels, on_device
+from ...arrays.kinds import on_device
 from ...errors import error
 from ..cache import by_dtype
+from ..cuda import cuda_kernels
 from ..fallback import worth
 from ..threads import launch
 

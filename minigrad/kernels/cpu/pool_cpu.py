@@ -12,8 +12,9 @@ from functools import partial
 
 import numpy as np
 
-from ...arrays.kinds import contiguous, cuda_kernels, on_device
+from ...arrays.kinds import contiguous, on_device
 from ..cache import by_dtype
+from ..cuda import cuda_kernels
 from ..fallback import worth
 from ..pool_windows import Windows, bounds, runs
 from ..threads import launch

@@ -13,8 +13,9 @@ from functools import cache
 
 import numpy as np
 
-from ...arrays.kinds import cuda_kernels, on_device
+from ...arrays.kinds import on_device
 from ..cache import by_dtype, load
+from ..cuda import cuda_kernels
 from ..fallback import only_definitions
 from ..threads import GRAIN, launch
 

@@ -11,8 +11,9 @@ import math
 
 import numpy as np
 
-from ...arrays.kinds import cuda_kernels, on_device
+from ...arrays.kinds import on_device
 from ..cache import by_dtype
+from ..cuda import cuda_kernels
 from ..fallback import worth
 from ..threads import launch
 

@@ -85,6 +85,13 @@ class DeviceArray(np.lib.mixins.NDArrayOperatorsMixin):
         """Return the view of this memory that the shadow describes; `begin` is its address, if known."""
         return DeviceArray(shadow, self.block, self if self.base is None else self.base, begin)
 
+    def placed(self, a: Any) -> DeviceArray:
+        """Return an array in main memory on this array's device."""
+        if not is_meta(self):
+            return to_device(a)
+        with entered():
+            return like(np.asarray(a))
+
     def laid_out(self, shape: tuple, strides: tuple) -> DeviceArray:
         """Return a view of the memory from the first element on, with other strides, in bytes."""
         begin, block = self.address, self.block

@@ -19,7 +19,7 @@ from ...errors import error
 # NumPy's functions, Python's operators, (np.add, "reduce") for a ufunc's method, and np.ufunc for all ufuncs
 FUNCTIONS: dict[Any, Callable] = {}
 # the files that fill it
-FILES = ("indexing linalg_cuda matmul_cuda moves_cuda numpy_protocol reductions_cuda scans_cuda scatter searching "
+FILES = ("indexing linalg_cuda matmul_cuda moves_cuda numpy_protocol reductions_cuda repeats scans_cuda scatter searching "
          "sorting views").split()  # fmt: skip
 
 
@@ -35,10 +35,10 @@ def of_arrays(*known_as: Any) -> Callable:
 
 @functools.cache
 def fill() -> Callable:
-    """Import the files with kernels, which are not needed to find out whether there is a GPU; return repeats.call."""
+    """Import the files with kernels, which finding a GPU does not need; return the function for repeated calls."""
     for name in FILES:
         importlib.import_module(f"{__package__}.{name}")
-    return importlib.import_module(f"{__package__}.repeats").call
+    return FUNCTIONS["repeated call"]
 
 
 @functools.cache

@@ -23,6 +23,7 @@ from ..row_kernels import Plan
 from . import kernel_modules, machine, simulator
 from .allocator import ALLOCATOR, Block
 from .device_array import DeviceArray
+from .functions import of_arrays
 from .launcher import Prepared
 
 LARGEST = 1 << 22  # bytes; with more, the GPU works for longer than Python
@@ -41,6 +42,7 @@ NEVER, UNKNOWN = object(), object()
 remembered = Remembered()
 
 
+@of_arrays("repeated call")
 def call(f: Callable, *args: Any, **named: Any) -> Any:
     """Return f(*args, **named), repeating the requests of an earlier call if there was one with the same layouts."""
     if (

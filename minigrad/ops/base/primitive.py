@@ -19,7 +19,6 @@ from ...arrays import halves
 from ...arrays.dtypes import F4, FLOATS, HALVES, float32, is_half, of_numpy
 from ...arrays.errstate import listener, restore
 from ...arrays.kinds import KINDS, Array, as_array, on_device, place, require_one_device
-from ...core.events import slots
 from ...core.frames import EAGER, Frame, Layer, apply_at, current, node_made
 from ...core.function import Function, as_tuple
 from ...core.graph import FullNode, Node, OutputEdge
@@ -27,6 +26,7 @@ from ...core.inplace import link_view
 from ...core.saved import INFERENCE, Freed, Saved, plain_tensor, save, unpack
 from ...core.tensor import Box, Tensor, describe, edges_of, levels, wrap
 from ...errors import MinigradError, error, raise_instead
+from ...events import events, services, unheard
 from ...kernels import fallback, formula
 from ...layers.batching import front
 from ...layers.grad import transpose
@@ -42,16 +42,9 @@ class ShapeOf(tuple):
 
 
 class PrimitiveNode(Node):
-    """Node of a built-in operation.  It finds its saved tensors by PyTorch's names and can be called."""
+    """Node of a built-in operation.  It finds its saved tensors by PyTorch's names."""
 
     __slots__ = ()
-
-    def __call__(self, *grads: Tensor | None) -> Any:
-        """Return the gradients of the inputs (one or a tuple) for given gradients of the outputs, without calling hooks.
-
-        As in PyTorch nothing is freed, and the gradient of an operand that was broadcast has the shape of the result.
-        """
-        return slots.called(self, grads)
 
     _saved_self = property(lambda node: node._saved_as("_saved_self"), doc="The first operand, if backward needs it.")
     _saved_other = property(
@@ -84,12 +77,15 @@ class FullPrimitiveNode(PrimitiveNode, FullNode):
         """The arguments that are not tensors, by position."""
         if type(self._saved) is not tuple:
             return self._constants_of_freed
-        found = [(i, s) for i, (e, s) in enumerate(zip(self._edges, self._saved)) if e is None]
-        return {i: s for i, s in found if type(s) is not Saved and type(s) is not ShapeOf}
+        found = {}
+        for i, (e, s) in enumerate(zip(self._edges, self._saved)):
+            if e is None and type(s) is not Saved and type(s) is not ShapeOf:
+                found[i] = s
+        return found
 
     def _free(self, freed: Freed) -> None:
-        """Free the saved tensors, but not the plain arguments, which later explanations need."""
-        constants = self._constants
+        """Free the saved tensors, but not the plain arguments, which later explanations of eager code need."""
+        constants = self._constants if self._layer is None else {}
         super()._free(freed)
         self._constants_of_freed = constants
 
@@ -201,12 +197,14 @@ class Primitive(Function):
 
     @classmethod
     def eager(cls, frame: Frame, args: tuple) -> Any:
-        if slots.foreign is not None and (level := slots.foreign(args)) is not None:
+        if events.dual_level_of is not unheard and (level := events.dual_level_of(args)) is not None:
             return level.here(cls.eager, frame, args)
         try:
             raw = cls.compute(*[a._a if isinstance(a, Tensor) else a for a in args])
         except MinigradError as e:  # compute sees only arrays
-            e.notes += tuple(slots.origins({n: a for n, a in zip(cls.known_as(), args) if isinstance(a, Tensor)}))
+            e.notes += tuple(
+                events.origins({n: a for n, a in zip(cls.known_as(), args) if isinstance(a, Tensor)}) or ()
+            )
             raise
         if type(raw) is not np.ndarray and len(KINDS) > 1:
             cls.check_devices(args)
@@ -259,14 +257,14 @@ class Primitive(Function):
             if node._meta[i][1] in FLOATS:
                 o._edge = node if o is out else OutputEdge(node, i)
         node._saved = cls.keep(args, outs, edges)
-        if slots.node_made is not None or current().observers:
+        if events.node_made is not unheard or current().observers:
             node_made(node)
 
     @classmethod
     def compute(cls, *arrays: Array, into: Callable | None = None) -> Any:
         """Run impl (or `into`, the in-place update) without NumPy's warnings; errors name this operation."""
         if "keepdim" in cls.names and not isinstance(keepdim := arrays[cls.names.index("keepdim")], (bool, np.bool_)):
-            raise slots.problem("keepdim is True or False", cls=cls, given=keepdim)
+            raise services.problem("keepdim is True or False", cls=cls, given=keepdim)
         try:
             if cls.view:
                 return cls.impl(*arrays)
@@ -287,7 +285,7 @@ class Primitive(Function):
             if fallback.from_compiler(e) and not fallback.numpy_only():
                 return fallback.again(e, cls.compute, *arrays, into=into)
             problem = "the operation cannot compute with these arrays"
-            raise_instead(slots.problem(problem, cls=cls, arrays=arrays, cause=e), e)
+            raise_instead(services.problem(problem, cls=cls, arrays=arrays, cause=e), e)
 
     # ------------------------------------------------------------------ saved values, and the inputs of formulas
     @classmethod
@@ -351,6 +349,17 @@ class Primitive(Function):
         return tuple([None if e is None else cls.gradient(i, bound, n, grads) for i, e in enumerate(ctx._edges)])
 
     @classmethod
+    def gradients(cls, edges: Sequence, gs: Sequence, bound: tuple) -> Any:
+        """Return the gradients of the arguments, computed on arrays; None if only Tensors will do."""
+        if cls.arrays is True:
+            n = len(edges)
+            return [None if e is None else cls.evaluate(i, bound, n, gs) for i, e in enumerate(edges)]
+        try:
+            return cls.arrays(gs, bound)
+        except Exception as e:
+            return fallback.again(e, cls.arrays, gs, bound)
+
+    @classmethod
     def gradient(cls, i: int, bound: tuple, n_args: int, grads: tuple) -> Any:
         """Evaluate the formula of argument i in a backward on tensors; see `depends_on_operand`."""
         d = cls.evaluate(i, bound, n_args, grads)
@@ -404,7 +413,7 @@ class Primitive(Function):
 
 def first_apply(cls: Any, *args: object) -> Any:
     """Replace `apply` by generated code at the first call, if possible."""
-    if slots.accelerate is None or not slots.accelerate(cls):
+    if not services.accelerate(cls):
         cls.apply = classmethod(Primitive.apply.__func__)
         for namespace in cls.namespaces:
             namespace["apply"] = cls.apply

@@ -22,11 +22,11 @@ from types import CodeType
 from typing import TYPE_CHECKING, Any
 
 from ...arrays import dtypes
-from ...core.events import slots
 from ...core.frames import current
 from ...core.inplace import inplace
 from ...core.tensor import Tensor
 from ...errors import error, raise_instead, warn
+from ...events import services
 from ...kernels import formula
 from ..node_names import ending
 from .older_calls import reordered
@@ -178,7 +178,7 @@ def raise_explained(cause: Exception, f: Callable, name: str, args: Sequence, kw
         return getattr(Tensor, name)(*call[0], **call[1])
     problem = "the function cannot be called like this"
     try:
-        raise_instead(slots.problem(problem, cause=cause, f=f, name=name, args=args, kwargs=kwargs), cause)
+        raise_instead(services.problem(problem, cause=cause, f=f, name=name, args=args, kwargs=kwargs), cause)
     finally:
         del cause  # as in raise_instead
 
@@ -246,7 +246,7 @@ def write_out(name: str, result: Tensor | tuple, out: object) -> Any:
         return tuple([write_out(name, r, o) for r, o in zip(result, out)])
     if isinstance(result, tuple) or not isinstance(out, Tensor):
         wanted = len(result) if isinstance(result, tuple) else 1
-        raise slots.problem("out= takes one tensor for each result", name=name, wanted=wanted, out=out)
+        raise services.problem("out= takes one tensor for each result", name=name, wanted=wanted, out=out)
     if result.requires_grad or out.requires_grad:
         what = "functions with out=... arguments don't support automatic differentiation, but one of the arguments"
         fix = f"call it without out=, y = {name}(...), or inside `with minigrad.no_grad():`"
