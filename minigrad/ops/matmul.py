@@ -96,6 +96,7 @@ class Outer(Bilinear):
     arrays = True
     node = "Mul"
     impl = lambda x, y: all_products(x, y)
+    definition = lambda x, y: column(x) * row(y)
     dx = lambda g, y: multiply(g, column(y)).squeeze(-1)
     dy = lambda g, x: multiply(g.mT, column(x)).squeeze(-1)
     batch = lambda x, y: (x, y)

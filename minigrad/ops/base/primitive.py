@@ -34,7 +34,7 @@ from ..node_names import alphabetical, numbers_among
 from .layouts import arranged
 
 # functions in a class body that take no self
-STATIC = ("impl", "program", "layout", "update", "kernel", "integer_kernel", "ufunc", "batch", "vmap")
+STATIC = ("impl", "program", "definition", "layout", "update", "kernel", "integer_kernel", "ufunc", "batch", "vmap")
 
 
 class ShapeOf(tuple):
@@ -109,6 +109,10 @@ class Primitive(Function):
     # the call as users write it, an expression in the names of impl's parameters (`{name}` is the operation's name), or a
     # function of some of them that returns it, or one for each result; without it, see default_call
     call: Any = ""
+    definition: Any = None  # the result in public operations, which formulas show if no single call has it
+    # formulas of a textbook, such as "dx", shown where they give the same: for finite numbers that are not huge, and
+    # only if the function "when" returns True for the arguments
+    textbook: dict = {}
     node = ""  # PyTorch's name of its node, if not from the class's name; with Backward and a number in full
     number_nodes: dict = {}  # position of an operand -> PyTorch's node if that operand is a number, which then is no input
     n_settings = 0  # the number of trailing parameters that are plain settings, not operands
@@ -463,6 +467,7 @@ class Tied(Primitive):
     dd = lambda g: g
     dx = lambda g, shape: g.new_zeros(shape)
     batch = lambda d, x: (d, x)
+    definition = lambda d, x: d  # the gradient, which only counts as depending on x
 
     @classmethod
     def pushforward(cls, primals: tuple, tangents: list, outs: tuple) -> Any:

@@ -22,6 +22,7 @@ from ..base.families import Linear, NonDifferentiable, Operation
 from ..base.rows import OnLines, Rows, is_small
 from ..compare import where
 from ..elementary import exp
+from ..masks import one_hot
 from ..products import one_dtype
 from ..reduce import Sum
 from ..shape import Expand
@@ -106,6 +107,9 @@ class AtTarget(Linear):
 
     dx = lambda g, target, dim, ignore: -NLL.apply(g, target, dim, ignore)
     batch = lambda x, target, size, dim, ignore: (x, target, (x.shape[0], *size), dim + 1, ignore)
+    definition = lambda x, target, size, dim, ignore: (
+        at_classes(target, size[dim], dim, ignore) * counted(x, target, ignore).unsqueeze(dim)
+    )
 
 
 class CrossEntropy(OfClasses, Rows):
@@ -151,6 +155,9 @@ class FromLogits(Operation):
     )
     dlog_p = lambda g, w, target, log_p, dim, ignore: g * log_p.exp() * where(target != ignore, w, 0.0).unsqueeze(dim)
     batch = lambda w, target, log_p, dim, ignore: (w, target, log_p, dim + 1, ignore)
+    definition = lambda w, target, log_p, dim, ignore: (
+        (exp(log_p) - at_classes(target, log_p.shape[dim], dim, ignore)) * counted(w, target, ignore).unsqueeze(dim)
+    )
 
 
 class MeanCrossEntropy(OfClasses, Rows):
@@ -179,10 +186,27 @@ class MeanCrossEntropy(OfClasses, Rows):
 class CountValid(NonDifferentiable):
     """Number of targets that are not `ignore`, over all dimensions but the first `lead`, as a float."""
 
+    call = lambda target, ignore: "(target != ignore).sum()" if ignores(target, ignore) else "target.numel()"
     impl = lambda target, ignore, dtype, lead: np.add.reduce(
         target != ignore, axis=tuple(range(lead, target.ndim)), dtype=np.dtype(dtype)
     )
     batch = lambda target, ignore, dtype, lead: (target, ignore, dtype, lead + 1)
+
+
+def ignores(target: Tensor, ignore: int) -> bool:
+    """Return True if some target is the ignored class."""
+    return bool((target == ignore).any())
+
+
+def at_classes(target: Tensor, n: int, dim: int, ignore: int) -> Tensor:
+    """Return 1 at each example's class and 0 elsewhere, along a dimension."""
+    known = where(target == ignore, 0, target) if ignores(target, ignore) else target
+    return one_hot(known, n).movedim(-1, dim)
+
+
+def counted(x: Tensor, target: Tensor, ignore: int) -> Tensor:
+    """Return x with 0 for ignored examples."""
+    return where(target == ignore, 0.0, x) if ignores(target, ignore) else x
 
 
 def check_targets(target: np.ndarray, shape: tuple, dim: int, ignore: int) -> tuple:

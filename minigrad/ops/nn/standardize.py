@@ -46,6 +46,11 @@ class Standardize(Rows):
         moved = destandardize(dx, None, None, centred, rsqrt(variance + eps), dims)
         return moved, dx.mean(dims, True), 2 * (dx * centred).mean(dims, True)
 
+    @staticmethod
+    def definition(x: Tensor, dims: tuple, eps: float) -> tuple:
+        mean, variance = x.mean(dims, True), x.var(dims, correction=0, keepdim=True)
+        return (x - mean) / sqrt(variance + eps), mean, variance
+
 
 class LayerNorm(Rows):
     """Standardize, with its result times weight plus bias, which broadcast to x."""
@@ -59,6 +64,7 @@ class LayerNorm(Rows):
         out, mean, variance = Standardize.apply(x, dims, eps)
         return out * weight + bias, mean, variance
 
+    definition = program
     dx = lambda g0, g1, g2, x, weight, out1, out2, dims, eps: destandardize(
         None if g0 is None else g0 * weight, g1, g2, x - out1, rsqrt(out2 + eps), dims
     )
@@ -91,6 +97,7 @@ class Channelwise(Rows):
     def program(x: Tensor, factor: Tensor, begin: Tensor) -> Tensor:
         return x * factor + begin
 
+    definition = program
     dx = lambda g, factor: g * factor
     dfactor = lambda g, x, shape: sum_to(g * x, shape)
     dbegin = lambda g, shape: sum_to(g, shape)
@@ -127,6 +134,11 @@ class DivideByRMS(Rows):
         factor = rsqrt(Mean.apply(x * x, dims, True) + eps)
         return x * factor, factor
 
+    @staticmethod
+    def definition(x: Tensor, dims: tuple, eps: float) -> tuple:
+        factor = 1 / sqrt((x**2).mean(dims, True) + eps)
+        return x * factor, factor
+
     dx = lambda g0, g1, x, out1, dims: undivide(g0, g1, x, out1, dims)
     batch = lambda x, dims, eps: (x, shifted_dims(dims), eps)
 
@@ -157,6 +169,11 @@ class DivideByNorm(Rows):
     def program(x: Tensor, dims: tuple, eps: float) -> tuple:
         norm = sqrt(Sum.apply(x * x, dims, True))
         return x / clamp_min(norm, eps), norm
+
+    @staticmethod
+    def definition(x: Tensor, dims: tuple, eps: float) -> tuple:
+        norm = x.norm(2, dims, True)
+        return x / norm.clamp_min(eps), norm
 
     dx = lambda g0, g1, x, out1, dims, eps: undivide_by_norm(g0, g1, x, out1, dims, eps)
     batch = lambda x, dims, eps: (x, shifted_dims(dims), eps)
