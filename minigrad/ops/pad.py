@@ -28,6 +28,7 @@ from .windows import padded as surrounded
 class Pad(Linear):
     """The tensor padded with a number, before and after each dimension by `widths`."""
 
+    dimensions = "padding"
     call = lambda widths, value: f"pad(x, {flat(widths)}{', value=value' if value else ''})"
     node = "ConstantPadNd"
 

@@ -59,7 +59,7 @@ class Pointwise(Primitive):
     kernel: Any = None
     ufunc: Any = None
     integer_kernel: Any = None  # the formula for integers on a GPU, if `kernel` would treat them as floats
-    kind = "same"
+    kind, dimensions = "same", "broadcast"
     accepts = "biuf"  # the kinds of dtypes it computes with, in NumPy's letters: bool, signed, unsigned, float
     advice = ""  # the fix to suggest for other dtypes
     n_conditions = 0  # number of leading operands that are conditions: bools, which take no part in type promotion
@@ -354,6 +354,7 @@ class View(Linear):
     """Linear; the result shares the memory of its first argument."""
 
     view = takes_half = True
+    dimensions = "view"
     scatter: Any = ViewScatter  # the history of its base after a write to the view
 
 

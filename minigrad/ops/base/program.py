@@ -118,11 +118,4 @@ class Program(Operation):
 
 def own_array(out: np.ndarray, others: tuple) -> np.ndarray:
     """Return a result in its own memory: a program may end in a view of an argument, or of another result."""
-    return out.copy() if any([type(a) in KINDS and shares(out, a) for a in others]) else out
-
-
-def shares(out: Any, a: Any) -> bool:
-    """Return True if two arrays lie in the same memory, in part at least."""
-    return type(out) is type(a) and (
-        np.may_share_memory(out, a) if type(a) is np.ndarray else storage(out) is storage(a)
-    )
+    return out.copy() if any([type(a) in KINDS and storage(a) is storage(out) for a in others]) else out

@@ -45,6 +45,7 @@ class Geometry(NamedTuple):
 class Conv(Bilinear):
     """out[n, o, i] = sum over c and k of x[n, c, i * stride + k * dilation - padding] * w[o, c, k]."""
 
+    dimensions = "convolution"
     call = lambda x, geometry: f"conv{x.ndim - 2}d(x, w, {geometry.text()})"
     layout = channels_last
     node = "Convolution"
@@ -69,6 +70,7 @@ class Conv(Bilinear):
 class ConvBias(Operation):
     """Conv, plus one number per channel of the result."""
 
+    dimensions = "convolution"
     call = lambda x, geometry: f"conv{x.ndim - 2}d(x, w, bias, {geometry.text()})"
     layout = channels_last
     node = "Convolution"

@@ -19,12 +19,12 @@ from ...errors import error, warn
 from ...kernels import row_kernels
 from ...tensors.printing import error_notes
 from ..base.families import Linear, NonDifferentiable, Operation
-from ..base.rows import OnLines, Rows, is_small
 from ..compare import where
 from ..elementary import exp
 from ..masks import one_hot
 from ..products import one_dtype
 from ..reduce import Sum
+from ..rows import OnLines, Rows, is_small
 from ..shape import Expand
 from .entry import functional
 from .loss import averaged, chosen, expect_logarithms, reduced, warn_probabilities

@@ -22,6 +22,7 @@ class Embed(Linear):
     """Rows of a table by index.  The row `padding` (or None) gets no gradient; with `even`, each row gets the mean of its
     uses' gradients, not their sum."""
 
+    dimensions = "lookup"
     call = "embedding(indices, weight)"
     node = "Embedding"
     integers = ("indices",)

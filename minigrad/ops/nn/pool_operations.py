@@ -65,6 +65,7 @@ class EvenParts(NamedTuple):
 class MaxPool(Operation):
     """The largest element of each window over the last dimensions, and its position in the flattened input."""
 
+    dimensions = "windows"
     call = lambda windows: with_indices(f"max_pool{len(windows.size)}d(x, {windows.text()}")
     n_internal = 1
     layout = channels_last
@@ -94,6 +95,7 @@ class AvgPool(Linear):
     With `count_pad`, padding counts as elements too.
     """
 
+    dimensions = "windows"
     call = lambda windows, count_pad, divisor: avg_pool_text(windows, count_pad, divisor)
     layout = channels_last
     node = "AvgPool2D"

@@ -14,12 +14,12 @@ from ...kernels import row_kernels
 from ..base.families import Reduce
 from ..base.layouts import row_major
 from ..base.registry import op
-from ..base.rows import OnLines, Rows
 from ..compare import isfinite, where
 from ..dimensions import axes, axis, single
 from ..elementary import exp, log
 from ..order import Amax
 from ..reduce import Sum
+from ..rows import OnLines, Rows
 from .entry import functional
 
 

@@ -13,11 +13,11 @@ from ...core.backward import sum_to
 from ...core.tensor import Tensor
 from ...kernels import row_kernels
 from ..base.layouts import as_operand, channels_last, row_major
-from ..base.rows import Rows
 from ..compare import clamp_min, where
 from ..create import zeros_like
 from ..elementary import rsqrt, sqrt
 from ..reduce import Mean, Sum, count
+from ..rows import Rows
 from .softmax import shifted_dims
 
 

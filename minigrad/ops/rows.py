@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from ...kernels import formula, row_kernels
-from .families import Operation
-from .primitive import Primitive, ShapeOf
+from ..kernels import formula, row_kernels
+from .base.families import Operation
+from .base.primitive import Primitive, ShapeOf
 
 
 class OnLines(Primitive):
