@@ -62,6 +62,7 @@ ARRAYS: dict[str, Any] = {
     "sum_to": sum_down,
 }
 OPERATIONS: dict[str, Any] = {}  # name -> Pointwise class
+MADE: dict[Callable, Callable] = {}  # formula -> the same on arrays
 
 
 def parameters(f: Callable) -> tuple:
@@ -109,13 +110,20 @@ def display_text(f: Callable) -> str:
     return re.sub(r"(?<=\()\s+|\s+(?=\))", "", words)
 
 
-@cache
 def on_arrays(f: Callable) -> Callable:
     """Return the formula as a function of arrays: the same code, with NumPy's functions instead of the operations.
 
     Functions of the formula's own module that it calls run on arrays, too.
     """
+    if f not in MADE:
+        MADE.update(converted(f, {}))
+    return MADE[f]
+
+
+def converted(f: Callable, made: dict) -> dict:
+    """Return `made` with the formula on arrays and all functions that it needs, which may call each other."""
     scope = dict(f.__globals__)
+    made[f] = FunctionType(f.__code__, scope, f.__name__, f.__defaults__, f.__closure__)
     for name in f.__code__.co_names:
         found, given = array_function(name), scope.get(name)
         if found is not None:
@@ -124,9 +132,9 @@ def on_arrays(f: Callable) -> Callable:
             scope[name] = OnArrays(given)
         elif isinstance(given, type) and getattr(given, "primitive", False):
             scope[name] = SimpleNamespace(apply=given.impl)
-        elif isinstance(given, FunctionType) and given.__module__ == f.__module__ and given is not f:
-            scope[name] = on_arrays(given)
-    return FunctionType(f.__code__, scope, f.__name__, f.__defaults__, f.__closure__)
+        elif isinstance(given, FunctionType) and given.__module__ == f.__module__:
+            scope[name] = made.get(given) or converted(given, made)[given]
+    return made
 
 
 class OnArrays:
