@@ -58,7 +58,8 @@ CUDA = Target(
 ARRAYS: dict[str, Any] = {
     "where": lambda c, x, y: (x if c else y) if type(c) is bool else np.where(c, x, y),
     "abs": np.abs,
-    "math": np,
+    # NumPy's elementwise functions; the rest, such as prod, concerns shapes and stays as it is
+    "math": SimpleNamespace(**{**vars(math), **{k: f for k, f in vars(np).items() if isinstance(f, np.ufunc)}}),
     "sum_to": sum_down,
 }
 OPERATIONS: dict[str, Any] = {}  # name -> Pointwise class
