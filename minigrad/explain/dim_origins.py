@@ -1,7 +1,7 @@
 """The origins of the dimensions of an operation's result.
 
-There is a rule for each family that has more to say than which dimension of which argument it is, and one for all others: the
-operation runs again with one dimension changed at a time. What no rule finds counts as set by the operation.
+An operation names its rule (`dimensions`) if there is more to say than which dimension of which argument it is. For all others
+the operation runs again with one dimension changed at a time. What no rule finds counts as set by the operation.
 """
 
 from __future__ import annotations
@@ -13,11 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..ops import copy, einsum, join, matmul, pad, shape
-from ..ops.base import families
-from ..ops.base.primitive import Primitive
-from ..ops.nn import conv, embedding, linear
-from ..ops.nn import pool_operations as pool
+from ..ops.nn.pool_operations import EvenParts
 
 
 @dataclass
@@ -52,10 +48,8 @@ class Applied:
 def origins(op: Applied) -> list[Origin]:
     """Return one origin for each dimension of the result, and append the removed dimensions to `op.gone`."""
     if op.cls.primitive:
-        for kinds, rule in RULES:
-            if issubclass(op.cls, kinds) and (found := rule(op)) is not None and len(found) == len(op.out):
-                return found
-        return by_trial(op)
+        found = RULES[op.cls.dimensions](op)
+        return by_trial(op) if found is None or len(found) != len(op.out) else found
     return [Origin() for _ in op.out]
 
 
@@ -130,10 +124,6 @@ def same(k: int, dims: Iterable[int]) -> list[Origin]:
     return [Origin([(k, d)]) for d in dims]
 
 
-def pointwise(op: Applied) -> list[Origin]:
-    return broadcast(op, op.tensors, op.out)
-
-
 def reduced(op: Applied) -> list[Origin] | None:
     """Return the dimensions that are left after a reduction."""
     x, names = op.shapes[0], op.cls.names
@@ -183,8 +173,8 @@ def contraction(op: Applied) -> list[Origin]:
 
 def joined(op: Applied) -> list[Origin]:
     """Add up sizes along one dimension, or along both of a block diagonal; for a stack, add a new dimension."""
-    new, found = issubclass(op.cls, join.Stack), []
-    along = range(len(op.out))[-2:] if op.cls is join.BlockDiag else (op.value("dim"),)
+    new, found = op.cls.dimensions == "stack", []
+    along = range(len(op.out))[-2:] if op.cls.dimensions == "blocks" else (op.value("dim"),)
     for d in range(len(op.out)):
         if d not in along:
             found.append(Origin([(k, d - (new and d > along[0])) for k in op.tensors]))
@@ -209,7 +199,7 @@ def pooled(op: Applied) -> list[Origin]:
     """Return the leading dimensions, and as many windows as fit over the last ones, or the requested number of parts."""
     x, shape = op.shapes[0] or (), op.value("windows")
     lead = len(x) - len(shape.size)
-    if isinstance(shape, pool.EvenParts):
+    if isinstance(shape, EvenParts):
         parts = zip(shape.number, shape.size)
         return same(0, range(lead)) + [Origin([(0, d)], f"{w} parts of {m}") for d, (w, m) in enumerate(parts, lead)]
     settings = shape.kernel, shape.stride, shape.padding, shape.dilation
@@ -269,7 +259,7 @@ def strided(op: Applied, x: tuple, own: tuple, n: int, stride: int) -> Origin:
         return Origin()
     if stride == 0:
         return Origin(why=f"repeated {n} times by {op.name}")
-    size, flat = abs(stride), issubclass(op.cls, shape.Reshape)
+    size, flat = abs(stride), op.cls.dimensions == "regrouped"
     for k in range(len(x) - 1, -1, -1):
         if x[k] == 1 or size % own[k] or size >= own[k] * x[k]:
             continue
@@ -305,22 +295,19 @@ def ones(op: Applied, x: tuple, found: list[Origin]) -> None:
             found[d].sources.append((0, free.pop(0)))
         elif n == 1:
             found[d].why = f"new, added by {op.name}"
-        elif free and issubclass(op.cls, shape.Expand) and len(op.out) - d <= len(x) and x[d - len(op.out)] == 1:
+        elif free and op.cls.dimensions == "repeated" and len(op.out) - d <= len(x) and x[d - len(op.out)] == 1:
             found[d].sources.append((0, len(x) + d - len(op.out)))
             free.remove(len(x) + d - len(op.out))
 
 
-RULES: list[tuple[tuple, Callable[[Applied], list[Origin] | None]]] = [
-    ((families.Pointwise,), pointwise),
-    ((shape.Reshape, shape.Permute, shape.Expand, copy.Alias, families.View), viewed),
-    ((linear.Affine,), affine),
-    ((matmul.MatMul,), product),
-    ((matmul.Outer,), lambda op: [Origin([(k, len(op.shapes[k] or ()) - 1)]) for k in (0, 1)]),
-    ((einsum.Einsum,), contraction),
-    ((join.Join,), joined),
-    ((conv.Conv, conv.ConvBias), convolved),
-    ((pool.MaxPool, pool.AvgPool), pooled),
-    ((pad.Pad,), padded),
-    ((embedding.Embed,), looked_up),
-    ((Primitive,), reduced),
-]
+def all_products(op: Applied) -> list[Origin]:
+    return [Origin([(k, len(op.shapes[k] or ()) - 1)]) for k in (0, 1)]
+
+
+RULES: dict[str, Callable[[Applied], list[Origin] | None]] = {
+    "": reduced, "broadcast": lambda op: broadcast(op, op.tensors, op.out),
+    **dict.fromkeys(("view", "regrouped", "repeated"), viewed),
+    "affine": affine, "product": product, "outer": all_products, "contraction": contraction,
+    **dict.fromkeys(("concatenation", "stack", "blocks"), joined),
+    "convolution": convolved, "windows": pooled, "padding": padded, "lookup": looked_up,
+}  # fmt: skip

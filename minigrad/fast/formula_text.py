@@ -9,7 +9,7 @@ from typing import Any
 from ..arrays.errstate import alarmed, listener
 from ..core.graph import Node
 from ..errors import OutsideError
-from ..kernels import fallback
+from ..kernels import fallback, formula
 from ..ops.base.layouts import row_major
 from ..ops.base.primitive import Primitive
 from .pointwise_text import VALUE
@@ -95,6 +95,7 @@ def specialisable(cls: Any) -> bool:
 def write(plan: Plan, scope: dict) -> str:
     """Return the operation's source; add the names that it uses to `scope`."""
     impl = plan.cls.impl
+    on_arrays = formula.on_arrays if plan.cls.arrays is True else lambda f: f
     scope |= {
         "layout": plan.cls.layout,
         "impl": alarmed(impl) if plan.cls.quiet else impl,
@@ -102,7 +103,7 @@ def write(plan: Plan, scope: dict) -> str:
         "again": fallback.again,
         "OutsideError": OutsideError,
         "listen": listener(plan.cls.function_name()),
-    } | {"d" + k: f for k, f in plan.formulas.items()}
+    } | {"d" + k: on_arrays(f) for k, f in plan.formulas.items()}
     return write_apply(plan) + (write_pull(plan) if pullable(plan) else "")
 
 

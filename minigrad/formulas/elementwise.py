@@ -9,10 +9,9 @@ import numpy as np
 
 from ..core.tensor import Tensor
 from ..ops import compare, elementary, logic, pointwise, rounding
-from ..ops.base.primitive import Tied
 from . import expression as e
 from .expression import Tree
-from .spelling import defined, written
+from .spelling import written
 from .terms import Term, Terms, least, numbers
 
 
@@ -71,10 +70,6 @@ def clamp_min(layer: Terms, cls: Any, out: Tensor, x: Tensor, lo: Any) -> Term:
     if isinstance(lo, float) and 0 < lo <= TINY and (numbers(x) > lo).all():
         return layer.term(x)
     return layer.each_element(lambda x, lo: e.call("clamp_min", x, lo), (x, lo), out)
-
-
-# the gradient, which only counts as depending on x
-defined(Tied)(lambda d, x: d)
 
 
 # ---------------------------------------------------------------------- conditions

@@ -7,26 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays.dtypes import of_numpy
 from ..core.tensor import Tensor, wrap
-from ..ops import as_strided, copy, diagonal, index, pin, shape
-from ..ops.base.families import ViewScatter
+from ..ops import copy, diagonal, index, shape
 from ..ops.index_places import WHOLE
-from ..ops.pad import pad
 from ..ops.replaced_parts import Replace
 from . import expression as e
 from .expression import Tree
-from .spelling import defined, written
+from .spelling import written
 from .terms import Term, Terms, least, numbers
-
-# the device of a tensor does not matter for its value
-defined(copy.ToCpu, copy.ToCuda, copy.ToCudaLater, copy.ToPinned, pin.PinMemory)(lambda x: x)
-
-
-@written(copy.Clone, copy.Contiguous, copy.Alias)
-def clone(layer: Terms, cls: Any, out: Tensor, x: Tensor) -> Term:
-    """Leave out copies."""
-    return layer.term(x)
 
 
 @written(copy.Copy)
@@ -105,49 +93,6 @@ def indexed(layer: Terms, cls: Any, out: Tensor, x: Tensor, parts: tuple) -> Tre
     return layer.term(x) if short == () or whole else e.subscript(layer.tree(x), short)
 
 
-@defined(index.Unindex)
-def unindex(x: Tensor, size: tuple, parts: tuple) -> Tensor:
-    """Pad with zeros along one dimension after the other, starting with the last."""
-    sizes, d = list(size), 0
-    plan = []
-    for part in parts:
-        if part is None:
-            plan.append((None, None, None))
-        else:
-            plan.append((part, d, sizes[d]))
-            d += 1
-    plan += [(WHOLE, k, sizes[k]) for k in range(d, len(sizes))]
-    here = sum(not isinstance(part, int) for part, _, _ in plan)
-    for part, _, n in reversed(plan):
-        if part is None:
-            here -= 1
-            x = x.squeeze(here)
-        elif isinstance(part, slice):
-            here -= 1
-            start, stop, step = part.indices(n)
-            if step != 1:
-                x = spread(x, here, start, step, n)
-            else:
-                x = padded(x, here, start, n - start - x.shape[here])
-        else:
-            part = part + n if part < 0 else part
-            x = padded(x.unsqueeze(here), here, part, n - part - 1)
-    return x
-
-
-def padded(x: Tensor, dim: int, before: int, behind: int) -> Tensor:
-    """Return x padded with zeros along a dimension."""
-    return pad(x, [0] * (2 * (x.ndim - dim - 1)) + [before, behind]) if before or behind else x
-
-
-def spread(x: Tensor, dim: int, start: int, step: int, n: int) -> Tensor:
-    """Return x with zeros between its elements along a dimension of size n, beginning at `start`."""
-    zeros = x.new_zeros((*x.shape[:dim], n, *x.shape[dim + 1 :]))
-    return zeros.index_copy(
-        dim, x.new_tensor(range(start, start + step * x.shape[dim], step), dtype=of_numpy(np.int64)), x
-    )
-
-
 @written(index.Take)
 def take(layer: Terms, cls: Any, out: Tensor, x: Tensor, dims: tuple, *indices: Tensor) -> Tree:
     return e.subscript(layer.tree(x), places(layer, x.ndim, dims, indices))
@@ -224,17 +169,7 @@ def undiagonal(layer: Terms, cls: Any, out: Tensor, x: Tensor, size: tuple, offs
     return made
 
 
-@defined(as_strided.Fold)
-def fold(x: Tensor, size: tuple, dim: int, length: int, step: int) -> Tensor:
-    """Add the windows at the positions they were taken from."""
-    n = x.shape[dim]
-    places = np.arange(n)[:, None] * step + np.arange(length)
-    found = x.movedim(-1, dim + 1).flatten(dim, dim + 1)
-    return x.new_zeros(size).index_add(dim, wrap(places.reshape(-1)), found)
-
-
 # ---------------------------------------------------------------------- replaced parts
-@defined(ViewScatter)
 def replaced(base: Tensor, view: Tensor, region: tuple, order: tuple | None = None) -> Tensor:
     """Replace a view of a tensor, possibly a view of a view."""
     (fn, args), *rest = region

@@ -1,8 +1,8 @@
 """Spelling: how built-in operations are written with public names.
 
 An operation declares its call as an expression in the names of its arguments (`call`, see ops/base/primitive.py); most need
-not, because they are the call of the public function of the same name. The tables of this folder hold what is left: rules that
-simplify, and the definitions, in public operations, of operations that are internal to the library.
+not, because they are the call of the public function of the same name. One that is internal to the library has a
+`definition` in public operations. The rules of this folder simplify what follows.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ from .expression import Tree
 NONE = Parameter("none", Parameter.KEYWORD_ONLY, default=None)  # for a parameter that a function does not have
 # class -> (layer, class, output or outputs, *arguments) -> the expression or term of the output, or one for each
 WRITTEN: dict[type, Callable] = {}
-DEFINED: dict[type, Callable] = {}  # class -> (arguments) -> the result, in public operations
 
 
 def written(*classes: type) -> Callable:
@@ -29,16 +28,6 @@ def written(*classes: type) -> Callable:
 
     def enter(f: Callable) -> Callable:
         WRITTEN.update(dict.fromkeys(classes, f))
-        return f
-
-    return enter
-
-
-def defined(*classes: type) -> Callable:
-    """Register the definition of operations in terms of public ones."""
-
-    def enter(f: Callable) -> Callable:
-        DEFINED.update(dict.fromkeys(classes, f))
         return f
 
     return enter

@@ -24,7 +24,7 @@ from ..core.tensor import Box, Tensor
 from ..layers.transform import Transform
 from . import expression as e
 from .expression import Tree
-from .spelling import DEFINED, WRITTEN, declared_call
+from .spelling import WRITTEN, declared_call
 
 
 class Term:
@@ -121,9 +121,9 @@ class Terms(Transform):
 
     def process(self, frame: Frame, cls: Any, args: tuple) -> Any:
         """Run an operation one layer down, or its definition here."""
-        if cls in DEFINED:
+        if cls.definition is not None:
             with use(frame):
-                return DEFINED[cls](*args)
+                return cls.definition(*args)
         low = apply_at(frame.parent, cls, tuple([self.inner(a) for a in args]))
         outs = as_tuple(low)
         if all(o.numel() == 1 for o in outs) and all(self.term(a).fixed for a in args if isinstance(a, Tensor)):
@@ -137,6 +137,8 @@ class Terms(Transform):
         kind = next((c for c in cls.__mro__ if c in WRITTEN or c.__dict__.get("call")), None)
         if kind in WRITTEN:
             found: Any = WRITTEN[kind](self, cls, outs if len(outs) > 1 else outs[0], *args)
+        elif cls.call in cls.names:
+            found = self.term(args[cls.names.index(cls.call)])
         elif cls.elementwise:
             return [self.elementwise_call(cls, args, outs[0])]
         else:

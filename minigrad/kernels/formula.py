@@ -1,6 +1,7 @@
 """The text of formulas. A formula is written once, as a lambda, and used in three ways.
 
-On Tensors it is simply called. On arrays the same code runs with NumPy's functions instead of the operations (`on_arrays`).
+On Tensors it is simply called. On arrays the same code runs with NumPy's functions instead of the operations, and `impl`
+instead of `apply` (`on_arrays`).
 For Numba its source text goes into a generated module (`prelude`).
 """
 
@@ -12,10 +13,12 @@ import math
 import re
 from collections.abc import Callable
 from functools import cache
-from types import FunctionType, ModuleType
+from types import FunctionType, ModuleType, SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
+
+from ..arrays.memory import sum_down
 
 # Functions that formulas may call on scalars, and the module that a generated module imports them from.
 VECMATH = ("acos acosh asin asinh atan atan2 atanh ceil copysign cos cosh erf erfc erfinv exp exp2 expm1 floor floor_divide "
@@ -55,9 +58,12 @@ CUDA = Target(
 ARRAYS: dict[str, Any] = {
     "where": lambda c, x, y: (x if c else y) if type(c) is bool else np.where(c, x, y),
     "abs": np.abs,
-    "math": np,
+    # NumPy's elementwise functions; the rest, such as prod, concerns shapes and stays as it is
+    "math": SimpleNamespace(**{**vars(math), **{k: f for k, f in vars(np).items() if isinstance(f, np.ufunc)}}),
+    "sum_to": sum_down,
 }
 OPERATIONS: dict[str, Any] = {}  # name -> Pointwise class
+MADE: dict[Callable, Callable] = {}  # formula -> the same on arrays
 
 
 def parameters(f: Callable) -> tuple:
@@ -105,17 +111,31 @@ def display_text(f: Callable) -> str:
     return re.sub(r"(?<=\()\s+|\s+(?=\))", "", words)
 
 
-@cache
 def on_arrays(f: Callable) -> Callable:
-    """Return the formula as a function of arrays: the same code, with NumPy's functions instead of the operations."""
+    """Return the formula as a function of arrays: the same code, with NumPy's functions instead of the operations.
+
+    Functions of the formula's own module that it calls run on arrays, too.
+    """
+    if f not in MADE:
+        MADE.update(converted(f, {}))
+    return MADE[f]
+
+
+def converted(f: Callable, made: dict) -> dict:
+    """Return `made` with the formula on arrays and all functions that it needs, which may call each other."""
     scope = dict(f.__globals__)
+    made[f] = FunctionType(f.__code__, scope, f.__name__, f.__defaults__, f.__closure__)
     for name in f.__code__.co_names:
         found, given = array_function(name), scope.get(name)
         if found is not None:
             scope[name] = found
         elif isinstance(given, ModuleType) and given.__name__.partition(".")[0] == "minigrad":
             scope[name] = OnArrays(given)
-    return FunctionType(f.__code__, scope, f.__name__, f.__defaults__, f.__closure__)
+        elif isinstance(given, type) and getattr(given, "primitive", False):
+            scope[name] = SimpleNamespace(apply=given.impl)
+        elif isinstance(given, FunctionType) and given.__module__ == f.__module__:
+            scope[name] = made.get(given) or converted(given, made)[given]
+    return made
 
 
 class OnArrays:

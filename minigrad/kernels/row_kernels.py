@@ -26,6 +26,7 @@ from .compiler import loading
 from .cuda import cuda_kernels, unguarded
 from .fallback import only_definitions
 
+I8 = np.dtype(np.int64)
 ALL, LINE, EACH, WEIGHT, NUMBER = "all", "line", "each", "weight", "number"
 HOLDS = {"x": ALL, "log_p": ALL, "target": EACH, "w": EACH}
 HOLDS |= dict.fromkeys(("weight", "bias", "factor", "begin"), WEIGHT)
@@ -93,6 +94,7 @@ class Plan:
         self.numbers = [i for i, name in enumerate(names) if name == "eps"]
         settings = [i for i, name in enumerate(names) if name not in HOLDS and name != "eps"]
         self.settings = itemgetter(*settings) if settings else lambda args: None
+        self.target = names.index("target") if "target" in names else None
         self.weights = [i for i, name in enumerate(names) if HOLDS.get(name) is WEIGHT]
         self.x = takes.index(ALL)
         self.gradients = [formulas.index(i) if formulas and i in formulas else None for i in range(len(names))]
@@ -151,7 +153,10 @@ def backward(cls: Any, gs: tuple, bound: tuple) -> list | None:
 
 
 def on_device_or_host(plan: Plan, args: tuple, like: Any) -> list | None:
-    """Run a kernel on all lines, where the array `like` is."""
+    """Run a kernel on all lines, where the array `like` is.  It takes classes as int64."""
+    k = plan.target
+    if k is not None and args[k].dtype != I8:
+        args = (*args[:k], args[k].astype(I8), *args[k + 1 :])
     if on_device(like):
         return cuda_kernels("repeats").call(unguarded("lines_cuda").run, plan, args)
     return run(plan, args)

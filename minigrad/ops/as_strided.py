@@ -44,6 +44,13 @@ class Fold(Linear):
     dx = lambda g, dim, size, step: Unfold.apply(g, dim, size, step)
     batch = lambda x, shape, dim, size, step: (x, (x.shape[0], *shape), dim + 1, size, step)
 
+    @staticmethod
+    def definition(x: Tensor, shape: tuple, dim: int, size: int, step: int) -> Tensor:
+        """Add the windows at the positions they were taken from."""
+        places = np.arange(x.shape[dim])[:, None] * step + np.arange(size)
+        found = x.movedim(-1, dim + 1).flatten(dim, dim + 1)
+        return x.new_zeros(shape).index_add(dim, wrap(places.reshape(-1)), found)
+
 
 class AsStrided(View):
     """A view of x's memory by sizes and strides; `offset` counts from x's first element.

@@ -44,6 +44,7 @@ class Clone(Linear):
     impl = lambda x: repeated(x) if 0 in x.strides else x.copy(order="K")  # an expanded tensor has no order to keep
     dx = lambda g: g
     batch = lambda x: (x,)
+    call = "x"
 
 
 def repeated(x: np.ndarray) -> np.ndarray:
@@ -83,6 +84,7 @@ class ToCuda(Conversion):
 
     impl = lambda x: transfer.placed(x, CUDA)
     dx = lambda g: ToCpu.apply(g)
+    definition = lambda x: x  # the device does not matter for its value
 
 
 class ToCudaLater(ToCuda):
@@ -96,6 +98,7 @@ class ToCpu(Conversion):
 
     impl = lambda x: x.to_host()
     dx = lambda g: ToCuda.apply(g)
+    definition = lambda x: x  # the device does not matter for its value
 
 
 class ToPinned(ToCpu):
@@ -121,6 +124,7 @@ class Alias(View):
     impl = lambda x: x.view()
     dx = lambda g: g
     batch = lambda x: (x,)
+    call = "x"
 
 
 class Copy(Primitive):

@@ -16,7 +16,7 @@ from .base.layouts import wrap_near
 from .base.registry import op
 from .compare import where
 from .decompositions import Svd
-from .linalg import Inv, OfMatrices, guarded, square
+from .linalg import Inv, OfMatrices, guarded, inverse, square
 
 
 class Det(OfMatrices):
@@ -31,6 +31,7 @@ class Cofactors(OfMatrices):
     """The determinant's partial derivatives: det(A) inv(A)^T if A is invertible; they exist for singular A too."""
 
     impl = lambda x: cofactors(x)
+    definition = lambda x: det(x).unsqueeze(-1).unsqueeze(-1) * inverse(x).mT
     dx = lambda g, x: cofactors_gradient(g, x)
 
 

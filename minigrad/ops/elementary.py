@@ -218,6 +218,7 @@ class Atan2(Elementary):
     dy = lambda g, x, y: where((x == 0) & (y == 0), 0.0, g * (-x / hypot(x, y) / hypot(x, y)))
     aliases = ("arctan2",)
     samples = PAIRS
+    textbook = {"dx": lambda g, x, y: g * y / (x**2 + y**2), "dy": lambda g, x, y: -g * x / (x**2 + y**2)}
 
 
 class Sinc(Elementary):
@@ -231,6 +232,10 @@ class Sinc(Elementary):
         S2 + where(abs(x) < 0.1, x * x, 0.0) * (S3 + where(abs(x) < 0.1, x * x, 0.0) * (
         S4 + where(abs(x) < 0.1, x * x, 0.0) * S5
     ))))), (cos(math.pi * x) - sinc(x)) / where(abs(x) < 0.1, 1.0, x))  # fmt: skip
+    textbook = {
+        "dx": lambda g, x: g * (cos(math.pi * x) - sinc(x)) / x,
+        "when": lambda x: bool((abs(x) >= 0.1).all()),
+    }
 
 
 class Deg2Rad(Elementary):

@@ -100,7 +100,7 @@ class Take(Linear):
     any_device = integers = ("indices",)
     impl = lambda x, dims, *indices: take_at(x, dims, indices)
     dx = lambda g, shape, dims, indices: Untake.apply(g, shape, dims, *indices)
-    arrays = lambda gs, bound: (Untake.impl(gs[0], *bound[:-1]),)
+    arrays = True
 
     def vmap(info: Any, in_dims: tuple, x: Tensor, dims: tuple, *indices: Tensor) -> tuple:
         """Let batched indices pick from their example, which is one more index."""
@@ -125,7 +125,7 @@ class Untake(Linear):
         return out
 
     dx = lambda g, dims, indices: Take.apply(g, dims, *indices)
-    arrays = lambda gs, bound: (Take.impl(gs[0], *bound[2:-1]),)
+    arrays = True
 
     def vmap(info: Any, in_dims: tuple, x: Tensor, size: tuple, dims: tuple, *indices: Tensor) -> tuple:
         """Treat batched indices as Take does."""

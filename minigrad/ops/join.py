@@ -30,6 +30,8 @@ from .shape import reshape
 class Join(Operation):
     """Linear in each of any number of tensors."""
 
+    dimensions = "concatenation"
+
     @classmethod
     def pushforward(cls, primals: tuple, tangents: list, outs: tuple) -> Any:
         return cls.apply(
@@ -43,10 +45,11 @@ class Join(Operation):
 class Stack(Join):
     """Tensors of equal shape, stacked along a new dimension."""
 
+    dimensions = "stack"
     call = "stack(xs, dim)"
     impl = lambda dim, *xs: joined(dim, [x[(*(WHOLE,) * dim, None)] for x in xs])  # half the time of np.stack
     dxs = lambda g, dim, index: Index.apply(g, (WHOLE,) * dim + (index,))
-    arrays = lambda gs, bound: (None, *[gs[0][(WHOLE,) * bound[0] + (i,)] for i in range(len(bound) - 2)])
+    arrays = True
     batch = lambda dim, *xs: (dim + 1, *xs)
 
     @classmethod
@@ -62,12 +65,7 @@ class Cat(Join):
     impl = lambda dim, starts, *xs: joined(dim, xs)
     dxs = lambda g, dim, starts, index: Index.apply(g, (WHOLE,) * dim + (slice(starts[index], starts[index + 1]),))
     batch = lambda dim, starts, *xs: (dim + 1, starts, *xs)
-
-    @staticmethod
-    def arrays(gs: tuple, bound: tuple) -> tuple:
-        """Return the same gradients on arrays."""
-        lead, starts = (WHOLE,) * bound[0], bound[1]
-        return None, None, *[gs[0][(*lead, slice(a, b))] for a, b in itertools.pairwise(starts)]
+    arrays = True
 
     @classmethod
     def partial_text(cls, i: int) -> str:
@@ -78,9 +76,10 @@ class Cat(Join):
 class BlockDiag(Join):
     """Matrices along the diagonal of one; `rows` and `columns` hold where each begins, and where the last ends."""
 
+    dimensions = "blocks"
     call = "block_diag(*xs)"
     dxs = lambda g, rows, columns, index: Index.apply(g, block(g, rows, columns, index))
-    arrays = lambda gs, bound: (None, None, *[gs[0][block(gs[0], *bound[:2], i)] for i in range(len(bound) - 3)])
+    arrays = True
     batch = lambda rows, columns, *xs: (rows, columns, *xs)
 
     @staticmethod

@@ -32,6 +32,7 @@ BATCHES = ("batch1", "batch2")
 class MatMul(Bilinear):
     """The matrix product, of vectors and of batches of matrices too."""
 
+    dimensions = "product"
     call = "x @ y"
     name = "matmul"
     arrays = quiet = True
@@ -93,9 +94,11 @@ class Dot(MatMul):
 class Outer(Bilinear):
     """All products of an element of one vector and one of another; the gradients are products with the vectors."""
 
+    dimensions = "outer"
     arrays = True
     node = "Mul"
     impl = lambda x, y: all_products(x, y)
+    definition = lambda x, y: column(x) * row(y)
     dx = lambda g, y: multiply(g, column(y)).squeeze(-1)
     dy = lambda g, x: multiply(g.mT, column(x)).squeeze(-1)
     batch = lambda x, y: (x, y)

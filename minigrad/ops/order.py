@@ -27,10 +27,10 @@ from .reduce import Sum, reduced
 
 
 class Amax(Reduce):
-    """The maximum over dimensions."""
+    """The maximum over dimensions; of no elements, which only other operations ask for, it is -inf."""
 
     kernel_takes_half = True
-    impl = lambda x, dims, keepdim: reduced("maximum", np.maximum, x, dims, keepdim)
+    impl = lambda x, dims, keepdim: reduced("maximum", np.maximum, x, dims, keepdim, -np.inf)
     dx = lambda g, x, out, dims: shared(g, x == out, dims)
 
 

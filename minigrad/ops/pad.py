@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays.dtypes import int64
 from ..arrays.kinds import to_device_of
 from ..core.tensor import Tensor, wrap
 from ..errors import error
@@ -16,7 +17,8 @@ from .base.layouts import channels_last
 from .base.registry import op
 from .copy import fitting
 from .dimensions import axis
-from .index import Index, Take, Untake, data_dependent, reading
+from .index import Index, Take, Unindex, Untake, data_dependent, reading
+from .index_places import WHOLE
 from .shape import expand, layout, reshape, shape_from, unshared, unsqueeze
 from .slices import index_select
 from .transfer import placed
@@ -26,6 +28,7 @@ from .windows import padded as surrounded
 class Pad(Linear):
     """The tensor padded with a number, before and after each dimension by `widths`."""
 
+    dimensions = "padding"
     call = lambda widths, value: f"pad(x, {flat(widths)}{', value=value' if value else ''})"
     node = "ConstantPadNd"
 
@@ -314,3 +317,48 @@ def flat(widths: tuple) -> tuple:
     while len(found) > 2 and found[-2:] == [0, 0]:
         found = found[:-2]
     return tuple(found)
+
+
+# ---------------------------------------------------------------------- the transpose of a basic index, as padding
+def unindexed(x: Tensor, size: tuple, parts: tuple) -> Tensor:
+    """Pad with zeros along one dimension after the other, starting with the last."""
+    sizes, d = list(size), 0
+    plan = []
+    for part in parts:
+        if part is None:
+            plan.append((None, None, None))
+        else:
+            plan.append((part, d, sizes[d]))
+            d += 1
+    plan += [(WHOLE, k, sizes[k]) for k in range(d, len(sizes))]
+    here = sum(not isinstance(part, int) for part, _, _ in plan)
+    for part, _, n in reversed(plan):
+        if part is None:
+            here -= 1
+            x = x.squeeze(here)
+        elif isinstance(part, slice):
+            here -= 1
+            start, stop, step = part.indices(n)
+            if step != 1:
+                x = spread_out(x, here, start, step, n)
+            else:
+                x = with_zeros(x, here, start, n - start - x.shape[here])
+        else:
+            part = part + n if part < 0 else part
+            x = with_zeros(x.unsqueeze(here), here, part, n - part - 1)
+    return x
+
+
+def with_zeros(x: Tensor, dim: int, before: int, behind: int) -> Tensor:
+    """Return x padded with zeros along a dimension."""
+    return pad(x, [0] * (2 * (x.ndim - dim - 1)) + [before, behind]) if before or behind else x
+
+
+def spread_out(x: Tensor, dim: int, start: int, step: int, n: int) -> Tensor:
+    """Return x with zeros between its elements along a dimension of size n, beginning at `start`."""
+    zeros = x.new_zeros((*x.shape[:dim], n, *x.shape[dim + 1 :]))
+    places = x.new_tensor(range(start, start + step * x.shape[dim], step), dtype=int64)
+    return zeros.index_copy(dim, places, x)
+
+
+Unindex.definition = staticmethod(unindexed)

@@ -48,13 +48,19 @@ def as_floating(input: Tensor, dtype: Any, who: str) -> Tensor:
 
 def count(shape: Any, dims: tuple) -> int:
     """Return the number of elements, in a tensor of this shape, that are reduced to one."""
+    if len(dims) == 1:
+        return shape[dims[0]]
     return math.prod([shape[d] for d in dims])
 
 
-def reduced(name: str, ufunc: np.ufunc, x: np.ndarray, dims: tuple, keepdim: bool) -> np.ndarray:
+def reduced(
+    name: str, ufunc: np.ufunc, x: np.ndarray, dims: tuple, keepdim: bool, of_none: float | None = None
+) -> np.ndarray:
     """Reduce an array where rounding needs no care: by a kernel if that is faster, else by NumPy."""
     if x.size >= reductions_cpu.REDUCE_FROM and (found := reductions_cpu.reduce(name, x, dims, keepdim)) is not None:
         return found
+    if of_none is not None and not x.size:
+        return ufunc.reduce(x, axis=dims, keepdims=keepdim, initial=of_none)
     return ufunc.reduce(x, dims, x.dtype, None, keepdim)
 
 

@@ -27,8 +27,9 @@ from .base.registry import op
 from .compare import where
 from .dimensions import axis
 from .elementary import exp
-from .join import cat, part
+from .join import cat, part, stack
 from .order import spread
+from .pad import pad
 from .reduce import result_dtype
 
 
@@ -52,6 +53,16 @@ class Cumsum(Linear):
     batch = lambda x, dim, reverse: (x, dim + 1, reverse)
 
 
+def can_divide(x: Tensor) -> bool:
+    """Return True if all elements can be divisors."""
+    return bool((abs(x) > 1e-18).all())
+
+
+def behind(x: Tensor, dim: int) -> Tensor:
+    """Return the sum of each element and all elements after it."""
+    return x.flip(dim).cumsum(dim).flip(dim)
+
+
 class Shift(Operation):
     """The elements moved by `by` positions along a dimension, with `fill` in the vacated positions."""
 
@@ -66,6 +77,14 @@ class Shift(Operation):
     dx = lambda g, dim, by: Shift.apply(g, dim, -by, 0.0)
     batch = lambda x, dim, by, fill: (x, dim + 1, by, fill)
 
+    @staticmethod
+    def definition(x: Tensor, dim: int, by: int, fill: float) -> Tensor:
+        if not x.shape[dim]:
+            return x
+        n = max(x.shape[dim] - abs(by), 0)
+        widths = [0] * (2 * (x.ndim - dim - 1)) + ([by, 0] if by > 0 else [0, -by])
+        return pad(x.narrow(dim, 0 if by > 0 else x.shape[dim] - n, n), widths, value=fill)
+
 
 class Recurrence(Operation):
     """y[i] = a[i] * y[i-1] + b[i] along a dimension, with 0 before the first; from its end if `reverse`."""
@@ -76,6 +95,23 @@ class Recurrence(Operation):
     )
     db = lambda g, a, dim, reverse: Recurrence.apply(shifted(a, dim, not reverse), g, dim, not reverse)
     batch = lambda a, b, dim, reverse: (a, b, dim + 1, reverse)
+
+    @staticmethod
+    def definition(a: Tensor, b: Tensor, dim: int, reverse: bool = False) -> Tensor:
+        """Compute it by running products if they can be divisors, else step by step."""
+        if reverse:
+            return Recurrence.definition(a.flip(dim), b.flip(dim), dim).flip(dim)
+        n = a.shape[dim]
+        if not n:
+            return b
+        rest = a.narrow(dim, 1, n - 1)
+        if bool((rest.isfinite() & (rest != 0)).all()):
+            factors = cat([a.narrow(dim, 0, 1).new_ones(a.narrow(dim, 0, 1).shape), rest], dim).cumprod(dim)
+            return factors * (b / factors).cumsum(dim)
+        found = [b.select(dim, 0)]
+        for i in range(1, n):
+            found.append(a.select(dim, i) * found[-1] + b.select(dim, i))
+        return stack(found, dim)
 
 
 class Cumprod(Operation):
@@ -88,6 +124,10 @@ class Cumprod(Operation):
         shifted(out, dim, reverse, 1.0) * Recurrence.apply(shifted(x, dim, not reverse), g, dim, not reverse)
     )
     batch = lambda x, dim, reverse: (x, dim + 1, reverse)
+    textbook = {
+        "dx": lambda g, x, out, dim: behind(g * out, dim) / x,
+        "when": lambda x, dim, reverse: can_divide(x) and not reverse,
+    }
 
 
 class Logcumsumexp(Operation):
@@ -100,6 +140,10 @@ class Logcumsumexp(Operation):
         x, out, Recurrence.apply(ratio(out, Shift.apply(out, dim, -1, inf)), g, dim, True)
     )
     batch = lambda x, dim: (x, dim + 1)
+    textbook = {
+        "dx": lambda g, x, out, dim: exp(x) * behind(g * exp(-out), dim),
+        "when": lambda x, dim: bool((abs(x) < 30).all()),  # so that no power of e over- or underflows
+    }
 
 
 class Ratio(Pointwise):

@@ -16,7 +16,7 @@ from .compare import where
 from .copy import fitting
 from .gather import Gather, Scatter, ScatterAdd, along, checked_operands
 from .index import writes
-from .scan import Shift
+from .scan import Shift, can_divide
 from .slices import sliced
 from .sort import ArgSort
 
@@ -68,6 +68,10 @@ class ScatterProd(Operation):
     dx = lambda g, x, dim, index, src: g * ScatterProd.apply(x.new_ones(x.shape), dim, index, src)
     dsrc = lambda g, x, dim, index, src: Gather.apply(g * x, dim, index) * others(dim, index, src)
     batch = lambda x, dim, index, src: (x, dim + 1, index, src)
+    textbook = {
+        "dsrc": lambda g, dim, index, src, out: Gather.apply(g * out, dim, index) / src,
+        "when": lambda x, dim, index, src: can_divide(src),
+    }
 
 
 def share(g: Tensor, x: Tensor, dim: int, index: Tensor, src: Tensor, include_self: bool, out: Tensor) -> Tensor:

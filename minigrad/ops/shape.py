@@ -17,7 +17,6 @@ import numpy as np
 
 from ..arrays import dtypes
 from ..arrays.kinds import strided
-from ..arrays.memory import sum_down
 from ..core.backward import sum_to
 from ..core.tensor import Tensor
 from ..errors import error
@@ -33,6 +32,7 @@ from .dimensions import axes, axis
 class Reshape(View):
     """The same elements in the same order under another shape, without copying."""
 
+    dimensions = "regrouped"
     arrays = True
     impl = lambda x, size: x.reshape(size, copy=False)
     dx = lambda g, shape: g.reshape(shape)
@@ -57,7 +57,7 @@ class Permute(View):
 
     impl = lambda x, order: x.transpose(order)
     dx = lambda g, order: Permute.apply(g, inverse_permutation(order))
-    arrays = lambda gs, bound: (gs[0].transpose(inverse_permutation(bound[1])),)
+    arrays = True
     batch = lambda x, order: (x, (0, *[i + 1 for i in order]))
 
 
@@ -72,9 +72,10 @@ class T(Permute):
 class Expand(View):
     """Dimensions of size 1, and new ones in front, repeated without copying."""
 
+    dimensions = "repeated"
     impl = lambda x, size: strided(x, size, strides_of(x, size))
     dx = lambda g, shape: sum_to(g, shape)
-    arrays = lambda gs, bound: (sum_down(gs[0], bound[0]),)
+    arrays = True
 
     @staticmethod
     def batch(x: Any, size: tuple) -> tuple:

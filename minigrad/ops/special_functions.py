@@ -95,6 +95,7 @@ class I1(Special):
     dx = lambda x, out: where(
         abs(x) > 0.5, i0(x) - out / where(abs(x) > 0.5, x, 1.0), slope_of_i1(where(abs(x) > 0.5, 0.0, x))
     )
+    textbook = {"dx": lambda x, out: i0(x) - out / x, "when": lambda x: bool((abs(x) > 0.5).all())}
 
 
 class I1E(Special):
@@ -114,6 +115,7 @@ class Erfcx(Special):
 
     kernel = lambda x: by_scipy("erfcx", x)
     dx = lambda x, out: where(x > 8, far_slope_of_erfcx(where(x > 8, x, 8.0)), 2 * x * out - TWO_OVER_ROOT_PI)
+    textbook = {"dx": lambda x, out: 2 * x * out - TWO_OVER_ROOT_PI, "when": lambda x: bool((x <= 8).all())}
 
 
 class Ndtri(Special):

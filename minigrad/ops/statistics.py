@@ -41,11 +41,7 @@ class Var(Reduce):
         return spread(x, dims, keepdim, correction).astype(x.dtype, copy=False)
 
     dx = lambda g, x, dims, correction: g * slope(x, dims, correction) * (x - Mean.apply(x, dims, True))
-
-    @staticmethod
-    def arrays(gs: tuple, bound: tuple) -> tuple | None:
-        """Pull back on arrays."""
-        return None if on_device(gs[0]) else (deviations(gs[0], *bound[:4]),)
+    arrays = True
 
 
 class Std(Reduce):
@@ -62,23 +58,7 @@ class Std(Reduce):
     dx = lambda g, x, out, dims, correction: (
         where(out == 0, 0.0, g / (out * 2)) * slope(x, dims, correction) * (x - Mean.apply(x, dims, True))
     )
-
-    @staticmethod
-    def arrays(gs: tuple, bound: tuple) -> tuple | None:
-        """Pull back on arrays."""
-        (g,), (*given, out) = gs, bound
-        if on_device(g):
-            return None
-        return (deviations(np.divide(g, out * 2, out=np.zeros_like(out), where=out != 0), *given),)
-
-
-def deviations(g: np.ndarray, x: np.ndarray, dims: tuple, keepdim: bool, correction: float) -> np.ndarray:
-    """Return the deviations from the mean, times the gradient of the variance and its slope."""
-    if not keepdim and g.ndim:
-        g = np.expand_dims(g, dims)
-    out = x - add_up(x, dims, True) / count(x.shape, dims)
-    out *= g * x.dtype.type(slope(x, dims, correction))
-    return out
+    arrays = True
 
 
 def spread(x: np.ndarray, dims: tuple, keepdim: bool, correction: float) -> np.ndarray:

@@ -284,10 +284,26 @@ def test_a_program_does_not_return_the_memory_of_an_argument():
     assert x.sum() == 12 and last.sum() == 8
 
 
+def test_an_error_inside_a_program_names_the_operation_that_the_user_called():
+    given = minigrad.zeros(3), minigrad.zeros(4), minigrad.ones(4)
+    calls = [lambda: bell(*given), lambda: func.jvp(lambda x: bell(x, *given[1:]), given[:1], given[:1])]
+    calls.append(lambda: func.vmap(lambda x: bell(x, *given[1:]))(minigrad.zeros(2, 3)))
+    for call in calls:
+        with pytest.raises(RuntimeError, match=r"^bell: in its sub, .*sizes 3 and 4") as e:
+            call()
+        assert "with x (3,), mean (4,), width (4,)" in str(e.value)
+
+
 SIMULATED = """
 import numpy as np
 import minigrad
-from tests.ops.test_new_operation import bump
+from tests.ops.test_new_operation import bump, ends
+
+z = minigrad.ones(3, 4, device="cuda")
+first, last, part = ends(z)
+first.zero_()
+part.zero_()
+assert z.sum().item() == 12 and last.sum().item() == 8
 
 x = np.linspace(-2, 2, 3000, dtype=np.float32).reshape(3, 1000)
 y = minigrad.tensor(x, device="cuda", requires_grad=True)

@@ -15,6 +15,7 @@ derivative.  The formula's parameter names state its inputs, and so decide which
 | Bilinear | one transpose per argument | the product rule |
 | Operation | the pull-back, `dx = lambda g, ...` | the transpose of the pull-back |
 | Program (program.py) | the pull-back, if it is better than the program's own | the program's |
+| Rows (../rows.py) | the pull-back; also a `program`, along lines of an array | the transpose of the pull-back |
 | NonDifferentiable | none | none |
 
 An operation with `depends_on_operand = True` has gradients that count as depending on their operand although they are
@@ -59,7 +60,7 @@ class Pointwise(Primitive):
     kernel: Any = None
     ufunc: Any = None
     integer_kernel: Any = None  # the formula for integers on a GPU, if `kernel` would treat them as floats
-    kind = "same"
+    kind, dimensions = "same", "broadcast"
     accepts = "biuf"  # the kinds of dtypes it computes with, in NumPy's letters: bool, signed, unsigned, float
     advice = ""  # the fix to suggest for other dtypes
     n_conditions = 0  # number of leading operands that are conditions: bools, which take no part in type promotion
@@ -354,6 +355,7 @@ class View(Linear):
     """Linear; the result shares the memory of its first argument."""
 
     view = takes_half = True
+    dimensions = "view"
     scatter: Any = ViewScatter  # the history of its base after a write to the view
 
 

@@ -34,7 +34,7 @@ from ..node_names import alphabetical, numbers_among
 from .layouts import arranged
 
 # functions in a class body that take no self
-STATIC = ("impl", "program", "layout", "update", "kernel", "integer_kernel", "ufunc", "batch", "vmap")
+STATIC = ("impl", "program", "definition", "layout", "update", "kernel", "integer_kernel", "ufunc", "batch", "vmap")
 
 
 class ShapeOf(tuple):
@@ -105,6 +105,11 @@ class Primitive(Function):
     # the call as users write it, an expression in the names of impl's parameters (`{name}` is the operation's name), or a
     # function of some of them that returns it, or one for each result; without it, see default_call
     call: Any = ""
+    definition: Any = None  # the result in public operations, which formulas show if no single call has it
+    # formulas of a textbook, such as "dx", shown where they give the same: for finite numbers that are not huge, and
+    # only if the function "when" returns True for the arguments
+    textbook: dict = {}
+    dimensions = ""  # the rule for the dimensions of its result (RULES in explain/dim_origins.py)
     node = ""  # PyTorch's name of its node, if not from the class's name; with Backward and a number in full
     number_nodes: dict = {}  # position of an operand -> PyTorch's node if that operand is a number, which then is no input
     n_settings = 0  # the number of trailing parameters that are plain settings, not operands
@@ -118,8 +123,8 @@ class Primitive(Function):
     takes_half = False  # impl takes float16 and bfloat16 directly, for example to move elements (arrays/halves.py)
     kernel_takes_half = False  # its device kernels take them too, and compute in higher precision
     quiet = False  # impl, or a helper in ops/, calls NumPy's functions itself, which may warn (arrays/errstate.py)
-    # a first-order backward without tensors: True if the formulas run on arrays directly, or a function (gradients of the
-    # outputs, saved values) -> gradients of the arguments, or None to leave them to the formulas
+    # a first-order backward without tensors: True if the formulas run on arrays (formula.on_arrays), or a function
+    # (gradients of the outputs, saved values) -> gradients of the arguments, or None to leave them to the formulas
     arrays: Any = False
     # the gradient with respect to an operand counts as depending on it, although it is constant: a second derivative is then
     # zeros instead of None, as in PyTorch where the backward is a kernel that takes the operand
@@ -317,6 +322,8 @@ class Primitive(Function):
         f = cls.formulas.get(p)
         if f is None:
             return None
+        if cls.arrays is True and not isinstance(grads[0], Tensor):
+            f = formula.on_arrays(f)
 
         values = []
         for name in cls.reads[p]:
@@ -472,6 +479,7 @@ class Tied(Primitive):
     dd = lambda g: g
     dx = lambda g, shape: g.new_zeros(shape)
     batch = lambda d, x: (d, x)
+    definition = lambda d, x: d  # the gradient, which only counts as depending on x
 
     @classmethod
     def pushforward(cls, primals: tuple, tangents: list, outs: tuple) -> Any:

@@ -15,11 +15,13 @@ from typing import Any
 import numpy as np
 
 from ...arrays.kinds import KINDS, as_array
+from ...arrays.memory import storage
 from ...core.frames import OFF, push, use
 from ...core.function import as_tuple
 from ...core.graph import Node
 from ...core.saved import unpack
 from ...core.tensor import Tensor, wrap
+from ...errors import MinigradError
 from ...layers.batch import batched
 from ...layers.grad import pull_back
 from ...layers.jvp import Jvp
@@ -50,39 +52,47 @@ class Program(Operation):
         with use(OFF):
             arrays = [np.asarray(a) if isinstance(a, np.generic) else a for a in args]
             given = [wrap(a) if type(a) in KINDS else a for a in arrays]
-            found = cls.program(*given)
+            found = cls.run(*given)
         outs: list = []
         for o in as_tuple(found):
             outs.append(own_array(as_array(o._a), (*args, *outs)))
         return tuple(outs) if isinstance(found, tuple) else outs[0]
 
     @classmethod
-    def differentiated(cls, bound: tuple, n_args: int, grads: tuple, wanted: list[int]) -> dict[int, Tensor | None]:
-        """Return the gradients of the wanted arguments from the program."""
+    def run(cls, *args: Any) -> Any:
+        """Run the program; an error in one of its operations names this one, with the shapes it was given."""
+        try:
+            return cls.program(*args)
+        except MinigradError as e:
+            e.problem = f"in its {e.operation}, {e.problem}"
+            e.operation, e.below = cls.function_name(), True
+            known = zip((*cls.names, *cls.names[-1:] * len(args)), args)
+            shapes = ", ".join([f"{name} {tuple(a.shape)}" for name, a in known if isinstance(a, Tensor)])
+            e.notes += (f"with {shapes}",)
+            raise
 
-        def of_wanted(*values: Tensor) -> tuple:
-            given = dict(zip(wanted, values))
-            return as_tuple(cls.program(*[given.get(i, a) for i, a in enumerate(bound[:n_args])]))
+    @classmethod
+    def gradients(cls, wanted: list[int], bound: tuple, n_args: int, grads: tuple) -> dict[int, Tensor | None]:
+        """Return the gradients of the wanted arguments: by their formulas, the rest from one run of the program."""
+        rest = [i for i in wanted if cls.parameter(i) not in cls.formulas]
+        found = {i: Primitive.evaluate.__func__(cls, i, bound, n_args, grads) for i in wanted if i not in rest}
 
-        return dict(zip(wanted, pull_back(of_wanted, tuple([bound[i] for i in wanted]), grads)))
+        def of_rest(*values: Tensor) -> tuple:
+            given = dict(zip(rest, values))
+            return as_tuple(cls.run(*[given.get(i, a) for i, a in enumerate(bound[:n_args])]))
+
+        return found | (dict(zip(rest, pull_back(of_rest, tuple([bound[i] for i in rest]), grads))) if rest else {})
 
     @classmethod
     def evaluate(cls, i: int, bound: tuple, n_args: int, grads: tuple) -> Any:
-        if cls.parameter(i) in cls.formulas:
-            return super().evaluate(i, bound, n_args, grads)
-        return cls.differentiated(bound, n_args, grads, [i])[i]
+        return cls.gradients([i], bound, n_args, grads)[i]
 
     @staticmethod
     def backward(ctx: Node, *grads: Tensor | None) -> tuple:
-        """Return one gradient per tracked argument; those without a formula come from one run of the program."""
+        """Return one gradient per tracked argument."""
         cls, n = ctx._fn, len(ctx._edges)
-        tracked = [i for i, e in enumerate(ctx._edges) if e is not None]
-        rest = [i for i in tracked if cls.parameter(i) not in cls.formulas]
-        if not rest:
-            return Primitive.backward(ctx, *grads)
         bound, grads = widened_tensors([unpack(s, ctx) for s in ctx._alive()]), widened_tensors(grads)
-        found = cls.differentiated(bound, n, grads, rest)
-        found |= {i: cls.gradient(i, bound, n, grads) for i in tracked if i not in found}
+        found = cls.gradients([i for i, e in enumerate(ctx._edges) if e is not None], bound, n, grads)
         return tuple([found.get(i) for i in range(n)])
 
     @classmethod
@@ -93,7 +103,7 @@ class Program(Operation):
             return super().pushforward(primals, tangents, outs)
         with push(Jvp()) as layer:
             given = [layer.dual(a, t) if isinstance(a, Tensor) else a for a, t in zip(primals, tangents)]
-            results = as_tuple(cls.program(*given))
+            results = as_tuple(cls.run(*given))
         return tuple([layer.tangent(r) for r in results])
 
     @staticmethod
@@ -102,10 +112,10 @@ class Program(Operation):
         cls = info.function
         if cls.batch is not None:
             return Primitive.vmap(info, in_dims, *args)
-        out = batched(cls.program, args, in_dims, info.batch_size, info.randomness)
+        out = batched(cls.run, args, in_dims, info.batch_size, info.randomness)
         return out, (0,) * len(out) if isinstance(out, tuple) else 0
 
 
 def own_array(out: np.ndarray, others: tuple) -> np.ndarray:
     """Return a result in its own memory: a program may end in a view of an argument, or of another result."""
-    return out.copy() if any(type(a) is np.ndarray and np.may_share_memory(out, a) for a in others) else out
+    return out.copy() if any([type(a) in KINDS and storage(a) is storage(out) for a in others]) else out

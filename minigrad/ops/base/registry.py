@@ -29,7 +29,7 @@ from ...errors import error, raise_instead, warn
 from ...events import services
 from ...kernels import formula
 from ..node_names import ending
-from .older_calls import reordered
+from ..older_calls import reordered
 
 if TYPE_CHECKING:
     from .families import Pointwise

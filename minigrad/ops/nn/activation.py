@@ -85,6 +85,11 @@ class Elu(Activation):
         x > 0, g * scale, g * (scale * alpha * input_scale * exp(where(x >= 0, 0.0, x) * input_scale))
     )
     n_settings = 3
+    textbook = {
+        "dx": lambda g, x, alpha, scale, input_scale: where(
+            x > 0, scale * g, scale * alpha * input_scale * g * exp(input_scale * x)
+        )
+    }
 
 
 class Gelu(Activation):
@@ -133,6 +138,10 @@ class Softplus(Activation):
     dx = lambda g, x, beta, threshold: where(x * beta > threshold, g, g * sigmoid(x * beta))
     n_settings, defaults = 2, (1.0, 20.0)
     samples = (*SHAPES, "T(3, 4), 2", "T(3, 4), 3.0, 1.0", "T(2), beta=0.5")
+    textbook = {
+        "dx": lambda g, x, beta: g * sigmoid(beta * x),
+        "when": lambda x, beta, threshold: threshold >= 15,  # where the sigmoid is 1
+    }
 
 
 class Softsign(Activation):

@@ -22,6 +22,7 @@ from ...tensors.printing import error_notes
 from ..base.families import Bilinear, Operation
 from ..base.layouts import channels_last
 from ..dimensions import single
+from ..join import cat
 from ..pad import pad
 from ..products import one_dtype
 from ..windows import add_windows, count, padded, per_dim, ranks, windows
@@ -44,6 +45,7 @@ class Geometry(NamedTuple):
 class Conv(Bilinear):
     """out[n, o, i] = sum over c and k of x[n, c, i * stride + k * dilation - padding] * w[o, c, k]."""
 
+    dimensions = "convolution"
     call = lambda x, geometry: f"conv{x.ndim - 2}d(x, w, {geometry.text()})"
     layout = channels_last
     node = "Convolution"
@@ -68,6 +70,7 @@ class Conv(Bilinear):
 class ConvBias(Operation):
     """Conv, plus one number per channel of the result."""
 
+    dimensions = "convolution"
     call = lambda x, geometry: f"conv{x.ndim - 2}d(x, w, bias, {geometry.text()})"
     layout = channels_last
     node = "Convolution"
@@ -150,6 +153,16 @@ class ConvWeight(Bilinear):
         y, x = (merge(front(t, d, size).movedim(0, 1), 1) for t, d in zip((y, x), in_dims))
         out = ConvWeight.apply(y, x, kernel, geometry._replace(groups=size * geometry.groups))
         return split(out, 0, size), 0
+
+    @staticmethod
+    def definition(y: Tensor, x: Tensor, kernel: tuple, geometry: Geometry) -> Tensor:
+        """Convolve the input with the gradient: examples are summed like channels, strides and dilations swap roles."""
+        stride, padding, dilation, groups = geometry
+        found, run = [], (conv1d, conv2d, conv3d)[len(kernel) - 1]
+        for part_y, part_x in zip(y.chunk(groups, 1), x.chunk(groups, 1)) if groups > 1 else [(y, x)]:
+            made = run(part_x.transpose(0, 1), part_y.transpose(0, 1), None, dilation, padding, stride).transpose(0, 1)
+            found.append(made if tuple(made.shape[2:]) == kernel else made[(..., *[slice(m) for m in kernel])])
+        return found[0] if groups == 1 else cat(found)
 
 
 @functional(

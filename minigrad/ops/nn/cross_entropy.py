@@ -20,60 +20,76 @@ from ...kernels import row_kernels
 from ...tensors.printing import error_notes
 from ..base.families import Linear, NonDifferentiable, Operation
 from ..compare import where
+from ..elementary import exp
+from ..masks import one_hot
 from ..products import one_dtype
-from ..reduce import add_up
+from ..reduce import Sum
+from ..rows import OnLines, Rows, is_small
+from ..shape import Expand
 from .entry import functional
 from .loss import averaged, chosen, expect_logarithms, reduced, warn_probabilities
-from .softmax import log_softmax
-
-I8 = np.dtype(np.int64)
+from .softmax import LogSoftmax, log_softmax
 
 
-class NLL(Linear):
+class OfClasses(OnLines):
+    """A loss of classes: kernels check these themselves, and take one mean for all examples."""
+
+    integers = ("target",)
+
+    @classmethod
+    def on_lines(cls, *args: Any) -> list | None:
+        x, target, dim, ignore, *lead = args
+        if any(lead) or is_small(x):
+            return None
+        try:
+            made = super().on_lines(*args)
+        except IndexError:
+            check_targets(target, x.shape, dim, ignore)
+            raise
+        if made is not None and on_device(x):
+            checked(made[0], target, x.shape, dim, ignore)
+        return made
+
+    @classmethod
+    def arrays(cls, gs: tuple, bound: tuple) -> Any:
+        return None if "lead" in cls.names and bound[4] else super().arrays(gs, bound)
+
+
+class NLL(OfClasses, Linear):
     """-x at each example's class, along dimension dim; 0 where the class is `ignore`."""
 
     call = 'nll_loss(x, target, ignore_index=ignore, reduction="none")'
     node = "NllLoss"
-    depends_on_operand = True
-    integers, gives = ("target",), (row_kernels.EACH,)
+    depends_on_operand, gives = True, (row_kernels.EACH,)
 
     @staticmethod
     def impl(x: np.ndarray, target: np.ndarray, dim: int, ignore: int) -> np.ndarray:
-        if (by_line := on_lines(NLL, x, target, dim, ignore)) is not None:
+        if (by_line := NLL.on_lines(x, target, dim, ignore)) is not None:
             return by_line[0]
         valid, where = check_targets(target, x.shape, dim, ignore)
         if not x.shape[dim]:
             return np.zeros(target.shape, x.dtype)
         return -x[where] if valid is True else np.where(valid, -x[where], x.dtype.type(0))
 
-    dx = lambda g, x, target, dim, ignore: AtTarget.apply(-g, target, x._sizes, dim, ignore)
+    dx = lambda g, x, target, dim, ignore: AtTarget.apply(-g, target, x.shape, dim, ignore)
     batch = lambda x, target, dim, ignore: (x, target, dim + 1, ignore)
-    arrays = lambda gs, bound: row_kernels.backward(NLL, gs, (bound[0], whole(bound[1]), *bound[2:]))
 
 
-class MeanNLL(Linear):
+class MeanNLL(OfClasses, Linear):
     """Mean of NLL over all dimensions but the first `lead`, without targets equal to `ignore`."""
 
     call = "nll_loss(x, target, ignore_index=ignore)"
     node = "NllLoss"
-    depends_on_operand = True
-    integers, gives = ("target",), (row_kernels.NUMBER,)
+    depends_on_operand, gives = True, (row_kernels.NUMBER,)
 
     @staticmethod
-    def impl(x: np.ndarray, target: np.ndarray, dim: int, ignore: int, lead: int) -> Any:
-        if not lead and (by_line := on_lines(MeanNLL, x, target, dim, ignore, 0)) is not None:
-            return by_line[0]
-        loss = NLL.impl(x, target, dim, ignore)
-        total = add_up(loss, tuple(range(lead, loss.ndim)), False)
-        return total / CountValid.impl(target, ignore, loss.dtype, lead)
+    def program(x: Tensor, target: Tensor, dim: int, ignore: int, lead: int) -> Tensor:
+        return mean_of(NLL.apply(x, target, dim, ignore), target, ignore, lead)
 
     dx = lambda g, x, target, dim, ignore, lead: AtTarget.apply(
-        -shared(g, target, ignore, lead), target, x._sizes, dim, ignore
+        -shared(g, target, ignore, lead), target, x.shape, dim, ignore
     )
     batch = lambda x, target, dim, ignore, lead: (x, target, dim + 1, ignore, lead + 1)
-    arrays = lambda gs, bound: (
-        None if bound[4] else row_kernels.backward(MeanNLL, gs, (bound[0], whole(bound[1]), *bound[2:]))
-    )
 
 
 class AtTarget(Linear):
@@ -91,28 +107,21 @@ class AtTarget(Linear):
 
     dx = lambda g, target, dim, ignore: -NLL.apply(g, target, dim, ignore)
     batch = lambda x, target, size, dim, ignore: (x, target, (x.shape[0], *size), dim + 1, ignore)
+    definition = lambda x, target, size, dim, ignore: (
+        at_classes(target, size[dim], dim, ignore) * counted(x, target, ignore).unsqueeze(dim)
+    )
 
 
-class CrossEntropy(Operation):
+class CrossEntropy(OfClasses, Rows):
     """-log_softmax(x) at each example's class, along dimension dim, 0 where that is `ignore`; and the log_softmax."""
 
     call = ('cross_entropy(x, target, ignore_index=ignore, reduction="none")', "log_softmax(x, dim)")
     n_internal, gives = 1, (row_kernels.EACH, row_kernels.ALL)
     node = "NllLoss"
-    integers = ("target",)
-
-    @staticmethod
-    def impl(x: np.ndarray, target: np.ndarray, dim: int, ignore: int) -> tuple:
-        if (by_line := on_lines(CrossEntropy, x, target, dim, ignore)) is not None:
-            return by_line
-        top = np.maximum.reduce(x, axis=dim, keepdims=True, initial=-np.inf)
-        shifted = x - top
-        log_probabilities = shifted - np.log(np.add.reduce(np.exp(shifted), axis=dim, keepdims=True))
-        return NLL.impl(log_probabilities, target, dim, ignore), log_probabilities
 
     @staticmethod
     def program(x: Tensor, target: Tensor, dim: int, ignore: int) -> tuple:
-        log_p = log_softmax(x, dim)
+        log_p = LogSoftmax.apply(x, (dim,))
         return NLL.apply(log_p, target, dim, ignore), log_p
 
     dx = lambda g0, g1, target, out1, dim, ignore: from_logits(g0, g1, target, out1, dim, ignore)
@@ -123,14 +132,6 @@ class CrossEntropy(Operation):
         """Return the formula for the loss alone."""
         return "" if i else "g * (softmax(x) - one_hot(target))"
 
-    @staticmethod
-    def arrays(gs: tuple, bound: tuple) -> tuple | None:
-        """Return the gradient of the loss alone, on arrays."""
-        (g, g_log), (_, target, dim, ignore, _, log_p) = gs, bound
-        if g is None or g_log is not None:
-            return None
-        return FromLogits.impl(g, target, log_p, dim, ignore), None, None, None
-
 
 class FromLogits(Operation):
     """Gradient of the logits: w times (softmax - one_hot(target)); 0 where the target is `ignore`."""
@@ -139,7 +140,8 @@ class FromLogits(Operation):
 
     @staticmethod
     def impl(w: np.ndarray, target: np.ndarray, log_p: np.ndarray, dim: int, ignore: int) -> np.ndarray:
-        if (by_line := row_kernels.forward(FromLogits, w, whole(target), log_p, dim, ignore)) is not None:
+        by_line = None if is_small(log_p) else row_kernels.forward(FromLogits, w, target, log_p, dim, ignore)
+        if by_line is not None:
             return by_line[0]
         valid = target != ignore
         w = np.where(valid, w, w.dtype.type(0))
@@ -153,29 +155,22 @@ class FromLogits(Operation):
     )
     dlog_p = lambda g, w, target, log_p, dim, ignore: g * log_p.exp() * where(target != ignore, w, 0.0).unsqueeze(dim)
     batch = lambda w, target, log_p, dim, ignore: (w, target, log_p, dim + 1, ignore)
+    definition = lambda w, target, log_p, dim, ignore: (
+        (exp(log_p) - at_classes(target, log_p.shape[dim], dim, ignore)) * counted(w, target, ignore).unsqueeze(dim)
+    )
 
 
-class MeanCrossEntropy(Operation):
+class MeanCrossEntropy(OfClasses, Rows):
     """Mean of CrossEntropy over all dimensions but the first `lead`, without targets equal to `ignore`; and the log_softmax."""
 
     call = ("cross_entropy(x, target, ignore_index=ignore)", "log_softmax(x, dim)")
     n_internal, gives = 1, (row_kernels.NUMBER, row_kernels.ALL)
     node = "NllLoss"
-    integers = ("target",)
-
-    @staticmethod
-    def impl(x: np.ndarray, target: np.ndarray, dim: int, ignore: int, lead: int) -> tuple:
-        by_line = None if lead else on_lines(MeanCrossEntropy, x, target, dim, ignore, 0)
-        if by_line is not None:
-            return by_line
-        loss, log_p = CrossEntropy.impl(x, target, dim, ignore)
-        total = add_up(loss, tuple(range(lead, loss.ndim)), False)
-        return total / CountValid.impl(target, ignore, loss.dtype, lead), log_p
 
     @staticmethod
     def program(x: Tensor, target: Tensor, dim: int, ignore: int, lead: int) -> tuple:
-        log_p = log_softmax(x, dim)
-        return MeanNLL.apply(log_p, target, dim, ignore, lead), log_p
+        loss, log_p = CrossEntropy.apply(x, target, dim, ignore)
+        return mean_of(loss, target, ignore, lead), log_p
 
     dx = lambda g0, g1, target, out1, dim, ignore, lead: from_logits(
         None if g0 is None else shared(g0, target, ignore, lead), g1, target, out1, dim, ignore
@@ -187,26 +182,31 @@ class MeanCrossEntropy(Operation):
         """Return the formula for the case that no target is ignored."""
         return "" if i else "g * (softmax(x) - one_hot(target)) / numel(target)"
 
-    @staticmethod
-    def arrays(gs: tuple, bound: tuple) -> tuple | None:
-        """Return the gradient of the loss alone, on arrays."""
-        (g, g_log), (_, target, dim, ignore, lead, _, log_p) = gs, bound
-        if g is None or g_log is not None or lead:
-            return None
-        by_line = row_kernels.backward(MeanCrossEntropy, gs, (bound[0], whole(target), *bound[2:]))
-        if by_line is not None:
-            return tuple(by_line)
-        w = np.broadcast_to(g / CountValid.impl(target, ignore, log_p.dtype, 0), target.shape)
-        return FromLogits.impl(w, target, log_p, dim, ignore), None, None, None, None
-
 
 class CountValid(NonDifferentiable):
     """Number of targets that are not `ignore`, over all dimensions but the first `lead`, as a float."""
 
+    call = lambda target, ignore: "(target != ignore).sum()" if ignores(target, ignore) else "target.numel()"
     impl = lambda target, ignore, dtype, lead: np.add.reduce(
-        target != ignore, axis=tuple(range(lead, target.ndim)), dtype=dtype
+        target != ignore, axis=tuple(range(lead, target.ndim)), dtype=np.dtype(dtype)
     )
     batch = lambda target, ignore, dtype, lead: (target, ignore, dtype, lead + 1)
+
+
+def ignores(target: Tensor, ignore: int) -> bool:
+    """Return True if some target is the ignored class."""
+    return bool((target == ignore).any())
+
+
+def at_classes(target: Tensor, n: int, dim: int, ignore: int) -> Tensor:
+    """Return 1 at each example's class and 0 elsewhere, along a dimension."""
+    known = where(target == ignore, 0, target) if ignores(target, ignore) else target
+    return one_hot(known, n).movedim(-1, dim)
+
+
+def counted(x: Tensor, target: Tensor, ignore: int) -> Tensor:
+    """Return x with 0 for ignored examples."""
+    return where(target == ignore, 0.0, x) if ignores(target, ignore) else x
 
 
 def check_targets(target: np.ndarray, shape: tuple, dim: int, ignore: int) -> tuple:
@@ -227,23 +227,6 @@ def check_targets(target: np.ndarray, shape: tuple, dim: int, ignore: int) -> tu
     return valid, places(safe, dim)
 
 
-def on_lines(cls: Any, x: np.ndarray, target: np.ndarray, dim: int, *rest: int) -> tuple | None:
-    """Return the result of an operation's kernel, which checks the classes itself; None without a kernel."""
-    try:
-        made = row_kernels.forward(cls, x, whole(target), dim, *rest)
-    except IndexError:
-        check_targets(target, x.shape, dim, rest[0])
-        raise
-    if made is not None and on_device(x):
-        checked(made[0], target, x.shape, dim, rest[0])
-    return None if made is None else tuple(made)
-
-
-def whole(target: np.ndarray) -> np.ndarray:
-    """Return classes as int64, which kernels take."""
-    return target if target.dtype == I8 else target.astype(I8)
-
-
 def checked(loss: np.ndarray, target: np.ndarray, shape: tuple, dim: int, ignore: int) -> np.ndarray:
     """Check the losses of a device kernel: a NaN may mean a target that is not a class, which raises IndexError."""
     if has_numbers(loss) and not math.isfinite(np.add.reduce(loss, axis=None)):
@@ -257,10 +240,16 @@ def places(target: np.ndarray, dim: int) -> tuple:
     return (*others[:dim], target, *others[dim:])
 
 
+def mean_of(loss: Tensor, target: Tensor, ignore: int, lead: int) -> Tensor:
+    """Return the mean over all dimensions but the first `lead`, without targets equal to `ignore`."""
+    total = Sum.apply(loss, tuple(range(lead, loss.ndim)), False)
+    return total / CountValid.apply(target, ignore, loss.dtype, lead)
+
+
 def shared(g: Tensor, target: Tensor, ignore: int, lead: int) -> Tensor:
     """Return the gradient of a mean, divided among its elements."""
-    each = g / CountValid.apply(target, ignore, g._np_dtype, lead)
-    return each.reshape((*each.shape, *[1] * (target.ndim - lead))).expand(target.shape)
+    each = g / CountValid.apply(target, ignore, g.dtype, lead)
+    return Expand.apply(each.reshape((*each.shape, *[1] * (target.ndim - lead))), target.shape)
 
 
 def from_logits(g: Any, g_log: Any, target: Tensor, log_probabilities: Tensor, dim: int, ignore: int) -> Tensor:
@@ -268,7 +257,7 @@ def from_logits(g: Any, g_log: Any, target: Tensor, log_probabilities: Tensor, d
     by_loss = None if g is None else FromLogits.apply(g, target, log_probabilities, dim, ignore)
     if g_log is None:
         return by_loss
-    by_log = g_log - log_probabilities.exp() * g_log.sum(dim, True)
+    by_log = g_log - exp(log_probabilities) * Sum.apply(g_log, (dim,), True)
     return by_log if by_loss is None else by_loss + by_log
 
 

@@ -22,6 +22,7 @@ class Embed(Linear):
     """Rows of a table by index.  The row `padding` (or None) gets no gradient; with `even`, each row gets the mean of its
     uses' gradients, not their sum."""
 
+    dimensions = "lookup"
     call = "embedding(indices, weight)"
     node = "Embedding"
     integers = ("indices",)
@@ -80,6 +81,13 @@ class AddRows(Linear):
         x, indices = (front(t, d, b) for t, d in zip((x, indices), in_dims))
         out = AddRows.apply(x, indices + steps(b, n, indices), b * n)
         return out.unflatten(0, (b, n)), 0
+
+    @staticmethod
+    def definition(x: Tensor, indices: Tensor, n: int) -> Tensor:
+        rows = x.new_zeros((n, *x.shape[indices.ndim :]))
+        if indices.ndim == 1:
+            return rows.index_add(0, indices, x)
+        return rows.index_put((indices,), x, accumulate=True)
 
 
 @functional("I(2, 3, 5), T(5, 4)", "I(3), T(5, 2)", "I(0, 4), T(4, 2)")

@@ -17,9 +17,11 @@ from ...core.tensor import Tensor, wrap
 from ...errors import OutsideError, error
 from ..base.families import NonDifferentiable
 from ..compare import where
+from ..create import arange
 from ..gather import Gather
 from ..join import cat
 from ..scattering import ScatterExtreme
+from ..sort import searchsorted
 from ..transfer import placed
 from .embedding import AddRows, Embed, padding_row, shorten
 from .entry import functional
@@ -109,6 +111,8 @@ class BagNumbers(NonDifferentiable):
         return placed(np.array(found, np.int64).reshape(*starts.shape[:-1], n), place(offsets))
 
     batch = lambda offsets, n: (offsets, n)
+
+    definition = lambda offsets, n: searchsorted(offsets, arange(n, device=offsets.device), right=True) - 1
 
 
 def summed(rows: Tensor, bags: Tensor, n_bags: int, there: Tensor | None) -> Tensor:

@@ -22,6 +22,7 @@ from .entry import functional
 class Affine(Primitive):
     """x @ weight.T + bias, for a weight matrix and any number of examples."""
 
+    dimensions = "affine"
     call = "linear(x, weight, bias)"
     node = "Addmm"
     arrays = quiet = True

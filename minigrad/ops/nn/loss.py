@@ -16,7 +16,7 @@ from ...core.tensor import Tensor
 from ...errors import error, warn
 from ...tensors.printing import error_notes
 from ..base.families import Operation, Pointwise
-from ..compare import where
+from ..compare import clamp, where
 from ..elementary import log, log1p, sigmoid, xlogy
 from .activation import logsigmoid
 from .entry import functional
@@ -47,6 +47,10 @@ class Huber(Pointwise):
     kernel = lambda x, y, limit: where(abs(x - y) < limit, 0.5 * (x - y) * (x - y), limit * (abs(x - y) - 0.5 * limit))
     dx = lambda x, y, limit: where(x - y >= limit, limit, where(y - x >= limit, -limit, x - y))
     dy = lambda x, y, limit: where(y - x >= limit, limit, where(x - y >= limit, -limit, y - x))
+    textbook = {
+        "dx": lambda g, x, y, limit: g * clamp(x - y, -limit, limit),
+        "dy": lambda g, x, y, limit: g * clamp(y - x, -limit, limit),
+    }
 
 
 class WithLogits(Pointwise):
@@ -57,6 +61,7 @@ class WithLogits(Pointwise):
     kernel = lambda x, y: (1 - y) * x - logsigmoid(x)
     dx = lambda x, y: (1 - y) * sigmoid(x) - y * sigmoid(-x)
     dy = lambda x: -x
+    textbook = {"dx": lambda g, x, y: g * (sigmoid(x) - y)}
 
 
 class WeightedLogits(Pointwise):
@@ -84,6 +89,7 @@ class Probability(Operation):
         return (y - 1) * np.maximum(np.log1p(-x), limit) - y * np.maximum(np.log(x), limit)
 
     known_as = classmethod(lambda cls: ("input", "target"))
+    definition = lambda x, y: -(y * log(x) + (1 - y) * log(1 - x))
     dx = lambda g, x, y: g * (x - y) / ((1 - x) * x).clamp_min(1e-12)
     dy = lambda g, x: g * (log1p(-x).clamp_min(-100) - log(x).clamp_min(-100))
     batch = lambda x, y: (x, y)
@@ -102,6 +108,7 @@ class Variance(Operation):
             raise error(ValueError, "gaussian_nll_loss", what, "pass variances; for logarithms of variances, var.exp()")
         return np.maximum(x, x.dtype.type(least))
 
+    definition = lambda x, least: x.clamp_min(least)
     dx = lambda g: g
     batch = lambda x, least: (x, least)
 

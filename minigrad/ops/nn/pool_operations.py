@@ -12,16 +12,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...arrays.dtypes import FLOATS
+from ...arrays.dtypes import FLOATS, int64
 from ...arrays.kinds import to_device_of
 from ...core.tensor import Tensor
 from ...kernels.cpu import pool_cpu as kernels
-from ...kernels.pool_windows import Windows, table
+from ...kernels.pool_windows import Windows, bounds, table
 from ..base.families import Linear, Operation
 from ..base.layouts import channels_last
 from ..compare import where
 from ..dimensions import single
 from ..windows import count
+from . import conv_transpose
 
 
 class Sliding(NamedTuple):
@@ -64,6 +65,7 @@ class EvenParts(NamedTuple):
 class MaxPool(Operation):
     """The largest element of each window over the last dimensions, and its position in the flattened input."""
 
+    dimensions = "windows"
     call = lambda windows: with_indices(f"max_pool{len(windows.size)}d(x, {windows.text()}")
     n_internal = 1
     layout = channels_last
@@ -93,6 +95,7 @@ class AvgPool(Linear):
     With `count_pad`, padding counts as elements too.
     """
 
+    dimensions = "windows"
     call = lambda windows, count_pad, divisor: avg_pool_text(windows, count_pad, divisor)
     layout = channels_last
     node = "AvgPool2D"
@@ -125,6 +128,14 @@ class SpreadAvg(Linear):
 
     dx = lambda g, windows, count_pad, divisor: AvgPool.apply(g, windows, count_pad, divisor)
     batch = lambda x, *settings: (x, *settings)
+
+    @staticmethod
+    def definition(x: Tensor, windows: Sliding | EvenParts, count_pad: bool, divisor: int | None) -> Tensor:
+        """Divide each element among its window: with sliding windows, a transposed convolution with ones."""
+        by = divisor or elements_per_window(windows, count_pad)
+        if not isinstance(by, int) or by != 1:
+            x = x / (by if isinstance(by, int) else x.new_tensor(by.tolist()))
+        return copied(x, windows) if isinstance(windows, Sliding) else repeated(x, windows)
 
 
 def largest(x: np.ndarray, windows: tuple[Windows, ...]) -> tuple:
@@ -240,3 +251,24 @@ def avg_pool_text(windows: Sliding, count_pad: bool, divisor: int | None) -> str
     how = f"{windows.text()}, count_include_pad={not counts_less}, divisor_override={divisor}"
     made = f"avg_pool{len(windows.size)}d({'x.unsqueeze(-2)' if rows else 'x'}, {how})"
     return f"{made}.squeeze(-2)" if rows else made
+
+
+def copied(x: Tensor, shape: Sliding) -> Tensor:
+    """Return a tensor with each element of x added at all positions of its window."""
+    n, channels = len(shape.size), x.shape[-len(shape.size) - 1]
+    run = (conv_transpose.conv_transpose1d, conv_transpose.conv_transpose2d, conv_transpose.conv_transpose3d)[n - 1]
+    each = zip(shape.size, shape.number, shape.stride, shape.padding, shape.kernel)
+    extra = [m - ((w - 1) * s - 2 * p + k) for m, w, s, p, k in each]
+    weight, outside = x.new_ones(channels, 1, *shape.kernel), [max(v, 0) for v in extra]
+    made = run(x, weight, None, shape.stride, shape.padding, outside, channels)
+    return made if min(extra) >= 0 else made[(..., *[slice(m) for m in shape.size])]
+
+
+def repeated(x: Tensor, parts: EvenParts) -> Tensor:
+    """Return a tensor with each element of x added at all positions of its part, one dimension after the other."""
+    for d, window in enumerate(parts.along(), x.ndim - len(parts.size)):
+        start, end = (ends.tolist() for ends in bounds(window))
+        each = x.repeat_interleave(x.new_tensor([b - a for a, b in zip(start, end)], dtype=int64), d)
+        places = x.new_tensor([k for a, b in zip(start, end) for k in range(a, b)], dtype=int64)
+        x = each.new_zeros((*x.shape[:d], window.size, *x.shape[d + 1 :])).index_add(d, places, each)
+    return x

@@ -7,22 +7,23 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from ...arrays import dtypes
 from ...core.tensor import Tensor
 from ...errors import error, warn
 from ...kernels import row_kernels
-from ..base.families import Operation, Reduce
+from ..base.families import Reduce
 from ..base.layouts import row_major
 from ..base.registry import op
+from ..compare import isfinite, where
 from ..dimensions import axes, axis, single
-from ..elementary import exp
-from ..reduce import Sum, add_up
+from ..elementary import exp, log
+from ..order import Amax
+from ..reduce import Sum
+from ..rows import OnLines, Rows
 from .entry import functional
 
 
-class Softmax(Operation):
+class Softmax(Rows):
     """exp(x) / sum(exp(x)).  The Jacobian diag(out) - out out' is symmetric, so jvp and vjp are one formula."""
 
     call = lambda dims: (
@@ -31,32 +32,19 @@ class Softmax(Operation):
     layout, gives = row_major, (row_kernels.ALL,)
 
     @staticmethod
-    def impl(x: np.ndarray, dims: tuple) -> np.ndarray:
-        if (found := row_kernels.forward(Softmax, x, dims)) is not None:
-            return found[0]
-        e = np.exp(x - peak(x, dims))
-        return e / add_up(e, dims, True)
-
-    @staticmethod
     def program(x: Tensor, dims: tuple) -> Tensor:
-        e = (x - x.amax(dims, True)).exp()
-        return e / e.sum(dims, True)
+        e = exp(x - Amax.apply(x, dims, True))
+        return e / Sum.apply(e, dims, True)
 
     dx = lambda g, out, dims: (g - Sum.apply(g * out, dims, True)) * out
     batch = lambda x, dims: (x, shifted_dims(dims))
-
-    @staticmethod
-    def arrays(gs: tuple, bound: tuple) -> tuple:
-        """Return the same gradient on arrays."""
-        (g,), (_, dims, out) = gs, bound
-        return row_kernels.backward(Softmax, gs, bound) or ((g - add_up(g * out, dims, True)) * out, None)
 
     @classmethod
     def pushforward(cls, primals: tuple, tangents: list, outs: tuple) -> Any:
         return cls.formulas[0](tangents[0], outs[0], primals[1])
 
 
-class LogSoftmax(Operation):
+class LogSoftmax(Rows):
     """x - log(sum(exp(x)))."""
 
     call = lambda dims: (
@@ -65,25 +53,12 @@ class LogSoftmax(Operation):
     layout, gives = row_major, (row_kernels.ALL,)
 
     @staticmethod
-    def impl(x: np.ndarray, dims: tuple) -> np.ndarray:
-        if (found := row_kernels.forward(LogSoftmax, x, dims)) is not None:
-            return found[0]
-        shifted = x - peak(x, dims)
-        return shifted - np.log(add_up(np.exp(shifted), dims, True))
-
-    @staticmethod
     def program(x: Tensor, dims: tuple) -> Tensor:
-        shifted = x - x.amax(dims, True)
-        return shifted - shifted.exp().sum(dims, True).log()
+        shifted = x - Amax.apply(x, dims, True)
+        return shifted - log(Sum.apply(exp(shifted), dims, True))
 
     dx = lambda g, out, dims: g - exp(out) * Sum.apply(g, dims, True)
     batch = lambda x, dims: (x, shifted_dims(dims))
-
-    @staticmethod
-    def arrays(gs: tuple, bound: tuple) -> tuple:
-        """Return the same gradient on arrays."""
-        (g,), (_, dims, out) = gs, bound
-        return row_kernels.backward(LogSoftmax, gs, bound) or (g - np.exp(out) * add_up(g, dims, True), None)
 
     @classmethod
     def pushforward(cls, primals: tuple, tangents: list, outs: tuple) -> Any:
@@ -91,39 +66,31 @@ class LogSoftmax(Operation):
         return t - Sum.apply(exp(outs[0]) * t, dims, True)
 
 
-class Logsumexp(Reduce):
+class Logsumexp(OnLines, Reduce):
     """log(sum(exp(x))) over dimensions; its gradient is the softmax."""
 
-    gives = (row_kernels.LINE,)
-
-    @staticmethod
-    def impl(x: np.ndarray, dims: tuple, keepdim: bool) -> np.ndarray:
-        if (found := row_kernels.forward(Logsumexp, x, dims, True)) is not None:
-            return found[0] if keepdim else found[0].squeeze(dims)
-        top = peak(x, dims)
-        top = np.where(np.isfinite(top), top, x.dtype.type(0))
-        out = np.log(add_up(np.exp(x - top), dims, True)) + top
-        return out if keepdim else np.squeeze(out, dims)
+    gives, arrays = (row_kernels.LINE,), False
 
     @staticmethod
     def program(x: Tensor, dims: tuple, keepdim: bool) -> Tensor:
-        top = x.amax(dims, True)
-        top = top.where(top.isfinite(), 0.0)
-        out = (x - top).exp().sum(dims, True).log() + top
+        top = Amax.apply(x, dims, True)
+        top = where(isfinite(top), top, 0.0)
+        out = log(Sum.apply(exp(x - top), dims, True)) + top
         return out if keepdim else out.squeeze(dims)
 
     dx = lambda x, out: exp(x - out)
+
+    @classmethod
+    def on_lines(cls, x: Any, dims: tuple, keepdim: bool) -> list | None:
+        """Return the result of the kernel, which keeps the dimensions."""
+        found = row_kernels.forward(cls, x, dims, True)
+        return found if keepdim or found is None else [found[0].squeeze(dims)]
 
     @classmethod
     def pushforward(cls, primals: tuple, tangents: list, outs: tuple) -> Any:
         """Multiply by the softmax: a result rounded to half precision has too few digits for exp(x - out)."""
         x, dims, keepdim = primals
         return Sum.apply(Softmax.apply(x, dims) * tangents[0], dims, keepdim)
-
-
-def peak(x: np.ndarray, dims: tuple) -> np.ndarray:
-    """Return the maxima over dims, with size 1 kept; -inf for empty ones."""
-    return np.maximum.reduce(x, axis=dims, keepdims=True, initial=-np.inf)
 
 
 def shifted_dims(dims: tuple) -> tuple:

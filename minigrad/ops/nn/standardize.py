@@ -7,23 +7,21 @@ The functions are in normalize.py.
 
 from __future__ import annotations
 
-import math
 from typing import Any
-
-import numpy as np
 
 from ...core.backward import sum_to
 from ...core.tensor import Tensor
 from ...kernels import row_kernels
-from ..base.families import Operation
 from ..base.layouts import as_operand, channels_last, row_major
-from ..base.primitive import ShapeOf
-from ..compare import where
+from ..compare import clamp_min, where
 from ..create import zeros_like
+from ..elementary import rsqrt, sqrt
+from ..reduce import Mean, Sum, count
+from ..rows import Rows
 from .softmax import shifted_dims
 
 
-class Standardize(Operation):
+class Standardize(Rows):
     """(x - mean) / sqrt(variance + eps) over dimensions, the mean and the (biased) variance, with these dimensions as 1."""
 
     n_internal = 2
@@ -31,23 +29,13 @@ class Standardize(Operation):
     node = "NativeLayerNorm"
 
     @staticmethod
-    def impl(x: np.ndarray, dims: tuple, eps: float) -> tuple:
-        if (found := row_kernels.forward(Standardize, x, dims, eps)) is not None:
-            return tuple(found)
-        n = math.prod([x.shape[d] for d in dims])
-        mean = np.add.reduce(x, axis=dims, keepdims=True) / n
-        centred = x - mean
-        variance = np.add.reduce(centred * centred, axis=dims, keepdims=True) / n
-        return centred / np.sqrt(variance + eps), mean, variance
-
-    @staticmethod
     def program(x: Tensor, dims: tuple, eps: float) -> tuple:
-        mean = x.mean(dims, True)
+        mean = Mean.apply(x, dims, True)
         centred = x - mean
-        variance = (centred * centred).mean(dims, True)
-        return centred * (variance + eps).rsqrt(), mean, variance
+        variance = Mean.apply(centred * centred, dims, True)
+        return centred * rsqrt(variance + eps), mean, variance
 
-    dx = lambda g0, g1, g2, x, out1, out2, dims, eps: destandardize(g0, g1, g2, x - out1, (out2 + eps).rsqrt(), dims)
+    dx = lambda g0, g1, g2, x, out1, out2, dims, eps: destandardize(g0, g1, g2, x - out1, rsqrt(out2 + eps), dims)
     batch = lambda x, dims, eps: (x, shifted_dims(dims), eps)
 
     @classmethod
@@ -55,25 +43,16 @@ class Standardize(Operation):
         """Apply the pull-back to the tangent: the derivative with respect to x is symmetric."""
         (x, dims, eps), (_, mean, variance), (dx, *_) = primals, outs, tangents
         centred = x - mean
-        moved = destandardize(dx, None, None, centred, (variance + eps).rsqrt(), dims)
+        moved = destandardize(dx, None, None, centred, rsqrt(variance + eps), dims)
         return moved, dx.mean(dims, True), 2 * (dx * centred).mean(dims, True)
 
     @staticmethod
-    def arrays(gs: tuple, bound: tuple) -> tuple | None:
-        """Return the gradient from the result alone, on arrays."""
-        (g, g_mean, g_variance), (x, dims, eps, _, mean, variance) = gs, bound
-        if g is None or g_mean is not None or g_variance is not None:
-            return None
-        if (found := row_kernels.backward(Standardize, gs, bound)) is not None:
-            return tuple(found)
-        centred, rstd = x - mean, 1 / np.sqrt(variance + eps)
-        n = math.prod([x.shape[d] for d in dims])
-        along = np.add.reduce(g * centred, axis=dims, keepdims=True) / n * -(rstd * rstd * rstd)
-        dx = (g - np.add.reduce(g, axis=dims, keepdims=True) / n) * rstd + along * centred
-        return dx, None, None
+    def definition(x: Tensor, dims: tuple, eps: float) -> tuple:
+        mean, variance = x.mean(dims, True), x.var(dims, correction=0, keepdim=True)
+        return (x - mean) / sqrt(variance + eps), mean, variance
 
 
-class LayerNorm(Operation):
+class LayerNorm(Rows):
     """Standardize, with its result times weight plus bias, which broadcast to x."""
 
     n_internal = 2
@@ -81,22 +60,16 @@ class LayerNorm(Operation):
     node = "NativeLayerNorm"
 
     @staticmethod
-    def impl(x: np.ndarray, weight: np.ndarray, bias: np.ndarray, dims: tuple, eps: float) -> tuple:
-        if (found := row_kernels.forward(LayerNorm, x, weight, bias, dims, eps)) is not None:
-            return tuple(found)
-        out, mean, variance = Standardize.impl(x, dims, eps)
-        return out * weight + bias, mean, variance
-
-    @staticmethod
     def program(x: Tensor, weight: Tensor, bias: Tensor, dims: tuple, eps: float) -> tuple:
-        out, mean, variance = Standardize.program(x, dims, eps)
+        out, mean, variance = Standardize.apply(x, dims, eps)
         return out * weight + bias, mean, variance
 
+    definition = program
     dx = lambda g0, g1, g2, x, weight, out1, out2, dims, eps: destandardize(
-        None if g0 is None else g0 * weight, g1, g2, x - out1, (out2 + eps).rsqrt(), dims
+        None if g0 is None else g0 * weight, g1, g2, x - out1, rsqrt(out2 + eps), dims
     )
     dweight = lambda g0, x, out1, out2, eps, shape: (
-        None if g0 is None else sum_to(g0 * ((x - out1) * (out2 + eps).rsqrt()), shape)
+        None if g0 is None else sum_to(g0 * ((x - out1) * rsqrt(out2 + eps)), shape)
     )
     dbias = lambda g0, shape: None if g0 is None else sum_to(g0, shape)
     batch = lambda x, weight, bias, dims, eps: (x, meeting(weight, x), meeting(bias, x), shifted_dims(dims), eps)
@@ -110,46 +83,25 @@ class LayerNorm(Operation):
             moved, of_mean, of_variance = Standardize.pushforward((x, dims, eps), [dx], outs)
             moved = moved * weight
         if dweight is not None:
-            moved = moved + (x - mean) * (variance + eps).rsqrt() * dweight
+            moved = moved + (x - mean) * rsqrt(variance + eps) * dweight
         return moved if dbias is None else moved + dbias, of_mean, of_variance
 
-    @staticmethod
-    def arrays(gs: tuple, bound: tuple) -> tuple | None:
-        """Return the gradients from the result alone, on arrays."""
-        (g, g_mean, g_variance), (x, weight, _, dims, eps, _, mean, variance) = gs, bound
-        if g is None or g_mean is not None or g_variance is not None or type(x) is ShapeOf or type(weight) is ShapeOf:
-            return None
-        if (found := row_kernels.backward(LayerNorm, gs, bound)) is not None:
-            return tuple(found)
-        (dx, *_) = Standardize.arrays((g * weight, None, None), (x, dims, eps, None, mean, variance))
-        return dx, g * ((x - mean) / np.sqrt(variance + eps)), g, None, None
 
-
-class Channelwise(Operation):
+class Channelwise(Rows):
     """x * factor + begin, with one number per channel (dimension 1), in shapes that broadcast to x."""
 
     layout, gives = channels_last, (row_kernels.ALL,)
     node = "NativeBatchNorm"
 
     @staticmethod
-    def impl(x: np.ndarray, factor: np.ndarray, begin: np.ndarray) -> np.ndarray:
-        found = row_kernels.forward(Channelwise, x, factor, begin)
-        return x * factor + begin if found is None else found[0]
-
-    @staticmethod
     def program(x: Tensor, factor: Tensor, begin: Tensor) -> Tensor:
         return x * factor + begin
 
+    definition = program
     dx = lambda g, factor: g * factor
     dfactor = lambda g, x, shape: sum_to(g * x, shape)
     dbegin = lambda g, shape: sum_to(g, shape)
     batch = lambda x, factor, begin: (x, meeting(factor, x), meeting(begin, x))
-
-    @staticmethod
-    def arrays(gs: tuple, bound: tuple) -> tuple | None:
-        """Return the gradients of a large array in one pass."""
-        found = row_kernels.backward(Channelwise, gs, bound)
-        return None if found is None else tuple(found)
 
 
 def meeting(t: Tensor, x: Tensor) -> Tensor:
@@ -159,11 +111,11 @@ def meeting(t: Tensor, x: Tensor) -> Tensor:
 
 def destandardize(g: Any, g_mean: Any, g_variance: Any, centred: Tensor, rstd: Tensor, dims: tuple) -> Tensor:
     """Return the gradient of x: the result's without its mean and its part along x - mean, plus those of both statistics."""
-    n = max(math.prod([centred.shape[d] for d in dims]), 1)
+    n = max(count(centred.shape, dims), 1)
     free = along = 0.0
     if g is not None:
-        free = (g - g.mean(dims, True)) * rstd
-        along = (g * centred).mean(dims, True) * -(rstd * rstd * rstd)
+        free = (g - Mean.apply(g, dims, True)) * rstd
+        along = Mean.apply(g * centred, dims, True) * -(rstd * rstd * rstd)
     if g_mean is not None:
         free = free + g_mean / n
     if g_variance is not None:
@@ -171,23 +123,20 @@ def destandardize(g: Any, g_mean: Any, g_variance: Any, centred: Tensor, rstd: T
     return free + along * centred
 
 
-class DivideByRMS(Operation):
+class DivideByRMS(Rows):
     """x / sqrt(mean(x * x) + eps) over dimensions, and the factor 1 / sqrt(...)."""
 
     n_internal = 1
     layout, gives = row_major, (row_kernels.ALL, row_kernels.LINE)
 
     @staticmethod
-    def impl(x: np.ndarray, dims: tuple, eps: float) -> tuple:
-        if (found := row_kernels.forward(DivideByRMS, x, dims, eps)) is not None:
-            return tuple(found)
-        n = math.prod([x.shape[d] for d in dims])
-        factor = 1 / np.sqrt(np.add.reduce(x * x, axis=dims, keepdims=True) / n + eps)
+    def program(x: Tensor, dims: tuple, eps: float) -> tuple:
+        factor = rsqrt(Mean.apply(x * x, dims, True) + eps)
         return x * factor, factor
 
     @staticmethod
-    def program(x: Tensor, dims: tuple, eps: float) -> tuple:
-        factor = ((x * x).mean(dims, True) + eps).rsqrt()
+    def definition(x: Tensor, dims: tuple, eps: float) -> tuple:
+        factor = 1 / sqrt((x**2).mean(dims, True) + eps)
         return x * factor, factor
 
     dx = lambda g0, g1, x, out1, dims: undivide(g0, g1, x, out1, dims)
@@ -199,25 +148,17 @@ class DivideByRMS(Operation):
         (x, dims, _), factor, dx = primals, outs[1], tangents[0]
         return undivide(dx, None, x, factor, dims), (dx * x).mean(dims, True) * -(factor * factor * factor)
 
-    @staticmethod
-    def arrays(gs: tuple, bound: tuple) -> tuple | None:
-        """Return the gradient from the result alone, for a large array."""
-        if gs[0] is None or gs[1] is not None:
-            return None
-        found = row_kernels.backward(DivideByRMS, gs, bound)
-        return None if found is None else tuple(found)
-
 
 def undivide(g: Any, g_factor: Any, x: Tensor, factor: Tensor, dims: tuple) -> Tensor:
     """Return the gradient of x, where d factor / dx = -factor**3 * x / n."""
-    n = max(math.prod([x.shape[d] for d in dims]), 1)
-    along = 0.0 if g is None else (g * x).mean(dims, True)
+    n = max(count(x.shape, dims), 1)
+    along = 0.0 if g is None else Mean.apply(g * x, dims, True)
     along = along if g_factor is None else along + g_factor / n
     out = x * (along * -(factor * factor * factor))
     return out if g is None else g * factor + out
 
 
-class DivideByNorm(Operation):
+class DivideByNorm(Rows):
     """x divided by its 2-norm over dimensions, clamped to at least `eps`, and that norm."""
 
     n_internal = 1
@@ -225,34 +166,24 @@ class DivideByNorm(Operation):
     node = "Div"
 
     @staticmethod
-    def impl(x: np.ndarray, dims: tuple, eps: float) -> tuple:
-        if (found := row_kernels.forward(DivideByNorm, x, dims, eps)) is not None:
-            return tuple(found)
-        norm = np.sqrt(np.add.reduce(x * x, axis=dims, keepdims=True))
-        return x / np.maximum(norm, eps), norm
+    def program(x: Tensor, dims: tuple, eps: float) -> tuple:
+        norm = sqrt(Sum.apply(x * x, dims, True))
+        return x / clamp_min(norm, eps), norm
 
     @staticmethod
-    def program(x: Tensor, dims: tuple, eps: float) -> tuple:
-        norm = (x * x).sum(dims, True).sqrt()
+    def definition(x: Tensor, dims: tuple, eps: float) -> tuple:
+        norm = x.norm(2, dims, True)
         return x / norm.clamp_min(eps), norm
 
     dx = lambda g0, g1, x, out1, dims, eps: undivide_by_norm(g0, g1, x, out1, dims, eps)
     batch = lambda x, dims, eps: (x, shifted_dims(dims), eps)
 
-    @staticmethod
-    def arrays(gs: tuple, bound: tuple) -> tuple | None:
-        """Return the gradient from the result alone, for a large array."""
-        if gs[0] is None or gs[1] is not None:
-            return None
-        found = row_kernels.backward(DivideByNorm, gs, bound)
-        return None if found is None else tuple(found)
-
 
 def undivide_by_norm(g: Any, g_norm: Any, x: Tensor, norm: Tensor, dims: tuple, eps: float) -> Tensor:
     """Return the gradient of x, where d norm / dx = x / norm, and 0 at the zero vector."""
-    length, along = norm.clamp_min(eps), 0.0
+    length, along = clamp_min(norm, eps), 0.0
     if g is not None:
-        along = where(norm >= eps, -(g * x).sum(dims, True) / (length * length), 0.0)
+        along = where(norm >= eps, -Sum.apply(g * x, dims, True) / (length * length), 0.0)
     if g_norm is not None:
         along = along + g_norm
     zero = norm == 0

@@ -16,7 +16,8 @@ from ...core.tensor import Tensor
 from ...kernels.cpu import weighted_places_cpu as kernels
 from ...layers.batching import front
 from ..base.families import Bilinear, NonDifferentiable
-from ..gather import Gather, added_at
+from ..compare import where
+from ..gather import Gather, added_at, take_along_dim
 
 
 class AtPlaces(Bilinear):
@@ -45,6 +46,7 @@ class WeightedGather(AtPlaces):
 
     dx = lambda g, w, places, shape: WeightedScatter.apply(g, w, places, shape[2])
     dw = lambda g, x, places: GatheredProducts.apply(g, x, places)
+    definition = lambda x, w, places: there(places.unsqueeze(1), at_places(x, places) * w.unsqueeze(1)).sum(2)
 
 
 class WeightedScatter(AtPlaces):
@@ -60,6 +62,12 @@ class WeightedScatter(AtPlaces):
     dy = lambda g, w, places: WeightedGather.apply(g, w, places)
     dw = lambda g, y, places: GatheredProducts.apply(y, g, places)
 
+    @staticmethod
+    def definition(y: Tensor, w: Tensor, places: Tensor, size: int) -> Tensor:
+        terms = there(places.unsqueeze(1), y.unsqueeze(2) * w.unsqueeze(1)).flatten(2)
+        index = places.clamp_min(0).flatten(1).unsqueeze(1).expand(terms.shape)
+        return y.new_zeros((*y.shape[:2], size)).scatter_add(2, index, terms)
+
 
 class GatheredProducts(AtPlaces):
     """out[n, k, p] = sum over c of y[n, c, p] * x[n, c, places[n, k, p]]."""
@@ -72,6 +80,7 @@ class GatheredProducts(AtPlaces):
 
     dy = lambda g, x, places: WeightedGather.apply(x, g, places)
     dx = lambda g, y, places, shape: WeightedScatter.apply(y, g, places, shape[2])
+    definition = lambda y, x, places: there(places, (at_places(x, places) * y.unsqueeze(2)).sum(1))
 
 
 class CombinedPlaces(NonDifferentiable):
@@ -90,6 +99,26 @@ class CombinedPlaces(NonDifferentiable):
         return np.maximum(found, -1)
 
     vmap = AtPlaces.vmap
+
+    @staticmethod
+    def definition(taps: Tensor, sizes: tuple) -> Tensor:
+        outside = -math.prod(sizes)
+        one, *others = [
+            where((here >= 0) & (here < size), here, outside).long() for here, size in zip(taps.unbind(1), sizes)
+        ]
+        for d, other in enumerate(others, 1):
+            one = (other.unsqueeze(2) * math.prod(sizes[:d]) + one.unsqueeze(1)).flatten(1, 2)
+        return one.clamp_min(-1)
+
+
+def at_places(x: Tensor, places: Tensor) -> Tensor:
+    """Return the elements at the given positions, of shape (n, c, k, points)."""
+    return take_along_dim(x.unsqueeze(2), places.clamp_min(0).unsqueeze(1), -1)
+
+
+def there(places: Tensor, terms: Tensor) -> Tensor:
+    """Return terms with zeros where a position is negative."""
+    return where(places < 0, 0.0, terms) if bool((places < 0).any()) else terms
 
 
 def places_along(taps: np.ndarray, sizes: tuple, d: int) -> np.ndarray:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...core.tensor import Tensor
+from ..core.tensor import Tensor
 
 PRODUCT = ("beta", "alpha")
 # operation -> its number of tensors, and the keywords that replaced the numbers, in their old order

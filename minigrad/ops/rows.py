@@ -1,0 +1,89 @@
+"""Rows: operations along the lines of an array (softmax, norms, losses of classes), each stated once, by its program.
+
+Large arrays have a kernel that is generated from the program, or from the formulas for backward, and treats each line in one
+go (kernels/row_kernels.py).  For the others the same code runs on arrays as it is (formula.on_arrays), without tensors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from ..kernels import formula, row_kernels
+from .base.families import Operation
+from .base.primitive import Primitive, ShapeOf
+
+
+class OnLines(Primitive):
+    """Results by a kernel or the program on arrays, gradients by a kernel or the formulas on arrays."""
+
+    gives: tuple = ()  # the kinds of the results: row_kernels.ALL, LINE, EACH or NUMBER
+
+    @classmethod
+    def signature(cls) -> Callable | None:
+        return cls.program or cls.impl
+
+    @classmethod
+    def impl(cls, *args: Any) -> Any:
+        found = None if is_small(args[0]) else cls.on_lines(*args)
+        if found is None:
+            return formula.on_arrays(cls.program)(*args)
+        return found[0] if len(found) == 1 else tuple(found)
+
+    @classmethod
+    def on_lines(cls, *args: Any) -> list | None:
+        """Return the results of the kernel; None if there is none for these arrays."""
+        return row_kernels.forward(cls, *args)
+
+    @classmethod
+    def arrays(cls, gs: tuple, bound: tuple) -> Any:
+        """Return the gradients of all arguments whose formulas find their values, if only the first result has one."""
+        if gs[0] is None or any([g is not None for g in gs[1:]]):
+            return None
+        ends = cls.gives[0] is row_kernels.ALL, cls.gives[-1] is row_kernels.ALL
+        whole = gs[0] if ends[0] else bound[-1] if ends[1] else bound[0]
+        found = None if is_small(whole) else row_kernels.backward(cls, gs, bound)
+        return pull_on_arrays(cls)(*bound, *gs) if found is None else found
+
+
+class Rows(OnLines, Operation):
+    """An Operation along the lines of an array; its formulas are pull-backs."""
+
+
+def is_small(x: Any) -> bool:
+    """Return True for an array that no kernel takes."""
+    return type(x) is np.ndarray and x.size < row_kernels.ROWS_FROM
+
+
+@cache
+def pull_on_arrays(cls: type[OnLines]) -> Callable:
+    """Return the function (*arguments, *results, *gs) -> gradients of all arguments, made of the formulas.
+
+    A gradient is None without a formula, or if a value that only this formula reads was not saved.
+    """
+    several, made = len(cls.gives) > 1, []
+    outs, gs = ([f"{what}{k}" for k in range(len(cls.gives))] if several else [what] for what in ("out", "g"))
+    scope = {"ShapeOf": ShapeOf, "shape_of": shape_of}
+    for i, name in enumerate(cls.names):
+        if i not in cls.formulas:
+            made.append("None")
+            continue
+        scope["d" + name] = formula.on_arrays(cls.formulas[i])
+        doubtful = [k for k in cls.reads[i] if k in (*cls.names, *outs) and not all_read(cls, k)]
+        guard = "".join([f"None if {k} is None or type({k}) is ShapeOf else " for k in doubtful])
+        given = ", ".join([f"shape_of({name})" if k == "shape" else k for k in cls.reads[i]])
+        made.append(f"{guard}d{name}({given})")
+    return eval(f"lambda {', '.join([*cls.names, *outs, *gs])}: [{', '.join(made)}]", scope)
+
+
+def all_read(cls: type[OnLines], value: str) -> bool:
+    """Return True if every formula reads this value."""
+    return all([value in cls.reads[i] for i in cls.formulas])
+
+
+def shape_of(a: Any) -> tuple:
+    """Return the shape of an argument, of which only that may have been saved."""
+    return tuple(a) if type(a) is ShapeOf else a.shape
