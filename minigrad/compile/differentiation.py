@@ -68,14 +68,14 @@ class CompiledNode(Ctx):
         return self.program.back(self, g, freed)
 
 
-def track(program: Specialisation, tensors: list, outs: list, made: list, leaves: Any) -> Any:
+def track(program: Specialisation, tensors: list, edges: tuple, outs: list, made: list, leaves: Any) -> Any:
     """Attach the node to the results; `made` are the values computed for the backward program."""
     tracked = [o for o, t in zip(outs, program.out_tracked) if t]
     if not program.described:  # the same sizes and dtypes at every call
         needs = tuple([k in program.by for k in range(len(tensors))])
         program.described = needs, describe(tuple(tracked)), describe(tuple(tensors))
     node = CompiledFunction.Node(program, tensors, made, leaves)
-    node._edges = tuple([history(t) if need else None for t, need in zip(tensors, node._needs)])
+    node._edges = edges
     counters = [t._ver for t in tensors]
     node.versions = [0 if v is None else v.n for v in counters]
     node.twins = [save(outs[k], i) for k, i in program.saved_outs]
