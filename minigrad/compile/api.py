@@ -1,8 +1,8 @@
 """compile: capture a function once for each kind of arguments, generate one Numba module from it, and run that.
 
-`Compiled.__call__` looks up the specialisation for the dtypes, sizes and layouts of its arguments and runs it. A new kind of
-arguments gets a new specialisation (specialization.py): it is captured (trace.py), lowered to simple operations (rules.py),
-fused (fuse.py) and written (module_text.py). New sizes are captured again, so that no assumption about sizes is needed; they
+A call looks up the specialisation for the dtypes, sizes and layouts of its arguments and runs it. A new kind of arguments
+gets a new specialisation (specialization.py): it is captured (trace.py), lowered to simple operations (rules.py), fused
+(fuse.py) and written (module_text.py). New sizes are captured again, so that no assumption about sizes is needed; they
 usually give the same source, which is compiled only once. A function that does something that is not allowed (checks.py) runs
 eagerly. `explain()` gives the reason.
 """
@@ -92,10 +92,10 @@ def compile(
 @functools.singledispatch
 def as_compiled(f: Any, fullgraph: bool) -> Any:
     """Return the compiled form of a function; nn registers the form of a module."""
-    return f if isinstance(f, Compiled) else Compiled(f, fullgraph)
+    return f if isinstance(f, CompiledCallable) else CompiledCallable(f, fullgraph)
 
 
-class Compiled:
+class CompiledCallable:
     """A compiled function; see `compile`."""
 
     __wrapped_by_compile__ = True
@@ -118,7 +118,7 @@ class Compiled:
         return self if instance is None else types.MethodType(self, instance)
 
     def __reduce__(self) -> tuple:
-        return Compiled, (self.function, self.fullgraph)
+        return CompiledCallable, (self.function, self.fullgraph)
 
     def __repr__(self) -> str:
         return f"<minigrad.compile of {self.name}, {self._counted()}>"

@@ -1,7 +1,7 @@
 """The result of one capture of a function: its steps, its results, and the backward steps that differentiate them.
 
-The function runs once under a Trace (trace.py), with inputs for its tensors and symbols for its numbers. Each returned value
-is an output, one of the inputs or a plain value. Tracked outputs are differentiated right away, so that the backward consists
+The function runs once under a CaptureTrace (trace.py), with inputs for its tensors and symbols for its numbers. Each returned
+value is an output, one of the inputs or a plain value. Tracked outputs are differentiated right away, so that the backward consists
 of steps of the same kind.
 """
 
@@ -19,11 +19,11 @@ from ..core.tensor import Box, Tensor
 from ..func.tree import flatten, rebuild
 from .allowed import PLAIN
 from .capture import tracing
-from .captured_steps import RETURN, CapturedValue, Refused, Step
+from .captured_steps import RETURN, CapturedStep, CapturedValue, Refused
 from .checks import Checks
 from .effects import effects
-from .symbols import Number, Reads, Whole, is_symbolic
-from .trace import NEEDED, Trace
+from .symbols import Reads, SymbolicFloat, SymbolicInt, is_symbolic
+from .trace import NEEDED, CaptureTrace
 
 if TYPE_CHECKING:
     from .specialization import Specialisation
@@ -34,12 +34,12 @@ class Captured:
 
     def __init__(self, program: Specialisation, leaves: Any):
         self.program, self.leaves = program, leaves
-        self.trace = trace = Trace(program.guards, self)
+        self.trace = trace = CaptureTrace(program.guards, self)
         program.guards.symbol = self.outside_number
         self.reads = Reads(program.names, trace.depends)
         self.computed: dict[int, tuple[Box, CapturedValue]] = {}  # numbers that the program computes, by leaf
-        self.forward_steps: list[Step] = trace.steps
-        self.backward_steps: list[Step] = []
+        self.forward_steps: list[CapturedStep] = trace.steps
+        self.backward_steps: list[CapturedStep] = []
         self.seeds: list = []
         self.grads: list = []
         self.freed = ""  # the error of its backward
@@ -123,7 +123,7 @@ class Captured:
         a = self.leaves[i]
         if i not in self.program.numbers:
             return a
-        return (Number if type(a) is float else Whole)(a, f"leaves[{i}]", frozenset([i]), self.reads)
+        return (SymbolicFloat if type(a) is float else SymbolicInt)(a, f"leaves[{i}]", frozenset([i]), self.reads)
 
     def leaf(self, o: Any) -> tuple[str, Any] | None:
         """Classify an object of the program: an output, one of its inputs, a number or a plain value."""
@@ -149,7 +149,7 @@ class Captured:
                 raise Refused(f"it returns a {type(o).__name__}", None, True, "return tensors, numbers, text or None")
             self.results.append(part)
 
-    def look_at_memory(self, trace: Trace) -> None:
+    def look_at_memory(self, trace: CaptureTrace) -> None:
         """Check that each output has its own memory."""
         memories = [b._value._a for b in trace.input_boxes()]
         for o in self.outs:
@@ -158,7 +158,7 @@ class Captured:
                 raise Refused("it returns a view of an argument, or a tensor that it does not compute", None, False)
             memories.append(o._value._a)
 
-    def run_backward(self, trace: Trace, boxes: list) -> None:
+    def run_backward(self, trace: CaptureTrace, boxes: list) -> None:
         """Record the backward program, from seeds for the tracked outputs."""
         before = len(trace.steps)
         outs = [o for o, t in zip(self.outs, self.tracked) if t]
@@ -172,12 +172,12 @@ class Captured:
             return
         self.forward_steps, self.backward_steps = trace.steps[:before], trace.steps[before:]
 
-    def needed(self) -> tuple[list[CapturedValue], list[Step]]:
+    def needed(self) -> tuple[list[CapturedValue], list[CapturedStep]]:
         """Return the forward values that the backward program reads, and the steps of views among them, which it repeats."""
         maker = {o: s for s in self.forward_steps for o in s.outs}
         made = {o for s in self.backward_steps for o in s.outs} | set(self.seeds)
         saved: dict[CapturedValue, None] = {}
-        again: list[Step] = []
+        again: list[CapturedStep] = []
 
         def need(v: Any) -> None:
             if not isinstance(v, CapturedValue) or v in made or v in saved or v.kind in ("number", "constant"):

@@ -1,4 +1,4 @@
-"""A captured program as plain data: primitives that ran (Step) on values (CapturedValue), in execution order.
+"""A captured program as plain data: primitives that ran (CapturedStep) on values (CapturedValue), in execution order.
 
 An array gets a new value at every write, so that the steps are a program without writes. trace.py creates the steps; ir.py
 and rules.py turn them into operations that can be fused. `Refused` carries the reason if there is no such program.
@@ -15,7 +15,7 @@ from ..core.function import Function
 from ..core.tensor import Tensor
 from ..errors import Interruption
 from ..places import Place
-from .symbols import Number, plain
+from .symbols import SymbolicFloat, plain
 
 HANDLED = tuple(map(np.dtype, ("f4", "f8", "i8", "?")))  # dtypes of the CPU loops
 
@@ -54,7 +54,7 @@ def layout(array: Any) -> str:
     return "C" if array.flags.c_contiguous else "F" if array.flags.f_contiguous else "A"
 
 
-class Step:
+class CapturedStep:
     """One primitive that ran. `written` is the value whose memory it overwrites, if it runs in place."""
 
     __slots__ = ("args", "cls", "outs", "phase", "place", "written")
@@ -76,7 +76,7 @@ class Draw:
 
 def setting(a: Any) -> Any:
     """Return a number in the form that formulas read: a float may be a symbol."""
-    return a if type(a) is Number else plain(a)
+    return a if type(a) is SymbolicFloat else plain(a)
 
 
 def opts_out_of_tracing(cls: type[Function]) -> bool:

@@ -134,7 +134,7 @@ def recompute(program: Specialisation, ctx: Any, grads: tuple) -> tuple:
         raise error(RuntimeError, where, what, "call it uncompiled for create_graph=True: f.function(x)")
     check_unchanged(program, ctx, where)
     n = program.n_args
-    with push(Again(ctx.tensors[n:])) as layer:
+    with push(RecomputeLayer(ctx.tensors[n:])) as layer:
         boxes = [layer.variable(t) if k in program.by else layer.box(t) for k, t in enumerate(ctx.tensors[:n])]
         flat = run_again(program, ctx, boxes)
     outs = {i: o for o, (k, i) in zip(flat, program.results) if k == "out"}
@@ -178,7 +178,7 @@ def run_again(program: Specialisation, ctx: Any, boxes: list) -> list:
     return [result] if program.result_tree is None else flatten(result)[0]
 
 
-class Again(Grad):
+class RecomputeLayer(Grad):
     """A Grad layer that also differentiates with respect to captured tensors."""
 
     def __init__(self, captured: list):

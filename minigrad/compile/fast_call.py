@@ -36,12 +36,12 @@ if TYPE_CHECKING:
 
 def fast_path(program: Specialisation, args: tuple, kwargs: dict) -> Callable:
     """Return a function of (owner, args, kwargs) that runs the program, or returns MISS."""
-    text, scope = Writer(program).write(args, kwargs)
+    text, scope = CallWriter(program).write(args, kwargs)
     exec(compile(text, f"<fast path of {program.owner.name}>", "exec"), scope)
     return scope["fast_path"]
 
 
-class Writer:
+class CallWriter:
     """The source of the call function of one specialisation."""
 
     def __init__(self, program: Specialisation):
@@ -54,7 +54,8 @@ class Writer:
         self.scope: dict[str, Any] = {"current": current, "frame": frame, "default": default, "kind": default(), "MISS": MISS,
                       "Tensor": Tensor, "history": history, "finite": math.isfinite, "INFERENCE": INFERENCE,
                       "memory": memory, "wrap": wrap, "array": np.ndarray, "asarray": np.asarray, "track": track,
-                      "flatten": flatten, "ref": ref, "last": [], "overlapping": overlapping, "program": program, "entry": program.entry.entry,
+                      "flatten": flatten, "ref": ref, "last": [], "overlapping": overlapping, "program": program,
+                      "entry": program.entry.entry,
                       "math": math, **program.guards.scope}  # fmt: skip
 
     def constant(self, a: Any) -> str:

@@ -40,7 +40,7 @@ PARTS = {
 }
 
 
-class Guard(NamedTuple):
+class GuardedValue(NamedTuple):
     """A value that must stay the same, by its path; `shown` if `explain` should print the value."""
 
     path: str
@@ -63,7 +63,7 @@ class Guards:
     def __init__(self, varying: set[str] | None = None, others: Sequence[Guards] = ()):
         self.varying = set() if varying is None else varying  # paths of numbers that changed between calls
         self.earlier = [(path, value) for one in others for path, value, _ in one.guards if type(value) in (int, float)]
-        self.guards: list[Guard] = []
+        self.guards: list[GuardedValue] = []
         self.lines: list[str] = []
         self.scope: dict[str, Any] = dict(equal=equal, equal_arrays=equal_arrays, MISS=MISS)
         self.tensors: list[tuple[str, str, Tensor]] = []
@@ -87,7 +87,7 @@ class Guards:
         if (line := f"if not ({condition}): return MISS") in self.reads:
             return
         self.reads[line] = MISSING
-        self.guards.append(Guard(path, value, shown))
+        self.guards.append(GuardedValue(path, value, shown))
         self.lines.append(line)
         if len(self.guards) + len(self.tensors) > LIMIT:
             raise Refused(f"it reads more than {LIMIT} values from outside")

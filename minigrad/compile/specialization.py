@@ -29,10 +29,10 @@ from .fast_call import fast_path, no_backward
 from .guards import Guards
 from .loaded import Loaded, generated
 from .symbols import EXACT, Reads, in_names
-from .trace import Trace
+from .trace import CaptureTrace
 
 if TYPE_CHECKING:
-    from .api import Compiled
+    from .api import CompiledCallable
 
 
 def kind(a: Any, grad: bool) -> tuple:
@@ -67,7 +67,7 @@ class Eager:
     def __init__(self, why: str, place: Place | None, loud: bool, fix: str = ""):
         self.why, self.place, self.loud, self.fix = why, place, loud, fix
 
-    def fast_path(self, owner: Compiled, args: tuple, kwargs: dict) -> Any:
+    def fast_path(self, owner: CompiledCallable, args: tuple, kwargs: dict) -> Any:
         """Run the function eagerly."""
         return owner._eagerly(self, args, kwargs)
 
@@ -75,7 +75,7 @@ class Eager:
 class Specialisation:
     """The program for one kind of arguments."""
 
-    def __init__(self, owner: Compiled, leaves: Any, spec: Any, args: tuple, kwargs: dict):
+    def __init__(self, owner: CompiledCallable, leaves: Any, spec: Any, args: tuple, kwargs: dict):
         self.owner, self.grad = owner, current() is ON
         self.tree = flatten((args, kwargs))[1] if isinstance(spec, int) else spec
         self.names = argument_names(owner.function, args, kwargs)
@@ -221,7 +221,7 @@ class Specialisation:
         self.backwards = BackwardPrograms(self, name, [*again, *c.backward_steps], saved, c.seeds, c.grads)
         return saved
 
-    def watch_hidden(self, trace: Trace) -> None:
+    def watch_hidden(self, trace: CaptureTrace) -> None:
         """Set up the lookup of hidden inputs at each call; tensors that were not read must remain tensors."""
         self.sources = [source for _, source, _ in trace.inputs if source is not None]
         hidden = trace.outside[self.n_args :]
@@ -232,7 +232,9 @@ class Specialisation:
             if not places:
                 self.guards.guard(path, type(t), f"type({source}) is {self.guards.constant(type(t))}")
 
-    def find_writes(self, trace: Trace, inputs: list[CapturedValue]) -> list[tuple[CapturedValue, CapturedValue]]:
+    def find_writes(
+        self, trace: CaptureTrace, inputs: list[CapturedValue]
+    ) -> list[tuple[CapturedValue, CapturedValue]]:
         """Return the inputs that the program overwrites, each with its final value."""
         writes = [(v, w) for v, b in zip(inputs, trace.input_boxes()) if (w := trace.held(b)) is not v]
         self.written = [inputs.index(v) for v, _ in writes]
@@ -243,7 +245,7 @@ class Specialisation:
         return writes
 
     # ------------------------------------------------------------------ failures
-    def failed(self, owner: Compiled, e: Exception, args: tuple, kwargs: dict) -> Any:
+    def failed(self, owner: CompiledCallable, e: Exception, args: tuple, kwargs: dict) -> Any:
         """Handle an exception in the generated code: run eagerly, which raises the program's own error if there is one."""
         result = owner.function(*args, **kwargs)  # raises a program's own error at the user's line
         if self.on_device and isinstance(e, IndexError):  # from an earlier call (kernels/cuda/index_errors.py)
@@ -254,7 +256,7 @@ class Specialisation:
         self.give_up(owner, e)
         return result
 
-    def give_up(self, owner: Compiled, e: Exception) -> None:
+    def give_up(self, owner: CompiledCallable, e: Exception) -> None:
         """Run eagerly from now on: the generated code failed where eager code does not."""
         why = f"the generated code failed: {type(e).__name__}: {(str(e).splitlines() or [''])[0]}"
         for found in owner._table.values():
@@ -281,7 +283,7 @@ class Specialisation:
         return rebuild(self.tree, leaves)
 
 
-def lies_on_device(trace: Trace, inputs: list[CapturedValue], outputs: list[CapturedValue]) -> bool:
+def lies_on_device(trace: CaptureTrace, inputs: list[CapturedValue], outputs: list[CapturedValue]) -> bool:
     """Return True if the program runs on the device; refuse tensors on different devices, except for numbers."""
     used = {a for step in trace.steps for a in step.args if isinstance(a, CapturedValue)}
     ends = [on_device(v.array) for v in [*inputs, *outputs] if v.shape or v in used]
@@ -292,6 +294,6 @@ def lies_on_device(trace: Trace, inputs: list[CapturedValue], outputs: list[Capt
     return there
 
 
-def owner_name(owner: Compiled) -> str:
+def owner_name(owner: CompiledCallable) -> str:
     """Return the entry's name."""
     return owner.name if owner.name.isidentifier() and not owner.name.startswith("__") else "program"

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import minigrad as torch
 from minigrad import compile
-from minigrad.compile.trace import Trace
+from minigrad.compile.trace import CaptureTrace
 from minigrad.nn import functional as F
 
 from .both import defined, function_of
@@ -228,9 +228,9 @@ def test_an_expression_that_grows_without_end_is_a_value():
 
 
 def test_math_stays_as_it_is_for_others_while_a_function_is_captured(monkeypatch):
-    module, before, seen = vars(sys.modules["math"]), Trace.process, []
+    module, before, seen = vars(sys.modules["math"]), CaptureTrace.process, []
     own = dict(module)
-    monkeypatch.setattr(Trace, "process", lambda *args: seen.append(dict(module)) or before(*args))
+    monkeypatch.setattr(CaptureTrace, "process", lambda *args: seen.append(dict(module)) or before(*args))
     compile(lambda x, s: x * math.exp(s))(X, 0.5)
     assert seen and all(one == own for one in seen) and math is sys.modules["math"]
 
