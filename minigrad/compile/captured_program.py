@@ -1,8 +1,8 @@
 """The result of one capture of a function: its steps, its results, and the backward steps that differentiate them.
 
 The function runs once under a CaptureTrace (trace.py), with inputs for its tensors and symbols for its numbers. Each returned
-value is an output, one of the inputs or a plain value. Tracked outputs are differentiated right away, so that the backward consists
-of steps of the same kind.
+value is an output, one of the inputs or a plain value. Tracked outputs are differentiated right away, so that the backward
+consists of steps of the same kind.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .capture import tracing
 from .captured_steps import RETURN, CapturedStep, CapturedValue, Refused
 from .checks import Checks
 from .effects import effects
-from .symbols import Reads, SymbolicFloat, SymbolicInt, is_symbolic
+from .symbols import Reads, SymbolicFloat, SymbolicInt, is_symbolic, may_vary
 from .trace import NEEDED, CaptureTrace
 
 if TYPE_CHECKING:
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 class Captured:
     """The result of one capture."""
 
-    def __init__(self, program: Specialisation, leaves: Any):
-        self.program, self.leaves = program, leaves
+    def __init__(self, program: Specialisation):
+        self.program, self.leaves = program, program.leaves
         self.trace = trace = CaptureTrace(program.guards, self)
         program.guards.symbol = self.outside_number
         self.reads = Reads(program.names, trace.depends)
@@ -43,7 +43,7 @@ class Captured:
         self.seeds: list = []
         self.grads: list = []
         self.freed = ""  # the error of its backward
-        full = self.take_arguments(program, leaves)
+        full = self.take_arguments(program)
         args, kwargs = rebuild(program.tree, full)
         checks = Checks(program.guards, trace)
         with tracing(trace, program.grad):
@@ -77,11 +77,11 @@ class Captured:
         for o in self.outs:
             o._edge = None  # frees the graph, which holds saved tensors
 
-    def take_arguments(self, program: Specialisation, leaves: Any) -> list:
+    def take_arguments(self, program: Specialisation) -> list:
         """Return the arguments for the function: boxes for tensors, symbols for numbers."""
-        full, self.places = list(leaves), []
+        full, self.places = list(self.leaves), []
         seen: set[int] = set()
-        for i, a in enumerate(leaves):
+        for i, a in enumerate(full):
             if isinstance(a, Tensor):
                 if type(a) is Box or a.is_inference():
                     raise Refused("an argument is an inference tensor or belongs to a transform", None, False)
@@ -96,15 +96,22 @@ class Captured:
 
     def of_input(self, t: Tensor) -> Any:
         """Return the result of item() for an input."""
-        return self.number(self.program.item(t, self.leaves))
+        items = self.program.items
+        if id(t) not in items:
+            items[id(t)] = self.program.new_leaf(t._a.item(), may_vary(t._a.item()))
+        return self.number(items[id(t)])
 
     def outside_number(self, path: str, text: str, value: Any) -> Any:
         """Return the symbol of a number that the function reads from outside."""
-        return self.number(self.program.outside_number(path, text, value, self.leaves))
+        numbers = self.program.guards.numbers
+        if text not in numbers:
+            numbers[text] = self.program.new_leaf(value, may_vary(value), path)
+        return self.number(numbers[text])
 
     def of_result(self, b: Box, v: CapturedValue) -> Any:
         """Return the result of item() for a computed tensor: a number that may only be returned or stored."""
-        i = self.program.result(len(self.computed), b._value._a.item(), self.leaves)
+        i = self.program.new_leaf(b._value._a.item(), True)
+        self.program.computed.append(i)
         self.computed[i] = b, v
         self.reads.results.add(i)
         return self.number(i) if i in self.program.numbers else None

@@ -21,15 +21,11 @@ HANDLED = tuple(map(np.dtype, ("f4", "f8", "i8", "?")))  # dtypes of the CPU loo
 
 
 class Refused(Interruption, RuntimeError):
-    """The reason why a function cannot be compiled. If `loud`, the user gets a warning; `fix` is advice.
+    """The reason why a function cannot be compiled. If `loud`, the user gets a warning; `fix` is advice."""
 
-    `culprit` is the name or attribute in the function's source that causes it, if it was found there.
-    """
-
-    def __init__(self, why: str, place: Place | None = None, loud: bool = True, fix: str = "", culprit: str = ""):
+    def __init__(self, why: str, place: Place | None = None, loud: bool = True, fix: str = ""):
         super().__init__(f"{why}" + (f"\n  at {place}" if place else ""))
-        self.why, self.place, self.loud, self.fix, self.culprit = why, place, loud, fix, culprit
-        self.is_own = False  # True if the culprit is in the function itself, not in one that it calls
+        self.why, self.place, self.loud, self.fix = why, place, loud, fix
 
 
 OUTSIDE = "call it outside of the compiled function, and pass the result as an argument"

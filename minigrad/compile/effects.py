@@ -1,4 +1,4 @@
-"""What a compiled function changes besides tensors: the `.grad` of tensors, and the state of modules and optimizers.
+"""Effects of a compiled function besides writes to tensors: the `.grad` of tensors, the state of modules and optimizers.
 
 A capture really changes these objects, and `Guards.restore` takes that back. The changes become effects of the program,
 which every call repeats: `optimizer.state[p] = {...}`, a new rate in `param_groups`, `p.grad = ...`.

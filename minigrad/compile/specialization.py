@@ -7,7 +7,6 @@ argument, and runs the forward program. The results share one node, whose backwa
 
 from __future__ import annotations
 
-import math
 import types
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
@@ -28,7 +27,7 @@ from .captured_steps import CapturedValue, Refused
 from .fast_call import fast_path, no_backward
 from .guards import Guards
 from .loaded import Loaded, generated
-from .symbols import EXACT, Reads, in_names
+from .symbols import Reads, in_names, may_vary
 from .trace import CaptureTrace
 
 if TYPE_CHECKING:
@@ -52,11 +51,6 @@ def kind(a: Any, grad: bool) -> tuple:
         return (type(a), a, repr(a)) if isinstance(a, (float, complex)) else (type(a), a)
     # a call with a NumPy array runs eagerly, whatever the array
     return (type(a),) if isinstance(a, np.ndarray) else (type(a), id(a))
-
-
-def may_vary(a: Any) -> bool:
-    """Return True if a number may be a parameter of the program."""
-    return type(a) is float and math.isfinite(a) and a != 0 or type(a) is int and abs(a) < EXACT
 
 
 class Eager:
@@ -102,7 +96,7 @@ class Specialisation:
         while True:
             try:
                 self.guards = Guards(self.owner.varying, [v.guards for v in self.owner.versions])
-                return Captured(self, list(self.leaves))
+                return Captured(self)
             except (Refused, OutsideError):
                 raise
             except Exception:  # code that takes a number may not take a symbol
@@ -139,29 +133,8 @@ class Specialisation:
         grad = ", requires grad" if self.grad and history(a) is not None else ""
         return f"{a.dtype.name} {tuple(a.shape)}{layout}{grad}", Tensor
 
-    def item(self, t: Tensor, leaves: list) -> int:
-        """Return the leaf for the number in an input, created at its first use."""
-        if id(t) not in self.items:
-            self.items[id(t)] = self.new_leaf(t._a.item(), may_vary(t._a.item()))
-        leaves += self.leaves[len(leaves) :]
-        return self.items[id(t)]
-
-    def outside_number(self, path: str, text: str, value: Any, leaves: list) -> int:
-        """Return the leaf for a number that the function reads from outside, created at its first use."""
-        if text not in self.guards.numbers:
-            self.guards.numbers[text] = self.new_leaf(value, may_vary(value), path)
-        leaves += self.leaves[len(leaves) :]
-        return self.guards.numbers[text]
-
-    def result(self, count: int, value: Any, leaves: list) -> int:
-        """Return the leaf for the computed number at position `count`, created at its first use."""
-        if count == len(self.computed):
-            self.computed.append(self.new_leaf(value, True))
-        leaves += self.leaves[len(leaves) :]
-        return self.computed[count]
-
     def new_leaf(self, value: Any, varies: bool, name: str = "") -> int:
-        """Add a leaf for a number from outside, or in a tensor."""
+        """Add a leaf for a number from outside, or in a tensor, and return its position."""
         i = len(self.leaves)
         self.leaves.append(value)
         self.names.append(name or f"item_{i}")

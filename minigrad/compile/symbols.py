@@ -46,14 +46,14 @@ class Reads:
         self.decided[name] = value, sources
 
 
-class SymbolicFloat:
-    """A float argument, or a float computed from symbols; `name` is the expression in terms of `leaves`."""
+class SymbolicNumber:
+    """A number among the arguments, or one computed from symbols; `name` is the expression in terms of `leaves`."""
 
-    __class__ = property(lambda self: float)  # for isinstance
+    kind: type
 
-    def __init__(self, value: float, name: str, sources: frozenset[int], reads: Reads):
+    def __init__(self, value: Any, name: str, sources: frozenset[int], reads: Reads):
         self.value, self.name, self.sources, self.reads = value, name, sources, reads
-        reads.types[name] = float
+        reads.types[name] = self.kind
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self.value, name)
@@ -71,22 +71,29 @@ class SymbolicFloat:
         return in_names(self.name, self.reads.names)
 
 
-class SymbolicInt:
-    """An int argument, or an int computed from symbols."""
+class SymbolicFloat(SymbolicNumber):
+    """A float."""
 
-    __class__ = property(lambda self: int)  # for isinstance
+    kind = float
+    __class__ = property(lambda self: float)  # for isinstance
 
-    def __init__(self, value: int, name: str, sources: frozenset[int], reads: Reads):
-        self.value, self.name, self.sources, self.reads = value, name, sources, reads
-        reads.types[name] = int
 
-    expression, __round__, __getattr__ = SymbolicFloat.expression, SymbolicFloat.__round__, SymbolicFloat.__getattr__
+class SymbolicInt(SymbolicNumber):
+    """An int."""
+
+    kind = int
+    __class__ = property(lambda self: int)
 
 
 SYMBOLIC = (SymbolicFloat, SymbolicInt)
 LEAF = re.compile(r"leaves\[(\d+)\]")
 LONGEST = 1000  # characters of an expression; the learning rate of RAdam has 550
 EXACT = 2**53  # below this, every int has an exact float
+
+
+def may_vary(a: Any) -> bool:
+    """Return True if a number may be a parameter of a program."""
+    return type(a) is float and math.isfinite(a) and a != 0 or type(a) is int and abs(a) < EXACT
 
 
 def in_leaves(name: str, leaves: list[str]) -> str:

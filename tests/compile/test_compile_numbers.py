@@ -7,7 +7,7 @@ import sys
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import minigrad as torch
@@ -16,6 +16,9 @@ from minigrad.compile.trace import CaptureTrace
 from minigrad.nn import functional as F
 
 from .both import defined, function_of
+from .interpreted import either
+
+__all__ = ["either"]
 
 X = torch.tensor([0.5, -1.0, 2.0], dtype=torch.float64)
 STEPS = {
@@ -276,9 +279,9 @@ EXPRESSIONS = st.recursive(
 )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(EXPRESSIONS, st.lists(st.tuples(NUMBERS, NUMBERS), min_size=3, max_size=5))
-def test_random_arithmetic_of_numbers(expression, pairs):
+def test_random_arithmetic_of_numbers(either, expression, pairs):
     f = function_of(f"lambda x, s, t: x * ({expression})", {"math": math})
     c = compile(f)
     for s, t in pairs:
