@@ -149,7 +149,16 @@ class CompiledCallable:
                 return result
         return self._first(key, leaves, spec, args, kwargs)
 
-    def _first(self, key: tuple, leaves: Any, spec: Any, args: tuple, kwargs: dict) -> Any:
+    def again(self, first: Specialisation, args: tuple, kwargs: dict) -> Any:
+        """Compile a kind of call whose first call ran eagerly, and run it."""
+        key = next(key for key, found in self._table.items() if first in found)
+        self._table[key].remove(first)
+        self.versions.remove(first)
+        self.fast_paths = [one for one in self.fast_paths if one is not first.fast_path]
+        self._count -= 1
+        return self._first(key, *flatten((args, kwargs)), args, kwargs, True)
+
+    def _first(self, key: tuple, leaves: Any, spec: Any, args: tuple, kwargs: dict, again: bool = False) -> Any:
         """Handle the first call of a new kind: capture and compile, or run eagerly."""
         if self._count >= ALL:
             return self._eagerly(Eager(f"it was called in more than {ALL} different ways", None, False), args, kwargs)
@@ -159,7 +168,7 @@ class CompiledCallable:
             return self._eagerly(made, args, kwargs)
         with _capture_lock:
             try:
-                made = Specialisation(self, leaves, spec, args, kwargs)
+                made = Specialisation(self, leaves, spec, args, kwargs, again)
             except Refused as e:
                 made = Eager(e.why, e.place, e.loud, e.fix)
             except OutsideError:  # of an earlier call
@@ -174,7 +183,7 @@ class CompiledCallable:
                 self.warn(made.why, made.fix)
                 return result
             self._add(key, made)
-        if made.once:
+        if made.once and not again:
             # such as an optimizer's first step, which creates its state: not worth compiling unless it keeps happening
             self._once += 1
             if self._once > OFTEN:
@@ -195,7 +204,7 @@ class CompiledCallable:
         self._count += 1
         if isinstance(made, Specialisation):
             self._remember(made)
-            self._texts |= set() if made.once else {made.entry.program.text}
+            self._texts |= {made.entry.program.text} if made.entry is not None and not made.once else set()
             self.versions.append(made)
             if len(self._texts) > OFTEN and not self._warned:
                 self._warned = True
@@ -249,7 +258,7 @@ class CompiledCallable:
     def explain(self) -> str:
         """List what was fused and what was not, with reasons."""
         lines = [f"{self.name}: {self._counted()}"]
-        for title, loaded in self.versions[-1].titled_programs() if self.versions else ():
+        for title, loaded in self._made("explain").titled_programs() if self.versions else ():
             lines.append(f"{title}:")
             for group in loaded.program.groups:
                 names = ", ".join([op.name for op in group.ops])
@@ -268,4 +277,8 @@ class CompiledCallable:
         if not self.versions:
             why = "; ".join(self._reasons) or "it was never called"
             raise error(RuntimeError, who, f"{self.name} has no compiled program: {why}", "call it first")
-        return self.versions[-1]
+        made = self.versions[-1]
+        if made.entry is not None:
+            return made
+        args, kwargs = made.example()  # it was called once, and a second call may never come
+        return Specialisation(self, *flatten((args, kwargs)), args, kwargs, True)

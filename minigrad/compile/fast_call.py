@@ -55,7 +55,7 @@ class CallWriter:
                       "Tensor": Tensor, "history": history, "finite": math.isfinite, "INFERENCE": INFERENCE,
                       "memory": memory, "wrap": wrap, "array": np.ndarray, "asarray": np.asarray, "track": track,
                       "flatten": flatten, "ref": ref, "last": [], "overlapping": overlapping, "program": program,
-                      "entry": program.entry.entry,
+                      "entry": program.entry and program.entry.entry,
                       "math": math, **program.guards.scope}  # fmt: skip
 
     def constant(self, a: Any) -> str:
@@ -81,10 +81,13 @@ class CallWriter:
         self.hidden()
         if lines := self.lines[first:]:
             self.lines[first:] = ["try:", *["    " + line for line in lines], f"except {GONE}: return MISS"]
-        self.items()
-        self.distinct()
-        self.numbers()
-        self.call()
+        if self.program.entry is None:
+            self.lines.append("return owner.again(program, args, kwargs)")
+        else:
+            self.items()
+            self.distinct()
+            self.numbers()
+            self.call()
         body = "\n".join(["    " + line for line in self.lines])
         return f"def fast_path(owner, args, kwargs):\n{body}\n", self.scope
 

@@ -67,10 +67,14 @@ class Eager:
 
 
 class Specialisation:
-    """The program for one kind of arguments."""
+    """The program for one kind of arguments.
 
-    def __init__(self, owner: CompiledCallable, leaves: Any, spec: Any, args: tuple, kwargs: dict):
-        self.owner, self.grad = owner, current() is ON
+    A call that changes a value on which the next call depends (`once`) is usually the only one of its kind: its program is
+    generated if such a call comes `again`. Until then, `entry` is None.
+    """
+
+    def __init__(self, owner: CompiledCallable, leaves: Any, spec: Any, args: tuple, kwargs: dict, again: bool = False):
+        self.owner, self.grad, self.again = owner, current() is ON, again
         self.tree = flatten((args, kwargs))[1] if isinstance(spec, int) else spec
         self.names = argument_names(owner.function, args, kwargs)
         self.example_leaves = [None if isinstance(a, Tensor) else a for a in leaves]
@@ -143,13 +147,14 @@ class Specialisation:
 
     # ------------------------------------------------------------------ the program
     def build(self, c: Captured) -> None:
-        """Generate the forward and backward programs, and store the data that a call needs."""
+        """Store the data that a call needs, and generate the forward and backward programs."""
         trace, inputs, outputs = c.trace, [v for v, _, _ in c.trace.inputs], [c.trace.value(b) for b in c.outs]
         self.n_args, self.arg_places = len(c.places), c.places
         self.needs_grad = [b._edge is not None for b in trace.input_boxes()]
         self.result_tree, self.results = c.result_tree, c.results
         # side effects of a call, and True if they make every call another kind of call
         self.effects, self.once = c.effects, c.once
+        self.entry: Any = None
         self.inputs = trace.outside
         inputs_by_id = {id(t): k for k, t in enumerate(trace.outside)}
         asked = {leaf: ("input", inputs_by_id.get(who)) for who, leaf in self.items.items()}
@@ -161,6 +166,11 @@ class Specialisation:
         self.on_device = lies_on_device(trace, inputs, outputs)
         self.watch_hidden(trace)
         writes = self.find_writes(trace, inputs)
+        written = [p for p, _ in writes]
+        example = lambda v: np.zeros_like(v.array, order="C") if v in written else v.array.copy()
+        self.example_arrays = list(map(example, inputs[: self.n_args]))
+        if self.once and not self.again:
+            return
         self.saved_order, self.saved_outs, self.saved_places = [], [], ()
         saved = self.build_backward(c, inputs, writes) if c.seeds else []
         outputs += [v for v in saved if v not in inputs and v not in outputs]
@@ -168,9 +178,6 @@ class Specialisation:
         self.entry = Loaded(made, self.written)
         self.back = no_backward if self.backwards is None else self.backwards.whole.back
         self.out_dtypes = [v.dtype for v in outputs]
-        written = [p for p, _ in writes]
-        example = lambda v: np.zeros_like(v.array, order="C") if v in written else v.array.copy()
-        self.example_arrays = list(map(example, inputs[: self.n_args]))
         if self.backwards is not None:
             self.backwards.release()
 

@@ -7,7 +7,6 @@ from ..captured_steps import CapturedStep, Refused
 from ..ir import Lowering, Value
 from ..product_rules import copy_into_rows, join_products
 from ..rules import lower
-from .gpu_module import DeviceWriter, EagerWriter
 from .module_text import GeneratedProgram, ModuleWriter
 
 
@@ -41,7 +40,11 @@ def generate(
         copy_into_rows(low)
     low.join_fills(wanted)
     outs += [w for p, w in pairs if not p.shape]
-    writer = (EagerWriter if eager else DeviceWriter) if on_device else ModuleWriter
+    writer = ModuleWriter
+    if on_device:  # imported on first use: a third of the generator
+        from .gpu_module import DeviceWriter, EagerWriter
+
+        writer = EagerWriter if eager else DeviceWriter
     found = writer(low, given, outs, pairs, name)
     if shared is not None:
         found.spelling.share(shared)
