@@ -169,6 +169,7 @@ class AttributeChecks:
             raise self.refuse("it creates a class", "define the class outside of the function")
         return a.__class__ if is_symbolic(a) else self.trace.type_of(a) if type(a) is Box else type(a)
 
+
 def is_own(module: types.ModuleType) -> bool:
     """Return True for a module of minigrad's."""
     return module.__name__.partition(".")[0] == allowed.PACKAGE or getattr(module, "__minigrad__", False)
