@@ -31,7 +31,7 @@ def test_a_rate_that_changes_is_no_other_program(optimizer, name, interpreted):
     assert c._count <= 3 and "opt.param_groups[0]['lr'] any float" in c.explain()
 
 
-def test_dropout_batch_norm_and_clipping():
+def test_dropout_batch_norm_and_clipping(either):
     def net():
         return nn.Sequential(nn.Linear(5, 7), nn.BatchNorm1d(7), nn.ReLU(), nn.Dropout(0.5), nn.Linear(7, 3))
 
@@ -118,7 +118,7 @@ def test_eager_and_compiled_steps_take_turns():
     same(found[0], found[1]), same(found[0], found[2])
 
 
-def test_a_state_that_was_loaded_is_used():
+def test_a_state_that_was_loaded_is_used(interpreted):
     torch.manual_seed(0)
     model = network()
     opt = torch.optim.Adam(model.parameters(), lr=0.1)
@@ -139,7 +139,7 @@ def test_a_state_that_was_loaded_is_used():
     assert [step(*given(k)).item() for k in (2, 3, 4)] == pytest.approx(once, rel=1e-5)
 
 
-def test_a_rate_that_the_function_sets():
+def test_a_rate_that_the_function_sets(interpreted):
     def make():
         w = torch.ones(2, requires_grad=True)
         opt = torch.optim.SGD([w], lr=0.1)
@@ -169,6 +169,6 @@ class Own(torch.optim.Optimizer):
         p.sub_(state["sum"] * group["lr"] * self.factor)
 
 
-def test_a_users_optimizer():
+def test_a_users_optimizer(interpreted):
     c = runs_as_eager(training(lambda p: Own(p, 0.1)), 5)
     assert c._count <= 3
