@@ -151,11 +151,15 @@ class CompiledCallable:
 
     def again(self, first: Specialisation, args: tuple, kwargs: dict) -> Any:
         """Compile a kind of call whose first call ran eagerly, and run it."""
-        key = next(key for key, found in self._table.items() if first in found)
-        self._table[key].remove(first)
-        self.versions.remove(first)
-        self.fast_paths = [one for one in self.fast_paths if one is not first.fast_path]
-        self._count -= 1
+        with _capture_lock:
+            key = next((key for key, found in self._table.items() if first in found), None)
+            if key is not None:
+                self._table[key].remove(first)
+                self.versions.remove(first)
+                self.fast_paths = [one for one in self.fast_paths if one is not first.fast_path]
+                self._count -= 1
+        if key is None:  # another thread has done so
+            return self(*args, **kwargs)
         return self._first(key, *flatten((args, kwargs)), args, kwargs, True)
 
     def _first(self, key: tuple, leaves: Any, spec: Any, args: tuple, kwargs: dict, again: bool = False) -> Any:
