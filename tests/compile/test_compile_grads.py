@@ -6,7 +6,10 @@ import minigrad as torch
 from minigrad import compile, nn
 from minigrad.errors import MinigradWarning
 
+from .interpreted import interpreted
 from .training import runs_as_eager
+
+__all__ = ["interpreted"]
 
 F = torch.nn.functional
 
@@ -187,3 +190,15 @@ def test_gradients_are_cleared_also_where_there_were_none_at_first():
         assert a.grad is None and b.grad is None and y.grad is None
         (a * b * y).sum().backward()
     assert c._count == 1
+
+
+def test_a_first_gradient_is_compiled_when_such_a_call_comes_again(interpreted):
+    w, x = torch.ones(2, requires_grad=True), torch.tensor([1.0, 2.0])
+    f = compile(lambda x: (w * x).sum().backward(), fullgraph=True)
+    f(x)
+    assert f.versions[0].entry is None and "def " in f.source() and "program:" in f.explain()
+    for _ in range(2):
+        w.grad = None
+        f(x)
+        assert w.grad.tolist() == [1, 2] and f.versions[-1].entry is not None
+    assert f._count == len(f.versions) == 1

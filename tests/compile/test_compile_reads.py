@@ -330,3 +330,13 @@ def test_derivatives_know_the_numbers_of_their_call():
     counter.calls = 7
     with pytest.raises(RuntimeError, match="has changed since the call"):
         torch.autograd.grad(out.sum(), x, create_graph=True)
+
+
+def test_memory_that_replaces_the_memory_of_the_last_call_is_compared(interpreted):
+    w = torch.ones(2, 3)
+    c, x = compile(lambda x: x * w.sum(0), fullgraph=True), torch.tensor([1.0, 2.0, 3.0])
+    for data in (torch.ones(2, 3) * 2, torch.ones(4, 3), torch.ones(3, 2).T, torch.arange(6.0).reshape(2, 3)):
+        assert torch.equal(c(x), x * w.sum(0))
+        w.data = data
+        assert torch.equal(c(x), x * w.sum(0))
+    assert len(c.versions) == 3
