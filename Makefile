@@ -20,7 +20,8 @@ export PYTHONDONTWRITEBYTECODE :=
 DEVICE_FIRST := tests/spec tests/core/test_user_methods.py tests/core/test_inplace.py \
   tests/autograd/test_function.py tests/autograd/test_once_differentiable.py tests/ops/test_pointwise.py tests/ops/test_index.py
 ON_DEVICE    := tests/spec tests/core tests/autograd tests/compile/test_compile_random.py tests/compile/test_compile_numbers.py \
-  tests/compile/test_compile_effects.py tests/compile/test_compile_random_effects.py tests/compile/test_compile_outside.py \
+  tests/compile/test_compile_training.py tests/compile/test_compile_grads.py tests/compile/test_compile_reads.py \
+  tests/compile/test_compile_memory.py tests/compile/test_compile_random_effects.py tests/compile/test_compile_outside.py \
   tests/compile/test_compile_views.py tests/compile/test_compile_selections.py \
   $(addprefix tests/ops/test_,pointwise.py index.py memory.py shape.py)
 

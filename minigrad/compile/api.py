@@ -1,8 +1,8 @@
 """compile: capture a function once for each kind of arguments, generate one Numba module from it, and run that.
 
-`Compiled.__call__` looks up the specialisation for the dtypes, sizes and layouts of its arguments and runs it. A new kind of
-arguments gets a new specialisation (specialization.py): it is captured (trace.py), lowered to simple operations (rules.py),
-fused (fuse.py) and written (module_text.py). New sizes are captured again, so that no assumption about sizes is needed; they
+A call looks up the specialisation for the dtypes, sizes and layouts of its arguments and runs it. A new kind of arguments
+gets a new specialisation (specialization.py): it is captured (trace.py), lowered to simple operations (rules.py), fused
+(fuse.py) and written (module_text.py). New sizes are captured again, so that no assumption about sizes is needed; they
 usually give the same source, which is compiled only once. A function that does something that is not allowed (checks.py) runs
 eagerly. `explain()` gives the reason.
 """
@@ -92,10 +92,10 @@ def compile(
 @functools.singledispatch
 def as_compiled(f: Any, fullgraph: bool) -> Any:
     """Return the compiled form of a function; nn registers the form of a module."""
-    return f if isinstance(f, Compiled) else Compiled(f, fullgraph)
+    return f if isinstance(f, CompiledCallable) else CompiledCallable(f, fullgraph)
 
 
-class Compiled:
+class CompiledCallable:
     """A compiled function; see `compile`."""
 
     __wrapped_by_compile__ = True
@@ -118,7 +118,7 @@ class Compiled:
         return self if instance is None else types.MethodType(self, instance)
 
     def __reduce__(self) -> tuple:
-        return Compiled, (self.function, self.fullgraph)
+        return CompiledCallable, (self.function, self.fullgraph)
 
     def __repr__(self) -> str:
         return f"<minigrad.compile of {self.name}, {self._counted()}>"
@@ -149,7 +149,20 @@ class Compiled:
                 return result
         return self._first(key, leaves, spec, args, kwargs)
 
-    def _first(self, key: tuple, leaves: Any, spec: Any, args: tuple, kwargs: dict) -> Any:
+    def again(self, first: Specialisation, args: tuple, kwargs: dict) -> Any:
+        """Compile a kind of call whose first call ran eagerly, and run it."""
+        with _capture_lock:
+            key = next((key for key, found in self._table.items() if first in found), None)
+            if key is not None:
+                self._table[key].remove(first)
+                self.versions.remove(first)
+                self.fast_paths = [one for one in self.fast_paths if one is not first.fast_path]
+                self._count -= 1
+        if key is None:  # another thread has done so
+            return self(*args, **kwargs)
+        return self._first(key, *flatten((args, kwargs)), args, kwargs, True)
+
+    def _first(self, key: tuple, leaves: Any, spec: Any, args: tuple, kwargs: dict, again: bool = False) -> Any:
         """Handle the first call of a new kind: capture and compile, or run eagerly."""
         if self._count >= ALL:
             return self._eagerly(Eager(f"it was called in more than {ALL} different ways", None, False), args, kwargs)
@@ -159,7 +172,7 @@ class Compiled:
             return self._eagerly(made, args, kwargs)
         with _capture_lock:
             try:
-                made = Specialisation(self, leaves, spec, args, kwargs)
+                made = Specialisation(self, leaves, spec, args, kwargs, again)
             except Refused as e:
                 made = Eager(e.why, e.place, e.loud, e.fix)
             except OutsideError:  # of an earlier call
@@ -174,7 +187,7 @@ class Compiled:
                 self.warn(made.why, made.fix)
                 return result
             self._add(key, made)
-        if made.once:
+        if made.once and not again:
             # such as an optimizer's first step, which creates its state: not worth compiling unless it keeps happening
             self._once += 1
             if self._once > OFTEN:
@@ -195,7 +208,7 @@ class Compiled:
         self._count += 1
         if isinstance(made, Specialisation):
             self._remember(made)
-            self._texts |= set() if made.once else {made.entry.program.text}
+            self._texts |= {made.entry.program.text} if made.entry is not None and not made.once else set()
             self.versions.append(made)
             if len(self._texts) > OFTEN and not self._warned:
                 self._warned = True
@@ -249,7 +262,7 @@ class Compiled:
     def explain(self) -> str:
         """List what was fused and what was not, with reasons."""
         lines = [f"{self.name}: {self._counted()}"]
-        for title, loaded in self.versions[-1].titled_programs() if self.versions else ():
+        for title, loaded in self._made("explain").titled_programs() if self.versions else ():
             lines.append(f"{title}:")
             for group in loaded.program.groups:
                 names = ", ".join([op.name for op in group.ops])
@@ -268,4 +281,8 @@ class Compiled:
         if not self.versions:
             why = "; ".join(self._reasons) or "it was never called"
             raise error(RuntimeError, who, f"{self.name} has no compiled program: {why}", "call it first")
-        return self.versions[-1]
+        made = self.versions[-1]
+        if made.entry is not None:
+            return made
+        args, kwargs = made.example()  # it was called once, and a second call may never come
+        return Specialisation(self, *flatten((args, kwargs)), args, kwargs, True)

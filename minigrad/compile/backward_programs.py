@@ -14,7 +14,7 @@ import numpy as np
 
 from ..ops.base.families import Linear
 from ..ops.pointwise import Add
-from .captured_steps import CapturedValue, Step
+from .captured_steps import CapturedStep, CapturedValue
 from .fast_call import backward_function
 from .loaded import Loaded, generated
 
@@ -73,7 +73,7 @@ class BackwardPrograms:
 
 
 # ---------------------------------------------------------------------- leaving out absent gradients
-class Flow:
+class AbsentGradients:
     """Propagation of gradients when some of the seeds are absent."""
 
     def __init__(self, seeds: Sequence[CapturedValue], present: Sequence[bool]):
@@ -81,9 +81,9 @@ class Flow:
         self.absent = {seed for seed, there in zip(seeds, present) if not there}
         self.zero: set[CapturedValue] = set()  # values that are zero for any gradient
         self.same: dict[CapturedValue, CapturedValue] = {}  # sums with one absent summand -> the other summand
-        self.steps: list[Step] = []
+        self.steps: list[CapturedStep] = []
 
-    def follow(self, step: Step) -> bool:
+    def follow(self, step: CapturedStep) -> bool:
         """Process the next step; return False if it adds a value that no gradient flows through."""
         read = [a for a in step.args if isinstance(a, CapturedValue)]
         if issubclass(step.cls, Linear) and all(map(self.is_zero, read)):
@@ -104,7 +104,7 @@ class Flow:
                 zeros(a) if a in missing else self.same.get(a, a) if isinstance(a, CapturedValue) else a
                 for a in step.args
             ]
-            self.steps.append(Step(step.cls, args, step.outs, step.place, step.phase, step.written))
+            self.steps.append(CapturedStep(step.cls, args, step.outs, step.place, step.phase, step.written))
         return True
 
     def is_zero(self, v: CapturedValue) -> bool:
@@ -121,13 +121,13 @@ def zeros(like: CapturedValue) -> CapturedValue:
 
 
 def without(
-    steps: Sequence[Step],
+    steps: Sequence[CapturedStep],
     seeds: Sequence[CapturedValue],
     grads: Sequence[CapturedValue | None],
     present: Sequence[bool],
-) -> tuple[list[Step], list[CapturedValue | None]] | None:
+) -> tuple[list[CapturedStep], list[CapturedValue | None]] | None:
     """Return the steps and gradients (None: absent) if only some seeds are present; None if they cannot be determined."""
-    flow = Flow(seeds, present)
+    flow = AbsentGradients(seeds, present)
     if not all(map(flow.follow, steps)) or any(g is not None and g not in flow.flowing for g in grads):
         return None
     return flow.steps, [None if g is None or g in flow.absent else flow.same.get(g, g) for g in grads]

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from .fuse import LOOPED, Group, element_read, loop_index, of_rows
+from .fuse import LOOPED, FusedGroup, element_read, loop_index, of_rows
 from .ir import Lowering, Op, Value
 
 
-def stored(low: Lowering, groups: list[Group], outputs: list, writes: list) -> set:
+def stored(low: Lowering, groups: list[FusedGroup], outputs: list, writes: list) -> set:
     """Return the values that are read outside the loop that computes them, or returned."""
     made: dict[Value, list] = {}
     for g in groups:
@@ -31,7 +31,7 @@ def stored(low: Lowering, groups: list[Group], outputs: list, writes: list) -> s
     return found
 
 
-def written_directly(low: Lowering, groups: list[Group], outputs: list, writes: list,
+def written_directly(low: Lowering, groups: list[FusedGroup], outputs: list, writes: list,
                      may_raise: tuple = ("pick", "scatter", "call")) -> dict[Value, Value]:  # fmt: skip
     """Return the inputs whose new values can be computed directly in their memory: input -> value.
 
@@ -54,7 +54,7 @@ def written_directly(low: Lowering, groups: list[Group], outputs: list, writes: 
     return direct
 
 
-def read_later(low: Lowering, groups: list[Group], views: set, d: Value, k: int, writer: Any) -> bool:
+def read_later(low: Lowering, groups: list[FusedGroup], views: set, d: Value, k: int, writer: Any) -> bool:
     """Return True if a view of d is read after `writer`, in group k, overwrites it, except for the element being computed."""
     part = {op: i for i, p in enumerate(groups[k].parts) for op in p.ops}
     for later, g in enumerate(groups[k:], k):
@@ -73,7 +73,7 @@ def is_late(op: Op) -> bool:
     return op.kind == "reduce" and op.name == "sum" and of_rows(op)
 
 
-def reshaped(low: Lowering, groups: list[Group], p: Value) -> set:
+def reshaped(low: Lowering, groups: list[FusedGroup], p: Value) -> set:
     """Return p and every value that shares its memory: reshaped, or a view returned by a call."""
     found = {p}
     for op in [op for g in groups for op in g.ops if op.kind in ("reshape", "call")]:
@@ -82,7 +82,9 @@ def reshaped(low: Lowering, groups: list[Group], p: Value) -> set:
     return found
 
 
-def reusable_arrays(low: Lowering, groups: list[Group], stored: set, kept: set, direct: dict) -> dict[Value, Value]:
+def reusable_arrays(
+    low: Lowering, groups: list[FusedGroup], stored: set, kept: set, direct: dict
+) -> dict[Value, Value]:
     """Return the results that can reuse the memory of an array with no later reader: result -> array."""
     order = {o: k for k, g in enumerate(groups) for op in g.ops for o in op.outs if op.kind in ("map", "dot")}
     others = [op for g in groups for op in g.ops if op.kind not in (*LOOPED, "dot", "pick")]

@@ -1,4 +1,4 @@
-"""Run a function under a Trace, which intercepts its operations, reads of values and requests for gradients."""
+"""Run a function under a CaptureTrace, which intercepts its operations, reads of values and requests for gradients."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from ..func.tree import flatten, rebuild
 from ..kernels.cache import without
 from .captured_steps import VALUES, Refused
 from .symbols import is_symbolic, plain
-from .trace import Trace
+from .trace import CaptureTrace
 
-capturing: ContextVar[Any] = ContextVar("minigrad.capture", default=None)  # the running Trace
+capturing: ContextVar[Any] = ContextVar("minigrad.capture", default=None)  # the running CaptureTrace
 
 
 @contextmanager
-def tracing(trace: Trace, grad: bool):
+def tracing(trace: CaptureTrace, grad: bool):
     """Run the block under a capture."""
     events.add(CAPTURES)
     around, alone = capturing.get(), without.get()
@@ -48,7 +48,7 @@ def tracing(trace: Trace, grad: bool):
             t._edge = edge
 
 
-def traced(t: Tensor | None) -> Trace | None:
+def traced(t: Tensor | None) -> CaptureTrace | None:
     """Return the running capture if it is responsible for `t` (or for code that has no tensor); else None."""
     trace = capturing.get()
     elsewhere = t._layer is not trace if type(t) is Box else current() is OFF

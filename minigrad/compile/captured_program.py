@@ -1,8 +1,8 @@
 """The result of one capture of a function: its steps, its results, and the backward steps that differentiate them.
 
-The function runs once under a Trace (trace.py), with inputs for its tensors and symbols for its numbers. Each returned value
-is an output, one of the inputs or a plain value. Tracked outputs are differentiated right away, so that the backward consists
-of steps of the same kind.
+The function runs once under a CaptureTrace (trace.py), with inputs for its tensors and symbols for its numbers. Each returned
+value is an output, one of the inputs or a plain value. Tracked outputs are differentiated right away, so that the backward
+consists of steps of the same kind.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from ..core.tensor import Box, Tensor
 from ..func.tree import flatten, rebuild
 from .allowed import PLAIN
 from .capture import tracing
-from .captured_steps import RETURN, CapturedValue, Refused, Step
+from .captured_steps import RETURN, CapturedStep, CapturedValue, Refused
 from .checks import Checks
 from .effects import effects
-from .symbols import Number, Reads, Whole, is_symbolic
-from .trace import NEEDED, Trace
+from .symbols import Reads, SymbolicFloat, SymbolicInt, is_symbolic, may_vary
+from .trace import NEEDED, CaptureTrace
 
 if TYPE_CHECKING:
     from .specialization import Specialisation
@@ -32,18 +32,18 @@ if TYPE_CHECKING:
 class Captured:
     """The result of one capture."""
 
-    def __init__(self, program: Specialisation, leaves: Any):
-        self.program, self.leaves = program, leaves
-        self.trace = trace = Trace(program.guards, self)
+    def __init__(self, program: Specialisation):
+        self.program, self.leaves = program, program.leaves
+        self.trace = trace = CaptureTrace(program.guards, self)
         program.guards.symbol = self.outside_number
         self.reads = Reads(program.names, trace.depends)
         self.computed: dict[int, tuple[Box, CapturedValue]] = {}  # numbers that the program computes, by leaf
-        self.forward_steps: list[Step] = trace.steps
-        self.backward_steps: list[Step] = []
+        self.forward_steps: list[CapturedStep] = trace.steps
+        self.backward_steps: list[CapturedStep] = []
         self.seeds: list = []
         self.grads: list = []
         self.freed = ""  # the error of its backward
-        full = self.take_arguments(program, leaves)
+        full = self.take_arguments(program)
         args, kwargs = rebuild(program.tree, full)
         checks = Checks(program.guards, trace)
         with tracing(trace, program.grad):
@@ -77,11 +77,11 @@ class Captured:
         for o in self.outs:
             o._edge = None  # frees the graph, which holds saved tensors
 
-    def take_arguments(self, program: Specialisation, leaves: Any) -> list:
+    def take_arguments(self, program: Specialisation) -> list:
         """Return the arguments for the function: boxes for tensors, symbols for numbers."""
-        full, self.places = list(leaves), []
+        full, self.places = list(self.leaves), []
         seen: set[int] = set()
-        for i, a in enumerate(leaves):
+        for i, a in enumerate(full):
             if isinstance(a, Tensor):
                 if type(a) is Box or a.is_inference():
                     raise Refused("an argument is an inference tensor or belongs to a transform", None, False)
@@ -96,15 +96,22 @@ class Captured:
 
     def of_input(self, t: Tensor) -> Any:
         """Return the result of item() for an input."""
-        return self.number(self.program.item(t, self.leaves))
+        items = self.program.items
+        if id(t) not in items:
+            items[id(t)] = self.program.new_leaf(t._a.item(), may_vary(t._a.item()))
+        return self.number(items[id(t)])
 
     def outside_number(self, path: str, text: str, value: Any) -> Any:
         """Return the symbol of a number that the function reads from outside."""
-        return self.number(self.program.outside_number(path, text, value, self.leaves))
+        numbers = self.program.guards.numbers
+        if text not in numbers:
+            numbers[text] = self.program.new_leaf(value, may_vary(value), path)
+        return self.number(numbers[text])
 
     def of_result(self, b: Box, v: CapturedValue) -> Any:
         """Return the result of item() for a computed tensor: a number that may only be returned or stored."""
-        i = self.program.result(len(self.computed), b._value._a.item(), self.leaves)
+        i = self.program.new_leaf(b._value._a.item(), True)
+        self.program.computed.append(i)
         self.computed[i] = b, v
         self.reads.results.add(i)
         return self.number(i) if i in self.program.numbers else None
@@ -123,7 +130,7 @@ class Captured:
         a = self.leaves[i]
         if i not in self.program.numbers:
             return a
-        return (Number if type(a) is float else Whole)(a, f"leaves[{i}]", frozenset([i]), self.reads)
+        return (SymbolicFloat if type(a) is float else SymbolicInt)(a, f"leaves[{i}]", frozenset([i]), self.reads)
 
     def leaf(self, o: Any) -> tuple[str, Any] | None:
         """Classify an object of the program: an output, one of its inputs, a number or a plain value."""
@@ -149,7 +156,7 @@ class Captured:
                 raise Refused(f"it returns a {type(o).__name__}", None, True, "return tensors, numbers, text or None")
             self.results.append(part)
 
-    def look_at_memory(self, trace: Trace) -> None:
+    def look_at_memory(self, trace: CaptureTrace) -> None:
         """Check that each output has its own memory."""
         memories = [b._value._a for b in trace.input_boxes()]
         for o in self.outs:
@@ -158,7 +165,7 @@ class Captured:
                 raise Refused("it returns a view of an argument, or a tensor that it does not compute", None, False)
             memories.append(o._value._a)
 
-    def run_backward(self, trace: Trace, boxes: list) -> None:
+    def run_backward(self, trace: CaptureTrace, boxes: list) -> None:
         """Record the backward program, from seeds for the tracked outputs."""
         before = len(trace.steps)
         outs = [o for o, t in zip(self.outs, self.tracked) if t]
@@ -172,12 +179,12 @@ class Captured:
             return
         self.forward_steps, self.backward_steps = trace.steps[:before], trace.steps[before:]
 
-    def needed(self) -> tuple[list[CapturedValue], list[Step]]:
+    def needed(self) -> tuple[list[CapturedValue], list[CapturedStep]]:
         """Return the forward values that the backward program reads, and the steps of views among them, which it repeats."""
         maker = {o: s for s in self.forward_steps for o in s.outs}
         made = {o for s in self.backward_steps for o in s.outs} | set(self.seeds)
         saved: dict[CapturedValue, None] = {}
-        again: list[Step] = []
+        again: list[CapturedStep] = []
 
         def need(v: Any) -> None:
             if not isinstance(v, CapturedValue) or v in made or v in saved or v.kind in ("number", "constant"):

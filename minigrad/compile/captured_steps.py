@@ -1,4 +1,4 @@
-"""A captured program as plain data: primitives that ran (Step) on values (CapturedValue), in execution order.
+"""A captured program as plain data: primitives that ran (CapturedStep) on values (CapturedValue), in execution order.
 
 An array gets a new value at every write, so that the steps are a program without writes. trace.py creates the steps; ir.py
 and rules.py turn them into operations that can be fused. `Refused` carries the reason if there is no such program.
@@ -15,21 +15,17 @@ from ..core.function import Function
 from ..core.tensor import Tensor
 from ..errors import Interruption
 from ..places import Place
-from .symbols import Number, plain
+from .symbols import SymbolicFloat, plain
 
 HANDLED = tuple(map(np.dtype, ("f4", "f8", "i8", "?")))  # dtypes of the CPU loops
 
 
 class Refused(Interruption, RuntimeError):
-    """The reason why a function cannot be compiled. If `loud`, the user gets a warning; `fix` is advice.
+    """The reason why a function cannot be compiled. If `loud`, the user gets a warning; `fix` is advice."""
 
-    `culprit` is the name or attribute in the function's source that causes it, if it was found there.
-    """
-
-    def __init__(self, why: str, place: Place | None = None, loud: bool = True, fix: str = "", culprit: str = ""):
+    def __init__(self, why: str, place: Place | None = None, loud: bool = True, fix: str = ""):
         super().__init__(f"{why}" + (f"\n  at {place}" if place else ""))
-        self.why, self.place, self.loud, self.fix, self.culprit = why, place, loud, fix, culprit
-        self.is_own = False  # True if the culprit is in the function itself, not in one that it calls
+        self.why, self.place, self.loud, self.fix = why, place, loud, fix
 
 
 OUTSIDE = "call it outside of the compiled function, and pass the result as an argument"
@@ -54,7 +50,7 @@ def layout(array: Any) -> str:
     return "C" if array.flags.c_contiguous else "F" if array.flags.f_contiguous else "A"
 
 
-class Step:
+class CapturedStep:
     """One primitive that ran. `written` is the value whose memory it overwrites, if it runs in place."""
 
     __slots__ = ("args", "cls", "outs", "phase", "place", "written")
@@ -76,7 +72,7 @@ class Draw:
 
 def setting(a: Any) -> Any:
     """Return a number in the form that formulas read: a float may be a symbol."""
-    return a if type(a) is Number else plain(a)
+    return a if type(a) is SymbolicFloat else plain(a)
 
 
 def opts_out_of_tracing(cls: type[Function]) -> bool:

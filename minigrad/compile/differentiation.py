@@ -68,14 +68,14 @@ class CompiledNode(Ctx):
         return self.program.back(self, g, freed)
 
 
-def track(program: Specialisation, tensors: list, outs: list, made: list, leaves: Any) -> Any:
+def track(program: Specialisation, tensors: list, edges: tuple, outs: list, made: list, leaves: Any) -> Any:
     """Attach the node to the results; `made` are the values computed for the backward program."""
     tracked = [o for o, t in zip(outs, program.out_tracked) if t]
     if not program.described:  # the same sizes and dtypes at every call
         needs = tuple([k in program.by for k in range(len(tensors))])
         program.described = needs, describe(tuple(tracked)), describe(tuple(tensors))
     node = CompiledFunction.Node(program, tensors, made, leaves)
-    node._edges = tuple([history(t) if need else None for t, need in zip(tensors, node._needs)])
+    node._edges = edges
     counters = [t._ver for t in tensors]
     node.versions = [0 if v is None else v.n for v in counters]
     node.twins = [save(outs[k], i) for k, i in program.saved_outs]
@@ -134,7 +134,7 @@ def recompute(program: Specialisation, ctx: Any, grads: tuple) -> tuple:
         raise error(RuntimeError, where, what, "call it uncompiled for create_graph=True: f.function(x)")
     check_unchanged(program, ctx, where)
     n = program.n_args
-    with push(Again(ctx.tensors[n:])) as layer:
+    with push(RecomputeLayer(ctx.tensors[n:])) as layer:
         boxes = [layer.variable(t) if k in program.by else layer.box(t) for k, t in enumerate(ctx.tensors[:n])]
         flat = run_again(program, ctx, boxes)
     outs = {i: o for o, (k, i) in zip(flat, program.results) if k == "out"}
@@ -178,7 +178,7 @@ def run_again(program: Specialisation, ctx: Any, boxes: list) -> list:
     return [result] if program.result_tree is None else flatten(result)[0]
 
 
-class Again(Grad):
+class RecomputeLayer(Grad):
     """A Grad layer that also differentiates with respect to captured tensors."""
 
     def __init__(self, captured: list):

@@ -18,10 +18,10 @@ from ..kernels.cuda import cuda_kernels
 from ..kernels.row_kernels import HOLDS, NUMBER, WEIGHT, Kernel, Layout, Plan
 from ..ops.base.primitive import ShapeOf
 from .capture import tracing
-from .captured_steps import CapturedValue, Step
+from .captured_steps import CapturedStep, CapturedValue
 from .guards import Guards
-from .symbols import Number, Reads
-from .trace import Trace
+from .symbols import Reads, SymbolicFloat
+from .trace import CaptureTrace
 
 SUMS = (WEIGHT, NUMBER)  # results that are summed over the lines
 SIZES = 5, 7, 11, 13  # sizes of the examples, all distinct
@@ -67,7 +67,7 @@ def captured(plan: Plan, args: tuple, layout: Layout, dtype: np.dtype, on_device
     from .emit.from_capture import generate
 
     cls = plan.cls
-    trace = Trace(Guards(), None)
+    trace = CaptureTrace(Guards(), None)
     trace.phase = "backward"  # user's lines are not recorded
     with tracing(trace, False):
         given = [example(trace, plan, i, a, layout, dtype) for i, a in enumerate(args)]
@@ -86,7 +86,7 @@ def captured(plan: Plan, args: tuple, layout: Layout, dtype: np.dtype, on_device
     return program, given, whole
 
 
-def example(trace: Trace, plan: Plan, i: int, a: Any, layout: Layout, dtype: np.dtype) -> Any:
+def example(trace: CaptureTrace, plan: Plan, i: int, a: Any, layout: Layout, dtype: np.dtype) -> Any:
     """Return the example for an argument of the capture."""
     held, n, m = plan.takes[i], len(plan.cls.names), len(plan.cls.gives)
     if held is not None:
@@ -98,7 +98,7 @@ def example(trace: Trace, plan: Plan, i: int, a: Any, layout: Layout, dtype: np.
     if i == plan.dims:
         return layout.dims if type(a) is tuple else layout.dims[0]
     if i in plan.numbers:
-        return Number(a, f"leaves[{i}]", frozenset([i]), Reads(list(plan.cls.names), trace.depends))
+        return SymbolicFloat(a, f"leaves[{i}]", frozenset([i]), Reads(list(plan.cls.names), trace.depends))
     held = HOLDS.get(plan.cls.names[i])  # a formula may read its shape
     return a if held is None else ShapeOf(layout.shape(held, plan.weight(i)))
 
@@ -109,7 +109,7 @@ def gradients(cls: Any, formulas: tuple, given: list) -> tuple:
     return tuple([cls.evaluate(i, bound, len(cls.names), gs) for i in formulas])
 
 
-def sees_all(steps: list[Step], rows: list[CapturedValue]) -> bool:
+def sees_all(steps: list[CapturedStep], rows: list[CapturedValue]) -> bool:
     """Return True if the result for one line depends on other lines: a sum over lines is broadcast back to them."""
     mixed: set[CapturedValue] = set()
     known, count = set(rows), rows[0].shape[0]

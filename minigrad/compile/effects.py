@@ -1,4 +1,4 @@
-"""What a compiled function changes besides tensors: the `.grad` of tensors, and the state of modules and optimizers.
+"""Effects of a compiled function besides writes to tensors: the `.grad` of tensors, the state of modules and optimizers.
 
 A capture really changes these objects, and `Guards.restore` takes that back. The changes become effects of the program,
 which every call repeats: `optimizer.state[p] = {...}`, a new rate in `param_groups`, `p.grad = ...`.
@@ -16,7 +16,7 @@ from .guards import UNTOUCHED, Guards
 from .symbols import is_symbolic
 
 if TYPE_CHECKING:
-    from .trace import Trace
+    from .trace import CaptureTrace
 
 Part = tuple[Any, Any]  # the parts of an object: ("out", number), ..., (list, parts), (dict, parts by key)
 
@@ -30,7 +30,7 @@ class Effect(NamedTuple):
     part: Part | None  # None: the entry is deleted
 
 
-def effects(guards: Guards, trace: Trace, leaf: Callable) -> tuple[list[Effect], bool]:
+def effects(guards: Guards, trace: CaptureTrace, leaf: Callable) -> tuple[list[Effect], bool]:
     """Return the effects of a capture, and True if they make the next call one of another kind.
 
     `leaf` classifies a tensor or number of the program, and returns None for other objects.

@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable, Iterator
 from itertools import count
 from typing import TYPE_CHECKING, Any
+from weakref import ref
 
 import numpy as np
 
@@ -35,12 +36,12 @@ if TYPE_CHECKING:
 
 def fast_path(program: Specialisation, args: tuple, kwargs: dict) -> Callable:
     """Return a function of (owner, args, kwargs) that runs the program, or returns MISS."""
-    text, scope = Writer(program).write(args, kwargs)
+    text, scope = CallWriter(program).write(args, kwargs)
     exec(compile(text, f"<fast path of {program.owner.name}>", "exec"), scope)
     return scope["fast_path"]
 
 
-class Writer:
+class CallWriter:
     """The source of the call function of one specialisation."""
 
     def __init__(self, program: Specialisation):
@@ -53,7 +54,8 @@ class Writer:
         self.scope: dict[str, Any] = {"current": current, "frame": frame, "default": default, "kind": default(), "MISS": MISS,
                       "Tensor": Tensor, "history": history, "finite": math.isfinite, "INFERENCE": INFERENCE,
                       "memory": memory, "wrap": wrap, "array": np.ndarray, "asarray": np.asarray, "track": track,
-                      "flatten": flatten, "overlapping": overlapping, "program": program, "entry": program.entry.entry,
+                      "flatten": flatten, "ref": ref, "last": [], "overlapping": overlapping, "program": program,
+                      "entry": program.entry and program.entry.entry,
                       "math": math, **program.guards.scope}  # fmt: skip
 
     def constant(self, a: Any) -> str:
@@ -79,10 +81,13 @@ class Writer:
         self.hidden()
         if lines := self.lines[first:]:
             self.lines[first:] = ["try:", *["    " + line for line in lines], f"except {GONE}: return MISS"]
-        self.items()
-        self.distinct()
-        self.numbers()
-        self.call()
+        if self.program.entry is None:
+            self.lines.append("return owner.again(program, args, kwargs)")
+        else:
+            self.items()
+            self.distinct()
+            self.numbers()
+            self.call()
         body = "\n".join(["    " + line for line in self.lines])
         return f"def fast_path(owner, args, kwargs):\n{body}\n", self.scope
 
@@ -129,8 +134,11 @@ class Writer:
         else:
             self.need(f"{name} is {self.constant(a)}")
 
-    def tensor(self, name: str, t: Tensor) -> None:
-        """Check the properties of a tensor that `kind` reads (specialization.py)."""
+    def tensor(self, name: str, t: Tensor, outlives: bool = False) -> None:
+        """Check the properties of a tensor that `kind` reads (specialization.py).
+
+        The array of one that outlives the call is usually the array of the last call, and was checked then.
+        """
         x, tracked = t._a, self.program.grad and history(t) is not None
         kind = "Tensor" if type(t) is Tensor else self.constant(type(t))
         self.need(f"type({name}) is {kind}")
@@ -141,11 +149,20 @@ class Writer:
         layout = layout if x.flags.c_contiguous else f"{a}.strides == {x.strides} and not {layout}"
         # arrays of functions that Numba loaded from a file have an equal dtype, but not the same object
         dtype = self.constant(x.dtype)
-        self.need(f"type({a}) is {self.constant(type(x))} and ({a}.dtype is {dtype} or {a}.dtype == {dtype})")
-        self.need(f"{a}.shape == {x.shape} and {layout}")
+        checks = [
+            f"type({a}) is {self.constant(type(x))} and ({a}.dtype is {dtype} or {a}.dtype == {dtype})",
+            f"{a}.shape == {x.shape} and {layout}",
+        ]
+        if outlives and type(x) is np.ndarray:
+            last = f"last[{len(self.scope['last'])}]"
+            self.scope["last"].append(lambda: None)
+            checked = [f"if not ({c}): return MISS" for c in checks]
+            self.lines += [f"if {last}() is not {a}:", *["    " + line for line in (*checked, f"{last} = ref({a})")]]
+        else:
+            self.need(*checks)
         if self.program.grad:
-            edge = f"({name}._edge if {name}._view is None else history({name}))"
-            self.need(f"{edge} is {'not ' if tracked else ''}None")
+            self.lines.append(f"e_{name} = {name}._edge if {name}._view is None else history({name})")
+            self.need(f"e_{name} is {'not ' if tracked else ''}None")
 
     def items_from(self, kind: str) -> Iterator[tuple[int, str, Any]]:
         """Yield the numbers that come from "outside", out of an "input", or are "computed": their place and their source."""
@@ -180,7 +197,7 @@ class Writer:
         program = self.program
         for k, source in enumerate(program.sources):
             self.lines.append(f"h{k} = {in_leaves(source, self.leaves)}")
-            self.tensor(f"h{k}", self.tensors[program.n_args + k])
+            self.tensor(f"h{k}", self.tensors[program.n_args + k], outlives=True)
         for source, k in program.sources_of_same:
             self.need(f"{in_leaves(source, self.leaves)} is h{k}")
 
@@ -229,7 +246,9 @@ class Writer:
         self.results()
         self.effects()
         if tracked:
-            self.lines.append(f"track(program, {tensors}, [{', '.join(outs)}], {rest}, {leaves}).states = states")
+            edges = "".join([f"e_{n}, " if k in program.by else "None, " for k, n in enumerate(self.places)])
+            given = f"{tensors}, ({edges}), [{', '.join(outs)}], {rest}, {leaves}"
+            self.lines.append(f"track(program, {given}).states = states")
         self.lines.append(f"return {self.result()}")
 
     def effects(self) -> None:

@@ -21,7 +21,7 @@ from .ir import Lowering, Op, Value
 LOOPED = ("map", "reduce")
 
 
-class Group:
+class FusedGroup:
     """Operations emitted together: a loop over `shape` (without sizes of 1), one operation, or, for rows, several `parts`."""
 
     __slots__ = ("kind", "lead", "ops", "parts", "shape")
@@ -36,13 +36,13 @@ class Group:
         return next(v for v in found if extent(v.shape) == self.shape)
 
 
-def schedule(low: Lowering, done: set, kept: set) -> list[Group]:
+def schedule(low: Lowering, done: set, kept: set) -> list[FusedGroup]:
     """Return groups in an order that computes each value before its readers.
 
     `done` are the values available at the start; `kept` are needed at the end.
     """
     pending = list(low.ops)
-    groups: list[Group] = []
+    groups: list[FusedGroup] = []
     done = set(done)
     lacks = {op: {v for v in low.bases([op]) if v not in done and v.kind != "uniform"} for op in pending}
     reads = {op: frozenset(values) for op, values in lacks.items()}
@@ -50,7 +50,7 @@ def schedule(low: Lowering, done: set, kept: set) -> list[Group]:
     while pending:
         ready = [op for op in pending if not lacks[op]]
         op = chosen(ready, reads, lambda op: frozenset([v for v in reads[op] - kept if len(readers[v]) == 1]))
-        group = loop_with(low, op, pending, done) if op.kind in LOOPED else Group(op.kind, (), [op])
+        group = loop_with(low, op, pending, done) if op.kind in LOOPED else FusedGroup(op.kind, (), [op])
         groups.append(group)
         inside = set(group.ops)
         pending = [op for op in pending if op not in inside]
@@ -81,14 +81,14 @@ def chosen(ready: list[Op], reads: dict[Op, frozenset[Value]], freed: Callable[[
     return next((op for op in ready if op.kind == "reshape" or op in loops), best)
 
 
-def loop_with(low: Lowering, first: Op, pending: list, done: set) -> Group:
+def loop_with(low: Lowering, first: Op, pending: list, done: set) -> FusedGroup:
     """Return a loop with the first operation and all others that can run in it."""
     shape, ops, inside = extent(over(first)), [], set[Value]()
     for op in pending:
         if op.kind in LOOPED and extent(over(op)) == shape and joins(low, op, inside, done):
             ops.append(op)
             inside.update(op.outs if op.kind == "map" else ())
-    return Group("loop", shape, ops)
+    return FusedGroup("loop", shape, ops)
 
 
 def joins(low: Lowering, op: Op, inside: set, done: set) -> bool:
@@ -137,12 +137,12 @@ def operand_index(v: Value, index: list) -> list:
 
 
 # ---------------------------------------------------------------------- lines
-def by_rows(low: Lowering, groups: list[Group]) -> list[Group]:
+def by_rows(low: Lowering, groups: list[FusedGroup]) -> list[FusedGroup]:
     """Return the groups, merged into one pass over lines (rows or columns) where they read only each other's current line.
 
     A line that was just read is in the fastest cache: all steps of a softmax on it cost one access to main memory.
     """
-    found: list[Group] = []
+    found: list[FusedGroup] = []
     for g in groups:
         host = host_of(low, g, found)
         if host is not None:
@@ -153,7 +153,9 @@ def by_rows(low: Lowering, groups: list[Group]) -> list[Group]:
             first = [n for n in found if begins(low, n, g, found)]
             found = [n for n in found if n not in first]
             ops = [op for part in (*first, g) for op in part.ops]
-            found.append(Group("rows", g.shape, ops, (*first, g), lead_of(low, g) or len(g.shape[:-1]) * bool(first)))
+            found.append(
+                FusedGroup("rows", g.shape, ops, (*first, g), lead_of(low, g) or len(g.shape[:-1]) * bool(first))
+            )
         else:
             found.append(g)
     for g in found:
@@ -161,7 +163,7 @@ def by_rows(low: Lowering, groups: list[Group]) -> list[Group]:
     return [g if g.kind != "rows" or len(g.parts) > 1 or lead_of(low, g) else g.parts[0] for g in found]
 
 
-def begins(low: Lowering, n: Group, g: Group, found: list[Group]) -> bool:
+def begins(low: Lowering, n: FusedGroup, g: FusedGroup, found: list[FusedGroup]) -> bool:
     """Return True if a group computes one number for each row of another, and no group in between reads these."""
     if n.kind != "loop" or n.shape != g.shape[:-1] or lead_of(low, g) not in (0, len(n.shape)):
         return False
@@ -174,14 +176,14 @@ def begins(low: Lowering, n: Group, g: Group, found: list[Group]) -> bool:
     return not any(v in made for other in found[found.index(n) + 1 :] for v in low.bases(other.ops))
 
 
-def is_wide(low: Lowering, g: Group) -> bool:
+def is_wide(low: Lowering, g: FusedGroup) -> bool:
     """Return True if a loop can be written line by line. On a GPU, the lines are rows."""
     if g.kind != "loop" or len(g.shape) < 2 or 1 in g.shape:
         return False
     return low.target is not CUDA or rows_alone(g)
 
 
-def rows_alone(g: Group) -> bool:
+def rows_alone(g: FusedGroup) -> bool:
     """Return True if a loop only reduces rows, columns or everything."""
     return all(op.kind == "map" or on_rows(op) for op in g.ops)
 
@@ -208,7 +210,7 @@ def reduced(op: Op) -> list:
     return [k for k, d in enumerate(live) if d in op.data["dims"]]
 
 
-def lead_of(low: Lowering, g: Group) -> int:
+def lead_of(low: Lowering, g: FusedGroup) -> int:
     """Return the number of dimensions before those of a group's lines; 0 if the group does not need lines.
 
     Reductions over the first dimension, or over everything, fit any lines. On a GPU, the lines are rows.
@@ -226,7 +228,7 @@ def before_class(op: Op) -> int:
     return len([n for n in op.ins[0].shape[: op.data["dim"]] if n != 1])
 
 
-def host_of(low: Lowering, g: Group, before: list[Group]) -> Group | None:
+def host_of(low: Lowering, g: FusedGroup, before: list[FusedGroup]) -> FusedGroup | None:
     """Return the pass over lines that a group can join: the group reads its values, and none that are computed later."""
     for h in reversed(before):
         made = {o: op for op in h.ops for o in op.outs}
@@ -235,7 +237,7 @@ def host_of(low: Lowering, g: Group, before: list[Group]) -> Group | None:
     return None
 
 
-def fits(low: Lowering, g: Group, h: Group, made: dict) -> bool:
+def fits(low: Lowering, g: FusedGroup, h: FusedGroup, made: dict) -> bool:
     """Return True if a group can join a pass over lines."""
     own = lead_of(low, g)
     lead = h.lead or own or len(h.shape) - 1

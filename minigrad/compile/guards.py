@@ -40,7 +40,7 @@ PARTS = {
 }
 
 
-class Guard(NamedTuple):
+class GuardedValue(NamedTuple):
     """A value that must stay the same, by its path; `shown` if `explain` should print the value."""
 
     path: str
@@ -63,7 +63,7 @@ class Guards:
     def __init__(self, varying: set[str] | None = None, others: Sequence[Guards] = ()):
         self.varying = set() if varying is None else varying  # paths of numbers that changed between calls
         self.earlier = [(path, value) for one in others for path, value, _ in one.guards if type(value) in (int, float)]
-        self.guards: list[Guard] = []
+        self.guards: list[GuardedValue] = []
         self.lines: list[str] = []
         self.scope: dict[str, Any] = dict(equal=equal, equal_arrays=equal_arrays, MISS=MISS)
         self.tensors: list[tuple[str, str, Tensor]] = []
@@ -87,7 +87,7 @@ class Guards:
         if (line := f"if not ({condition}): return MISS") in self.reads:
             return
         self.reads[line] = MISSING
-        self.guards.append(Guard(path, value, shown))
+        self.guards.append(GuardedValue(path, value, shown))
         self.lines.append(line)
         if len(self.guards) + len(self.tensors) > LIMIT:
             raise Refused(f"it reads more than {LIMIT} values from outside")
@@ -131,10 +131,8 @@ class Guards:
         elif type(value) is tuple:
             return self.read_tuple(path, text, value)
         elif type(value) in (list, dict) and id(value) not in self.names:  # another one with equal contents will do
-            self.names[id(value)] = name = f"o{len(self.lines)}"
-            self.paths[id(value)], self.scope[f"kept_{name}"] = path, value
-            self.lines.append(f"{name} = {text}")
-            self.guard(path, value, f"type({name}) is {type(value).__name__}")
+            name = self.variable(path, value)
+            self.guard(path, value, f"type({name} := {text}) is {type(value).__name__}")
             self.walk(value)
         elif type(value) in (list, dict):
             self.guard(path, value, f"{text} is {self.names[id(value)]}")
@@ -170,16 +168,20 @@ class Guards:
             self.varying.add(path)
         return path in self.varying
 
+    def variable(self, path: str, a: Any) -> str:
+        """Return the variable that each call puts a list, dict or tuple in, whose elements it compares."""
+        self.names[id(a)] = name = f"o{len(self.lines)}"
+        self.paths[id(a)], self.scope[f"kept_{name}"] = path, a  # the object lives as long as its id is used
+        return name
+
     def read_tuple(self, path: str, text: str, value: tuple) -> Any:
         """Record the read of a tuple, element by element, because another tuple may have the same ones."""
-        name = f"o{len(self.lines)}"
-        self.lines.append(f"{name} = {text}")
-        self.guard(path, value, f"type({name}) is tuple and len({name}) == {len(value)}")
+        name = self.variable(path, value)
+        self.guard(path, value, f"type({name} := {text}) is tuple and len({name}) == {len(value)}")
         parts = tuple([self.read(f"{path}[{i}]", f"{name}[{i}]", one) for i, one in enumerate(value)])
         if all(a is b for a, b in zip(parts, value)):
-            self.scope[f"kept_{name}"] = value  # an object that lives as long as its id is used
-            self.names[id(value)], self.paths[id(value)] = name, path
             return value
+        del self.names[id(value)]
         self.reads[text] = parts
         return parts
 
@@ -194,7 +196,8 @@ class Guards:
             for part in parts:
                 self.read(f"{path}.{part}", f"{name}.{part}", getattr(a, part))
         elif isinstance(a, (set, frozenset)):
-            self.guard(f"frozenset({path})", frozenset(a), f"{name} == {self.constant(frozenset(a))}", True)
+            same = f"{name} == {self.constant(frozenset(a))}" if a else f"not {name}"
+            self.guard(f"frozenset({path})", frozenset(a), same, True)
         elif isinstance(a, tuple):
             for i, one in enumerate(a):
                 self.read(f"{path}[{i}]", f"{name}[{i}]", one)
@@ -210,10 +213,10 @@ class Guards:
         """
         before = a.copy()
         self.names[id(a)] = name
-        if keys is None:
-            self.guard(f"len({path})", len(a), f"len({name}) == {len(a)}", True)
-        if isinstance(a, dict) and keys is None and all(type(key) in (str, int) for key in a):
-            self.guard(f"keys({path})", None, f"[*{name}] == {self.constant([*a])}")
+        if keys is None:  # each element is looked up as well, so only the order of several keys is left
+            ordered = isinstance(a, dict) and len(a) > 1 and all(type(key) in (str, int) for key in a)
+            size = f"len({name}) == {len(a)}" if a else f"not {name}"
+            self.guard(f"len({path})", len(a), f"[*{name}] == {self.constant([*a])}" if ordered else size, True)
         for key in keys if keys is not None else list(a) if isinstance(a, dict) else range(len(a)):
             word = repr(key) if type(key) in (int, str) else self.constant(key)
             shown = f"{path}[{key!r}]" if isinstance(key, (int, str)) else path

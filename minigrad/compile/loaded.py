@@ -9,10 +9,10 @@ from ..kernels import cache
 from .captured_steps import Draw
 
 if TYPE_CHECKING:
-    from .emit.module_text import Program
+    from .emit.module_text import GeneratedProgram
 
 
-def generated(*args: Any) -> Program:
+def generated(*args: Any) -> GeneratedProgram:
     """Generate a program. The generator is imported on first use: it takes a tenth of minigrad's import time."""
     from .emit.from_capture import generate
 
@@ -22,7 +22,7 @@ def generated(*args: Any) -> Program:
 class Loaded:
     """A compiled program and the source of each of its parameters; `written` are the inputs that it overwrites."""
 
-    def __init__(self, program: Program, written: list):
+    def __init__(self, program: GeneratedProgram, written: list):
         self.program, self.plan = program, list(program.params)
         self.number = {x: eval(f"lambda leaves: {x}", {"math": math}) for k, x in self.plan if k == "number"}
         if program.statics:

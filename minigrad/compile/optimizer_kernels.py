@@ -21,13 +21,13 @@ from ..ops.copy import Copy
 from .capture import tracing
 from .captured_steps import CapturedValue, Refused
 from .guards import Guards
-from .symbols import Number, Reads
-from .trace import Trace
+from .symbols import Reads, SymbolicFloat
+from .trace import CaptureTrace
 
 EXAMPLE = (7,)  # the shape of a parameter in the capture
 
 
-class Kernel(NamedTuple):
+class UpdateKernel(NamedTuple):
     """The generated kernel of an update for one set of decisions; `entry` is None if the update is not one elementwise pass.
 
     The functions take the numbers of the settings and the counters, as one tuple.
@@ -47,16 +47,16 @@ class Capture:
     def __init__(self, names: list[str], values: tuple, state: dict[str, bool], dtype: np.dtype):
         self.names, self.values, self.state, self.dtype = names, values, state, dtype
         self.counters = [name for name, counts in state.items() if counts]
-        self.trace = Trace(Guards(), self)
+        self.trace = CaptureTrace(Guards(), self)
         self.trace.phase = "backward"  # user's lines are not recorded
         self.reads = Reads([*names, *self.counters], self.trace.depends)
         self.examples: dict[int, int] = {}  # id of a counter's tensor -> its position among the numbers
 
-    def number(self, i: int) -> Number:
+    def number(self, i: int) -> SymbolicFloat:
         """Return the symbol of number i."""
-        return Number(self.values[i], f"leaves[{i}]", frozenset([i]), self.reads)
+        return SymbolicFloat(self.values[i], f"leaves[{i}]", frozenset([i]), self.reads)
 
-    def of_input(self, t: Tensor) -> Number | None:
+    def of_input(self, t: Tensor) -> SymbolicFloat | None:
         """Return the result of item() for a counter, for the trace."""
         return self.number(self.examples[id(t)]) if id(t) in self.examples else None
 
@@ -80,7 +80,7 @@ class Capture:
                 raise Refused("it replaces a tensor in its state", None, False)
             return [(v, self.trace.held(b)) for (v, _, _), b in zip(self.trace.inputs, boxes, strict=True)]
 
-    def kernel(self, update: Callable, group: Callable) -> Kernel:
+    def kernel(self, update: Callable, group: Callable) -> UpdateKernel:
         """Return the update as one elementwise pass; raise Refused if that is impossible."""
         from .emit.from_capture import generate
 
@@ -88,7 +88,7 @@ class Capture:
         counters = [new.content for name, (_, new) in zip(self.state, found[2:]) if name in self.counters]
         if not all(issubclass(step.cls, (Pointwise, Copy)) for step in self.trace.steps):
             raise Refused("it is not elementwise", None, False)
-        if self.reads.touched or not all(type(n) is Number for n in counters):
+        if self.reads.touched or not all(type(n) is SymbolicFloat for n in counters):
             raise Refused("it computes with numbers in a way that no expression describes", None, False)
         fits = self.fits()  # before generating: the program contains the same symbols
         written = [(i, pair) for i, pair in enumerate(found) if pair[0] is not pair[1] and pair[1].shape]
@@ -98,14 +98,14 @@ class Capture:
             raise Refused("it reads arrays that are not its inputs", None, False)
         entry = getattr(cache.load(f"{program.name}_{self.dtype.name}", program.text), program.name)
         numbers, counts = function(kinds["number"]), function([n.name for n in counters])
-        return Kernel(fits, entry, kinds["input"], [i for i, _ in written], numbers, counts)
+        return UpdateKernel(fits, entry, kinds["input"], [i for i, _ in written], numbers, counts)
 
     def fits(self) -> Callable:
         """Return a function of the numbers that checks whether they lead to the same decisions."""
         return function([f"({text}) == {value!r}" for text, (value, _) in self.reads.decided.items()])
 
 
-def kernel(update: Callable, names: list, values: tuple, state: dict, group: Callable, dtype: np.dtype) -> Kernel:
+def kernel(update: Callable, names: list, values: tuple, state: dict, group: Callable, dtype: np.dtype) -> UpdateKernel:
     """Return the kernel of `update(p, grad, state, group(numbers))` for the decisions that the given numbers lead to.
 
     `names` belong to the settings' numbers; `values` are these numbers, then the counters; `state` maps each tensor name of the
@@ -115,7 +115,7 @@ def kernel(update: Callable, names: list, values: tuple, state: dict, group: Cal
     try:
         return contextvars.Context().run(capture.kernel, update, group)
     except Refused:
-        return Kernel(capture.fits())
+        return UpdateKernel(capture.fits())
     finally:
         capture.trace.forget()
 

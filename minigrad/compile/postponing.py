@@ -10,11 +10,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from .fuse import Group, is_simple, joins
+from .fuse import FusedGroup, is_simple, joins
 from .ir import Lowering, Op, Value
 
 
-def postpone(low: Lowering, groups: list[Group], kept: set) -> list[Group]:
+def postpone(low: Lowering, groups: list[FusedGroup], kept: set) -> list[FusedGroup]:
     """Return the groups with values moved into the loops that read them; values in `kept` must exist at the end."""
     order = Order(low, groups, kept)
     for k in reversed(range(len(groups))):
@@ -32,7 +32,7 @@ def postpone(low: Lowering, groups: list[Group], kept: set) -> list[Group]:
 class Order:
     """The position of each operation, and the maker and readers of each value."""
 
-    def __init__(self, low: Lowering, groups: list[Group], kept: set):
+    def __init__(self, low: Lowering, groups: list[FusedGroup], kept: set):
         self.low, self.groups, self.kept = low, groups, kept
         self.place = {op: k for k, g in enumerate(groups) for op in g.ops}
         self.maker = {o: op for op in self.place for o in op.outs}

@@ -12,7 +12,7 @@ import math
 from typing import Any
 
 from ..ops.einsum import grouped
-from .captured_steps import Step
+from .captured_steps import CapturedStep
 from .fuse import extent
 from .ir import Lowering, Op, Value
 
@@ -23,13 +23,13 @@ SMALL_PRODUCT, SEVERAL = 1 << 18, 3
 BLAS = {("minigrad.kernels.cpu.gemm", "product"): None}
 
 
-def product_rule(low: Lowering, step: Step, x: Value, y: Value) -> Any:
+def product_rule(low: Lowering, step: CapturedStep, x: Value, y: Value) -> Any:
     if x.dtype != y.dtype or x.dtype.kind != "f":
         return False
     return multiply(low, x, y, low.out())
 
 
-def affine_rule(low: Lowering, step: Step, x: Value, weight: Value, bias: Value) -> Any:
+def affine_rule(low: Lowering, step: CapturedStep, x: Value, weight: Value, bias: Value) -> Any:
     if len(weight.shape) != 2 or not x.dtype == weight.dtype == bias.dtype or x.dtype.kind != "f":
         return False
     out = low.out()
@@ -37,7 +37,7 @@ def affine_rule(low: Lowering, step: Step, x: Value, weight: Value, bias: Value)
     return low.map("x + b", {"x": product, "b": bias}, out.shape, out.dtype, out)
 
 
-def einsum_rule(low: Lowering, step: Step, x: Value, y: Value, of_x: tuple, of_y: tuple, of_out: tuple) -> Any:
+def einsum_rule(low: Lowering, step: CapturedStep, x: Value, y: Value, of_x: tuple, of_y: tuple, of_out: tuple) -> Any:
     """Sort the dimensions by their role, then multiply batches of matrices."""
     if x.dtype != y.dtype or x.dtype.kind != "f":
         return False

@@ -19,7 +19,7 @@ from ..kernels import cache as texts
 from .capture import tracing
 from .captured_steps import CapturedValue
 from .guards import Guards
-from .trace import Trace
+from .trace import CaptureTrace
 
 EXAMPLE = (7,)
 
@@ -38,13 +38,13 @@ class Kernels(NamedTuple):
     gradients: list[int | None]
 
 
-class Gates(tuple):
+class GateTuple(tuple):
     """A tuple of one tensor per gate, in place of a single tensor with all gates side by side."""
 
-    def __add__(self, other: tuple) -> Gates:
-        return Gates(map(operator.add, self, other))
+    def __add__(self, other: tuple) -> GateTuple:
+        return GateTuple(map(operator.add, self, other))
 
-    def chunk(self, chunks: int, dim: int) -> Gates:
+    def chunk(self, chunks: int, dim: int) -> GateTuple:
         """Return the gates."""
         return self
 
@@ -57,7 +57,7 @@ def kernels(step: Callable, n_gates: int, n_states: int, dtype: np.dtype) -> Ker
 
 def captured(step: Callable, n_gates: int, n_states: int, dtype: np.dtype) -> Kernels:
     """Capture a step and its backward, and generate both programs."""
-    trace = Trace(Guards(), None)
+    trace = CaptureTrace(Guards(), None)
     trace.phase = "backward"  # user's lines are not recorded
     names = [f"{what}{i}" for what, n in (("input", n_gates), ("state", n_gates), ("old", n_states)) for i in range(n)]
     examples = [wrap(np.ones(EXAMPLE, dtype)) for _ in names]
@@ -66,7 +66,7 @@ def captured(step: Callable, n_gates: int, n_states: int, dtype: np.dtype) -> Ke
     with tracing(trace, True):
         given = [trace.argument(t, name, "") for t, name in zip(examples, names)]
         gates = given[:n_gates], given[n_gates:-n_states]
-        outs = list(step(*[Gates(g) if n_gates > 1 else g[0] for g in gates], tuple(given[-n_states:])))
+        outs = list(step(*[GateTuple(g) if n_gates > 1 else g[0] for g in gates], tuple(given[-n_states:])))
         inputs, results, n = [trace.value(b) for b in given], [trace.value(o) for o in outs], len(trace.steps)
         seeds, gradients = trace.differentiate(outs, given)
     there, back = trace.steps[:n], trace.steps[n:]

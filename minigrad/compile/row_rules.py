@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 
 from ..kernels.formula import CUDA
-from .captured_steps import Step
+from .captured_steps import CapturedStep
 from .ir import F4, F8, I8, Lowering, Value
 
 VEC = "minigrad.kernels.vecmath"
 
 
 def losses_rule(
-    low: Lowering, step: Step, x: Value, target: Value, dim: int, ignore: int, lead: int | None = None
+    low: Lowering, step: CapturedStep, x: Value, target: Value, dim: int, ignore: int, lead: int | None = None
 ) -> Any:
     """Lower the loss of each row, or with `lead` the mean loss."""
     if not one_class_per_line(low, x.shape, target, dim):
@@ -34,7 +34,9 @@ def mean_of_losses(low: Lowering, loss: Value, target: Value, ignore: int, lead:
     return low.map("x / n", {"x": total, "n": count}, total.shape, loss.dtype, low.out(0))
 
 
-def at_target_rule(low: Lowering, step: Step, x: Value, target: Value, size: tuple, dim: int, ignore: int) -> Any:
+def at_target_rule(
+    low: Lowering, step: CapturedStep, x: Value, target: Value, size: tuple, dim: int, ignore: int
+) -> Any:
     """Lower zeros with x at each row's class."""
     if not one_class_per_line(low, size, target, dim):
         return False
@@ -42,7 +44,9 @@ def at_target_rule(low: Lowering, step: Step, x: Value, target: Value, size: tup
     return add_at_target(low, zeros, valid(low, x, target, ignore), target, dim, ignore)
 
 
-def from_logits_rule(low: Lowering, step: Step, w: Value, target: Value, log_p: Value, dim: int, ignore: int) -> Any:
+def from_logits_rule(
+    low: Lowering, step: CapturedStep, w: Value, target: Value, log_p: Value, dim: int, ignore: int
+) -> Any:
     """Lower (softmax - one-hot target) * w."""
     if not one_class_per_line(low, log_p.shape, target, dim):
         return False
@@ -77,7 +81,7 @@ def add_at_target(low: Lowering, onto: Value, x: Value, target: Value, dim: int,
     return low.add("scatter", [onto, places, src], [low.out()], "at_target", dim=dim)
 
 
-def count_valid_rule(low: Lowering, step: Step, target: Value, ignore: int, dtype: Any, lead: int) -> Any:
+def count_valid_rule(low: Lowering, step: CapturedStep, target: Value, ignore: int, dtype: Any, lead: int) -> Any:
     out = low.out()
     if target.dtype != I8 or not target.shape or out.dtype not in (F4, F8):
         return False

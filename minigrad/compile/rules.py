@@ -21,7 +21,7 @@ from ..arrays.dtypes import HALVES
 from ..kernels import formula
 from ..ops.base.families import Pointwise
 from ..ops.index import Index
-from .captured_steps import HANDLED, CapturedValue, Step
+from .captured_steps import HANDLED, CapturedStep, CapturedValue
 from .ir import BOOL, F4, F8, I8, Count, Lowering, Names, Value
 from .product_rules import PRODUCT_RULES
 from .row_rules import ROW_RULES
@@ -34,7 +34,7 @@ LOGICAL = EXACT - {"add", "sub", "mul", "lt", "le", "gt", "ge"}
 NO_RULE = {"round", "floor_divide", "trunc_divide", "remainder", "fmod", "digamma", "polygamma", "lgamma", "sinc"}
 
 
-def lower(low: Lowering, steps: list[Step]) -> None:
+def lower(low: Lowering, steps: list[CapturedStep]) -> None:
     """Lower all steps in order, each by its rule; a step without a rule, or whose rule declines, stays a call."""
     for step in steps:
         low.step = step
@@ -48,7 +48,7 @@ def lower(low: Lowering, steps: list[Step]) -> None:
             call(low, step)
 
 
-def rule_for(low: Lowering, step: Step) -> tuple[Callable | None, list]:
+def rule_for(low: Lowering, step: CapturedStep) -> tuple[Callable | None, list]:
     """Return the rule for an operation on these dtypes, or None, and its arguments in the form that the rule takes."""
     name, args = step.cls.__name__, [low.v(a) for a in step.args]
     rule = RULES.get(name) or (pointwise if issubclass(step.cls, Pointwise) else None)
@@ -58,7 +58,7 @@ def rule_for(low: Lowering, step: Step) -> tuple[Callable | None, list]:
     return rule, args if name in MOVES else [low.widened(a) for a in args]
 
 
-def folded(low: Lowering, step: Step) -> bool:
+def folded(low: Lowering, step: CapturedStep) -> bool:
     """Compute an operation now and return True, if all of its inputs are constants."""
     args = [low.v(a) for a in step.args]
     given = [a for a in args if isinstance(a, Value)]
@@ -71,7 +71,7 @@ def folded(low: Lowering, step: Step) -> bool:
     return True
 
 
-def call(low: Lowering, step: Step) -> None:
+def call(low: Lowering, step: CapturedStep) -> None:
     """Lower a step to a call of the operation itself on arrays."""
     dtype = step.outs[0].dtype if step.written is not None else None
     args, outs = [low.stored(a) for a in step.args], [low.out(k, o.dtype) for k, o in enumerate(step.outs)]
@@ -80,7 +80,7 @@ def call(low: Lowering, step: Step) -> None:
     )
 
 
-def pointwise(low: Lowering, step: Step, *args: Any) -> Any:
+def pointwise(low: Lowering, step: CapturedStep, *args: Any) -> Any:
     """Lower a pointwise operation to a map of its formula."""
     cls = step.cls
     n = len(args) - cls.n_settings
@@ -137,7 +137,7 @@ def simple(a: Any) -> bool:
 
 
 def reduce_rule(kind: str, dtypes: str) -> Callable:
-    def rule(low: Lowering, step: Step, x: Value, dims: tuple, keepdim: bool) -> Any:
+    def rule(low: Lowering, step: CapturedStep, x: Value, dims: tuple, keepdim: bool) -> Any:
         return x.dtype.kind in dtypes and low.reduction(kind, x, dims, keepdim, low.out())
 
     return rule
@@ -146,7 +146,7 @@ def reduce_rule(kind: str, dtypes: str) -> Callable:
 def logical_rule(counted: str, test: str) -> Callable:
     """Return a rule for `all` or `any`: count elements by `counted`, then apply `test` to the count."""
 
-    def rule(low: Lowering, step: Step, x: Value, dims: tuple, keepdim: bool) -> Any:
+    def rule(low: Lowering, step: CapturedStep, x: Value, dims: tuple, keepdim: bool) -> Any:
         out = low.out()
         count = low.reduction("sum", low.map(counted, {"x": x}, x.shape, I8), dims, keepdim)
         return low.map(test, {"n": count}, out.shape, BOOL, out)
@@ -154,7 +154,7 @@ def logical_rule(counted: str, test: str) -> Callable:
     return rule
 
 
-def mean_rule(low: Lowering, step: Step, x: Value, dims: tuple, keepdim: bool) -> Any:
+def mean_rule(low: Lowering, step: CapturedStep, x: Value, dims: tuple, keepdim: bool) -> Any:
     if x.dtype.kind != "f":
         return False
     out = low.out()
@@ -162,14 +162,14 @@ def mean_rule(low: Lowering, step: Step, x: Value, dims: tuple, keepdim: bool) -
     return low.map("x / n", {"x": total, "n": Count(x, dims)}, out.shape, out.dtype, out, name="mean")
 
 
-def scatter_rule(low: Lowering, step: Step, x: Value, dim: int, index: Value, src: Any) -> Any:
+def scatter_rule(low: Lowering, step: CapturedStep, x: Value, dim: int, index: Value, src: Any) -> Any:
     fits = isinstance(src, Value) and len(x.shape) == 2 and dim == 1 and index.dtype == I8 and src.shape == index.shape
     if not fits or src.dtype != x.dtype or index.shape[0] > x.shape[0] or step.written is not None:
         return False
     return low.add("scatter", [x, index, src], [low.out()], "scatter_add", dim=1)
 
 
-def masked_fill_rule(low: Lowering, step: Step, x: Value, mask: Value, value: Any) -> Any:
+def masked_fill_rule(low: Lowering, step: CapturedStep, x: Value, mask: Value, value: Any) -> Any:
     same = not isinstance(value, Value) or value.dtype == x.dtype
     if not simple(value) or x.dtype.kind != "f" or mask.dtype != BOOL or not same:
         return False
@@ -183,7 +183,7 @@ def move_rule(move: Callable) -> Callable:
     return lambda low, step, x, how: move(low, x, how, low.out(dtype=x.dtype))
 
 
-def unindex_rule(low: Lowering, step: Step, x: Value, size: tuple, index: tuple) -> Any:
+def unindex_rule(low: Lowering, step: CapturedStep, x: Value, size: tuple, index: tuple) -> Any:
     out, place = low.out(dtype=x.dtype), low.new(x.shape, x.dtype)
     if math.prod(x.shape) == math.prod(out.shape):
         return low.reshape(x, size, out)
@@ -192,15 +192,15 @@ def unindex_rule(low: Lowering, step: Step, x: Value, size: tuple, index: tuple)
     return low.add("fill", [x], [out], "unindex", places=[place])
 
 
-def stack_rule(low: Lowering, step: Step, dim: int, *xs: Value) -> Any:
+def stack_rule(low: Lowering, step: CapturedStep, dim: int, *xs: Value) -> Any:
     return joined(low, xs, [(slice(None),) * dim + (k,) for k in range(len(xs))], "stack")
 
 
-def cat_rule(low: Lowering, step: Step, dim: int, starts: tuple, *xs: Value) -> Any:
+def cat_rule(low: Lowering, step: CapturedStep, dim: int, starts: tuple, *xs: Value) -> Any:
     return joined(low, xs, [(slice(None),) * dim + (slice(a, b),) for a, b in itertools.pairwise(starts)], "cat")
 
 
-def replace_rule(low: Lowering, step: Step, x: Value, part: Value, view: type, *args: Any) -> Any:
+def replace_rule(low: Lowering, step: CapturedStep, x: Value, part: Value, view: type, *args: Any) -> Any:
     return view is Index and joined(low, (x, part), [(slice(None),) * len(x.shape), *args], "replace")
 
 
@@ -213,7 +213,7 @@ def joined(low: Lowering, xs: tuple, index: list[tuple], name: str) -> Any:
     return low.add("fill", [*xs], [out], name, places=places)
 
 
-def to_rule(low: Lowering, step: Step, x: Any, dtype: Any = None) -> Any:
+def to_rule(low: Lowering, step: CapturedStep, x: Any, dtype: Any = None) -> Any:
     """Convert x to the dtype of the result."""
     out = low.out(dtype=step.outs[0].dtype)
     own = x.dtype if isinstance(x, Value) else I8 if isinstance(plain(x), int) else F8
@@ -222,7 +222,7 @@ def to_rule(low: Lowering, step: Step, x: Any, dtype: Any = None) -> Any:
     return low.map("x", {"x": x}, out.shape, own, out)
 
 
-def write_rule(low: Lowering, step: Step, x: Value, y: Any) -> Any:
+def write_rule(low: Lowering, step: CapturedStep, x: Value, y: Any) -> Any:
     """Lower copy_ and fill_: the new content of the memory."""
     return simple(y) and to_rule(low, step, y)
 

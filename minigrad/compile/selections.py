@@ -23,20 +23,20 @@ from ..ops.index import Index, Take
 from ..ops.reduce import Mean, Sum
 from ..places import user_place
 from .captured_steps import HANDLED, VALUES, CapturedValue, Draw, Refused
-from .symbols import Reads, Whole, is_symbolic
+from .symbols import Reads, SymbolicInt, is_symbolic
 
 WHOLE = slice(None)
 INDICES = wrap(np.zeros(0, np.int64))  # has the dtype of positions
 
 
-class Selection:
+class MaskSelection:
     """The positions where a mask is True."""
 
     def __init__(self, trace: Any, mask: Box):
         self.mask, self.trace, self.line = mask, trace, user_place()
         reads = Reads([], self.refused)
         reads.results.add(0)
-        self.count = Whole(1, "count", frozenset([0]), reads)  # a number that no code may read
+        self.count = SymbolicInt(1, "count", frozenset([0]), reads)  # a number that no code may read
 
     def refused(self) -> Refused:
         """Return the exception for a program that needs single selected elements, or their number."""
@@ -53,17 +53,17 @@ class Followed:
 
     _fn = None  # losses read it, to warn about inputs that are probabilities
 
-    def __init__(self, selection: Selection):
+    def __init__(self, selection: MaskSelection):
         self.selection = selection
 
     def __getattr__(self, name: str) -> Any:
         raise self.selection.refused()
 
 
-class Part(NamedTuple):
+class SelectedPart(NamedTuple):
     """The content of a box, in its `_extra`: selected elements of `full`; without it, positions, or one column of them."""
 
-    selection: Selection
+    selection: MaskSelection
     shape: tuple
     full: Box | None = None
     column: int | None = None
@@ -78,15 +78,15 @@ class Part(NamedTuple):
 
 def is_part(a: Any) -> bool:
     """Return True if an argument is a selection, or the positions of one."""
-    return type(a) is Box and type(a._extra) is Part
+    return type(a) is Box and type(a._extra) is SelectedPart
 
 
 def places(trace: Any, frame: Frame, x: Box) -> Box:
     """Return the positions where x is nonzero."""
     with use(frame):
         mask = x.clone() if x._np_dtype.kind == "b" else x != 0  # a copy, unaffected by later writes
-    known = trace.selections.setdefault(origin(trace.steps, trace.value(x)), Selection(trace, mask))
-    return Part(known, (known.count, x.ndim)).box()
+    known = trace.selections.setdefault(origin(trace.steps, trace.value(x)), MaskSelection(trace, mask))
+    return SelectedPart(known, (known.count, x.ndim)).box()
 
 
 def origin(steps: list, v: Any, depth: int = 3) -> Any:
@@ -99,10 +99,10 @@ def origin(steps: list, v: Any, depth: int = 3) -> Any:
     return (step.cls, step.outs.index(v), *[origin(steps, a, depth - 1) for a in step.args])
 
 
-def selected(part: Part, full: Tensor) -> Box:
+def selected(part: SelectedPart, full: Tensor) -> Box:
     """Return the elements of `full` at the positions of a part."""
     sizes = full._sizes[part.selection.mask.ndim :]
-    return Part(part.selection, (part.selection.count, *sizes), full).box()
+    return SelectedPart(part.selection, (part.selection.count, *sizes), full).box()
 
 
 def process(frame: Frame, cls: Any, args: tuple) -> Any:
@@ -111,7 +111,7 @@ def process(frame: Frame, cls: Any, args: tuple) -> Any:
     selection = part.selection
     with use(frame):
         if cls is Index and part.full is None and args[1][:1] == (WHOLE,) and isinstance(args[1][-1], int):
-            return Part(selection, part.shape[:1], column=args[1][1]).box()
+            return SelectedPart(selection, part.shape[:1], column=args[1][1]).box()
         if cls is Take and takes_all(selection, *args):
             return selected(part, where(selection.mask_for(args[0]), args[0], 1))
         if part.full is not None and by_element(cls, part, args):
@@ -121,7 +121,7 @@ def process(frame: Frame, cls: Any, args: tuple) -> Any:
     raise selection.refused()
 
 
-def takes_all(selection: Selection, x: Any, dims: tuple, *columns: Any) -> bool:
+def takes_all(selection: MaskSelection, x: Any, dims: tuple, *columns: Any) -> bool:
     """Return True if the positions of one mask are the only index, starting at the first dimension."""
     n = selection.mask.ndim
     known = [(a._extra.selection, a._extra.column) for a in columns if is_part(a)]
@@ -134,7 +134,7 @@ def computes(x: Tensor | None) -> bool:
     return x is not None and x._np_dtype in HANDLED and x._np_dtype.kind != "b"
 
 
-def by_element(cls: Any, part: Part, args: tuple) -> bool:
+def by_element(cls: Any, part: SelectedPart, args: tuple) -> bool:
     """Return True for a pointwise operation on parts of one selection and on tensors that all selected elements share."""
     if not issubclass(cls, (Pointwise, Clone, To)):
         return False
@@ -144,14 +144,14 @@ def by_element(cls: Any, part: Part, args: tuple) -> bool:
     return own and all(a.ndim <= n and (a.ndim > 0 or a._np_dtype == kind) for a in others)
 
 
-def operand(part: Part, a: Any) -> Any:
+def operand(part: SelectedPart, a: Any) -> Any:
     """Return an argument for all elements, with 1 where the mask is False."""
     if is_part(a):
         return a._extra.full
     return where(part.selection.mask_for(part.full), a, 1) if isinstance(a, Tensor) else a
 
 
-def total(part: Part, cls: Any) -> Tensor:
+def total(part: SelectedPart, cls: Any) -> Tensor:
     """Return the sum or the mean of all elements."""
     mask = part.selection.mask_for(part.full)
     found = Sum.apply(where(mask, part.full, 0), tuple(range(part.full.ndim)), False)

@@ -1,4 +1,4 @@
-"""Symbols for the numbers among a captured function's arguments: a Number for a float, a Whole for an int.
+"""Symbols for the numbers among a captured function's arguments: a SymbolicFloat for a float, a SymbolicInt for an int.
 
 A symbol knows the expression of the arguments that computes it. As an operand, it becomes a parameter of the program;
 arithmetic and the functions of `math` return new symbols. If a symbol decides something (`if`, `int()`, `range()`), each call
@@ -46,14 +46,14 @@ class Reads:
         self.decided[name] = value, sources
 
 
-class Number:
-    """A float argument, or a float computed from symbols; `name` is the expression in terms of `leaves`."""
+class SymbolicNumber:
+    """A number among the arguments, or one computed from symbols; `name` is the expression in terms of `leaves`."""
 
-    __class__ = property(lambda self: float)  # for isinstance
+    kind: type
 
-    def __init__(self, value: float, name: str, sources: frozenset[int], reads: Reads):
+    def __init__(self, value: Any, name: str, sources: frozenset[int], reads: Reads):
         self.value, self.name, self.sources, self.reads = value, name, sources, reads
-        reads.types[name] = float
+        reads.types[name] = self.kind
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self.value, name)
@@ -71,22 +71,29 @@ class Number:
         return in_names(self.name, self.reads.names)
 
 
-class Whole:
-    """An int argument, or an int computed from symbols."""
+class SymbolicFloat(SymbolicNumber):
+    """A float."""
 
-    __class__ = property(lambda self: int)  # for isinstance
-
-    def __init__(self, value: int, name: str, sources: frozenset[int], reads: Reads):
-        self.value, self.name, self.sources, self.reads = value, name, sources, reads
-        reads.types[name] = int
-
-    expression, __round__, __getattr__ = Number.expression, Number.__round__, Number.__getattr__
+    kind = float
+    __class__ = property(lambda self: float)  # for isinstance
 
 
-SYMBOLIC = (Number, Whole)
+class SymbolicInt(SymbolicNumber):
+    """An int."""
+
+    kind = int
+    __class__ = property(lambda self: int)
+
+
+SYMBOLIC = (SymbolicFloat, SymbolicInt)
 LEAF = re.compile(r"leaves\[(\d+)\]")
 LONGEST = 1000  # characters of an expression; the learning rate of RAdam has 550
 EXACT = 2**53  # below this, every int has an exact float
+
+
+def may_vary(a: Any) -> bool:
+    """Return True if a number may be a parameter of a program."""
+    return type(a) is float and math.isfinite(a) and a != 0 or type(a) is int and abs(a) < EXACT
 
 
 def in_leaves(name: str, leaves: list[str]) -> str:
@@ -100,7 +107,7 @@ def in_names(name: str, names: list[str]) -> str:
 
 
 def is_symbolic(a: Any) -> bool:
-    """Return True if an argument is a Number or a Whole."""
+    """Return True if an argument is a symbol."""
     return type(a) in SYMBOLIC
 
 
@@ -112,9 +119,9 @@ def result(value: Any, name: str, operands: tuple, decides: bool = False) -> Any
         reads.touch(sources)
         return value
     if type(value) is float and not decides:
-        return Number(value, name, sources, reads)
+        return SymbolicFloat(value, name, sources, reads)
     if type(value) is int and abs(value) < EXACT and not decides:
-        return Whole(value, name, sources, reads)
+        return SymbolicInt(value, name, sources, reads)
     if isinstance(value, int):
         reads.decide(name, value, sources)
     else:
@@ -157,7 +164,7 @@ def deciding(f: Callable, text: str) -> Callable:
     decide = arithmetic(f, text, True)
 
     def run(self: Any) -> Any:
-        if f is int and type(self) is Whole and LEAF.fullmatch(self.name):
+        if f is int and type(self) is SymbolicInt and LEAF.fullmatch(self.name):
             self.reads.touch(self.sources)
             return self.value
         return decide(self)
@@ -197,7 +204,7 @@ for _kind in SYMBOLIC:
     for _name, _text in CALLS.items():
         setattr(_kind, f"__{_name}__", arithmetic(getattr(operator, _name), _text))
     for _name, _function in DECISIONS.items():
-        if _kind is Whole or _name != "index":
+        if _kind is SymbolicInt or _name != "index":
             setattr(_kind, f"__{_name}__", deciding(_function, f"{_function.__name__}({{}})"))
     for _name in ("trunc", "floor", "ceil"):
         setattr(_kind, f"__{_name}__", arithmetic(getattr(math, _name), f"math.{_name}({{}})"))
@@ -227,15 +234,19 @@ MATH = SimpleNamespace(
 
 
 def settled(a: Any) -> Any:
-    """Return an operation's setting with plain ints: a Whole decides there, alone or in a tuple."""
+    """Return an operation's setting with plain ints: a SymbolicInt decides there, alone or in a tuple."""
     if not holds_whole(a):
         return a
-    return int(a) if type(a) is Whole else getattr(type(a), "_make", type(a))(map(settled, a))
+    return int(a) if type(a) is SymbolicInt else getattr(type(a), "_make", type(a))(map(settled, a))
 
 
 def holds_whole(a: Any) -> bool:
-    """Return True if a structure contains a Whole."""
-    return any(map(holds_whole, a)) if type(a) is not Whole and isinstance(a, (tuple, list)) else type(a) is Whole
+    """Return True if a structure contains a SymbolicInt."""
+    return (
+        any(map(holds_whole, a))
+        if type(a) is not SymbolicInt and isinstance(a, (tuple, list))
+        else type(a) is SymbolicInt
+    )
 
 
 def plain(a: Any) -> Any:

@@ -1,7 +1,7 @@
 """Capture: run a function once and record every primitive operation with its values, including backward.
 
-The Trace layer passes boxes to the function, as the transforms do, so that no read of a value goes unnoticed: `item()`, `if`
-and `numpy()` on a traced tensor end the capture (Refused). An in-place write gives the memory a new value; reading that memory
+The layer passes boxes to the function, as the transforms do, so that no read of a value goes unnoticed: `item()`, `if` and
+`numpy()` on a traced tensor end the capture (Refused). An in-place write gives the memory a new value; reading that memory
 later through another view is refused too. A recording (recorder.py) contains what a person wants to see of a program; a
 capture contains what is needed to run the program again without Python.
 """
@@ -34,10 +34,10 @@ from . import selections, tensors_from_numbers, traced_writes
 from .captured_steps import (
     HANDLED,
     VALUES,
+    CapturedStep,
     CapturedValue,
     Draw,
     Refused,
-    Step,
     holds_tensor,
     opts_out_of_tracing,
     setting,
@@ -52,14 +52,14 @@ BY_VALUE = (NonZero, DataDependent)  # the sizes of their results depend on valu
 BY_MEMORY = {"as_strided", "view_dtype"}  # their results depend on memory layout
 
 
-class Trace(Grad):
+class CaptureTrace(Grad):
     """One running capture."""
 
     name = "compile"
     accumulates = compares = True
 
     def __init__(self, guards: Guards, numbers: Any):
-        self.steps: list[Step] = []
+        self.steps: list[CapturedStep] = []
         self.guards, self.numbers = guards, numbers  # `numbers` creates symbols
         guards.found = self.outside_tensor
         # arguments, then hidden inputs: value, expression of a hidden input (None: an argument), box
@@ -90,7 +90,7 @@ class Trace(Grad):
         self.edges: dict[int, tuple[Tensor, Any]] = {}  # tensors with a changed requires_grad, and their old edge
 
     def forget(self) -> None:
-        """Drop all tensors. Boxes refer to their Trace: such cycles would stay in memory until Python collects garbage."""
+        """Drop all tensors. Boxes refer to their layer: such cycles would stay in memory until Python collects garbage."""
         self.numbers, self.refused, self.inputs, self.outside = None, None, [], []
         for found in (self._boxes, self._known, self.selections, self.grads, self._kept, self._written, self.steps):
             found.clear()
@@ -210,7 +210,7 @@ class Trace(Grad):
     def computed(self, cls: Any, args: list, arrays: list, place: Place | None) -> list[CapturedValue]:
         """Add a step to the program and return the values of its results."""
         outs = [self.note("computed", a) for a in arrays]
-        self.steps.append(Step(cls, args, outs, place, self.phase))
+        self.steps.append(CapturedStep(cls, args, outs, place, self.phase))
         return outs
 
     def adopt(self, value: Tensor) -> Box:

@@ -17,7 +17,7 @@ from ..core.tensor import Box, Tensor
 from ..ops.copy import Copy
 from ..ops.replaced_parts import Replace
 from ..places import Place
-from .captured_steps import CapturedValue, Step
+from .captured_steps import CapturedStep, CapturedValue
 from .symbols import plain
 
 
@@ -44,7 +44,7 @@ def inplace(trace: Any, frame: Frame, fn: Any, x: Tensor, others: tuple) -> Tens
         trace._written.append((trace._clock, x._value._a))
         trace.write_places[new] = place
         if not count:
-            trace.steps.append(Step(fn, [old, *given], [new], place, trace.phase, old))
+            trace.steps.append(CapturedStep(fn, [old, *given], [new], place, trace.phase, old))
         for view, whole in parents:
             new = replaced(trace, view, whole, new, place)
         return trace.as_tensors(fn, (x, *others))[1:]

@@ -247,14 +247,16 @@ class Rewriter(ast.NodeTransformer):
             return node
         self.count += 1
         name = f"{VALUE}{self.count}"
-        stores.append(at(ast.Expr(self.stored(node, load(name))), node))
+        stores.append(self.changed("set{}", node, after=(load(name),)))
         return at(ast.Name(name, ast.Store()), node)
 
-    def stored(self, node: Any, value: ast.expr) -> ast.Call:
-        """Return the call that stores a value into an attribute or an entry."""
+    def changed(self, change: str, node: Any, *before: Any, after: tuple = ()) -> ast.Expr:
+        """Return the statement that sets or deletes an attribute or an entry; an entry's method ends with `_item`."""
         if isinstance(node, ast.Attribute):
-            return self.check("set", node, self.visit(node.value), self.mangled(node.attr), value)
-        return self.check("set_item", node, self.visit(node.value), self.index(node.slice), value)
+            method, key = change.format(""), self.mangled(node.attr)
+        else:
+            method, key = change.format("_item"), self.index(node.slice)
+        return at(ast.Expr(self.check(method, node, *before, self.visit(node.value), key, *after)), node)
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> Any:
         if node.value is None:
@@ -266,27 +268,14 @@ class Rewriter(ast.NodeTransformer):
         if isinstance(node.target, ast.Name):
             made = self.check("augmented", node, op, at(load(node.target.id), node), value)
             return at(ast.Assign([node.target], made), node)
-        holder = self.visit(node.target.value)
-        if isinstance(node.target, ast.Attribute):
-            return at(
-                ast.Expr(self.check("set_augmented", node, op, holder, self.mangled(node.target.attr), value)), node
-            )
-        return at(
-            ast.Expr(self.check("set_item_augmented", node, op, holder, self.index(node.target.slice), value)), node
-        )
+        return self.changed("set{}_augmented", node.target, op, after=(value,))
 
     def visit_Delete(self, node: ast.Delete) -> Any:
-        made: list = []
-        for one in node.targets:
-            if isinstance(one, ast.Attribute):
-                made.append(at(ast.Expr(self.check("delete", one, self.visit(one.value), self.mangled(one.attr))), one))
-            elif isinstance(one, ast.Subscript):
-                made.append(
-                    at(ast.Expr(self.check("delete_item", one, self.visit(one.value), self.index(one.slice))), one)
-                )
-            else:
-                made.append(at(ast.Delete([one]), node))
-        return made
+        targets = list(node.targets)
+        for one in targets:  # which grow by the elements of tuples
+            targets += getattr(one, "elts", ())
+        gone = [self.changed("delete{}", one) for one in targets if isinstance(one, (ast.Attribute, ast.Subscript))]
+        return [*gone, *[at(ast.Delete([one]), node) for one in targets if isinstance(one, ast.Name)]]
 
     # ------------------------------------------------------------------ definitions and imports
     def visit_FunctionDef(self, node: Any) -> Any:

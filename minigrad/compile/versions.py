@@ -21,7 +21,7 @@ REMEDIES = {
 }
 
 
-class Change(NamedTuple):
+class VersionChange(NamedTuple):
     """A value that differs between versions: its name, the values so far, and the fix."""
 
     name: str
@@ -33,13 +33,13 @@ class Change(NamedTuple):
         return f"{self.name} took {len(self.values)} values, most recently {last}"
 
 
-def change(versions: Sequence[Specialisation]) -> Change | None:
+def change(versions: Sequence[Specialisation]) -> VersionChange | None:
     """Return the value that differs most often between versions, an argument or one from outside; None if none differs."""
     most = max(changes(versions), key=lambda one: len(one.values), default=None)
     return most if most is not None and len(most.values) > 1 else None
 
 
-def changes(versions: Sequence[Specialisation]) -> list[Change]:
+def changes(versions: Sequence[Specialisation]) -> list[VersionChange]:
     """Return the values of each argument, of each global, attribute and the like, and of each decision by a number."""
     by_name: dict[str, dict[str, Any]] = {}
     outside = set()
@@ -54,7 +54,7 @@ def changes(versions: Sequence[Specialisation]) -> list[Change]:
     for name, values in by_name.items():
         shown = [f"{value:.6g}" if type(value) is float else text for text, value in values.items()]
         where = "outside" if name in outside else "argument"
-        found.append(Change(name, shown, remedy(where, name, list(values.values()))))
+        found.append(VersionChange(name, shown, remedy(where, name, list(values.values()))))
     return found
 
 

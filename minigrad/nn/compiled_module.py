@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..compile.api import Compiled, as_compiled
+from ..compile.api import CompiledCallable, as_compiled
 from .module import STATE, Module
 
 
@@ -17,12 +17,12 @@ class OptimizedModule(Module):
     ['_orig_mod.weight', '_orig_mod.bias']
     """
 
-    _compiled: Compiled
+    _compiled: CompiledCallable
 
     def __init__(self, module: Module, fullgraph: bool):
         super().__init__()
         self._modules["_orig_mod"] = module
-        self.__dict__["_compiled"] = Compiled(module, fullgraph)
+        self.__dict__["_compiled"] = CompiledCallable(module, fullgraph)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self._run(args, kwargs) if self._hooks else self._compiled(*args, **kwargs)

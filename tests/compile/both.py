@@ -5,12 +5,14 @@ import linecache
 import warnings
 
 import numpy as np
+import pytest
 
 import minigrad as torch
 from minigrad.errors import MinigradWarning
 
 RANDOM = np.random.default_rng(0)
 TEXTS = itertools.count()
+X = torch.tensor([1.0, 2.0])
 
 
 def defined(text, scope):
@@ -43,3 +45,11 @@ def quietly(f, *args, **kwargs):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", MinigradWarning)
         return f(*args, **kwargs)
+
+
+def runs_eagerly(f, *args, match=""):
+    """Check that a call runs a function eagerly, with one warning that matches; return the result and the warning."""
+    with pytest.warns(MinigradWarning, match=match) as said:
+        found = f(*args)
+    assert len(said) == 1 and "[compile-eager]" in str(said[0].message)
+    return found, str(said[0].message)

@@ -7,15 +7,18 @@ import sys
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import minigrad as torch
 from minigrad import compile
-from minigrad.compile.trace import Trace
+from minigrad.compile.trace import CaptureTrace
 from minigrad.nn import functional as F
 
 from .both import defined, function_of
+from .interpreted import either, interpreted
+
+__all__ = ["either", "interpreted"]
 
 X = torch.tensor([0.5, -1.0, 2.0], dtype=torch.float64)
 STEPS = {
@@ -67,7 +70,7 @@ def same(a, b):
 
 
 @pytest.mark.parametrize("name", STEPS)
-def test_a_step_gives_what_it_gives_eagerly_and_is_captured_as_often_as_it_has_to_be(name):
+def test_a_step_gives_what_it_gives_eagerly_and_is_captured_as_often_as_it_has_to_be(name, either):
     f, versions = STEPS[name]
     c = compile(f)
     for s, t in PAIRS:
@@ -98,7 +101,7 @@ WHOLE = {
 
 
 @pytest.mark.parametrize("name", WHOLE)
-def test_ints_are_symbols_as_well(name):
+def test_ints_are_symbols_as_well(name, either):
     f, versions = WHOLE[name]
     c = compile(f)
     for k, n in [(3, 2), (4, 5), (1, 1), (2, 7), (3, 3), (10, 2), (5, 4), (1, 20)]:
@@ -107,7 +110,7 @@ def test_ints_are_symbols_as_well(name):
 
 
 @pytest.mark.parametrize("a, b", [(1, True), (1, 1.0), (2, 2**70), (-1, 0), (2, np.int64(2))])
-def test_numbers_of_other_types_are_of_another_kind(a, b):
+def test_numbers_of_other_types_are_of_another_kind(a, b, interpreted):
     f = compile(lambda x, k: x * k + (k if isinstance(k, (bool, float)) else 0))
     for k in (a, b, a):
         same(f(X, k), f.function(X, k))
@@ -131,7 +134,7 @@ def test_gradients_with_respect_to_tensors_follow_the_number():
     assert len(f.versions) == 1
 
 
-def test_gradients_know_the_settings_of_each_call():
+def test_gradients_know_the_settings_of_each_call(interpreted):
     c = compile(lambda x, s: x.add(x.sin(), alpha=s) + F.leaky_relu(x, s) + F.softplus(x, beta=s))
     for s in (0.5, 1.5, 2.5):
         x = X.clone().requires_grad_()
@@ -156,7 +159,7 @@ MADE_OF_NUMBERS = {
 
 
 @pytest.mark.parametrize("name", MADE_OF_NUMBERS)
-def test_tensors_made_of_numbers_have_those_of_each_call(name):
+def test_tensors_made_of_numbers_have_those_of_each_call(name, either):
     f, versions = MADE_OF_NUMBERS[name]
     c, x = compile(f, fullgraph=True), torch.tensor([1.0, 2.0])
     for s, k in [(0.5, 3), (0.75, 4), (1.5, 1), (-2.5, 0), (0.0, -3)]:
@@ -177,7 +180,7 @@ def test_a_tensor_that_cannot_be_made_leaves_no_numbers_to_the_next():
         same(c(x, s), f(x, s))
 
 
-def test_a_whole_step_with_a_schedule_is_compiled_once():
+def test_a_whole_step_with_a_schedule_is_compiled_once(interpreted):
     def step(w, x, lr):
         loss = ((w * x).sum() - 1) ** 2
         (g,) = torch.autograd.grad(loss, [w])
@@ -199,7 +202,7 @@ def test_the_text_says_what_a_number_is():
     assert "# rate_0_1 is rate * 0.1" in f.source() and "# math_exp_rate is math.exp(-rate)" in f.source()
 
 
-def test_errors_of_arithmetic_are_those_of_the_function():
+def test_errors_of_arithmetic_are_those_of_the_function(interpreted):
     f = compile(lambda x, s: x * (1.0 / (s - 1.0)) + math.sqrt(s))
     same(f(X, 2.0), X + math.sqrt(2.0))
     with pytest.raises(ZeroDivisionError):
@@ -215,7 +218,7 @@ def test_errors_of_arithmetic_are_those_of_the_function():
     same(g(X, 0.5), X * abs((-0.5) ** 0.5))  # a complex number on the way
 
 
-def test_an_expression_that_grows_without_end_is_a_value():
+def test_an_expression_that_grows_without_end_is_a_value(interpreted):
     def f(x, s):
         for _ in range(60):
             s = s * s + 0.001
@@ -228,9 +231,9 @@ def test_an_expression_that_grows_without_end_is_a_value():
 
 
 def test_math_stays_as_it_is_for_others_while_a_function_is_captured(monkeypatch):
-    module, before, seen = vars(sys.modules["math"]), Trace.process, []
+    module, before, seen = vars(sys.modules["math"]), CaptureTrace.process, []
     own = dict(module)
-    monkeypatch.setattr(Trace, "process", lambda *args: seen.append(dict(module)) or before(*args))
+    monkeypatch.setattr(CaptureTrace, "process", lambda *args: seen.append(dict(module)) or before(*args))
     compile(lambda x, s: x * math.exp(s))(X, 0.5)
     assert seen and all(one == own for one in seen) and math is sys.modules["math"]
 
@@ -254,7 +257,7 @@ def test_functions_of_math_are_symbolic_by_any_global_name_and_in_helpers():
 
 @pytest.mark.parametrize("f", [lambda x, t: x * math.exp(math.exp(t)), lambda x, t: x * math.sqrt(5.01 - t),
                                lambda x, t: x * math.sqrt(t - 4.99)])  # fmt: skip
-def test_numbers_near_the_end_of_a_functions_domain(f):
+def test_numbers_near_the_end_of_a_functions_domain(f, interpreted):
     c = compile(f)  # a warning, as of running eagerly, would be an error
     for t in (5.0, 5.005):
         same(c(X, t), f(X, t))
@@ -276,9 +279,9 @@ EXPRESSIONS = st.recursive(
 )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(EXPRESSIONS, st.lists(st.tuples(NUMBERS, NUMBERS), min_size=3, max_size=5))
-def test_random_arithmetic_of_numbers(expression, pairs):
+def test_random_arithmetic_of_numbers(either, expression, pairs):
     f = function_of(f"lambda x, s, t: x * ({expression})", {"math": math})
     c = compile(f)
     for s, t in pairs:

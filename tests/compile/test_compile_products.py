@@ -51,7 +51,7 @@ SHAPES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("dtype", ["f4", "f8"])
+@pytest.mark.parametrize("dtype", ["f4", pytest.param("f8", marks=pytest.mark.slow)])
 @pytest.mark.parametrize(("of_x", "of_y"), SHAPES)
 def test_products_of_every_shape(of_x, of_y, dtype, interpreted):
     agree(with_gradients(torch.matmul), T(*of_x, dtype=dtype), T(*of_y, dtype=dtype))

@@ -206,7 +206,7 @@ def test_the_line_of_the_mask_is_named(f):
 POINTWISE = [torch.sin, torch.exp, torch.log, torch.sqrt, torch.abs, torch.atan, lambda t: t**2, lambda t: 1 - t]
 
 
-@settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.integers(0, len(POINTWISE) - 1), max_size=4), st.lists(st.booleans(), min_size=5, max_size=5))
 def test_random_chains_of_selections(interpreted, chain, mask):
     def f(x, m):

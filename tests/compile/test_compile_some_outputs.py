@@ -114,7 +114,7 @@ UNARY = [torch.sin, torch.exp, torch.tanh, lambda t: t * t, lambda t: t.sum(0, k
 BINARY = [torch.add, torch.mul, lambda a, b: a @ b.T @ a, lambda a, b: torch.where(a > 0, a, b), torch.sub]
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.lists(st.tuples(st.integers(0, 13), st.integers(0, 9), st.integers(0, 9)), min_size=2, max_size=8),
     st.sets(st.integers(0, 3), min_size=1, max_size=3),

@@ -157,7 +157,7 @@ STEP = st.tuples(
 )
 
 
-@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(STEP, min_size=2, max_size=8))
 def test_random_writes_and_reads_of_views(interpreted, steps):
     def f(x, w):

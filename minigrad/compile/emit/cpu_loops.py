@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ..fuse import Group, element_read, extent, loop_index, over, reduced
+from ..fuse import FusedGroup, element_read, extent, loop_index, over, reduced
 from ..ir import F4, F8, Names, Op, Value
 from .names import Spelling, cast, grouped
 
@@ -44,12 +44,12 @@ HIGHER32 = HIGHER.format(bits=32, sign=31, mask="0x7FFFFFFF", nans="0x7FFFFF")
 HIGHER64 = HIGHER.format(bits=64, sign=63, mask="0x7FFFFFFFFFFFFFFF", nans="0xFFFFFFFFFFFFF")
 
 
-class Loop:
+class FusedLoop:
     """The source of one group. `stored` values get memory; `direct` maps an input to the value computed in it (buffers.py)."""
 
     lead = 0  # number of loops around the code written here
 
-    def __init__(self, spelling: Spelling, group: Group, stored: set, direct: dict):
+    def __init__(self, spelling: Spelling, group: FusedGroup, stored: set, direct: dict):
         self.spelling, self.low, self.group, self.stored, self.direct = spelling, spelling.low, group, stored, direct
         self.shape = group.shape
         self.live = [i for i in loop_index(self.shape) if i != "0"]  # the variables of the loops

@@ -11,9 +11,9 @@ import ast
 
 import numpy as np
 
-from ..fuse import Group, element_read, extent, is_simple, loop_index, of_line, reduced
+from ..fuse import FusedGroup, element_read, extent, is_simple, loop_index, of_line, reduced
 from ..ir import F4, Op, Value
-from .cpu_loops import Loop, accumulator_dtype, more_lines, nested, parse, running_lines, start
+from .cpu_loops import FusedLoop, accumulator_dtype, more_lines, nested, parse, running_lines, start
 from .library_calls import at_class, followed, picked, whole
 from .names import Spelling, cast, grouped
 
@@ -31,10 +31,10 @@ def row_sum(row):
 '''
 
 
-class Rows:
+class RowLoops:
     """A rows group, or a single pick or scatter. Its lines are the dimensions after the first `lead`."""
 
-    def __init__(self, spelling: Spelling, group: Group, stored: set, direct: dict):
+    def __init__(self, spelling: Spelling, group: FusedGroup, stored: set, direct: dict):
         self.spelling, self.group, self.stored, self.direct = spelling, group, stored, direct
         self.before: list[str] = []
         self.after: list[str] = []
@@ -77,7 +77,7 @@ def grouped_sizes(sizes: list) -> str:
     return sizes[0] if len(sizes) == 1 else f"({', '.join(sizes)})"
 
 
-def readers(spelling: Spelling, group: Group) -> dict[Value, set]:
+def readers(spelling: Spelling, group: FusedGroup) -> dict[Value, set]:
     """Return for each value that a group computes the positions of the other parts that read it."""
     made = {o: k for k, part in enumerate(group.parts) for op in part.ops for o in op.outs}
     found: dict[Value, set] = {v: set() for v in made}
@@ -88,10 +88,10 @@ def readers(spelling: Spelling, group: Group) -> dict[Value, set]:
     return found
 
 
-class Part(Loop):
+class LinePart(FusedLoop):
     """A loop over a line, or, if `narrow`, code that runs once per line."""
 
-    def __init__(self, rows: Rows, group: Group):
+    def __init__(self, rows: RowLoops, group: FusedGroup):
         super().__init__(rows.spelling, group, rows.stored, rows.direct)
         self.rows, self.lead = rows, rows.group.lead
         self.flat = self.is_one_loop()
@@ -193,7 +193,7 @@ class Part(Loop):
         once = not self.uses[out] and len(rows.readers[out]) == 1
         return (is_simple(op) or once) and all(known(v) and v not in written for v in self.low.bases([op]))
 
-    def reads_same_element(self, part: Group, out: Value) -> bool:
+    def reads_same_element(self, part: FusedGroup, out: Value) -> bool:
         """Return True if a part reads a result only at the element that its own loop is at."""
         index = loop_index(out.shape)
         reads = [(op, v) for op in part.ops for v in op.values if self.low.base(v) is out]
@@ -292,7 +292,7 @@ def blocks(i: str, width: str, body: list, sums: list) -> list[str]:
     return ["start = np.uint64(0)", f"while start < np.uint64({width}):", *["    " + line for line in inside]]
 
 
-class Pick(Part):
+class LinePick(LinePart):
     """The negative of each line's element at its class."""
 
     def lines(self) -> list[str]:
@@ -312,7 +312,7 @@ class Pick(Part):
         return nested(counters, lines)
 
 
-class AddAtClass(Part):
+class AddAtClass(LinePart):
     """A number added to each line's element at its class, in the memory of the array it is added to, or in a copy."""
 
     def lines(self) -> list[str]:
@@ -328,4 +328,4 @@ class AddAtClass(Part):
         return nested(s.loops(places)[self.rows.group.lead :], lines)
 
 
-WRITERS = {"loop": Part, "pick": Pick, "scatter": AddAtClass}
+WRITERS = {"loop": LinePart, "pick": LinePick, "scatter": AddAtClass}

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from ...kernels.formula import CPU, CUDA
-from ..captured_steps import Refused, Step
+from ..captured_steps import CapturedStep, Refused
 from ..ir import Lowering, Value
 from ..product_rules import copy_into_rows, join_products
 from ..rules import lower
-from .gpu_module import DeviceWriter, EagerWriter
-from .module_text import Program, Writer
+from .module_text import GeneratedProgram, ModuleWriter
 
 
 def generate(
-    steps: list[Step],
+    steps: list[CapturedStep],
     inputs: list,
     outputs: list,
     writes: list,
@@ -20,7 +19,7 @@ def generate(
     on_device: bool,
     shared: int | None = None,
     eager: bool = False,
-) -> Program:
+) -> GeneratedProgram:
     """Return the program for some steps of a capture; `writes` pairs inputs with the values written to them.
 
     The loops over a size that is `shared` are divided among threads. An `eager` program is a single operation, with new memory
@@ -41,7 +40,11 @@ def generate(
         copy_into_rows(low)
     low.join_fills(wanted)
     outs += [w for p, w in pairs if not p.shape]
-    writer = (EagerWriter if eager else DeviceWriter) if on_device else Writer
+    writer = ModuleWriter
+    if on_device:  # imported on first use: a third of the generator
+        from .gpu_module import DeviceWriter, EagerWriter
+
+        writer = EagerWriter if eager else DeviceWriter
     found = writer(low, given, outs, pairs, name)
     if shared is not None:
         found.spelling.share(shared)

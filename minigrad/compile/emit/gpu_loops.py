@@ -15,9 +15,9 @@ import numpy as np
 
 from ...arrays.dtypes import BF2
 from ...kernels.cuda import flat
-from ..fuse import Group, loop_index, reduced
+from ..fuse import FusedGroup, loop_index, reduced
 from ..ir import Op, Value
-from .cpu_loops import Loop, accumulator_dtype, start
+from .cpu_loops import FusedLoop, accumulator_dtype, start
 from .library_calls import followed, picked
 from .names import Spelling, cast, grouped
 
@@ -25,7 +25,7 @@ SIZE = r"\b(\w+)\.(?:size|shape\[0\])"  # of flat memory
 SLOT = "cuda.blockIdx.x * cuda.blockDim.y + cuda.threadIdx.y"  # the part for this row of threads
 
 
-class Kernel(Loop):
+class GpuKernel(FusedLoop):
     """One kernel; `before` and `after` are the lines around its launch, `first` and `last` those around its loop."""
 
     slots = "grid"  # number of rows of threads; each has one part of a sum
@@ -96,7 +96,7 @@ class Kernel(Loop):
         self.after.append(f'{name} = joined("{op.name}", {name}_parts, {self.spelling.shape(out)}, {dtype})')
 
 
-class Elements(Kernel):
+class Elements(GpuKernel):
     """One element per thread, then the element one grid further on, so that neighbours access neighbours."""
 
     def write(self, name: str) -> tuple[str, list]:
@@ -129,13 +129,13 @@ class Elements(Kernel):
         return text, [f"grid, block = threads(-(-{size} // 4))", *self.before, launch, *self.after]
 
 
-class Columns(Kernel):
+class Columns(GpuKernel):
     """Sums over outer or scattered dimensions: one thread per sum, so that neighbours read neighbours.
 
     If there are few sums of many terms, several threads share one, each with a part of the terms.
     """
 
-    def __init__(self, spelling: Spelling, group: Group, stored: set, direct: dict):
+    def __init__(self, spelling: Spelling, group: FusedGroup, stored: set, direct: dict):
         super().__init__(spelling, group, stored, direct)
         self.flat = False
         over = reduced(next(op for op in group.ops if op.kind == "reduce"))
@@ -165,7 +165,7 @@ class Columns(Kernel):
         return self.finished(name, ranged("i", f"{first}.size", body), launch)
 
 
-class Picks(Kernel):
+class Picks(GpuKernel):
     """The negative of each row's element at its class; NaN for an invalid class, which is reported in `outside`."""
 
     def write(self, name: str) -> tuple[str, list]:
@@ -180,7 +180,7 @@ class Picks(Kernel):
         return of_each(self, name, target, body)
 
 
-class Adds(Kernel):
+class Adds(GpuKernel):
     """Numbers added at places of each row; two may hit the same place, so the additions are atomic."""
 
     def write(self, name: str) -> tuple[str, list]:
@@ -194,7 +194,7 @@ class Adds(Kernel):
         return of_each(self, name, places, [f"k = {s.at(places, index)}", *followed(s, op, [add])])
 
 
-def of_each(kernel: Kernel, name: str, v: Value, body: list) -> tuple[str, list]:
+def of_each(kernel: GpuKernel, name: str, v: Value, body: list) -> tuple[str, list]:
     """Return a kernel that runs some lines for each element of v."""
     size = product(kernel.spelling.extent(v))
     return kernel.finished(name, counted(kernel.spelling.loops(v), body), [f"grid, block = threads({size})"])

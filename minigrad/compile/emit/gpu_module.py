@@ -15,18 +15,18 @@ from ...kernels import formula
 from ...kernels.cuda import flat, two_step_reductions
 from ...kernels.cuda.two_step_reductions import block_function
 from ..buffers import written_directly
-from ..fuse import Group
+from ..fuse import FusedGroup
 from ..ir import F8, Lowering, Op, Value
-from ..symbols import Number, Whole, is_symbolic
+from ..symbols import SymbolicFloat, SymbolicInt, is_symbolic
 from .gpu_loops import Adds, Columns, Elements, Picks
-from .gpu_rows import BLOCKS, BOUND, FUNCTIONS, Rows
+from .gpu_rows import BLOCKS, BOUND, FUNCTIONS, RowKernels
 from .library_calls import call
-from .module_text import Writer, comment, comments, functions_in, tupled
+from .module_text import ModuleWriter, comment, comments, functions_in, tupled
 from .names import Spelling, cast, dtype_text
 from .split_for_gpu import split_groups
 from .subfunctions import identifiers
 
-KERNELS = {"elements": Elements, "rows": Rows, "columns": Columns, "pick": Picks, "scatter": Adds}
+KERNELS = {"elements": Elements, "rows": RowKernels, "columns": Columns, "pick": Picks, "scatter": Adds}
 HELPERS = tuple([block_function("sum", "float64"), block_function("sum", "int64"),
                  block_function("max", "float32"), block_function("max", "float64"), *FUNCTIONS])  # fmt: skip
 LAUNCHES = "minigrad.compile.emit.gpu_launches"
@@ -56,9 +56,9 @@ class DeviceSpelling(Spelling):
     def repeated(self, v: Value) -> str:
         return f"full({self.shape(v)}, {self.literal(v.content, v.dtype)}, {dtype_text(v.dtype)})"
 
-    def number(self, a: Number | Whole) -> str:
+    def number(self, a: SymbolicFloat | SymbolicInt) -> str:
         text = f"{self.numbers[a.name]}.item()"
-        return f"int({text})" if type(a) is Whole else text  # the cell of a number holds a float
+        return f"int({text})" if type(a) is SymbolicInt else text  # the cell of a number holds a float
 
     def empty(self, v: Value) -> str:
         return f"empty({self.shape(v)}, {dtype_text(v.dtype)})"
@@ -84,7 +84,7 @@ class EagerSpelling(DeviceSpelling):
         return Spelling.literal(self, a, dtype, op)
 
 
-class DeviceWriter(Writer):
+class DeviceWriter(ModuleWriter):
     """Writes the module for one lowered program."""
 
     spelled, reserved = DeviceSpelling, RESERVED
@@ -100,7 +100,7 @@ class DeviceWriter(Writer):
         self.kernels: list[str] = []
         self.of_rows: list[str] = []  # the names of those that process rows
 
-    def grouped(self, kept: set) -> list[Group]:
+    def grouped(self, kept: set) -> list[FusedGroup]:
         return split_groups(self.low, super().grouped(kept), kept)
 
     def place_results(self, kept: set) -> None:
@@ -126,7 +126,7 @@ class DeviceWriter(Writer):
             given.add(base)
         return texts
 
-    def group(self, g: Group) -> list[str]:
+    def group(self, g: FusedGroup) -> list[str]:
         """Return the lines of one group; a kernel's source goes before the function."""
         if g.kind not in KERNELS:
             return [*comments(g), *STATEMENTS[g.kind](self.spelling, g.ops[0])]

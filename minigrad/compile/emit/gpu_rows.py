@@ -16,11 +16,11 @@ import re
 import numpy as np
 
 from ...arrays.dtypes import BF2
-from ..fuse import Group, is_simple, loop_index, reduced
+from ..fuse import FusedGroup, is_simple, loop_index, reduced
 from ..ir import Op, Value
 from .cpu_loops import accumulator_dtype, parse
 from .cpu_rows import readers
-from .gpu_loops import SLOT, Kernel, decoded, product
+from .gpu_loops import SLOT, GpuKernel, decoded, product
 from .library_calls import picked
 from .names import Spelling, cast
 
@@ -47,7 +47,7 @@ def load_four(row, i, own, k):
 FUNCTIONS = ROW_INDEX, LOAD_FOUR
 
 
-class Rows:
+class RowKernels:
     """The two kernels for a group of rows."""
 
     def __init__(self, *group: object):
@@ -79,7 +79,7 @@ def kernel_text(name: str, given: dict, lines: list) -> str:
     return f"@cuda.jit\ndef {name}({', '.join(given)}):\n" + "\n".join(["    " + line for line in lines])
 
 
-class RowKernel(Kernel):
+class RowKernel(GpuKernel):
     """One kernel for a group of rows: each thread keeps `own` elements in registers or, if that is 0, reads them again.
 
     Of the rows in `alone`, which a single part uses, it has four elements at a time.
@@ -88,7 +88,7 @@ class RowKernel(Kernel):
     slots = "grid * block[1]"
 
     def __init__(
-        self, spelling: Spelling, group: Group, stored: set, direct: dict, own: int = 0, alone: set = frozenset()
+        self, spelling: Spelling, group: FusedGroup, stored: set, direct: dict, own: int = 0, alone: set = frozenset()
     ):
         super().__init__(spelling, group, stored, direct)
         self.flat, self.own, self.fours = False, own, alone
@@ -139,12 +139,12 @@ class RowKernel(Kernel):
         return self.rows[key], key in self.fours
 
 
-class Part(Kernel):
+class KernelPart(GpuKernel):
     """A loop of the threads over one row, or, if `narrow`, code that each of them runs once per row."""
 
     slots = RowKernel.slots
 
-    def __init__(self, kernel: RowKernel, group: Group):
+    def __init__(self, kernel: RowKernel, group: FusedGroup):
         super().__init__(kernel.spelling, group, kernel.stored, kernel.direct)
         self.kernel, self.flat = kernel, False
         self.narrow = self.shape != kernel.group.shape
@@ -283,7 +283,7 @@ def row_in(name: str, at: list) -> str:
     return f"{name}[{', '.join(at[:-1])}]" if len(at) > 1 else name
 
 
-class Pick(Part):
+class KernelPick(KernelPart):
     """The negative of each row's element at its class, computed by every thread."""
 
     def lines(self) -> list[str]:
@@ -306,4 +306,4 @@ class Pick(Part):
         return lines
 
 
-WRITERS = {"loop": Part, "pick": Pick}
+WRITERS = {"loop": KernelPart, "pick": KernelPick}

@@ -17,21 +17,21 @@ from ...arrays.dtypes import HALVES
 from ...arrays.kinds import as_array
 from ...kernels.formula import CUDA
 from ..buffers import reusable_arrays, stored, written_directly
-from ..fuse import Group, by_rows, schedule
+from ..fuse import FusedGroup, by_rows, schedule
 from ..ir import Lowering, Op, Value
 from ..postponing import postpone
 from ..symbols import is_symbolic
-from .cpu_loops import HIGHER32, HIGHER64, PLUS, Loop
-from .cpu_rows import ROW_SUM, Rows
+from .cpu_loops import HIGHER32, HIGHER64, PLUS, FusedLoop
+from .cpu_rows import ROW_SUM, RowLoops
 from .library_calls import STATEMENTS, whole
 from .names import Spelling
-from .subfunctions import JIT, Block, connect, freed, identifiers, indent, merge_repeated, merged, shared
+from .subfunctions import JIT, LineBlock, connect, freed, identifiers, indent, merge_repeated, merged, shared
 
-LOOPS = {"loop": Loop, **dict.fromkeys(("rows", "pick", "scatter"), Rows)}
+LOOPS = {"loop": FusedLoop, **dict.fromkeys(("rows", "pick", "scatter"), RowLoops)}
 LONGEST = 24  # maximum length of a number's variable
 
 
-class Program:
+class GeneratedProgram:
     """A generated module and its parameters."""
 
     def __init__(self, text: str, name: str, params: list, statics: tuple, groups: list, notes: list, on_device: bool):
@@ -39,7 +39,7 @@ class Program:
         self.groups, self.notes, self.on_device = groups, notes, on_device
 
 
-class Writer:
+class ModuleWriter:
     """Writes the module for one lowered program."""
 
     spelled: type[Spelling] = Spelling  # writes values
@@ -58,7 +58,7 @@ class Writer:
         self.spelling = self.spelled(low, inputs, {*self.reserved, *defined(self.needs)})
         self.entry = self.spelling.free(name)  # renamed if, for example, the program is called exp and computes exp
 
-    def write(self) -> Program:
+    def write(self) -> GeneratedProgram:
         """Return the program, written group by group."""
         self.name_inputs()
         kept = {self.low.base(v) for v in [*self.outputs, *[w for _, w in self.writes]]}
@@ -74,9 +74,9 @@ class Writer:
         body = self.functions()
         text = f"{self.head(body)}\n\n\n{body}\n"
         statics, on_device = tuple(self.spelling.statics), self.low.target is CUDA
-        return Program(text, self.entry, self.parameters(), statics, self.groups, self.low.notes, on_device)
+        return GeneratedProgram(text, self.entry, self.parameters(), statics, self.groups, self.low.notes, on_device)
 
-    def grouped(self, kept: set) -> list[Group]:
+    def grouped(self, kept: set) -> list[FusedGroup]:
         """Return the groups that are written together, in order."""
         groups = schedule(self.low, {*self.inputs, *self.low.constants}, kept)
         return by_rows(self.low, postpone(self.low, groups, kept))
@@ -121,14 +121,14 @@ class Writer:
         return [n for n in self.known if n in self.read or n in self.spelling.numbers.values()]
 
     # ------------------------------------------------------------------ lines
-    def group(self, g: Group) -> list[str]:
+    def group(self, g: FusedGroup) -> list[str]:
         """Return the lines of one group."""
         lines = comments(g)
         if g.kind in LOOPS:
             return [*lines, *LOOPS[g.kind](self.spelling, g, self.stored, self.direct).lines()]
         return [*lines, *STATEMENTS[g.kind](self.spelling, g.ops[0])]
 
-    def blocks(self, g: Group) -> list[list[str]]:
+    def blocks(self, g: FusedGroup) -> list[list[str]]:
         """Return the lines of one group, in blocks: those that fill parts of an array one by one may be repeated."""
         lines = self.group(g)
         starts = [k for k, line in enumerate(lines) if line.startswith("for ") and g.kind == "fill"]
@@ -158,27 +158,27 @@ class Writer:
     # ------------------------------------------------------------------ functions
     def functions(self) -> str:
         """Return the functions of the module: repeated code, the parts of long code, and the entry."""
-        blocks = [Block(lines, g.kind == "call") for g in self.groups for lines in self.blocks(g)]
+        blocks = [LineBlock(lines, g.kind == "call") for g in self.groups for lines in self.blocks(g)]
         for p, v in [(p, v) for p, v in self.writes if p not in self.direct and p.shape]:
             lines, text = whole(self.spelling, v)
-            blocks.append(Block([*lines, f"{self.spelling.name(p)}[...] = {text}"]))
+            blocks.append(LineBlock([*lines, f"{self.spelling.name(p)}[...] = {text}"]))
         results = []
         for i, v in enumerate(self.outputs):
             lines, text = whole(self.spelling, v)
             given = {self.low.base(w) for w in self.outputs[:i]}
             results.append(f"{text}.copy()" if self.low.base(v) in given and v.shape and not lines else text)
-            blocks.append(Block(lines))
+            blocks.append(LineBlock(lines))
         returns = f"return {tupled(results)}"
         self.read = set(identifiers([*[line for b in blocks for line in b.lines], returns]))
         steps = merge_repeated(self.connected([block for block in blocks if block.lines], returns))
         repeated, blocks = shared(self.connected(steps, returns), self.spelling.free)
         return "\n\n\n".join([*repeated, *self.entry_of(merged(blocks), returns)])
 
-    def connected(self, blocks: list[Block], returns: str) -> list[Block]:
+    def connected(self, blocks: list[LineBlock], returns: str) -> list[LineBlock]:
         """Return the blocks with their inputs and outputs."""
         return connect(blocks, self.known, set(self.spelling.names.values()), returns)
 
-    def entry_of(self, parts: list[Block], returns: str) -> list[str]:
+    def entry_of(self, parts: list[LineBlock], returns: str) -> list[str]:
         """Return the entry, preceded by the parts that it calls if a single function is not enough."""
         halves = [v for v in self.inputs if v.dtype in HALVES and self.spelling.name(v) in self.read]
         if halves or any(part.is_call for part in parts):
@@ -194,7 +194,7 @@ class Writer:
         given = [*self.arguments(), *["statics"] * bool(self.spelling.statics), *self.spelling.range]
         return "\n".join([*decorators, f"def {self.entry}({', '.join(given)}):", *indent([*self.computed, *lines])])
 
-    def in_parts(self, parts: list[Block], returns: str) -> list[str]:
+    def in_parts(self, parts: list[LineBlock], returns: str) -> list[str]:
         """Return compiled parts, and a plain function that calls them and the operations without a rule in turn."""
         texts, driver = [], []
         arrays = {n: v for v, n in self.spelling.names.items()}
@@ -204,7 +204,7 @@ class Writer:
                 continue
             texts.append(part.function(f"part_{k}"))
             given = [self.given(n, arrays[n]) if n in arrays else n for n in part.takes]
-            driver.append(Block([], False, given, part.gives).call(f"part_{k}"))
+            driver.append(LineBlock([], False, given, part.gives).call(f"part_{k}"))
             driver += [f"{n} = np.asarray({n}, np.{arrays[n].dtype.name})" for n in part.gives if not arrays[n].shape]
         return [*texts, self.function([*freed(driver, returns), returns])]
 
@@ -243,7 +243,7 @@ def functions_in(text: str) -> set:
     return set(re.findall(r"^def (\w+)", text, re.M))
 
 
-def comments(g: Group) -> list[str]:
+def comments(g: FusedGroup) -> list[str]:
     """Return the user's lines of a group as comments, after an empty line."""
     return ["", *dict.fromkeys([comment(op) for op in g.ops if op.place is not None])]
 

@@ -19,7 +19,7 @@ import numpy as np
 from ...arrays.dtypes import BF2, HALVES
 from ..fuse import loop_index
 from ..ir import F4, F8, Count, Lowering, Op, Value
-from ..symbols import Number, Whole, is_symbolic
+from ..symbols import SymbolicFloat, SymbolicInt, is_symbolic
 
 LOOP = {"i", "k", "term", "start", "end", *[f"i{d}" for d in range(32)]}
 HELPERS = {"plus", "row_sum", "higher32", "higher64", "peak32", "peak64"}
@@ -103,7 +103,7 @@ class Spelling:
         """Return an array that repeats one number, in the memory of one."""
         return self.static(np.broadcast_to(np.full((), v.content, v.dtype), v.shape))
 
-    def number(self, a: Number | Whole) -> str:
+    def number(self, a: SymbolicFloat | SymbolicInt) -> str:
         """Return a float argument as a Python number."""
         return self.numbers[a.name]
 

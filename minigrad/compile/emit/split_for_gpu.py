@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import itertools
 
-from ..fuse import Group, extent, is_simple, lead_of, of_rows, over, reduced
+from ..fuse import FusedGroup, extent, is_simple, lead_of, of_rows, over, reduced
 from ..ir import Lowering, Op
 
 
-def split_groups(low: Lowering, groups: list[Group], kept: set) -> list[Group]:
+def split_groups(low: Lowering, groups: list[FusedGroup], kept: set) -> list[FusedGroup]:
     """Return the groups of fuse.py as groups of kernels: `elements`, `rows`, `columns`, and those that are not loops."""
-    found: list[Group] = []
+    found: list[FusedGroup] = []
     for g in groups:
         if g.kind not in ("loop", "rows"):
             found.append(g)
@@ -26,7 +26,7 @@ def split_groups(low: Lowering, groups: list[Group], kept: set) -> list[Group]:
     return found
 
 
-def of_parts(low: Lowering, parts: list[Group], kept: set) -> list[Group]:
+def of_parts(low: Lowering, parts: list[FusedGroup], kept: set) -> list[FusedGroup]:
     """Return one group for the parts, and one for each kind of column sum in them."""
     sums: dict[tuple, list] = {}
     for part in parts:
@@ -37,18 +37,18 @@ def of_parts(low: Lowering, parts: list[Group], kept: set) -> list[Group]:
     for (shape, *_), alike in sums.items():
         ops = [op for part in parts if part.shape == shape for op in part.ops]
         taken, twice = with_formulas(low, ops, alike, kept)
-        columns.append(Group("columns", shape, [op for op in ops if op in taken or op in twice]))
+        columns.append(FusedGroup("columns", shape, [op for op in ops if op in taken or op in twice]))
         moved |= taken
         copied |= twice
     moved |= {op for op in copied if readers(low, op) <= moved}  # read only by sums of two kinds
     rests = [(part, [op for op in part.ops if op not in moved]) for part in parts]
-    left = [Group(part.kind, part.shape, rest) for part, rest in rests if rest]
+    left = [FusedGroup(part.kind, part.shape, rest) for part, rest in rests if rest]
     if not left:
         return columns
     ops = [op for part in left for op in part.ops]
     wide = max([part.shape for part in left if part.kind == "loop"], key=len, default=())
     by_rows = len(left) > 1 or lead_of(low, left[0]) > 0
-    return [Group("rows", wide, ops, tuple(left)) if by_rows else Group("elements", wide, ops), *columns]
+    return [FusedGroup("rows", wide, ops, tuple(left)) if by_rows else FusedGroup("elements", wide, ops), *columns]
 
 
 def with_formulas(low: Lowering, ops: list[Op], sums: list[Op], kept: set) -> tuple[set[Op], set[Op]]:

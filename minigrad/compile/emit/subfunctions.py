@@ -19,7 +19,7 @@ NUMBER = re.compile(r"(?<![.\w])\d+(?![.\w])")
 INDEX = re.compile(r"(?<![.\w])(\w+\[)([^\[\]]*)\]")  # of an array; the index of `x.shape[0]` must be a constant
 
 
-class Block:
+class LineBlock:
     """Consecutive lines, with their inputs and outputs; `is_call` if Python has to run them."""
 
     def __init__(self, lines: list[str], is_call: bool = False, takes: Iterable[str] = (), gives: Iterable[str] = ()):
@@ -36,7 +36,7 @@ class Block:
         return "\n".join([*head, *indent(self.lines), *[f"    return {', '.join(self.gives)}"] * bool(self.gives)])
 
 
-def connect(blocks: list[Block], have: Iterable[str], arrays: Iterable[str], returns: str) -> list[Block]:
+def connect(blocks: list[LineBlock], have: Iterable[str], arrays: Iterable[str], returns: str) -> list[LineBlock]:
     """Determine which earlier variables each block takes, and which arrays it gives to later blocks."""
     there, later = list(have), set(identifiers([returns]))
     for block in reversed(blocks):
@@ -49,13 +49,13 @@ def connect(blocks: list[Block], have: Iterable[str], arrays: Iterable[str], ret
     return blocks
 
 
-def merged(blocks: list[Block]) -> list[Block]:
+def merged(blocks: list[LineBlock]) -> list[LineBlock]:
     """Return the blocks with compiled neighbours merged, up to LONG lines each."""
-    parts: list[Block] = []
+    parts: list[LineBlock] = []
     count = 0
     for block in blocks:
         if not parts or block.is_call or parts[-1].is_call or count >= LONG:
-            parts.append(Block([], block.is_call))
+            parts.append(LineBlock([], block.is_call))
             count = 0
         parts[-1].lines += block.lines
         count += sum(not is_comment(line) for line in block.lines)
@@ -66,7 +66,7 @@ def merged(blocks: list[Block]) -> list[Block]:
 class Form:
     """The code of a block with placeholders for variables and for numbers in indices."""
 
-    def __init__(self, block: Block):
+    def __init__(self, block: LineBlock):
         self.block = block
         self.code = [line for line in block.lines if not is_comment(line)]
         self.comments = list(dict.fromkeys([line for line in block.lines if is_comment(line)]))
@@ -96,16 +96,16 @@ class Repeated:
         block = self.like(self.first, with_numbers(self.first.block.lines, numbers))
         return block.function(self.name, self.open.values())
 
-    def call(self, form: Form) -> Block:
+    def call(self, form: Form) -> LineBlock:
         """Return a block that calls the function instead of another block."""
         # with literal numbers, Numba would compile a version for each of them
         numbers = [f"np.int64({form.numbers[k]})" for k in self.open]
         return self.like(form, [*form.comments, self.like(form, []).call(self.name, numbers)])
 
-    def like(self, form: Form, lines: list[str]) -> Block:
+    def like(self, form: Form, lines: list[str]) -> LineBlock:
         """Return a block with the function's inputs and outputs, named after one of the blocks."""
         names = {stands: name for name, stands in form.variables.items()}
-        return Block(lines, False, [names[n] for n in self.takes], [names[n] for n in self.gives])
+        return LineBlock(lines, False, [names[n] for n in self.takes], [names[n] for n in self.gives])
 
 
 def group_by_form(forms: Iterable[Form]) -> list[list[Form]]:
@@ -116,17 +116,17 @@ def group_by_form(forms: Iterable[Form]) -> list[list[Form]]:
     return [same for same in found.values() if len(same) >= OFTEN and len(same[0].code) > 1]
 
 
-def shared(blocks: list[Block], free: Callable[[str], str]) -> tuple[list[str], list[Block]]:
+def shared(blocks: list[LineBlock], free: Callable[[str], str]) -> tuple[list[str], list[LineBlock]]:
     """Return functions for code that is repeated often, and the blocks with calls of them."""
     often = [Repeated(same, free) for same in group_by_form([Form(block) for block in blocks if not block.is_call])]
     calls = {form.block: r.call(form) for r in often for form in r.forms}
     return [r.function() for r in often], [calls.get(block, block) for block in blocks]
 
 
-def merge_repeated(blocks: list[Block]) -> list[Block]:
+def merge_repeated(blocks: list[LineBlock]) -> list[LineBlock]:
     """Return the blocks with repeated sequences merged: the steps of a loop."""
     texts = [f"call {k}" if block.is_call else Form(block).text for k, block in enumerate(blocks)]
-    found: list[Block] = []
+    found: list[LineBlock] = []
     start = 0
     while start < len(blocks):
         length, count = longest_run(texts, start)
@@ -151,12 +151,12 @@ def longest_run(texts: list[str], start: int) -> tuple[int, int]:
     return best
 
 
-def merge_blocks(blocks: list[Block]) -> Block:
+def merge_blocks(blocks: list[LineBlock]) -> LineBlock:
     """Return some blocks as one, with all of their inputs."""
     lines = [line for block in blocks for line in block.lines]
     made = assigned(lines)
     takes = dict.fromkeys([n for block in blocks for n in block.takes if n not in made])
-    return Block(lines, blocks[0].is_call, takes)
+    return LineBlock(lines, blocks[0].is_call, takes)
 
 
 # ---------------------------------------------------------------------- lines
