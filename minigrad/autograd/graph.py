@@ -8,9 +8,7 @@ from __future__ import annotations
 import threading
 import weakref
 from abc import ABC
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from ..core import graph as core
@@ -31,10 +29,7 @@ from .dual import eager_frame
 __all__ = [
     "GradientEdge",
     "Node",
-    "allow_mutation_on_saved_tensors",
-    "disable_saved_tensors_hooks",
     "get_gradient_edge",
-    "increment_version",
     "register_multi_grad_hook",
     "save_on_cpu",
     "saved_tensors_hooks",
@@ -100,19 +95,6 @@ def get_gradient_edge(tensor: Tensor) -> GradientEdge:
     return GradientEdge(producer(edge), output_index(edge))
 
 
-def increment_version(tensor: Tensor | Iterable[Tensor]) -> None:
-    """Declare that code outside minigrad, such as NumPy's, has written to the memory of one or several tensors.
-
-    >>> import minigrad
-    >>> x = minigrad.ones(2)
-    >>> minigrad.autograd.graph.increment_version(x)
-    >>> x._version
-    1
-    """
-    for t in (tensor,) if isinstance(tensor, Tensor) else tensor:
-        memory(t).bump("increment_version")
-
-
 class MultiHandle:
     """Several hooks that are removed together, with `remove()` or at the end of a `with` block."""
 
@@ -170,45 +152,7 @@ def register_multi_grad_hook(tensors: Sequence[Tensor], fn: Callable, *, mode: s
     return MultiHandle([t.register_hook(lambda g, i=i: arrived(i, g)) for i, t in enumerate(tensors)])
 
 
-@contextmanager
-def allow_mutation_on_saved_tensors():
-    """Allow in-place modification of saved tensors inside the block: it saves copies instead.
-
-    Forward and backward must both run inside.
-
-    >>> import minigrad
-    >>> with allow_mutation_on_saved_tensors():
-    ...     x = minigrad.tensor([2.], requires_grad=True)
-    ...     y = x * 1
-    ...     z = y * y
-    ...     _ = y.zero_()
-    ...     z.backward()
-    >>> x.grad
-    tensor([4.])
-    """
-    open_ = [True]
-
-    def unpack(kept: Tensor) -> Tensor:
-        if not open_:
-            raise error(
-                AssertionError,
-                "allow_mutation_on_saved_tensors",
-                "trying to backward outside of the context in which the graph was recorded",
-                "call backward inside the with block",
-            )
-        return kept
-
-    with saved_tensors_hooks(lambda t: t.detach().clone(), unpack):
-        try:
-            yield
-        finally:
-            open_.clear()
-
-
 # ---------------------------------------------------------------------- hooks on saved tensors
-_disabled: ContextVar[str | None] = ContextVar("minigrad.saved_tensors_hooks.disabled", default=None)
-
-
 def outside() -> Frame:
     """Return the innermost frame outside all transforms, where plain tensors belong, with gradients off."""
     frame = found = current()
@@ -270,8 +214,6 @@ class saved_tensors_hooks:
         self._packing = Packing(pack_hook, unpack_hook)
 
     def __enter__(self) -> None:
-        if (message := _disabled.get()) is not None:
-            raise error(RuntimeError, "saved_tensors_hooks", message)
         self._before = current()
         use(self._before.observed(self._packing)).__enter__()
 
@@ -293,27 +235,6 @@ def check_unpacked(t: Any, hook: Callable, shape: tuple, dtype: Any, node: Any) 
     if t._sizes != shape or t._np_dtype != dtype:
         what = f"the unpack hook returned a tensor of shape {tuple(t.shape)} and {t._np_dtype} {was}"
         raise error(RuntimeError, who, what, "make the unpack hook undo the pack hook", where)
-
-
-@contextmanager
-def disable_saved_tensors_hooks(error_message: str):
-    """Make entering saved_tensors_hooks raise RuntimeError with this message.  Raises at once if such hooks are active.
-
-    >>> import minigrad
-    >>> x = minigrad.ones(2, requires_grad=True)
-    >>> with minigrad.autograd.graph.disable_saved_tensors_hooks("no hooks here"):
-    ...     y = x * x
-    >>> y.requires_grad
-    True
-    """
-    if any([isinstance(o, Packing) for o in current().observers]):
-        raise error(RuntimeError, "disable_saved_tensors_hooks", error_message)
-    before = _disabled.get()
-    try:
-        _disabled.set(error_message)
-        yield
-    finally:
-        _disabled.set(before)
 
 
 class save_on_cpu(saved_tensors_hooks):

@@ -54,10 +54,7 @@ ELSEWHERE = {
     "nn.modules.utils": ("annotations",),
     "nn.parallel": ("nn.parallel",),
     "nn.modules.lazy": ("nn.lazy",),
-    **{
-        f"nn.parallel.{name}": ("nn.parallel",)
-        for name in "data_parallel distributed parallel_apply replicate scatter_gather".split()
-    },
+    **{f"nn.parallel.{name}": ("nn.parallel",) for name in ("data_parallel", "distributed")},
     "nn.utils.stateless": ("func",),
     "optim.optimizer": ("optim.optimizer", "underscored"),
     "types": ("annotations", ""),

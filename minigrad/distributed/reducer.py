@@ -117,10 +117,7 @@ class Reducer:
         if number in self.ready:
             name = next(p.name for p in self.parameters if p.number == number)
             what = f"Expected to mark a variable ready only once, but a second gradient of {name} came in the same iteration"
-            fix = (
-                "use checkpoint(..., use_reentrant=False), call backward once for each forward, "
-                "or pass static_graph=True where every iteration does the same"
-            )
+            fix = "call backward once for each forward, or pass static_graph=True where every iteration does the same"
             raise error(RuntimeError, WHO, what, fix)
         self.ready.add(number)
         bucket, i = self.place[number]

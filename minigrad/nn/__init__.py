@@ -50,16 +50,8 @@ from .embeddings import Embedding, EmbeddingBag
 from .lazy import (
     LazyBatchNorm1d,
     LazyBatchNorm2d,
-    LazyBatchNorm3d,
     LazyConv1d,
     LazyConv2d,
-    LazyConv3d,
-    LazyConvTranspose1d,
-    LazyConvTranspose2d,
-    LazyConvTranspose3d,
-    LazyInstanceNorm1d,
-    LazyInstanceNorm2d,
-    LazyInstanceNorm3d,
     LazyLinear,
 )
 from .losses import (

@@ -112,11 +112,6 @@ def level():
         pass
 
 
-def unhooked():
-    with graph.disable_saved_tensors_hooks("none here"):
-        pass
-
-
 def at_a_frame():
     with use(OFF):
         pass
@@ -141,7 +136,6 @@ PROGRAMS = [
     inference,
     hooks,
     level,
-    unhooked,
     at_a_frame,
     backward,
     custom,

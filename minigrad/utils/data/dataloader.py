@@ -177,7 +177,7 @@ class LoaderIterator:
     def samples_at(self, index: Any) -> list:
         """Return the samples at the indices of a batch, or at a single one."""
         at: Any = getattr(self.dataset, "__getitems__", None)
-        if self.batched and callable(at):
+        if self.batched and at is not None:
             return at(index)
         return [self.dataset[i] for i in (index if self.batched else (index,))]
 
