@@ -39,10 +39,10 @@ class GradcheckError(MinigradRuntimeError):
 
 
 class Settings:
-    """The tolerances of one check, and the choice between random combinations and all elements."""
+    """The tolerances of one check."""
 
-    def __init__(self, eps: float, atol: float, rtol: float, nondet_tol: float, fast: bool):
-        self.eps, self.atol, self.rtol, self.nondet_tol, self.fast = eps, atol, rtol, nondet_tol, fast
+    def __init__(self, eps: float, atol: float, rtol: float, nondet_tol: float):
+        self.eps, self.atol, self.rtol, self.nondet_tol = eps, atol, rtol, nondet_tol
 
     def close(self, a: Any, n: Any) -> bool:
         """Return True if the analytical value is close enough to the numerical one."""

@@ -72,7 +72,7 @@ def refusal(e: Exception, function: Any, args: tuple) -> Exception:
     candidates = [(f"argument {i} of {called} is {type(a).__name__}", a) for i, a in enumerate(args)]
     if isinstance(plain, FunctionType):
         names = inspect.getclosurevars(plain)
-        candidates += [(f"{called} uses {name}", value) for name, value in (names.nonlocals | names.globals).items()]
+        candidates += [(f"{called} uses {name}", value) for name, value in {**names.nonlocals, **names.globals}.items()]
     for words, value in candidates:
         try:
             dumped(value)
