@@ -19,7 +19,7 @@ from .ops import generator, transfer
 from .ops.copy import on_device
 
 if TYPE_CHECKING:
-    from .kernels.cuda.watch import Trace
+    from .kernels.cuda.watch import KernelTrace
 
 __all__ = [
     "DeviceProperties",
@@ -238,7 +238,7 @@ def jit(function: Callable) -> Any:
     return OwnKernel(function)
 
 
-def watch() -> AbstractContextManager[Trace]:
+def watch() -> AbstractContextManager[KernelTrace]:
     """Record the reads and writes of the threads of all kernels launched in the block, and the races among them.
 
     The result has them as `launches`; printed, it describes them all, and `viz.draw_threads` draws one of them.  It needs the

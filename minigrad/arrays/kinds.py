@@ -10,7 +10,7 @@ import numpy as np
 
 from ..errors import error
 from .devices import CPU, CUDA, META, device
-from .meta import Guarded, Inside, entered, is_meta
+from .meta import Guarded, MetaFlag, entered, is_meta
 
 Array: TypeAlias = np.ndarray  # an array on a device has the same methods
 KINDS: set[type] = {np.ndarray}
@@ -72,7 +72,7 @@ def on_device(a: Any) -> bool:
 def cuda_kernels(name: str) -> Any:
     """Return the module of that name in minigrad/kernels/cuda, which programs on the processor never load."""
     module = kernels_in(name)
-    return Guarded(module) if Inside.ever else module
+    return Guarded(module) if MetaFlag.used else module
 
 
 @cache

@@ -38,7 +38,7 @@ class GradcheckError(MinigradRuntimeError):
     """
 
 
-class Settings:
+class Tolerances:
     """The tolerances of one check."""
 
     def __init__(self, eps: float, atol: float, rtol: float, nondet_tol: float):
@@ -74,7 +74,7 @@ def suspects(func: Callable, inputs: tuple, methods: tuple) -> list[str]:
 
 
 def mismatch(
-    mode: str, func: Callable, inputs: tuple, i: int, k: int, a: np.ndarray, n: np.ndarray, settings: Settings
+    mode: str, func: Callable, inputs: tuple, i: int, k: int, a: np.ndarray, n: np.ndarray, settings: Tolerances
 ) -> Exception:
     """Return the error for two Jacobians that differ: both, where they differ most, and the likely cause."""
     x = inputs[i]
@@ -103,7 +103,7 @@ KINK = (
 )
 
 
-def advice(mode: str, x: Tensor, a: np.ndarray, n: np.ndarray, settings: Settings) -> str:
+def advice(mode: str, x: Tensor, a: np.ndarray, n: np.ndarray, settings: Tolerances) -> str:
     """Return the likely cause of a difference of this kind."""
     method = "jvp" if mode == "forward" else "backward"
     if np.isnan(a).any() or np.isnan(n).any():

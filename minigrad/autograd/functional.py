@@ -38,7 +38,7 @@ def vjp(func: Callable, inputs: Tensors, v: Tensors | None = None, create_graph:
     (tensor([1., 4.]), tensor([2., 4.]))
     """
     with enable_grad():
-        at = Point("vjp", func, inputs, create_graph)
+        at = EvaluatedFunction("vjp", func, inputs, create_graph)
         v = at.vectors(v, at.outputs, "the user-provided function returns")
         found = at.pull(at.outputs, at.inputs, v)
     return at.result(at.outputs, at.several), at.result(found, at.nested)
@@ -52,7 +52,7 @@ def jvp(func: Callable, inputs: Tensors, v: Tensors | None = None, create_graph:
     (tensor([1., 4.]), tensor([2., 0.]))
     """
     with enable_grad():
-        at = Point("jvp", func, inputs, create_graph)
+        at = EvaluatedFunction("jvp", func, inputs, create_graph)
         v = at.vectors(v, at.inputs, "the input to the user-provided function is")
         probes = tuple([zeros(o).requires_grad_() for o in at.outputs])
         found = at.pull(at.pull(at.outputs, at.inputs, probes, create=True), probes, v)
@@ -75,7 +75,7 @@ def jacobian(
             [0., 4.]])
     """
     with enable_grad():
-        at = Point("jacobian", func, inputs, create_graph)
+        at = EvaluatedFunction("jacobian", func, inputs, create_graph)
         found = tuple([at.result(at.rows(o, vectorize), at.nested) for o in at.outputs])
     return found if at.several else found[0]
 
@@ -122,7 +122,7 @@ def hvp(func: Callable, inputs: Tensors, v: Tensors | None = None, create_graph:
 def hessian_product(who: str, func: Callable, inputs: Tensors, v: Any, create_graph: bool) -> tuple:
     """Return the function's output and its gradient pulled back once more, by v."""
     with enable_grad():
-        at = Point(who, func, inputs, create_graph)
+        at = EvaluatedFunction(who, func, inputs, create_graph)
         one_element(who, at.outputs if at.several else at.outputs[0])
         v = at.vectors(v, at.inputs, "the input to the user-provided function is")
         gradient = at.pull(at.outputs, at.inputs, create=True)
@@ -130,7 +130,7 @@ def hessian_product(who: str, func: Callable, inputs: Tensors, v: Any, create_gr
     return at.result(at.outputs, at.several), at.result(found, at.nested)
 
 
-class Point:
+class EvaluatedFunction:
     """A function's inputs, as new tensors so that captured ones do not matter, and its outputs, both as tuples."""
 
     def __init__(self, who: str, func: Callable, inputs: Any, create_graph: bool):

@@ -17,7 +17,7 @@ from ..core.tensor import Tensor, is_float
 from ..errors import error, warn
 from ..func import jvp, vmap
 from ..func.tree import check_function
-from .disagreement import GradcheckError, Settings, mismatch, not_a_function, suspects
+from .disagreement import GradcheckError, Tolerances, mismatch, not_a_function, suspects
 from .gradients import grad
 from .numeric_jacobians import (
     by_backward,
@@ -68,7 +68,7 @@ def gradcheck(
     check_function("gradcheck", func, "gradcheck(f, x)")
     modes = {"backward": check_backward_ad, "forward": check_forward_ad}
     batched = {"backward": check_batched_grad, "forward": check_batched_forward_grad}
-    settings = Settings(eps, atol, rtol, nondet_tol)
+    settings = Tolerances(eps, atol, rtol, nondet_tol)
     return agree(func, as_tuple(inputs), settings, modes, batched, raise_exception)
 
 
@@ -120,7 +120,7 @@ def gradgradcheck(
         return tuple([g for g in found if g is not None])
 
     modes, batched = {"backward": check_rev_over_rev, "forward": check_fwd_over_rev}, {"backward": check_batched_grad}
-    settings = Settings(eps, atol, rtol, nondet_tol)
+    settings = Tolerances(eps, atol, rtol, nondet_tol)
     try:
         return agree(gradients, (*inputs, *as_tuple(grad_outputs)), settings, modes, batched, raise_exception)
     except GradcheckError as e:
@@ -140,7 +140,9 @@ def random_weights(func: Callable, inputs: tuple, gaps: bool) -> list[Tensor]:
     return found
 
 
-def agree(func: Callable, inputs: tuple, settings: Settings, modes: dict, batched: dict, raise_exception: bool) -> bool:
+def agree(
+    func: Callable, inputs: tuple, settings: Tolerances, modes: dict, batched: dict, raise_exception: bool
+) -> bool:
     """Run gradcheck in these modes, for single derivatives and for batches of them."""
     if any(wanted and not modes[mode] for mode, wanted in batched.items()):
         raise error(
@@ -192,7 +194,7 @@ def check_inputs(inputs: tuple) -> None:
 
 
 # ---------------------------------------------------------------------- comparisons
-def compare(func: Callable, inputs: tuple, settings: Settings, modes: dict, batched: dict) -> None:
+def compare(func: Callable, inputs: tuple, settings: Tolerances, modes: dict, batched: dict) -> None:
     """Make the requested comparisons.  Raises GradcheckError at a difference."""
     if not differentiable(func, inputs):
         check_constant(func, inputs, settings)
@@ -205,7 +207,7 @@ def compare(func: Callable, inputs: tuple, settings: Settings, modes: dict, batc
         (compare_batched if mode == "backward" else compare_batched_forward)(func, inputs)
 
 
-def check_constant(func: Callable, inputs: tuple, settings: Settings) -> None:
+def check_constant(func: Callable, inputs: tuple, settings: Tolerances) -> None:
     """Check that outputs do not change with the inputs if no output requires grad."""
     for k, o in enumerate(as_tuple(func(*inputs))):
         if not isinstance(o, Tensor):
@@ -241,7 +243,7 @@ def check_multiplied(func: Callable, inputs: tuple, tolerance: float) -> None:
             )
 
 
-def compare_all(func: Callable, inputs: tuple, settings: Settings, mode: str) -> None:
+def compare_all(func: Callable, inputs: tuple, settings: Tolerances, mode: str) -> None:
     """Compare every element of every Jacobian."""
     expected = {i: numerical(func, inputs, x, settings.eps) for i, x in checked(inputs)}
     forward = {i: forward_jacobian(func, inputs, i, x) for i, x in checked(inputs)} if mode == "forward" else {}
@@ -253,7 +255,7 @@ def compare_all(func: Callable, inputs: tuple, settings: Settings, mode: str) ->
                 raise mismatch(mode, func, inputs, i, k, a, expected[i][k], settings)
 
 
-def backward_twice(o: Tensor, k: int, inputs: tuple, settings: Settings) -> dict[int, np.ndarray]:
+def backward_twice(o: Tensor, k: int, inputs: tuple, settings: Tolerances) -> dict[int, np.ndarray]:
     """Return the Jacobians of output k.  Raises GradcheckError if a second run of backward differs."""
     found, again = by_backward(o, inputs), by_backward(o, inputs)
     for i, jacobian in found.items():

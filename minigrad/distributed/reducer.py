@@ -18,7 +18,7 @@ from ..core.graph import history
 from ..core.tensor import Tensor
 from ..errors import error
 from ..ops.from_data import tensor
-from .buckets import NAMES, Bucket, GradBucket, Numbered, divided
+from .buckets import NAMES, Bucket, GradBucket, NumberedParameter, divided
 from .calls import labelled
 from .collectives import all_reduce
 from .groups import ProcessGroup
@@ -36,7 +36,7 @@ class Reducer:
 
     def __init__(
         self,
-        parameters: list[Numbered],
+        parameters: list[NumberedParameter],
         group: ProcessGroup,
         caps: Sequence[int],
         find_unused: bool,

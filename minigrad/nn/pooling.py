@@ -10,7 +10,7 @@ from .module import Module
 from .settings import Functional, as_ntuple
 
 
-class Pool(Functional):
+class _PoolNd(Functional):
     """Base class of the window pools; the stride defaults to the window's size."""
 
     kernel_size: Any
@@ -24,17 +24,17 @@ class Pool(Functional):
             self.stride = self.kernel_size
 
 
-class MaxPool(Pool):
+class _MaxPoolNd(_PoolNd):
     """Base class of the max pools."""
 
     dilation: Any = 1
     return_indices: bool = False
     ceil_mode: bool = False
 
-    shown = *Pool.shown, "dilation", "ceil_mode"
+    shown = *_PoolNd.shown, "dilation", "ceil_mode"
 
 
-class AvgPool(Pool):
+class _AvgPoolNd(_PoolNd):
     """Base class of the average pools."""
 
     ceil_mode: bool = False
@@ -49,13 +49,13 @@ class AdaptivePool(Functional):
     shown = ("output_size",)
 
 
-class AdaptiveMaxPool(AdaptivePool):
+class _AdaptiveMaxPoolNd(AdaptivePool):
     """Base class of the adaptive max pools."""
 
     return_indices: bool = False
 
 
-class MaxPool1d(MaxPool, function=pool.max_pool1d):
+class MaxPool1d(_MaxPoolNd, function=pool.max_pool1d):
     """The largest element of each window of (n, c, length).
 
     >>> import minigrad
@@ -64,7 +64,7 @@ class MaxPool1d(MaxPool, function=pool.max_pool1d):
     """
 
 
-class MaxPool2d(MaxPool, function=pool.max_pool2d):
+class MaxPool2d(_MaxPoolNd, function=pool.max_pool2d):
     """The largest element of each window of (n, c, height, width).
 
     >>> import minigrad
@@ -73,7 +73,7 @@ class MaxPool2d(MaxPool, function=pool.max_pool2d):
     """
 
 
-class MaxPool3d(MaxPool, function=pool.max_pool3d):
+class MaxPool3d(_MaxPoolNd, function=pool.max_pool3d):
     """The largest element of each window of (n, c, depth, height, width).
 
     >>> import minigrad
@@ -82,7 +82,7 @@ class MaxPool3d(MaxPool, function=pool.max_pool3d):
     """
 
 
-class AvgPool1d(AvgPool, function=pool.avg_pool1d):
+class AvgPool1d(_AvgPoolNd, function=pool.avg_pool1d):
     """The mean of each window of (n, c, length).
 
     >>> import minigrad
@@ -96,7 +96,7 @@ class AvgPool1d(AvgPool, function=pool.avg_pool1d):
             setattr(self, name, as_ntuple(getattr(self, name), 1))
 
 
-class AvgPool2d(AvgPool, function=pool.avg_pool2d):
+class AvgPool2d(_AvgPoolNd, function=pool.avg_pool2d):
     """The mean of each window of (n, c, height, width).
 
     >>> import minigrad
@@ -107,7 +107,7 @@ class AvgPool2d(AvgPool, function=pool.avg_pool2d):
     divisor_override: int | None = None
 
 
-class AvgPool3d(AvgPool, function=pool.avg_pool3d):
+class AvgPool3d(_AvgPoolNd, function=pool.avg_pool3d):
     """The mean of each window of (n, c, depth, height, width).
 
     >>> import minigrad
@@ -183,7 +183,7 @@ class AdaptiveAvgPool3d(AdaptivePool, function=adaptive_pool.adaptive_avg_pool3d
     """
 
 
-class AdaptiveMaxPool1d(AdaptiveMaxPool, function=adaptive_pool.adaptive_max_pool1d):
+class AdaptiveMaxPool1d(_AdaptiveMaxPoolNd, function=adaptive_pool.adaptive_max_pool1d):
     """The largest elements of `output_size` equal parts of (n, c, length).
 
     >>> import minigrad
@@ -192,7 +192,7 @@ class AdaptiveMaxPool1d(AdaptiveMaxPool, function=adaptive_pool.adaptive_max_poo
     """
 
 
-class AdaptiveMaxPool2d(AdaptiveMaxPool, function=adaptive_pool.adaptive_max_pool2d):
+class AdaptiveMaxPool2d(_AdaptiveMaxPoolNd, function=adaptive_pool.adaptive_max_pool2d):
     """The largest elements of `output_size` equal parts of (n, c, height, width).
 
     >>> import minigrad
@@ -201,7 +201,7 @@ class AdaptiveMaxPool2d(AdaptiveMaxPool, function=adaptive_pool.adaptive_max_poo
     """
 
 
-class AdaptiveMaxPool3d(AdaptiveMaxPool, function=adaptive_pool.adaptive_max_pool3d):
+class AdaptiveMaxPool3d(_AdaptiveMaxPoolNd, function=adaptive_pool.adaptive_max_pool3d):
     """The largest elements of `output_size` equal parts of (n, c, depth, height, width).
 
     >>> import minigrad
