@@ -1,12 +1,10 @@
-"""Pools as modules: the maximum, the mean or a power mean of windows, or of equal parts."""
+"""Pools as modules: the maximum or the mean of windows, or of equal parts."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from ..core.tensor import Tensor
-from ..ops.nn import adaptive_pool, lp_pool, pool, unpool
-from .module import Module
+from ..ops.nn import adaptive_pool, pool
 from .settings import Functional, as_ntuple
 
 
@@ -118,44 +116,6 @@ class AvgPool3d(_AvgPoolNd, function=pool.avg_pool3d):
     divisor_override: int | None = None
 
 
-class LPPool(Functional):
-    """Base class of the power pools."""
-
-    norm_type: float
-    kernel_size: Any
-    stride: Any = None
-    ceil_mode: bool = False
-
-    shown = "norm_type", "kernel_size", "stride", "ceil_mode"
-
-
-class LPPool1d(LPPool, function=lp_pool.lp_pool1d):
-    """(sum of x**p)**(1/p) of each window of (n, c, length), for p = `norm_type`.
-
-    >>> import minigrad
-    >>> minigrad.nn.LPPool1d(2, 2)(minigrad.tensor([[3., 4., 6., 8.]]))
-    tensor([[ 5., 10.]])
-    """
-
-
-class LPPool2d(LPPool, function=lp_pool.lp_pool2d):
-    """(sum of x**p)**(1/p) of each window of (n, c, height, width), for p = `norm_type`.
-
-    >>> import minigrad
-    >>> minigrad.nn.LPPool2d(2, 2)(minigrad.ones(3, 8, 8)).shape
-    minigrad.Size([3, 4, 4])
-    """
-
-
-class LPPool3d(LPPool, function=lp_pool.lp_pool3d):
-    """(sum of x**p)**(1/p) of each window of (n, c, depth, height, width), for p = `norm_type`.
-
-    >>> import minigrad
-    >>> minigrad.nn.LPPool3d(2, 2)(minigrad.ones(3, 8, 8, 8)).shape
-    minigrad.Size([3, 4, 4, 4])
-    """
-
-
 class AdaptiveAvgPool1d(AdaptivePool, function=adaptive_pool.adaptive_avg_pool1d):
     """The means of `output_size` equal parts of (n, c, length).
 
@@ -208,58 +168,3 @@ class AdaptiveMaxPool3d(_AdaptiveMaxPoolNd, function=adaptive_pool.adaptive_max_
     >>> minigrad.nn.AdaptiveMaxPool3d((2, 1, 1))(minigrad.ones(3, 4, 8, 8)).shape
     minigrad.Size([3, 2, 1, 1])
     """
-
-
-class MaxUnpool(Module):
-    """Base class of the unpools, which put elements back where a max pool found them."""
-
-    function: Any = None
-
-    def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0):
-        super().__init__()
-        n = int(type(self).__name__[-2])
-        self.kernel_size, self.padding = as_ntuple(kernel_size, n), as_ntuple(padding, n)
-        self.stride = self.kernel_size if stride is None else as_ntuple(stride, n)
-
-    def forward(self, input: Tensor, indices: Tensor, output_size: Any = None) -> Tensor:
-        """Return a tensor of `output_size` with the elements at their places."""
-        return type(self).function(input, indices, self.kernel_size, self.stride, self.padding, output_size)
-
-    def extra_repr(self) -> str:
-        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
-
-
-class MaxUnpool1d(MaxUnpool):
-    """The partial inverse of MaxPool1d: zeros where there was no maximum.
-
-    >>> import minigrad
-    >>> pool, unpool = minigrad.nn.MaxPool1d(2, return_indices=True), minigrad.nn.MaxUnpool1d(2)
-    >>> unpool(*pool(minigrad.ones(3, 8))).shape
-    minigrad.Size([3, 8])
-    """
-
-    function = staticmethod(unpool.max_unpool1d)
-
-
-class MaxUnpool2d(MaxUnpool):
-    """The partial inverse of MaxPool2d: zeros where there was no maximum.
-
-    >>> import minigrad
-    >>> pool, unpool = minigrad.nn.MaxPool2d(2, return_indices=True), minigrad.nn.MaxUnpool2d(2)
-    >>> unpool(*pool(minigrad.ones(3, 8, 8))).shape
-    minigrad.Size([3, 8, 8])
-    """
-
-    function = staticmethod(unpool.max_unpool2d)
-
-
-class MaxUnpool3d(MaxUnpool):
-    """The partial inverse of MaxPool3d: zeros where there was no maximum.
-
-    >>> import minigrad
-    >>> pool, unpool = minigrad.nn.MaxPool3d(2, return_indices=True), minigrad.nn.MaxUnpool3d(2)
-    >>> unpool(*pool(minigrad.ones(3, 4, 8, 8))).shape
-    minigrad.Size([3, 4, 8, 8])
-    """
-
-    function = staticmethod(unpool.max_unpool3d)
