@@ -5,15 +5,12 @@ Nodes are in minigrad/core/graph.py, saved tensors in saved.py, hooks on a tenso
 
 from __future__ import annotations
 
-import threading
-import weakref
 from abc import ABC
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from ..core import graph as core
 from ..core.backward import accumulate
-from ..core.engine import running
 from ..core.events import Observer, slots
 from ..core.frames import Frame, current, enter, use
 from ..core.graph import Leaf, OutputEdge, history, name_of, output_index, producer
@@ -23,14 +20,12 @@ from ..errors import error
 from ..ops import transfer
 from ..ops.pin import pinned
 from ..places import defined_at
-from ..tensors.hooks import Handle
 from .dual import eager_frame
 
 __all__ = [
     "GradientEdge",
     "Node",
     "get_gradient_edge",
-    "register_multi_grad_hook",
     "save_on_cpu",
     "saved_tensors_hooks",
 ]
@@ -93,63 +88,6 @@ def get_gradient_edge(tensor: Tensor) -> GradientEdge:
             "call requires_grad_() on it, or on the tensors that it is computed from",
         )
     return GradientEdge(producer(edge), output_index(edge))
-
-
-class MultiHandle:
-    """Several hooks that are removed together, with `remove()` or at the end of a `with` block."""
-
-    def __init__(self, handles: Sequence[Handle]):
-        self.handles = handles
-
-    def remove(self) -> None:
-        """Remove all of these hooks."""
-        for handle in self.handles:
-            handle.remove()
-
-    def __enter__(self) -> MultiHandle:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.remove()
-
-
-def register_multi_grad_hook(tensors: Sequence[Tensor], fn: Callable, *, mode: str = "all") -> MultiHandle:
-    """Call `fn(grads)` in each backward once all gradients of `tensors` are known, None for tensors that it does not reach.
-
-    With mode="any", call `fn(grad)` at the first gradient instead.  Raises ValueError for another mode.
-
-    >>> import minigrad
-    >>> x, y = minigrad.ones(1, requires_grad=True), minigrad.ones(1, requires_grad=True)
-    >>> handle = minigrad.autograd.graph.register_multi_grad_hook((x, y), print)
-    >>> (2 * x + 3 * y).backward()
-    [tensor([2.]), tensor([3.])]
-    """
-    if mode not in ("all", "any"):
-        raise error(
-            ValueError, "register_multi_grad_hook", f"expects mode to be one of ('all', 'any') but got {mode!r}"
-        )
-    if mode == "any":
-        tensors = [t for t in tensors if t.requires_grad]
-    nodes = [weakref.ref(producer(history(t))) for t in tensors if t.requires_grad]  # weakly: these hold the hooks
-    n, lock = len(tensors), threading.Lock()
-    # run of the engine -> gradients so far, number of gradients still missing
-    runs: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
-
-    def arrived(i: int, grad: Tensor) -> None:
-        run: Any = running.get()
-        with lock:
-            if run not in runs:
-                reached = run.reaches()
-                runs[run] = ([None] * n, [sum(node() in reached for node in nodes)])
-            grads, missing = runs[run]
-            first = all(g is None for g in grads)
-            grads[i], missing[0] = grad, missing[0] - 1
-        if mode == "any" and first:
-            fn(grad)
-        if mode == "all" and not missing[0]:
-            fn(list(grads))
-
-    return MultiHandle([t.register_hook(lambda g, i=i: arrived(i, g)) for i, t in enumerate(tensors)])
 
 
 # ---------------------------------------------------------------------- hooks on saved tensors

@@ -317,6 +317,11 @@ TABLE = tuple(
             "utils.data.StackDataset utils.data.ChainDataset",
         ),
         (
+            "hooks on several gradients, and lists of messages",
+            "register a hook on each tensor, or start each message with distributed.isend and distributed.irecv",
+            "autograd.graph.register_multi_grad_hook distributed.P2POp distributed.batch_isend_irecv",
+        ),
+        (
             "switches for all checkpoints in a block",
             "pass early_stop and debug to checkpoint",
             "utils.checkpoint.set_checkpoint_early_stop utils.checkpoint.set_checkpoint_debug_enabled",

@@ -1,8 +1,5 @@
 """Looking at the graph and reaching into it: edges, hooks on several tensors, hooks on what is saved."""
 
-import gc
-import weakref
-
 import pytest
 
 import minigrad
@@ -48,69 +45,6 @@ def test_gradient_edge_of_one_of_several_outputs():
     edge = graph.get_gradient_edge(b)
     (g,) = minigrad.autograd.grad((a + 5 * b).sum(), edge)
     assert (edge.output_nr, g.tolist()) == (1, [5.0])
-
-
-def both_used(seen, mode="all"):
-    a, b = leaf(1.0), leaf(2.0)
-    c, d = a * b, a * b
-    handle = graph.register_multi_grad_hook((a, b, c, d), seen.append, mode=mode)
-    return a, c, handle
-
-
-def test_multi_grad_hook_waits_for_what_the_backward_reaches():
-    seen = []
-    a, c, handle = both_used(seen)
-    c.sum().backward(retain_graph=True)
-    c.sum().backward(inputs=(a,), retain_graph=True)
-    assert [[g is not None for g in grads] for grads in seen] == [[True, True, True, False], [True, False, True, False]]
-    handle.remove()
-    c.sum().backward()
-    assert len(seen) == 2
-
-
-def test_multi_grad_hook_in_any_mode_gets_the_first_gradient_of_each_backward():
-    seen = []
-    _, c, handle = both_used(seen, "any")
-    c.sum().backward(retain_graph=True)
-    c.sum().backward()
-    assert [g.tolist() for g in seen] == [[1.0], [1.0]]
-    with pytest.raises(ValueError):
-        graph.register_multi_grad_hook((c,), seen.append, mode="some")
-
-
-def test_multi_grad_hook_in_a_backward_inside_a_backward():
-    seen = []
-    x = leaf(3.0)
-    graph.register_multi_grad_hook((x,), lambda grads: seen.append(grads[0].tolist()))
-
-    class Inner(minigrad.autograd.Function):
-        @staticmethod
-        def forward(ctx, t):
-            ctx.save_for_backward(t)
-            return t * t
-
-        @staticmethod
-        def backward(ctx, g):
-            (t,) = ctx.saved_tensors
-            with minigrad.enable_grad():
-                minigrad.autograd.grad((t * t * t).sum(), t)
-            return 2 * t * g
-
-    Inner.apply(x).backward()
-    assert seen == [[27.0], [6.0]]
-
-
-def test_multi_grad_hooks_do_not_keep_the_graph_alive():
-    x = leaf(1.0)
-    y = x * 2
-    graph.register_multi_grad_hook((y,), lambda grads: None)
-    watch = weakref.ref(y.grad_fn)
-    gc.disable()
-    try:
-        del y
-        assert watch() is None
-    finally:
-        gc.enable()
 
 
 def test_saved_tensors_hooks_can_be_subclassed():

@@ -79,7 +79,6 @@ PASSES = {
     "shuffled": lambda d, m: d.DataLoader(range(7), 2, shuffle=True),
     "shuffled, drop_last": lambda d, m: d.DataLoader(range(7), 2, shuffle=True, drop_last=True),
     "shuffled by a generator": lambda d, m: d.DataLoader(range(7), 2, shuffle=True, generator=generator(m)),
-    "shuffled by workers": lambda d, m: d.DataLoader(range(9), 2, shuffle=True, num_workers=2),
     "single samples": lambda d, m: d.DataLoader(range(5), None, shuffle=True),
     "with replacement": lambda d, m: d.DataLoader(range(70), 8, sampler=d.RandomSampler(range(70), True)),
     "more than there are": lambda d, m: d.DataLoader(range(5), 2, sampler=d.RandomSampler(range(5), num_samples=12)),
