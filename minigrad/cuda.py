@@ -1,4 +1,4 @@
-"""The GPU, as PyTorch's programs query it: its availability, memory, stream and random numbers.
+"""The GPU, as PyTorch's programs query it: its availability, memory and random numbers.
 
 Tensors are on the first GPU, cuda:0, or on the processor.  The code that computes there is in minigrad/kernels/cuda, which is
 loaded only when a GPU is used.
@@ -24,9 +24,7 @@ if TYPE_CHECKING:
 __all__ = [
     "DeviceProperties",
     "OutOfMemoryError",
-    "Stream",
     "current_device",
-    "current_stream",
     "device_count",
     "empty_cache",
     "get_device_capability",
@@ -171,46 +169,6 @@ def synchronize(device: Any = None) -> None:
     """
     gpu(device)
     transfer.current().synchronize()
-
-
-class Stream:
-    """Order of work on a GPU: there is one stream, which executes operations in the order in which they are issued.
-
-    >>> import minigrad
-    >>> if minigrad.cuda.is_available():
-    ...     minigrad.cuda.current_stream().synchronize()
-    """
-
-    device = CUDA
-
-    @property
-    def cuda_stream(self) -> int:
-        """Handle of the driver, for other libraries."""
-        return transfer.current().stream
-
-    def synchronize(self) -> None:
-        """Wait until all operations have finished."""
-        synchronize()
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Stream)
-
-    def __hash__(self) -> int:
-        return hash(Stream)
-
-    def __repr__(self) -> str:
-        return f"<minigrad.cuda.Stream device={self.device} cuda_stream={self.cuda_stream:#x}>"
-
-
-def current_stream(device: Any = None) -> Stream:
-    """Return the stream in which operations compute.
-
-    >>> import minigrad
-    >>> if minigrad.cuda.is_available():
-    ...     handle = minigrad.cuda.current_stream().cuda_stream
-    """
-    gpu(device)
-    return Stream()
 
 
 # ---------------------------------------------------------------------- user-defined kernels

@@ -100,7 +100,8 @@ TABLE = tuple(
         (
             "streams, events and graphs of a GPU",
             "measure with torch.cuda.synchronize() and time.perf_counter(); a GPU runs its work in order",
-            """Stream Event cuda.Event cuda.stream cuda.StreamContext cuda.ExternalStream cuda.CUDAGraph cuda.graph
+            """Stream Event cuda.Event cuda.Stream cuda.current_stream cuda.stream cuda.StreamContext cuda.ExternalStream
+            cuda.CUDAGraph cuda.graph
             cuda.make_graphed_callables cuda.nvtx Tensor.record_stream""",
         ),
         (
