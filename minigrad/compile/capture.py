@@ -85,7 +85,7 @@ def reading(t: Tensor, how: str) -> Any:
     if how == "grad":
         return trace.look_at_grad(t)
     if how == "grad_fn":
-        return trace.check_history(t)
+        return trace.look_at_history(t)
     if how == "item" and ((symbol := trace.number(t)) is not None or type(t) is Box):
         return symbol
     if type(t) is not Box:

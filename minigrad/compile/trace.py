@@ -257,7 +257,7 @@ class Trace(Grad):
             t._grad = self.own(t._grad)
             self.grads[id(t)] = t, t._grad
 
-    def check_history(self, t: Tensor) -> None:
+    def look_at_history(self, t: Tensor) -> None:
         """Refuse to tell which node created an input: the next call may receive a different one."""
         if history(t) is not None and (type(t) is not Box or self.is_input(t)):
             raise self.refuse("it asks how one of its input tensors was computed (grad_fn, is_leaf)")
