@@ -36,7 +36,7 @@ class Data(torch.utils.data.Dataset):
         return torch.ones(1000)
 
 step, weight = 0, torch.zeros(1000)
-for batch in torch.utils.data.DataLoader(Data(), batch_size=2):
+for batch in torch.utils.data.DataLoader(Data(), batch_size=2, num_workers=1 if broken == "data" else 0):
     gradient = batch.mean(0)
     dist.all_reduce(gradient)
     weight += gradient

@@ -161,7 +161,7 @@ time.sleep(30)
 
 
 @needs_mpi
-def test_an_exception_in_a_data_loader_ends_all():
+def test_an_exception_in_a_worker_of_a_data_loader_ends_all():
     program = """
 class Broken(torch.utils.data.Dataset):
     def __len__(self):
@@ -172,7 +172,7 @@ class Broken(torch.utils.data.Dataset):
             raise ValueError("sample 5 is broken")
         return torch.ones(2)
 
-for batch in torch.utils.data.DataLoader(Broken(), batch_size=2):
+for batch in torch.utils.data.DataLoader(Broken(), batch_size=2, num_workers=1):
     dist.all_reduce(batch)
 """
     done = run(2, SOON + program)

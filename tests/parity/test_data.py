@@ -2,6 +2,7 @@
 
 import importlib
 import itertools
+import warnings
 
 import numpy as np
 import pytest
@@ -79,12 +80,17 @@ PASSES = {
     "shuffled": lambda d, m: d.DataLoader(range(7), 2, shuffle=True),
     "shuffled, drop_last": lambda d, m: d.DataLoader(range(7), 2, shuffle=True, drop_last=True),
     "shuffled by a generator": lambda d, m: d.DataLoader(range(7), 2, shuffle=True, generator=generator(m)),
+    "shuffled by workers": lambda d, m: d.DataLoader(range(9), 2, shuffle=True, num_workers=2),
+    "shuffled by workers that persist": lambda d, m: d.DataLoader(
+        range(9), 2, shuffle=True, num_workers=2, persistent_workers=True
+    ),
     "single samples": lambda d, m: d.DataLoader(range(5), None, shuffle=True),
     "with replacement": lambda d, m: d.DataLoader(range(70), 8, sampler=d.RandomSampler(range(70), True)),
     "more than there are": lambda d, m: d.DataLoader(range(5), 2, sampler=d.RandomSampler(range(5), num_samples=12)),
     "a subset": lambda d, m: d.DataLoader(range(5), 2, sampler=d.SubsetRandomSampler([4, 2, 1])),
     "weighted": lambda d, m: d.DataLoader(range(5), 2, sampler=d.WeightedRandomSampler([1, 2, 3.0], 3)),
     "a sampler that draws": lambda d, m: d.DataLoader(range(5), None, sampler=Drawing(m)),
+    "a sampler that draws, for workers": lambda d, m: d.DataLoader(range(5), None, sampler=Drawing(m), num_workers=1),
     "split": lambda d, m: d.DataLoader(d.random_split(range(9), [0.5, 0.5])[0], 2, shuffle=True),
 }
 
@@ -103,13 +109,30 @@ def test_numbers_are_drawn_in_pytorchs_order(make):
     assert found[0] == found[1]
 
 
+class Seeds:
+    """Each sample is what its worker draws from the other generators."""
+
+    def __getitem__(self, i):
+        import random
+
+        return random.random(), float(np.random.rand())
+
+
+def test_python_and_numpy_draw_pytorchs_numbers_in_workers():
+    found = []
+    for module in BOTH:
+        with pytest.MonkeyPatch.context() as patch:
+            Draws(module, patch)
+            found.append(list(data(module).DataLoader(Seeds(), None, sampler=[0, 1], num_workers=2)))
+    assert found[0] == found[1]
+
+
 # ---------------------------------------------------------------------- errors
+LOADERS = [case for case in test_dataloader.REFUSED if case[0] != {"num_workers": 1.0}]  # which is an error later there
 
 
 @pytest.mark.parametrize(
-    "options, kind, words",
-    test_dataloader.REFUSED,
-    ids=[f"{kind.__name__}: {words}" for _, kind, words in test_dataloader.REFUSED],
+    "options, kind, words", LOADERS, ids=[f"{kind.__name__}: {words}" for _, kind, words in LOADERS]
 )
 def test_the_loaders_errors_are_of_pytorchs_type(options, kind, words):
     class Numbers(torch.utils.data.IterableDataset):
@@ -137,6 +160,8 @@ CALLS = [
     ("BatchSampler([1], 0, False)", ValueError),
     ("BatchSampler([1], 2, None)", ValueError),
     ("iter(Sampler())", NotImplementedError),
+    ("iter(DataLoader([1], timeout=1))", AssertionError),
+    ("iter(DataLoader([1], num_workers=1, prefetch_factor=0))", AssertionError),
     ("default_collate([None])", TypeError),
     ("default_collate([[1], [1, 2]])", RuntimeError),
     ("default_collate([torch.ones(1), torch.ones(2)])", RuntimeError),
@@ -189,3 +214,31 @@ def compare(a, b):
             compare(x, y)
     else:
         assert a == b
+
+
+@pytest.mark.parametrize("workers", [2, 3])
+@pytest.mark.parametrize("size", [None, 2])
+def test_workers_take_turns_as_pytorchs_do(workers, size):
+    def dataset(module):
+        class Uneven(data(module).IterableDataset):
+            def __iter__(self):
+                number = data(module).get_worker_info().id
+                return iter([10 * number + i for i in range(1 + 3 * number)])
+
+        return Uneven()
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of more workers than processors
+        found = [
+            [np.asarray(b).tolist() for b in data(m).DataLoader(dataset(m), size, num_workers=workers)] for m in BOTH
+        ]
+    assert found[0] == found[1]
+
+
+def test_public_names_are_pytorchs():
+    left_out = {  # the pipes that PyTorch has given up
+        "functional_datapipe", "guaranteed_datapipes_determinism", "runtime_validation",
+        "runtime_validation_disabled", "argument_validation", "non_deterministic",
+        "DataChunk", "_DatasetKind", *[n for n in torch.utils.data.__all__ if "DataPipe" in n or "DFI" in n],
+    }  # fmt: skip
+    assert set(data(minigrad).__all__) == set(torch.utils.data.__all__) - left_out

@@ -41,16 +41,21 @@ if __name__ == "__main__":
     sys.exit(len(sys.argv))
 """
 PARTS = "import torch\n\ndef double(x):\n    return torch.add(x, x)\n"
-STARTS = """
-import multiprocessing, sys
+LOADS = """
+import sys
 import torch
+from torch.utils.data import DataLoader, Dataset
 
-def version(i):
-    return torch.__version__
+class Versions(Dataset):
+    def __len__(self):
+        return 2
+
+    def __getitem__(self, i):
+        return torch.__version__, torch.tensor(i)
 
 if __name__ == "__main__":
-    with multiprocessing.get_context(sys.argv[1]).Pool(1) as pool:
-        print(pool.map(version, [0, 1]))
+    for versions, i in DataLoader(Versions(), 2, num_workers=1, multiprocessing_context=sys.argv[1]):
+        print(versions, i)
 """
 # two ranks, of which the second may be killed
 RANKS = """
@@ -88,9 +93,9 @@ def test_a_program_runs_with_its_own_options_and_ends_as_it_ends(folder, words):
 
 @pytest.mark.parametrize("method", ["spawn", "forkserver"])
 def test_processes_that_it_starts_anew_compute_with_minigrad_as_well(folder, method):
-    (folder / "starts.py").write_text(STARTS)
-    done = minigrad(folder, "run", "starts.py", method)
-    assert done.stdout.decode() == "['2.13.0+minigrad', '2.13.0+minigrad']\n", done.stderr.decode()
+    (folder / "loads.py").write_text(LOADS)
+    done = minigrad(folder, "run", "loads.py", method)
+    assert done.stdout.decode() == "('2.13.0+minigrad', '2.13.0+minigrad') tensor([0, 1])\n", done.stderr.decode()
 
 
 def test_a_program_is_read_from_the_standard_input(folder):

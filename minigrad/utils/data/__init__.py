@@ -1,11 +1,12 @@
 """Datasets, samplers and the DataLoader: torch.utils.data's names.
 
 A dataset returns samples, a sampler chooses their order, `collate_fn` combines several into a batch, and a DataLoader joins
-the three.  The parts are in dataset.py, sampler.py, distributed.py and collate.py; dataloader.py joins them.
+the three.  The parts are in dataset.py, sampler.py, distributed.py and collate.py; dataloader.py joins them.  worker.py and
+worker_pool.py run them in other processes; batch_transfer.py sends the batches back.
 """
 
 from .collate import default_collate, default_convert
-from .dataloader import DataLoader, get_worker_info
+from .dataloader import DataLoader
 from .dataset import (
     ConcatDataset,
     Dataset,
@@ -23,6 +24,7 @@ from .sampler import (
     SubsetRandomSampler,
     WeightedRandomSampler,
 )
+from .worker import get_worker_info
 
 __all__ = [
     "BatchSampler",

@@ -49,6 +49,9 @@ class Dataset(Generic[T_co]):
 class IterableDataset(Dataset[T_co], Iterable[T_co]):
     """Base class of datasets that are read from beginning to end, such as streams.  A subclass defines `__iter__`.
 
+    Each worker of a DataLoader has a copy of the dataset and reads all of it, unless `__iter__` asks `get_worker_info` for
+    its share.
+
     >>> from minigrad.utils.data import DataLoader, IterableDataset
     >>> class Counter(IterableDataset):
     ...     def __iter__(self):

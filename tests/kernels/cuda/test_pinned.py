@@ -271,11 +271,12 @@ def pinned_in(batch):
         type(batch)(map(pinned_in, batch))  # fmt: skip
 
 
-def test_batches_come_in_pinned_memory():
+@pytest.mark.parametrize("workers", [0, 1])
+def test_batches_come_in_pinned_memory(workers):
     data = TensorDataset(torch.arange(8.0).view(4, 2), torch.arange(4))
-    for x, y in DataLoader(data, 2, pin_memory=True):
+    for x, y in DataLoader(data, 2, pin_memory=True, num_workers=workers):
         assert x.is_pinned() and y.is_pinned() and x.to("cuda", non_blocking=True).tolist() == x.tolist()
-    for x, y in DataLoader(data, 2):
+    for x, y in DataLoader(data, 2, num_workers=workers):
         assert not x.is_pinned() and not y.is_pinned()
 
 
