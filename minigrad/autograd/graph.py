@@ -5,12 +5,17 @@ Nodes are in minigrad/core/graph.py, saved tensors in saved.py, hooks on a tenso
 
 from __future__ import annotations
 
+import threading
+import weakref
 from abc import ABC
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, NamedTuple
 
 from ..core import graph as core
 from ..core.backward import accumulate
+from ..core.engine import running
 from ..core.events import Observer, slots
 from ..core.frames import Frame, current, enter, use
 from ..core.graph import Leaf, OutputEdge, history, name_of, output_index, producer
@@ -20,12 +25,17 @@ from ..errors import error
 from ..ops import transfer
 from ..ops.pin import pinned
 from ..places import defined_at
+from ..tensors.hooks import Handle
 from .dual import eager_frame
 
 __all__ = [
     "GradientEdge",
     "Node",
+    "allow_mutation_on_saved_tensors",
+    "disable_saved_tensors_hooks",
     "get_gradient_edge",
+    "increment_version",
+    "register_multi_grad_hook",
     "save_on_cpu",
     "saved_tensors_hooks",
 ]
@@ -90,7 +100,115 @@ def get_gradient_edge(tensor: Tensor) -> GradientEdge:
     return GradientEdge(producer(edge), output_index(edge))
 
 
+def increment_version(tensor: Tensor | Iterable[Tensor]) -> None:
+    """Declare that code outside minigrad, such as NumPy's, has written to the memory of one or several tensors.
+
+    >>> import minigrad
+    >>> x = minigrad.ones(2)
+    >>> minigrad.autograd.graph.increment_version(x)
+    >>> x._version
+    1
+    """
+    for t in (tensor,) if isinstance(tensor, Tensor) else tensor:
+        memory(t).bump("increment_version")
+
+
+class MultiHandle:
+    """Several hooks that are removed together, with `remove()` or at the end of a `with` block."""
+
+    def __init__(self, handles: Sequence[Handle]):
+        self.handles = handles
+
+    def remove(self) -> None:
+        """Remove all of these hooks."""
+        for handle in self.handles:
+            handle.remove()
+
+    def __enter__(self) -> MultiHandle:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.remove()
+
+
+def register_multi_grad_hook(tensors: Sequence[Tensor], fn: Callable, *, mode: str = "all") -> MultiHandle:
+    """Call `fn(grads)` in each backward once all gradients of `tensors` are known, None for tensors that it does not reach.
+
+    With mode="any", call `fn(grad)` at the first gradient instead.  Raises ValueError for another mode.
+
+    >>> import minigrad
+    >>> x, y = minigrad.ones(1, requires_grad=True), minigrad.ones(1, requires_grad=True)
+    >>> handle = minigrad.autograd.graph.register_multi_grad_hook((x, y), print)
+    >>> (2 * x + 3 * y).backward()
+    [tensor([2.]), tensor([3.])]
+    """
+    if mode not in ("all", "any"):
+        raise error(
+            ValueError, "register_multi_grad_hook", f"expects mode to be one of ('all', 'any') but got {mode!r}"
+        )
+    if mode == "any":
+        tensors = [t for t in tensors if t.requires_grad]
+    nodes = [weakref.ref(producer(history(t))) for t in tensors if t.requires_grad]  # weakly: these hold the hooks
+    n, lock = len(tensors), threading.Lock()
+    # run of the engine -> gradients so far, number of gradients still missing
+    runs: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
+
+    def arrived(i: int, grad: Tensor) -> None:
+        run: Any = running.get()
+        with lock:
+            if run not in runs:
+                reached = run.reaches()
+                runs[run] = ([None] * n, [sum(node() in reached for node in nodes)])
+            grads, missing = runs[run]
+            first = all(g is None for g in grads)
+            grads[i], missing[0] = grad, missing[0] - 1
+        if mode == "any" and first:
+            fn(grad)
+        if mode == "all" and not missing[0]:
+            fn(list(grads))
+
+    return MultiHandle([t.register_hook(lambda g, i=i: arrived(i, g)) for i, t in enumerate(tensors)])
+
+
+@contextmanager
+def allow_mutation_on_saved_tensors():
+    """Allow in-place modification of saved tensors inside the block: it saves copies instead.
+
+    Forward and backward must both run inside.
+
+    >>> import minigrad
+    >>> with allow_mutation_on_saved_tensors():
+    ...     x = minigrad.tensor([2.], requires_grad=True)
+    ...     y = x * 1
+    ...     z = y * y
+    ...     _ = y.zero_()
+    ...     z.backward()
+    >>> x.grad
+    tensor([4.])
+    """
+    open_ = [True]
+
+    def unpack(kept: Tensor) -> Tensor:
+        if not open_:
+            raise error(
+                AssertionError,
+                "allow_mutation_on_saved_tensors",
+                "trying to backward outside of the context in which the graph was recorded",
+                "call backward inside the with block",
+            )
+        return kept
+
+    with saved_tensors_hooks(lambda t: t.detach().clone(), unpack):
+        try:
+            yield
+        finally:
+            open_.clear()
+
+
 # ---------------------------------------------------------------------- hooks on saved tensors
+_disabled: ContextVar[str | None] = ContextVar("minigrad.saved_tensors_hooks.disabled", default=None)
+
+
 def outside() -> Frame:
     """Return the innermost frame outside all transforms, where plain tensors belong, with gradients off."""
     frame = found = current()
@@ -152,6 +270,8 @@ class saved_tensors_hooks:
         self._packing = Packing(pack_hook, unpack_hook)
 
     def __enter__(self) -> None:
+        if (message := _disabled.get()) is not None:
+            raise error(RuntimeError, "saved_tensors_hooks", message)
         self._before = current()
         use(self._before.observed(self._packing)).__enter__()
 
@@ -173,6 +293,27 @@ def check_unpacked(t: Any, hook: Callable, shape: tuple, dtype: Any, node: Any) 
     if t._sizes != shape or t._np_dtype != dtype:
         what = f"the unpack hook returned a tensor of shape {tuple(t.shape)} and {t._np_dtype} {was}"
         raise error(RuntimeError, who, what, "make the unpack hook undo the pack hook", where)
+
+
+@contextmanager
+def disable_saved_tensors_hooks(error_message: str):
+    """Make entering saved_tensors_hooks raise RuntimeError with this message.  Raises at once if such hooks are active.
+
+    >>> import minigrad
+    >>> x = minigrad.ones(2, requires_grad=True)
+    >>> with minigrad.autograd.graph.disable_saved_tensors_hooks("no hooks here"):
+    ...     y = x * x
+    >>> y.requires_grad
+    True
+    """
+    if any([isinstance(o, Packing) for o in current().observers]):
+        raise error(RuntimeError, "disable_saved_tensors_hooks", error_message)
+    before = _disabled.get()
+    try:
+        _disabled.set(error_message)
+        yield
+    finally:
+        _disabled.set(before)
 
 
 class save_on_cpu(saved_tensors_hooks):

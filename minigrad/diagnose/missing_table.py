@@ -318,20 +318,14 @@ TABLE = tuple(
             "utils.data.StackDataset utils.data.ChainDataset",
         ),
         (
-            "hooks on several gradients, and lists of messages",
-            "register a hook on each tensor, or start each message with distributed.isend and distributed.irecv",
-            "autograd.graph.register_multi_grad_hook distributed.P2POp distributed.batch_isend_irecv",
+            "lists of messages",
+            "start each message with distributed.isend and distributed.irecv",
+            "distributed.P2POp distributed.batch_isend_irecv",
         ),
         (
             "switches for all checkpoints in a block",
             "pass early_stop and debug to checkpoint",
             "utils.checkpoint.set_checkpoint_early_stop utils.checkpoint.set_checkpoint_debug_enabled",
-        ),
-        (
-            "switches for saved tensors and their versions",
-            "save copies with autograd.graph.saved_tensors_hooks(lambda t: t.clone(), lambda t: t)",
-            """autograd.graph.allow_mutation_on_saved_tensors autograd.graph.disable_saved_tensors_hooks
-            autograd.graph.increment_version""",
         ),
         (
             "Functions with a flag for in-place use",

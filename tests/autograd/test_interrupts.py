@@ -112,6 +112,11 @@ def level():
         pass
 
 
+def unhooked():
+    with graph.disable_saved_tensors_hooks("none here"):
+        pass
+
+
 def at_a_frame():
     with use(OFF):
         pass
@@ -136,6 +141,7 @@ PROGRAMS = [
     inference,
     hooks,
     level,
+    unhooked,
     at_a_frame,
     backward,
     custom,

@@ -179,6 +179,15 @@ def gradient_edge_as_root(torch):
     return x.grad
 
 
+@gives([1, RuntimeError])
+def increment_version_is_noticed(torch):
+    x = leaf(torch, [3.0])
+    y = x * 1
+    z = (y * y).sum()
+    torch.autograd.graph.increment_version(y)
+    return y._version, attempt(z.backward)
+
+
 @gives(RuntimeError)
 def anomaly_mode_finds_nan_in_backward(torch):
     x = leaf(torch, [-1.0, 4.0])

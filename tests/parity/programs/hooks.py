@@ -370,6 +370,23 @@ def hook_on_the_accumulating_node_of_a_leaf(torch):
     return node.variable is x, seen, x.grad
 
 
+@gives([[[2.0], [1.0]], [[5.0], None]])
+def multi_grad_hook_waits_for_all(torch):
+    x, y, seen = leaf(torch, [1.0]), leaf(torch, [2.0]), []
+    torch.autograd.graph.register_multi_grad_hook((x, y), lambda gradients: seen.append(list(gradients)))
+    (x * y).sum().backward()
+    (x * 5).sum().backward()
+    return seen
+
+
+@gives(1)
+def multi_grad_hook_in_any_mode(torch):
+    x, y, seen = leaf(torch, [1.0]), leaf(torch, [2.0]), []
+    torch.autograd.graph.register_multi_grad_hook((x, y), lambda gradient: seen.append(1), mode="any")
+    (x * y).sum().backward()
+    return len(seen)
+
+
 @gives([[6.0], [14.0]])
 def hook_may_run_another_backward(torch):
     x, w = leaf(torch, [2.0]), leaf(torch, [5.0])

@@ -145,6 +145,28 @@ def save_on_cpu_gives_the_same_gradients(torch):
     return x.grad
 
 
+def disabled_hooks_raise_when_used(torch):
+    x = leaf(torch, [2.0])
+    graph = torch.autograd.graph
+    with graph.disable_saved_tensors_hooks("not here"):
+        used = attempt(graph.saved_tensors_hooks(lambda t: t, lambda t: t).__enter__)
+        x.exp().sum().backward()
+    with graph.saved_tensors_hooks(lambda t: t, lambda t: t):
+        pass
+    return used, x.grad
+
+
+@gives(RuntimeError)
+def disabling_inside_active_hooks(torch):
+    graph = torch.autograd.graph
+
+    def enter():
+        with graph.saved_tensors_hooks(lambda t: t, lambda t: t), graph.disable_saved_tensors_hooks("no"):
+            return "entered"
+
+    return attempt(enter)
+
+
 @gives([])
 def hooks_under_no_grad_are_not_called(torch):
     x, calls = leaf(torch, [2.0]), []
