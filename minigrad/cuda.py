@@ -1,4 +1,4 @@
-"""The GPU, as PyTorch's programs query it: its availability, memory, stream and random numbers.
+"""The GPU, as PyTorch's programs query it: its availability, memory and random numbers.
 
 Tensors are on the first GPU, cuda:0, or on the processor.  The code that computes there is in minigrad/kernels/cuda, which is
 loaded only when a GPU is used.
@@ -19,14 +19,12 @@ from .ops import generator, transfer
 from .ops.copy import on_device
 
 if TYPE_CHECKING:
-    from .kernels.cuda.watch import Trace
+    from .kernels.cuda.watch import KernelTrace
 
 __all__ = [
     "DeviceProperties",
     "OutOfMemoryError",
-    "Stream",
     "current_device",
-    "current_stream",
     "device_count",
     "empty_cache",
     "get_device_capability",
@@ -173,46 +171,6 @@ def synchronize(device: Any = None) -> None:
     transfer.current().synchronize()
 
 
-class Stream:
-    """Order of work on a GPU: there is one stream, which executes operations in the order in which they are issued.
-
-    >>> import minigrad
-    >>> if minigrad.cuda.is_available():
-    ...     minigrad.cuda.current_stream().synchronize()
-    """
-
-    device = CUDA
-
-    @property
-    def cuda_stream(self) -> int:
-        """Handle of the driver, for other libraries."""
-        return transfer.current().stream
-
-    def synchronize(self) -> None:
-        """Wait until all operations have finished."""
-        synchronize()
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Stream)
-
-    def __hash__(self) -> int:
-        return hash(Stream)
-
-    def __repr__(self) -> str:
-        return f"<minigrad.cuda.Stream device={self.device} cuda_stream={self.cuda_stream:#x}>"
-
-
-def current_stream(device: Any = None) -> Stream:
-    """Return the stream in which operations compute.
-
-    >>> import minigrad
-    >>> if minigrad.cuda.is_available():
-    ...     handle = minigrad.cuda.current_stream().cuda_stream
-    """
-    gpu(device)
-    return Stream()
-
-
 # ---------------------------------------------------------------------- user-defined kernels
 def jit(function: Callable) -> Any:
     """Turn a function into a kernel, launched with tensors on the GPU: `kernel[blocks, threads](*args)`.
@@ -238,7 +196,7 @@ def jit(function: Callable) -> Any:
     return OwnKernel(function)
 
 
-def watch() -> AbstractContextManager[Trace]:
+def watch() -> AbstractContextManager[KernelTrace]:
     """Record the reads and writes of the threads of all kernels launched in the block, and the races among them.
 
     The result has them as `launches`; printed, it describes them all, and `viz.draw_threads` draws one of them.  It needs the

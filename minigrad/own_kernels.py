@@ -18,7 +18,7 @@ from .errors import error
 from .kernels.cuda import kernel_modules, simulator
 
 
-class OwnKernel(kernel_modules.Kernel):
+class OwnKernel(kernel_modules.CudaKernel):
     """A function as a kernel, launched as `kernel[grid, block](*args)` with numbers and with tensors on the device."""
 
     def __init__(self, function: Callable):

@@ -115,6 +115,6 @@ def tally() -> tuple[int, int]:
 
     # a set, because some are shared
     found = {f for m in cache._modules.values() for f in vars(m).values() if isinstance(f, Dispatcher)}
-    kept = [f for f in found if isinstance(f._cache, cache.Compiled)]
+    kept = [f for f in found if isinstance(f._cache, cache.CompiledCache)]
     hits = sum(sum(f.stats.cache_hits.values()) for f in kept)
     return sum(len(f.signatures) for f in kept) - hits, hits

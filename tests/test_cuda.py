@@ -15,7 +15,6 @@ NEEDS_ONE = [
     lambda: minigrad.cuda.get_device_capability(0),
     lambda: minigrad.cuda.get_device_properties("cuda"),
     lambda: minigrad.cuda.synchronize(),
-    lambda: minigrad.cuda.current_stream(),
     lambda: minigrad.cuda.mem_get_info(),
     lambda: minigrad.cuda.initial_seed(),
     lambda: minigrad.cuda.get_rng_state(),

@@ -223,7 +223,7 @@ def test_entries_of_one_name_and_files_without_a_pickle_are_refused():
 def test_other_files_are_refused():
     refused(packed(pickled(1), byteorder=b"middle"), "the byte order")
     refused(packed(pickled(1), more=[("archive/constants.pkl", b"")]), "TorchScript")
-    refused(io.BytesIO(pickle.dumps({"a": 1})), "neither a zip archive.s nor")
+    refused(io.BytesIO(pickle.dumps({"a": 1})), "not a zip archive.s")
     refused(io.BytesIO(b""), "ends at its current position")
     whole = packed(pickled(tensor()), FLOATS).getvalue()
     for n in range(1, len(whole), 7):

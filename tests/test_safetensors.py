@@ -33,10 +33,10 @@ def test_every_dtype_and_shape_comes_back(path, dtype):
         for shape in ((), (0,), (3,), (2, 0, 3), (2, 3, 2))
     }
     safetensors.save_file(made, path)
-    for found in (safetensors.load_file(path), safetensors.load(safetensors.save(made))):
-        assert {k: (t.dtype, t.shape, t.tolist()) for k, t in found.items()} == {
-            k: (t.dtype, t.shape, t.tolist()) for k, t in made.items()
-        }
+    found = safetensors.load_file(path)
+    assert {k: (t.dtype, t.shape, t.tolist()) for k, t in found.items()} == {
+        k: (t.dtype, t.shape, t.tolist()) for k, t in made.items()
+    }
     for t in found.values():
         t += 0 if dtype != "bool" else False  # each is memory that may be written to
 
@@ -115,13 +115,15 @@ def test_parts_of_one_memory_are_no_model():
 def test_files_that_are_damaged_or_have_other_dtypes_are_refused(path):
     eight = {"x": {"dtype": "F8_E4M3", "shape": [2], "data_offsets": [0, 2]}}
     path.write_bytes(written(eight, b"ab"))
-    for read in (lambda: safetensors.load_file(path), lambda: safetensors.load(path.read_bytes())):
-        with pytest.raises(TypeError, match="'x' is a tensor of F8_E4M3, which minigrad does not have"):
-            read()
+    with pytest.raises(TypeError, match="'x' is a tensor of F8_E4M3, which minigrad does not have"):
+        safetensors.load_file(path)
     odd = {"x": {"dtype": "BOOL", "shape": [2], "data_offsets": [0, 2]}}
+    path.write_bytes(written(odd, b"\1\7"))
     with pytest.raises(ValueError, match="neither 0 nor 1"):
-        safetensors.load(written(odd, b"\1\7"))
-    whole = safetensors.save({"a": minigrad.ones(3)})
+        safetensors.load_file(path)
+    safetensors.save_file({"a": minigrad.ones(3)}, path)
+    whole = path.read_bytes()
     for n in range(len(whole)):
+        path.write_bytes(whole[:n])
         with pytest.raises(library.SafetensorError):
-            safetensors.load(whole[:n])
+            safetensors.load_file(path)

@@ -169,7 +169,10 @@ def formula_kernel(cls, direction: str, wanted: dict, names: list, dtype: str, r
     inputs = [(n, "" if n in statics else pointwise_cuda.read_expression(kinds[n])) for n in names]
     computed = pointwise_cuda.computed_in(np.dtype(dtype))
     result = np.dtype(bool if cls.kind == "bool" else dtype)
-    write, layout = pointwise_cuda.write_expression(result), pointwise_cuda.Layout(rank, "uint32" if rank else "")
+    write, layout = (
+        pointwise_cuda.write_expression(result),
+        pointwise_cuda.TraversalOrder(rank, "uint32" if rank else ""),
+    )
     given = tuple(wanted.items()), tuple(inputs), write, computed, tuple(scaled), layout
     kernel = pointwise_cuda.kernel(f"{cls.name}_{direction}", *given)
     if kernel is None:

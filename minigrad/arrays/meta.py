@@ -2,7 +2,7 @@
 
 A meta array is a GPU array (kernels/cuda/device_array.py) whose block is nowhere.  The kernel files run on the processor as
 they do for a GPU: they read shapes, and choose the results' shapes.  Their requests to the machine (memory, copies,
-launches) go to `NOWHERE` while `inside.yes` is set, which does nothing.  So no GPU is needed.
+launches) go to `NOWHERE` while `inside.active` is set, which does nothing.  So no GPU is needed.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ FIRST, LAST = 1 << 56, (1 << 63) - 1  # addresses without memory behind them
 _lock, _free = threading.Lock(), FIRST
 
 
-class Inside(threading.local):
+class MetaFlag(threading.local):
     """Hold a flag, True while this thread's requests go nowhere, and one for all threads, True once any did."""
 
-    yes = False
-    ever = False
+    active = False
+    used = False
 
 
-inside = Inside()
+inside = MetaFlag()
 
 
 class Nowhere:
@@ -72,17 +72,17 @@ def among(values: Any) -> bool:
 @contextmanager
 def entered() -> Iterator[None]:
     """Send this thread's requests nowhere inside the block."""
-    before, inside.yes = inside.yes, True
-    Inside.ever = True
+    before, inside.active = inside.active, True
+    MetaFlag.used = True
     try:
         yield
     finally:
-        inside.yes = before
+        inside.active = before
 
 
 def call(f: Callable, *args: Any, **kwargs: Any) -> Any:
     """Call a function of arrays; its requests go nowhere if one of them is a meta array."""
-    if not Inside.ever or inside.yes or not (among(args) or among(kwargs.values())):
+    if not MetaFlag.used or inside.active or not (among(args) or among(kwargs.values())):
         return f(*args, **kwargs)
     with entered():
         return f(*args, **kwargs)
@@ -90,7 +90,7 @@ def call(f: Callable, *args: Any, **kwargs: Any) -> Any:
 
 def guarded(f: Callable) -> Callable:
     """Return f, wrapped in `call` once there are meta arrays."""
-    return functools.partial(call, f) if Inside.ever else f
+    return functools.partial(call, f) if MetaFlag.used else f
 
 
 class Guarded:

@@ -38,11 +38,11 @@ class GradcheckError(MinigradRuntimeError):
     """
 
 
-class Settings:
-    """The tolerances of one check, and the choice between random combinations and all elements."""
+class Tolerances:
+    """The tolerances of one check."""
 
-    def __init__(self, eps: float, atol: float, rtol: float, nondet_tol: float, fast: bool):
-        self.eps, self.atol, self.rtol, self.nondet_tol, self.fast = eps, atol, rtol, nondet_tol, fast
+    def __init__(self, eps: float, atol: float, rtol: float, nondet_tol: float):
+        self.eps, self.atol, self.rtol, self.nondet_tol = eps, atol, rtol, nondet_tol
 
     def close(self, a: Any, n: Any) -> bool:
         """Return True if the analytical value is close enough to the numerical one."""
@@ -74,7 +74,7 @@ def suspects(func: Callable, inputs: tuple, methods: tuple) -> list[str]:
 
 
 def mismatch(
-    mode: str, func: Callable, inputs: tuple, i: int, k: int, a: np.ndarray, n: np.ndarray, settings: Settings
+    mode: str, func: Callable, inputs: tuple, i: int, k: int, a: np.ndarray, n: np.ndarray, settings: Tolerances
 ) -> Exception:
     """Return the error for two Jacobians that differ: both, where they differ most, and the likely cause."""
     x = inputs[i]
@@ -103,7 +103,7 @@ KINK = (
 )
 
 
-def advice(mode: str, x: Tensor, a: np.ndarray, n: np.ndarray, settings: Settings) -> str:
+def advice(mode: str, x: Tensor, a: np.ndarray, n: np.ndarray, settings: Tolerances) -> str:
     """Return the likely cause of a difference of this kind."""
     method = "jvp" if mode == "forward" else "backward"
     if np.isnan(a).any() or np.isnan(n).any():

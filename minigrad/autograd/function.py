@@ -37,7 +37,6 @@ __all__ = [
     "BackwardCFunction",
     "Function",
     "FunctionCtx",
-    "InplaceFunction",
     "NestedIOFunction",
     "once_differentiable",
     "traceable",
@@ -95,28 +94,6 @@ def traceable(fn_cls: type[Function]) -> type[Function]:
     """
     fn_cls.is_traceable = True
     return fn_cls
-
-
-class InplaceFunction(Function):
-    """A Function whose instances store a flag `inplace`; for old code only.
-
-    >>> import minigrad
-    >>> class Double(minigrad.autograd.function.InplaceFunction):
-    ...     @staticmethod
-    ...     def forward(ctx, x):
-    ...         ctx.mark_dirty(x)
-    ...         return x.mul_(2)
-    ...     @staticmethod
-    ...     def backward(ctx, g):
-    ...         return g * 2
-    >>> x = minigrad.ones(2, requires_grad=True)
-    >>> Double.apply(x.clone()).sum().backward()
-    >>> x.grad
-    tensor([2., 2.])
-    """
-
-    def __init__(self, inplace: bool = False):
-        self.inplace = inplace
 
 
 class DelayedError(Primitive):

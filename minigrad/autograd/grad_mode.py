@@ -44,7 +44,7 @@ class Switch(type):
         """Do nothing; `with` looks it up before it calls __enter__."""
 
 
-class Mode(metaclass=Switch):
+class ModeSwitch(metaclass=Switch):
     """A change of the current frame that can be entered, left and used as a decorator."""
 
     # __del__: warns about a mode that was never entered; after that a no-op in C, because Python drops a Ctrl-C during __del__
@@ -149,7 +149,7 @@ def discards_value(frame: Any) -> bool:
     return 0 <= frame.f_lasti < len(code) and dis.opname[code[frame.f_lasti]] == "POP_TOP"
 
 
-class NoParentheses(Mode):
+class NoParentheses(ModeSwitch):
     """A mode that also works as a decorator without parentheses, `@no_grad`, as in PyTorch."""
 
     @overload
@@ -190,7 +190,7 @@ class enable_grad(NoParentheses):
         return frame.all_grad(True)
 
 
-class set_grad_enabled(Mode):
+class set_grad_enabled(ModeSwitch):
     """Turn recording on or off by a flag; acts at once when called as a function.
 
     >>> import minigrad
@@ -222,7 +222,7 @@ class set_grad_enabled(Mode):
         return super().__call__(f)
 
 
-class inference_mode(Mode):
+class inference_mode(ModeSwitch):
     """Record nothing, and create tensors that can never be recorded.  Cheaper than no_grad, and checked.
 
     Inside it, `inference_mode(False)` turns it off, and gradients on.

@@ -54,10 +54,7 @@ ELSEWHERE = {
     "nn.modules.utils": ("annotations",),
     "nn.parallel": ("nn.parallel",),
     "nn.modules.lazy": ("nn.lazy",),
-    **{
-        f"nn.parallel.{name}": ("nn.parallel",)
-        for name in "data_parallel distributed parallel_apply replicate scatter_gather".split()
-    },
+    **{f"nn.parallel.{name}": ("nn.parallel",) for name in ("data_parallel", "distributed")},
     "nn.utils.stateless": ("func",),
     "optim.optimizer": ("optim.optimizer", "underscored"),
     "types": ("annotations", ""),
@@ -153,22 +150,22 @@ class AbsentModule(ModuleType):
         super().__init__(name, f"{name}, which needs PyTorch itself.")
         self.__path__ = []  # Python imports submodules of packages only
 
-    def __getattr__(self, name: str) -> Placeholder:
+    def __getattr__(self, name: str) -> AbsentName:
         if name.startswith("__"):  # Python itself asks for these
             raise AttributeError(name)
-        return Placeholder(f"{self.__name__}.{name}")
+        return AbsentName(f"{self.__name__}.{name}")
 
 
-class Placeholder:
+class AbsentName:
     """A name in such a package: it may appear in annotations and defaults, but raises when called or subclassed."""
 
     def __init__(self, name: str):
         self._name = name
 
-    def __getattr__(self, name: str) -> Placeholder:
+    def __getattr__(self, name: str) -> AbsentName:
         if name.startswith("__"):
             raise AttributeError(name)
-        return Placeholder(f"{self._name}.{name}")
+        return AbsentName(f"{self._name}.{name}")
 
     def __call__(self, *args: Any, **kwargs: Any) -> NoReturn:
         raise absent(ModuleNotFoundError, self._name)

@@ -39,7 +39,7 @@ PRODUCTS = Pairing(ast.Mult, "mul", "losses", "weights", "every weight is multip
 VIEWS = ("reshape", "index", "expand")  # they make a column of a row: x[:, None], x.unsqueeze(1)
 
 
-def look_at_node(node: Any) -> None:
+def check_node(node: Any) -> None:
     """Warn if a mean or a sum has taken every prediction with every target, or every loss with every weight."""
     if (found := pairs(node)) is None or (begun := running_line()) is None:
         return

@@ -1,7 +1,7 @@
-"""The Guard: a transparent layer around a user's forward that warns about captured tensors.
+"""The CaptureGuard: a transparent layer around a user's forward that warns about captured tensors.
 
 forward runs with gradients and tangents off, so those of a tracked tensor that is not an input would be lost silently.
-A forward that uses no_grad itself, as for checkpointing, loses them on purpose.  In debug mode the Guard also follows
+A forward that uses no_grad itself, as for checkpointing, loses them on purpose.  In debug mode the CaptureGuard also follows
 the tensors that forward computes from its inputs: if one is saved, second derivatives miss the part that goes through it.
 """
 
@@ -23,12 +23,12 @@ from ..core.tensor import Tensor
 from ..errors import error, warn
 from ..places import Place, user_place
 from . import debug
-from .ctx import check_before_backward, look_at_class, unmarked
+from .ctx import check_before_backward, check_class, unmarked
 from .cut_functions import note_dtypes
 from .missing_methods import check_names
 
 
-class Guard(Layer):
+class CaptureGuard(Layer):
     """Layer that watches one call of a Function's forward."""
 
     name = "forward"
@@ -48,7 +48,7 @@ class Guard(Layer):
 
     def process(self, frame: Frame, cls: Any, args: tuple) -> Any:
         """Check the arguments and pass the operation on."""
-        self.look_at(frame, args)
+        self.check_arguments(frame, args)
         out = apply_at(frame.below(), cls, args)
         if debug.mode.on and has_slope(cls) and any([t is a for t, _, _ in self.derived for a in args]):
             outs = out if isinstance(out, tuple) else (out,)
@@ -62,7 +62,7 @@ class Guard(Layer):
         A backward that is itself differentiated then warns about saved tensors that forward computed.
         """
         if first:
-            look_at_class(self.cls, self.inputs, outs)
+            check_class(self.cls, self.inputs, outs)
             note_dtypes(self.cls, outs)
         if not debug.mode.on:
             return
@@ -74,10 +74,10 @@ class Guard(Layer):
 
     def inplace(self, frame: Frame, fn: Any, x: Tensor, others: tuple) -> Tensor:
         """Check the arguments of an in-place operation and pass it on."""
-        self.look_at(frame, (x, *others))
+        self.check_arguments(frame, (x, *others))
         return inplace_at(frame.below(), fn, x, others)
 
-    def look_at(self, frame: Frame, args: tuple) -> None:
+    def check_arguments(self, frame: Frame, args: tuple) -> None:
         """Raise for tensors of a transform; warn about tracked tensors that are not inputs."""
         for a in args:
             if isinstance(a, Tensor) and a._layer is not None:
@@ -91,9 +91,9 @@ class Guard(Layer):
         if not self.warned:
             for a in args:
                 if isinstance(a, Tensor) and a._layer is None and not any(a is i for i in self.inputs):
-                    self.look(frame, a)
+                    self.check_tensor(frame, a)
 
-    def look(self, frame: Frame, a: Tensor) -> None:
+    def check_tensor(self, frame: Frame, a: Tensor) -> None:
         """Warn if a, which is not an input, is tracked in eager mode; forward's own no_grad marks it as a constant."""
         edge = None if frame.grad or id(frame) != self.frame_id else history(a)
         if edge is not None and producer(edge)._seq < self.start:  # not made in this forward, under enable_grad
@@ -130,7 +130,7 @@ def missed(who: str, i: int, shape: tuple, maker: str) -> None:
 
 
 def run_forward(frame: Frame, ctx: Ctx, args: tuple) -> Any:
-    """Run a user's forward, under a Guard the first time, inside transforms and in debug mode."""
+    """Run a user's forward, under a CaptureGuard the first time, inside transforms and in debug mode."""
     cls: Any = ctx._fn
     first, plain = not cls._checked, frame is ON or frame is OFF
     if not first and (plain or current() is frame and not debug.mode.on):
@@ -138,7 +138,7 @@ def run_forward(frame: Frame, ctx: Ctx, args: tuple) -> Any:
     if first:
         check_names(cls)
         cls._checked = True
-    guard = Guard(cls, args, ctx._needs, frame.dual)
+    guard = CaptureGuard(cls, args, ctx._needs, frame.dual)
     watched = zip(args, ctx._needs) if debug.mode.on else ()
     marks = [debug.fingerprint(plain_tensor(a)._a) if need else None for a, need in watched]
     inside = Frame(guard, False, None, frame.inference, frame.but(grad=False, dual=None))

@@ -36,7 +36,7 @@ def check_before_backward(ctx: Any, check: Callable) -> None:
 
 
 @explains("saved on ctx")
-def look_at_ctx(ctx: Any, given: tuple, returned: tuple, outs: tuple) -> None:
+def check_ctx(ctx: Any, given: tuple, returned: tuple, outs: tuple) -> None:
     """Check the attributes and marks of the ctx of a Function that is recorded with these arguments and outputs."""
     for name, value in ctx.__dict__.items():
         if name in PROTOCOL:
@@ -62,7 +62,7 @@ def method_of(ctx: Any) -> Any:
     return ctx._fn.forward if ctx._fn.combined else ctx._fn.setup_context
 
 
-def look_at_class(cls: Any, given: tuple, returned: tuple) -> None:
+def check_class(cls: Any, given: tuple, returned: tuple) -> None:
     """Warn after the first call about an input or output stored on the class, which all calls share."""
     for name, value in list(vars(cls).items()):
         for what, group in (("argument", given), ("output", returned)):

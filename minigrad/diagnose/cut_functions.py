@@ -65,7 +65,7 @@ def marked(cls: Any) -> tuple[Place, str, str] | None:
 
 def constant_backward(cls: Any) -> tuple[Place, str, str] | None:
     """Return the line that makes a Function's gradients constant, with the reason and the fix; None if it is not found."""
-    found = (look(cls) for look in (numbers_in_backward, computed_on_ctx, saved_intermediate))
+    found = (check(cls) for check in (numbers_in_backward, computed_on_ctx, saved_intermediate))
     return next((cut for cut in found if cut is not None), None)
 
 

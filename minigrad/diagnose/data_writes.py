@@ -72,7 +72,7 @@ def is_noted(n: int) -> bool:
 
 
 @searches()
-def look(who: str, roots: Sequence, wanted: set | None) -> None:
+def check_written(who: str, roots: Sequence, wanted: set | None) -> None:
     """Warn about the saved tensors of a graph that a noted write has changed since then."""
     written: dict[int, list[tuple[Written, Any]]] = {}
     for writes_to_it in pending.values():

@@ -25,7 +25,7 @@ ALWAYS = os.environ.get("MINIGRAD_DEBUG", "0") not in ("", "0")
 HOW = "`with minigrad.debug():` shows the line"
 
 
-class Mode(threading.local):
+class DebugMode(threading.local):
     """State of debug mode in this thread."""
 
     on = ALWAYS
@@ -53,7 +53,7 @@ class Notes:
         return note if ref is not None and ref() is o else None
 
 
-mode, anomaly = Mode(), Anomaly()
+mode, anomaly = DebugMode(), Anomaly()
 _origins = Notes()  # tensor -> name of the operation that made it, place
 _lent = Notes()  # array that owns memory -> how the user last obtained it, place
 

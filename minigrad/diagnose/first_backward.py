@@ -37,20 +37,20 @@ def is_due(place: Place | None) -> bool:
 def backward_begins(who: str, roots: Sequence, wanted: set | None, keeps: bool, place: Place | None, due: bool) -> None:
     """Check a backward that is about to start: `wanted` are the requested nodes, and None stands for all leaves."""
     if data_writes.pending:
-        data_writes.look(who, roots, wanted)
+        data_writes.check_written(who, roots, wanted)
     if debug.mode.on or due:
-        look(roots, float("inf") if debug.mode.on else NEAR)
-        source_lint.look()
+        check_graph(roots, float("inf") if debug.mode.on else NEAR)
+        source_lint.check_source()
     if keeps:
         note_retained(who, roots, wanted, place)
 
 
 @searches()
-def look(roots: Sequence, limit: float) -> None:
+def check_graph(roots: Sequence, limit: float) -> None:
     """Look for mistakes in the graph of a loss, up to a number of nodes, and in the program around it."""
-    zero_gradients.look_at_zeros(roots, limit)
+    zero_gradients.check_zeros(roots, limit)
     for node in nearest(roots, min(limit, NEAR)):
-        broadcast_losses.look_at_node(node)
+        broadcast_losses.check_node(node)
         if (check := OF_LOSSES.get(built_in(node))) is not None:
             check(node)
 

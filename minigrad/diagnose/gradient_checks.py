@@ -28,7 +28,7 @@ from .report import explains
 from .wording import argument_names, counted, row
 
 
-def look_at_gradients(node: Ctx, gs: list, outs: Any) -> None:
+def check_gradients(node: Ctx, gs: list, outs: Any) -> None:
     """Check the results of a user's backward further than the engine does."""
     if outs is None:
         nothing(node)
@@ -46,10 +46,10 @@ def look_at_gradients(node: Ctx, gs: list, outs: Any) -> None:
     if names:
         unused(node, gs, outs[:n], names)
     if again:
-        look_at_history(node, gs, outs[:n])
+        check_history(node, gs, outs[:n])
 
 
-def look_at_tangents(cls: Any, ctx: Ctx, tangents: tuple, result: Any) -> None:
+def check_tangents(cls: Any, ctx: Ctx, tangents: tuple, result: Any) -> None:
     """Check the results of a user's jvp further than core does."""
     found = as_tuple(result)
     if (
@@ -305,7 +305,7 @@ def check_private(node: Ctx, saved: Saved) -> None:
     )
 
 
-def look_at_history(node: Ctx, gs: list, outs: tuple) -> None:
+def check_history(node: Ctx, gs: list, outs: tuple) -> None:
     """Warn under create_graph about a gradient that has lost the history of the incoming gradient.
 
     A backward is linear in its incoming gradient, so nonzero results are tracked if that is tracked.

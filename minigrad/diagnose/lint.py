@@ -13,7 +13,7 @@ from . import debug
 OUTPUTS = ("affine", "linear", "matmul", "mm", "addmm", "add", "sigmoid", "tanh", "relu", "exp", "softplus", "prelu")
 
 
-def look(cls: Any, args: tuple, outs: tuple) -> None:
+def check_operation(cls: Any, args: tuple, outs: tuple) -> None:
     """Check an operation that has just run on plain tensors."""
     if cls.function_name() in ("add", "sub", "mul"):
         overflow(cls, args, outs[0])

@@ -36,7 +36,7 @@ def fix_of_names(own: Iterable[str], state: Mapping) -> str:
     return "load into a model like the saved one, or pass strict=False to skip names that differ"
 
 
-def look_at_loaded(module: Any, own: Mapping, state: Mapping, tensors: Mapping[str, Tensor]) -> None:
+def check_loaded(module: Any, own: Mapping, state: Mapping, tensors: Mapping[str, Tensor]) -> None:
     """Warn about a state of which no name matches, or whose tensors are the model's own and have changed with it."""
     who = type(module).__name__
     if state and own and not tensors and not any(k in own for k in state):

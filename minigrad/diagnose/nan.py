@@ -27,7 +27,7 @@ from ..places import Place, noted, user_place
 from .debug import Notes
 
 
-class Event(NamedTuple):
+class NaNEvent(NamedTuple):
     """An operation of the forward pass that produced a NaN or an infinity, with the user's line and the explanation.
 
     `number` is the creation number of its node, if it is tracked.
@@ -40,12 +40,12 @@ class Event(NamedTuple):
     fix: str = ""
 
 
-class Made(threading.local):
+class FirstNaNs(threading.local):
     """First events of this thread since its last backward."""
 
     def __init__(self):
-        self.nan: dict[int, Event] = {}
-        self.inf: dict[int, Event] = {}
+        self.nan: dict[int, NaNEvent] = {}
+        self.inf: dict[int, NaNEvent] = {}
         self.spoilt = Notes()  # tensors that are known to hold NaN, in anomaly mode
 
     def note(self, kind: str, name: str, number: int, what: str = "", data: bool = False) -> None:
@@ -54,7 +54,7 @@ class Made(threading.local):
         first = getattr(self, kind)
         if what or len(first) < ENOUGH:
             place = user_place()
-            first[number] = Event(name, place, number, what, DATA if data else advice(name, place, kind == "nan"))
+            first[number] = NaNEvent(name, place, number, what, DATA if data else advice(name, place, kind == "nan"))
 
     def clear(self) -> None:
         """Forget the events."""
@@ -62,7 +62,7 @@ class Made(threading.local):
         self.inf.clear()
 
 
-made = Made()
+made = FirstNaNs()
 ENOUGH = 20  # events that are remembered
 spoilers = Notes()  # a backward that runs -> the nodes that made its first infinity and its first NaN
 
@@ -124,7 +124,7 @@ def blame(nodes: dict, last: Any) -> tuple[str, str, Place | None]:
     return operation_of(node), what, forward_place(node)
 
 
-def of_graph(events: dict, graph: Iterable) -> Event | None:
+def of_graph(events: dict, graph: Iterable) -> NaNEvent | None:
     """Return the first event in the forward pass of a graph, or None."""
     nodes = [node for node in graph if type(node) is not Leaf]
     ours = [e for e in events.values() if any([is_of(e, node) for node in nodes])]
@@ -136,7 +136,7 @@ def forward_place(node: Any) -> Place | None:
     return node._trace or next((e.place for e in (*made.inf.values(), *made.nan.values()) if is_of(e, node)), None)
 
 
-def is_of(event: Event, node: Any) -> bool:
+def is_of(event: NaNEvent, node: Any) -> bool:
     """Return True if the event belongs to the node, unless another thread took its number meanwhile."""
     return node._seq == event.number and node._fn.primitive and node._fn.function_name() == event.name
 

@@ -20,7 +20,7 @@ from ..core.saved import Saved, plain_tensor
 from ..core.tensor import Tensor
 from ..errors import error, warn
 from .debug import anomaly, mode
-from .nan import FINDING, Event, advice, example_of, is_of, made, of_graph
+from .nan import FINDING, NaNEvent, advice, example_of, is_of, made, of_graph
 from .observer import switch
 from .report import explains, searches
 
@@ -92,7 +92,7 @@ def largest(leaf: Leaf) -> float:
 
 
 @searches()
-def replayed(graph: Iterable) -> Event | None:
+def replayed(graph: Iterable) -> NaNEvent | None:
     """Return the operation in a compiled function that produces NaN, from a second, observed run of it; None if there is none.
 
     Compiled kernels send no signal.  A function with effects, or whose inputs have changed since, does not run again.

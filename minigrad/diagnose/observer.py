@@ -29,7 +29,7 @@ class Watcher(Observer):
             debug.note_origin(name, outs)
             detached.note(name, args, outs, frame.grad, node)
             if cls.primitive:
-                lint.look(cls, args, outs)
+                lint.check_operation(cls, args, outs)
         if anomaly.on and anomaly.nan and cls.primitive:
             nan.watch(name, args, outs, cls.elementwise)
 

@@ -120,7 +120,7 @@ def without_gradients(who: str, params: list, earlier: Earlier) -> None:
     elif earlier.stepped:  # a loss may depend on others than at the first step
         return
     elif any([type(p._edge) is Leaf and sys.getrefcount(p._edge) > 2 for p in params]):
-        if source_lint.look("backward"):  # loss.backward without parentheses
+        if source_lint.check_source("backward"):  # loss.backward without parentheses
             return
         why = "results depend on them, but backward has not reached them"
     else:
@@ -162,9 +162,9 @@ class Earlier:
         self.had: set[int] = set()
         self.used: set[int] = set()
         self.models: list = []
-        self.watched: list[trained_models.Watched] = []
+        self.watched: list[trained_models.WatchedModel] = []
         self.place: Place | None = None  # the line that made the optimizer
-        self.made: trained_models.Made | None = None
+        self.made: trained_models.MadeOptimizer | None = None
 
     def __reduce__(self):
         """Copy and pickle an optimizer without notes."""
@@ -174,17 +174,17 @@ class Earlier:
         """Note a new optimizer and the models whose parameters it has."""
         who, params = type(optimizer).__name__, optimizer._all()
         self.models, self.place = [], user_place()
-        self.watched = [trained_models.Watched(m) for m in models]
+        self.watched = [trained_models.WatchedModel(m) for m in models]
         self.made = trained_models.made(who, params, optimizer.defaults)
         trained_models.alive.add(optimizer)
         warn_not_registered(who, models, params)
 
-    def look(self, who: str) -> None:
+    def check_models(self, who: str) -> None:
         """Look at the models at a step."""
         if self.made is not None:
             self.made.stepped()
         for watched in self.watched:
-            watched.look(who)
+            watched.check(who)
             if not self.stepped and (model := watched.model()) is not None:
                 trained_models.warn_layers_in_forward(model)
                 trained_models.warn_plain_tensors(who, model)

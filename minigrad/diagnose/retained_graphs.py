@@ -50,7 +50,7 @@ def note_retained(who: str, roots: Sequence, wanted: set | None, place: Place | 
     rounds.append((next_number(), root))
     if line.calls > line.due and len(rounds) > ROUNDS:
         line.due = 2 * line.calls
-        look(who, roots, wanted, list(rounds))
+        check_rounds(who, roots, wanted, list(rounds))
 
 
 def last_round(place: Place | None) -> int:
@@ -59,7 +59,7 @@ def last_round(place: Place | None) -> int:
     return rounds[-2][0] if len(rounds) > 1 else 0
 
 
-def look(who: str, roots: Sequence, wanted: set | None, rounds: list) -> None:
+def check_rounds(who: str, roots: Sequence, wanted: set | None, rounds: list) -> None:
     """Warn if the graph of this call has operations of each round."""
     passed = reachable(roots)[0] if wanted is None else nodes_on_paths(roots, wanted)
     nodes = sorted(passed, key=lambda n: n._seq)

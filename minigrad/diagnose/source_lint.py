@@ -27,7 +27,7 @@ scanned: dict[str, tuple[list, bool]] = {}  # file -> its lines, and True if one
 
 
 @searches(False)
-def look(*names: str) -> bool:
+def check_source(*names: str) -> bool:
     """Warn about slips in the function of the user that runs; return True if there was one.
 
     With names, look for these methods alone.

@@ -34,7 +34,7 @@ LAYERS = frozenset(
 )
 
 
-class Made:
+class MadeOptimizer:
     """The last optimizer made at a line: its first parameter, its settings and steps, and how many before it took just one."""
 
     def __init__(self, first: Tensor, settings: dict):
@@ -45,7 +45,7 @@ class Made:
         self.steps += 1
         self.at = written_at(self.first())
 
-    def goes_on(self, before: Made) -> bool:
+    def goes_on(self, before: MadeOptimizer) -> bool:
         """Return True if the optimizer before this one took one step, and nothing has changed since then."""
         same = self.first() is before.first() and self.settings == before.settings
         return same and before.steps == 1 and before.at == written_at(self.first())
@@ -56,15 +56,15 @@ def written_at(p: Any) -> int:
     return -1 if p is None or p._ver is None else p._ver.at
 
 
-made_at: dict[Place | None, Made] = {}
+made_at: dict[Place | None, MadeOptimizer] = {}
 
 
 @searches()
-def made(who: str, params: list, settings: dict) -> Made | None:
+def made(who: str, params: list, settings: dict) -> MadeOptimizer | None:
     """Note a new optimizer; warn if a loop makes one for every step, which loses its state."""
     if not params:
         return None
-    place, now = user_place(), Made(params[0], settings)
+    place, now = user_place(), MadeOptimizer(params[0], settings)
     before = made_at.get(place)
     if settings.keys() & STATEFUL and before is not None and now.goes_on(before):
         now.row = before.row + 1
@@ -148,13 +148,13 @@ def warn_plain_tensors(who: str, model: Any) -> None:
 
 
 # ---------------------------------------------------------------------- eval mode
-class Watched:
+class WatchedModel:
     """A model whose parameters an optimizer has; `training` is True once a step has found it in training mode."""
 
     def __init__(self, model: Any):
         self.model, self.training = ref(model), False
 
-    def look(self, who: str) -> None:
+    def check(self, who: str) -> None:
         """Warn if a step finds the model in eval mode after an earlier one has found it in training mode."""
         model = self.model()
         if model is None or self.training is (now := model.training):

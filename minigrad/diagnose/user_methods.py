@@ -33,9 +33,9 @@ def call_method(cls: type[Function], name: str, *args: Any) -> Any:
     if name == "forward" and getattr(method, "guard", None) is method:
         method = method.plain
     run = events.method(cls, name, method) or method
-    look = LOOKED_AT.get(name)
+    checked = CHECKED_CALLS.get(name)
     try:
-        return run(*args) if look is None else look(cls, run, args)
+        return run(*args) if checked is None else checked(cls, run, args)
     except Foreign as e:
         raise foreign(cls, name, e) from None
     except (TypeError, AttributeError, ValueError, IndexError, NameError) as e:
@@ -55,7 +55,7 @@ def call_backward(cls: type[Function], run: Callable, args: tuple) -> Any:
             check()
     marks = [debug.fingerprint(plain_tensor(g)._a) if g is not None else 0 for g in gs] if debug.mode.on else ()
     outs = run(*args)
-    gradient_checks.look_at_gradients(node, gs, outs)
+    gradient_checks.check_gradients(node, gs, outs)
     for i, (g, mark) in enumerate(zip(gs, marks)):
         if g is not None and debug.fingerprint(plain_tensor(g)._a) != mark:
             raise gradient_checks.written(node, i, g)
@@ -78,11 +78,11 @@ def call_setup_context(cls: type[Function], run: Callable, args: tuple) -> Any:
 def call_jvp(cls: type[Function], run: Callable, args: tuple) -> Any:
     """Call a jvp, and check its results."""
     result = run(*args)
-    gradient_checks.look_at_tangents(cls, args[0], args[1:], result)
+    gradient_checks.check_tangents(cls, args[0], args[1:], result)
     return result
 
 
-LOOKED_AT = {"backward": call_backward, "setup_context": call_setup_context, "jvp": call_jvp}
+CHECKED_CALLS = {"backward": call_backward, "setup_context": call_setup_context, "jvp": call_jvp}
 
 
 def name_of_running_method() -> str:

@@ -22,7 +22,7 @@ SMOOTH = {
 }
 
 
-def look_at_zeros(roots: Sequence, limit: float = float("inf")) -> None:
+def check_zeros(roots: Sequence, limit: float = float("inf")) -> None:
     """Warn about leaves that only flat operations lead to; a larger graph than `limit` nodes in front of them is left out."""
     reached, ends, stack = set(), [], [producer(e) for e in roots]
     while stack:

@@ -51,8 +51,6 @@ from .objects import (
     scatter_object_list,
 )
 from .point_to_point import (
-    P2POp,
-    batch_isend_irecv,
     irecv,
     isend,
     recv,
@@ -62,7 +60,6 @@ from .point_to_point import (
 __all__ = [
     "GradBucket",
     "GroupMember",
-    "P2POp",
     "ProcessGroup",
     "Ranks",
     "ReduceOp",
@@ -74,7 +71,6 @@ __all__ = [
     "all_to_all",
     "all_to_all_single",
     "barrier",
-    "batch_isend_irecv",
     "broadcast",
     "broadcast_object_list",
     "default_pg_timeout",

@@ -17,7 +17,7 @@ import numpy as np
 from ..arrays.kinds import KINDS
 from ..diagnose.debug import mode as debugging
 from ..errors import error
-from .calls import Call
+from .calls import CollectiveCall
 from .waiting import SAME_ORDER, wait_for
 
 if TYPE_CHECKING:
@@ -32,9 +32,9 @@ class Agreement:
 
     def __init__(self) -> None:
         self.digest = 0
-        self.calls: deque[Call] = deque(maxlen=EVERY)
+        self.calls: deque[CollectiveCall] = deque(maxlen=EVERY)
 
-    def check(self, call: Call) -> None:
+    def check(self, call: CollectiveCall) -> None:
         """Add a call to the digest, and compare digests when it is time.
 
         Raises RuntimeError on every rank if they differ, naming the first two different calls.

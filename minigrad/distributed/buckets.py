@@ -22,7 +22,7 @@ MIB = 1 << 20
 NAMES = 4  # the most parameters that a label names
 
 
-class Numbered(NamedTuple):
+class NumberedParameter(NamedTuple):
     """A parameter with its name in the module, and its number among the parameters that require grad."""
 
     number: int
@@ -30,7 +30,7 @@ class Numbered(NamedTuple):
     tensor: Tensor
 
 
-def divided(parameters: Sequence[Numbered], caps: Sequence[int]) -> list[list[Numbered]]:
+def divided(parameters: Sequence[NumberedParameter], caps: Sequence[int]) -> list[list[NumberedParameter]]:
     """Divide parameters into buckets of one dtype and device each; the last parameters are in the first bucket.
 
     The first bucket of a dtype is full at `caps[0]` bytes, the next at `caps[1]`, and so on; the last cap holds for all
@@ -38,14 +38,14 @@ def divided(parameters: Sequence[Numbered], caps: Sequence[int]) -> list[list[Nu
     parameters, buckets fill up in the order of their numbers.
 
     >>> import minigrad
-    >>> from minigrad.distributed.buckets import Numbered, divided
+    >>> from minigrad.distributed.buckets import NumberedParameter, divided
     >>> weights = [minigrad.zeros(n) for n in (100, 200, 50, 60)]  # 400, 800, 200 and 240 bytes
-    >>> numbered = [Numbered(i, f"w{i}", t) for i, t in enumerate(weights)]
+    >>> numbered = [NumberedParameter(i, f"w{i}", t) for i, t in enumerate(weights)]
     >>> [[p.name for p in bucket] for bucket in divided(numbered, [240, 1000])]
     [['w3'], ['w2', 'w1'], ['w0']]
     """
-    full: list[list[Numbered]] = []
-    filling: dict[Any, list[Numbered]] = {}  # by dtype and device
+    full: list[list[NumberedParameter]] = []
+    filling: dict[Any, list[NumberedParameter]] = {}  # by dtype and device
     size, number = Counter(), Counter()
     for p in reversed(parameters):
         kind = (p.tensor.dtype, p.tensor.device)
@@ -61,7 +61,7 @@ def divided(parameters: Sequence[Numbered], caps: Sequence[int]) -> list[list[Nu
 class Bucket:
     """Parameters, and the flat tensor `buffer` that holds their gradients; `views` are its parts in the parameters' shapes."""
 
-    def __init__(self, number: int, members: list[Numbered]):
+    def __init__(self, number: int, members: list[NumberedParameter]):
         like = members[0].tensor
         self.number, self.members, self.missing = number, members, len(members)
         self.buffer = empty(sum(p.tensor.numel() for p in members), dtype=like.dtype, device=like.device)
@@ -114,8 +114,8 @@ class GradBucket:
     """The bucket that a hook of `register_comm_hook` receives.
 
     >>> import minigrad
-    >>> from minigrad.distributed.buckets import Bucket, GradBucket, Numbered
-    >>> bucket = GradBucket(Bucket(0, [Numbered(0, "weight", minigrad.zeros(2, 3))]), last=True)
+    >>> from minigrad.distributed.buckets import Bucket, GradBucket, NumberedParameter
+    >>> bucket = GradBucket(Bucket(0, [NumberedParameter(0, "weight", minigrad.zeros(2, 3))]), last=True)
     >>> bucket.buffer().shape, bucket.index(), bucket.is_last(), len(bucket.gradients())
     (minigrad.Size([6]), 0, True, 1)
     """

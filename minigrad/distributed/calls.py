@@ -1,8 +1,8 @@
-"""Call: one collective or message, with its arguments in words, the user's line, and its times.
+"""CollectiveCall: one collective or message, with its arguments in words, the user's line, and its times.
 
-A Call lives from the start of the communication until its results are written.  agreement.py compares the calls of the
-ranks, and waiting.py reports where a rank waits.  Finished calls go to the functions in `listeners`, which make pictures
-across ranks and timelines of them.
+A CollectiveCall lives from the start of the communication until its results are written.  agreement.py compares the calls
+of the ranks, and waiting.py reports where a rank waits.  Finished calls go to the functions in `listeners`, which make
+pictures across ranks and timelines of them.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from ..places import Place, user_place
 if TYPE_CHECKING:
     from .groups import ProcessGroup
 
-listeners: list[Callable[[Call], Any]] = []
+listeners: list[Callable[[CollectiveCall], Any]] = []
 _label: ContextVar[str] = ContextVar("minigrad.distributed.label", default="")
 
 
 @dataclass(slots=True, eq=False)
-class Call:
+class CollectiveCall:
     """One collective or message of this rank; times are in seconds of `time.perf_counter`.
 
     `number` counts the collectives of the group; all its ranks call them in the same order.  A message has number -1, and
@@ -68,15 +68,15 @@ class Call:
             listener(self)
 
 
-def collective(name: str, words: str, group: ProcessGroup, nbytes: int) -> Call:
-    """Return the Call of a group's next collective, with `nbytes` bytes on this rank."""
+def collective(name: str, words: str, group: ProcessGroup, nbytes: int) -> CollectiveCall:
+    """Return the CollectiveCall of a group's next collective, with `nbytes` bytes on this rank."""
     group.calls += 1
-    return Call(name, words, group, group.calls, nbytes, user_place(), _label.get(), began=perf_counter())
+    return CollectiveCall(name, words, group, group.calls, nbytes, user_place(), _label.get(), began=perf_counter())
 
 
-def message(name: str, words: str, group: ProcessGroup, nbytes: int, peer: int | None, tag: int) -> Call:
-    """Return the Call of a message to or from `peer`; None means that any rank may be the sender."""
-    return Call(name, words, group, -1, nbytes, user_place(), _label.get(), peer, tag, perf_counter())
+def message(name: str, words: str, group: ProcessGroup, nbytes: int, peer: int | None, tag: int) -> CollectiveCall:
+    """Return the CollectiveCall of a message to or from `peer`; None means that any rank may be the sender."""
+    return CollectiveCall(name, words, group, -1, nbytes, user_place(), _label.get(), peer, tag, perf_counter())
 
 
 def report_communication(name: str) -> None:
@@ -101,8 +101,8 @@ def labelled(label: str) -> Iterator[None]:
 
 
 @contextmanager
-def listening(listener: Callable[[Call], Any]) -> Iterator[None]:
-    """Call `listener` with each Call that ends inside the block.
+def listening(listener: Callable[[CollectiveCall], Any]) -> Iterator[None]:
+    """Call `listener` with each CollectiveCall that ends inside the block.
 
     >>> from minigrad.distributed.calls import listening
     >>> calls = []

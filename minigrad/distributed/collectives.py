@@ -15,7 +15,7 @@ from ..arrays.kinds import empty
 from ..core.tensor import Tensor
 from ..errors import error
 from .agreement import described
-from .calls import Call, collective, report_communication
+from .calls import CollectiveCall, collective, report_communication
 from .groups import ProcessGroup, member, rank_in
 from .mpi_memory import (
     ReduceOp,
@@ -298,8 +298,8 @@ def all_to_all_single(
 
 
 # ---------------------------------------------------------------------- helpers
-def checked_call(who: str, pg: ProcessGroup, nbytes: int, *same: Any, reads: tuple = ()) -> Call:
-    """Return the Call of a collective that starts; every so often, compare the calls of all ranks first.
+def checked_call(who: str, pg: ProcessGroup, nbytes: int, *same: Any, reads: tuple = ()) -> CollectiveCall:
+    """Return the CollectiveCall of a collective that starts; every so often, compare the calls of all ranks first.
 
     `same` must be equal on all ranks.  `reads` are the tensors that are sent, unless the result overwrites them.
     """
@@ -309,7 +309,7 @@ def checked_call(who: str, pg: ProcessGroup, nbytes: int, *same: Any, reads: tup
     return call
 
 
-def scattered(found: Any, tensors: Sequence[Tensor], rooms: list, call: Call) -> None:
+def scattered(found: Any, tensors: Sequence[Tensor], rooms: list, call: CollectiveCall) -> None:
     """Write consecutive parts of a byte array into tensors."""
     at = 0
     for t, room in zip(tensors, rooms):

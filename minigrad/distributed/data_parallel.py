@@ -16,7 +16,7 @@ from ..errors import error
 from ..func.tree import tree_map
 from ..nn.module import Module
 from ..nn.parameter import Uninitialized
-from .buckets import MIB, Numbered
+from .buckets import MIB, NumberedParameter
 from .groups import member
 from .reducer import WHO, Reducer
 from .replicas import broadcast_all, check_alike
@@ -84,7 +84,7 @@ class DistributedDataParallel(Module):
             broadcast_all(copied, self.process_group, "parameters and buffers")
         self._begin(trained)
 
-    def _begin(self, trained: list[Numbered]) -> None:
+    def _begin(self, trained: list[NumberedParameter]) -> None:
         """Start to collect gradients."""
         self.reducer = Reducer(
             trained,
@@ -95,10 +95,10 @@ class DistributedDataParallel(Module):
             self.static_graph,
         )
 
-    def _parameters_with_gradients(self) -> list[Numbered]:
+    def _parameters_with_gradients(self) -> list[NumberedParameter]:
         """Return the parameters whose gradients are averaged."""
         named = [(name, p) for name, p in self.module.named_parameters() if p.requires_grad]
-        return [Numbered(i, name, p) for i, (name, p) in enumerate(named)]
+        return [NumberedParameter(i, name, p) for i, (name, p) in enumerate(named)]
 
     # ------------------------------------------------------------------ one step
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
@@ -164,7 +164,7 @@ class DistributedDataParallel(Module):
 
 
 # ---------------------------------------------------------------------- helpers
-def check_module(module: Module, trained: list[Numbered], device_ids: Sequence | None) -> None:
+def check_module(module: Module, trained: list[NumberedParameter], device_ids: Sequence | None) -> None:
     """Raise RuntimeError or ValueError for a module that cannot be trained on several ranks."""
     for name, p in module.named_parameters():
         if isinstance(p, Uninitialized):

@@ -109,13 +109,13 @@ class Ranks(Sequence):
 def run(function: Callable[..., Any], n: int = 2, *args: Any, timeout: Any = None) -> Ranks:
     """Call a function in n processes, which mpiexec starts on this computer, and return what each returns and prints.
 
-    Each process is a rank of an initialised process group.  The function may be defined in a notebook's cell: its source
-    goes to the ranks, and so do the functions, classes, modules and values that it refers to, as copies.  Results come
+    Each process is a rank of an initialised process group.  The function may be defined in a notebook's cell: a copy of
+    it goes to the ranks, with copies of the functions, classes, modules and values that it refers to.  Results come
     back as copies, too, without a graph.  `viz.draw_ranks` draws the computation of all ranks as well.
 
     Raises what a rank raises, with its traceback and where the other ranks were; TimeoutError, with where each rank was,
     when all takes longer than `timeout`, a timedelta or seconds; TypeError for a function, an argument or a result that
-    cannot be sent, such as a lambda; RuntimeError without mpi4py and mpiexec, or if a process ends without a result or an
+    cannot be sent, such as a lock; RuntimeError without mpi4py and mpiexec, or if a process ends without a result or an
     error.  No process is left behind, whatever happens, including Ctrl-C.
 
     >>> import minigrad.distributed as dist

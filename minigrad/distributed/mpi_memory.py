@@ -24,7 +24,7 @@ from ..core.tensor import Box, Tensor, wrap
 from ..errors import error, warn
 from ..kernels.cuda import cuda_kernels
 from ..ops.transfer import placed
-from .calls import Call, report_communication
+from .calls import CollectiveCall, report_communication
 from .groups import seconds
 from .waiting import wait_for
 
@@ -59,7 +59,7 @@ class Work:
     True
     """
 
-    def __init__(self, call: Call, requests: list, finish: Callable[[], Any], results: Sequence[Tensor] = ()):
+    def __init__(self, call: CollectiveCall, requests: list, finish: Callable[[], Any], results: Sequence[Tensor] = ()):
         self.call, self._requests, self._finish, self._results = call, requests, finish, list(results)
 
     def is_completed(self) -> bool:
@@ -123,7 +123,9 @@ class Future:
         return Future(self._work, lambda: callback(self))
 
 
-def handle_or_wait(call: Call, request: Any, finish: Callable[[], Any], async_op: bool, *results: Tensor) -> Any:
+def handle_or_wait(
+    call: CollectiveCall, request: Any, finish: Callable[[], Any], async_op: bool, *results: Tensor
+) -> Any:
     """Return the handle of a request whose results go to the given tensors; wait for it instead if not `async_op`."""
     work = Work(call, [request], finish, results)
     if not async_op:
@@ -205,7 +207,7 @@ def receive_buffer(t: Tensor, who: str, name: str = "tensor", sent: Any = None) 
     return a if own else empty(a.shape, a)
 
 
-def write(t: Tensor, a: Any, call: Call) -> None:
+def write(t: Tensor, a: Any, call: CollectiveCall) -> None:
     """Write received elements into a tensor, unless MPI wrote them there; bump its version, so that saved tensors notice."""
     if a is plain_tensor(t)._a:
         memory(t).bump(call.name, call.place)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from ..core.tensor import Tensor
@@ -109,38 +107,3 @@ def sender(pg: Any, src: int | None, group_src: int | None) -> int:
     if group_src is not None:
         return group_src
     return MPI.ANY_SOURCE if src is None else rank_in(pg, src, "recv", "src")
-
-
-@dataclass
-class P2POp:
-    """A message for batch_isend_irecv: `op` is isend or irecv, `peer` is the other process.
-
-    >>> import minigrad, minigrad.distributed as dist  # after dist.init_process_group("mpi")
-    >>> right, left = [(dist.get_rank() + i) % dist.get_world_size() for i in (1, -1)]
-    >>> ops = [dist.P2POp(dist.isend, minigrad.ones(2), right), dist.P2POp(dist.irecv, minigrad.empty(2), left)]
-    """
-
-    op: Callable
-    tensor: Tensor
-    peer: int | None = None
-    group: Any = None
-    tag: int = 0
-    group_peer: int | None = None
-
-    def __post_init__(self) -> None:
-        if self.op not in (isend, irecv):
-            what = f"expected op to be isend or irecv, got {self.op!r}"
-            raise error(ValueError, "P2POp", what, "write P2POp(dist.isend, x, 1)")
-
-
-def batch_isend_irecv(p2p_op_list: list[P2POp]) -> list[Work]:
-    """Start all messages of a list, and return their handles.
-
-    >>> import minigrad, minigrad.distributed as dist  # after dist.init_process_group("mpi")
-    >>> right, left = [(dist.get_rank() + i) % dist.get_world_size() for i in (1, -1)]
-    >>> ops = [dist.P2POp(dist.isend, minigrad.ones(2), right), dist.P2POp(dist.irecv, minigrad.empty(2), left)]
-    >>> if dist.get_world_size() > 1:
-    ...     for work in dist.batch_isend_irecv(ops):
-    ...         work.wait()
-    """
-    return [p.op(p.tensor, p.peer, p.group, p.tag, p.group_peer) for p in p2p_op_list]

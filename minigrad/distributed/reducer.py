@@ -18,7 +18,7 @@ from ..core.graph import history
 from ..core.tensor import Tensor
 from ..errors import error
 from ..ops.from_data import tensor
-from .buckets import NAMES, Bucket, GradBucket, Numbered, divided
+from .buckets import NAMES, Bucket, GradBucket, NumberedParameter, divided
 from .calls import labelled
 from .collectives import all_reduce
 from .groups import ProcessGroup
@@ -36,7 +36,7 @@ class Reducer:
 
     def __init__(
         self,
-        parameters: list[Numbered],
+        parameters: list[NumberedParameter],
         group: ProcessGroup,
         caps: Sequence[int],
         find_unused: bool,
@@ -117,10 +117,7 @@ class Reducer:
         if number in self.ready:
             name = next(p.name for p in self.parameters if p.number == number)
             what = f"Expected to mark a variable ready only once, but a second gradient of {name} came in the same iteration"
-            fix = (
-                "use checkpoint(..., use_reentrant=False), call backward once for each forward, "
-                "or pass static_graph=True where every iteration does the same"
-            )
+            fix = "call backward once for each forward, or pass static_graph=True where every iteration does the same"
             raise error(RuntimeError, WHO, what, fix)
         self.ready.add(number)
         bucket, i = self.place[number]

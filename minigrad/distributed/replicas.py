@@ -10,14 +10,14 @@ from ..core.tensor import Tensor
 from ..errors import error
 from ..ops.compare import equal
 from ..ops.join import cat
-from .buckets import Numbered
+from .buckets import NumberedParameter
 from .calls import labelled
 from .collectives import broadcast
 from .groups import ProcessGroup
 from .objects import all_gather_object
 
 
-def check_alike(parameters: Sequence[Numbered], group: ProcessGroup, who: str) -> None:
+def check_alike(parameters: Sequence[NumberedParameter], group: ProcessGroup, who: str) -> None:
     """Raise RuntimeError on every rank unless all have parameters of the same names, shapes and dtypes, in the same order."""
     mine = [(p.name, tuple(p.tensor.shape), str(p.tensor.dtype)) for p in parameters]
     found: list[Any] = [None] * group.size()

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ..errors import error
 
 if TYPE_CHECKING:
-    from .calls import Call
+    from .calls import CollectiveCall
 
 SPINS = 200  # a small message arrives within this number of tests
 PATIENCE = 2.0  # seconds until a waiting rank asks the others; doubled each time
@@ -37,7 +37,7 @@ class State(NamedTuple):
     words: str = ""
 
     @classmethod
-    def of(cls, call: Call) -> State:
+    def of(cls, call: CollectiveCall) -> State:
         """Return the state of a rank that waits in `call`."""
         key = (call.group.key, call.number) if call.number >= 0 else None
         return cls(f"has waited {call.time_waited:.1f} s in {call}", key=key, words=call.words)
@@ -59,7 +59,7 @@ class StatusListener:
     def __init__(self, comm: Any):
         self.comm = comm
         self.end = ""  # says how the program of this rank ended
-        self.waiting: list[Call] = []
+        self.waiting: list[CollectiveCall] = []
         self.states: dict[int, State] = {}
         self.silent: set[int] = set()  # ranks that owe an answer
         self.saying: list[Any] = []  # requests of messages on their way, whose memory MPI still reads
@@ -141,7 +141,7 @@ class StatusListener:
         host, pid = self.processes[rank]
         return host == socket.gethostname() and ended(pid)
 
-    def verdict(self, call: Call) -> Verdict | None:
+    def verdict(self, call: CollectiveCall) -> Verdict | None:
         """Return the reason why a call can never finish, if the states of the other ranks show one."""
         mine = self.state()
         partners = [r for r in call.group.ranks if r != self.comm.rank]
@@ -156,7 +156,7 @@ class StatusListener:
             )
         return different({self.comm.rank: mine, **{r: self.states[r] for r in partners if r in self.states}})
 
-    def send_verdict(self, call: Call, found: Verdict) -> None:
+    def send_verdict(self, call: CollectiveCall, found: Verdict) -> None:
         """Send a verdict to the other ranks of the call's group."""
         key = self.state().key
         for r in call.group.ranks:
@@ -184,7 +184,7 @@ def different(states: dict[int, State]) -> Verdict | None:
 
 
 # ---------------------------------------------------------------------- waiting
-def wait_for(call: Call, requests: list, seconds: float | None = None) -> None:
+def wait_for(call: CollectiveCall, requests: list, seconds: float | None = None) -> None:
     """Wait until MPI completes the requests of a call.
 
     Raises RuntimeError on every waiting rank if the call can never finish, or takes more than `seconds` (the group's timeout
@@ -208,7 +208,7 @@ def done(requests: list) -> bool:
     return all([request.Test() for request in requests])
 
 
-def wait_and_listen(call: Call, requests: list, seconds: float) -> None:
+def wait_and_listen(call: CollectiveCall, requests: list, seconds: float) -> None:
     """Wait for requests that take longer, and answer other ranks meanwhile."""
     here, begun, patience = call.group.listener, perf_counter(), PATIENCE
     here.waiting.append(call)
@@ -237,7 +237,7 @@ def wait_and_listen(call: Call, requests: list, seconds: float) -> None:
         here.waiting.pop()
 
 
-def timed_out(call: Call, here: StatusListener, seconds: float) -> Exception:
+def timed_out(call: CollectiveCall, here: StatusListener, seconds: float) -> Exception:
     """Return the error for a call that takes too long; it lists where the other ranks are."""
     lines = here.answers([r for r in call.group.ranks if r != here.comm.rank])
     what = f"rank {here.comm.rank} has waited {seconds:g} s for {call.words}"
@@ -245,7 +245,7 @@ def timed_out(call: Call, here: StatusListener, seconds: float) -> Exception:
     return error(RuntimeError, call.name, what, fix, call.place, lines)
 
 
-def refused(call: Call, e: Exception) -> Exception:
+def refused(call: CollectiveCall, e: Exception) -> Exception:
     """Return the error for a call that MPI refuses, usually because the ranks send different numbers of bytes."""
     here = call.group.listener
     here.waiting.append(call)

@@ -25,7 +25,8 @@ __all__ = ["AffineTransform", "ExpTransform", "SigmoidTransform", "TanhTransform
 class Transform:
     """Base class of transforms.  A subclass defines `_call`, `_inverse` and `log_abs_det_jacobian`; y has the shape of x.
 
-    `cache_size` is accepted as in PyTorch, but nothing is cached.
+    With `cache_size=1`, the inverse of the latest y is the x that it was computed from, without rounding errors and also
+    where the inverse has none, as where tanh(x) rounds to 1.  Raises ValueError for another size than 0 and 1.
 
     >>> import minigrad
     >>> class Cube(minigrad.distributions.Transform):
@@ -43,12 +44,30 @@ class Transform:
     sign: Any = 1  # of the derivative, for transforms of single numbers
     domain: Any = constraints.real
     codomain: Any = constraints.real
+    _cache_size = 0
+    _latest: tuple = (None, None)  # x and y
 
     def __init__(self, cache_size: int = 0):
+        if cache_size not in (0, 1):
+            what = f"cache_size must be 0 or 1, but got {cache_size}"
+            raise error(ValueError, type(self).__name__, what, "pass cache_size=1 to keep the latest pair of x and y")
         self._cache_size = cache_size
 
     def __call__(self, x: Tensor) -> Tensor:
-        return self._call(x)
+        return self._cached(0, x, self._call)
+
+    def _cached(self, place: int, given: Tensor, compute: Any) -> Tensor:
+        """Return the counterpart of an x (place 0) or a y (place 1): the cached one, or a new one."""
+        if self._latest[place] is given:
+            return self._latest[1 - place]
+        found = compute(given)
+        if self._cache_size:
+            self._latest = (found, given) if place else (given, found)
+        return found
+
+    def __getstate__(self) -> dict:
+        """Return the settings for a copy or a pickle, without the cache."""
+        return {**vars(self), "_latest": (None, None)}
 
     inv = formula(lambda t: Inverse(t))  # the inverse transform
 
@@ -71,12 +90,17 @@ class Transform:
         return error(NotImplementedError, type(self).__name__, f"defines no {method}", f"write `def {method}`")
 
     def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and all(map(same, vars(self).values(), vars(other).values()))
+        return type(self) is type(other) and all(map(same, settings(self), settings(other)))
 
     __hash__ = object.__hash__
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}()"
+
+
+def settings(t: object) -> list:
+    """Return the settings of a transform that determine its values."""
+    return [value for name, value in vars(t).items() if not name.startswith("_")]
 
 
 def same(a: Any, b: Any) -> bool:
@@ -98,10 +122,10 @@ class Inverse(Transform):
     forward_shape = formula(lambda t: t.of.forward_shape)
 
     def _call(self, x: Tensor) -> Tensor:
-        return self.of._inverse(x)
+        return self.of._cached(1, x, self.of._inverse)
 
     def _inverse(self, y: Tensor) -> Tensor:
-        return self.of._call(y)
+        return self.of(y)
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         return -self.of.log_abs_det_jacobian(y, x)

@@ -92,7 +92,7 @@ def build(key: str, source: str) -> Any:
     module = executed(key, source)
     for name, f in vars(module).items():
         if isinstance(f, Dispatcher) and not f.targetoptions.get("forceinline"):
-            f._cache = Compiled(f"{key}.{name}")
+            f._cache = CompiledCache(f"{key}.{name}")
     return module
 
 
@@ -107,7 +107,7 @@ def executed(key: str, source: str) -> types.ModuleType:
     return module
 
 
-class Compiled:
+class CompiledCache:
     """Replacement for Numba's own cache, which trusts the files it finds."""
 
     cache_path = ""

@@ -36,7 +36,7 @@ BROADCAST_FROM = 1 << 16  # elements; from here on, our kernels take half of Num
 REMEMBERED = 4096  # calls
 
 
-class Call(NamedTuple):
+class PointwiseCall(NamedTuple):
     """A kernel, and its arguments for operands of given kinds."""
 
     kernel: Callable
@@ -57,7 +57,7 @@ class BackwardCall(NamedTuple):
     wanted: tuple  # the operands whose gradients it computes
 
 
-calls: dict[tuple, Call | BackwardCall | None] = {}
+calls: dict[tuple, PointwiseCall | BackwardCall | None] = {}
 
 
 def looked_up(key: tuple, prepare: Callable, *args: Any) -> Any:
@@ -97,7 +97,7 @@ def forward(op: Any, args: tuple) -> np.ndarray | None:
     return out if order is None else out.transpose(order)
 
 
-def prepare(op: Any, args: tuple) -> Call | None:
+def prepare(op: Any, args: tuple) -> PointwiseCall | None:
     """Prepare a kernel's call for arguments of these kinds."""
     n = len(args) - op.n_settings
     if not all([type(a) in (np.ndarray, int, float) for a in args]):
@@ -130,7 +130,7 @@ def prepare(op: Any, args: tuple) -> Call | None:
         return None
     takes = [taken(op, i, target, a is not None, place, turned, lies) for i, (a, place) in enumerate(zip(long, places))]
     back = None if order is None else [order.index(d) for d in range(len(shape))]
-    return Call(kernel, takes, lies, dtypes.BOOL if op.kind == "bool" else target, back, width)
+    return PointwiseCall(kernel, takes, lies, dtypes.BOOL if op.kind == "bool" else target, back, width)
 
 
 def row_kind(a: np.ndarray | None, place: tuple | None) -> str:

@@ -50,16 +50,8 @@ from .embeddings import Embedding, EmbeddingBag
 from .lazy import (
     LazyBatchNorm1d,
     LazyBatchNorm2d,
-    LazyBatchNorm3d,
     LazyConv1d,
     LazyConv2d,
-    LazyConv3d,
-    LazyConvTranspose1d,
-    LazyConvTranspose2d,
-    LazyConvTranspose3d,
-    LazyInstanceNorm1d,
-    LazyInstanceNorm2d,
-    LazyInstanceNorm3d,
     LazyLinear,
 )
 from .losses import (
@@ -75,15 +67,12 @@ from .losses import (
     L1Loss,
     MarginRankingLoss,
     MSELoss,
-    MultiLabelMarginLoss,
     MultiLabelSoftMarginLoss,
-    MultiMarginLoss,
     NLLLoss,
     PoissonNLLLoss,
     SmoothL1Loss,
     SoftMarginLoss,
     TripletMarginLoss,
-    TripletMarginWithDistanceLoss,
 )
 from .module import Module
 from .multihead_attention import MultiheadAttention
@@ -111,15 +100,9 @@ from .pooling import (
     AvgPool1d,
     AvgPool2d,
     AvgPool3d,
-    LPPool1d,
-    LPPool2d,
-    LPPool3d,
     MaxPool1d,
     MaxPool2d,
     MaxPool3d,
-    MaxUnpool1d,
-    MaxUnpool2d,
-    MaxUnpool3d,
 )
 from .recurrent import GRUCell, LSTMCell, RNNCell, RNNCellBase
 from .sequences import GRU, LSTM, RNN, RNNBase
@@ -144,8 +127,6 @@ from .shape_modules import (
     ReplicationPad3d,
     Unfold,
     Upsample,
-    UpsamplingBilinear2d,
-    UpsamplingNearest2d,
     ZeroPad1d,
     ZeroPad2d,
     ZeroPad3d,

@@ -14,7 +14,7 @@ from .parameter import Parameter
 from .settings import Functional
 
 
-class Activation(Functional):
+class ActivationModule(Functional):
     """Base class of activations: an elementwise function of floating-point numbers and its settings."""
 
     no_tensor = "(input)", TypeError
@@ -23,7 +23,7 @@ class Activation(Functional):
         return ", ".join(f"{n}={getattr(self, n)!r}" for n in self.settings if n != "inplace" or self.inplace)
 
 
-class Shrink(Activation):
+class Shrink(ActivationModule):
     """Base class of the two shrinking activations; the repr shows `lambd` without its name."""
 
     lambd: float = 0.5
@@ -32,7 +32,7 @@ class Shrink(Activation):
         return str(self.lambd)
 
 
-class ReLU(Activation, function=activation.relu):
+class ReLU(ActivationModule, function=activation.relu):
     """x where it is positive, else 0; the derivative at 0 is 0.
 
     >>> import minigrad
@@ -43,7 +43,7 @@ class ReLU(Activation, function=activation.relu):
     inplace: bool = False
 
 
-class LeakyReLU(Activation, function=activation.leaky_relu):
+class LeakyReLU(ActivationModule, function=activation.leaky_relu):
     """x where it is positive, else negative_slope * x.
 
     >>> import minigrad
@@ -55,7 +55,7 @@ class LeakyReLU(Activation, function=activation.leaky_relu):
     inplace: bool = False
 
 
-class RReLU(Activation, function=dropout.rrelu):
+class RReLU(ActivationModule, function=dropout.rrelu):
     """x where it is positive; elsewhere x times a random slope in training, and (lower + upper) / 2 * x in evaluation.
 
     >>> import minigrad
@@ -71,7 +71,7 @@ class RReLU(Activation, function=dropout.rrelu):
         return dropout.rrelu(input, self.lower, self.upper, self.training, self.inplace)
 
 
-class ELU(Activation, function=activation.elu):
+class ELU(ActivationModule, function=activation.elu):
     """x where it is positive, else alpha * (exp(x) - 1).
 
     >>> import minigrad
@@ -83,7 +83,7 @@ class ELU(Activation, function=activation.elu):
     inplace: bool = False
 
 
-class CELU(Activation, function=activation.celu):
+class CELU(ActivationModule, function=activation.celu):
     """x where it is positive, else alpha * (exp(x / alpha) - 1).  Raises RuntimeError for alpha = 0.
 
     >>> import minigrad
@@ -95,7 +95,7 @@ class CELU(Activation, function=activation.celu):
     inplace: bool = False
 
 
-class SELU(Activation, function=activation.selu):
+class SELU(ActivationModule, function=activation.selu):
     """elu with the scale and alpha that keep activations at mean 0 and variance 1.
 
     >>> import minigrad
@@ -106,7 +106,7 @@ class SELU(Activation, function=activation.selu):
     inplace: bool = False
 
 
-class GELU(Activation, function=activation.gelu):
+class GELU(ActivationModule, function=activation.gelu):
     """x times the probability that a standard normal number is below x; approximate="tanh" computes it approximately.
 
     >>> import minigrad
@@ -117,7 +117,7 @@ class GELU(Activation, function=activation.gelu):
     approximate: str = "none"
 
 
-class SiLU(Activation, function=activation.silu):
+class SiLU(ActivationModule, function=activation.silu):
     """x * sigmoid(x), also called swish.
 
     >>> import minigrad
@@ -128,7 +128,7 @@ class SiLU(Activation, function=activation.silu):
     inplace: bool = False
 
 
-class Mish(Activation, function=activation.mish):
+class Mish(ActivationModule, function=activation.mish):
     """x * tanh(log(1 + exp(x))).  Source: Misra, Mish (2019).
 
     >>> import minigrad
@@ -139,7 +139,7 @@ class Mish(Activation, function=activation.mish):
     inplace: bool = False
 
 
-class Softplus(Activation, function=activation.softplus):
+class Softplus(ActivationModule, function=activation.softplus):
     """log(1 + exp(beta * x)) / beta, a smooth relu; where beta * x > threshold, x itself, which is nearly equal.
 
     >>> import minigrad
@@ -151,7 +151,7 @@ class Softplus(Activation, function=activation.softplus):
     threshold: float = 20.0
 
 
-class Softsign(Activation, function=activation.softsign):
+class Softsign(ActivationModule, function=activation.softsign):
     """x / (1 + |x|).
 
     >>> import minigrad
@@ -178,7 +178,7 @@ class Hardshrink(Shrink, function=activation.hardshrink):
     """
 
 
-class Hardtanh(Activation, function=activation.hardtanh):
+class Hardtanh(ActivationModule, function=activation.hardtanh):
     """x clamped to the range from `min_val` to `max_val`.  Raises ValueError if min_val > max_val.
 
     >>> import minigrad
@@ -205,7 +205,7 @@ class ReLU6(Hardtanh):
         super().__init__(0.0, 6.0, inplace)
 
 
-class Hardsigmoid(Activation, function=activation.hardsigmoid):
+class Hardsigmoid(ActivationModule, function=activation.hardsigmoid):
     """x / 6 + 1/2 clamped to the range from 0 to 1; the derivative is 0 at both ends.
 
     >>> import minigrad
@@ -216,7 +216,7 @@ class Hardsigmoid(Activation, function=activation.hardsigmoid):
     inplace: bool = False
 
 
-class Hardswish(Activation, function=activation.hardswish):
+class Hardswish(ActivationModule, function=activation.hardswish):
     """x * hardsigmoid(x).
 
     >>> import minigrad
@@ -227,7 +227,7 @@ class Hardswish(Activation, function=activation.hardswish):
     inplace: bool = False
 
 
-class Tanhshrink(Activation, function=activation.tanhshrink):
+class Tanhshrink(ActivationModule, function=activation.tanhshrink):
     """x - tanh(x).
 
     >>> import minigrad
@@ -236,7 +236,7 @@ class Tanhshrink(Activation, function=activation.tanhshrink):
     """
 
 
-class Tanh(Activation, function=elementary.tanh):
+class Tanh(ActivationModule, function=elementary.tanh):
     """Hyperbolic tangent.
 
     >>> import minigrad
@@ -245,7 +245,7 @@ class Tanh(Activation, function=elementary.tanh):
     """
 
 
-class Sigmoid(Activation, function=elementary.sigmoid):
+class Sigmoid(ActivationModule, function=elementary.sigmoid):
     """1 / (1 + exp(-x)): from 0 to 1, 1/2 at 0.
 
     >>> import minigrad
@@ -254,7 +254,7 @@ class Sigmoid(Activation, function=elementary.sigmoid):
     """
 
 
-class LogSigmoid(Activation, function=activation.logsigmoid):
+class LogSigmoid(ActivationModule, function=activation.logsigmoid):
     """log(sigmoid(x)), without overflow.
 
     >>> import minigrad
@@ -263,7 +263,7 @@ class LogSigmoid(Activation, function=activation.logsigmoid):
     """
 
 
-class GLU(Activation, function=activation.glu):
+class GLU(ActivationModule, function=activation.glu):
     """One half of the tensor, along `dim`, times the sigmoid of the other.  Raises RuntimeError for an odd size.
 
     >>> import minigrad
@@ -274,7 +274,7 @@ class GLU(Activation, function=activation.glu):
     dim: int = -1
 
 
-class Softmax(Activation, function=softmax.softmax):
+class Softmax(ActivationModule, function=softmax.softmax):
     """exp(input) divided by its sum along a dimension: positive numbers that sum to 1.
 
     >>> import minigrad
@@ -285,7 +285,7 @@ class Softmax(Activation, function=softmax.softmax):
     dim: int | None = None
 
 
-class LogSoftmax(Activation, function=softmax.log_softmax):
+class LogSoftmax(ActivationModule, function=softmax.log_softmax):
     """The logarithm of softmax, computed without forming softmax: finite even where softmax underflows to 0.
 
     >>> import minigrad
@@ -296,7 +296,7 @@ class LogSoftmax(Activation, function=softmax.log_softmax):
     dim: int | None = None
 
 
-class Softmin(Activation, function=softmax.softmin):
+class Softmin(ActivationModule, function=softmax.softmin):
     """Softmax of the negative: the smallest element gets the largest share.
 
     >>> import minigrad
@@ -307,7 +307,7 @@ class Softmin(Activation, function=softmax.softmin):
     dim: int | None = None
 
 
-class Threshold(Activation, function=activation.threshold):
+class Threshold(ActivationModule, function=activation.threshold):
     """x where it is above `threshold`, else `value`.
 
     >>> import minigrad

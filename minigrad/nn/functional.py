@@ -34,7 +34,6 @@ from ..ops.nn.adaptive_pool import (
 )
 from ..ops.nn.attention import gumbel_softmax, scaled_dot_product_attention
 from ..ops.nn.unfold_fold import fold, unfold
-from ..ops.nn.unpool import max_unpool1d, max_unpool2d, max_unpool3d
 from ..ops.nn.conv import conv1d, conv2d, conv3d
 from ..ops.nn.conv_transpose import conv_transpose1d, conv_transpose2d, conv_transpose3d
 from ..ops.nn.ctc import ctc_loss
@@ -84,9 +83,7 @@ from ..ops.nn.normalize import (
 )
 from ..ops.norms import pairwise_distance
 from ..ops.pad import pad
-from ..ops.nn.margin import multi_margin_loss, multilabel_margin_loss, triplet_margin_with_distance_loss
 from ..ops.nn.pool import avg_pool1d, avg_pool2d, avg_pool3d, max_pool1d, max_pool2d, max_pool3d
-from ..ops.nn.lp_pool import lp_pool1d, lp_pool2d, lp_pool3d
 from ..ops.nn.grid_sampling import affine_grid, grid_sample
 from ..ops.nn.resize import (
     channel_shuffle,

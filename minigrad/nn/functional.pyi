@@ -1,7 +1,7 @@
 """Functions for neural networks, under torch.nn.functional's names."""
 
 # `make contents` writes this file from the declarations in ops/.
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Literal, overload
 
 from ..arrays.dtypes import dtype
@@ -72,20 +72,12 @@ __all__ = [
     "local_response_norm",
     "log_softmax",
     "logsigmoid",
-    "lp_pool1d",
-    "lp_pool2d",
-    "lp_pool3d",
     "margin_ranking_loss",
     "max_pool1d",
     "max_pool2d",
     "max_pool3d",
-    "max_unpool1d",
-    "max_unpool2d",
-    "max_unpool3d",
     "mish",
     "mse_loss",
-    "multi_margin_loss",
-    "multilabel_margin_loss",
     "multilabel_soft_margin_loss",
     "nll_loss",
     "normalize",
@@ -120,7 +112,6 @@ __all__ = [
     "threshold",
     "threshold_",
     "triplet_margin_loss",
-    "triplet_margin_with_distance_loss",
     "unfold",
     "upsample",
     "upsample_bilinear",
@@ -304,48 +295,6 @@ def unfold(
     stride: int | Sequence[int] = 1,
 ) -> Tensor:
     """Return all windows of `input` (n, c, height, width) as columns: (n, c * elements of a window, number of windows)."""
-
-def max_unpool1d(
-    input: Tensor,
-    indices: Tensor,
-    kernel_size: int | Sequence[int],
-    stride: int | Sequence[int] | None = None,
-    padding: int | Sequence[int] = 0,
-    output_size: int | Sequence[int] | None = None,
-) -> Tensor:
-    """Put each element of (n, c, length) or (c, length) at its position in a longer row of zeros; see max_unpool2d."""
-
-def max_unpool2d(
-    input: Tensor,
-    indices: Tensor,
-    kernel_size: int | Sequence[int],
-    stride: int | Sequence[int] | None = None,
-    padding: int | Sequence[int] = 0,
-    output_size: int | Sequence[int] | None = None,
-) -> Tensor:
-    """Put each element of (n, c, height, width) or (c, height, width) at its position in a larger image of zeros.
-
-    `indices` are the positions that max_pool2d returns with `return_indices=True`.  Several sizes are pooled to the same one:
-    `output_size` selects among them, and defaults to (size - 1) * stride + kernel - 2 * padding.  Raises ValueError for an
-    output_size that does not pool to this size, RuntimeError for positions outside.
-
-    >>> import minigrad
-    >>> F = minigrad.nn.functional
-    >>> y, places = F.max_pool2d(minigrad.tensor([[[1., 2.], [4., 3.]]]), 2, return_indices=True)
-    >>> F.max_unpool2d(y, places, 2)
-    tensor([[[0., 0.],
-             [4., 0.]]])
-    """
-
-def max_unpool3d(
-    input: Tensor,
-    indices: Tensor,
-    kernel_size: int | Sequence[int],
-    stride: int | Sequence[int] | None = None,
-    padding: int | Sequence[int] = 0,
-    output_size: int | Sequence[int] | None = None,
-) -> Tensor:
-    """Put each element of (n, c, depth, height, width), or without n, at its position in zeros; see max_unpool2d."""
 
 def conv1d(
     input: Tensor,
@@ -827,47 +776,6 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
     crop.
     """
 
-def multi_margin_loss(
-    input: Tensor,
-    target: Tensor,
-    p: int = 1,
-    margin: float = 1.0,
-    weight: Tensor | None = None,
-    size_average: bool | None = None,
-    reduce: bool | None = None,
-    reduction: str = "mean",
-) -> Tensor:
-    """Return the mean over the wrong classes i of max(0, margin - x[target] + x[i])**p, times the target's `weight`, reduced.
-
-    `input` is (n, classes), (classes,) or () for one class, `target` (n,) or (); p is 1 or 2.  The divisor counts all classes.
-    Raises ValueError for another p and a weight of another rank, RuntimeError for other shapes.
-    """
-
-def multilabel_margin_loss(
-    input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean"
-) -> Tensor:
-    """Return the sum over right classes j and wrong ones i of max(0, 1 - x[j] + x[i]), divided by the number of classes.
-
-    `target` has the shape of `input`, (n, classes), (classes,) or () for one class: it lists the right classes, up to a -1.
-    Raises RuntimeError for other shapes, and for no classes.
-    """
-
-def triplet_margin_with_distance_loss(
-    anchor: Tensor,
-    positive: Tensor,
-    negative: Tensor,
-    *,
-    distance_function: Callable | None = None,
-    margin: float = 1.0,
-    swap: bool = False,
-    reduction: str = "mean",
-) -> Tensor:
-    """Return max(0, d(anchor, positive) - d(anchor, negative) + margin), d any distance (default: pairwise_distance), reduced.
-
-    With `swap` the distance of the negative is measured from the nearer of anchor and positive.
-    Raises ValueError for a margin of 0 or less, and TypeError for a distance that is not callable.
-    """
-
 def avg_pool1d(
     input: Tensor,
     kernel_size: int | Sequence[int],
@@ -1011,37 +919,6 @@ def max_pool3d(
     ceil_mode: bool = False,
     return_indices: bool = False,
 ) -> Any: ...
-def lp_pool1d(
-    input: Tensor,
-    norm_type: float,
-    kernel_size: int | Sequence[int],
-    stride: int | Sequence[int] | None = None,
-    ceil_mode: bool = False,
-) -> Tensor:
-    """Return (sum of x**p)**(1/p) of each window of (n, c, length) or (c, length), for p = `norm_type`; see lp_pool2d."""
-
-def lp_pool2d(
-    input: Tensor,
-    norm_type: float,
-    kernel_size: int | Sequence[int],
-    stride: int | Sequence[int] | None = None,
-    ceil_mode: bool = False,
-) -> Tensor:
-    """Return (sum of x**p)**(1/p) of each window of (n, c, height, width) or (c, height, width), for p = `norm_type`.
-
-    The sum is of the powers themselves, not of absolute values; for an infinite p it is the largest absolute value.
-    `stride` defaults to the kernel's size.
-    """
-
-def lp_pool3d(
-    input: Tensor,
-    norm_type: float,
-    kernel_size: int | Sequence[int],
-    stride: int | Sequence[int] | None = None,
-    ceil_mode: bool = False,
-) -> Tensor:
-    """Return (sum of x**p)**(1/p) of each window of (n, c, depth, height, width), or without n; see lp_pool2d."""
-
 def affine_grid(theta: Tensor, size: int | Sequence[int], align_corners: bool | None = None) -> Tensor:
     """Return the input coordinates of each point of an output of `size` under affine maps: the grid for grid_sample.
 

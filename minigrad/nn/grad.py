@@ -15,51 +15,7 @@ from ..ops.nn.conv import ConvInput, ConvWeight, Geometry, settings
 from ..ops.products import one_dtype
 from ..ops.windows import count
 
-__all__ = ["conv1d_input", "conv1d_weight", "conv2d_input", "conv2d_weight", "conv3d_input", "conv3d_weight"]
-
-
-def conv1d_input(
-    input_size: Sequence[int],
-    weight: Tensor,
-    grad_output: Tensor,
-    stride: Any = 1,
-    padding: Any = 0,
-    dilation: Any = 1,
-    groups: int = 1,
-) -> Tensor:
-    """Return the gradient of conv1d with respect to its input, which has shape `input_size` (N, C, L).
-
-    Raises RuntimeError for shapes that do not belong to one convolution.
-
-    >>> import minigrad as torch
-    >>> x, weight = torch.randn(1, 1, 3), torch.randn(1, 1, 2)
-    >>> grad_output = torch.ones_like(torch.nn.functional.conv1d(x, weight))
-    >>> torch.nn.grad.conv1d_input(x.shape, weight, grad_output).shape
-    minigrad.Size([1, 1, 3])
-    """
-    return input_gradient(1, input_size, weight, grad_output, stride, padding, dilation, groups)
-
-
-def conv1d_weight(
-    input: Tensor,
-    weight_size: Sequence[int],
-    grad_output: Tensor,
-    stride: Any = 1,
-    padding: Any = 0,
-    dilation: Any = 1,
-    groups: int = 1,
-) -> Tensor:
-    """Return the gradient of conv1d with respect to its weight, which has shape `weight_size` (O, C / groups, K).
-
-    Raises RuntimeError for shapes that do not belong to one convolution.
-
-    >>> import minigrad as torch
-    >>> x, weight = torch.randn(1, 1, 3), torch.randn(1, 1, 2)
-    >>> grad_output = torch.ones_like(torch.nn.functional.conv1d(x, weight))
-    >>> torch.nn.grad.conv1d_weight(x, weight.shape, grad_output).shape
-    minigrad.Size([1, 1, 2])
-    """
-    return weight_gradient(1, input, weight_size, grad_output, stride, padding, dilation, groups)
+__all__ = ["conv2d_input", "conv2d_weight"]
 
 
 def conv2d_input(
@@ -83,7 +39,11 @@ def conv2d_input(
     >>> torch.allclose(torch.nn.grad.conv2d_input(x.shape, weight, grad_output), x.grad)
     True
     """
-    return input_gradient(2, input_size, weight, grad_output, stride, padding, dilation, groups)
+    who = "conv2d_input"
+    grad_output, weight = one_dtype(who, grad_output, weight, names=("grad_output", "weight"))
+    geometry = settings(who, 2, stride, padding, dilation, groups)
+    check(who, tuple(input_size), tuple(weight.shape), tuple(grad_output.shape), geometry)
+    return ConvInput.apply(grad_output, weight, tuple(input_size[2:]), geometry)
 
 
 def conv2d_weight(
@@ -107,76 +67,18 @@ def conv2d_weight(
     >>> torch.allclose(torch.nn.grad.conv2d_weight(x, weight.shape, grad_output), weight.grad)
     True
     """
-    return weight_gradient(2, input, weight_size, grad_output, stride, padding, dilation, groups)
+    who = "conv2d_weight"
+    grad_output, input = one_dtype(who, grad_output, input, names=("grad_output", "input"))
+    geometry = settings(who, 2, stride, padding, dilation, groups)
+    check(who, tuple(input.shape), tuple(weight_size), tuple(grad_output.shape), geometry)
+    return ConvWeight.apply(grad_output, input, tuple(weight_size[2:]), geometry)
 
 
-def conv3d_input(
-    input_size: Sequence[int],
-    weight: Tensor,
-    grad_output: Tensor,
-    stride: Any = 1,
-    padding: Any = 0,
-    dilation: Any = 1,
-    groups: int = 1,
-) -> Tensor:
-    """Return the gradient of conv3d with respect to its input, which has shape `input_size` (N, C, D, H, W).
-
-    Raises RuntimeError for shapes that do not belong to one convolution.
-
-    >>> import minigrad as torch
-    >>> x, weight = torch.randn(1, 1, 3, 2, 2), torch.randn(1, 1, 2, 2, 2)
-    >>> grad_output = torch.ones_like(torch.nn.functional.conv3d(x, weight))
-    >>> torch.nn.grad.conv3d_input(x.shape, weight, grad_output).shape
-    minigrad.Size([1, 1, 3, 2, 2])
-    """
-    return input_gradient(3, input_size, weight, grad_output, stride, padding, dilation, groups)
-
-
-def conv3d_weight(
-    input: Tensor,
-    weight_size: Sequence[int],
-    grad_output: Tensor,
-    stride: Any = 1,
-    padding: Any = 0,
-    dilation: Any = 1,
-    groups: int = 1,
-) -> Tensor:
-    """Return the gradient of conv3d with respect to its weight, which has shape `weight_size` (O, C / groups, J, K, L).
-
-    Raises RuntimeError for shapes that do not belong to one convolution.
-
-    >>> import minigrad as torch
-    >>> x, weight = torch.randn(1, 1, 3, 2, 2), torch.randn(1, 1, 2, 2, 2)
-    >>> grad_output = torch.ones_like(torch.nn.functional.conv3d(x, weight))
-    >>> torch.nn.grad.conv3d_weight(x, weight.shape, grad_output).shape
-    minigrad.Size([1, 1, 2, 2, 2])
-    """
-    return weight_gradient(3, input, weight_size, grad_output, stride, padding, dilation, groups)
-
-
-def input_gradient(n: int, size: Sequence[int], weight: Tensor, grad: Tensor, *options: Any) -> Tensor:
-    """Return the gradient of an n-dimensional convolution with respect to its input."""
-    who = f"conv{n}d_input"
-    grad, weight = one_dtype(who, grad, weight, names=("grad_output", "weight"))
-    geometry = settings(who, n, *options)
-    check(who, n, tuple(size), tuple(weight.shape), tuple(grad.shape), geometry)
-    return ConvInput.apply(grad, weight, tuple(size[2:]), geometry)
-
-
-def weight_gradient(n: int, x: Tensor, size: Sequence[int], grad: Tensor, *options: Any) -> Tensor:
-    """Return the gradient of an n-dimensional convolution with respect to its weight."""
-    who = f"conv{n}d_weight"
-    grad, x = one_dtype(who, grad, x, names=("grad_output", "input"))
-    geometry = settings(who, n, *options)
-    check(who, n, tuple(x.shape), tuple(size), tuple(grad.shape), geometry)
-    return ConvWeight.apply(grad, x, tuple(size[2:]), geometry)
-
-
-def check(who: str, n: int, x: tuple, weight: tuple, grad: tuple, geometry: Geometry) -> None:
+def check(who: str, x: tuple, weight: tuple, grad: tuple, geometry: Geometry) -> None:
     """Raise RuntimeError unless the shapes of input, weight and output fit one convolution."""
-    if not len(x) == len(weight) == len(grad) == n + 2:
+    if not len(x) == len(weight) == len(grad) == 4:
         fix = "pass shapes with a batch dimension and a channel dimension"
-        raise error(RuntimeError, who, f"expected {n + 2} dimensions, got {x}, {weight} and {grad}", fix)
+        raise error(RuntimeError, who, f"expected 4 dimensions, got {x}, {weight} and {grad}", fix)
     expected = (x[0], weight[0], *map(count, x[2:], weight[2:], *geometry[:3]))
     if grad != expected or weight[1] * geometry.groups != x[1] or weight[0] % geometry.groups:
         options = ", ".join(f"{name}={value}" for name, value in geometry._asdict().items())

@@ -16,19 +16,9 @@ from ..errors import error
 from ..ops.create import zeros
 from ..ops.nn.conv import check_rank
 from .basic_layers import Linear
-from .convolution import Conv1d, Conv2d, Conv3d, Convolution, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
+from .convolution import Conv1d, Conv2d, Convolution
 from .module import Module
-from .normalization import (
-    BatchNorm,
-    BatchNorm1d,
-    BatchNorm2d,
-    BatchNorm3d,
-    ChannelNorm,
-    InstanceNorm,
-    InstanceNorm1d,
-    InstanceNorm2d,
-    InstanceNorm3d,
-)
+from .normalization import BatchNorm, BatchNorm1d, BatchNorm2d, ChannelNorm
 from .parameter import UninitializedBuffer, UninitializedParameter, is_lazy
 
 
@@ -151,17 +141,6 @@ class LazyConv1d(Lazy, Conv1d):
     dim = -2
 
 
-class LazyConvTranspose1d(Lazy, ConvTranspose1d):
-    """A ConvTranspose1d that learns `in_channels` at its first call.
-
-    >>> import minigrad
-    >>> minigrad.nn.LazyConvTranspose1d(2, kernel_size=2)(minigrad.ones(1, 3, 4)).shape
-    minigrad.Size([1, 2, 5])
-    """
-
-    dim = -2
-
-
 class LazyConv2d(Lazy, Conv2d):
     """A Conv2d that learns `in_channels` at its first call.
 
@@ -171,39 +150,6 @@ class LazyConv2d(Lazy, Conv2d):
     """
 
     dim = -3
-
-
-class LazyConvTranspose2d(Lazy, ConvTranspose2d):
-    """A ConvTranspose2d that learns `in_channels` at its first call.
-
-    >>> import minigrad
-    >>> minigrad.nn.LazyConvTranspose2d(2, kernel_size=2)(minigrad.ones(1, 3, 4, 4)).shape
-    minigrad.Size([1, 2, 5, 5])
-    """
-
-    dim = -3
-
-
-class LazyConv3d(Lazy, Conv3d):
-    """A Conv3d that learns `in_channels` at its first call.
-
-    >>> import minigrad
-    >>> minigrad.nn.LazyConv3d(2, kernel_size=2)(minigrad.ones(1, 3, 4, 4, 4)).shape
-    minigrad.Size([1, 2, 3, 3, 3])
-    """
-
-    dim = -4
-
-
-class LazyConvTranspose3d(Lazy, ConvTranspose3d):
-    """A ConvTranspose3d that learns `in_channels` at its first call.
-
-    >>> import minigrad
-    >>> minigrad.nn.LazyConvTranspose3d(2, kernel_size=2)(minigrad.ones(1, 3, 4, 4, 4)).shape
-    minigrad.Size([1, 2, 5, 5, 5])
-    """
-
-    dim = -4
 
 
 class LazyBatchNorm1d(Lazy, BatchNorm, plain=BatchNorm1d):
@@ -216,18 +162,6 @@ class LazyBatchNorm1d(Lazy, BatchNorm, plain=BatchNorm1d):
     """
 
 
-class LazyInstanceNorm1d(Lazy, InstanceNorm, plain=InstanceNorm1d):
-    """An InstanceNorm1d that learns `num_features` at its first call.
-
-    >>> import minigrad
-    >>> layer = minigrad.nn.LazyInstanceNorm1d()
-    >>> layer(minigrad.ones(2, 3, 4)).shape, layer.num_features
-    (minigrad.Size([2, 3, 4]), 3)
-    """
-
-    dim = -2
-
-
 class LazyBatchNorm2d(Lazy, BatchNorm, plain=BatchNorm2d):
     """A BatchNorm2d that learns `num_features` at its first call.
 
@@ -236,37 +170,3 @@ class LazyBatchNorm2d(Lazy, BatchNorm, plain=BatchNorm2d):
     >>> layer(minigrad.ones(2, 3, 4, 4)).shape, layer.num_features
     (minigrad.Size([2, 3, 4, 4]), 3)
     """
-
-
-class LazyInstanceNorm2d(Lazy, InstanceNorm, plain=InstanceNorm2d):
-    """An InstanceNorm2d that learns `num_features` at its first call.
-
-    >>> import minigrad
-    >>> layer = minigrad.nn.LazyInstanceNorm2d()
-    >>> layer(minigrad.ones(2, 3, 4, 4)).shape, layer.num_features
-    (minigrad.Size([2, 3, 4, 4]), 3)
-    """
-
-    dim = -3
-
-
-class LazyBatchNorm3d(Lazy, BatchNorm, plain=BatchNorm3d):
-    """A BatchNorm3d that learns `num_features` at its first call.
-
-    >>> import minigrad
-    >>> layer = minigrad.nn.LazyBatchNorm3d()
-    >>> layer(minigrad.ones(2, 3, 4, 4, 4)).shape, layer.num_features
-    (minigrad.Size([2, 3, 4, 4, 4]), 3)
-    """
-
-
-class LazyInstanceNorm3d(Lazy, InstanceNorm, plain=InstanceNorm3d):
-    """An InstanceNorm3d that learns `num_features` at its first call.
-
-    >>> import minigrad
-    >>> layer = minigrad.nn.LazyInstanceNorm3d()
-    >>> layer(minigrad.ones(2, 3, 4, 4, 4)).shape, layer.num_features
-    (minigrad.Size([2, 3, 4, 4, 4]), 3)
-    """
-
-    dim = -4

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from ..core.tensor import Tensor
-from ..ops.nn import cross_entropy, ctc, loss, margin, similarity
+from ..ops.nn import cross_entropy, ctc, loss, similarity
 from .settings import Functional
-from .shape_modules import PairwiseDistance
 
 
 class Loss(Functional):
@@ -238,50 +235,6 @@ class TripletMarginLoss(Loss, function=similarity.triplet_margin_loss):
     size_average: bool | None = None
     reduce: bool | None = None
     reduction: str = "mean"
-
-
-class MultiMarginLoss(Loss, function=margin.multi_margin_loss):
-    """The mean over the classes of max(0, margin - x[target] + x[i])**p, where i runs over the wrong classes.
-
-    >>> import minigrad
-    >>> minigrad.nn.MultiMarginLoss()(minigrad.tensor([[0.5, 1., 0.]]), minigrad.tensor([1]))
-    tensor(0.1667)
-    """
-
-    p: int = 1
-    margin: float = 1.0
-    weight: Tensor | None = None
-    size_average: bool | None = None
-    reduce: bool | None = None
-    reduction: str = "mean"
-
-
-class MultiLabelMarginLoss(Elementwise, function=margin.multilabel_margin_loss):
-    """The sum over right and wrong classes of max(0, 1 - x[right] + x[wrong]), divided by the number of classes.
-
-    >>> import minigrad
-    >>> minigrad.nn.MultiLabelMarginLoss()(minigrad.tensor([0.1, 0.2, 0.4, 0.8]), minigrad.tensor([3, 0, -1, 1]))
-    tensor(0.8500)
-    """
-
-
-class TripletMarginWithDistanceLoss(Loss, function=margin.triplet_margin_with_distance_loss, kw_only=True):
-    """max(0, d(anchor, positive) - d(anchor, negative) + margin), for any function d of two tensors.
-
-    >>> import minigrad
-    >>> loss = minigrad.nn.TripletMarginWithDistanceLoss(distance_function=lambda a, b: (a - b).abs().max(-1).values)
-    >>> loss(minigrad.zeros(1, 2), minigrad.zeros(1, 2), minigrad.tensor([[0.5, 0.2]]))
-    tensor(0.5000)
-    """
-
-    distance_function: Callable | None = None
-    margin: float = 1.0
-    swap: bool = False
-    reduction: str = "mean"
-
-    def __post_init__(self) -> None:
-        if self.distance_function is None:
-            self.distance_function = PairwiseDistance()
 
 
 class CTCLoss(Loss, function=ctc.ctc_loss):

@@ -142,7 +142,7 @@ class Hooked:
                     args, kwargs = self._both(hook(self, args, kwargs), args, kwargs)
                 elif (given := hook(self, args)) is not None:
                     args = given if isinstance(given, tuple) else (given,)
-            gates = Gates(self) if self._hooks.get("backward") or self._hooks.get("backward_pre") else None
+            gates = HookGates(self) if self._hooks.get("backward") or self._hooks.get("backward_pre") else None
             out = self.forward(*(args if gates is None else gates.entered(args)), **kwargs)
             for hook, options in self._of("forward"):
                 called.add(hook)
@@ -169,7 +169,7 @@ class Hooked:
         return given
 
 
-class Group:
+class GateTensors:
     """The inputs or the outputs of one call: how many there are, and which of them are tensors that require grad."""
 
     def __init__(self):
@@ -185,12 +185,12 @@ class Group:
         return tuple([grads[i] for i in self.places])
 
 
-class Gates:
+class HookGates:
     """One call of a module with backward hooks: the state that its output gate and its input gate share."""
 
     def __init__(self, module: Any):
         self.module = module
-        self.inputs, self.outputs = Group(), Group()
+        self.inputs, self.outputs = GateTensors(), GateTensors()
         # by backward, from the outputs to the inputs: a pass that does not reach the outputs calls no hook
         self.grad_outputs: WeakKeyDictionary = WeakKeyDictionary()
 
@@ -205,7 +205,7 @@ class Gates:
         gated = iter(self.gate(self.from_outputs, self.outputs, values))
         return replaced(out, lambda v: next(gated))
 
-    def gate(self, passed: Callable, group: Group, values: list) -> list:
+    def gate(self, passed: Callable, group: GateTensors, values: list) -> list:
         """Return the values, with the tensors that require grad behind a gate; errors about a write to one name the module."""
         group.size = len(values)
         group.places = [i for i, v in enumerate(values) if tracked(v)] if current().grad else []

@@ -1,16 +1,14 @@
-"""Pools as modules: the maximum, the mean or a power mean of windows, or of equal parts."""
+"""Pools as modules: the maximum or the mean of windows, or of equal parts."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from ..core.tensor import Tensor
-from ..ops.nn import adaptive_pool, lp_pool, pool, unpool
-from .module import Module
+from ..ops.nn import adaptive_pool, pool
 from .settings import Functional, as_ntuple
 
 
-class Pool(Functional):
+class _PoolNd(Functional):
     """Base class of the window pools; the stride defaults to the window's size."""
 
     kernel_size: Any
@@ -24,17 +22,17 @@ class Pool(Functional):
             self.stride = self.kernel_size
 
 
-class MaxPool(Pool):
+class _MaxPoolNd(_PoolNd):
     """Base class of the max pools."""
 
     dilation: Any = 1
     return_indices: bool = False
     ceil_mode: bool = False
 
-    shown = *Pool.shown, "dilation", "ceil_mode"
+    shown = *_PoolNd.shown, "dilation", "ceil_mode"
 
 
-class AvgPool(Pool):
+class _AvgPoolNd(_PoolNd):
     """Base class of the average pools."""
 
     ceil_mode: bool = False
@@ -49,13 +47,13 @@ class AdaptivePool(Functional):
     shown = ("output_size",)
 
 
-class AdaptiveMaxPool(AdaptivePool):
+class _AdaptiveMaxPoolNd(AdaptivePool):
     """Base class of the adaptive max pools."""
 
     return_indices: bool = False
 
 
-class MaxPool1d(MaxPool, function=pool.max_pool1d):
+class MaxPool1d(_MaxPoolNd, function=pool.max_pool1d):
     """The largest element of each window of (n, c, length).
 
     >>> import minigrad
@@ -64,7 +62,7 @@ class MaxPool1d(MaxPool, function=pool.max_pool1d):
     """
 
 
-class MaxPool2d(MaxPool, function=pool.max_pool2d):
+class MaxPool2d(_MaxPoolNd, function=pool.max_pool2d):
     """The largest element of each window of (n, c, height, width).
 
     >>> import minigrad
@@ -73,7 +71,7 @@ class MaxPool2d(MaxPool, function=pool.max_pool2d):
     """
 
 
-class MaxPool3d(MaxPool, function=pool.max_pool3d):
+class MaxPool3d(_MaxPoolNd, function=pool.max_pool3d):
     """The largest element of each window of (n, c, depth, height, width).
 
     >>> import minigrad
@@ -82,7 +80,7 @@ class MaxPool3d(MaxPool, function=pool.max_pool3d):
     """
 
 
-class AvgPool1d(AvgPool, function=pool.avg_pool1d):
+class AvgPool1d(_AvgPoolNd, function=pool.avg_pool1d):
     """The mean of each window of (n, c, length).
 
     >>> import minigrad
@@ -96,7 +94,7 @@ class AvgPool1d(AvgPool, function=pool.avg_pool1d):
             setattr(self, name, as_ntuple(getattr(self, name), 1))
 
 
-class AvgPool2d(AvgPool, function=pool.avg_pool2d):
+class AvgPool2d(_AvgPoolNd, function=pool.avg_pool2d):
     """The mean of each window of (n, c, height, width).
 
     >>> import minigrad
@@ -107,7 +105,7 @@ class AvgPool2d(AvgPool, function=pool.avg_pool2d):
     divisor_override: int | None = None
 
 
-class AvgPool3d(AvgPool, function=pool.avg_pool3d):
+class AvgPool3d(_AvgPoolNd, function=pool.avg_pool3d):
     """The mean of each window of (n, c, depth, height, width).
 
     >>> import minigrad
@@ -116,44 +114,6 @@ class AvgPool3d(AvgPool, function=pool.avg_pool3d):
     """
 
     divisor_override: int | None = None
-
-
-class LPPool(Functional):
-    """Base class of the power pools."""
-
-    norm_type: float
-    kernel_size: Any
-    stride: Any = None
-    ceil_mode: bool = False
-
-    shown = "norm_type", "kernel_size", "stride", "ceil_mode"
-
-
-class LPPool1d(LPPool, function=lp_pool.lp_pool1d):
-    """(sum of x**p)**(1/p) of each window of (n, c, length), for p = `norm_type`.
-
-    >>> import minigrad
-    >>> minigrad.nn.LPPool1d(2, 2)(minigrad.tensor([[3., 4., 6., 8.]]))
-    tensor([[ 5., 10.]])
-    """
-
-
-class LPPool2d(LPPool, function=lp_pool.lp_pool2d):
-    """(sum of x**p)**(1/p) of each window of (n, c, height, width), for p = `norm_type`.
-
-    >>> import minigrad
-    >>> minigrad.nn.LPPool2d(2, 2)(minigrad.ones(3, 8, 8)).shape
-    minigrad.Size([3, 4, 4])
-    """
-
-
-class LPPool3d(LPPool, function=lp_pool.lp_pool3d):
-    """(sum of x**p)**(1/p) of each window of (n, c, depth, height, width), for p = `norm_type`.
-
-    >>> import minigrad
-    >>> minigrad.nn.LPPool3d(2, 2)(minigrad.ones(3, 8, 8, 8)).shape
-    minigrad.Size([3, 4, 4, 4])
-    """
 
 
 class AdaptiveAvgPool1d(AdaptivePool, function=adaptive_pool.adaptive_avg_pool1d):
@@ -183,7 +143,7 @@ class AdaptiveAvgPool3d(AdaptivePool, function=adaptive_pool.adaptive_avg_pool3d
     """
 
 
-class AdaptiveMaxPool1d(AdaptiveMaxPool, function=adaptive_pool.adaptive_max_pool1d):
+class AdaptiveMaxPool1d(_AdaptiveMaxPoolNd, function=adaptive_pool.adaptive_max_pool1d):
     """The largest elements of `output_size` equal parts of (n, c, length).
 
     >>> import minigrad
@@ -192,7 +152,7 @@ class AdaptiveMaxPool1d(AdaptiveMaxPool, function=adaptive_pool.adaptive_max_poo
     """
 
 
-class AdaptiveMaxPool2d(AdaptiveMaxPool, function=adaptive_pool.adaptive_max_pool2d):
+class AdaptiveMaxPool2d(_AdaptiveMaxPoolNd, function=adaptive_pool.adaptive_max_pool2d):
     """The largest elements of `output_size` equal parts of (n, c, height, width).
 
     >>> import minigrad
@@ -201,65 +161,10 @@ class AdaptiveMaxPool2d(AdaptiveMaxPool, function=adaptive_pool.adaptive_max_poo
     """
 
 
-class AdaptiveMaxPool3d(AdaptiveMaxPool, function=adaptive_pool.adaptive_max_pool3d):
+class AdaptiveMaxPool3d(_AdaptiveMaxPoolNd, function=adaptive_pool.adaptive_max_pool3d):
     """The largest elements of `output_size` equal parts of (n, c, depth, height, width).
 
     >>> import minigrad
     >>> minigrad.nn.AdaptiveMaxPool3d((2, 1, 1))(minigrad.ones(3, 4, 8, 8)).shape
     minigrad.Size([3, 2, 1, 1])
     """
-
-
-class MaxUnpool(Module):
-    """Base class of the unpools, which put elements back where a max pool found them."""
-
-    function: Any = None
-
-    def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0):
-        super().__init__()
-        n = int(type(self).__name__[-2])
-        self.kernel_size, self.padding = as_ntuple(kernel_size, n), as_ntuple(padding, n)
-        self.stride = self.kernel_size if stride is None else as_ntuple(stride, n)
-
-    def forward(self, input: Tensor, indices: Tensor, output_size: Any = None) -> Tensor:
-        """Return a tensor of `output_size` with the elements at their places."""
-        return type(self).function(input, indices, self.kernel_size, self.stride, self.padding, output_size)
-
-    def extra_repr(self) -> str:
-        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
-
-
-class MaxUnpool1d(MaxUnpool):
-    """The partial inverse of MaxPool1d: zeros where there was no maximum.
-
-    >>> import minigrad
-    >>> pool, unpool = minigrad.nn.MaxPool1d(2, return_indices=True), minigrad.nn.MaxUnpool1d(2)
-    >>> unpool(*pool(minigrad.ones(3, 8))).shape
-    minigrad.Size([3, 8])
-    """
-
-    function = staticmethod(unpool.max_unpool1d)
-
-
-class MaxUnpool2d(MaxUnpool):
-    """The partial inverse of MaxPool2d: zeros where there was no maximum.
-
-    >>> import minigrad
-    >>> pool, unpool = minigrad.nn.MaxPool2d(2, return_indices=True), minigrad.nn.MaxUnpool2d(2)
-    >>> unpool(*pool(minigrad.ones(3, 8, 8))).shape
-    minigrad.Size([3, 8, 8])
-    """
-
-    function = staticmethod(unpool.max_unpool2d)
-
-
-class MaxUnpool3d(MaxUnpool):
-    """The partial inverse of MaxPool3d: zeros where there was no maximum.
-
-    >>> import minigrad
-    >>> pool, unpool = minigrad.nn.MaxPool3d(2, return_indices=True), minigrad.nn.MaxUnpool3d(2)
-    >>> unpool(*pool(minigrad.ones(3, 4, 8, 8))).shape
-    minigrad.Size([3, 4, 8, 8])
-    """
-
-    function = staticmethod(unpool.max_unpool3d)

@@ -2,7 +2,7 @@
 
 A class names the function and declares its settings by annotations, as a dataclass does:
 
-    class LeakyReLU(Activation, function=activation.leaky_relu):
+    class LeakyReLU(ActivationModule, function=activation.leaky_relu):
         negative_slope: float = 0.01
         inplace: bool = False
 

@@ -239,30 +239,6 @@ class Upsample(Functional, function=resize.interpolate):
         return f"{to}, mode={self.mode!r}"
 
 
-class UpsamplingNearest2d(Upsample):
-    """Upsampling of images by repeating elements.
-
-    >>> import minigrad
-    >>> minigrad.nn.UpsamplingNearest2d(scale_factor=2)(minigrad.ones(1, 1, 2, 3)).shape
-    minigrad.Size([1, 1, 4, 6])
-    """
-
-    def __init__(self, size: Any = None, scale_factor: Any = None):
-        super().__init__(size, scale_factor, "nearest")
-
-
-class UpsamplingBilinear2d(Upsample):
-    """Upsampling of images by linear interpolation that keeps the centres of the corner elements in place.
-
-    >>> import minigrad
-    >>> minigrad.nn.UpsamplingBilinear2d((1, 3))(minigrad.tensor([[[[1., 3.]]]]))
-    tensor([[[[1., 2., 3.]]]])
-    """
-
-    def __init__(self, size: Any = None, scale_factor: Any = None):
-        super().__init__(size, scale_factor, "bilinear", True)
-
-
 class ChannelShuffle(Functional, function=resize.channel_shuffle):
     """Channels interleaved by group: the first of each group, then the second of each, and so on.
 

@@ -131,7 +131,7 @@ class Stateful(Hooked):
         differ = strict and (result.missing_keys or result.unexpected_keys)
         if faults or differ and not after:  # before anything is written
             raise load_error(self, strict, result, faults, state)
-        loaded_names.look_at_loaded(self, own, state_dict, tensors)
+        loaded_names.check_loaded(self, own, state_dict, tensors)
         with no_grad():
             for k, t in tensors.items():
                 owner, name, mine = own[k]

@@ -23,7 +23,7 @@ from .multihead_attention import MultiheadAttention
 from .normalization import LayerNorm
 
 
-class Layer(Module):
+class ResidualLayer(Module):
     """Base class of the encoder's and decoder's layers: the feed-forward network, and the residual connection."""
 
     def __init__(
@@ -74,7 +74,7 @@ class Layer(Module):
         return self.linear2(self.dropout(self.activation(self.linear1(x))))
 
 
-class TransformerEncoderLayer(Layer):
+class TransformerEncoderLayer(ResidualLayer):
     """Self-attention among the positions of one sequence, then a feed-forward network for each position.
 
     >>> import minigrad
@@ -94,7 +94,7 @@ class TransformerEncoderLayer(Layer):
         return self.added(self.added(src, 1, attend), 2, self.feed)
 
 
-class TransformerDecoderLayer(Layer):
+class TransformerDecoderLayer(ResidualLayer):
     """Self-attention in one sequence, attention to another one (`memory`), then a feed-forward network.
 
     >>> import minigrad
@@ -124,7 +124,7 @@ class TransformerDecoderLayer(Layer):
         return self.added(self.added(self.added(tgt, 1, attend), 2, look), 3, self.feed)
 
 
-class Stack(Module):
+class LayerStack(Module):
     """Copies of a layer in a chain, with an optional norm at the end."""
 
     def __init__(self, layer: Module, num_layers: int, norm: Module | None = None):
@@ -140,7 +140,7 @@ class Stack(Module):
         return x if self.norm is None else self.norm(x)
 
 
-class TransformerEncoder(Stack):
+class TransformerEncoder(LayerStack):
     """A stack of encoder layers.
 
     >>> import minigrad
@@ -170,7 +170,7 @@ class TransformerEncoder(Stack):
         return self.through(src, mask, src_key_padding_mask, is_causal=bool(is_causal))
 
 
-class TransformerDecoder(Stack):
+class TransformerDecoder(LayerStack):
     """A stack of decoder layers.
 
     >>> import minigrad

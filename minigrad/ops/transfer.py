@@ -96,9 +96,9 @@ def from_library(lender: Any) -> Any:
 
 def stream(bits: np.random.Philox, place: device = CUDA) -> Any:
     """Return the generator of random numbers in GPU memory, or for meta arrays."""
-    from ..kernels.cuda.random_cuda import NoStream, Stream
+    from ..kernels.cuda.random_cuda import NoStream, RandomStream
 
-    return NoStream(bits) if place == META else Stream(bits)
+    return NoStream(bits) if place == META else RandomStream(bits)
 
 
 def placed(a: Any, place: device, wait: bool = True) -> Any:

@@ -113,7 +113,7 @@ class LBFGS(Optimizer):
                 break
             before, used = loss, 0
             if group["line_search_fn"] is not None:
-                start = Point(0.0, loss, grad, slope)
+                start = LinePoint(0.0, loss, grad, slope)
                 (t, loss, grad, _), used = self._search(closure, start, t, d, group["max_eval"] - evals)
                 state["t"] = t
                 add(params, d, t)
@@ -129,7 +129,7 @@ class LBFGS(Optimizer):
                 break
         return first
 
-    def _search(self, closure: Callable, start: Point, t: float, d: Tensor, most: int) -> tuple[Point, int]:
+    def _search(self, closure: Callable, start: LinePoint, t: float, d: Tensor, most: int) -> tuple[LinePoint, int]:
         """Search along d from the current parameters, and leave them unchanged."""
         group, params = self.param_groups[0], self.param_groups[0]["params"]
         if group["line_search_fn"] != "strong_wolfe":
@@ -141,12 +141,12 @@ class LBFGS(Optimizer):
             )
         begin = [p.clone() for p in params]
 
-        def at(t: float) -> Point:
+        def at(t: float) -> LinePoint:
             add(params, d, t)
             loss, grad = float(closure()), flat_gradient(params)
             for p, value in zip(params, begin):
                 p.copy_(value)
-            return Point(t, loss, grad, grad.dot(d).item())
+            return LinePoint(t, loss, grad, grad.dot(d).item())
 
         return strong_wolfe(at, start, t, group["tolerance_change"] / (largest(d) or 1.0), most)
 
@@ -192,7 +192,7 @@ def direction(state: dict, grad: Tensor, size: int) -> Tensor:
 
 
 # ---------------------------------------------------------------------- the line search
-class Point(NamedTuple):
+class LinePoint(NamedTuple):
     """A point on a line: its position, the loss there, the gradient, and the slope of the loss along the line."""
 
     t: float
@@ -205,18 +205,18 @@ DECREASE, CURVATURE = 1e-4, 0.9  # c1 and c2 of the Wolfe conditions
 
 
 def strong_wolfe(
-    at: Callable[[float], Point], start: Point, t: float, tolerance: float, most: int
-) -> tuple[Point, int]:
+    at: Callable[[float], LinePoint], start: LinePoint, t: float, tolerance: float, most: int
+) -> tuple[LinePoint, int]:
     """Return a point whose loss and slope are enough below those of `start`, and the number of points tried.
 
     From the first guess t, move on until two points enclose a minimum.  Then shrink this bracket until a point is good, the
     bracket is shorter than `tolerance`, or `most` points beyond the first were tried.
     """
 
-    def high(p: Point) -> bool:
+    def high(p: LinePoint) -> bool:
         return p.loss > start.loss + DECREASE * p.t * start.slope
 
-    def level(p: Point) -> bool:
+    def level(p: LinePoint) -> bool:
         return abs(p.slope) <= -CURVATURE * start.slope
 
     last, new, n = start, at(t), 0
@@ -241,7 +241,7 @@ def strong_wolfe(
     return low, n + 1
 
 
-def inside(a: Point, b: Point, close: bool) -> tuple[float, bool]:
+def inside(a: LinePoint, b: LinePoint, close: bool) -> tuple[float, bool]:
     """Return the next position between two points, and True if it is close to one of them (allowed once in a row)."""
     least, most = sorted((a.t, b.t))
     t, margin = cubic_minimum(a, b, least, most), 0.1 * (most - least)
@@ -252,7 +252,7 @@ def inside(a: Point, b: Point, close: bool) -> tuple[float, bool]:
     return t, True
 
 
-def cubic_minimum(a: Point, b: Point, least: float, most: float) -> float:
+def cubic_minimum(a: LinePoint, b: LinePoint, least: float, most: float) -> float:
     """Return the bounded minimum of the cubic through two points with their slopes, or the middle if it has none."""
     a, b = sorted((a, b), key=lambda p: p.t)
     if a.t < b.t:

@@ -62,7 +62,7 @@ def plain(p: Tensor, state: dict) -> Plain | None:
     return Plain(p, state)
 
 
-class Settings:
+class GroupSettings:
     """The settings of a group as its kernels see them: the numbers, and a key of everything else that selects a kernel."""
 
     def __init__(self, optimizer: Any, group: dict):
@@ -112,7 +112,7 @@ def step(optimizer: Any, group: dict, given: list) -> list:
         or is_small(given)
     ):
         return given
-    settings, there = Settings(optimizer, group), known.setdefault(optimizer, {})
+    settings, there = GroupSettings(optimizer, group), known.setdefault(optimizer, {})
     return [(p, g) for p, g in given if not updated(p, g, optimizer.state[p], settings, there)]
 
 
@@ -121,7 +121,7 @@ def is_small(given: list) -> bool:
     return all([p.numel() < FROM for p, _ in given]) and sum([p.numel() for p, _ in given]) < FROM
 
 
-def updated(p: Tensor, g: Tensor, state: dict, settings: Settings, there: dict) -> bool:
+def updated(p: Tensor, g: Tensor, state: dict, settings: GroupSettings, there: dict) -> bool:
     """Update one parameter by a kernel and return True, or return False without a change if that is impossible."""
     found = there.get(id(p))
     if found is None or not found.holds(p, state):

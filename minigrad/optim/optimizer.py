@@ -218,7 +218,7 @@ class Optimizer:
     def _look(self, without: list, twice: int) -> None:
         """Warn about this step's parameters without a gradient, or with a gradient that was used before."""
         who, known = type(self).__name__, self._all() if without or twice else []
-        self._earlier.look(who)
+        self._earlier.check_models(who)
         if twice:
             optimizers.warn_not_cleared(who, twice, len(known))
         if without and len(without) == len(known):

@@ -1,8 +1,8 @@
 """Record what travels between processes.
 
 A collective or a message belongs to the custom Function that makes it, forward or backward.  Outside of such a Function it is
-an entry itself, with the tensors that it writes.  Each call is a minigrad.distributed.calls.Call, which comes here through
-the event `communicated`.
+an entry itself, with the tensors that it writes.  Each call is a CollectiveCall (distributed/calls.py), which comes here
+through the event `communicated`.
 """
 
 from __future__ import annotations

@@ -63,7 +63,7 @@ def writer(memories: Memories, module: Any) -> type:
         what = f"pickle_module={getattr(module, '__name__', module)!r} has no Pickler written in Python"
         raise error(TypeError, "save", what, "pass pickle or dill, or omit the argument")
 
-    class Writer(base):
+    class TensorPickler(base):
         dispatch = {**base.dispatch, Name: save_name, dtype: save_dtype}
 
         def persistent_id(self, obj: Any) -> Any:
@@ -77,7 +77,7 @@ def writer(memories: Memories, module: Any) -> type:
                     return form(obj)
             return NotImplemented
 
-    return Writer
+    return TensorPickler
 
 
 FORMS: dict[type, Any] = {

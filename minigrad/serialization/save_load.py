@@ -12,13 +12,13 @@ from ..errors import MinigradError, error
 from ..files import written
 from ..ops.copy import on_device
 from .allowlist import safe_names
-from .legacy_file import MAGIC, read_legacy
 from .pickle_reader import PickleReader, is_known, names_in
 from .pickle_writer import Memories, writer
 from .rebuild import Damaged, NotHere, Storages, Unknown
 from .trusted import read_trusted
 from .zip_archive import Archive, ArchiveWriter, opened
 
+OLD_FORMAT = b"\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19."  # the pickle of 0x1950A86A20F9469CFC6C
 FAULTS = (ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowError, EOFError)
 
 
@@ -94,32 +94,22 @@ def load(
     if mmap and hasattr(f, "read"):
         raise error(ValueError, "load", "f must be a file path in order to use the mmap argument", "pass the path")
 
-    def read(file: IO[bytes], storages: Storages) -> Any:
+    def read(file: IO[bytes]) -> Any:
+        archive = archive_in(file, bool(mmap))
+        content, storages = io.BytesIO(archive.content("data.pkl")), Storages(archive.storage, map_location)
         if weights_only:
-            return PickleReader(storages).read(file)
-        return read_trusted(file, storages, pickle_module or pickle, pickle_load_args)
+            return PickleReader(storages).read(content)
+        return read_trusted(content, storages, pickle_module or pickle, pickle_load_args)
 
     with opened(f) as file:
-        return guarded(lambda: read_file(file, map_location, read, bool(mmap)), not weights_only)
+        return guarded(lambda: read(file), not weights_only)
 
 
-def read_file(file: IO[bytes], map_location: Any, read: Callable, mapped: bool) -> Any:
-    """Read a file of either format; `read` takes one pickle from a file."""
-    start = first_bytes(file)
-    if start == MAGIC:
-        if mapped:
-            what = "mmap can only be used with files of the zip format, but this one is from before PyTorch 1.6"
-            raise error(RuntimeError, "load", what, "load it without mmap and save it again with minigrad.save")
-        return read_legacy(file.read(), map_location, read)
-    archive = archive_in(file, start, mapped)
-    return read(io.BytesIO(archive.content("data.pkl")), Storages(archive.storage, map_location))
-
-
-def first_bytes(file: IO[bytes]) -> bytes:
-    """Return the first bytes of a file, leaving its position unchanged."""
+def archive_in(file: IO[bytes], mapped: bool = False) -> Archive:
+    """Return the zip archive in a file; raise an error for a file that is at its end or has no positions."""
     try:
         begin = file.tell()
-        start = file.read(len(MAGIC))
+        start = file.read(len(OLD_FORMAT))
         file.seek(begin)
     except (AttributeError, OSError) as e:
         fix = "read it into a buffer first: load(io.BytesIO(f.read()))"
@@ -129,13 +119,10 @@ def first_bytes(file: IO[bytes]) -> bytes:
         raise error(
             pickle.UnpicklingError, "load", what, "go back to its beginning: f.seek(0)" if begin else "write it again"
         )
-    return start
-
-
-def archive_in(file: IO[bytes], start: bytes, mapped: bool = False) -> Archive:
-    """Return the zip archive in a file."""
+    if start == OLD_FORMAT:
+        raise NotHere("the format from before PyTorch 1.6")
     if start[:4] != b"PK\3\4":
-        raise Damaged(f"a beginning, {start!r}, that is neither a zip archive's nor that of PyTorch's old format")
+        raise Damaged(f"a beginning, {start!r}, that is not a zip archive's")
     return Archive(file, mapped)
 
 
@@ -145,7 +132,7 @@ def guarded(read: Callable, trusted: bool = False) -> Any:
     try:
         return read()
     except NotHere as e:
-        fix = "convert it in PyTorch, as in x.float(), and save it again"
+        fix = "load it in PyTorch, convert it, as in x.float(), and save it again"
         raise error(kind, who, f"the file has {e}, which minigrad does not have", fix) from None
     except Unknown as e:
         fix = "pass weights_only=False if you trust the author of the file: reading it may run any code; "
@@ -170,6 +157,6 @@ def get_unsafe_globals_in_checkpoint(f: Any) -> list[str]:
     ['fractions.Fraction']
     """
     with opened(f) as file:
-        content = guarded(lambda: archive_in(file, first_bytes(file)).content("data.pkl"))
+        content = guarded(lambda: archive_in(file).content("data.pkl"))
         names = guarded(lambda: dict.fromkeys(names_in(content)))
     return [str(name) for name in names if not is_known(name) and name not in safe_names()]

@@ -83,7 +83,7 @@ class Fact(NamedTuple):
         return self[:3] == other[:3]
 
 
-class Placeholder:
+class SavedPlaceholder:
     """Stands in the graph for the saved tensor with this number."""
 
     def __init__(self, number: int):
@@ -133,23 +133,23 @@ class Region:
             events.checkpoint("region_began", self.node, inputs)
         self.inputs = [save(x) for x in leaves]  # a checkpoint around this one has placeholders for them
         self.facts: list[Fact] = []
-        self.placeholders: list[weakref.ref[Placeholder]] = []
+        self.placeholders: list[weakref.ref[SavedPlaceholder]] = []
         self.computed: weakref.WeakKeyDictionary[Any, dict] = weakref.WeakKeyDictionary()  # run -> number -> tensor
 
-    def pack(self, t: Tensor) -> Placeholder | Tensor:
+    def pack(self, t: Tensor) -> SavedPlaceholder | Tensor:
         """Save a placeholder instead of a tensor."""
         if in_other_frame(self.frame):
             return t
-        made = Placeholder(len(self.facts))
+        made = SavedPlaceholder(len(self.facts))
         self.facts.append(fact(t))
         self.placeholders.append(weakref.ref(made))
         return made
 
-    def unpack(self, wanted: Placeholder | Tensor) -> Tensor:
+    def unpack(self, wanted: SavedPlaceholder | Tensor) -> Tensor:
         """Return the tensor behind a placeholder, recomputed if necessary."""
         if isinstance(wanted, Tensor):
             return wanted
-        run: Any = running.get() or Placeholder(-1)  # outside of backward: for this tensor alone
+        run: Any = running.get() or SavedPlaceholder(-1)  # outside of backward: for this tensor alone
         self.node._saved = getattr(run, "freed", None) or ()  # a recording shows when the inputs are freed
         computed = self.computed.get(run)
         if computed is None or wanted.number not in computed:
@@ -157,7 +157,7 @@ class Region:
             if computed is None and running.get() is not None:
                 numbers = {p.number for ref in self.placeholders if (p := ref()) is not None}
             computed = self.computed.setdefault(run, {})
-            computed |= Again(self, numbers).run()
+            computed |= Recomputation(self, numbers).run()
         t, expected = computed.pop(wanted.number)
         if version(t) != expected:
             raise self.modified(wanted.number, t)
@@ -174,7 +174,7 @@ class Region:
         return error(RuntimeError, "checkpoint", what, "write to a copy: x.clone()", self.facts[number].place, [writer])
 
 
-class Again:
+class Recomputation:
     """One more run of a region's function, for the tensors with these numbers."""
 
     def __init__(self, region: Region, numbers: set[int]):

@@ -28,7 +28,7 @@ except ImportError as e:
     fix = f"install it: {install('safetensors')}"
     raise error(ImportError, "minigrad.utils.safetensors", "the library safetensors is not installed", fix) from e
 
-__all__ = ["load", "load_file", "load_model", "safe_open", "save", "save_file", "save_model"]
+__all__ = ["load_file", "load_model", "safe_open", "save_file", "save_model"]
 KINDS = {
     "F16": "f2",
     "F32": "f4",
@@ -72,32 +72,6 @@ def load_file(filename: Any, device: Any = "cpu") -> dict[str, Tensor]:
     """
     with safe_open(filename, "pt", device) as file:
         return {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-
-
-def save(tensors: Mapping[str, Tensor], metadata: dict[str, str] | None = None) -> bytes:
-    """Return the bytes of the file that save_file would write.
-
-    >>> import minigrad
-    >>> from minigrad.utils import safetensors
-    >>> len(safetensors.save({"w": minigrad.ones(2)}))
-    72
-    """
-    return safetensors.numpy.save(arrays(tensors), metadata)
-
-
-def load(data: bytes) -> dict[str, Tensor]:
-    """Return the tensors in the bytes of a file, by name.
-
-    >>> import minigrad
-    >>> from minigrad.utils import safetensors
-    >>> safetensors.load(safetensors.save({"w": minigrad.ones(2)}))
-    {'w': tensor([1., 1.])}
-    """
-    found = {}
-    for name, part in safetensors.deserialize(data):
-        kind = dtype_in_file("load", name, part["dtype"])
-        found[name] = as_tensor("load", name, np.frombuffer(bytearray(part["data"]), kind).reshape(part["shape"]))
-    return found
 
 
 def save_model(

@@ -11,7 +11,6 @@ from minigrad.autograd.function import (
     BackwardCFunction,
     Function,
     FunctionCtx,
-    InplaceFunction,
     NestedIOFunction,
     once_differentiable,
     traceable,
@@ -128,7 +127,6 @@ def test_names_that_old_code_imports():
     x = leaf(1.0)
     assert isinstance(Square.apply(x).grad_fn, BackwardCFunction) and BackwardCFunction is FunctionCtx
     assert traceable(type("F", (Function,), {})).is_traceable
-    assert InplaceFunction(True).inplace
 
 
 class Fused(NestedIOFunction):

@@ -59,8 +59,7 @@ def imported(text):
         ("from torch.distributions.log_normal import *", "Normal", "distributions.Normal"),
         ("from torch.distributions.kl import kl_divergence as kl", "kl", "distributions.kl_divergence"),
         ("import torch.nn.grad", "torch.nn.grad.conv2d_input", "nn.grad.conv2d_input"),
-        ("from torch.nn.parallel.scatter_gather import gather", "gather", "nn.parallel.gather"),
-        ("from torch.nn.parallel import DataParallel, data_parallel", "data_parallel", "nn.parallel.data_parallel"),
+        ("from torch.nn.parallel import DataParallel", "DataParallel", "nn.parallel.DataParallel"),
         (
             "from torch.nn.parallel import DistributedDataParallel as DDP",
             "DDP",
@@ -96,16 +95,6 @@ def test_switches_of_an_imported_backend_are_those_of_the_library():
     names["cudnn"].benchmark = True
     assert names["torch"].backends.cudnn.benchmark is minigrad.backends.cudnn.benchmark is True
     minigrad.backends.cudnn.benchmark = False
-
-
-def test_what_was_computed_in_parts_is_joined():
-    from minigrad.nn import parallel
-
-    net, x = minigrad.nn.Linear(2, 1), minigrad.ones(4, 2)
-    parts = parallel.parallel_apply([*parallel.replicate(net, [0]), net], [x[:1], (x[1:],)])
-    found = parallel.gather([{"y": part, "pair": (part, [part])} for part in parts])
-    assert minigrad.equal(found["y"], net(x)) and minigrad.equal(found["pair"][1][0], net(x))
-    assert minigrad.equal(parallel.data_parallel(net, *parallel.scatter(x, [0])), net(x))
 
 
 def test_safetensors_for_torch_are_minigrads():

@@ -282,7 +282,7 @@ def elsewhere(monkeypatch):
     return called
 
 
-def test_what_stands_in_a_function_is_sent_as_its_text_with_what_it_uses(elsewhere):
+def test_a_function_is_sent_with_what_it_uses(elsewhere):
     base, one, told = 10, torch.tensor(1.0), []
 
     class Base:
@@ -314,9 +314,10 @@ def test_what_stands_in_a_function_is_sent_as_its_text_with_what_it_uses(elsewhe
 
     assert elsewhere(found, 4) == (51.0, 2.0, 1) and told == []
     assert elsewhere(Counted.value, Counted(2)) == 20
+    assert elsewhere(lambda n, by=base: n * by, 3) == 30
 
 
-def test_a_dataclass_is_sent_as_its_text_and_its_decorator_runs_again(elsewhere):
+def test_a_dataclass_is_sent_with_its_generated_methods(elsewhere):
     @dataclass
     class Point:
         x: int
@@ -328,9 +329,9 @@ def test_a_dataclass_is_sent_as_its_text_and_its_decorator_runs_again(elsewhere)
             return self.x + self.y
 
     def found(p):
-        return p.total(), p == Longer(1), p < Longer(2), repr(Point(3))
+        return p.total(), p == Longer(1), p < Longer(2), repr(Point(3)).endswith("Point(x=3, y=2)")
 
-    assert elsewhere(found, Longer(1)) == (3, True, True, "Point(x=3, y=2)")
+    assert elsewhere(found, Longer(1)) == (3, True, True, True)
 
 
 def doubled(x):
@@ -338,8 +339,6 @@ def doubled(x):
 
 
 def test_what_cannot_be_sent_is_refused_by_its_name():
-    with pytest.raises(TypeError, match="a lambda cannot be sent to other processes[^§]*To fix: define it by def"):
-        packed(lambda: 1, ())
     numbers, lock = (n for n in range(3)), threading.Lock()
 
     def uses_numbers():
@@ -360,39 +359,6 @@ def test_what_cannot_be_sent_is_refused_by_its_name():
         packed(doubled, (x, x * 2))
     with pytest.raises(TypeError, match="uses_lock uses lock, which"):
         packed(uses_lock, ())
-
-
-def test_a_name_that_stands_for_two_things_is_refused():
-    def made(rate):
-        def step():
-            return rate
-
-        return step
-
-    slow, fast = made(0.1), made(10.0)
-
-    def both():
-        return slow(), fast()
-
-    with pytest.raises(TypeError, match="the name rate has different values in two of the functions"):
-        packed(both, ())
-
-
-def test_what_is_defined_with_a_name_of_the_function_around_it_is_refused():
-    rate = 0.1
-
-    def step(x, by=rate):
-        return x * by
-
-    with pytest.raises(TypeError, match="step is defined with rate, which belongs to the function around it"):
-        packed(step, ())
-
-
-def test_a_text_that_is_not_there_or_has_changed_is_refused():
-    scope = {"__name__": "__main__"}
-    exec("def unseen(): return 1", scope)
-    with pytest.raises(TypeError, match="the source of unseen is missing, or has changed"):
-        packed(scope["unseen"], ())
 
 
 def test_cells_of_a_notebook_keep_their_lines(elsewhere):

@@ -1,5 +1,6 @@
 """Distributions against SciPy, against their own draws, and against finite differences; PyTorch: tests/parity."""
 
+import copy
 import math
 
 import numpy as np
@@ -346,3 +347,17 @@ def test_users_distributions_have_the_base_class():
         Coin(minigrad.tensor(2.0))
     with pytest.raises(NotImplementedError, match="has no mean"):
         Coin(minigrad.ones(2)).mean
+
+
+def test_a_cached_transform_returns_the_x_of_its_latest_y():
+    x = minigrad.tensor([0.5, 20.0], requires_grad=True)  # where tanh rounds to 1
+    plain, t = D.TanhTransform(), D.TanhTransform(cache_size=1)
+    y = t(x)
+    assert t.inv(y) is x and t(x) is y and t.inv(y.clone())[1].isinf() and plain.inv(plain(x))[1].isinf()
+    z = minigrad.tensor([0.1, 0.2])
+    assert t(t.inv(z)) is z and t == copy.deepcopy(t) == D.TanhTransform()
+    made = D.TransformedDistribution(D.Normal(0.0, 9.0), D.TanhTransform(cache_size=1))
+    minigrad.manual_seed(0)
+    assert made.log_prob(made.rsample((100,))).isfinite().all()
+    with pytest.raises(ValueError, match="cache_size must be 0 or 1, but got 2"):
+        D.TanhTransform(cache_size=2)

@@ -31,10 +31,10 @@ rank = size = 0
 class Net(nn.Module):
     """Layers of which `self.parts` names those that forward uses: n normalizes, bb uses b twice, kb recomputes it."""
 
-    def __init__(self, parts="ab", reentrant=False):
+    def __init__(self, parts="ab"):
         super().__init__()
         self.a, self.b, self.c, self.n = nn.Linear(3, 4), nn.Linear(4, 4), nn.Linear(4, 1), nn.BatchNorm1d(4)
-        self.parts, self.reentrant, begin = parts, reentrant, 0
+        self.parts, begin = parts, 0
         with torch.no_grad():
             for p in self.parameters():
                 p.copy_(((torch.arange(begin, begin + p.numel()).float() * 0.37).sin() / 2).reshape(p.shape))
@@ -47,7 +47,7 @@ class Net(nn.Module):
                 again = True
             else:
                 layer = getattr(self, part)
-                x = checkpoint(layer, x, use_reentrant=self.reentrant).tanh() if again else layer(x).tanh()
+                x = checkpoint(layer, x, use_reentrant=False).tanh() if again else layer(x).tanh()
         return self.c(x)
 
 
@@ -64,8 +64,8 @@ def gradients(net):
 
 
 # ---------------------------------------------------------------------- what is compared
-def each_backward(parts="ab", changed=None, reentrant=False, **settings):
-    net, found = DistributedDataParallel(Net(parts, reentrant), **settings), []
+def each_backward(parts="ab", changed=None, **settings):
+    net, found = DistributedDataParallel(Net(parts), **settings), []
     for i in range(3):
         net.zero_grad()
         backward(net, i)
@@ -133,10 +133,6 @@ CASES = {
     "unused, in each step": lambda: each_backward(static_graph=True),
     "unused on some ranks": lambda: each_backward("ab", "an", find_unused_parameters=True),
     "checkpoint": lambda: each_backward("akb", find_unused_parameters=True),
-    "checkpoint that runs backward": lambda: refused(
-        each_backward, "akbb", reentrant=True, find_unused_parameters=True
-    ),
-    "checkpoint in each step": lambda: each_backward("akbb", reentrant=True, static_graph=True),
     "accumulated": accumulated,
     "accumulated in views": lambda: accumulated(gradient_as_bucket_view=True),
     "two forwards": two_forwards,

@@ -40,12 +40,6 @@ REASONS = {
     "PyTorch sums weights of float32 in float32 beside numbers of float64": """
         jvp second_gradients: cov
     """,
-    "of elements that share a place one is there, and has the gradient; PyTorch gives it to all of them": """
-        gradients: nn.functional.max_unpool2d nn.functional.max_unpool3d
-    """,
-    "its samples pass functions of PyTorch's": """
-        float64 float32 int64 gradients second_gradients jvp vmap: nn.functional.triplet_margin_with_distance_loss
-    """,
     "PyTorch gives the tensor that is written to another size": """
         inplace: addbmm
     """,

@@ -2,7 +2,6 @@
 
 import io
 import pickle
-import random
 import warnings
 from collections import Counter, OrderedDict
 
@@ -14,7 +13,6 @@ from hypothesis import strategies as st
 torch = pytest.importorskip("torch")
 
 import minigrad  # noqa: E402
-from tests.test_damaged_files import mutated, read_or_refused  # noqa: E402
 
 pytestmark = pytest.mark.parity
 DTYPES = "float16 bfloat16 float32 float64 int8 int16 int32 int64 uint8 bool".split()
@@ -242,47 +240,6 @@ def test_the_memory_of_a_tensor_comes_over():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # typed storages are deprecated there
         assert over(minigrad.arange(3).storage(), minigrad, torch).tolist() == [0, 1, 2]
-
-
-# ---------------------------------------------------------------------- the format from before PyTorch 1.6
-def legacy(obj):
-    """Return the object in a file of the old format."""
-    return file_of(obj, torch, _use_new_zipfile_serialization=False)
-
-
-def test_the_old_format_is_read():
-    x = torch.arange(6.0).view(2, 3).t()
-    model = network(torch)
-    found = minigrad.load(legacy({"x": x, "part": x[1:], "model": model.state_dict(), "p": torch.nn.Parameter(x)}))
-    assert_same(x, found["x"])
-    found["x"][1, 0] = 9.0
-    assert found["part"][0, 0].item() == 9.0 and found["p"].requires_grad
-    for name, t in model.state_dict().items():
-        assert_same(t, found["model"][name])
-    with pytest.raises(RuntimeError, match="mmap can only be used with files of the zip format"):
-        mapped_legacy()
-
-
-def mapped_legacy():
-    """Ask that a file of the old format is mapped."""
-    import tempfile
-
-    with tempfile.NamedTemporaryFile() as file:
-        file.write(legacy(1).getvalue())
-        file.flush()
-        minigrad.load(file.name, mmap=True)
-
-
-@pytest.mark.parametrize("seed", [0, *[pytest.param(i, marks=pytest.mark.slow) for i in range(1, 20)]])
-def test_a_damaged_file_of_the_old_format_is_read_right_or_refused(seed):
-    chance = random.Random(seed)
-    x = torch.arange(6.0).view(2, 3).t()
-    whole = legacy({"x": x, "b": x > 1, "n": [1, None, "a"], "p": torch.nn.Parameter(x)}).getvalue()
-    assert read_or_refused(whole)
-    read = sum(read_or_refused(mutated(whole, chance)) for _ in range(500))
-    assert 0 < read < 500
-    for n in range(1, len(whole), 5):
-        assert not read_or_refused(whole[:n])
 
 
 # ---------------------------------------------------------------------- whole modules, in files that are trusted

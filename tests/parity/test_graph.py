@@ -59,7 +59,7 @@ SHAPED = "a view is named after what it does to the shape: with dimensions of si
 SEVERAL = "made of other operations here, of which the last has its own name"
 DIVIDED = "quotients that are rounded have operations of their own"
 OTHERWISE = {
-    COMPOSED: "adaptive_avg_pool1d adaptive_max_pool1d avg_pool1d max_pool1d max_unpool1d bilinear cdist chain_matmul "
+    COMPOSED: "adaptive_avg_pool1d adaptive_max_pool1d avg_pool1d max_pool1d bilinear cdist chain_matmul "
     "linalg.multi_dot einsum inner tensordot instance_norm kron linear matmul nanquantile quantile "
     "conv1d conv2d conv3d conv_transpose1d conv_transpose2d "
     "conv_transpose3d linalg.cond linalg.matrix_norm linalg.norm norm meshgrid repeat_interleave sum_to_size combinations",
@@ -67,7 +67,7 @@ OTHERWISE = {
     SHAPED: "atleast_1d atleast_2d atleast_3d flatten ravel reshape reshape_as view squeeze broadcast_tensors",
     SEVERAL: "cosine_similarity cross_entropy cumulative_trapezoid gaussian_nll_loss huber_loss linalg.cholesky linalg.lstsq "
     "linalg.solve_triangular trapezoid trapz matrix_power mse_loss multilabel_soft_margin_loss pad pairwise_distance "
-    "polygamma rms_norm smooth_l1_loss svd lp_pool1d lp_pool2d lp_pool3d",
+    "polygamma rms_norm smooth_l1_loss svd",
     "PyTorch chooses a kernel by the processor": "scaled_dot_product_attention",
     DIVIDED: "div divide sub subtract",
 }

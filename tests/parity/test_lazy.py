@@ -10,17 +10,15 @@ torch = pytest.importorskip("torch")
 import minigrad  # noqa: E402
 
 pytestmark = [pytest.mark.parity, pytest.mark.filterwarnings("ignore::UserWarning")]
-SHAPES = {1: (6,), 2: (6, 5), 3: (4, 5, 6)}
+SHAPES = {1: (6,), 2: (6, 5)}
 LAYERS = [("LazyLinear(3)", (2, 4)), ("LazyLinear(3, bias=False)", (4,))] + [
     (call.format(n=n), (*batch, 3, *SHAPES[n]))
     for n in SHAPES
     for call, batches in [
         ("LazyConv{n}d(4, 2, stride=2)", [(2,), ()]),
         ("LazyConv{n}d(6, kernel_size=2, groups=3, bias=False)", [(2,)]),
-        ("LazyConvTranspose{n}d(4, 2)", [(2,), ()]),
         ("LazyBatchNorm{n}d()", [(2,)]),
         ("LazyBatchNorm{n}d(affine=False)", [(2,)]),
-        ("LazyInstanceNorm{n}d(affine=True, track_running_stats=True)", [(2,)]),
     ]
     for batch in batches
 ]

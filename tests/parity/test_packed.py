@@ -93,17 +93,6 @@ def test_recurrent_networks_over_packed_batches(kind, proj_size, layers, both, w
     same(told[1], told[0])
 
 
-@pytest.mark.parametrize("method", "double float half long int short char byte cpu".split())
-def test_methods_that_convert(method):
-    dtypes = []
-    for lib in LIBRARIES:
-        packed = lib.nn.utils.rnn.pack_sequence([lib.ones(2), lib.ones(1)])
-        made = getattr(packed, method)()
-        assert type(made) is type(packed) and (made is packed) == (method in ("float", "cpu"))
-        dtypes.append(str(made.data.dtype).split(".")[1])
-    assert dtypes[0] == dtypes[1]
-
-
 @pytest.mark.parametrize(
     "call",
     [

@@ -21,11 +21,11 @@ def test_tensors_come_over(tmp_path, library, writer, reader):
     made = {d: (library.arange(6) % 2).reshape(2, 3).to(getattr(library, d)) for d in DTYPES}
     made |= {"scalar": library.tensor(1.5), "none": library.zeros(2, 0)}
     writer.save_file(made, tmp_path / "x", {"by": "me"})
-    for found in (reader.load_file(tmp_path / "x"), reader.load(writer.save(made))):
-        assert found.keys() == made.keys()
-        for name, t in made.items():
-            assert str(found[name].dtype).rpartition(".")[2] == str(t.dtype).rpartition(".")[2]
-            assert tuple(found[name].shape) == tuple(t.shape) and numbers(found[name]) == numbers(t)
+    found = reader.load_file(tmp_path / "x")
+    assert found.keys() == made.keys()
+    for name, t in made.items():
+        assert str(found[name].dtype).rpartition(".")[2] == str(t.dtype).rpartition(".")[2]
+        assert tuple(found[name].shape) == tuple(t.shape) and numbers(found[name]) == numbers(t)
 
 
 @pytest.mark.parametrize("library, writer, reader", WAYS, ids=["minigrad to torch", "torch to minigrad"])

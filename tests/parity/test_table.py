@@ -98,7 +98,7 @@ ROW_BY_ROW = {
         "group_norm",
     ),
     *("adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_max_pool1d", "pixel_shuffle", "pixel_unshuffle"),
-    *("channel_shuffle", "lp_pool1d", "max_unpool2d"),
+    "channel_shuffle",
     *("adaptive_avg_pool3d", "adaptive_max_pool3d", "avg_pool3d", "max_pool3d"),
     *(
         "cholesky",

@@ -1,10 +1,6 @@
-"""A leaf, a comparison, and both forms of checkpoint, for the tests of checkpoints."""
-
-import pytest
+"""A leaf and a comparison for the tests of checkpoints."""
 
 import minigrad as torch
-
-FORMS = pytest.mark.parametrize("use_reentrant", [False, True])
 
 
 def leaf(*shape):

@@ -3,7 +3,7 @@
 import pytest
 
 import minigrad as torch
-from minigrad.utils.checkpoint import CheckpointError, checkpoint, set_checkpoint_debug_enabled
+from minigrad.utils.checkpoint import CheckpointError, checkpoint
 
 from .checkpoints import leaf
 
@@ -44,8 +44,7 @@ def test_a_function_that_computes_something_else_is_an_error_with_its_line(first
 
 def test_debug_lists_all_tensors_of_both_runs():
     run = other_the_second_time(lambda x: x.exp().sin().cos(), lambda x: x.exp().sin())
-    with set_checkpoint_debug_enabled(True):
-        y = checkpoint(run, leaf(3), use_reentrant=False)
+    y = checkpoint(run, leaf(3), use_reentrant=False, debug=True)
     with pytest.raises(CheckpointError, match=r"in forward 2: shape(?s:.*)recomputed 1: shape"):
         y.sum().backward()
 

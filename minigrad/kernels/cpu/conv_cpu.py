@@ -193,7 +193,7 @@ def module(dtype: np.dtype) -> Any:
     return load(f"conv_{dtype.name}", text)
 
 
-class Layout(NamedTuple):
+class ConvLayout(NamedTuple):
     """Layout of the lines: settings of `place`, and each element of a window as a distance, for lines of length 0."""
 
     lead: tuple
@@ -218,7 +218,7 @@ class Layout(NamedTuple):
         return max(1, min(images, limit // (channels * math.prod(self.pitch) * math.prod(self.stride))))
 
 
-def by_windows(size: tuple, number: tuple, kernel: tuple, stride: tuple, padding: tuple, dilation: tuple) -> Layout:
+def by_windows(size: tuple, number: tuple, kernel: tuple, stride: tuple, padding: tuple, dilation: tuple) -> ConvLayout:
     """Return the layout of a convolution's input: phases, with the padding in front."""
     far = [d * (k - 1) // s for d, k, s in zip(dilation, kernel, stride)]
     pitch = tuple([max(m + p, w) if s == 1 else w + f for m, p, w, s, f in zip(size, padding, number, stride, far)])
@@ -227,7 +227,7 @@ def by_windows(size: tuple, number: tuple, kernel: tuple, stride: tuple, padding
         at = [e * d for e, d in zip(element, dilation)]
         phase = flat([a % s for a, s in zip(at, stride)], stride)
         shifts.append((flat([a // s for a, s in zip(at, stride)], pitch), phase))
-    return Layout(padding, stride, pitch, tuple(shifts), flat(far, pitch))
+    return ConvLayout(padding, stride, pitch, tuple(shifts), flat(far, pitch))
 
 
 def by_phases(size: tuple, number: tuple, kernel: tuple, stride: tuple, padding: tuple, dilation: tuple) -> tuple:
@@ -239,7 +239,7 @@ def by_phases(size: tuple, number: tuple, kernel: tuple, stride: tuple, padding:
     phases: dict[tuple, list] = {phase: [] for phase in itertools.product(*map(range, stride))}
     for i, element in enumerate(elements):
         phases[tuple([e * d % s for e, d, s in zip(element, dilation, stride)])].append(i)
-    layout = Layout(far, (1, 1, 1), pitch, tuple([(s, 0) for s in shifts]), flat(far, pitch))
+    layout = ConvLayout(far, (1, 1, 1), pitch, tuple([(s, 0) for s in shifts]), flat(far, pitch))
     return layout, tuple([(phase, tuple(taps)) for phase, taps in phases.items()])
 
 
@@ -272,7 +272,7 @@ def worth_a_kernel(x: np.ndarray, size: int, rank: int) -> bool:
     return size >= CONV_FROM and not only_definitions() and x.dtype.kind == "f" and rank < 6
 
 
-class Plan(NamedTuple):
+class ConvPlan(NamedTuple):
     """Everything a kernel needs for a convolution of given shapes, prepared once."""
 
     kernels: Any
@@ -283,7 +283,7 @@ class Plan(NamedTuple):
 
 
 @lru_cache(256)
-def to_slide(x: tuple, w: tuple, number: tuple, geometry: Any, dtype: np.dtype, limit: int) -> Plan:
+def to_slide(x: tuple, w: tuple, number: tuple, geometry: Any, dtype: np.dtype, limit: int) -> ConvPlan:
     """Return the plan of a convolution, from the shapes of input and weight and the number of windows."""
     layout = by_windows(*settings(x[2:], number, w[2:], geometry))
     phases = (((0, 0, 0), tuple(range(math.prod(w[2:])))),)
@@ -291,7 +291,7 @@ def to_slide(x: tuple, w: tuple, number: tuple, geometry: Any, dtype: np.dtype, 
 
 
 @lru_cache(256)
-def to_slide_back(y: tuple, w: tuple, size: tuple, geometry: Any, dtype: np.dtype, limit: int) -> Plan:
+def to_slide_back(y: tuple, w: tuple, size: tuple, geometry: Any, dtype: np.dtype, limit: int) -> ConvPlan:
     """Return the plan of the input gradient, from the shapes of result and weight, for an input of this size."""
     given = settings(size, y[2:], w[2:], geometry)
     layout, phases = by_phases(*given)
@@ -299,8 +299,8 @@ def to_slide_back(y: tuple, w: tuple, size: tuple, geometry: Any, dtype: np.dtyp
 
 
 def slide_plan(
-    layout: Layout, phases: tuple, x: tuple, out: int, channels: int, step: tuple, dtype: np.dtype, limit: int
-) -> Plan:
+    layout: ConvLayout, phases: tuple, x: tuple, out: int, channels: int, step: tuple, dtype: np.dtype, limit: int
+) -> ConvPlan:
     """Return a plan for the input channels and outputs of one group."""
     kernels, block = module(dtype), layout.block(x[0], x[1], limit)
     idle = lambda rows: -out % rows
@@ -314,11 +314,11 @@ def slide_plan(
         offsets[p, : len(taps) * channels] = layout.offsets(channels, length, taps)
     numbers = tuple([phase for phase, _ in phases])
     fixed = (rows, offsets, counts * channels, numbers, block, length, *layout[:3], *step)
-    return Plan(kernels, rows, (elements, counts), fixed, 0)
+    return ConvPlan(kernels, rows, (elements, counts), fixed, 0)
 
 
 @lru_cache(256)
-def to_correlate(x: tuple, y: tuple, kernel: tuple, geometry: Any, dtype: np.dtype, limit: int) -> Plan:
+def to_correlate(x: tuple, y: tuple, kernel: tuple, geometry: Any, dtype: np.dtype, limit: int) -> ConvPlan:
     """Return the plan of the weight gradient, from the shapes of input, result and kernel."""
     layout, kernels = by_windows(*settings(x[2:], y[2:], kernel, geometry)), module(dtype)
     rows, columns = (1, 9) if y[1] == geometry.groups else (4, kernels.COLUMNS)
@@ -327,7 +327,7 @@ def to_correlate(x: tuple, y: tuple, kernel: tuple, geometry: Any, dtype: np.dty
     offsets = layout.offsets(x[1] // geometry.groups, length, tuple(range(math.prod(kernel))))
     padding = -offsets.size % columns
     offsets = np.concatenate([offsets, offsets[:1].repeat(padding)])
-    return Plan(kernels, rows, (), (offsets, block, length, *layout[:3]), padding)
+    return ConvPlan(kernels, rows, (), (offsets, block, length, *layout[:3]), padding)
 
 
 def forward(x: np.ndarray, w: np.ndarray, bias: Any, number: tuple, geometry: Any) -> np.ndarray | None:
@@ -361,7 +361,7 @@ def input_gradient(y: np.ndarray, w: np.ndarray, size: tuple, geometry: Any) -> 
     return run(plan, y, w, None, geometry.groups, True, out, work)
 
 
-def run(plan: Plan, x: Any, w: Any, bias: Any, groups: int, swapped: bool, out: Any, work: int) -> np.ndarray:
+def run(plan: ConvPlan, x: Any, w: Any, bias: Any, groups: int, swapped: bool, out: Any, work: int) -> np.ndarray:
     """Return sums of shifted lines of x; `swapped` exchanges in and out of the weight."""
     kernels, rows = plan.kernels, plan.rows
     w = np.ascontiguousarray(w).reshape(groups, w.shape[0] // groups, w.shape[1], math.prod(w.shape[2:]))

@@ -36,7 +36,7 @@ def lanes(itemsize: int) -> int:
     return registers()[1] // itemsize
 
 
-class Code:
+class TileCode:
     """Building blocks of both functions: addresses, vectors, and a loop that carries sums."""
 
     def __init__(self, context: Any, builder: ir.IRBuilder, signature: Any, args: tuple):
@@ -98,7 +98,7 @@ def copy(typing: Any, x: Any, at: Any, y: Any, to: Any, size: Any) -> tuple:
     """Emit y[to + i] = x[at + i] for i in range(size): slicing arrays costs more than copying a short row."""
 
     def generate(context: Any, builder: Any, signature: Any, args: tuple) -> Any:
-        code = Code(context, builder, signature, args)
+        code = TileCode(context, builder, signature, args)
         x, at, y, to, size = code.args
         cgutils.raw_memcpy(builder, builder.gep(y, [to]), builder.gep(x, [at]), size, code.size)
         return context.get_dummy_value()
@@ -111,7 +111,7 @@ def stride(typing: Any, x: Any, at: Any, each: Any, y: Any, to: Any, every: Any,
     """Emit y[to + i * every] = x[at + i * each] for i in range(size)."""
 
     def generate(context: Any, builder: Any, signature: Any, args: tuple) -> Any:
-        x, at, each, y, to, every, size = Code(context, builder, signature, args).args
+        x, at, each, y, to, every, size = TileCode(context, builder, signature, args).args
         with cgutils.for_range(builder, size) as loop:
             place = builder.gep(y, [builder.add(to, builder.mul(loop.index, every))])
             builder.store(builder.load(builder.gep(x, [builder.add(at, builder.mul(loop.index, each))])), place)
@@ -130,7 +130,7 @@ def slide(rows: int, vectors: int = 3) -> Any:
     @intrinsic
     def emitted(typing, x, at, offsets, depth, w, bias, more, y, to, pitch):
         def generate(context: Any, builder: Any, signature: Any, args: tuple) -> Any:
-            code = Code(context, builder, signature, args)
+            code = TileCode(context, builder, signature, args)
             x, at, offsets, depth, w, bias, more, y, to, pitch = code.args
             b = builder
             start = b.gep(x, [at])
@@ -172,7 +172,7 @@ def correlate(rows: int, columns: int) -> Any:
     @intrinsic
     def emitted(typing, g, pitch, x, offsets, size, out, width):
         def generate(context: Any, builder: Any, signature: Any, args: tuple) -> Any:
-            code = Code(context, builder, signature, args)
+            code = TileCode(context, builder, signature, args)
             g, pitch, x, offsets, size, out, width = code.args
             b = builder
             lines = [b.gep(x, [code.number(offsets, I64(k))]) for k in range(columns)]

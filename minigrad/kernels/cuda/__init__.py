@@ -9,13 +9,13 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
-from ...arrays.meta import Guarded, Inside
+from ...arrays.meta import Guarded, MetaFlag
 
 
 def cuda_kernels(name: str) -> Any:
     """Return the module of that name in this folder, which programs on the processor never load."""
     module = unguarded(name)
-    return Guarded(module) if Inside.ever else module
+    return Guarded(module) if MetaFlag.used else module
 
 
 @cache

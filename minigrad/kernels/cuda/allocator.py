@@ -23,16 +23,16 @@ SMALL, LARGE = 512, 2 << 20
 LARGE_FROM = 1 << 20
 
 
-class Block:
+class MemoryBlock:
     """Memory on the device, which returns to the allocator when its last reference is gone.
 
-    Memory of another library is a Block too: `owner` keeps it alive, and the allocator does not reuse it. `memory` is the
+    Memory of another library is a MemoryBlock too: `owner` keeps it alive, and the allocator does not reuse it. `memory` is the
     block as NumPy sees it, of which shadows of arrays are views (device_array.py).
     """
 
     __slots__ = ("__weakref__", "address", "memory", "nbytes", "owner", "pool", "reserved")
 
-    def __init__(self, address: int, nbytes: int, reserved: int, owner: Any = None, pool: Pool | None = None,
+    def __init__(self, address: int, nbytes: int, reserved: int, owner: Any = None, pool: MemoryPool | None = None,
                  memory: np.ndarray | None = None):  # fmt: skip
         self.address, self.nbytes, self.reserved, self.owner, self.pool = address, nbytes, reserved, owner, pool
         self.memory = machine.bytes_of(address, max(nbytes, reserved)) if memory is None else memory
@@ -42,7 +42,7 @@ class Block:
             ALLOCATOR.give_back(self)
 
 
-class Pool:
+class MemoryPool:
     """Memory of a captured graph, which uses it by address: other code must not get a block that is free here."""
 
     def __init__(self, allocator: Allocator):
@@ -57,22 +57,22 @@ class Pool:
 class Pooling(threading.local):
     """The pool from which this thread's memory comes while it captures a graph."""
 
-    pool: Pool | None = None
+    pool: MemoryPool | None = None
 
 
 class Allocator:
     """Blocks by size, with counters. Thread-safe, because any thread may free memory."""
 
     def __init__(self):
-        self.lock = threading.RLock()  # a Block may be freed while this thread holds the lock
+        self.lock = threading.RLock()  # a MemoryBlock may be freed while this thread holds the lock
         self.free: dict[int, list[tuple[int, np.ndarray]]] = defaultdict(list)  # blocks' addresses and memory
         self.pooling = Pooling()
         self.allocated = self.reserved = self.most_allocated = self.most_reserved = self.allocations = self.reused = 0
 
-    def take(self, nbytes: int) -> Block:
+    def take(self, nbytes: int) -> MemoryBlock:
         """Return a block of at least `nbytes` bytes. Raises OutOfMemoryError if the device is full."""
-        if inside.yes:
-            return Block(fresh_address(nbytes), nbytes, 0, NOWHERE)
+        if inside.active:
+            return MemoryBlock(fresh_address(nbytes), nbytes, 0, NOWHERE)
         size, pool = SMALL if 0 < nbytes <= SMALL else rounded(nbytes), self.pooling.pool
         with self.lock:
             free = (self.free if pool is None else pool.free)[size]
@@ -87,7 +87,7 @@ class Allocator:
             self.allocated = allocated = self.allocated + size
             if allocated > self.most_allocated:
                 self.most_allocated = allocated
-        block = Block(address, nbytes, size, None, pool, memory)
+        block = MemoryBlock(address, nbytes, size, None, pool, memory)
         if machine.recorded.now is not None:
             machine.recorded.now.blocks.append(block)
         return block
@@ -110,7 +110,7 @@ class Allocator:
                 "gradient; minigrad.cuda.memory_summary() shows the memory in use",
             ) from None
 
-    def give_back(self, block: Block) -> None:
+    def give_back(self, block: MemoryBlock) -> None:
         """Take back a block that has no references."""
         with self.lock:
             self.allocated -= block.reserved
@@ -118,9 +118,9 @@ class Allocator:
             free[block.reserved].append((block.address, block.memory))
 
     @contextmanager
-    def pooled(self) -> Iterator[Pool]:
+    def pooled(self) -> Iterator[MemoryPool]:
         """Hand out memory that no other code gets while the pool exists."""
-        before, pool = self.pooling.pool, Pool(self)
+        before, pool = self.pooling.pool, MemoryPool(self)
         self.pooling.pool = pool
         try:
             yield pool

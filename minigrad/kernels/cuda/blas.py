@@ -69,7 +69,7 @@ def product(x: Any, y: Any, out: Any, batch: tuple, rows: int, columns: int, dep
     """Compute out = x @ y with cuBLAS; return False, with nothing done, if cuBLAS is missing or does not fit."""
     dtype = out.memory.dtype.name
     small = math.prod(batch) * rows * columns * depth < LIBRARY_FROM
-    if small or inside.yes or dtype not in FUNCTIONS or library() is None:
+    if small or inside.active or dtype not in FUNCTIONS or library() is None:
         return False
     if not out.along_rows:  # cuBLAS writes columns, so it gets the transposed product
         x, y, out, rows, columns = y.T, x.T, out.T, columns, rows

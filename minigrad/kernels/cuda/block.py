@@ -49,7 +49,7 @@ class Divergence(Exception):
     """Threads that must meet at one barrier do not."""
 
 
-class Block:
+class ThreadBlock:
     """A block whose threads call `function`; `act_as(number)` makes the fake module act for a thread before each step."""
 
     def __init__(self, size: int, function: Callable, args: tuple, act_as: Callable, met: Callable | None = None):

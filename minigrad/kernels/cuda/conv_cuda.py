@@ -120,7 +120,7 @@ def table(indices: tuple, steps: tuple) -> DeviceArray:
 
     It is kept for further convolutions of the same shape; one of meta arrays has no numbers, and is not.
     """
-    return (offsets if inside.yes else kept_offsets)(indices, steps)
+    return (offsets if inside.active else kept_offsets)(indices, steps)
 
 
 def offsets(indices: tuple, steps: tuple) -> DeviceArray:

@@ -24,7 +24,7 @@ from ...arrays.memory import order_in_memory
 from ...arrays.meta import ITEM, entered, inside, is_meta, no_numbers
 from ...errors import error
 from . import machine, staging
-from .allocator import ALLOCATOR, Block
+from .allocator import ALLOCATOR, MemoryBlock
 from .functions import kernel_of
 from .pinned import pinned_like
 
@@ -45,7 +45,7 @@ class DeviceArray(np.lib.mixins.NDArrayOperatorsMixin):
     __slots__ = ("__weakref__", "base", "begin", "block", "known_layout", "shadow")
     __class__ = property(lambda a: np.ndarray)  # type: ignore[assignment]
 
-    def __init__(self, shadow: np.ndarray, block: Block, base: DeviceArray | None = None, begin: int | None = None,
+    def __init__(self, shadow: np.ndarray, block: MemoryBlock, base: DeviceArray | None = None, begin: int | None = None,
                  layout: int = 0):  # fmt: skip
         self.shadow, self.block, self.base, self.begin, self.known_layout = shadow, block, base, begin, layout
 
@@ -246,20 +246,20 @@ def full(shape: Any, value: Any, dtype: Any) -> DeviceArray:
     return out
 
 
-def placed(block: Block, shape: tuple, dtype: np.dtype, strides: tuple | None = None) -> DeviceArray:
+def placed(block: MemoryBlock, shape: tuple, dtype: np.dtype, strides: tuple | None = None) -> DeviceArray:
     """Return an array at the beginning of a block."""
     return DeviceArray(np.ndarray(shape, dtype, block.memory, 0, strides), block, None, block.address)
 
 
 def like(a: Any, shape: Any = None, dtype: Any = None, order: str = "K") -> DeviceArray:
     """Return an uninitialised array of a's shape and dtype; order K keeps its order in memory."""
-    if is_meta(a) and not inside.yes:
+    if is_meta(a) and not inside.active:
         with entered():
             return like(a, shape, dtype, order)
     dtype = a.dtype if dtype is None else np.dtype(dtype)
     if shape is not None or order == "C" or a.flags.c_contiguous:
         return empty(a.shape if shape is None else shape, dtype)
-    if inside.yes:  # NumPy could run out of memory here
+    if inside.active:  # NumPy could run out of memory here
         return placed(ALLOCATOR.take(a.size * dtype.itemsize), a.shape, dtype, dense_strides(a, dtype.itemsize))
     layout = np.empty_like(a.shadow if type(a) is DeviceArray else a, dtype)  # untouched memory costs nothing
     return placed(ALLOCATOR.take(layout.nbytes), a.shape, dtype, layout.strides)

@@ -1,6 +1,6 @@
 """Device memory shared between libraries: the protocols of DLPack and of __cuda_array_interface__.
 
-Neither direction copies. The receiver of an array keeps its source alive: through a Block whose `owner` is the other
+Neither direction copies. The receiver of an array keeps its source alive: through a MemoryBlock whose `owner` is the other
 library's object, or, under DLPack, through the record that the two pass on, whose `deleter` the receiver calls at the end.
 
 The order of work follows the protocols: the lender makes the borrower's stream wait. Our stream and the default stream wait
@@ -32,7 +32,7 @@ from ...arrays.dtypes import BF2
 from ...arrays.meta import is_meta
 from ...errors import error
 from . import machine, simulator
-from .allocator import Block
+from .allocator import MemoryBlock
 from .device_array import DeviceArray, empty, placed, plain
 
 DEFAULT_STREAMS = (None, 0, 1)
@@ -173,4 +173,4 @@ def at_address(address: int, shape: tuple, dtype: np.dtype, strides: tuple | Non
             "pass a copy of the array",
         )
     nbytes = sum([(n - 1) * s for n, s in zip(shape, strides)]) + dtype.itemsize
-    return placed(Block(address, nbytes, 0, owner), shape, dtype, strides)
+    return placed(MemoryBlock(address, nbytes, 0, owner), shape, dtype, strides)

@@ -18,13 +18,13 @@ from typing import Any
 import numpy as np
 from numba.cuda.simulator.kernelapi import Dim3, FakeCUDAAtomic, FakeCUDALocal, FakeCUDAModule
 
-from .block import Barrier, Block
+from .block import Barrier, ThreadBlock
 
 WARP = 32
 GARBAGE = 0x7F  # the byte that fills uninitialised memory
 
 
-class Outside(IndexError):
+class OutsideAccess(IndexError):
     """An access outside an array: the access ("reads", "writes", "updates"), the array, and the index."""
 
     def __init__(self, does: str, array: np.ndarray, index: Any, name: str = "an array"):
@@ -134,7 +134,7 @@ class Shared(Local):
         self.cuda = cuda
 
     def array(self, shape: Any, dtype: Any, alignment: int | None = None) -> Any:
-        block: Block = self.cuda.block
+        block: ThreadBlock = self.cuda.block
         n = block.requests.get(self.cuda.number, 0)
         block.requests[self.cuda.number] = n + 1
         if n == len(block.shared):
@@ -168,7 +168,7 @@ class Atomic:
         try:
             return operation(array, *args)
         except IndexError:
-            raise Outside("updates", array, index) from None
+            raise OutsideAccess("updates", array, index) from None
 
 
 @cache

@@ -14,7 +14,7 @@ import numpy as np
 from ...arrays.meta import inside
 from ...errors import OutsideError, error
 from . import machine
-from .allocator import Block
+from .allocator import MemoryBlock
 from .device_array import DeviceArray, empty, placed
 
 NONE = np.iinfo(np.int64).min
@@ -39,9 +39,9 @@ class Outside:
     def cells(self) -> DeviceArray:
         """The cells as kernels see them."""
         found = self.found
-        return placed(Block(self.address, found.nbytes, 0, found), found.shape, found.dtype)
+        return placed(MemoryBlock(self.address, found.nbytes, 0, found), found.shape, found.dtype)
 
-    def look(self) -> None:
+    def check(self) -> None:
         """Raise OutsideError if a kernel stored an index."""
         for where, index in zip(self.where, self.found.tolist()):
             if index != NONE:
@@ -52,7 +52,7 @@ class Outside:
 
 def cells_to_check(where: tuple[str, ...]) -> DeviceArray | None:
     """Return cells to check when a captured program runs, since indices are unknown before; None outside of a capture."""
-    if inside.yes:
+    if inside.active:
         return empty((len(where),), np.int64)
     asked = machine.current().asked
     if asked is None:

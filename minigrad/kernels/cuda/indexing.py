@@ -55,7 +55,7 @@ WRITE = Action("writing at indices", "x_[{at}] = {other}")
 LOOK = Action("looking at indices", "pass")
 
 
-class Selected(NamedTuple):
+class SelectedElements(NamedTuple):
     """Elements of an array: their shape, the strides of dimensions without index, and index arrays for dimensions `dims`."""
 
     shape: tuple
@@ -65,7 +65,9 @@ class Selected(NamedTuple):
 
 
 # ---------------------------------------------------------------------- kernels
-def visit(action: Action, x: DeviceArray, at: Selected, other: Any, checked: bool = True, signed: bool = True) -> None:
+def visit(
+    action: Action, x: DeviceArray, at: SelectedElements, other: Any, checked: bool = True, signed: bool = True
+) -> None:
     """Apply `action` to every selected element of x and to `other`: an array of that shape, or a number.
 
     Raises IndexError for indices out of range if `checked`; else those are skipped. `signed` ones may be negative.
@@ -78,7 +80,9 @@ def visit(action: Action, x: DeviceArray, at: Selected, other: Any, checked: boo
         del outside  # as in raise_instead
 
 
-def visited(action: Action, x: DeviceArray, at: Selected, other: Any, checked: bool, signed: bool) -> Exception | None:
+def visited(
+    action: Action, x: DeviceArray, at: SelectedElements, other: Any, checked: bool, signed: bool
+) -> Exception | None:
     """Do the same, and return the error for an index out of range instead of raising it."""
     if not math.prod(at.shape):
         return None
@@ -129,7 +133,7 @@ def out_of_range(wrong: DeviceArray, dims: tuple, sizes: list, signed: bool) -> 
 
 
 # ---------------------------------------------------------------------- selections
-def selected(x: DeviceArray, dims: tuple, indices: Any) -> Selected:
+def selected(x: DeviceArray, dims: tuple, indices: Any) -> SelectedElements:
     """Return the selection by index arrays; their shape takes the place of `dims` if these are adjacent, else the front."""
     indices = [to_device_of(i, x) for i in indices]
     size = np.broadcast_shapes(*[i.shape for i in indices])
@@ -139,16 +143,16 @@ def selected(x: DeviceArray, dims: tuple, indices: Any) -> Selected:
     shape = (*[x.shape[d] for d in before], *size, *[x.shape[d] for d in behind])
     steps = (*[x.strides[d] for d in before], *[0] * len(size), *[x.strides[d] for d in behind])
     wide = [i.reshape(*i.shape, *[1] * len(behind)) for i in indices]
-    return Selected(shape, steps, tuple(dims), [np.broadcast_to(i, shape) for i in wide])
+    return SelectedElements(shape, steps, tuple(dims), [np.broadcast_to(i, shape) for i in wide])
 
 
-def along(x: DeviceArray, dim: int, index: DeviceArray) -> Selected:
+def along(x: DeviceArray, dim: int, index: DeviceArray) -> SelectedElements:
     """Return the selection by an index for each element: x[index[i, j], j] for dim 0."""
     steps = tuple([0 if d == dim else s for d, s in enumerate(x.strides)])
-    return Selected(index.shape, steps, (dim,), [index])
+    return SelectedElements(index.shape, steps, (dim,), [index])
 
 
-def parse(x: DeviceArray, index: Any) -> tuple[DeviceArray, Selected]:
+def parse(x: DeviceArray, index: Any) -> tuple[DeviceArray, SelectedElements]:
     """Return the view that the basic part of an index gives, and the selection of its arrays from that view.
 
     As in NumPy, integers next to arrays count as arrays, and a mask counts as one array per dimension.
@@ -191,19 +195,19 @@ def where_true(mask: DeviceArray) -> tuple:
 
 
 # ---------------------------------------------------------------------- reading and writing
-def read(x: DeviceArray, at: Selected, checked: bool = True, signed: bool = True) -> DeviceArray:
+def read(x: DeviceArray, at: SelectedElements, checked: bool = True, signed: bool = True) -> DeviceArray:
     """Return the selected elements in a new array."""
     out = empty(at.shape, x.dtype)
     visit(READ, x, at, out, checked, signed)
     return out
 
 
-def write(x: DeviceArray, at: Selected, value: Any, checked: bool = True) -> None:
+def write(x: DeviceArray, at: SelectedElements, value: Any, checked: bool = True) -> None:
     """Write one value, or one for each, over the selected elements."""
     visit(WRITE, x, at, partner(value, x, at), checked)
 
 
-def partner(value: Any, x: DeviceArray, at: Selected) -> Any:
+def partner(value: Any, x: DeviceArray, at: SelectedElements) -> Any:
     """Return the value to write into x in the shape of the selection; numbers unchanged."""
     if isinstance(value, DeviceArray) or isinstance(value, np.ndarray) and value.ndim:
         value = to_device_of(value, x).astype(x.dtype, copy=False)

@@ -43,7 +43,7 @@ class Launched(NamedTuple):
 
 
 def load(name: str, source: str) -> Any:
-    """Return the module with this text; those of its `@cuda.jit` functions that are kernels become Kernel objects."""
+    """Return the module with this text; those of its `@cuda.jit` functions that are kernels become CudaKernel objects."""
     key = f"minigrad_cuda_{name}_{hashlib.sha256((source + stamp()).encode()).hexdigest()[:16]}"
     if key not in _modules:
         _modules[key] = build(key, source)
@@ -56,7 +56,7 @@ def build(key: str, source: str) -> types.ModuleType:
     if simulator.SIMULATED:
         simulator.prepare(module, source)
     for name in re.findall(r"^@cuda\.jit\ndef (\w+)", source, re.M):
-        setattr(module, name, Kernel(key, source, name, getattr(module, name)))
+        setattr(module, name, CudaKernel(key, source, name, getattr(module, name)))
     return module
 
 
@@ -86,7 +86,7 @@ class Ready(NamedTuple):
     loaded: Any
 
 
-class Kernel:
+class CudaKernel:
     """A kernel: `kernel[grid, block](*args)`, as in Numba.
 
     Array arguments are DeviceArrays, which a kernel sees as Numba arrays: in C order if they are, else in any order. A 0-d
@@ -103,7 +103,7 @@ class Kernel:
 
     def launch(self, grid: Any, block: Any, *args: Any) -> None:
         """Run it in `grid` blocks of `block` threads."""
-        if inside.yes:
+        if inside.active:
             return
         if launched is not None:
             self.note(described(args)[0])
@@ -214,7 +214,7 @@ def address_words(signature: tuple) -> list[int]:
     return [begin + 4 if len(p) > 1 else -1 for begin, p in zip(begins, packed)]
 
 
-class Code(NamedTuple):
+class MachineCode(NamedTuple):
     """The compiler's output for a kernel."""
 
     entry: str
@@ -222,7 +222,7 @@ class Code(NamedTuple):
     log: str  # its use of registers and memory
 
 
-def machine_code(function: Any, signature: tuple, arch: str) -> Code:
+def machine_code(function: Any, signature: tuple, arch: str) -> MachineCode:
     """Return the machine code of a `@cuda.jit` function for these types; this needs the compiler, but no GPU."""
     return linked(assembly(function, signature), signature, arch)
 
@@ -240,7 +240,7 @@ def assembly(function: Any, signature: tuple) -> str:
     return text
 
 
-def linked(ptx: str, signature: tuple, arch: str) -> Code:
+def linked(ptx: str, signature: tuple, arch: str) -> MachineCode:
     """Return the machine code for a GPU of this architecture, linked from PTX."""
     from cuda.core import Linker, LinkerOptions, ObjectCode
 
@@ -250,7 +250,7 @@ def linked(ptx: str, signature: tuple, arch: str) -> Code:
     given = [struct.calcsize(field) for field in "".join(map(packing, signature))]
     assert taken == given, f"{entry[1]} takes {taken}, but gets {given}"
     linker = Linker(ObjectCode.from_ptx(ptx.encode()), options=LinkerOptions(arch=arch, verbose=True))
-    return Code(entry[1], bytes(linker.link("cubin").code), linker.get_info_log())
+    return MachineCode(entry[1], bytes(linker.link("cubin").code), linker.get_info_log())
 
 
 @contextmanager

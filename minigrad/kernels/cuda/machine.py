@@ -27,7 +27,7 @@ from .in_flight import Delayed, Events, Later
 
 SHIFT = 1 << 47
 WIDEST = 16  # bytes that a thread moves in one instruction
-watchers: weakref.WeakSet = weakref.WeakSet()  # objects whose look() is called after each wait for the device
+watchers: weakref.WeakSet = weakref.WeakSet()  # objects whose check() is called after each wait for the device
 
 
 class Uncapturable(BaseException):
@@ -37,7 +37,7 @@ class Uncapturable(BaseException):
     """
 
 
-class Asked:
+class CapturedRequests:
     """The requests recorded during a capture: functions and their arguments."""
 
     def __init__(self):
@@ -53,7 +53,7 @@ class Asked:
 class Capturing(threading.local):
     """The capture of a thread, if any, and the stream that takes its work: also as the driver's handle, and as a number."""
 
-    asked: Asked | None = None
+    asked: CapturedRequests | None = None
 
     def __init__(self, queue: Any = None):  # called in each thread
         self.enter(queue)
@@ -102,9 +102,9 @@ class Simulator:
     asked = property(attrgetter("capturing.asked"))
 
     @contextmanager
-    def capture(self) -> Iterator[Asked]:
+    def capture(self) -> Iterator[CapturedRequests]:
         """Record requests instead of running them."""
-        self.capturing.asked = asked = Asked()
+        self.capturing.asked = asked = CapturedRequests()
         asked.calls.append((self.in_flight.make_all, ()))  # the recorded requests use device memory without host()
         try:
             yield asked
@@ -332,11 +332,11 @@ class GPU:
         self.call("cuStreamSynchronize", stream)
 
     @contextmanager
-    def capture(self) -> Iterator[Asked]:
+    def capture(self) -> Iterator[CapturedRequests]:
         """Record the requests to a stream; launch() of the yielded object repeats them all at once."""
         from cuda.core import StreamOptions
 
-        own, asked = self.capturing, Asked()
+        own, asked = self.capturing, CapturedRequests()
         before = own.queue
         queue = self.device.create_stream(options=StreamOptions(nonblocking=True))
         builder = queue.create_graph_builder().begin_building("relaxed")
@@ -368,10 +368,10 @@ def three(sizes: Any) -> tuple:
 def run_watchers() -> None:
     """Call all watchers, which check for errors that kernels stored."""
     for watcher in list(watchers):
-        watcher.look()
+        watcher.check()
 
 
-def refuse_capturing(asked: Asked | None) -> None:
+def refuse_capturing(asked: CapturedRequests | None) -> None:
     """Raise Uncapturable during a capture: a replay cannot copy between the device and main memory. Nor can a repeated call."""
     refuse_repeats()
     if asked is not None:
@@ -396,12 +396,12 @@ def count() -> int:
 
 def current() -> Any:
     """Return the device, set up for this thread: the driver asks each thread for its GPU. Raises RuntimeError without one."""
-    if inside.yes:
+    if inside.active:
         return NOWHERE
     place = find_device()
-    if not getattr(_entered, "yes", False):
+    if not getattr(_entered, "active", False):
         place.enter()
-        _entered.yes = True
+        _entered.active = True
     return place
 
 

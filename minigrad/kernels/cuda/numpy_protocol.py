@@ -52,7 +52,7 @@ def ufunc_of_arrays(ufunc: np.ufunc, method: str, inputs: tuple, options: dict) 
 def refuse_others(name: str, inputs: tuple) -> None:
     """Raise an error if arrays of the device meet others in main memory; single numbers may."""
     for a in inputs:
-        if type(a) is DeviceArray and not inside.yes:
+        if type(a) is DeviceArray and not inside.active:
             continue
         apart = not is_meta(a) if type(a) is DeviceArray else isinstance(a, np.ndarray)
         if apart and a.ndim:
@@ -64,7 +64,7 @@ class OnAnotherDevice(ValueError):
 
 
 # ---------------------------------------------------------------------- ufuncs
-class Loop(NamedTuple):
+class UfuncLoop(NamedTuple):
     """The formula of a ufunc for operands of some kinds, its parameters, and the dtypes of the computation and the result."""
 
     formula: Callable
@@ -97,14 +97,14 @@ def formulas() -> dict[np.ufunc, Callable]:
 
 
 @functools.cache
-def loop_of(ufunc: np.ufunc, kinds: tuple) -> Loop:
-    """Return the Loop of a ufunc for operands of these kinds."""
+def loop_of(ufunc: np.ufunc, kinds: tuple) -> UfuncLoop:
+    """Return the UfuncLoop of a ufunc for operands of these kinds."""
     if ufunc not in formulas():
         raise no_kernel(ufunc.__name__)
     f = formulas()[ufunc]
     *loop, result = ufunc.resolve_dtypes((*kinds, None))
     target = next((d for d in loop if d.kind != "b"), loop[0])
-    return Loop(f, tuple(formula.parameters(f)), target, result)
+    return UfuncLoop(f, tuple(formula.parameters(f)), target, result)
 
 
 def fits(a: Any, dtype: np.dtype) -> bool:

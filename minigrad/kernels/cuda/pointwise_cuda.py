@@ -22,7 +22,7 @@ from .device_array import DeviceArray, empty, plain
 from .machine import WIDEST
 
 
-class Layout(NamedTuple):
+class TraversalOrder(NamedTuple):
     """The order in which a kernel traverses its arrays: rank 0 stands for flat memory.
 
     Otherwise they have `rank` dimensions, each with its own steps, and indices of type `counter`. If rows are read by four
@@ -34,7 +34,7 @@ class Layout(NamedTuple):
     along: tuple = ()
 
 
-def text(name: str, title: str, head: str, inputs: Sequence, results: Sequence, layout: Layout) -> str:
+def text(name: str, title: str, head: str, inputs: Sequence, results: Sequence, layout: TraversalOrder) -> str:
     """Return the text of a kernel; `inputs` are names and reading expressions ("" for numbers), `results` names and texts."""
     args = [n + "_" if read else n for n, read in inputs] + [n + "_" for n, _ in results]
     rank, counter, along = layout
@@ -57,13 +57,13 @@ def counter_of(size: int) -> str:
     return "uint32" if size < 1 << 31 else "uint64"
 
 
-class Plan(NamedTuple):
+class LaunchPlan(NamedTuple):
     """A pointwise computation for operands and results of some dtypes: all of its kernel but the layout.
 
     `reads` has for each operand the expression that reads it, "" for a number.
     """
 
-    make: Callable[[Layout], Any]
+    make: Callable[[TraversalOrder], Any]
     reads: tuple
 
     def compute(self, operands: Sequence, outs: Sequence) -> None:
@@ -100,18 +100,18 @@ def run(
 def planned(
     name: str, formulas: tuple, names: tuple, kinds: tuple, results: tuple, target: np.dtype, scaled: tuple
 ) -> Any:
-    """Return the Plan for operands of these kinds, dtypes of arrays and types of numbers; None if there is no kernel."""
+    """Return the LaunchPlan for operands of these kinds, dtypes of arrays and types of numbers; None if there is no kernel."""
     numbers = [not isinstance(k, np.dtype) for k in kinds]
     reads = tuple(["" if number else read_expression(k) for k, number in zip(kinds, numbers)])
     make = partial(kernel, name, formulas, tuple(zip(names, reads)), write_expression(results[0]), target, scaled)
     if formula.prelude([f for _, f in formulas], target, formula.CUDA) is None:  # no text for scalars
         return None
-    return Plan(make, reads)
+    return LaunchPlan(make, reads)
 
 
 @cache
 def kernel(
-    name: str, formulas: tuple, inputs: tuple, write: str, target: np.dtype, scaled: tuple, layout: Layout
+    name: str, formulas: tuple, inputs: tuple, write: str, target: np.dtype, scaled: tuple, layout: TraversalOrder
 ) -> Any:
     """Return the kernel of these formulas; None if one has no text for scalars."""
     head = formula.prelude([f for _, f in formulas], target, formula.CUDA)
@@ -176,7 +176,7 @@ class Memory(NamedTuple):
         return len(self.shape)
 
 
-def laid_out(shape: tuple, arrays: list) -> tuple[Layout, list[DeviceArray]]:
+def laid_out(shape: tuple, arrays: list) -> tuple[TraversalOrder, list[DeviceArray]]:
     """Return the layout of arrays that broadcast to a shape, and the arrays as the kernel takes them."""
     known = tuple([Memory(s.shape, s.strides, s.itemsize, a.address % WIDEST) for a in arrays for s in (a.shadow,)])
     layout, shape, steps = layout_of(shape, known)
@@ -187,12 +187,16 @@ def laid_out(shape: tuple, arrays: list) -> tuple[Layout, list[DeviceArray]]:
 
 
 @lru_cache(4096)
-def layout_of(shape: tuple, arrays: tuple[Memory, ...]) -> tuple[Layout, tuple, tuple]:
+def layout_of(shape: tuple, arrays: tuple[Memory, ...]) -> tuple[TraversalOrder, tuple, tuple]:
     """Return the layout, the merged dimensions, and each array's steps in them. A program repeats its layouts."""
     shape, steps = walked(shape, arrays)
     if not shape or all([s == (a.itemsize,) for s, a in zip(steps, arrays)]):
-        return Layout(0), shape, steps
-    return Layout(len(shape), counter_of(math.prod(shape)), readable_by_fours(shape, arrays, steps)), shape, steps
+        return TraversalOrder(0), shape, steps
+    return (
+        TraversalOrder(len(shape), counter_of(math.prod(shape)), readable_by_fours(shape, arrays, steps)),
+        shape,
+        steps,
+    )
 
 
 def readable_by_fours(shape: tuple, arrays: Sequence[Memory], steps: Sequence) -> tuple:

@@ -93,7 +93,7 @@ def normal_kernel(dtype: np.dtype) -> Any:
     return kernel_modules.load(f"noise_{dtype.name}", normal_rng.text(dtype, CUDA, "cuda.jit", elements)).normal
 
 
-class Stream:
+class RandomStream:
     """A generator of random numbers on the device; `processor` is NumPy's generator, which has the position in the stream.
 
     It has the methods of NumPy's generators and of kernels/cpu/normal_rng.py.

@@ -21,7 +21,7 @@ from ...arrays.meta import inside
 from .. import fallback
 from ..row_kernels import Plan
 from . import kernel_modules, machine, simulator
-from .allocator import ALLOCATOR, Block
+from .allocator import ALLOCATOR, MemoryBlock
 from .device_array import DeviceArray
 from .functions import of_arrays
 from .launcher import Prepared
@@ -47,7 +47,7 @@ def call(f: Callable, *args: Any, **named: Any) -> Any:
     """Return f(*args, **named), repeating the requests of an earlier call if there was one with the same layouts."""
     if (
         machine.recorded.now is not None
-        or inside.yes
+        or inside.active
         or kernel_modules.launched is not None
         or fallback.only_definitions()
     ):
@@ -104,7 +104,7 @@ def add_number(kind: type, v: Any, key: list) -> bool:
     return True
 
 
-class Place(NamedTuple):
+class ArrayPlace(NamedTuple):
     """An array of a call: the number of the array or block that holds it, the distance from its beginning, its layout."""
 
     number: int
@@ -123,15 +123,15 @@ class Recording:
         self.launches: list[tuple] = []
         self.refused = False
 
-    def place(self, a: DeviceArray) -> Place | None:
+    def place(self, a: DeviceArray) -> ArrayPlace | None:
         """Return where an array is; None if it belongs neither to an argument nor to the recorded memory."""
         layout = a.dtype, a.shape, a.strides, a.layout
         for k, b in enumerate(self.arrays):
             if a.block is b.block:
-                return Place(k, a.address - b.address, *layout)
+                return ArrayPlace(k, a.address - b.address, *layout)
         for k, block in enumerate(self.blocks):
             if a.block is block:
-                return Place(len(self.arrays) + k, a.address - block.address, *layout)
+                return ArrayPlace(len(self.arrays) + k, a.address - block.address, *layout)
         return None
 
 
@@ -175,7 +175,7 @@ def prepared(recording: Recording, kernel: Any, grid: Any, block: Any, args: tup
         return Simulated(kernel, grid, block, places)
     signature, fields = kernel_modules.described(args)
     words = zip(kernel_modules.address_words(signature), places)
-    addresses = [(word, p.number, p.distance) for word, p in words if type(p) is Place]
+    addresses = [(word, p.number, p.distance) for word, p in words if type(p) is ArrayPlace]
     return Prepared(kernel.compiled[signature], (*machine.three(grid), *machine.three(block)), fields, addresses)
 
 
@@ -187,7 +187,7 @@ class Simulated:
 
     def __call__(self, arrays: list) -> None:
         """Launch it with these arrays and blocks."""
-        args = [array_at(arrays, p) if type(p) is Place else p for p in self.places]
+        args = [array_at(arrays, p) if type(p) is ArrayPlace else p for p in self.places]
         self.kernel.simulate(self.grid, self.block, args)
 
 
@@ -205,15 +205,15 @@ class Repeat:
                 launch(memory)
         else:
             machine.current().repeat(self.launches, [m.address for m in memory])
-        found = [array_at(memory, p) if type(p) is Place else arrays[p] for p in self.results]
+        found = [array_at(memory, p) if type(p) is ArrayPlace else arrays[p] for p in self.results]
         return found[0] if self.kind is DeviceArray else None if self.kind is NoneType else self.kind(found)
 
 
-def array_at(memory: list, place: Place) -> DeviceArray:
+def array_at(memory: list, place: ArrayPlace) -> DeviceArray:
     """Return the array at a place."""
     number, distance, dtype, shape, strides, layout = place
     holder = memory[number]
-    block = holder if type(holder) is Block else holder.block
+    block = holder if type(holder) is MemoryBlock else holder.block
     begin = holder.address + distance
     return DeviceArray(
         np.ndarray(shape, dtype, block.memory, begin - block.address, strides), block, None, begin, layout

@@ -25,10 +25,10 @@ import numpy as np
 from ...errors import error
 from . import watch
 from .barriers import waiting
-from .block import Block, Divergence
+from .block import Divergence, ThreadBlock
 
 if TYPE_CHECKING:
-    from .fake import Outside
+    from .fake import OutsideAccess
 
 SIMULATED = os.environ.get("NUMBA_ENABLE_CUDASIM", "0") not in ("", "0")
 # blocks of few threads, because each thread costs time
@@ -114,7 +114,7 @@ def run(function: Callable, grid: Any, block: Any, args: Any) -> None:
             for cuda.blockIdx in indices(grid):
                 if launch is not None:
                     launch.enter()
-                cuda.block = Block(size, function, tuple(given), cuda.act_as, launch and launch.met)
+                cuda.block = ThreadBlock(size, function, tuple(given), cuda.act_as, launch and launch.met)
                 cuda.block.run()
         except Exception as e:
             raise explained(e, function, args, cuda) from None
@@ -157,11 +157,11 @@ def explained(e: BaseException, function: Callable, args: Any, cuda: Any) -> Bas
     return error(IndexError, who, str(miss), "let threads beyond the end return, or launch fewer")
 
 
-def outside(e: BaseException) -> Outside | None:
+def outside(e: BaseException) -> OutsideAccess | None:
     """Return the access behind an IndexError; NumPy names neither array nor index, so both come from the line that raised."""
-    from .fake import Outside
+    from .fake import OutsideAccess
 
-    if isinstance(e, Outside):
+    if isinstance(e, OutsideAccess):
         return e
     at = e.__traceback__
     while at is not None and at.tb_next is not None:
@@ -178,4 +178,4 @@ def outside(e: BaseException) -> Outside | None:
     names = {**at.tb_frame.f_globals, **at.tb_frame.f_locals}
     array, index = eval(ast.unparse(node.value), names), eval(f"({ast.unparse(node.slice)})", names)
     does = "writes" if dis.opname[code.co_code[instruction]].startswith("STORE") else "reads"
-    return Outside(does, array, index, ast.unparse(node.value)) if isinstance(array, np.ndarray) else None
+    return OutsideAccess(does, array, index, ast.unparse(node.value)) if isinstance(array, np.ndarray) else None

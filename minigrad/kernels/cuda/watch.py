@@ -23,13 +23,13 @@ from ...places import Place, parsed, running
 
 Index = tuple[int, ...]
 FEW = 5  # races in the text of a launch
-_traces: list[Trace] = []  # the open traces
+_traces: list[KernelTrace] = []  # the open traces
 
 
 @contextmanager
-def watch() -> Iterator[Trace]:
+def watch() -> Iterator[KernelTrace]:
     """Record the reads and writes of kernels that the simulator runs in the block."""
-    _traces.append(trace := Trace())
+    _traces.append(trace := KernelTrace())
     try:
         yield trace
     finally:
@@ -37,10 +37,10 @@ def watch() -> Iterator[Trace]:
 
 
 @dataclass(eq=False)
-class Trace:
+class KernelTrace:
     """The watched launches, in order.
 
-    >>> print(Trace())
+    >>> print(KernelTrace())
     no kernel was launched
     """
 
@@ -176,7 +176,7 @@ class Launch:
             for number in numbers:
                 self.clocks[number] = clock
 
-    def watched(self, name: str, data: np.ndarray, shared: bool = False) -> Watched:
+    def watched(self, name: str, data: np.ndarray, shared: bool = False) -> WatchedArray:
         """Return an array that records accesses to its elements."""
         array = Array(name, data.shape, data.dtype, data.strides, shared)
         if array not in self.arrays:
@@ -185,9 +185,9 @@ class Launch:
         steps = np.tensordot(data.strides, np.indices(data.shape), 1).astype(np.int64)
         places = steps - steps.min(initial=0) + start
         indices = {int(place): index for index, place in reversed(list(np.ndenumerate(places)))}
-        return Watched(self, array, name, data, places, indices)
+        return WatchedArray(self, array, name, data, places, indices)
 
-    def shared(self, data: np.ndarray, frame: Any) -> Watched:
+    def shared(self, data: np.ndarray, frame: Any) -> WatchedArray:
         """Return a shared array, named like the variable that the kernel assigns it to."""
         call, tree = running(frame, ast.Call), parsed(frame.f_code.co_filename)
         made = [s for s in ast.walk(tree) if isinstance(s, ast.Assign) and s.value is call] if call and tree else []
@@ -211,7 +211,7 @@ class Launch:
             self.notes[f"{access.element} is read before any thread writes it, at {place}"] = None
 
 
-class Watched:
+class WatchedArray:
     """A watched array in a kernel, or a part of one; `places` are the addresses of its elements."""
 
     def __init__(self, launch: Launch, array: Array, name: str, data: np.ndarray, places: np.ndarray, indices: dict):
@@ -227,14 +227,14 @@ class Watched:
     def __getitem__(self, index: Any) -> Any:
         found = self.at("reads", index)
         if isinstance(found, np.ndarray):
-            return Watched(self.launch, self.array, shown(self.name, index), self.data[index], found, self.indices)
+            return WatchedArray(self.launch, self.array, shown(self.name, index), self.data[index], found, self.indices)
         return self.data[index]
 
     def __setitem__(self, index: Any, value: Any) -> None:
         found = self.at("writes", index)
         for address in np.ravel(found) if isinstance(found, np.ndarray) else ():
             self.launch.note("writes", self.array, self.indices[int(address)], int(address))
-        self.data[index] = value.data if isinstance(value, Watched) else value
+        self.data[index] = value.data if isinstance(value, WatchedArray) else value
 
     def atomic(self, operation: Callable, index: Any, args: tuple) -> Any:
         """Run an atomic operation on an element."""
@@ -243,12 +243,12 @@ class Watched:
 
     def at(self, does: str, index: Any) -> Any:
         """Record an access to an element; return its address, or the addresses of a part."""
-        from .fake import Outside
+        from .fake import OutsideAccess
 
         try:
             found = self.places[index]
         except IndexError:
-            raise Outside(does, self.data, index, self.name) from None
+            raise OutsideAccess(does, self.data, index, self.name) from None
         if not isinstance(found, np.ndarray):
             self.launch.note(does, self.array, self.indices[int(found)], int(found))
         given = index if isinstance(index, tuple) else (index,)

@@ -6,7 +6,7 @@ sequence first, then those of step 1, and so on.  `run_packed` runs a recurrent 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from ...core.tensor import Tensor
@@ -100,20 +100,6 @@ class PackedSequence(Packed):
     def is_cuda(self) -> bool:
         """True if the data is on a GPU."""
         return self.data.is_cuda
-
-
-def converting(name: str) -> Callable:
-    """Make the method that converts the data like the tensor method of this name."""
-
-    def convert(self: PackedSequence) -> PackedSequence:
-        return self.to(getattr(self.data, name)().dtype)
-
-    convert.__name__, convert.__doc__ = name, f"Return a copy with the data of Tensor.{name}()."
-    return convert
-
-
-for _name in "double float half bfloat16 long int short char byte".split():
-    setattr(PackedSequence, _name, converting(_name))
 
 
 def invert_permutation(permutation: Tensor | None) -> Tensor | None:

@@ -15,7 +15,7 @@ from ...record.constants import brief
 from .case import Case
 from .forward_mode import pushed
 from .outcome import Absent, Fault
-from .probe import Call, probed
+from .probe import MethodCall, probed
 
 KNOWN = ("forward", "setup_context", "backward", "vjp", "jvp", "vmap", "generate_vmap_rule", "is_traceable")
 
@@ -89,12 +89,12 @@ def gradients_returned(case: Case) -> str:
     return "; ".join(note for call in backwards(calls) for note in check_gradients(case, call))
 
 
-def backwards(calls: list[Call]) -> list[Call]:
+def backwards(calls: list[MethodCall]) -> list[MethodCall]:
     """Return the calls of backward that completed."""
     return [c for c in calls if c.method in ("backward", "vjp") and c.returned is not None]
 
 
-def check_gradients(case: Case, call: Call) -> list[str]:
+def check_gradients(case: Case, call: MethodCall) -> list[str]:
     """Raise Fault for a wrong result of one call of backward; return notes about a correct one."""
     found, n = as_tuple(call.returned), len(case.args)
     name, notes = case.backward, []
@@ -182,7 +182,7 @@ def need_jvp(case: Case) -> None:
         raise Absent("no floating-point input")
 
 
-def check_tangents(case: Case, call: Call) -> None:
+def check_tangents(case: Case, call: MethodCall) -> None:
     """Raise Fault for a wrong result of a call of jvp."""
     found, outs, n = as_tuple(call.returned), case.outputs(), len(case.apply(case.inputs(())))
     if len(found) != n:

@@ -14,7 +14,7 @@ from .library import Library
 from .source_lines import METHODS
 
 
-class Call:
+class MethodCall:
     """One call of a method: `args` without ctx, its result, and the tensors that it modified.
 
     `written` are the positions of modified arguments, `spoilt` those of modified saved tensors.
@@ -36,7 +36,7 @@ class Call:
             return None
         return self.library.array(value), value._version
 
-    def look(self) -> None:
+    def compare_arguments(self) -> None:
         """Compare numbers and versions with those before the call."""
         self.written = [k for k, v in enumerate(self.args) if changed(self.state(v), self.before[k])]
         self.spoilt = [k for k, t in enumerate(self.saved) if changed(self.state(t), self.kept[k])]
@@ -49,21 +49,21 @@ def changed(new: Any, old: Any) -> bool:
     )
 
 
-def probed(case: Case) -> tuple[Any, list[Call]]:
+def probed(case: Case) -> tuple[Any, list[MethodCall]]:
     """Return the subclass, and the list that collects its calls."""
-    calls: list[Call] = []
+    calls: list[MethodCall] = []
     library, function = case.library, case.function
 
     def watched(name: str, method: Callable, has_ctx: bool) -> Callable:
         @functools.wraps(method)
         def run(*args: Any) -> Any:
             ctx, given = (args[0], args[1:]) if has_ctx else (None, args)
-            call = Call(library, name, ctx, given)
+            call = MethodCall(library, name, ctx, given)
             calls.append(call)
             try:
                 call.returned = method(*args)
             finally:
-                call.look()
+                call.compare_arguments()
             call.dirty = library.dirty(ctx) if name in ("forward", "setup_context") and ctx is not None else ()
             return call.returned
 

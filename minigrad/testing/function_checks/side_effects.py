@@ -13,7 +13,7 @@ from .case import Case, close, short, weights
 from .form import need_backward, need_gradient
 from .forward_mode import pushed
 from .outcome import Absent, Fault
-from .probe import Call, probed
+from .probe import MethodCall, probed
 
 WRITES = r"_\(|\[.*\] [-+*/]?=|[-+*/]=|out=|copyto"  # in-place operations, in the source
 
@@ -129,7 +129,7 @@ def in_place_marks(case: Case) -> str:
     return check_marks(case, calls)
 
 
-def check_marks(case: Case, calls: list[Call]) -> str:
+def check_marks(case: Case, calls: list[MethodCall]) -> str:
     """Raise Fault for inputs that are modified but not marked, marked but not modified, or marked but not returned."""
     call = next(c for c in calls if c.method == "forward")
     dirty = [d for c in calls for d in c.dirty]
@@ -222,7 +222,7 @@ def writes_in_backward(case: Case) -> str:
     return "modifies neither incoming gradients nor saved tensors"
 
 
-def check_writes(case: Case, call: Call) -> None:
+def check_writes(case: Case, call: MethodCall) -> None:
     """Raise Fault if a call of backward or jvp modifies other tensors."""
     if call.method not in ("backward", "vjp", "jvp"):
         return

@@ -8,11 +8,9 @@ worker_pool.py run them in other processes; batch_transfer.py sends the batches 
 from .collate import default_collate, default_convert
 from .dataloader import DataLoader
 from .dataset import (
-    ChainDataset,
     ConcatDataset,
     Dataset,
     IterableDataset,
-    StackDataset,
     Subset,
     TensorDataset,
     random_split,
@@ -30,7 +28,6 @@ from .worker import get_worker_info
 
 __all__ = [
     "BatchSampler",
-    "ChainDataset",
     "ConcatDataset",
     "DataLoader",
     "Dataset",
@@ -39,7 +36,6 @@ __all__ = [
     "RandomSampler",
     "Sampler",
     "SequentialSampler",
-    "StackDataset",
     "Subset",
     "SubsetRandomSampler",
     "TensorDataset",

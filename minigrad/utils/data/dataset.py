@@ -68,9 +68,6 @@ class IterableDataset(Dataset[T_co], Iterable[T_co]):
             "write `def __iter__(self):` in the class",
         )
 
-    def __add__(self, other: Dataset) -> Any:
-        return ChainDataset([self, other])
-
 
 class TensorDataset(Dataset[tuple[Tensor, ...]]):
     """A dataset of the rows of tensors: index i returns `(a[i], b[i], ...)`, views of the tensors.
@@ -104,73 +101,6 @@ class TensorDataset(Dataset[tuple[Tensor, ...]]):
         return self.tensors[0].size(0)
 
 
-class StackDataset(Dataset):
-    """Samples of several datasets side by side: tuples, or dicts if you pass the datasets by keyword.
-
-    Raises ValueError for datasets of different lengths, for none, and for a mixture of both forms.
-
-    >>> from minigrad.utils.data import StackDataset
-    >>> StackDataset(range(3), "abc")[1], StackDataset(number=range(3), letter="abc")[1]
-    ((1, 'b'), {'number': 1, 'letter': 'b'})
-    """
-
-    datasets: tuple | dict
-
-    def __init__(self, *args: Any, **kwargs: Any):
-        if args and kwargs or not (args or kwargs):
-            what = f"got {len(args)} datasets by position and {len(kwargs)} by keyword"
-            raise error(
-                ValueError,
-                "StackDataset",
-                what,
-                "pass all by position for samples that are tuples, or all by keyword for dicts",
-            )
-        self.datasets = args or kwargs
-        sizes = [len(d) for d in self._parts()]
-        if len(set(sizes)) > 1:
-            what = f"size mismatch between datasets: they have {listed(sizes)} samples"
-            raise error(
-                ValueError,
-                "StackDataset",
-                what,
-                "pass datasets of the same length; Subset(dataset, range(n)) takes n samples",
-            )
-        self._length = sizes[0]
-
-    def _parts(self) -> list:
-        """Return the datasets, without their names."""
-        return list(self.datasets.values() if isinstance(self.datasets, dict) else self.datasets)
-
-    def _sample(self, parts: Iterable) -> Any:
-        """Combine the parts into one sample."""
-        return dict(zip(self.datasets, parts)) if isinstance(self.datasets, dict) else tuple(parts)
-
-    def __getitem__(self, index: Any) -> Any:
-        return self._sample([d[index] for d in self._parts()])
-
-    def __getitems__(self, indices: list) -> list:
-        columns = [samples_at(d, indices) for d in self._parts()]
-        return [self._sample(parts) for parts in zip(*columns)]
-
-    def __len__(self) -> int:
-        return self._length
-
-
-def samples_at(dataset: Any, indices: list) -> list:
-    """Return samples of a dataset, by its `__getitems__` if it has one."""
-    if not callable(getattr(dataset, "__getitems__", None)):
-        return [dataset[i] for i in indices]
-    items = dataset.__getitems__(indices)
-    if len(items) != len(indices):
-        raise error(
-            ValueError,
-            "StackDataset",
-            f"{type(dataset).__name__}.__getitems__ returned {len(items)} samples for {len(indices)} indices",
-            "return one sample for each index",
-        )
-    return items
-
-
 class ConcatDataset(Dataset[T_co]):
     """Several datasets, one after another, as one.
 
@@ -192,7 +122,7 @@ class ConcatDataset(Dataset[T_co]):
         for i, d in enumerate(self.datasets):
             if isinstance(d, IterableDataset):
                 what = f"dataset {i} is an IterableDataset ({type(d).__name__}), which has no indices"
-                raise error(AssertionError, "ConcatDataset", what, "use ChainDataset, or a + b of two of them")
+                raise error(AssertionError, "ConcatDataset", what, "iterate over them with itertools.chain(a, b)")
         self.cumulative_sizes = list(itertools.accumulate([len(d) for d in self.datasets]))
 
     def __len__(self) -> int:
@@ -208,38 +138,6 @@ class ConcatDataset(Dataset[T_co]):
         idx = idx + len(self) if idx < 0 else idx
         i = bisect_right(self.cumulative_sizes, idx)
         return self.datasets[i][idx - (self.cumulative_sizes[i - 1] if i else 0)]
-
-
-class ChainDataset(IterableDataset):
-    """IterableDatasets, one after another.  Raises AssertionError for others, when it reaches them.
-
-    >>> from minigrad.utils.data import IterableDataset
-    >>> class Numbers(IterableDataset):
-    ...     def __init__(self, *numbers):
-    ...         self.numbers = numbers
-    ...     def __iter__(self):
-    ...         return iter(self.numbers)
-    >>> list(Numbers(1, 2) + Numbers(3))
-    [1, 2, 3]
-    """
-
-    def __init__(self, datasets: Iterable[Any]):
-        self.datasets = datasets
-
-    def _checked(self) -> Iterator[Any]:
-        """Yield the datasets, checking each."""
-        for i, d in enumerate(self.datasets):
-            if not isinstance(d, IterableDataset):
-                what = f"dataset {i} is a {type(d).__name__}, not an IterableDataset"
-                raise error(AssertionError, "ChainDataset", what, "use ConcatDataset for datasets with indices")
-            yield d
-
-    def __iter__(self) -> Iterator:
-        for d in self._checked():
-            yield from d
-
-    def __len__(self) -> int:
-        return sum([len(d) for d in self._checked()])
 
 
 class Subset(Dataset[T_co]):

@@ -103,8 +103,6 @@ def test_properties_of_the_device():
     free, total = minigrad.cuda.mem_get_info()
     assert 0 < free <= total == found.total_memory
     minigrad.cuda.set_device(0), minigrad.cuda.synchronize()
-    stream = minigrad.cuda.current_stream()
-    assert stream == minigrad.cuda.current_stream() and isinstance(stream.cuda_stream, int)
     with pytest.raises(RuntimeError, match="tensors are on the first GPU, cuda:0, not on cuda:1"):
         minigrad.cuda.set_device(1)
 

@@ -10,7 +10,7 @@ import pytest
 from minigrad.kernels.cuda import device_array, kernel_modules, launcher, machine, repeats
 from minigrad.kernels.cuda.device_array import to_device
 
-KERNEL = kernel_modules.Kernel("minigrad_cuda_k_0", "", "k", None)
+KERNEL = kernel_modules.CudaKernel("minigrad_cuda_k_0", "", "k", None)
 
 
 @pytest.fixture
@@ -46,14 +46,14 @@ def told(monkeypatch):
     core = SimpleNamespace(ObjectCode=SimpleNamespace(from_cubin=lambda cubin: code))
     monkeypatch.setattr(kernel_modules.simulator, "SIMULATED", False)
     monkeypatch.setattr(kernel_modules, "core", lambda: core)
-    monkeypatch.setattr(kernel_modules.Kernel, "machine_code", lambda self, signature, arch: (signature, b""))
+    monkeypatch.setattr(kernel_modules.CudaKernel, "machine_code", lambda self, signature, arch: (signature, b""))
     monkeypatch.setattr(machine, "current", lambda: place)
     yield heard, *arrays
 
 
 def test_arguments_come_as_their_types_and_fields(told):
     heard, x, mask, _ = told
-    kernel, half = kernel_modules.Kernel("minigrad_cuda_k_0", "", "k", None), x[1:, ::2]
+    kernel, half = kernel_modules.CudaKernel("minigrad_cuda_k_0", "", "k", None), x[1:, ::2]
     kernel[7, (32, 2)](x, half, mask, 2, 0.5, np.float32(3), True)
     ((handle, sizes, stream, found),) = heard
     assert (handle, sizes, stream) == (5, [7, 1, 1, 32, 2, 1], 7)
@@ -67,7 +67,7 @@ def test_arguments_come_as_their_types_and_fields(told):
 
 def test_numbers_are_aligned_to_their_size(told):
     heard, *_ = told
-    kernel = kernel_modules.Kernel("minigrad_cuda_k_0", "", "k", None)
+    kernel = kernel_modules.CudaKernel("minigrad_cuda_k_0", "", "k", None)
     kernel[1, 32](True, 1.5, np.int16(-2), np.float32(0.25), np.uint8(200), 9)
     (*_, found) = heard[0]
     at = [(0, "?", True), (8, "d", 1.5), (16, "h", -2), (20, "f", 0.25), (24, "B", 200), (32, "q", 9)]
@@ -76,7 +76,7 @@ def test_numbers_are_aligned_to_their_size(told):
 
 def test_an_array_without_dimensions_is_one_of_one_element(told):
     heard, _, _, x = told
-    kernel = kernel_modules.Kernel("minigrad_cuda_k_0", "", "k", None)
+    kernel = kernel_modules.CudaKernel("minigrad_cuda_k_0", "", "k", None)
     kernel[1, 32](x)
     assert list(kernel.compiled) == [("float64[::1]",)]
     assert struct.unpack("7q", heard[0][3]) == (0, 0, 1, 8, x.address, 1, 8)
@@ -84,7 +84,7 @@ def test_an_array_without_dimensions_is_one_of_one_element(told):
 
 def test_a_repeated_launch_has_the_addresses_of_its_call(told):
     heard, x, mask, _ = told
-    kernel = kernel_modules.Kernel("minigrad_cuda_k_0", "", "k", None)
+    kernel = kernel_modules.CudaKernel("minigrad_cuda_k_0", "", "k", None)
 
     def doubled(x, mask, factor):
         out = device_array.empty((2, 2), np.float32)

@@ -59,14 +59,14 @@ def test_sums_of_gradients_in_parts_and_of_other_layouts(threads, monkeypatch):
 
 
 def test_batch_norm_and_its_gradient_read_the_input_twice(monkeypatch):
-    read, launched = [], kernel_modules.Kernel.launch
+    read, launched = [], kernel_modules.CudaKernel.launch
     x = torch.tensor(RANDOM.standard_normal((4, 3, 5)), dtype=torch.float32, device="cuda", requires_grad=True)
 
     def noted(kernel, grid, block, *args):
         read.extend([kernel.name for a in args if getattr(a, "address", None) == x.data_ptr() and a.size == x.numel()])
         return launched(kernel, grid, block, *args)
 
-    monkeypatch.setattr(kernel_modules.Kernel, "launch", noted)
+    monkeypatch.setattr(kernel_modules.CudaKernel, "launch", noted)
     out = torch.nn.functional.batch_norm(x, None, None, training=True)
     assert read == ["distances", "norm_forward"]
     read.clear()

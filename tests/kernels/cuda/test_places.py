@@ -62,13 +62,13 @@ def test_parts(name, shape, axis, monkeypatch):
 
 
 def test_elements_are_read_once(monkeypatch):
-    seen, launched = [], kernel_modules.Kernel.launch
+    seen, launched = [], kernel_modules.CudaKernel.launch
     x = to_device(RANDOM.standard_normal((4, 6)))
 
     def noted(kernel, grid, block, *args):
         seen.extend([kernel.name for a in args if getattr(a, "address", None) == x.address])
         return launched(kernel, grid, block, *args)
 
-    monkeypatch.setattr(kernel_modules.Kernel, "launch", noted)
+    monkeypatch.setattr(kernel_modules.CudaKernel, "launch", noted)
     np.argmax(x, 1)
     assert seen == ["argmax"]

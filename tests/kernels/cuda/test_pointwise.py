@@ -19,7 +19,7 @@ def test_only_what_32_bits_cannot_count_is_counted_in_64():
 def test_both_counters_find_every_element(counter):
     inputs = [("x", "{}"), ("y", "{}")]
     head = "from numba import cuda"
-    text = pointwise_cuda.text("sums", "", head, inputs, [("out", "x + y")], pointwise_cuda.Layout(3, counter))
+    text = pointwise_cuda.text("sums", "", head, inputs, [("out", "x + y")], pointwise_cuda.TraversalOrder(3, counter))
     x, y = np.arange(24.0).reshape(2, 3, 4), np.arange(3.0)[None, :, None]
     there = to_device(x), np.broadcast_to(to_device(y), x.shape), to_device(np.zeros_like(x))
     kernel_modules.load("sums", text).sums[1, 32](*there)
@@ -91,9 +91,9 @@ SMOOTH = [
 @pytest.fixture
 def launches(monkeypatch):
     """Return the names of the kernels that run, in calls that are not repeated."""
-    names, launch = [], kernel_modules.Kernel.launch
+    names, launch = [], kernel_modules.CudaKernel.launch
     noting = lambda kernel, *given: (names.append(kernel.name), launch(kernel, *given))
-    monkeypatch.setattr(kernel_modules.Kernel, "launch", noting)
+    monkeypatch.setattr(kernel_modules.CudaKernel, "launch", noting)
     monkeypatch.setattr(repeats, "LARGEST", -1)
     return names
 

@@ -7,14 +7,14 @@ from hypothesis import strategies as st
 
 import minigrad
 from minigrad.kernels.cpu import normal_rng
-from minigrad.kernels.cuda.random_cuda import Stream
+from minigrad.kernels.cuda.random_cuda import RandomStream
 
 DTYPES = [np.dtype(np.float32), np.dtype(np.float64)]
 
 
 def both(seed=3):
     """Return the stream of a seed on the processor and on the device."""
-    return np.random.Generator(np.random.Philox(seed)), Stream(np.random.Philox(seed))
+    return np.random.Generator(np.random.Philox(seed)), RandomStream(np.random.Philox(seed))
 
 
 def check_place(here, there):

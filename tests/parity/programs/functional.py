@@ -24,12 +24,9 @@ def jacobian_shapes(torch):
     return [list(s) for s in shapes]
 
 
-@gives([[[0.0, 0.0], [0.0, 0.0], [0.0, 0.0]], RuntimeError])
+@gives([[0.0, 0.0], [0.0, 0.0], [0.0, 0.0]])
 def jacobian_of_an_independent_output(torch):
-    functional = torch.autograd.functional
-    x = torch.ones(2)
-    constant = lambda t: torch.zeros(3)
-    return functional.jacobian(constant, x), attempt(functional.jacobian, constant, x, strict=True)
+    return torch.autograd.functional.jacobian(lambda t: torch.zeros(3), torch.ones(2))
 
 
 @gives([[[3.0, 0.0], [0.0, 12.0]], [[3.0, 0.0], [0.0, 12.0]], [6.0, 12.0]])
@@ -41,30 +38,19 @@ def jacobian_with_create_graph(torch):
     return j, plain, x.grad
 
 
-@gives(RuntimeError)
-def jacobian_strict_of_constant_derivative(torch):
-    functional = torch.autograd.functional
-    x = torch.ones(2)
-    return attempt(functional.jacobian, lambda t: 2 * t, x, strict=True, create_graph=True)
-
-
-@gives([[[7.0, 1.0, 1.0], [2.0, 8.0, 2.0], [3.0, 3.0, 9.0]], [[7.0, 1.0, 1.0], [2.0, 8.0, 2.0], [3.0, 3.0, 9.0]]])
+@gives([[7.0, 1.0, 1.0], [2.0, 8.0, 2.0], [3.0, 3.0, 9.0]])
 def jacobian_vectorized(torch):
     x = torch.tensor([1.0, 2.0, 3.0])
-    reverse = torch.autograd.functional.jacobian(lambda t: t * t.sum(), x, vectorize=True)
-    forward = torch.autograd.functional.jacobian(lambda t: t * t.sum(), x, vectorize=True, strategy="forward-mode")
-    return reverse, forward
+    return torch.autograd.functional.jacobian(lambda t: t * t.sum(), x, vectorize=True)
 
 
-@gives([TypeError, TypeError, True, RuntimeError])
+@gives([TypeError, TypeError])
 def jacobian_argument_checks(torch):
     functional = torch.autograd.functional
     x = torch.ones(2)
     return [
         attempt(functional.jacobian, lambda t: t, 3.0),
         attempt(functional.jacobian, lambda t: 3.0, x),
-        isinstance(attempt(functional.jacobian, lambda t: t, x, strategy="sideways"), Exception),
-        attempt(functional.jacobian, lambda t: t, x, strict=True, vectorize=True),
     ]
 
 
@@ -80,16 +66,14 @@ def hessian_of_two_arguments(torch):
     return torch.autograd.functional.hessian(lambda a, b: (a * a).sum() * b.sum(), (x, y))
 
 
-@gives([[[0.0, 0.0], [0.0, 0.0]], RuntimeError, [[6.0, 0.0], [0.0, 12.0]], [[6.0, 0.0], [0.0, 12.0]], RuntimeError])
-def hessian_strict_and_vectorized(torch):
+@gives([[[0.0, 0.0], [0.0, 0.0]], [[6.0, 0.0], [0.0, 12.0]], RuntimeError])
+def hessian_of_linear_and_vectorized(torch):
     functional = torch.autograd.functional
     x = torch.tensor([1.0, 2.0])
     linear, cubic = lambda t: t.sum(), lambda t: (t**3).sum()
     return [
         functional.hessian(linear, x),
-        attempt(functional.hessian, linear, x, strict=True),
         functional.hessian(cubic, x, vectorize=True),
-        functional.hessian(cubic, x, vectorize=True, outer_jacobian_strategy="forward-mode").detach(),
         attempt(functional.hessian, lambda t: t * 2, x),
     ]
 
@@ -116,14 +100,13 @@ def vjp_without_vector(torch):
     return functional.vjp(lambda t: (t * t).sum(), x), attempt(functional.vjp, lambda t: t * t, x)
 
 
-@gives([RuntimeError, [[1.0, 1.0], [0.0, 0.0]], RuntimeError])
+@gives([RuntimeError, [[1.0, 1.0], [0.0, 0.0]]])
 def vjp_checks(torch):
     functional = torch.autograd.functional
     x = torch.tensor([1.0, 2.0])
     return [
         attempt(functional.vjp, lambda t: t * t, x, torch.ones(3)),
         functional.vjp(lambda t: torch.ones(2), x, torch.ones(2)),
-        attempt(functional.vjp, lambda t: torch.ones(2), x, torch.ones(2), strict=True),
     ]
 
 
@@ -142,7 +125,7 @@ def jvp_of_one_and_two_arguments(torch):
     return functional.jvp(lambda t: t**2, x, v), functional.jvp(lambda a, b: a * b, (x, y), (v, torch.ones(2)))
 
 
-@gives([[[2.0, 2.0, 2.0], [1.0, 1.0, 1.0]], RuntimeError, RuntimeError, [[1.0, 1.0], [0.0, 0.0]], RuntimeError])
+@gives([[[2.0, 2.0, 2.0], [1.0, 1.0, 1.0]], RuntimeError, RuntimeError, [[1.0, 1.0], [0.0, 0.0]]])
 def jvp_without_vector_and_checks(torch):
     functional = torch.autograd.functional
     x = torch.tensor([1.0, 2.0])
@@ -151,7 +134,6 @@ def jvp_without_vector_and_checks(torch):
         attempt(functional.jvp, lambda t: t * 2, x),
         attempt(functional.jvp, lambda t: t * 2, x, torch.ones(3)),
         functional.jvp(lambda t: torch.ones(2), x, x),
-        attempt(functional.jvp, lambda t: torch.ones(2), x, x, strict=True),
     ]
 
 
@@ -180,20 +162,7 @@ def hvp_and_vhp_of_two_arguments(torch):
     return functional.hvp(f, inputs, vectors), functional.vhp(f, inputs, vectors)
 
 
-@gives(
-    [
-        RuntimeError,
-        RuntimeError,
-        RuntimeError,
-        RuntimeError,
-        [3.0, [0.0, 0.0]],
-        RuntimeError,
-        RuntimeError,
-        RuntimeError,
-        RuntimeError,
-        [3.0, [0.0, 0.0]],
-    ]
-)
+@gives([RuntimeError, RuntimeError, RuntimeError, [3.0, [0.0, 0.0]]] * 2)
 def hvp_and_vhp_checks(torch):
     functional = torch.autograd.functional
     x = torch.tensor([1.0, 2.0])
@@ -202,7 +171,6 @@ def hvp_and_vhp_checks(torch):
         results += [
             attempt(product, lambda t: t * 2, x, x),
             attempt(product, lambda t: (t * t).sum(), x, torch.ones(3)),
-            attempt(product, lambda t: t.sum(), x, x, strict=True),
             attempt(product, lambda t: (t * t).sum(), x),
             product(lambda t: t.sum(), x, x),
         ]

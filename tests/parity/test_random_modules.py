@@ -1,4 +1,4 @@
-"""Margin losses beyond their samples: weights that have no gradient in PyTorch, modules, random slopes, refusals."""
+"""Modules beyond their samples: texts, random slopes and channels, refusals."""
 
 import numpy as np
 import pytest
@@ -15,34 +15,9 @@ def data(*shape, seed=0):
     return np.random.default_rng(seed).standard_normal(shape)
 
 
-@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
-@pytest.mark.parametrize("p", [1, 2])
-def test_weights_of_classes(p, reduction):
-    told = []
-    for lib in LIBRARIES:
-        x = lib.tensor(data(5, 3)).requires_grad_()
-        loss = lib.nn.MultiMarginLoss(p, 0.7, lib.tensor([0.5, 1.0, 2.0], dtype=lib.float64), reduction=reduction)
-        out = loss(x, lib.tensor([0, 2, 1, 1, 0]))
-        told.append([out.detach().numpy(), lib.autograd.grad(out.sum(), x)[0].numpy()])
-    for a, b in zip(*told):
-        np.testing.assert_allclose(b, a, rtol=1e-12)
-
-
-@pytest.mark.parametrize("swap", [False, True])
-def test_triplets_with_another_distance(swap):
-    told = []
-    for lib in LIBRARIES:
-        xs = [lib.tensor(data(4, 3, seed=k)).requires_grad_() for k in range(3)]
-        distance = lambda a, b: (a - b).abs().sum(-1)
-        out = lib.nn.TripletMarginWithDistanceLoss(distance_function=distance, margin=3.0, swap=swap)(*xs)
-        told.append([out.detach().numpy(), *[g.numpy() for g in lib.autograd.grad(out, xs)]])
-    for a, b in zip(*told):
-        np.testing.assert_allclose(b, a, rtol=1e-12)
-
-
-MODULES = """MultiMarginLoss() | MultiLabelMarginLoss() | TripletMarginWithDistanceLoss() | ChannelShuffle(2) | LPPool1d(2, 3)
-| LPPool2d(1.5, 2, stride=1) | UpsamplingNearest2d(scale_factor=2) | UpsamplingBilinear2d((3, 4)) | FeatureAlphaDropout(0.2)
-| RReLU() | RReLU(0.1, 0.2, inplace=True)""".replace("\n", " ").split(" | ")
+MODULES = """ChannelShuffle(2) | FeatureAlphaDropout(0.2) | RReLU() | RReLU(0.1, 0.2, inplace=True)""".replace(
+    "\n", " "
+).split(" | ")
 
 
 @pytest.mark.parametrize("text", [m.strip("| ") for m in MODULES])
@@ -51,8 +26,7 @@ def test_the_text_of_modules(text):
     assert ours == theirs
 
 
-COMPUTE = """ChannelShuffle(2) | LPPool1d(inf, 2) | LPPool2d(3, 2) | LPPool2d(-inf, 2) | UpsamplingNearest2d(scale_factor=2)
-| UpsamplingBilinear2d((3, 7)) | RReLU().eval() | FeatureAlphaDropout().eval()""".replace("\n", " ").split(" | ")
+COMPUTE = """ChannelShuffle(2) | RReLU().eval() | FeatureAlphaDropout().eval()""".replace("\n", " ").split(" | ")
 
 
 @pytest.mark.parametrize("text", [m.strip("| ") for m in COMPUTE])
@@ -81,11 +55,6 @@ def test_whole_channels_are_dropped():
 
 
 CALLS = {
-    "F.multi_margin_loss(ones(2, 3), index(2), p=3)": "only p == 1 and p == 2 supported, but got 3",
-    "F.multi_margin_loss(ones(2, 3), index(2), weight=ones(1, 3))": "weight must be one-dimensional",
-    "F.multi_margin_loss(ones(2, 3), index(3))": "expected an input .n, classes.",
-    "F.multilabel_margin_loss(ones(2, 3), index(2))": "expected input and target .n, classes.",
-    "F.triplet_margin_with_distance_loss(ones(2, 3), ones(2, 3), ones(2, 3), margin=0)": "margin must be greater than 0",
     "F.channel_shuffle(ones(1, 3, 2), 2)": "that are divisible by groups = 2",
     "F.rrelu(ones(3), 0.5, 0.1)": "lower bound should be less than or equal to the upper bound, but got 0.5 and 0.1",
     "F.feature_alpha_dropout(ones(3), 0.5, True)": "requires at least 2 dimensions in the input",
