@@ -50,7 +50,14 @@ def server(read, needs):
     listening.listen()
     ours, theirs = socket.socketpair()
     with listening, theirs:
-        words = [sys.executable, "-m", "tests.distributed.forked", str(listening.fileno()), str(theirs.fileno()), *needs]
+        words = [
+            sys.executable,
+            "-m",
+            "tests.distributed.forked",
+            str(listening.fileno()),
+            str(theirs.fileno()),
+            *needs,
+        ]
         fds = listening.fileno(), theirs.fileno()
         process = subprocess.Popen(words, cwd=ROOT, pass_fds=fds, stdin=subprocess.DEVNULL, start_new_session=True)
 
@@ -128,7 +135,7 @@ def run(program, environment, files):
         os.dup2(file, place)
         os.close(file)
     for place, (name, mode) in enumerate((("stdin", "r"), ("stdout", "w"), ("stderr", "w"))):
-        setattr(sys, name, open(place, mode, buffering=1, closefd=False))  # may have no positions, unlike the server's
+        setattr(sys, name, os.fdopen(place, mode, 1, closefd=False))  # may have no positions, unlike the server's
     os.environ.clear()
     os.environ.update(environment, PMI_FD=str(files[3]))
     mpi4py.MPI.Init_thread()
