@@ -2,6 +2,7 @@
 suites on another device where that is asked for: `pytest --device cuda tests/ops`."""
 
 import gc
+import re
 import sys
 from collections import Counter
 from contextlib import contextmanager
@@ -22,6 +23,24 @@ collect_ignore_glob = CELLS + PROGRAMS + ([] if find_spec("torch") else ["viz/py
 collect_ignore_glob += [] if find_spec("mpi4py") else ["minigrad/distributed/*"]
 
 
+# Tests that take seconds beside others of the same thing, and the rest of tables: `make test-slow` runs them, by file and name.
+SLOW = {
+    "tests/compile/test_compile_lines.py": r"test_random_programs_on_lines\[1\]",
+    "tests/compile/test_compile_loops.py": r"test_random_loops\[1\]",
+    "tests/compile/test_compile_numbers.py": "test_random_arithmetic_of_numbers",
+    "tests/compile/test_compile_outside.py": r"test_operations_see_what_tensors_outside_hold_now\[.*-detached\]",
+    "tests/compile/test_compile_random_effects.py": "test_random_training_loops",
+    "tests/lessons/test_bank.py": r"test_(a_right_answer|wrong_answers)\w*\[(ada|grace)-",
+    "tests/lessons/test_binder.py": "test_after_the_build_the_notebooks_are_where_the_links_lead",
+    "tests/lessons/test_class_report.py": "test_four_notebooks_become_a_page",
+    "tests/lessons/test_command.py": "test_grade_writes_a_table",
+    "tests/lessons/test_confinement.py": "test_each_file_has_a_row_also_in_capitals_and_in_a_folder_that_is_called_like_one",
+    "tests/lessons/test_grading.py": "test_answers_count_whatever_else_the_notebook_does",
+    "tests/lessons/test_lessons.py": r"test_checks_accept\w*\[(34_checkpointing|22_gotchas|16_steps_and_kinks)\]",
+    "tests/ops/test_linalg.py": r"test_large_matrices_by_lapack_are_numpys\[(lead1-|lead0-dtype1)",
+}
+
+
 def pytest_addoption(parser):
     """Add the option for the device of the tests' tensors."""
     parser.addoption("--device", default="cpu", metavar="NAME", help="device of tensors that name none: cpu, cuda")
@@ -35,6 +54,15 @@ def pytest_configure(config):
     settings.load_profile("patient")
     if config.getoption("device") != "cpu":
         config.pluginmanager.register(OnDevice(config.getoption("device")))
+
+
+@pytest.hookimpl(tryfirst=True)  # before -m chooses
+def pytest_collection_modifyitems(items):
+    """Mark the slow ones."""
+    for item in items:
+        pattern = SLOW.get(item.nodeid.partition("::")[0])
+        if pattern is not None and re.match(pattern, item.name):
+            item.add_marker(pytest.mark.slow)
 
 
 @pytest.hookimpl(wrapper=True)
