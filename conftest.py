@@ -1,9 +1,13 @@
 """Leaves out the examples of what needs PyTorch where it is not installed, counts what becomes of the mistakes, and runs the
 suites on another device where that is asked for: `pytest --device cuda tests/ops`."""
 
+import faulthandler
 import gc
+import math
+import os
 import re
 import sys
+import time
 from collections import Counter
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -53,6 +57,7 @@ def pytest_configure(config):
 
     settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
     settings.load_profile("patient")
+    config.pluginmanager.register(Watchdog())
     if config.getoption("device") != "cpu":
         config.pluginmanager.register(OnDevice(config.getoption("device")))
 
@@ -128,6 +133,29 @@ def process_group(item):
     yield
     if distributed.is_initialized():
         distributed.destroy_process_group()
+
+
+class Watchdog:
+    """Ends the run of a worker in which a test hangs, and shows where: nine to ten minutes after the test has begun.
+
+    pytest's own clock for this (faulthandler_timeout) starts and joins a thread for each test.
+    """
+
+    SECONDS, AGAIN = 600, 60  # until it ends the run, and until it is set anew
+
+    def __init__(self):
+        self.stderr, self.set_at = os.dup(2), -math.inf
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_protocol(self):
+        now = time.monotonic()
+        if now - self.set_at > self.AGAIN:
+            faulthandler.dump_traceback_later(self.SECONDS, exit=True, file=self.stderr)
+            self.set_at = now
+
+    def pytest_unconfigure(self):
+        faulthandler.cancel_dump_traceback_later()
+        os.close(self.stderr)
 
 
 class OnDevice:

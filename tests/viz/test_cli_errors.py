@@ -240,13 +240,13 @@ def shell(folder, redirection, *words):
 @pytest.mark.parametrize(
     ("redirection", "words", "code"),
     [
-        ("2>&-", ["render", "net.py:loss"], 0),
-        (">&-", ["render", "net.py:loss"], 0),
         ("<&- 2>&-", ["render", "net.py:loss"], 0),
-        (">&-", ["render", "net.py:loss", "-o", "-"], 2),
         (">/dev/full", ["render", "net.py:loss", "-o", "-"], 1),
-        (">/dev/full", ["explain", "net.py:loss", "--of", "w"], 1),
-        ("2>/dev/full", ["render", "net.py:nothing"], 2),
+        pytest.param("2>&-", ["render", "net.py:loss"], 0, marks=pytest.mark.slow),
+        pytest.param(">&-", ["render", "net.py:loss"], 0, marks=pytest.mark.slow),
+        pytest.param(">&-", ["render", "net.py:loss", "-o", "-"], 2, marks=pytest.mark.slow),
+        pytest.param(">/dev/full", ["explain", "net.py:loss", "--of", "w"], 1, marks=pytest.mark.slow),
+        pytest.param("2>/dev/full", ["render", "net.py:nothing"], 2, marks=pytest.mark.slow),
     ],
 )
 def test_a_closed_or_full_standard_file_is_no_traceback(net, redirection, words, code):
