@@ -42,8 +42,14 @@ SLOW = {
     "tests/lessons/test_confinement.py": "test_each_file_has_a_row_also_in_capitals_and_in_a_folder_that_is_called_like_one",
     "tests/lessons/test_grading.py": "test_answers_count_whatever_else_the_notebook_does",
     "tests/lessons/test_lessons.py": r"test_checks_accept\w*\[(34_checkpointing|22_gotchas|16_steps_and_kinks)\]",
+    "tests/test_garbage.py": "test_a_sample_of_garbage_is_told_rightly",
+    "tests/test_mutants.py": "test_outcomes_are_printed_and_written|test_a_mutant_that_does_not_end_is_too_slow",
+    "tests/test_pages.py": r"test_a_page_runs\w*\[(exercises|drawing|from_torch)\]",
     "tests/ops/test_linalg.py": r"test_large_matrices_by_lapack_are_numpys\[(lead1-|lead0-dtype1)",
 }
+
+
+NIGHTLY = {"tests/parity/test_benchmarks.py": r"test_torch_computes_the_same\[(resnet18|unet|vgg_small|mobilenet)\]"}
 
 
 def pytest_addoption(parser):
@@ -64,11 +70,12 @@ def pytest_configure(config):
 
 @pytest.hookimpl(tryfirst=True)  # before -m chooses
 def pytest_collection_modifyitems(items):
-    """Mark the slow ones."""
+    """Mark those of the tables above."""
     for item in items:
-        pattern = SLOW.get(item.nodeid.partition("::")[0])
-        if pattern is not None and re.match(pattern, item.name):
-            item.add_marker(pytest.mark.slow)
+        file = item.nodeid.partition("::")[0]
+        for table, mark in ((SLOW, pytest.mark.slow), (NIGHTLY, pytest.mark.nightly)):
+            if file in table and re.match(table[file], item.name):
+                item.add_marker(mark)
 
 
 @pytest.hookimpl(wrapper=True)

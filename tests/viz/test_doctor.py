@@ -188,6 +188,7 @@ def test_kernels_that_look_whole_and_are_none_are_compiled_anew(tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_warmup_fills_the_cache_once(tmp_path):
     done = minigrad(tmp_path, "warmup")
     made = int(done.stdout.splitlines()[-1].split()[0])
