@@ -42,10 +42,11 @@ SLOW = {
     "tests/lessons/test_confinement.py": "test_each_file_has_a_row_also_in_capitals_and_in_a_folder_that_is_called_like_one",
     "tests/lessons/test_grading.py": "test_answers_count_whatever_else_the_notebook_does",
     "tests/lessons/test_lessons.py": r"test_checks_accept\w*\[(34_checkpointing|22_gotchas|16_steps_and_kinks)\]",
+    "tests/ops/test_linalg.py": r"test_large_matrices_by_lapack_are_numpys\[(lead1-|lead0-dtype1)",
+    "tests/table/test_records.py": r"test_the_texts_of_a_record\w*\[grid_sample\]",
     "tests/test_garbage.py": "test_a_sample_of_garbage_is_told_rightly",
     "tests/test_mutants.py": "test_outcomes_are_printed_and_written|test_a_mutant_that_does_not_end_is_too_slow",
     "tests/test_pages.py": r"test_a_page_runs\w*\[(exercises|drawing|from_torch)\]",
-    "tests/ops/test_linalg.py": r"test_large_matrices_by_lapack_are_numpys\[(lead1-|lead0-dtype1)",
 }
 
 
