@@ -36,6 +36,7 @@ SLOW = {
     "tests/compile/test_compile_numbers.py": "test_random_arithmetic_of_numbers",
     "tests/compile/test_compile_outside.py": r"test_operations_see_what_tensors_outside_hold_now\[.*-detached\]",
     "tests/compile/test_compile_random_effects.py": "test_random_training_loops",
+    "tests/docs/test_decks.py": r"test_a_deck_is_whole\w*\[semester-week-(?!14)",
     "tests/layers/test_reading_values.py": r"test_a_look_changes_no_derivative\[20\]",
     "tests/lessons/test_bank.py": r"test_(a_right_answer|wrong_answers)\w*\[(ada|grace)-",
     "tests/lessons/test_binder.py": "test_after_the_build_the_notebooks_are_where_the_links_lead",
