@@ -25,6 +25,8 @@ ON_DEVICE    := tests/spec tests/core tests/autograd tests/compile/test_compile_
   tests/compile/test_compile_views.py tests/compile/test_compile_selections.py \
   $(addprefix tests/ops/test_,pointwise.py index.py memory.py shape.py)
 
+OTHERS       := $(filter-out $(DEVICE_FIRST),$(ON_DEVICE)) $(addprefix --ignore=,$(DEVICE_FIRST))
+
 # make test DURATIONS=1 ends with tables of the time that tests take; make test-slow NIGHTLY=1 leaves out nothing
 PYTEST   = $(PY) -m pytest -q -n auto --dist worksteal $(if $(DURATIONS),-p tools.durations)
 ON_GPU   = NUMBA_ENABLE_CUDASIM=1 $(PYTEST)
@@ -81,7 +83,7 @@ test-slow: $(call with,dev demo) ## run the tests that take longest; with NIGHTL
 	$(begin)
 	$(PY) -m tools.wheels
 	$(ON_GPU) -m "$(SLOW)" tests/kernels/cuda tests/viz/test_threads.py
-	$(ON_GPU) --device cuda $(ON_DEVICE)
+	$(ON_GPU) --device cuda $(if $(NIGHTLY),$(ON_DEVICE),-m "not slow" $(OTHERS))
 	$(PYTEST) -m "$(SLOW)" --ignore=tests/parity
 	$(end)
 

@@ -170,6 +170,7 @@ ERRORS = {
 @pytest.fixture
 def no_collector():
     gc.collect()
+    gc.freeze()  # what was there before is walked no more
     gc.disable()
     yield
     gc.enable()

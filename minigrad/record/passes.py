@@ -85,9 +85,11 @@ def tracks(fn: Callable, args: tuple) -> bool:
 
 
 def closed_over(fn: Callable) -> dict[str, Any]:
-    """Return the outside variables that a function reads."""
-    found = inspect.getclosurevars(fn) if inspect.isfunction(fn) else None
-    return {} if found is None else {**found.globals, **found.nonlocals}
+    """Return the outside variables that a function reads; a module of Python is none, and slow to ask for attributes."""
+    if not inspect.isfunction(fn):
+        return {}
+    found = inspect.getclosurevars(fn)
+    return {name: value for name, value in {**found.globals, **found.nonlocals}.items() if not inspect.ismodule(value)}
 
 
 def run_backward(rec: Record, outs: list) -> None:

@@ -11,6 +11,7 @@ import atexit
 import contextlib
 import functools
 import gc
+import importlib
 import json
 import linecache
 import os
@@ -31,16 +32,16 @@ READ_AT_START = "PYTHON", "NUMBA", "MINIGRAD", "MALLOC", "GLIBC"
 POSSIBLE = sys.platform == "linux" and hasattr(os, "pidfd_open")
 
 
-def command(program):
-    """Return the words after `mpiexec -n N` that run a program."""
+def command(program, *needs):
+    """Return the words after `mpiexec -n N` that run a program; its process has imported the modules `needs`."""
     if not POSSIBLE:
         return [sys.executable, "-c", program]
     read = tuple(sorted((k, v) for k, v in os.environ.items() if k.startswith(READ_AT_START)))
-    return [sys.executable, "-I", "-S", RANK, server(read), program]
+    return [sys.executable, "-I", "-S", RANK, server(read, needs), program]
 
 
 @functools.cache
-def server(read):
+def server(read, needs):
     """Start a server, with these variables in the environment, and return its address; it ends with this process."""
     folder = tempfile.TemporaryDirectory(prefix="forked-ranks-")
     address = f"{folder.name}/server"
@@ -49,7 +50,14 @@ def server(read):
     listening.listen()
     ours, theirs = socket.socketpair()
     with listening, theirs:
-        words = [sys.executable, "-m", "tests.distributed.forked", str(listening.fileno()), str(theirs.fileno())]
+        words = [
+            sys.executable,
+            "-m",
+            "tests.distributed.forked",
+            str(listening.fileno()),
+            str(theirs.fileno()),
+            *needs,
+        ]
         fds = listening.fileno(), theirs.fileno()
         process = subprocess.Popen(words, cwd=ROOT, pass_fds=fds, stdin=subprocess.DEVNULL, start_new_session=True)
 
@@ -126,6 +134,8 @@ def run(program, environment, files):
     for place, file in enumerate(files[:3]):
         os.dup2(file, place)
         os.close(file)
+    for place, (name, mode) in enumerate((("stdin", "r"), ("stdout", "w"), ("stderr", "w"))):
+        setattr(sys, name, os.fdopen(place, mode, 1, closefd=False))  # may have no positions, unlike the server's
     os.environ.clear()
     os.environ.update(environment, PMI_FD=str(files[3]))
     mpi4py.MPI.Init_thread()
@@ -144,7 +154,9 @@ def main():
 
     import minigrad.distributed  # noqa: F401
 
-    if (given := Server(*[socket.socket(fileno=int(word)) for word in sys.argv[1:]]).serve()) is not None:
+    for name in sys.argv[3:]:
+        importlib.import_module(name)
+    if (given := Server(*[socket.socket(fileno=int(word)) for word in sys.argv[1:3]]).serve()) is not None:
         run(*given)
 
 

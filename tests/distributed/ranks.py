@@ -16,6 +16,7 @@ MPIEXEC = shutil.which("mpiexec", path=os.pathsep.join([str(Path(sys.executable)
 needs_mpi = pytest.mark.skipif(
     find_spec("mpi4py") is None or MPIEXEC is None, reason="needs mpi4py and mpiexec: pip install '.[mpi]'"
 )
+TWO_OR_MORE = [2, pytest.param(3, marks=pytest.mark.slow), pytest.param(4, marks=pytest.mark.slow)]
 BEGIN = """
 import minigrad as torch
 import minigrad.distributed as dist

@@ -3,7 +3,7 @@
 import pytest
 
 import minigrad
-from tests.distributed.ranks import ROOT, needs_mpi, passes, run
+from tests.distributed.ranks import ROOT, TWO_OR_MORE, needs_mpi, passes, run
 from tests.forked import python
 
 REDUCED = """
@@ -108,14 +108,14 @@ for reach in (y.sum().backward, lambda: dist.all_reduce(torch.ones(1), group=pai
 
 
 @needs_mpi
-@pytest.mark.parametrize("n", [1, 2, 4])
+@pytest.mark.parametrize("n", [1, *TWO_OR_MORE[::2]])
 @pytest.mark.parametrize("program", [REDUCED, MOVED], ids=["reduced", "moved"])
 def test_all_processes_get_what_a_collective_comes_to(program, n):
     passes(n, program)
 
 
 @needs_mpi
-@pytest.mark.parametrize("n", [2, 3])
+@pytest.mark.parametrize("n", TWO_OR_MORE[:2])
 @pytest.mark.parametrize("program", [SENT, GROUPS], ids=["messages", "groups"])
 def test_messages_arrive_and_groups_keep_to_themselves(program, n):
     passes(n, program)

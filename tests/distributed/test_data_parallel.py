@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.distributed.ranks import needs_mpi, passes, run
+from tests.distributed.ranks import TWO_OR_MORE, needs_mpi, passes, run
 
 MODEL = """
 import copy
@@ -263,7 +263,7 @@ PROGRAMS = {
 
 
 @needs_mpi
-@pytest.mark.parametrize("n", [2, 3])
+@pytest.mark.parametrize("n", TWO_OR_MORE[:2])
 @pytest.mark.parametrize("program", PROGRAMS.values(), ids=PROGRAMS)
 def test_ranks_train_one_model(program, n):
     passes(n, MODEL + program)

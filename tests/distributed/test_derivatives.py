@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.distributed.ranks import needs_mpi, passes
+from tests.distributed.ranks import TWO_OR_MORE, needs_mpi, passes
 
 FUNCTIONS = """
 import minigrad.distributed.nn.functional as F
@@ -157,31 +157,31 @@ if size > 1:
 
 
 @needs_mpi
-@pytest.mark.parametrize("n", [1, 2, 3, 4])
+@pytest.mark.parametrize("n", [1, *TWO_OR_MORE])
 def test_derivatives_are_those_of_central_differences_over_all_ranks(n):
     passes(n, FUNCTIONS + CHECKED)
 
 
 @needs_mpi
-@pytest.mark.parametrize("n", [2, 3])
+@pytest.mark.parametrize("n", TWO_OR_MORE[:2])
 def test_second_derivatives_are_those_of_central_differences(n):
     passes(n, FUNCTIONS + TWICE)
 
 
 @needs_mpi
-@pytest.mark.parametrize("n", [2, 3])
+@pytest.mark.parametrize("n", TWO_OR_MORE[:2])
 def test_a_batch_of_examples_gives_what_the_examples_give_one_by_one(n):
     passes(n, FUNCTIONS + BATCHED)
 
 
 @needs_mpi
-@pytest.mark.parametrize("n", [2, 4])
+@pytest.mark.parametrize("n", TWO_OR_MORE[::2])
 def test_a_message_carries_its_gradient_back(n):
     passes(n, FUNCTIONS + MESSAGES)
 
 
 @needs_mpi
-@pytest.mark.parametrize("n", [1, 2, 3])
+@pytest.mark.parametrize("n", [1, *TWO_OR_MORE[:2]])
 @pytest.mark.parametrize("program", [TIES, COMPILED, WRONG], ids=["ties", "compiled", "wrong"])
 def test_what_is_not_linear_is_compiled_or_is_wrong(program, n):
     passes(n, FUNCTIONS + program)

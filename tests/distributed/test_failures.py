@@ -203,7 +203,13 @@ def test_ctrl_c_ends_all_ranks_with_a_line_for_each():
 
 
 @needs_mpi
-@pytest.mark.parametrize("option", [[], ["-disable-auto-cleanup"]], ids=["as it is", "left to the ranks"])
+@pytest.mark.parametrize(
+    "option",
+    [
+        pytest.param([], id="as it is"),
+        pytest.param(["-disable-auto-cleanup"], id="left to the ranks", marks=pytest.mark.slow),
+    ],
+)
 def test_a_rank_that_is_killed_ends_all(tmp_path, option):
     program = f"""
 import os, signal

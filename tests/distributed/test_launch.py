@@ -193,6 +193,7 @@ def killed_alone():
 
 @needs_mpi
 @LINUX
+@pytest.mark.slow
 def test_a_rank_that_is_killed_is_named_and_so_is_where_the_others_were(monkeypatch):
     with pytest.raises(RuntimeError, match=r"rank 1 has died, so barrier\(\) can never finish"):
         dist.run(killed, 3, 1)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.distributed.ranks import needs_mpi, passes, run
+from tests.distributed.ranks import TWO_OR_MORE, needs_mpi, passes, run
 
 IN_PLACE = """
 x = torch.full((4, 3), float(rank + 1))
@@ -73,7 +73,7 @@ except RuntimeError as e:
 
 
 @needs_mpi
-@pytest.mark.parametrize("n", [2, 3])
+@pytest.mark.parametrize("n", TWO_OR_MORE[:2])
 @pytest.mark.parametrize("program", [IN_PLACE, COPIED], ids=["in place", "copied"])
 def test_results_come_into_the_tensors_own_memory_or_are_copied_there(program, n):
     passes(n, program)
@@ -144,6 +144,7 @@ with pytest.raises(NotImplementedError, match="no numbers|no data"):
 
 
 @needs_mpi
+@pytest.mark.slow  # two simulated devices
 @pytest.mark.parametrize("aware", [False, True], ids=["copied", "cuda-aware"])
 def test_tensors_on_a_gpu_travel_by_themselves_where_mpi_reaches_them_and_else_as_copies(aware, monkeypatch):
     monkeypatch.setenv("NUMBA_ENABLE_CUDASIM", "1")

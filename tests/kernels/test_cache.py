@@ -4,6 +4,7 @@ import hashlib
 import hmac
 import os
 import pickle
+import shutil
 import signal
 import socket
 import subprocess
@@ -66,10 +67,17 @@ def names(folder, ending):
     return sorted(p.name for p in folder.glob("*" + ending))
 
 
+@pytest.fixture(scope="module")
+def compiled(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("compiled")
+    assert run(folder) == "compiled"
+    return folder
+
+
 @pytest.fixture
-def filled(tmp_path):
+def filled(compiled, tmp_path):
     """Return a cache that one process has filled."""
-    assert run(tmp_path) == "compiled"
+    shutil.copytree(compiled, tmp_path, dirs_exist_ok=True)
     return tmp_path
 
 
@@ -143,6 +151,7 @@ def test_damaged_files_are_compiled_anew_and_replaced(filled):
     assert run(filled) == "kept"
 
 
+@pytest.mark.slow
 def test_several_processes_may_fill_it_at_once(tmp_path):
     found = [finish(p) for p in [start(tmp_path) for _ in range(3)]]
     assert set(found) <= {"compiled", "kept"}
@@ -389,7 +398,7 @@ UNUSABLE = {
 
 
 @pytest.mark.skipif(os.name != "posix", reason="modes and links")
-@pytest.mark.parametrize("way", UNUSABLE)
+@pytest.mark.parametrize("way", ["short", *(pytest.param(way, marks=pytest.mark.slow) for way in list(UNUSABLE)[1:])])
 def test_without_a_key_every_kernel_counts_as_missing_and_a_warning_says_so(way, tmp_path):
     state(tmp_path)
     spoil, reason = UNUSABLE[way]
@@ -460,6 +469,7 @@ print("compiled" if compiled else "kept")
 """
 
 
+@pytest.mark.slow
 def test_the_machine_code_of_gpus_is_kept_and_looked_at_in_the_same_way(tmp_path):
     pytest.importorskip("cuda.core")
 

@@ -142,6 +142,7 @@ def test_sine_cosine_and_tangent_go_together_in_one_loop():
     np.testing.assert_allclose(out, np.sin(x) + 2 * np.cos(x) + 3 * np.tan(x), rtol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", DTYPES, ids=ids)
 def test_trigamma_errs_by_at_most_ten_units(dtype):
     r = np.random.default_rng(0)

@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from tests.distributed import forked
 from tests.distributed.ranks import MPIEXEC
 
 ROOT = Path(__file__).parent.parent.parent
@@ -134,16 +135,28 @@ if rank == 1:
 )
 
 
-def command(folder, *words, before=()):
+COMMAND = """
+import os, sys
+from viz.cli import main
+
+os.chdir({folder!r})
+sys.argv[1:] = {words!r}
+main()
+"""
+
+
+def command(folder, *words):
     """Run the command minigrad in a folder; return the process with its output."""
     env = {**os.environ, "PYTHONPATH": str(ROOT)}
-    call = [*before, sys.executable, "-m", "viz.cli", *words]
-    return subprocess.run([*map(str, call)], cwd=folder, env=env, capture_output=True, text=True, timeout=120)
+    call = [sys.executable, "-m", "viz.cli", *map(str, words)]
+    return subprocess.run(call, cwd=folder, env=env, capture_output=True, text=True, timeout=120)
 
 
 def started(folder, n, *words):
-    """Run the command on n processes."""
-    return command(folder, *words, before=[MPIEXEC, "-n", n])
+    """Run the command on n processes, which need not import what it imports."""
+    program = COMMAND.format(folder=str(folder), words=words)
+    ranks = forked.command(program, "viz.commands.app", "viz.export")
+    return subprocess.run([MPIEXEC, "-n", str(n), *ranks], capture_output=True, text=True, timeout=120)
 
 
 @cache
@@ -151,6 +164,6 @@ def record(program, n, *options):
     """Return the record of a program's loss on n processes."""
     with TemporaryDirectory() as folder:
         (Path(folder) / "prog.py").write_text(program)
-        done = command(folder, "render", "prog.py:loss", "--ranks", "-n", n, "-o", "loss.json", *options)
+        done = started(folder, n, "render", "prog.py:loss", "--ranks", "-o", "loss.json", *options)
         assert done.returncode == 0, done.stderr
         return json.loads((Path(folder) / "loss.json").read_text())

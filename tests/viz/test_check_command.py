@@ -105,25 +105,6 @@ def test_without_a_gradient_the_drawing_shows_both_numbers_all_the_same(folder):
     assert "✗ 0, but finite differences give 2" in text
 
 
-@pytest.mark.parametrize(
-    "words, said",
-    [
-        (["nothing.py"], "the file nothing.py does not exist"),
-        (["wrong.py:Cub"], "wrong.py has no autograd.Function named Cub. Did you mean Cube?"),
-        (["wrong.py:example_inputs"], "It defines: Double, Cube."),
-        (["empty.py"], "empty.py defines no subclass of autograd.Function."),
-        (["right.py", "--skip", "gradient"], "there is no row 'gradient'"),
-        (["right.py:Double", "--args", "tensor("], "cannot be evaluated"),
-        (["right.py", "-o", "right.gif"], "has an unknown suffix '.gif'"),
-    ],
-)
-def test_bad_use_ends_with_2(folder, words, said):
-    (folder / "empty.py").write_text("x = 1\n")
-    done = minigrad(folder, "check", *words)
-    assert done.returncode == 2 and said in done.stderr.decode(), done.stderr.decode()
-    assert not done.stdout
-
-
 def test_a_file_that_fails_ends_with_1_and_its_traceback(folder):
     (folder / "fails.py").write_text("1 / 0\n")
     done = minigrad(folder, "check", "fails.py")

@@ -8,6 +8,7 @@ import sys
 import pytest
 
 import minigrad as torch
+from tests.floats import some
 from viz.examples import example
 
 from .command import PROGRAM, minigrad, written
@@ -53,6 +54,7 @@ def test_help_has_examples(tmp_path):
 
 
 @pytest.mark.parametrize("words", [("render", "net.py:loss", "-f", "txt", "-o", "-"), ("source", "net.py:f")])
+@pytest.mark.slow
 def test_a_new_python_says_what_a_forked_one_says(net, words):
     assert minigrad(net, *words).stdout == minigrad(net, *words, new=True).stdout != b""
 
@@ -63,34 +65,15 @@ def test_a_tensor_is_drawn_into_a_file_of_its_name(net):
     assert b"net.py:9" in (net / "loss.svg").read_bytes()
 
 
-STARTS = {
-    ".svg": b"<svg",
-    ".png": b"\x89PNG",
-    ".pdf": b"%PDF",
-    ".dot": b"digraph",
-    ".gv": b"digraph",
-    ".mmd": b"flowchart",
-    ".mermaid": b"flowchart",
-    ".txt": b"loss",
-    ".json": b"{",
-}
-
-
-@pytest.mark.parametrize("suffix, start", STARTS.items())
-def test_the_format_comes_from_the_suffix(net, suffix, start):
-    assert minigrad(net, "render", "net.py:loss", "-o", f"out{suffix}").returncode == 0
-    assert (net / f"out{suffix}").read_bytes().startswith(start)
-
-
 FORMATS = {"svg": b"<svg", "film": b"<svg", "png": b"\x89PNG", "pdf": b"%PDF", "dot": b"digraph", "mmd": b"flowchart",
            "txt": b"loss", "json": b"{"}  # fmt: skip
 
 
-@pytest.mark.parametrize("name, start", FORMATS.items())
-def test_minus_writes_the_picture_alone_in_every_format(net, name, start):
+@pytest.mark.parametrize("name", some(FORMATS))
+def test_minus_writes_the_picture_alone_in_every_format(net, name):
     (net / "net.py").write_text(PROGRAM + "import os\nprint('hello')\nos.write(1, b'from below')\n")
     done = minigrad(net, "render", "net.py:loss", "-f", name, "-o", "-")
-    assert done.returncode == 0 and done.stdout.startswith(start), done.stderr
+    assert done.returncode == 0 and done.stdout.startswith(FORMATS[name]), done.stderr
     assert b"hello" in done.stderr and b"hello" not in done.stdout and b"from below" not in done.stdout
     assert not written(net)
 
@@ -146,27 +129,45 @@ def test_without_anything_that_requires_grad_backward_is_left_out_with_a_note(ne
     assert done.returncode == 0 and b"the backward pass is left out: nothing in it requires grad" in done.stderr
 
 
-def test_the_programs_own_backward_is_kept(net):
-    (net / "net.py").write_text(PROGRAM + "loss.backward(tensor(10.0))\n")
-    done = minigrad(net, "render", "net.py:loss", "-p", "backward", "-f", "txt", "-o", "-")
-    assert b"grad = 10" in done.stdout
+TEXTS = {  # lines of the program, words of the command, words of the text
+    "its own backward": ("loss.backward(tensor(10.0))\n", ["net.py:loss", "-p", "backward"], ["grad = 10"]),
+    "the backward of another result": (
+        "loss.backward(retain_graph=True)\nother = w * 7.0\n",
+        ["net.py:other", "-p", "backward"],
+        ["grad = 7\n"],
+    ),
+    "a result of a transform": (
+        "import minigrad\nslope = minigrad.func.grad(g)(tensor(3.0))\n",
+        ["net.py:slope"],
+        ["grad = 6", "output: slope"],
+    ),
+    "what runs as a script": ("", ["net.py:main_value"], ["main_value"]),
+    "a program that exits well": ("raise SystemExit\n", ["net.py:loss"], ["loss"]),
+    "words behind two dashes": (
+        "import sys\nscaled = w * float(sys.argv[1])\nassert sys.argv[0] == 'net.py'\n",
+        ["net.py:scaled", "--", "3"],
+        ["scaled = 1.5"],
+    ),
+    "a module, its arguments and its parameters' names": (
+        "import minigrad\nlayer = minigrad.nn.Linear(2, 1)\n",
+        ["net.py:layer", "--args", "minigrad.ones(1, 2)"],
+        ["◆  weight  parameter"],
+    ),
+}
 
 
-def test_another_result_has_its_own_backward(net):
-    (net / "net.py").write_text(PROGRAM + "loss.backward(retain_graph=True)\nother = w * 7.0\n")
-    done = minigrad(net, "render", "net.py:other", "-p", "backward", "-f", "txt", "-o", "-")
-    assert b"grad = 7\n" in done.stdout
+@pytest.mark.parametrize("what", TEXTS)
+def test_the_text_shows(net, what):
+    lines, (target, *options), found = TEXTS[what]
+    (net / "net.py").write_text(PROGRAM + lines)
+    done = minigrad(net, "render", target, "-f", "txt", "-o", "-", *options)
+    assert done.returncode == 0 and all(words in done.stdout.decode() for words in found), done.stderr
 
 
-def test_the_result_of_a_transform_is_drawn(net):
-    (net / "net.py").write_text(PROGRAM + "import minigrad\nslope = minigrad.func.grad(g)(tensor(3.0))\n")
-    done = minigrad(net, "render", "net.py:slope", "-f", "txt", "-o", "-")
-    assert done.returncode == 0 and b"grad = 6" in done.stdout and b"output: slope" in done.stdout, done.stderr
-
-
-def test_what_is_shown_can_be_chosen(net):
+def test_what_is_shown_and_the_way_can_be_chosen(net):
     done = minigrad(net, "render", "net.py:loss", "--show", "shapes,lines", "-f", "txt", "-o", "-")
     assert b"float32" in done.stdout and b"net.py:9" in done.stdout and b"= 0." not in done.stdout
+    assert b"rankdir=LR" in minigrad(net, "render", "net.py:loss", "--rankdir", "LR", "-f", "dot", "-o", "-").stdout
 
 
 def test_depth_and_max_nodes_fold(net):
@@ -182,18 +183,6 @@ def test_the_viewer_is_written_and_options_it_does_not_use_are_named(net):
     assert done.returncode == 0 and (net / "loss.html").read_text().startswith("<!DOCTYPE html>")
     assert b"the viewer ignores --depth, --rankdir" in done.stderr
     assert b"viewer ignores" not in minigrad(net, "render", "net.py:loss", "-o", "loss.html").stderr
-
-
-def test_the_way_can_be_chosen(net):
-    assert b"rankdir=LR" in minigrad(net, "render", "net.py:loss", "--rankdir", "LR", "-f", "dot", "-o", "-").stdout
-
-
-def test_words_behind_two_dashes_are_the_programs_own(net):
-    (net / "net.py").write_text(
-        PROGRAM + "import sys\nscaled = w * float(sys.argv[1])\nassert sys.argv[0] == 'net.py'\n"
-    )
-    done = minigrad(net, "render", "net.py:scaled", "-f", "txt", "-o", "-", "--", "3")
-    assert b"scaled = 1.5" in done.stdout
 
 
 def test_open_hands_the_file_to_the_systems_program(net):
@@ -271,21 +260,12 @@ def test_a_tensors_passes_show_values(net, name):
     assert "0.3808" in (net / "x.svg").read_text()  # tanh(0.5 * 2) * 0.5
 
 
-def test_the_program_runs_as_a_script(net):
-    assert minigrad(net, "render", "net.py:main_value").returncode == 0
-
-
 def test_modules_beside_the_program_can_be_imported(net):
     (net / "other.py").write_text("SCALE = 3.0\n")
     (net / "net.py").write_text("from other import SCALE\n" + PROGRAM)
     folder = net / "elsewhere"
     folder.mkdir()
     assert minigrad(folder, "render", "../net.py:loss").returncode == 0
-
-
-def test_a_program_that_exits_well_is_drawn(net):
-    (net / "net.py").write_text(PROGRAM + "raise SystemExit\n")
-    assert minigrad(net, "render", "net.py:loss").returncode == 0
 
 
 def test_only_what_led_to_the_tensor_is_drawn(net):
@@ -327,13 +307,6 @@ def test_the_file_lies_where_the_command_was_given_wherever_the_program_goes(net
     (net / "net.py").write_text(PROGRAM + "import os, tempfile\nos.chdir(tempfile.gettempdir())\n")
     assert minigrad(net, "render", "net.py:loss", "-o", "here.svg").returncode == 0
     assert (net / "here.svg").exists()
-
-
-def test_a_module_is_drawn_with_its_arguments_and_its_parameters_names(net):
-    module = "import minigrad\nlayer = minigrad.nn.Linear(2, 1)\n"
-    (net / "net.py").write_text(PROGRAM + module)
-    done = minigrad(net, "render", "net.py:layer", "--args", "minigrad.ones(1, 2)", "-f", "txt", "-o", "-")
-    assert done.returncode == 0 and "◆  weight  parameter".encode() in done.stdout, done.stderr
 
 
 def test_what_a_terminal_cannot_write_does_not_end_the_command(net):

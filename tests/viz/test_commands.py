@@ -79,14 +79,6 @@ def test_diff_tells_what_a_change_did(net):
     assert {change["kind"] for change in changes} == {"added", "changed"}
 
 
-def test_diff_refuses_what_is_no_record(net):
-    (net / "list.json").write_text("[1]")
-    (net / "broken.json").write_text("{")
-    for name, words in (("list.json", "is not a record"), ("broken.json", "is not JSON")):
-        done = minigrad(net, "diff", name, "net.py:loss")
-        assert done.returncode == 2 and words in done.stderr.decode()
-
-
 @pytest.mark.parametrize("make", [records.two_uses, records.mlp, records.odd])
 def test_a_record_does_not_differ_from_itself(make):
     assert compare(make(), make()) == []
@@ -213,10 +205,6 @@ def test_what_takes_long_is_told_at_a_terminal(net):
     (net / "net.py").write_text("import time\ntime.sleep(1.3)\n" + PROGRAM)
     assert "running net.py …" in by_hand(net, b"q\n")
     assert b"running" not in minigrad(net, "step", "net.py:loss").stderr
-
-
-def test_refusals_write_nothing(net):
-    assert "does not exist" in refused(net, "step", "nowhere.py:x")
 
 
 def test_a_pass_by_name_that_is_not_there_is_refused_with_the_reason(net):

@@ -20,7 +20,7 @@ from .command import minigrad as command
 from .records import mlp, odd, recurrent, two_uses
 from .test_programs import custom
 
-MANY, QUICK = 3000, 400
+MANY, QUICK = 3000, 100
 
 
 def trained():

@@ -12,18 +12,15 @@ import pytest
 from minigrad import warmup
 from minigrad.kernels import seal
 
+from .command import minigrad as command
+
 
 def minigrad(home, *words, **variables):
-    outside = {
-        k: v
-        for k, v in os.environ.items()
-        if k not in ("MINIGRAD_CACHE", "XDG_CACHE_HOME", "XDG_STATE_HOME", "MINIGRAD_GENERIC")
-    }
-    environment = {**outside, "HOME": str(home), "COLUMNS": "200", **{k: str(v) for k, v in variables.items()}}
-    command = [sys.executable, "-m", "viz.cli", *words]
-    done = subprocess.run(command, cwd=home, env=environment, capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, done.stderr
-    return done
+    usual = {"HOME": home, "COLUMNS": 200, **dict.fromkeys(["MINIGRAD_CACHE", "XDG_CACHE_HOME", "XDG_STATE_HOME"], "")}
+    environment = {k: str(v) for k, v in {**usual, **variables}.items()}
+    done = command(home, *words, **environment)
+    assert done.returncode == 0, done.stderr.decode()
+    return subprocess.CompletedProcess(words, 0, done.stdout.decode(), done.stderr.decode())
 
 
 def findings(home, **variables):
@@ -52,7 +49,8 @@ def test_doctor_sees_a_compiler_for_gpus_that_cannot_be_imported(tmp_path):
         "            raise AttributeError(\"module 'numpy' has no attribute 'row_stack'\")\n"
         "sys.meta_path.insert(0, Old())\n"
     )
-    found = findings(tmp_path, PYTHONPATH=f"{tmp_path}{os.pathsep}{os.environ.get('PYTHONPATH', '')}")["numba-cuda"]
+    path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
+    found = findings(tmp_path, PYTHONPATH=path)["numba-cuda"]
     assert "row_stack" in found["found"] and "numpy<2.5" in found["advice"]
 
 
@@ -190,6 +188,7 @@ def test_kernels_that_look_whole_and_are_none_are_compiled_anew(tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_warmup_fills_the_cache_once(tmp_path):
     done = minigrad(tmp_path, "warmup")
     made = int(done.stdout.splitlines()[-1].split()[0])

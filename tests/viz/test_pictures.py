@@ -261,6 +261,9 @@ def test_save_takes_the_format_from_the_suffix(tmp_path):
         ".pdf": b"%PDF",
         ".dot": b"digraph",
         ".gv": b"digraph",
+        ".mmd": b"flowchart",
+        ".mermaid": b"flowchart",
+        ".txt": b"two_uses",
         ".json": b"{",
     }
     for suffix, start in starts.items():

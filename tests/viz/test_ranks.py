@@ -202,7 +202,7 @@ def test_a_rank_that_fails_ends_the_command_on_all(tmp_path, command):
 @needs_mpi
 def test_a_rank_that_has_ended_answers_those_that_wait_for_it(tmp_path):
     (tmp_path / "prog.py").write_text(programs.ENDS_EARLY)
-    done = programs.command(tmp_path, "render", "prog.py:loss", "--ranks", "-n", 2)
+    done = programs.started(tmp_path, 2, "render", "prog.py:loss", "--ranks")
     assert done.returncode and not list(tmp_path.glob("*.svg"))
     assert "rank 0 has finished its program, so all_reduce(float32 (2,), ReduceOp.SUM) can never finish" in done.stderr
 
@@ -210,7 +210,7 @@ def test_a_rank_that_has_ended_answers_those_that_wait_for_it(tmp_path):
 @needs_mpi
 def test_a_function_cannot_be_drawn_on_several_processes(tmp_path):
     (tmp_path / "prog.py").write_text(programs.BEGIN + "def loss(x):\n    return x * x\n")
-    done = programs.command(tmp_path, "render", "prog.py:loss", "--ranks", "-n", 2)
+    done = programs.started(tmp_path, 2, "render", "prog.py:loss", "--ranks")
     assert done.returncode == 2 and "loss in prog.py is a function; --ranks needs a tensor" in done.stderr
 
 
@@ -299,6 +299,6 @@ def test_a_program_that_imports_torch_computes_with_minigrad(tmp_path):
     (tmp_path / "prog.py").write_text(
         programs.STEP.replace("minigrad as torch", "torch").replace("minigrad.", "torch.")
     )
-    done = programs.command(tmp_path, "render", "prog.py:loss", "--ranks", "-n", 2, "-o", "prog.json")
+    done = programs.started(tmp_path, 2, "render", "prog.py:loss", "--ranks", "-o", "prog.json")
     assert done.returncode == 0, done.stderr
     assert "all_reduce" in (tmp_path / "prog.json").read_text()

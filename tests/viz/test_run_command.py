@@ -192,7 +192,9 @@ def test_when_a_rank_is_killed_the_others_say_where_they_wait(folder):
 
 @needs_mpi
 @LINUX
-@pytest.mark.parametrize("how", ["Ctrl-C", "interrupted", "killed"])
+@pytest.mark.parametrize(
+    "how", ["Ctrl-C", *(pytest.param(how, marks=pytest.mark.slow) for how in ("interrupted", "killed"))]
+)
 def test_no_process_outlives_the_command(folder, how):
     (folder / "ranks.py").write_text(RANKS)
     begin = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); from viz.cli import main; main()"

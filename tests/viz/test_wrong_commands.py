@@ -20,12 +20,21 @@ names = ["a"]
 def nothing():
     return w * x
 """
+SQUARE = """
+import minigrad as torch
+
+class Square(torch.autograd.Function):
+    forward = staticmethod(lambda ctx, x: x * x)
+    backward = staticmethod(lambda ctx, g: g)
+"""
 FILES = {
     "net.py": PROGRAM + MORE,
+    "square.py": SQUARE,
     "empty.py": "",
     "record.json": "{}",
     "list.json": "[1]",
     "words.json": "hello",
+    "broken.json": "{",
     "book.ipynb": "{}",
     "names.txt": "",
 }
@@ -63,11 +72,16 @@ WRONG = {
     "port book.ipynb": "book.ipynb is not a Python program",
     # names and kinds
     "render net.py:los": "net.py has no los. Did you mean loss?",
+    "render net.py:zebra": "w, x, plain, h, loss, f, g",
+    "render net.py:rate": "rate in net.py is a float, " + NEITHER,
+    "render net.py:plain": "plain in net.py has no graph",
     "explain empty.py:x": "empty.py has no x. It defines: nothing that can be drawn.",
     "step net.py:names": NEITHER,
     "source net.py:rate": NEITHER,
     "check empty.py": "empty.py defines no subclass of autograd.Function",
     "check net.py:loss": "net.py has no autograd.Function named loss",
+    "check square.py:Squar": "square.py has no autograd.Function named Squar. Did you mean Square?",
+    "check square.py:torch": "It defines: Square.",
     "explain net.py:loss --of rate": "'rate' has no gradient here; available: w. Pass one of these names with --of",
     "explain net.py:loss --index 9": "there is no element (9,)",
     "explain net.py:loss --index one": "--index 'one' is not a list of integers",
@@ -83,8 +97,17 @@ WRONG = {
     "render net.py:f --args 'a=3'": "--args 'a=3' cannot be evaluated: SyntaxError",
     "explain net.py:f --args nowhere": "cannot be evaluated: NameError: name 'nowhere' is not defined",
     "step net.py:loss --args 1": "--args is for functions, and loss is a tensor",
+    "source net.py:loss --args 1": "--args is for functions, and loss is a tensor",
+    "check square.py:Square --args 'tensor('": "cannot be evaluated",
     # options
     "render net.py:loss --nothing": "Unknown option: --nothing",
+    "render net.py:loss --outptu x.svg": "Did you mean --output?",
+    "render net.py:loss --pass sideways": "sideways",
+    "render net.py:loss --pass backwrd": 'Did you mean "backward"?',
+    "render net.py:loss --show values,gradss": "Did you mean grads?",
+    "render net.py:loss --rankdir UP": 'Choose from: "TB"',
+    "render net.py:loss --open -o -": "--open needs a file",
+    "check square.py --skip gradient": "there is no row 'gradient'",
     "step net.py:loss -o x.svg": "Unknown option: -o",
     "explain net.py:loss --depth 1": "Unknown option: --depth",
     "check net.py --theme dark": "Unknown option: --theme",
@@ -93,6 +116,8 @@ WRONG = {
     "render net.py:loss --tex -f svg": "--tex and -f svg contradict each other",
     "render net.py:loss -f gif": "Choose from:",
     "render net.py:loss -o x.gif": "unknown suffix '.gif'",
+    "render net.py:loss -o x.svgg": "Did you mean .svg?",
+    "render net.py:loss -o folder": "it is a folder",
     "explain net.py:loss -o x.gif": "x.gif has an unknown suffix. Use one of .html",
     "check net.py -o x.gif": "unknown suffix '.gif'",
     "render net.py:loss -o nowhere/x.svg": "the folder nowhere does not exist",
@@ -121,6 +146,7 @@ WRONG = {
     "diff record.json net.py:loss": "record.json is not a record. Write a record with: minigrad render",
     "diff list.json net.py:loss": "list.json is not a record",
     "diff words.json net.py:loss": "words.json is not JSON",
+    "diff broken.json net.py:loss": "broken.json is not JSON",
     # commands
     "rendr net.py:loss": 'Did you mean "render"?',
     "net.py:loss": 'Unknown command "net.py:loss". Available commands: render',

@@ -49,6 +49,7 @@ def test_convolutions_and_their_gradients(x, w, geometry, dtype):
     check(numbers(*x, dtype=dtype), numbers(*w, dtype=dtype), geometry)
 
 
+@pytest.mark.slow
 @settings(max_examples=25)
 @given(st.data())
 def test_every_geometry(data):

@@ -251,6 +251,7 @@ def test_pinned_arrays_and_small_ones_go_at_once(monkeypatch):
     assert chunked == [100, 100]
 
 
+@pytest.mark.slow
 def test_many_megabytes_are_copied_by_threads():
     a = numbers((staging.CHUNKED_FROM + staging.CHUNK // 2 + 3,), np.uint8)
     there = to_device(a)

@@ -18,9 +18,9 @@ SHAPES = [
     ((300, 2), 0),
     ((2, 50, 3), 1),
     ((700,), 0),
-    ((2, 1500), 1),
     ((5, 2, 3), 2),
 ]
+LONG = pytest.param((2, 1500), 1, marks=pytest.mark.slow)
 UFUNCS = (np.add, np.multiply, np.maximum, np.minimum, np.logaddexp)
 
 
@@ -30,7 +30,7 @@ def close(found, here, tolerance=1e-6):
     np.testing.assert_allclose(found.to_host(), here, tolerance, tolerance)
 
 
-@pytest.mark.parametrize("shape, dim", SHAPES)
+@pytest.mark.parametrize("shape, dim", [*SHAPES, LONG])
 @pytest.mark.parametrize("ufunc", UFUNCS, ids=lambda u: u.__name__)
 def test_running(ufunc, shape, dim):
     x = random.standard_normal(shape)
@@ -51,7 +51,7 @@ def test_float32_is_summed_in_float64():
     close(np.cumsum(to_device(x)), np.cumsum(x, dtype=np.float64).astype(np.float32), 0)
 
 
-@pytest.mark.parametrize("shape, dim", [s for s in SHAPES if s[0][s[1]]])
+@pytest.mark.parametrize("shape, dim", [*(s for s in SHAPES if s[0][s[1]]), LONG])
 @pytest.mark.parametrize("dtype", ["float16", "float32", "int64", "bool"])
 def test_extremes_and_their_places(shape, dim, dtype):
     x = random.integers(-3, 4, shape).astype(dtype)

@@ -291,6 +291,7 @@ def f(order_, next_):
     assert (order == [*[0, 1, 2, 3] * 3, *[4, 5, 6, 7] * 3]).all()
 
 
+@pytest.mark.slow
 def test_simulated_is_asked_of_the_environment_alone():
     code = "import sys; from minigrad.kernels.cuda.simulator import SIMULATED as S; print(S, 'numba' in sys.modules)"
     for value, expected in (("1", "True"), ("0", "False"), ("", "False")):
