@@ -7,7 +7,7 @@ import re
 import textwrap
 from pathlib import Path
 
-from tests.mistakes import Mistake, collection
+from tests.mistakes import MARK, Mistake, collection, without_marks
 from tests.mistakes.test_mistakes import said
 
 from . import ROOT
@@ -43,7 +43,7 @@ def section(mistake: type[Mistake]) -> str:
         f"## {title(mistake)} {{ #{mistake.slug()} }}\n\n{why}\n\n**The mistake**\n\n"
         f"```python\n{source(mistake.wrong)}\n```\n\n"
         f"minigrad {gives}{WHERE[mistake.under]}:\n\n"
-        f"```text\n{printed(mistake)}\n```\n\n**The corrected program**\n\n```python\n{source(mistake.right)}\n```\n"
+        f"```text\n{printed(mistake)}\n```\n\n**The corrected program**\n\n```python\n{source(mistake.corrected())}\n```\n"
     )
 
 
@@ -63,19 +63,25 @@ def file_of(mistake: type[Mistake]) -> str:
 
 
 def source(f) -> str:
-    """Return the body of a program, without the marker of the line."""
-    lines = textwrap.dedent(inspect.getsource(f)).splitlines()[1:]
-    return re.sub(r"  # <-$", "", textwrap.dedent("\n".join(lines)), flags=re.MULTILINE)
+    """Return the body of a program as its reader sees it."""
+    return on_page(inspect.getsourcelines(f)[0])
+
+
+def on_page(lines: list[str]) -> str:
+    """Return the body of a program's first lines, without marks and repeated blank lines."""
+    text = without_marks(textwrap.dedent("".join(lines[1:]))).strip("\n")
+    return re.sub("\n{3,}", "\n\n", text)
 
 
 def printed(mistake: type[Mistake]) -> str:
     """Return minigrad's message, with the file named program.py and lines counted in the program on the page."""
     file, _ = mistake.place()
-    first = inspect.getsourcelines(mistake.wrong)[1]
+    lines, first = inspect.getsourcelines(mistake.wrong)
+    number = lambda line: len(on_page(lines[: line - first + 1]).splitlines())
     with contextlib.redirect_stdout(io.StringIO()):  # some mistakes print something
         text = said(mistake)
-    text = re.sub(re.escape(file) + r":(\d+)", lambda m: f"program.py:{int(m[1]) - first}", text)
-    return text.replace("  # <-", "").replace(str(ROOT), "...")
+    text = re.sub(re.escape(file) + r":(\d+)", lambda m: f"program.py:{number(int(m[1]))}", text)
+    return re.sub(MARK.replace("$", ""), "", text).replace(str(ROOT), "...")
 
 
 def write(folder: Path) -> None:

@@ -51,16 +51,10 @@ class FloorInAModel(Mistake):
     def wrong():
         model = nn.Linear(3, 1)
         optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-        output = torch.floor(model(torch.ones(4, 3)))  # <-
-        loss = F.mse_loss(output, torch.ones(4, 1))
-        loss.backward()
-        optimizer.step()
-
-    def right():
-        model = nn.Linear(3, 1)
-        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-        output = model(torch.ones(4, 3))
-        loss = F.mse_loss(output, torch.ones(4, 1)) + output.floor().sum() * 0.01
+        output = torch.floor(model(torch.ones(4, 3)))  # - <-
+        loss = F.mse_loss(output, torch.ones(4, 1))  # -
+        # + output = model(torch.ones(4, 3))
+        # + loss = F.mse_loss(output, torch.ones(4, 1)) + output.floor().sum() * 0.01
         loss.backward()
         optimizer.step()
 
@@ -83,20 +77,8 @@ class FloorInsideForward(Mistake):
                 self.fc = nn.Linear(3, 2)
 
             def forward(self, x):
-                return self.fc(x) // 0.5  # <-
-
-        model = Bins()
-        loss = (model(torch.ones(5, 3)) * 2 - 1).pow(2).mean()
-        loss.backward()
-
-    def right():
-        class Bins(nn.Module):
-            def __init__(self):
-                super().__init__()
-                self.fc = nn.Linear(3, 2)
-
-            def forward(self, x):
-                return self.fc(x) / 0.5
+                return self.fc(x) // 0.5  # - <-
+                # + return self.fc(x) / 0.5
 
         model = Bins()
         loss = (model(torch.ones(5, 3)) * 2 - 1).pow(2).mean()
@@ -116,18 +98,13 @@ class SignedScores(Mistake):
 
     def wrong():
         model, y = nn.Linear(3, 1), torch.tensor([1.0, -1.0, 1.0, -1.0])
-        score = model(torch.ones(4, 3)).squeeze(1).sign()  # <-
+        score = model(torch.ones(4, 3)).squeeze(1).sign()  # - <-
+        # + score = model(torch.ones(4, 3)).squeeze(1)
         loss = (1 - score * y).clamp(min=0).mean()
         loss.backward()
-
-    def right():
-        model, y = nn.Linear(3, 1), torch.tensor([1.0, -1.0, 1.0, -1.0])
-        score = model(torch.ones(4, 3)).squeeze(1)
-        loss = (1 - score * y).clamp(min=0).mean()
-        loss.backward()
-        x = torch.ones(4, 3, requires_grad=True)
-        (g,) = torch.autograd.grad(model(x).sum(), x)
-        model(x + 0.1 * g.sign()).sum().backward()  # a step of fixed size
+        # + x = torch.ones(4, 3, requires_grad=True)
+        # + (g,) = torch.autograd.grad(model(x).sum(), x)
+        # + model(x + 0.1 * g.sign()).sum().backward()  # a step of fixed size
 
 
 class SoftmaxOfOneScore(Mistake):
@@ -142,17 +119,13 @@ class SoftmaxOfOneScore(Mistake):
     remedy = "use sigmoid for one score"
 
     def wrong():
-        model = nn.Linear(3, 1)
-        p = model(torch.ones(4, 3)).softmax(dim=1)  # <-
+        model = nn.Linear(3, 1)  # -
+        p = model(torch.ones(4, 3)).softmax(dim=1)  # - <-
+        # + model, attention = nn.Linear(3, 1), nn.Linear(3, 1)
+        # + p = model(torch.ones(4, 3)).sigmoid()
         loss = F.binary_cross_entropy(p, torch.ones(4, 1))
         loss.backward()
-
-    def right():
-        model, attention = nn.Linear(3, 1), nn.Linear(3, 1)
-        p = model(torch.ones(4, 3)).sigmoid()
-        loss = F.binary_cross_entropy(p, torch.ones(4, 1))
-        loss.backward()
-        attention(torch.ones(4, 3)).softmax(dim=0).pow(2).sum().backward()
+        # + attention(torch.ones(4, 3)).softmax(dim=0).pow(2).sum().backward()
 
 
 class StepFunction(Mistake):
@@ -167,12 +140,8 @@ class StepFunction(Mistake):
 
     def wrong():
         w = torch.tensor([0.3, -1.7], requires_grad=True)
-        fired = torch.heaviside(w, torch.tensor(0.0))  # <-
-        fired.sum().backward()
-
-    def right():
-        w = torch.tensor([0.3, -1.7], requires_grad=True)
-        fired = (10 * w).sigmoid()
+        fired = torch.heaviside(w, torch.tensor(0.0))  # - <-
+        # + fired = (10 * w).sigmoid()
         fired.sum().backward()
 
 
@@ -188,12 +157,8 @@ class WhereOfConstants(Mistake):
 
     def wrong():
         w = torch.tensor([0.3, 1.7], requires_grad=True)
-        loss = torch.where(w > 1, 1.0, 0.0).sum()  # <-
-        loss.backward()
-
-    def right():
-        w = torch.tensor([0.3, 1.7], requires_grad=True)
-        loss = torch.where(w > 1, w, 0.0).sum()
+        loss = torch.where(w > 1, 1.0, 0.0).sum()  # - <-
+        # + loss = torch.where(w > 1, w, 0.0).sum()
         loss.backward()
 
 
@@ -209,13 +174,9 @@ class ComparisonByName(Mistake):
 
     def wrong():
         scores = torch.tensor([0.3, 1.7], requires_grad=True)
-        wrong = torch.gt(scores, 1.0).float()  # <-
-        loss = wrong.mean()
-        loss.backward()
-
-    def right():
-        scores = torch.tensor([0.3, 1.7], requires_grad=True)
-        loss = torch.sigmoid(scores - 1.0).mean()
+        wrong = torch.gt(scores, 1.0).float()  # - <-
+        loss = wrong.mean()  # -
+        # + loss = torch.sigmoid(scores - 1.0).mean()
         loss.backward()
 
 
@@ -231,14 +192,10 @@ class PositionsInTheLoss(Mistake):
 
     def wrong():
         scores = torch.tensor([0.3, 1.7, -1.0], requires_grad=True)
-        ranks = scores.argsort().float()  # <-
-        loss = (ranks - torch.tensor([0.0, 1.0, 2.0])).pow(2).sum()
-        loss.backward()
-
-    def right():
-        scores = torch.tensor([0.3, 1.7, -1.0], requires_grad=True)
-        order = scores.argsort()
-        loss = (scores[order] - torch.tensor([0.0, 1.0, 2.0])).pow(2).sum()
+        ranks = scores.argsort().float()  # - <-
+        loss = (ranks - torch.tensor([0.0, 1.0, 2.0])).pow(2).sum()  # -
+        # + order = scores.argsort()
+        # + loss = (scores[order] - torch.tensor([0.0, 1.0, 2.0])).pow(2).sum()
         loss.backward()
 
 
@@ -256,11 +213,6 @@ class DrawnAction(Mistake):
     def wrong():
         logits, rewards = torch.zeros(3, requires_grad=True), torch.tensor([0.0, 1.0, 2.0])
         action = logits.softmax(0).multinomial(1)  # <-
-        loss = -(rewards * F.one_hot(action, 3)).sum()
-        loss.backward()
-
-    def right():
-        logits, rewards = torch.zeros(3, requires_grad=True), torch.tensor([0.0, 1.0, 2.0])
-        action = logits.softmax(0).multinomial(1)
-        loss = -(rewards[action] * logits.log_softmax(0)[action]).sum()
+        loss = -(rewards * F.one_hot(action, 3)).sum()  # -
+        # + loss = -(rewards[action] * logits.log_softmax(0)[action]).sum()
         loss.backward()

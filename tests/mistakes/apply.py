@@ -30,22 +30,8 @@ class ForwardCalled(Mistake):
                 return 2 * x * g
 
         x = torch.tensor([1.0, 2.0], requires_grad=True)
-        Square.forward(x).sum().backward()  # <-
-
-    def right():
-        class Square(torch.autograd.Function):
-            @staticmethod
-            def forward(ctx, x):
-                ctx.save_for_backward(x)
-                return x * x
-
-            @staticmethod
-            def backward(ctx, g):
-                (x,) = ctx.saved_tensors
-                return 2 * x * g
-
-        x = torch.tensor([1.0, 2.0], requires_grad=True)
-        Square.apply(x).sum().backward()
+        Square.forward(x).sum().backward()  # - <-
+        # + Square.apply(x).sum().backward()
 
 
 class ForwardCalledWithNone(Mistake):
@@ -116,30 +102,15 @@ class ForwardCalledBesideSetupContext(Mistake):
 
             @staticmethod
             def backward(ctx, g):
-                return g  # straight through, even where clamp has a slope of 0
+                return g  # straight through, even where clamp has a slope of 0  # -
+                # + return g
 
         x = torch.tensor([0.5, 2.0], requires_grad=True)
-        Clip.forward(x).sum().backward()  # <-
-
-    def right():
-        class Clip(torch.autograd.Function):
-            @staticmethod
-            def forward(x):
-                return x.clamp(-1, 1)
-
-            @staticmethod
-            def setup_context(ctx, inputs, output):
-                pass
-
-            @staticmethod
-            def backward(ctx, g):
-                return g
-
-        x = torch.tensor([0.5, 2.0], requires_grad=True)
-        Clip.apply(x).sum().backward()
-        Clip.forward(x.detach())
-        with torch.no_grad():
-            Clip.forward(x)
+        Clip.forward(x).sum().backward()  # - <-
+        # + Clip.apply(x).sum().backward()
+        # + Clip.forward(x.detach())
+        # + with torch.no_grad():
+        # +     Clip.forward(x)
 
 
 class ClassCalled(Mistake):
@@ -158,16 +129,9 @@ class ClassCalled(Mistake):
             def forward(ctx, x):
                 return x * x
 
-        return Square(torch.tensor([1.0, 2.0]))  # <-
-
-    def right():
-        class Square(torch.autograd.Function):
-            @staticmethod
-            def forward(ctx, x):
-                return x * x
-
-        square = Square.apply
-        return square(torch.tensor([1.0, 2.0]))
+        return Square(torch.tensor([1.0, 2.0]))  # - <-
+        # + square = Square.apply
+        # + return square(torch.tensor([1.0, 2.0]))
 
 
 class InstanceCalled(Mistake):
@@ -282,15 +246,8 @@ class MissingArgument(Mistake):
             def forward(ctx, x, factor):
                 return x * factor
 
-        return Scale.apply(torch.tensor([1.0, 2.0]))  # <-
-
-    def right():
-        class Scale(torch.autograd.Function):
-            @staticmethod
-            def forward(ctx, x, factor):
-                return x * factor
-
-        return Scale.apply(torch.tensor([1.0, 2.0]), 2.0)
+        return Scale.apply(torch.tensor([1.0, 2.0]))  # - <-
+        # + return Scale.apply(torch.tensor([1.0, 2.0]), 2.0)
 
 
 class CtxGiven(Mistake):
@@ -310,15 +267,8 @@ class CtxGiven(Mistake):
             def forward(ctx, x):
                 return x * x
 
-        return Square.apply(None, torch.tensor([1.0, 2.0]))  # <-
-
-    def right():
-        class Square(torch.autograd.Function):
-            @staticmethod
-            def forward(ctx, x):
-                return x * x
-
-        return Square.apply(torch.tensor([1.0, 2.0]))
+        return Square.apply(None, torch.tensor([1.0, 2.0]))  # - <-
+        # + return Square.apply(torch.tensor([1.0, 2.0]))
 
 
 class UnknownKeyword(Mistake):
@@ -338,15 +288,8 @@ class UnknownKeyword(Mistake):
             def forward(ctx, x, factor=1.0):
                 return x * factor
 
-        return Scale.apply(torch.tensor([1.0, 2.0]), scale=2.0)  # <-
-
-    def right():
-        class Scale(torch.autograd.Function):
-            @staticmethod
-            def forward(ctx, x, factor=1.0):
-                return x * factor
-
-        return Scale.apply(torch.tensor([1.0, 2.0]), factor=2.0)
+        return Scale.apply(torch.tensor([1.0, 2.0]), scale=2.0)  # - <-
+        # + return Scale.apply(torch.tensor([1.0, 2.0]), factor=2.0)
 
 
 class KeywordOnly(Mistake):
@@ -363,18 +306,11 @@ class KeywordOnly(Mistake):
     def wrong():
         class Scale(torch.autograd.Function):
             @staticmethod
-            def forward(ctx, x, *, factor):
+            # + def forward(ctx, x, factor):
+            def forward(ctx, x, *, factor):  # -
                 return x * factor
 
         return Scale.apply(torch.tensor([1.0, 2.0]), factor=2.0)  # <-
-
-    def right():
-        class Scale(torch.autograd.Function):
-            @staticmethod
-            def forward(ctx, x, factor):
-                return x * factor
-
-        return Scale.apply(torch.tensor([1.0, 2.0]), factor=2.0)
 
 
 class ListOfTensors(Mistake):
@@ -391,21 +327,14 @@ class ListOfTensors(Mistake):
     def wrong():
         class Total(torch.autograd.Function):
             @staticmethod
-            def forward(ctx, tensors):
+            # + def forward(ctx, *tensors):
+            def forward(ctx, tensors):  # -
                 return tensors[0] + tensors[1]
 
-        x = torch.tensor([1.0, 2.0], requires_grad=True)
-        return Total.apply([x, x])  # <-
-
-    def right():
-        class Total(torch.autograd.Function):
-            @staticmethod
-            def forward(ctx, *tensors):
-                return tensors[0] + tensors[1]
-
-            @staticmethod
-            def backward(ctx, g):
-                return g, g
+            # + @staticmethod
+            # + def backward(ctx, g):
+            # +     return g, g
 
         x = torch.tensor([1.0, 2.0], requires_grad=True)
-        Total.apply(x, x).sum().backward()
+        return Total.apply([x, x])  # - <-
+        # + Total.apply(x, x).sum().backward()

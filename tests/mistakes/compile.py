@@ -20,16 +20,10 @@ class CompiledItem(Mistake):
     def wrong():
         @torch.compile(fullgraph=True)
         def halved(x):
-            if x.sum() > 0:  # <-
-                return x / 2
-            return x
-
-        return halved(torch.ones(3))
-
-    def right():
-        @torch.compile(fullgraph=True)
-        def halved(x):
-            return torch.where(x.sum() > 0, x / 2, x)
+            if x.sum() > 0:  # - <-
+                return x / 2  # -
+            return x  # -
+            # + return torch.where(x.sum() > 0, x / 2, x)
 
         return halved(torch.ones(3))
 
@@ -47,14 +41,8 @@ class CompiledNumpy(Mistake):
     def wrong():
         @torch.compile(fullgraph=True)
         def waves(x):
-            return x + torch.from_numpy(np.sin(x.numpy()))  # <-
-
-        return waves(torch.ones(3))
-
-    def right():
-        @torch.compile(fullgraph=True)
-        def waves(x):
-            return x + x.sin()
+            return x + torch.from_numpy(np.sin(x.numpy()))  # - <-
+            # + return x + x.sin()
 
         return waves(torch.ones(3))
 
@@ -72,11 +60,8 @@ class CompiledNothing(Mistake):
 
     def wrong():
         f = lambda x: x * x
-        return torch.compile(f(torch.ones(3)))  # <-
-
-    def right():
-        f = lambda x: x * x
-        return torch.compile(f)(torch.ones(3))
+        return torch.compile(f(torch.ones(3)))  # - <-
+        # + return torch.compile(f)(torch.ones(3))
 
 
 class CompiledMask(Mistake):
@@ -92,14 +77,8 @@ class CompiledMask(Mistake):
     def wrong():
         @torch.compile(fullgraph=True)
         def positive(x):
-            return x[x > 0]  # <-
-
-        return positive(torch.ones(3))
-
-    def right():
-        @torch.compile(fullgraph=True)
-        def positive(x):
-            return torch.where(x > 0, x, 0.0)
+            return x[x > 0]  # - <-
+            # + return torch.where(x > 0, x, 0.0)
 
         return positive(torch.ones(3))
 
@@ -119,21 +98,14 @@ class CompiledAppend(Mistake):
 
         @torch.compile(fullgraph=True)
         def doubled(x):
-            history.append(x.sum())  # <-
-            return x * 2
+            history.append(x.sum())  # - <-
+            return x * 2  # -
+            # + return x * 2, x.sum()
 
-        return doubled(torch.ones(3))
-
-    def right():
-        history = []
-
-        @torch.compile(fullgraph=True)
-        def doubled(x):
-            return x * 2, x.sum()
-
-        y, total = doubled(torch.ones(3))
-        history.append(total)
-        return y
+        return doubled(torch.ones(3))  # -
+        # + y, total = doubled(torch.ones(3))
+        # + history.append(total)
+        # + return y
 
 
 class CompiledFunction(Mistake):
@@ -149,7 +121,7 @@ class CompiledFunction(Mistake):
 
     def wrong():
         class Double(torch.autograd.Function):
-            is_traceable = False
+            is_traceable = False  # -
 
             @staticmethod
             def forward(ctx, x):
@@ -158,18 +130,6 @@ class CompiledFunction(Mistake):
         @torch.compile(fullgraph=True)
         def doubled(x):
             return Double.apply(x)  # <-
-
-        return doubled(torch.ones(3))
-
-    def right():
-        class Double(torch.autograd.Function):
-            @staticmethod
-            def forward(ctx, x):
-                return x * 2
-
-        @torch.compile(fullgraph=True)
-        def doubled(x):
-            return Double.apply(x)
 
         return doubled(torch.ones(3))
 
@@ -187,16 +147,10 @@ class CompiledResult(Mistake):
     def wrong():
         @torch.compile(fullgraph=True)
         def split(x):
-            return {x.sum(), x.prod()}
+            return {x.sum(), x.prod()}  # -
+            # + return x.sum(), x.prod()
 
         return split(torch.ones(3))  # <-
-
-    def right():
-        @torch.compile(fullgraph=True)
-        def split(x):
-            return x.sum(), x.prod()
-
-        return split(torch.ones(3))
 
 
 class CompiledWithAPrint(Mistake):
@@ -212,19 +166,13 @@ class CompiledWithAPrint(Mistake):
     def wrong():
         @torch.compile
         def f(x):
-            print(end="")
+            print(end="")  # -
             return x * 2
 
-        return f(torch.ones(3))  # <-
-
-    def right():
-        @torch.compile
-        def f(x):
-            return x * 2
-
-        y = f(torch.ones(3))
-        print(end="")
-        return y
+        return f(torch.ones(3))  # - <-
+        # + y = f(torch.ones(3))
+        # + print(end="")
+        # + return y
 
 
 class CompiledForEachNumber(Mistake):
@@ -242,23 +190,13 @@ class CompiledForEachNumber(Mistake):
 
         @torch.compile
         def step(x):
-            for _ in range(rounds):
-                x = 2 * x
-            return x
+            for _ in range(rounds):  # -
+                x = 2 * x  # -
+            return x  # -
+            # + return 2.0**rounds * x
 
-        for k in range(9):
+        # + for k in range(10):
+        for k in range(9):  # -
             rounds = k
             x = step(torch.ones(3))  # <-
-        return x
-
-    def right():
-        rounds = 0
-
-        @torch.compile
-        def step(x):
-            return 2.0**rounds * x
-
-        for k in range(10):
-            rounds = k
-            x = step(torch.ones(3))
         return x

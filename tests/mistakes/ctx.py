@@ -71,27 +71,15 @@ class OutputOnCtx(Mistake):
             @staticmethod
             def forward(ctx, x):
                 y = x.exp()
-                ctx.y = y  # <-
+                ctx.y = y  # - <-
+                # + ctx.save_for_backward(y)
                 return y
 
             @staticmethod
             def backward(ctx, g):
-                return g * ctx.y
-
-        Exp.apply(torch.tensor([1.0, 2.0], requires_grad=True)).sum().backward()
-
-    def right():
-        class Exp(torch.autograd.Function):
-            @staticmethod
-            def forward(ctx, x):
-                y = x.exp()
-                ctx.save_for_backward(y)
-                return y
-
-            @staticmethod
-            def backward(ctx, g):
-                (y,) = ctx.saved_tensors
-                return g * y
+                return g * ctx.y  # -
+                # + (y,) = ctx.saved_tensors
+                # + return g * y
 
         Exp.apply(torch.tensor([1.0, 2.0], requires_grad=True)).sum().backward()
 
@@ -112,17 +100,8 @@ class DirtyNotReturned(Mistake):
             def forward(ctx, x):
                 x.mul_(2)
                 ctx.mark_dirty(x)
-                return x + 0  # <-
-
-        return DoubleInPlace.apply(torch.tensor([1.0, 2.0], requires_grad=True) * 1)
-
-    def right():
-        class DoubleInPlace(torch.autograd.Function):
-            @staticmethod
-            def forward(ctx, x):
-                x.mul_(2)
-                ctx.mark_dirty(x)
-                return x
+                return x + 0  # - <-
+                # + return x
 
         return DoubleInPlace.apply(torch.tensor([1.0, 2.0], requires_grad=True) * 1)
 
@@ -143,17 +122,7 @@ class OutputMarkedDirty(Mistake):
             def forward(ctx, x):
                 y = x.clone()
                 y.mul_(2)
-                ctx.mark_dirty(y)  # <-
-                return y
-
-        return Double.apply(torch.tensor([1.0, 2.0], requires_grad=True))
-
-    def right():
-        class Double(torch.autograd.Function):
-            @staticmethod
-            def forward(ctx, x):
-                y = x.clone()
-                y.mul_(2)
+                ctx.mark_dirty(y)  # - <-
                 return y
 
         return Double.apply(torch.tensor([1.0, 2.0], requires_grad=True))
@@ -174,17 +143,8 @@ class ListMarked(Mistake):
             @staticmethod
             def forward(ctx, x):
                 y, order = x.sort()
-                ctx.mark_non_differentiable([order])  # <-
-                return y, order
-
-        return Sort.apply(torch.tensor([2.0, 1.0], requires_grad=True))
-
-    def right():
-        class Sort(torch.autograd.Function):
-            @staticmethod
-            def forward(ctx, x):
-                y, order = x.sort()
-                ctx.mark_non_differentiable(order)
+                ctx.mark_non_differentiable([order])  # - <-
+                # + ctx.mark_non_differentiable(order)
                 return y, order
 
         return Sort.apply(torch.tensor([2.0, 1.0], requires_grad=True))
@@ -207,23 +167,15 @@ class MarkNotReturned(Mistake):
             def forward(ctx, x):
                 sign = x.sign()
                 ctx.mark_non_differentiable(sign)
-                return sign * 1.0  # <-
+                return sign * 1.0  # - <-
+                # + return sign
 
-            @staticmethod
-            def backward(ctx, g):
-                return g
+            @staticmethod  # -
+            def backward(ctx, g):  # -
+                return g  # -
 
-        Sign.apply(torch.tensor([2.0, -1.0], requires_grad=True)).sum().backward()
-
-    def right():
-        class Sign(torch.autograd.Function):
-            @staticmethod
-            def forward(ctx, x):
-                sign = x.sign()
-                ctx.mark_non_differentiable(sign)
-                return sign
-
-        return Sign.apply(torch.tensor([2.0, -1.0], requires_grad=True))
+        Sign.apply(torch.tensor([2.0, -1.0], requires_grad=True)).sum().backward()  # -
+        # + return Sign.apply(torch.tensor([2.0, -1.0], requires_grad=True))
 
 
 class NeedsCountsCtx(Mistake):
@@ -248,28 +200,11 @@ class NeedsCountsCtx(Mistake):
             def backward(ctx, g):
                 x, y = ctx.saved_tensors
                 gx = gy = None
+                # + if ctx.needs_input_grad[0]:
+                # +     gx = g * y
                 if ctx.needs_input_grad[1]:
-                    gx = g * y
-                if ctx.needs_input_grad[2]:  # <-
-                    gy = g * x
-                return gx, gy
-
-        Product.apply(torch.ones(2, requires_grad=True), torch.ones(2, requires_grad=True)).sum().backward()
-
-    def right():
-        class Product(torch.autograd.Function):
-            @staticmethod
-            def forward(ctx, x, y):
-                ctx.save_for_backward(x, y)
-                return x * y
-
-            @staticmethod
-            def backward(ctx, g):
-                x, y = ctx.saved_tensors
-                gx = gy = None
-                if ctx.needs_input_grad[0]:
-                    gx = g * y
-                if ctx.needs_input_grad[1]:
+                    gx = g * y  # -
+                if ctx.needs_input_grad[2]:  # - <-
                     gy = g * x
                 return gx, gy
 
@@ -295,19 +230,8 @@ class NeedsCalled(Mistake):
 
             @staticmethod
             def backward(ctx, g):
-                return g * 2 if ctx.needs_input_grad(0) else None  # <-
-
-        Double.apply(torch.ones(2, requires_grad=True)).sum().backward()
-
-    def right():
-        class Double(torch.autograd.Function):
-            @staticmethod
-            def forward(ctx, x):
-                return x * 2
-
-            @staticmethod
-            def backward(ctx, g):
-                return g * 2 if ctx.needs_input_grad[0] else None
+                return g * 2 if ctx.needs_input_grad(0) else None  # - <-
+                # + return g * 2 if ctx.needs_input_grad[0] else None
 
         Double.apply(torch.ones(2, requires_grad=True)).sum().backward()
 
@@ -327,16 +251,8 @@ class MaterializeMisspelt(Mistake):
         class Double(torch.autograd.Function):
             @staticmethod
             def forward(ctx, x):
-                ctx.set_materialise_grads(False)  # <-
-                return x * 2
-
-        return Double.apply(torch.ones(2, requires_grad=True))
-
-    def right():
-        class Double(torch.autograd.Function):
-            @staticmethod
-            def forward(ctx, x):
-                ctx.set_materialize_grads(False)
+                ctx.set_materialise_grads(False)  # - <-
+                # + ctx.set_materialize_grads(False)
                 return x * 2
 
         return Double.apply(torch.ones(2, requires_grad=True))
@@ -357,12 +273,11 @@ class MaterializeAssigned(Mistake):
         class Double(torch.autograd.Function):
             @staticmethod
             def forward(ctx, x):
-                ctx.set_materialize_grads = False  # <-
+                ctx.set_materialize_grads = False  # - <-
+                # + ctx.set_materialize_grads(False)
                 return x * 2
 
         return Double.apply(torch.ones(2, requires_grad=True))
-
-    right = MaterializeMisspelt.right
 
 
 class KeptOnClass(Mistake):

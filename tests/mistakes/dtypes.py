@@ -22,12 +22,8 @@ class AutocastWithoutGpu(Mistake):
 
     def wrong():
         w = torch.ones(2, 2, requires_grad=True)
-        with torch.autocast("cuda"):  # <-
-            return (w @ w).sum()
-
-    def right():
-        w = torch.ones(2, 2, requires_grad=True)
-        with torch.autocast("cpu"):
+        # + with torch.autocast("cpu"):
+        with torch.autocast("cuda"):  # - <-
             return (w @ w).sum()
 
 
@@ -44,11 +40,8 @@ class ColumnMinusRow(Mistake):
 
     def wrong():
         prediction, target = torch.zeros(4, 1, requires_grad=True), torch.ones(4)
-        return F.mse_loss(prediction, target)  # <-
-
-    def right():
-        prediction, target = torch.zeros(4, 1, requires_grad=True), torch.ones(4)
-        return F.mse_loss(prediction, target.reshape(4, 1))
+        return F.mse_loss(prediction, target)  # - <-
+        # + return F.mse_loss(prediction, target.reshape(4, 1))
 
 
 class ColumnMinusRowByHand(Mistake):
@@ -93,11 +86,8 @@ class BinaryTargetShape(Mistake):
 
     def wrong():
         logits, target = torch.zeros(4, 1, requires_grad=True), torch.ones(4)
-        return F.binary_cross_entropy_with_logits(logits, target)  # <-
-
-    def right():
-        logits, target = torch.zeros(4, 1, requires_grad=True), torch.ones(4)
-        return F.binary_cross_entropy_with_logits(logits, target.unsqueeze(1))
+        return F.binary_cross_entropy_with_logits(logits, target)  # - <-
+        # + return F.binary_cross_entropy_with_logits(logits, target.unsqueeze(1))
 
 
 class ClassesAsFloats(Mistake):
@@ -112,11 +102,8 @@ class ClassesAsFloats(Mistake):
 
     def wrong():
         logits, target = torch.zeros(4, 3), torch.tensor([0.0, 1.0, 2.0, 0.0])
-        return F.cross_entropy(logits, target)  # <-
-
-    def right():
-        logits, target = torch.zeros(4, 3), torch.tensor([0.0, 1.0, 2.0, 0.0])
-        return F.cross_entropy(logits, target.long())
+        return F.cross_entropy(logits, target)  # - <-
+        # + return F.cross_entropy(logits, target.long())
 
 
 class OneHotTarget(Mistake):
@@ -131,11 +118,8 @@ class OneHotTarget(Mistake):
 
     def wrong():
         logits, target = torch.zeros(4, 3), F.one_hot(torch.tensor([0, 1, 2, 0]), 3)
-        return F.cross_entropy(logits, target)  # <-
-
-    def right():
-        logits, target = torch.zeros(4, 3), F.one_hot(torch.tensor([0, 1, 2, 0]), 3)
-        return F.cross_entropy(logits, target.argmax(1)), F.cross_entropy(logits, target.float())
+        return F.cross_entropy(logits, target)  # - <-
+        # + return F.cross_entropy(logits, target.argmax(1)), F.cross_entropy(logits, target.float())
 
 
 class TargetAsColumn(Mistake):
@@ -150,11 +134,8 @@ class TargetAsColumn(Mistake):
 
     def wrong():
         logits, target = torch.zeros(4, 3), torch.tensor([[0], [1], [2], [0]])
-        return F.cross_entropy(logits, target)  # <-
-
-    def right():
-        logits, target = torch.zeros(4, 3), torch.tensor([[0], [1], [2], [0]])
-        return F.cross_entropy(logits, target.squeeze(1))
+        return F.cross_entropy(logits, target)  # - <-
+        # + return F.cross_entropy(logits, target.squeeze(1))
 
 
 class ClassesCountedFromOne(Mistake):
@@ -170,11 +151,8 @@ class ClassesCountedFromOne(Mistake):
 
     def wrong():
         logits, target = torch.zeros(4, 3), torch.tensor([1, 2, 3, 1])
-        return F.cross_entropy(logits, target)  # <-
-
-    def right():
-        logits, target = torch.zeros(4, 3), torch.tensor([1, 2, 3, 1])
-        return F.cross_entropy(logits, target - 1)
+        return F.cross_entropy(logits, target)  # - <-
+        # + return F.cross_entropy(logits, target - 1)
 
 
 class ClassesLast(Mistake):
@@ -189,11 +167,8 @@ class ClassesLast(Mistake):
 
     def wrong():
         logits, target = torch.zeros(2, 5, 3), torch.zeros(2, 5, dtype=torch.int64)
-        return F.cross_entropy(logits, target)  # <-
-
-    def right():
-        logits, target = torch.zeros(2, 5, 3), torch.zeros(2, 5, dtype=torch.int64)
-        return F.cross_entropy(logits.transpose(1, 2), target)
+        return F.cross_entropy(logits, target)  # - <-
+        # + return F.cross_entropy(logits.transpose(1, 2), target)
 
 
 class BatchSizesDiffer(Mistake):
@@ -208,12 +183,9 @@ class BatchSizesDiffer(Mistake):
     remedy = "one class for each"
 
     def wrong():
-        logits, target = torch.zeros(4, 3), torch.zeros(5, dtype=torch.int64)
+        logits, target = torch.zeros(4, 3), torch.zeros(5, dtype=torch.int64)  # -
+        # + logits, target = torch.zeros(4, 3), torch.zeros(4, dtype=torch.int64)
         return F.cross_entropy(logits, target)  # <-
-
-    def right():
-        logits, target = torch.zeros(4, 3), torch.zeros(4, dtype=torch.int64)
-        return F.cross_entropy(logits, target)
 
 
 class DoubleMeetsFloat(Mistake):
@@ -227,12 +199,9 @@ class DoubleMeetsFloat(Mistake):
     remedy = ".float()"
 
     def wrong():
-        x = torch.from_numpy(np.ones((4, 3)))
+        x = torch.from_numpy(np.ones((4, 3)))  # -
+        # + x = torch.from_numpy(np.ones((4, 3))).float()
         return nn.Linear(3, 1)(x)  # <-
-
-    def right():
-        x = torch.from_numpy(np.ones((4, 3))).float()
-        return nn.Linear(3, 1)(x)
 
 
 class IntegersIntoModel(Mistake):
@@ -321,16 +290,11 @@ class ResultsIntoIntegers(Mistake):
 
     def wrong():
         counts = torch.tensor([1, 2, 4])
-        shares = torch.zeros_like(counts)
+        shares = torch.zeros_like(counts)  # -
+        # + shares = torch.zeros_like(counts, dtype=torch.float32)
         for i in range(1, 2):
             shares[i] = counts[i] / counts.sum()  # <-
-
-    def right():
-        counts = torch.tensor([1, 2, 4])
-        shares = torch.zeros_like(counts, dtype=torch.float32)
-        for i in range(1, 2):
-            shares[i] = counts[i] / counts.sum()
-        counts[0] = torch.tensor(3.0)
+        # + counts[0] = torch.tensor(3.0)
 
 
 class IntegerBuffer(Mistake):
@@ -344,12 +308,9 @@ class IntegerBuffer(Mistake):
     remedy = "float"
 
     def wrong():
-        seen = torch.tensor(0)
+        seen = torch.tensor(0)  # -
+        # + seen = torch.tensor(0.0)
         seen += torch.tensor(0.1)  # <-
-
-    def right():
-        seen = torch.tensor(0.0)
-        seen += torch.tensor(0.1)
 
 
 class NegativePowerOfIntegers(Mistake):
@@ -381,11 +342,8 @@ class OneMinusMask(Mistake):
 
     def wrong():
         mask = torch.tensor([True, False])
-        return 1 - mask  # <-
-
-    def right():
-        mask = torch.tensor([True, False])
-        return ~mask, 1 - mask.float()
+        return 1 - mask  # - <-
+        # + return ~mask, 1 - mask.float()
 
 
 class FloatAsIndex(Mistake):
@@ -401,11 +359,8 @@ class FloatAsIndex(Mistake):
 
     def wrong():
         x, places = torch.ones(3), torch.tensor([0.0, 2.0])
-        return x[places]  # <-
-
-    def right():
-        x, places = torch.ones(3), torch.tensor([0.0, 2.0])
-        return x[places.long()]
+        return x[places]  # - <-
+        # + return x[places.long()]
 
 
 class EmbeddingOutOfRange(Mistake):
@@ -457,11 +412,8 @@ class UnsignedDifference(Mistake):
 
     def wrong():
         a, b = torch.tensor([10, 200], dtype=torch.uint8), torch.tensor([20, 100], dtype=torch.uint8)
-        return a - b  # <-
-
-    def right():
-        a, b = torch.tensor([10, 200], dtype=torch.uint8), torch.tensor([20, 100], dtype=torch.uint8)
-        return a.int() - b.int(), a + 50
+        return a - b  # - <-
+        # + return a.int() - b.int(), a + 50
 
 
 class ShapesDoNotMeet(Mistake):
@@ -493,11 +445,8 @@ class InnerSizesDiffer(Mistake):
 
     def wrong():
         a, b = torch.ones(4, 3), torch.ones(4, 3)
-        return a @ b  # <-
-
-    def right():
-        a, b = torch.ones(4, 3), torch.ones(4, 3)
-        return a @ b.T
+        return a @ b  # - <-
+        # + return a @ b.T
 
 
 class ViewOfTransposed(Mistake):
@@ -547,11 +496,8 @@ class ConcatenatedWithoutList(Mistake):
 
     def wrong():
         a, b = torch.ones(2), torch.ones(3)
-        return torch.cat(a, b)  # <-
-
-    def right():
-        a, b = torch.ones(2), torch.ones(3)
-        return torch.cat([a, b])
+        return torch.cat(a, b)  # - <-
+        # + return torch.cat([a, b])
 
 
 class TruthOfTensor(Mistake):
@@ -566,12 +512,8 @@ class TruthOfTensor(Mistake):
 
     def wrong():
         x = torch.tensor([1.0, -1.0])
-        if x > 0:  # <-
-            return x
-
-    def right():
-        x = torch.tensor([1.0, -1.0])
-        if (x > 0).any():
+        # + if (x > 0).any():
+        if x > 0:  # - <-
             return x
 
 

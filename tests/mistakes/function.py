@@ -19,15 +19,8 @@ class ForwardWithoutCtx(Mistake):
     def wrong():
         class Square(torch.autograd.Function):
             @staticmethod
-            def forward(x):  # <-
-                return x * x
-
-        return Square.apply(torch.tensor([1.0, 2.0]))
-
-    def right():
-        class Square(torch.autograd.Function):
-            @staticmethod
-            def forward(ctx, x):
+            # + def forward(ctx, x):
+            def forward(x):  # - <-
                 return x * x
 
         return Square.apply(torch.tensor([1.0, 2.0]))
@@ -46,15 +39,9 @@ class SelfBesideCtx(Mistake):
 
     def wrong():
         class Square(torch.autograd.Function):
-            def forward(self, ctx, x):  # <-
-                return x * x
-
-        return Square.apply(torch.tensor([1.0, 2.0]))
-
-    def right():
-        class Square(torch.autograd.Function):
-            @staticmethod
-            def forward(ctx, x):
+            # + @staticmethod
+            # + def forward(ctx, x):
+            def forward(self, ctx, x):  # - <-
                 return x * x
 
         return Square.apply(torch.tensor([1.0, 2.0]))
@@ -73,16 +60,9 @@ class ClassMethod(Mistake):
 
     def wrong():
         class Square(torch.autograd.Function):
-            @classmethod
+            @classmethod  # -
+            # + @staticmethod
             def forward(ctx, x):  # <-
-                return x * x
-
-        return Square.apply(torch.tensor([1.0, 2.0]))
-
-    def right():
-        class Square(torch.autograd.Function):
-            @staticmethod
-            def forward(ctx, x):
                 return x * x
 
         return Square.apply(torch.tensor([1.0, 2.0]))
@@ -141,20 +121,8 @@ class BackwardMissing(Mistake):
                 return x * x
 
             @staticmethod
-            def backwards(ctx, g):  # <-
-                return g
-
-        x = torch.tensor([1.0, 2.0], requires_grad=True)
-        Square.apply(x).sum().backward()
-
-    def right():
-        class Square(torch.autograd.Function):
-            @staticmethod
-            def forward(ctx, x):
-                return x * x
-
-            @staticmethod
-            def backward(ctx, g):
+            # + def backward(ctx, g):
+            def backwards(ctx, g):  # - <-
                 return g
 
         x = torch.tensor([1.0, 2.0], requires_grad=True)
@@ -176,25 +144,16 @@ class NoBackward(Mistake):
         class Square(torch.autograd.Function):
             @staticmethod
             def forward(ctx, x):
+                # + ctx.save_for_backward(x)
                 return x * x
+
+            # + @staticmethod
+            # + def backward(ctx, grad_output):
+            # +     (x,) = ctx.saved_tensors
+            # +     return 2 * x * grad_output
 
         x = torch.tensor([1.0, 2.0], requires_grad=True)
         Square.apply(x).sum().backward()  # <-
-
-    def right():
-        class Square(torch.autograd.Function):
-            @staticmethod
-            def forward(ctx, x):
-                ctx.save_for_backward(x)
-                return x * x
-
-            @staticmethod
-            def backward(ctx, grad_output):
-                (x,) = ctx.saved_tensors
-                return 2 * x * grad_output
-
-        x = torch.tensor([1.0, 2.0], requires_grad=True)
-        Square.apply(x).sum().backward()
 
 
 class BackwardAndVjp(Mistake):
@@ -214,26 +173,14 @@ class BackwardAndVjp(Mistake):
                 return x * 2
 
             @staticmethod
-            def backward(ctx, g):
-                return g * 2
+            def backward(ctx, g):  # -
+                return g * 2  # -
 
-            @staticmethod
+            @staticmethod  # -
             def vjp(ctx, g):
                 return g * 2
 
         return Double.apply(torch.tensor([1.0, 2.0]))  # <-
-
-    def right():
-        class Double(torch.autograd.Function):
-            @staticmethod
-            def forward(ctx, x):
-                return x * 2
-
-            @staticmethod
-            def vjp(ctx, g):
-                return g * 2
-
-        return Double.apply(torch.tensor([1.0, 2.0]))
 
 
 class DictReturned(Mistake):
@@ -251,18 +198,12 @@ class DictReturned(Mistake):
         class Powers(torch.autograd.Function):
             @staticmethod
             def forward(ctx, x):
-                return {"square": x**2, "cube": x**3}  # <-
+                return {"square": x**2, "cube": x**3}  # - <-
+                # + return x**2, x**3
 
-        return Powers.apply(torch.tensor([1.0, 2.0], requires_grad=True))
-
-    def right():
-        class Powers(torch.autograd.Function):
-            @staticmethod
-            def forward(ctx, x):
-                return x**2, x**3
-
-        square, cube = Powers.apply(torch.tensor([1.0, 2.0], requires_grad=True))
-        return {"square": square, "cube": cube}
+        return Powers.apply(torch.tensor([1.0, 2.0], requires_grad=True))  # -
+        # + square, cube = Powers.apply(torch.tensor([1.0, 2.0], requires_grad=True))
+        # + return {"square": square, "cube": cube}
 
 
 class ForwardReturnsNothing(Mistake):
@@ -314,19 +255,11 @@ class ForwardReturnsArray(Mistake):
         class Sort(torch.autograd.Function):
             @staticmethod
             def forward(ctx, x):
-                a = x.detach().numpy()
+                a = x.detach().numpy()  # -
+                # + a = x.detach().numpy().copy()
                 a.sort()
-                return a  # <-
-
-        return Sort.apply(torch.tensor([2.0, 1.0], requires_grad=True) * 1)
-
-    def right():
-        class Sort(torch.autograd.Function):
-            @staticmethod
-            def forward(ctx, x):
-                a = x.detach().numpy().copy()
-                a.sort()
-                return torch.from_numpy(a)
+                return a  # - <-
+                # + return torch.from_numpy(a)
 
         return Sort.apply(torch.tensor([2.0, 1.0], requires_grad=True) * 1)
 
@@ -343,32 +276,23 @@ class CapturedWeight(Mistake):
     remedy = "Linear.apply"
 
     def wrong():
-        weight = torch.ones(2, 3, requires_grad=True)
+        weight = torch.ones(2, 3, requires_grad=True)  # -
 
         class Linear(torch.autograd.Function):
             @staticmethod
-            def forward(ctx, x):
+            # + def forward(ctx, x, weight):
+            # +     ctx.save_for_backward(x, weight)
+            def forward(ctx, x):  # -
                 return x @ weight  # <-
 
             @staticmethod
             def backward(ctx, g):
-                return g @ weight.T
+                return g @ weight.T  # -
+                # + x, weight = ctx.saved_tensors
+                # + return g @ weight.T, x.T @ g
 
-        Linear.apply(torch.ones(4, 2, requires_grad=True)).sum().backward()
-
-    def right():
-        class Linear(torch.autograd.Function):
-            @staticmethod
-            def forward(ctx, x, weight):
-                ctx.save_for_backward(x, weight)
-                return x @ weight
-
-            @staticmethod
-            def backward(ctx, g):
-                x, weight = ctx.saved_tensors
-                return g @ weight.T, x.T @ g
-
-        Linear.apply(torch.ones(4, 2, requires_grad=True), torch.ones(2, 3, requires_grad=True)).sum().backward()
+        Linear.apply(torch.ones(4, 2, requires_grad=True)).sum().backward()  # -
+        # + Linear.apply(torch.ones(4, 2, requires_grad=True), torch.ones(2, 3, requires_grad=True)).sum().backward()
 
 
 class GradInsideForward(Mistake):
@@ -385,18 +309,10 @@ class GradInsideForward(Mistake):
         class Slope(torch.autograd.Function):
             @staticmethod
             def forward(ctx, x):
-                y = (x**3).sum()
+                y = (x**3).sum()  # -
+                # + with torch.enable_grad():
+                # +     x = x.detach().requires_grad_()
+                # +     y = (x**3).sum()
                 return torch.autograd.grad(y, x)[0]  # <-
-
-        return Slope.apply(torch.tensor([1.0, 2.0], requires_grad=True))
-
-    def right():
-        class Slope(torch.autograd.Function):
-            @staticmethod
-            def forward(ctx, x):
-                with torch.enable_grad():
-                    x = x.detach().requires_grad_()
-                    y = (x**3).sum()
-                return torch.autograd.grad(y, x)[0]
 
         return Slope.apply(torch.tensor([1.0, 2.0], requires_grad=True))

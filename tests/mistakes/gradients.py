@@ -2,7 +2,7 @@
 
 import minigrad as torch
 
-from . import Mistake, results
+from . import Mistake
 
 
 class GradientsSwapped(Mistake):
@@ -25,21 +25,8 @@ class GradientsSwapped(Mistake):
             @staticmethod
             def backward(ctx, g):
                 x, w = ctx.saved_tensors
-                return x.T @ g, g @ w.T  # <-
-
-        Matmul.apply(torch.ones(2, 3, requires_grad=True), torch.ones(3, 4, requires_grad=True)).sum().backward()
-
-    def right():
-        class Matmul(torch.autograd.Function):
-            @staticmethod
-            def forward(ctx, x, w):
-                ctx.save_for_backward(x, w)
-                return x @ w
-
-            @staticmethod
-            def backward(ctx, g):
-                x, w = ctx.saved_tensors
-                return g @ w.T, x.T @ g
+                return x.T @ g, g @ w.T  # - <-
+                # + return g @ w.T, x.T @ g
 
         Matmul.apply(torch.ones(2, 3, requires_grad=True), torch.ones(3, 4, requires_grad=True)).sum().backward()
 
@@ -64,21 +51,8 @@ class GradientTransposed(Mistake):
             @staticmethod
             def backward(ctx, g):
                 x, w = ctx.saved_tensors
-                return g @ w, x.T @ g  # <-
-
-        Linear.apply(torch.ones(2, 3, requires_grad=True), torch.ones(4, 3, requires_grad=True)).sum().backward()
-
-    def right():
-        class Linear(torch.autograd.Function):
-            @staticmethod
-            def forward(ctx, x, w):
-                ctx.save_for_backward(x, w)
-                return x @ w.T
-
-            @staticmethod
-            def backward(ctx, g):
-                x, w = ctx.saved_tensors
-                return g @ w, g.T @ x
+                return g @ w, x.T @ g  # - <-
+                # + return g @ w, g.T @ x
 
         Linear.apply(torch.ones(2, 3, requires_grad=True), torch.ones(4, 3, requires_grad=True)).sum().backward()
 
@@ -103,20 +77,8 @@ class GradientOfOutputsShape(Mistake):
 
             @staticmethod
             def backward(ctx, g):
-                return g  # <-
-
-        RowSum.apply(torch.ones(2, 3, requires_grad=True)).sum().backward()
-
-    def right():
-        class RowSum(torch.autograd.Function):
-            @staticmethod
-            def forward(ctx, x):
-                ctx.shape = x.shape
-                return x.sum(1)
-
-            @staticmethod
-            def backward(ctx, g):
-                return g[:, None].expand(ctx.shape)
+                return g  # - <-
+                # + return g[:, None].expand(ctx.shape)
 
         RowSum.apply(torch.ones(2, 3, requires_grad=True)).sum().backward()
 
@@ -141,22 +103,8 @@ class GradientSummed(Mistake):
             @staticmethod
             def backward(ctx, g):
                 x, factor = ctx.saved_tensors
-                return (g * factor).sum(), (g * x).sum()  # <-
-
-        x, factor = torch.ones(3, requires_grad=True), torch.tensor(2.0, requires_grad=True)
-        Scale.apply(x, factor).sum().backward()
-
-    def right():
-        class Scale(torch.autograd.Function):
-            @staticmethod
-            def forward(ctx, x, factor):
-                ctx.save_for_backward(x, factor)
-                return x * factor
-
-            @staticmethod
-            def backward(ctx, g):
-                x, factor = ctx.saved_tensors
-                return g * factor, g * x  # minigrad sums the second to the shape of factor
+                return (g * factor).sum(), (g * x).sum()  # - <-
+                # + return g * factor, g * x  # minigrad sums the second to the shape of factor
 
         x, factor = torch.ones(3, requires_grad=True), torch.tensor(2.0, requires_grad=True)
         Scale.apply(x, factor).sum().backward()
@@ -176,24 +124,13 @@ class GradientNotReduced(Mistake):
         class BatchMean(torch.autograd.Function):
             @staticmethod
             def forward(ctx, x):
+                # + ctx.shape = x.shape
                 return x.mean(0)
 
             @staticmethod
             def backward(ctx, g):
-                return g.expand(5, 3) / 5  # <-
-
-        BatchMean.apply(torch.ones(4, 3, requires_grad=True)).sum().backward()
-
-    def right():
-        class BatchMean(torch.autograd.Function):
-            @staticmethod
-            def forward(ctx, x):
-                ctx.shape = x.shape
-                return x.mean(0)
-
-            @staticmethod
-            def backward(ctx, g):
-                return g.expand(ctx.shape) / ctx.shape[0]
+                return g.expand(5, 3) / 5  # - <-
+                # + return g.expand(ctx.shape) / ctx.shape[0]
 
         BatchMean.apply(torch.ones(4, 3, requires_grad=True)).sum().backward()
 
@@ -219,21 +156,8 @@ class BooleanGradient(Mistake):
             @staticmethod
             def backward(ctx, grad_output):
                 (x,) = ctx.saved_tensors
-                return x > 0  # <-
-
-        (3 * Relu.apply(torch.tensor([1.0, -1.0], requires_grad=True))).sum().backward()
-
-    def right():
-        class Relu(torch.autograd.Function):
-            @staticmethod
-            def forward(ctx, x):
-                ctx.save_for_backward(x)
-                return x.clamp(min=0)
-
-            @staticmethod
-            def backward(ctx, grad_output):
-                (x,) = ctx.saved_tensors
-                return (x > 0) * grad_output
+                return x > 0  # - <-
+                # + return (x > 0) * grad_output
 
         (3 * Relu.apply(torch.tensor([1.0, -1.0], requires_grad=True))).sum().backward()
 
@@ -257,19 +181,8 @@ class IntegerGradient(Mistake):
 
             @staticmethod
             def backward(ctx, g):
-                return (g / 2).long()  # <-
-
-        Half.apply(torch.tensor([1.0, -1.0], requires_grad=True)).sum().backward()
-
-    def right():
-        class Half(torch.autograd.Function):
-            @staticmethod
-            def forward(ctx, x):
-                return x / 2
-
-            @staticmethod
-            def backward(ctx, g):
-                return g.double() / 2  # another floating-point dtype is converted to the input's
+                return (g / 2).long()  # - <-
+                # + return g.double() / 2  # another floating-point dtype is converted to the input's
 
         Half.apply(torch.tensor([1.0, -1.0], requires_grad=True)).sum().backward()
 
@@ -291,21 +204,10 @@ class ArrayReturned(Mistake):
                 return torch.from_numpy(x.detach().numpy() * 2)
 
             @staticmethod
+            # + @torch.autograd.function.once_differentiable
             def backward(ctx, g):
-                return g.numpy() * 2  # <-
-
-        Double.apply(torch.ones(2, requires_grad=True)).sum().backward()
-
-    def right():
-        class Double(torch.autograd.Function):
-            @staticmethod
-            def forward(ctx, x):
-                return torch.from_numpy(x.detach().numpy() * 2)
-
-            @staticmethod
-            @torch.autograd.function.once_differentiable
-            def backward(ctx, g):
-                return torch.from_numpy(g.numpy() * 2)
+                return g.numpy() * 2  # - <-
+                # + return torch.from_numpy(g.numpy() * 2)
 
         Double.apply(torch.ones(2, requires_grad=True)).sum().backward()
 
@@ -328,11 +230,10 @@ class NumberReturned(Mistake):
 
             @staticmethod
             def backward(ctx, g):
-                return 2.0  # <-
+                return 2.0  # - <-
+                # + return g * 2
 
         Double.apply(torch.ones(2, requires_grad=True)).sum().backward()
-
-    right = results.GradientForCtx.right
 
 
 class ListInTuple(Mistake):
@@ -355,11 +256,11 @@ class ListInTuple(Mistake):
             @staticmethod
             def backward(ctx, g):
                 x, y = ctx.saved_tensors
-                return [g * y, g * x], None  # <-
+                return [g * y, g * x], None  # - <-
+                # + grad_x, grad_y = g * y, g * x
+                # + return grad_x, grad_y
 
         Product.apply(torch.ones(2, requires_grad=True), torch.ones(2)).sum().backward()
-
-    right = results.MissingReturnOfTwo.right
 
 
 class DictOfGradients(Mistake):
@@ -380,11 +281,10 @@ class DictOfGradients(Mistake):
 
             @staticmethod
             def backward(ctx, g):
-                return {"x": g * 2}  # <-
+                return {"x": g * 2}  # - <-
+                # + return g * 2
 
         Double.apply(torch.ones(2, requires_grad=True)).sum().backward()
-
-    right = results.GradientForCtx.right
 
 
 class ChainRuleForgotten(Mistake):

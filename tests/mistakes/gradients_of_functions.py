@@ -21,30 +21,18 @@ class IntermediateSavedForTheSecondDerivative(Mistake):
         class Cube(torch.autograd.Function):
             @staticmethod
             def forward(ctx, x):
-                square = x * x
-                ctx.save_for_backward(square)  # <-
-                return square * x
+                square = x * x  # -
+                ctx.save_for_backward(square)  # - <-
+                return square * x  # -
+                # + ctx.save_for_backward(x)
+                # + return x * x * x
 
             @staticmethod
             def backward(ctx, g):
-                (square,) = ctx.saved_tensors
-                return g * 3 * square
-
-        x = torch.tensor([1.0, 2.0], requires_grad=True)
-        (gradient,) = torch.autograd.grad(Cube.apply(x).sum(), x, create_graph=True)
-        gradient.sum().backward()
-
-    def right():
-        class Cube(torch.autograd.Function):
-            @staticmethod
-            def forward(ctx, x):
-                ctx.save_for_backward(x)
-                return x * x * x
-
-            @staticmethod
-            def backward(ctx, g):
-                (x,) = ctx.saved_tensors
-                return g * 3 * x * x
+                (square,) = ctx.saved_tensors  # -
+                return g * 3 * square  # -
+                # + (x,) = ctx.saved_tensors
+                # + return g * 3 * x * x
 
         x = torch.tensor([1.0, 2.0], requires_grad=True)
         (gradient,) = torch.autograd.grad(Cube.apply(x).sum(), x, create_graph=True)
@@ -65,28 +53,16 @@ class IntermediateOnTheCtx(Mistake):
         class SquareOfTwice(torch.autograd.Function):
             @staticmethod
             def forward(ctx, x):
-                ctx.twice = x * 2  # <-
-                return ctx.twice**2
+                ctx.twice = x * 2  # - <-
+                return ctx.twice**2  # -
+                # + ctx.save_for_backward(x)
+                # + return (x * 2) ** 2
 
             @staticmethod
             def backward(ctx, g):
-                return 4 * ctx.twice * g
-
-        x = torch.tensor([1.0, 2.0], requires_grad=True)
-        (gradient,) = torch.autograd.grad(SquareOfTwice.apply(x).sum(), x, create_graph=True)
-        gradient.sum().backward()
-
-    def right():
-        class SquareOfTwice(torch.autograd.Function):
-            @staticmethod
-            def forward(ctx, x):
-                ctx.save_for_backward(x)
-                return (x * 2) ** 2
-
-            @staticmethod
-            def backward(ctx, g):
-                (x,) = ctx.saved_tensors
-                return 8 * x * g
+                return 4 * ctx.twice * g  # -
+                # + (x,) = ctx.saved_tensors
+                # + return 8 * x * g
 
         x = torch.tensor([1.0, 2.0], requires_grad=True)
         (gradient,) = torch.autograd.grad(SquareOfTwice.apply(x).sum(), x, create_graph=True)
@@ -113,23 +89,8 @@ class NumberInADifferentiatedBackward(Mistake):
             @staticmethod
             def backward(ctx, g):
                 (x,) = ctx.saved_tensors
-                return 2 * x.item() * g  # <-
-
-        x = torch.ones(1, requires_grad=True)
-        (gradient,) = torch.autograd.grad(Square.apply(x).sum(), x, create_graph=True)
-        gradient.sum().backward()
-
-    def right():
-        class Square(torch.autograd.Function):
-            @staticmethod
-            def forward(ctx, x):
-                ctx.save_for_backward(x)
-                return x * x
-
-            @staticmethod
-            def backward(ctx, g):
-                (x,) = ctx.saved_tensors
-                return 2 * x * g
+                return 2 * x.item() * g  # - <-
+                # + return 2 * x * g
 
         x = torch.ones(1, requires_grad=True)
         (gradient,) = torch.autograd.grad(Square.apply(x).sum(), x, create_graph=True)
@@ -151,22 +112,8 @@ class BoolOutputDifferentiated(Mistake):
             @staticmethod
             def forward(ctx, level):
                 ctx.save_for_backward(level)
-                return level > 0  # <-
-
-            @staticmethod
-            def backward(ctx, g):
-                (level,) = ctx.saved_tensors
-                return g / (1 + level.abs())
-
-        level = torch.tensor([0.5, -1.0], requires_grad=True)
-        (Step.apply(level) * 2.0).sum().backward()
-
-    def right():
-        class Step(torch.autograd.Function):
-            @staticmethod
-            def forward(ctx, level):
-                ctx.save_for_backward(level)
-                return (level > 0).float()
+                return level > 0  # - <-
+                # + return (level > 0).float()
 
             @staticmethod
             def backward(ctx, g):
@@ -257,22 +204,8 @@ class ArrayIntoAFunction(Mistake):
                 (y,) = ctx.saved_tensors
                 return g * y
 
-        Exp.apply(np.ones(3))
-
-    def right():
-        class Exp(torch.autograd.Function):
-            @staticmethod
-            def forward(ctx, x):
-                y = x.exp()
-                ctx.save_for_backward(y)
-                return y
-
-            @staticmethod
-            def backward(ctx, g):
-                (y,) = ctx.saved_tensors
-                return g * y
-
-        Exp.apply(torch.tensor(np.ones(3)))
+        Exp.apply(np.ones(3))  # -
+        # + Exp.apply(torch.tensor(np.ones(3)))
 
 
 class GradientOnlyIfNeeded(Mistake):
@@ -296,30 +229,12 @@ class GradientOnlyIfNeeded(Mistake):
             @staticmethod
             def backward(ctx, g):
                 x, w = ctx.saved_tensors
+                # + gx = gw = None
                 if ctx.needs_input_grad[0]:
                     gx = g * w
                 if ctx.needs_input_grad[1]:
                     gw = g * x
                 return gx, gw  # <-
-
-        Product.apply(torch.ones(3), torch.ones(3, requires_grad=True)).sum().backward()
-
-    def right():
-        class Product(torch.autograd.Function):
-            @staticmethod
-            def forward(ctx, x, w):
-                ctx.save_for_backward(x, w)
-                return x * w
-
-            @staticmethod
-            def backward(ctx, g):
-                x, w = ctx.saved_tensors
-                gx = gw = None
-                if ctx.needs_input_grad[0]:
-                    gx = g * w
-                if ctx.needs_input_grad[1]:
-                    gw = g * x
-                return gx, gw
 
         Product.apply(torch.ones(3), torch.ones(3, requires_grad=True)).sum().backward()
 
@@ -390,11 +305,7 @@ class PartOfALeafAsInput(Mistake):
     def wrong():
         x = torch.ones(3, requires_grad=True)
         y = (x**2).sum()
-        torch.autograd.grad(y, x[0])  # <-
-
-    def right():
-        x = torch.ones(3, requires_grad=True)
-        y = (x**2).sum()
-        torch.autograd.grad(y, x)[0][0]
-        first = x[0]
-        torch.autograd.grad((first**2).sum(), first)
+        torch.autograd.grad(y, x[0])  # - <-
+        # + torch.autograd.grad(y, x)[0][0]
+        # + first = x[0]
+        # + torch.autograd.grad((first**2).sum(), first)

@@ -20,14 +20,9 @@ class BackwardTwice(Mistake):
     def wrong():
         x = torch.tensor(2.0, requires_grad=True)
         y = x * x
+        # + y.backward(retain_graph=True)
         y.backward()
-        y.backward()  # <-
-
-    def right():
-        x = torch.tensor(2.0, requires_grad=True)
-        y = x * x
-        y.backward(retain_graph=True)
-        y.backward()
+        y.backward()  # - <-
 
 
 class GradThenBackward(Mistake):
@@ -43,14 +38,9 @@ class GradThenBackward(Mistake):
     def wrong():
         x = torch.tensor(2.0, requires_grad=True)
         loss = x**3
-        torch.autograd.grad(loss, x)
+        torch.autograd.grad(loss, x)  # -
+        # + torch.autograd.grad(loss, x, retain_graph=True)
         loss.backward()  # <-
-
-    def right():
-        x = torch.tensor(2.0, requires_grad=True)
-        loss = x**3
-        torch.autograd.grad(loss, x, retain_graph=True)
-        loss.backward()
 
 
 class ForwardOutsideTheLoop(Mistake):
@@ -65,15 +55,10 @@ class ForwardOutsideTheLoop(Mistake):
 
     def wrong():
         w = torch.tensor(2.0, requires_grad=True)
-        loss = w * w
+        loss = w * w  # -
         for _ in range(2):
+            # + loss = w * w
             loss.backward()  # <-
-
-    def right():
-        w = torch.tensor(2.0, requires_grad=True)
-        for _ in range(2):
-            loss = w * w
-            loss.backward()
 
 
 class PredictionOutsideTheLoop(Mistake):
@@ -89,15 +74,9 @@ class PredictionOutsideTheLoop(Mistake):
 
     def wrong():
         w = torch.ones(2, requires_grad=True)
-        prediction = w.tanh()  # <-
+        prediction = w.tanh()  # - <-
         for _ in range(2):
-            loss = (prediction - 1).pow(2).sum()
-            loss.backward()
-
-    def right():
-        w = torch.ones(2, requires_grad=True)
-        for _ in range(2):
-            prediction = w.tanh()
+            # + prediction = w.tanh()
             loss = (prediction - 1).pow(2).sum()
             loss.backward()
 
@@ -117,27 +96,15 @@ class ComputedInInit(Mistake):
             def __init__(self):
                 super().__init__()
                 self.log = torch.nn.Parameter(torch.zeros(2))
-                self.scale = self.log.exp()
+                self.scale = self.log.exp()  # -
 
             def forward(self, x):
-                return self.scale * x
+                return self.scale * x  # -
+                # + return self.log.exp() * x
 
         model = Scale()
         for _ in range(2):
             model(torch.ones(2)).sum().backward()  # <-
-
-    def right():
-        class Scale(torch.nn.Module):
-            def __init__(self):
-                super().__init__()
-                self.log = torch.nn.Parameter(torch.zeros(2))
-
-            def forward(self, x):
-                return self.log.exp() * x
-
-        model = Scale()
-        for _ in range(2):
-            model(torch.ones(2)).sum().backward()
 
 
 class TwoLossesOneTrunk(Mistake):
@@ -154,14 +121,9 @@ class TwoLossesOneTrunk(Mistake):
         w = torch.ones(2, requires_grad=True)
         shared = w.exp()
         loss1, loss2 = shared.sum(), (shared * shared).sum()
-        loss1.backward()
-        loss2.backward()  # <-
-
-    def right():
-        w = torch.ones(2, requires_grad=True)
-        shared = w.exp()
-        loss1, loss2 = shared.sum(), (shared * shared).sum()
-        (loss1 + loss2).backward()
+        loss1.backward()  # -
+        loss2.backward()  # - <-
+        # + (loss1 + loss2).backward()
 
 
 class FakeNotDetached(Mistake):
@@ -178,15 +140,9 @@ class FakeNotDetached(Mistake):
         generator = torch.ones(2, requires_grad=True)
         discriminator = torch.ones(2, requires_grad=True)
         fake = generator.tanh()
-        (discriminator * fake).sum().backward()
+        (discriminator * fake).sum().backward()  # -
+        # + (discriminator * fake.detach()).sum().backward()
         (1 - discriminator * fake).sum().backward()  # <-
-
-    def right():
-        generator = torch.ones(2, requires_grad=True)
-        discriminator = torch.ones(2, requires_grad=True)
-        fake = generator.tanh()
-        (discriminator * fake.detach()).sum().backward()
-        (1 - discriminator * fake).sum().backward()
 
 
 class RowsOfAJacobian(Mistake):
@@ -202,12 +158,8 @@ class RowsOfAJacobian(Mistake):
     def wrong():
         x = torch.ones(3, requires_grad=True)
         y = x.sin()
-        return [torch.autograd.grad(y[i], x) for i in range(3)]  # <-
-
-    def right():
-        x = torch.ones(3, requires_grad=True)
-        y = x.sin()
-        return [torch.autograd.grad(y[i], x, retain_graph=True) for i in range(3)]
+        return [torch.autograd.grad(y[i], x) for i in range(3)]  # - <-
+        # + return [torch.autograd.grad(y[i], x, retain_graph=True) for i in range(3)]
 
 
 class SecondBackwardOfAFunction(Mistake):
@@ -233,24 +185,9 @@ class SecondBackwardOfAFunction(Mistake):
                 return 2 * x * g
 
         y = Square.apply(torch.tensor(3.0, requires_grad=True))
+        # + y.backward(retain_graph=True)
         y.backward()
-        y.backward()  # <-
-
-    def right():
-        class Square(torch.autograd.Function):
-            @staticmethod
-            def forward(ctx, x):
-                ctx.save_for_backward(x)
-                return x * x
-
-            @staticmethod
-            def backward(ctx, g):
-                (x,) = ctx.saved_tensors
-                return 2 * x * g
-
-        y = Square.apply(torch.tensor(3.0, requires_grad=True))
-        y.backward(retain_graph=True)
-        y.backward()
+        y.backward()  # - <-
 
 
 class SavedTensorReadTooLate(Mistake):
@@ -265,13 +202,9 @@ class SavedTensorReadTooLate(Mistake):
 
     def wrong():
         y = torch.tensor(1.0, requires_grad=True).exp()
-        y.backward()
+        y.backward()  # -
+        # + y.backward(retain_graph=True)
         return y.grad_fn._saved_result  # <-
-
-    def right():
-        y = torch.tensor(1.0, requires_grad=True).exp()
-        y.backward(retain_graph=True)
-        return y.grad_fn._saved_result
 
 
 class CopyOfAResult(Mistake):
@@ -287,12 +220,8 @@ class CopyOfAResult(Mistake):
     def wrong():
         w = torch.ones(2, requires_grad=True)
         best = w * 2
-        return copy.deepcopy(best)  # <-
-
-    def right():
-        w = torch.ones(2, requires_grad=True)
-        best = w * 2
-        return copy.deepcopy(w), best.detach().clone()
+        return copy.deepcopy(best)  # - <-
+        # + return copy.deepcopy(w), best.detach().clone()
 
 
 class NodeCalledWithAWrongShape(Mistake):
@@ -307,8 +236,5 @@ class NodeCalledWithAWrongShape(Mistake):
 
     def wrong():
         a, b = torch.ones(2, 3, requires_grad=True), torch.ones(3, 4, requires_grad=True)
-        (a @ b).grad_fn(torch.ones(4, 3))  # <-
-
-    def right():
-        a, b = torch.ones(2, 3, requires_grad=True), torch.ones(3, 4, requires_grad=True)
-        (a @ b).grad_fn(torch.ones(2, 4))
+        (a @ b).grad_fn(torch.ones(4, 3))  # - <-
+        # + (a @ b).grad_fn(torch.ones(2, 4))

@@ -22,13 +22,9 @@ class CreateGraphForgotten(Mistake):
 
     def wrong():
         x = torch.tensor(2.0, requires_grad=True)
-        (slope,) = torch.autograd.grad(x**3, x)
+        (slope,) = torch.autograd.grad(x**3, x)  # -
+        # + (slope,) = torch.autograd.grad(x**3, x, create_graph=True)
         return torch.autograd.grad(slope, x)  # <-
-
-    def right():
-        x = torch.tensor(2.0, requires_grad=True)
-        (slope,) = torch.autograd.grad(x**3, x, create_graph=True)
-        return torch.autograd.grad(slope, x)
 
 
 class GradOfGradAttribute(Mistake):
@@ -43,13 +39,10 @@ class GradOfGradAttribute(Mistake):
 
     def wrong():
         x = torch.ones(2, requires_grad=True)
-        (x**3).sum().backward()
-        x.grad.sum().backward()  # <-
-
-    def right():
-        x = torch.ones(2, requires_grad=True)
-        (slope,) = torch.autograd.grad((x**3).sum(), x, create_graph=True)
-        slope.sum().backward()
+        (x**3).sum().backward()  # -
+        x.grad.sum().backward()  # - <-
+        # + (slope,) = torch.autograd.grad((x**3).sum(), x, create_graph=True)
+        # + slope.sum().backward()
 
 
 class OnceDifferentiableTwice(Mistake):
@@ -71,7 +64,7 @@ class OnceDifferentiableTwice(Mistake):
                 return y
 
             @staticmethod
-            @once_differentiable
+            @once_differentiable  # -
             def backward(ctx, g):
                 (y,) = ctx.saved_tensors
                 return g * y
@@ -79,23 +72,6 @@ class OnceDifferentiableTwice(Mistake):
         x = torch.ones(2, requires_grad=True)
         (slope,) = torch.autograd.grad(Exp.apply(x).sum(), x, create_graph=True)
         slope.sum().backward()  # <-
-
-    def right():
-        class Exp(torch.autograd.Function):
-            @staticmethod
-            def forward(ctx, x):
-                y = x.exp()
-                ctx.save_for_backward(y)
-                return y
-
-            @staticmethod
-            def backward(ctx, g):
-                (y,) = ctx.saved_tensors
-                return g * y
-
-        x = torch.ones(2, requires_grad=True)
-        (slope,) = torch.autograd.grad(Exp.apply(x).sum(), x, create_graph=True)
-        slope.sum().backward()
 
 
 class OnceDifferentiableInFunc(Mistake):
@@ -119,29 +95,12 @@ class OnceDifferentiableInFunc(Mistake):
                 ctx.save_for_backward(*inputs)
 
             @staticmethod
-            @once_differentiable
+            @once_differentiable  # -
             def backward(ctx, g):
                 (x,) = ctx.saved_tensors
                 return 2 * x * g
 
         return torch.func.grad(torch.func.grad(Square.apply))(torch.tensor(3.0))  # <-
-
-    def right():
-        class Square(torch.autograd.Function):
-            @staticmethod
-            def forward(x):
-                return x * x
-
-            @staticmethod
-            def setup_context(ctx, inputs, output):
-                ctx.save_for_backward(*inputs)
-
-            @staticmethod
-            def backward(ctx, g):
-                (x,) = ctx.saved_tensors
-                return 2 * x * g
-
-        return torch.func.grad(torch.func.grad(Square.apply))(torch.tensor(3.0))
 
 
 class NumpyInBackward(Mistake):
@@ -165,22 +124,8 @@ class NumpyInBackward(Mistake):
             @staticmethod
             def backward(ctx, g):
                 (x,) = ctx.saved_tensors
-                return torch.from_numpy(g.detach().numpy() * np.cos(x.detach().numpy()))  # <-
-
-        x = torch.ones(2, requires_grad=True)
-        torch.autograd.grad((Sin.apply(x) ** 2).sum(), x, create_graph=True)
-
-    def right():
-        class Sin(torch.autograd.Function):
-            @staticmethod
-            def forward(ctx, x):
-                ctx.save_for_backward(x)
-                return x.sin()
-
-            @staticmethod
-            def backward(ctx, g):
-                (x,) = ctx.saved_tensors
-                return g * x.cos()
+                return torch.from_numpy(g.detach().numpy() * np.cos(x.detach().numpy()))  # - <-
+                # + return g * x.cos()
 
         x = torch.ones(2, requires_grad=True)
         torch.autograd.grad((Sin.apply(x) ** 2).sum(), x, create_graph=True)
@@ -203,25 +148,13 @@ class NumpyOfGradient(Mistake):
                 return x * 2
 
             @staticmethod
+            # + @once_differentiable
             def backward(ctx, g):
                 return torch.from_numpy(g.numpy() * 2)  # <-
 
         x = torch.ones(2, requires_grad=True)
-        torch.autograd.grad((Double.apply(x) ** 2).sum(), x, create_graph=True)
-
-    def right():
-        class Double(torch.autograd.Function):
-            @staticmethod
-            def forward(ctx, x):
-                return x * 2
-
-            @staticmethod
-            @once_differentiable
-            def backward(ctx, g):
-                return torch.from_numpy(g.numpy() * 2)
-
-        x = torch.ones(2, requires_grad=True)
-        torch.autograd.grad((Double.apply(x) ** 2).sum(), x)
+        torch.autograd.grad((Double.apply(x) ** 2).sum(), x, create_graph=True)  # -
+        # + torch.autograd.grad((Double.apply(x) ** 2).sum(), x)
 
 
 class DetachInBackward(Mistake):
@@ -243,20 +176,8 @@ class DetachInBackward(Mistake):
 
             @staticmethod
             def backward(ctx, g):
-                return g.detach() * 3  # <-
-
-        x = torch.ones(2, requires_grad=True)
-        (slope,) = torch.autograd.grad((Triple.apply(x) ** 3).sum(), x, create_graph=True)
-
-    def right():
-        class Triple(torch.autograd.Function):
-            @staticmethod
-            def forward(ctx, x):
-                return x * 3
-
-            @staticmethod
-            def backward(ctx, g):
-                return g * 3
+                return g.detach() * 3  # - <-
+                # + return g * 3
 
         x = torch.ones(2, requires_grad=True)
         (slope,) = torch.autograd.grad((Triple.apply(x) ** 3).sum(), x, create_graph=True)
@@ -274,7 +195,8 @@ class NoGradInBackward(Mistake):
     remedy = "no_grad"
 
     def wrong():
-        class Triple(torch.autograd.Function):
+        # + class Clip(torch.autograd.Function):
+        class Triple(torch.autograd.Function):  # -
             @staticmethod
             def forward(ctx, x):
                 return x * 3
@@ -282,26 +204,14 @@ class NoGradInBackward(Mistake):
             @staticmethod
             def backward(ctx, g):
                 with torch.no_grad():
-                    result = g * 3
-                return result  # <-
+                    result = g * 3  # -
+                return result  # - <-
+                # +     scale = 3 / g.norm().clamp(min=1)
+                # + return g * scale
 
         x = torch.ones(2, requires_grad=True)
-        (slope,) = torch.autograd.grad((Triple.apply(x) ** 3).sum(), x, create_graph=True)
-
-    def right():
-        class Clip(torch.autograd.Function):
-            @staticmethod
-            def forward(ctx, x):
-                return x * 3
-
-            @staticmethod
-            def backward(ctx, g):
-                with torch.no_grad():
-                    scale = 3 / g.norm().clamp(min=1)
-                return g * scale
-
-        x = torch.ones(2, requires_grad=True)
-        (slope,) = torch.autograd.grad((Clip.apply(x) ** 3).sum(), x, create_graph=True)
+        (slope,) = torch.autograd.grad((Triple.apply(x) ** 3).sum(), x, create_graph=True)  # -
+        # + (slope,) = torch.autograd.grad((Clip.apply(x) ** 3).sum(), x, create_graph=True)
 
 
 class DerivativeByAnUnusedInput(Mistake):
@@ -317,12 +227,8 @@ class DerivativeByAnUnusedInput(Mistake):
     def wrong():
         x = torch.ones(2, requires_grad=True)
         w = torch.ones(3, requires_grad=True)
-        return torch.autograd.grad((x * x).sum(), [x, w])  # <-
-
-    def right():
-        x = torch.ones(2, requires_grad=True)
-        w = torch.ones(3, requires_grad=True)
-        return torch.autograd.grad((x * x).sum(), [x, w], materialize_grads=True)
+        return torch.autograd.grad((x * x).sum(), [x, w])  # - <-
+        # + return torch.autograd.grad((x * x).sum(), [x, w], materialize_grads=True)
 
 
 class HessianRowsFreed(Mistake):
@@ -338,12 +244,8 @@ class HessianRowsFreed(Mistake):
     def wrong():
         x = torch.ones(2, requires_grad=True)
         (slope,) = torch.autograd.grad((x**3).sum(), x, create_graph=True)
-        return [torch.autograd.grad(slope[i], x)[0] for i in range(2)]  # <-
-
-    def right():
-        x = torch.ones(2, requires_grad=True)
-        (slope,) = torch.autograd.grad((x**3).sum(), x, create_graph=True)
-        return [torch.autograd.grad(slope[i], x, retain_graph=True)[0] for i in range(2)]
+        return [torch.autograd.grad(slope[i], x)[0] for i in range(2)]  # - <-
+        # + return [torch.autograd.grad(slope[i], x, retain_graph=True)[0] for i in range(2)]
 
 
 class HessianOfVector(Mistake):
@@ -410,11 +312,8 @@ class IndependentInStrictMode(Mistake):
 
     def wrong():
         x = torch.ones(2)
-        return torch.autograd.functional.jacobian(lambda y: x**2, x, strict=True)  # <-
-
-    def right():
-        x = torch.ones(2)
-        return torch.autograd.functional.jacobian(lambda y: y**2, x, strict=True)
+        return torch.autograd.functional.jacobian(lambda y: x**2, x, strict=True)  # - <-
+        # + return torch.autograd.functional.jacobian(lambda y: y**2, x, strict=True)
 
 
 class MathOfTensor(Mistake):
@@ -430,15 +329,10 @@ class MathOfTensor(Mistake):
 
     def wrong():
         def f(x):
-            return x * math.exp(-x)  # <-
-
-        return torch.func.grad(f)(torch.tensor(1.0))
-
-    def right():
-        def f(x):
-            if math.isnan(x.detach()) or math.floor(2.5) > float(x) * 5:
-                return x
-            return x * torch.exp(-x) + math.exp(-x.item())
+            return x * math.exp(-x)  # - <-
+            # + if math.isnan(x.detach()) or math.floor(2.5) > float(x) * 5:
+            # +     return x
+            # + return x * torch.exp(-x) + math.exp(-x.item())
 
         return torch.func.grad(f)(torch.tensor(1.0))
 

@@ -16,12 +16,9 @@ class HookOnUntracked(Mistake):
     remedy = "x.requires_grad_()"
 
     def wrong():
-        x = torch.ones(2)
+        x = torch.ones(2)  # -
+        # + x = torch.ones(2).requires_grad_()
         x.register_hook(print)  # <-
-
-    def right():
-        x = torch.ones(2).requires_grad_()
-        x.register_hook(print)
 
 
 class HookAfterBackward(Mistake):
@@ -39,18 +36,12 @@ class HookAfterBackward(Mistake):
         seen = []
         x = torch.ones(2, requires_grad=True)
         y = x * 2
+        # + y.register_hook(seen.append)
+        # + y.sum().backward(retain_graph=True)
+        # + y.register_hook(seen.append)
         y.sum().backward()
-        y.register_hook(seen.append)  # <-
-
-    def right():
-        seen = []
-        x = torch.ones(2, requires_grad=True)
-        y = x * 2
-        y.register_hook(seen.append)
-        y.sum().backward(retain_graph=True)
-        y.register_hook(seen.append)
-        y.sum().backward()
-        x.register_hook(seen.append)  # for the next round
+        y.register_hook(seen.append)  # - <-
+        # + x.register_hook(seen.append)  # for the next round
 
 
 class RetainGradAfterBackward(Mistake):
@@ -67,16 +58,10 @@ class RetainGradAfterBackward(Mistake):
     def wrong():
         x = torch.ones(2, requires_grad=True)
         y = x.exp()
+        # + y.retain_grad()
         y.sum().backward()
-        y.retain_grad()  # <-
-        return y.grad
-
-    def right():
-        x = torch.ones(2, requires_grad=True)
-        y = x.exp()
-        y.retain_grad()
-        y.sum().backward()
-        y.retain_grad()  # a second call is harmless
+        y.retain_grad()  # - <-
+        # + y.retain_grad()  # a second call is harmless
         return y.grad
 
 
@@ -92,12 +77,8 @@ class HookReturnsAnotherShape(Mistake):
 
     def wrong():
         x = torch.ones(2, requires_grad=True)
-        x.register_hook(lambda grad: grad.sum())  # <-
-        (x * x).sum().backward()
-
-    def right():
-        x = torch.ones(2, requires_grad=True)
-        x.register_hook(lambda grad: grad / grad.sum())
+        x.register_hook(lambda grad: grad.sum())  # - <-
+        # + x.register_hook(lambda grad: grad / grad.sum())
         (x * x).sum().backward()
 
 
@@ -113,12 +94,8 @@ class HookReturnsAnotherDtype(Mistake):
 
     def wrong():
         x = torch.ones(2, requires_grad=True)
-        x.register_hook(lambda grad: grad.double())  # <-
-        (x * x).sum().backward()
-
-    def right():
-        x = torch.ones(2, requires_grad=True)
-        x.register_hook(lambda grad: grad.double().to(grad.dtype))
+        x.register_hook(lambda grad: grad.double())  # - <-
+        # + x.register_hook(lambda grad: grad.double().to(grad.dtype))
         (x * x).sum().backward()
 
 
@@ -134,14 +111,10 @@ class HookReturnsANumber(Mistake):
     remedy = "return nothing"
 
     def wrong():
+        # + norms = []
         x = torch.ones(2, requires_grad=True)
-        x.register_hook(lambda grad: grad.norm().item())  # <-
-        (x * x).sum().backward()
-
-    def right():
-        norms = []
-        x = torch.ones(2, requires_grad=True)
-        x.register_hook(lambda grad: norms.append(grad.norm().item()))
+        x.register_hook(lambda grad: grad.norm().item())  # - <-
+        # + x.register_hook(lambda grad: norms.append(grad.norm().item()))
         (x * x).sum().backward()
 
 
@@ -158,15 +131,8 @@ class HookReturnsATuple(Mistake):
 
     def wrong():
         def clipped(grad):  # <-
-            return (grad.clamp(-1, 1),)
-
-        x = torch.ones(2, requires_grad=True)
-        x.register_hook(clipped)
-        (x * x).sum().backward()
-
-    def right():
-        def clipped(grad):
-            return grad.clamp(-1, 1)
+            return (grad.clamp(-1, 1),)  # -
+            # + return grad.clamp(-1, 1)
 
         x = torch.ones(2, requires_grad=True)
         x.register_hook(clipped)
@@ -186,12 +152,8 @@ class HookOfAModuleOnATensor(Mistake):
 
     def wrong():
         x = torch.ones(2, requires_grad=True)
-        x.register_hook(lambda module, grad_input, grad_output: None)  # <-
-        (x * x).sum().backward()
-
-    def right():
-        x = torch.ones(2, requires_grad=True)
-        x.register_hook(lambda grad, scale=2.0: grad * scale)
+        x.register_hook(lambda module, grad_input, grad_output: None)  # - <-
+        # + x.register_hook(lambda grad, scale=2.0: grad * scale)
         (x * x).sum().backward()
 
 
@@ -208,11 +170,8 @@ class HookCalledInsteadOfPassed(Mistake):
 
     def wrong():
         x = torch.ones(2, requires_grad=True)
-        x.register_hook(print(x))  # <-
-
-    def right():
-        x = torch.ones(2, requires_grad=True)
-        x.register_hook(print)
+        x.register_hook(print(x))  # - <-
+        # + x.register_hook(print)
 
 
 class HookRegisteredInALoop(Mistake):
@@ -329,13 +288,10 @@ class PostAccumulateHookOnAResult(Mistake):
 
     def wrong():
         x = torch.ones(2, requires_grad=True)
-        y = x * 2
-        y.register_post_accumulate_grad_hook(print)  # <-
-
-    def right():
-        x = torch.ones(2, requires_grad=True)
-        x.register_post_accumulate_grad_hook(print)
-        (x * 2).sum().backward()
+        y = x * 2  # -
+        y.register_post_accumulate_grad_hook(print)  # - <-
+        # + x.register_post_accumulate_grad_hook(print)
+        # + (x * 2).sum().backward()
 
 
 class PostAccumulateHookThatReturns(Mistake):
@@ -349,16 +305,11 @@ class PostAccumulateHookThatReturns(Mistake):
     remedy = "tensor.grad.clamp_(-1, 1)"
 
     def wrong():
+        # + def clip(x):
+        # +     x.grad.clamp_(-1, 1)
         x = torch.ones(2, requires_grad=True)
-        x.register_post_accumulate_grad_hook(lambda x: x.grad.clamp(-1, 1))  # <-
-        (x * 2).sum().backward()
-
-    def right():
-        def clip(x):
-            x.grad.clamp_(-1, 1)
-
-        x = torch.ones(2, requires_grad=True)
-        x.register_post_accumulate_grad_hook(clip)
+        x.register_post_accumulate_grad_hook(lambda x: x.grad.clamp(-1, 1))  # - <-
+        # + x.register_post_accumulate_grad_hook(clip)
         (x * 2).sum().backward()
 
 
@@ -376,13 +327,8 @@ class HookOfANodeReturnsOneGradient(Mistake):
     def wrong():
         x, w = torch.ones(2, requires_grad=True), torch.ones(2, requires_grad=True)
         y = x * w
-        y.grad_fn.register_hook(lambda grad_inputs, grad_outputs: grad_inputs[0] * 2)  # <-
-        y.sum().backward()
-
-    def right():
-        x, w = torch.ones(2, requires_grad=True), torch.ones(2, requires_grad=True)
-        y = x * w
-        y.grad_fn.register_hook(lambda grad_inputs, grad_outputs: tuple(g * 2 for g in grad_inputs))
+        y.grad_fn.register_hook(lambda grad_inputs, grad_outputs: grad_inputs[0] * 2)  # - <-
+        # + y.grad_fn.register_hook(lambda grad_inputs, grad_outputs: tuple(g * 2 for g in grad_inputs))
         y.sum().backward()
 
 
@@ -399,13 +345,8 @@ class PrehookReturnsTooFew(Mistake):
     def wrong():
         x = torch.ones(2, 3, requires_grad=True)
         largest, _ = x.max(1)
-        largest.grad_fn.register_prehook(lambda grad_outputs: (grad_outputs[0] * 2,))  # <-
-        largest.sum().backward()
-
-    def right():
-        x = torch.ones(2, 3, requires_grad=True)
-        largest, _ = x.max(1)
-        largest.grad_fn.register_prehook(lambda grad_outputs: (grad_outputs[0] * 2, *grad_outputs[1:]))
+        largest.grad_fn.register_prehook(lambda grad_outputs: (grad_outputs[0] * 2,))  # - <-
+        # + largest.grad_fn.register_prehook(lambda grad_outputs: (grad_outputs[0] * 2, *grad_outputs[1:]))
         largest.sum().backward()
 
 
@@ -422,13 +363,8 @@ class HookOfANodeReturnsAnotherShape(Mistake):
     def wrong():
         x = torch.ones(3, requires_grad=True)
         y = x.exp()
-        y.grad_fn.register_hook(lambda grad_inputs, grad_outputs: (grad_inputs[0].sum(),))  # <-
-        y.sum().backward()
-
-    def right():
-        x = torch.ones(3, requires_grad=True)
-        y = x.exp()
-        y.grad_fn.register_hook(lambda grad_inputs, grad_outputs: (grad_inputs[0] * 2,))
+        y.grad_fn.register_hook(lambda grad_inputs, grad_outputs: (grad_inputs[0].sum(),))  # - <-
+        # + y.grad_fn.register_hook(lambda grad_inputs, grad_outputs: (grad_inputs[0] * 2,))
         y.sum().backward()
 
 
@@ -445,13 +381,8 @@ class PrehookReturnsAnotherShape(Mistake):
     def wrong():
         x = torch.ones(3, requires_grad=True)
         y = x.exp()
-        y.grad_fn.register_prehook(lambda grad_outputs: (grad_outputs[0][:1],))  # <-
-        y.sum().backward()
-
-    def right():
-        x = torch.ones(3, requires_grad=True)
-        y = x.exp()
-        y.grad_fn.register_prehook(lambda grad_outputs: (grad_outputs[0] * 2,))
+        y.grad_fn.register_prehook(lambda grad_outputs: (grad_outputs[0][:1],))  # - <-
+        # + y.grad_fn.register_prehook(lambda grad_outputs: (grad_outputs[0] * 2,))
         y.sum().backward()
 
 
@@ -467,14 +398,8 @@ class UnpackHookReturnsAnotherShape(Mistake):
 
     def wrong():
         x = torch.ones(3, requires_grad=True)
-        hooks = torch.autograd.graph.saved_tensors_hooks(lambda t: t.mean(), lambda kept: kept)  # <-
-        with hooks:
-            y = x.exp()
-        y.sum().backward()
-
-    def right():
-        x = torch.ones(3, requires_grad=True)
-        hooks = torch.autograd.graph.saved_tensors_hooks(lambda t: t.mean(), lambda kept: kept.expand(3))
+        hooks = torch.autograd.graph.saved_tensors_hooks(lambda t: t.mean(), lambda kept: kept)  # - <-
+        # + hooks = torch.autograd.graph.saved_tensors_hooks(lambda t: t.mean(), lambda kept: kept.expand(3))
         with hooks:
             y = x.exp()
         y.sum().backward()
@@ -493,14 +418,8 @@ class UnpackHookReturnsAnArray(Mistake):
 
     def wrong():
         x = torch.ones(3, requires_grad=True)
-        hooks = torch.autograd.graph.saved_tensors_hooks(lambda t: t.numpy(), lambda kept: kept)  # <-
-        with hooks:
-            y = x.exp()
-        y.sum().backward()
-
-    def right():
-        x = torch.ones(3, requires_grad=True)
-        hooks = torch.autograd.graph.saved_tensors_hooks(lambda t: t.numpy(), lambda kept: torch.from_numpy(kept))
+        hooks = torch.autograd.graph.saved_tensors_hooks(lambda t: t.numpy(), lambda kept: kept)  # - <-
+        # + hooks = torch.autograd.graph.saved_tensors_hooks(lambda t: t.numpy(), lambda kept: torch.from_numpy(kept))
         with hooks:
             y = x.exp()
         y.sum().backward()

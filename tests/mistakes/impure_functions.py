@@ -1,7 +1,7 @@
 """Functions under func's transforms that are not pure."""
 
 import minigrad as torch
-from minigrad.func import functional_call, grad, stack_module_state
+from minigrad.func import functional_call, grad, stack_module_state  # noqa: F401  # a corrected program uses it
 
 from . import Mistake
 
@@ -34,23 +34,18 @@ class EscapedTensor(Mistake):
     remedy = "has_aux=True"
 
     def wrong():
-        kept = []
+        kept = []  # -
 
         def loss(x):
             y = x * x
-            kept.append(y)
-            return y.sum()
+            kept.append(y)  # -
+            return y.sum()  # -
+            # + return y.sum(), y
 
-        grad(loss)(torch.ones(3))
-        return kept[0].numpy()  # <-
-
-    def right():
-        def loss(x):
-            y = x * x
-            return y.sum(), y
-
-        _, y = grad(loss, has_aux=True)(torch.ones(3))
-        return y.numpy()
+        grad(loss)(torch.ones(3))  # -
+        return kept[0].numpy()  # - <-
+        # + _, y = grad(loss, has_aux=True)(torch.ones(3))
+        # + return y.numpy()
 
 
 class EscapedIntoTheNextCall(Mistake):
@@ -175,18 +170,10 @@ class CapturedParameters(Mistake):
         x = torch.ones(3, 2)
 
         def loss(params):
-            return (model(x) ** 2).sum()
+            return (model(x) ** 2).sum()  # -
+            # + return (functional_call(model, params, (x,)) ** 2).sum()
 
         return grad(loss)(dict(model.named_parameters()))  # <-
-
-    def right():
-        model = torch.nn.Linear(2, 1)
-        x = torch.ones(3, 2)
-
-        def loss(params):
-            return (functional_call(model, params, (x,)) ** 2).sum()
-
-        return grad(loss)(dict(model.named_parameters()))
 
 
 class NumpyInsideGrad(Mistake):
@@ -220,12 +207,9 @@ class StateInTheWrongMode(Mistake):
     remedy = "model.train()"
 
     def wrong():
-        models = [torch.nn.Linear(2, 1).train(), torch.nn.Linear(2, 1).eval()]
+        models = [torch.nn.Linear(2, 1).train(), torch.nn.Linear(2, 1).eval()]  # -
+        # + models = [torch.nn.Linear(2, 1).eval(), torch.nn.Linear(2, 1).eval()]
         return stack_module_state(models)  # <-
-
-    def right():
-        models = [torch.nn.Linear(2, 1).eval(), torch.nn.Linear(2, 1).eval()]
-        return stack_module_state(models)
 
 
 class LossDetached(Mistake):
@@ -240,18 +224,11 @@ class LossDetached(Mistake):
     remedy = "without detach()"
 
     def wrong():
+        # + seen = []
         def loss(x):
-            y = (x * x).detach()  # <-
-            return y.sum()
-
-        return grad(loss)(torch.ones(3))
-
-    def right():
-        seen = []
-
-        def loss(x):
-            y = x * x
-            seen.append(y.detach())
+            y = (x * x).detach()  # - <-
+            # + y = x * x
+            # + seen.append(y.detach())
             return y.sum()
 
         return grad(loss)(torch.ones(3))
@@ -269,16 +246,11 @@ class LossUnderNoGrad(Mistake):
     remedy = "no_grad()"
 
     def wrong():
-        @torch.no_grad()
+        @torch.no_grad()  # -
         def loss(x):
-            return x.prod()  # <-
-
-        return grad(loss)(torch.ones(3))
-
-    def right():
-        def loss(x):
-            with torch.no_grad():
-                largest = x.max()
-            return (x / largest).prod()
+            return x.prod()  # - <-
+            # + with torch.no_grad():
+            # +     largest = x.max()
+            # + return (x / largest).prod()
 
         return grad(loss)(torch.ones(3))

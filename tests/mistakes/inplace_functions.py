@@ -64,21 +64,8 @@ class NumpyWriteInForward(Mistake):
         class Shift(torch.autograd.Function):
             @staticmethod
             def forward(ctx, x):
-                a = x.numpy()  # <-
-                a += 1
-                return torch.from_numpy(a)
-
-            @staticmethod
-            def backward(ctx, g):
-                return g
-
-        Shift.apply(torch.ones(2, requires_grad=True)).sum().backward()
-
-    def right():
-        class Shift(torch.autograd.Function):
-            @staticmethod
-            def forward(ctx, x):
-                a = x.numpy().copy()
+                a = x.numpy()  # - <-
+                # + a = x.numpy().copy()
                 a += 1
                 return torch.from_numpy(a)
 
@@ -111,21 +98,8 @@ class LeafIntoAnInplaceFunction(Mistake):
                 return g * 2
 
         x = torch.ones(2, requires_grad=True)
-        Double.apply(x)  # <-
-
-    def right():
-        class Double(torch.autograd.Function):
-            @staticmethod
-            def forward(ctx, x):
-                ctx.mark_dirty(x)
-                return x.mul_(2)
-
-            @staticmethod
-            def backward(ctx, g):
-                return g * 2
-
-        x = torch.ones(2, requires_grad=True)
-        Double.apply(x.clone()).sum().backward()
+        Double.apply(x)  # - <-
+        # + Double.apply(x.clone()).sum().backward()
 
 
 class ResultOfAFunctionChanged(Mistake):
@@ -152,24 +126,9 @@ class ResultOfAFunctionChanged(Mistake):
                 return g * y
 
         y = Exp.apply(torch.ones(2, requires_grad=True))
-        y.mul_(2)  # <-
-        y.sum().backward()
-
-    def right():
-        class Exp(torch.autograd.Function):
-            @staticmethod
-            def forward(ctx, x):
-                y = x.exp()
-                ctx.save_for_backward(y)
-                return y
-
-            @staticmethod
-            def backward(ctx, g):
-                (y,) = ctx.saved_tensors
-                return g * y
-
-        y = Exp.apply(torch.ones(2, requires_grad=True))
-        (y * 2).sum().backward()
+        y.mul_(2)  # - <-
+        y.sum().backward()  # -
+        # + (y * 2).sum().backward()
 
 
 class GradientChangedInBackward(Mistake):
@@ -190,21 +149,9 @@ class GradientChangedInBackward(Mistake):
 
             @staticmethod
             def backward(ctx, g):
-                g *= 2  # <-
-                return g
-
-        Double.apply(torch.ones(2, requires_grad=True)).sum().backward()
-
-    def right():
-        class Double(torch.autograd.Function):
-            @staticmethod
-            def forward(ctx, x):
-                return x * 2
-
-            @staticmethod
-            def backward(ctx, g):
-                g = g * 2
-                g += 0
+                g *= 2  # - <-
+                # + g = g * 2
+                # + g += 0
                 return g
 
         Double.apply(torch.ones(2, requires_grad=True)).sum().backward()
@@ -229,22 +176,8 @@ class GradientChangedByNumpy(Mistake):
 
             @staticmethod
             def backward(ctx, g):
-                a = g.numpy()  # <-
-                a *= 2
-                return torch.from_numpy(a)
-
-        y = Double.apply(torch.ones(2, requires_grad=True))
-        (y * 3).sum().backward()
-
-    def right():
-        class Double(torch.autograd.Function):
-            @staticmethod
-            def forward(ctx, x):
-                return x * 2
-
-            @staticmethod
-            def backward(ctx, g):
-                a = g.numpy().copy()
+                a = g.numpy()  # - <-
+                # + a = g.numpy().copy()
                 a *= 2
                 return torch.from_numpy(a)
 
@@ -267,28 +200,17 @@ class SavedTensorChangedInBackward(Mistake):
         class Square(torch.autograd.Function):
             @staticmethod
             def forward(ctx, x):
-                ctx.save_for_backward(x)
+                ctx.save_for_backward(x)  # -
+                # + slope = 2 * x  # no other code uses it, so backward may write to it
+                # + ctx.save_for_backward(x, slope)
                 return x * x
 
             @staticmethod
             def backward(ctx, g):
-                (x,) = ctx.saved_tensors
-                return x.mul_(2) * g  # <-
-
-        Square.apply(torch.ones(2, requires_grad=True)).sum().backward()
-
-    def right():
-        class Square(torch.autograd.Function):
-            @staticmethod
-            def forward(ctx, x):
-                slope = 2 * x  # no other code uses it, so backward may write to it
-                ctx.save_for_backward(x, slope)
-                return x * x
-
-            @staticmethod
-            def backward(ctx, g):
-                _, slope = ctx.saved_tensors
-                return slope.mul_(g)
+                (x,) = ctx.saved_tensors  # -
+                return x.mul_(2) * g  # - <-
+                # + _, slope = ctx.saved_tensors
+                # + return slope.mul_(g)
 
         Square.apply(torch.ones(2, requires_grad=True)).sum().backward()
 
@@ -307,19 +229,14 @@ class ParameterChangedInAHook(Mistake):
         w = torch.ones(2, requires_grad=True)
         y = w * torch.ones(2, requires_grad=True)
 
-        def decay(g):
-            with torch.no_grad():
-                w.mul_(0.9)  # <-
+        def decay(g):  # -
+            with torch.no_grad():  # -
+                w.mul_(0.9)  # - <-
 
-        y.register_hook(decay)
+        y.register_hook(decay)  # -
         y.sum().backward()
-
-    def right():
-        w = torch.ones(2, requires_grad=True)
-        y = w * torch.ones(2, requires_grad=True)
-        y.sum().backward()
-        with torch.no_grad():
-            w.mul_(0.9)
+        # + with torch.no_grad():
+        # +     w.mul_(0.9)
 
 
 class PackHookThatWrites(Mistake):
@@ -333,14 +250,11 @@ class PackHookThatWrites(Mistake):
     remedy = "clone()"
 
     def wrong():
-        def pack(t):
-            return t.mul_(0.5)  # <-
+        def pack(t):  # -
+            return t.mul_(0.5)  # - <-
 
         x = torch.ones(2, requires_grad=True) * 1
-        with torch.autograd.graph.saved_tensors_hooks(pack, lambda t: t * 2):
-            x.exp()
-
-    def right():
-        x = torch.ones(2, requires_grad=True) * 1
-        with torch.autograd.graph.saved_tensors_hooks(lambda t: t.clone().mul_(0.5), lambda t: t * 2):
-            x.exp().sum().backward()
+        with torch.autograd.graph.saved_tensors_hooks(pack, lambda t: t * 2):  # -
+            x.exp()  # -
+        # + with torch.autograd.graph.saved_tensors_hooks(lambda t: t.clone().mul_(0.5), lambda t: t * 2):
+        # +     x.exp().sum().backward()

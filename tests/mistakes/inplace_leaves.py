@@ -18,13 +18,9 @@ class UpdateOutsideNoGrad(Mistake):
     def wrong():
         w = torch.tensor([1.0, 2.0], requires_grad=True)
         (w * w).sum().backward()
-        w -= 0.1 * w.grad  # <-
-
-    def right():
-        w = torch.tensor([1.0, 2.0], requires_grad=True)
-        (w * w).sum().backward()
-        with torch.no_grad():
-            w -= 0.1 * w.grad
+        w -= 0.1 * w.grad  # - <-
+        # + with torch.no_grad():
+        # +     w -= 0.1 * w.grad
 
 
 class LossThatStartsAsALeaf(Mistake):
@@ -39,16 +35,10 @@ class LossThatStartsAsALeaf(Mistake):
 
     def wrong():
         w = torch.tensor([1.0, 2.0], requires_grad=True)
-        loss = torch.tensor(0.0, requires_grad=True)
+        loss = torch.tensor(0.0, requires_grad=True)  # -
+        # + loss = torch.tensor(0.0)
         for i in range(2):
             loss += w[i] ** 2  # <-
-        loss.backward()
-
-    def right():
-        w = torch.tensor([1.0, 2.0], requires_grad=True)
-        loss = torch.tensor(0.0)
-        for i in range(2):
-            loss += w[i] ** 2
         loss.backward()
 
 
@@ -64,12 +54,9 @@ class ElementOfALeaf(Mistake):
 
     def wrong():
         w = torch.tensor([1.0, 2.0], requires_grad=True)
-        w[0] = 5.0  # <-
-
-    def right():
-        w = torch.tensor([1.0, 2.0], requires_grad=True)
-        with torch.no_grad():
-            w[0] = 5.0
+        w[0] = 5.0  # - <-
+        # + with torch.no_grad():
+        # +     w[0] = 5.0
 
 
 class MaskedAssignmentToALeaf(Mistake):
@@ -84,12 +71,9 @@ class MaskedAssignmentToALeaf(Mistake):
 
     def wrong():
         w = torch.tensor([1.0, -2.0, 3.0], requires_grad=True)
-        w[w < 0] = 0.0  # <-
-        w.sum().backward()
-
-    def right():
-        w = torch.tensor([1.0, -2.0, 3.0], requires_grad=True)
-        torch.where(w < 0, 0.0, w).sum().backward()
+        w[w < 0] = 0.0  # - <-
+        w.sum().backward()  # -
+        # + torch.where(w < 0, 0.0, w).sum().backward()
 
 
 class RowOfALeaf(Mistake):
@@ -104,13 +88,10 @@ class RowOfALeaf(Mistake):
 
     def wrong():
         w = torch.ones(2, 2, requires_grad=True)
-        row = w[0]
-        row.mul_(2)  # <-
-
-    def right():
-        w = torch.ones(2, 2, requires_grad=True)
-        with torch.no_grad():
-            w[0].mul_(2)
+        row = w[0]  # -
+        row.mul_(2)  # - <-
+        # + with torch.no_grad():
+        # +     w[0].mul_(2)
 
 
 class InitialValuesOfALeaf(Mistake):
@@ -125,11 +106,8 @@ class InitialValuesOfALeaf(Mistake):
 
     def wrong():
         w = torch.empty(2, 3, requires_grad=True)
-        w.normal_(0, 0.01)  # <-
-
-    def right():
-        w = torch.empty(2, 3, requires_grad=True)
-        torch.nn.init.normal_(w, 0, 0.01)
+        w.normal_(0, 0.01)  # - <-
+        # + torch.nn.init.normal_(w, 0, 0.01)
 
 
 class LoadIntoALeaf(Mistake):
@@ -144,12 +122,9 @@ class LoadIntoALeaf(Mistake):
 
     def wrong():
         w = torch.zeros(3, requires_grad=True)
-        w.copy_(torch.ones(3))  # <-
-
-    def right():
-        w = torch.zeros(3, requires_grad=True)
-        with torch.no_grad():
-            w.copy_(torch.ones(3))
+        w.copy_(torch.ones(3))  # - <-
+        # + with torch.no_grad():
+        # +     w.copy_(torch.ones(3))
 
 
 class TransposeOfALeafInPlace(Mistake):
@@ -164,11 +139,8 @@ class TransposeOfALeafInPlace(Mistake):
 
     def wrong():
         w = torch.ones(2, 3, requires_grad=True)
-        w.t_()  # <-
-
-    def right():
-        w = torch.ones(2, 3, requires_grad=True)
-        return w.t()
+        w.t_()  # - <-
+        # + return w.t()
 
 
 class OutOfTracked(Mistake):
@@ -184,11 +156,7 @@ class OutOfTracked(Mistake):
     def wrong():
         w = torch.ones(3, requires_grad=True)
         y = torch.empty(3)
-        torch.add(w, 1.0, out=y)  # <-
-
-    def right():
-        w = torch.ones(3, requires_grad=True)
-        y = torch.empty(3)
-        with torch.no_grad():
-            torch.add(w, 1.0, out=y)
-        return torch.add(w, 1.0)
+        torch.add(w, 1.0, out=y)  # - <-
+        # + with torch.no_grad():
+        # +     torch.add(w, 1.0, out=y)
+        # + return torch.add(w, 1.0)

@@ -20,13 +20,8 @@ class SavedResultChanged(Mistake):
     def wrong():
         x = torch.tensor([1.0, 2.0], requires_grad=True)
         y = x.exp()
-        y += 1  # <-
-        y.sum().backward()
-
-    def right():
-        x = torch.tensor([1.0, 2.0], requires_grad=True)
-        y = x.exp()
-        y = y + 1
+        y += 1  # - <-
+        # + y = y + 1
         y.sum().backward()
 
 
@@ -44,14 +39,8 @@ class SavedInputChanged(Mistake):
         x = torch.tensor([1.0, 2.0], requires_grad=True)
         y = x * 3
         z = y**2
-        y += 1  # <-
-        (y + z).sum().backward()
-
-    def right():
-        x = torch.tensor([1.0, 2.0], requires_grad=True)
-        y = x * 3
-        z = y**2
-        y = y + 1
+        y += 1  # - <-
+        # + y = y + 1
         (y + z).sum().backward()
 
 
@@ -68,13 +57,8 @@ class ReluInPlaceAfterSigmoid(Mistake):
     def wrong():
         x = torch.tensor([1.0, -2.0], requires_grad=True)
         h = x.sigmoid()
-        h = torch.nn.functional.relu(h, inplace=True)  # <-
-        h.sum().backward()
-
-    def right():
-        x = torch.tensor([1.0, -2.0], requires_grad=True)
-        h = x.sigmoid()
-        h = torch.nn.functional.relu(h)
+        h = torch.nn.functional.relu(h, inplace=True)  # - <-
+        # + h = torch.nn.functional.relu(h)
         h.sum().backward()
 
 
@@ -91,14 +75,10 @@ class MaskedSoftmax(Mistake):
 
     def wrong():
         scores = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
-        p = scores.softmax(-1)
-        p[torch.tensor([True, False, False])] = 0.0  # <-
-        p[1].backward()
-
-    def right():
-        scores = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
-        mask = torch.tensor([True, False, False])
-        p = scores.masked_fill(mask, -float("inf")).softmax(-1)
+        p = scores.softmax(-1)  # -
+        p[torch.tensor([True, False, False])] = 0.0  # - <-
+        # + mask = torch.tensor([True, False, False])
+        # + p = scores.masked_fill(mask, -float("inf")).softmax(-1)
         p[1].backward()
 
 
@@ -114,17 +94,13 @@ class StatesInOneBuffer(Mistake):
 
     def wrong():
         w = torch.tensor(0.5, requires_grad=True)
-        states = torch.ones(3)
+        states = torch.ones(3)  # -
+        # + states = [torch.tensor(1.0)]
         for t in range(1, 3):
-            states[t] = states[t - 1] * w  # <-
-        states.sum().backward()
-
-    def right():
-        w = torch.tensor(0.5, requires_grad=True)
-        states = [torch.tensor(1.0)]
-        for t in range(1, 3):
-            states.append(states[t - 1] * w)
-        torch.stack(states).sum().backward()
+            states[t] = states[t - 1] * w  # - <-
+        states.sum().backward()  # -
+        # +     states.append(states[t - 1] * w)
+        # + torch.stack(states).sum().backward()
 
 
 class DetachedAlias(Mistake):
@@ -140,15 +116,9 @@ class DetachedAlias(Mistake):
     def wrong():
         x = torch.tensor([1.0, 2.0], requires_grad=True)
         y = x.tanh()
-        shown = y.detach()
+        shown = y.detach()  # -
+        # + shown = y.detach().clone()
         shown.zero_()  # <-
-        y.sum().backward()
-
-    def right():
-        x = torch.tensor([1.0, 2.0], requires_grad=True)
-        y = x.tanh()
-        shown = y.detach().clone()
-        shown.zero_()
         y.sum().backward()
 
 
@@ -165,15 +135,9 @@ class RowOfASavedTensor(Mistake):
     def wrong():
         x = torch.ones(2, 2, requires_grad=True)
         y = x.exp()
-        first = y[0]
+        first = y[0]  # -
+        # + first = y[0].clone()
         first.zero_()  # <-
-        y.sum().backward()
-
-    def right():
-        x = torch.ones(2, 2, requires_grad=True)
-        y = x.exp()
-        first = y[0].clone()
-        first.zero_()
         y.sum().backward()
 
 
@@ -192,14 +156,9 @@ class DataOfASavedTensor(Mistake):
     def wrong():
         x = torch.tensor([1.0, 2.0], requires_grad=True)
         y = x.exp()
+        # + y.sum().backward()
         y.data[0] = 0.0  # <-
-        y.sum().backward()
-
-    def right():
-        x = torch.tensor([1.0, 2.0], requires_grad=True)
-        y = x.exp()
-        y.sum().backward()
-        y.data[0] = 0.0
+        y.sum().backward()  # -
 
 
 class DataAssignedBeforeBackward(Mistake):
@@ -243,14 +202,8 @@ class NumpyAlias(Mistake):
     def wrong():
         x = torch.tensor([1.0, 2.0], requires_grad=True)
         y = x.sin()
-        shown = x.detach().numpy()  # <-
-        shown *= 10
-        y.sum().backward()
-
-    def right():
-        x = torch.tensor([1.0, 2.0], requires_grad=True)
-        y = x.sin()
-        shown = x.detach().numpy().copy()
+        shown = x.detach().numpy()  # - <-
+        # + shown = x.detach().numpy().copy()
         shown *= 10
         y.sum().backward()
 
@@ -269,15 +222,8 @@ class ReusedArray(Mistake):
     def wrong():
         batch = np.array([1.0, 2.0], np.float32)
         w = torch.ones(2, requires_grad=True)
-        x = torch.from_numpy(batch)  # <-
-        loss = (w * x).sum()
-        batch[:] = [3.0, 4.0]
-        loss.backward()
-
-    def right():
-        batch = np.array([1.0, 2.0], np.float32)
-        w = torch.ones(2, requires_grad=True)
-        x = torch.tensor(batch)
+        x = torch.from_numpy(batch)  # - <-
+        # + x = torch.tensor(batch)
         loss = (w * x).sum()
         batch[:] = [3.0, 4.0]
         loss.backward()
@@ -296,16 +242,10 @@ class UpdateBeforeBackward(Mistake):
     def wrong():
         w = torch.tensor([1.0, 2.0], requires_grad=True)
         loss = (w * w).sum()
+        # + loss.backward()
         with torch.no_grad():
             w.mul_(0.5)  # <-
-        loss.backward()
-
-    def right():
-        w = torch.tensor([1.0, 2.0], requires_grad=True)
-        loss = (w * w).sum()
-        loss.backward()
-        with torch.no_grad():
-            w.mul_(0.5)
+        loss.backward()  # -
 
 
 class StepBeforeBackward(Mistake):
@@ -324,14 +264,6 @@ class StepBeforeBackward(Mistake):
         optimizer = torch.optim.SGD([w], lr=0.1)
         first, second = (w**2).sum(), (w * v).sum()
         first.backward()
+        # + second.backward()
         optimizer.step()  # <-
-        second.backward()
-
-    def right():
-        w = torch.tensor([1.0, 2.0], requires_grad=True)
-        v = torch.tensor([3.0, 4.0], requires_grad=True)
-        optimizer = torch.optim.SGD([w], lr=0.1)
-        first, second = (w**2).sum(), (w * v).sum()
-        first.backward()
-        second.backward()
-        optimizer.step()
+        second.backward()  # -

@@ -17,13 +17,9 @@ class WriteToExpanded(Mistake):
 
     def wrong():
         bias = torch.zeros(2)
-        rows = bias.expand(3, 2)
+        rows = bias.expand(3, 2)  # -
+        # + rows = bias.expand(3, 2).clone()
         rows += 1  # <-
-
-    def right():
-        bias = torch.zeros(2)
-        rows = bias.expand(3, 2).clone()
-        rows += 1
 
 
 class ResultThatDoesNotFit(Mistake):
@@ -38,12 +34,9 @@ class ResultThatDoesNotFit(Mistake):
 
     def wrong():
         total = torch.zeros(2)
-        total += torch.ones(3, 2)  # <-
-
-    def right():
-        total = torch.zeros(2)
-        total = total + torch.ones(3, 2)
-        total += torch.ones(2)
+        total += torch.ones(3, 2)  # - <-
+        # + total = total + torch.ones(3, 2)
+        # + total += torch.ones(2)
 
 
 class FractionsIntoIntegers(Mistake):
@@ -57,12 +50,9 @@ class FractionsIntoIntegers(Mistake):
     remedy = ".float()"
 
     def wrong():
-        count = torch.tensor([1, 2])
+        count = torch.tensor([1, 2])  # -
+        # + count = torch.tensor([1, 2]).float()
         count += 0.5  # <-
-
-    def right():
-        count = torch.tensor([1, 2]).float()
-        count += 0.5
 
 
 class WriteToAViewMadeUnderNoGrad(Mistake):
@@ -78,16 +68,11 @@ class WriteToAViewMadeUnderNoGrad(Mistake):
     def wrong():
         w = torch.tensor(3.0, requires_grad=True)
         states = torch.ones(2, 2)
-        with torch.no_grad():
-            first = states[0]
+        with torch.no_grad():  # -
+            first = states[0]  # -
+        # + first = states[0]
         first.mul_(w)  # <-
-
-    def right():
-        w = torch.tensor(3.0, requires_grad=True)
-        states = torch.ones(2, 2)
-        first = states[0]
-        first.mul_(w)
-        states.sum().backward()
+        # + states.sum().backward()
 
 
 class WriteToAnInferenceTensor(Mistake):
@@ -103,13 +88,8 @@ class WriteToAnInferenceTensor(Mistake):
     def wrong():
         with torch.inference_mode():
             x = torch.ones(2)
+        # + x = x.clone()
         x += 1  # <-
-
-    def right():
-        with torch.inference_mode():
-            x = torch.ones(2)
-        x = x.clone()
-        x += 1
 
 
 class DetachAViewInPlace(Mistake):
@@ -124,8 +104,5 @@ class DetachAViewInPlace(Mistake):
 
     def wrong():
         x = torch.ones(2, 2, requires_grad=True) * 2
-        x[0].detach_()  # <-
-
-    def right():
-        x = torch.ones(2, 2, requires_grad=True) * 2
-        return x[0].detach()
+        x[0].detach_()  # - <-
+        # + return x[0].detach()

@@ -22,27 +22,17 @@ class JvpMissing(Mistake):
         class Square(torch.autograd.Function):
             @staticmethod
             def forward(ctx, x):
+                # + ctx.save_for_forward(x)
                 return x * x
+
+            # + @staticmethod
+            # + def jvp(ctx, x_t):
+            # +     (x,) = ctx.saved_tensors
+            # +     return 2 * x * x_t
 
         with fwAD.dual_level():
             x = fwAD.make_dual(torch.tensor(3.0), torch.tensor(1.0))
             return fwAD.unpack_dual(Square.apply(x)).tangent  # <-
-
-    def right():
-        class Square(torch.autograd.Function):
-            @staticmethod
-            def forward(ctx, x):
-                ctx.save_for_forward(x)
-                return x * x
-
-            @staticmethod
-            def jvp(ctx, x_t):
-                (x,) = ctx.saved_tensors
-                return 2 * x * x_t
-
-        with fwAD.dual_level():
-            x = fwAD.make_dual(torch.tensor(3.0), torch.tensor(1.0))
-            return fwAD.unpack_dual(Square.apply(x)).tangent
 
 
 class HessianWithoutJvp(Mistake):
@@ -59,6 +49,7 @@ class HessianWithoutJvp(Mistake):
 
     def wrong():
         class Cube(torch.autograd.Function):
+            # + generate_vmap_rule = True
             @staticmethod
             def forward(x):
                 return x**3
@@ -72,27 +63,9 @@ class HessianWithoutJvp(Mistake):
                 (x,) = ctx.saved_tensors
                 return g * 3 * x**2
 
-        return torch.func.hessian(lambda x: Cube.apply(x).sum())(torch.ones(2))  # <-
-
-    def right():
-        class Cube(torch.autograd.Function):
-            generate_vmap_rule = True
-
-            @staticmethod
-            def forward(x):
-                return x**3
-
-            @staticmethod
-            def setup_context(ctx, inputs, output):
-                ctx.save_for_backward(*inputs)
-
-            @staticmethod
-            def backward(ctx, g):
-                (x,) = ctx.saved_tensors
-                return g * 3 * x**2
-
-        f = lambda x: Cube.apply(x).sum()
-        return torch.func.jacrev(torch.func.jacrev(f))(torch.ones(2))
+        return torch.func.hessian(lambda x: Cube.apply(x).sum())(torch.ones(2))  # - <-
+        # + f = lambda x: Cube.apply(x).sum()
+        # + return torch.func.jacrev(torch.func.jacrev(f))(torch.ones(2))
 
 
 class JvpWrongCount(Mistake):
@@ -115,22 +88,8 @@ class JvpWrongCount(Mistake):
             @staticmethod
             def jvp(ctx, x_t):
                 (x,) = ctx.saved_tensors
-                return x.cos() * x_t  # <-
-
-        with fwAD.dual_level():
-            SinCos.apply(fwAD.make_dual(torch.ones(2), torch.ones(2)))
-
-    def right():
-        class SinCos(torch.autograd.Function):
-            @staticmethod
-            def forward(ctx, x):
-                ctx.save_for_forward(x)
-                return x.sin(), x.cos()
-
-            @staticmethod
-            def jvp(ctx, x_t):
-                (x,) = ctx.saved_tensors
-                return x.cos() * x_t, -x.sin() * x_t
+                return x.cos() * x_t  # - <-
+                # + return x.cos() * x_t, -x.sin() * x_t
 
         with fwAD.dual_level():
             SinCos.apply(fwAD.make_dual(torch.ones(2), torch.ones(2)))
@@ -154,20 +113,8 @@ class JvpWrongShape(Mistake):
 
             @staticmethod
             def jvp(ctx, x_t):
-                return x_t  # <-
-
-        with fwAD.dual_level():
-            RowSum.apply(fwAD.make_dual(torch.ones(2, 3), torch.ones(2, 3)))
-
-    def right():
-        class RowSum(torch.autograd.Function):
-            @staticmethod
-            def forward(ctx, x):
-                return x.sum(1)
-
-            @staticmethod
-            def jvp(ctx, x_t):
-                return x_t.sum(1)
+                return x_t  # - <-
+                # + return x_t.sum(1)
 
         with fwAD.dual_level():
             RowSum.apply(fwAD.make_dual(torch.ones(2, 3), torch.ones(2, 3)))
@@ -191,20 +138,8 @@ class JvpWrongDtype(Mistake):
 
             @staticmethod
             def jvp(ctx, x_t):
-                return x_t * torch.full((2,), 3.0, dtype=torch.float64)  # <-
-
-        with fwAD.dual_level():
-            Scale.apply(fwAD.make_dual(torch.ones(2), torch.ones(2)))
-
-    def right():
-        class Scale(torch.autograd.Function):
-            @staticmethod
-            def forward(ctx, x):
-                return x * 3
-
-            @staticmethod
-            def jvp(ctx, x_t):
-                return x_t * torch.full((2,), 3.0, dtype=x_t.dtype)
+                return x_t * torch.full((2,), 3.0, dtype=torch.float64)  # - <-
+                # + return x_t * torch.full((2,), 3.0, dtype=x_t.dtype)
 
         with fwAD.dual_level():
             Scale.apply(fwAD.make_dual(torch.ones(2), torch.ones(2)))
@@ -229,20 +164,8 @@ class JvpReturnsNumpy(Mistake):
 
             @staticmethod
             def jvp(ctx, x_t):
-                return x_t.numpy() * 2  # <-
-
-        with fwAD.dual_level():
-            Double.apply(fwAD.make_dual(torch.ones(2), torch.ones(2)))
-
-    def right():
-        class Double(torch.autograd.Function):
-            @staticmethod
-            def forward(ctx, x):
-                return x * 2
-
-            @staticmethod
-            def jvp(ctx, x_t):
-                return x_t * 2
+                return x_t.numpy() * 2  # - <-
+                # + return x_t * 2
 
         with fwAD.dual_level():
             Double.apply(fwAD.make_dual(torch.ones(2), torch.ones(2)))
@@ -259,30 +182,21 @@ class JvpWithoutReturn(Mistake):
     remedy = "return"
 
     def wrong():
-        class Double(torch.autograd.Function):
+        # + class Sign(torch.autograd.Function):
+        class Double(torch.autograd.Function):  # -
             @staticmethod
             def forward(ctx, x):
-                return x * 2
+                return x * 2  # -
+                # + return x.sign()
 
             @staticmethod
             def jvp(ctx, x_t):  # <-
-                x_t * 2
+                x_t * 2  # -
+                # + return None  # the output is constant
 
         with fwAD.dual_level():
-            Double.apply(fwAD.make_dual(torch.ones(2), torch.ones(2)))
-
-    def right():
-        class Sign(torch.autograd.Function):
-            @staticmethod
-            def forward(ctx, x):
-                return x.sign()
-
-            @staticmethod
-            def jvp(ctx, x_t):
-                return None  # the output is constant
-
-        with fwAD.dual_level():
-            Sign.apply(fwAD.make_dual(torch.ones(2), torch.ones(2)))
+            Double.apply(fwAD.make_dual(torch.ones(2), torch.ones(2)))  # -
+            # + Sign.apply(fwAD.make_dual(torch.ones(2), torch.ones(2)))
 
 
 class JvpTakesTooFew(Mistake):
@@ -304,21 +218,8 @@ class JvpTakesTooFew(Mistake):
                 return x * factor
 
             @staticmethod
-            def jvp(ctx, x_t):  # <-
-                return x_t * ctx.factor
-
-        with fwAD.dual_level():
-            Scale.apply(fwAD.make_dual(torch.ones(2), torch.ones(2)), 3.0)
-
-    def right():
-        class Scale(torch.autograd.Function):
-            @staticmethod
-            def forward(ctx, x, factor):
-                ctx.factor = factor
-                return x * factor
-
-            @staticmethod
-            def jvp(ctx, x_t, _):
+            # + def jvp(ctx, x_t, _):
+            def jvp(ctx, x_t):  # - <-
                 return x_t * ctx.factor
 
         with fwAD.dual_level():

@@ -29,23 +29,8 @@ class TangentIsNone(Mistake):
             @staticmethod
             def jvp(ctx, x_t, n_t):
                 (x,) = ctx.saved_tensors
-                return ctx.n * x ** (ctx.n - 1) * x_t + x**ctx.n * x.log() * n_t  # <-
-
-        with fwAD.dual_level():
-            Power.apply(fwAD.make_dual(torch.ones(2), torch.ones(2)), 3.0)
-
-    def right():
-        class Power(torch.autograd.Function):
-            @staticmethod
-            def forward(ctx, x, n):
-                ctx.save_for_forward(x)
-                ctx.n = n
-                return x**n
-
-            @staticmethod
-            def jvp(ctx, x_t, n_t):
-                (x,) = ctx.saved_tensors
-                return ctx.n * x ** (ctx.n - 1) * x_t
+                return ctx.n * x ** (ctx.n - 1) * x_t + x**ctx.n * x.log() * n_t  # - <-
+                # + return ctx.n * x ** (ctx.n - 1) * x_t
 
         with fwAD.dual_level():
             Power.apply(fwAD.make_dual(torch.ones(2), torch.ones(2)), 3.0)
@@ -73,24 +58,9 @@ class TangentNotMaterialized(Mistake):
             @staticmethod
             def jvp(ctx, x_t, y_t):
                 x, y = ctx.saved_tensors
-                return x_t * y + x * y_t  # <-
-
-        with fwAD.dual_level():
-            Product.apply(fwAD.make_dual(torch.ones(2), torch.ones(2)), torch.ones(2))
-
-    def right():
-        class Product(torch.autograd.Function):
-            @staticmethod
-            def forward(ctx, x, y):
-                ctx.set_materialize_grads(False)
-                ctx.save_for_forward(x, y)
-                return x * y
-
-            @staticmethod
-            def jvp(ctx, x_t, y_t):
-                x, y = ctx.saved_tensors
-                terms = [] if x_t is None else [x_t * y]
-                return sum(terms if y_t is None else [*terms, x * y_t])
+                return x_t * y + x * y_t  # - <-
+                # + terms = [] if x_t is None else [x_t * y]
+                # + return sum(terms if y_t is None else [*terms, x * y_t])
 
         with fwAD.dual_level():
             Product.apply(fwAD.make_dual(torch.ones(2), torch.ones(2)), torch.ones(2))
@@ -114,20 +84,8 @@ class JvpWritesTangent(Mistake):
 
             @staticmethod
             def jvp(ctx, x_t):
-                return x_t.mul_(2)  # <-
-
-        with fwAD.dual_level():
-            Double.apply(fwAD.make_dual(torch.ones(2), torch.ones(2)))
-
-    def right():
-        class Double(torch.autograd.Function):
-            @staticmethod
-            def forward(ctx, x):
-                return x * 2
-
-            @staticmethod
-            def jvp(ctx, x_t):
-                return x_t.clone().mul_(2)
+                return x_t.mul_(2)  # - <-
+                # + return x_t.clone().mul_(2)
 
         with fwAD.dual_level():
             Double.apply(fwAD.make_dual(torch.ones(2), torch.ones(2)))
@@ -200,27 +158,13 @@ class SavedForTheWrongMode(Mistake):
         class Square(torch.autograd.Function):
             @staticmethod
             def forward(ctx, x):
+                # + ctx.save_for_backward(x)
                 ctx.save_for_forward(x)
                 return x * x
 
             @staticmethod
             def backward(ctx, g):
                 (x,) = ctx.saved_tensors  # <-
-                return 2 * x * g
-
-        Square.apply(torch.tensor(3.0, requires_grad=True)).backward()
-
-    def right():
-        class Square(torch.autograd.Function):
-            @staticmethod
-            def forward(ctx, x):
-                ctx.save_for_backward(x)
-                ctx.save_for_forward(x)
-                return x * x
-
-            @staticmethod
-            def backward(ctx, g):
-                (x,) = ctx.saved_tensors
                 return 2 * x * g
 
         Square.apply(torch.tensor(3.0, requires_grad=True)).backward()

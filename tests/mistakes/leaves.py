@@ -21,15 +21,9 @@ class GradOfResult(Mistake):
     def wrong():
         x = torch.tensor(3.0, requires_grad=True)
         y = x * 2
+        # + y.retain_grad()
         (y * y).backward()
         return y.grad  # <-
-
-    def right():
-        x = torch.tensor(3.0, requires_grad=True)
-        y = x * 2
-        y.retain_grad()
-        (y * y).backward()
-        return y.grad
 
 
 class IntegerParameter(Mistake):
@@ -64,16 +58,11 @@ class UpdateMakesResult(Mistake):
         w = torch.tensor(0.0, requires_grad=True)
         for _ in range(2):
             ((w - 3.0) ** 2).backward()
-            if w.grad is not None:  # <-
-                w = w - 0.1 * w.grad
-
-    def right():
-        w = torch.tensor(0.0, requires_grad=True)
-        for _ in range(2):
-            ((w - 3.0) ** 2).backward()
-            with torch.no_grad():
-                w -= 0.1 * w.grad
-            w.grad = None
+            if w.grad is not None:  # - <-
+                w = w - 0.1 * w.grad  # -
+            # + with torch.no_grad():
+            # +     w -= 0.1 * w.grad
+            # + w.grad = None
 
 
 class ScaledParameter(Mistake):
@@ -88,14 +77,10 @@ class ScaledParameter(Mistake):
     remedy = "requires_grad_()"
 
     def wrong():
-        w = torch.ones(4, 3, requires_grad=True) / 2
+        w = torch.ones(4, 3, requires_grad=True) / 2  # -
+        # + w = (torch.ones(4, 3) / 2).requires_grad_()
         w.sum().backward()
         return w.grad  # <-
-
-    def right():
-        w = (torch.ones(4, 3) / 2).requires_grad_()
-        w.sum().backward()
-        return w.grad
 
 
 class ConvertedParameter(Mistake):
@@ -111,12 +96,8 @@ class ConvertedParameter(Mistake):
     under = "debug"
 
     def wrong():
-        w = torch.ones(3, requires_grad=True).to(torch.float64)  # <-
-        w.sum().backward()
-        return w.grad
-
-    def right():
-        w = torch.ones(3).to(torch.float64).requires_grad_()
+        w = torch.ones(3, requires_grad=True).to(torch.float64)  # - <-
+        # + w = torch.ones(3).to(torch.float64).requires_grad_()
         w.sum().backward()
         return w.grad
 
@@ -152,14 +133,9 @@ class RequiresGradTooLate(Mistake):
 
     def wrong():
         x = torch.tensor([1.0, 2.0])
+        # + x.requires_grad = True
         y = x * x  # <-
-        x.requires_grad = True
-        y.sum().backward()
-
-    def right():
-        x = torch.tensor([1.0, 2.0])
-        x.requires_grad = True
-        y = x * x
+        x.requires_grad = True  # -
         y.sum().backward()
 
 
@@ -174,14 +150,10 @@ class NothingRequiresGrad(Mistake):
     remedy = "requires_grad=True"
 
     def wrong():
-        w = torch.tensor([1.0, 2.0])
+        w = torch.tensor([1.0, 2.0])  # -
+        # + w = torch.tensor([1.0, 2.0], requires_grad=True)
         loss = (w * w).sum()
         loss.backward()  # <-
-
-    def right():
-        w = torch.tensor([1.0, 2.0], requires_grad=True)
-        loss = (w * w).sum()
-        loss.backward()
 
 
 class MisspeltRequiresGrad(Mistake):
@@ -218,12 +190,8 @@ class FreezingMisspelt(Mistake):
     def wrong():
         model = torch.nn.Linear(2, 1)
         for p in model.parameters():
-            p.requires_gradient = False  # <-
-
-    def right():
-        model = torch.nn.Linear(2, 1)
-        for p in model.parameters():
-            p.requires_grad = False
+            p.requires_gradient = False  # - <-
+            # + p.requires_grad = False
 
 
 class MethodAssigned(Mistake):
@@ -239,12 +207,8 @@ class MethodAssigned(Mistake):
     def wrong():
         x = torch.ones(2, requires_grad=True)
         y = x * 2
-        y.retain_grad = True  # <-
-
-    def right():
-        x = torch.ones(2, requires_grad=True)
-        y = x * 2
-        y.retain_grad()
+        y.retain_grad = True  # - <-
+        # + y.retain_grad()
 
 
 class RequiresGradOfModule(Mistake):
@@ -289,12 +253,8 @@ class GradSetToZero(Mistake):
     def wrong():
         x = torch.ones(2, requires_grad=True)
         x.sum().backward()
-        x.grad = 0  # <-
-
-    def right():
-        x = torch.ones(2, requires_grad=True)
-        x.sum().backward()
-        x.grad = None
+        x.grad = 0  # - <-
+        # + x.grad = None
 
 
 class GradOfOtherShape(Mistake):
@@ -309,11 +269,8 @@ class GradOfOtherShape(Mistake):
 
     def wrong():
         w = torch.ones(2, 3, requires_grad=True)
-        w.grad = torch.ones(3, 2)  # <-
-
-    def right():
-        w = torch.ones(2, 3, requires_grad=True)
-        w.grad = torch.ones(3, 2).T
+        w.grad = torch.ones(3, 2)  # - <-
+        # + w.grad = torch.ones(3, 2).T
 
 
 class TensorOfTensor(Mistake):
@@ -328,11 +285,8 @@ class TensorOfTensor(Mistake):
 
     def wrong():
         x = torch.ones(2, requires_grad=True)
-        return torch.tensor(x * 2)  # <-
-
-    def right():
-        x = torch.ones(2, requires_grad=True)
-        return (x * 2).clone(), (x * 2).clone().detach()
+        return torch.tensor(x * 2)  # - <-
+        # + return (x * 2).clone(), (x * 2).clone().detach()
 
 
 class TensorOfResults(Mistake):
@@ -369,13 +323,10 @@ class ResultTurnedOff(Mistake):
 
     def wrong():
         x = torch.ones(2, requires_grad=True)
-        y = x * 2
-        y.requires_grad = False  # <-
-
-    def right():
-        x = torch.ones(2, requires_grad=True)
-        y = (x * 2).detach()
-        return y
+        y = x * 2  # -
+        y.requires_grad = False  # - <-
+        # + y = (x * 2).detach()
+        # + return y
 
 
 class CopyOfResult(Mistake):
@@ -411,12 +362,9 @@ class InputsWithoutGrad(Mistake):
     remedy = "requires_grad_()"
 
     def wrong():
-        w, x = torch.ones(3, requires_grad=True), torch.ones(3)
+        w, x = torch.ones(3, requires_grad=True), torch.ones(3)  # -
+        # + w, x = torch.ones(3, requires_grad=True), torch.ones(3, requires_grad=True)
         torch.autograd.grad((w * x).sum(), (w, x))  # <-
-
-    def right():
-        w, x = torch.ones(3, requires_grad=True), torch.ones(3, requires_grad=True)
-        torch.autograd.grad((w * x).sum(), (w, x))
 
 
 class UnusedInput(Mistake):
@@ -432,9 +380,5 @@ class UnusedInput(Mistake):
     def wrong():
         x = torch.ones(3, requires_grad=True)
         y = (x * x).sum()
-        torch.autograd.grad(y, x[0])  # <-
-
-    def right():
-        x = torch.ones(3, requires_grad=True)
-        y = (x * x).sum()
-        return torch.autograd.grad(y, x)[0][0]
+        torch.autograd.grad(y, x[0])  # - <-
+        # + return torch.autograd.grad(y, x)[0][0]

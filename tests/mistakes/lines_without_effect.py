@@ -21,14 +21,8 @@ class BackwardWithoutParentheses(Mistake):
         model = nn.Linear(3, 1)
         optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
         loss = model(torch.ones(4, 3)).pow(2).mean()
-        loss.backward  # <-
-        optimizer.step()
-
-    def right():
-        model = nn.Linear(3, 1)
-        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-        loss = model(torch.ones(4, 3)).pow(2).mean()
-        loss.backward()
+        loss.backward  # - <-
+        # + loss.backward()
         optimizer.step()
 
 
@@ -87,16 +81,8 @@ class ZeroGradWithoutParentheses(Mistake):
         model = nn.Linear(3, 1)
         optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
         for _ in range(3):
-            optimizer.zero_grad  # <-
-            loss = model(torch.ones(4, 3)).pow(2).mean()
-            loss.backward()
-            optimizer.step()
-
-    def right():
-        model = nn.Linear(3, 1)
-        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-        for _ in range(3):
-            optimizer.zero_grad()
+            optimizer.zero_grad  # - <-
+            # + optimizer.zero_grad()
             loss = model(torch.ones(4, 3)).pow(2).mean()
             loss.backward()
             optimizer.step()
@@ -119,15 +105,8 @@ class GradZeroWithoutParentheses(Mistake):
             (w**2).sum().backward()
             with torch.no_grad():
                 w -= 0.1 * w.grad
-            w.grad.zero_  # <-
-
-    def right():
-        w = torch.ones(3, requires_grad=True)
-        for _ in range(3):
-            (w**2).sum().backward()
-            with torch.no_grad():
-                w -= 0.1 * w.grad
-            w.grad.zero_()
+            w.grad.zero_  # - <-
+            # + w.grad.zero_()
 
 
 class EvalWithoutParentheses(Mistake):
@@ -144,14 +123,8 @@ class EvalWithoutParentheses(Mistake):
     def wrong():
         model = nn.Sequential(nn.Linear(3, 4), nn.Dropout(0.5), nn.Linear(4, 1))
         model(torch.ones(4, 3)).pow(2).mean().backward()
-        model.eval  # <-
-        with torch.no_grad():
-            print(model(torch.ones(2, 3)).shape)
-
-    def right():
-        model = nn.Sequential(nn.Linear(3, 4), nn.Dropout(0.5), nn.Linear(4, 1))
-        model(torch.ones(4, 3)).pow(2).mean().backward()
-        model.eval()
+        model.eval  # - <-
+        # + model.eval()
         with torch.no_grad():
             print(model(torch.ones(2, 3)).shape)
 
@@ -170,15 +143,10 @@ class RetainGradWithoutParentheses(Mistake):
     def wrong():
         x = torch.ones(3, requires_grad=True)
         y = x * 2
-        y.retain_grad  # <-
+        y.retain_grad  # - <-
+        # + y.retain_grad()
         y.sum().backward()
-
-    def right():
-        x = torch.ones(3, requires_grad=True)
-        y = x * 2
-        y.retain_grad()
-        y.sum().backward()
-        print(y.grad.sum())
+        # + print(y.grad.sum())
 
 
 class UpdateOfALoopVariable(Mistake):
@@ -194,23 +162,15 @@ class UpdateOfALoopVariable(Mistake):
 
     def wrong():
         model = nn.Linear(3, 1)
+        # + new = []
         for _ in range(2):
+            # + model.zero_grad()
             loss = model(torch.ones(4, 3)).pow(2).mean()
             loss.backward()
             with torch.no_grad():
                 for p in model.parameters():
-                    p = p - 0.1 * p.grad  # <-
-
-    def right():
-        model = nn.Linear(3, 1)
-        new = []
-        for _ in range(2):
-            model.zero_grad()
-            loss = model(torch.ones(4, 3)).pow(2).mean()
-            loss.backward()
-            with torch.no_grad():
-                for p in model.parameters():
-                    p -= 0.1 * p.grad
-                for p in model.parameters():
-                    p = p - 0.1 * p.grad  # a copy, which is used
-                    new.append(p)
+                    p = p - 0.1 * p.grad  # - <-
+                # +     p -= 0.1 * p.grad
+                # + for p in model.parameters():
+                # +     p = p - 0.1 * p.grad  # a copy, which is used
+                # +     new.append(p)

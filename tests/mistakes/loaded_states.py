@@ -1,6 +1,6 @@
 """States that are saved and loaded."""
 
-import copy
+import copy  # noqa: F401  # a corrected program uses it
 
 import minigrad as torch
 from minigrad import nn
@@ -21,12 +21,8 @@ class PrefixOfAWrapper(Mistake):
     def wrong():
         model = nn.Linear(3, 1)
         state = {f"module.{k}": v for k, v in nn.Linear(3, 1).state_dict().items()}
-        model.load_state_dict(state)  # <-
-
-    def right():
-        model = nn.Linear(3, 1)
-        state = {f"module.{k}": v for k, v in nn.Linear(3, 1).state_dict().items()}
-        model.load_state_dict({k.removeprefix("module."): v for k, v in state.items()})
+        model.load_state_dict(state)  # - <-
+        # + model.load_state_dict({k.removeprefix("module."): v for k, v in state.items()})
 
 
 class NothingLoaded(Mistake):
@@ -67,12 +63,8 @@ class CheckpointInsteadOfState(Mistake):
     def wrong():
         model = nn.Linear(3, 1)
         checkpoint = {"model": nn.Linear(3, 1).state_dict(), "epoch": 3}
-        model.load_state_dict(checkpoint)  # <-
-
-    def right():
-        model = nn.Linear(3, 1)
-        checkpoint = {"model": nn.Linear(3, 1).state_dict(), "epoch": 3}
-        model.load_state_dict(checkpoint["model"])
+        model.load_state_dict(checkpoint)  # - <-
+        # + model.load_state_dict(checkpoint["model"])
 
 
 class OtherSizes(Mistake):
@@ -108,24 +100,17 @@ class BestStateNotCopied(Mistake):
     def wrong():
         model = nn.Linear(3, 1)
         optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-        best = model.state_dict()  # <-
+        best = model.state_dict()  # - <-
+        # + best = copy.deepcopy(model.state_dict())
         model(torch.ones(2, 3)).sum().backward()
         optimizer.step()
         model.load_state_dict(best)
-
-    def right():
-        model = nn.Linear(3, 1)
-        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-        best = copy.deepcopy(model.state_dict())
-        model(torch.ones(2, 3)).sum().backward()
-        optimizer.step()
-        model.load_state_dict(best)
-        model.load_state_dict(model.state_dict())
-        state = model.state_dict()
-        optimizer.step()
-        state["bias"] = torch.zeros(1)
-        model.load_state_dict(state)
-        nn.Linear(3, 1).load_state_dict(state)
+        # + model.load_state_dict(model.state_dict())
+        # + state = model.state_dict()
+        # + optimizer.step()
+        # + state["bias"] = torch.zeros(1)
+        # + model.load_state_dict(state)
+        # + nn.Linear(3, 1).load_state_dict(state)
 
 
 class StateOfTheModelInTheOptimizer(Mistake):
@@ -142,12 +127,8 @@ class StateOfTheModelInTheOptimizer(Mistake):
     def wrong():
         model = nn.Linear(3, 1)
         optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-        optimizer.load_state_dict(model.state_dict())  # <-
-
-    def right():
-        model = nn.Linear(3, 1)
-        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-        optimizer.load_state_dict(optimizer.state_dict())
+        optimizer.load_state_dict(model.state_dict())  # - <-
+        # + optimizer.load_state_dict(optimizer.state_dict())
 
 
 class ParametersWithoutNames(Mistake):
@@ -163,11 +144,8 @@ class ParametersWithoutNames(Mistake):
 
     def wrong():
         net = nn.Linear(3, 1)
-        torch.func.functional_call(net, list(net.parameters()), torch.ones(2, 3))  # <-
-
-    def right():
-        net = nn.Linear(3, 1)
-        torch.func.functional_call(net, dict(net.named_parameters()), torch.ones(2, 3))
+        torch.func.functional_call(net, list(net.parameters()), torch.ones(2, 3))  # - <-
+        # + torch.func.functional_call(net, dict(net.named_parameters()), torch.ones(2, 3))
 
 
 class TooManyArgumentsForAModel(Mistake):
@@ -186,14 +164,8 @@ class TooManyArgumentsForAModel(Mistake):
             def forward(self, x):
                 return x * 2
 
-        Net()(torch.ones(5, 3), torch.ones(5))  # <-
-
-    def right():
-        class Net(nn.Module):
-            def forward(self, x):
-                return x * 2
-
-        Net()(torch.ones(5, 3))
+        Net()(torch.ones(5, 3), torch.ones(5))  # - <-
+        # + Net()(torch.ones(5, 3))
 
 
 class ForwardOfAModuleWithoutSelf(Mistake):
@@ -209,14 +181,8 @@ class ForwardOfAModuleWithoutSelf(Mistake):
 
     def wrong():
         class Net(nn.Module):
-            def forward(x):  # <-
-                return x * 2
-
-        Net()(torch.ones(5, 3))
-
-    def right():
-        class Net(nn.Module):
-            def forward(self, x):
+            # + def forward(self, x):
+            def forward(x):  # - <-
                 return x * 2
 
         Net()(torch.ones(5, 3))
@@ -234,15 +200,8 @@ class HookReturnsTheWrongGradient(Mistake):
 
     def wrong():
         def doubled(module, grad_input, grad_output):  # <-
-            return grad_output[0] * 2
-
-        layer, x = nn.Linear(3, 1), torch.ones(2, 3, requires_grad=True)
-        layer.register_full_backward_hook(doubled)
-        layer(x).sum().backward()
-
-    def right():
-        def doubled(module, grad_input, grad_output):
-            return (grad_input[0] * 2,)
+            return grad_output[0] * 2  # -
+            # + return (grad_input[0] * 2,)
 
         layer, x = nn.Linear(3, 1), torch.ones(2, 3, requires_grad=True)
         layer.register_full_backward_hook(doubled)

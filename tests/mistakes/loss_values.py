@@ -52,15 +52,9 @@ class MaskOfAllPairs(Mistake):
     def wrong():
         model, x, y = nn.Linear(3, 1), torch.ones(4, 3), torch.zeros(4, 1)
         mask = torch.tensor([True, False, True, True])
-        losses = F.binary_cross_entropy_with_logits(model(x), y, reduction="none")
+        losses = F.binary_cross_entropy_with_logits(model(x), y, reduction="none")  # -
+        # + losses = F.binary_cross_entropy_with_logits(model(x), y, reduction="none").squeeze(1)
         loss = (losses * mask).sum() / mask.sum()  # <-
-        loss.backward()
-
-    def right():
-        model, x, y = nn.Linear(3, 1), torch.ones(4, 3), torch.zeros(4, 1)
-        mask = torch.tensor([True, False, True, True])
-        losses = F.binary_cross_entropy_with_logits(model(x), y, reduction="none").squeeze(1)
-        loss = (losses * mask).sum() / mask.sum()
         loss.backward()
 
 
@@ -78,16 +72,11 @@ class TargetsOfMinusOne(Mistake):
     def wrong():
         model = nn.Linear(3, 1)
         y = torch.tensor([[1.0], [-1.0], [1.0], [-1.0]])
-        loss = F.binary_cross_entropy_with_logits(model(torch.ones(4, 3)), y)  # <-
+        loss = F.binary_cross_entropy_with_logits(model(torch.ones(4, 3)), y)  # - <-
+        # + loss = F.binary_cross_entropy_with_logits(model(torch.ones(4, 3)), (y + 1) / 2)
         loss.backward()
-
-    def right():
-        model = nn.Linear(3, 1)
-        y = torch.tensor([[1.0], [-1.0], [1.0], [-1.0]])
-        loss = F.binary_cross_entropy_with_logits(model(torch.ones(4, 3)), (y + 1) / 2)
-        loss.backward()
-        F.soft_margin_loss(model(torch.ones(4, 3)), y).backward()
-        F.binary_cross_entropy_with_logits(model(torch.ones(4, 3)), torch.full((4, 1), 0.9)).backward()
+        # + F.soft_margin_loss(model(torch.ones(4, 3)), y).backward()
+        # + F.binary_cross_entropy_with_logits(model(torch.ones(4, 3)), torch.full((4, 1), 0.9)).backward()
 
 
 class TargetsOfPixels(Mistake):
@@ -104,14 +93,9 @@ class TargetsOfPixels(Mistake):
     def wrong():
         pixels = torch.tensor([[0.0, 255.0, 128.0]])
         decoder, criterion = nn.Linear(2, 3), nn.BCEWithLogitsLoss()
-        loss = criterion(decoder(torch.ones(1, 2)), pixels)
+        loss = criterion(decoder(torch.ones(1, 2)), pixels)  # -
+        # + loss = criterion(decoder(torch.ones(1, 2)), pixels / 255)
         loss.backward()  # <-
-
-    def right():
-        pixels = torch.tensor([[0.0, 255.0, 128.0]])
-        decoder, criterion = nn.Linear(2, 3), nn.BCEWithLogitsLoss()
-        loss = criterion(decoder(torch.ones(1, 2)), pixels / 255)
-        loss.backward()
 
 
 class ScoresInNllLoss(Mistake):
@@ -127,11 +111,7 @@ class ScoresInNllLoss(Mistake):
 
     def wrong():
         scores, criterion = torch.tensor([[2.0, -1.0], [0.5, 1.0]], requires_grad=True), nn.NLLLoss()
-        loss = criterion(scores * 1, torch.tensor([0, 1]))  # <-
+        loss = criterion(scores * 1, torch.tensor([0, 1]))  # - <-
+        # + loss = criterion(scores.log_softmax(1), torch.tensor([0, 1]))
         loss.backward()
-
-    def right():
-        scores, criterion = torch.tensor([[2.0, -1.0], [0.5, 1.0]], requires_grad=True), nn.NLLLoss()
-        loss = criterion(scores.log_softmax(1), torch.tensor([0, 1]))
-        loss.backward()
-        F.cross_entropy(scores, torch.tensor([0, 1])).backward()
+        # + F.cross_entropy(scores, torch.tensor([0, 1])).backward()

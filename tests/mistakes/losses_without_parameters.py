@@ -23,17 +23,8 @@ class OptimizerOfTheOldModel(Mistake):
     def wrong():
         model = nn.Linear(3, 1)
         optimizer = torch.optim.SGD(model.parameters(), lr=0.1)  # <-
-        model = nn.Linear(3, 1)
-        for _ in range(2):
-            optimizer.zero_grad()
-            loss = model(torch.ones(4, 3)).pow(2).mean()
-            loss.backward()
-            optimizer.step()
-
-    def right():
-        model = nn.Linear(3, 1)
-        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-        model = nn.Sequential(model, nn.ReLU())
+        model = nn.Linear(3, 1)  # -
+        # + model = nn.Sequential(model, nn.ReLU())
         for _ in range(2):
             optimizer.zero_grad()
             loss = model(torch.ones(4, 3)).pow(2).mean()
@@ -85,16 +76,10 @@ class RequiresGradOfTheLoss(Mistake):
     def wrong():
         model = nn.Linear(3, 2)
         optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-        prediction = model(torch.ones(4, 3)).argmax(1)  # <-
-        loss = F.mse_loss(prediction.float(), torch.zeros(4))
-        loss.requires_grad = True
-        loss.backward()
-        optimizer.step()
-
-    def right():
-        model = nn.Linear(3, 2)
-        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-        loss = F.cross_entropy(model(torch.ones(4, 3)), torch.zeros(4, dtype=torch.int64))
+        prediction = model(torch.ones(4, 3)).argmax(1)  # - <-
+        loss = F.mse_loss(prediction.float(), torch.zeros(4))  # -
+        loss.requires_grad = True  # -
+        # + loss = F.cross_entropy(model(torch.ones(4, 3)), torch.zeros(4, dtype=torch.int64))
         loss.backward()
         optimizer.step()
 
@@ -113,15 +98,9 @@ class LossMadeOfANumber(Mistake):
     def wrong():
         model = nn.Linear(3, 1)
         optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-        value = model(torch.ones(2, 3)).pow(2).mean().item()  # <-
-        loss = torch.tensor(value, requires_grad=True)
-        loss.backward()
-        optimizer.step()
-
-    def right():
-        model = nn.Linear(3, 1)
-        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-        loss = model(torch.ones(2, 3)).pow(2).mean()
+        value = model(torch.ones(2, 3)).pow(2).mean().item()  # - <-
+        loss = torch.tensor(value, requires_grad=True)  # -
+        # + loss = model(torch.ones(2, 3)).pow(2).mean()
         loss.backward()
         optimizer.step()
 
@@ -140,16 +119,10 @@ class OutputUnderNoGrad(Mistake):
     def wrong():
         model = nn.Linear(3, 1)
         optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-        with torch.no_grad():
-            output = model(torch.ones(2, 3))  # <-
-        loss = output.pow(2).mean().requires_grad_()
-        loss.backward()
-        optimizer.step()
-
-    def right():
-        model = nn.Linear(3, 1)
-        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-        loss = model(torch.ones(2, 3)).pow(2).mean()
+        with torch.no_grad():  # -
+            output = model(torch.ones(2, 3))  # - <-
+        loss = output.pow(2).mean().requires_grad_()  # -
+        # + loss = model(torch.ones(2, 3)).pow(2).mean()
         loss.backward()
         optimizer.step()
 
@@ -168,15 +141,8 @@ class FakeDetachedForTheGenerator(Mistake):
     def wrong():
         generator, discriminator = nn.Linear(2, 3), nn.Linear(3, 1)
         optimizer = torch.optim.Adam(generator.parameters())
-        fake = generator(torch.ones(4, 2)).detach()  # <-
-        loss = F.binary_cross_entropy_with_logits(discriminator(fake), torch.ones(4, 1))
-        loss.backward()
-        optimizer.step()
-
-    def right():
-        generator, discriminator = nn.Linear(2, 3), nn.Linear(3, 1)
-        optimizer = torch.optim.Adam(generator.parameters())
-        fake = generator(torch.ones(4, 2))
+        fake = generator(torch.ones(4, 2)).detach()  # - <-
+        # + fake = generator(torch.ones(4, 2))
         loss = F.binary_cross_entropy_with_logits(discriminator(fake), torch.ones(4, 1))
         loss.backward()
         optimizer.step()
@@ -195,11 +161,7 @@ class NothingLeftToOptimize(Mistake):
 
     def wrong():
         model = nn.Linear(3, 1)
-        for p in model.parameters():
-            p.requires_grad = False  # <-
-        torch.optim.SGD(filter(lambda p: p.requires_grad, model.parameters()), lr=0.1)
-
-    def right():
-        model = nn.Linear(3, 1)
-        model.bias.requires_grad = False
+        for p in model.parameters():  # -
+            p.requires_grad = False  # - <-
+        # + model.bias.requires_grad = False
         torch.optim.SGD(filter(lambda p: p.requires_grad, model.parameters()), lr=0.1)

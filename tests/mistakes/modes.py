@@ -47,16 +47,11 @@ class DetachInTheMiddle(Mistake):
 
     def wrong():
         w = torch.ones(2, requires_grad=True)
-        hidden = (w * 3).detach()  # <-
+        hidden = (w * 3).detach()  # - <-
+        # + hidden = w * 3
         loss = hidden.pow(2).sum()
         loss.backward()
-
-    def right():
-        w = torch.ones(2, requires_grad=True)
-        hidden = w * 3
-        loss = hidden.pow(2).sum()
-        loss.backward()
-        return hidden.detach()
+        # + return hidden.detach()
 
 
 class DataInTheMiddle(Mistake):
@@ -72,13 +67,8 @@ class DataInTheMiddle(Mistake):
 
     def wrong():
         w = torch.ones(2, requires_grad=True)
-        hidden = (w * 3).data  # <-
-        loss = hidden.pow(2).sum()
-        loss.backward()
-
-    def right():
-        w = torch.ones(2, requires_grad=True)
-        hidden = w * 3
+        hidden = (w * 3).data  # - <-
+        # + hidden = w * 3
         loss = hidden.pow(2).sum()
         loss.backward()
 
@@ -121,13 +111,10 @@ class ComparisonInLoss(Mistake):
 
     def wrong():
         scores = torch.tensor([0.5, -1.0, 2.0], requires_grad=True)
-        errors = (scores > 0) != torch.tensor([True, True, False])  # <-
-        errors.float().mean().backward()
-
-    def right():
-        scores = torch.tensor([0.5, -1.0, 2.0], requires_grad=True)
-        target = torch.tensor([1.0, 1.0, 0.0])
-        torch.nn.functional.binary_cross_entropy_with_logits(scores, target).backward()
+        errors = (scores > 0) != torch.tensor([True, True, False])  # - <-
+        errors.float().mean().backward()  # -
+        # + target = torch.tensor([1.0, 1.0, 0.0])
+        # + torch.nn.functional.binary_cross_entropy_with_logits(scores, target).backward()
 
 
 class ConvertedToInteger(Mistake):
@@ -143,13 +130,9 @@ class ConvertedToInteger(Mistake):
 
     def wrong():
         w = torch.tensor([1.5, 2.5], requires_grad=True)
-        pixels = (w * 255).long()  # <-
-        loss = pixels.float().sum()
-        loss.backward()
-
-    def right():
-        w = torch.tensor([1.5, 2.5], requires_grad=True)
-        loss = (w * 255).sum()
+        pixels = (w * 255).long()  # - <-
+        loss = pixels.float().sum()  # -
+        # + loss = (w * 255).sum()
         loss.backward()
 
 
@@ -194,13 +177,9 @@ class SignInTheMiddle(Mistake):
 
     def wrong():
         w = torch.tensor([0.4, -1.4], requires_grad=True)
-        votes = w.sign()  # <-
-        loss = (votes - 1).pow(2).sum()
-        loss.backward()
-
-    def right():
-        w = torch.tensor([0.4, -1.4], requires_grad=True)
-        loss = (w.tanh() - 1).pow(2).sum() + (w * w.sign()).sum()
+        votes = w.sign()  # - <-
+        loss = (votes - 1).pow(2).sum()  # -
+        # + loss = (w.tanh() - 1).pow(2).sum() + (w * w.sign()).sum()
         loss.backward()
 
 
@@ -218,19 +197,14 @@ class EncoderDetached(Mistake):
     under = "debug"
 
     def wrong():
-        model = torch.nn.Sequential(torch.nn.Linear(3, 2), torch.nn.Linear(2, 1))
+        model = torch.nn.Sequential(torch.nn.Linear(3, 2), torch.nn.Linear(2, 1))  # -
+        # + model = torch.nn.Sequential(torch.nn.Linear(3, 2), torch.nn.Linear(2, 1), torch.nn.Linear(2, 1))
+        # + model[0].bias.requires_grad = False  # frozen, and head number 2 is not used
         optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-        features = model[0](torch.ones(4, 3)).detach()  # <-
+        features = model[0](torch.ones(4, 3)).detach()  # - <-
+        # + features = model[0](torch.ones(4, 3))
         model[1](features).sum().backward()
-        optimizer.step()
-
-    def right():
-        model = torch.nn.Sequential(torch.nn.Linear(3, 2), torch.nn.Linear(2, 1), torch.nn.Linear(2, 1))
-        model[0].bias.requires_grad = False  # frozen, and head number 2 is not used
-        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-        features = model[0](torch.ones(4, 3))
-        model[1](features).sum().backward()
-        features.detach().mean()
+        # + features.detach().mean()
         optimizer.step()
 
 
@@ -248,19 +222,11 @@ class ForwardOfEncoderUnderNoGrad(Mistake):
 
     def wrong():
         model = torch.nn.Sequential(torch.nn.Linear(3, 2), torch.nn.Linear(2, 1))
+        # + for p in model[0].parameters():
+        # +     p.requires_grad_(False)
         optimizer = torch.optim.Adam(model.parameters())
         with torch.no_grad():
             features = model[0](torch.ones(4, 3))  # <-
-        model[1](features).sum().backward()
-        optimizer.step()
-
-    def right():
-        model = torch.nn.Sequential(torch.nn.Linear(3, 2), torch.nn.Linear(2, 1))
-        for p in model[0].parameters():
-            p.requires_grad_(False)
-        optimizer = torch.optim.Adam(model.parameters())
-        with torch.no_grad():
-            features = model[0](torch.ones(4, 3))
         model[1](features).sum().backward()
         optimizer.step()
 
@@ -301,13 +267,10 @@ class InferenceModeAsStatement(Mistake):
 
     def wrong():
         model = torch.nn.Linear(2, 1)
-        torch.inference_mode()  # <-
-        return model(torch.ones(1, 2))
-
-    def right():
-        model = torch.nn.Linear(2, 1)
-        with torch.inference_mode():
-            return model(torch.ones(1, 2))
+        torch.inference_mode()  # - <-
+        return model(torch.ones(1, 2))  # -
+        # + with torch.inference_mode():
+        # +     return model(torch.ones(1, 2))
 
 
 class WithoutCall(Mistake):
@@ -321,11 +284,8 @@ class WithoutCall(Mistake):
     remedy = "with torch.no_grad():"
 
     def wrong():
-        with torch.no_grad:  # <-
-            pass
-
-    def right():
-        with torch.no_grad():
+        # + with torch.no_grad():
+        with torch.no_grad:  # - <-
             pass
 
 
@@ -373,13 +333,8 @@ class InferenceTensorSaved(Mistake):
         w = torch.ones(2, requires_grad=True)
         with torch.inference_mode():
             features = torch.ones(2) * 3
-        return (w * features).sum()  # <-
-
-    def right():
-        w = torch.ones(2, requires_grad=True)
-        with torch.inference_mode():
-            features = torch.ones(2) * 3
-        return (w * features.clone()).sum()
+        return (w * features).sum()  # - <-
+        # + return (w * features.clone()).sum()
 
 
 class InferenceTensorAsParameter(Mistake):
@@ -394,12 +349,8 @@ class InferenceTensorAsParameter(Mistake):
     def wrong():
         with torch.inference_mode():
             w = torch.ones(2) * 3
-        w.requires_grad_()  # <-
-
-    def right():
-        with torch.inference_mode():
-            w = torch.ones(2) * 3
-        w.clone().requires_grad_()
+        w.requires_grad_()  # - <-
+        # + w.clone().requires_grad_()
 
 
 class NumPyOfTracked(Mistake):
@@ -414,11 +365,8 @@ class NumPyOfTracked(Mistake):
 
     def wrong():
         x = torch.ones(3, requires_grad=True)
-        return (x * 2).numpy()  # <-
-
-    def right():
-        x = torch.ones(3, requires_grad=True)
-        return (x * 2).detach().numpy()
+        return (x * 2).numpy()  # - <-
+        # + return (x * 2).detach().numpy()
 
 
 class NumPyFunction(Mistake):
@@ -433,11 +381,8 @@ class NumPyFunction(Mistake):
 
     def wrong():
         x = torch.ones(3, requires_grad=True)
-        return np.sin(x)  # <-
-
-    def right():
-        x = torch.ones(3, requires_grad=True)
-        return torch.sin(x), np.sin(x.detach())
+        return np.sin(x)  # - <-
+        # + return torch.sin(x), np.sin(x.detach())
 
 
 class ClassDecorated(Mistake):

@@ -20,15 +20,8 @@ class SuperInitForgotten(Mistake):
     def wrong():
         class Net(nn.Module):
             def __init__(self):
+                # + super().__init__()
                 self.layer = nn.Linear(3, 1)  # <-
-
-        Net()
-
-    def right():
-        class Net(nn.Module):
-            def __init__(self):
-                super().__init__()
-                self.layer = nn.Linear(3, 1)
 
         Net()
 
@@ -46,23 +39,13 @@ class SuperInitForgottenWithoutParts(Mistake):
     def wrong():
         class Scale(nn.Module):
             def __init__(self, factor):
+                # + super().__init__()
                 self.factor = factor
 
             def forward(self, x):
                 return self.factor * x
 
         Scale(2.0)(torch.ones(2))  # <-
-
-    def right():
-        class Scale(nn.Module):
-            def __init__(self, factor):
-                super().__init__()
-                self.factor = factor
-
-            def forward(self, x):
-                return self.factor * x
-
-        Scale(2.0)(torch.ones(2))
 
 
 class ForwardMisspelt(Mistake):
@@ -78,17 +61,11 @@ class ForwardMisspelt(Mistake):
 
     def wrong():
         class Net(nn.Module):
-            def foward(self, x):
+            # + def forward(self, x):
+            def foward(self, x):  # -
                 return x * 2
 
         Net()(torch.ones(2))  # <-
-
-    def right():
-        class Net(nn.Module):
-            def forward(self, x):
-                return x * 2
-
-        Net()(torch.ones(2))
 
 
 class TensorAsParameter(Mistake):
@@ -104,11 +81,8 @@ class TensorAsParameter(Mistake):
 
     def wrong():
         model = nn.Linear(3, 1)
-        model.weight = torch.zeros(1, 3)  # <-
-
-    def right():
-        model = nn.Linear(3, 1)
-        model.weight = nn.Parameter(torch.zeros(1, 3))
+        model.weight = torch.zeros(1, 3)  # - <-
+        # + model.weight = nn.Parameter(torch.zeros(1, 3))
 
 
 class IntegersAsParameter(Mistake):
@@ -141,11 +115,8 @@ class ListInSequential(Mistake):
 
     def wrong():
         layers = [nn.Linear(3, 2), nn.ReLU()]
-        return nn.Sequential(layers)  # <-
-
-    def right():
-        layers = [nn.Linear(3, 2), nn.ReLU()]
-        return nn.Sequential(*layers)
+        return nn.Sequential(layers)  # - <-
+        # + return nn.Sequential(*layers)
 
 
 class WrongInputSize(Mistake):
@@ -176,12 +147,8 @@ class BatchOfOne(Mistake):
 
     def wrong():
         model = nn.BatchNorm1d(3)
+        # + model.eval()
         model(torch.ones(1, 3))  # <-
-
-    def right():
-        model = nn.BatchNorm1d(3)
-        model.eval()
-        model(torch.ones(1, 3))
 
 
 class CheckpointWithoutForm(Mistake):
@@ -197,11 +164,8 @@ class CheckpointWithoutForm(Mistake):
 
     def wrong():
         x = torch.ones(3, requires_grad=True)
-        torch.utils.checkpoint.checkpoint(torch.exp, x).sum().backward()  # <-
-
-    def right():
-        x = torch.ones(3, requires_grad=True)
-        torch.utils.checkpoint.checkpoint(torch.exp, x, use_reentrant=False).sum().backward()
+        torch.utils.checkpoint.checkpoint(torch.exp, x).sum().backward()  # - <-
+        # + torch.utils.checkpoint.checkpoint(torch.exp, x, use_reentrant=False).sum().backward()
 
 
 class CheckpointWithoutGradient(Mistake):
@@ -218,9 +182,6 @@ class CheckpointWithoutGradient(Mistake):
 
     def wrong():
         model = nn.Linear(3, 1)
-        torch.utils.checkpoint.checkpoint(model, torch.ones(4, 3), use_reentrant=True)  # <-
-
-    def right():
-        model = nn.Linear(3, 1)
-        torch.utils.checkpoint.checkpoint(model, torch.ones(4, 3), use_reentrant=False).sum().backward()
-        assert model.weight.grad is not None
+        torch.utils.checkpoint.checkpoint(model, torch.ones(4, 3), use_reentrant=True)  # - <-
+        # + torch.utils.checkpoint.checkpoint(model, torch.ones(4, 3), use_reentrant=False).sum().backward()
+        # + assert model.weight.grad is not None

@@ -18,14 +18,9 @@ class FullyMaskedRow(Mistake):
 
     def wrong():
         scores = torch.zeros(2, 3, requires_grad=True)
-        mask = torch.tensor([[True, True, True], [False, False, True]])
+        mask = torch.tensor([[True, True, True], [False, False, True]])  # -
+        # + mask = torch.tensor([[True, True, False], [False, False, True]])
         weights = scores.masked_fill(mask, float("-inf")).softmax(1)  # <-
-        weights.sum().backward()
-
-    def right():
-        scores = torch.zeros(2, 3, requires_grad=True)
-        mask = torch.tensor([[True, True, False], [False, False, True]])
-        weights = scores.masked_fill(mask, float("-inf")).softmax(1)
         weights.sum().backward()
 
 
@@ -64,13 +59,10 @@ class VarianceByHand(Mistake):
     under = "anomaly"
 
     def wrong():
-        x = torch.full((7,), 1000.1, requires_grad=True)
-        s = ((x * x).mean() - x.mean() ** 2).sqrt()  # <-
-        s.backward()
-
-    def right():
-        x = torch.tensor([1000.0, 1001.0, 1002.0], requires_grad=True)
-        s = x.std()
+        x = torch.full((7,), 1000.1, requires_grad=True)  # -
+        s = ((x * x).mean() - x.mean() ** 2).sqrt()  # - <-
+        # + x = torch.tensor([1000.0, 1001.0, 1002.0], requires_grad=True)
+        # + s = x.std()
         s.backward()
 
 
@@ -88,14 +80,10 @@ class NanInData(Mistake):
     def wrong():
         w = torch.ones(3, requires_grad=True)
         x = torch.tensor([1.0, float("nan"), 3.0])
-        y = w * x  # <-
-        y.sum().backward()
-
-    def right():
-        w = torch.ones(3, requires_grad=True)
-        x = torch.tensor([1.0, float("nan"), 3.0])
-        y = (w * x)[~x.isnan()]
-        y.sum()
+        y = w * x  # - <-
+        y.sum().backward()  # -
+        # + y = (w * x)[~x.isnan()]
+        # + y.sum()
 
 
 class NanLossHinted(Mistake):
@@ -112,12 +100,8 @@ class NanLossHinted(Mistake):
 
     def wrong():
         x = torch.tensor([-1.0, 1.0], requires_grad=True)
-        loss = x.log().sum()  # <-
-        loss.backward()
-
-    def right():
-        x = torch.tensor([-1.0, 1.0], requires_grad=True)
-        loss = x.clamp(min=1e-6).log().sum()
+        loss = x.log().sum()  # - <-
+        # + loss = x.clamp(min=1e-6).log().sum()
         loss.backward()
 
 
@@ -134,12 +118,8 @@ class InfiniteLoss(Mistake):
 
     def wrong():
         x = torch.tensor([1.0, 100.0], requires_grad=True)
-        loss = x.exp().sum()  # <-
-        loss.backward()
-
-    def right():
-        x = torch.tensor([1.0, 100.0], requires_grad=True)
-        loss = x.clamp(max=20.0).exp().sum()
+        loss = x.exp().sum()  # - <-
+        # + loss = x.clamp(max=20.0).exp().sum()
         loss.backward()
 
 
@@ -155,13 +135,9 @@ class AllTargetsIgnored(Mistake):
     under = "anomaly"
 
     def wrong():
-        logits, target = torch.zeros(2, 3, requires_grad=True), torch.tensor([-100, -100])
+        logits, target = torch.zeros(2, 3, requires_grad=True), torch.tensor([-100, -100])  # -
+        # + logits, target = torch.zeros(2, 3, requires_grad=True), torch.tensor([-100, 1])
         loss = torch.nn.functional.cross_entropy(logits, target)  # <-
-        loss.backward()
-
-    def right():
-        logits, target = torch.zeros(2, 3, requires_grad=True), torch.tensor([-100, 1])
-        loss = torch.nn.functional.cross_entropy(logits, target)
         loss.backward()
 
 
@@ -178,10 +154,6 @@ class InfiniteWeight(Mistake):
 
     def wrong():
         x = torch.tensor([0.0, 2.0], requires_grad=True)
-        ratio = (x > 0).float() * (1 / x)  # <-
-        ratio.sum().backward()
-
-    def right():
-        x = torch.tensor([0.0, 2.0], requires_grad=True)
-        ratio = torch.where(x > 0, 1 / torch.where(x > 0, x, 1.0), 0.0)
+        ratio = (x > 0).float() * (1 / x)  # - <-
+        # + ratio = torch.where(x > 0, 1 / torch.where(x > 0, x, 1.0), 0.0)
         ratio.sum().backward()

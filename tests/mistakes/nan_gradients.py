@@ -18,13 +18,9 @@ class RootOfZero(Mistake):
 
     def wrong():
         x = torch.tensor([0.0, 1.0], requires_grad=True)
-        distance = (x * x).sqrt()
+        distance = (x * x).sqrt()  # -
+        # + distance = (x * x + 1e-12).sqrt()
         distance.sum().backward()  # <-
-
-    def right():
-        x = torch.tensor([0.0, 1.0], requires_grad=True)
-        distance = (x * x + 1e-12).sqrt()
-        distance.sum().backward()
 
 
 class RootOfZeroNamed(Mistake):
@@ -40,12 +36,8 @@ class RootOfZeroNamed(Mistake):
 
     def wrong():
         x = torch.tensor([0.0, 1.0], requires_grad=True)
-        distance = (x * x).sqrt()  # <-
-        distance.sum().backward()
-
-    def right():
-        x = torch.tensor([0.0, 1.0], requires_grad=True)
-        distance = (x * x + 1e-12).sqrt()
+        distance = (x * x).sqrt()  # - <-
+        # + distance = (x * x + 1e-12).sqrt()
         distance.sum().backward()
 
 
@@ -62,11 +54,8 @@ class RootOfZeroInGrad(Mistake):
 
     def wrong():
         x = torch.tensor([0.0, 1.0], requires_grad=True)
-        return torch.autograd.grad((x * x).sqrt().sum(), x)  # <-
-
-    def right():
-        x = torch.tensor([0.0, 1.0], requires_grad=True)
-        return torch.autograd.grad((x * x + 1e-12).sqrt().sum(), x)
+        return torch.autograd.grad((x * x).sqrt().sum(), x)  # - <-
+        # + return torch.autograd.grad((x * x + 1e-12).sqrt().sum(), x)
 
 
 class RootOfZeroToBeDifferentiatedAgain(Mistake):
@@ -82,11 +71,8 @@ class RootOfZeroToBeDifferentiatedAgain(Mistake):
 
     def wrong():
         x = torch.tensor([0.0, 1.0], requires_grad=True)
-        return torch.autograd.grad((x * x).sqrt().sum(), x, create_graph=True)  # <-
-
-    def right():
-        x = torch.tensor([0.0, 1.0], requires_grad=True)
-        return torch.autograd.grad((x * x + 1e-12).sqrt().sum(), x, create_graph=True)
+        return torch.autograd.grad((x * x).sqrt().sum(), x, create_graph=True)  # - <-
+        # + return torch.autograd.grad((x * x + 1e-12).sqrt().sum(), x, create_graph=True)
 
 
 class DeadBranch(Mistake):
@@ -103,12 +89,9 @@ class DeadBranch(Mistake):
 
     def wrong():
         x = torch.tensor([0.0, 4.0], requires_grad=True)
-        torch.where(x > 0, x.sqrt(), 0.0).sum().backward()  # <-
-
-    def right():
-        x = torch.tensor([0.0, 4.0], requires_grad=True)
-        safe = torch.where(x > 0, x, 1.0)
-        torch.where(x > 0, safe.sqrt(), 0.0).sum().backward()
+        torch.where(x > 0, x.sqrt(), 0.0).sum().backward()  # - <-
+        # + safe = torch.where(x > 0, x, 1.0)
+        # + torch.where(x > 0, safe.sqrt(), 0.0).sum().backward()
 
 
 class DeadBranchOfNegatives(Mistake):
@@ -124,12 +107,8 @@ class DeadBranchOfNegatives(Mistake):
 
     def wrong():
         x = torch.tensor([-1.0, 4.0], requires_grad=True)
-        roots = x.sqrt()  # <-
-        torch.where(x > 0, roots, 0.0).sum().backward()
-
-    def right():
-        x = torch.tensor([-1.0, 4.0], requires_grad=True)
-        roots = torch.where(x > 0, x, 1.0).sqrt()
+        roots = x.sqrt()  # - <-
+        # + roots = torch.where(x > 0, x, 1.0).sqrt()
         torch.where(x > 0, roots, 0.0).sum().backward()
 
 
@@ -146,13 +125,9 @@ class DeadBranchOfNegativesHinted(Mistake):
 
     def wrong():
         x = torch.tensor([-1.0, 4.0], requires_grad=True)
-        roots = x.sqrt()  # <-
-        torch.where(x > 0, roots, 0.0).sum().backward()
-
-    def right():
-        x = torch.tensor([-1.0, 4.0], requires_grad=True)
-        roots = x.detach().sqrt()  # NaN, but no gradient is needed
-        roots = torch.where(x > 0, x, 1.0).sqrt() + torch.where(x > 0, roots, 0.0)
+        roots = x.sqrt()  # - <-
+        # + roots = x.detach().sqrt()  # NaN, but no gradient is needed
+        # + roots = torch.where(x > 0, x, 1.0).sqrt() + torch.where(x > 0, roots, 0.0)
         torch.where(x > 0, roots, 0.0).sum().backward()
 
 
@@ -169,12 +144,8 @@ class NormalisedZero(Mistake):
 
     def wrong():
         v = torch.zeros(2, requires_grad=True)
-        unit = v / v.norm()  # <-
-        unit.sum().backward()
-
-    def right():
-        v = torch.zeros(2, requires_grad=True)
-        unit = v / v.norm().clamp(min=1e-12)
+        unit = v / v.norm()  # - <-
+        # + unit = v / v.norm().clamp(min=1e-12)
         unit.sum().backward()
 
 
@@ -191,12 +162,8 @@ class StandardisedConstant(Mistake):
 
     def wrong():
         x = torch.ones(3, requires_grad=True)
-        z = (x - x.mean()) / x.std()  # <-
-        z.sum().backward()
-
-    def right():
-        x = torch.ones(3, requires_grad=True)
-        z = (x - x.mean()) / x.detach().std().clamp(min=1e-6)
+        z = (x - x.mean()) / x.std()  # - <-
+        # + z = (x - x.mean()) / x.detach().std().clamp(min=1e-6)
         z.sum().backward()
 
 
@@ -212,13 +179,10 @@ class DeviationOfOne(Mistake):
     under = "anomaly"
 
     def wrong():
-        x = torch.ones(1, requires_grad=True)
-        s = x.std()  # <-
-        s.backward()
-
-    def right():
-        x = torch.tensor([1.0, 2.0], requires_grad=True)
-        s = x.std(correction=0)
+        x = torch.ones(1, requires_grad=True)  # -
+        s = x.std()  # - <-
+        # + x = torch.tensor([1.0, 2.0], requires_grad=True)
+        # + s = x.std(correction=0)
         s.backward()
 
 
@@ -235,11 +199,8 @@ class PowerOfZero(Mistake):
 
     def wrong():
         x = torch.tensor([0.0, 1.0], requires_grad=True)
-        ((x * x) ** 0.5).sum().backward()  # <-
-
-    def right():
-        x = torch.tensor([0.0, 1.0], requires_grad=True)
-        ((x * x + 1e-12) ** 0.5).sum().backward()
+        ((x * x) ** 0.5).sum().backward()  # - <-
+        # + ((x * x + 1e-12) ** 0.5).sum().backward()
 
 
 class PowerOfNegative(Mistake):
@@ -255,12 +216,8 @@ class PowerOfNegative(Mistake):
 
     def wrong():
         x = torch.tensor([-8.0, 8.0], requires_grad=True)
-        y = x ** (1 / 3)  # <-
-        y.sum().backward()
-
-    def right():
-        x = torch.tensor([-8.0, 8.0], requires_grad=True)
-        y = x.sign() * x.abs() ** (1 / 3)
+        y = x ** (1 / 3)  # - <-
+        # + y = x.sign() * x.abs() ** (1 / 3)
         y.sum().backward()
 
 
@@ -277,8 +234,5 @@ class AngleBetweenParallels(Mistake):
 
     def wrong():
         x = torch.tensor([0.0, 1.0], requires_grad=True)
-        torch.acos(torch.cos(x)).sum().backward()  # <-
-
-    def right():
-        x = torch.tensor([0.0, 1.0], requires_grad=True)
-        torch.acos(torch.cos(x).clamp(-1 + 1e-6, 1 - 1e-6)).sum().backward()
+        torch.acos(torch.cos(x)).sum().backward()  # - <-
+        # + torch.acos(torch.cos(x).clamp(-1 + 1e-6, 1 - 1e-6)).sum().backward()

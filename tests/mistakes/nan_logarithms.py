@@ -19,13 +19,8 @@ class LogOfNegative(Mistake):
 
     def wrong():
         x = torch.tensor([-1.0, 1.0], requires_grad=True)
-        y = x.log()  # <-
-        loss = (y * 2).sum()
-        loss.backward()
-
-    def right():
-        x = torch.tensor([-1.0, 1.0], requires_grad=True)
-        y = x.clamp(min=1e-6).log()
+        y = x.log()  # - <-
+        # + y = x.clamp(min=1e-6).log()
         loss = (y * 2).sum()
         loss.backward()
 
@@ -43,12 +38,8 @@ class EntropyByHand(Mistake):
 
     def wrong():
         p = torch.tensor([0.0, 1.0], requires_grad=True)
-        entropy = -(p * p.log()).sum()  # <-
-        entropy.backward()
-
-    def right():
-        p = torch.tensor([0.0, 1.0], requires_grad=True)
-        entropy = -(p * p.clamp(min=1e-12).log()).sum()
+        entropy = -(p * p.log()).sum()  # - <-
+        # + entropy = -(p * p.clamp(min=1e-12).log()).sum()
         entropy.backward()
 
 
@@ -65,12 +56,8 @@ class SoftmaxByHand(Mistake):
 
     def wrong():
         x = torch.tensor([1000.0, 0.0], requires_grad=True)
-        p = x.exp() / x.exp().sum()  # <-
-        p.sum().backward()
-
-    def right():
-        x = torch.tensor([1000.0, 0.0], requires_grad=True)
-        p = torch.softmax(x, 0)
+        p = x.exp() / x.exp().sum()  # - <-
+        # + p = torch.softmax(x, 0)
         p.sum().backward()
 
 
@@ -87,11 +74,8 @@ class LogOfSoftmax(Mistake):
 
     def wrong():
         x = torch.tensor([1000.0, 0.0], requires_grad=True)
-        (-x.softmax(0).log()[1]).backward()  # <-
-
-    def right():
-        x = torch.tensor([1000.0, 0.0], requires_grad=True)
-        (-x.log_softmax(0)[1]).backward()
+        (-x.softmax(0).log()[1]).backward()  # - <-
+        # + (-x.log_softmax(0)[1]).backward()
 
 
 class LogOfSigmoid(Mistake):
@@ -107,11 +91,8 @@ class LogOfSigmoid(Mistake):
 
     def wrong():
         x = torch.tensor([-200.0, 1.0], requires_grad=True)
-        (-x.sigmoid().log()).sum().backward()  # <-
-
-    def right():
-        x = torch.tensor([-200.0, 1.0], requires_grad=True)
-        (-torch.nn.functional.logsigmoid(x)).sum().backward()
+        (-x.sigmoid().log()).sum().backward()  # - <-
+        # + (-torch.nn.functional.logsigmoid(x)).sum().backward()
 
 
 class CrossEntropyByHand(Mistake):
@@ -127,9 +108,6 @@ class CrossEntropyByHand(Mistake):
 
     def wrong():
         p, y = torch.tensor([1.0, 0.5], requires_grad=True), torch.tensor([1.0, 0.0])
-        right, wrong = y * p.log(), (1 - y) * (1 - p).log()  # <-
-        (-(right + wrong)).mean().backward()
-
-    def right():
-        p, y = torch.tensor([1.0, 0.5], requires_grad=True), torch.tensor([1.0, 0.0])
-        torch.nn.functional.binary_cross_entropy(p, y).backward()
+        right, wrong = y * p.log(), (1 - y) * (1 - p).log()  # - <-
+        (-(right + wrong)).mean().backward()  # -
+        # + torch.nn.functional.binary_cross_entropy(p, y).backward()

@@ -20,20 +20,14 @@ class StepAfterClearing(Mistake):
     def wrong():
         model = nn.Linear(3, 1)
         optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        # + schedule = torch.optim.lr_scheduler.StepLR(optimizer, 1)
+        # + for _ in range(3):  # only lists the rates
+        # +     optimizer.step()
+        # +     schedule.step()
+        # + optimizer.zero_grad()
         model(torch.ones(4, 3)).mean().backward()
-        optimizer.zero_grad()
+        optimizer.zero_grad()  # -
         optimizer.step()  # <-
-
-    def right():
-        model = nn.Linear(3, 1)
-        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-        schedule = torch.optim.lr_scheduler.StepLR(optimizer, 1)
-        for _ in range(3):  # only lists the rates
-            optimizer.step()
-            schedule.step()
-        optimizer.zero_grad()
-        model(torch.ones(4, 3)).mean().backward()
-        optimizer.step()
 
 
 class BackwardForgotten(Mistake):
@@ -51,15 +45,9 @@ class BackwardForgotten(Mistake):
         model = nn.Linear(3, 1)
         optimizer = torch.optim.Adam(model.parameters())
         loss = model(torch.ones(4, 3)).mean()
+        # + loss.backward()
         optimizer.step()  # <-
-        print(loss.item())
-
-    def right():
-        model = nn.Linear(3, 1)
-        optimizer = torch.optim.Adam(model.parameters())
-        loss = model(torch.ones(4, 3)).mean()
-        loss.backward()
-        optimizer.step()
+        print(loss.item())  # -
 
 
 class GradientsNotCleared(Mistake):
@@ -110,17 +98,11 @@ class ReplacedAfterOptimizer(Mistake):
 
     def wrong():
         model = nn.Sequential(nn.Linear(3, 2), nn.Linear(2, 1))
+        # + model[1] = nn.Linear(2, 5)
         optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-        model[1] = nn.Linear(2, 5)  # <-
-        model(torch.ones(4, 3)).mean().backward()
-        optimizer.step()
-
-    def right():
-        model = nn.Sequential(nn.Linear(3, 2), nn.Linear(2, 1))
-        model[1] = nn.Linear(2, 5)
-        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-        model[1] = nn.Linear(2, 4)
-        optimizer.add_param_group({"params": model[1].parameters()})
+        model[1] = nn.Linear(2, 5)  # - <-
+        # + model[1] = nn.Linear(2, 4)
+        # + optimizer.add_param_group({"params": model[1].parameters()})
         model(torch.ones(4, 3)).mean().backward()
         optimizer.step()
 
@@ -140,14 +122,8 @@ class ParameterReplacedAfterOptimizer(Mistake):
     def wrong():
         model = nn.Linear(3, 1)
         optimizer = torch.optim.Adam(model.parameters())
-        model.weight = nn.Parameter(torch.zeros(1, 3))  # <-
-        model(torch.ones(4, 3)).mean().backward()
-        optimizer.step()
-
-    def right():
-        model = nn.Linear(3, 1)
-        optimizer = torch.optim.Adam(model.parameters())
-        nn.init.zeros_(model.weight)
+        model.weight = nn.Parameter(torch.zeros(1, 3))  # - <-
+        # + nn.init.zeros_(model.weight)
         model(torch.ones(4, 3)).mean().backward()
         optimizer.step()
 
@@ -168,23 +144,16 @@ class LayersInList(Mistake):
         class Net(nn.Module):
             def __init__(self):
                 super().__init__()
-                self.layers = [nn.Linear(3, 3), nn.Linear(3, 3)]
+                self.layers = [nn.Linear(3, 3), nn.Linear(3, 3)]  # -
+                # + self.layers = nn.ModuleList([nn.Linear(3, 3), nn.Linear(3, 3)])
                 self.head = nn.Linear(3, 1)
+                # + self.all = [*self.layers, self.head]
+                # + self.teacher = [nn.Linear(3, 1).requires_grad_(False)]
+                # + self.extra = [nn.Linear(3, 1)]
 
-        torch.optim.SGD(Net().parameters(), lr=0.1)  # <-
-
-    def right():
-        class Net(nn.Module):
-            def __init__(self):
-                super().__init__()
-                self.layers = nn.ModuleList([nn.Linear(3, 3), nn.Linear(3, 3)])
-                self.head = nn.Linear(3, 1)
-                self.all = [*self.layers, self.head]
-                self.teacher = [nn.Linear(3, 1).requires_grad_(False)]
-                self.extra = [nn.Linear(3, 1)]
-
-        net = Net()
-        torch.optim.SGD([{"params": net.parameters()}, {"params": net.extra[0].parameters()}], lr=0.1)
+        torch.optim.SGD(Net().parameters(), lr=0.1)  # - <-
+        # + net = Net()
+        # + torch.optim.SGD([{"params": net.parameters()}, {"params": net.extra[0].parameters()}], lr=0.1)
 
 
 class ParametersInList(Mistake):
@@ -202,17 +171,10 @@ class ParametersInList(Mistake):
         class Net(nn.Module):
             def __init__(self):
                 super().__init__()
-                self.weights = [nn.Parameter(torch.ones(3)), nn.Parameter(torch.ones(3))]
+                self.weights = [nn.Parameter(torch.ones(3)), nn.Parameter(torch.ones(3))]  # -
+                # + self.weights = nn.ParameterList([nn.Parameter(torch.ones(3)), nn.Parameter(torch.ones(3))])
 
         torch.optim.SGD(Net().parameters(), lr=0.1)  # <-
-
-    def right():
-        class Net(nn.Module):
-            def __init__(self):
-                super().__init__()
-                self.weights = nn.ParameterList([nn.Parameter(torch.ones(3)), nn.Parameter(torch.ones(3))])
-
-        torch.optim.SGD(Net().parameters(), lr=0.1)
 
 
 class UsedUpParameters(Mistake):
@@ -227,14 +189,10 @@ class UsedUpParameters(Mistake):
     remedy = "list(model.parameters())"
 
     def wrong():
-        parameters = nn.Linear(3, 1).parameters()
+        parameters = nn.Linear(3, 1).parameters()  # -
+        # + parameters = list(nn.Linear(3, 1).parameters())
         sum(p.numel() for p in parameters)
         torch.optim.SGD(parameters, lr=0.1)  # <-
-
-    def right():
-        parameters = list(nn.Linear(3, 1).parameters())
-        sum(p.numel() for p in parameters)
-        torch.optim.SGD(parameters, lr=0.1)
 
 
 class ModelGivenToOptimizer(Mistake):
@@ -248,11 +206,8 @@ class ModelGivenToOptimizer(Mistake):
 
     def wrong():
         model = nn.Linear(3, 1)
-        torch.optim.SGD(model, lr=0.1)  # <-
-
-    def right():
-        model = nn.Linear(3, 1)
-        torch.optim.SGD(model.parameters(), lr=0.1)
+        torch.optim.SGD(model, lr=0.1)  # - <-
+        # + torch.optim.SGD(model.parameters(), lr=0.1)
 
 
 class ParametersNotCalled(Mistake):
@@ -268,11 +223,8 @@ class ParametersNotCalled(Mistake):
 
     def wrong():
         model = nn.Linear(3, 1)
-        torch.optim.Adam(model.parameters)  # <-
-
-    def right():
-        model = nn.Linear(3, 1)
-        torch.optim.Adam(model.parameters())
+        torch.optim.Adam(model.parameters)  # - <-
+        # + torch.optim.Adam(model.parameters())
 
 
 class ParametersInsideList(Mistake):
@@ -288,11 +240,8 @@ class ParametersInsideList(Mistake):
 
     def wrong():
         a, b = nn.Linear(3, 1), nn.Linear(3, 1)
-        torch.optim.SGD([a.parameters(), b.parameters()], lr=0.1)  # <-
-
-    def right():
-        a, b = nn.Linear(3, 1), nn.Linear(3, 1)
-        torch.optim.SGD([*a.parameters(), *b.parameters()], lr=0.1)
+        torch.optim.SGD([a.parameters(), b.parameters()], lr=0.1)  # - <-
+        # + torch.optim.SGD([*a.parameters(), *b.parameters()], lr=0.1)
 
 
 class OptimizerOfResult(Mistake):
@@ -307,12 +256,9 @@ class OptimizerOfResult(Mistake):
     remedy = "requires_grad_()"
 
     def wrong():
-        w = torch.ones(3, requires_grad=True) * 0.1
+        w = torch.ones(3, requires_grad=True) * 0.1  # -
+        # + w = (torch.ones(3) * 0.1).requires_grad_()
         torch.optim.SGD([w], lr=0.1)  # <-
-
-    def right():
-        w = (torch.ones(3) * 0.1).requires_grad_()
-        torch.optim.SGD([w], lr=0.1)
 
 
 class LossGivenToStep(Mistake):
@@ -330,14 +276,9 @@ class LossGivenToStep(Mistake):
         w = torch.ones(3, requires_grad=True)
         optimizer = torch.optim.SGD([w], lr=0.1)
         loss = (w * w).sum()
-        optimizer.step(loss)  # <-
-
-    def right():
-        w = torch.ones(3, requires_grad=True)
-        optimizer = torch.optim.SGD([w], lr=0.1)
-        loss = (w * w).sum()
-        loss.backward()
-        optimizer.step()
+        optimizer.step(loss)  # - <-
+        # + loss.backward()
+        # + optimizer.step()
 
 
 class NegativeRate(Mistake):
@@ -353,11 +294,8 @@ class NegativeRate(Mistake):
 
     def wrong():
         w = torch.ones(3, requires_grad=True)
-        torch.optim.SGD([w], lr=-0.1)  # <-
-
-    def right():
-        w = torch.ones(3, requires_grad=True)
-        torch.optim.SGD([w], lr=0.1, maximize=True)
+        torch.optim.SGD([w], lr=-0.1)  # - <-
+        # + torch.optim.SGD([w], lr=0.1, maximize=True)
 
 
 class ScheduleBeforeOptimizer(Mistake):
@@ -375,16 +313,9 @@ class ScheduleBeforeOptimizer(Mistake):
         optimizer = torch.optim.SGD([w], lr=0.1)
         schedule = torch.optim.lr_scheduler.StepLR(optimizer, 10)
         (w * w).sum().backward()
+        # + optimizer.step()
         schedule.step()  # <-
-        optimizer.step()
-
-    def right():
-        w = torch.ones(3, requires_grad=True)
-        optimizer = torch.optim.SGD([w], lr=0.1)
-        schedule = torch.optim.lr_scheduler.StepLR(optimizer, 10)
-        (w * w).sum().backward()
-        optimizer.step()
-        schedule.step()
+        optimizer.step()  # -
 
 
 class ParameterTwice(Mistake):
@@ -398,8 +329,5 @@ class ParameterTwice(Mistake):
 
     def wrong():
         w = torch.ones(2, requires_grad=True)
-        return torch.optim.SGD([w, w], lr=0.1)  # <-
-
-    def right():
-        w = torch.ones(2, requires_grad=True)
-        return torch.optim.SGD([w], lr=0.1)
+        return torch.optim.SGD([w, w], lr=0.1)  # - <-
+        # + return torch.optim.SGD([w], lr=0.1)

@@ -24,20 +24,8 @@ class TooFewGradients(Mistake):
 
             @staticmethod
             def backward(ctx, g):
-                return g * ctx.factor  # <-
-
-        Scale.apply(torch.ones(2, requires_grad=True), 3.0).sum().backward()
-
-    def right():
-        class Scale(torch.autograd.Function):
-            @staticmethod
-            def forward(ctx, x, factor):
-                ctx.factor = factor
-                return x * factor
-
-            @staticmethod
-            def backward(ctx, g):
-                return g * ctx.factor, None
+                return g * ctx.factor  # - <-
+                # + return g * ctx.factor, None
 
         Scale.apply(torch.ones(2, requires_grad=True), 3.0).sum().backward()
 
@@ -62,21 +50,8 @@ class TooManyGradients(Mistake):
             @staticmethod
             def backward(ctx, g):
                 x, y = ctx.saved_tensors
-                return g * y, g * x, g  # <-
-
-        Product.apply(torch.ones(2, requires_grad=True), torch.ones(2)).sum().backward()
-
-    def right():
-        class Product(torch.autograd.Function):
-            @staticmethod
-            def forward(ctx, x, y):
-                ctx.save_for_backward(x, y)
-                return x * y
-
-            @staticmethod
-            def backward(ctx, g):
-                x, y = ctx.saved_tensors
-                return g * y, g * x, None  # an extra None is harmless
+                return g * y, g * x, g  # - <-
+                # + return g * y, g * x, None  # an extra None is harmless
 
         Product.apply(torch.ones(2, requires_grad=True), torch.ones(2)).sum().backward()
 
@@ -99,19 +74,8 @@ class GradientForCtx(Mistake):
 
             @staticmethod
             def backward(ctx, g):
-                return None, g * 2  # <-
-
-        Double.apply(torch.ones(2, requires_grad=True)).sum().backward()
-
-    def right():
-        class Double(torch.autograd.Function):
-            @staticmethod
-            def forward(ctx, x):
-                return x * 2
-
-            @staticmethod
-            def backward(ctx, g):
-                return g * 2
+                return None, g * 2  # - <-
+                # + return g * 2
 
         Double.apply(torch.ones(2, requires_grad=True)).sum().backward()
 
@@ -182,22 +146,9 @@ class MissingReturnOfTwo(Mistake):
             @staticmethod
             def backward(ctx, g):  # <-
                 x, y = ctx.saved_tensors
-                g * y, g * x
-
-        Product.apply(torch.ones(2, requires_grad=True), torch.ones(2)).sum().backward()
-
-    def right():
-        class Product(torch.autograd.Function):
-            @staticmethod
-            def forward(ctx, x, y):
-                ctx.save_for_backward(x, y)
-                return x * y
-
-            @staticmethod
-            def backward(ctx, g):
-                x, y = ctx.saved_tensors
-                grad_x, grad_y = g * y, g * x
-                return grad_x, grad_y
+                g * y, g * x  # -
+                # + grad_x, grad_y = g * y, g * x
+                # + return grad_x, grad_y
 
         Product.apply(torch.ones(2, requires_grad=True), torch.ones(2)).sum().backward()
 
@@ -216,30 +167,20 @@ class GradientForNumber(Mistake):
         class Scale(torch.autograd.Function):
             @staticmethod
             def forward(ctx, x, factor):
-                ctx.save_for_backward(x)
-                ctx.factor = factor
+                ctx.save_for_backward(x)  # -
+                ctx.factor = factor  # -
+                # + ctx.save_for_backward(x, factor)
                 return x * factor
 
             @staticmethod
             def backward(ctx, g):
-                (x,) = ctx.saved_tensors
-                return g * ctx.factor, (g * x).sum()  # <-
+                (x,) = ctx.saved_tensors  # -
+                return g * ctx.factor, (g * x).sum()  # - <-
+                # + x, factor = ctx.saved_tensors
+                # + return g * factor, (g * x).sum()
 
-        Scale.apply(torch.ones(2, requires_grad=True), 3.0).sum().backward()
-
-    def right():
-        class Scale(torch.autograd.Function):
-            @staticmethod
-            def forward(ctx, x, factor):
-                ctx.save_for_backward(x, factor)
-                return x * factor
-
-            @staticmethod
-            def backward(ctx, g):
-                x, factor = ctx.saved_tensors
-                return g * factor, (g * x).sum()
-
-        Scale.apply(torch.ones(2, requires_grad=True), torch.tensor(3.0)).sum().backward()
+        Scale.apply(torch.ones(2, requires_grad=True), 3.0).sum().backward()  # -
+        # + Scale.apply(torch.ones(2, requires_grad=True), torch.tensor(3.0)).sum().backward()
 
 
 class OneGradientForTwoOutputs(Mistake):
@@ -261,27 +202,16 @@ class OneGradientForTwoOutputs(Mistake):
                 return x.sin(), x.cos()
 
             @staticmethod
-            def backward(ctx, g):  # <-
+            # + def backward(ctx, grad_sin, grad_cos):
+            def backward(ctx, g):  # - <-
                 (x,) = ctx.saved_tensors
-                return g * x.cos()
+                return g * x.cos()  # -
+                # + return grad_sin * x.cos() - grad_cos * x.sin()
 
-        s, c = SinCos.apply(torch.ones(2, requires_grad=True))
-        (s + c).sum().backward()
-
-    def right():
-        class SinCos(torch.autograd.Function):
-            @staticmethod
-            def forward(ctx, x):
-                ctx.save_for_backward(x)
-                return x.sin(), x.cos()
-
-            @staticmethod
-            def backward(ctx, grad_sin, grad_cos):
-                (x,) = ctx.saved_tensors
-                return grad_sin * x.cos() - grad_cos * x.sin()
-
-        s, _ = SinCos.apply(torch.ones(2, requires_grad=True))
-        s.sum().backward()
+        s, c = SinCos.apply(torch.ones(2, requires_grad=True))  # -
+        (s + c).sum().backward()  # -
+        # + s, _ = SinCos.apply(torch.ones(2, requires_grad=True))
+        # + s.sum().backward()
 
 
 class BackwardWithoutCtx(Mistake):
@@ -302,12 +232,11 @@ class BackwardWithoutCtx(Mistake):
                 return x * 2
 
             @staticmethod
-            def backward(g):  # <-
+            # + def backward(ctx, g):
+            def backward(g):  # - <-
                 return g * 2
 
         Double.apply(torch.ones(2, requires_grad=True)).sum().backward()
-
-    right = GradientForCtx.right
 
 
 class NoneNotMaterialized(Mistake):
@@ -332,28 +261,13 @@ class NoneNotMaterialized(Mistake):
             @staticmethod
             def backward(ctx, grad_sin, grad_cos):
                 (x,) = ctx.saved_tensors
-                return grad_sin * x.cos() - grad_cos * x.sin()  # <-
-
-        s, _ = SinCos.apply(torch.ones(2, requires_grad=True))
-        s.sum().backward()
-
-    def right():
-        class SinCos(torch.autograd.Function):
-            @staticmethod
-            def forward(ctx, x):
-                ctx.set_materialize_grads(False)
-                ctx.save_for_backward(x)
-                return x.sin(), x.cos()
-
-            @staticmethod
-            def backward(ctx, grad_sin, grad_cos):
-                (x,) = ctx.saved_tensors
-                parts = []
-                if grad_sin is not None:
-                    parts.append(grad_sin * x.cos())
-                if grad_cos is not None:
-                    parts.append(-grad_cos * x.sin())
-                return sum(parts)
+                return grad_sin * x.cos() - grad_cos * x.sin()  # - <-
+                # + parts = []
+                # + if grad_sin is not None:
+                # +     parts.append(grad_sin * x.cos())
+                # + if grad_cos is not None:
+                # +     parts.append(-grad_cos * x.sin())
+                # + return sum(parts)
 
         s, _ = SinCos.apply(torch.ones(2, requires_grad=True))
         s.sum().backward()
@@ -381,24 +295,10 @@ class NoneForNeeded(Mistake):
             @staticmethod
             def backward(ctx, g):
                 x, y = ctx.saved_tensors
-                gx = g * y if ctx.needs_input_grad[1] else None
-                gy = g * x if ctx.needs_input_grad[0] else None
+                gx = g * y if ctx.needs_input_grad[1] else None  # -
+                gy = g * x if ctx.needs_input_grad[0] else None  # -
+                # + gx = g * y if ctx.needs_input_grad[0] else None
+                # + gy = g * x if ctx.needs_input_grad[1] else None
                 return gx, gy  # <-
-
-        Product.apply(torch.ones(2, requires_grad=True), torch.ones(2)).sum().backward()
-
-    def right():
-        class Product(torch.autograd.Function):
-            @staticmethod
-            def forward(ctx, x, y):
-                ctx.save_for_backward(x, y)
-                return x * y
-
-            @staticmethod
-            def backward(ctx, g):
-                x, y = ctx.saved_tensors
-                gx = g * y if ctx.needs_input_grad[0] else None
-                gy = g * x if ctx.needs_input_grad[1] else None
-                return gx, gy
 
         Product.apply(torch.ones(2, requires_grad=True), torch.ones(2)).sum().backward()

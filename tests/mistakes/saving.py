@@ -20,17 +20,9 @@ class NumberSaved(Mistake):
         class Scale(torch.autograd.Function):
             @staticmethod
             def forward(ctx, x, factor):
-                ctx.save_for_backward(x, factor)  # <-
-                return x * factor
-
-        return Scale.apply(torch.tensor([1.0, 2.0], requires_grad=True), 2.0)
-
-    def right():
-        class Scale(torch.autograd.Function):
-            @staticmethod
-            def forward(ctx, x, factor):
-                ctx.save_for_backward(x, None)
-                ctx.factor = factor
+                ctx.save_for_backward(x, factor)  # - <-
+                # + ctx.save_for_backward(x, None)
+                # + ctx.factor = factor
                 return x * factor
 
         return Scale.apply(torch.tensor([1.0, 2.0], requires_grad=True), 2.0)
@@ -51,16 +43,8 @@ class ListSaved(Mistake):
         class Product(torch.autograd.Function):
             @staticmethod
             def forward(ctx, x, y):
-                ctx.save_for_backward([x, y])  # <-
-                return x * y
-
-        return Product.apply(torch.tensor([1.0, 2.0], requires_grad=True), torch.ones(2))
-
-    def right():
-        class Product(torch.autograd.Function):
-            @staticmethod
-            def forward(ctx, x, y):
-                ctx.save_for_backward(x, y)
+                ctx.save_for_backward([x, y])  # - <-
+                # + ctx.save_for_backward(x, y)
                 return x * y
 
         return Product.apply(torch.tensor([1.0, 2.0], requires_grad=True), torch.ones(2))
@@ -115,17 +99,9 @@ class SavedTwice(Mistake):
         class Product(torch.autograd.Function):
             @staticmethod
             def forward(ctx, x, y):
-                ctx.save_for_backward(x)
-                ctx.save_for_backward(y)  # <-
-                return x * y
-
-        return Product.apply(torch.tensor([1.0, 2.0], requires_grad=True), torch.ones(2))
-
-    def right():
-        class Product(torch.autograd.Function):
-            @staticmethod
-            def forward(ctx, x, y):
-                ctx.save_for_backward(x, y)
+                ctx.save_for_backward(x)  # -
+                ctx.save_for_backward(y)  # - <-
+                # + ctx.save_for_backward(x, y)
                 return x * y
 
         return Product.apply(torch.tensor([1.0, 2.0], requires_grad=True), torch.ones(2))
@@ -146,17 +122,9 @@ class SaveMisspelt(Mistake):
         class Square(torch.autograd.Function):
             @staticmethod
             def forward(ctx, x):
-                ctx.save_for_backwards(x)  # <-
-                return x * x
-
-        return Square.apply(torch.tensor([1.0, 2.0], requires_grad=True))
-
-    def right():
-        class Square(torch.autograd.Function):
-            @staticmethod
-            def forward(ctx, x):
-                ctx.save_for_backward(x)
-                assert getattr(ctx, "mask", None) is None
+                ctx.save_for_backwards(x)  # - <-
+                # + ctx.save_for_backward(x)
+                # + assert getattr(ctx, "mask", None) is None
                 return x * x
 
         return Square.apply(torch.tensor([1.0, 2.0], requires_grad=True))
@@ -182,21 +150,8 @@ class SavedMisspelt(Mistake):
 
             @staticmethod
             def backward(ctx, g):
-                (x,) = ctx.saved_tensor  # <-
-                return 2 * x * g
-
-        Square.apply(torch.tensor([1.0, 2.0], requires_grad=True)).sum().backward()
-
-    def right():
-        class Square(torch.autograd.Function):
-            @staticmethod
-            def forward(ctx, x):
-                ctx.save_for_backward(x)
-                return x * x
-
-            @staticmethod
-            def backward(ctx, g):
-                (x,) = ctx.saved_tensors
+                (x,) = ctx.saved_tensor  # - <-
+                # + (x,) = ctx.saved_tensors
                 return 2 * x * g
 
         Square.apply(torch.tensor([1.0, 2.0], requires_grad=True)).sum().backward()
@@ -217,17 +172,9 @@ class SaveAssigned(Mistake):
         class Square(torch.autograd.Function):
             @staticmethod
             def forward(ctx, x):
-                ctx.save_for_backward = x  # <-
-                return x * x
-
-        return Square.apply(torch.tensor([1.0, 2.0], requires_grad=True))
-
-    def right():
-        class Square(torch.autograd.Function):
-            @staticmethod
-            def forward(ctx, x):
-                ctx.save_for_backward(x)
-                ctx.name = ctx.size = "of your own"
+                ctx.save_for_backward = x  # - <-
+                # + ctx.save_for_backward(x)
+                # + ctx.name = ctx.size = "of your own"
                 return x * x
 
         return Square.apply(torch.tensor([1.0, 2.0], requires_grad=True))
@@ -248,16 +195,8 @@ class SavedTensorsAssigned(Mistake):
         class Square(torch.autograd.Function):
             @staticmethod
             def forward(ctx, x):
-                ctx.saved_tensors = (x,)  # <-
-                return x * x
-
-        return Square.apply(torch.tensor([1.0, 2.0], requires_grad=True))
-
-    def right():
-        class Square(torch.autograd.Function):
-            @staticmethod
-            def forward(ctx, x):
-                ctx.save_for_backward(x)
+                ctx.saved_tensors = (x,)  # - <-
+                # + ctx.save_for_backward(x)
                 return x * x
 
         return Square.apply(torch.tensor([1.0, 2.0], requires_grad=True))
@@ -283,12 +222,11 @@ class SavedTensorsCalled(Mistake):
 
             @staticmethod
             def backward(ctx, g):
-                (x,) = ctx.saved_tensors()  # <-
+                (x,) = ctx.saved_tensors()  # - <-
+                # + (x,) = ctx.saved_tensors
                 return 2 * x * g
 
         Square.apply(torch.tensor([1.0, 2.0], requires_grad=True)).sum().backward()
-
-    right = SavedMisspelt.right
 
 
 class SavedNotUnpacked(Mistake):
@@ -311,12 +249,12 @@ class SavedNotUnpacked(Mistake):
 
             @staticmethod
             def backward(ctx, g):
-                x = ctx.saved_tensors
-                return g * x * 2  # <-
+                x = ctx.saved_tensors  # -
+                return g * x * 2  # - <-
+                # + (x,) = ctx.saved_tensors
+                # + return 2 * x * g
 
         Square.apply(torch.tensor([1.0, 2.0], requires_grad=True)).sum().backward()
-
-    right = SavedMisspelt.right
 
 
 class SavedCount(Mistake):
@@ -334,26 +272,13 @@ class SavedCount(Mistake):
         class Product(torch.autograd.Function):
             @staticmethod
             def forward(ctx, x, y):
-                ctx.save_for_backward(x)
+                ctx.save_for_backward(x)  # -
+                # + ctx.save_for_backward(x, y)
                 return x * y
 
             @staticmethod
             def backward(ctx, g):
                 x, y = ctx.saved_tensors  # <-
-                return g * y, g * x
-
-        Product.apply(torch.tensor([1.0, 2.0], requires_grad=True), torch.ones(2)).sum().backward()
-
-    def right():
-        class Product(torch.autograd.Function):
-            @staticmethod
-            def forward(ctx, x, y):
-                ctx.save_for_backward(x, y)
-                return x * y
-
-            @staticmethod
-            def backward(ctx, g):
-                x, y = ctx.saved_tensors
                 return g * y, g * x
 
         Product.apply(torch.tensor([1.0, 2.0], requires_grad=True), torch.ones(2)).sum().backward()
@@ -374,13 +299,13 @@ class NothingSaved(Mistake):
         class Square(torch.autograd.Function):
             @staticmethod
             def forward(ctx, x):
+                # + ctx.save_for_backward(x)
                 return x * x
 
             @staticmethod
             def backward(ctx, g):
-                x = ctx.saved_tensors[0]  # <-
+                x = ctx.saved_tensors[0]  # - <-
+                # + (x,) = ctx.saved_tensors
                 return 2 * x * g
 
         Square.apply(torch.tensor([1.0, 2.0], requires_grad=True)).sum().backward()
-
-    right = SavedMisspelt.right

@@ -19,13 +19,9 @@ class LossNotScalar(Mistake):
 
     def wrong():
         model = nn.Linear(3, 1)
-        loss = model(torch.ones(4, 3)) ** 2
+        loss = model(torch.ones(4, 3)) ** 2  # -
+        # + loss = (model(torch.ones(4, 3)) ** 2).mean()
         loss.backward()  # <-
-
-    def right():
-        model = nn.Linear(3, 1)
-        loss = (model(torch.ones(4, 3)) ** 2).mean()
-        loss.backward()
 
 
 class SoftmaxBeforeCrossEntropy(Mistake):
@@ -42,14 +38,10 @@ class SoftmaxBeforeCrossEntropy(Mistake):
     def wrong():
         logits = torch.zeros(4, 3, requires_grad=True)
         target = torch.tensor([0, 1, 2, 0])
-        F.cross_entropy(logits.softmax(1), target).backward()  # <-
-
-    def right():
-        logits = torch.zeros(4, 3, requires_grad=True)
-        target = torch.tensor([0, 1, 2, 0])
-        F.cross_entropy(logits, target).backward()
-        F.cross_entropy(logits.log_softmax(1), target).backward()
-        F.nll_loss(logits.log_softmax(1), target).backward()
+        F.cross_entropy(logits.softmax(1), target).backward()  # - <-
+        # + F.cross_entropy(logits, target).backward()
+        # + F.cross_entropy(logits.log_softmax(1), target).backward()
+        # + F.nll_loss(logits.log_softmax(1), target).backward()
 
 
 class SoftmaxBeforeNll(Mistake):
@@ -66,13 +58,9 @@ class SoftmaxBeforeNll(Mistake):
     def wrong():
         logits = torch.zeros(4, 3, requires_grad=True)
         target = torch.tensor([0, 1, 2, 0])
-        F.nll_loss(logits.softmax(1), target).backward()  # <-
-
-    def right():
-        logits = torch.zeros(4, 3, requires_grad=True)
-        target = torch.tensor([0, 1, 2, 0])
-        F.nll_loss(logits.log_softmax(1), target).backward()
-        F.nll_loss(logits.softmax(1).log(), target).backward()
+        F.nll_loss(logits.softmax(1), target).backward()  # - <-
+        # + F.nll_loss(logits.log_softmax(1), target).backward()
+        # + F.nll_loss(logits.softmax(1).log(), target).backward()
 
 
 class SoftmaxInKlDiv(Mistake):
@@ -89,12 +77,8 @@ class SoftmaxInKlDiv(Mistake):
     def wrong():
         logits = torch.zeros(4, 3, requires_grad=True)
         target = torch.ones(4, 3) / 3
-        F.kl_div(logits.softmax(1), target, reduction="batchmean").backward()  # <-
-
-    def right():
-        logits = torch.zeros(4, 3, requires_grad=True)
-        target = torch.ones(4, 3) / 3
-        F.kl_div(logits.log_softmax(1), target, reduction="batchmean").backward()
+        F.kl_div(logits.softmax(1), target, reduction="batchmean").backward()  # - <-
+        # + F.kl_div(logits.log_softmax(1), target, reduction="batchmean").backward()
 
 
 class SigmoidBeforeLogits(Mistake):
@@ -110,12 +94,9 @@ class SigmoidBeforeLogits(Mistake):
 
     def wrong():
         logits = torch.zeros(4, requires_grad=True)
-        F.binary_cross_entropy_with_logits(logits.sigmoid(), torch.ones(4)).backward()  # <-
-
-    def right():
-        logits = torch.zeros(4, requires_grad=True)
-        F.binary_cross_entropy_with_logits(logits, torch.ones(4)).backward()
-        F.binary_cross_entropy(logits.sigmoid(), torch.ones(4)).backward()
+        F.binary_cross_entropy_with_logits(logits.sigmoid(), torch.ones(4)).backward()  # - <-
+        # + F.binary_cross_entropy_with_logits(logits, torch.ones(4)).backward()
+        # + F.binary_cross_entropy(logits.sigmoid(), torch.ones(4)).backward()
 
 
 class LogitsInBce(Mistake):
@@ -130,11 +111,8 @@ class LogitsInBce(Mistake):
 
     def wrong():
         logits = torch.tensor([-1.0, 3.0], requires_grad=True)
-        F.binary_cross_entropy(logits, torch.ones(2))  # <-
-
-    def right():
-        logits = torch.tensor([-1.0, 3.0], requires_grad=True)
-        F.binary_cross_entropy_with_logits(logits, torch.ones(2))
+        F.binary_cross_entropy(logits, torch.ones(2))  # - <-
+        # + F.binary_cross_entropy_with_logits(logits, torch.ones(2))
 
 
 class OneClass(Mistake):
@@ -150,11 +128,8 @@ class OneClass(Mistake):
 
     def wrong():
         scores = torch.ones(4, 1, requires_grad=True)
-        F.cross_entropy(scores, torch.zeros(4, dtype=torch.int64)).backward()  # <-
-
-    def right():
-        scores = torch.ones(4, 1, requires_grad=True)
-        F.binary_cross_entropy_with_logits(scores, torch.zeros(4, 1)).backward()
+        F.cross_entropy(scores, torch.zeros(4, dtype=torch.int64)).backward()  # - <-
+        # + F.binary_cross_entropy_with_logits(scores, torch.zeros(4, 1)).backward()
 
 
 class LossMadeOfTensors(Mistake):
@@ -169,12 +144,9 @@ class LossMadeOfTensors(Mistake):
 
     def wrong():
         prediction, target = torch.zeros(4, requires_grad=True), torch.ones(4)
-        return nn.MSELoss(prediction, target)  # <-
-
-    def right():
-        prediction, target = torch.zeros(4, requires_grad=True), torch.ones(4)
-        nn.CrossEntropyLoss(torch.ones(3))
-        return nn.MSELoss()(prediction, target), F.mse_loss(prediction, target)
+        return nn.MSELoss(prediction, target)  # - <-
+        # + nn.CrossEntropyLoss(torch.ones(3))
+        # + return nn.MSELoss()(prediction, target), F.mse_loss(prediction, target)
 
 
 class ActivationMadeOfTensor(Mistake):
@@ -190,8 +162,5 @@ class ActivationMadeOfTensor(Mistake):
 
     def wrong():
         x = torch.zeros(4, requires_grad=True)
-        return nn.ReLU(x)  # <-
-
-    def right():
-        x = torch.zeros(4, requires_grad=True)
-        return nn.ReLU()(x), x.relu(), nn.ReLU(inplace=True)
+        return nn.ReLU(x)  # - <-
+        # + return nn.ReLU()(x), x.relu(), nn.ReLU(inplace=True)

@@ -19,19 +19,8 @@ class BothStyles(Mistake):
     def wrong():
         class Square(torch.autograd.Function):
             @staticmethod
-            def forward(ctx, x):  # <-
-                return x * x
-
-            @staticmethod
-            def setup_context(ctx, inputs, output):
-                ctx.save_for_backward(*inputs)
-
-        return Square.apply(torch.ones(2, requires_grad=True))
-
-    def right():
-        class Square(torch.autograd.Function):
-            @staticmethod
-            def forward(x):
+            # + def forward(x):
+            def forward(ctx, x):  # - <-
                 return x * x
 
             @staticmethod
@@ -56,16 +45,15 @@ class CtxInForward(Mistake):
         class Square(torch.autograd.Function):
             @staticmethod
             def forward(x):
-                ctx.save_for_backward(x)  # noqa: F821  # <-
+                ctx.save_for_backward(x)  # noqa: F821  # - <-
                 return x * x
 
             @staticmethod
             def setup_context(ctx, inputs, output):
-                pass
+                pass  # -
+                # + ctx.save_for_backward(*inputs)
 
         return Square.apply(torch.ones(2, requires_grad=True))
-
-    right = BothStyles.right
 
 
 class SetupMissing(Mistake):
@@ -86,24 +74,13 @@ class SetupMissing(Mistake):
                 return x * factor
 
             @staticmethod
+            # + def setup_context(ctx, inputs, output):
+            # +     _, ctx.factor = inputs
+            # +
+            # + @staticmethod
             def backward(ctx, g):
-                return g * 2, None
-
-        return Scale.apply(torch.ones(2, requires_grad=True), 2.0)
-
-    def right():
-        class Scale(torch.autograd.Function):
-            @staticmethod
-            def forward(x, factor):
-                return x * factor
-
-            @staticmethod
-            def setup_context(ctx, inputs, output):
-                _, ctx.factor = inputs
-
-            @staticmethod
-            def backward(ctx, g):
-                return g * ctx.factor, None
+                return g * 2, None  # -
+                # + return g * ctx.factor, None
 
         return Scale.apply(torch.ones(2, requires_grad=True), 2.0)
 
@@ -126,12 +103,11 @@ class SetupMisspelt(Mistake):
                 return x * x
 
             @staticmethod
-            def setup_contex(ctx, inputs, output):  # <-
+            # + def setup_context(ctx, inputs, output):
+            def setup_contex(ctx, inputs, output):  # - <-
                 ctx.save_for_backward(*inputs)
 
         return Square.apply(torch.ones(2, requires_grad=True))
-
-    right = BothStyles.right
 
 
 class SetupMisspeltUnnoticed(Mistake):
@@ -149,29 +125,19 @@ class SetupMisspeltUnnoticed(Mistake):
         class Total(torch.autograd.Function):
             @staticmethod
             def forward(*tensors):
-                return sum(t.sum() for t in tensors if isinstance(t, torch.Tensor))
+                return sum(t.sum() for t in tensors if isinstance(t, torch.Tensor))  # -
+                # + return sum(t.sum() for t in tensors)
 
             @staticmethod
-            def set_up_context(ctx, inputs, output):  # <-
+            # + def setup_context(ctx, inputs, output):
+            def set_up_context(ctx, inputs, output):  # - <-
                 ctx.shapes = [t.shape for t in inputs]
 
-        return Total.apply(torch.ones(2))
-
-    def right():
-        class Total(torch.autograd.Function):
-            @staticmethod
-            def forward(*tensors):
-                return sum(t.sum() for t in tensors)
-
-            @staticmethod
-            def setup_context(ctx, inputs, output):
-                ctx.shapes = [t.shape for t in inputs]
-
-            @staticmethod
-            def context(ctx):
-                """Help under an unrelated name."""
-
-            forward_twice = backward_slow = setup = vmapped = context
+            # + @staticmethod
+            # + def context(ctx):
+            # +     """Help under an unrelated name."""
+            # +
+            # + forward_twice = backward_slow = setup = vmapped = context
 
         return Total.apply(torch.ones(2))
 
@@ -190,31 +156,20 @@ class TransformWithoutSetup(Mistake):
     def wrong():
         class Square(torch.autograd.Function):
             @staticmethod
-            def forward(ctx, x):
-                ctx.save_for_backward(x)
+            # + def forward(x):
+            def forward(ctx, x):  # -
+                ctx.save_for_backward(x)  # -
                 return x * x
+
+            # + @staticmethod
+            # + def setup_context(ctx, inputs, output):
+            # +     ctx.save_for_backward(*inputs)
 
             @staticmethod
             def backward(ctx, g):
                 return 2 * ctx.saved_tensors[0] * g
 
         return torch.func.grad(lambda x: Square.apply(x).sum())(torch.ones(2))  # <-
-
-    def right():
-        class Square(torch.autograd.Function):
-            @staticmethod
-            def forward(x):
-                return x * x
-
-            @staticmethod
-            def setup_context(ctx, inputs, output):
-                ctx.save_for_backward(*inputs)
-
-            @staticmethod
-            def backward(ctx, g):
-                return 2 * ctx.saved_tensors[0] * g
-
-        return torch.func.grad(lambda x: Square.apply(x).sum())(torch.ones(2))
 
 
 class InputsSaved(Mistake):
@@ -236,11 +191,10 @@ class InputsSaved(Mistake):
 
             @staticmethod
             def setup_context(ctx, inputs, output):
-                ctx.save_for_backward(inputs)  # <-
+                ctx.save_for_backward(inputs)  # - <-
+                # + ctx.save_for_backward(*inputs)
 
         return Square.apply(torch.ones(2, requires_grad=True))
-
-    right = BothStyles.right
 
 
 class InputsNotUnpacked(Mistake):
@@ -262,20 +216,9 @@ class InputsNotUnpacked(Mistake):
 
             @staticmethod
             def setup_context(ctx, inputs, output):
-                ctx.shape = inputs.shape  # <-
-
-        return Double.apply(torch.ones(2, requires_grad=True))
-
-    def right():
-        class Double(torch.autograd.Function):
-            @staticmethod
-            def forward(x):
-                return x * 2
-
-            @staticmethod
-            def setup_context(ctx, inputs, output):
-                (x,) = inputs
-                ctx.shape = x.shape
+                ctx.shape = inputs.shape  # - <-
+                # + (x,) = inputs
+                # + ctx.shape = x.shape
 
         return Double.apply(torch.ones(2, requires_grad=True))
 
@@ -299,22 +242,10 @@ class InputsCount(Mistake):
 
             @staticmethod
             def setup_context(ctx, inputs, output):
-                (x,) = inputs  # <-
+                (x,) = inputs  # - <-
+                # + x, factor = inputs
                 ctx.save_for_backward(x)
-
-        return Scale.apply(torch.ones(2, requires_grad=True), 2.0)
-
-    def right():
-        class Scale(torch.autograd.Function):
-            @staticmethod
-            def forward(x, factor):
-                return x * factor
-
-            @staticmethod
-            def setup_context(ctx, inputs, output):
-                x, factor = inputs
-                ctx.save_for_backward(x)
-                ctx.factor = factor
+                # + ctx.factor = factor
 
         return Scale.apply(torch.ones(2, requires_grad=True), 2.0)
 
@@ -338,19 +269,8 @@ class OutputsSaved(Mistake):
 
             @staticmethod
             def setup_context(ctx, inputs, output):
-                ctx.save_for_backward(output)  # <-
-
-        return SinCos.apply(torch.ones(2, requires_grad=True))
-
-    def right():
-        class SinCos(torch.autograd.Function):
-            @staticmethod
-            def forward(x):
-                return x.sin(), x.cos()
-
-            @staticmethod
-            def setup_context(ctx, inputs, output):
-                ctx.save_for_backward(*output)
+                ctx.save_for_backward(output)  # - <-
+                # + ctx.save_for_backward(*output)
 
         return SinCos.apply(torch.ones(2, requires_grad=True))
 
@@ -373,12 +293,11 @@ class OutputForgotten(Mistake):
                 return x * x
 
             @staticmethod
-            def setup_context(ctx, inputs):  # <-
+            # + def setup_context(ctx, inputs, output):
+            def setup_context(ctx, inputs):  # - <-
                 ctx.save_for_backward(*inputs)
 
         return Square.apply(torch.ones(2, requires_grad=True))
-
-    right = BothStyles.right
 
 
 class InputsSpreadOut(Mistake):
@@ -399,12 +318,13 @@ class InputsSpreadOut(Mistake):
                 return x * factor
 
             @staticmethod
-            def setup_context(ctx, x, factor, output):  # <-
+            # + def setup_context(ctx, inputs, output):
+            # +     x, factor = inputs
+            # +     ctx.save_for_backward(x)
+            def setup_context(ctx, x, factor, output):  # - <-
                 ctx.factor = factor
 
         return Scale.apply(torch.ones(2, requires_grad=True), 2.0)
-
-    right = InputsCount.right
 
 
 class CtxNotFirst(Mistake):
@@ -425,12 +345,13 @@ class CtxNotFirst(Mistake):
                 return x * x
 
             @staticmethod
-            def setup_context(inputs, output, ctx):
-                ctx.save_for_backward(output)  # <-
+            def setup_context(inputs, output, ctx):  # -
+                ctx.save_for_backward(output)  # - <-
+
+            # + def setup_context(ctx, inputs, output):
+            # +     ctx.save_for_backward(*inputs)
 
         return Square.apply(torch.ones(2, requires_grad=True))
-
-    right = BothStyles.right
 
 
 class SetupReturns(Mistake):
@@ -452,15 +373,14 @@ class SetupReturns(Mistake):
 
             @staticmethod
             def setup_context(ctx, inputs, output):
-                return inputs  # <-
+                return inputs  # - <-
 
-            @staticmethod
-            def backward(ctx, g):
-                return g
+            @staticmethod  # -
+            def backward(ctx, g):  # -
+                return g  # -
+                # + ctx.save_for_backward(*inputs)
 
         return Square.apply(torch.ones(2, requires_grad=True))
-
-    right = BothStyles.right
 
 
 class CtxReturned(Mistake):
@@ -482,7 +402,7 @@ class CtxReturned(Mistake):
 
         return Square.apply(torch.ones(2, requires_grad=True))
 
-    right = BothStyles.right
+    corrected = BothStyles.corrected
 
 
 class DerivedSaved(Mistake):
@@ -507,32 +427,17 @@ class DerivedSaved(Mistake):
             @staticmethod
             def setup_context(ctx, inputs, output):
                 (x,) = inputs
-                ctx.save_for_backward(2 * x)  # <-
+                ctx.save_for_backward(2 * x)  # - <-
+                # + ctx.save_for_backward(x, x > 0, torch.rand(2), x.sign())
 
             @staticmethod
             def backward(ctx, g):
-                (slope,) = ctx.saved_tensors
-                return slope * g
+                (slope,) = ctx.saved_tensors  # -
+                return slope * g  # -
+                # + x, *_ = ctx.saved_tensors
+                # + return 2 * x * g
 
         x = torch.ones(2, requires_grad=True)
-        (g,) = torch.autograd.grad(Square.apply(x).sum(), x, create_graph=True)
-
-    def right():
-        class Square(torch.autograd.Function):
-            @staticmethod
-            def forward(x):
-                return x * x
-
-            @staticmethod
-            def setup_context(ctx, inputs, output):
-                (x,) = inputs
-                ctx.save_for_backward(x, x > 0, torch.rand(2), x.sign())
-
-            @staticmethod
-            def backward(ctx, g):
-                x, *_ = ctx.saved_tensors
-                return 2 * x * g
-
-        x = torch.ones(2, requires_grad=True)
-        torch.autograd.grad(Square.apply(x).sum(), x, create_graph=True)
-        Square.apply(x).sum().backward()
+        (g,) = torch.autograd.grad(Square.apply(x).sum(), x, create_graph=True)  # -
+        # + torch.autograd.grad(Square.apply(x).sum(), x, create_graph=True)
+        # + Square.apply(x).sum().backward()

@@ -19,11 +19,8 @@ class ForgottenFlatten(Mistake):
 
     def wrong():
         images = torch.rand(8, 1, 28, 28)
-        return nn.Linear(784, 10)(images)  # <-
-
-    def right():
-        images = torch.rand(8, 1, 28, 28)
-        return nn.Linear(784, 10)(images.flatten(1))
+        return nn.Linear(784, 10)(images)  # - <-
+        # + return nn.Linear(784, 10)(images.flatten(1))
 
 
 class WrongInFeatures(Mistake):
@@ -35,12 +32,9 @@ class WrongInFeatures(Mistake):
     operation, numbers, remedy = "linear", ("(4, 32)", "(10, 64)"), "in_features=32"
 
     def wrong():
-        model = nn.Sequential(nn.Linear(8, 32), nn.ReLU(), nn.Linear(64, 10))
+        model = nn.Sequential(nn.Linear(8, 32), nn.ReLU(), nn.Linear(64, 10))  # -
+        # + model = nn.Sequential(nn.Linear(8, 32), nn.ReLU(), nn.Linear(32, 10))
         return model(torch.rand(4, 8))  # <-
-
-    def right():
-        model = nn.Sequential(nn.Linear(8, 32), nn.ReLU(), nn.Linear(32, 10))
-        return model(torch.rand(4, 8))
 
 
 class WeightNotTransposed(Mistake):
@@ -53,11 +47,8 @@ class WeightNotTransposed(Mistake):
 
     def wrong():
         x, layer = torch.rand(4, 8), nn.Linear(8, 10)
-        return x @ layer.weight  # <-
-
-    def right():
-        x, layer = torch.rand(4, 8), nn.Linear(8, 10)
-        return x @ layer.weight.mT
+        return x @ layer.weight  # - <-
+        # + return x @ layer.weight.mT
 
 
 class NormPerRowWithoutKeepdim(Mistake):
@@ -72,11 +63,8 @@ class NormPerRowWithoutKeepdim(Mistake):
 
     def wrong():
         x = torch.rand(5, 3)
-        return x / x.sum(1)  # <-
-
-    def right():
-        x = torch.rand(5, 3)
-        return x / x.sum(1, keepdim=True)
+        return x / x.sum(1)  # - <-
+        # + return x / x.sum(1, keepdim=True)
 
 
 class ChannelsLast(Mistake):
@@ -90,11 +78,8 @@ class ChannelsLast(Mistake):
 
     def wrong():
         image = torch.rand(32, 32, 3)
-        return nn.Conv2d(3, 8, 3)(image.unsqueeze(0))  # <-
-
-    def right():
-        image = torch.rand(32, 32, 3)
-        return nn.Conv2d(3, 8, 3)(image.movedim(-1, 0).unsqueeze(0))
+        return nn.Conv2d(3, 8, 3)(image.unsqueeze(0))  # - <-
+        # + return nn.Conv2d(3, 8, 3)(image.movedim(-1, 0).unsqueeze(0))
 
 
 class ImageWithoutChannel(Mistake):
@@ -107,11 +92,8 @@ class ImageWithoutChannel(Mistake):
 
     def wrong():
         image = torch.rand(28, 28)
-        return nn.Conv2d(1, 8, 3)(image)  # <-
-
-    def right():
-        image = torch.rand(28, 28)
-        return nn.Conv2d(1, 8, 3)(image.unsqueeze(0))
+        return nn.Conv2d(1, 8, 3)(image)  # - <-
+        # + return nn.Conv2d(1, 8, 3)(image.unsqueeze(0))
 
 
 class FlattenedTheBatch(Mistake):
@@ -126,13 +108,9 @@ class FlattenedTheBatch(Mistake):
 
     def wrong():
         features, target = torch.rand(4, 20), torch.tensor([0, 1, 2, 0])
-        logits = nn.Linear(10, 3)(features.reshape(-1, 10))
+        logits = nn.Linear(10, 3)(features.reshape(-1, 10))  # -
+        # + logits = nn.Linear(20, 3)(features.reshape(4, -1))
         return nn.functional.cross_entropy(logits, target)  # <-
-
-    def right():
-        features, target = torch.rand(4, 20), torch.tensor([0, 1, 2, 0])
-        logits = nn.Linear(20, 3)(features.reshape(4, -1))
-        return nn.functional.cross_entropy(logits, target)
 
 
 class OneHotTargets(Mistake):
@@ -164,11 +142,8 @@ class FloatClasses(Mistake):
 
     def wrong():
         logits, target = torch.rand(4, 3), torch.tensor([0.0, 1.0, 2.0, 0.0])
-        return nn.functional.cross_entropy(logits, target)  # <-
-
-    def right():
-        logits, target = torch.rand(4, 3), torch.tensor([0.0, 1.0, 2.0, 0.0])
-        return nn.functional.cross_entropy(logits, target.long())
+        return nn.functional.cross_entropy(logits, target)  # - <-
+        # + return nn.functional.cross_entropy(logits, target.long())
 
 
 class ClassesInTheLastDimension(Mistake):
@@ -181,11 +156,8 @@ class ClassesInTheLastDimension(Mistake):
 
     def wrong():
         logits, target = torch.rand(2, 5, 9), torch.zeros(2, 5, dtype=torch.int64)
-        return nn.functional.cross_entropy(logits, target)  # <-
-
-    def right():
-        logits, target = torch.rand(2, 5, 9), torch.zeros(2, 5, dtype=torch.int64)
-        return nn.functional.cross_entropy(logits.movedim(-1, 1), target)
+        return nn.functional.cross_entropy(logits, target)  # - <-
+        # + return nn.functional.cross_entropy(logits.movedim(-1, 1), target)
 
 
 class TensorsBesideANewDimension(Mistake):
@@ -198,11 +170,8 @@ class TensorsBesideANewDimension(Mistake):
 
     def wrong():
         losses = [torch.tensor(float(i)) for i in range(3)]
-        return torch.cat(losses).mean()  # <-
-
-    def right():
-        losses = [torch.tensor(float(i)) for i in range(3)]
-        return torch.stack(losses).mean()
+        return torch.cat(losses).mean()  # - <-
+        # + return torch.stack(losses).mean()
 
 
 class StackOfUnequalLengths(Mistake):
@@ -215,11 +184,8 @@ class StackOfUnequalLengths(Mistake):
 
     def wrong():
         sequences = [torch.rand(3), torch.rand(5)]
-        return torch.stack(sequences)  # <-
-
-    def right():
-        sequences = [torch.rand(3), torch.rand(5)]
-        return torch.stack([nn.functional.pad(s, (0, 5 - len(s))) for s in sequences])
+        return torch.stack(sequences)  # - <-
+        # + return torch.stack([nn.functional.pad(s, (0, 5 - len(s))) for s in sequences])
 
 
 class ViewAfterTranspose(Mistake):
@@ -233,11 +199,8 @@ class ViewAfterTranspose(Mistake):
 
     def wrong():
         x = torch.rand(2, 3)
-        return x.t().view(6)  # <-
-
-    def right():
-        x = torch.rand(2, 3)
-        return x.t().reshape(6)
+        return x.t().view(6)  # - <-
+        # + return x.t().reshape(6)
 
 
 class ReshapeToAnotherNumber(Mistake):
@@ -250,11 +213,8 @@ class ReshapeToAnotherNumber(Mistake):
 
     def wrong():
         x = torch.rand(5, 6)
-        return x.reshape(4, 6)  # <-
-
-    def right():
-        x = torch.rand(5, 6)
-        return x.reshape(3, 10)
+        return x.reshape(4, 6)  # - <-
+        # + return x.reshape(3, 10)
 
 
 class DimensionsCountedFromOne(Mistake):
@@ -300,15 +260,10 @@ class FunctionWithoutReturn(Mistake):
 
     def wrong():
         def model(x):
-            x * 2
+            x * 2  # -
+            # + return x * 2
 
         return nn.functional.mse_loss(model(torch.rand(3)), torch.rand(3))  # <-
-
-    def right():
-        def model(x):
-            return x * 2
-
-        return nn.functional.mse_loss(model(torch.rand(3)), torch.rand(3))
 
 
 class TruthOfSeveral(Mistake):
@@ -321,12 +276,8 @@ class TruthOfSeveral(Mistake):
 
     def wrong():
         x = torch.rand(3)
-        if x > 0:  # <-
-            x = -x
-
-    def right():
-        x = torch.rand(3)
-        if (x > 0).all():
+        # + if (x > 0).all():
+        if x > 0:  # - <-
             x = -x
 
 
@@ -340,11 +291,8 @@ class ItemOfAVectorOfLosses(Mistake):
 
     def wrong():
         loss = nn.functional.mse_loss(torch.rand(3), torch.rand(3), reduction="none")
-        return loss.item()  # <-
-
-    def right():
-        loss = nn.functional.mse_loss(torch.rand(3), torch.rand(3), reduction="none")
-        return loss.mean().item(), loss.tolist()
+        return loss.item()  # - <-
+        # + return loss.mean().item(), loss.tolist()
 
 
 class IndicesOfFloats(Mistake):
@@ -357,12 +305,9 @@ class IndicesOfFloats(Mistake):
     operation, numbers, remedy = "index", ("float32",), "index.long()"
 
     def wrong():
-        x, middle = torch.rand(9), torch.tensor([9, 5]) / 2
+        x, middle = torch.rand(9), torch.tensor([9, 5]) / 2  # -
+        # + x, middle = torch.rand(9), torch.tensor([9, 5]) // 2
         return x[middle]  # <-
-
-    def right():
-        x, middle = torch.rand(9), torch.tensor([9, 5]) // 2
-        return x[middle]
 
 
 class WordBeyondTheVocabulary(Mistake):
@@ -376,11 +321,8 @@ class WordBeyondTheVocabulary(Mistake):
 
     def wrong():
         words = torch.tensor([[1, 2, 10]])
-        return nn.Embedding(10, 4)(words)  # <-
-
-    def right():
-        words = torch.tensor([[1, 2, 10]])
-        return nn.Embedding(11, 4)(words)
+        return nn.Embedding(10, 4)(words)  # - <-
+        # + return nn.Embedding(11, 4)(words)
 
 
 class IntegerInputs(Mistake):
@@ -393,11 +335,8 @@ class IntegerInputs(Mistake):
 
     def wrong():
         pixels = torch.randint(0, 256, (4, 8))
-        return nn.Linear(8, 2)(pixels)  # <-
-
-    def right():
-        pixels = torch.randint(0, 256, (4, 8))
-        return nn.Linear(8, 2)(pixels.float() / 255)
+        return nn.Linear(8, 2)(pixels)  # - <-
+        # + return nn.Linear(8, 2)(pixels.float() / 255)
 
 
 class SpreadOfOneElement(Mistake):
@@ -443,11 +382,8 @@ class ReadOnlyArray(Mistake):
 
     def wrong():
         array = np.broadcast_to(1.0, (3,))
-        return torch.from_numpy(array)  # <-
-
-    def right():
-        array = np.broadcast_to(1.0, (3,))
-        return torch.from_numpy(array.copy())
+        return torch.from_numpy(array)  # - <-
+        # + return torch.from_numpy(array.copy())
 
 
 class ResultOfAnotherShape(Mistake):
@@ -460,9 +396,6 @@ class ResultOfAnotherShape(Mistake):
     operation, numbers, remedy = "add", ("2", "3"), "empty(0)"
 
     def wrong():
-        out = torch.zeros(2)
+        out = torch.zeros(2)  # -
+        # + out = torch.zeros(3)
         return torch.add(torch.ones(3), torch.ones(3), out=out)  # <-
-
-    def right():
-        out = torch.zeros(3)
-        return torch.add(torch.ones(3), torch.ones(3), out=out)

@@ -21,17 +21,10 @@ class HiddenStateNotDetached(Mistake):
         w = torch.ones(3, requires_grad=True)
         h = torch.zeros(3)
         for _ in range(2):
-            h = torch.tanh(w * h + 1)
+            h = torch.tanh(w * h + 1)  # -
+            # + h = torch.tanh(w * h.detach() + 1)
             loss = h.sum()
             loss.backward()  # <-
-
-    def right():
-        w = torch.ones(3, requires_grad=True)
-        h = torch.zeros(3)
-        for _ in range(2):
-            h = torch.tanh(w * h.detach() + 1)
-            loss = h.sum()
-            loss.backward()
 
 
 class HiddenStateOfAnLSTM(Mistake):
@@ -50,14 +43,7 @@ class HiddenStateOfAnLSTM(Mistake):
         for _ in range(2):
             out, state = lstm(torch.ones(4, 1, 2), state)
             out.sum().backward()  # <-
-
-    def right():
-        lstm = torch.nn.LSTM(2, 3)
-        state = None
-        for _ in range(2):
-            out, state = lstm(torch.ones(4, 1, 2), state)
-            out.sum().backward()
-            state = tuple(s.detach() for s in state)
+            # + state = tuple(s.detach() for s in state)
 
 
 class StateOfAnLstmInTraining(Mistake):
@@ -76,17 +62,7 @@ class StateOfAnLstmInTraining(Mistake):
         optimizer = torch.optim.SGD([*rnn.parameters(), *fc.parameters()], lr=0.1)
         for _ in range(2):
             out, h = rnn(torch.ones(5, 2, 3), h)  # <-
-            loss = fc(out).pow(2).mean()
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
-
-    def right():
-        rnn, fc, h = torch.nn.LSTM(3, 4), torch.nn.Linear(4, 1), None
-        optimizer = torch.optim.SGD([*rnn.parameters(), *fc.parameters()], lr=0.1)
-        for _ in range(2):
-            out, h = rnn(torch.ones(5, 2, 3), h)
-            h = [t.detach() for t in h]
+            # + h = [t.detach() for t in h]
             loss = fc(out).pow(2).mean()
             optimizer.zero_grad()
             loss.backward()
@@ -143,14 +119,8 @@ class GrowingTotalRetained(Mistake):
         total = 0
         for i in range(20):
             total = total + (w * i).pow(2).sum()
-            total.backward(retain_graph=True)  # <-
-
-    def right():
-        w = torch.ones(3, requires_grad=True)
-        total = 0
-        for i in range(20):
-            total = total + (w * i).pow(2).sum()
-        total.backward(retain_graph=True)
+            total.backward(retain_graph=True)  # - <-
+        # + total.backward(retain_graph=True)
 
 
 class StepWithARetainedState(Mistake):
@@ -169,18 +139,11 @@ class StepWithARetainedState(Mistake):
         optimizer = torch.optim.SGD([w], lr=0.1)
         h = torch.ones(3)
         for _ in range(3):
-            h = torch.tanh(w * h)
-            h.sum().backward(retain_graph=True)  # <-
-            optimizer.step()
-
-    def right():
-        w = torch.ones(3, requires_grad=True)
-        optimizer = torch.optim.SGD([w], lr=0.1)
-        h = torch.ones(3)
-        for _ in range(3):
-            h = torch.tanh(w * h.detach())
-            optimizer.zero_grad()
-            h.sum().backward()
+            h = torch.tanh(w * h)  # -
+            h.sum().backward(retain_graph=True)  # - <-
+            # + h = torch.tanh(w * h.detach())
+            # + optimizer.zero_grad()
+            # + h.sum().backward()
             optimizer.step()
 
 
@@ -199,14 +162,8 @@ class RunningTotalDifferentiated(Mistake):
         loss = 0
         for i in range(2):
             loss = loss + (w * i).pow(2).sum()
-            loss.backward()  # <-
-
-    def right():
-        w = torch.ones(3, requires_grad=True)
-        loss = 0
-        for i in range(2):
-            loss = loss + (w * i).pow(2).sum()
-        loss.backward()
+            loss.backward()  # - <-
+        # + loss.backward()
 
 
 class TotalThatKeepsGraphs(Mistake):
@@ -256,20 +213,13 @@ class TotalBeforeBackward(Mistake):
         total = torch.tensor(0.0)
         for i in range(3):
             loss = (w * i).pow(2).mean()
-            total += loss  # <-
+            total += loss  # - <-
+            # + total += loss.detach()
             loss.backward()
-
-    def right():
-        w = torch.ones(3, requires_grad=True)
-        total = torch.tensor(0.0)
-        for i in range(3):
-            loss = (w * i).pow(2).mean()
-            total += loss.detach()
-            loss.backward()
-        summed = torch.tensor(0.0)
-        for i in range(3):
-            summed += (w * i).pow(2).mean()
-        summed.backward()
+        # + summed = torch.tensor(0.0)
+        # + for i in range(3):
+        # +     summed += (w * i).pow(2).mean()
+        # + summed.backward()
 
 
 class MeanOfTrackedLosses(Mistake):
@@ -288,14 +238,6 @@ class MeanOfTrackedLosses(Mistake):
         for i in range(2):
             loss = (w * i).pow(2).sum()
             loss.backward()
-            losses.append(loss)
+            losses.append(loss)  # -
+            # + losses.append(loss.item())
         return np.mean(losses)  # <-
-
-    def right():
-        w = torch.ones(3, requires_grad=True)
-        losses = []
-        for i in range(2):
-            loss = (w * i).pow(2).sum()
-            loss.backward()
-            losses.append(loss.item())
-        return np.mean(losses)

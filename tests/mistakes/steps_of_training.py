@@ -77,31 +77,19 @@ class LayerMadeInForward(Mistake):
         class Net(nn.Module):
             def __init__(self):
                 super().__init__()
-                self.first = nn.Linear(3, 4)
+                self.first = nn.Linear(3, 4)  # -
+                # + self.first, self.second = nn.Linear(3, 4), None
 
             def forward(self, x):
-                return nn.Linear(4, 1)(self.first(x))  # <-
+                return nn.Linear(4, 1)(self.first(x))  # - <-
+                # + h = self.first(x)
+                # + if self.second is None:
+                # +     self.second = nn.Linear(4, 1)
+                # + assert isinstance(self.second, nn.Linear)
+                # + return self.second(h)
 
         net = Net()
-        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
-        net(torch.ones(4, 3)).pow(2).mean().backward()
-        optimizer.step()
-
-    def right():
-        class Net(nn.Module):
-            def __init__(self):
-                super().__init__()
-                self.first, self.second = nn.Linear(3, 4), None
-
-            def forward(self, x):
-                h = self.first(x)
-                if self.second is None:
-                    self.second = nn.Linear(4, 1)
-                assert isinstance(self.second, nn.Linear)
-                return self.second(h)
-
-        net = Net()
-        net(torch.ones(1, 3))
+        # + net(torch.ones(1, 3))
         optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
         net(torch.ones(4, 3)).pow(2).mean().backward()
         optimizer.step()
@@ -122,30 +110,20 @@ class TensorInsteadOfParameter(Mistake):
         class Net(nn.Module):
             def __init__(self):
                 super().__init__()
-                self.scale = torch.ones(3, requires_grad=True)  # <-
+                self.scale = torch.ones(3, requires_grad=True)  # - <-
+                # + self.scale = nn.Parameter(torch.ones(3))
+                # + self.mean = torch.ones(3)
+                # + self.penalty = self.scale * 2
+                # + self.shift = torch.zeros(3, requires_grad=True)
                 self.fc = nn.Linear(3, 1)
 
         net = Net()
         optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
-        net.fc(torch.ones(2, 3) * net.scale).sum().backward()
+        net.fc(torch.ones(2, 3) * net.scale).sum().backward()  # -
+        # + other = torch.optim.SGD([net.shift], lr=0.01)
+        # + net.fc(torch.ones(2, 3) * net.scale + net.shift).sum().backward()
         optimizer.step()
-
-    def right():
-        class Net(nn.Module):
-            def __init__(self):
-                super().__init__()
-                self.scale = nn.Parameter(torch.ones(3))
-                self.mean = torch.ones(3)
-                self.penalty = self.scale * 2
-                self.shift = torch.zeros(3, requires_grad=True)
-                self.fc = nn.Linear(3, 1)
-
-        net = Net()
-        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
-        other = torch.optim.SGD([net.shift], lr=0.01)
-        net.fc(torch.ones(2, 3) * net.scale + net.shift).sum().backward()
-        optimizer.step()
-        other.step()
+        # + other.step()
 
 
 class OptimizerMadeInTheLoop(Mistake):
@@ -230,17 +208,9 @@ class ClearedBeforeTheStep(Mistake):
         for _ in range(2):
             loss = model(torch.ones(4, 3)).pow(2).mean()
             loss.backward()
+            # + optimizer.step()
             optimizer.zero_grad()  # <-
-            optimizer.step()
-
-    def right():
-        model = nn.Linear(3, 1)
-        optimizer = torch.optim.Adam(model.parameters(), lr=0.1)
-        for _ in range(2):
-            loss = model(torch.ones(4, 3)).pow(2).mean()
-            loss.backward()
-            optimizer.step()
-            optimizer.zero_grad()
+            optimizer.step()  # -
 
 
 class ClosureWithoutLoss(Mistake):
@@ -260,18 +230,9 @@ class ClosureWithoutLoss(Mistake):
 
         def closure():  # <-
             optimizer.zero_grad()
-            model(torch.ones(4, 3)).pow(2).mean().backward()
-
-        optimizer.step(closure)
-
-    def right():
-        model = nn.Linear(3, 1)
-        optimizer = torch.optim.LBFGS(model.parameters(), lr=0.1)
-
-        def closure():
-            optimizer.zero_grad()
-            loss = model(torch.ones(4, 3)).pow(2).mean()
-            loss.backward()
-            return loss
+            model(torch.ones(4, 3)).pow(2).mean().backward()  # -
+            # + loss = model(torch.ones(4, 3)).pow(2).mean()
+            # + loss.backward()
+            # + return loss
 
         optimizer.step(closure)

@@ -46,7 +46,7 @@ def test_a_mistake_is_detected_explained_and_located(mistake, record_property):
 def test_its_correct_twin_is_quiet(mistake):
     with MODES[mistake.under](), warnings.catch_warnings():
         warnings.simplefilter("error")
-        mistake.right()
+        mistake.corrected()()
 
 
 def test_every_mistake_has_a_page_of_its_own():

@@ -18,19 +18,12 @@ class UpdateAssignsNewTensor(Mistake):
     def wrong():
         w = torch.tensor([1.0, -2.0, 0.5], requires_grad=True)
         for _ in range(2):
+            # + w.grad = None
             loss = (w**2).sum()
             loss.backward()
             with torch.no_grad():
-                w = w - 0.1 * w.grad  # <-
-
-    def right():
-        w = torch.tensor([1.0, -2.0, 0.5], requires_grad=True)
-        for _ in range(2):
-            w.grad = None
-            loss = (w**2).sum()
-            loss.backward()
-            with torch.no_grad():
-                w -= 0.1 * w.grad
+                w = w - 0.1 * w.grad  # - <-
+                # + w -= 0.1 * w.grad
 
 
 class UpdateThroughData(Mistake):
@@ -46,17 +39,11 @@ class UpdateThroughData(Mistake):
     def wrong():
         w = torch.tensor([1.0, -2.0, 0.5], requires_grad=True)
         for _ in range(2):
+            # + w.grad = None
             loss = (w**2).sum()
             loss.backward()
-            w = w.data - 0.1 * w.grad  # <-
-
-    def right():
-        w = torch.tensor([1.0, -2.0, 0.5], requires_grad=True)
-        for _ in range(2):
-            w.grad = None
-            loss = (w**2).sum()
-            loss.backward()
-            w.data -= 0.1 * w.grad
+            w = w.data - 0.1 * w.grad  # - <-
+            # + w.data -= 0.1 * w.grad
 
 
 class UpdateInAFunction(Mistake):
@@ -72,20 +59,12 @@ class UpdateInAFunction(Mistake):
     def wrong():
         def trained(w):
             loss = (w**2).sum()
-            loss.backward()
-            with torch.no_grad():
-                w = w - 0.1 * w.grad  # <-
-            return w
-
-        w = torch.tensor([1.0, -2.0], requires_grad=True)
-        for _ in range(2):
-            w = trained(w)
-
-    def right():
-        def trained(w):
-            loss = (w**2).sum()
-            (g,) = torch.autograd.grad(loss, w)
-            return (w - 0.1 * g).detach().requires_grad_()
+            loss.backward()  # -
+            with torch.no_grad():  # -
+                w = w - 0.1 * w.grad  # - <-
+            return w  # -
+            # + (g,) = torch.autograd.grad(loss, w)
+            # + return (w - 0.1 * g).detach().requires_grad_()
 
         w = torch.tensor([1.0, -2.0], requires_grad=True)
         for _ in range(2):
@@ -104,13 +83,8 @@ class PenaltyOnGradientWithoutGraph(Mistake):
 
     def wrong():
         x = torch.tensor([1.0, 2.0], requires_grad=True)
-        (g,) = torch.autograd.grad((x**3).sum(), x)  # <-
-        penalty = (g**2).sum()
-        penalty.backward()
-
-    def right():
-        x = torch.tensor([1.0, 2.0], requires_grad=True)
-        (g,) = torch.autograd.grad((x**3).sum(), x, create_graph=True)
+        (g,) = torch.autograd.grad((x**3).sum(), x)  # - <-
+        # + (g,) = torch.autograd.grad((x**3).sum(), x, create_graph=True)
         penalty = (g**2).sum()
         penalty.backward()
 
@@ -159,14 +133,9 @@ class AllParametersFrozen(Mistake):
 
     def wrong():
         model = torch.nn.Linear(3, 1)
-        for p in model.parameters():
-            p.requires_grad = False  # <-
-        loss = model(torch.ones(4, 3)).sum()
-        loss.backward()
-
-    def right():
-        model = torch.nn.Linear(3, 1)
-        model.bias.requires_grad = False
+        for p in model.parameters():  # -
+            p.requires_grad = False  # - <-
+        # + model.bias.requires_grad = False
         loss = model(torch.ones(4, 3)).sum()
         loss.backward()
 
@@ -182,12 +151,8 @@ class WeightDoesNotRequireGrad(Mistake):
     remedy = "set requires_grad=True"
 
     def wrong():
-        weight = torch.tensor([1.0, 2.0, 3.0])  # <-
-        loss = (weight * 2).sum()
-        loss.backward()
-
-    def right():
-        weight = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
+        weight = torch.tensor([1.0, 2.0, 3.0])  # - <-
+        # + weight = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
         loss = (weight * 2).sum()
         loss.backward()
 
@@ -269,12 +234,8 @@ class LossOfAllPairsOfARow(Mistake):
 
     def wrong():
         model, x, y = torch.nn.Linear(3, 1), torch.ones(5, 3), torch.ones(5, 1)
-        loss = (model(x).squeeze(1) - y).abs().sum()  # <-
-        loss.backward()
-
-    def right():
-        model, x, y = torch.nn.Linear(3, 1), torch.ones(5, 3), torch.ones(5, 1)
-        loss = (model(x) - y).abs().sum()
+        loss = (model(x).squeeze(1) - y).abs().sum()  # - <-
+        # + loss = (model(x) - y).abs().sum()
         loss.backward()
 
 
@@ -292,14 +253,9 @@ class ClippedBeforeBackward(Mistake):
     def wrong():
         model = torch.nn.Linear(3, 1)
         loss = model(torch.ones(4, 3)).sum()
+        # + loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)  # <-
-        loss.backward()
-
-    def right():
-        model = torch.nn.Linear(3, 1)
-        loss = model(torch.ones(4, 3)).sum()
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        loss.backward()  # -
 
 
 class MaximumWithPositions(Mistake):
@@ -315,12 +271,8 @@ class MaximumWithPositions(Mistake):
 
     def wrong():
         x = torch.ones(4, 3, requires_grad=True)
-        loss = x.max(dim=1).mean()  # <-
-        loss.backward()
-
-    def right():
-        x = torch.ones(4, 3, requires_grad=True)
-        loss = x.max(dim=1).values.mean()
+        loss = x.max(dim=1).mean()  # - <-
+        # + loss = x.max(dim=1).values.mean()
         loss.backward()
 
 
@@ -337,11 +289,8 @@ class GradientAsAList(Mistake):
 
     def wrong():
         x = torch.ones(3, requires_grad=True)
-        (x * 2).backward([1.0, 0.0, 1.0])  # <-
-
-    def right():
-        x = torch.ones(3, requires_grad=True)
-        (x * 2).backward(torch.tensor([1.0, 0.0, 1.0]))
+        (x * 2).backward([1.0, 0.0, 1.0])  # - <-
+        # + (x * 2).backward(torch.tensor([1.0, 0.0, 1.0]))
 
 
 class LearningRateTooLarge(Mistake):
@@ -357,20 +306,12 @@ class LearningRateTooLarge(Mistake):
 
     def wrong():
         w = torch.tensor([3.0, -1.0], requires_grad=True)
-        optimizer = torch.optim.SGD([w], lr=10.0)
+        optimizer = torch.optim.SGD([w], lr=10.0)  # -
+        # + optimizer = torch.optim.SGD([w], lr=0.01)
         for _ in range(5):
             optimizer.zero_grad()
             loss = (w**4).sum()
             loss.backward()  # <-
-            optimizer.step()
-
-    def right():
-        w = torch.tensor([3.0, -1.0], requires_grad=True)
-        optimizer = torch.optim.SGD([w], lr=0.01)
-        for _ in range(5):
-            optimizer.zero_grad()
-            loss = (w**4).sum()
-            loss.backward()
             optimizer.step()
 
 
@@ -389,17 +330,9 @@ class LogarithmInACompiledFunction(Mistake):
     def wrong():
         @torch.compile
         def entropy(p):
-            logarithms = p.log()  # <-
-            return -(p * logarithms).sum()
-
-        p = torch.full((100,), 0.25)
-        p[7] = -0.5
-        entropy(p.requires_grad_()).backward()
-
-    def right():
-        @torch.compile
-        def entropy(p):
-            return -(p * p.clamp(min=1e-12).log()).sum()
+            logarithms = p.log()  # - <-
+            return -(p * logarithms).sum()  # -
+            # + return -(p * p.clamp(min=1e-12).log()).sum()
 
         p = torch.full((100,), 0.25)
         p[7] = -0.5
@@ -418,18 +351,13 @@ class OptimizedTensorDoesNotRequireGrad(Mistake):
     remedy = "requires_grad=True"
 
     def wrong():
-        w = torch.tensor([1.0, -2.0])
+        w = torch.tensor([1.0, -2.0])  # -
+        # + w = torch.tensor([1.0, -2.0], requires_grad=True)
         optimizer = torch.optim.SGD([w], lr=0.1)
         loss = (w**2).sum()
-        print(loss.item())
+        print(loss.item())  # -
+        # + loss.backward()
         optimizer.step()  # <-
-
-    def right():
-        w = torch.tensor([1.0, -2.0], requires_grad=True)
-        optimizer = torch.optim.SGD([w], lr=0.1)
-        loss = (w**2).sum()
-        loss.backward()
-        optimizer.step()
 
 
 class ModuleHookWithoutModule(Mistake):

@@ -58,11 +58,8 @@ class GradOfGradient(Mistake):
 
     def wrong():
         f = lambda x: (x**3).sum()
-        return grad(grad(f))(torch.ones(3))  # <-
-
-    def right():
-        f = lambda x: (x**3).sum()
-        return torch.func.hessian(f)(torch.ones(3))
+        return grad(grad(f))(torch.ones(3))  # - <-
+        # + return torch.func.hessian(f)(torch.ones(3))
 
 
 class AuxNotDeclared(Mistake):
@@ -80,14 +77,8 @@ class AuxNotDeclared(Mistake):
             prediction = w * 2
             return prediction.sum(), prediction
 
-        return grad(loss)(torch.ones(3))  # <-
-
-    def right():
-        def loss(w):
-            prediction = w * 2
-            return prediction.sum(), prediction
-
-        return grad(loss, has_aux=True)(torch.ones(3))
+        return grad(loss)(torch.ones(3))  # - <-
+        # + return grad(loss, has_aux=True)(torch.ones(3))
 
 
 class AuxNotReturned(Mistake):
@@ -188,11 +179,8 @@ class ArgnumsOutOfRange(Mistake):
 
     def wrong():
         x, y = torch.tensor(2.0), torch.tensor(3.0)
-        return grad(torch.mul, argnums=2)(x, y)  # <-
-
-    def right():
-        x, y = torch.tensor(2.0), torch.tensor(3.0)
-        return grad(torch.mul, argnums=1)(x, y)
+        return grad(torch.mul, argnums=2)(x, y)  # - <-
+        # + return grad(torch.mul, argnums=1)(x, y)
 
 
 class ArgnumsList(Mistake):
@@ -207,11 +195,8 @@ class ArgnumsList(Mistake):
 
     def wrong():
         x, y = torch.tensor(2.0), torch.tensor(3.0)
-        return grad(torch.mul, argnums=[0, 1])(x, y)  # <-
-
-    def right():
-        x, y = torch.tensor(2.0), torch.tensor(3.0)
-        return grad(torch.mul, argnums=(0, 1))(x, y)
+        return grad(torch.mul, argnums=[0, 1])(x, y)  # - <-
+        # + return grad(torch.mul, argnums=(0, 1))(x, y)
 
 
 class KeywordArgument(Mistake):
@@ -245,12 +230,8 @@ class GradOfAValue(Mistake):
     def wrong():
         f = lambda x: x * x
         x = torch.tensor(3.0)
-        return grad(f(x))(x)  # <-
-
-    def right():
-        f = lambda x: x * x
-        x = torch.tensor(3.0)
-        return grad(f)(x)
+        return grad(f(x))(x)  # - <-
+        # + return grad(f)(x)
 
 
 class CotangentShape(Mistake):
@@ -265,11 +246,8 @@ class CotangentShape(Mistake):
 
     def wrong():
         y, pull = vjp(torch.sin, torch.ones(3))
-        return pull(torch.tensor(1.0))  # <-
-
-    def right():
-        y, pull = vjp(torch.sin, torch.ones(3))
-        return pull(torch.ones_like(y))
+        return pull(torch.tensor(1.0))  # - <-
+        # + return pull(torch.ones_like(y))
 
 
 class CotangentStructure(Mistake):
@@ -284,11 +262,8 @@ class CotangentStructure(Mistake):
 
     def wrong():
         _, pull = vjp(lambda x: (x.sin(), x.cos()), torch.ones(3))
-        return pull(torch.ones(3))  # <-
-
-    def right():
-        _, pull = vjp(lambda x: (x.sin(), x.cos()), torch.ones(3))
-        return pull((torch.ones(3), torch.ones(3)))
+        return pull(torch.ones(3))  # - <-
+        # + return pull((torch.ones(3), torch.ones(3)))
 
 
 class UnknownParameterName(Mistake):
@@ -304,13 +279,9 @@ class UnknownParameterName(Mistake):
 
     def wrong():
         model = torch.nn.Linear(2, 1)
-        params = {"module." + k: v.detach() for k, v in model.named_parameters()}
+        params = {"module." + k: v.detach() for k, v in model.named_parameters()}  # -
+        # + params = {k: v.detach() for k, v in model.named_parameters()}
         return functional_call(model, params, (torch.ones(2),))  # <-
-
-    def right():
-        model = torch.nn.Linear(2, 1)
-        params = {k: v.detach() for k, v in model.named_parameters()}
-        return functional_call(model, params, (torch.ones(2),))
 
 
 class ModelsThatDiffer(Mistake):
@@ -324,12 +295,9 @@ class ModelsThatDiffer(Mistake):
     remedy = "same shapes"
 
     def wrong():
-        models = [torch.nn.Linear(2, 1), torch.nn.Linear(3, 1)]
+        models = [torch.nn.Linear(2, 1), torch.nn.Linear(3, 1)]  # -
+        # + models = [torch.nn.Linear(2, 1), torch.nn.Linear(2, 1)]
         return stack_module_state(models)  # <-
-
-    def right():
-        models = [torch.nn.Linear(2, 1), torch.nn.Linear(2, 1)]
-        return stack_module_state(models)
 
 
 class NothingReturned(Mistake):
@@ -344,12 +312,7 @@ class NothingReturned(Mistake):
 
     def wrong():
         def loss(x):
-            (x * x).sum()
+            (x * x).sum()  # -
+            # + return (x * x).sum()
 
         return grad(loss)(torch.ones(3))  # <-
-
-    def right():
-        def loss(x):
-            return (x * x).sum()
-
-        return grad(loss)(torch.ones(3))

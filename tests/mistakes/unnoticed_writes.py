@@ -83,16 +83,11 @@ class ElementAssignedThroughData(Mistake):
 
     def wrong():
         w = torch.tensor([1.0, 2.0], requires_grad=True)
+        # + w.data[0] = 5.0
         loss = (w**2).sum()
-        w.data[0] = 5.0  # <-
+        w.data[0] = 5.0  # - <-
         loss.backward()
-
-    def right():
-        w = torch.tensor([1.0, 2.0], requires_grad=True)
-        w.data[0] = 5.0
-        loss = (w**2).sum()
-        loss.backward()
-        w.data[1] = 5.0
+        # + w.data[1] = 5.0
 
 
 class TargetUpdatedTooEarly(Mistake):
@@ -109,16 +104,10 @@ class TargetUpdatedTooEarly(Mistake):
     def wrong():
         net, target, x = nn.Linear(2, 2), nn.Linear(2, 2), torch.ones(1, 2)
         loss = (target(net(x)) - 1).pow(2).mean()
+        # + loss.backward()
         for p, q in zip(target.parameters(), net.parameters()):
             p.data.copy_(0.9 * p.data + 0.1 * q.data)  # <-
-        loss.backward()
-
-    def right():
-        net, target, x = nn.Linear(2, 2), nn.Linear(2, 2), torch.ones(1, 2)
-        loss = (target(net(x)) - 1).pow(2).mean()
-        loss.backward()
-        for p, q in zip(target.parameters(), net.parameters()):
-            p.data.copy_(0.9 * p.data + 0.1 * q.data)
-        with torch.no_grad():
-            y = target(x)
-        (net(x) - y).pow(2).mean().backward()
+        loss.backward()  # -
+        # + with torch.no_grad():
+        # +     y = target(x)
+        # + (net(x) - y).pow(2).mean().backward()

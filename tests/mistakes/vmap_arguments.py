@@ -128,11 +128,8 @@ class ListInPlaceOfBatch(Mistake):
 
     def wrong():
         examples = [torch.tensor(1.0), torch.tensor(2.0)]
-        return vmap(torch.sin)(examples)  # <-
-
-    def right():
-        examples = [torch.tensor(1.0), torch.tensor(2.0)]
-        return vmap(torch.sin)(torch.stack(examples))
+        return vmap(torch.sin)(examples)  # - <-
+        # + return vmap(torch.sin)(torch.stack(examples))
 
 
 class OutDimsNone(Mistake):
@@ -220,15 +217,10 @@ class MappedReturnsNothing(Mistake):
 
     def wrong():
         def double(x):
-            x * 2
+            x * 2  # -
+            # + return x * 2
 
         return vmap(double)(torch.ones(3))  # <-
-
-    def right():
-        def double(x):
-            return x * 2
-
-        return vmap(double)(torch.ones(3))
 
 
 class ChunkSizeZero(Mistake):
@@ -262,8 +254,5 @@ class VmapOfAValue(Mistake):
 
     def wrong():
         x = torch.ones(3)
-        return vmap(torch.sin(x))(x)  # <-
-
-    def right():
-        x = torch.ones(3)
-        return vmap(torch.sin)(x)
+        return vmap(torch.sin(x))(x)  # - <-
+        # + return vmap(torch.sin)(x)

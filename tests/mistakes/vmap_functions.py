@@ -61,17 +61,10 @@ class LoopOverBatchedNumber(Mistake):
     def wrong():
         def power(x, n):
             y = torch.ones(())
-            for _ in range(int(n)):  # <-
-                y = y * x
-            return y
-
-        return vmap(power)(torch.ones(3), torch.tensor([1, 2, 3]))
-
-    def right():
-        def power(x, n):
-            y = torch.ones(())
-            for i in range(3):
-                y = torch.where(i < n, y * x, y)
+            for _ in range(int(n)):  # - <-
+                y = y * x  # -
+            # + for i in range(3):
+            # +     y = torch.where(i < n, y * x, y)
             return y
 
         return vmap(power)(torch.ones(3), torch.tensor([1, 2, 3]))
@@ -109,11 +102,8 @@ class DropoutUnderVmap(Mistake):
 
     def wrong():
         model = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.Dropout(0.5))
-        return vmap(model)(torch.ones(3, 2))  # <-
-
-    def right():
-        model = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.Dropout(0.5))
-        return vmap(model, randomness="different")(torch.ones(3, 2))
+        return vmap(model)(torch.ones(3, 2))  # - <-
+        # + return vmap(model, randomness="different")(torch.ones(3, 2))
 
 
 class RandomnessMisspelt(Mistake):
@@ -145,16 +135,9 @@ class AssignmentToUnbatched(Mistake):
 
     def wrong():
         def doubled(x):
-            out = torch.zeros(3)
+            out = torch.zeros(3)  # -
+            # + out = x.new_zeros(3)
             out[0] = x[0] * 2  # <-
-            return out
-
-        return vmap(doubled)(torch.ones(5, 3))
-
-    def right():
-        def doubled(x):
-            out = x.new_zeros(3)
-            out[0] = x[0] * 2
             return out
 
         return vmap(doubled)(torch.ones(5, 3))
@@ -195,12 +178,9 @@ class BatchNormUnderVmap(Mistake):
     remedy = "track_running_stats=False"
 
     def wrong():
-        norm = torch.nn.BatchNorm1d(2)
+        norm = torch.nn.BatchNorm1d(2)  # -
+        # + norm = torch.nn.BatchNorm1d(2, track_running_stats=False)
         return vmap(norm)(torch.ones(3, 4, 2))  # <-
-
-    def right():
-        norm = torch.nn.BatchNorm1d(2, track_running_stats=False)
-        return vmap(norm)(torch.ones(3, 4, 2))
 
 
 class NumpyUnderVmap(Mistake):
@@ -297,15 +277,10 @@ class FormatOfBatched(Mistake):
 
     def wrong():
         def loss(x):
-            print(f"{x.sum():.2f}")  # <-
+            print(f"{x.sum():.2f}")  # - <-
+            # + assert f"{x.sum()}"
             return x.sum()
 
-        return vmap(loss)(torch.ones(5, 3))
-
-    def right():
-        def loss(x):
-            assert f"{x.sum()}"
-            return x.sum()
-
-        losses = vmap(loss)(torch.ones(5, 3))
-        assert f"{losses[0]:.2f}" == "3.00"
+        return vmap(loss)(torch.ones(5, 3))  # -
+        # + losses = vmap(loss)(torch.ones(5, 3))
+        # + assert f"{losses[0]:.2f}" == "3.00"

@@ -18,6 +18,7 @@ class VmapRuleMissing(Mistake):
 
     def wrong():
         class Square(torch.autograd.Function):
+            # + generate_vmap_rule = True
             @staticmethod
             def forward(x):
                 return x * x
@@ -27,20 +28,6 @@ class VmapRuleMissing(Mistake):
                 ctx.save_for_backward(*inputs)
 
         return vmap(Square.apply)(torch.ones(3))  # <-
-
-    def right():
-        class Square(torch.autograd.Function):
-            generate_vmap_rule = True
-
-            @staticmethod
-            def forward(x):
-                return x * x
-
-            @staticmethod
-            def setup_context(ctx, inputs, output):
-                ctx.save_for_backward(*inputs)
-
-        return vmap(Square.apply)(torch.ones(3))
 
 
 class VmapRuleWithoutOutDims(Mistake):
@@ -65,23 +52,8 @@ class VmapRuleWithoutOutDims(Mistake):
 
             @staticmethod
             def vmap(info, in_dims, x):
-                return Square.apply(x)  # <-
-
-        return vmap(Square.apply)(torch.ones(3))
-
-    def right():
-        class Square(torch.autograd.Function):
-            @staticmethod
-            def forward(x):
-                return x * x
-
-            @staticmethod
-            def setup_context(ctx, inputs, output):
-                pass
-
-            @staticmethod
-            def vmap(info, in_dims, x):
-                return Square.apply(x), in_dims[0]
+                return Square.apply(x)  # - <-
+                # + return Square.apply(x), in_dims[0]
 
         return vmap(Square.apply)(torch.ones(3))
 
@@ -108,23 +80,8 @@ class VmapRuleWrongDim(Mistake):
 
             @staticmethod
             def vmap(info, in_dims, x):
-                return x.movedim(in_dims[0], 0).permute(2, 0, 1).clone(), 0  # <-
-
-        return vmap(Transpose.apply)(torch.ones(5, 4, 3))
-
-    def right():
-        class Transpose(torch.autograd.Function):
-            @staticmethod
-            def forward(x):
-                return x.mT.clone()
-
-            @staticmethod
-            def setup_context(ctx, inputs, output):
-                pass
-
-            @staticmethod
-            def vmap(info, in_dims, x):
-                return x.movedim(in_dims[0], 0).permute(2, 0, 1).clone(), 1
+                return x.movedim(in_dims[0], 0).permute(2, 0, 1).clone(), 0  # - <-
+                # + return x.movedim(in_dims[0], 0).permute(2, 0, 1).clone(), 1
 
         return vmap(Transpose.apply)(torch.ones(5, 4, 3))
 
@@ -151,23 +108,8 @@ class VmapRuleOutDimsCount(Mistake):
 
             @staticmethod
             def vmap(info, in_dims, x):
-                return SinCos.apply(x), (in_dims[0],)  # <-
-
-        return vmap(SinCos.apply)(torch.ones(3))
-
-    def right():
-        class SinCos(torch.autograd.Function):
-            @staticmethod
-            def forward(x):
-                return x.sin(), x.cos()
-
-            @staticmethod
-            def setup_context(ctx, inputs, output):
-                pass
-
-            @staticmethod
-            def vmap(info, in_dims, x):
-                return SinCos.apply(x), (in_dims[0], in_dims[0])
+                return SinCos.apply(x), (in_dims[0],)  # - <-
+                # + return SinCos.apply(x), (in_dims[0], in_dims[0])
 
         return vmap(SinCos.apply)(torch.ones(3))
 
@@ -194,24 +136,11 @@ class VmapRuleWithoutInfo(Mistake):
                 pass
 
             @staticmethod
-            def vmap(x):  # <-
-                return Square.apply(x), 0
+            def vmap(x):  # - <-
+                return Square.apply(x), 0  # -
 
-        return vmap(Square.apply)(torch.ones(3))
-
-    def right():
-        class Square(torch.autograd.Function):
-            @staticmethod
-            def forward(x):
-                return x * x
-
-            @staticmethod
-            def setup_context(ctx, inputs, output):
-                pass
-
-            @staticmethod
-            def vmap(info, in_dims, x):
-                return Square.apply(x), in_dims[0]
+            # + def vmap(info, in_dims, x):
+            # +     return Square.apply(x), in_dims[0]
 
         return vmap(Square.apply)(torch.ones(3))
 
@@ -238,25 +167,11 @@ class TwoVmapRules(Mistake):
             def setup_context(ctx, inputs, output):
                 pass
 
-            @staticmethod
-            def vmap(info, in_dims, x):
-                return Square.apply(x), in_dims[0]
+            @staticmethod  # -
+            def vmap(info, in_dims, x):  # -
+                return Square.apply(x), in_dims[0]  # -
 
         return vmap(Square.apply)(torch.ones(3))  # <-
-
-    def right():
-        class Square(torch.autograd.Function):
-            generate_vmap_rule = True
-
-            @staticmethod
-            def forward(x):
-                return x * x
-
-            @staticmethod
-            def setup_context(ctx, inputs, output):
-                pass
-
-        return vmap(Square.apply)(torch.ones(3))
 
 
 class NumpyWithGeneratedRule(Mistake):
@@ -271,11 +186,12 @@ class NumpyWithGeneratedRule(Mistake):
 
     def wrong():
         class Sort(torch.autograd.Function):
-            generate_vmap_rule = True
+            generate_vmap_rule = True  # -
 
             @staticmethod
             def forward(x):
-                array = x.numpy()  # <-
+                array = x.numpy()  # - <-
+                # + array = x.numpy().copy()
                 array.sort()
                 return torch.from_numpy(array)
 
@@ -283,22 +199,8 @@ class NumpyWithGeneratedRule(Mistake):
             def setup_context(ctx, inputs, output):
                 pass
 
-        return vmap(Sort.apply)(torch.ones(5, 3))
-
-    def right():
-        class Sort(torch.autograd.Function):
-            @staticmethod
-            def forward(x):
-                array = x.numpy().copy()
-                array.sort()
-                return torch.from_numpy(array)
-
-            @staticmethod
-            def setup_context(ctx, inputs, output):
-                pass
-
-            @staticmethod
-            def vmap(info, in_dims, x):
-                return Sort.apply(x.movedim(in_dims[0], 0)), 0
+            # + @staticmethod
+            # + def vmap(info, in_dims, x):
+            # +     return Sort.apply(x.movedim(in_dims[0], 0)), 0
 
         return vmap(Sort.apply)(torch.ones(5, 3))

@@ -17,12 +17,9 @@ class ShapesOfOneExample(Mistake):
     remedy = "the same size"
 
     def wrong():
-        w = torch.ones(4)
+        w = torch.ones(4)  # -
+        # + w = torch.ones(3)
         return vmap(lambda x: x + w)(torch.ones(5, 3))  # <-
-
-    def right():
-        w = torch.ones(3)
-        return vmap(lambda x: x + w)(torch.ones(5, 3))
 
 
 class MatmulOfOneExample(Mistake):
@@ -36,12 +33,9 @@ class MatmulOfOneExample(Mistake):
     remedy = "4"
 
     def wrong():
-        weight = torch.ones(2, 4)
+        weight = torch.ones(2, 4)  # -
+        # + weight = torch.ones(2, 3)
         return vmap(lambda x: weight @ x)(torch.ones(5, 3))  # <-
-
-    def right():
-        weight = torch.ones(2, 3)
-        return vmap(lambda x: weight @ x)(torch.ones(5, 3))
 
 
 class DimensionOfTheBatch(Mistake):
@@ -90,12 +84,9 @@ class StackOfOneExample(Mistake):
     remedy = "same shape"
 
     def wrong():
-        zeros = torch.zeros(4)
+        zeros = torch.zeros(4)  # -
+        # + zeros = torch.zeros(3)
         return vmap(lambda x: torch.stack([x, zeros]))(torch.ones(5, 3))  # <-
-
-    def right():
-        zeros = torch.zeros(3)
-        return vmap(lambda x: torch.stack([x, zeros]))(torch.ones(5, 3))
 
 
 class LinearLayerOfOneExample(Mistake):
@@ -109,9 +100,6 @@ class LinearLayerOfOneExample(Mistake):
     remedy = "3"
 
     def wrong():
-        layer = torch.nn.Linear(4, 2)
+        layer = torch.nn.Linear(4, 2)  # -
+        # + layer = torch.nn.Linear(3, 2)
         return vmap(layer)(torch.ones(5, 3))  # <-
-
-    def right():
-        layer = torch.nn.Linear(3, 2)
-        return vmap(layer)(torch.ones(5, 3))
