@@ -7,7 +7,8 @@ import re
 import textwrap
 from pathlib import Path
 
-from tests.mistakes import MARK, Mistake, body, collection, without_marks
+from tests.marks import MARK, without_marks
+from tests.mistakes import Mistake, body, collection
 from tests.mistakes.test_mistakes import said
 
 from . import ROOT

@@ -1,17 +1,15 @@
 """A collection of common mistakes in autograd code, each with its correct twin.
 
-Each module holds the mistakes of one theme, functions marked with `@mistake`.  The line with the mistake ends in `<-`.  The
-corrected program lacks the lines that end in `# -` and has the lines in comments `# + ...`; if it differs in more, it is the
-function `<name>_corrected`.  The tests (test_mistakes.py) run both, and docs/build/mistakes.py writes a page for each theme.
+Each module holds the mistakes of one theme, functions marked with `@mistake`.  The line with the mistake ends in `<-`, and
+the corrected lines stand beside the wrong ones (tests/marks.py); if most lines differ, the corrected program is the function
+`<name>_corrected`.  The tests (test_mistakes.py) run both, and docs/build/mistakes.py writes a page for each theme.
 """
 
 from __future__ import annotations
 
 import ast
-import builtins
 import importlib
 import inspect
-import linecache
 import pkgutil
 import re
 import textwrap
@@ -20,11 +18,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ..marks import NAMED, corrected, run_text
+
 COLLECTION: list[Mistake] = []
-NAMED = r"  # (- )?<-$"  # minigrad names this line
-REMOVED = r"  # -( <-)?$"  # the corrected program lacks this line
-ADDED = r"^( *)# \+ ?(.*)$"  # a line of the corrected program
-MARK = f"{NAMED}|{REMOVED}"
 
 
 @dataclass
@@ -67,13 +63,8 @@ class Mistake:
         if own in names:
             return names[own]
         lines, _ = body(self.wrong)
-        changed = [re.sub(ADDED, r"\1\2", line) for line in lines if not re.search(REMOVED, line)]
-        assert changed != lines, f"{self.name} marks no line with '# -' or '# +', and {own} does not exist"
-        program, file = "\n".join([f"def {own}():", *changed, ""]), f"<{own}>"
-        linecache.cache[file] = (len(program), None, program.splitlines(True), file)  # messages and pages quote it
-        made: dict[str, Any] = {}
-        exec(builtins.compile(program, file, "exec"), names, made)  # `compile` is the module of a theme
-        return made[own]
+        program = "\n".join([f"def {own}():", *corrected(lines), ""])
+        return run_text(program, f"<{own}>", {**names})[own]
 
 
 def mistake(
@@ -92,11 +83,6 @@ def body(program: Callable[[], Any]) -> tuple[list[str], int]:
     assert isinstance(tree, ast.FunctionDef)
     head = tree.body[0].end_lineno if ast.get_docstring(tree) else tree.lineno
     return [line.rstrip() for line in lines[head:]], first + (head or 0)
-
-
-def without_marks(lines: list[str]) -> str:
-    """Return a program as its reader sees it: no marks, and no lines of the corrected program."""
-    return "\n".join(re.sub(MARK, "", line) for line in lines if not re.match(ADDED, line))
 
 
 def collection() -> list[Mistake]:
