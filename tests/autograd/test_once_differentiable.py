@@ -109,6 +109,24 @@ def test_backward_of_a_forward_over_reverse_derivative_is_refused():
         y.backward()
 
 
+KEPT_ANYHOW = KEPT | {
+    "intermediate attribute": (lambda ctx, x: setattr(ctx, "x", [x * 1]), lambda ctx: ctx.x[0]),
+}
+
+
+@pytest.mark.parametrize("kept", KEPT_ANYHOW)
+@pytest.mark.parametrize("inner", [(), ("vmap",), ("grad",), ("vmap", "grad"), ("grad", "vmap")], ids="-".join)
+def test_a_reverse_pass_over_another_one_is_refused(inner, kept):
+    f = applied(inner, sine(*KEPT_ANYHOW[kept]))
+    x = torch.tensor(0.7, dtype=torch.float64, requires_grad=True)
+    with pytest.raises(RuntimeError, match="@once_differentiable"):
+        if "grad" in inner:
+            grad(f)(x.detach())
+        else:
+            (g,) = torch.autograd.grad(f(x) + x**2, x, create_graph=True)
+            g.backward()
+
+
 # ---------------------------------------------------------------------- backward in NumPy
 def leaf(*values):
     return torch.tensor(values, requires_grad=True)
