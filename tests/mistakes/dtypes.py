@@ -149,11 +149,8 @@ def integers_into_model():
 
     The layer's weights are floats, and matrix products do not convert dtypes.
     """
-    return nn.Linear(3, 1)(torch.tensor([[1, 2, 3]]))  # <-
-
-
-def integers_into_model_corrected():
-    return nn.Linear(3, 1)(torch.tensor([[1, 2, 3]]).float())
+    return nn.Linear(3, 1)(torch.tensor([[1, 2, 3]]))  # - <-
+    # + return nn.Linear(3, 1)(torch.tensor([[1, 2, 3]]).float())
 
 
 @mistake("matmul", "float64", "float32", remedy=".float()")
@@ -162,11 +159,8 @@ def matmul_of_mixed():
 
     Matrix products do not convert dtypes.
     """
-    return torch.ones(2, 2, dtype=torch.float64) @ torch.ones(2, 2)  # <-
-
-
-def matmul_of_mixed_corrected():
-    return torch.ones(2, 2, dtype=torch.float64).float() @ torch.ones(2, 2)
+    return torch.ones(2, 2, dtype=torch.float64) @ torch.ones(2, 2)  # - <-
+    # + return torch.ones(2, 2, dtype=torch.float64).float() @ torch.ones(2, 2)
 
 
 @mistake("mean", "int64", remedy=".float()")
@@ -175,11 +169,8 @@ def mean_of_integers():
 
     The result would have to be an integer, too.
     """
-    return torch.tensor([1, 2]).mean()  # <-
-
-
-def mean_of_integers_corrected():
-    return torch.tensor([1, 2]).float().mean()
+    return torch.tensor([1, 2]).mean()  # - <-
+    # + return torch.tensor([1, 2]).float().mean()
 
 
 @mistake("setitem", "0.5", "int64", remedy="float", says="fraction-lost")
@@ -189,14 +180,10 @@ def fraction_into_integers():
     `torch.tensor([0, 0, 0])` holds integers, so 0.5 becomes 0.
     """
     x = torch.tensor([0, 0, 0])
-    x[1] = 0.5  # <-
-
-
-def fraction_into_integers_corrected():
-    x = torch.tensor([0, 0, 0])
-    x[1] = 2.0
-    y = torch.tensor([0.0, 0.0, 0.0])
-    y[1] = 0.5
+    x[1] = 0.5  # - <-
+    # + x[1] = 2.0
+    # + y = torch.tensor([0.0, 0.0, 0.0])
+    # + y[1] = 0.5
 
 
 @mistake("setitem", "1 of 1", "int64", "0.285714", remedy="float", says="fraction-lost")
@@ -230,11 +217,8 @@ def negative_power_of_integers():
 
     The result would have to be an integer, too.
     """
-    return torch.tensor([1, 2]) ** -1  # <-
-
-
-def negative_power_of_integers_corrected():
-    return torch.tensor([1, 2]).float() ** -1
+    return torch.tensor([1, 2]) ** -1  # - <-
+    # + return torch.tensor([1, 2]).float() ** -1
 
 
 @mistake("sub", "bool", remedy="~mask")
@@ -265,11 +249,8 @@ def embedding_out_of_range():
 
     A table of 10 rows has the indices 0 to 9. It needs one row for each word, including any words that you added.
     """
-    return nn.Embedding(10, 4)(torch.tensor([1, 10]))  # <-
-
-
-def embedding_out_of_range_corrected():
-    return nn.Embedding(11, 4)(torch.tensor([1, 10]))
+    return nn.Embedding(10, 4)(torch.tensor([1, 10]))  # - <-
+    # + return nn.Embedding(11, 4)(torch.tensor([1, 10]))
 
 
 @mistake("embedding", "float32", remedy=".long()")
@@ -278,11 +259,8 @@ def floats_into_embedding():
 
     It looks up rows by their index, which is an integer.
     """
-    return nn.Embedding(10, 4)(torch.tensor([1.0, 2.0]))  # <-
-
-
-def floats_into_embedding_corrected():
-    return nn.Embedding(10, 4)(torch.tensor([1.0, 2.0]).long())
+    return nn.Embedding(10, 4)(torch.tensor([1.0, 2.0]))  # - <-
+    # + return nn.Embedding(10, 4)(torch.tensor([1.0, 2.0]).long())
 
 
 @mistake("sub", "1 of 2", "uint8", remedy=".int()", says="integer-overflow", under="debug")
@@ -302,11 +280,8 @@ def shapes_do_not_meet():
 
     Shapes are compared from the last dimension; sizes have to be equal, or 1.
     """
-    return torch.ones(4, 3) + torch.ones(4)  # <-
-
-
-def shapes_do_not_meet_corrected():
-    return torch.ones(4, 3) + torch.ones(4).unsqueeze(1)
+    return torch.ones(4, 3) + torch.ones(4)  # - <-
+    # + return torch.ones(4, 3) + torch.ones(4).unsqueeze(1)
 
 
 @mistake("matmul", "(4, 3)", "inner sizes 3", "and 4", remedy=".mT")
@@ -326,11 +301,8 @@ def view_of_transposed():
 
     `view` cannot copy, and the elements are not in that order in memory.
     """
-    return torch.ones(4, 3).T.view(12)  # <-
-
-
-def view_of_transposed_corrected():
-    return torch.ones(4, 3).T.reshape(12)
+    return torch.ones(4, 3).T.view(12)  # - <-
+    # + return torch.ones(4, 3).T.reshape(12)
 
 
 @mistake("reshape", "12", "(4, 3)", "(5, 2)", remedy="-1")
@@ -339,11 +311,8 @@ def wrong_count():
 
     A reshape keeps all elements.
     """
-    return torch.ones(4, 3).reshape(5, 2)  # <-
-
-
-def wrong_count_corrected():
-    return torch.ones(4, 3).reshape(6, 2), torch.ones(4, 3).reshape(-1, 2)
+    return torch.ones(4, 3).reshape(5, 2)  # - <-
+    # + return torch.ones(4, 3).reshape(6, 2), torch.ones(4, 3).reshape(-1, 2)
 
 
 @mistake("cat", "Tensor", remedy="torch.cat([a, b])", says=TypeError)
@@ -375,8 +344,5 @@ def item_of_many():
 
     It returns one number.
     """
-    return torch.tensor([1.0, -1.0]).item()  # <-
-
-
-def item_of_many_corrected():
-    return torch.tensor([1.0, -1.0]).tolist(), torch.tensor([1.0]).item()
+    return torch.tensor([1.0, -1.0]).item()  # - <-
+    # + return torch.tensor([1.0, -1.0]).tolist(), torch.tensor([1.0]).item()

@@ -28,16 +28,13 @@ def nested_levels():
 
     Dual numbers carry one tangent. For a derivative of a derivative, nest `func.jvp`.
     """
-    with fwAD.dual_level():
-        x = fwAD.make_dual(torch.tensor(2.0), torch.tensor(1.0))
-        with fwAD.dual_level():  # <-
-            return fwAD.make_dual(x, torch.tensor(1.0))
-
-
-def nested_levels_corrected():
-    one = (torch.tensor(1.0),)
-    slope = lambda x: torch.func.jvp(lambda y: y**3, (x,), one)[1]
-    return torch.func.jvp(slope, (torch.tensor(2.0),), one)
+    with fwAD.dual_level():  # -
+        x = fwAD.make_dual(torch.tensor(2.0), torch.tensor(1.0))  # -
+        with fwAD.dual_level():  # - <-
+            return fwAD.make_dual(x, torch.tensor(1.0))  # -
+    # + one = (torch.tensor(1.0),)
+    # + slope = lambda x: torch.func.jvp(lambda y: y**3, (x,), one)[1]
+    # + return torch.func.jvp(slope, (torch.tensor(2.0),), one)
 
 
 @mistake("make_dual", "no level", remedy="with dual_level():")
@@ -46,12 +43,9 @@ def make_dual_outside():
 
     Only a dual level carries tangents along.
     """
-    return fwAD.make_dual(torch.ones(2), torch.ones(2))  # <-
-
-
-def make_dual_outside_corrected():
-    with fwAD.dual_level():
-        return fwAD.make_dual(torch.ones(2), torch.ones(2))
+    return fwAD.make_dual(torch.ones(2), torch.ones(2))  # - <-
+    # + with fwAD.dual_level():
+    # +     return fwAD.make_dual(torch.ones(2), torch.ones(2))
 
 
 @mistake("make_dual", "(3,)", "(2, 3)", remedy="expand")
@@ -82,11 +76,8 @@ def integer_tangent():
 
     A direction has real numbers; an integer tensor is often a mask or an index passed by mistake.
     """
-    return torch.func.jvp(torch.sin, (torch.ones(2),), (torch.tensor([1, 0]),))  # <-
-
-
-def integer_tangent_corrected():
-    return torch.func.jvp(torch.sin, (torch.ones(2),), (torch.tensor([1.0, 0.0]),))
+    return torch.func.jvp(torch.sin, (torch.ones(2),), (torch.tensor([1, 0]),))  # - <-
+    # + return torch.func.jvp(torch.sin, (torch.ones(2),), (torch.tensor([1.0, 0.0]),))
 
 
 @mistake("make_dual", "tensor", "int64", remedy=".float()", says=ValueError)
@@ -106,11 +97,8 @@ def primals_not_a_tuple():
 
     A function may have several arguments, so jvp takes a tuple of primals and a tuple of tangents.
     """
-    return torch.func.jvp(torch.sin, torch.ones(2), torch.ones(2))  # <-
-
-
-def primals_not_a_tuple_corrected():
-    return torch.func.jvp(torch.sin, (torch.ones(2),), (torch.ones(2),))
+    return torch.func.jvp(torch.sin, torch.ones(2), torch.ones(2))  # - <-
+    # + return torch.func.jvp(torch.sin, (torch.ones(2),), (torch.ones(2),))
 
 
 @mistake("jvp", "2 primals", "1 tangent", remedy="one tangent for each primal")
@@ -130,12 +118,9 @@ def jvp_tangent_shape():
 
     To get the derivatives along many directions at once, map jvp over the directions.
     """
-    return torch.func.jvp(torch.sin, (torch.ones(3),), (torch.eye(3),))  # <-
-
-
-def jvp_tangent_shape_corrected():
-    x = torch.ones(3)
-    return torch.vmap(lambda t: torch.func.jvp(torch.sin, (x,), (t,))[1])(torch.eye(3))
+    return torch.func.jvp(torch.sin, (torch.ones(3),), (torch.eye(3),))  # - <-
+    # + x = torch.ones(3)
+    # + return torch.vmap(lambda t: torch.func.jvp(torch.sin, (x,), (t,))[1])(torch.eye(3))
 
 
 @mistake("jvp", "primal 1", "int64", remedy="closure", says=ValueError)

@@ -14,13 +14,10 @@ def gradcheck_float32():
 
     It subtracts two nearly equal numbers and divides by 1e-6, which uses up all seven digits of float32.
     """
-    x = torch.tensor([0.5, 2.0], requires_grad=True)
-    gradcheck(lambda x: x * x, x, raise_exception=False)  # <-
-
-
-def gradcheck_float32_corrected():
-    x = torch.tensor([0.5, 2.0]).double().requires_grad_()
-    gradcheck(lambda x: x * x, x)
+    x = torch.tensor([0.5, 2.0], requires_grad=True)  # -
+    gradcheck(lambda x: x * x, x, raise_exception=False)  # - <-
+    # + x = torch.tensor([0.5, 2.0]).double().requires_grad_()
+    # + gradcheck(lambda x: x * x, x)
 
 
 @mistake("gradcheck", "requires_grad=True", remedy=".requires_grad_()", says=ValueError)
@@ -29,11 +26,8 @@ def nothing_to_check():
 
     It checks the gradients of inputs that require grad, and there are none.
     """
-    gradcheck(torch.sin, torch.ones(2, dtype=float64))  # <-
-
-
-def nothing_to_check_corrected():
-    gradcheck(torch.sin, torch.ones(2, dtype=float64).requires_grad_())
+    gradcheck(torch.sin, torch.ones(2, dtype=float64))  # - <-
+    # + gradcheck(torch.sin, torch.ones(2, dtype=float64).requires_grad_())
 
 
 @mistake("gradcheck", "input 0", "stride 0", remedy="clone()")

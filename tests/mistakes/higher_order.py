@@ -207,11 +207,8 @@ def hessian_of_vector():
 
     Each element would have its own Hessian.
     """
-    return torch.autograd.functional.hessian(lambda x: x**3, torch.ones(2))  # <-
-
-
-def hessian_of_vector_corrected():
-    return torch.autograd.functional.hessian(lambda x: (x**3).sum(), torch.ones(2))
+    return torch.autograd.functional.hessian(lambda x: x**3, torch.ones(2))  # - <-
+    # + return torch.autograd.functional.hessian(lambda x: (x**3).sum(), torch.ones(2))
 
 
 @mistake("jacobian", "inputs", "list", remedy="tuple", says=TypeError)
@@ -220,11 +217,8 @@ def jacobian_of_list():
 
     Pass several inputs as a tuple of tensors.
     """
-    return torch.autograd.functional.jacobian(torch.mul, [torch.ones(2), torch.ones(2)])  # <-
-
-
-def jacobian_of_list_corrected():
-    return torch.autograd.functional.jacobian(torch.mul, (torch.ones(2), torch.ones(2)))
+    return torch.autograd.functional.jacobian(torch.mul, [torch.ones(2), torch.ones(2)])  # - <-
+    # + return torch.autograd.functional.jacobian(torch.mul, (torch.ones(2), torch.ones(2)))
 
 
 @mistake("hvp", "(3,)", "(2,)", remedy="v")
@@ -233,11 +227,8 @@ def hvp_vector_shape():
 
     The product multiplies the Hessian, of shape input x input, by a vector of the input's shape.
     """
-    return torch.autograd.functional.hvp(lambda x: (x**3).sum(), torch.ones(2), torch.ones(3))  # <-
-
-
-def hvp_vector_shape_corrected():
-    return torch.autograd.functional.hvp(lambda x: (x**3).sum(), torch.ones(2), torch.ones(2))
+    return torch.autograd.functional.hvp(lambda x: (x**3).sum(), torch.ones(2), torch.ones(3))  # - <-
+    # + return torch.autograd.functional.hvp(lambda x: (x**3).sum(), torch.ones(2), torch.ones(2))
 
 
 @mistake("jacobian", "output 0", "independent", remedy="argument")
@@ -273,9 +264,6 @@ def math_in_forward_mode():
 
     math.sin returns a plain number, which has no tangent.
     """
-    sine = math.sin
-    return torch.func.jvp(lambda x: x + sine(x), (torch.tensor(1.0),), (torch.tensor(1.0),))  # <-
-
-
-def math_in_forward_mode_corrected():
-    return torch.func.jvp(lambda x: x + torch.sin(x), (torch.tensor(1.0),), (torch.tensor(1.0),))
+    sine = math.sin  # -
+    return torch.func.jvp(lambda x: x + sine(x), (torch.tensor(1.0),), (torch.tensor(1.0),))  # - <-
+    # + return torch.func.jvp(lambda x: x + torch.sin(x), (torch.tensor(1.0),), (torch.tensor(1.0),))

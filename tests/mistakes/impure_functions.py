@@ -12,11 +12,8 @@ def arguments_inside_grad():
 
     `grad(f)` returns a function, which takes the arguments of f.
     """
-    return grad(torch.sin, torch.tensor(3.0))  # <-
-
-
-def arguments_inside_grad_corrected():
-    return grad(torch.sin)(torch.tensor(3.0))
+    return grad(torch.sin, torch.tensor(3.0))  # - <-
+    # + return grad(torch.sin)(torch.tensor(3.0))
 
 
 @mistake("grad", "(3,)", "escaped", remedy="has_aux=True")
@@ -70,21 +67,16 @@ def in_place_on_captured():
 
     A second call of the function would give a different result, and the written values belong to the transform.
     """
-    total = torch.zeros(())
+    total = torch.zeros(())  # -
 
-    def loss(x):
-        total.add_(x.sum())  # <-
+    # + def loss(x, total):
+    # +     total = total + x.sum()
+    def loss(x):  # -
+        total.add_(x.sum())  # - <-
         return total * 2
 
-    return grad(loss)(torch.ones(3))
-
-
-def in_place_on_captured_corrected():
-    def loss(x, total):
-        total = total + x.sum()
-        return total * 2
-
-    return grad(loss)(torch.ones(3), torch.zeros(()))
+    return grad(loss)(torch.ones(3))  # -
+    # + return grad(loss)(torch.ones(3), torch.zeros(()))
 
 
 @mistake("grad", "captured", remedy="pass the tensor as an argument")

@@ -27,11 +27,8 @@ def integer_parameter():
 
     Derivatives are about small changes, which integers do not have.
     """
-    return torch.tensor([1, 2], requires_grad=True)  # <-
-
-
-def integer_parameter_corrected():
-    return torch.tensor([1.0, 2.0], requires_grad=True)
+    return torch.tensor([1, 2], requires_grad=True)  # - <-
+    # + return torch.tensor([1.0, 2.0], requires_grad=True)
 
 
 @mistake("sub", remedy="no_grad(): w -=", says="grad-of-non-leaf")
@@ -83,11 +80,8 @@ def integer_range():
 
     `torch.arange(3)` has integers, and derivatives are about small changes, which integers do not have.
     """
-    return torch.arange(3).requires_grad_()  # <-
-
-
-def integer_range_corrected():
-    return torch.arange(3).float().requires_grad_()
+    return torch.arange(3).requires_grad_()  # - <-
+    # + return torch.arange(3).float().requires_grad_()
 
 
 @mistake("backward", "(2,)", "before", remedy="before computing", under="debug")
@@ -123,14 +117,10 @@ def misspelt_requires_grad():
     Python accepts a new attribute of any name, and the tensor does not change.
     """
     x = torch.ones(2)
-    x.require_grad = True  # <-
-
-
-def misspelt_requires_grad_corrected():
-    x = torch.ones(2)
-    x.requires_grad = True
-    x.label = "attributes of your own are welcome"
-    assert not hasattr(x, "require_grad")
+    x.require_grad = True  # - <-
+    # + x.requires_grad = True
+    # + x.label = "attributes of your own are welcome"
+    # + assert not hasattr(x, "require_grad")
 
 
 @mistake("requires_gradient", remedy="requires_grad", says=AttributeError)
@@ -221,15 +211,11 @@ def tensor_of_results():
     That copies the numbers and forgets how they were computed, so no gradient flows back to `a` and `b`.
     """
     x = torch.tensor(2.0, requires_grad=True)
-    return torch.tensor([x * 2, x * 3])  # <-
-
-
-def tensor_of_results_corrected():
-    x = torch.tensor(2.0, requires_grad=True)
-    plain = torch.tensor([torch.tensor(1.0), torch.tensor(2.0)])
-    with torch.no_grad():
-        torch.tensor([x * 2, x * 3])
-    return torch.stack([x * 2, x * 3]) + plain
+    return torch.tensor([x * 2, x * 3])  # - <-
+    # + plain = torch.tensor([torch.tensor(1.0), torch.tensor(2.0)])
+    # + with torch.no_grad():
+    # +     torch.tensor([x * 2, x * 3])
+    # + return torch.stack([x * 2, x * 3]) + plain
 
 
 @mistake("requires_grad", "mul", remedy="detach()")
@@ -252,15 +238,11 @@ def copy_of_result():
     The copy would need a copy of the whole history. Leaves, and modules made of them, can be copied.
     """
     x = torch.ones(2, requires_grad=True)
-    y = x * 2
-    copy.deepcopy(y)  # <-
-
-
-def copy_of_result_corrected():
-    x = torch.ones(2, requires_grad=True)
-    copy.deepcopy(x)
-    copy.deepcopy(torch.nn.Linear(2, 1))
-    return (x * 2).detach().clone()
+    y = x * 2  # -
+    copy.deepcopy(y)  # - <-
+    # + copy.deepcopy(x)
+    # + copy.deepcopy(torch.nn.Linear(2, 1))
+    # + return (x * 2).detach().clone()
 
 
 @mistake("grad", "input 1", "(3,)", remedy="requires_grad_()")

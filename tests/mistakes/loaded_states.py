@@ -30,16 +30,11 @@ def nothing_loaded():
     """
     model = nn.Linear(3, 1)
     state = {f"net.{k}": v for k, v in nn.Linear(3, 1).state_dict().items()}
-    model.load_state_dict(state, strict=False)  # <-
-
-
-def nothing_loaded_corrected():
-    model = nn.Linear(3, 1)
-    state = {f"net.{k}": v for k, v in nn.Linear(3, 1).state_dict().items()}
-    model.load_state_dict({k.removeprefix("net."): v for k, v in state.items()})
-    model.load_state_dict({"weight": torch.ones(1, 3), "other": torch.ones(1)}, strict=False)
-    model.load_state_dict({}, strict=False)
-    nn.ReLU().load_state_dict({"other": torch.ones(1)}, strict=False)
+    model.load_state_dict(state, strict=False)  # - <-
+    # + model.load_state_dict({k.removeprefix("net."): v for k, v in state.items()})
+    # + model.load_state_dict({"weight": torch.ones(1, 3), "other": torch.ones(1)}, strict=False)
+    # + model.load_state_dict({}, strict=False)
+    # + nn.ReLU().load_state_dict({"other": torch.ones(1)}, strict=False)
 
 
 @mistake("load_state_dict", "under 'model'", remedy="load_state_dict(checkpoint['model'])")
@@ -60,13 +55,10 @@ def other_sizes():
 
     `strict=False` skips names, but not sizes.
     """
-    model = nn.Linear(3, 1)
-    model.load_state_dict(nn.Linear(4, 1).state_dict(), strict=False)  # <-
-
-
-def other_sizes_corrected():
-    model = nn.Linear(4, 1)
-    model.load_state_dict(nn.Linear(4, 1).state_dict())
+    model = nn.Linear(3, 1)  # -
+    model.load_state_dict(nn.Linear(4, 1).state_dict(), strict=False)  # - <-
+    # + model = nn.Linear(4, 1)
+    # + model.load_state_dict(nn.Linear(4, 1).state_dict())
 
 
 @mistake("load_state_dict", "2 of 2 tensors", remedy="copy.deepcopy(model.state_dict())", says="own-state")

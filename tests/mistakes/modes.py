@@ -64,16 +64,12 @@ def argmax_in_loss():
     no slope; use a loss for classes.
     """
     logits = torch.ones(4, 3, requires_grad=True)
-    classes = logits.argmax(1)  # <-
-    loss = ((classes - torch.tensor([0, 1, 2, 0])) ** 2).float().mean()
-    loss.backward()
-
-
-def argmax_in_loss_corrected():
-    logits = torch.ones(4, 3, requires_grad=True)
-    target = torch.tensor([0, 1, 2, 0])
-    torch.nn.functional.cross_entropy(logits, target).backward()
-    return (logits.argmax(1) == target).float().mean()
+    classes = logits.argmax(1)  # - <-
+    loss = ((classes - torch.tensor([0, 1, 2, 0])) ** 2).float().mean()  # -
+    loss.backward()  # -
+    # + target = torch.tensor([0, 1, 2, 0])
+    # + torch.nn.functional.cross_entropy(logits, target).backward()
+    # + return (logits.argmax(1) == target).float().mean()
 
 
 @mistake("backward", "gt", "(3,)", remedy="sigmoid", under="debug")
@@ -109,17 +105,12 @@ def round_in_the_middle():
     `round` is flat everywhere: its slope is 0, and so is the gradient of everything before it.
     """
     w = torch.tensor([0.4, 1.4], requires_grad=True)
-    levels = (w * 3).round()  # <-
-    loss = (levels - 2).pow(2).sum()
-    loss.backward()
-
-
-def round_in_the_middle_corrected():
-    w = torch.tensor([0.4, 1.4], requires_grad=True)
-    y = w * 3
-    levels = y + (y.round() - y).detach()
-    fraction = y - y.floor()
-    loss = (levels - 2).pow(2).sum() + fraction.sum()
+    levels = (w * 3).round()  # - <-
+    loss = (levels - 2).pow(2).sum()  # -
+    # + y = w * 3
+    # + levels = y + (y.round() - y).detach()
+    # + fraction = y - y.floor()
+    # + loss = (levels - 2).pow(2).sum() + fraction.sum()
     loss.backward()
 
 

@@ -71,11 +71,8 @@ def integers_as_parameter():
 
     Derivatives are about small changes, which integers do not have.
     """
-    return nn.Parameter(torch.tensor([1, 2]))  # <-
-
-
-def integers_as_parameter_corrected():
-    return nn.Parameter(torch.tensor([1.0, 2.0])), nn.Parameter(torch.tensor([1, 2]), requires_grad=False)
+    return nn.Parameter(torch.tensor([1, 2]))  # - <-
+    # + return nn.Parameter(torch.tensor([1.0, 2.0])), nn.Parameter(torch.tensor([1, 2]), requires_grad=False)
 
 
 @mistake("Sequential", "list", remedy="Sequential(*layers)", says=TypeError)
@@ -95,11 +92,8 @@ def wrong_input_size():
 
     The last dimension of the input of `nn.Linear(8, 2)` has to be 8.
     """
-    return nn.Linear(8, 2)(torch.ones(4, 3))  # <-
-
-
-def wrong_input_size_corrected():
-    return nn.Linear(8, 2)(torch.ones(4, 8))
+    return nn.Linear(8, 2)(torch.ones(4, 3))  # - <-
+    # + return nn.Linear(8, 2)(torch.ones(4, 8))
 
 
 @mistake("batch_norm", "(1, 3)", remedy="eval()", says=ValueError)

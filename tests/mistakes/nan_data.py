@@ -25,15 +25,11 @@ def mean_of_nothing():
     It is 0 / 0.
     """
     x = torch.tensor([1.0, 2.0], requires_grad=True)
-    chosen = x[x > 5].mean()  # <-
-    chosen.backward()
-
-
-def mean_of_nothing_corrected():
-    x = torch.tensor([1.0, 2.0], requires_grad=True)
-    chosen = x[x > 5]
-    if chosen.numel():
-        chosen.mean().backward()
+    chosen = x[x > 5].mean()  # - <-
+    chosen.backward()  # -
+    # + chosen = x[x > 5]
+    # + if chosen.numel():
+    # +     chosen.mean().backward()
 
 
 @mistake("sqrt", "1 of 1 elements", remedy="clamp(min=", under="anomaly")

@@ -179,11 +179,8 @@ def dimensions_counted_from_one():
 
     The dimensions of a matrix are 0 and 1, or -2 and -1 from the end. There is no dimension 2.
     """
-    return torch.rand(3, 4).sum(2)  # <-
-
-
-def dimensions_counted_from_one_corrected():
-    return torch.rand(3, 4).sum(1)
+    return torch.rand(3, 4).sum(2)  # - <-
+    # + return torch.rand(3, 4).sum(1)
 
 
 @mistake("sum", "'axes'", remedy="sum(input, dim=None, keepdim=False", says=TypeError)
@@ -192,11 +189,8 @@ def misspelt_argument():
 
     The dimension of a sum is called dim (NumPy's axis works, too).
     """
-    return torch.rand(3, 4).sum(axes=1)  # <-
-
-
-def misspelt_argument_corrected():
-    return torch.rand(3, 4).sum(dim=1) + torch.rand(3, 4).sum(axis=1)
+    return torch.rand(3, 4).sum(axes=1)  # - <-
+    # + return torch.rand(3, 4).sum(dim=1) + torch.rand(3, 4).sum(axis=1)
 
 
 @mistake("mse_loss", "'input'", "NoneType", remedy="`return`", says=TypeError)
@@ -275,11 +269,8 @@ def spread_of_one_element():
 
     It divides by n - 1, which is 0 for one element: the result is NaN.
     """
-    return torch.tensor([3.0]).std()  # <-
-
-
-def spread_of_one_element_corrected():
-    return torch.tensor([3.0]).std(correction=0)
+    return torch.tensor([3.0]).std()  # - <-
+    # + return torch.tensor([3.0]).std(correction=0)
 
 
 @mistake("softmax", "dim", remedy="dim=", says="implicit-dim")
@@ -288,11 +279,8 @@ def softmax_without_dim():
 
     The default depends on the number of dimensions, so a batch is easily normalised across its examples.
     """
-    return nn.functional.softmax(torch.zeros(2, 3))  # <-
-
-
-def softmax_without_dim_corrected():
-    return nn.functional.softmax(torch.zeros(2, 3), dim=1)
+    return nn.functional.softmax(torch.zeros(2, 3))  # - <-
+    # + return nn.functional.softmax(torch.zeros(2, 3), dim=1)
 
 
 @mistake("from_numpy", "read-only", remedy="array.copy()", says="read-only-array")

@@ -13,11 +13,8 @@ def mapped_sizes_differ():
     vmap takes one example of each input at a time, so all inputs need the same number. Use `None` in `in_dims` for an input
     that all examples share.
     """
-    return vmap(torch.matmul)(torch.ones(5, 3), torch.ones(3))  # <-
-
-
-def mapped_sizes_differ_corrected():
-    return vmap(torch.matmul, in_dims=(0, None))(torch.ones(5, 3), torch.ones(3))
+    return vmap(torch.matmul)(torch.ones(5, 3), torch.ones(3))  # - <-
+    # + return vmap(torch.matmul, in_dims=(0, None))(torch.ones(5, 3), torch.ones(3))
 
 
 @mistake("vmap", "in_dims=(0,)", "2 arguments", remedy="in_dims=(0, 0)", says=ValueError)
@@ -26,11 +23,8 @@ def in_dims_structure():
 
     It has one entry for each argument: the dimension that holds the examples.
     """
-    return vmap(torch.mul, in_dims=(0,))(torch.ones(3), torch.ones(3))  # <-
-
-
-def in_dims_structure_corrected():
-    return vmap(torch.mul, in_dims=(0, 0))(torch.ones(3), torch.ones(3))
+    return vmap(torch.mul, in_dims=(0,))(torch.ones(3), torch.ones(3))  # - <-
+    # + return vmap(torch.mul, in_dims=(0, 0))(torch.ones(3), torch.ones(3))
 
 
 @mistake("vmap", "in_dims=[0, None]", "list", remedy="in_dims=(0, None)", says=ValueError)
@@ -39,11 +33,8 @@ def in_dims_list():
 
     A list stands for an argument that is a list; use a tuple for the dimensions of several arguments.
     """
-    return vmap(torch.mul, in_dims=[0, None])(torch.ones(3), torch.ones(3))  # <-
-
-
-def in_dims_list_corrected():
-    return vmap(torch.mul, in_dims=(0, None))(torch.ones(3), torch.ones(3))
+    return vmap(torch.mul, in_dims=[0, None])(torch.ones(3), torch.ones(3))  # - <-
+    # + return vmap(torch.mul, in_dims=(0, None))(torch.ones(3), torch.ones(3))
 
 
 @mistake("vmap", "in_dim=2", "input 0", "(3, 4)", remedy="0, 1 or None", says=ValueError)
@@ -52,11 +43,8 @@ def in_dim_out_of_range():
 
     Dimensions are counted from 0.
     """
-    return vmap(torch.sum, in_dims=2)(torch.ones(3, 4))  # <-
-
-
-def in_dim_out_of_range_corrected():
-    return vmap(torch.sum, in_dims=1)(torch.ones(3, 4))
+    return vmap(torch.sum, in_dims=2)(torch.ones(3, 4))  # - <-
+    # + return vmap(torch.sum, in_dims=1)(torch.ones(3, 4))
 
 
 @mistake("vmap", "in_dims", "None", remedy="in_dims=0", says=ValueError)
@@ -65,11 +53,8 @@ def all_in_dims_none():
 
     Nothing then determines the number of examples.
     """
-    return vmap(torch.sum, in_dims=None)(torch.ones(3, 4))  # <-
-
-
-def all_in_dims_none_corrected():
-    return vmap(torch.sum, in_dims=0)(torch.ones(3, 4))
+    return vmap(torch.sum, in_dims=None)(torch.ones(3, 4))  # - <-
+    # + return vmap(torch.sum, in_dims=0)(torch.ones(3, 4))
 
 
 @mistake("vmap", "input 1", "float", remedy="in_dims=(0, None)", says=ValueError)
@@ -78,11 +63,8 @@ def number_mapped():
 
     vmap maps over a dimension of every argument, and a number has none.
     """
-    return vmap(torch.mul)(torch.ones(3), 2.0)  # <-
-
-
-def number_mapped_corrected():
-    return vmap(torch.mul, in_dims=(0, None))(torch.ones(3), 2.0)
+    return vmap(torch.mul)(torch.ones(3), 2.0)  # - <-
+    # + return vmap(torch.mul, in_dims=(0, None))(torch.ones(3), 2.0)
 
 
 @mistake("vmap", "input 0", "0 dimensions", remedy="stack", says=ValueError)
@@ -102,11 +84,8 @@ def out_dims_none():
 
     None means that all examples have the same output. Here they differ.
     """
-    return vmap(torch.sin, out_dims=None)(torch.ones(3))  # <-
-
-
-def out_dims_none_corrected():
-    return vmap(torch.sin, out_dims=0)(torch.ones(3))
+    return vmap(torch.sin, out_dims=None)(torch.ones(3))  # - <-
+    # + return vmap(torch.sin, out_dims=0)(torch.ones(3))
 
 
 @mistake("vmap", "out_dims=(0, 1)", "one output", remedy="out_dims=0", says=ValueError)
@@ -115,11 +94,8 @@ def out_dims_structure():
 
     out_dims has one entry for each output: the position of its batch dimension.
     """
-    return vmap(torch.sin, out_dims=(0, 1))(torch.ones(3))  # <-
-
-
-def out_dims_structure_corrected():
-    return vmap(torch.sin, out_dims=0)(torch.ones(3))
+    return vmap(torch.sin, out_dims=(0, 1))(torch.ones(3))  # - <-
+    # + return vmap(torch.sin, out_dims=0)(torch.ones(3))
 
 
 @mistake("vmap", "out_dim 1", "1 dimension", "output 0", remedy="out_dims=0", says=IndexError)
@@ -128,11 +104,8 @@ def out_dim_out_of_range():
 
     One number per example gives an output with a single dimension, the batch.
     """
-    return vmap(torch.sum, out_dims=1)(torch.ones(3, 4))  # <-
-
-
-def out_dim_out_of_range_corrected():
-    return vmap(torch.sum, out_dims=0)(torch.ones(3, 4))
+    return vmap(torch.sum, out_dims=1)(torch.ones(3, 4))  # - <-
+    # + return vmap(torch.sum, out_dims=0)(torch.ones(3, 4))
 
 
 @mistake("vmap", "output 1", "int", remedy="out_dims=(0, None)", says=ValueError)
@@ -141,11 +114,8 @@ def mapped_returns_number():
 
     It has no dimension that could hold the examples.
     """
-    return vmap(lambda x: (x.sum(), x.shape[0]))(torch.ones(3, 4))  # <-
-
-
-def mapped_returns_number_corrected():
-    return vmap(lambda x: (x.sum(), x.shape[0]), out_dims=(0, None))(torch.ones(3, 4))
+    return vmap(lambda x: (x.sum(), x.shape[0]))(torch.ones(3, 4))  # - <-
+    # + return vmap(lambda x: (x.sum(), x.shape[0]), out_dims=(0, None))(torch.ones(3, 4))
 
 
 @mistake("vmap", "NoneType", "double", remedy="return", says=ValueError)
@@ -168,11 +138,8 @@ def chunk_size_zero():
 
     It is the number of examples that vmap computes at once.
     """
-    return vmap(torch.sin, chunk_size=0)(torch.ones(3))  # <-
-
-
-def chunk_size_zero_corrected():
-    return vmap(torch.sin, chunk_size=None)(torch.ones(3))
+    return vmap(torch.sin, chunk_size=0)(torch.ones(3))  # - <-
+    # + return vmap(torch.sin, chunk_size=None)(torch.ones(3))
 
 
 @mistake("vmap", "a tensor of shape (3,)", remedy="vmap(f)(x)", says=TypeError)

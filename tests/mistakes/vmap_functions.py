@@ -94,11 +94,8 @@ def randomness_misspelt():
 
     It is "error", "different" or "same".
     """
-    return vmap(torch.sin, randomness="random")(torch.ones(3))  # <-
-
-
-def randomness_misspelt_corrected():
-    return vmap(torch.sin, randomness="same")(torch.ones(3))
+    return vmap(torch.sin, randomness="random")(torch.ones(3))  # - <-
+    # + return vmap(torch.sin, randomness="same")(torch.ones(3))
 
 
 @mistake("vmap", "(3,)", "5 examples", remedy="x.new_zeros")
@@ -188,11 +185,8 @@ def nonzero_under_vmap():
 
     The number of positions depends on the example.
     """
-    return vmap(lambda x: x.nonzero())(torch.ones(5, 3))  # <-
-
-
-def nonzero_under_vmap_corrected():
-    return vmap(lambda x: x != 0)(torch.ones(5, 3))
+    return vmap(lambda x: x.nonzero())(torch.ones(5, 3))  # - <-
+    # + return vmap(lambda x: x != 0)(torch.ones(5, 3))
 
 
 @mistake("backward", "vmap", remedy="torch.func.grad")

@@ -34,11 +34,8 @@ def dimension_of_the_batch():
 
     One example of a matrix is a vector, whose only dimension is 0.
     """
-    return vmap(lambda x: x.sum(1))(torch.ones(5, 3))  # <-
-
-
-def dimension_of_the_batch_corrected():
-    return vmap(lambda x: x.sum(0))(torch.ones(5, 3))
+    return vmap(lambda x: x.sum(1))(torch.ones(5, 3))  # - <-
+    # + return vmap(lambda x: x.sum(0))(torch.ones(5, 3))
 
 
 @mistake("reshape", "(5, -1)", "(2, 3)", "size 6", "batch of 5", remedy="product is 6")
@@ -47,11 +44,8 @@ def reshape_with_the_batch():
 
     It can only reshape the elements of one example.
     """
-    return vmap(lambda x: x.reshape(5, -1))(torch.ones(5, 2, 3))  # <-
-
-
-def reshape_with_the_batch_corrected():
-    return vmap(lambda x: x.reshape(-1))(torch.ones(5, 2, 3))
+    return vmap(lambda x: x.reshape(5, -1))(torch.ones(5, 2, 3))  # - <-
+    # + return vmap(lambda x: x.reshape(-1))(torch.ones(5, 2, 3))
 
 
 @mistake("stack", "(3,)", "(4,)", remedy="same shape")
