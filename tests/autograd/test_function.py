@@ -1,4 +1,4 @@
-"""once_differentiable is never silently wrong; NestedIOFunction beyond the page's examples (tests/spec has those)."""
+"""Functions: nested ones beyond the page's examples (tests/spec has those), memory, and warnings about backward."""
 
 import gc
 import weakref
@@ -12,120 +12,18 @@ from minigrad.autograd.function import (
     Function,
     FunctionCtx,
     NestedIOFunction,
-    once_differentiable,
     traceable,
 )
+from tests.layers.functions import Cube
 
 
 def leaf(*values):
     return torch.tensor(values, requires_grad=True)
 
 
-class Square(Function):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x * x
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx, g):
-        (x,) = ctx.saved_tensors
-        return torch.from_numpy(2 * x.detach().numpy() * g.detach().numpy()).to(g.device)
-
-
-def test_once_differentiable_gives_first_derivatives():
-    x = leaf(1.0, 3.0)
-    Square.apply(x).sum().backward()
-    assert x.grad.tolist() == [2.0, 6.0]
-    assert not x.grad.requires_grad
-
-
-def test_once_differentiable_refuses_the_second_derivative_by_its_input():
-    """The incoming gradient is a constant; only what was saved requires grad."""
-    x = leaf(1.0, 3.0)
-    (g,) = torch.autograd.grad(Square.apply(x).sum(), x, create_graph=True)
-    assert g.requires_grad
-    with pytest.raises(RuntimeError, match="differentiate twice a function that was marked with @once_differentiable"):
-        torch.autograd.grad(g.sum(), x)
-    with pytest.raises(RuntimeError, match="twice"):
-        g.sum().backward()
-
-
-def test_once_differentiable_refuses_the_derivative_by_the_incoming_gradient():
-    x, w = leaf(1.0, 3.0), leaf(1.0, 1.0)
-    (g,) = torch.autograd.grad(Square.apply(x), x, w, create_graph=True)
-    with pytest.raises(RuntimeError, match="twice"):
-        torch.autograd.grad(g.sum(), w)
-
-
-def test_once_differentiable_in_a_sum_with_differentiable_terms_raises():
-    x = leaf(2.0)
-    (g,) = torch.autograd.grad((Square.apply(x) + x**3).sum(), x, create_graph=True)
-    with pytest.raises(RuntimeError, match="twice"):
-        torch.autograd.grad(g.sum(), x)
-
-
-def test_once_differentiable_of_several_inputs_keeps_none():
-    class Mul(Function):
-        @staticmethod
-        def forward(ctx, x, y, n):
-            ctx.save_for_backward(x, y)
-            return x * y * n
-
-        @staticmethod
-        @once_differentiable
-        def backward(ctx, g):
-            x, y = ctx.saved_tensors
-            return g * y * 2, None, None
-
-    x, y = leaf(2.0), torch.tensor([3.0])
-    (g,) = torch.autograd.grad(Mul.apply(x, y, 2).sum(), x, create_graph=True)
-    assert g.tolist() == [6.0]
-
-
-def test_once_differentiable_under_nested_transforms():
-    class Apart(Function):
-        @staticmethod
-        def forward(x):
-            return x * x
-
-        @staticmethod
-        def setup_context(ctx, inputs, output):
-            ctx.save_for_backward(*inputs)
-
-        @staticmethod
-        @once_differentiable
-        def backward(ctx, g):
-            return 2 * ctx.saved_tensors[0] * g
-
-    f = lambda x: Apart.apply(x).sum()
-    x = torch.tensor([1.0, 3.0])
-    assert torch.func.grad(f)(x).tolist() == [2.0, 6.0]
-    with pytest.raises(RuntimeError, match="twice"):
-        torch.func.grad(lambda x: torch.func.grad(f)(x).sum())(x)
-
-
-def test_once_differentiable_of_a_nested_function():
-    class Twice(NestedIOFunction):
-        def forward_extended(self, pair):
-            return [pair[0] * 2, pair[1] * 3]
-
-        @once_differentiable
-        def backward_extended(self, a, b):
-            return ((a * 2, b * 3),)
-
-    x, y, w = leaf(1.0), leaf(1.0), leaf(5.0)
-    a, b = Twice.apply((x, y))
-    gx, gy = torch.autograd.grad([a, b], [x, y], [w, torch.ones(1)], create_graph=True)
-    assert (gx.tolist(), gy.tolist()) == ([10.0], [3.0])
-    with pytest.raises(RuntimeError, match="twice"):
-        gx.backward()
-
-
 def test_names_that_old_code_imports():
     x = leaf(1.0)
-    assert isinstance(Square.apply(x).grad_fn, BackwardCFunction) and BackwardCFunction is FunctionCtx
+    assert isinstance(Cube.apply(x)[0].grad_fn, BackwardCFunction) and BackwardCFunction is FunctionCtx
     assert traceable(type("F", (Function,), {})).is_traceable
 
 
@@ -265,46 +163,6 @@ def test_nested_gradients_may_be_flat_or_leave_out_branches():
         assert [t.grad if t.grad is None else t.grad.tolist() for t in (x, y, z)] == expected
 
 
-def test_a_nested_call_makes_no_cycle_that_keeps_the_graph():
-    x = leaf(1.0)
-    out = Fused.apply((x, [x]), 1.0)["sum"]
-    watch = weakref.ref(out.grad_fn)
-    gc.disable()
-    try:
-        del out
-        assert watch() is None
-    finally:
-        gc.enable()
-
-
-class CubeAndSlope(Function):
-    @staticmethod
-    def forward(x):
-        return x**3, 3 * x**2
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.save_for_backward(inputs[0], output[1])
-        ctx.save_for_forward(inputs[0], output[1])
-
-    @staticmethod
-    def backward(ctx, g, g_slope):
-        x, slope = ctx.saved_tensors
-        return g * slope + g_slope * 6 * x
-
-
-def test_an_output_saved_for_forward_is_freed_without_the_garbage_collector():
-    gc.collect()
-    gc.disable()
-    try:
-        outs = CubeAndSlope.apply(leaf(1.0, 2.0))
-        watches = [weakref.ref(outs[0].grad_fn), weakref.ref(outs[1])]
-        del outs
-        assert [watch() for watch in watches] == [None, None]
-    finally:
-        gc.enable()
-
-
 class DoubleInPlace(Function):
     @staticmethod
     def forward(ctx, x):
@@ -316,14 +174,29 @@ class DoubleInPlace(Function):
         return g * 2
 
 
-def test_a_function_that_marks_its_output_dirty_is_freed_without_the_garbage_collector():
+def cube():
+    outs = Cube.apply(leaf(1.0, 2.0))
+    return outs[0].grad_fn, outs[1]
+
+
+def doubled_in_place():
+    y = DoubleInPlace.apply(leaf(1.0, 2.0) * 1)
+    return y, y.grad_fn
+
+
+def nested():
+    x = leaf(1.0)
+    return (Fused.apply((x, [x]), 1.0)["sum"].grad_fn,)
+
+
+@pytest.mark.parametrize("made", [cube, doubled_in_place, nested])
+def test_the_graph_of_a_function_is_freed_without_the_garbage_collector(made):
+    """Also where an output is saved for forward, or marked as dirty."""
     gc.collect()
     gc.disable()
     try:
-        y = DoubleInPlace.apply(leaf(1.0, 2.0) * 1)
-        watches = weakref.ref(y), weakref.ref(y.grad_fn)
-        del y
-        assert [watch() for watch in watches] == [None, None]
+        watches = [weakref.ref(one) for one in made()]
+        assert [watch() for watch in watches] == [None] * len(watches)
     finally:
         gc.enable()
 

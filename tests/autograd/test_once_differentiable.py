@@ -6,7 +6,7 @@ import pytest
 
 import minigrad as torch
 from minigrad.autograd import forward_ad
-from minigrad.autograd.function import Function, once_differentiable
+from minigrad.autograd.function import Function, NestedIOFunction, once_differentiable
 from minigrad.func import grad, jacfwd, jacrev, jvp, vmap
 
 
@@ -107,3 +107,106 @@ def test_backward_of_a_forward_over_reverse_derivative_is_refused():
     y = applied(("jvp", "grad"), sine(*KEPT["saved"]))(x)
     with pytest.raises(RuntimeError, match="@once_differentiable"):
         y.backward()
+
+
+KEPT_ANYHOW = KEPT | {
+    "intermediate attribute": (lambda ctx, x: setattr(ctx, "x", [x * 1]), lambda ctx: ctx.x[0]),
+}
+
+
+@pytest.mark.parametrize("kept", KEPT_ANYHOW)
+@pytest.mark.parametrize("inner", [(), ("vmap",), ("grad",), ("vmap", "grad"), ("grad", "vmap")], ids="-".join)
+def test_a_reverse_pass_over_another_one_is_refused(inner, kept):
+    f = applied(inner, sine(*KEPT_ANYHOW[kept]))
+    x = torch.tensor(0.7, dtype=torch.float64, requires_grad=True)
+    with pytest.raises(RuntimeError, match="@once_differentiable"):
+        if "grad" in inner:
+            grad(f)(x.detach())
+        else:
+            (g,) = torch.autograd.grad(f(x) + x**2, x, create_graph=True)
+            g.backward()
+
+
+# ---------------------------------------------------------------------- backward in NumPy
+def leaf(*values):
+    return torch.tensor(values, requires_grad=True)
+
+
+class Square(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return torch.from_numpy(2 * x.detach().numpy() * g.detach().numpy()).to(g.device)
+
+
+def test_once_differentiable_gives_first_derivatives():
+    x = leaf(1.0, 3.0)
+    Square.apply(x).sum().backward()
+    assert x.grad.tolist() == [2.0, 6.0]
+    assert not x.grad.requires_grad
+
+
+def test_once_differentiable_refuses_the_second_derivative_by_its_input():
+    """The incoming gradient is a constant; only what was saved requires grad."""
+    x = leaf(1.0, 3.0)
+    (g,) = torch.autograd.grad(Square.apply(x).sum(), x, create_graph=True)
+    assert g.requires_grad
+    with pytest.raises(RuntimeError, match="differentiate twice a function that was marked with @once_differentiable"):
+        torch.autograd.grad(g.sum(), x)
+    with pytest.raises(RuntimeError, match="twice"):
+        g.sum().backward()
+
+
+def test_once_differentiable_refuses_the_derivative_by_the_incoming_gradient():
+    x, w = leaf(1.0, 3.0), leaf(1.0, 1.0)
+    (g,) = torch.autograd.grad(Square.apply(x), x, w, create_graph=True)
+    with pytest.raises(RuntimeError, match="twice"):
+        torch.autograd.grad(g.sum(), w)
+
+
+def test_once_differentiable_in_a_sum_with_differentiable_terms_raises():
+    x = leaf(2.0)
+    (g,) = torch.autograd.grad((Square.apply(x) + x**3).sum(), x, create_graph=True)
+    with pytest.raises(RuntimeError, match="twice"):
+        torch.autograd.grad(g.sum(), x)
+
+
+def test_once_differentiable_of_several_inputs_keeps_none():
+    class Mul(Function):
+        @staticmethod
+        def forward(ctx, x, y, n):
+            ctx.save_for_backward(x, y)
+            return x * y * n
+
+        @staticmethod
+        @once_differentiable
+        def backward(ctx, g):
+            x, y = ctx.saved_tensors
+            return g * y * 2, None, None
+
+    x, y = leaf(2.0), torch.tensor([3.0])
+    (g,) = torch.autograd.grad(Mul.apply(x, y, 2).sum(), x, create_graph=True)
+    assert g.tolist() == [6.0]
+
+
+def test_once_differentiable_of_a_nested_function():
+    class Twice(NestedIOFunction):
+        def forward_extended(self, pair):
+            return [pair[0] * 2, pair[1] * 3]
+
+        @once_differentiable
+        def backward_extended(self, a, b):
+            return ((a * 2, b * 3),)
+
+    x, y, w = leaf(1.0), leaf(1.0), leaf(5.0)
+    a, b = Twice.apply((x, y))
+    gx, gy = torch.autograd.grad([a, b], [x, y], [w, torch.ones(1)], create_graph=True)
+    assert (gx.tolist(), gy.tolist()) == ([10.0], [3.0])
+    with pytest.raises(RuntimeError, match="twice"):
+        gx.backward()

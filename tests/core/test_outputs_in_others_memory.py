@@ -1,5 +1,6 @@
 """Outputs of Functions in other tensors' memory: a write to that memory never leaves them with an old derivative."""
 
+from functools import partial
 from itertools import permutations
 
 import pytest
@@ -89,86 +90,6 @@ def weighted(y):
     return (y.reshape(-1) * WEIGHTS[: y.numel()]).sum()
 
 
-def tripled(z):
-    z.mul_(3)
-
-
-def element(z):
-    z[1] = z[2] * 5
-
-
-def squared(z):
-    z.copy_(z * z)
-
-
-def writes(through):
-    """Return programs that write to the memory of z or of y = through(z), by name."""
-
-    def base(write):
-        def program(x):
-            z = x * 1
-            y = through(z)
-            write(z)
-            return weighted(y)
-
-        return program
-
-    def sibling(x):
-        z = x * 1
-        y = through(z.view(3))
-        z[1] *= 10
-        return weighted(y)
-
-    def part_of_output(x):
-        z = x * 1
-        part = through(z).reshape(-1)[1:]
-        before = weighted(part)
-        z.mul_(3)
-        return before + weighted(part)
-
-    def output(x):
-        z = x * 1
-        through(z).mul_(3)
-        return weighted(z)
-
-    def element_of_output(x):
-        z = x * 1
-        y = through(z)
-        y[0].mul_(3)
-        return weighted(z) + weighted(y)
-
-    def output_marked_dirty(x):
-        z = x * 1
-        y = through(z)
-        Doubled.apply(y)
-        return weighted(z) + weighted(y)
-
-    def part_of_output_marked_dirty(x):
-        z = x * 1
-        y = through(z)
-        Doubled.apply(y[:1])
-        return weighted(z) + weighted(y)
-
-    def constant(x):
-        z = X * 1
-        y = through(z)
-        z.mul_(x)
-        return weighted(y)
-
-    return {getattr(f, "__name__", ""): base(f) for f in (tripled, element, squared, Doubled.apply)} | {
-        f.__name__: f
-        for f in (
-            sibling,
-            part_of_output,
-            output,
-            element_of_output,
-            output_marked_dirty,
-            part_of_output_marked_dirty,
-            constant,
-        )
-    }
-
-
 class Doubled(Function):
     generate_vmap_rule = True
 
@@ -187,6 +108,67 @@ class Doubled(Function):
     @staticmethod
     def jvp(ctx, t):
         return t * 2
+
+
+def element(z, y):
+    z[1] = z[2] * 5
+
+
+WRITES = {  # a write to the memory of z or of y = through(z), and the tensors that are read after it
+    "tripled": (lambda z, y: z.mul_(3), "y"),
+    "element": (element, "y"),
+    "squared": (lambda z, y: z.copy_(z * z), "y"),
+    "marked dirty": (lambda z, y: Doubled.apply(z), "y"),
+    "element of output": (lambda z, y: y[0].mul_(3), "zy"),
+    "output marked dirty": (lambda z, y: Doubled.apply(y), "zy"),
+    "part of output marked dirty": (lambda z, y: Doubled.apply(y[:1]), "zy"),
+}
+
+
+def read_after(write, read, through):
+    """Return the program that writes, and then reads z or y or both."""
+
+    def program(x):
+        z = x * 1
+        y = through(z)
+        write(z, y)
+        return sum(weighted({"z": z, "y": y}[name]) for name in read)
+
+    return program
+
+
+def sibling(through, x):
+    z = x * 1
+    y = through(z.view(3))
+    z[1] *= 10
+    return weighted(y)
+
+
+def part_of_output(through, x):
+    z = x * 1
+    part = through(z).reshape(-1)[1:]
+    before = weighted(part)
+    z.mul_(3)
+    return before + weighted(part)
+
+
+def output(through, x):
+    z = x * 1
+    through(z).mul_(3)
+    return weighted(z)
+
+
+def constant(through, x):
+    z = X * 1
+    y = through(z)
+    z.mul_(x)
+    return weighted(y)
+
+
+def writes(through):
+    """Return programs that write to the memory of z or of y = through(z), by name."""
+    others = {f.__name__: partial(f, through) for f in (sibling, part_of_output, output, constant)}
+    return {name: read_after(*how, through) for name, how in WRITES.items()} | others
 
 
 SEVERAL = {

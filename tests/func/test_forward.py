@@ -165,10 +165,7 @@ def test_control_flow_on_values():
     [
         ([torch.ones(2)], [torch.ones(2)], RuntimeError, "non-empty tuple"),
         ((), (), RuntimeError, "non-empty tuple"),
-        ((torch.ones(2),), (torch.ones(3),), RuntimeError, r"tangent 0 is a tensor of shape \(3,\).*shape \(2,\)"),
-        ((torch.ones(2),), (torch.ones(2), torch.ones(2)), RuntimeError, "same structure"),
         ((torch.ones(2),), ([torch.ones(2)],), RuntimeError, "same structure"),
-        ((torch.ones(2).long(),), (torch.ones(2),), ValueError, "primal 0 is a tensor .* minigrad.int64"),
         ((2.0,), (torch.ones(2),), RuntimeError, "primal 0 is a float"),
     ],
 )

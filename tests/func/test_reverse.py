@@ -124,21 +124,9 @@ def test_vjp_of_nested_primals():
     assert (by_d["a"].item(), by_x.item()) == (4.0, 3.0)
 
 
-@pytest.mark.parametrize(
-    "f, args, kind, text",
-    [
-        (lambda x: x * 2, (torch.ones(3),), RuntimeError, r"scalar tensor, got shape \(3,\).*\.sum\(\)"),
-        (lambda x: 3.0, (torch.ones(3),), RuntimeError, "to return a tensor, got a float"),
-        (lambda x: (x, x), (torch.ones(3),), RuntimeError, "to return a tensor, got a tuple of 2"),
-        (lambda x: x.sum().long(), (torch.ones(3),), RuntimeError, "floating-point tensors, got minigrad.int64"),
-        (lambda x: x.sum(), (torch.ones(3).long(),), RuntimeError, "argument 0 has dtype minigrad.int64.*float()"),
-        (lambda d: d["a"], ({"a": torch.ones(()), "b": {"c": 2}},), ValueError, "got int at b/c"),
-        (lambda x: x, (3.0,), ValueError, "got float"),
-    ],
-)
-def test_errors_contain_the_given_values(f, args, kind, text):
-    with pytest.raises(kind, match=f"(?s){text}"):
-        grad(f)(*args)
+def test_a_number_among_nested_arguments_is_named_by_its_path():
+    with pytest.raises(ValueError, match="got int at b/c"):
+        grad(lambda d: d["a"])({"a": torch.ones(()), "b": {"c": 2}})
 
 
 def test_writing_to_an_input_is_refused_as_for_a_leaf():

@@ -316,11 +316,6 @@ def test_shapes_that_depend_on_values_are_refused(f):
         vmap(f)(torch.ones(3, 2))
 
 
-def test_numpy_is_refused():
-    with pytest.raises(RuntimeError, match="no memory for numpy"):
-        vmap(lambda x: torch.tensor(x.numpy()))(torch.ones(3))
-
-
 def test_sizes_that_differ_are_named():
     with pytest.raises(ValueError, match=r"input 0 has 3 \(in dimension 0\), input 1 has 4 \(in dimension 1\)"):
         vmap(lambda x, y: x, (0, 1))(torch.ones(3), torch.ones(2, 4))
@@ -331,9 +326,6 @@ def test_sizes_that_differ_are_named():
     [
         (None, "NoneType"),
         ((None, None), "all in_dims are None"),
-        ((0,), "2 arguments"),
-        ([0, 0], "list"),
-        ((0, 5), "in_dim=5 for input 1, which has 1 dimensions"),
         ((0, 0.5), "0.5"),
         ((0, {"a": 0}), "structure of the inputs"),
     ],
@@ -344,17 +336,10 @@ def test_wrong_in_dims(in_dims, text):
 
 
 def test_wrong_out_dims():
-    x = torch.ones(3)
-    for out_dims, kind, text in [
-        (None, ValueError, "output 0, which differs between the 3 examples"),
-        (1, IndexError, "out of range"),
-        ("a", ValueError, "must be an int"),
-        ((0, 0), ValueError, "not compatible"),
-    ]:
-        with pytest.raises(kind, match=text):
-            vmap(lambda x: x, out_dims=out_dims)(x)
+    with pytest.raises(ValueError, match="must be an int"):
+        vmap(lambda x: x, out_dims="a")(torch.ones(3))
     with pytest.raises(ValueError, match="must only return tensors, got float"):
-        vmap(lambda x: 2.0)(x)
+        vmap(lambda x: 2.0)(torch.ones(3))
 
 
 @pytest.mark.parametrize(

@@ -362,54 +362,6 @@ def test_several_outputs_keep_their_container():
         assert [t.tolist() for t in jvp(F.apply, (torch.ones(2),), (torch.ones(2),))[1]] == [[2.0, 2.0], [3.0, 3.0]]
 
 
-def test_once_differentiable():
-    from minigrad.autograd.function import once_differentiable
-
-    F = function(forward=lambda x: x**3, setup_context=lambda ctx, i, o: ctx.save_for_backward(*i), generate_vmap_rule=True,
-                 backward=once_differentiable(lambda ctx, g: 3 * ctx.saved_tensors[0] ** 2 * g))  # fmt: skip
-    x = torch.tensor(2.0)
-    assert grad(F.apply)(x).item() == 12.0 and vmap(grad(F.apply))(x.expand(2)).tolist() == [12.0, 12.0]
-    with pytest.raises(RuntimeError, match="once_differentiable"):
-        grad(grad(F.apply))(x)
-    with pytest.raises(RuntimeError, match="once_differentiable"):
-        jacrev(jacrev(F.apply))(x)
-
-
-KEPT = {
-    "an input as an attribute": (lambda ctx, i, o: setattr(ctx, "x", i[0]), lambda ctx: ctx.x),
-    "what was computed of it": (lambda ctx, i, o: setattr(ctx, "x", [i[0] * 1]), lambda ctx: ctx.x[0]),
-    "what was computed of it, saved": (
-        lambda ctx, i, o: ctx.save_for_backward(i[0] * 1),
-        lambda ctx: ctx.saved_tensors[0],
-    ),
-}
-TWICE = {
-    "grad": lambda f: grad(grad(f)),
-    "vmap": lambda f: lambda x: vmap(grad(grad(f)))(x.expand(2)),
-    "vmap inside": lambda f: grad(lambda x: vmap(grad(f))(x.expand(2)).sum()),
-    "backward": lambda f: lambda x: second_derivative(f, x),
-    "backward of vmap": lambda f: lambda x: second_derivative(vmap(f), x.expand(2)),
-}
-
-
-def second_derivative(f, x):
-    x = x.clone().requires_grad_()
-    (g,) = torch.autograd.grad((f(x) + x**2).sum(), x, create_graph=True)
-    return torch.autograd.grad(g.sum(), x)
-
-
-@pytest.mark.parametrize("kept", KEPT)
-@pytest.mark.parametrize("twice", TWICE)
-def test_once_differentiable_finds_inputs_stored_on_the_ctx(twice, kept):
-    from minigrad.autograd.function import once_differentiable
-
-    setup, read = KEPT[kept]
-    F = function(forward=lambda x: x**3, setup_context=setup, generate_vmap_rule=True,
-                 backward=once_differentiable(lambda ctx, g: 3 * read(ctx) ** 2 * g))  # fmt: skip
-    with pytest.raises(RuntimeError, match="once_differentiable"):
-        TWICE[twice](F.apply)(torch.tensor(2.0))
-
-
 STRUCTURES = {
     "a dict": lambda x: {"double": x * 2},
     "a nested tuple": lambda x: (x * 2, (x * 3,)),

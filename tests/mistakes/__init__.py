@@ -1,62 +1,91 @@
 """A collection of common mistakes in autograd code, each with its correct twin.
 
-Each module holds the mistakes of one theme, as subclasses of Mistake.  `wrong` makes the mistake, in the line that ends in
-`# <-`; `right` is the corrected program.  The tests (test_mistakes.py) run both, and docs/build/mistakes.py writes a page
-for each theme.
+Each module holds the mistakes of one theme, functions marked with `@mistake`.  The line with the mistake ends in `<-`, and
+the corrected lines stand beside the wrong ones (tests/marks.py); if most lines differ, the corrected program is the function
+`<name>_corrected`.  The tests (test_mistakes.py) run both, and docs/build/mistakes.py writes a page for each theme.
 """
 
 from __future__ import annotations
 
+import ast
 import importlib
 import inspect
 import pkgutil
 import re
+import textwrap
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-COLLECTION: list[type[Mistake]] = []
+from ..marks import NAMED, corrected, run_text
+
+COLLECTION: list[Mistake] = []
 
 
+@dataclass
 class Mistake:
-    """One mistake.  Its docstring becomes its part of a page: the first line names it, the rest explains it.
+    """One mistake.  Its text becomes its part of a page: the first line names it, the rest explains it.
 
     `says` is the type of the error, as PyTorch's `except` clauses would catch it, or the name of minigrad's warning.
     The message has to contain `operation`, all of `numbers` (shapes, dtypes, counts, names) and `remedy`, a part of the
     fix.  `under` is the mode that detects it: "debug", "anomaly" or none.
     """
 
-    says: Any = RuntimeError
-    operation = ""
-    numbers: tuple = ()
-    remedy = ""
-    under = ""
+    wrong: Callable[[], Any]
+    operation: str
+    numbers: tuple[str, ...]
+    remedy: str
+    says: Any
+    under: str
+    name: str
+    text: str
 
-    def __init_subclass__(cls):
-        COLLECTION.append(cls)
+    def __post_init__(self):
+        COLLECTION.append(self)
 
-    def wrong():  # type: ignore[misc]  # static, as each mistake's is
-        """Make the mistake."""
-        raise NotImplementedError
+    @property
+    def slug(self) -> str:
+        """The anchor of its part of the page."""
+        return self.name.replace("_", "-")
 
-    def right():  # type: ignore[misc]
-        """Run the corrected program."""
-        raise NotImplementedError
+    def place(self) -> tuple[str, int]:
+        """Return the file and number of the line with the mistake."""
+        lines, first = body(self.wrong)
+        marked = [i for i, line in enumerate(lines) if re.search(NAMED, line)]
+        assert len(marked) == 1, f"{self.name} marks {len(marked)} lines with '<-', not one"
+        return inspect.getsourcefile(self.wrong) or "", first + marked[0]
 
-    @classmethod
-    def slug(cls) -> str:
-        """Return the anchor of its part of the page."""
-        return re.sub("(?<=[a-z0-9])(?=[A-Z])|(?<=A)(?=[A-Z][a-z])", "-", cls.__name__).lower()
-
-    @classmethod
-    def place(cls) -> tuple[str, int]:
-        """Return the file and number of the line with the mistake, marked by `# <-`."""
-        lines, first = inspect.getsourcelines(cls.wrong)
-        marked = [i for i, line in enumerate(lines) if line.rstrip().endswith("# <-")]
-        assert len(marked) == 1, f"{cls.__name__}.wrong marks {len(marked)} lines with '# <-', not one"
-        return inspect.getsourcefile(cls.wrong) or "", first + marked[0]
+    def corrected(self) -> Callable[[], Any]:
+        """Return the corrected program."""
+        own = f"{self.wrong.__name__}_corrected"
+        names = self.wrong.__globals__
+        if own in names:
+            return names[own]
+        lines, _ = body(self.wrong)
+        program = "\n".join([f"def {own}():", *corrected(lines), ""])
+        return run_text(program, f"<{own}>", {**names})[own]
 
 
-def collection() -> list[type[Mistake]]:
+def mistake(
+    operation: str, *numbers: str, remedy: str, says: Any = RuntimeError, under: str = ""
+) -> Callable[[Callable[[], Any]], Mistake]:
+    """Add the program below to the collection; its docstring is the text."""
+    return lambda wrong: Mistake(
+        wrong, operation, numbers, remedy, says, under, wrong.__name__, inspect.cleandoc(wrong.__doc__ or "")
+    )
+
+
+def body(program: Callable[[], Any]) -> tuple[list[str], int]:
+    """Return the lines of a program below its docstring, and the number of the first."""
+    lines, first = inspect.getsourcelines(program)
+    (tree,) = ast.parse(textwrap.dedent("".join(lines))).body
+    assert isinstance(tree, ast.FunctionDef)
+    head = tree.body[0].end_lineno if ast.get_docstring(tree) else tree.lineno
+    return [line.rstrip() for line in lines[head:]], first + (head or 0)
+
+
+def collection() -> list[Mistake]:
     """Return all mistakes, theme by theme."""
     for module in pkgutil.iter_modules([str(Path(__file__).parent)]):
         if not module.name.startswith("test_"):

@@ -4,261 +4,161 @@ import numpy as np
 
 import minigrad as torch
 
-from . import Mistake
+from . import mistake
 
 
-class CompiledItem(Mistake):
+@mistake("compile(halved)", "item()", remedy="torch.where")
+def compiled_item():
     """A function compiled with fullgraph=True reads a number out of a tensor.
 
     The compiled program is the same for all values, so it cannot take a branch that depends on one.
     """
 
-    operation = "compile(halved)"
-    numbers = ("item()",)
-    remedy = "torch.where"
+    @torch.compile(fullgraph=True)
+    def halved(x):
+        if x.sum() > 0:  # - <-
+            return x / 2  # -
+        return x  # -
+        # + return torch.where(x.sum() > 0, x / 2, x)
 
-    def wrong():
-        @torch.compile(fullgraph=True)
-        def halved(x):
-            if x.sum() > 0:  # <-
-                return x / 2
-            return x
-
-        return halved(torch.ones(3))
-
-    def right():
-        @torch.compile(fullgraph=True)
-        def halved(x):
-            return torch.where(x.sum() > 0, x / 2, x)
-
-        return halved(torch.ones(3))
+    return halved(torch.ones(3))
 
 
-class CompiledNumpy(Mistake):
+@mistake("compile(waves)", "numpy()", "(3,)", remedy="minigrad's operations")
+def compiled_numpy():
     """A function compiled with fullgraph=True uses NumPy.
 
     minigrad does not record NumPy's computations; their result would be a constant of the compiled program.
     """
 
-    operation = "compile(waves)"
-    numbers = ("numpy()", "(3,)")
-    remedy = "minigrad's operations"
+    @torch.compile(fullgraph=True)
+    def waves(x):
+        return x + torch.from_numpy(np.sin(x.numpy()))  # - <-
+        # + return x + x.sin()
 
-    def wrong():
-        @torch.compile(fullgraph=True)
-        def waves(x):
-            return x + torch.from_numpy(np.sin(x.numpy()))  # <-
-
-        return waves(torch.ones(3))
-
-    def right():
-        @torch.compile(fullgraph=True)
-        def waves(x):
-            return x + x.sin()
-
-        return waves(torch.ones(3))
+    return waves(torch.ones(3))
 
 
-class CompiledNothing(Mistake):
+@mistake("compile", "a tensor of shape (3,)", remedy="compile(f)(x)", says=TypeError)
+def compiled_nothing():
     """compile gets the value of a function instead of the function.
 
     It needs the function, so that it can run it on other tensors.
     """
-
-    says = TypeError
-    operation = "compile"
-    numbers = ("a tensor of shape (3,)",)
-    remedy = "compile(f)(x)"
-
-    def wrong():
-        f = lambda x: x * x
-        return torch.compile(f(torch.ones(3)))  # <-
-
-    def right():
-        f = lambda x: x * x
-        return torch.compile(f)(torch.ones(3))
+    f = lambda x: x * x
+    return torch.compile(f(torch.ones(3)))  # - <-
+    # + return torch.compile(f)(torch.ones(3))
 
 
-class CompiledMask(Mistake):
+@mistake("compile(positive)", "size", "depends on values", remedy="torch.where")
+def compiled_mask():
     """A function compiled with fullgraph=True returns the elements that a condition selects.
 
     Their number depends on the values, but the compiled program is made for one size.
     """
 
-    operation = "compile(positive)"
-    numbers = ("size", "depends on values")
-    remedy = "torch.where"
+    @torch.compile(fullgraph=True)
+    def positive(x):
+        return x[x > 0]  # - <-
+        # + return torch.where(x > 0, x, 0.0)
 
-    def wrong():
-        @torch.compile(fullgraph=True)
-        def positive(x):
-            return x[x > 0]  # <-
-
-        return positive(torch.ones(3))
-
-    def right():
-        @torch.compile(fullgraph=True)
-        def positive(x):
-            return torch.where(x > 0, x, 0.0)
-
-        return positive(torch.ones(3))
+    return positive(torch.ones(3))
 
 
-class CompiledAppend(Mistake):
+@mistake("compile(doubled)", "append()", "outlives the call", remedy="return the new value")
+def compiled_append():
     """A function compiled with fullgraph=True appends to a list from outside.
 
     Calls run the compiled program, which only computes tensors: the list would not grow.
     """
+    history = []
 
-    operation = "compile(doubled)"
-    numbers = ("append()", "outlives the call")
-    remedy = "return the new value"
+    @torch.compile(fullgraph=True)
+    def doubled(x):
+        history.append(x.sum())  # - <-
+        return x * 2  # -
+        # + return x * 2, x.sum()
 
-    def wrong():
-        history = []
-
-        @torch.compile(fullgraph=True)
-        def doubled(x):
-            history.append(x.sum())  # <-
-            return x * 2
-
-        return doubled(torch.ones(3))
-
-    def right():
-        history = []
-
-        @torch.compile(fullgraph=True)
-        def doubled(x):
-            return x * 2, x.sum()
-
-        y, total = doubled(torch.ones(3))
-        history.append(total)
-        return y
+    return doubled(torch.ones(3))  # -
+    # + y, total = doubled(torch.ones(3))
+    # + history.append(total)
+    # + return y
 
 
-class CompiledFunction(Mistake):
+@mistake("compile(doubled)", "Double", "is_traceable", remedy="remove that from Double")
+def compiled_function():
     """A function compiled with fullgraph=True calls a custom Function that is not traceable.
 
     The compiler runs forward and backward once, and records their operations. If the methods do more than that, set
     `is_traceable = False`; otherwise omit it.
     """
 
-    operation = "compile(doubled)"
-    numbers = ("Double", "is_traceable")
-    remedy = "remove that from Double"
+    class Double(torch.autograd.Function):
+        is_traceable = False  # -
 
-    def wrong():
-        class Double(torch.autograd.Function):
-            is_traceable = False
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
 
-            @staticmethod
-            def forward(ctx, x):
-                return x * 2
+    @torch.compile(fullgraph=True)
+    def doubled(x):
+        return Double.apply(x)  # <-
 
-        @torch.compile(fullgraph=True)
-        def doubled(x):
-            return Double.apply(x)  # <-
-
-        return doubled(torch.ones(3))
-
-    def right():
-        class Double(torch.autograd.Function):
-            @staticmethod
-            def forward(ctx, x):
-                return x * 2
-
-        @torch.compile(fullgraph=True)
-        def doubled(x):
-            return Double.apply(x)
-
-        return doubled(torch.ones(3))
+    return doubled(torch.ones(3))
 
 
-class CompiledResult(Mistake):
+@mistake("compile(split)", "set", remedy="return tensors")
+def compiled_result():
     """A function compiled with fullgraph=True returns an object of your own class.
 
     The compiled program returns tensors, numbers and strings, in tuples, lists and dicts.
     """
 
-    operation = "compile(split)"
-    numbers = ("set",)
-    remedy = "return tensors"
+    @torch.compile(fullgraph=True)
+    def split(x):
+        return {x.sum(), x.prod()}  # -
+        # + return x.sum(), x.prod()
 
-    def wrong():
-        @torch.compile(fullgraph=True)
-        def split(x):
-            return {x.sum(), x.prod()}
-
-        return split(torch.ones(3))  # <-
-
-    def right():
-        @torch.compile(fullgraph=True)
-        def split(x):
-            return x.sum(), x.prod()
-
-        return split(torch.ones(3))
+    return split(torch.ones(3))  # <-
 
 
-class CompiledWithAPrint(Mistake):
+@mistake("compile(f)", "print()", remedy="runs eagerly", says="compile-eager")
+def compiled_with_a_print():
     """A compiled function prints.
 
     A recorded and replayed function would print only once. minigrad runs the original function instead, as slowly as
     without compile; the warning gives the reason.
     """
 
-    says = "compile-eager"
-    operation, numbers, remedy = "compile(f)", ("print()",), "runs eagerly"
+    @torch.compile
+    def f(x):
+        print(end="")  # -
+        return x * 2
 
-    def wrong():
-        @torch.compile
-        def f(x):
-            print(end="")
-            return x * 2
-
-        return f(torch.ones(3))  # <-
-
-    def right():
-        @torch.compile
-        def f(x):
-            return x * 2
-
-        y = f(torch.ones(3))
-        print(end="")
-        return y
+    return f(torch.ones(3))  # - <-
+    # + y = f(torch.ones(3))
+    # + print(end="")
+    # + return y
 
 
-class CompiledForEachNumber(Mistake):
+@mistake("compile(step)", "9 times", "9 values", remedy="rounds decides what is computed", says="compile-often")
+def compiled_for_each_number():
     """A compiled step repeats an operation n times, where n is an outside variable that changes at each call.
 
     A number that takes part in the computation may change from call to call. If a number decides which operations run, each
     value needs its own program, which has to be compiled.
     """
+    rounds = 0
 
-    says = "compile-often"
-    operation, numbers, remedy = "compile(step)", ("9 times", "9 values"), "rounds decides what is computed"
+    @torch.compile
+    def step(x):
+        for _ in range(rounds):  # -
+            x = 2 * x  # -
+        return x  # -
+        # + return 2.0**rounds * x
 
-    def wrong():
-        rounds = 0
-
-        @torch.compile
-        def step(x):
-            for _ in range(rounds):
-                x = 2 * x
-            return x
-
-        for k in range(9):
-            rounds = k
-            x = step(torch.ones(3))  # <-
-        return x
-
-    def right():
-        rounds = 0
-
-        @torch.compile
-        def step(x):
-            return 2.0**rounds * x
-
-        for k in range(10):
-            rounds = k
-            x = step(torch.ones(3))
-        return x
+    # + for k in range(10):
+    for k in range(9):  # -
+        rounds = k
+        x = step(torch.ones(3))  # <-
+    return x

@@ -2,193 +2,116 @@
 
 import minigrad as torch
 
-from . import Mistake
+from . import mistake
 
 
-class UpdateOutsideNoGrad(Mistake):
+@mistake("sub_", "leaf", "(2,)", remedy="with torch.no_grad():")
+def update_outside_no_grad():
     """A parameter is updated while minigrad records operations.
 
     The update would become part of the graph, and the parameter a result of it, which no longer gets a `.grad`.
     """
-
-    operation = "sub_"
-    numbers = ("leaf", "(2,)")
-    remedy = "with torch.no_grad():"
-
-    def wrong():
-        w = torch.tensor([1.0, 2.0], requires_grad=True)
-        (w * w).sum().backward()
-        w -= 0.1 * w.grad  # <-
-
-    def right():
-        w = torch.tensor([1.0, 2.0], requires_grad=True)
-        (w * w).sum().backward()
-        with torch.no_grad():
-            w -= 0.1 * w.grad
+    w = torch.tensor([1.0, 2.0], requires_grad=True)
+    (w * w).sum().backward()
+    w -= 0.1 * w.grad  # - <-
+    # + with torch.no_grad():
+    # +     w -= 0.1 * w.grad
 
 
-class LossThatStartsAsALeaf(Mistake):
+@mistake("add_", "leaf", "()", remedy="x = x + ...")
+def loss_that_starts_as_a_leaf():
     """The sum of the losses starts as a tensor with `requires_grad=True`, and `+=` writes to it.
 
     A leaf is an end of the graph, so it cannot become the result of an addition.
     """
-
-    operation = "add_"
-    numbers = ("leaf", "()")
-    remedy = "x = x + ..."
-
-    def wrong():
-        w = torch.tensor([1.0, 2.0], requires_grad=True)
-        loss = torch.tensor(0.0, requires_grad=True)
-        for i in range(2):
-            loss += w[i] ** 2  # <-
-        loss.backward()
-
-    def right():
-        w = torch.tensor([1.0, 2.0], requires_grad=True)
-        loss = torch.tensor(0.0)
-        for i in range(2):
-            loss += w[i] ** 2
-        loss.backward()
+    w = torch.tensor([1.0, 2.0], requires_grad=True)
+    loss = torch.tensor(0.0, requires_grad=True)  # -
+    # + loss = torch.tensor(0.0)
+    for i in range(2):
+        loss += w[i] ** 2  # <-
+    loss.backward()
 
 
-class ElementOfALeaf(Mistake):
+@mistake("copy_", "leaf", "(2,)", remedy="with torch.no_grad():")
+def element_of_a_leaf():
     """An element of a parameter is assigned.
 
     The assignment is an in-place operation like any other.
     """
-
-    operation = "copy_"
-    numbers = ("leaf", "(2,)")
-    remedy = "with torch.no_grad():"
-
-    def wrong():
-        w = torch.tensor([1.0, 2.0], requires_grad=True)
-        w[0] = 5.0  # <-
-
-    def right():
-        w = torch.tensor([1.0, 2.0], requires_grad=True)
-        with torch.no_grad():
-            w[0] = 5.0
+    w = torch.tensor([1.0, 2.0], requires_grad=True)
+    w[0] = 5.0  # - <-
+    # + with torch.no_grad():
+    # +     w[0] = 5.0
 
 
-class MaskedAssignmentToALeaf(Mistake):
+@mistake("masked_fill_", "leaf", "(3,)", remedy="torch.where")
+def masked_assignment_to_a_leaf():
     """`w[w < 0] = 0` sets the negative entries of a parameter to 0.
 
     This writes to a leaf. Make a new tensor to cut the entries off in the forward pass and differentiate it.
     """
-
-    operation = "masked_fill_"
-    numbers = ("leaf", "(3,)")
-    remedy = "torch.where"
-
-    def wrong():
-        w = torch.tensor([1.0, -2.0, 3.0], requires_grad=True)
-        w[w < 0] = 0.0  # <-
-        w.sum().backward()
-
-    def right():
-        w = torch.tensor([1.0, -2.0, 3.0], requires_grad=True)
-        torch.where(w < 0, 0.0, w).sum().backward()
+    w = torch.tensor([1.0, -2.0, 3.0], requires_grad=True)
+    w[w < 0] = 0.0  # - <-
+    w.sum().backward()  # -
+    # + torch.where(w < 0, 0.0, w).sum().backward()
 
 
-class RowOfALeaf(Mistake):
+@mistake("mul_", "view", "leaf", "(2, 2)", remedy="with torch.no_grad():")
+def row_of_a_leaf():
     """A row of a parameter is modified through a view.
 
     The view shares the parameter's memory, so the parameter changes as well.
     """
-
-    operation = "mul_"
-    numbers = ("view", "leaf", "(2, 2)")
-    remedy = "with torch.no_grad():"
-
-    def wrong():
-        w = torch.ones(2, 2, requires_grad=True)
-        row = w[0]
-        row.mul_(2)  # <-
-
-    def right():
-        w = torch.ones(2, 2, requires_grad=True)
-        with torch.no_grad():
-            w[0].mul_(2)
+    w = torch.ones(2, 2, requires_grad=True)
+    row = w[0]  # -
+    row.mul_(2)  # - <-
+    # + with torch.no_grad():
+    # +     w[0].mul_(2)
 
 
-class InitialValuesOfALeaf(Mistake):
+@mistake("normal_", "leaf", "(2, 3)", remedy="with torch.no_grad():")
+def initial_values_of_a_leaf():
     """A parameter gets its initial values while minigrad records operations.
 
     Drawing random numbers into a leaf writes to it. The functions of `nn.init` switch recording off themselves.
     """
-
-    operation = "normal_"
-    numbers = ("leaf", "(2, 3)")
-    remedy = "with torch.no_grad():"
-
-    def wrong():
-        w = torch.empty(2, 3, requires_grad=True)
-        w.normal_(0, 0.01)  # <-
-
-    def right():
-        w = torch.empty(2, 3, requires_grad=True)
-        torch.nn.init.normal_(w, 0, 0.01)
+    w = torch.empty(2, 3, requires_grad=True)
+    w.normal_(0, 0.01)  # - <-
+    # + torch.nn.init.normal_(w, 0, 0.01)
 
 
-class LoadIntoALeaf(Mistake):
+@mistake("copy_", "leaf", "(3,)", remedy="with torch.no_grad():")
+def load_into_a_leaf():
     """Pretrained values are copied into a parameter while minigrad records operations.
 
     `copy_` writes to the leaf, and would make it the result of the copy.
     """
-
-    operation = "copy_"
-    numbers = ("leaf", "(3,)")
-    remedy = "with torch.no_grad():"
-
-    def wrong():
-        w = torch.zeros(3, requires_grad=True)
-        w.copy_(torch.ones(3))  # <-
-
-    def right():
-        w = torch.zeros(3, requires_grad=True)
-        with torch.no_grad():
-            w.copy_(torch.ones(3))
+    w = torch.zeros(3, requires_grad=True)
+    w.copy_(torch.ones(3))  # - <-
+    # + with torch.no_grad():
+    # +     w.copy_(torch.ones(3))
 
 
-class TransposeOfALeafInPlace(Mistake):
+@mistake("t_", "leaf", "(2, 3)", remedy="x.t()")
+def transpose_of_a_leaf_in_place():
     """A parameter is transposed in place.
 
     Methods that end in an underscore change the tensor itself, even those that only change its shape.
     """
-
-    operation = "t_"
-    numbers = ("leaf", "(2, 3)")
-    remedy = "x.t()"
-
-    def wrong():
-        w = torch.ones(2, 3, requires_grad=True)
-        w.t_()  # <-
-
-    def right():
-        w = torch.ones(2, 3, requires_grad=True)
-        return w.t()
+    w = torch.ones(2, 3, requires_grad=True)
+    w.t_()  # - <-
+    # + return w.t()
 
 
-class OutOfTracked(Mistake):
+@mistake("add", "out", remedy="without out=")
+def out_of_tracked():
     """The result of an operation on tracked tensors is written into `out=`.
 
     minigrad does not record such a write, so the gradient would end there.
     """
-
-    operation = "add"
-    numbers = ("out",)
-    remedy = "without out="
-
-    def wrong():
-        w = torch.ones(3, requires_grad=True)
-        y = torch.empty(3)
-        torch.add(w, 1.0, out=y)  # <-
-
-    def right():
-        w = torch.ones(3, requires_grad=True)
-        y = torch.empty(3)
-        with torch.no_grad():
-            torch.add(w, 1.0, out=y)
-        return torch.add(w, 1.0)
+    w = torch.ones(3, requires_grad=True)
+    y = torch.empty(3)
+    torch.add(w, 1.0, out=y)  # - <-
+    # + with torch.no_grad():
+    # +     torch.add(w, 1.0, out=y)
+    # + return torch.add(w, 1.0)

@@ -3,182 +3,105 @@
 import minigrad as torch
 from minigrad import nn
 
-from . import Mistake
+from . import mistake
 
 
-class SuperInitForgotten(Mistake):
+@mistake("Net", "'layer'", remedy="super().__init__()", says=AttributeError)
+def super_init_forgotten():
     """`super().__init__()` is forgotten.
 
     It creates the dicts in which a module keeps its parts.
     """
 
-    says = AttributeError
-    operation = "Net"
-    numbers = ("'layer'",)
-    remedy = "super().__init__()"
+    class Net(nn.Module):
+        def __init__(self):
+            # + super().__init__()
+            self.layer = nn.Linear(3, 1)  # <-
 
-    def wrong():
-        class Net(nn.Module):
-            def __init__(self):
-                self.layer = nn.Linear(3, 1)  # <-
-
-        Net()
-
-    def right():
-        class Net(nn.Module):
-            def __init__(self):
-                super().__init__()
-                self.layer = nn.Linear(3, 1)
-
-        Net()
+    Net()
 
 
-class SuperInitForgottenWithoutParts(Mistake):
+@mistake("Scale", remedy="super().__init__()", says=AttributeError)
+def super_init_forgotten_without_parts():
     """`super().__init__()` is forgotten in a module without parts.
 
     The mistake shows only when the module is called.
     """
 
-    says = AttributeError
-    operation = "Scale"
-    remedy = "super().__init__()"
+    class Scale(nn.Module):
+        def __init__(self, factor):
+            # + super().__init__()
+            self.factor = factor
 
-    def wrong():
-        class Scale(nn.Module):
-            def __init__(self, factor):
-                self.factor = factor
+        def forward(self, x):
+            return self.factor * x
 
-            def forward(self, x):
-                return self.factor * x
-
-        Scale(2.0)(torch.ones(2))  # <-
-
-    def right():
-        class Scale(nn.Module):
-            def __init__(self, factor):
-                super().__init__()
-                self.factor = factor
-
-            def forward(self, x):
-                return self.factor * x
-
-        Scale(2.0)(torch.ones(2))
+    Scale(2.0)(torch.ones(2))  # <-
 
 
-class ForwardMisspelt(Mistake):
+@mistake("Net", "foward", remedy="def forward(self, input)", says=NotImplementedError)
+def forward_misspelt():
     """`forward` is misspelt.
 
     Calling a module calls its `forward`.
     """
 
-    says = NotImplementedError
-    operation = "Net"
-    numbers = ("foward",)
-    remedy = "def forward(self, input)"
+    class Net(nn.Module):
+        # + def forward(self, x):
+        def foward(self, x):  # -
+            return x * 2
 
-    def wrong():
-        class Net(nn.Module):
-            def foward(self, x):
-                return x * 2
-
-        Net()(torch.ones(2))  # <-
-
-    def right():
-        class Net(nn.Module):
-            def forward(self, x):
-                return x * 2
-
-        Net()(torch.ones(2))
+    Net()(torch.ones(2))  # <-
 
 
-class TensorAsParameter(Mistake):
+@mistake("Linear", "'weight'", remedy="nn.Parameter", says=TypeError)
+def tensor_as_parameter():
     """A plain tensor replaces a parameter.
 
     A module recognizes parameters by their type.
     """
-
-    says = TypeError
-    operation = "Linear"
-    numbers = ("'weight'",)
-    remedy = "nn.Parameter"
-
-    def wrong():
-        model = nn.Linear(3, 1)
-        model.weight = torch.zeros(1, 3)  # <-
-
-    def right():
-        model = nn.Linear(3, 1)
-        model.weight = nn.Parameter(torch.zeros(1, 3))
+    model = nn.Linear(3, 1)
+    model.weight = torch.zeros(1, 3)  # - <-
+    # + model.weight = nn.Parameter(torch.zeros(1, 3))
 
 
-class IntegersAsParameter(Mistake):
+@mistake("requires_grad_", "int64", remedy="float")
+def integers_as_parameter():
     """A parameter is made of integers.
 
     Derivatives are about small changes, which integers do not have.
     """
-
-    operation = "requires_grad_"
-    numbers = ("int64",)
-    remedy = "float"
-
-    def wrong():
-        return nn.Parameter(torch.tensor([1, 2]))  # <-
-
-    def right():
-        return nn.Parameter(torch.tensor([1.0, 2.0])), nn.Parameter(torch.tensor([1, 2]), requires_grad=False)
+    return nn.Parameter(torch.tensor([1, 2]))  # - <-
+    # + return nn.Parameter(torch.tensor([1.0, 2.0])), nn.Parameter(torch.tensor([1, 2]), requires_grad=False)
 
 
-class ListInSequential(Mistake):
+@mistake("Sequential", "list", remedy="Sequential(*layers)", says=TypeError)
+def list_in_sequential():
     """A list of layers is given to `Sequential`.
 
     It takes the layers one by one.
     """
-
-    says = TypeError
-    operation = "Sequential"
-    numbers = ("list",)
-    remedy = "Sequential(*layers)"
-
-    def wrong():
-        layers = [nn.Linear(3, 2), nn.ReLU()]
-        return nn.Sequential(layers)  # <-
-
-    def right():
-        layers = [nn.Linear(3, 2), nn.ReLU()]
-        return nn.Sequential(*layers)
+    layers = [nn.Linear(3, 2), nn.ReLU()]
+    return nn.Sequential(layers)  # - <-
+    # + return nn.Sequential(*layers)
 
 
-class WrongInputSize(Mistake):
-    """The input of a layer has a different size than the layer expects."""
+@mistake("linear", "(4, 3)", "(2, 8)", remedy="8")
+def wrong_input_size():
+    """The input of a layer has a different size than the layer expects.
 
-    __doc__ += "\n\n    The last dimension of the input of `nn.Linear(8, 2)` has to be 8."
-    operation = "linear"
-    numbers = ("(4, 3)", "(2, 8)")
-    remedy = "8"
-
-    def wrong():
-        return nn.Linear(8, 2)(torch.ones(4, 3))  # <-
-
-    def right():
-        return nn.Linear(8, 2)(torch.ones(4, 8))
+    The last dimension of the input of `nn.Linear(8, 2)` has to be 8.
+    """
+    return nn.Linear(8, 2)(torch.ones(4, 3))  # - <-
+    # + return nn.Linear(8, 2)(torch.ones(4, 8))
 
 
-class BatchOfOne(Mistake):
+@mistake("batch_norm", "(1, 3)", remedy="eval()", says=ValueError)
+def batch_of_one():
     """Batch normalisation is trained with a batch of one example.
 
     One number has a spread of 0, by which it cannot be divided. The last batch of an epoch is often that small.
     """
-
-    says = ValueError
-    operation = "batch_norm"
-    numbers = ("(1, 3)",)
-    remedy = "eval()"
-
-    def wrong():
-        model = nn.BatchNorm1d(3)
-        model(torch.ones(1, 3))  # <-
-
-    def right():
-        model = nn.BatchNorm1d(3)
-        model.eval()
-        model(torch.ones(1, 3))
+    model = nn.BatchNorm1d(3)
+    # + model.eval()
+    model(torch.ones(1, 3))  # <-

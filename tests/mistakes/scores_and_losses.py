@@ -4,194 +4,112 @@ import minigrad as torch
 from minigrad import nn
 from minigrad.nn import functional as F
 
-from . import Mistake
+from . import mistake
 
 
-class LossNotScalar(Mistake):
+@mistake("backward", "(4, 1)", remedy=".sum()")
+def loss_not_scalar():
     """backward is called on a tensor of many losses.
 
     It starts from one number. For several, it would need a weight for each.
     """
-
-    operation = "backward"
-    numbers = ("(4, 1)",)
-    remedy = ".sum()"
-
-    def wrong():
-        model = nn.Linear(3, 1)
-        loss = model(torch.ones(4, 3)) ** 2
-        loss.backward()  # <-
-
-    def right():
-        model = nn.Linear(3, 1)
-        loss = (model(torch.ones(4, 3)) ** 2).mean()
-        loss.backward()
+    model = nn.Linear(3, 1)
+    loss = model(torch.ones(4, 3)) ** 2  # -
+    # + loss = (model(torch.ones(4, 3)) ** 2).mean()
+    loss.backward()  # <-
 
 
-class SoftmaxBeforeCrossEntropy(Mistake):
+@mistake("cross_entropy", "softmax", remedy="logits", says="softmax-twice")
+def softmax_before_cross_entropy():
     """Probabilities are passed to `cross_entropy`.
 
     It applies the softmax itself. After a second softmax the probabilities cannot come near 0 or 1, and learning is slow.
     """
-
-    says = "softmax-twice"
-    operation = "cross_entropy"
-    numbers = ("softmax",)
-    remedy = "logits"
-
-    def wrong():
-        logits = torch.zeros(4, 3, requires_grad=True)
-        target = torch.tensor([0, 1, 2, 0])
-        F.cross_entropy(logits.softmax(1), target).backward()  # <-
-
-    def right():
-        logits = torch.zeros(4, 3, requires_grad=True)
-        target = torch.tensor([0, 1, 2, 0])
-        F.cross_entropy(logits, target).backward()
-        F.cross_entropy(logits.log_softmax(1), target).backward()
-        F.nll_loss(logits.log_softmax(1), target).backward()
+    logits = torch.zeros(4, 3, requires_grad=True)
+    target = torch.tensor([0, 1, 2, 0])
+    F.cross_entropy(logits.softmax(1), target).backward()  # - <-
+    # + F.cross_entropy(logits, target).backward()
+    # + F.cross_entropy(logits.log_softmax(1), target).backward()
+    # + F.nll_loss(logits.log_softmax(1), target).backward()
 
 
-class SoftmaxBeforeNll(Mistake):
+@mistake("nll_loss", "softmax", remedy="log_softmax", says="probabilities-as-logarithms")
+def softmax_before_nll():
     """Probabilities are passed to `nll_loss`.
 
     It expects their logarithms and only picks the one of the right class. It does not compute a logarithm.
     """
-
-    says = "probabilities-as-logarithms"
-    operation = "nll_loss"
-    numbers = ("softmax",)
-    remedy = "log_softmax"
-
-    def wrong():
-        logits = torch.zeros(4, 3, requires_grad=True)
-        target = torch.tensor([0, 1, 2, 0])
-        F.nll_loss(logits.softmax(1), target).backward()  # <-
-
-    def right():
-        logits = torch.zeros(4, 3, requires_grad=True)
-        target = torch.tensor([0, 1, 2, 0])
-        F.nll_loss(logits.log_softmax(1), target).backward()
-        F.nll_loss(logits.softmax(1).log(), target).backward()
+    logits = torch.zeros(4, 3, requires_grad=True)
+    target = torch.tensor([0, 1, 2, 0])
+    F.nll_loss(logits.softmax(1), target).backward()  # - <-
+    # + F.nll_loss(logits.log_softmax(1), target).backward()
+    # + F.nll_loss(logits.softmax(1).log(), target).backward()
 
 
-class SoftmaxInKlDiv(Mistake):
+@mistake("kl_div", "softmax", remedy="log_softmax", says="probabilities-as-logarithms")
+def softmax_in_kl_div():
     """Probabilities are passed to `kl_div` as its input.
 
     The input has to be log-probabilities; only the target is probabilities.
     """
-
-    says = "probabilities-as-logarithms"
-    operation = "kl_div"
-    numbers = ("softmax",)
-    remedy = "log_softmax"
-
-    def wrong():
-        logits = torch.zeros(4, 3, requires_grad=True)
-        target = torch.ones(4, 3) / 3
-        F.kl_div(logits.softmax(1), target, reduction="batchmean").backward()  # <-
-
-    def right():
-        logits = torch.zeros(4, 3, requires_grad=True)
-        target = torch.ones(4, 3) / 3
-        F.kl_div(logits.log_softmax(1), target, reduction="batchmean").backward()
+    logits = torch.zeros(4, 3, requires_grad=True)
+    target = torch.ones(4, 3) / 3
+    F.kl_div(logits.softmax(1), target, reduction="batchmean").backward()  # - <-
+    # + F.kl_div(logits.log_softmax(1), target, reduction="batchmean").backward()
 
 
-class SigmoidBeforeLogits(Mistake):
+@mistake("binary_cross_entropy_with_logits", "sigmoid", remedy="logits", says="sigmoid-twice")
+def sigmoid_before_logits():
     """Probabilities are passed to `binary_cross_entropy_with_logits`.
 
     It applies the sigmoid itself.
     """
-
-    says = "sigmoid-twice"
-    operation = "binary_cross_entropy_with_logits"
-    numbers = ("sigmoid",)
-    remedy = "logits"
-
-    def wrong():
-        logits = torch.zeros(4, requires_grad=True)
-        F.binary_cross_entropy_with_logits(logits.sigmoid(), torch.ones(4)).backward()  # <-
-
-    def right():
-        logits = torch.zeros(4, requires_grad=True)
-        F.binary_cross_entropy_with_logits(logits, torch.ones(4)).backward()
-        F.binary_cross_entropy(logits.sigmoid(), torch.ones(4)).backward()
+    logits = torch.zeros(4, requires_grad=True)
+    F.binary_cross_entropy_with_logits(logits.sigmoid(), torch.ones(4)).backward()  # - <-
+    # + F.binary_cross_entropy_with_logits(logits, torch.ones(4)).backward()
+    # + F.binary_cross_entropy(logits.sigmoid(), torch.ones(4)).backward()
 
 
-class LogitsInBce(Mistake):
+@mistake("binary_cross_entropy", "-1", "3", remedy="binary_cross_entropy_with_logits")
+def logits_in_bce():
     """Logits are passed to `binary_cross_entropy`.
 
     It takes probabilities, between 0 and 1.
     """
-
-    operation = "binary_cross_entropy"
-    numbers = ("-1", "3")
-    remedy = "binary_cross_entropy_with_logits"
-
-    def wrong():
-        logits = torch.tensor([-1.0, 3.0], requires_grad=True)
-        F.binary_cross_entropy(logits, torch.ones(2))  # <-
-
-    def right():
-        logits = torch.tensor([-1.0, 3.0], requires_grad=True)
-        F.binary_cross_entropy_with_logits(logits, torch.ones(2))
+    logits = torch.tensor([-1.0, 3.0], requires_grad=True)
+    F.binary_cross_entropy(logits, torch.ones(2))  # - <-
+    # + F.binary_cross_entropy_with_logits(logits, torch.ones(2))
 
 
-class OneClass(Mistake):
+@mistake("cross_entropy", "(4, 1)", remedy="binary_cross_entropy_with_logits", says="one-class")
+def one_class():
     """`cross_entropy` is used with a single output.
 
     The softmax of one number is always 1, so the loss is always 0 and the model learns nothing.
     """
-
-    says = "one-class"
-    operation = "cross_entropy"
-    numbers = ("(4, 1)",)
-    remedy = "binary_cross_entropy_with_logits"
-
-    def wrong():
-        scores = torch.ones(4, 1, requires_grad=True)
-        F.cross_entropy(scores, torch.zeros(4, dtype=torch.int64)).backward()  # <-
-
-    def right():
-        scores = torch.ones(4, 1, requires_grad=True)
-        F.binary_cross_entropy_with_logits(scores, torch.zeros(4, 1)).backward()
+    scores = torch.ones(4, 1, requires_grad=True)
+    F.cross_entropy(scores, torch.zeros(4, dtype=torch.int64)).backward()  # - <-
+    # + F.binary_cross_entropy_with_logits(scores, torch.zeros(4, 1)).backward()
 
 
-class LossMadeOfTensors(Mistake):
+@mistake("MSELoss", "(4,)", remedy="MSELoss()(input, target)")
+def loss_made_of_tensors():
     """The prediction is passed to the constructor of a loss.
 
     `nn.MSELoss(...)` creates a loss with its settings. Pass the tensors in a second call.
     """
-
-    operation = "MSELoss"
-    numbers = ("(4,)",)
-    remedy = "MSELoss()(input, target)"
-
-    def wrong():
-        prediction, target = torch.zeros(4, requires_grad=True), torch.ones(4)
-        return nn.MSELoss(prediction, target)  # <-
-
-    def right():
-        prediction, target = torch.zeros(4, requires_grad=True), torch.ones(4)
-        nn.CrossEntropyLoss(torch.ones(3))
-        return nn.MSELoss()(prediction, target), F.mse_loss(prediction, target)
+    prediction, target = torch.zeros(4, requires_grad=True), torch.ones(4)
+    return nn.MSELoss(prediction, target)  # - <-
+    # + nn.CrossEntropyLoss(torch.ones(3))
+    # + return nn.MSELoss()(prediction, target), F.mse_loss(prediction, target)
 
 
-class ActivationMadeOfTensor(Mistake):
+@mistake("ReLU", "(4,)", remedy="ReLU()(input)", says=TypeError)
+def activation_made_of_tensor():
     """A tensor is passed to the constructor of an activation.
 
     `nn.ReLU(...)` creates a layer with its settings. Pass the tensor in a second call.
     """
-
-    says = TypeError
-    operation = "ReLU"
-    numbers = ("(4,)",)
-    remedy = "ReLU()(input)"
-
-    def wrong():
-        x = torch.zeros(4, requires_grad=True)
-        return nn.ReLU(x)  # <-
-
-    def right():
-        x = torch.zeros(4, requires_grad=True)
-        return nn.ReLU()(x), x.relu(), nn.ReLU(inplace=True)
+    x = torch.zeros(4, requires_grad=True)
+    return nn.ReLU(x)  # - <-
+    # + return nn.ReLU()(x), x.relu(), nn.ReLU(inplace=True)

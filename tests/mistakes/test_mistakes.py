@@ -15,7 +15,7 @@ MISTAKES = collection()
 MODES = {"": nullcontext, "debug": torch.debug, "anomaly": torch.autograd.detect_anomaly}
 
 
-def said(mistake: type[Mistake]) -> str:
+def said(mistake: Mistake) -> str:
     """Return minigrad's message for the mistake, which has to be of the expected type or name."""
     with MODES[mistake.under](), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", torch.MinigradWarning)
@@ -30,7 +30,7 @@ def said(mistake: type[Mistake]) -> str:
         return str(raised.value)
 
 
-@pytest.mark.parametrize("mistake", MISTAKES, ids=lambda m: m.slug())
+@pytest.mark.parametrize("mistake", MISTAKES, ids=lambda m: m.slug)
 def test_a_mistake_is_detected_explained_and_located(mistake, record_property):
     text = said(mistake)
     record_property("mistake", "detected")
@@ -42,19 +42,19 @@ def test_a_mistake_is_detected_explained_and_located(mistake, record_property):
     record_property("mistake", "located")
 
 
-@pytest.mark.parametrize("mistake", MISTAKES, ids=lambda m: m.slug())
+@pytest.mark.parametrize("mistake", MISTAKES, ids=lambda m: m.slug)
 def test_its_correct_twin_is_quiet(mistake):
     with MODES[mistake.under](), warnings.catch_warnings():
         warnings.simplefilter("error")
-        mistake.right()
+        mistake.corrected()()
 
 
 def test_every_mistake_has_a_page_of_its_own():
-    slugs = [m.slug() for m in MISTAKES]
+    slugs = [m.slug for m in MISTAKES]
     assert len(set(slugs)) == len(slugs)
     for m in MISTAKES:
-        title, _, why = (m.__doc__ or "").partition("\n\n")
-        assert title.strip().endswith(".") and why.strip(), f"{m.__name__} has no title with a reason below it"
+        title, _, why = m.text.partition("\n\n")
+        assert title.endswith(".") and why, f"{m.name} has no title with a reason below it"
 
 
 def names_of_warnings():

@@ -33,6 +33,7 @@ def step_of_experts():
 
 def step_to_draw_a_schedule():
     optimizer = torch.optim.SGD(nn.Linear(3, 1).parameters(), lr=0.1)
+    nn.Linear(3, 1)
     schedule = torch.optim.lr_scheduler.StepLR(optimizer, 2)
     for _ in range(4):
         optimizer.step()
@@ -143,6 +144,81 @@ def step_of_two_batches():
             model(X).pow(2).mean().backward()
         nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
+
+
+def step_of_two_optimizers_over_one_loss():
+    first, second = nn.Linear(3, 3), nn.Linear(3, 1)
+    one, two = (torch.optim.SGD(m.parameters(), lr=0.1) for m in (first, second))
+    for optimizer in (one, two, one):
+        second(first(X)).pow(2).mean().backward()
+        optimizer.step()
+        one.zero_grad()
+        two.zero_grad()
+
+
+def step_with_an_unused_head_and_a_frozen_body():
+    body, used, unused = nn.Linear(3, 3), nn.Linear(3, 1), nn.Linear(3, 1)
+    body.requires_grad_(False)
+    optimizer = torch.optim.SGD([*body.parameters(), *used.parameters(), *unused.parameters()], lr=0.1)
+    used(body(X)).pow(2).mean().backward()
+    with torch.no_grad():
+        body(X)
+    optimizer.step()
+
+
+def step_of_a_module_inside_its_replacement():
+    model = nn.Sequential(nn.Linear(3, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    old, model[0] = model[0], nn.Sequential(model[0], nn.ReLU())
+    model(X).pow(2).mean().backward()
+    optimizer.step()
+    assert old.weight.grad is not None
+
+
+def step_with_a_closure():
+    w = torch.ones(3, requires_grad=True)
+    optimizer = torch.optim.SGD([w], lr=0.1)
+
+    def closure():
+        optimizer.zero_grad()
+        value = (w * w).sum()
+        value.backward()
+        return value
+
+    for _ in range(2):
+        optimizer.step(closure)
+
+
+def step_of_named_parameters_in_groups():
+    model = nn.Linear(3, 1)
+    named = dict(model.named_parameters())
+    optimizer = torch.optim.SGD([{"params": [named["weight"]]}, {"params": named["bias"], "lr": 0.5}], lr=0.1)
+    model(X).pow(2).mean().backward()
+    optimizer.step()
+
+
+def step_with_the_state_of_a_copy():
+    model = nn.Linear(3, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+    model(X).pow(2).mean().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+    other = copy.deepcopy(model)
+    second = torch.optim.SGD(other.parameters(), lr=0.1, momentum=0.9)
+    second.load_state_dict(optimizer.state_dict())
+    other(X).pow(2).mean().backward()
+    second.step()
+
+
+def step_beside_a_list_of_earlier_parameters():
+    class Average(nn.Module):
+        def __init__(self, model):
+            super().__init__()
+            self.model = model
+            self.own = [p.detach().clone() for p in model.parameters()]
+            self.watched = list(model.parameters())
+
+    torch.optim.SGD(Average(nn.Linear(3, 1)).parameters(), lr=0.1)
 
 
 def step_kept_gradients_as_zeros():

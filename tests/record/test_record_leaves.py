@@ -12,6 +12,7 @@ from minigrad import func, nn, optim
 from minigrad.autograd import Function
 from minigrad.autograd.function import NestedIOFunction
 from minigrad.record.labels import ShownNames
+from tests.layers.functions import Cube
 
 from .recorded import assert_sound, forward, gradients_by_name, number, tangent_of_output
 
@@ -327,21 +328,6 @@ def test_the_gradient_of_a_tensor_from_another_thread_is_recorded():
     assert_sound(document)
 
 
-class CubeAndSlope(minigrad.autograd.Function):
-    @staticmethod
-    def forward(x):
-        return x**3, 3 * x**2
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.save_for_backward(inputs[0], output[1])
-
-    @staticmethod
-    def backward(ctx, g, g_slope):
-        x, slope = ctx.saved_tensors
-        return g * slope + g_slope * 6 * x
-
-
 def twice(x):
     """Return a second derivative in plain code; the gradients of x are added up in both backwards."""
     x = x.clone().requires_grad_()
@@ -360,7 +346,7 @@ def from_outside(x):
 DIFFERENTIATED_TWICE = {
     "hessian": func.hessian(lambda x: (x**3).sum()),
     "a sum of gradients": func.hessian(lambda x: (x * x.sin()).sum()),
-    "a Function of two outputs": func.grad(lambda x: func.grad(lambda x: CubeAndSlope.apply(x)[0].sum())(x).sum()),
+    "a Function of two outputs": func.grad(lambda x: func.grad(lambda x: Cube.apply(x)[0].sum())(x).sum()),
     "twice in plain code": twice,
     "accumulated": from_outside,
 }

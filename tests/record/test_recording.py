@@ -12,19 +12,9 @@ from benchmarks.counts import calls_of
 from minigrad.autograd import Function
 from minigrad.nn import functional as F
 
+from .recorded import Square, forward
+
 PASSES = ("forward", "backward")
-
-
-class Square(Function):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x * x
-
-    @staticmethod
-    def backward(ctx, g):
-        (x,) = ctx.saved_tensors
-        return g * 2 * x
 
 
 def leaf(*values):
@@ -42,10 +32,6 @@ def recorded(program):
 
 def held(document, value):
     return document["values"][value]["summary"]["values"]
-
-
-def forward(document):
-    return [op for op in document["ops"] if op["phase"] == "forward"]
 
 
 # ---------------------------------------------------------------------- the price

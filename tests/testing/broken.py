@@ -1,7 +1,7 @@
-"""Broken Functions, each with the row of `check` that has to find it, words of the remedy, its line, and its repair.
+"""Broken Functions, each with the row of `check` that has to find it, words of the remedy, and its line.
 
-`@broken(row, remedy, line, *args)` enters a class, `@mends(Class)` the twin that has to pass.  The same text runs with
-PyTorch (tests/parity/test_check.py).
+`@broken(row, remedy, line, *args)` enters a class.  The repaired class lacks the lines that end in `# -`, and has the lines in
+comments `# + ...` (tests/marks.py).  The same text runs with PyTorch (tests/parity/test_check.py).
 """
 
 import numpy as np
@@ -10,7 +10,7 @@ import minigrad as torch
 
 Function = torch.autograd.Function
 once_differentiable = torch.autograd.function.once_differentiable
-BROKEN, MENDED = {}, {}
+FUNCTIONS = {}
 
 x = torch.tensor([1.0, 2.0, -2.0])
 y = torch.tensor([0.5, 1.5, 2.0])
@@ -21,18 +21,47 @@ drawer = []
 
 def broken(row, remedy, line, *args):
     def enter(cls):
-        BROKEN[cls.__name__] = (cls, row, remedy, line, args)
+        FUNCTIONS[cls.__name__] = (cls, row, remedy, line, args)
         return cls
 
     return enter
 
 
-def mends(wrong):
-    def enter(cls):
-        MENDED[wrong.__name__] = (cls, BROKEN[wrong.__name__][4])
-        return cls
+# ---------------------------------------------------------------------- right Functions, of which broken ones change a part
+class Double(Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2
 
-    return enter
+    @staticmethod
+    def backward(ctx, grad):
+        return grad * 2
+
+
+class Product(Function):
+    @staticmethod
+    def forward(ctx, x, y):
+        ctx.save_for_backward(x, y)
+        ctx.save_for_forward(x, y)
+        return x * y
+
+    @staticmethod
+    def backward(ctx, grad):
+        x, y = ctx.saved_tensors
+        return grad * y, grad * x
+
+
+class DoubleAndSquare(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        ctx.save_for_forward(x)
+        return x * 2, x * x
+
+    @staticmethod
+    def backward(ctx, grad_a, grad_b):
+        (x,) = ctx.saved_tensors
+        return grad_a * 2 + grad_b * 2 * x
 
 
 # ---------------------------------------------------------------------- wrong derivatives
@@ -46,15 +75,8 @@ class WrongSign(Function):
     @staticmethod
     def backward(ctx, grad):
         (x,) = ctx.saved_tensors
-        return grad * x.sin()
-
-
-@mends(WrongSign)
-class RightSign(WrongSign):
-    @staticmethod
-    def backward(ctx, grad):
-        (x,) = ctx.saved_tensors
-        return -grad * x.sin()
+        return grad * x.sin()  # -
+        # + return -grad * x.sin()
 
 
 @broken("gradients", "multiply by 2 for x", "return grad * x", x)
@@ -67,15 +89,8 @@ class HalfOfIt(Function):
     @staticmethod
     def backward(ctx, grad):
         (x,) = ctx.saved_tensors
-        return grad * x
-
-
-@mends(HalfOfIt)
-class AllOfIt(HalfOfIt):
-    @staticmethod
-    def backward(ctx, grad):
-        (x,) = ctx.saved_tensors
-        return grad * 2 * x
+        return grad * x  # -
+        # + return grad * 2 * x
 
 
 @broken("gradients", "return grad_x, grad_y", "return grad * x * x, grad * 2 * x * y", x, y)
@@ -88,15 +103,8 @@ class Swapped(Function):
     @staticmethod
     def backward(ctx, grad):
         x, y = ctx.saved_tensors
-        return grad * x * x, grad * 2 * x * y
-
-
-@mends(Swapped)
-class InOrder(Swapped):
-    @staticmethod
-    def backward(ctx, grad):
-        x, y = ctx.saved_tensors
-        return grad * 2 * x * y, grad * x * x
+        return grad * x * x, grad * 2 * x * y  # -
+        # + return grad * 2 * x * y, grad * x * x
 
 
 @broken("gradients", "grad_output *", "return 2 * x", x)
@@ -109,12 +117,8 @@ class WithoutUpstream(Function):
     @staticmethod
     def backward(ctx, grad):
         (x,) = ctx.saved_tensors
-        return 2 * x
-
-
-@mends(WithoutUpstream)
-class WithUpstream(AllOfIt):
-    pass
+        return 2 * x  # -
+        # + return grad * 2 * x
 
 
 @broken("gradients", "grad_output *", "return 2 * x", x)
@@ -129,110 +133,51 @@ class SumWithoutUpstream(Function):
     @staticmethod
     def backward(ctx, grad):
         (x,) = ctx.saved_tensors
-        return 2 * x
-
-
-@mends(SumWithoutUpstream)
-class SumWithUpstream(SumWithoutUpstream):
-    @staticmethod
-    def backward(ctx, grad):
-        (x,) = ctx.saved_tensors
-        return grad * 2 * x
+        return 2 * x  # -
+        # + return grad * 2 * x
 
 
 @broken("gradients", "instead of None or 0 for y", "return grad * y, None", x, y)
-class NothingForY(Function):
-    @staticmethod
-    def forward(ctx, x, y):
-        ctx.save_for_backward(x, y)
-        return x * y
-
+class NothingForY(Product):
     @staticmethod
     def backward(ctx, grad):
         x, y = ctx.saved_tensors
-        return grad * y, None
-
-
-@mends(NothingForY)
-class SomethingForY(NothingForY):
-    @staticmethod
-    def backward(ctx, grad):
-        x, y = ctx.saved_tensors
-        return grad * y, grad * x
+        return grad * y, None  # -
+        # + return grad * y, grad * x
 
 
 @broken("gradients", "grad_b * (derivative of output 1", "return grad_a * 2", x)
-class SecondOutputForgotten(Function):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x * 2, x * x
-
+class SecondOutputForgotten(DoubleAndSquare):
     @staticmethod
     def backward(ctx, grad_a, grad_b):
-        return grad_a * 2
-
-
-@mends(SecondOutputForgotten)
-class BothOutputs(SecondOutputForgotten):
-    @staticmethod
-    def backward(ctx, grad_a, grad_b):
-        (x,) = ctx.saved_tensors
-        return grad_a * 2 + grad_b * 2 * x
+        return grad_a * 2  # -
+        # + (x,) = ctx.saved_tensors
+        # + return grad_a * 2 + grad_b * 2 * x
 
 
 @broken("gradients", "instead of None or 0 for x", "def backward", x)
-class NoReturn(Function):
-    @staticmethod
-    def forward(ctx, x):
-        return x * 2
-
+class NoReturn(Double):
     @staticmethod
     def backward(ctx, grad):
-        grad * 2
-
-
-@mends(NoReturn)
-class AReturn(NoReturn):
-    @staticmethod
-    def backward(ctx, grad):
-        return grad * 2
+        grad * 2  # -
+        # + return grad * 2
 
 
 @broken("jvp", "multiply by", "return tangent * 3", x)
-class WrongJvp(AReturn):
+class WrongJvp(Double):
     @staticmethod
     def jvp(ctx, tangent):
-        return tangent * 3
-
-
-@mends(WrongJvp)
-class RightJvp(AReturn):
-    @staticmethod
-    def jvp(ctx, tangent):
-        return tangent * 2
+        return tangent * 3  # -
+        # + return tangent * 2
 
 
 @broken("jvp", "linear in the tangents", "return tangent_x * y + tangent_x * tangent_y", x, y)
-class ProductOfTangents(SomethingForY):
-    @staticmethod
-    def forward(ctx, x, y):
-        ctx.save_for_backward(x, y)
-        ctx.save_for_forward(x, y)
-        return x * y
-
+class ProductOfTangents(Product):
     @staticmethod
     def jvp(ctx, tangent_x, tangent_y):
         x, y = ctx.saved_tensors
-        return tangent_x * y + tangent_x * tangent_y + x * tangent_y
-
-
-@mends(ProductOfTangents)
-class SumOfTangents(ProductOfTangents):
-    @staticmethod
-    def jvp(ctx, tangent_x, tangent_y):
-        x, y = ctx.saved_tensors
-        return tangent_x * y + x * tangent_y
+        return tangent_x * y + tangent_x * tangent_y + x * tangent_y  # -
+        # + return tangent_x * y + x * tangent_y
 
 
 @broken("second derivatives", "@once_differentiable", "return torch.tensor(grad.detach().numpy()", x)
@@ -243,15 +188,7 @@ class NumpyInBackward(Function):
         return x * x
 
     @staticmethod
-    def backward(ctx, grad):
-        (x,) = ctx.saved_tensors
-        return torch.tensor(grad.detach().numpy() * 2 * x.detach().numpy())
-
-
-@mends(NumpyInBackward)
-class NumpyAndSaysSo(NumpyInBackward):
-    @staticmethod
-    @once_differentiable
+    # + @once_differentiable
     def backward(ctx, grad):
         (x,) = ctx.saved_tensors
         return torch.tensor(grad.detach().numpy() * 2 * x.detach().numpy())
@@ -261,18 +198,16 @@ class NumpyAndSaysSo(NumpyInBackward):
 class SavedInBetween(Function):
     @staticmethod
     def forward(ctx, x):
-        ctx.save_for_backward(2 * x)
+        ctx.save_for_backward(2 * x)  # -
+        # + ctx.save_for_backward(x)
         return x * x
 
     @staticmethod
     def backward(ctx, grad):
-        (double,) = ctx.saved_tensors
-        return grad * double
-
-
-@mends(SavedInBetween)
-class SavedInput(AllOfIt):
-    pass
+        (double,) = ctx.saved_tensors  # -
+        return grad * double  # -
+        # + (x,) = ctx.saved_tensors
+        # + return grad * 2 * x
 
 
 # ---------------------------------------------------------------------- wrong returns
@@ -284,14 +219,8 @@ class OneOfTwo(Function):
 
     @staticmethod
     def backward(ctx, grad):
-        return grad
-
-
-@mends(OneOfTwo)
-class TwoOfTwo(OneOfTwo):
-    @staticmethod
-    def backward(ctx, grad):
-        return grad, grad
+        return grad  # -
+        # + return grad, grad
 
 
 @broken("gradients returned", "return grad_x, None", "return grad * ctx.n", x, 2)
@@ -303,14 +232,8 @@ class NoneForgotten(Function):
 
     @staticmethod
     def backward(ctx, grad):
-        return grad * ctx.n
-
-
-@mends(NoneForgotten)
-class NoneForTheNumber(NoneForgotten):
-    @staticmethod
-    def backward(ctx, grad):
-        return grad * ctx.n, None
+        return grad * ctx.n  # -
+        # + return grad * ctx.n, None
 
 
 @broken("gradients returned", "with the shape", "return grad * torch.ones(3, 2", matrix)
@@ -322,97 +245,55 @@ class WrongShape(Function):
 
     @staticmethod
     def backward(ctx, grad):
-        return grad * torch.ones(3, 2, dtype=grad.dtype)
-
-
-@mends(WrongShape)
-class ShapeOfTheInput(WrongShape):
-    @staticmethod
-    def backward(ctx, grad):
-        return grad * torch.ones(ctx.shape, dtype=grad.dtype)
+        return grad * torch.ones(3, 2, dtype=grad.dtype)  # -
+        # + return grad * torch.ones(ctx.shape, dtype=grad.dtype)
 
 
 @broken("dtypes", ".to(x.dtype)", "return (grad * 2).float()", x)
-class WrongDtype(NoReturn):
+class WrongDtype(Double):
     @staticmethod
     def backward(ctx, grad):
-        return (grad * 2).float()
-
-
-@mends(WrongDtype)
-class DtypeOfTheInput(AReturn):
-    pass
+        return (grad * 2).float()  # -
+        # + return grad * 2
 
 
 @broken("gradients returned", "as_tensor", "return grad.detach().numpy() * 2", x)
-class ArrayReturned(NoReturn):
+class ArrayReturned(Double):
     @staticmethod
     def backward(ctx, grad):
-        return grad.detach().numpy() * 2
-
-
-@mends(ArrayReturned)
-class TensorReturned(AReturn):
-    pass
+        return grad.detach().numpy() * 2  # -
+        # + return grad * 2
 
 
 @broken("tangents returned", "return tangent_0, tangent_1", "return tangent * 2", x)
-class OneTangent(BothOutputs):
+class OneTangent(DoubleAndSquare):
     @staticmethod
     def jvp(ctx, tangent):
-        return tangent * 2
-
-
-@mends(OneTangent)
-class TwoTangents(BothOutputs):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        ctx.save_for_forward(x)
-        return x * 2, x * x
-
-    @staticmethod
-    def jvp(ctx, tangent):
-        (x,) = ctx.saved_tensors
-        return tangent * 2, tangent * 2 * x
+        return tangent * 2  # -
+        # + (x,) = ctx.saved_tensors
+        # + return tangent * 2, tangent * 2 * x
 
 
 @broken("forward", "flat", "return x * 2, [x * 3]", x)
 class ListInside(Function):
     @staticmethod
     def forward(ctx, x):
-        return x * 2, [x * 3]
+        return x * 2, [x * 3]  # -
+        # + return x * 2, x * 3
 
     @staticmethod
     def backward(ctx, grad_a, grad_b):
-        return grad_a * 2
-
-
-@mends(ListInside)
-class FlatTuple(ListInside):
-    @staticmethod
-    def forward(ctx, x):
-        return x * 2, x * 3
-
-    @staticmethod
-    def backward(ctx, grad_a, grad_b):
-        return grad_a * 2 + grad_b * 3
+        return grad_a * 2  # -
+        # + return grad_a * 2 + grad_b * 3
 
 
 @broken("needs_input_grad", "needs_input_grad[1]", "grad * x if ctx.needs_input_grad[0]", x, y)
-class WrongPlace(NothingForY):
+class WrongPlace(Product):
     @staticmethod
     def backward(ctx, grad):
         x, y = ctx.saved_tensors
-        return grad * y, grad * x if ctx.needs_input_grad[0] else None
-
-
-@mends(WrongPlace)
-class RightPlace(NothingForY):
-    @staticmethod
-    def backward(ctx, grad):
-        x, y = ctx.saved_tensors
-        return grad * y, grad * x if ctx.needs_input_grad[1] else None
+        return grad * y, grad * x if ctx.needs_input_grad[0] else None  # -
+        # + return grad * y, grad * x if ctx.needs_input_grad[1] else None
 
 
 @broken("unused outputs", "is not None", "return grad_a * 2 + grad_b * 3", x)
@@ -424,15 +305,9 @@ class NoZeros(Function):
 
     @staticmethod
     def backward(ctx, grad_a, grad_b):
-        return grad_a * 2 + grad_b * 3
-
-
-@mends(NoZeros)
-class ForNone(NoZeros):
-    @staticmethod
-    def backward(ctx, grad_a, grad_b):
-        parts = [g * n for g, n in ((grad_a, 2), (grad_b, 3)) if g is not None]
-        return sum(parts[1:], parts[0])
+        return grad_a * 2 + grad_b * 3  # -
+        # + parts = [g * n for g, n in ((grad_a, 2), (grad_b, 3)) if g is not None]
+        # + return sum(parts[1:], parts[0])
 
 
 # ---------------------------------------------------------------------- the form
@@ -443,46 +318,29 @@ class Misspelt(Function):
         return x * 2
 
     @staticmethod
-    def backwards(ctx, grad):
+    # + def backward(ctx, grad):
+    def backwards(ctx, grad):  # -
         return grad * 2
-
-
-@mends(Misspelt)
-class WellSpelt(AReturn):
-    pass
 
 
 @broken("methods", "@staticmethod", "def backward(ctx, grad)", x)
-class NotStatic(NoReturn):
+class NotStatic(Double):
+    # + @staticmethod
     def backward(ctx, grad):
         return grad * 2
-
-
-@mends(NotStatic)
-class Static(AReturn):
-    pass
 
 
 @broken("captured tensors", "pass it as an argument", "return x * weight", x)
 class Captures(Function):
     @staticmethod
     def forward(ctx, x):
-        return x * weight
+        return x * weight  # -
+        # + return x * 2.0
 
     @staticmethod
     def backward(ctx, grad):
-        return grad * weight
-
-
-@mends(Captures)
-class TakesNumber(Captures):
-    @staticmethod
-    def forward(ctx, x):
-        return x * 2.0
-
-    @staticmethod
-    def backward(ctx, grad):
-        return grad * 2.0
+        return grad * weight  # -
+        # + return grad * 2.0
 
 
 # ---------------------------------------------------------------------- what is kept and changed
@@ -490,17 +348,15 @@ class TakesNumber(Captures):
 class InputOnCtx(Function):
     @staticmethod
     def forward(ctx, x):
-        ctx.x = x
+        ctx.x = x  # -
+        # + ctx.save_for_backward(x)
         return x * x
 
     @staticmethod
     def backward(ctx, grad):
-        return grad * 2 * ctx.x
-
-
-@mends(InputOnCtx)
-class InputSaved(AllOfIt):
-    pass
+        return grad * 2 * ctx.x  # -
+        # + (x,) = ctx.saved_tensors
+        # + return grad * 2 * x
 
 
 @broken("tensors on ctx", "instead of ctx.out", "ctx.out = out", x)
@@ -508,19 +364,23 @@ class OutputOnCtx(Function):
     @staticmethod
     def forward(ctx, x):
         out = x.exp()
-        ctx.out = out
+        ctx.out = out  # -
+        # + ctx.save_for_backward(out)
         return out
 
     @staticmethod
     def backward(ctx, grad):
-        return grad * ctx.out
+        return grad * ctx.out  # -
+        # + (out,) = ctx.saved_tensors
+        # + return grad * out
 
 
-@mends(OutputOnCtx)
-class OutputSaved(Function):
+@broken("memory freed", "instead of a list", "drawer.append(out)", x)
+class KeepsAll(Function):
     @staticmethod
     def forward(ctx, x):
         out = x.exp()
+        drawer.append(out)  # -
         ctx.save_for_backward(out)
         return out
 
@@ -528,21 +388,6 @@ class OutputSaved(Function):
     def backward(ctx, grad):
         (out,) = ctx.saved_tensors
         return grad * out
-
-
-@broken("memory freed", "instead of a list", "drawer.append(out)", x)
-class KeepsAll(OutputSaved):
-    @staticmethod
-    def forward(ctx, x):
-        out = x.exp()
-        drawer.append(out)
-        ctx.save_for_backward(out)
-        return out
-
-
-@mends(KeepsAll)
-class KeepsNothing(OutputSaved):
-    pass
 
 
 @broken("backward twice", "no state", "ctx.n += 1", x)
@@ -554,83 +399,49 @@ class CountsItsCalls(Function):
 
     @staticmethod
     def backward(ctx, grad):
-        result = grad * ctx.n
-        ctx.n += 1
-        return result
-
-
-@mends(CountsItsCalls)
-class CountsNothing(CountsItsCalls):
-    @staticmethod
-    def backward(ctx, grad):
-        return grad * ctx.n
+        result = grad * ctx.n  # -
+        ctx.n += 1  # -
+        return result  # -
+        # + return grad * ctx.n
 
 
 @broken("backward twice", "no random numbers", "torch.rand(x.shape)", torch.ones(20))
 class DrawsAgain(Function):
     @staticmethod
     def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x * (torch.rand(x.shape) > 0.5)
+        ctx.save_for_backward(x)  # -
+        return x * (torch.rand(x.shape) > 0.5)  # -
+        # + mask = torch.rand(x.shape) > 0.5
+        # + ctx.save_for_backward(mask)
+        # + return x * mask
 
     @staticmethod
     def backward(ctx, grad):
-        (x,) = ctx.saved_tensors
-        return grad * (torch.rand(x.shape) > 0.5)
-
-
-@mends(DrawsAgain)
-class DrawsOnce(DrawsAgain):
-    @staticmethod
-    def forward(ctx, x):
-        mask = torch.rand(x.shape) > 0.5
-        ctx.save_for_backward(mask)
-        return x * mask
-
-    @staticmethod
-    def backward(ctx, grad):
-        (mask,) = ctx.saved_tensors
-        return grad * mask
+        (x,) = ctx.saved_tensors  # -
+        return grad * (torch.rand(x.shape) > 0.5)  # -
+        # + (mask,) = ctx.saved_tensors
+        # + return grad * mask
 
 
 @broken("in-place marks", "ctx.mark_dirty(x)", "x.mul_(2)", x)
-class Unmarked(NoReturn):
+class Unmarked(Double):
     @staticmethod
     def forward(ctx, x):
         x.mul_(2)
-        return x
-
-    @staticmethod
-    def backward(ctx, grad):
-        return grad * 2
-
-
-@mends(Unmarked)
-class Marked(Unmarked):
-    @staticmethod
-    def forward(ctx, x):
-        x.mul_(2)
-        ctx.mark_dirty(x)
+        # + ctx.mark_dirty(x)
         return x
 
 
 @broken("in-place marks", "remove mark_dirty(x)", "ctx.mark_dirty(x)", x)
-class MarkedForNothing(AReturn):
+class MarkedForNothing(Double):
     @staticmethod
     def forward(ctx, x):
-        ctx.mark_dirty(x)
+        ctx.mark_dirty(x)  # -
         return x
 
     @staticmethod
     def backward(ctx, grad):
         return grad
-
-
-@mends(MarkedForNothing)
-class ReturnsTheInput(MarkedForNothing):
-    @staticmethod
-    def forward(ctx, x):
-        return x
 
 
 @broken("in-place marks", "return x", "return x * 1", x)
@@ -639,24 +450,16 @@ class MarkedAndNotReturned(Unmarked):
     def forward(ctx, x):
         x.mul_(2)
         ctx.mark_dirty(x)
-        return x * 1
-
-
-@mends(MarkedAndNotReturned)
-class MarkedAndReturned(Marked):
-    pass
+        return x * 1  # -
+        # + return x
 
 
 @broken("writes in backward", "grad_output.clone()", "return grad.mul_(2)", x)
-class ChangesTheGradient(NoReturn):
+class ChangesTheGradient(Double):
     @staticmethod
     def backward(ctx, grad):
-        return grad.mul_(2)
-
-
-@mends(ChangesTheGradient)
-class LeavesTheGradient(AReturn):
-    pass
+        return grad.mul_(2)  # -
+        # + return grad * 2
 
 
 @broken("writes in backward", "x.clone()", "return out.mul_(grad)", x)
@@ -665,35 +468,26 @@ class ChangesWhatIsSaved(Function):
     def forward(ctx, x):
         out = x.exp()
         ctx.save_for_backward(out)
-        return out * 1
+        return out * 1  # -
+        # + return out
 
     @staticmethod
     def backward(ctx, grad):
         (out,) = ctx.saved_tensors
-        return out.mul_(grad)
-
-
-@mends(ChangesWhatIsSaved)
-class LeavesWhatIsSaved(OutputSaved):
-    pass
+        return out.mul_(grad)  # -
+        # + return grad * out
 
 
 @broken("outputs' memory", "clone()", "return torch.from_numpy(x.detach().numpy())", x)
 class SharedMemory(Function):
     @staticmethod
     def forward(ctx, x):
-        return torch.from_numpy(x.detach().numpy())
+        return torch.from_numpy(x.detach().numpy())  # -
+        # + return torch.from_numpy(x.detach().numpy()).clone()
 
     @staticmethod
     def backward(ctx, grad):
         return grad
-
-
-@mends(SharedMemory)
-class OwnMemory(SharedMemory):
-    @staticmethod
-    def forward(ctx, x):
-        return torch.from_numpy(x.detach().numpy()).clone()
 
 
 @broken("threads", "belongs on its ctx", "OnTheClass.kept = float(x.sum())", x)
@@ -702,26 +496,16 @@ class OnTheClass(Function):
 
     @staticmethod
     def forward(ctx, x):
-        OnTheClass.kept = float(x.sum())
-        ctx.shape = x.shape
+        OnTheClass.kept = float(x.sum())  # -
+        ctx.shape = x.shape  # -
+        # + ctx.save_for_backward(x)
         return (x.sum() ** 2) / 2
 
     @staticmethod
     def backward(ctx, grad):
-        return grad * OnTheClass.kept * torch.ones(ctx.shape, dtype=grad.dtype)
-
-
-@mends(OnTheClass)
-class OnItsCtx(Function):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return (x.sum() ** 2) / 2
-
-    @staticmethod
-    def backward(ctx, grad):
-        (x,) = ctx.saved_tensors
-        return grad * x.sum() * torch.ones_like(x)
+        return grad * OnTheClass.kept * torch.ones(ctx.shape, dtype=grad.dtype)  # -
+        # + (x,) = ctx.saved_tensors
+        # + return grad * x.sum() * torch.ones_like(x)
 
 
 @broken("determinism", "pass it as an argument", "Counter.n += 1", x)
@@ -730,19 +514,13 @@ class Counter(Function):
 
     @staticmethod
     def forward(ctx, x):
-        Counter.n += 1
-        return x + Counter.n
+        Counter.n += 1  # -
+        return x + Counter.n  # -
+        # + return x + 1
 
     @staticmethod
     def backward(ctx, grad):
         return grad
-
-
-@mends(Counter)
-class NoCounter(Counter):
-    @staticmethod
-    def forward(ctx, x):
-        return x + 1
 
 
 # ---------------------------------------------------------------------- other inputs
@@ -750,20 +528,14 @@ class NoCounter(Counter):
 class ReadsTheMemory(Function):
     @staticmethod
     def forward(ctx, x):
-        memory = x.detach().numpy()
-        flat = np.lib.stride_tricks.as_strided(memory, (memory.size,), (memory.itemsize,))
-        return torch.tensor(flat.reshape(memory.shape) * 2)
+        memory = x.detach().numpy()  # -
+        flat = np.lib.stride_tricks.as_strided(memory, (memory.size,), (memory.itemsize,))  # -
+        return torch.tensor(flat.reshape(memory.shape) * 2)  # -
+        # + return torch.tensor(x.contiguous().detach().numpy() * 2)
 
     @staticmethod
     def backward(ctx, grad):
         return grad * 2
-
-
-@mends(ReadsTheMemory)
-class ReadsACopy(ReadsTheMemory):
-    @staticmethod
-    def forward(ctx, x):
-        return torch.tensor(x.contiguous().detach().numpy() * 2)
 
 
 @broken("no elements", "dim", "x.max()", x)
@@ -776,28 +548,16 @@ class NotForEmpty(Function):
     @staticmethod
     def backward(ctx, grad):
         (x,) = ctx.saved_tensors
-        return grad * 2 * x * (x.max() / x.max())
-
-
-@mends(NotForEmpty)
-class ForEmpty(AllOfIt):
-    pass
+        return grad * 2 * x * (x.max() / x.max())  # -
+        # + return grad * 2 * x
 
 
 @broken("dtypes", ".to(x.dtype)", "return torch.tensor(np.float64(2.0)", x)
-class TooPrecise(NoReturn):
+class TooPrecise(Double):
     @staticmethod
     def forward(ctx, x):
-        return torch.tensor(np.float64(2.0) * x.detach().numpy().astype("float64"))
-
-    @staticmethod
-    def backward(ctx, grad):
-        return grad * 2
-
-
-@mends(TooPrecise)
-class AsPrecise(AReturn):
-    pass
+        return torch.tensor(np.float64(2.0) * x.detach().numpy().astype("float64"))  # -
+        # + return x * 2
 
 
 @broken("dtypes", "subtract", "return (x + 1e6) ** 2 - 1e12", torch.ones(1))
@@ -805,20 +565,13 @@ class Cancels(Function):
     @staticmethod
     def forward(ctx, x):
         ctx.save_for_backward(x)
-        return (x + 1e6) ** 2 - 1e12
+        return (x + 1e6) ** 2 - 1e12  # -
+        # + return x * (x + 2e6)
 
     @staticmethod
     def backward(ctx, grad):
         (x,) = ctx.saved_tensors
         return grad * 2 * (x + 1e6)
-
-
-@mends(Cancels)
-class Expanded(Cancels):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x * (x + 2e6)
 
 
 # ---------------------------------------------------------------------- vmap and the transforms
@@ -838,19 +591,13 @@ class SumOfRows(Function):
 
     @staticmethod
     def vmap(info, in_dims, x):
-        return SumOfRows.apply(x), 0
-
-
-@mends(SumOfRows)
-class SumOfBatchedRows(SumOfRows):
-    @staticmethod
-    def vmap(info, in_dims, x):
-        return SumOfBatchedRows.apply(x.movedim(in_dims[0], 0)), 0
+        return SumOfRows.apply(x), 0  # -
+        # + return SumOfRows.apply(x.movedim(in_dims[0], 0)), 0
 
 
 @broken("vmap", "vmap staticmethod", "return torch.tensor(np.sin(x.numpy()))", x)
 class NumpyForward(Function):
-    generate_vmap_rule = True
+    generate_vmap_rule = True  # -
 
     @staticmethod
     def forward(x):
@@ -865,24 +612,17 @@ class NumpyForward(Function):
         (x,) = ctx.saved_tensors
         return grad * x.cos()
 
-
-@mends(NumpyForward)
-class NumpyForwardWithRule(NumpyForward):
-    generate_vmap_rule = False
-
-    @staticmethod
-    def vmap(info, in_dims, x):
-        return NumpyForwardWithRule.apply(x), in_dims[0]
+    # + @staticmethod
+    # + def vmap(info, in_dims, x):
+    # +     return NumpyForward.apply(x), in_dims[0]
 
 
 @broken("methods", "generate_vmap_rule = False", "def vmap", x)
-class TwoRules(NumpyForwardWithRule):
-    generate_vmap_rule = True
-
-
-@mends(TwoRules)
-class OneRule(NumpyForwardWithRule):
-    pass
+class TwoRules(NumpyForward):
+    # + generate_vmap_rule = False
+    @staticmethod
+    def vmap(info, in_dims, x):
+        return TwoRules.apply(x), in_dims[0]
 
 
 @broken("func.vmap", "vmap staticmethod", "return torch.tensor(grad.numpy() * np.cos(x.numpy()))", x)
@@ -890,19 +630,15 @@ class NumpyUnderVmap(NumpyForward):
     generate_vmap_rule = False
 
     @staticmethod
-    @once_differentiable
+    @once_differentiable  # -
     def backward(ctx, grad):
         (x,) = ctx.saved_tensors
-        return torch.tensor(grad.numpy() * np.cos(x.numpy()))
+        return torch.tensor(grad.numpy() * np.cos(x.numpy()))  # -
+        # + return grad * x.cos()
 
     @staticmethod
     def vmap(info, in_dims, x):
         return NumpyUnderVmap.apply(x), in_dims[0]
-
-
-@mends(NumpyUnderVmap)
-class OperationsUnderVmap(NumpyForwardWithRule):
-    pass
 
 
 @broken("randomness", "draw once", "return IgnoresTheOption.apply(x)", torch.ones(3))
@@ -919,14 +655,6 @@ class IgnoresTheOption(Function):
     def vmap(info, in_dims, x):
         if info.randomness == "error":
             raise RuntimeError("random numbers under vmap")
-        return IgnoresTheOption.apply(x), in_dims[0]
-
-
-@mends(IgnoresTheOption)
-class HeedsTheOption(IgnoresTheOption):
-    @staticmethod
-    def vmap(info, in_dims, x):
-        if info.randomness == "error":
-            raise RuntimeError("random numbers under vmap")
-        x = x.movedim(in_dims[0], 0)
-        return x * torch.rand(x.shape if info.randomness == "different" else x.shape[1:]), 0
+        return IgnoresTheOption.apply(x), in_dims[0]  # -
+        # + x = x.movedim(in_dims[0], 0)
+        # + return x * torch.rand(x.shape if info.randomness == "different" else x.shape[1:]), 0

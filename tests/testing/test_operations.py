@@ -6,7 +6,15 @@ import pytest
 
 import minigrad
 from minigrad.ops.base.registry import TABLE
-from minigrad.testing.operations import operations_table, path, row
+from minigrad.testing import operations
+from minigrad.testing.operations import operations_table, path
+from minigrad.testing.operations import row as row_of
+
+
+@functools.cache
+def row(name):
+    """Return the row of an operation, which is made by a recording."""
+    return row_of(TABLE[name])
 
 
 @pytest.mark.parametrize("name", TABLE)
@@ -17,40 +25,41 @@ def test_an_operation_is_here_and_in_pytorch_under_the_name_that_the_table_says(
 
 
 def test_a_row_has_forms_formula_derivative_and_an_example():
-    assert row(TABLE["sin"]) == (
+    assert row("sin") == (
         "| `sin` | `.sin()`, `.sin_()`, `out=` | Sine of x in radians. | "
         r"`sin(x)`<br>\(\bar{x} = \bar{y} \odot \cos\left(x\right)\) | `sin(T(3, 4))` → `(3, 4)` |"
     )
 
 
 def test_a_row_says_in_what_an_operation_differs():
-    assert "*Not as in PyTorch:* the numbers that a seed gives" in row(TABLE["rand"])
-    assert "Not as in PyTorch" not in row(TABLE["sum"])
+    assert "*Not as in PyTorch:* the numbers that a seed gives" in row("rand")
+    assert "Not as in PyTorch" not in row("sum")
 
 
 def test_the_example_of_a_method_is_a_call_of_the_method():
-    assert row(TABLE["view"]).endswith("`T(2, 6).view((3, 4))` → `(3, 4)` |")
+    assert row("view").endswith("`T(2, 6).view((3, 4))` → `(3, 4)` |")
 
 
 def test_what_is_made_of_other_operations_has_formulas_like_all():
-    assert r"`hstack((x1, x2))`<br>\(\bar{x_{1}} = {\bar{y}}_{[{:}, 0{:}3]}\)" in row(TABLE["hstack"])
+    assert r"`hstack((x1, x2))`<br>\(\bar{x_{1}} = {\bar{y}}_{[{:}, 0{:}3]}\)" in row("hstack")
 
 
 # positive gives its input itself, so that nothing is differentiated
 @pytest.mark.parametrize("name", [n for n, entry in TABLE.items() if entry.differentiable and n != "positive"])
 def test_each_operation_with_a_derivative_has_a_formula(name):
-    assert r"\bar{" in row(TABLE[name])
+    assert r"\bar{" in row(name)
 
 
 def test_a_long_formula_has_named_parts():
-    assert r"\(\quad p = \sqrt{\operatorname{var}_{1}\left(x\right) + 10^{-5}}\)" in row(TABLE["layer_norm"])
+    assert r"\(\quad p = \sqrt{\operatorname{var}_{1}\left(x\right) + 10^{-5}}\)" in row("layer_norm")
 
 
 def test_every_row_has_five_cells():
-    for entry in TABLE.values():
-        assert row(entry).replace("\\|", "").count("|") == 6, row(entry)
+    for name in TABLE:
+        assert row(name).replace("\\|", "").count("|") == 6, row(name)
 
 
-def test_second_names_share_a_row():
-    assert row(TABLE["mul"]).startswith("| `mul`, `multiply` |")
+def test_second_names_share_a_row(monkeypatch):
+    monkeypatch.setattr(operations, "row", lambda entry: row(entry.name))
+    assert row("mul").startswith("| `mul`, `multiply` |")
     assert operations_table().count("`multiply`") == 1
