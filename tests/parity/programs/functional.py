@@ -1,6 +1,6 @@
 """`autograd.functional`: vjp, jvp, jacobian, hessian, hvp, vhp with their arguments and refusals."""
 
-from tests.parity.harness import attempt, gives, leaf
+from tests.parity.harness import attempt, function, gives, leaf
 
 
 @gives([[[[1.0, 1.0], [0.0, 0.0]], [[0.0, 0.0], [1.0, 1.0]]], [[1.0, 2.0], [3.0, 4.0]]])
@@ -226,16 +226,11 @@ def inputs_are_left_alone(torch):
 
 @gives([[[2.0, 0.0], [0.0, 4.0]], [[12.0, 0.0], [0.0, 48.0]]])
 def jacobian_through_a_custom_function(torch):
-    class Square(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            ctx.save_for_backward(x)
-            return x * x
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x
 
-        @staticmethod
-        def backward(ctx, g):
-            return 2 * ctx.saved_tensors[0] * g
-
+    Square = function(torch, forward, lambda ctx, g: 2 * ctx.saved_tensors[0] * g)
     x = torch.tensor([1.0, 2.0])
     functional = torch.autograd.functional
     return functional.jacobian(Square.apply, x), functional.hessian(lambda t: Square.apply(Square.apply(t)).sum(), x)

@@ -1,6 +1,6 @@
 """The protocol of custom Functions: both forms, what ctx knows of the call, subclasses, the smallest inputs."""
 
-from tests.parity.harness import gives, leaf
+from tests.parity.harness import function, gives, leaf
 from tests.parity.makers import product_function, square_function, two_outputs
 
 
@@ -31,19 +31,12 @@ def output_has_the_backward_of_the_function(torch):
 def setup_context_gets_inputs_and_output_as_documented(torch):
     seen = []
 
-    class Func(torch.autograd.Function):
-        @staticmethod
-        def forward(x, n, text, nothing):
-            return (x * n,)
+    def setup_context(ctx, inputs, output):
+        seen.append([type(inputs).__name__, list(inputs[1:]), type(output).__name__, len(output)])
 
-        @staticmethod
-        def setup_context(ctx, inputs, output):
-            seen.append([type(inputs).__name__, list(inputs[1:]), type(output).__name__, len(output)])
-
-        @staticmethod
-        def backward(ctx, g):
-            return g, None, None, None
-
+    Func = function(
+        torch, lambda x, n, text, nothing: (x * n,), lambda ctx, g: (g, None, None, None), setup_context=setup_context
+    )
     (y,) = Func.apply(leaf(torch, [1.0]), 3, "a", None)
     return seen, y
 
@@ -52,17 +45,15 @@ def setup_context_gets_inputs_and_output_as_documented(torch):
 def needs_input_grad_follows_the_arguments(torch):
     seen = []
 
-    class Func(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, a, b, n, c):
-            seen.append(list(ctx.needs_input_grad))
-            return a + b + c * n
+    def forward(ctx, a, b, n, c):
+        seen.append(list(ctx.needs_input_grad))
+        return a + b + c * n
 
-        @staticmethod
-        def backward(ctx, g):
-            seen.append(list(ctx.needs_input_grad))
-            return g, g, None, g
+    def backward(ctx, g):
+        seen.append(list(ctx.needs_input_grad))
+        return g, g, None, g
 
+    Func = function(torch, forward, backward)
     a, b, c = leaf(torch, [1.0]), torch.tensor([1.0]), leaf(torch, [2.0]) * 1
     Func.apply(a, b, 2, c).sum().backward()
     return seen, a.grad
@@ -72,16 +63,11 @@ def needs_input_grad_follows_the_arguments(torch):
 def needs_input_grad_without_any(torch):
     seen = []
 
-    class Func(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, a, b):
-            seen.append(list(ctx.needs_input_grad))
-            return a + b
+    def forward(ctx, a, b):
+        seen.append(list(ctx.needs_input_grad))
+        return a + b
 
-        @staticmethod
-        def backward(ctx, g):
-            return g, g
-
+    Func = function(torch, forward, lambda ctx, g: (g, g))
     with torch.no_grad():
         quiet = Func.apply(leaf(torch, [1.0]), torch.ones(1))
     return Func.apply(torch.ones(1), torch.ones(1)).requires_grad, quiet.requires_grad, seen
@@ -91,18 +77,16 @@ def needs_input_grad_without_any(torch):
 def needs_input_grad_under_partial_grad(torch):
     seen = []
 
-    class Product(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, a, b):
-            ctx.save_for_backward(a, b)
-            return a * b
+    def forward(ctx, a, b):
+        ctx.save_for_backward(a, b)
+        return a * b
 
-        @staticmethod
-        def backward(ctx, g):
-            a, b = ctx.saved_tensors
-            seen.append(list(ctx.needs_input_grad))
-            return g * b, g * a
+    def backward(ctx, g):
+        a, b = ctx.saved_tensors
+        seen.append(list(ctx.needs_input_grad))
+        return g * b, g * a
 
+    Product = function(torch, forward, backward)
     a, b = leaf(torch, [2.0]), leaf(torch, [3.0])
     return torch.autograd.grad(Product.apply(a, b).sum(), a), seen
 
@@ -111,17 +95,15 @@ def needs_input_grad_under_partial_grad(torch):
 def attributes_on_ctx(torch):
     seen = []
 
-    class Func(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x, n):
-            ctx.n, ctx.name_of_it, ctx.saved, ctx.shape = n, "func", [1, 2], x.shape
-            return x.sum() * n
+    def forward(ctx, x, n):
+        ctx.n, ctx.name_of_it, ctx.saved, ctx.shape = n, "func", [1, 2], x.shape
+        return x.sum() * n
 
-        @staticmethod
-        def backward(ctx, g):
-            seen.append([ctx.name_of_it, ctx.saved, tuple(ctx.shape), hasattr(ctx, "other")])
-            return g.expand(ctx.shape) * ctx.n, None
+    def backward(ctx, g):
+        seen.append([ctx.name_of_it, ctx.saved, tuple(ctx.shape), hasattr(ctx, "other")])
+        return g.expand(ctx.shape) * ctx.n, None
 
+    Func = function(torch, forward, backward)
     x = leaf(torch, [1.0, 2.0])
     Func.apply(x, 3).backward()
     return seen, x.grad
@@ -131,17 +113,15 @@ def attributes_on_ctx(torch):
 def ctx_of_backward_is_the_node(torch):
     seen = []
 
-    class Func(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            ctx.tag = "here"
-            return x * 2
+    def forward(ctx, x):
+        ctx.tag = "here"
+        return x * 2
 
-        @staticmethod
-        def backward(ctx, g):
-            seen.append(ctx)
-            return g * 2
+    def backward(ctx, g):
+        seen.append(ctx)
+        return g * 2
 
+    Func = function(torch, forward, backward)
     y = Func.apply(leaf(torch, [1.0]))
     y.sum().backward()
     return seen[0] is y.grad_fn, y.grad_fn.tag
@@ -158,18 +138,16 @@ def each_call_has_its_own_ctx(torch):
 
 @gives([[12.0], [8.0]])
 def vjp_is_another_name_of_backward(torch):
-    class Func(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x, y, n):
-            ctx.save_for_backward(x, y)
-            ctx.n = n
-            return x * y * n
+    def forward(ctx, x, y, n):
+        ctx.save_for_backward(x, y)
+        ctx.n = n
+        return x * y * n
 
-        @staticmethod
-        def vjp(ctx, g):
-            x, y = ctx.saved_tensors
-            return g * y * ctx.n, g * x * ctx.n, None
+    def vjp(ctx, g):
+        x, y = ctx.saved_tensors
+        return g * y * ctx.n, g * x * ctx.n, None
 
+    Func = function(torch, forward, None, vjp=vjp)
     x, y = leaf(torch, [2.0]), leaf(torch, [3.0])
     Func.apply(x, y, 4).sum().backward()
     return x.grad, y.grad

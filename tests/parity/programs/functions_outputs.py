@@ -1,6 +1,6 @@
 """Outputs of custom Functions: several, unused, repeated, not differentiable, inputs and views of them."""
 
-from tests.parity.harness import attempt, gives, leaf
+from tests.parity.harness import attempt, function, gives, leaf
 from tests.parity.makers import two_outputs
 
 
@@ -113,15 +113,7 @@ def everything_marked_non_differentiable(torch):
 
 @gives([False, False, True, [10.0]])
 def input_returned_as_it_is(torch):
-    class Same(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            return x
-
-        @staticmethod
-        def backward(ctx, g):
-            return g * 10
-
+    Same = function(torch, lambda ctx, x: x, lambda ctx, g: g * 10)
     x = leaf(torch, [1.0])
     y = Same.apply(x)
     y.sum().backward()
@@ -130,19 +122,10 @@ def input_returned_as_it_is(torch):
 
 @gives([[1.0, 2.0], [-3.0, -3.0]])
 def input_returned_as_it_is_by_the_separate_form(torch):
-    class Same(torch.autograd.Function):
-        @staticmethod
-        def forward(x, factor):
-            return x
+    def setup_context(ctx, inputs, output):
+        ctx.factor = inputs[1]
 
-        @staticmethod
-        def setup_context(ctx, inputs, output):
-            ctx.factor = inputs[1]
-
-        @staticmethod
-        def backward(ctx, g):
-            return g * ctx.factor, None
-
+    Same = function(torch, lambda x, factor: x, lambda ctx, g: (g * ctx.factor, None), setup_context=setup_context)
     x = leaf(torch, [1.0, 2.0])
     y = Same.apply(x * 1, -1.0)
     (y * 3).sum().backward()
@@ -159,18 +142,16 @@ def untracked_input_returned_as_it_is(torch):
 
 @gives([[1.0, 2.0], True, [[20.0, 40.0], [0.0, 0.0]]])
 def view_of_the_input_returned(torch):
-    class Row(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            ctx.shape = x.shape
-            return x[0]
+    def forward(ctx, x):
+        ctx.shape = x.shape
+        return x[0]
 
-        @staticmethod
-        def backward(ctx, g):
-            result = torch.zeros(ctx.shape)
-            result[0] = g * 10
-            return result
+    def backward(ctx, g):
+        result = torch.zeros(ctx.shape)
+        result[0] = g * 10
+        return result
 
+    Row = function(torch, forward, backward)
     x = leaf(torch, [[1.0, 2.0], [3.0, 4.0]])
     y = Row.apply(x)
     (y * y).sum().backward()
@@ -217,20 +198,14 @@ def materialize_grads_default_has_the_shape_of_the_output(torch):
 def set_materialize_grads_in_setup_context(torch):
     seen = []
 
-    class Func(torch.autograd.Function):
-        @staticmethod
-        def forward(x):
-            return x * 2, x * 3
+    def setup_context(ctx, inputs, output):
+        ctx.set_materialize_grads(False)
 
-        @staticmethod
-        def setup_context(ctx, inputs, output):
-            ctx.set_materialize_grads(False)
+    def backward(ctx, a, b):
+        seen.append([a is None, b is None])
+        return a * 2
 
-        @staticmethod
-        def backward(ctx, a, b):
-            seen.append([a is None, b is None])
-            return a * 2
-
+    Func = function(torch, lambda x: (x * 2, x * 3), backward, setup_context=setup_context)
     x = leaf(torch, [1.0])
     Func.apply(x)[0].sum().backward()
     return seen, x.grad

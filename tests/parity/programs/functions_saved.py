@@ -1,6 +1,6 @@
 """Custom Functions save tensors for backward and get them back until backward frees them."""
 
-from tests.parity.harness import attempt, gives, leaf
+from tests.parity.harness import attempt, function, gives, leaf
 from tests.parity.makers import square_function
 
 
@@ -8,18 +8,16 @@ from tests.parity.makers import square_function
 def saved_input_is_the_input_itself(torch):
     seen = []
 
-    class Func(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x, y):
-            ctx.save_for_backward(x, y)
-            return x + y
+    def forward(ctx, x, y):
+        ctx.save_for_backward(x, y)
+        return x + y
 
-        @staticmethod
-        def backward(ctx, g):
-            a, b = ctx.saved_tensors
-            seen.append([a.is_leaf, a.requires_grad, b.is_leaf, b.requires_grad, b.grad_fn is not None])
-            return g, g
+    def backward(ctx, g):
+        a, b = ctx.saved_tensors
+        seen.append([a.is_leaf, a.requires_grad, b.is_leaf, b.requires_grad, b.grad_fn is not None])
+        return g, g
 
+    Func = function(torch, forward, backward)
     x = leaf(torch, [1.0])
     Func.apply(x, x * 2).sum().backward()
     return seen
@@ -29,19 +27,17 @@ def saved_input_is_the_input_itself(torch):
 def saved_output_has_its_grad_fn(torch):
     seen = []
 
-    class Func(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            y = x * 2
-            ctx.save_for_backward(y)
-            return y
+    def forward(ctx, x):
+        y = x * 2
+        ctx.save_for_backward(y)
+        return y
 
-        @staticmethod
-        def backward(ctx, g):
-            (y,) = ctx.saved_tensors
-            seen.append([y.requires_grad, y.grad_fn is ctx, y.is_leaf, y])
-            return g * 2
+    def backward(ctx, g):
+        (y,) = ctx.saved_tensors
+        seen.append([y.requires_grad, y.grad_fn is ctx, y.is_leaf, y])
+        return g * 2
 
+    Func = function(torch, forward, backward)
     x = leaf(torch, [1.0])
     Func.apply(x).sum().backward()
     return seen
@@ -51,18 +47,16 @@ def saved_output_has_its_grad_fn(torch):
 def saving_none_and_untracked_tensors(torch):
     seen = []
 
-    class Func(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x, c):
-            ctx.save_for_backward(None, c, x, None)
-            return x * c
+    def forward(ctx, x, c):
+        ctx.save_for_backward(None, c, x, None)
+        return x * c
 
-        @staticmethod
-        def backward(ctx, g):
-            a, c, x, b = ctx.saved_tensors
-            seen.append([a, b, c.requires_grad, type(ctx.saved_tensors).__name__])
-            return g * c, None
+    def backward(ctx, g):
+        a, c, x, b = ctx.saved_tensors
+        seen.append([a, b, c.requires_grad, type(ctx.saved_tensors).__name__])
+        return g * c, None
 
+    Func = function(torch, forward, backward)
     x = leaf(torch, [1.0])
     Func.apply(x, torch.tensor([4.0])).sum().backward()
     return seen, x.grad
@@ -72,16 +66,11 @@ def saving_none_and_untracked_tensors(torch):
 def saving_nothing_gives_an_empty_tuple(torch):
     seen = []
 
-    class Func(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            return x * 2
+    def backward(ctx, g):
+        seen.append(list(ctx.saved_tensors))
+        return g * 2
 
-        @staticmethod
-        def backward(ctx, g):
-            seen.append(list(ctx.saved_tensors))
-            return g * 2
-
+    Func = function(torch, backward=backward)
     x = leaf(torch, [1.0])
     Func.apply(x).sum().backward()
     return seen, x.grad
@@ -89,18 +78,16 @@ def saving_nothing_gives_an_empty_tuple(torch):
 
 @gives([0.841471])
 def saving_an_intermediate(torch):
-    class Func(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            middle = x.sin()
-            ctx.save_for_backward(x, middle)
-            return middle * middle
+    def forward(ctx, x):
+        middle = x.sin()
+        ctx.save_for_backward(x, middle)
+        return middle * middle
 
-        @staticmethod
-        def backward(ctx, g):
-            x, middle = ctx.saved_tensors
-            return g * 2 * middle * x.cos()
+    def backward(ctx, g):
+        x, middle = ctx.saved_tensors
+        return g * 2 * middle * x.cos()
 
+    Func = function(torch, forward, backward)
     x = leaf(torch, [0.5], torch.float64)
     Func.apply(x).sum().backward()
     return x.grad
@@ -108,37 +95,26 @@ def saving_an_intermediate(torch):
 
 @gives(True)
 def saving_twice_keeps_the_last(torch):
-    class Func(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            ctx.save_for_backward(x)
-            ctx.save_for_backward(x * 10, x)
-            return x * 2
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        ctx.save_for_backward(x * 10, x)
+        return x * 2
 
-        @staticmethod
-        def backward(ctx, g):
-            return g * ctx.saved_tensors[0]
-
+    Func = function(torch, forward, lambda ctx, g: g * ctx.saved_tensors[0])
     x = leaf(torch, [3.0])
     error = attempt(lambda: Func.apply(x).sum().backward())
     return isinstance(error, RuntimeError) or x.grad.tolist() == [30.0]
 
 
 def save_for_backward_in_forward_and_setup_context(torch):
-    class Func(torch.autograd.Function):
-        @staticmethod
-        def forward(x):
-            return x.exp(), x * 2
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs, *output)
 
-        @staticmethod
-        def setup_context(ctx, inputs, output):
-            ctx.save_for_backward(*inputs, *output)
+    def backward(ctx, a, b):
+        x, e, double = ctx.saved_tensors
+        return a * e + b * double / x
 
-        @staticmethod
-        def backward(ctx, a, b):
-            x, e, double = ctx.saved_tensors
-            return a * e + b * double / x
-
+    Func = function(torch, lambda x: (x.exp(), x * 2), backward, setup_context=setup_context)
     x = leaf(torch, [0.5, 1.0], torch.float64)
     first, second = Func.apply(x)
     (first * 3 + second).sum().backward()
@@ -173,17 +149,12 @@ def second_backward_of_a_function_raises_unless_retained(torch):
 
 @gives([6.0])
 def saved_for_forward_is_not_there_in_backward(torch):
-    class Func(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            ctx.save_for_backward(x)
-            ctx.save_for_forward(x * 2)
-            return x * x
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        ctx.save_for_forward(x * 2)
+        return x * x
 
-        @staticmethod
-        def backward(ctx, g):
-            return g * 2 * ctx.saved_tensors[0]
-
+    Func = function(torch, forward, lambda ctx, g: g * 2 * ctx.saved_tensors[0])
     x = leaf(torch, [3.0])
     Func.apply(x).sum().backward()
     return x.grad
@@ -191,16 +162,11 @@ def saved_for_forward_is_not_there_in_backward(torch):
 
 @gives([12.0])
 def attribute_that_holds_an_input_keeps_working(torch):
-    class Func(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            ctx.x = x
-            return x**3
+    def forward(ctx, x):
+        ctx.x = x
+        return x**3
 
-        @staticmethod
-        def backward(ctx, g):
-            return 3 * ctx.x**2 * g
-
+    Func = function(torch, forward, lambda ctx, g: 3 * ctx.x**2 * g)
     x = leaf(torch, [2.0])
     Func.apply(x).sum().backward(create_graph=True)
     return x.grad.detach()

@@ -2,7 +2,7 @@
 
 import threading
 
-from tests.parity.harness import attempt, gives, leaf
+from tests.parity.harness import attempt, function, gives, leaf
 
 
 @gives([False, True, False, True])
@@ -286,16 +286,11 @@ def leaf_in_no_grad_is_still_a_leaf_for_later(torch):
 
 @gives([[2.0], True])
 def custom_function_under_no_grad(torch):
-    class Double(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            ctx.save_for_backward(x)
-            return x * 2
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * 2
 
-        @staticmethod
-        def backward(ctx, g):
-            return g * 2
-
+    Double = function(torch, forward)
     x = leaf(torch, [1.0])
     with torch.no_grad():
         y = Double.apply(x)

@@ -1,6 +1,6 @@
 """`gradcheck` and `gradgradcheck` pass, fail and report failures, in forward mode and for batches, too."""
 
-from tests.parity.harness import attempt, gives, leaf
+from tests.parity.harness import attempt, function, gives, leaf
 
 
 def _double(torch, values):
@@ -8,17 +8,15 @@ def _double(torch, values):
 
 
 def _wrong(torch):
-    class Wrong(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            ctx.save_for_backward(x)
-            return x**2
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x**2
 
-        @staticmethod
-        def backward(ctx, g):
-            (x,) = ctx.saved_tensors
-            return g * x
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return g * x
 
+    Wrong = function(torch, forward, backward)
     return Wrong.apply
 
 
@@ -79,15 +77,7 @@ def wrong_gradient_in_fast_mode(torch):
 
 @gives([False, True])
 def slightly_wrong_gradient_fails_by_tolerance(torch):
-    class Almost(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            return x * 2
-
-        @staticmethod
-        def backward(ctx, g):
-            return g * 2.01
-
+    Almost = function(torch, backward=lambda ctx, g: g * 2.01)
     x = _double(torch, [1.0])
     check = torch.autograd.gradcheck
     strict = check(Almost.apply, (x,), raise_exception=False)
@@ -147,19 +137,7 @@ def forward_mode_checked(torch):
 
 @gives([True, False])
 def wrong_forward_mode_fails(torch):
-    class Wrong(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            return x * 2
-
-        @staticmethod
-        def backward(ctx, g):
-            return g * 2
-
-        @staticmethod
-        def jvp(ctx, x_t):
-            return x_t * 3
-
+    Wrong = function(torch, jvp=lambda ctx, x_t: x_t * 3)
     x = _double(torch, [1.0])
     check = torch.autograd.gradcheck
     return check(Wrong.apply, (x,)), check(Wrong.apply, (x,), check_forward_ad=True, raise_exception=False)
@@ -167,15 +145,7 @@ def wrong_forward_mode_fails(torch):
 
 @gives(True)
 def only_forward_mode_checked(torch):
-    class OnlyForward(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            return x * 2
-
-        @staticmethod
-        def jvp(ctx, x_t):
-            return x_t * 2
-
+    OnlyForward = function(torch, backward=None, jvp=lambda ctx, x_t: x_t * 2)
     check = torch.autograd.gradcheck
     return check(OnlyForward.apply, (_double(torch, [1.0]),), check_forward_ad=True, check_backward_ad=False)
 
@@ -211,16 +181,11 @@ def second_derivatives_pass(torch):
 
 @gives([True, False])
 def second_derivatives_of_a_careless_function_fail(torch):
-    class Careless(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            ctx.x = x.detach()
-            return x**3
+    def forward(ctx, x):
+        ctx.x = x.detach()
+        return x**3
 
-        @staticmethod
-        def backward(ctx, g):
-            return 3 * ctx.x**2 * g
-
+    Careless = function(torch, forward, lambda ctx, g: 3 * ctx.x**2 * g)
     x = _double(torch, [1.0, 2.0])
     return torch.autograd.gradcheck(Careless.apply, (x,)), torch.autograd.gradgradcheck(
         Careless.apply, (x,), raise_exception=False
@@ -281,16 +246,11 @@ def leaf_grad_is_left_alone(torch):
 def nondeterministic_backward_fails(torch):
     count = []
 
-    class Unsteady(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            return x * 2
+    def backward(ctx, g):
+        count.append(1)
+        return g * (2 + 1e-7 * len(count))
 
-        @staticmethod
-        def backward(ctx, g):
-            count.append(1)
-            return g * (2 + 1e-7 * len(count))
-
+    Unsteady = function(torch, backward=backward)
     x = _double(torch, [1.0])
     check = torch.autograd.gradcheck
     return [
@@ -301,17 +261,15 @@ def nondeterministic_backward_fails(torch):
 
 @gives([RuntimeError, False, False])
 def backward_that_forgets_the_gradient_fails(torch):
-    class Total(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            ctx.save_for_backward(x)
-            return x.sum()
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.sum()
 
-        @staticmethod
-        def backward(ctx, g):
-            (x,) = ctx.saved_tensors
-            return torch.ones_like(x)
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return torch.ones_like(x)
 
+    Total = function(torch, forward, backward)
     x = torch.tensor([1.0, 2.0], dtype=torch.float64, requires_grad=True)
     check = torch.autograd.gradcheck
     return (

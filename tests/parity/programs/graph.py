@@ -2,7 +2,7 @@
 
 from math import inf, nan
 
-from tests.parity.harness import attempt, gives, leaf
+from tests.parity.harness import attempt, function, gives, leaf
 
 
 def _shape(node):
@@ -94,15 +94,7 @@ def name_of_a_custom_function(torch):
 
 @gives([[0, 1], True])
 def output_number_leads_to_the_right_output(torch):
-    class Split(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            return x[:1] * 1, x[1:] * 1
-
-        @staticmethod
-        def backward(ctx, a, b):
-            return torch.cat([a, b])
-
+    Split = function(torch, lambda ctx, x: (x[:1] * 1, x[1:] * 1), lambda ctx, a, b: torch.cat([a, b]))
     a, b = Split.apply(leaf(torch, [1.0, 2.0, 3.0]))
     product = (a * b).grad_fn
     return [index for _, index in product.next_functions], product.next_functions[0][0] is product.next_functions[1][0]
@@ -125,15 +117,7 @@ def nodes_are_nodes(torch):
 
 @gives([True, False])
 def custom_node_is_a_node(torch):
-    class Func(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            return x * 2
-
-        @staticmethod
-        def backward(ctx, g):
-            return g * 2
-
+    Func = function(torch)
     node = Func.apply(leaf(torch, [1.0])).grad_fn
     return isinstance(node, torch.autograd.graph.Node), callable(node)
 
@@ -230,15 +214,7 @@ def anomaly_mode_lets_infinity_pass(torch):
 
 @gives(["RuntimeError", True])
 def anomaly_mode_on_a_custom_function(torch):
-    class Bad(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            return x * 2
-
-        @staticmethod
-        def backward(ctx, g):
-            return g * float("nan")
-
+    Bad = function(torch, backward=lambda ctx, g: g * float("nan"))
     x = leaf(torch, [1.0])
     with torch.autograd.detect_anomaly():
         error = attempt(Bad.apply(x).sum().backward)
@@ -247,15 +223,10 @@ def anomaly_mode_on_a_custom_function(torch):
 
 @gives(KeyError)
 def anomaly_mode_does_not_hide_other_errors(torch):
-    class Bad(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            return x * 2
+    def backward(ctx, g):
+        raise KeyError("mine")
 
-        @staticmethod
-        def backward(ctx, g):
-            raise KeyError("mine")
-
+    Bad = function(torch, backward=backward)
     with torch.autograd.detect_anomaly():
         return attempt(Bad.apply(leaf(torch, [1.0])).sum().backward)
 
@@ -294,15 +265,7 @@ def anomaly_in_second_backward(torch):
 
 @gives([["accumulategrad"], ["accumulategrad"], ["accumulategrad", None], "AccumulateGrad"])
 def next_functions_are_those_of_tensors(torch):
-    class Scale(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, n, x, y):
-            return x * n
-
-        @staticmethod
-        def backward(ctx, g):
-            return None, g, None
-
+    Scale = function(torch, lambda ctx, n, x, y: x * n, lambda ctx, g: (None, g, None))
     x = leaf(torch, [1.0])
     nodes = x.sum(0, True).grad_fn, x.exp().grad_fn, Scale.apply(4, x, torch.ones(1)).grad_fn
     names = [[n if n is None else n.name().split("::")[-1].lower() for n, _ in node.next_functions] for node in nodes]

@@ -1,6 +1,6 @@
 """Hooks on tensors, on nodes, after accumulation; `retain_grad`."""
 
-from tests.parity.harness import attempt, gives, leaf
+from tests.parity.harness import attempt, function, gives, leaf
 
 
 @gives([[[3.0, 3.0]], [3.0, 3.0]])
@@ -456,15 +456,7 @@ def post_accumulate_hook_runs_with_the_grad_mode_of_backward(torch):
 
 @gives([[[4.0], None], [20.0]])
 def node_hook_of_a_function_sees_its_tensors_only(torch):
-    class Scale(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, n, x, y):
-            return x * n
-
-        @staticmethod
-        def backward(ctx, g):
-            return None, g * 4, None
-
+    Scale = function(torch, lambda ctx, n, x, y: x * n, lambda ctx, g: (None, g * 4, None))
     x, seen = leaf(torch, [1.0]), []
     y = Scale.apply(4, x, torch.ones(1))
     y.grad_fn.register_hook(lambda grad_inputs, _: [seen.extend(grad_inputs), (grad_inputs[0] * 5, None)][1])

@@ -3,7 +3,7 @@
 import gc
 import weakref
 
-from tests.parity.harness import attempt, gives, leaf
+from tests.parity.harness import attempt, function, gives, leaf
 
 
 @gives([[["pack", [2.0, 3.0]], ["pack", [2.0, 3.0]], ["unpack", [2.0, 3.0]], ["unpack", [2.0, 3.0]]], [4.0, 6.0]])
@@ -69,16 +69,11 @@ def innermost_hooks_win(torch):
 
 @gives([[[2.0]], [20.0]])
 def hooks_see_what_a_custom_function_saves(torch):
-    class Square(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            ctx.save_for_backward(x)
-            return x * x
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x
 
-        @staticmethod
-        def backward(ctx, g):
-            return 2 * ctx.saved_tensors[0] * g
-
+    Square = function(torch, forward, lambda ctx, g: 2 * ctx.saved_tensors[0] * g)
     x, packed = leaf(torch, [2.0]), []
     with torch.autograd.graph.saved_tensors_hooks(lambda t: packed.append(t.detach().clone()) or t, lambda t: t * 5):
         y = Square.apply(x)
@@ -203,16 +198,11 @@ def graph_is_freed_when_its_result_is_dropped(torch):
     class Token:
         pass
 
-    class Keep(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x, token):
-            ctx.token = token
-            return x * 2
+    def forward(ctx, x, token):
+        ctx.token = token
+        return x * 2
 
-        @staticmethod
-        def backward(ctx, g):
-            return g * 2, None
-
+    Keep = function(torch, forward, lambda ctx, g: (g * 2, None))
     token = Token()
     watch = weakref.ref(token)
     y = Keep.apply(leaf(torch, [1.0]), token) * 3
