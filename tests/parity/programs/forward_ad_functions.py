@@ -1,6 +1,6 @@
 """Forward mode of custom Functions: their jvp in both forms, with views, writes and both modes."""
 
-from tests.parity.harness import attempt, function, gives, leaf
+from tests.parity.harness import attempt, function, gives
 from tests.parity.makers import dual_of, parts_of
 
 
@@ -67,13 +67,6 @@ def custom_jvp_of_wrong_number_or_shape_raises(torch):
     return attempt_with((torch.ones(2), torch.ones(2))), attempt_with(torch.ones(3))
 
 
-@gives([2.0, 1.0])
-def custom_jvp_with_view_output(torch):
-    First = function(torch, lambda ctx, x: x[0], None, jvp=lambda ctx, x_t: x_t[0])
-    with torch.autograd.forward_ad.dual_level():
-        return parts_of(torch, First.apply(dual_of(torch, [2.0, 3.0], [1.0, 5.0])))
-
-
 @gives([True, [[4.0], [2.0]]])
 def custom_jvp_in_place(torch):
     def forward(ctx, x):
@@ -96,28 +89,3 @@ def forward_of_a_function_runs_without_tangents(torch):
     seen = []
     with torch.autograd.forward_ad.dual_level():
         return parts_of(torch, Func.apply(dual_of(torch, [2.0], [1.0]))), len(seen)
-
-
-@gives([[12.0], [12.0]])
-def custom_function_with_both_modes(torch):
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        ctx.save_for_forward(x)
-        return x**3
-
-    def backward(ctx, g):
-        (x,) = ctx.saved_tensors
-        return 3 * x**2 * g
-
-    def jvp(ctx, x_t):
-        (x,) = ctx.saved_tensors
-        return 3 * x**2 * x_t
-
-    Cube = function(torch, forward, backward, jvp=jvp)
-    fw = torch.autograd.forward_ad
-    x = leaf(torch, [2.0])
-    with fw.dual_level():
-        y = Cube.apply(fw.make_dual(x, torch.tensor([1.0])))
-        tangent = fw.unpack_dual(y).tangent
-        y.sum().backward()
-    return tangent, x.grad

@@ -27,18 +27,6 @@ def optional_tensor_argument(torch):
     return x.grad, b.grad
 
 
-@gives([8.0])
-def default_arguments_of_forward(torch):
-    def forward(ctx, x, factor=3):
-        ctx.factor = factor
-        return x * factor
-
-    Scale = function(torch, forward, lambda ctx, g: (g * ctx.factor, None))
-    x = leaf(torch, [1.0])
-    (Scale.apply(x) + Scale.apply(x, 5)).sum().backward()
-    return x.grad
-
-
 @gives([[[True, False], [True, True]], [8.0], [2.0]])
 def keyword_arguments_and_defaults_count_as_inputs(torch):
     seen = []

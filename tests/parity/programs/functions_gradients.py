@@ -4,30 +4,12 @@ from tests.parity.harness import attempt, function, gives, leaf
 from tests.parity.makers import two_outputs
 
 
-@gives([2.0])
-def trailing_none_gradients_may_be_too_many(torch):
-    Func = function(torch, backward=lambda ctx, g: (g * 2, None, None))
-    x = leaf(torch, [1.0])
-    Func.apply(x).sum().backward()
-    return x.grad
-
-
 @gives([[1.0], None])
 def none_gradient_leaves_none(torch):
     Func = function(torch, lambda ctx, x, y: x * y, lambda ctx, g: (g, None))
     x, y = leaf(torch, [1.0]), leaf(torch, [2.0])
     Func.apply(x, y).sum().backward()
     return x.grad, y.grad
-
-
-@gives([None, [1.0]])
-def none_gradient_into_a_further_operation(torch):
-    Stop = function(torch, backward=lambda ctx, g: None)
-    x = leaf(torch, [1.0])
-    Stop.apply(x * 3).sum().backward()
-    first = x.grad
-    (Stop.apply(x * 3) + x).sum().backward()
-    return first, x.grad
 
 
 @gives([RuntimeError, [None]])
@@ -44,37 +26,6 @@ def gradient_of_a_broadcast_argument_is_summed_by_the_user(torch):
     x, y = leaf(torch, [[1.0, 2.0], [3.0, 4.0]]), leaf(torch, [1.0, 2.0])
     Add.apply(x, y).sum().backward()
     return x.grad, y.grad
-
-
-@gives([[[2.0, 2.0], [2.0, 2.0]], [2.0, 2.0], 4.0])
-def larger_gradient_is_summed_to_the_shape_of_the_input(torch):
-    Add = function(torch, lambda ctx, x, y: x + y, lambda ctx, g: (g, g))
-    x, y = leaf(torch, [[1.0, 2.0], [3.0, 4.0]]), leaf(torch, [1.0, 2.0])
-    z = leaf(torch, 5.0)
-    (Add.apply(x, y) + Add.apply(x, z)).sum().backward()
-    return x.grad, y.grad, z.grad
-
-
-@gives([[10.0, 2.0], [2.0, 2.0]])
-def expanded_gradient_is_accepted(torch):
-    def forward(ctx, x):
-        ctx.shape = x.shape
-        return x.sum()
-
-    Sum = function(torch, forward, lambda ctx, g: g.expand(ctx.shape))
-    x = leaf(torch, [[1.0, 2.0], [3.0, 4.0]])
-    Sum.apply(x).backward()
-    x.grad[0, 0] = 9.0
-    Sum.apply(x).backward()
-    return x.grad
-
-
-@gives([2.0])
-def gradient_of_other_float_dtype_is_converted(torch):
-    func = two_outputs(torch, lambda ctx, x: x * 2, lambda ctx, g: g.double() * 2)
-    x = leaf(torch, [1.0])
-    func.apply(x).sum().backward()
-    return x.grad
 
 
 @gives([None, [3.0]])

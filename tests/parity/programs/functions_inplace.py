@@ -37,90 +37,10 @@ def dirty_leaf_without_grad_mode(torch):
     return y.detach(), x, x.is_leaf, x.requires_grad
 
 
-@gives([True, [2.0, 4.0], False])
-def dirty_untracked_input(torch):
-    x = torch.tensor([1.0, 2.0])
-    y = _double_(torch).apply(x)
-    return y is x, x, y.requires_grad
-
-
-@gives([True, [2.0, 2.0], [2.0, 1.0]])
-def dirty_view_changes_the_base(torch):
-    x = leaf(torch, [1.0, 2.0])
-    base = x * 1
-    v = base[:1]
-    w = _double_(torch).apply(v)
-    base.sum().backward()
-    return w is v, base, x.grad
-
-
-@gives([[2.0], [2.0, 0.0]])
-def dirty_base_changes_its_views(torch):
-    x = leaf(torch, [1.0, 2.0])
-    base = x * 1
-    v = base[:1]
-    _double_(torch).apply(base)
-    v.sum().backward()
-    return v, x.grad
-
-
 @gives(RuntimeError)
 def dirty_view_of_a_leaf_raises(torch):
     x = leaf(torch, [1.0, 2.0])
     return attempt(_double_(torch).apply, x[:1])
-
-
-@gives([True, True, [1.0, 2.0], [3.0, 3.0]])
-def dirty_untracked_with_tracked_other(torch):
-    def forward(ctx, target, x):
-        target.add_(x)
-        ctx.mark_dirty(target)
-        return target
-
-    AddTo = function(torch, forward, lambda ctx, g: (g, g))
-    buffer, x = torch.zeros(2), leaf(torch, [1.0, 2.0])
-    out = AddTo.apply(buffer, x)
-    (out * 3).sum().backward()
-    return out is buffer, buffer.requires_grad, buffer, x.grad
-
-
-@gives([[4.0], [4.0]])
-def dirty_twice_in_a_row(torch):
-    x = leaf(torch, [1.0])
-    y = x * 1
-    double = _double_(torch)
-    double.apply(double.apply(y))
-    y.sum().backward()
-    return y, x.grad
-
-
-@gives([True, [10.0], [10.0]])
-def dirty_in_setup_context(torch):
-    def setup_context(ctx, inputs, output):
-        ctx.mark_dirty(*inputs)
-
-    Double = function(torch, lambda x: x.mul_(2), setup_context=setup_context)
-    x = leaf(torch, [1.0])
-    y = x * 5
-    z = Double.apply(y)
-    z.sum().backward()
-    return z is y, y, x.grad
-
-
-@gives([True, 3.0, [12.0, 12.0]])
-def dirty_and_another_output(torch):
-    def forward(ctx, x):
-        total = x.sum()
-        x.mul_(2)
-        ctx.mark_dirty(x)
-        return x, total
-
-    Both = function(torch, forward, lambda ctx, gx, gt: 2 * gx + gt)
-    x = leaf(torch, [1.0, 2.0])
-    y = x * 1
-    z, total = Both.apply(y)
-    (z.sum() + 10 * total).backward()
-    return z is y, total, x.grad
 
 
 @gives(RuntimeError)
@@ -130,23 +50,6 @@ def dirty_invalidates_what_was_saved_before(torch):
     z = (y * y).sum()
     _double_(torch).apply(y)
     return attempt(z.backward)
-
-
-def dirty_saved_output_is_valid(torch):
-    def forward(ctx, x):
-        x.exp_()
-        ctx.mark_dirty(x)
-        ctx.save_for_backward(x)
-        return x
-
-    def backward(ctx, g):
-        (result,) = ctx.saved_tensors
-        return g * result
-
-    Exp = function(torch, forward, backward)
-    x = leaf(torch, [0.0, 1.0], torch.float64)
-    Exp.apply(x * 2).sum().backward()
-    return x.grad
 
 
 @gives(RuntimeError)
@@ -209,25 +112,6 @@ def in_place_on_a_view_of_the_result_of_a_function(torch):
     y[0].mul_(10)
     y.sum().backward()
     return y, x.grad
-
-
-@gives(True)
-def in_place_on_a_view_returned_by_a_function(torch):
-    Row = function(torch, lambda ctx, x: x[0], lambda ctx, g: torch.stack([g * 10, g * 0]))
-    x = leaf(torch, [[1.0, 2.0], [3.0, 4.0]])
-    base = x * 1
-    row = Row.apply(base)
-    error = attempt(row.mul_, 2)
-    return isinstance(error, Exception)
-
-
-@gives([7.0])
-def gradient_modified_in_place_in_backward(torch):
-    Double = function(torch, backward=lambda ctx, g: g.clone().mul_(2))
-    x = leaf(torch, [1.0])
-    y = Double.apply(x)
-    (y * 3 + x).sum().backward()
-    return x.grad
 
 
 @gives([[2.0], False, True, [2.0], False])

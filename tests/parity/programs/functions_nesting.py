@@ -4,25 +4,6 @@ from tests.parity.harness import attempt, function, gives, leaf
 from tests.parity.makers import product_function, square_function
 
 
-@gives([[[False, True, False], [False, False]], True])
-def forward_runs_without_grad_mode(torch):
-    seen = []
-
-    def forward(ctx, x):
-        y = x * 2
-        seen.append([torch.is_grad_enabled(), x.requires_grad, y.requires_grad])
-        return y
-
-    def backward(ctx, g):
-        seen.append([torch.is_grad_enabled(), g.requires_grad])
-        return g * 2
-
-    Func = function(torch, forward, backward)
-    x = leaf(torch, [1.0])
-    Func.apply(x).sum().backward()
-    return seen, torch.is_grad_enabled()
-
-
 @gives([[[True, True]], [12.0], [12.0]])
 def backward_runs_with_grad_mode_under_create_graph(torch):
     seen = []
@@ -141,46 +122,6 @@ def once_differentiable_in_the_middle_of_a_graph(torch):
     return g, attempt(g.sum().backward)
 
 
-@gives([[12.0], [12.0]])
-def backward_calls_another_function(torch):
-    square = square_function(torch)
-
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x**3
-
-    def backward(ctx, g):
-        (x,) = ctx.saved_tensors
-        return 3 * square.apply(x) * g
-
-    Cube = function(torch, forward, backward)
-    x = leaf(torch, [2.0], torch.float64)
-    (g,) = torch.autograd.grad(Cube.apply(x).sum(), x, create_graph=True)
-    (h,) = torch.autograd.grad(g.sum(), x)
-    return g, h
-
-
-@gives([[False], [20.0]])
-def forward_calls_another_function(torch):
-    calls = []
-    square = square_function(torch, calls)
-
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        inner = square.apply(x)
-        calls.append(inner.requires_grad)
-        return inner * 5
-
-    def backward(ctx, g):
-        (x,) = ctx.saved_tensors
-        return 10 * x * g
-
-    Outer = function(torch, forward, backward)
-    x = leaf(torch, [2.0])
-    Outer.apply(x).sum().backward()
-    return calls, x.grad
-
-
 def forward_with_grad_enabled_inside_and_backward_through_it(torch):
     def forward(ctx, x):
         with torch.enable_grad():
@@ -233,11 +174,3 @@ def exception_in_backward_propagates(torch):
     Func = function(torch, backward=backward)
     x = leaf(torch, [1.0])
     return attempt(Func.apply(x).sum().backward), x.grad, torch.is_grad_enabled()
-
-
-@gives([36.0])
-def functions_in_a_chain(torch):
-    square, product = square_function(torch), product_function(torch)
-    x = leaf(torch, [2.0])
-    product.apply(square.apply(x), x, 3).sum().backward()
-    return x.grad

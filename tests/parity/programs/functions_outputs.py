@@ -13,15 +13,6 @@ def several_outputs(torch):
     return a.grad_fn is b.grad_fn, a.output_nr, b.output_nr, x.grad
 
 
-@gives([[[[1.0, 1.0], 0.0]], [2.0, 2.0]])
-def unused_output_gives_zeros(torch):
-    seen = []
-    two = two_outputs(torch, lambda ctx, x: (x * 2, x.sum()), lambda ctx, a, b: seen.append([a, b]) or 2 * a + b)
-    x = leaf(torch, [1.0, 2.0])
-    two.apply(x)[0].sum().backward()
-    return seen, x.grad
-
-
 @gives([[[True, False]], [3.0]])
 def unused_output_gives_none_when_not_materialized(torch):
     seen = []
@@ -43,13 +34,6 @@ def both_outputs_none_is_never_called(torch):
     two.apply(x)
     (x * 5).sum().backward()
     return seen, x.grad
-
-
-@gives(["tuple", 1, True])
-def tuple_of_one_output(torch):
-    one = two_outputs(torch, lambda ctx, x: (x * 2,), lambda ctx, a: 2 * a)
-    result = one.apply(leaf(torch, [1.0]))
-    return type(result).__name__, len(result), result[0].requires_grad
 
 
 @gives([[[None, None, None]], 7, "text", None, [2.0]])
@@ -140,24 +124,6 @@ def untracked_input_returned_as_it_is(torch):
     return y.requires_grad, y
 
 
-@gives([[1.0, 2.0], True, [[20.0, 40.0], [0.0, 0.0]]])
-def view_of_the_input_returned(torch):
-    def forward(ctx, x):
-        ctx.shape = x.shape
-        return x[0]
-
-    def backward(ctx, g):
-        result = torch.zeros(ctx.shape)
-        result[0] = g * 10
-        return result
-
-    Row = function(torch, forward, backward)
-    x = leaf(torch, [[1.0, 2.0], [3.0, 4.0]])
-    y = Row.apply(x)
-    (y * y).sum().backward()
-    return y, y._base is x, x.grad
-
-
 @gives(RuntimeError)
 def view_returned_among_two_then_modified(torch):
     two = two_outputs(torch, lambda ctx, x: (x.view(-1), x * 2), lambda ctx, a, b: a.view(1, -1) + 2 * b)
@@ -192,23 +158,6 @@ def materialize_grads_default_has_the_shape_of_the_output(torch):
     x = leaf(torch, [1.0])
     two_outputs(torch, forward, backward).apply(x)[0].sum().backward()
     return seen
-
-
-@gives([[[False, True]], [2.0]])
-def set_materialize_grads_in_setup_context(torch):
-    seen = []
-
-    def setup_context(ctx, inputs, output):
-        ctx.set_materialize_grads(False)
-
-    def backward(ctx, a, b):
-        seen.append([a is None, b is None])
-        return a * 2
-
-    Func = function(torch, lambda x: (x * 2, x * 3), backward, setup_context=setup_context)
-    x = leaf(torch, [1.0])
-    Func.apply(x)[0].sum().backward()
-    return seen, x.grad
 
 
 @gives([True, [2.0]])

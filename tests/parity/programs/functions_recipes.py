@@ -46,23 +46,6 @@ def straight_through_rounding(torch):
     return x.grad
 
 
-def numpy_inside_forward_and_backward(torch):
-    import numpy as np
-
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return torch.from_numpy(np.sin(x.numpy()))
-
-    def backward(ctx, g):
-        (x,) = ctx.saved_tensors
-        return g * torch.from_numpy(np.cos(x.detach().numpy()))
-
-    Sine = function(torch, forward, backward)
-    x = leaf(torch, [0.5], torch.float64)
-    Sine.apply(x).sum().backward()
-    return x.grad
-
-
 @gives([[[18.0, 25.0]], [[16.0, 20.0]], [[2.0, 4.0], [2.0, 4.0]], [1.0, 1.0]])
 def linear_layer_of_the_documentation(torch):
     def forward(input, weight, bias):

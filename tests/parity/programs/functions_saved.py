@@ -4,78 +4,6 @@ from tests.parity.harness import attempt, function, gives, leaf
 from tests.parity.makers import square_function
 
 
-@gives([[True, True, False, True, True]])
-def saved_input_is_the_input_itself(torch):
-    seen = []
-
-    def forward(ctx, x, y):
-        ctx.save_for_backward(x, y)
-        return x + y
-
-    def backward(ctx, g):
-        a, b = ctx.saved_tensors
-        seen.append([a.is_leaf, a.requires_grad, b.is_leaf, b.requires_grad, b.grad_fn is not None])
-        return g, g
-
-    Func = function(torch, forward, backward)
-    x = leaf(torch, [1.0])
-    Func.apply(x, x * 2).sum().backward()
-    return seen
-
-
-@gives([[True, True, False, [2.0]]])
-def saved_output_has_its_grad_fn(torch):
-    seen = []
-
-    def forward(ctx, x):
-        y = x * 2
-        ctx.save_for_backward(y)
-        return y
-
-    def backward(ctx, g):
-        (y,) = ctx.saved_tensors
-        seen.append([y.requires_grad, y.grad_fn is ctx, y.is_leaf, y])
-        return g * 2
-
-    Func = function(torch, forward, backward)
-    x = leaf(torch, [1.0])
-    Func.apply(x).sum().backward()
-    return seen
-
-
-@gives([[[None, None, False, "tuple"]], [4.0]])
-def saving_none_and_untracked_tensors(torch):
-    seen = []
-
-    def forward(ctx, x, c):
-        ctx.save_for_backward(None, c, x, None)
-        return x * c
-
-    def backward(ctx, g):
-        a, c, x, b = ctx.saved_tensors
-        seen.append([a, b, c.requires_grad, type(ctx.saved_tensors).__name__])
-        return g * c, None
-
-    Func = function(torch, forward, backward)
-    x = leaf(torch, [1.0])
-    Func.apply(x, torch.tensor([4.0])).sum().backward()
-    return seen, x.grad
-
-
-@gives([[[]], [2.0]])
-def saving_nothing_gives_an_empty_tuple(torch):
-    seen = []
-
-    def backward(ctx, g):
-        seen.append(list(ctx.saved_tensors))
-        return g * 2
-
-    Func = function(torch, backward=backward)
-    x = leaf(torch, [1.0])
-    Func.apply(x).sum().backward()
-    return seen, x.grad
-
-
 @gives([0.841471])
 def saving_an_intermediate(torch):
     def forward(ctx, x):
@@ -145,19 +73,6 @@ def second_backward_of_a_function_raises_unless_retained(torch):
     y.backward(retain_graph=True)
     y.backward()
     return x.grad, attempt(y.backward)
-
-
-@gives([6.0])
-def saved_for_forward_is_not_there_in_backward(torch):
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        ctx.save_for_forward(x * 2)
-        return x * x
-
-    Func = function(torch, forward, lambda ctx, g: g * 2 * ctx.saved_tensors[0])
-    x = leaf(torch, [3.0])
-    Func.apply(x).sum().backward()
-    return x.grad
 
 
 @gives([12.0])
