@@ -74,7 +74,8 @@ def state_dict(entry):
             raise Apart(f"{sample.desc}: {list(b)}, torch {list(a)}")
         compare(dict(a), dict(b), str(sample.desc))
         texts = repr(theirs).replace("NonDynamicallyQuantizableLinear", "Linear"), repr(ours)
-        if texts[0] != texts[1]:
+        lazy = issubclass(entry.module_cls, torch.nn.modules.lazy.LazyModuleMixin)  # only theirs has been called
+        if texts[0] != texts[1] and not lazy:
             raise Apart(f"{sample.desc}: {texts[1]}, torch {texts[0]}")
         n += 1
     return n
