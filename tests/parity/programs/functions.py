@@ -1,7 +1,7 @@
 """The protocol of custom Functions: both forms, what ctx knows of the call, subclasses, the smallest inputs."""
 
 from tests.parity.harness import function, gives, leaf
-from tests.parity.makers import product_function, square_function, two_outputs
+from tests.parity.makers import product_function, square_function
 
 
 @gives([[1.0, 9.0], [2.0, -6.0]])
@@ -53,6 +53,6 @@ def vjp_is_another_name_of_backward(torch):
 
 @gives([[1.0, 1.0, 1.0], False])
 def function_without_tensors(torch):
-    func = two_outputs(torch, lambda ctx, n: torch.ones(n), lambda ctx, g: None)
+    func = function(torch, lambda ctx, n: torch.ones(n), lambda ctx, g: None)
     y = func.apply(3)
     return y, y.requires_grad

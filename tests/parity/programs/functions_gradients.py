@@ -1,7 +1,6 @@
 """The backward of a custom Function may return these gradients: None, other shapes and dtypes, shared tensors."""
 
 from tests.parity.harness import attempt, function, gives, leaf
-from tests.parity.makers import two_outputs
 
 
 @gives([[1.0], None])
@@ -30,7 +29,7 @@ def gradient_of_a_broadcast_argument_is_summed_by_the_user(torch):
 
 @gives([None, [3.0]])
 def integer_gradient_is_converted(torch):
-    func = two_outputs(torch, lambda ctx, x: x * 2, lambda ctx, g: torch.tensor([3]))
+    func = function(torch, lambda ctx, x: x * 2, lambda ctx, g: torch.tensor([3]))
     x = leaf(torch, [1.0])
     return attempt(func.apply(x).sum().backward), x.grad
 
@@ -38,7 +37,7 @@ def integer_gradient_is_converted(torch):
 @gives([["float64"], [1.0]])
 def incoming_gradient_has_the_dtype_of_the_output(torch):
     seen = []
-    func = two_outputs(torch, lambda ctx, x: x.double(), lambda ctx, g: seen.append(g.dtype) or g)
+    func = function(torch, lambda ctx, x: x.double(), lambda ctx, g: seen.append(g.dtype) or g)
     x = leaf(torch, [1.0])
     func.apply(x).float().sum().backward()
     return seen, x.grad
