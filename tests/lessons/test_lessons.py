@@ -126,7 +126,7 @@ def test_lesson_takes_at_most_20_minutes(one):
     assert one.minutes == 20 and words / 150 + len(code) / 25 + 2 * in_class < 20.5
 
 
-def test_lessons_are_numbered_and_their_exercises_have_names_of_their_own():
+def test_lessons_are_numbered_and_their_exercises_have_unique_names():
     assert [one.number for one in lessons()] == list(range(1, len(lessons()) + 1))
     names = [name for one in lessons() for name in one.exercises]
     assert len(names) == len(set(names))
