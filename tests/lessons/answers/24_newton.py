@@ -99,6 +99,12 @@ def curvature(f, x, v):
     return v.reshape(1, -1) @ hvp(f, x, v).reshape(-1, 1)
 
 
+# %% right curvature
+def curvature(f, x, v):
+    slope = lambda y: (grad(f)(y) * v).sum()
+    return (grad(slope)(x) * v).sum().numpy()
+
+
 # %% wrong curvature: matrix
 def curvature(f, x, v):
     return v @ hessian(f)(x) @ v
