@@ -160,6 +160,15 @@ def zero_gradient_of_an_unused_branch_meets_nan(torch):
     return x.grad
 
 
+@gives([[[False, False]], True])
+def grad_mode_is_off_during_backward(torch):
+    x, seen = leaf(torch, [1.0]), []
+    y = x * 2
+    y.register_hook(lambda g: seen.append([torch.is_grad_enabled(), (g * x).requires_grad]))
+    y.sum().backward()
+    return seen, torch.is_grad_enabled()
+
+
 @gives([ZeroDivisionError, [5.0], True])
 def failed_backward_leaves_the_engine_usable(torch):
     x = leaf(torch, [1.0])

@@ -37,6 +37,26 @@ def dirty_leaf_without_grad_mode(torch):
     return y.detach(), x, x.is_leaf, x.requires_grad
 
 
+@gives([True, [2.0, 2.0], [2.0, 1.0]])
+def dirty_view_changes_the_base(torch):
+    x = leaf(torch, [1.0, 2.0])
+    base = x * 1
+    v = base[:1]
+    w = _double_(torch).apply(v)
+    base.sum().backward()
+    return w is v, base, x.grad
+
+
+@gives([[2.0], [2.0, 0.0]])
+def dirty_base_changes_its_views(torch):
+    x = leaf(torch, [1.0, 2.0])
+    base = x * 1
+    v = base[:1]
+    _double_(torch).apply(base)
+    v.sum().backward()
+    return v, x.grad
+
+
 @gives(RuntimeError)
 def dirty_view_of_a_leaf_raises(torch):
     x = leaf(torch, [1.0, 2.0])

@@ -77,6 +77,23 @@ def hook_with_create_graph_sees_a_tracked_gradient(torch):
     return seen
 
 
+@gives([[20.0], [28.0]])
+def hook_changes_the_second_derivative(torch):
+    x = leaf(torch, [2.0])
+    y = x * x
+    y.register_hook(lambda g: g * g)
+    (g,) = torch.autograd.grad((y * x).sum(), x, create_graph=True)
+    (h,) = torch.autograd.grad(g.sum(), x)
+    return g, h
+
+
+@gives([[[14.0]], None])
+def hook_on_a_leaf_applies_to_autograd_grad(torch):
+    x = leaf(torch, [1.0])
+    x.register_hook(lambda g: g * 7)
+    return torch.autograd.grad((x * 2).sum(), x), x.grad
+
+
 @gives([[[1.0, 2.0, 3.0]], [6.0, 2.0, 4.0]])
 def hook_on_one_output_of_a_function_with_two(torch):
     x, seen = leaf(torch, [3.0, 1.0, 2.0]), []
@@ -103,6 +120,16 @@ def retain_grad_on_a_leaf_does_nothing(torch):
     return x.retains_grad, x.grad, attempt(torch.ones(1).retain_grad)
 
 
+@gives([[3.0], [60.0]])
+def retain_grad_then_inplace(torch):
+    x = leaf(torch, [1.0])
+    y = x * 2
+    y.retain_grad()
+    y.mul_(10)
+    (y * 3).sum().backward()
+    return y.grad, x.grad
+
+
 @gives([[[30.0]], [[3.0]], [60.0]])
 def hook_then_inplace_then_hook(torch):
     x, before, after = leaf(torch, [1.0]), [], []
@@ -112,6 +139,26 @@ def hook_then_inplace_then_hook(torch):
     y.register_hook(after.append)
     (y * 3).sum().backward()
     return before, after, x.grad
+
+
+@gives([0, [60.0, 0.0]])
+def hook_on_a_view_then_inplace_on_the_base(torch):
+    x, seen = leaf(torch, [1.0, 2.0]), []
+    y = x * 2
+    v = y[:1]
+    v.register_hook(seen.append)
+    y.mul_(10)
+    (v * 3).sum().backward()
+    return len(seen), x.grad
+
+
+@gives([[3.0], [[6.0]]])
+def retain_grad_is_filled_by_autograd_grad_too(torch):
+    x = leaf(torch, [1.0])
+    y = x * 2
+    y.retain_grad()
+    g = torch.autograd.grad((y * 3).sum(), x)
+    return y.grad, g
 
 
 @gives(RuntimeError)
@@ -126,6 +173,14 @@ def post_accumulate_hook_can_be_removed(torch):
     x.sum().backward()
     handle.remove()
     x.sum().backward()
+    return len(seen)
+
+
+@gives(0)
+def post_accumulate_hook_does_not_run_for_autograd_grad(torch):
+    x, seen = leaf(torch, [1.0]), []
+    x.register_post_accumulate_grad_hook(lambda t: seen.append(1))
+    torch.autograd.grad((x * 2).sum(), x)
     return len(seen)
 
 
@@ -267,3 +322,14 @@ def a_leaf_that_asks_for_gradients_again_has_its_hooks(torch):
     x.requires_grad_(True)
     (x * 3).sum().backward()
     return before, x.grad, seen
+
+
+@gives([[2.0, 2.0], [2.0, 2.0]])
+def a_graph_leads_to_a_leaf_that_asks_for_gradients_again(torch):
+    x = leaf(torch, [1.0, 2.0])
+    y = (x * 2).sum()
+    x.requires_grad_(False)
+    x.requires_grad_(True)
+    (g,) = torch.autograd.grad(y, x, retain_graph=True)
+    y.backward()
+    return g, x.grad

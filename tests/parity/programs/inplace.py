@@ -165,3 +165,14 @@ def random_fill_detaches_values(torch):
     y.normal_()
     y.sum().backward()
     return x.grad
+
+
+@gives([[12.0, 10.0], [10.0, 6.0]])
+def second_derivative_through_inplace(torch):
+    x = leaf(torch, [2.0, 3.0])
+    y = x.clone()
+    y.mul_(x)
+    y[0].mul_(x[1])
+    (g,) = torch.autograd.grad(y.sum(), x, create_graph=True)
+    (h,) = torch.autograd.grad(g.sum(), x)
+    return g, h

@@ -30,6 +30,19 @@ def inplace_on_diagonal(torch):
     return base, x.grad
 
 
+@gives([[35.0, 6.0], [35.0], [35.0, 3.0]])
+def inplace_on_base_view_base_alternating(torch):
+    x = leaf(torch, [1.0, 2.0])
+    base = x.clone()
+    v = base[0:1]
+    base.mul_(2)
+    v.mul_(3)
+    base.add_(x)
+    v.mul_(5)
+    base.sum().backward()
+    return base, v, x.grad
+
+
 @gives([[6.0, 12.0], [6.0, 6.0]])
 def inplace_on_unsqueezed_and_squeezed_view(torch):
     x = leaf(torch, [1.0, 2.0])

@@ -130,6 +130,14 @@ def conversion_passes_the_gradient_back_in_the_first_dtype(torch):
     return x.grad, x.to(torch.float32) is x, x.to("cpu") is x, x.to(torch.zeros(1, dtype=torch.float64)).dtype
 
 
+@gives([[3.0, 8.0], [3.0, 4.0], [1.0, 2.0]])
+def gradient_has_the_dtype_of_its_leaf(torch):
+    x, y = leaf(torch, [1.0, 2.0]), leaf(torch, [3.0, 4.0], torch.float64)
+    z = x * y
+    z.sum().backward()
+    return z, x.grad, y.grad
+
+
 @gives([[2, 0, 3], 3, 3, 3, 0, [2, 0, 3], 0, 2, 3])
 def size_and_shape(torch):
     x = torch.zeros(2, 0, 3)
