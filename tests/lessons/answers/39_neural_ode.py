@@ -47,6 +47,17 @@ class OdeDecay(OdeDecay):
         return a_at_start, -ctx.time * end * a, None, None
 
 
+# %% right OdeDecay
+class OdeDecay(OdeDecay):
+    @staticmethod
+    def backward(ctx, a):
+        end, k = ctx.saved_tensors
+        state = (end, a, torch.zeros_like(k))
+        for _ in range(ctx.steps * 100):
+            state = euler(lambda z, a, g: (-k * z, a * k, a * z), -ctx.time / ctx.steps / 100, state)
+        return state[1], state[2], None, None
+
+
 # %% wrong OdeDecay: the gradient of z
 # -         slopes = lambda z, a, g: (-k * z, k * a, z * a)
 # -         _, a, to_k = solve(slopes, (end, a, 0.0 * k), -ctx.time, ctx.steps, rk4)
