@@ -92,7 +92,7 @@ def test_the_film_runs_in_a_loop_until_it_is_paused(visit):
     page.wait_for_function(f"{step} != {halted}")
 
 
-def test_who_wants_no_motion_sees_the_end_of_the_film_and_may_ask_for_it(visit):
+def test_a_reader_who_wants_no_motion_sees_the_end_of_the_film_and_may_start_it(visit):
     page = visit("index.html", **SCREENS["light"])
     shown = "[...document.querySelectorAll('.film.wide .at:not(.until, .pulse)')].map(e => Number(getComputedStyle(e).opacity))"
     assert set(page.evaluate(shown)) == {1}

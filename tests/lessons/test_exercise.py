@@ -20,7 +20,7 @@ def test_a_wrong_answer_is_explained_and_not_remembered():
     assert progress.load() == {}
 
 
-def test_what_an_answer_raises_is_told_with_its_line():
+def test_an_error_of_an_answer_is_shown_with_its_line():
     def count_paths(node):
         return len(node.no_such_thing)
 
@@ -125,7 +125,7 @@ def test_a_verdict_shows_itself_in_a_notebook_with_its_picture():
     assert "<b>" not in Verdict("x", "wrong", "a <b> c")._repr_html_().split("</b>: ")[1]
 
 
-def test_progress_that_cannot_be_read_or_written_stops_nobody(tmp_path, monkeypatch):
+def test_progress_that_cannot_be_read_or_written_does_not_stop_a_check(tmp_path, monkeypatch):
     broken = tmp_path / "progress.json"
     broken.write_text("{")
     monkeypatch.setenv("MINIGRAD_LESSONS_PROGRESS", str(broken))
@@ -135,7 +135,7 @@ def test_progress_that_cannot_be_read_or_written_stops_nobody(tmp_path, monkeypa
     assert lessons.check("three_uses", 12.0) and progress.load() == {}
 
 
-def test_progress_lies_in_the_folder_for_data(tmp_path, monkeypatch):
+def test_progress_is_stored_in_the_folder_for_data(tmp_path, monkeypatch):
     monkeypatch.delenv("MINIGRAD_LESSONS_PROGRESS")
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     progress.solved("three_uses")
@@ -144,7 +144,7 @@ def test_progress_lies_in_the_folder_for_data(tmp_path, monkeypatch):
     assert list(progress.load()) == ["count_paths"] and (tmp_path / "minigrad" / "lessons.json").exists()
 
 
-def test_what_an_error_says_of_lines_of_the_checks_is_left_out():
+def test_an_error_leaves_out_lines_of_the_checks():
     def count_paths(node):
         raise RuntimeError(
             f"Scale: no\n  its forward is at {catalogue.FOLDER}/exercises/05_forward_mode.py:9: def f(x):\n"
@@ -154,6 +154,6 @@ def test_what_an_error_says_of_lines_of_the_checks_is_left_out():
     assert "Scale: no" in said and "exercises" not in said
 
 
-def test_a_line_that_an_error_names_is_not_said_twice():
+def test_a_line_that_an_error_names_is_not_repeated():
     said = lessons.check("count_paths", lambda node: torch.ones(2) @ torch.ones(3)).message
     assert said.count("torch.ones(2) @ torch.ones(3)") == 1

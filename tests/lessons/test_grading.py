@@ -87,21 +87,21 @@ def test_memory_has_a_limit(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("cell", ["import os; os._exit(0)", "import os; os.execv('/bin/true', ['true'])"])
-def test_a_process_that_ends_itself_without_an_error_is_told(tmp_path, cell):
+def test_a_process_that_ends_itself_without_an_error_is_reported(tmp_path, cell):
     graded = grade(handed_in(tmp_path / "eve.ipynb", "three_uses = 12", cell))
     assert graded.points == 1
     assert graded.notes == ["its process ended with exit code 0 before its last cell: does a cell call os._exit?"]
 
 
 @pytest.mark.slow
-def test_a_process_that_ends_itself_is_told(tmp_path):
+def test_a_process_that_ends_itself_is_reported(tmp_path):
     path = handed_in(tmp_path / "eve.ipynb", "three_uses = 12", "import os; os._exit(3)")
     graded = grade(path)
     assert graded.points == 1 and graded.notes == ["its process ended with exit code 3"]
 
 
 @pytest.mark.slow
-def test_a_notebook_writes_into_an_empty_folder_of_its_own(tmp_path):
+def test_a_notebook_writes_into_a_separate_empty_folder(tmp_path):
     folder = tmp_path / "class"
     folder.mkdir()
     path = handed_in(folder / "ann.ipynb", "import os\nthree_uses = 12 if not os.listdir() else 0\nopen('mine', 'w')")
@@ -109,7 +109,7 @@ def test_a_notebook_writes_into_an_empty_folder_of_its_own(tmp_path):
     assert [p.name for p in folder.iterdir()] == ["ann.ipynb"]
 
 
-def test_what_is_no_notebook_and_what_is_of_no_lesson_gets_a_note(tmp_path):
+def test_a_file_that_is_no_notebook_or_of_no_lesson_gets_a_note(tmp_path):
     (tmp_path / "broken.ipynb").write_text("{")
     assert "is not a notebook" in grade(tmp_path / "broken.ipynb").notes[0]
     handed_in(tmp_path / "other.ipynb", "x = 1", metadata=False)
@@ -346,7 +346,7 @@ def test_a_folder_as_deep_as_can_be_is_removed(tmp_path, monkeypatch):
 
 
 @pytest.mark.skipif(not grading.confinement(), reason="there is no bubblewrap")
-def test_a_confined_notebook_writes_nowhere_else_and_talks_to_nobody(tmp_path):
+def test_a_confined_notebook_writes_only_its_folder_and_has_no_network(tmp_path):
     cells = (
         f"open({str(tmp_path / 'mine')!r}, 'w')",
         "import socket; socket.create_connection(('127.0.0.1', PORT), 2)",
@@ -361,7 +361,7 @@ def test_a_confined_notebook_writes_nowhere_else_and_talks_to_nobody(tmp_path):
 
 @pytest.mark.slow
 @LINUX
-def test_all_is_ended_when_whoever_started_it_is_gone(tmp_path):
+def test_all_processes_end_when_the_command_that_started_them_is_gone(tmp_path):
     name = f"gone-{os.getpid()}"[:15]
     stays = f"open('/proc/self/comm', 'w').write({name!r})\nimport time\ntime.sleep(600)"
     path = handed_in(tmp_path / "ann.ipynb", stays)

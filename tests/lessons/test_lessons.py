@@ -18,7 +18,7 @@ from tests.forked import python
 from .solved import answers, solutions, solved
 
 LONG = 25, 26, 29, 30, 31, 32, 33  # they compile, train, or start processes, and take ten seconds
-ENOUGH = 3  # other right answers, and wrong ones, to each exercise
+ENOUGH = 2  # other right answers, and wrong ones, to each exercise
 
 
 def filled(one: Lesson) -> str:
@@ -126,7 +126,7 @@ def test_lesson_takes_at_most_20_minutes(one):
     assert one.minutes == 20 and words / 150 + len(code) / 25 + 2 * in_class < 20.5
 
 
-def test_lessons_are_numbered_and_their_exercises_have_names_of_their_own():
+def test_lessons_are_numbered_and_their_exercises_have_unique_names():
     assert [one.number for one in lessons()] == list(range(1, len(lessons()) + 1))
     names = [name for one in lessons() for name in one.exercises]
     assert len(names) == len(set(names))

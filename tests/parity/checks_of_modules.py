@@ -65,7 +65,7 @@ def gradients(entry):
 
 
 def state_dict(entry):
-    """Check that names, shapes and dtypes are the same."""
+    """Check that the text of the module, and the names, shapes and dtypes of its state are the same."""
     n = 0
     for sample in inputs(entry, True):
         theirs, ours = made(entry, sample)
@@ -73,6 +73,10 @@ def state_dict(entry):
         if list(a) != list(b):
             raise Apart(f"{sample.desc}: {list(b)}, torch {list(a)}")
         compare(dict(a), dict(b), str(sample.desc))
+        texts = repr(theirs).replace("NonDynamicallyQuantizableLinear", "Linear"), repr(ours)
+        lazy = issubclass(entry.module_cls, torch.nn.modules.lazy.LazyModuleMixin)  # only theirs has been called
+        if texts[0] != texts[1] and not lazy:
+            raise Apart(f"{sample.desc}: {texts[1]}, torch {texts[0]}")
         n += 1
     return n
 

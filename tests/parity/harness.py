@@ -42,6 +42,13 @@ def leaf(torch, values, dtype=None):
     return torch.tensor(values, dtype=dtype, requires_grad=True)
 
 
+def function(torch, forward=lambda ctx, x: x * 2, backward=lambda ctx, g: g * 2, **others):
+    """Return a custom Function with these static methods; None leaves one out.  By default it doubles its argument."""
+    methods = {"forward": forward, "backward": backward, **others}
+    methods = {name: staticmethod(method) for name, method in methods.items() if method is not None}
+    return type("Func", (torch.autograd.Function,), methods)
+
+
 def collect():
     """Return all programs, as pairs of a name (module.function) and the function, in the order of the files."""
     from tests.parity import programs

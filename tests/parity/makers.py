@@ -41,15 +41,6 @@ def product_function(torch):
     return ScaledProduct
 
 
-def two_outputs(torch, forward, backward):
-    """Return a Function with one input and two outputs."""
-    return type(
-        "Two",
-        (torch.autograd.Function,),
-        {"forward": staticmethod(forward), "backward": staticmethod(backward)},
-    )
-
-
 def dual_of(torch, primal, tangent, dtype=None):
     """Return a dual tensor of two lists."""
     return torch.autograd.forward_ad.make_dual(torch.tensor(primal, dtype=dtype), torch.tensor(tangent, dtype=dtype))

@@ -13,7 +13,7 @@ from .fuzz import CHUNK, FIRST, FOUND, MODES, difference, fuzz, load, read, rest
 
 
 @pytest.mark.parametrize("place", sorted(FOUND.glob("*.json")), ids=lambda place: place.stem)
-def test_what_was_found_is_mended(place):
+def test_programs_that_once_differed_agree(place):
     mode, program = read(place)
     try:
         lines = difference(mode, program)

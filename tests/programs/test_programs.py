@@ -26,7 +26,7 @@ def test_nothing_that_a_program_names_is_missing(name):
     assert not needs(ast.parse(SCRIPTS[name].read_text()))
 
 
-def test_a_curve_that_is_somewhere_else_is_told():
+def test_a_curve_that_differs_is_reported_with_its_step():
     found = {"steps": [1, 2], "losses": [1.0, 0.5]}
     assert_same(found, {"steps": [1, 2], "losses": [1.000005, 0.5003]}, "")
     with pytest.raises(AssertionError, match="step 1: the loss is 1.0, not 1.0001"):

@@ -1,22 +1,9 @@
-# %% right combined_claim
-combined_claim = 50
-
-# %% right combined_claim
-combined_claim = torch.tensor([50.0])
-
-# %% right combined_claim
-x = torch.tensor(3.0, requires_grad=True)
-(10 * Claim.apply(x)).backward()
-combined_claim = x.grad
-
-# %% wrong combined_claim: true derivative
-combined_claim = 60.0
-
-# %% wrong combined_claim: incoming gradient, 10
-combined_claim = 5
-
-# %% wrong combined_claim: not right
-combined_claim = 300
+# %% values combined_claim
+50  # right
+torch.tensor([50.0])  # right
+60.0  # true derivative
+5  # incoming gradient, 10
+300  # not right
 
 
 # %% right CombinedReciprocal
@@ -33,15 +20,6 @@ class CombinedReciprocal(torch.autograd.Function):
 
 
 # %% right CombinedReciprocal
-# -     def backward(ctx, grad_output):
-# -         (result,) = ctx.saved_tensors
-# -         return -grad_output * result * result
-# +     def backward(ctx, g):
-# +         [out] = ctx.saved_tensors
-# +         return (g.neg().mul(out.pow(2)),)
-
-
-# %% right CombinedReciprocal
 class CombinedReciprocal(torch.autograd.Function):
     def forward(ctx, x):
         ctx.save_for_backward(1 / x)
@@ -54,10 +32,6 @@ class CombinedReciprocal(torch.autograd.Function):
 # %% wrong CombinedReciprocal: gradient
 # -         return -grad_output * result * result
 # +         return grad_output * result * result
-
-# %% wrong CombinedReciprocal: gradient
-# -         return -grad_output * result * result
-# +         return -result * result
 
 # %% wrong CombinedReciprocal: is None
 # -         return -grad_output * result * result
@@ -101,28 +75,12 @@ class CombinedSine(torch.autograd.Function):
 # +         x, scale = ctx.saved_tensors
 # +         return [grad_output * scale * x.cos(), None]
 
-
-# %% right CombinedSine
-class CombinedSine(torch.autograd.Function):
-    @staticmethod
-    def forward(x, scale):
-        return x.sin() * scale
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        x, ctx.scale = inputs
-        ctx.save_for_backward(x)
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        return grad_output * ctx.scale * ctx.saved_tensors[0].cos(), None
-
-
 # %% wrong CombinedSine: scale
-# -         ctx.save_for_backward(x)
-# -         ctx.scale = scale
+# -         ctx.save_for_backward(x, torch.tensor(scale))
 # +         ctx.save_for_backward(x)
-# -         return grad_output * ctx.scale * x.cos(), None
+# -         x, scale = ctx.saved_tensors
+# -         return [grad_output * scale * x.cos(), None]
+# +         (x,) = ctx.saved_tensors
 # +         return ctx.scale * x.cos()
 
 # %% wrong CombinedSine: expected 2, got 1
@@ -133,15 +91,8 @@ class CombinedSine(torch.autograd.Function):
 # -         return grad_output * ctx.scale * x.cos(), None
 # +         return ctx.scale * x.cos(), None
 
-# %% wrong CombinedSine: gradient
-# -         return grad_output * ctx.scale * x.cos(), None
-# +         return grad_output * x.cos(), None
-
 # %% wrong CombinedSine: -0.5
-# -         ctx.save_for_backward(x)
-# -         ctx.scale = scale
-# +         ctx.save_for_backward(x)
-# -         return grad_output * ctx.scale * x.cos(), None
+# -         return ctx.scale * x.cos()
 # +         return grad_output * 3 * x.cos(), None
 
 # %% right CombinedClip
@@ -153,46 +104,18 @@ class CombinedSine(torch.autograd.Function):
 # +         return torch.clamp(g, min=-ctx.bound, max=ctx.bound), None
 
 # %% right CombinedClip
-# -         return x.clone()
+# -         return x
 # +         return x.view_as(x)
-# -     def backward(ctx, grad_output):
-# -         return grad_output.clamp(-ctx.bound, ctx.bound), None
-# +     def backward(ctx, g):
+# -         return torch.clamp(g, min=-ctx.bound, max=ctx.bound), None
 # +         b = torch.full_like(g, ctx.bound)
 # +         return torch.minimum(torch.maximum(g, -b), b), None
-
-# %% right CombinedClip
-# -         return x.clone()
-# +         return 1 * x
-# -     def backward(ctx, grad_output):
-# -         return grad_output.clamp(-ctx.bound, ctx.bound), None
-# +     def backward(ctx, g):
-# +         g = torch.where(g > ctx.bound, ctx.bound, g)
-# +         return torch.where(g < -ctx.bound, -ctx.bound, g), None
-
-
-# %% right CombinedClip
-class CombinedClip(torch.autograd.Function):
-    @staticmethod
-    def forward(x, bound):
-        return x.clone()
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        _, ctx.bound = inputs
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        return grad_output.clamp(-ctx.bound, ctx.bound), None
-
 
 # %% wrong CombinedClip: the result
 # -         return x.clone()
 # +         return x.clamp(-bound, bound)
 
 # %% wrong CombinedClip: x itself
-# -     def forward(ctx, x, bound):
-# +     def forward(ctx, x, bound):
+#       def forward(ctx, x, bound):
 # +         ctx.save_for_backward(x)
 # -         return grad_output.clamp(-ctx.bound, ctx.bound), None
 # +         (x,) = ctx.saved_tensors
@@ -201,11 +124,6 @@ class CombinedClip(torch.autograd.Function):
 # %% wrong CombinedClip: the gradient for the incoming
 # -         return grad_output.clamp(-ctx.bound, ctx.bound), None
 # +         return grad_output.clamp(max=ctx.bound), None
-
-# %% wrong CombinedClip: the gradient for the incoming
-# -         return grad_output.clamp(-ctx.bound, ctx.bound), None
-# +         norm = grad_output.norm()
-# +         return grad_output * (ctx.bound / norm if norm > ctx.bound else 1.0), None
 
 # %% wrong CombinedClip: expected 2, got 1
 # -         return grad_output.clamp(-ctx.bound, ctx.bound), None

@@ -1,20 +1,9 @@
-# %% right languages_gradients
-languages_gradients = 3.0
-
-# %% right languages_gradients
-languages_gradients = len("a s b".split())
-
-# %% right languages_gradients
-languages_gradients = torch.tensor(3)
-
-# %% wrong languages_gradients: Variable()
-languages_gradients = 2
-
-# %% wrong languages_gradients: ctx
-languages_gradients = 4
-
-# %% wrong languages_gradients: incoming gradients
-languages_gradients = 1
+# %% values languages_gradients
+3.0  # right
+len("a s b".split())  # right
+2  # Variable()
+4  # ctx
+1  # incoming gradients
 
 
 # %% right LanguagesClip
@@ -35,23 +24,6 @@ class LanguagesClip(torch.autograd.Function):
 # %% right LanguagesClip
 class LanguagesClip(torch.autograd.Function):
     @staticmethod
-    def forward(x, bound):
-        return torch.clamp(x, -bound, bound)
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        x, bound = inputs
-        ctx.save_for_backward(x.abs() <= bound)
-
-    @staticmethod
-    def backward(ctx, g):
-        (inside,) = ctx.saved_tensors
-        return torch.where(inside, g, torch.zeros_like(g)), None
-
-
-# %% right LanguagesClip
-class LanguagesClip(torch.autograd.Function):
-    @staticmethod
     def forward(ctx, x, bound):
         inside = (x >= -bound) & (x <= bound)
         ctx.save_for_backward(inside.to(x.dtype))
@@ -67,37 +39,19 @@ class LanguagesClip(torch.autograd.Function):
 # -         return grad_output * inside, None
 # +         return grad_output * (x.abs() <= ctx.bound)
 
-
-# %% wrong LanguagesClip: the gradient
-class LanguagesClip(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x, bound):
-        ctx.bound = bound
-        return x.clamp(-bound, bound)
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        return grad_output.clamp(-ctx.bound, ctx.bound), None
-
-
 # %% wrong LanguagesClip: only takes tensors
-class LanguagesClip(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x, bound):
-        ctx.save_for_backward(x, bound)
-        return x.clamp(-bound, bound)
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        x, bound = ctx.saved_tensors
-        return grad_output * (x.abs() <= bound), None
-
+# -         ctx.save_for_backward(x)
+# -         ctx.bound = bound
+# +         ctx.save_for_backward(x, bound)
+# -         (x,) = ctx.saved_tensors
+# -         return grad_output * (x.abs() <= ctx.bound)
+# +         x, bound = ctx.saved_tensors
+# +         return grad_output * (x.abs() <= bound), None
 
 # %% wrong LanguagesClip: omit the braces
 # -         ctx.save_for_backward(x)
 # +         ctx.save_for_backward({x})
-# -         inside = x.abs() <= ctx.bound
-# -         return grad_output * inside, None
+# -         return grad_output * (x.abs() <= ctx.bound)
 # +         return grad_output * (x.abs() <= ctx.bound), None
 
 # %% wrong LanguagesClip: the gradient
@@ -117,25 +71,6 @@ class LanguagesClip(torch.autograd.Function):
 # -         return grad_output * x / r, grad_output * y / r
 # +         [x, y, r] = ctx.saved_tensors
 # +         return [grad_output.mul(x).div(r), grad_output.mul(y).div(r)]
-
-
-# %% right LanguagesHypot
-class LanguagesHypot(torch.autograd.Function):
-    generate_vmap_rule = True
-
-    @staticmethod
-    def forward(x, y):
-        return torch.hypot(x, y)
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.save_for_backward(*inputs)
-
-    @staticmethod
-    def backward(ctx, g):
-        x, y = ctx.saved_tensors
-        scaled = g / LanguagesHypot.apply(x, y)
-        return x * scaled, y * scaled
 
 
 # %% right LanguagesHypot
@@ -173,18 +108,14 @@ class LanguagesHypot(torch.autograd.Function):
 # +         return grad_output * (x + y) / r
 
 # %% wrong LanguagesHypot: argument 0
-# -         x, y = inputs
-# -         ctx.save_for_backward(x, y, output)
-# +         ctx.save_for_backward(*inputs, output)
-# -         return grad_output * x / r, grad_output * y / r
+# -         return grad_output * (x + y) / r
 # +         return grad_output * y / r, grad_output * x / r
 
 # %% wrong LanguagesHypot: the result
 # -         return (x * x + y * y).sqrt()
 # +         return x.mul(x).add(y).mul(y).sqrt()
-# -         x, y = inputs
-# -         ctx.save_for_backward(x, y, output)
-# +         ctx.save_for_backward(*inputs, output)
+# -         return grad_output * (x + y) / r
+# +         return grad_output * x / r, grad_output * y / r
 
 
 # %% right LanguagesTimes
@@ -199,21 +130,6 @@ class LanguagesTimes(torch.autograd.Function):
     @staticmethod
     def backward(ctx, *grad_output):
         return [None, grad_output[0] * ctx.n]
-
-
-# %% right LanguagesTimes
-class LanguagesTimes(torch.autograd.Function):
-    @staticmethod
-    def forward(n, var):
-        return torch.mul(var, n)
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.n, _ = inputs
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        return None, ctx.n * grad_output
 
 
 # %% right LanguagesTimes
@@ -252,9 +168,7 @@ class LanguagesTimes(torch.autograd.Function):
 # +         return [grad_output * ctx.n]
 
 # %% wrong LanguagesTimes: gradient
-# -         return n * var
-# +         return var * n
-# -         return None, grad_output * ctx.n
+# -         return [grad_output * ctx.n]
 # +         return grad_output * ctx.n, None
 
 # %% wrong LanguagesTimes: make a new tensor

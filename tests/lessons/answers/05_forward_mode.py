@@ -1,45 +1,20 @@
-# %% right forward_tangent
-forward_tangent = 102
+# %% values forward_tangent
+102  # right
+12  # contribution of x
+21.0  # tangent of 1
+18.0  # value
 
 # %% right forward_tangent
 x, y = Dual(3.0, 1.0), Dual(2.0, 10.0)
 forward_tangent = (x * x * y).tangent
 
-# %% right forward_tangent
-with fwAD.dual_level():
-    x, y = fwAD.make_dual(torch.tensor(3.0), torch.tensor(1.0)), fwAD.make_dual(torch.tensor(2.0), torch.tensor(10.0))
-    forward_tangent = fwAD.unpack_dual(x * x * y).tangent
-
-# %% wrong forward_tangent: contribution of x
-forward_tangent = 12
-
-# %% wrong forward_tangent: tangent of 1
-forward_tangent = 21.0
-
-# %% wrong forward_tangent: value
-forward_tangent = 18.0
+# %% values forward_quotient
+lambda a, da, b, db: [a / b, da / b - a * db / (b * b)]  # right
 
 
 # %% right forward_quotient
 def forward_quotient(a, a_tangent, b, b_tangent):
     return a / b, (a_tangent * b - a * b_tangent) / b**2
-
-
-# %% right forward_quotient
-forward_quotient = lambda a, da, b, db: [a / b, da / b - a * db / (b * b)]
-
-
-# %% right forward_quotient
-def forward_quotient(a, a_tangent, b, b_tangent):
-    inverse = Dual(1 / b, -b_tangent / b**2)
-    result = Dual(a, a_tangent) * inverse
-    return result.value, result.tangent
-
-
-# %% right forward_quotient
-def forward_quotient(a, a_tangent, b, b_tangent):
-    a, da, b, db = (torch.tensor(v) for v in (a, a_tangent, b, b_tangent))
-    return torch.func.jvp(torch.div, (a, b), (da, db))
 
 
 # %% wrong forward_quotient: order of the subtraction
@@ -58,9 +33,8 @@ def forward_quotient(a, a_tangent, b, b_tangent):
 
 
 # %% wrong forward_quotient: returns None
-def forward_quotient(a, a_tangent, b, b_tangent):
-    value = a / b
-    value, (a_tangent - value * b_tangent) / b
+# -     return value, (a_tangent - value * b_tangent) / b
+# +     value, (a_tangent - value * b_tangent) / b
 
 
 # %% wrong forward_quotient: result 1
@@ -68,15 +42,9 @@ def forward_quotient(a, a_tangent, b, b_tangent):
     return a / b, (a_tangent * b + a * b_tangent) / b**2
 
 
-# %% right forward_jacobian
-def forward_jacobian(f, x):
-    columns = []
-    with fwAD.dual_level():
-        for i in range(len(x)):
-            tangent = torch.zeros_like(x)
-            tangent[i] = 1.0
-            columns.append(fwAD.unpack_dual(f(fwAD.make_dual(x, tangent))).tangent)
-    return torch.stack(columns).T
+# %% values forward_jacobian
+lambda f, x: torch.func.jacfwd(f)(x)  # right
+lambda f, x: torch.func.jacrev(f)(x)  # no backward here
 
 
 # %% right forward_jacobian
@@ -85,18 +53,6 @@ def forward_jacobian(f, x):
         return torch.func.jvp(f, (x,), (tangent,))[1]
 
     return torch.vmap(column, out_dims=1)(torch.eye(len(x)))
-
-
-# %% right forward_jacobian
-forward_jacobian = lambda f, x: torch.func.jacfwd(f)(x)
-
-
-# %% right forward_jacobian
-def forward_jacobian(f, x):
-    table = torch.zeros(f(x).numel(), x.numel())
-    for i, tangent in enumerate(torch.eye(x.numel())):
-        _, table[:, i] = torch.func.jvp(f, (x,), (tangent,))
-    return table
 
 
 # %% wrong forward_jacobian: dim=1
@@ -121,36 +77,16 @@ def forward_jacobian(f, x):
     return [torch.func.jvp(f, (x,), (tangent,)) for tangent in torch.eye(x.numel())]
 
 
-# %% wrong forward_jacobian: no backward here
-forward_jacobian = lambda f, x: torch.func.jacrev(f)(x)
-
-
 # %% wrong forward_jacobian: shape (2,)
 def forward_jacobian(f, x):
     return torch.stack([torch.func.jvp(f, (x,), (tangent,))[1] for tangent in torch.eye(3)], dim=1)
 
 
-# %% right forward_passes
-forward_passes = (6, 3, 1)
-
-# %% right forward_passes
-forward_passes = torch.tensor([6, 3, 1])
-
-# %% right forward_passes
-angles, coordinates = 6, 3
-forward_passes = [float(angles), float(coordinates), 1.0]
-
-# %% wrong forward_passes: a pass for each input
-forward_passes = [3, 6, 1]
-
-# %% wrong forward_passes: one tangent
-forward_passes = [6, 3, 6]
-
-# %% wrong forward_passes: all three coordinates
-forward_passes = [6, 3, 3]
-
-# %% wrong forward_passes: expected 3 numbers
-forward_passes = [6, 3]
-
-# %% wrong forward_passes: a whole column
-forward_passes = [18, 18, 1]
+# %% values forward_passes
+(6, 3, 1)  # right
+torch.tensor([6, 3, 1])  # right
+[3, 6, 1]  # a pass for each input
+[6, 3, 6]  # one tangent
+[6, 3, 3]  # all three coordinates
+[6, 3]  # expected 3 numbers
+[18, 18, 1]  # a whole column

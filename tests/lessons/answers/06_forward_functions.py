@@ -34,78 +34,29 @@ class ForwardHypot(torch.autograd.Function):
         return x_tangent * (x / r) + y_tangent * (y / r)
 
 
-# %% right ForwardHypot
-# -     def jvp(ctx, x_tangent, y_tangent):
-# -         x, y, r = ctx.saved_tensors
-# -         return (x * x_tangent + y * y_tangent) / r
-# +     def jvp(ctx, *tangents):
-# +         *sides, r = ctx.saved_tensors
-# +         return (sum(side * tangent for side, tangent in zip(sides, tangents)) / r,)
-
-
 # %% wrong ForwardHypot: returns 2 tangents
-class ForwardHypot(torch.autograd.Function):
-    @staticmethod
-    def forward(x, y):
-        return (x * x + y * y).sqrt()
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.save_for_forward(*inputs, output)
-
-    @staticmethod
-    def jvp(ctx, x_tangent, y_tangent):
-        x, y, r = ctx.saved_tensors
-        return x_tangent * x / r, y_tangent * y / r
-
+# -         return torch.hypot(x, y)
+# +         return (x * x + y * y).sqrt()
+# -         ctx.save_for_forward(*inputs)
+# +         ctx.save_for_forward(*inputs, output)
+# -         x, y = ctx.saved_tensors
+# -         return (x * x_tangent + y * y_tangent) / torch.hypot(x, y)
+# +         x, y, r = ctx.saved_tensors
+# +         return x_tangent * x / r, y_tangent * y / r
 
 # %% wrong ForwardHypot: with the tangent
-class ForwardHypot(torch.autograd.Function):
-    @staticmethod
-    def forward(x, y):
-        return (x * x + y * y).sqrt()
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.save_for_forward(*inputs, output)
-
-    @staticmethod
-    def jvp(ctx, x_tangent, y_tangent):
-        x, y, r = ctx.saved_tensors
-        return x * x_tangent + y * y_tangent
-
+# -         return x_tangent * x / r, y_tangent * y / r
+# +         return x * x_tangent + y * y_tangent
 
 # %% wrong ForwardHypot: jvp
-class ForwardHypot(torch.autograd.Function):
-    @staticmethod
-    def forward(x, y):
-        return (x * x + y * y).sqrt()
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.save_for_forward(*inputs, output)
-
-    @staticmethod
-    def jvp(ctx, tangent):
-        x, y, r = ctx.saved_tensors
-        return (x + y) * tangent / r
-
+# -     def jvp(ctx, x_tangent, y_tangent):
+# +     def jvp(ctx, tangent):
+# -         return x_tangent * x / r, y_tangent * y / r
+# +         return (x + y) * tangent / r
 
 # %% wrong ForwardHypot: return
-class ForwardHypot(torch.autograd.Function):
-    @staticmethod
-    def forward(x, y):
-        return (x * x + y * y).sqrt()
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.save_for_forward(*inputs, output)
-
-    @staticmethod
-    def jvp(ctx, x_tangent, y_tangent):
-        x, y, r = ctx.saved_tensors
-        (x * x_tangent + y * y_tangent) / r
-
+# -         return x_tangent * x / r, y_tangent * y / r
+# +         (x * x_tangent + y * y_tangent) / r
 
 # %% right ForwardCube
 # -         ctx.save_for_backward(*inputs)
@@ -118,19 +69,6 @@ class ForwardHypot(torch.autograd.Function):
 # -         (x,) = ctx.saved_tensors
 # -         return 3 * x**2 * x_tangent
 # +     jvp = backward
-
-# %% right ForwardCube
-# -         return x**3
-# +         return x * x * x
-# -         ctx.save_for_forward(*inputs)
-# +         ctx.save_for_forward(*inputs, output)
-# -         (x,) = ctx.saved_tensors
-# -         return grad_output * 3 * x**2
-# +         return grad_output * 3 * ctx.saved_tensors[0].square()
-# -         (x,) = ctx.saved_tensors
-# -         return 3 * x**2 * x_tangent
-# +         x, _ = ctx.saved_tensors
-# +         return (x_tangent.mul(x).mul(x).mul(3),)
 
 
 # %% right ForwardCube
@@ -164,21 +102,13 @@ class ForwardCube(torch.autograd.Function):
 # -         ctx.save_for_backward(*inputs)
 # +         ctx.save_for_backward(output)
 
-
 # %% wrong ForwardCube: jvp
-class ForwardCube(torch.autograd.Function):
-    @staticmethod
-    def forward(x):
-        return x**3
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.save_for_backward(*inputs)
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        (x,) = ctx.saved_tensors
-        return grad_output * 3 * x**2
+# -         (x,) = inputs
+# -         ctx.save_for_backward(x)
+# -         ctx.save_for_forward(x)
+# +         ctx.save_for_backward(*inputs)
+# -
+# -     jvp = backward
 
 
 # %% right ForwardPolar
@@ -188,17 +118,6 @@ class ForwardPolar(ForwardPolar):
         r, phi = ctx.saved_tensors
         c, s = phi.cos(), phi.sin()
         return (c * r_t - s * r * phi_t, s * r_t + c * r * phi_t)
-
-
-# %% right ForwardPolar
-# -         ctx.save_for_forward(*inputs)
-# +         ctx.save_for_forward(inputs[0], *output)
-# -         r, phi = ctx.saved_tensors
-# -         x_tangent = r_tangent * phi.cos() - r * phi.sin() * phi_tangent
-# -         y_tangent = r_tangent * phi.sin() + r * phi.cos() * phi_tangent
-# -         return x_tangent, y_tangent
-# +         r, x, y = ctx.saved_tensors
-# +         return x / r * r_tangent - y * phi_tangent, y / r * r_tangent + x * phi_tangent
 
 
 # %% right ForwardPolar
@@ -235,22 +154,8 @@ class ForwardPolar(ForwardPolar):
 
 
 # %% wrong ForwardPolar: returns 1 tangent
-class ForwardPolar(ForwardPolar):
-    @staticmethod
-    def jvp(ctx, r_tangent, phi_tangent):
-        r, phi = ctx.saved_tensors
-        return r_tangent * phi.cos() - r * phi.sin() * phi_tangent
-
-
-# %% wrong ForwardPolar: the tangent of output 0
-class ForwardPolar(ForwardPolar):
-    @staticmethod
-    def jvp(ctx, r_tangent, phi_tangent):
-        r, phi = ctx.saved_tensors
-        return (
-            r_tangent * phi.sin() + r * phi.cos() * phi_tangent,
-            r_tangent * phi.cos() - r * phi.sin() * phi_tangent,
-        )
+# -         return r_tangent * phi.cos() - r * phi.sin() * phi_tangent, r_tangent * phi.sin()
+# +         return r_tangent * phi.cos() - r * phi.sin() * phi_tangent
 
 
 # %% right ForwardSteps
@@ -267,30 +172,14 @@ class ForwardSteps(ForwardSteps):
         return torch.stack([b - a for a, b in zip(t[:-1], t[1:])])
 
 
-# %% right ForwardSteps
-class ForwardSteps(ForwardSteps):
-    @staticmethod
-    def jvp(ctx, t):
-        return ForwardSteps.forward(t)
-
-
 # %% wrong ForwardSteps: jvp
 class ForwardSteps(ForwardSteps):
     jvp = ForwardSteps.backward
 
 
 # %% wrong ForwardSteps: the tangent at
-class ForwardSteps(ForwardSteps):
-    @staticmethod
-    def jvp(ctx, x_tangent):
-        return x_tangent[:-1] - x_tangent[1:]
-
-
-# %% wrong ForwardSteps: jvp
-class ForwardSteps(ForwardSteps):
-    @staticmethod
-    def jvp(ctx, x_tangent):
-        return x_tangent
+# -         return x_tangent.diff()
+# +         return x_tangent[:-1] - x_tangent[1:]
 
 
 # %% wrong ForwardSteps: the gradient

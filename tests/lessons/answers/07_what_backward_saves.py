@@ -1,23 +1,12 @@
-# %% right saved_bytes_of_product
-saved_bytes_of_product = 12000
-
-# %% right saved_bytes_of_product
-saved_bytes_of_product = draw(
-    lambda x: (x.sin() * x.cos()).sum(), torch.ones(1000, requires_grad=True)
-).graph.saved_bytes()
+# %% values saved_bytes_of_product
+12000  # right
+16000  # once
+8000  # factors
+3000  # each has 4 bytes
 
 # %% right saved_bytes_of_product
 x = torch.ones(1000, requires_grad=True)
 saved_bytes_of_product = torch.tensor(3 * x.nbytes)
-
-# %% wrong saved_bytes_of_product: once
-saved_bytes_of_product = 16000
-
-# %% wrong saved_bytes_of_product: factors
-saved_bytes_of_product = 8000
-
-# %% wrong saved_bytes_of_product: each has 4 bytes
-saved_bytes_of_product = 3000
 
 
 # %% right SavedTanh
@@ -30,23 +19,6 @@ class SavedTanh(torch.autograd.Function):
     @staticmethod
     def backward(ctx, grad_output):
         return grad_output - grad_output * ctx.saved_tensors[0].square()
-
-
-# %% right SavedTanh
-class SavedTanh(torch.autograd.Function):
-    @staticmethod
-    def forward(x):
-        e = (2 * x).exp()
-        return (e - 1) / (e + 1)
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.save_for_backward(output)
-
-    @staticmethod
-    def vjp(ctx, g):
-        (y,) = ctx.saved_tensors
-        return g * (1 - y) * (1 + y)
 
 
 # %% right SavedTanh
@@ -65,38 +37,27 @@ class SavedTanh(torch.autograd.Function):
 
 
 # %% wrong SavedTanh: save_for_backward
-class SavedTanh(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.x = x
-        return x.tanh()
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        return grad_output * (1 - ctx.x.tanh() ** 2)
-
+# -         ctx.save_for_backward(result := x.tanh())
+# -         return result
+# +         ctx.x = x
+# +         return x.tanh()
+# -         return grad_output - grad_output * ctx.saved_tensors[0].square()
+# +         return grad_output * (1 - ctx.x.tanh() ** 2)
 
 # %% wrong SavedTanh: the result
-class SavedTanh(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x.tanh()
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        (x,) = ctx.saved_tensors
-        return grad_output * (1 - x.tanh() ** 2)
-
+# -         ctx.x = x
+# +         ctx.save_for_backward(x)
+# -         return grad_output * (1 - ctx.x.tanh() ** 2)
+# +         (x,) = ctx.saved_tensors
+# +         return grad_output * (1 - x.tanh() ** 2)
 
 # %% wrong SavedTanh: 2 tensors are saved
-# -         e = (2 * x).exp()
-# -         result = (e - 1) / (e + 1)
-# -         ctx.save_for_backward(result)
+# -         ctx.save_for_backward(result := x.tanh())
 # +         result = x.tanh()
 # +         ctx.save_for_backward(x, result)
-# -         (result,) = ctx.saved_tensors
+# -         return grad_output - grad_output * ctx.saved_tensors[0].square()
 # +         _, result = ctx.saved_tensors
+# +         return grad_output * (1 - result**2)
 
 # %% wrong SavedTanh: the gradient
 # -         e = (2 * x).exp()
@@ -111,22 +72,14 @@ class SavedTanh(torch.autograd.Function):
 # +         result = x.tanh()
 # +         ctx.x = x
 
+# %% values saved_then_changed
+lambda x: 3 * torch.exp(x)  # right
+
 
 # %% right saved_then_changed
 def saved_then_changed(x):
     e = x.exp()
     return e + 2 * e
-
-
-# %% right saved_then_changed
-saved_then_changed = lambda x: 3 * torch.exp(x)
-
-
-# %% right saved_then_changed
-def saved_then_changed(x):
-    e = x.exp()
-    doubled = e.clone().mul_(2)
-    return doubled.add_(e)
 
 
 # %% wrong saved_then_changed: modified by an inplace operation
@@ -150,18 +103,13 @@ def saved_then_changed(x):
     return e * 2 + e
 
 
-# %% right saved_less
-saved_less = lambda x: torch.exp(6 * x)
+# %% values saved_less
+lambda x: torch.exp(6 * x)  # right
 
 
 # %% right saved_less
 def saved_less(x):
     return x.exp() ** 6
-
-
-# %% right saved_less
-def saved_less(x):
-    return (x + 2 * x + 3 * x).exp()
 
 
 # %% wrong saved_less: 48 bytes are saved

@@ -1,23 +1,6 @@
 # %% right SavedDecay
 class SavedDecay(torch.autograd.Function):
     @staticmethod
-    def forward(x, rate):
-        return (-rate * x).exp()
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        _, ctx.rate = inputs
-        ctx.save_for_backward(output)
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        (result,) = ctx.saved_tensors
-        return -ctx.rate * grad_output * result, None
-
-
-# %% right SavedDecay
-class SavedDecay(torch.autograd.Function):
-    @staticmethod
     def forward(ctx, x, rate):
         ctx.saved_data["rate"] = rate
         ctx.save_for_backward(y := torch.exp(-rate * x))
@@ -51,33 +34,26 @@ class SavedDecay(torch.autograd.Function):
 
 
 # %% wrong SavedDecay: save_for_backward saves no tensor
-class SavedDecay(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x, rate):
-        ctx.result, ctx.rate = (-rate * x).exp(), rate
-        return ctx.result
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        return grad_output * -ctx.rate * ctx.result, None
-
+# -         ctx.result = (-rate * x).exp()
+# -         ctx.save_for_backward(rate)
+# +         ctx.result, ctx.rate = (-rate * x).exp(), rate
+# -         (rate,) = ctx.saved_tensors
+# -         return grad_output * -rate * ctx.result, None
+# +         return grad_output * -ctx.rate * ctx.result, None
 
 # %% wrong SavedDecay: stays in memory
-# -         ctx.rate = rate
+# -         ctx.slope = lambda result: -rate * result
 # +         ctx.kept = [result, rate]
-# -         (result,) = ctx.saved_tensors
-# -         return grad_output * -ctx.rate * result, None
+# -         return grad_output * ctx.slope(*ctx.saved_tensors), None
 # +         result, rate = ctx.kept
 # +         return grad_output * -rate * result, None
 
 # %% wrong SavedDecay: 2 tensors are saved
 # -         ctx.save_for_backward(result)
-# -         ctx.rate = rate
+# -         ctx.kept = [result, rate]
 # +         ctx.save_for_backward(result, torch.tensor(rate))
-# -         (result,) = ctx.saved_tensors
-# -         return grad_output * -ctx.rate * result, None
+# -         result, rate = ctx.kept
 # +         result, rate = ctx.saved_tensors
-# +         return grad_output * -rate * result, None
 
 
 # %% wrong SavedDecay: the gradient
@@ -86,28 +62,6 @@ class SavedDecay(SavedDecay):
     def backward(ctx, grad_output):
         (result,) = ctx.saved_tensors
         return grad_output * result, None
-
-
-# %% right SavedPower
-class SavedPower(torch.autograd.Function):
-    @staticmethod
-    def forward(x, n):
-        return x**n
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        x, ctx.n = inputs
-        ctx.save_for_backward(x)
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        (x,) = ctx.saved_tensors
-        return grad_output * (ctx.n * x ** (ctx.n - 1)), None
-
-    @staticmethod
-    def jvp(ctx, x_t, n_t):
-        (x,) = ctx.saved_tensors
-        return x_t * (ctx.n * x ** (ctx.n - 1))
 
 
 # %% right SavedPower
@@ -156,11 +110,8 @@ class SavedPower(SavedPower):
 
 
 # %% wrong SavedPower: returns 1 gradient
-class SavedPower(SavedPower):
-    @staticmethod
-    def backward(ctx, grad_output):
-        (x,) = ctx.saved_tensors
-        return grad_output * ctx.n * x ** (ctx.n - 1)
+# -         return grad_output * x ** (ctx.n - 1), None
+# +         return grad_output * ctx.n * x ** (ctx.n - 1)
 
 
 # %% wrong SavedPower: save_for_backward
@@ -210,19 +161,6 @@ def bytes_saved(f, *args):
     with torch.autograd.graph.saved_tensors_hooks(lambda t: seen.append(t.nbytes) or t, lambda t: t):
         f(*args)
     return sum(seen)
-
-
-# %% right bytes_saved
-def bytes_saved(f, *args):
-    kept = []
-
-    def pack(t):
-        kept.append(t)
-        return len(kept) - 1
-
-    with torch.autograd.graph.saved_tensors_hooks(pack, kept.__getitem__):
-        f(*args)
-    return sum(t.numel() * t.element_size() for t in kept)
 
 
 # %% right bytes_saved

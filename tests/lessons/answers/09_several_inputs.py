@@ -1,40 +1,14 @@
-# %% right several_nones
-several_nones = ("bias", "mode", "n")
-
-# %% right several_nones
-several_nones = {"n", "mode", "bias"}
-
-# %% right several_nones
-several_nones = ["N ", "mode", "bias"]
-
-# %% wrong several_nones: is dropped
-several_nones = ["n", "y", "mode", "bias"]
-
-# %% wrong several_nones: 1 more is missing
-several_nones = ["n", "mode"]
-
-# %% wrong several_nones: in a list
-several_nones = "n"
+# %% values several_nones
+("bias", "mode", "n")  # right
+{"n", "mode", "bias"}  # right
+["n", "y", "mode", "bias"]  # is dropped
+["n", "mode"]  # 1 more is missing
+"n"  # in a list
 
 # %% right SeveralMix
 # -         return (1 - ctx.t) * grad_output, ctx.t * grad_output, None
 # +         by_y = grad_output * ctx.t
 # +         return grad_output - by_y, by_y, None
-
-
-# %% right SeveralMix
-class SeveralMix(torch.autograd.Function):
-    @staticmethod
-    def forward(x, y, t):
-        return x + t * (y - x)
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.weights = 1 - inputs[2], inputs[2]
-
-    @staticmethod
-    def vjp(ctx, g):
-        return [g * w for w in ctx.weights] + [None]
 
 
 # %% right SeveralMix
@@ -54,17 +28,8 @@ class SeveralMix(SeveralMix):
 
 
 # %% wrong SeveralMix: the gradient of argument 0
-class SeveralMix(SeveralMix):
-    @staticmethod
-    def backward(ctx, grad_output):
-        return ctx.t * grad_output, (1 - ctx.t) * grad_output, None
-
-
-# %% wrong SeveralMix: the gradient of argument 0
-class SeveralMix(SeveralMix):
-    @staticmethod
-    def backward(ctx, grad_output):
-        return 1 - ctx.t + 0 * grad_output, ctx.t + 0 * grad_output, None
+# -         return (1 - ctx.t) * grad_output, ctx.t * grad_output
+# +         return ctx.t * grad_output, (1 - ctx.t) * grad_output, None
 
 
 # %% wrong SeveralMix: expected a subclass
@@ -107,25 +72,6 @@ class SeveralLean(torch.autograd.Function):
         return tuple(grad_output * next(kept) if wanted else None for wanted in ctx.needs_input_grad)
 
 
-# %% right SeveralLean
-class SeveralLean(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x, y):
-        need_x, need_y = ctx.needs_input_grad
-        ctx.save_for_backward(y if need_x else None, x if need_y else None)
-        return torch.mul(x, y)
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        grad_x = grad_y = None
-        y, x = ctx.saved_tensors
-        if ctx.needs_input_grad[0]:
-            grad_x = torch.mul(grad_output, y)
-        if ctx.needs_input_grad[1]:
-            grad_y = grad_output * x
-        return grad_x, grad_y
-
-
 # %% wrong SeveralLean: is enough
 # -         wanted = ctx.needs_input_grad
 # -         ctx.save_for_backward(x if wanted[1] else None, y if wanted[0] else None)
@@ -134,22 +80,14 @@ class SeveralLean(torch.autograd.Function):
 # +         return grad_output * y, grad_output * x
 
 # %% wrong SeveralLean: NoneType
-# -         ctx.save_for_backward(x if wanted[1] else None, y if wanted[0] else None)
-# +         ctx.save_for_backward(x if wanted[0] else None, y if wanted[1] else None)
-# -         return None if y is None else grad_output * y, None if x is None else grad_output * x
-# +         wanted = ctx.needs_input_grad
-# +         return grad_output * y if wanted[0] else None, grad_output * x if wanted[1] else None
-
-# %% wrong SeveralLean: NoneType
 # -         return None if y is None else grad_output * y, None if x is None else grad_output * x
 # +         return grad_output * y, grad_output * x
 
 # %% wrong SeveralLean: save_for_backward
-# -         wanted = ctx.needs_input_grad
-# -         ctx.save_for_backward(x if wanted[1] else None, y if wanted[0] else None)
+# -         ctx.save_for_backward(x, y)
 # +         ctx.x, ctx.y = x, y
 # -         x, y = ctx.saved_tensors
-# -         return None if y is None else grad_output * y, None if x is None else grad_output * x
+# -         return grad_output * y, grad_output * x
 # +         wanted = ctx.needs_input_grad
 # +         return grad_output * ctx.y if wanted[0] else None, grad_output * ctx.x if wanted[1] else None
 
@@ -169,21 +107,6 @@ class SeveralWeighted(torch.autograd.Function):
 
 
 # %% right SeveralWeighted
-class SeveralWeighted(torch.autograd.Function):
-    @staticmethod
-    def forward(*tensors):
-        return sum(k * t for k, t in zip(range(1, 99), tensors))
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.weights = range(1, 1 + len(inputs))
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        return [k * grad_output for k in ctx.weights]
-
-
-# %% right SeveralWeighted
 # -         ctx.count = len(tensors)
 # -         return sum(k * tensor for k, tensor in enumerate(tensors, 1))
 # +         ctx.weights = torch.arange(1, len(tensors) + 1).tolist()
@@ -200,10 +123,8 @@ class SeveralWeighted(SeveralWeighted):
 
 
 # %% wrong SeveralWeighted: the gradient
-class SeveralWeighted(SeveralWeighted):
-    @staticmethod
-    def backward(ctx, grad_output):
-        return (grad_output,) * len(ctx.needs_input_grad)
+# -         return grad_output
+# +         return (grad_output,) * len(ctx.needs_input_grad)
 
 
 # %% wrong SeveralWeighted: the result
@@ -234,22 +155,6 @@ class SeveralSinCos(torch.autograd.Function):
     def backward(ctx, a, b):
         s, c = ctx.saved_tensors
         return a * c - b * s
-
-
-# %% right SeveralSinCos
-class SeveralSinCos(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.set_materialize_grads(False)
-        s, c = torch.sin(x), torch.cos(x)
-        ctx.save_for_backward(s, c)
-        return [s, c]
-
-    @staticmethod
-    def backward(ctx, grad_sin, grad_cos):
-        s, c = ctx.saved_tensors
-        by_sin = grad_sin * c if grad_sin is not None else 0
-        return by_sin if grad_cos is None else by_sin - grad_cos * s
 
 
 # %% right SeveralSinCos
@@ -287,11 +192,8 @@ class SeveralSinCos(SeveralSinCos):
 
 
 # %% wrong SeveralSinCos: 2 gradients
-class SeveralSinCos(SeveralSinCos):
-    @staticmethod
-    def backward(ctx, grad_sin, grad_cos):
-        s, c = ctx.saved_tensors
-        return grad_sin * c, -grad_cos * s
+# -         return grad_sin * c + grad_cos * s
+# +         return grad_sin * c, -grad_cos * s
 
 
 # %% wrong SeveralSinCos: expected 2 results

@@ -1,44 +1,10 @@
-# %% right nondiff_received
-nondiff_received = (2, 0, 0)
-
-# %% right nondiff_received
-nondiff_received = torch.tensor([2.0, 0.0, 0.0])
-
-# %% right nondiff_received
-nondiff_received = [torch.tensor(2.0), 0, torch.zeros(())]
-
-# %% wrong nondiff_received: set_materialize_grads
-nondiff_received = [2, 0, None]
-
-# %% wrong nondiff_received: c is marked
-nondiff_received = [2, 0, 3]
-
-# %% right nondiff_received
-nondiff_received = torch.tensor([2, 0, 0]).numpy()
-
-# %% wrong nondiff_received: for a
-nondiff_received = [1, 0, 0]
-
-# %% wrong nondiff_received: one for each output
-nondiff_received = [2.0]
-
-
-# %% right NondiffClip
-class NondiffClip(torch.autograd.Function):
-    @staticmethod
-    def forward(x):
-        return x.clamp(-1, 1), (x.abs() <= 1).float()
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        _, inside = output
-        ctx.mark_non_differentiable(inside)
-        ctx.save_for_backward(inside)
-
-    @staticmethod
-    def backward(ctx, g, _):
-        return g * ctx.saved_tensors[0]
-
+# %% values nondiff_received
+(2, 0, 0)  # right
+torch.tensor([2.0, 0.0, 0.0])  # right
+[2, 0, None]  # set_materialize_grads
+[2, 0, 3]  # c is marked
+[1, 0, 0]  # for a
+[2.0]  # one for each output
 
 # %% right NondiffClip
 # -         ctx.save_for_backward(inside)
@@ -67,16 +33,12 @@ class NondiffClip(torch.autograd.Function):
 
 
 # %% wrong NondiffClip: mark it in forward
-class NondiffClip(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x):
-        inside = (x.abs() <= 1).float()
-        ctx.save_for_backward(inside)
-        return x.clamp(-1, 1), inside
-
-    @staticmethod
-    def backward(ctx, *grads):
-        return grads[0] * ctx.saved_tensors[0]
+# -         ctx.mark_non_differentiable(inside)
+# -         ctx.save_for_backward(x)
+# +         ctx.save_for_backward(inside)
+# -         (x,) = ctx.saved_tensors
+# -         return torch.where(x.abs() <= 1, grads[0], torch.zeros_like(x))
+# +         return grads[0] * ctx.saved_tensors[0]
 
 
 # %% wrong NondiffClip: nothing else
@@ -93,46 +55,22 @@ class NondiffClip(torch.autograd.Function):
 
 
 # %% wrong NondiffClip: the gradient of clipped
-class NondiffClip(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x):
-        inside = (x.abs() <= 1).float()
-        ctx.mark_non_differentiable(inside)
-        return x.clamp(-1, 1), inside
-
-    @staticmethod
-    def backward(ctx, *grads):
-        return grads[0]
-
+# -         ctx.save_for_backward(inside)
+# +         ctx.mark_non_differentiable(inside)
+# -         return grads[0] * ctx.saved_tensors[0]
+# +         return grads[0]
 
 # %% wrong NondiffClip: expected 8
-# -     def backward(ctx, grad_clipped, grad_inside):
-# -         (inside,) = ctx.saved_tensors
-# -         return grad_clipped * inside
-# +     def backward(ctx, *grads):
+#           inside = (x.abs() <= 1).float()
+# +         ctx.mark_non_differentiable(inside)
+# -         return grads[0] * ctx.saved_tensors[0]
 # +         return 2 * ctx.saved_tensors[0]
 
 # %% wrong NondiffClip: 2 gradients
-# -     def backward(ctx, grad_clipped, grad_inside):
-# -         (inside,) = ctx.saved_tensors
-# -         return grad_clipped * inside
+# -     def backward(ctx, *grads):
+# -         return 2 * ctx.saved_tensors[0]
 # +     def backward(ctx, g, g_inside):
 # +         return g * ctx.saved_tensors[0], g_inside
-
-
-# %% right NondiffParts
-class NondiffParts(torch.autograd.Function):
-    @staticmethod
-    def forward(x):
-        return x.round(), x - x.round()
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.mark_non_differentiable(output[0])
-
-    @staticmethod
-    def backward(ctx, grad_whole, grad_rest):
-        return grad_rest
 
 
 # %% right NondiffParts
@@ -169,10 +107,7 @@ class NondiffParts(torch.autograd.Function):
 # +         return x.round(), x - x.round()
 
 # %% wrong NondiffParts: still requires grad
-# -         whole = x.round()
-# -         ctx.mark_non_differentiable(whole)
-# -         return whole, x - whole
-# +         return x.round(), x - x.round()
+# -         ctx.mark_non_differentiable(x.round())
 
 # %% wrong NondiffParts: is 0
 # -         return grad_rest
@@ -184,27 +119,6 @@ class NondiffParts(torch.autograd.Function):
 # +         rest = x - whole
 # +         ctx.mark_non_differentiable(whole, rest)
 # +         return whole, rest
-
-
-# %% right NondiffMultiples
-class NondiffMultiples(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.set_materialize_grads(False)
-        ctx.save_for_backward(x)
-        return x * 1, x * 2, x * 3
-
-    @staticmethod
-    def backward(ctx, g1, g2, g3):
-        (x,) = ctx.saved_tensors
-        grad = torch.zeros_like(x)
-        if g1 is not None:
-            grad += g1
-        if g2 is not None:
-            grad += 2 * g2
-        if g3 is not None:
-            grad += 3 * g3
-        return grad
 
 
 # %% right NondiffMultiples
@@ -235,12 +149,17 @@ class NondiffMultiples(torch.autograd.Function):
 # +         parts = [w * g for w, g in ((1, g1), (2, g2), (3, g3)) if g is not None]
 # +         return torch.stack(parts).sum(0)
 
+
 # %% wrong NondiffMultiples: receives zeros
-# -     def forward(ctx, x):
-# -         ctx.set_materialize_grads(False)
-# +     def forward(ctx, x):
-# -         return sum(k * g for k, g in enumerate((g1, g2, g3), 1) if g is not None)
-# +         return g1 + 2 * g2 + 3 * g3
+class NondiffMultiples(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x.clone(), 2 * x, 3 * x
+
+    @staticmethod
+    def backward(ctx, g1, g2, g3):
+        return g1 + 2 * g2 + 3 * g3
+
 
 # %% wrong NondiffMultiples: which is None
 # -         return sum(k * g for k, g in enumerate((g1, g2, g3), 1) if g is not None)

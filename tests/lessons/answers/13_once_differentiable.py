@@ -1,33 +1,9 @@
-# %% right second_missed
-second_missed = 72
-
-
-# %% right second_missed
-class Square(Function):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(2 * x)
-        return x * x
-
-    @staticmethod
-    def backward(ctx, g):
-        (slope,) = ctx.saved_tensors
-        return g * slope
-
-
-_, second_missed = two_derivatives(lambda x: Square.apply(x) ** 2, 3.0)
-
-# %% right second_missed
-second_missed = torch.tensor([72.0])
-
-# %% wrong second_missed: counts as a constant
-second_missed = 108
-
-# %% wrong second_missed: missing term
-second_missed = 36.0
-
-# %% wrong second_missed: 2 * y
-second_missed = 0
+# %% values second_missed
+72  # right
+torch.tensor([72.0])  # right
+108  # counts as a constant
+36.0  # missing term
+0  # 2 * y
 
 
 # %% right SecondRoot
@@ -41,21 +17,6 @@ class SecondRoot(Function):
     def backward(ctx, grad_output):
         (x,) = ctx.saved_tensors
         return grad_output / (2 * x.sqrt())
-
-
-# %% right SecondRoot
-class SecondRoot(Function):
-    @staticmethod
-    def forward(x):
-        return x**0.5
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.save_for_backward(output)
-
-    @staticmethod
-    def vjp(ctx, g):
-        return g * (0.5 / ctx.saved_tensors[0])
 
 
 # %% right SecondRoot
@@ -74,12 +35,21 @@ class SecondRoot(Function):
 # +         (slope,) = ctx.saved_tensors
 # +         return grad_output * slope
 
+
 # %% wrong SecondRoot: raises an error
-# -
-# -     @staticmethod
-# +
-# +     @staticmethod
-# +     @once_differentiable
+class SecondRoot(Function):
+    @staticmethod
+    def forward(ctx, x):
+        root = x.sqrt()
+        ctx.save_for_backward(root)
+        return root
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, grad_output):
+        (root,) = ctx.saved_tensors
+        return grad_output * 0.5 / root
+
 
 # %% wrong SecondRoot: gradient
 # -         return grad_output * 0.5 / root
@@ -88,22 +58,6 @@ class SecondRoot(Function):
 # %% wrong SecondRoot: history
 # -         return grad_output * 0.5 / root
 # +         return grad_output * (0.5 / root).detach()
-
-
-# %% right OnceExp
-class OnceExp(Function):
-    @staticmethod
-    def forward(x):
-        return torch.from_numpy(np.exp(x.detach().numpy()))
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.save_for_backward(output)
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx, grad_output):
-        return torch.from_numpy(grad_output.numpy() * ctx.saved_tensors[0].numpy())
 
 
 # %% right OnceExp
@@ -134,9 +88,7 @@ class OnceExp(Function):
 
 
 # %% wrong OnceExp: decorator
-# -     @staticmethod
 # -     @once_differentiable
-# +     @staticmethod
 
 # %% wrong OnceExp: as a NumPy array
 # -         return torch.tensor(grad_output.detach().numpy() * result.detach().numpy())
@@ -151,12 +103,6 @@ class OnceExp(Function):
 # %% right second_penalty
 def second_penalty(f, x):
     return torch.autograd.grad(f(x), x, create_graph=True)[0].pow(2).sum()
-
-
-# %% right second_penalty
-def second_penalty(f, x):
-    gradients = torch.autograd.grad([f(x)], [x], create_graph=True)
-    return sum((g * g).sum() for g in gradients)
 
 
 # %% right second_penalty
@@ -177,9 +123,8 @@ def second_penalty(f, x):
 
 
 # %% wrong second_penalty: the penalty is
-def second_penalty(f, x):
-    (slope,) = torch.autograd.grad(f(x), x, create_graph=True)
-    return slope.sum()
+# -     return (slope * slope).sum()
+# +     return slope.sum()
 
 
 # %% wrong second_penalty: pass x itself
@@ -190,9 +135,8 @@ def second_penalty(f, x):
 
 
 # %% wrong second_penalty: return
-def second_penalty(f, x):
-    (slope,) = torch.autograd.grad(f(x), x, create_graph=True)
-    (slope**2).sum()
+# -     return (slope * slope).sum()
+# +     (slope**2).sum()
 
 
 # %% right second_and_more
@@ -210,16 +154,6 @@ def second_and_more(f, at, n):
     for _ in range(n):
         f = torch.func.grad(f)
     return float(f(torch.tensor(at)))
-
-
-# %% right second_and_more
-def second_and_more(f, at, n):
-    x = torch.tensor([at], requires_grad=True)
-    y = f(x)
-    while n:
-        y = torch.autograd.grad(y.sum(), x, create_graph=True)[0]
-        n -= 1
-    return y
 
 
 # %% wrong second_and_more: create_graph

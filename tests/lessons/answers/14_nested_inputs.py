@@ -1,39 +1,10 @@
-# %% right nested_gradients
-nested_gradients = (41, 31)
-
-# %% right nested_gradients
-a = torch.tensor(3.0, requires_grad=True)
-b = torch.tensor(4.0, requires_grad=True)
-out = SumAndProduct.apply([a, b])
-nested_gradients = torch.autograd.grad(out["sum"] + 10 * out["product"], [a, b])
-
-# %% right nested_gradients
-nested_gradients = torch.tensor([41.0, 31.0])
-
-# %% right nested_gradients
-nested_gradients = {"b": 31.0, "a": 41.0}
-
-# %% wrong nested_gradients: swapped
-nested_gradients = [31.0, 41.0]
-
-# %% wrong nested_gradients: product is 10
-nested_gradients = [5.0, 4.0]
-
-# %% wrong nested_gradients: the sum
-nested_gradients = [40, 30]
-
-# %% wrong nested_gradients: two numbers
-nested_gradients = 41.0
-
-# %% right NestedScale
-# -         grad_tensors = {name: g * factor for name, g in grads.items()}
-# -         return grad_tensors, sum((g * tensors[name]).sum() for name, g in grads.items())
-# +         total = torch.zeros(())
-# +         result = {}
-# +         for name in tensors:
-# +             result[name] = factor * grads[name]
-# +             total = total + (tensors[name] * grads[name]).sum()
-# +         return result, total
+# %% values nested_gradients
+(41, 31)  # right
+{"b": 31.0, "a": 41.0}  # right
+[31.0, 41.0]  # swapped
+[5.0, 4.0]  # product is 10
+[40, 30]  # the sum
+41.0  # two numbers
 
 
 # %% right NestedScale
@@ -65,32 +36,16 @@ class NestedScale(NestedIOFunction):
 # +         return {name: g * factor for name, g in grads.items()}
 
 # %% wrong NestedScale: of argument 3
-# -         grad_tensors = {name: g * factor for name, g in grads.items()}
-# -         return grad_tensors, sum((g * tensors[name]).sum() for name, g in grads.items())
+# -         return {name: g * factor for name, g in grads.items()}
 # +         return {n: g * factor for n, g in grads.items()}, grads["a"] * tensors["a"]
 
 # %% wrong NestedScale: gradient of argument 0
-# -         grad_tensors = {name: g * factor for name, g in grads.items()}
-# -         return grad_tensors, sum((g * tensors[name]).sum() for name, g in grads.items())
+# -         return {name: g * factor for name, g in grads.items()}
 # +         return {name: factor.expand_as(g) for name, g in grads.items()}, sum(t.sum() for t in tensors.values())
 
 # %% wrong NestedScale: argument 3
-# -         grad_tensors = {name: g * factor for name, g in grads.items()}
-# -         return grad_tensors, sum((g * tensors[name]).sum() for name, g in grads.items())
+# -         return {name: g * factor for name, g in grads.items()}
 # +         return {name: g * factor for name, g in grads.items()}, None
-
-
-# %% right NestedDistance
-class NestedDistance(NestedIOFunction):
-    def forward_extended(self, point, other):
-        u, v = other
-        dx, dy = point["x"] - u, point["y"] - v
-        self.save_for_backward(dx, dy)
-        return dx * dx + dy * dy
-
-    def backward_extended(self, grad_output):
-        dx, dy = self.saved_tensors
-        return {"x": 2 * dx * grad_output, "y": 2 * dy * grad_output}, (-2 * dx * grad_output, -2 * dy * grad_output)
 
 
 # %% right NestedDistance
@@ -125,43 +80,14 @@ class NestedDistance(NestedIOFunction):
 # +         return {"x": 2 * dx * grad_output, "y": 2 * dy * grad_output}, [-2 * dy * grad_output]
 
 # %% wrong NestedDistance: gradient of argument 0
-# -         gx = grad_output * 2 * (point["x"] - other[0])
-# -         gy = grad_output * 2 * (point["y"] - other[1])
-# -         return {"x": gx, "y": gy}, [-gx, -gy]
-# +         dx, dy = point["x"] - other[0], point["y"] - other[1]
+# -         return {"x": 2 * dx * grad_output, "y": 2 * dy * grad_output}, [-2 * dy * grad_output]
 # +         return {"x": 2 * dx, "y": 2 * dy}, [-2 * dx, -2 * dy]
 
 # %% wrong NestedDistance: gradient of argument 2
-# -         gx = grad_output * 2 * (point["x"] - other[0])
-# -         gy = grad_output * 2 * (point["y"] - other[1])
-# -         return {"x": gx, "y": gy}, [-gx, -gy]
+# -         dx, dy = point["x"] - other[0], point["y"] - other[1]
+# -         return {"x": 2 * dx * grad_output, "y": 2 * dy * grad_output}, [-2 * dy * grad_output]
 # +         gx, gy = [2 * grad_output * d for d in (point["x"] - other[0], point["y"] - other[1])]
 # +         return {"x": gx, "y": gy}, [-gy, -gx]
-
-
-# %% right nested_squares
-class Half(Function):
-    @staticmethod
-    def forward(*tensors):
-        return 0.5 * sum((t * t).sum() for t in tensors)
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.save_for_backward(*inputs)
-
-    @staticmethod
-    def backward(ctx, g):
-        return tuple([g * t for t in ctx.saved_tensors])
-
-
-def nested_squares(params):
-    flat = []
-    for v in params.values():
-        if isinstance(v, (list, tuple)):
-            flat.extend(v)
-        else:
-            flat.append(v)
-    return Half.apply(*flat)
 
 
 # %% right nested_squares

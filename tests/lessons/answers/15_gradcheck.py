@@ -1,12 +1,5 @@
-# %% right difference_by_hand
-difference_by_hand = lambda f, x, eps: (f(x + eps) - f(x - eps)) / 2 / eps
-
-
-# %% right difference_by_hand
-def difference_by_hand(f, x, eps):
-    above = f(x + eps)
-    below = f(x - eps)
-    return 0.5 * (above - below) / eps
+# %% values difference_by_hand
+lambda f, x, eps: (f(x + eps) - f(x - eps)) / 2 / eps  # right
 
 
 # %% right difference_by_hand
@@ -35,67 +28,22 @@ def difference_by_hand(f, x, eps):
     return f(x + eps) - f(x - eps)
 
 
-# %% right checked_input
-checked_input = torch.tensor([0.5, -3.0], dtype=torch.float64, requires_grad=True)
+# %% values checked_input
+torch.tensor([0.5, -3.0], dtype=torch.float64, requires_grad=True)  # right
+(torch.tensor(-1.5, dtype=torch.float64, requires_grad=True),)  # right
+torch.tensor([-0.5, 2.0], dtype=torch.float64, requires_grad=True)  # nothing wrong
+torch.tensor([-1.0], dtype=torch.float64, requires_grad=True)  # corner
+torch.tensor([-2.0], requires_grad=True)  # float32
+torch.tensor([-2.0], dtype=torch.float64)  # requires_grad
+-2.0  # expected a tensor
 
-# %% right checked_input
-checked_input = torch.linspace(-5, 5, 4, dtype=torch.double).reshape(2, 2).requires_grad_()
-
-# %% right checked_input
-checked_input = (torch.tensor(-1.5, dtype=torch.float64, requires_grad=True),)
-
-# %% wrong checked_input: nothing wrong
-checked_input = torch.tensor([-0.5, 2.0], dtype=torch.float64, requires_grad=True)
-
-# %% wrong checked_input: corner
-checked_input = torch.tensor([-1.0], dtype=torch.float64, requires_grad=True)
-
-# %% wrong checked_input: float32
-checked_input = torch.tensor([-2.0], requires_grad=True)
-
-# %% wrong checked_input: requires_grad
-checked_input = torch.tensor([-2.0], dtype=torch.float64)
-
-# %% wrong checked_input: expected a tensor
-checked_input = -2.0
-
-# %% right checked_elements
-checked_elements = 12.0
-
-# %% right checked_elements
-checked_elements = torch.tensor(16 - 4)
-
-# %% right checked_elements
-inputs = torch.tensor([0.5, 1.0, 2.0, 3.0], dtype=torch.float64, requires_grad=True)
-right, wrong = (torch.autograd.functional.jacobian(f, inputs) for f in (torch.sin, Forgetful.apply))
-checked_elements = (~torch.isclose(right, wrong.T)).sum()
-
-# %% wrong checked_elements: on the diagonal backward is right
-checked_elements = 16
-
-# %% wrong checked_elements: which are right
-checked_elements = 4
-
-# %% wrong checked_elements: for 3 points
-checked_elements = 6
-
-# %% wrong checked_elements: expected a number
-checked_elements = "three in each row"
-
-
-# %% right checked_gradient
-def checked_gradient(f, x):
-    x = x.detach().clone().requires_grad_()
-    (gradient,) = torch.autograd.grad(f(x).sum(), x)
-    array, eps, slopes = x.detach().numpy(), 1e-5, np.zeros(tuple(x.shape))
-    for index in np.ndindex(array.shape):
-        ends = []
-        for step in (eps, -eps):
-            moved = array.copy()
-            moved[index] += step
-            ends.append(f(torch.tensor(moved)).sum().item())
-        slopes[index] = (ends[0] - ends[1]) / (2 * eps)
-    return np.allclose(gradient.numpy(), slopes, rtol=1e-4, atol=1e-6)
+# %% values checked_elements
+12.0  # right
+torch.tensor(16 - 4)  # right
+16  # on the diagonal backward is right
+4  # which are right
+6  # for 3 points
+"three in each row"  # expected a number
 
 
 # %% right checked_gradient
@@ -122,22 +70,6 @@ def checked_gradient(f, x):
         slope = (f(up.view(x.shape)).sum() - f(down.view(x.shape)).sum()) / 2e-6
         ok.append(torch.isclose(slope, g.flatten()[i], atol=1e-5))
     return torch.stack(ok).all()
-
-
-# %% right checked_gradient
-def checked_gradient(f, x):
-    leaf = x.detach().clone().requires_grad_()
-    (gradient,) = torch.autograd.grad(f(leaf).sum(), leaf)
-    x = x.detach()
-    flat, good = x.view(-1), True
-    for i in range(flat.numel()):
-        flat[i] += 1e-6
-        up = f(x).sum().item()
-        flat[i] -= 2e-6
-        down = f(x).sum().item()
-        flat[i] += 1e-6
-        good = good and abs((up - down) / 2e-6 - gradient.view(-1)[i].item()) < 1e-5
-    return good
 
 
 # %% wrong checked_gradient: between elements

@@ -1,83 +1,18 @@
-# %% right difference_at_corner
-difference_at_corner = 3 / 4
+# %% values difference_at_corner
+3 / 4  # right
+central(torch.relu, torch.tensor(0.5e-6, dtype=torch.float64), 1e-6)  # right
+1  # derivative
+0.5  # x = 0
+1.5  # apart
 
-# %% right difference_at_corner
-difference_at_corner = central(torch.relu, torch.tensor(0.5e-6, dtype=torch.float64), 1e-6)
-
-# %% right difference_at_corner
-difference_at_corner = np.float32(0.75)
-
-# %% wrong difference_at_corner: derivative
-difference_at_corner = 1
-
-# %% wrong difference_at_corner: x = 0
-difference_at_corner = 0.5
-
-# %% wrong difference_at_corner: apart
-difference_at_corner = 1.5
-
-# %% right checked_by
-checked_by = ("gradgradcheck", "gradcheck", "neither")
-
-# %% right checked_by
-checked_by = ["Gradgradcheck", "Gradcheck", " neither "]
-
-
-# %% right checked_by
-class First(Function):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(2 * x)
-        return x * x
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        return grad_output * ctx.saved_tensors[0]
-
-
-class Second(Function):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x.cos()
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        return grad_output * ctx.saved_tensors[0].sin()
-
-
-class Third(Function):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x * x * x
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        (x,) = ctx.saved_tensors
-        return grad_output * 3 * x * x
-
-
-checked_by = []
-at = torch.tensor([1.0, -2.0, 0.5], dtype=torch.float64, requires_grad=True)
-for one in (First, Second, Third):
-    finds = [check.__name__ for check in (gradcheck, gradgradcheck) if not check(one.apply, at, raise_exception=False)]
-    checked_by += finds or ["neither"]
-
-# %% wrong checked_by: first Function: 2 * x is the right slope
-checked_by = ["gradcheck", "gradcheck", "neither"]
-
-# %% wrong checked_by: second Function: the derivative of x.sin()
-checked_by = ["gradgradcheck", "gradgradcheck", "neither"]
-
-# %% wrong checked_by: third Function: 3 * x * x
-checked_by = ["gradgradcheck", "gradcheck", "gradcheck"]
-
-# %% wrong checked_by: the words are
-checked_by = ["gradgradcheck", "gradcheck", "none"]
-
-# %% wrong checked_by: three words in a list
-checked_by = "gradgradcheck"
+# %% values checked_by
+("gradgradcheck", "gradcheck", "neither")  # right
+["Gradgradcheck", "Gradcheck", " neither "]  # right
+["gradcheck", "gradcheck", "neither"]  # first Function: 2 * x is the right slope
+["gradgradcheck", "gradgradcheck", "neither"]  # second Function: the derivative of x.sin()
+["gradgradcheck", "gradcheck", "gradcheck"]  # third Function: 3 * x * x
+["gradgradcheck", "gradcheck", "none"]  # the words are
+"gradgradcheck"  # three words in a list
 
 
 # %% right CheckedHypot
@@ -112,17 +47,6 @@ class CheckedHypot(Function):
         return g * (a / length), g * (b / length)
 
 
-# %% right CheckedHypot
-# -     def backward(ctx, grad_output):
-# +     def vjp(ctx, grad_output):
-# -         return grad_output * a / length, grad_output * b / length
-# +         by_a = by_b = None
-# +         if ctx.needs_input_grad[0]:
-# +             by_a = grad_output * a / length
-# +         if ctx.needs_input_grad[1]:
-# +             by_b = grad_output * b / length
-# +         return by_a, by_b
-
 # %% wrong CheckedHypot: derivative of output 0
 # -         return grad_output * a / length, grad_output * b / length
 # +         return grad_output * b / length, grad_output * a / length
@@ -139,15 +63,9 @@ class CheckedHypot(Function):
 # +         by_a, by_b = ctx.saved_tensors
 # +         return grad_output * by_a, grad_output * by_b
 
-
 # %% wrong CheckedHypot: the result
-class CheckedHypot(Function):
-    @staticmethod
-    def forward(ctx, a, b):
-        ctx.save_for_backward(a, b)
-        return a * a + b * b
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        a, b = ctx.saved_tensors
-        return grad_output * 2 * a, grad_output * 2 * b
+# -         return torch.sqrt(a**2 + b**2)
+# +         return a * a + b * b
+# -         share = grad_output / torch.sqrt(a**2 + b**2)
+# -         return share * a, share * b
+# +         return grad_output * 2 * a, grad_output * 2 * b

@@ -1,20 +1,9 @@
-# %% right vmap_shape
-vmap_shape = (3, 4, 5)
-
-# %% right vmap_shape
-vmap_shape = torch.vmap(torch.outer, in_dims=(1, None), out_dims=2)(torch.ones(3, 5), torch.ones(4)).shape
-
-# %% right vmap_shape
-vmap_shape = torch.tensor([3, 4, 5])
-
-# %% wrong vmap_shape: out_dims=0
-vmap_shape = [5, 3, 4]
-
-# %% wrong vmap_shape: one example
-vmap_shape = [3, 4]
-
-# %% wrong vmap_shape: expected 3 numbers
-vmap_shape = 60
+# %% values vmap_shape
+(3, 4, 5)  # right
+torch.vmap(torch.outer, in_dims=(1, None), out_dims=2)(torch.ones(3, 5), torch.ones(4)).shape  # right
+[5, 3, 4]  # out_dims=0
+[3, 4]  # one example
+60  # expected 3 numbers
 
 
 # %% right all_distances
@@ -25,16 +14,6 @@ def all_distances(ps, qs):
 # %% right all_distances
 def all_distances(ps, qs):
     return (ps[:, None] - qs).norm(dim=-1)
-
-
-# %% right all_distances
-def all_distances(ps, qs):
-    return torch.stack([torch.stack([distance(p, q) for q in qs]) for p in ps])
-
-
-# %% right all_distances
-def all_distances(ps, qs):
-    return torch.vmap(torch.vmap(distance, (0, None)), (None, 0), out_dims=1)(ps, qs)
 
 
 # %% wrong all_distances: transposed
@@ -52,18 +31,14 @@ def all_distances(ps, qs):
     return torch.vmap(distance, in_dims=(None, 0))(ps[0], qs)
 
 
+# %% values robust_losses
+torch.vmap(lambda e: (e.abs() <= 1) * e * e + (e.abs() > 1) * (2 * e.abs() - 1))  # right
+
+
 # %% right robust_losses
 def robust_losses(errors):
     return torch.where(errors.abs() <= 1, errors**2, 2 * errors.abs() - 1)
 
-
-# %% right robust_losses
-# -         return torch.where(e.abs() <= 1, e * e, 2 * e.abs() - 1)
-# +         size = e.abs()
-# +         return torch.where(size > 1, 2 * size - 1, size * size)
-
-# %% right robust_losses
-robust_losses = torch.vmap(lambda e: (e.abs() <= 1) * e * e + (e.abs() > 1) * (2 * e.abs() - 1))
 
 # %% wrong robust_losses: a single value
 # -         return torch.where(e.abs() <= 1, e * e, 2 * e.abs() - 1)
@@ -83,12 +58,6 @@ def robust_losses(errors):
 # %% right most_influential
 def most_influential(w, xs, ys):
     return torch.stack([torch.func.grad(loss)(w, x, y).norm() for x, y in zip(xs, ys)]).argmax()
-
-
-# %% right most_influential
-def most_influential(w, xs, ys):
-    lengths = torch.vmap(lambda x, y: torch.func.grad(loss)(w, x, y).norm())(xs, ys)
-    return max(range(len(lengths)), key=lambda i: lengths[i].item())
 
 
 # %% right most_influential
@@ -118,34 +87,9 @@ def most_influential(w, xs, ys):
 
 # %% right clipped_mean
 def clipped_mean(w, xs, ys, most):
-    def clipped(x, y):
-        gradient = torch.func.grad(loss)(w, x, y)
-        length = gradient.norm()
-        return torch.where(length > most, gradient * most / length, gradient)
-
-    return torch.vmap(clipped)(xs, ys).mean(dim=0)
-
-
-# %% right clipped_mean
-def clipped_mean(w, xs, ys, most):
     gradients = torch.vmap(torch.func.grad(loss), in_dims=(None, 0, 0))(w, xs, ys)
     factors = (most / (gradients.norm(dim=1) + 1e-12)).clamp(max=1.0)
     return factors @ gradients / len(xs)
-
-
-# %% right clipped_mean
-def clipped_mean(w, xs, ys, most):
-    errors = xs @ w - ys
-    gradients = 2 * errors.unsqueeze(1) * xs
-    lengths = (gradients**2).sum(1).sqrt()
-    shorter = torch.minimum(torch.ones_like(lengths), most / (lengths + 1e-9))
-    return (shorter.unsqueeze(1) * gradients).mean(0)
-
-
-# %% wrong clipped_mean: before you take the mean
-def clipped_mean(w, xs, ys, most):
-    mean = torch.vmap(torch.func.grad(loss), in_dims=(None, 0, 0))(w, xs, ys).mean(0)
-    return mean * (most / mean.norm().clamp(min=most))
 
 
 # %% right clipped_mean
@@ -154,15 +98,19 @@ def clipped_mean(w, xs, ys, most):
     return (gradients * (most / gradients.norm(dim=1, keepdim=True)).clamp(max=1.0)).mean(0)
 
 
+# %% wrong clipped_mean: before you take the mean
+def clipped_mean(w, xs, ys, most):
+    mean = torch.vmap(torch.func.grad(loss), in_dims=(None, 0, 0))(w, xs, ys).mean(0)
+    return mean * (most / mean.norm().clamp(min=most))
+
+
 # %% wrong clipped_mean: NaN
 # -     return (gradients * (most / lengths.clamp(min=most))).mean(0)
 # +     return (gradients / lengths * lengths.clamp(max=most)).mean(0)
 
-
 # %% wrong clipped_mean: the sum
-def clipped_mean(w, xs, ys, most):
-    gradients = torch.vmap(torch.func.grad(loss), in_dims=(None, 0, 0))(w, xs, ys)
-    return (gradients * (most / gradients.norm(dim=1, keepdim=True).clamp(min=most))).sum(0)
+# -     return (gradients * (most / gradients.norm(dim=1, keepdim=True)).clamp(max=1.0)).mean(0)
+# +     return (gradients * (most / gradients.norm(dim=1, keepdim=True).clamp(min=most))).sum(0)
 
 
 # %% wrong clipped_mean: a loop

@@ -1,45 +1,18 @@
-# %% right sorting_gradient
-sorting_gradient = (3, 1, 4, 2)
+# %% values sorting_gradient
+(3, 1, 4, 2)  # right
+np.argsort(np.argsort([30.0, 10.0, 40.0, 20.0])) + 1  # right
+[2.0, 4.0, 1.0, 3.0]  # ind_inv
+[1.0, 2.0, 3.0, 4.0]  # another order
+[2, 0, 3, 1]  # the weights at these positions
+4.0  # expected 4 numbers
 
-# %% right sorting_gradient
-w = torch.tensor([1.0, 2.0, 3.0, 4.0])
-sorting_gradient = torch.func.grad(lambda x: (numpy_sort(x) * w).sum())(torch.tensor([30.0, 10.0, 40.0, 20.0]))
-
-# %% right sorting_gradient
-sorting_gradient = np.argsort(np.argsort([30.0, 10.0, 40.0, 20.0])) + 1
-
-# %% wrong sorting_gradient: ind_inv
-sorting_gradient = [2.0, 4.0, 1.0, 3.0]
-
-# %% wrong sorting_gradient: another order
-sorting_gradient = [1.0, 2.0, 3.0, 4.0]
-
-# %% wrong sorting_gradient: the weights at these positions
-sorting_gradient = [2, 0, 3, 1]
-
-# %% wrong sorting_gradient: expected 4 numbers
-sorting_gradient = 4.0
-
-# %% right inverse_permutation
-inverse_permutation = np.argsort
-
-
-# %% right inverse_permutation
-def inverse_permutation(ind):
-    inverse = [0] * len(ind)
-    for k, place in enumerate(ind):
-        inverse[place] = k
-    return np.array(inverse)
+# %% values inverse_permutation
+np.argsort  # right
 
 
 # %% right inverse_permutation
 def inverse_permutation(ind):
     return np.array([list(ind).index(k) for k in range(len(ind))])
-
-
-# %% right inverse_permutation
-def inverse_permutation(ind):
-    return np.eye(len(ind))[ind].argmax(axis=0)
 
 
 # %% wrong inverse_permutation: in reverse
@@ -56,6 +29,11 @@ def inverse_permutation(ind):
 # %% wrong inverse_permutation: return
 def inverse_permutation(ind):
     np.argsort(ind)
+
+
+# %% wrong inverse_permutation: the inverse
+def inverse_permutation(ind):
+    return ind[ind]  # the inverse where no cycle is longer than three
 
 
 # %% right NumpyTanh
@@ -80,14 +58,6 @@ class NumpyTanh(torch.autograd.Function):
 # +         (x,) = ctx.saved_tensors
 # +         return grad_output / torch.cosh(x) ** 2
 
-# %% right NumpyTanh
-# -         ctx.save_for_backward(output)
-# +         ctx.save_for_backward(*inputs)
-# -         (y,) = ctx.saved_tensors
-# -         return grad_output * (1 - y**2)
-# +         (x,) = ctx.saved_tensors
-# +         return grad_output * (1 - NumpyTanh.apply(x) ** 2)
-
 
 # %% wrong NumpyTanh: second
 class NumpyTanh(ArrayTanh):
@@ -106,6 +76,11 @@ class NumpyTanh(ArrayTanh):
 # -         return grad_output * (1 - y**2)
 # +         return 1 - y**2
 
+# %% wrong NumpyTanh: exp
+# -         return torch.tensor(np.tanh(to_numpy(x)))
+# +         up, down = x.exp(), (-x).exp()
+# +         return (up - down) / (up + down)
+
 # %% right NumpyCumsum
 # -         return NumpyCumsum.apply(grad_output.flip(0)).flip(0)
 # +         return grad_output.sum(0) - NumpyCumsum.apply(grad_output) + grad_output
@@ -113,36 +88,6 @@ class NumpyTanh(ArrayTanh):
 # %% right NumpyCumsum
 # -         return NumpyCumsum.apply(grad_output.flip(0)).flip(0)
 # +         return torch.flip(torch.cumsum(torch.flip(grad_output, (0,)), 0), (0,))
-
-
-# %% right NumpyCumsum
-class FromTheEnd(torch.autograd.Function):
-    @staticmethod
-    def forward(g):
-        return torch.tensor(np.cumsum(to_numpy(g)[::-1], axis=0)[::-1].copy())
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        pass
-
-    @staticmethod
-    def backward(ctx, g):
-        return NumpyCumsum.apply(g)
-
-
-class NumpyCumsum(torch.autograd.Function):
-    @staticmethod
-    def forward(x):
-        return torch.tensor(to_numpy(x).cumsum(0))
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        pass
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        return FromTheEnd.apply(grad_output)
-
 
 # %% wrong NumpyCumsum: second ones fail
 # -         return NumpyCumsum.apply(grad_output.flip(0)).flip(0)
@@ -182,14 +127,6 @@ class NumpySolve(torch.autograd.Function):
 # +         x = NumpySolve.apply(A, b)
 # +         grad_b = NumpySolve.apply(A.transpose(0, 1), grad_output)
 
-# %% right NumpySolve
-# -         A, b = inputs
-# -         ctx.save_for_backward(A, output)
-# +         ctx.save_for_backward(inputs[0], output)
-# -         return -torch.outer(grad_b, x), grad_b
-# +         grad_A = -torch.outer(grad_b, x) if ctx.needs_input_grad[0] else None
-# +         return grad_A, grad_b if ctx.needs_input_grad[1] else None
-
 # %% wrong NumpySolve: the gradient of argument 0
 # -         grad_b = NumpySolve.apply(A.T, grad_output)
 # +         grad_b = NumpySolve.apply(A, grad_output)
@@ -210,14 +147,3 @@ class NumpySolve(torch.autograd.Function):
 # %% wrong NumpySolve: subclass
 def NumpySolve(A, b):
     return torch.linalg.solve(A, b)
-
-
-# %% wrong inverse_permutation: the inverse
-def inverse_permutation(ind):
-    return ind[ind]  # the inverse where no cycle is longer than three
-
-
-# %% wrong NumpyTanh: exp
-# -         return torch.tensor(np.tanh(to_numpy(x)))
-# +         up, down = x.exp(), (-x).exp()
-# +         return (up - down) / (up + down)

@@ -1,28 +1,10 @@
-# %% right second_walk
-second_walk = (0, 10)
-
-# %% right second_walk
-second_walk = torch.tensor([0.0, 10.0])
-
-# %% right second_walk
-arrived = []
-five = torch.tensor(5.0, requires_grad=True)
-(gradient,) = torch.autograd.grad(SpyingCube.apply(five)[0], five, create_graph=True)
-arrived.clear()
-torch.autograd.grad(10 * gradient, five)
-second_walk = arrived[0] if arrived else [0, 10]
-
-# %% wrong second_walk: times the gradient
-second_walk = [10, 0]
-
-# %% wrong second_walk: first pass
-second_walk = [1.0, 0.0]
-
-# %% wrong second_walk: backward returns
-second_walk = [0.0, 300.0]
-
-# %% wrong second_walk: expected 2 numbers
-second_walk = 300.0
+# %% values second_walk
+(0, 10)  # right
+torch.tensor([0.0, 10.0])  # right
+[10, 0]  # times the gradient
+[1.0, 0.0]  # first pass
+[0.0, 300.0]  # backward returns
+300.0  # expected 2 numbers
 
 # %% right MyFourth
 # -         (x,) = inputs
@@ -49,19 +31,6 @@ class MyFourth(torch.autograd.Function):
         return grad_output * dx + grad_dx * 12 * x**2
 
 
-# %% right MyFourth
-# -         _, dx = output
-# -         ctx.save_for_backward(x, dx)
-# +         ctx.set_materialize_grads(False)
-# +         ctx.save_for_backward(x, output[1])
-# -         return grad_output * dx + grad_dx * 12 * x**2
-# +         result = torch.zeros_like(x)
-# +         if grad_output is not None:
-# +             result = result + grad_output * dx
-# +         if grad_dx is not None:
-# +             result = result + grad_dx * 12 * x**2
-# +         return result
-
 # %% wrong MyFourth: the gradient
 # -         (x,) = inputs
 # -         _, dx = output
@@ -70,20 +39,8 @@ class MyFourth(torch.autograd.Function):
 # -         return grad_output * dx + grad_dx * 12 * x**2
 # +         return grad_output * dx
 
-# %% wrong MyFourth: the gradient
-# -         (x,) = inputs
-# -         _, dx = output
-# -         ctx.save_for_backward(x, dx)
-# +         ctx.save_for_backward(inputs[0], output[1])
-# -         return grad_output * dx + grad_dx * 12 * x**2
-# +         return grad_output * dx + grad_dx * 6 * x
-
 # %% wrong MyFourth: gradient
-# -         (x,) = inputs
-# -         _, dx = output
-# -         ctx.save_for_backward(x, dx)
-# +         ctx.save_for_backward(inputs[0], output[1])
-# -         return grad_output * dx + grad_dx * 12 * x**2
+# -         return grad_output * dx
 # +         return grad_output * dx, grad_dx * 12 * x**2
 
 # %% right MySine
@@ -92,14 +49,6 @@ class MyFourth(torch.autograd.Function):
 # +         ctx.save_for_backward(*output)
 # -         return grad_sine * cosine - grad_cosine * sine
 # +         return cosine * grad_sine + -sine * grad_cosine
-
-# %% right MySine
-# -         sine, cosine = output
-# -         ctx.save_for_backward(sine, cosine)
-# +         ctx.save_for_backward(*inputs)
-# -         sine, cosine = ctx.saved_tensors
-# +         (x,) = ctx.saved_tensors
-# +         sine, cosine = MySine.apply(x)
 
 
 # %% right MySine
@@ -117,17 +66,11 @@ class MySine(torch.autograd.Function):
 
 
 # %% wrong MySine: ignores grad_cosine
-# -         sine, cosine = output
-# -         ctx.save_for_backward(sine, cosine)
-# +         ctx.save_for_backward(*output)
-# -         return grad_sine * cosine - grad_cosine * sine
+# -         return cosine * grad_sine + -sine * grad_cosine
 # +         return grad_sine * cosine
 
 # %% wrong MySine: derivative of the cosine
-# -         sine, cosine = output
-# -         ctx.save_for_backward(sine, cosine)
-# +         ctx.save_for_backward(*output)
-# -         return grad_sine * cosine - grad_cosine * sine
+# -         return cosine * grad_sine + -sine * grad_cosine
 # +         return grad_sine * cosine + grad_cosine * sine
 
 # %% wrong MySine: 24 are enough
@@ -136,6 +79,22 @@ class MySine(torch.autograd.Function):
 # +         ctx.save_for_backward(*inputs, *output)
 # -         sine, cosine = ctx.saved_tensors
 # +         x, sine, cosine = ctx.saved_tensors
+
+
+# %% wrong MySine: two tensors
+class MySine(torch.autograd.Function):
+    @staticmethod
+    def forward(x):
+        return torch.sin(x)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output * torch.cos(x)
 
 
 # %% right SafeSqrt
@@ -169,23 +128,6 @@ class SafeSqrt(torch.autograd.Function):
         return torch.where(x == 0, torch.zeros_like(x), grad_output / (2 * torch.sqrt(filled)))
 
 
-# %% right SafeSqrt
-class SafeSqrt(torch.autograd.Function):
-    @staticmethod
-    def forward(x):
-        return x.sqrt(), torch.where(x > 0, 0.5 / x.clamp(min=1e-30).sqrt(), 0.0)
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.save_for_backward(*inputs, output[1])
-
-    @staticmethod
-    def backward(ctx, grad_root, grad_dx):
-        x, dx = ctx.saved_tensors
-        bent = torch.where(x > 0, -0.25 / torch.where(x > 0, x, 1.0) ** 1.5, 0.0)
-        return grad_root * dx + grad_dx * bent
-
-
 # %% wrong SafeSqrt: at 0 is inf
 # -         return torch.sqrt(x)
 # +         return x.sqrt()
@@ -194,39 +136,16 @@ class SafeSqrt(torch.autograd.Function):
 # +         return grad_output * 0.5 / x.sqrt()
 
 # %% wrong SafeSqrt: is NaN
-# -         return torch.sqrt(x)
-# +         return x.sqrt()
-# -         safe = torch.where(x > 0, x, torch.ones_like(x))
-# -         return grad_output * torch.where(x > 0, 0.5 / safe.sqrt(), torch.zeros_like(x))
+# -         return grad_output * 0.5 / x.sqrt()
 # +         return grad_output * torch.where(x > 0, 0.5 / x.sqrt(), torch.zeros_like(x))
 
 # %% wrong SafeSqrt: 3 times the root
-# -         return torch.sqrt(x)
-# +         return x.sqrt()
-# -         return grad_output * torch.where(x > 0, 0.5 / safe.sqrt(), torch.zeros_like(x))
+# -         return grad_output * 0.5 / x.sqrt()
+# +         safe = torch.where(x > 0, x, torch.ones_like(x))
 # +         return torch.where(x > 0, 0.5 / safe.sqrt(), torch.zeros_like(x))
 
 # %% wrong SafeSqrt: no next one
-# -         return torch.sqrt(x)
-# +         return x.sqrt()
-# -         safe = torch.where(x > 0, x, torch.ones_like(x))
-# -         return grad_output * torch.where(x > 0, 0.5 / safe.sqrt(), torch.zeros_like(x))
+# -         return grad_output * 0.5 / x.sqrt()
 # +         slope = torch.zeros_like(x)
 # +         slope[x > 0] = 0.5 / x.detach()[x > 0].sqrt()
 # +         return grad_output * slope
-
-
-# %% wrong MySine: two tensors
-class MySine(torch.autograd.Function):
-    @staticmethod
-    def forward(x):
-        return torch.sin(x)
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.save_for_backward(*inputs)
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        (x,) = ctx.saved_tensors
-        return grad_output * torch.cos(x)

@@ -1,27 +1,9 @@
-# %% right gotcha_written
-gotcha_written = 12
-
-# %% right gotcha_written
-z = torch.tensor(3.0, requires_grad=True)
-a = z * 1
-y = OnCtx.apply(a)
-a.mul_(2)
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore")
-    y.backward()
-gotcha_written = z.grad
-
-# %% right gotcha_written
-gotcha_written = np.float64(12.0)
-
-# %% wrong gotcha_written: after mul_ changes it
-gotcha_written = 6.0
-
-# %% wrong gotcha_written: mul_
-gotcha_written = 24
-
-# %% wrong gotcha_written: 2 * a
-gotcha_written = torch.tensor(3.0)
+# %% values gotcha_written
+12  # right
+np.float64(12.0)  # right
+6.0  # after mul_ changes it
+24  # mul_
+torch.tensor(3.0)  # 2 * a
 
 
 # %% right GotchaDense
@@ -42,39 +24,19 @@ class GotchaDense(Function):
 
 
 # %% right GotchaDense
-# - class GotchaDense(Function):
-# + class GotchaDense(Function):
-# +     generate_vmap_rule = True
-# +
-# -         return weight @ x
-# +         return torch.mv(weight, x)
-# -         return grad_output @ weight, torch.outer(grad_output, x)
-# +         by_x = by_weight = None
-# +         if ctx.needs_input_grad[0]:
-# +             by_x = weight.T.matmul(grad_output)
-# +         if ctx.needs_input_grad[1]:
-# +             by_weight = grad_output[:, None] * x[None, :]
-# +         return by_x, by_weight
-
-# %% right GotchaDense
 # -         return weight @ x
 # +         return torch.tensor(weight.detach().numpy() @ x.detach().numpy())
 # -         return grad_output @ weight, torch.outer(grad_output, x)
 # +         return torch.einsum("i,ij->j", grad_output, weight), torch.einsum("i,j->ij", grad_output, x)
 
-
 # %% wrong GotchaDense: setup_context
-class GotchaDense(Function):
-    @staticmethod
-    def forward(ctx, x, weight):
-        ctx.save_for_backward(x, weight)
-        return weight @ x
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        x, weight = ctx.saved_tensors
-        return grad_output @ weight, torch.outer(grad_output, x)
-
+# -     def forward(x, weight):
+# +     def forward(ctx, x, weight):
+# +         ctx.save_for_backward(x, weight)
+# -
+# -     @staticmethod
+# -     def setup_context(ctx, inputs, output):
+# -         ctx.save_for_backward(*inputs)
 
 # %% wrong GotchaDense: argument
 # -     def forward(x, weight):
@@ -123,30 +85,6 @@ class GotchaReciprocal(Function):
         return grad_output * -y / x
 
 
-# %% right GotchaReciprocal
-class GotchaReciprocal(Function):
-    generate_vmap_rule = True
-
-    @staticmethod
-    def forward(x):
-        return x.reciprocal()
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.save_for_backward(output)
-        ctx.save_for_forward(output)
-
-    @staticmethod
-    def backward(ctx, g):
-        (y,) = ctx.saved_tensors
-        return g * -(y**2)
-
-    @staticmethod
-    def jvp(ctx, t):
-        (y,) = ctx.saved_tensors
-        return t * -(y**2)
-
-
 # %% wrong GotchaReciprocal: second derivative
 # -         ctx.save_for_backward(output)
 # +         (x,) = inputs
@@ -167,37 +105,21 @@ class GotchaReciprocal(Function):
 # -         return -grad_output * y * y
 # +         return grad_output * y * y
 
-
 # %% wrong GotchaReciprocal: 1 / x alone
-class GotchaReciprocal(Function):
-    @staticmethod
-    def forward(x):
-        return 1 / x, -1 / (x * x)
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.save_for_backward(inputs[0], output[1])
-
-    @staticmethod
-    def backward(ctx, grad_output, grad_slope):
-        x, slope = ctx.saved_tensors
-        return grad_output * slope + grad_slope * 2 / x**3
-
+# -         return 1 / x
+# +         return 1 / x, -1 / (x * x)
+# -         (ctx.x,) = inputs
+# +         ctx.save_for_backward(inputs[0], output[1])
+# -     def backward(ctx, grad_output):
+# -         return -grad_output / (ctx.x * ctx.x)
+# +     def backward(ctx, grad_output, grad_slope):
+# +         x, slope = ctx.saved_tensors
+# +         return grad_output * slope + grad_slope * 2 / x**3
 
 # %% right GotchaSums
 # -         return GotchaSums.apply(x.movedim(in_dims[0], 0), dim + 1), 0
 # +         batch, _ = in_dims
 # +         return GotchaSums.apply(x, dim if dim < batch else dim + 1), batch
-
-# %% right GotchaSums
-# -         return GotchaSums.apply(x.movedim(in_dims[0], 0), dim + 1), 0
-# +         x = x.movedim(in_dims[0], -1)
-# +         return GotchaSums.apply(x, dim), x.dim() - 1
-
-# %% right GotchaSums
-# -         return GotchaSums.apply(x.movedim(in_dims[0], 0), dim + 1), 0
-# +         rows = [GotchaSums.apply(row, dim) for row in x.unbind(in_dims[0])]
-# +         return torch.stack(rows), 0
 
 
 # %% right GotchaSums
@@ -218,8 +140,7 @@ class GotchaSums(Function):
 
 
 # %% wrong GotchaSums: generate_vmap_rule
-# - class GotchaSums(Function):
-# + class GotchaSums(Function):
+#   class GotchaSums(Function):
 # +     generate_vmap_rule = True
 # +
 

@@ -1,24 +1,12 @@
-# %% right kernel_bytes
-kernel_bytes = 24e6
+# %% values kernel_bytes
+24e6  # right
+12_000_000  # one loop
+16_000_000  # reads it again
+6_000_000  # 4 bytes
 
 # %% right kernel_bytes
 x = np.zeros(1_000_000, np.float32)
 kernel_bytes = (2 + 1 + 2 + 1) * x.nbytes
-
-# %% right kernel_bytes
-Counted.moved = 0
-x, y = np.ones((2, 1_000_000), np.float32)
-(x.view(Counted) + y) * x
-kernel_bytes = Counted.moved
-
-# %% wrong kernel_bytes: one loop
-kernel_bytes = 12_000_000
-
-# %% wrong kernel_bytes: reads it again
-kernel_bytes = 16_000_000
-
-# %% wrong kernel_bytes: 4 bytes
-kernel_bytes = 6_000_000
 
 
 # %% right kernel_loop
@@ -32,18 +20,6 @@ def kernel_loop(x_, out_):
 def kernel_loop(x_, out_):
     for i, x in enumerate(x_):
         out_[i] = x / (1 + np.abs(x))
-
-
-# %% right kernel_loop
-def kernel_loop(x_, out_):
-    i = 0
-    while i < x_.shape[0]:
-        x = x_[i]
-        if x < 0:
-            out_[i] = x / (1 - x)
-        else:
-            out_[i] = x / (1 + x)
-        i += 1
 
 
 # %% wrong kernel_loop: as a whole
@@ -79,30 +55,18 @@ def kernel_loop(x_, out_):
 
 
 # %% wrong kernel_loop: read before
-def kernel_loop(x_, out_):
-    for i in out_:
-        out_[i] = x_[i] / (1 + abs(x_[i]))
-
+# -     for i in reversed(range(out_.size)):
+# +     for i in out_:
 
 # %% wrong kernel_loop: behind the last element
-def kernel_loop(x_, out_):
-    for i in range(out_.size + 1):
-        out_[i] = x_[i] / (1 + abs(x_[i]))
+# -     for i in reversed(range(out_.size)):
+# +     for i in range(out_.size + 1):
 
 
 # %% right kernel_narrow
 def kernel_narrow(x):
     two = np.float32(2)
     return two / (two + x * x)
-
-
-# %% right kernel_narrow
-one, half = np.float32([1, 0.5])
-
-
-@njit
-def kernel_narrow(x):
-    return one / (one + half * x**2)
 
 
 # %% right kernel_narrow
@@ -114,11 +78,6 @@ def kernel_narrow(x):
 # %% wrong kernel_narrow: float64 result
 def kernel_narrow(x):
     return 1 / (1 + 0.5 * x * x)
-
-
-# %% wrong kernel_narrow: float64 result
-def kernel_narrow(x):
-    return np.float32(1 / (1 + 0.5 * x * x))
 
 
 # %% wrong kernel_narrow: one step has

@@ -1,17 +1,5 @@
 # %% right cuda_loss
 def cuda_loss(x, y, w):
-    w = w.to(x.device)
-    return ((x * w - y) ** 2).mean().to("cpu")
-
-
-# %% right cuda_loss
-def cuda_loss(x, y, w):
-    error = x * w.to("cuda") - y
-    return torch.dot(error, error).cpu() / x.numel()
-
-
-# %% right cuda_loss
-def cuda_loss(x, y, w):
     return ((x.cpu() * w - y.cpu()) ** 2).mean()  # moves more numbers, and is right
 
 
@@ -45,32 +33,12 @@ def cuda_loss(x, y, w):
     return ((x * w.cuda() - y) ** 2).sum().cpu()
 
 
-# %% right cuda_blocks
-cuda_blocks = -(-1000 // 128)
-
-# %% right cuda_blocks
-cuda_blocks = blocks_for(1000, 128)
-
-# %% right cuda_blocks
-cuda_blocks = math.ceil(1000 / 128)
-
-# %% wrong cuda_blocks: 104
-cuda_blocks = 1000 // 128
-
-# %% wrong cuda_blocks: whole
-cuda_blocks = 1000 / 128
-
-# %% wrong cuda_blocks: are enough
-cuda_blocks = 1000 // 128 + 2
-
-
-# %% right cuda_doubled
-@torch.cuda.jit
-def cuda_doubled(x_, out_):
-    i = cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x
-    if i >= len(x_):
-        return
-    out_[i] = x_[i] + x_[i]
+# %% values cuda_blocks
+-(-1000 // 128)  # right
+blocks_for(1000, 128)  # right
+1000 // 128  # 104
+1000 / 128  # whole
+1000 // 128 + 2  # are enough
 
 
 # %% right cuda_doubled
@@ -88,19 +56,6 @@ def cuda_doubled(x_, out_):
         out_[i] = x_[i] * np.float32(2)
 
 
-# %% right cuda_doubled
-@cuda.jit(device=True)
-def twice(x):
-    return 2 * x
-
-
-@torch.cuda.jit
-def cuda_doubled(x_, out_):
-    i = cuda.grid(1)
-    if i < out_.size:
-        out_[i] = twice(x_[i])
-
-
 # %% wrong cuda_doubled: was not written
 # -     i = cuda.grid(1)
 # +     i = cuda.threadIdx.x
@@ -114,36 +69,14 @@ def cuda_doubled(x_, out_):
 
 
 # %% wrong cuda_doubled: @torch.cuda.jit
-# - @torch.cuda.jit
-# + @cuda.jit
-
-
-# %% wrong cuda_doubled: @torch.cuda.jit
 def cuda_doubled(x_, out_):
     for i in range(out_.size):
         out_[i] = 2 * x_[i]
 
 
-# %% wrong cuda_doubled: without an element
-# -     if i < out_.size:
-# +     if i <= out_.size:
-
 # %% wrong cuda_doubled: nothing was written
 # -         out_[i] = 2 * x_[i]
 # +         x_[i] = 2 * x_[i]
-
-# %% wrong cuda_doubled: was not written
-# -     if i < out_.size:
-# +     if i < 10:
-
-
-# %% right cuda_tanh_backward
-@torch.cuda.jit
-def cuda_tanh_backward(g_, out_, dx_):
-    i = cuda.grid(1)
-    if i < g_.size:
-        out = out_[i]
-        dx_[i] = g_[i] - g_[i] * out**2
 
 
 # %% right cuda_tanh_backward
@@ -165,10 +98,6 @@ def cuda_tanh_backward(g, out, dx):
 # %% wrong cuda_tanh_backward: dx_ is
 # -         dx_[i] = g_[i] * (1 - out_[i] * out_[i])
 # +         dx_[i] = 1 - out_[i] * out_[i]
-
-# %% wrong cuda_tanh_backward: dx_ is
-# -         dx_[i] = g_[i] * (1 - out_[i] * out_[i])
-# +         dx_[i] = g_[i] * (1 - math.tanh(out_[i]) ** 2)
 
 
 # %% wrong cuda_tanh_backward: without an element

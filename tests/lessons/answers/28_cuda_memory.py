@@ -8,16 +8,6 @@ def cuda_index_backward(g_, index_, dtable_):
 # %% right cuda_index_backward
 @torch.cuda.jit
 def cuda_index_backward(g_, index_, dtable_):
-    k = cuda.grid(1)  # no two threads write one element, so nothing has to be atomic
-    if k < dtable_.size:
-        for i in range(g_.size):
-            if index_[i] == k:
-                dtable_[k] += g_[i]
-
-
-# %% right cuda_index_backward
-@torch.cuda.jit
-def cuda_index_backward(g_, index_, dtable_):
     if cuda.grid(1) == 0:
         for i in range(len(g_)):
             dtable_[index_[i]] += g_[i]
@@ -54,35 +44,8 @@ def cuda_reversed(x_, out_):
     out_[first + t] = x_[first + cuda.blockDim.x - 1 - t]
 
 
-# %% right cuda_reversed
-@torch.cuda.jit
-def cuda_reversed(x_, out_):
-    shared = cuda.shared.array(8, dtype=numba.float32)
-    i, t = cuda.grid(1), cuda.threadIdx.x
-    if i < x_.size:
-        shared[t] = x_[i]
-    cuda.syncthreads()
-    if i < out_.size:
-        out_[i] = shared[7 - t]
-    cuda.syncthreads()
-
-
 # %% wrong cuda_reversed: two race for shared
-# -     shared[t] = x_[i]
 # -     cuda.syncthreads()
-# +     shared[t] = x_[i]
-
-
-# %% wrong cuda_reversed: two race for shared
-@torch.cuda.jit
-def cuda_reversed(x_, out_):
-    shared = cuda.shared.array(THREADS, numba.float32)
-    i, t = cuda.grid(1), cuda.threadIdx.x
-    cuda.syncthreads()
-    shared[t] = x_[i]
-    out_[i] = shared[THREADS - 1 - t]
-    cuda.syncthreads()
-
 
 # %% wrong cuda_reversed: without an element
 # -     out_[i] = shared[THREADS - 1 - t]
@@ -107,50 +70,12 @@ def cuda_largest(x_, out_):
 # %% right cuda_largest
 @torch.cuda.jit
 def cuda_largest(x_, out_):
-    shared = cuda.shared.array(8, dtype=numba.float32)
-    i = cuda.grid(1)
-    t = cuda.threadIdx.x
-    if i < x_.size:
-        shared[t] = x_[i]
-    else:
-        shared[t] = -1e30
-    cuda.syncthreads()
-    for half in (4, 2, 1):
-        if t < half and shared[t + half] > shared[t]:
-            shared[t] = shared[t + half]
-        cuda.syncthreads()
-    if t == 0:
-        out_[cuda.blockIdx.x] = shared[0]
-
-
-# %% right cuda_largest
-@torch.cuda.jit
-def cuda_largest(x_, out_):
     b, i = cuda.blockIdx.x, cuda.grid(1)
     if cuda.threadIdx.x == 0:
         out_[b] = x_[i]
     cuda.syncthreads()
     if i < x_.size:
         cuda.atomic.max(out_, b, x_[i])
-
-
-# %% right cuda_largest
-@torch.cuda.jit
-def cuda_largest(x_, out_):
-    shared = cuda.shared.array(THREADS, numba.float32)
-    i, t = cuda.grid(1), cuda.threadIdx.x
-    here = min(THREADS, x_.size - cuda.blockIdx.x * THREADS)
-    if t < here:
-        shared[t] = x_[i]
-    cuda.syncthreads()
-    step = 1
-    while step < THREADS:
-        if t % (2 * step) == 0 and t + step < here:
-            shared[t] = max(shared[t], shared[t + step])
-        cuda.syncthreads()
-        step *= 2
-    if t == 0:
-        out_[cuda.blockIdx.x] = shared[0]
 
 
 # %% wrong cuda_largest: threads without an element
@@ -179,23 +104,10 @@ def cuda_largest(x_, out_):
         out_[cuda.blockIdx.x] = largest
 
 
-# %% right cuda_pieces
-cuda_pieces = len({4 * 2 * t // 128 for t in range(32)})
-
-# %% right cuda_pieces
-cuda_pieces = 2.0
-
-# %% right cuda_pieces
-cuda_pieces = math.ceil(63 * 4 / 128)
-
-# %% wrong cuda_pieces: over 63
-cuda_pieces = 1
-
-# %% wrong cuda_pieces: share
-cuda_pieces = 16
-
-# %% wrong cuda_pieces: same piece
-cuda_pieces = 32
-
-# %% wrong cuda_pieces: 32 floats
-cuda_pieces = 64
+# %% values cuda_pieces
+len({4 * 2 * t // 128 for t in range(32)})  # right
+2.0  # right
+1  # over 63
+16  # share
+32  # same piece
+64  # 32 floats

@@ -1,25 +1,10 @@
-# %% right gradient_over_ranks
-gradient_over_ranks = 72
-
-# %% right gradient_over_ranks
-gradient_over_ranks = torch.tensor(72.0)
-
-# %% right gradient_over_ranks
-x = torch.ones(3, requires_grad=True)
-(torch.tensor([1.0, 2.0, 3.0]) * (x * torch.tensor([1.0, 2.0, 3.0])).sum() ** 2).sum().backward()
-gradient_over_ranks = x.grad[0]
-
-# %% wrong gradient_over_ranks: the other losses depend on its x
-gradient_over_ranks = 12.0
-
-# %% wrong gradient_over_ranks: now there are three
-gradient_over_ranks = 18.0
-
-# %% wrong gradient_over_ranks: the question asks for its gradient
-gradient_over_ranks = 216
-
-# %% wrong gradient_over_ranks: is not right
-gradient_over_ranks = 7.0
+# %% values gradient_over_ranks
+72  # right
+torch.tensor(72.0)  # right
+12.0  # the other losses depend on its x
+18.0  # now there are three
+216  # the question asks for its gradient
+7.0  # is not right
 
 
 # %% right gradient_of_all
@@ -32,12 +17,6 @@ def gradient_of_all(grad, count, all_reduce):
 def gradient_of_all(grad, count, all_reduce):
     share = count / all_reduce(torch.tensor(count)).item()
     return all_reduce(share * grad)
-
-
-# %% right gradient_of_all
-def gradient_of_all(grad, count, all_reduce):
-    both = all_reduce(torch.cat([(grad * count).flatten(), torch.tensor([float(count)])]))
-    return (both[:-1] / both[-1]).reshape(grad.shape)
 
 
 # %% wrong gradient_of_all: should count for more
@@ -72,12 +51,6 @@ def gradient_of_all(grad, count, all_reduce):
 def all_gather_backward(grad, rank, size, all_reduce):
     rows = len(grad) // size
     return all_reduce(grad)[rank * rows : (rank + 1) * rows]
-
-
-# %% right all_gather_backward
-def all_gather_backward(grad, rank, size, all_reduce):
-    sums = [all_reduce(part) for part in grad.chunk(size)]  # as many calls as parts, on each rank
-    return sums[rank]
 
 
 # %% right all_gather_backward
@@ -126,12 +99,6 @@ def clipped_part(part, all_reduce):
 def clipped_part(part, all_reduce):
     norm = all_reduce(part.norm() ** 2) ** 0.5
     return part * (1 / norm).clamp(max=1.0)
-
-
-# %% right clipped_part
-def clipped_part(part, all_reduce):
-    norm = float(all_reduce(part.square().sum())) ** 0.5
-    return part / max(1.0, norm)
 
 
 # %% wrong clipped_part: all ranks make the same calls

@@ -1,38 +1,16 @@
-# %% right checkpoint_kept
-checkpoint_kept = 4
+# %% values checkpoint_kept
+4  # right
+draw(lambda x: every(3, 12, x), x).graph.saved_bytes() / 1024  # right
+37  # without checkpoints
+12  # around each layer
+13  # worst moment
 
-# %% right checkpoint_kept
-checkpoint_kept = draw(lambda x: every(3, 12, x), x).graph.saved_bytes() / 1024
-
-# %% right checkpoint_kept
-checkpoint_kept = torch.tensor(12 / 3)
-
-# %% wrong checkpoint_kept: without checkpoints
-checkpoint_kept = 37
-
-# %% wrong checkpoint_kept: around each layer
-checkpoint_kept = 12
-
-# %% wrong checkpoint_kept: worst moment
-checkpoint_kept = 13
-
-# %% right checkpoint_best
-checkpoint_best = 5
-
-# %% right checkpoint_best
-checkpoint_best = min(range(1, 301), key=lambda k: 300 / k + 12 * k)
-
-# %% right checkpoint_best
-checkpoint_best = (300 / 12) ** 0.5
-
-# %% wrong checkpoint_best: one tensor each
-checkpoint_best = math.sqrt(300)
-
-# %% wrong checkpoint_best: number of groups
-checkpoint_best = math.sqrt(300 * 12)
-
-# %% wrong checkpoint_best: square root
-checkpoint_best = 25
+# %% values checkpoint_best
+5  # right
+min(range(1, 301), key=lambda k: 300 / k + 12 * k)  # right
+math.sqrt(300)  # one tensor each
+math.sqrt(300 * 12)  # number of groups
+25  # square root
 
 
 # %% right checkpointed
@@ -45,20 +23,6 @@ def checkpointed(functions, k, x):
             return x
 
         x = checkpoint(group, x, use_reentrant=False)
-    return x
-
-
-# %% right checkpointed
-def checkpointed(functions, k, x):
-    def run(start, x):
-        for f in functions[start : start + k]:
-            x = f(x)
-        return x
-
-    start = 0
-    while start < len(functions):
-        x = checkpoint(run, start, x, use_reentrant=False)
-        start += k
     return x
 
 
@@ -144,23 +108,6 @@ class OwnCheckpoint(torch.autograd.Function):
         return None, torch.func.vjp(ctx.f, x)[1](grad_output)[0]
 
 
-# %% right OwnCheckpoint
-class OwnCheckpoint(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, f, x):
-        ctx.again = f
-        ctx.save_for_backward(x)
-        with torch.no_grad():
-            return f(x)
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        x = ctx.saved_tensors[0].detach()
-        x.requires_grad = True
-        with torch.enable_grad():
-            return None, torch.autograd.grad([ctx.again(x)], [x], [grad_output])[0]
-
-
 # %% wrong OwnCheckpoint: RuntimeError
 # -         with torch.enable_grad():
 # -             x = x.detach().requires_grad_()
@@ -179,20 +126,14 @@ class OwnCheckpoint(torch.autograd.Function):
 # -         return None, *torch.autograd.grad(y, x, grad_output)
 # +         return torch.autograd.grad(y, x, grad_output)
 
-
 # %% wrong OwnCheckpoint: 2 tensors are saved
-class OwnCheckpoint(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, f, x):
-        y = f(x)
-        ctx.f = f
-        ctx.save_for_backward(x, y)
-        return y
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        x, _ = ctx.saved_tensors
-        with torch.enable_grad():
-            x = x.detach().requires_grad_()
-            y = ctx.f(x)
-        return None, torch.autograd.grad(y, x, grad_output)[0]
+#       def forward(ctx, f, x):
+# +         y = f(x)
+# -         ctx.save_for_backward(x)
+# -         return f(x)
+# +         ctx.save_for_backward(x, y)
+# +         return y
+# -         (x,) = ctx.saved_tensors
+# +         x, _ = ctx.saved_tensors
+# -         return None, *torch.autograd.grad(y, x, grad_output)
+# +         return None, torch.autograd.grad(y, x, grad_output)[0]

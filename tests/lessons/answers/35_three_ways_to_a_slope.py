@@ -1,34 +1,17 @@
-# %% right slope_halved
-slope_halved = 1e-4
+# %% values slope_halved
+1e-4  # right
+0.0004 * (0.01 / 0.02) ** 2  # right
+0.0002  # one-sided
+0.00005  # not to its cube
+0.0008  # rounding
 
-# %% right slope_halved
-slope_halved = 0.0004 * (0.01 / 0.02) ** 2
-
-# %% right slope_halved
-slope_halved = torch.tensor(0.0001)
-
-# %% wrong slope_halved: one-sided
-slope_halved = 0.0002
-
-# %% wrong slope_halved: not to its cube
-slope_halved = 0.00005
-
-# %% wrong slope_halved: rounding
-slope_halved = 0.0008
+# %% values complex_slope
+lambda f, x: complex_step(f, x, 1e-150)  # right
 
 
 # %% right complex_slope
 def complex_slope(f, x):
     return np.imag(f(complex(x, 1e-200))) / 1e-200
-
-
-# %% right complex_slope
-def complex_slope(f, x, h=1e-20):
-    return (f(x + 1j * h) - f(x)).imag / h
-
-
-# %% right complex_slope
-complex_slope = lambda f, x: complex_step(f, x, 1e-150)
 
 
 # %% wrong complex_slope: take the imaginary part
@@ -59,13 +42,6 @@ def complex_slope(f, x):
 # %% right complex_abs
 def complex_abs(z):
     return z * np.sign(z.real)
-
-
-# %% right complex_abs
-def complex_abs(z):
-    out = z.copy()
-    out[z.real < 0] *= -1
-    return out
 
 
 # %% right complex_abs
@@ -101,17 +77,6 @@ def forward_gradient(f, x):
 # %% right forward_gradient
 def forward_gradient(f, x):
     return torch.tensor([torch.func.jvp(f, (x,), (e.to(x.dtype),))[1].item() for e in torch.eye(len(x))], dtype=x.dtype)
-
-
-# %% right forward_gradient
-def forward_gradient(f, x):
-    import minigrad.autograd.forward_ad as fwAD
-
-    found = []
-    for e in torch.eye(len(x), dtype=x.dtype):
-        with fwAD.dual_level():
-            found.append(fwAD.unpack_dual(f(fwAD.make_dual(x, e))).tangent)
-    return torch.stack(found)
 
 
 # %% wrong forward_gradient: calls grad

@@ -1,24 +1,9 @@
-# %% right implicit_slope
-implicit_slope = 0.25
-
-# %% right implicit_slope
-a = torch.tensor(2.0, dtype=torch.float64, requires_grad=True)
-y = torch.ones_like(a)
-for _ in range(50):
-    y = y - (y**3 + y - a) / (3 * y**2 + 1)
-implicit_slope = torch.autograd.grad(y, a)[0]
-
-# %% right implicit_slope
-implicit_slope = np.float32(1 / 4)
-
-# %% wrong implicit_slope: reciprocal
-implicit_slope = 4
-
-# %% wrong implicit_slope: the term y
-implicit_slope = 1 / 3
-
-# %% wrong implicit_slope: not a = 2
-implicit_slope = 1 / (3 * 2**2 + 1)
+# %% values implicit_slope
+0.25  # right
+np.float32(1 / 4)  # right
+4  # reciprocal
+1 / 3  # the term y
+1 / (3 * 2**2 + 1)  # not a = 2
 
 
 # %% right ImplicitQuintic
@@ -40,25 +25,6 @@ class ImplicitQuintic(ImplicitQuintic):
         return grad_output / slope
 
 
-# %% right ImplicitQuintic
-class ImplicitQuintic(torch.autograd.Function):
-    @staticmethod
-    def forward(a):
-        y = a.sign() * a.abs() ** 0.2
-        for _ in range(60):
-            y = y - (y**5 + y - a) / (5 * y**4 + 1)
-        return y
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.save_for_backward(output)
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        (y,) = ctx.saved_tensors
-        return grad_output / (5 * y**4 + 1)
-
-
 # %% wrong ImplicitQuintic: gradient
 class ImplicitQuintic(ImplicitQuintic):
     @staticmethod
@@ -68,20 +34,8 @@ class ImplicitQuintic(ImplicitQuintic):
 
 
 # %% wrong ImplicitQuintic: gradient
-class ImplicitQuintic(ImplicitQuintic):
-    @staticmethod
-    def backward(ctx, grad_output):
-        (y,) = ctx.saved_tensors
-        return 1 / (5 * y**4 + 1)
-
-
-# %% wrong ImplicitQuintic: gradient
-class ImplicitQuintic(ImplicitQuintic):
-    @staticmethod
-    def backward(ctx, grad_output):
-        (y,) = ctx.saved_tensors
-        return grad_output / (5 * y**4)
-
+# -         return grad_output * (5 * y**4 + 1)
+# +         return 1 / (5 * y**4 + 1)
 
 # %% right ImplicitSolve
 # -     def backward(ctx, grad_output):
@@ -109,23 +63,6 @@ class ImplicitSolve(Function):
         return -torch.outer(u, torch.linalg.solve(A, b)), u
 
 
-# %% right ImplicitSolve
-class ImplicitSolve(Function):
-    @staticmethod
-    def forward(ctx, A, b):
-        inverse = torch.linalg.inv(A)
-        x = inverse @ b
-        ctx.save_for_backward(inverse, x)
-        return x
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx, g):
-        inverse, x = ctx.saved_tensors
-        u = g @ inverse
-        return torch.outer(u, -x), u
-
-
 # %% wrong ImplicitSolve: gradient of argument 0
 # -         u = torch.linalg.solve(A.mT, grad_output)
 # +         u = torch.linalg.solve(A, grad_output)
@@ -133,10 +70,6 @@ class ImplicitSolve(Function):
 # %% wrong ImplicitSolve: gradient of argument 0
 # -         return -torch.outer(u, x), u
 # +         return torch.outer(u, x), u
-
-# %% wrong ImplicitSolve: gradient of argument 0
-# -         return -torch.outer(u, x), u
-# +         return -torch.outer(x, u), u
 
 
 # %% right implicit_gradient
@@ -155,16 +88,6 @@ def implicit_gradient(f, x, a, g):
     return torch.func.vjp(lambda a: f(x, a), a)[1](u)[0]
 
 
-# %% right implicit_gradient
-def implicit_gradient(f, x, a, g):
-    x, a = x.clone().requires_grad_(), a.clone().requires_grad_()
-    total, term = torch.zeros_like(g), g
-    while term.abs().max() > 1e-14:
-        total = total + term
-        (term,) = torch.autograd.grad(f(x, a), x, term)
-    return torch.autograd.grad(f(x, a), a, total)[0]
-
-
 # %% wrong implicit_gradient: the gradient of a
 def implicit_gradient(f, x, a, g):
     return torch.func.vjp(lambda a: f(x, a), a)[1](g)[0]
@@ -173,21 +96,4 @@ def implicit_gradient(f, x, a, g):
 # %% wrong implicit_gradient: the gradient of a
 def implicit_gradient(f, x, a, g):
     _, pull = torch.func.vjp(f, x, a)
-    u = g
-    for _ in range(200):
-        u = pull(u)[0]
-    return pull(u)[1]
-
-
-# %% wrong implicit_gradient: the gradient of a
-def implicit_gradient(f, x, a, g):
-    _, pull = torch.func.vjp(f, x, a)
     return pull(g + pull(g)[0])[1]
-
-
-# %% wrong implicit_gradient: the gradient of a
-def implicit_gradient(f, x, a, g):
-    u = g
-    for _ in range(200):
-        u = g + torch.func.jvp(lambda x: f(x, a), (x,), (u,))[1]
-    return torch.func.vjp(lambda a: f(x, a), a)[1](u)[0]

@@ -1,23 +1,12 @@
-# %% right straight_gradient
-straight_gradient = 12
+# %% values straight_gradient
+12  # right
+0  # true derivative
+2 * (3 * 1.3 - 1) * 3  # not with 1.3
+4  # the factor 3
 
 # %% right straight_gradient
 x = torch.tensor(1.3, requires_grad=True)
 straight_gradient = torch.autograd.grad((3 * Round.apply(x) - 1) ** 2, x)[0]
-
-# %% right straight_gradient
-x = torch.tensor(1.3, requires_grad=True)
-((3 * (x + (x.round() - x).detach()) - 1) ** 2).backward()
-straight_gradient = x.grad.item()
-
-# %% wrong straight_gradient: true derivative
-straight_gradient = 0
-
-# %% wrong straight_gradient: not with 1.3
-straight_gradient = 2 * (3 * 1.3 - 1) * 3
-
-# %% wrong straight_gradient: the factor 3
-straight_gradient = 4
 
 
 # %% right StraightSign
@@ -31,21 +20,6 @@ class StraightSign(Function):
     def backward(ctx, grad_output):
         (inside,) = ctx.saved_tensors
         return grad_output * inside
-
-
-# %% right StraightSign
-class StraightSign(Function):
-    @staticmethod
-    def forward(x):
-        return torch.where(x < 0, -1.0, 1.0)
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.save_for_backward(*inputs)
-
-    @staticmethod
-    def backward(ctx, g):
-        return g.masked_fill(ctx.saved_tensors[0].abs() > 1, 0)
 
 
 # %% right StraightSign
@@ -68,22 +42,6 @@ class StraightSign(Sign):
         return Sign.forward(ctx, x)
 
 
-# %% wrong StraightSign: the gradient
-# - class StraightSign(Function):
-# + class StraightSign(Sign):
-# -         return torch.where(x < 0, -1.0, 1.0).to(x.dtype)
-# +         return Sign.forward(ctx, x)
-# -         return torch.where(x.abs() <= 1, grad_output, 0.0)
-# +         return grad_output.clamp(-1, 1)
-
-# %% wrong StraightSign: the gradient
-# - class StraightSign(Function):
-# + class StraightSign(Sign):
-# -         return torch.where(x < 0, -1.0, 1.0).to(x.dtype)
-# +         return Sign.forward(ctx, x)
-# -         return torch.where(x.abs() <= 1, grad_output, 0.0)
-# +         return torch.where(x.abs() <= 1, 1.0, 0.0)
-
 # %% wrong StraightSign: the result
 # - class StraightSign(Function):
 # + class StraightSign(Sign):
@@ -101,11 +59,6 @@ def waiting_time(rate, u):
     return (1 - u).log() * (-1 / rate)
 
 
-# %% right waiting_time
-def waiting_time(rate, u):
-    return (1 / (1 - u)).log().div(rate)
-
-
 # %% wrong waiting_time: multiplied by the rate
 def waiting_time(rate, u):
     return -(1 - u).log() * rate
@@ -121,24 +74,10 @@ def waiting_time(rate, u):
     return -(1 - u).log() / rate.item()
 
 
-# %% wrong waiting_time: the result
-def waiting_time(rate, u):
-    from minigrad.distributions import Exponential
-
-    torch.manual_seed(0)
-    return Exponential(rate).rsample(u.shape)
-
-
 # %% right score_loss
 def score_loss(logit, b, rewards):
     p = logit.sigmoid()
     return (rewards * (b * p.log() + (1 - b) * (1 - p).log())).mean()
-
-
-# %% right score_loss
-def score_loss(logit, b, rewards):
-    coin = Bernoulli(probs=torch.sigmoid(logit))
-    return torch.dot(rewards, coin.log_prob(b)) / len(b)
 
 
 # %% right score_loss
@@ -164,8 +103,3 @@ def score_loss(logit, b, rewards):
 # %% wrong score_loss: the gradient of logit
 def score_loss(logit, b, rewards):
     return (rewards * Bernoulli(logits=logit).log_prob(b).exp()).mean()
-
-
-# %% wrong score_loss: the gradient of logit
-def score_loss(logit, b, rewards):
-    return Bernoulli(logits=logit).log_prob(b).mean()

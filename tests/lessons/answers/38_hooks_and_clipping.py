@@ -1,28 +1,10 @@
-# %% right hook_number
-hook_number = 21
-
-# %% right hook_number
-x = torch.tensor(1.0, requires_grad=True)
-y = 2 * x
-y.register_hook(lambda g: 2 * g)
-x.register_hook(lambda g: g + 1)
-(5 * y).backward()
-hook_number = x.grad
-
-# %% right hook_number
-hook_number = [21.0]
-
-# %% wrong hook_number: without hooks
-hook_number = 10
-
-# %% wrong hook_number: adds 1 at the end
-hook_number = 20
-
-# %% wrong hook_number: comes last
-hook_number = 22
-
-# %% wrong hook_number: before it reaches x
-hook_number = 12
+# %% values hook_number
+21  # right
+[21.0]  # right
+10  # without hooks
+20  # adds 1 at the end
+22  # comes last
+12  # before it reaches x
 
 
 # %% right hook_clip
@@ -36,17 +18,6 @@ def hook_clip(parameters, max_norm):
     norm = torch.cat([p.grad.reshape(-1) for p in parameters]).norm()
     for p in parameters:
         p.grad *= min(1.0, max_norm / (norm.item() + 1e-12))
-    return norm
-
-
-# %% right hook_clip
-@torch.no_grad()
-def hook_clip(parameters, max_norm):
-    gradients = [p.grad for p in parameters if p.grad is not None]
-    norm = math.sqrt(sum(g.norm().item() ** 2 for g in gradients))
-    if norm > max_norm:
-        for g in gradients:
-            g.div_(norm / max_norm)
     return norm
 
 
@@ -115,18 +86,6 @@ def hook_probe(functions, x):
     return tuple(found[i] for i in range(len(functions)))
 
 
-# %% right hook_probe
-def hook_probe(functions, x):
-    from functools import partial
-
-    found = [None] * len(functions)
-    for i, f in enumerate(functions):
-        x = f(x)
-        x.register_hook(partial(found.__setitem__, i))
-    x.sum().backward()
-    return found
-
-
 # %% wrong hook_probe: gradient 0 is None
 def hook_probe(functions, x):
     found = [None] * len(functions)
@@ -142,13 +101,10 @@ def hook_probe(functions, x):
 
 
 # %% wrong hook_probe: gradient 0 is 1
-def hook_probe(functions, x):
-    found = []
-    for f in functions:
-        x = f(x)
-        x.register_hook(found.append)
-    x.sum().backward()
-    return found
+# -         x.register_hook(lambda g: found.append(g))
+# +         x.register_hook(found.append)
+# -     return found[::-1]
+# +     return found
 
 
 # %% wrong hook_probe: retain_grad
@@ -172,11 +128,7 @@ def hook_probe(functions, x):
 
 
 # %% wrong hook_probe: expected a list of 2
-def hook_probe(functions, x):
-    found = []
-    x.register_hook(found.append)
-    for f in functions:
-        x = f(x)
-        x.register_hook(found.append)
-    x.sum().backward()
-    return found[::-1]
+#       found = []
+# +     x.register_hook(found.append)
+# -         x.register_hook(lambda g: found.append(g))
+# +         x.register_hook(found.append)

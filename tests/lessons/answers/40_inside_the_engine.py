@@ -1,29 +1,12 @@
-# %% right engine_turns
-engine_turns = ["loss", "d", "c", "b"]
-
-# %% right engine_turns
-engine_turns = ("loss", "d", "c", "b")
-
-# %% right engine_turns
-engine_turns = "loss d c b".split()
-
-# %% wrong engine_turns: the younger one
-engine_turns = ["loss", "c", "d", "b"]
-
-# %% wrong engine_turns: forward pass
-engine_turns = ["b", "c", "d", "loss"]
-
-# %% wrong engine_turns: waits for the gradients
-engine_turns = ["loss", "c", "b", "d"]
-
-# %% wrong engine_turns: called once
-engine_turns = ["loss", "d", "b", "c", "b"]
-
-# %% wrong engine_turns: starts at loss
-engine_turns = ["d", "c", "b"]
-
-# %% wrong engine_turns: expected a list
-engine_turns = "loss, d, c, b"
+# %% values engine_turns
+["loss", "d", "c", "b"]  # right
+("loss", "d", "c", "b")  # right
+["loss", "c", "d", "b"]  # the younger one
+["b", "c", "d", "loss"]  # forward pass
+["loss", "c", "b", "d"]  # waits for the gradients
+["loss", "d", "b", "c", "b"]  # called once
+["d", "c", "b"]  # starts at loss
+"loss, d, c, b"  # expected a list
 
 
 # %% right engine_backward
@@ -46,27 +29,6 @@ def engine_backward(loss):
 
 
 # %% right engine_backward
-def engine_backward(loss):
-    order, seen = [], set()
-
-    def visit(node):
-        if node is not None and node not in seen:
-            seen.add(node)
-            for after, _ in node.next_functions:
-                visit(after)
-            order.append(node)
-
-    visit(loss.grad_fn)
-    gradients = {loss.grad_fn: [torch.tensor(1.0)]}
-    with torch.no_grad():
-        for node in reversed(order):
-            results = node(sum(gradients[node]))
-            results = results if isinstance(results, tuple) else (results,)
-            for (after, _), g in zip(node.next_functions, results):
-                gradients.setdefault(after, []).append(g)
-
-
-# %% right engine_backward
 @torch.no_grad()
 def engine_backward(loss):
     youngest = lambda nodes: max(nodes, key=lambda node: getattr(node, "_sequence_nr", lambda: -1)())
@@ -83,17 +45,6 @@ def engine_backward(loss):
 def engine_backward(loss):
     with torch.no_grad():
         recursive(loss.grad_fn, torch.ones_like(loss))
-
-
-# %% wrong engine_backward: called twice
-def engine_backward(loss):
-    ready = [(loss.grad_fn, torch.ones_like(loss))]
-    with torch.no_grad():
-        while ready:
-            node, gradient = ready.pop()
-            results = node(gradient)
-            results = results if isinstance(results, tuple) else (results,)
-            ready += [(after, g) for (after, _), g in zip(node.next_functions, results) if after is not None]
 
 
 # %% wrong engine_backward: calls minigrad's engine
@@ -137,27 +88,6 @@ def engine_backward(loss):
 # %% wrong engine_backward: is None, expected a tensor
 def engine_backward(loss):
     loss.grad_fn(torch.ones_like(loss))
-
-
-# %% right engine_grad
-def engine_grad(loss, leaves):
-    count = count_dependencies(loss.grad_fn)
-    waiting, ready, found = {loss.grad_fn: torch.ones_like(loss)}, [loss.grad_fn], {}
-    with torch.no_grad():
-        while ready:
-            node = ready.pop()
-            gradient = waiting.pop(node)
-            if hasattr(node, "variable"):
-                found[node.variable] = gradient
-                continue
-            results = node(gradient)
-            for (after, _), g in zip(node.next_functions, results if isinstance(results, tuple) else (results,)):
-                if after is not None:
-                    waiting[after] = waiting[after] + g if after in waiting else g
-                    count[after] -= 1
-                    if count[after] == 0:
-                        ready.append(after)
-    return tuple(found.get(leaf) for leaf in leaves)
 
 
 # %% right engine_grad
@@ -223,17 +153,8 @@ def engine_grad(loss, leaves):
 
 
 # %% wrong engine_grad: is there a return
-def engine_grad(loss, leaves):
-    engine_backward(loss)
-
+# -     return tuple(leaf.grad for leaf in leaves)
 
 # %% wrong engine_grad: expected a tuple
-def engine_grad(loss, leaves):
-    before = [leaf.grad for leaf in leaves]
-    for leaf in leaves:
-        leaf.grad = None
-    engine_backward(loss)
-    found = {leaf: leaf.grad for leaf in leaves}
-    for leaf, gradient in zip(leaves, before):
-        leaf.grad = gradient
-    return found
+# -     found = tuple(leaf.grad for leaf in leaves)
+# +     found = {leaf: leaf.grad for leaf in leaves}

@@ -1,37 +1,18 @@
-# %% right reading_bytes
-reading_bytes = 16_000_000
+# %% values reading_bytes
+16_000_000  # right
+1.6e7  # right
+12_000_000  # leaves out the result
+4_000_000  # has 4 bytes
+32_000_000  # eager operations
 
-# %% right reading_bytes
-a = b = c = torch.zeros(1_000_000)
-reading_bytes = bytes_moved(lambda a, b, c: (a * b + c).relu(), a, b, c)
-
-# %% right reading_bytes
-reading_bytes = 1.6e7
-
-# %% wrong reading_bytes: leaves out the result
-reading_bytes = 12_000_000
-
-# %% wrong reading_bytes: has 4 bytes
-reading_bytes = 4_000_000
-
-# %% wrong reading_bytes: eager operations
-reading_bytes = 32_000_000
+# %% values reading_roofline
+lambda b, bandwidth, n, peak: np.maximum(b / bandwidth, n / peak)  # right
 
 
 # %% right reading_roofline
 def reading_roofline(bytes_moved, bandwidth, operations, peak):
     moving, computing = bytes_moved / bandwidth, operations / peak
     return moving if moving > computing else computing
-
-
-# %% right reading_roofline
-reading_roofline = lambda b, bandwidth, n, peak: np.maximum(b / bandwidth, n / peak)
-
-
-# %% right reading_roofline
-def reading_roofline(bytes_moved, bandwidth, operations, peak):
-    intensity = operations / bytes_moved
-    return operations / min(peak, intensity * bandwidth)
 
 
 # %% wrong reading_roofline: do not add
@@ -59,19 +40,6 @@ def reading_backward(g, x, y, dx, dy):
     for i in range(len(g)):
         gi, xi = g[i], x[i]
         dx[i], dy[i] = gi * 2 * xi * y[i], gi * xi * xi
-
-
-# %% right reading_backward
-from numba import njit
-
-
-@njit
-def reading_backward(g, x, y, dx, dy):
-    for i in range(dx.size):
-        a = x[i]
-        b = g[i] * a
-        dx[i] = (b + b) * y[i]
-        dy[i] = b * a
 
 
 # %% right reading_backward

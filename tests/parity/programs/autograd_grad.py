@@ -29,44 +29,12 @@ def gradient_of_linear_function_with_create_graph(torch):
     return g, attempt(torch.autograd.grad, g.sum(), x)
 
 
-@gives([32.0, 48.0, 48.0, 24.0])
-def third_derivative(torch):
-    x, derivatives = leaf(torch, 2.0, torch.float64), []
-    y = x**4
-    for _ in range(4):
-        (y,) = torch.autograd.grad(y, x, create_graph=True)
-        derivatives.append(y)
-    return derivatives
-
-
-@gives([54.0, 108.0, 108.0, 72.0])
-def mixed_second_derivatives(torch):
-    x, y = leaf(torch, 2.0), leaf(torch, 3.0)
-    z = x**2 * y**3
-    dx, dy = torch.autograd.grad(z, (x, y), create_graph=True)
-    return torch.autograd.grad(dx, (x, y), retain_graph=True) + torch.autograd.grad(dy, (x, y))
-
-
 @gives([[144.0, 2048.0], [24.0, 512.0]])
 def gradient_penalty(torch):
     w, x = leaf(torch, [1.0, 2.0]), leaf(torch, [3.0, 4.0])
     (g,) = torch.autograd.grad((w * x).pow(2).sum(), x, create_graph=True)
     (g.norm() ** 2).backward()
     return w.grad, x.grad
-
-
-@gives([True, 1, [[2.0]], None])
-def grad_returns_a_tuple_and_leaves_grad_alone(torch):
-    x = leaf(torch, [1.0])
-    result = torch.autograd.grad((x * 2).sum(), x)
-    return isinstance(result, tuple), len(result), result, x.grad
-
-
-@gives([[4.0, 24.0]])
-def grad_with_several_outputs_and_grad_outputs(torch):
-    x = leaf(torch, [1.0, 2.0])
-    outputs = [x * 2, (x * x).sum()]
-    return torch.autograd.grad(outputs, [x], grad_outputs=[torch.tensor([1.0, 10.0]), None])
 
 
 @gives([RuntimeError, RuntimeError])
@@ -99,14 +67,6 @@ def grad_for_an_input_without_requires_grad_raises(torch):
     )
 
 
-@gives([[[4.0, 8.0], [8.0, 16.0]], [[4.0, 8.0]]])
-def grad_with_respect_to_a_result(torch):
-    x = leaf(torch, [1.0, 2.0])
-    y = x * 2
-    z = (y * y).sum()
-    return torch.autograd.grad(z, [y, x], retain_graph=True), torch.autograd.grad(z, y)
-
-
 @gives([[1.0], [1.0, 2.0]])
 def grad_with_respect_to_the_output_itself(torch):
     x = leaf(torch, 3.0)
@@ -134,13 +94,6 @@ def output_that_is_the_input_itself_adds_its_part(torch):
     ]
 
 
-@gives([[3.0, 5.0]])
-def second_derivative_by_a_gradient_that_an_operation_passes_on(torch):
-    x, g = leaf(torch, [5.0, 7.0]), leaf(torch, [1.0, 2.0])
-    (through,) = torch.autograd.grad(x + 1, x, g, create_graph=True)
-    return torch.autograd.grad([through, (g * g).sum()], g, [torch.ones(2), torch.tensor(1.0)])
-
-
 @gives([[9.0], [9.0]])
 def hook_that_comes_to_a_leaf_during_backward_gets_the_whole_gradient(torch):
     x, seen = leaf(torch, [2.0]), []
@@ -154,26 +107,6 @@ def grad_with_respect_to_a_later_view_of_the_input_raises(torch):
     x = leaf(torch, [1.0, 2.0])
     y = (x * x).sum()
     return attempt(torch.autograd.grad, y, x[0])
-
-
-@gives([[3.0], [3.0]])
-def grad_with_the_same_input_twice(torch):
-    x = leaf(torch, [1.0])
-    return torch.autograd.grad((x * 3).sum(), [x, x])
-
-
-@gives([44.0])
-def grad_with_the_same_output_twice(torch):
-    x = leaf(torch, 2.0)
-    y = x * x
-    return torch.autograd.grad([y, y], x, grad_outputs=[torch.tensor(1.0), torch.tensor(10.0)])
-
-
-@gives([[[2.0, 0.0, 0.0], [0.0, 4.0, 0.0], [0.0, 0.0, 6.0]]])
-def batched_grad_outputs(torch):
-    x = leaf(torch, [1.0, 2.0, 3.0])
-    y = x * x
-    return torch.autograd.grad(y, x, grad_outputs=torch.eye(3), is_grads_batched=True)
 
 
 def batched_grad_outputs_through_matmul_and_indexing(torch):
@@ -203,37 +136,11 @@ def retain_graph_false_with_create_graph(torch):
     return g, attempt(torch.autograd.grad, g, x)
 
 
-@gives([[[12.0]], True, 0])
-def gradient_edge_as_input_of_grad(torch):
-    x = leaf(torch, [2.0])
-    y = x * 3
-    edge = torch.autograd.graph.get_gradient_edge(y)
-    return torch.autograd.grad((y * y).sum(), edge), edge.node is y.grad_fn, edge.output_nr
-
-
 @gives([[[4.0]], RuntimeError])
 def gradient_edge_of_a_leaf(torch):
     x = leaf(torch, [2.0])
     edge = torch.autograd.graph.get_gradient_edge(x)
     return torch.autograd.grad((x * x).sum(), edge), attempt(torch.autograd.graph.get_gradient_edge, torch.ones(1))
-
-
-@gives([[[2.0, 4.0]], [[2.0, 4.0]], [[2.0, 4.0]]])
-def grad_accepts_a_single_tensor_or_a_sequence(torch):
-    x = leaf(torch, [1.0, 2.0])
-    y = lambda: (x * x).sum()
-    return torch.autograd.grad(y(), x), torch.autograd.grad((y(),), (x,)), torch.autograd.grad([y()], [x])
-
-
-@gives([[[6.0]], [[6.0]], [None]])
-def only_inputs_keeps_its_place(torch):
-    x, z = leaf(torch, [3.0]), leaf(torch, [1.0])
-    y = (x * x).sum()
-    return (
-        torch.autograd.grad(y, x, None, True, False, True),
-        torch.autograd.grad(y, x, retain_graph=True, only_inputs=True),
-        torch.autograd.grad(y, z, None, False, False, True, True),
-    )
 
 
 @gives([TypeError, RuntimeError, TypeError, ValueError])

@@ -36,16 +36,8 @@ def _table(torch, function):
     return _pairs(_operands(torch), _operands(torch), function)
 
 
-def add_table(torch):
-    return _table(torch, operator.add)
-
-
 def sub_table(torch):
     return _table(torch, operator.sub)
-
-
-def mul_table(torch):
-    return _table(torch, operator.mul)
 
 
 def div_table(torch):
@@ -105,10 +97,6 @@ def assignment_table(torch):
     return _pairs(_tensors(torch), _operands(torch), assign)
 
 
-def copy_table(torch):
-    return _pairs(_arrays(torch), _arrays(torch), lambda x, y: x.clone().copy_(y))
-
-
 def conversion_table(torch):
     return {
         f"{a} to {b}": torch.tensor([3, 0]).to(getattr(torch, a)).to(getattr(torch, b)) for a in DTYPES for b in DTYPES
@@ -155,14 +143,6 @@ def gradient_dtype_table(torch):
                 y.sum().backward()
                 results[f"{name}, {dtype.itemsize}, {operation.__name__}"] = [y.dtype, x.grad]
     return results
-
-
-@gives([[3.0, 6.0], [3.0, 3.0], 3.0])
-def gradient_dtype_of_zero_dimensional_double(torch):
-    x, s = leaf(torch, [1.0, 2.0]), leaf(torch, 3.0, torch.float64)
-    y = x * s
-    y.sum().backward()
-    return y, x.grad, s.grad
 
 
 def reduction_table(torch):

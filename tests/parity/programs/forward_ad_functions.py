@@ -1,24 +1,22 @@
 """Forward mode of custom Functions: their jvp in both forms, with views, writes and both modes."""
 
-from tests.parity.harness import attempt, gives, leaf
+from tests.parity.harness import attempt, function, gives
 from tests.parity.makers import dual_of, parts_of
 
 
 @gives([[[[0.0], None]], [[30.0], [15.0]]])
 def custom_function_with_jvp(torch):
-    class Product(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x, y, n):
-            ctx.save_for_forward(x, y)
-            ctx.n = n
-            return x * y * n
+    def forward(ctx, x, y, n):
+        ctx.save_for_forward(x, y)
+        ctx.n = n
+        return x * y * n
 
-        @staticmethod
-        def jvp(ctx, x_t, y_t, n_t):
-            x, y = ctx.saved_tensors
-            seen.append([y_t, n_t])
-            return ctx.n * (x_t * y + x * y_t)
+    def jvp(ctx, x_t, y_t, n_t):
+        x, y = ctx.saved_tensors
+        seen.append([y_t, n_t])
+        return ctx.n * (x_t * y + x * y_t)
 
+    Product = function(torch, forward, None, jvp=jvp)
     seen = []
     with torch.autograd.forward_ad.dual_level():
         y = Product.apply(dual_of(torch, [2.0], [1.0]), torch.tensor([5.0]), 3)
@@ -27,19 +25,16 @@ def custom_function_with_jvp(torch):
 
 @gives([[[6.0], [3.0]], [[5.0], [1.0]]])
 def custom_function_with_jvp_in_separate_form(torch):
-    class Scale(torch.autograd.Function):
-        @staticmethod
-        def forward(x, factor):
-            return x * factor, x + factor
+    def setup_context(ctx, inputs, output):
+        ctx.factor = inputs[1]
 
-        @staticmethod
-        def setup_context(ctx, inputs, output):
-            ctx.factor = inputs[1]
-
-        @staticmethod
-        def jvp(ctx, x_t, _):
-            return x_t * ctx.factor, x_t
-
+    Scale = function(
+        torch,
+        lambda x, factor: (x * factor, x + factor),
+        None,
+        setup_context=setup_context,
+        jvp=lambda ctx, x_t, _: (x_t * ctx.factor, x_t),
+    )
     with torch.autograd.forward_ad.dual_level():
         a, b = Scale.apply(dual_of(torch, [2.0], [1.0]), 3.0)
         return parts_of(torch, a), parts_of(torch, b)
@@ -47,17 +42,15 @@ def custom_function_with_jvp_in_separate_form(torch):
 
 @gives([[[False, True]], [[7.0], [1.0]]])
 def custom_jvp_without_materialization(torch):
-    class Add(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x, y):
-            ctx.set_materialize_grads(False)
-            return x + y
+    def forward(ctx, x, y):
+        ctx.set_materialize_grads(False)
+        return x + y
 
-        @staticmethod
-        def jvp(ctx, x_t, y_t):
-            seen.append([x_t is None, y_t is None])
-            return x_t
+    def jvp(ctx, x_t, y_t):
+        seen.append([x_t is None, y_t is None])
+        return x_t
 
+    Add = function(torch, forward, None, jvp=jvp)
     seen = []
     with torch.autograd.forward_ad.dual_level():
         y = Add.apply(dual_of(torch, [2.0], [1.0]), torch.tensor([5.0]))
@@ -67,48 +60,20 @@ def custom_jvp_without_materialization(torch):
 @gives([RuntimeError, RuntimeError])
 def custom_jvp_of_wrong_number_or_shape_raises(torch):
     def attempt_with(tangents):
-        class Func(torch.autograd.Function):
-            @staticmethod
-            def forward(ctx, x):
-                return x * 2
-
-            @staticmethod
-            def jvp(ctx, x_t):
-                return tangents
-
+        Func = function(torch, backward=None, jvp=lambda ctx, x_t: tangents)
         with torch.autograd.forward_ad.dual_level():
             return attempt(Func.apply, dual_of(torch, [2.0, 3.0], [1.0, 1.0]))
 
     return attempt_with((torch.ones(2), torch.ones(2))), attempt_with(torch.ones(3))
 
 
-@gives([2.0, 1.0])
-def custom_jvp_with_view_output(torch):
-    class First(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            return x[0]
-
-        @staticmethod
-        def jvp(ctx, x_t):
-            return x_t[0]
-
-    with torch.autograd.forward_ad.dual_level():
-        return parts_of(torch, First.apply(dual_of(torch, [2.0, 3.0], [1.0, 5.0])))
-
-
 @gives([True, [[4.0], [2.0]]])
 def custom_jvp_in_place(torch):
-    class Double(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            ctx.mark_dirty(x)
-            return x.mul_(2)
+    def forward(ctx, x):
+        ctx.mark_dirty(x)
+        return x.mul_(2)
 
-        @staticmethod
-        def jvp(ctx, x_t):
-            return x_t.mul_(2)
-
+    Double = function(torch, forward, None, jvp=lambda ctx, x_t: x_t.mul_(2))
     with torch.autograd.forward_ad.dual_level():
         y = dual_of(torch, [2.0], [1.0]) * 1
         return Double.apply(y) is y, parts_of(torch, y)
@@ -116,44 +81,11 @@ def custom_jvp_in_place(torch):
 
 @gives([[[4.0], [2.0]], 1])
 def forward_of_a_function_runs_without_tangents(torch):
-    class Func(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            seen.append(torch.autograd.forward_ad.unpack_dual(x * 1).tangent is None)
-            return x * 2
+    def forward(ctx, x):
+        seen.append(torch.autograd.forward_ad.unpack_dual(x * 1).tangent is None)
+        return x * 2
 
-        @staticmethod
-        def jvp(ctx, x_t):
-            return x_t * 2
-
+    Func = function(torch, forward, None, jvp=lambda ctx, x_t: x_t * 2)
     seen = []
     with torch.autograd.forward_ad.dual_level():
         return parts_of(torch, Func.apply(dual_of(torch, [2.0], [1.0]))), len(seen)
-
-
-@gives([[12.0], [12.0]])
-def custom_function_with_both_modes(torch):
-    class Cube(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            ctx.save_for_backward(x)
-            ctx.save_for_forward(x)
-            return x**3
-
-        @staticmethod
-        def backward(ctx, g):
-            (x,) = ctx.saved_tensors
-            return 3 * x**2 * g
-
-        @staticmethod
-        def jvp(ctx, x_t):
-            (x,) = ctx.saved_tensors
-            return 3 * x**2 * x_t
-
-    fw = torch.autograd.forward_ad
-    x = leaf(torch, [2.0])
-    with fw.dual_level():
-        y = Cube.apply(fw.make_dual(x, torch.tensor([1.0])))
-        tangent = fw.unpack_dual(y).tangent
-        y.sum().backward()
-    return tangent, x.grad

@@ -16,16 +16,6 @@ def dual_of_a_leaf_keeps_backward(torch):
     return tangent, x.grad
 
 
-@gives([[12.0, 27.0], [12.0, 27.0]])
-def tangent_that_requires_grad(torch):
-    fw = torch.autograd.forward_ad
-    x, v = torch.tensor([2.0, 3.0]), leaf(torch, [1.0, 1.0])
-    with fw.dual_level():
-        tangent = fw.unpack_dual(fw.make_dual(x, v) ** 3).tangent
-    tangent.sum().backward()
-    return tangent, v.grad
-
-
 @gives([[9.0, 15.0, 29.0], [4.0, 2.0, -16.0]])
 def hessian_vector_product_forward_over_reverse(torch):
     fw = torch.autograd.forward_ad
@@ -35,16 +25,6 @@ def hessian_vector_product_forward_over_reverse(torch):
         y = (dual**3).sum() + dual[0] * dual[1] * dual[2]
         (g,) = torch.autograd.grad(y, dual, create_graph=True)
         return parts_of(torch, g)
-
-
-@gives([-9.0, [[6.0, -12.0]]])
-def hessian_vector_product_reverse_over_forward(torch):
-    fw = torch.autograd.forward_ad
-    x, v = leaf(torch, [1.0, 2.0]), torch.tensor([1.0, -1.0])
-    with fw.dual_level():
-        y = (fw.make_dual(x, v) ** 3).sum()
-        tangent = fw.unpack_dual(y).tangent
-    return tangent, torch.autograd.grad(tangent, x)
 
 
 def hessian_vector_product_without_create_graph(torch):

@@ -1,70 +1,19 @@
 """The backward of a custom Function may return these gradients: None, other shapes and dtypes, shared tensors."""
 
-from tests.parity.harness import attempt, gives, leaf
-from tests.parity.makers import two_outputs
-
-
-@gives([2.0])
-def trailing_none_gradients_may_be_too_many(torch):
-    class Func(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            return x * 2
-
-        @staticmethod
-        def backward(ctx, g):
-            return g * 2, None, None
-
-    x = leaf(torch, [1.0])
-    Func.apply(x).sum().backward()
-    return x.grad
+from tests.parity.harness import attempt, function, gives, leaf
 
 
 @gives([[1.0], None])
 def none_gradient_leaves_none(torch):
-    class Func(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x, y):
-            return x * y
-
-        @staticmethod
-        def backward(ctx, g):
-            return g, None
-
+    Func = function(torch, lambda ctx, x, y: x * y, lambda ctx, g: (g, None))
     x, y = leaf(torch, [1.0]), leaf(torch, [2.0])
     Func.apply(x, y).sum().backward()
     return x.grad, y.grad
 
 
-@gives([None, [1.0]])
-def none_gradient_into_a_further_operation(torch):
-    class Stop(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            return x * 2
-
-        @staticmethod
-        def backward(ctx, g):
-            return None
-
-    x = leaf(torch, [1.0])
-    Stop.apply(x * 3).sum().backward()
-    first = x.grad
-    (Stop.apply(x * 3) + x).sum().backward()
-    return first, x.grad
-
-
 @gives([RuntimeError, [None]])
 def none_gradient_under_autograd_grad(torch):
-    class Stop(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            return x * 2
-
-        @staticmethod
-        def backward(ctx, g):
-            return None
-
+    Stop = function(torch, backward=lambda ctx, g: None)
     x = leaf(torch, [1.0])
     y = lambda: Stop.apply(x * 3).sum()
     return attempt(torch.autograd.grad, y(), x), torch.autograd.grad(y(), x, allow_unused=True)
@@ -72,67 +21,15 @@ def none_gradient_under_autograd_grad(torch):
 
 @gives([[[1.0, 1.0], [1.0, 1.0]], [2.0, 2.0]])
 def gradient_of_a_broadcast_argument_is_summed_by_the_user(torch):
-    class Add(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x, y):
-            return x + y
-
-        @staticmethod
-        def backward(ctx, g):
-            return g, g.sum(0)
-
+    Add = function(torch, lambda ctx, x, y: x + y, lambda ctx, g: (g, g.sum(0)))
     x, y = leaf(torch, [[1.0, 2.0], [3.0, 4.0]]), leaf(torch, [1.0, 2.0])
     Add.apply(x, y).sum().backward()
     return x.grad, y.grad
 
 
-@gives([[[2.0, 2.0], [2.0, 2.0]], [2.0, 2.0], 4.0])
-def larger_gradient_is_summed_to_the_shape_of_the_input(torch):
-    class Add(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x, y):
-            return x + y
-
-        @staticmethod
-        def backward(ctx, g):
-            return g, g
-
-    x, y = leaf(torch, [[1.0, 2.0], [3.0, 4.0]]), leaf(torch, [1.0, 2.0])
-    z = leaf(torch, 5.0)
-    (Add.apply(x, y) + Add.apply(x, z)).sum().backward()
-    return x.grad, y.grad, z.grad
-
-
-@gives([[10.0, 2.0], [2.0, 2.0]])
-def expanded_gradient_is_accepted(torch):
-    class Sum(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            ctx.shape = x.shape
-            return x.sum()
-
-        @staticmethod
-        def backward(ctx, g):
-            return g.expand(ctx.shape)
-
-    x = leaf(torch, [[1.0, 2.0], [3.0, 4.0]])
-    Sum.apply(x).backward()
-    x.grad[0, 0] = 9.0
-    Sum.apply(x).backward()
-    return x.grad
-
-
-@gives([2.0])
-def gradient_of_other_float_dtype_is_converted(torch):
-    func = two_outputs(torch, lambda ctx, x: x * 2, lambda ctx, g: g.double() * 2)
-    x = leaf(torch, [1.0])
-    func.apply(x).sum().backward()
-    return x.grad
-
-
 @gives([None, [3.0]])
 def integer_gradient_is_converted(torch):
-    func = two_outputs(torch, lambda ctx, x: x * 2, lambda ctx, g: torch.tensor([3]))
+    func = function(torch, lambda ctx, x: x * 2, lambda ctx, g: torch.tensor([3]))
     x = leaf(torch, [1.0])
     return attempt(func.apply(x).sum().backward), x.grad
 
@@ -140,7 +37,7 @@ def integer_gradient_is_converted(torch):
 @gives([["float64"], [1.0]])
 def incoming_gradient_has_the_dtype_of_the_output(torch):
     seen = []
-    func = two_outputs(torch, lambda ctx, x: x.double(), lambda ctx, g: seen.append(g.dtype) or g)
+    func = function(torch, lambda ctx, x: x.double(), lambda ctx, g: seen.append(g.dtype) or g)
     x = leaf(torch, [1.0])
     func.apply(x).float().sum().backward()
     return seen, x.grad
@@ -160,28 +57,12 @@ def gradient_returned_is_not_aliased_by_two_leaves(torch):
 
 
 def _gives_none(torch):
-    class Stop(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            return x * 2
-
-        @staticmethod
-        def backward(ctx, g):
-            return None
-
+    Stop = function(torch, backward=lambda ctx, g: None)
     return Stop
 
 
 def _pair(torch):
-    class Pair(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            return x * 3, x * 4
-
-        @staticmethod
-        def backward(ctx, g, h):
-            return g * 3 + h * 4
-
+    Pair = function(torch, lambda ctx, x: (x * 3, x * 4), lambda ctx, g, h: g * 3 + h * 4)
     return Pair
 
 

@@ -1,46 +1,23 @@
 """Custom Functions within one another and differentiated again: grad modes, second derivatives, exceptions."""
 
-from tests.parity.harness import attempt, gives, leaf
+from tests.parity.harness import attempt, function, gives, leaf
 from tests.parity.makers import product_function, square_function
-
-
-@gives([[[False, True, False], [False, False]], True])
-def forward_runs_without_grad_mode(torch):
-    seen = []
-
-    class Func(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            y = x * 2
-            seen.append([torch.is_grad_enabled(), x.requires_grad, y.requires_grad])
-            return y
-
-        @staticmethod
-        def backward(ctx, g):
-            seen.append([torch.is_grad_enabled(), g.requires_grad])
-            return g * 2
-
-    x = leaf(torch, [1.0])
-    Func.apply(x).sum().backward()
-    return seen, torch.is_grad_enabled()
 
 
 @gives([[[True, True]], [12.0], [12.0]])
 def backward_runs_with_grad_mode_under_create_graph(torch):
     seen = []
 
-    class Func(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            ctx.save_for_backward(x)
-            return x**3
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x**3
 
-        @staticmethod
-        def backward(ctx, g):
-            (x,) = ctx.saved_tensors
-            seen.append([torch.is_grad_enabled(), x.requires_grad])
-            return 3 * x**2 * g
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        seen.append([torch.is_grad_enabled(), x.requires_grad])
+        return 3 * x**2 * g
 
+    Func = function(torch, forward, backward)
     x = leaf(torch, [2.0])
     (g,) = torch.autograd.grad(Func.apply(x).sum(), x, create_graph=True)
     (h,) = torch.autograd.grad(g.sum(), x)
@@ -58,18 +35,16 @@ def double_backward_through_saved_input(torch):
 
 
 def double_backward_through_saved_output(torch):
-    class Exp(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            result = x.exp()
-            ctx.save_for_backward(result)
-            return result
+    def forward(ctx, x):
+        result = x.exp()
+        ctx.save_for_backward(result)
+        return result
 
-        @staticmethod
-        def backward(ctx, g):
-            (result,) = ctx.saved_tensors
-            return g * result
+    def backward(ctx, g):
+        (result,) = ctx.saved_tensors
+        return g * result
 
+    Exp = function(torch, forward, backward)
     x = leaf(torch, [0.0, 1.0], torch.float64)
     (g,) = torch.autograd.grad((Exp.apply(x) ** 2).sum(), x, create_graph=True)
     (h,) = torch.autograd.grad(g.sum(), x)
@@ -147,63 +122,14 @@ def once_differentiable_in_the_middle_of_a_graph(torch):
     return g, attempt(g.sum().backward)
 
 
-@gives([[12.0], [12.0]])
-def backward_calls_another_function(torch):
-    square = square_function(torch)
-
-    class Cube(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            ctx.save_for_backward(x)
-            return x**3
-
-        @staticmethod
-        def backward(ctx, g):
-            (x,) = ctx.saved_tensors
-            return 3 * square.apply(x) * g
-
-    x = leaf(torch, [2.0], torch.float64)
-    (g,) = torch.autograd.grad(Cube.apply(x).sum(), x, create_graph=True)
-    (h,) = torch.autograd.grad(g.sum(), x)
-    return g, h
-
-
-@gives([[False], [20.0]])
-def forward_calls_another_function(torch):
-    calls = []
-    square = square_function(torch, calls)
-
-    class Outer(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            ctx.save_for_backward(x)
-            inner = square.apply(x)
-            calls.append(inner.requires_grad)
-            return inner * 5
-
-        @staticmethod
-        def backward(ctx, g):
-            (x,) = ctx.saved_tensors
-            return 10 * x * g
-
-    x = leaf(torch, [2.0])
-    Outer.apply(x).sum().backward()
-    return calls, x.grad
-
-
 def forward_with_grad_enabled_inside_and_backward_through_it(torch):
-    class Inner(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            with torch.enable_grad():
-                ctx.x = x.detach().requires_grad_()
-                ctx.y = ctx.x.sin() * 2
-            return ctx.y.detach()
+    def forward(ctx, x):
+        with torch.enable_grad():
+            ctx.x = x.detach().requires_grad_()
+            ctx.y = ctx.x.sin() * 2
+        return ctx.y.detach()
 
-        @staticmethod
-        def backward(ctx, g):
-            return torch.autograd.grad(ctx.y, ctx.x, g)[0]
-
+    Inner = function(torch, forward, lambda ctx, g: torch.autograd.grad(ctx.y, ctx.x, g)[0])
     x = leaf(torch, [0.5], torch.float64)
     (Inner.apply(x) * 3).sum().backward()
     return x.grad
@@ -211,23 +137,21 @@ def forward_with_grad_enabled_inside_and_backward_through_it(torch):
 
 @gives([2.0])
 def reentrant_backward_nested_deeply(torch):
-    class Nest(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x, depth):
-            ctx.depth = depth
-            ctx.save_for_backward(x)
-            return x * 2
+    def forward(ctx, x, depth):
+        ctx.depth = depth
+        ctx.save_for_backward(x)
+        return x * 2
 
-        @staticmethod
-        def backward(ctx, g):
-            if ctx.depth:
-                x = ctx.saved_tensors[0].detach().requires_grad_()
-                with torch.enable_grad():
-                    y = Nest.apply(x, ctx.depth - 1).sum()
-                y.backward()
-                return g * x.grad, None
-            return g * 2, None
+    def backward(ctx, g):
+        if ctx.depth:
+            x = ctx.saved_tensors[0].detach().requires_grad_()
+            with torch.enable_grad():
+                y = Nest.apply(x, ctx.depth - 1).sum()
+            y.backward()
+            return g * x.grad, None
+        return g * 2, None
 
+    Nest = function(torch, forward, backward)
     x = leaf(torch, [1.0])
     Nest.apply(x, 30).sum().backward()
     return x.grad
@@ -235,32 +159,18 @@ def reentrant_backward_nested_deeply(torch):
 
 @gives([KeyError, True])
 def exception_in_forward_propagates(torch):
-    class Func(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            raise KeyError("forward")
+    def forward(ctx, x):
+        raise KeyError("forward")
 
+    Func = function(torch, forward, None)
     return attempt(Func.apply, leaf(torch, [1.0])), torch.is_grad_enabled()
 
 
 @gives([KeyError, None, True])
 def exception_in_backward_propagates(torch):
-    class Func(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            return x * 2
+    def backward(ctx, g):
+        raise KeyError("backward")
 
-        @staticmethod
-        def backward(ctx, g):
-            raise KeyError("backward")
-
+    Func = function(torch, backward=backward)
     x = leaf(torch, [1.0])
     return attempt(Func.apply(x).sum().backward), x.grad, torch.is_grad_enabled()
-
-
-@gives([36.0])
-def functions_in_a_chain(torch):
-    square, product = square_function(torch), product_function(torch)
-    x = leaf(torch, [2.0])
-    product.apply(square.apply(x), x, 3).sum().backward()
-    return x.grad

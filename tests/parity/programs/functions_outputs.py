@@ -1,25 +1,15 @@
 """Outputs of custom Functions: several, unused, repeated, not differentiable, inputs and views of them."""
 
-from tests.parity.harness import attempt, gives, leaf
-from tests.parity.makers import two_outputs
+from tests.parity.harness import attempt, function, gives, leaf
 
 
 @gives([True, 0, 1, [320.0]])
 def several_outputs(torch):
-    two = two_outputs(torch, lambda ctx, x: (x * 2, x * 3), lambda ctx, a, b: 2 * a + 3 * b)
+    two = function(torch, lambda ctx, x: (x * 2, x * 3), lambda ctx, a, b: 2 * a + 3 * b)
     x = leaf(torch, [1.0])
     a, b = two.apply(x)
     (a * 10 + b * 100).sum().backward()
     return a.grad_fn is b.grad_fn, a.output_nr, b.output_nr, x.grad
-
-
-@gives([[[[1.0, 1.0], 0.0]], [2.0, 2.0]])
-def unused_output_gives_zeros(torch):
-    seen = []
-    two = two_outputs(torch, lambda ctx, x: (x * 2, x.sum()), lambda ctx, a, b: seen.append([a, b]) or 2 * a + b)
-    x = leaf(torch, [1.0, 2.0])
-    two.apply(x)[0].sum().backward()
-    return seen, x.grad
 
 
 @gives([[[True, False]], [3.0]])
@@ -30,7 +20,7 @@ def unused_output_gives_none_when_not_materialized(torch):
         ctx.set_materialize_grads(False)
         return x * 2, x * 3
 
-    two = two_outputs(torch, forward, lambda ctx, a, b: seen.append([a is None, b is None]) or 3 * b)
+    two = function(torch, forward, lambda ctx, a, b: seen.append([a is None, b is None]) or 3 * b)
     x = leaf(torch, [1.0])
     two.apply(x)[1].sum().backward()
     return seen, x.grad
@@ -39,17 +29,10 @@ def unused_output_gives_none_when_not_materialized(torch):
 @gives([[], [5.0]])
 def both_outputs_none_is_never_called(torch):
     x, seen = leaf(torch, [1.0]), []
-    two = two_outputs(torch, lambda ctx, x: (x * 2, x * 3), lambda ctx, a, b: seen.append(1) or a + b)
+    two = function(torch, lambda ctx, x: (x * 2, x * 3), lambda ctx, a, b: seen.append(1) or a + b)
     two.apply(x)
     (x * 5).sum().backward()
     return seen, x.grad
-
-
-@gives(["tuple", 1, True])
-def tuple_of_one_output(torch):
-    one = two_outputs(torch, lambda ctx, x: (x * 2,), lambda ctx, a: 2 * a)
-    result = one.apply(leaf(torch, [1.0]))
-    return type(result).__name__, len(result), result[0].requires_grad
 
 
 @gives([[[None, None, None]], 7, "text", None, [2.0]])
@@ -60,7 +43,7 @@ def non_tensor_outputs_pass_through(torch):
         seen.append([b, c, d])
         return 2 * a
 
-    func = two_outputs(torch, lambda ctx, x: (x * 2, 7, "text", None), backward)
+    func = function(torch, lambda ctx, x: (x * 2, 7, "text", None), backward)
     x = leaf(torch, [1.0])
     y, seven, text, nothing = func.apply(x)
     y.sum().backward()
@@ -79,7 +62,7 @@ def integer_output_does_not_require_grad(torch):
         return 2 * a
 
     x = leaf(torch, [3.0, 1.0])
-    y, order, mask = two_outputs(torch, forward, backward).apply(x)
+    y, order, mask = function(torch, forward, backward).apply(x)
     y.sum().backward()
     return order.requires_grad, mask.requires_grad, order.is_leaf, seen, x.grad
 
@@ -93,7 +76,7 @@ def marked_non_differentiable_output(torch):
         ctx.mark_non_differentiable(b)
         return a, b
 
-    two = two_outputs(torch, forward, lambda ctx, a, b: seen.append(b) or 2 * a)
+    two = function(torch, forward, lambda ctx, a, b: seen.append(b) or 2 * a)
     x = leaf(torch, [1.0])
     a, b = two.apply(x)
     (a + b).sum().backward()
@@ -107,21 +90,13 @@ def everything_marked_non_differentiable(torch):
         ctx.mark_non_differentiable(y)
         return y
 
-    y = two_outputs(torch, forward, lambda ctx, g: g).apply(leaf(torch, [1.0]))
+    y = function(torch, forward, lambda ctx, g: g).apply(leaf(torch, [1.0]))
     return y.requires_grad, y.grad_fn is None, y
 
 
 @gives([False, False, True, [10.0]])
 def input_returned_as_it_is(torch):
-    class Same(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            return x
-
-        @staticmethod
-        def backward(ctx, g):
-            return g * 10
-
+    Same = function(torch, lambda ctx, x: x, lambda ctx, g: g * 10)
     x = leaf(torch, [1.0])
     y = Same.apply(x)
     y.sum().backward()
@@ -130,19 +105,10 @@ def input_returned_as_it_is(torch):
 
 @gives([[1.0, 2.0], [-3.0, -3.0]])
 def input_returned_as_it_is_by_the_separate_form(torch):
-    class Same(torch.autograd.Function):
-        @staticmethod
-        def forward(x, factor):
-            return x
+    def setup_context(ctx, inputs, output):
+        ctx.factor = inputs[1]
 
-        @staticmethod
-        def setup_context(ctx, inputs, output):
-            ctx.factor = inputs[1]
-
-        @staticmethod
-        def backward(ctx, g):
-            return g * ctx.factor, None
-
+    Same = function(torch, lambda x, factor: x, lambda ctx, g: (g * ctx.factor, None), setup_context=setup_context)
     x = leaf(torch, [1.0, 2.0])
     y = Same.apply(x * 1, -1.0)
     (y * 3).sum().backward()
@@ -151,35 +117,15 @@ def input_returned_as_it_is_by_the_separate_form(torch):
 
 @gives([False, [1.0]])
 def untracked_input_returned_as_it_is(torch):
-    same = two_outputs(torch, lambda ctx, x: x, lambda ctx, g: g)
+    same = function(torch, lambda ctx, x: x, lambda ctx, g: g)
     x = torch.ones(1)
     y = same.apply(x)
     return y.requires_grad, y
 
 
-@gives([[1.0, 2.0], True, [[20.0, 40.0], [0.0, 0.0]]])
-def view_of_the_input_returned(torch):
-    class Row(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            ctx.shape = x.shape
-            return x[0]
-
-        @staticmethod
-        def backward(ctx, g):
-            result = torch.zeros(ctx.shape)
-            result[0] = g * 10
-            return result
-
-    x = leaf(torch, [[1.0, 2.0], [3.0, 4.0]])
-    y = Row.apply(x)
-    (y * y).sum().backward()
-    return y, y._base is x, x.grad
-
-
 @gives(RuntimeError)
 def view_returned_among_two_then_modified(torch):
-    two = two_outputs(torch, lambda ctx, x: (x.view(-1), x * 2), lambda ctx, a, b: a.view(1, -1) + 2 * b)
+    two = function(torch, lambda ctx, x: (x.view(-1), x * 2), lambda ctx, a, b: a.view(1, -1) + 2 * b)
     v, _ = two.apply(leaf(torch, [[1.0, 2.0]]) * 1)
     return attempt(v.mul_, 2)
 
@@ -190,7 +136,7 @@ def same_tensor_returned_twice(torch):
         y = x * 2
         return y, y
 
-    two = two_outputs(torch, forward, lambda ctx, a, b: 2 * (a + b))
+    two = function(torch, forward, lambda ctx, a, b: 2 * (a + b))
     x = leaf(torch, [1.0])
     a, b = two.apply(x)
     (a + 10 * b).sum().backward()
@@ -209,36 +155,13 @@ def materialize_grads_default_has_the_shape_of_the_output(torch):
         return 2 * a
 
     x = leaf(torch, [1.0])
-    two_outputs(torch, forward, backward).apply(x)[0].sum().backward()
+    function(torch, forward, backward).apply(x)[0].sum().backward()
     return seen
-
-
-@gives([[[False, True]], [2.0]])
-def set_materialize_grads_in_setup_context(torch):
-    seen = []
-
-    class Func(torch.autograd.Function):
-        @staticmethod
-        def forward(x):
-            return x * 2, x * 3
-
-        @staticmethod
-        def setup_context(ctx, inputs, output):
-            ctx.set_materialize_grads(False)
-
-        @staticmethod
-        def backward(ctx, a, b):
-            seen.append([a is None, b is None])
-            return a * 2
-
-    x = leaf(torch, [1.0])
-    Func.apply(x)[0].sum().backward()
-    return seen, x.grad
 
 
 @gives([True, [2.0]])
 def constant_output_of_a_tracked_function(torch):
-    func = two_outputs(torch, lambda ctx, x: torch.ones(2), lambda ctx, g: g.sum() * torch.ones(1))
+    func = function(torch, lambda ctx, x: torch.ones(2), lambda ctx, g: g.sum() * torch.ones(1))
     x = leaf(torch, [5.0])
     y = func.apply(x)
     y.sum().backward()

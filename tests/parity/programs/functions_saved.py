@@ -1,106 +1,21 @@
 """Custom Functions save tensors for backward and get them back until backward frees them."""
 
-from tests.parity.harness import attempt, gives, leaf
+from tests.parity.harness import attempt, function, gives, leaf
 from tests.parity.makers import square_function
-
-
-@gives([[True, True, False, True, True]])
-def saved_input_is_the_input_itself(torch):
-    seen = []
-
-    class Func(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x, y):
-            ctx.save_for_backward(x, y)
-            return x + y
-
-        @staticmethod
-        def backward(ctx, g):
-            a, b = ctx.saved_tensors
-            seen.append([a.is_leaf, a.requires_grad, b.is_leaf, b.requires_grad, b.grad_fn is not None])
-            return g, g
-
-    x = leaf(torch, [1.0])
-    Func.apply(x, x * 2).sum().backward()
-    return seen
-
-
-@gives([[True, True, False, [2.0]]])
-def saved_output_has_its_grad_fn(torch):
-    seen = []
-
-    class Func(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            y = x * 2
-            ctx.save_for_backward(y)
-            return y
-
-        @staticmethod
-        def backward(ctx, g):
-            (y,) = ctx.saved_tensors
-            seen.append([y.requires_grad, y.grad_fn is ctx, y.is_leaf, y])
-            return g * 2
-
-    x = leaf(torch, [1.0])
-    Func.apply(x).sum().backward()
-    return seen
-
-
-@gives([[[None, None, False, "tuple"]], [4.0]])
-def saving_none_and_untracked_tensors(torch):
-    seen = []
-
-    class Func(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x, c):
-            ctx.save_for_backward(None, c, x, None)
-            return x * c
-
-        @staticmethod
-        def backward(ctx, g):
-            a, c, x, b = ctx.saved_tensors
-            seen.append([a, b, c.requires_grad, type(ctx.saved_tensors).__name__])
-            return g * c, None
-
-    x = leaf(torch, [1.0])
-    Func.apply(x, torch.tensor([4.0])).sum().backward()
-    return seen, x.grad
-
-
-@gives([[[]], [2.0]])
-def saving_nothing_gives_an_empty_tuple(torch):
-    seen = []
-
-    class Func(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            return x * 2
-
-        @staticmethod
-        def backward(ctx, g):
-            seen.append(list(ctx.saved_tensors))
-            return g * 2
-
-    x = leaf(torch, [1.0])
-    Func.apply(x).sum().backward()
-    return seen, x.grad
 
 
 @gives([0.841471])
 def saving_an_intermediate(torch):
-    class Func(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            middle = x.sin()
-            ctx.save_for_backward(x, middle)
-            return middle * middle
+    def forward(ctx, x):
+        middle = x.sin()
+        ctx.save_for_backward(x, middle)
+        return middle * middle
 
-        @staticmethod
-        def backward(ctx, g):
-            x, middle = ctx.saved_tensors
-            return g * 2 * middle * x.cos()
+    def backward(ctx, g):
+        x, middle = ctx.saved_tensors
+        return g * 2 * middle * x.cos()
 
+    Func = function(torch, forward, backward)
     x = leaf(torch, [0.5], torch.float64)
     Func.apply(x).sum().backward()
     return x.grad
@@ -108,37 +23,26 @@ def saving_an_intermediate(torch):
 
 @gives(True)
 def saving_twice_keeps_the_last(torch):
-    class Func(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            ctx.save_for_backward(x)
-            ctx.save_for_backward(x * 10, x)
-            return x * 2
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        ctx.save_for_backward(x * 10, x)
+        return x * 2
 
-        @staticmethod
-        def backward(ctx, g):
-            return g * ctx.saved_tensors[0]
-
+    Func = function(torch, forward, lambda ctx, g: g * ctx.saved_tensors[0])
     x = leaf(torch, [3.0])
     error = attempt(lambda: Func.apply(x).sum().backward())
     return isinstance(error, RuntimeError) or x.grad.tolist() == [30.0]
 
 
 def save_for_backward_in_forward_and_setup_context(torch):
-    class Func(torch.autograd.Function):
-        @staticmethod
-        def forward(x):
-            return x.exp(), x * 2
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs, *output)
 
-        @staticmethod
-        def setup_context(ctx, inputs, output):
-            ctx.save_for_backward(*inputs, *output)
+    def backward(ctx, a, b):
+        x, e, double = ctx.saved_tensors
+        return a * e + b * double / x
 
-        @staticmethod
-        def backward(ctx, a, b):
-            x, e, double = ctx.saved_tensors
-            return a * e + b * double / x
-
+    Func = function(torch, lambda x: (x.exp(), x * 2), backward, setup_context=setup_context)
     x = leaf(torch, [0.5, 1.0], torch.float64)
     first, second = Func.apply(x)
     (first * 3 + second).sum().backward()
@@ -171,36 +75,13 @@ def second_backward_of_a_function_raises_unless_retained(torch):
     return x.grad, attempt(y.backward)
 
 
-@gives([6.0])
-def saved_for_forward_is_not_there_in_backward(torch):
-    class Func(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            ctx.save_for_backward(x)
-            ctx.save_for_forward(x * 2)
-            return x * x
-
-        @staticmethod
-        def backward(ctx, g):
-            return g * 2 * ctx.saved_tensors[0]
-
-    x = leaf(torch, [3.0])
-    Func.apply(x).sum().backward()
-    return x.grad
-
-
 @gives([12.0])
 def attribute_that_holds_an_input_keeps_working(torch):
-    class Func(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            ctx.x = x
-            return x**3
+    def forward(ctx, x):
+        ctx.x = x
+        return x**3
 
-        @staticmethod
-        def backward(ctx, g):
-            return 3 * ctx.x**2 * g
-
+    Func = function(torch, forward, lambda ctx, g: 3 * ctx.x**2 * g)
     x = leaf(torch, [2.0])
     Func.apply(x).sum().backward(create_graph=True)
     return x.grad.detach()

@@ -5,15 +5,6 @@ import threading
 from tests.parity.harness import attempt, gives, leaf
 
 
-@gives([False, True, False, True])
-def no_grad_makes_constants(torch):
-    x = leaf(torch, [1.0])
-    with torch.no_grad():
-        y = x * 2
-        inside = torch.is_grad_enabled()
-    return y.requires_grad, y.is_leaf, inside, torch.is_grad_enabled()
-
-
 @gives([False, True, False, True, False, True])
 def no_grad_nested_with_enable_grad(torch):
     x, flags = leaf(torch, [1.0]), []
@@ -35,48 +26,6 @@ def no_grad_is_left_when_an_exception_passes(torch):
             raise KeyError("out")
 
     return attempt(fail), torch.is_grad_enabled()
-
-
-@gives([False, False, "one", "One.", True])
-def no_grad_as_decorator_with_and_without_call(torch):
-    x = leaf(torch, [1.0])
-
-    @torch.no_grad()
-    def one(t):
-        """One."""
-        return t * 2
-
-    @torch.no_grad
-    def two(t):
-        return t * 3
-
-    return one(x).requires_grad, two(x).requires_grad, one.__name__, one.__doc__, torch.is_grad_enabled()
-
-
-@gives([True, False])
-def enable_grad_as_decorator(torch):
-    x = leaf(torch, [1.0])
-
-    @torch.enable_grad()
-    def compute(t):
-        return t * 2
-
-    with torch.no_grad():
-        return compute(x).requires_grad, (x * 2).requires_grad
-
-
-@gives([[3.0], False])
-def decorator_on_a_method(torch):
-    class Model:
-        def __init__(self):
-            self.weight = leaf(torch, [1.0])
-
-        @torch.no_grad()
-        def predict(self, factor, *, offset=0):
-            return self.weight * factor + offset
-
-    y = Model().predict(2, offset=1)
-    return y, y.requires_grad
 
 
 @gives([False, True, [[False, False], "hello"], True])
@@ -122,45 +71,6 @@ def decorator_on_a_recursive_function(torch):
         return [torch.is_grad_enabled()] + (descend(depth - 1) if depth else [])
 
     return descend(3), torch.is_grad_enabled()
-
-
-@gives([False, True, False, True])
-def one_context_object_used_twice(torch):
-    guard, flags = torch.no_grad(), []
-    for _ in range(2):
-        with guard:
-            flags.append(torch.is_grad_enabled())
-        flags.append(torch.is_grad_enabled())
-    return flags
-
-
-@gives([False, True, True, True, True])
-def set_grad_enabled_as_context(torch):
-    flags = []
-    for mode in (False, True):
-        with torch.set_grad_enabled(mode):
-            flags.append(torch.is_grad_enabled())
-        flags.append(torch.is_grad_enabled())
-    with torch.no_grad(), torch.set_grad_enabled(True):
-        flags.append(torch.is_grad_enabled())
-    return flags
-
-
-@gives([False, True])
-def set_grad_enabled_as_function(torch):
-    flags = []
-    torch.set_grad_enabled(False)
-    flags.append(torch.is_grad_enabled())
-    torch.set_grad_enabled(True)
-    return flags + [torch.is_grad_enabled()]
-
-
-@gives([True, True])
-def set_grad_enabled_as_function_inside_a_context(torch):
-    with torch.no_grad():
-        torch.set_grad_enabled(True)
-        inside = torch.is_grad_enabled()
-    return inside, torch.is_grad_enabled()
 
 
 @gives([True, False, True])
@@ -265,41 +175,6 @@ def threads_accumulate_into_one_leaf(torch):
     for thread in threads:
         thread.join()
     return x.grad
-
-
-@gives([True, True, True])
-def factories_with_requires_grad_ignore_no_grad(torch):
-    with torch.no_grad():
-        x = torch.tensor([1.0], requires_grad=True)
-        y = x.detach().requires_grad_()
-    return x.requires_grad, y.requires_grad, (x * y).requires_grad
-
-
-@gives([[20.0], None])
-def leaf_in_no_grad_is_still_a_leaf_for_later(torch):
-    x = leaf(torch, [2.0])
-    with torch.no_grad():
-        scale = x * 10
-    (x * scale).sum().backward()
-    return x.grad, scale.grad
-
-
-@gives([[2.0], True])
-def custom_function_under_no_grad(torch):
-    class Double(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            ctx.save_for_backward(x)
-            return x * 2
-
-        @staticmethod
-        def backward(ctx, g):
-            return g * 2
-
-    x = leaf(torch, [1.0])
-    with torch.no_grad():
-        y = Double.apply(x)
-    return y, y.grad_fn is None
 
 
 @gives([False, True, True])

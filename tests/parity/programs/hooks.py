@@ -1,23 +1,6 @@
 """Hooks on tensors, on nodes, after accumulation; `retain_grad`."""
 
-from tests.parity.harness import attempt, gives, leaf
-
-
-@gives([[[3.0, 3.0]], [3.0, 3.0]])
-def tensor_hook_sees_the_gradient(torch):
-    x, seen = leaf(torch, [1.0, 2.0]), []
-    x.register_hook(seen.append)
-    (x * 3).sum().backward()
-    return seen, x.grad
-
-
-@gives([30.0, 30.0])
-def tensor_hook_returns_a_new_gradient(torch):
-    x = leaf(torch, [1.0, 2.0])
-    y = x * 3
-    y.register_hook(lambda g: g * 10)
-    y.sum().backward()
-    return x.grad
+from tests.parity.harness import attempt, function, gives, leaf
 
 
 @gives([40.0])
@@ -45,26 +28,6 @@ def leaf_hook_sees_the_sum_of_all_uses_once(torch):
     x.register_hook(seen.append)
     (x * x + 5 * x).sum().backward()
     return seen, x.grad
-
-
-@gives([[[9.0]], [9.0]])
-def hook_on_result_sees_the_sum_of_all_uses_once(torch):
-    x, seen = leaf(torch, [2.0]), []
-    y = x * 1
-    y.register_hook(seen.append)
-    (y * y + 5 * y).sum().backward()
-    return seen, x.grad
-
-
-@gives([5.0])
-def removed_hook_does_not_run(torch):
-    x = leaf(torch, [1.0])
-    first = x.register_hook(lambda g: g * 2)
-    x.register_hook(lambda g: g * 5)
-    first.remove()
-    first.remove()
-    x.sum().backward()
-    return x.grad
 
 
 @gives([3.0])
@@ -104,16 +67,6 @@ def hook_that_raises_stops_backward(torch):
     return attempt(y.sum().backward), x.grad
 
 
-@gives([2, [4.0]])
-def hook_is_called_on_each_backward(torch):
-    x, count = leaf(torch, [1.0]), []
-    y = (x * 2).sum()
-    x.register_hook(lambda g: count.append(1))
-    y.backward(retain_graph=True)
-    y.backward()
-    return len(count), x.grad
-
-
 @gives([[True, True], [False, False]])
 def hook_with_create_graph_sees_a_tracked_gradient(torch):
     x, seen = leaf(torch, [2.0]), []
@@ -141,23 +94,6 @@ def hook_on_a_leaf_applies_to_autograd_grad(torch):
     return torch.autograd.grad((x * 2).sum(), x), x.grad
 
 
-@gives([[21.0]])
-def hook_on_a_result_applies_when_it_is_the_input_of_grad(torch):
-    x = leaf(torch, [1.0])
-    y = x * 2
-    y.register_hook(lambda g: g * 7)
-    return torch.autograd.grad((y * 3).sum(), y)
-
-
-@gives(300.0)
-def hook_on_the_root(torch):
-    x = leaf(torch, 2.0)
-    y = x * 3
-    y.register_hook(lambda g: g * 100)
-    y.backward()
-    return x.grad
-
-
 @gives([[[1.0, 2.0, 3.0]], [6.0, 2.0, 4.0]])
 def hook_on_one_output_of_a_function_with_two(torch):
     x, seen = leaf(torch, [3.0, 1.0, 2.0]), []
@@ -182,28 +118,6 @@ def retain_grad_on_a_leaf_does_nothing(torch):
     x.retain_grad()
     (x * 2).sum().backward()
     return x.retains_grad, x.grad, attempt(torch.ones(1).retain_grad)
-
-
-@gives([[6.0], [12.0]])
-def retain_grad_accumulates(torch):
-    x = leaf(torch, [1.0])
-    y = x * 2
-    y.retain_grad()
-    z = (y * 3).sum()
-    z.backward(retain_graph=True)
-    z.backward()
-    return y.grad, x.grad
-
-
-@gives([[10.0], [20.0]])
-def retain_grad_sees_the_gradient_after_hooks_before_and_after_it(torch):
-    x = leaf(torch, [1.0])
-    y = x * 2
-    y.register_hook(lambda g: g * 2)
-    y.retain_grad()
-    y.register_hook(lambda g: g * 5)
-    y.sum().backward()
-    return y.grad, x.grad
 
 
 @gives([[3.0], [60.0]])
@@ -238,15 +152,6 @@ def hook_on_a_view_then_inplace_on_the_base(torch):
     return len(seen), x.grad
 
 
-@gives(1.0)
-def retain_grad_on_the_root(torch):
-    x = leaf(torch, [1.0, 2.0])
-    y = (x * 3).sum()
-    y.retain_grad()
-    y.backward()
-    return y.grad
-
-
 @gives([[3.0], [[6.0]]])
 def retain_grad_is_filled_by_autograd_grad_too(torch):
     x = leaf(torch, [1.0])
@@ -254,29 +159,6 @@ def retain_grad_is_filled_by_autograd_grad_too(torch):
     y.retain_grad()
     g = torch.autograd.grad((y * 3).sum(), x)
     return y.grad, g
-
-
-@gives([[True, [2.0]], [True, [7.0]]])
-def post_accumulate_hook_sees_the_filled_grad(torch):
-    x, seen = leaf(torch, [1.0]), []
-    x.register_post_accumulate_grad_hook(lambda t: seen.append([t is x, t.grad.clone()]))
-    (x * 2).sum().backward()
-    (x * 5).sum().backward()
-    return seen
-
-
-@gives([[-1.0], None])
-def post_accumulate_hook_can_step_and_clear(torch):
-    x = leaf(torch, [1.0])
-
-    def step(parameter):
-        with torch.no_grad():
-            parameter -= 0.5 * parameter.grad
-        parameter.grad = None
-
-    x.register_post_accumulate_grad_hook(step)
-    (x * 4).sum().backward()
-    return x, x.grad
 
 
 @gives(RuntimeError)
@@ -302,15 +184,6 @@ def post_accumulate_hook_does_not_run_for_autograd_grad(torch):
     return len(seen)
 
 
-@gives([[[3.0, 4.0], None, [1.0, 1.0]]])
-def node_hook_sees_both_sides(torch):
-    x, seen = leaf(torch, [1.0, 2.0]), []
-    y = x * torch.tensor([3.0, 4.0])
-    y.grad_fn.register_hook(lambda inputs, outputs: seen.append([inputs[0], inputs[1], outputs[0]]))
-    y.sum().backward()
-    return seen
-
-
 @gives([[20.0], [100.0]])
 def node_hook_replaces_the_gradients(torch):
     x, y = leaf(torch, [1.0]), leaf(torch, [2.0])
@@ -325,16 +198,6 @@ def node_prehook_replaces_the_gradients(torch):
     x = leaf(torch, [1.0])
     y = x * 2
     y.grad_fn.register_prehook(lambda outputs: (outputs[0] * 10,))
-    y.sum().backward()
-    return x.grad
-
-
-@gives([2.0])
-def node_hooks_can_be_removed(torch):
-    x = leaf(torch, [1.0])
-    y = x * 2
-    y.grad_fn.register_hook(lambda inputs, outputs: (inputs[0] * 10, None)).remove()
-    y.grad_fn.register_prehook(lambda outputs: (outputs[0] * 10,)).remove()
     y.sum().backward()
     return x.grad
 
@@ -401,33 +264,6 @@ def hook_may_run_another_backward(torch):
     return x.grad, w.grad
 
 
-@gives([[5.0], [102.0]])
-def hook_may_modify_the_gradient_of_another_leaf(torch):
-    x, w = leaf(torch, [2.0]), leaf(torch, [5.0])
-    y = x * w
-    y.register_hook(lambda g: setattr(w, "grad", torch.tensor([100.0])))
-    y.sum().backward()
-    return x.grad, w.grad
-
-
-@gives([2.0])
-def hook_on_a_clone_does_not_touch_the_original(torch):
-    x = leaf(torch, [1.0])
-    y = x.clone()
-    y.register_hook(lambda g: g * 0)
-    (y * 3 + x * 2).sum().backward()
-    return x.grad
-
-
-@gives([[12.0], None])
-def hook_on_detached_requires_grad_again(torch):
-    x = leaf(torch, [1.0])
-    d = x.detach().requires_grad_()
-    d.register_hook(lambda g: g * 4)
-    (d * 3).sum().backward()
-    return d.grad, x.grad
-
-
 @gives([RuntimeError, None])
 def hook_returning_another_dtype_raises(torch):
     x = leaf(torch, [1.0])
@@ -456,15 +292,7 @@ def post_accumulate_hook_runs_with_the_grad_mode_of_backward(torch):
 
 @gives([[[4.0], None], [20.0]])
 def node_hook_of_a_function_sees_its_tensors_only(torch):
-    class Scale(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, n, x, y):
-            return x * n
-
-        @staticmethod
-        def backward(ctx, g):
-            return None, g * 4, None
-
+    Scale = function(torch, lambda ctx, n, x, y: x * n, lambda ctx, g: (None, g * 4, None))
     x, seen = leaf(torch, [1.0]), []
     y = Scale.apply(4, x, torch.ones(1))
     y.grad_fn.register_hook(lambda grad_inputs, _: [seen.extend(grad_inputs), (grad_inputs[0] * 5, None)][1])

@@ -11,62 +11,12 @@ def _write(torch, index, value):
     return y, x.grad, v.grad
 
 
-def write_integer(torch):
-    return _write(torch, 1, [1.0, 2.0, 3.0, 4.0])
-
-
 def write_integers(torch):
     return _write(torch, (0, 1, 2), 100.0)
 
 
-def write_slices_with_steps(torch):
-    return _write(torch, (slice(None), slice(0, 3, 2), slice(1, None, 2)), [[100.0], [200.0]])
-
-
 def write_none_and_ellipsis(torch):
     return _write(torch, (None, ..., 1), [[[100.0, 200.0, 300.0]]])
-
-
-@gives(
-    [
-        [
-            [[5.0, 5.0, 5.0, 5.0], [5.0, 5.0, 5.0, 5.0], [5.0, 5.0, 5.0, 5.0]],
-            [[5.0, 5.0, 5.0, 5.0], [5.0, 5.0, 5.0, 5.0], [5.0, 5.0, 5.0, 5.0]],
-        ],
-        [
-            [[0.0, 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 0.0]],
-            [[0.0, 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 0.0]],
-        ],
-        276.0,
-    ]
-)
-def write_everything(torch):
-    return _write(torch, ..., 5.0)
-
-
-def write_list(torch):
-    return _write(torch, (slice(None), [2, 0]), [[1.0], [2.0]])
-
-
-@gives(
-    [
-        [
-            [[0.0, 1.0, 2.0, 3.0], [4.0, 5.0, 6.0, 7.0], [8.0, 9.0, 10.0, 11.0]],
-            [[3.0, 3.0, 3.0, 3.0], [3.0, 3.0, 3.0, 3.0], [3.0, 3.0, 3.0, 3.0]],
-        ],
-        [
-            [[0.0, 1.0, 2.0, 3.0], [4.0, 5.0, 6.0, 7.0], [8.0, 9.0, 10.0, 11.0]],
-            [[0.0, 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 0.0]],
-        ],
-        210.0,
-    ]
-)
-def write_integer_tensor(torch):
-    return _write(torch, torch.tensor([1]), 3.0)
-
-
-def write_two_integer_tensors(torch):
-    return _write(torch, (torch.tensor([0, 1]), slice(None), torch.tensor([3, 1])), [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
 
 
 def write_places_behind_integers(torch):
@@ -75,14 +25,6 @@ def write_places_behind_integers(torch):
 
 def write_mask_with_scalar(torch):
     return _write(torch, torch.arange(24).view(2, 3, 4) % 7 == 0, 50.0)
-
-
-def write_mask_with_one_value_each(torch):
-    return _write(torch, torch.arange(24).view(2, 3, 4) % 10 == 0, [1.0, 2.0, 3.0])
-
-
-def write_mask_of_first_dimension(torch):
-    return _write(torch, torch.tensor([True, False]), [[1.0], [2.0], [3.0]])
 
 
 def write_mask_beside_integer(torch):
@@ -132,25 +74,6 @@ def write_extra_leading_ones(torch):
     return x
 
 
-@gives([[1.0, 1.0, 2.0], [2.0, 1.0, 0.0]])
-def write_own_values_shifted_clone(torch):
-    x = leaf(torch, [1.0, 2.0, 3.0])
-    y = x * 1
-    y[1:] = y[:-1].clone()
-    y.sum().backward()
-    return y, x.grad
-
-
-@gives([[5.0, 8.0, 12.0], [1.0, 4.0, 4.0], 6.0])
-def augmented_assignment_on_basic_index(torch):
-    x, w = leaf(torch, [1.0, 2.0, 3.0]), leaf(torch, 4.0)
-    y = x * 1
-    y[1:] *= w
-    y[0] += w
-    y.sum().backward()
-    return y, x.grad, w.grad
-
-
 @gives([[2.0, 2.0, 6.0], [-2.0, 1.0, -2.0]])
 def augmented_assignment_on_mask(torch):
     x = leaf(torch, [-1.0, 2.0, -3.0])
@@ -158,32 +81,3 @@ def augmented_assignment_on_mask(torch):
     y[y < 0] *= -2
     y.sum().backward()
     return y, x.grad
-
-
-@gives([[0.0, 2.0, 0.0], [0.0, 4.0, 0.0]])
-def relu_by_masked_assignment(torch):
-    x = leaf(torch, [-1.0, 2.0, -3.0])
-    y = x.clone()
-    y[x < 0] = 0
-    (y * y).sum().backward()
-    return y, x.grad
-
-
-@gives([[2.0], [0.0, 1.0]])
-def mask_of_itself_then_modified(torch):
-    x = leaf(torch, [-1.0, 2.0])
-    y = x * 1
-    z = y[y > 0]
-    y.add_(1)
-    z.sum().backward()
-    return z, x.grad
-
-
-@gives([[3.0, 2.0], [0.0, 1.0], [1.0]])
-def write_then_modified_value_is_fine(torch):
-    x, v = leaf(torch, [1.0, 2.0]), leaf(torch, [3.0])
-    y, w = x * 1, v * 1
-    y[:1] = w
-    w.mul_(100)
-    y.sum().backward()
-    return y, x.grad, v.grad

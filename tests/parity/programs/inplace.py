@@ -25,50 +25,12 @@ def inplace_on_view_of_leaf_raises(torch):
     return attempt(x[0].mul_, 2), attempt(x.view(2, 1).zero_), x, x._version
 
 
-@gives([True, True, [2.0, 1.5], [4.0, 3.0], 2])
-def inplace_on_leaf_without_grad_mode(torch):
-    x = leaf(torch, [1.0, 2.0])
-    with torch.no_grad():
-        x -= 0.5
-        x[0].mul_(4)
-    (x * x).sum().backward()
-    return x.is_leaf, x.requires_grad, x, x.grad, x._version
-
-
-@gives([[300.0, 600.0], True, [3.0, 3.0]])
-def inplace_without_grad_mode_keeps_the_history(torch):
-    x = leaf(torch, [1.0, 2.0])
-    y = x * 3
-    with torch.no_grad():
-        y.mul_(100)
-    y.sum().backward()
-    return y, y.grad_fn is not None, x.grad
-
-
 @gives([[0.0, 6.0], [0.0, 3.0]])
 def relu_inplace_gradient(torch):
     x = leaf(torch, [-1.0, 2.0])
     y = (x * 3).relu_()
     y.sum().backward()
     return y, x.grad
-
-
-@gives([[[3.0, 3.0], [4.0, 4.0]], [0.0, 0.0], [[1.0], [5.0]]])
-def copy_carries_the_gradient_to_the_source(torch):
-    x, y = leaf(torch, [1.0, 2.0]), leaf(torch, [[3.0], [4.0]])
-    z = torch.zeros(2, 2) + x
-    z.copy_(y)
-    (z * torch.arange(4.0).view(2, 2)).sum().backward()
-    return z, x.grad, y.grad
-
-
-@gives([[1.5, 2.5], [1.0, 1.0]])
-def copy_converts_and_the_gradient_converts_back(torch):
-    x = leaf(torch, [1.5, 2.5], torch.float64)
-    z = torch.zeros(2, dtype=torch.float32)
-    z.copy_(x)
-    z.sum().backward()
-    return z, x.grad
 
 
 @gives([[5.0, 5.0, 5.0], [0.0, 0.0, 0.0], 6.0])
@@ -78,15 +40,6 @@ def fill_with_a_tracked_value(torch):
     z.fill_(y)
     (z * torch.tensor([1.0, 2.0, 3.0])).sum().backward()
     return z, x.grad, y.grad
-
-
-@gives([[0.0, 6.0], [0.0, 3.0]])
-def zero_cuts_the_gradient(torch):
-    x = leaf(torch, [1.0, 2.0])
-    y = x * 3
-    y[0].zero_()
-    y.sum().backward()
-    return y, x.grad
 
 
 @gives([[9.0, 4.0, 9.0], [0.0, 2.0, 0.0], 2.0])
@@ -149,29 +102,10 @@ def inplace_on_dtype_that_cannot_hold_the_result_raises(torch):
     return [attempt(action) for action in actions], i
 
 
-@gives([[4.0, 6.0], [101, -55]])
-def inplace_keeps_the_dtype(torch):
-    x = torch.ones(2)
-    x += torch.ones(2, dtype=torch.float64)
-    x *= torch.tensor([2, 3])
-    i = torch.ones(2, dtype=torch.int8)
-    i += torch.tensor([100, 200])
-    return x, i
-
-
 @gives([RuntimeError, RuntimeError, [2.0, 2.0]])
 def inplace_cannot_grow_its_shape(torch):
     x = torch.ones(2)
     return attempt(x.add_, torch.ones(3, 2)), attempt(x.mul_, torch.ones(3)), x.add_(torch.ones(1))
-
-
-@gives([[[10.0, 40.0], [30.0, 80.0]], [[10.0, 20.0], [10.0, 20.0]], [4.0, 6.0]])
-def inplace_with_broadcast_operand_gradient(torch):
-    x, y = leaf(torch, [[1.0, 2.0], [3.0, 4.0]]), leaf(torch, [10.0, 20.0])
-    z = x * 1
-    z.mul_(y)
-    z.sum().backward()
-    return z, x.grad, y.grad
 
 
 @gives([[3, 1], [3, 1], [[1.0, 2.0, 3.0]]])

@@ -3,15 +3,6 @@
 from tests.parity.harness import attempt, gives, leaf
 
 
-@gives([[2.0, 4.0], [2.0, 2.0]])
-def adding_a_tensor_to_itself(torch):
-    x = leaf(torch, [1.0, 2.0])
-    y = x * 1
-    y.add_(y)
-    y.sum().backward()
-    return y, x.grad
-
-
 @gives([[4.0, 9.0], True])
 def multiplying_by_itself_is_never_silently_wrong(torch):
     x = leaf(torch, [2.0, 3.0])
@@ -103,16 +94,6 @@ def untracked_operand_modified_raises(torch):
     return attempt(y.backward)
 
 
-@gives([[1.0, 1.0], RuntimeError])
-def untracked_operand_not_saved_when_not_needed(torch):
-    x, c = leaf(torch, [1.0, 2.0]), torch.tensor([3.0, 4.0])
-    y = c * x
-    x_only = (x + c).sum()
-    c.zero_()
-    x_only.backward()
-    return x.grad, attempt(y.sum().backward)
-
-
 def division_saves_its_inputs_not_its_result(torch):
     x, y = leaf(torch, [6.0]), leaf(torch, [3.0])
     z = x / y
@@ -128,16 +109,6 @@ def sin_inplace_of_saved_raises(torch):
     z = y.sin()
     y.sin_()
     return attempt(z.backward), y
-
-
-@gives([[3.0, 5.0], [22.0, 22.0]])
-def inplace_on_result_used_before(torch):
-    x = leaf(torch, [1.0, 2.0])
-    y = x * 2
-    z = y + 1
-    y.mul_(10)
-    (z + y).sum().backward()
-    return z, x.grad
 
 
 @gives([[-2.0, -3.0], RuntimeError])

@@ -3,37 +3,6 @@
 from tests.parity.harness import attempt, gives, leaf
 
 
-@gives([[6.0, 12.0], [0.0, 3.0, 4.0]])
-def inplace_on_base_then_view(torch):
-    x = leaf(torch, [1.0, 2.0, 3.0])
-    base = x.clone()
-    v = base[1:]
-    base.mul_(torch.tensor([2.0, 3.0, 4.0]))
-    v.sum().backward()
-    return v, x.grad
-
-
-@gives([[2.0, 6.0, 3.0], [2.0, 4.0, 3.0]])
-def inplace_on_view_changes_base(torch):
-    x = leaf(torch, [1.0, 2.0, 3.0])
-    base = x.clone()
-    v = base[:2]
-    v.mul_(x[1:])
-    base.sum().backward()
-    return base, x.grad
-
-
-@gives([[[1.0, 2.0], [3.0, 40.0]], [3.0, 40.0], [40.0], [[1.0, 1.0], [2.0, 30.0]]])
-def inplace_on_view_of_view(torch):
-    x = leaf(torch, [[1.0, 2.0], [3.0, 4.0]])
-    base = x * 1
-    v = base[1]
-    w = v[1:]
-    w.mul_(10)
-    (base.sum() + v.sum() + w.sum()).backward()
-    return base, v, w, x.grad
-
-
 @gives([[[1.0, 6.0, 15.0], [8.0, 20.0, 36.0]], [[1.0, 3.0, 5.0], [2.0, 4.0, 6.0]]])
 def inplace_on_transposed_view(torch):
     x = leaf(torch, [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
@@ -61,28 +30,6 @@ def inplace_on_diagonal(torch):
     return base, x.grad
 
 
-@gives([[6.0, 3.0], [0.0, 3.0, 1.0]])
-def inplace_on_sibling_view(torch):
-    x = leaf(torch, [1.0, 2.0, 3.0])
-    base = x.clone()
-    a, b = base[:2], base[1:]
-    a.mul_(3)
-    b.sum().backward()
-    return b, x.grad
-
-
-@gives([[3.0, 21.0, 15.0], [3.0, 21.0], [21.0, 15.0], [4.0, 10.0, 5.0]])
-def inplace_twice_on_overlapping_views(torch):
-    x = leaf(torch, [1.0, 2.0, 3.0])
-    base = x.clone()
-    a, b = base[:2], base[1:]
-    a.mul_(2)
-    b.mul_(5)
-    a.add_(x[0])
-    base.sum().backward()
-    return base, a, b, x.grad
-
-
 @gives([[35.0, 6.0], [35.0], [35.0, 3.0]])
 def inplace_on_base_view_base_alternating(torch):
     x = leaf(torch, [1.0, 2.0])
@@ -94,17 +41,6 @@ def inplace_on_base_view_base_alternating(torch):
     v.mul_(5)
     base.sum().backward()
     return base, v, x.grad
-
-
-@gives([[4.0, 9.0, 2.0, 3.0, 16.0, 5.0], [0.0, 4.0, 2.0, 3.0, 16.0, 6.0]])
-def inplace_on_reshaped_view(torch):
-    x = torch.arange(6.0).requires_grad_()
-    base = x.clone()
-    v = base.view(2, 3)
-    v[:, 1] *= 4
-    base.view(3, 2)[0].add_(x[4:])
-    (base * torch.arange(6.0)).sum().backward()
-    return base, x.grad
 
 
 @gives([[6.0, 12.0], [6.0, 6.0]])
@@ -176,34 +112,10 @@ def inplace_on_view_made_without_grad_mode_raises(torch):
     return attempt(v.mul_, 2), y
 
 
-@gives(RuntimeError)
-def inplace_on_view_of_untracked_made_without_grad_mode(torch):
-    x = leaf(torch, [2.0])
-    y = torch.ones(2)
-    with torch.no_grad():
-        v = y[:1]
-    return attempt(v.mul_, x)
-
-
-@gives([3.0, 3.0, 1.0, 1.0])
-def inplace_on_split_of_untracked(torch):
-    y = torch.ones(4)
-    first, _ = y.split(2)
-    first.mul_(3)
-    return y
-
-
 @gives([RuntimeError, RuntimeError, [[0.0, 0.0]]])
 def inplace_on_expanded_raises(torch):
     x = torch.zeros(1, 2)
     return attempt(x.expand(3, 2).add_, 1), attempt(torch.zeros(2).expand(2, 2).add_, 1), x
-
-
-@gives([[1.0, 2.0]])
-def inplace_on_expanded_size_one(torch):
-    x = torch.zeros(1, 2)
-    x.expand(1, 2).add_(torch.tensor([1.0, 2.0]))
-    return x
 
 
 @gives(RuntimeError)
@@ -227,15 +139,6 @@ def operand_that_is_a_view_of_the_one_element_that_is_written(torch):
         (w * w + y).sum().backward()
         gradients.append(x.grad)
     return gradients
-
-
-@gives([[[0.0, 0.0, 0.0], [0.0, 0.0, 0.0]], [0.0, 2.0, 4.0, 1.0, 3.0, 5.0]])
-def write_through_a_view_whose_gradient_lies_otherwise_in_memory(torch):
-    x, y = torch.arange(6.0).reshape(2, 3).requires_grad_(), torch.ones(6, requires_grad=True)
-    z = x.clone()
-    z.flatten().copy_(y)
-    (z.t() * torch.arange(6.0).reshape(3, 2)).sum().backward()
-    return x.grad, y.grad
 
 
 @gives([[[0.0, 2.0, 4.0], [6.0, 8.0, 5.0]], [6.0, 4.0, 24.0, 16.0]])

@@ -3,25 +3,7 @@
 import gc
 import weakref
 
-from tests.parity.harness import attempt, gives, leaf
-
-
-@gives([[["pack", [2.0, 3.0]], ["pack", [2.0, 3.0]], ["unpack", [2.0, 3.0]], ["unpack", [2.0, 3.0]]], [4.0, 6.0]])
-def pack_and_unpack_are_called(torch):
-    x, calls = leaf(torch, [2.0, 3.0]), []
-
-    def pack(t):
-        calls.append(["pack", t.detach().clone()])
-        return t
-
-    def unpack(t):
-        calls.append(["unpack", t.detach().clone()])
-        return t
-
-    with torch.autograd.graph.saved_tensors_hooks(pack, unpack):
-        y = x * x
-    y.sum().backward()
-    return calls, x.grad
+from tests.parity.harness import attempt, function, gives, leaf
 
 
 def unpacked_value_is_what_backward_uses(torch):
@@ -30,20 +12,6 @@ def unpacked_value_is_what_backward_uses(torch):
         y = x.exp() + x * torch.tensor([3.0])
     y.sum().backward()
     return y, x.grad
-
-
-@gives([1, [12.0, 27.0]])
-def pack_may_return_anything(torch):
-    x, store = leaf(torch, [2.0, 3.0]), []
-
-    def pack(t):
-        store.append(t.detach().tolist())
-        return len(store) - 1
-
-    with torch.autograd.graph.saved_tensors_hooks(pack, lambda i: torch.tensor(store[i])):
-        y = (x**3).sum()
-    y.backward()
-    return len(store), x.grad
 
 
 @gives([[], [4.0]])
@@ -65,25 +33,6 @@ def innermost_hooks_win(torch):
         x.exp()
     x.exp()
     return calls
-
-
-@gives([[[2.0]], [20.0]])
-def hooks_see_what_a_custom_function_saves(torch):
-    class Square(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            ctx.save_for_backward(x)
-            return x * x
-
-        @staticmethod
-        def backward(ctx, g):
-            return 2 * ctx.saved_tensors[0] * g
-
-    x, packed = leaf(torch, [2.0]), []
-    with torch.autograd.graph.saved_tensors_hooks(lambda t: packed.append(t.detach().clone()) or t, lambda t: t * 5):
-        y = Square.apply(x)
-    y.sum().backward()
-    return packed, x.grad
 
 
 def unpack_runs_on_each_backward(torch):
@@ -124,16 +73,6 @@ def pack_that_modifies_its_argument_raises(torch):
         return attempt(lambda: y * y)
 
 
-@gives([None, [4.0]])
-def hooks_with_modified_original_do_not_raise(torch):
-    x = leaf(torch, [2.0])
-    with torch.autograd.graph.saved_tensors_hooks(lambda t: t.detach().clone(), lambda t: t):
-        y = x * 1
-        z = (y * y).sum()
-    y.add_(5)
-    return attempt(z.backward), x.grad
-
-
 @gives([4.0, 6.0])
 def save_on_cpu_gives_the_same_gradients(torch):
     x = leaf(torch, [2.0, 3.0])
@@ -167,14 +106,6 @@ def disabling_inside_active_hooks(torch):
     return attempt(enter)
 
 
-@gives([])
-def hooks_under_no_grad_are_not_called(torch):
-    x, calls = leaf(torch, [2.0]), []
-    with torch.no_grad(), torch.autograd.graph.saved_tensors_hooks(lambda t: calls.append(1) or t, lambda t: t):
-        x.exp()
-    return calls
-
-
 @gives([[12.0], [12.0]])
 def hooks_keep_double_backward(torch):
     x = leaf(torch, [2.0])
@@ -203,16 +134,11 @@ def graph_is_freed_when_its_result_is_dropped(torch):
     class Token:
         pass
 
-    class Keep(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x, token):
-            ctx.token = token
-            return x * 2
+    def forward(ctx, x, token):
+        ctx.token = token
+        return x * 2
 
-        @staticmethod
-        def backward(ctx, g):
-            return g * 2, None
-
+    Keep = function(torch, forward, lambda ctx, g: (g * 2, None))
     token = Token()
     watch = weakref.ref(token)
     y = Keep.apply(leaf(torch, [1.0]), token) * 3

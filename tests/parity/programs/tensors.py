@@ -63,14 +63,6 @@ def requires_grad_switched_on_and_off_on_a_leaf(torch):
     return before.requires_grad, after.requires_grad, (x * 2).requires_grad, attempt(after.sum().backward), x.grad
 
 
-@gives([True, [12.0], None])
-def requires_grad_switched_on_for_a_detached_result(torch):
-    x = leaf(torch, [3.0])
-    y = (x * 2).detach().requires_grad_()
-    (y * y).sum().backward()
-    return y.is_leaf, y.grad, x.grad
-
-
 @gives([None, [2.0], None, None])
 def grad_starts_as_none_and_can_be_deleted(torch):
     x = leaf(torch, [1.0])
@@ -82,14 +74,6 @@ def grad_starts_as_none_and_can_be_deleted(torch):
     (x * 5).sum().backward()
     del x.grad
     return before, middle, after, x.grad
-
-
-@gives([13.0, 23.0])
-def grad_assignment(torch):
-    x = leaf(torch, [1.0, 2.0])
-    x.grad = torch.tensor([10.0, 20.0])
-    (x * 3).sum().backward()
-    return x.grad
 
 
 @gives([[RuntimeError, RuntimeError, RuntimeError, RuntimeError, TypeError, TypeError], None])
@@ -114,16 +98,6 @@ def grad_of_non_leaf_stays_none(torch):
     return y.grad, x.grad
 
 
-@gives([[3.0, 3.0], True, False])
-def grad_is_zeroed_in_place(torch):
-    x = leaf(torch, [1.0, 2.0])
-    (x * x).sum().backward()
-    g = x.grad
-    x.grad.zero_()
-    (x * 3).sum().backward()
-    return g, g is x.grad, x.grad.requires_grad
-
-
 @gives([[100.0, 6.0], False, True, True, False])
 def detach_shares_memory_and_drops_history(torch):
     x = leaf(torch, [1.0, 2.0])
@@ -131,13 +105,6 @@ def detach_shares_memory_and_drops_history(torch):
     d = y.detach()
     d[0] = 100.0
     return y, d.requires_grad, d.grad_fn is None, d.is_leaf, d is y.detach()
-
-
-@gives([2.0, 3.0])
-def detached_factor_is_a_constant(torch):
-    x = leaf(torch, [2.0, 3.0])
-    (x * x.detach()).sum().backward()
-    return x.grad
 
 
 @gives([False, [10.0, 20.0], [20.0, 40.0], 0])
@@ -154,16 +121,6 @@ def data_can_be_replaced(torch):
     x.data = torch.tensor([3.0, 4.0, 5.0])
     (x * x).sum().backward()
     return x, x.is_leaf, x.grad
-
-
-@gives([[1.0, 2.0], [3.0, 3.0]])
-def clone_passes_the_gradient(torch):
-    x = leaf(torch, [1.0, 2.0])
-    y = x.clone()
-    with torch.no_grad():
-        y.mul_(100)
-    (y * 3).sum().backward()
-    return x, x.grad
 
 
 @gives([[3.0, 4.0], True, True, "float64"])
@@ -219,14 +176,6 @@ def like_and_new_factories(torch):
         x.new_ones(1),
     ]
     return made, torch.full_like(x, 3.0, requires_grad=True), x.new_full((2,), 7.0), x.new_empty(2, 0)
-
-
-@gives([[[0.0], [0.0, 1.0], [2.0], [1.0]], [True, True, True, True]])
-def factories_with_requires_grad(torch):
-    made = [torch.zeros(1, requires_grad=True), torch.arange(2.0, requires_grad=True), torch.full((1,), 2.0)]
-    with torch.no_grad():
-        made.append(torch.ones(1, requires_grad=True))
-    return made, [t.is_leaf for t in made]
 
 
 @gives(

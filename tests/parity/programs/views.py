@@ -3,50 +3,12 @@
 from tests.parity.harness import attempt, gives, leaf
 
 
-@gives([[1.0, 4.0, 2.0, 5.0], [0.0, 1.0, 3.0, 0.0, 2.0, 4.0]])
-def view_chain_gradient(torch):
-    x = leaf(torch, [0.0, 1.0, 2.0, 3.0, 4.0, 5.0])
-    y = x.view(2, 3).t()[1:].reshape(-1)
-    (y * torch.tensor([1.0, 2.0, 3.0, 4.0])).sum().backward()
-    return y, x.grad
-
-
-@gives([[1.0, 3.0, 5.0], [2.0, 4.0, 6.0]])
-def transpose_gradient(torch):
-    x = leaf(torch, [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
-    (x.t() * torch.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])).sum().backward()
-    return x.grad
-
-
-@gives(
-    [
-        [1, 12, 4],
-        [
-            [[0.0, 6.0, 12.0, 18.0], [1.0, 7.0, 13.0, 19.0], [2.0, 8.0, 14.0, 20.0]],
-            [[3.0, 9.0, 15.0, 21.0], [4.0, 10.0, 16.0, 22.0], [5.0, 11.0, 17.0, 23.0]],
-        ],
-    ]
-)
-def permute_gradient(torch):
-    x = torch.arange(24.0).reshape(2, 3, 4).requires_grad_()
-    y = x.permute(2, 0, 1)
-    (y * torch.arange(24.0).reshape(4, 2, 3)).sum().backward()
-    return y.stride(), x.grad
-
-
 @gives([[3, 2, 1], [[[1.0, 3.0, 5.0], [2.0, 4.0, 6.0]]]])
 def movedim_and_swapaxes_gradient(torch):
     x = torch.arange(6.0).reshape(1, 2, 3).requires_grad_()
     y = x.movedim(0, -1).swapaxes(0, 1)
     (y.squeeze(-1) * torch.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])).sum().backward()
     return list(y.shape), x.grad
-
-
-@gives([0.0, 10.0, 0.0, 20.0, 0.0])
-def step_slice_gradient(torch):
-    x = leaf(torch, [1.0, 2.0, 3.0, 4.0, 5.0])
-    (x[1::2] * torch.tensor([10.0, 20.0])).sum().backward()
-    return x.grad
 
 
 @gives([[2.0, 5.0], [0.0, 2.0]])
@@ -62,14 +24,6 @@ def narrow_and_unsqueeze_gradient(torch):
     y = x.narrow(0, 1, 2).unsqueeze(0)
     (y * torch.tensor([[5.0], [7.0]])).sum().backward()
     return list(y.shape), x.grad
-
-
-@gives([[1, 0], [[6.0], [15.0]]])
-def expand_gradient_sums(torch):
-    x = leaf(torch, [[1.0], [2.0]])
-    y = x.expand(2, 3)
-    (y * torch.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])).sum().backward()
-    return y.stride(), x.grad
 
 
 @gives([[4, 2, 3], [[12.0], [12.0]]])
@@ -111,30 +65,6 @@ def unused_part_of_split_gets_zero(torch):
     a, _ = x.chunk(2)
     (a * a).sum().backward()
     return x.grad
-
-
-@gives([True, True, True])
-def base_of_a_view_of_a_view_is_the_root(torch):
-    x = torch.arange(6.0)
-    y = x.view(2, 3)
-    z = y[0]
-    return x._base is None, y._base is x, z._base is x
-
-
-@gives([True, True, True, True])
-def base_of_tracked_view(torch):
-    x = leaf(torch, [1.0, 2.0])
-    y = x * 2
-    v = y[0:1]
-    return x[0]._base is x, y._base is None, v._base is y, v.t()._base is y
-
-
-@gives([[5.0, 0.0, 0.0], [0.0, 0.0, 0.0]])
-def reshape_of_contiguous_is_a_view_else_a_copy(torch):
-    x = torch.zeros(2, 3)
-    x.reshape(3, 2)[0, 0] = 5.0
-    x.t().reshape(6)[1] = 7.0
-    return x
 
 
 @gives([[[1.0, 0.0], [0.0, 2.0]], True])
@@ -179,15 +109,6 @@ def layout_of_views(torch):
     return {name: [v.stride(), v.storage_offset(), v.is_contiguous()] for name, v in views.items()}
 
 
-@gives([[4.0, 6.0], [4.0, 6.0], [[0.0, 4.0, 0.0], [0.0, 6.0, 0.0]]])
-def views_see_writes_to_the_base(torch):
-    x = torch.zeros(2, 3)
-    v, w = x.t()[1], x[:, 1]
-    x[0, 1] = 4.0
-    v[1] = 6.0
-    return v, w, x
-
-
 @gives([[0, 0, 0], [1, 1, 1], [2, 2, 2], [0.0, 2.0, 2.0, 2.0]])
 def version_is_shared_among_base_views_and_detached(torch):
     x = torch.zeros(4)
@@ -199,14 +120,6 @@ def version_is_shared_among_base_views_and_detached(torch):
     return before, middle, [x._version, v._version, d._version], x
 
 
-@gives([[3.0, 3.0], 0, 1])
-def data_has_its_own_version(torch):
-    x = torch.ones(2)
-    d = x.data
-    d.mul_(3)
-    return x, x._version, d._version
-
-
 @gives([0, 1, 2, 3, 4])
 def version_counts_each_write(torch):
     x = torch.zeros(3)
@@ -215,27 +128,6 @@ def version_counts_each_write(torch):
         write()
         counts.append(x._version)
     return counts
-
-
-@gives([2, 0, 0])
-def clone_starts_a_new_version(torch):
-    x = torch.zeros(3).add_(1).mul_(2)
-    return x._version, x.clone()._version, (x + 1)._version
-
-
-@gives([False, True, False, True])
-def view_of_leaf_is_not_a_leaf(torch):
-    x = leaf(torch, [1.0, 2.0])
-    v = x[:1]
-    return v.is_leaf, v.requires_grad, v.grad_fn is None, v._base is x
-
-
-@gives([[10, 1, 12, 13, 4, 15], False, True])
-def views_of_integers(torch):
-    x = torch.arange(6)
-    y = x.view(2, 3)[:, ::2]
-    y += 10
-    return x, y.requires_grad, y.is_leaf
 
 
 @gives([[2], [2, 1], [1, 2, 1], [2, 1], [1, 2]])
@@ -270,39 +162,6 @@ def same_view_taken_twice_adds_gradients(torch):
     return x.grad
 
 
-@gives([[[5.0, 5.0], [1.0, 1.0]], [1.0, 1.0]])
-def iteration_and_unpacking_give_views(torch):
-    x = torch.zeros(2, 2)
-    for row in x:
-        row.add_(1)
-    a, b = x
-    a.mul_(5)
-    return x, b
-
-
-@gives([True, False, [[0.0, 6.0], [2.0, 8.0], [4.0, 10.0]], [1, 3]])
-def backward_into_noncontiguous_leaf(torch):
-    x = torch.arange(6.0).view(2, 3).t().requires_grad_()
-    (x * x).sum().backward()
-    return x.is_leaf, x.is_contiguous(), x.grad, x.grad.stride()
-
-
-@gives([[0, 2], 0.0, [[0.0, 0.0]]])
-def zero_size_views(torch):
-    x = leaf(torch, [[1.0, 2.0]])
-    y = x[1:]
-    y.sum().backward()
-    return list(y.shape), y.sum(), x.grad
-
-
-@gives([[[1.0, 1.0, 1.0], [3.0, 3.0, 3.0]], [3.0, 0.0, 3.0, 0.0]])
-def view_as_and_expand_as(torch):
-    x = leaf(torch, [1.0, 2.0, 3.0, 4.0])
-    y = x.view_as(torch.zeros(2, 2))[:, :1].expand_as(torch.zeros(2, 3))
-    y.sum().backward()
-    return y, x.grad
-
-
 @gives([6.0, 9.0])
 def broadcast_to_gradient(torch):
     x = leaf(torch, [1.0, 2.0])
@@ -332,28 +191,3 @@ def layout_of_results(torch):
         "contiguous of transposed": x.t().contiguous(),
     }
     return {name: [t.stride(), t.is_contiguous()] for name, t in results.items()}
-
-
-@gives(
-    [
-        [0.0, 1.0, 2.0, 0.0, 1.0, 2.0],
-        [0.0, 3.0, 1.0, 4.0, 2.0, 5.0, 0.0, 3.0, 1.0, 4.0, 2.0, 5.0],
-        [0.0, 3.0, 1.0, 4.0, 2.0, 5.0, 0.0, 3.0, 1.0, 4.0, 2.0, 5.0],
-        [0.0, 3.0, 1.0, 4.0],
-    ]
-)
-def results_that_can_be_viewed_flat(torch):
-    x = torch.arange(6.0).view(2, 3)
-    made = [
-        x[0].expand(2, 3).clone(),
-        torch.stack([x.t(), x.t()]),
-        torch.cat([x.t(), x.t()]),
-        x.t()[[0, 1]],
-    ]
-    return [attempt(t.view, -1) for t in made]
-
-
-@gives([True, True])
-def matrix_transpose_of_a_number_is_itself(torch):
-    x = leaf(torch, 2.0)
-    return x.mT is x, x.mH is x
