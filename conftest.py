@@ -29,7 +29,6 @@ collect_ignore_glob += [] if find_spec("mpi4py") else ["minigrad/distributed/*"]
 
 # Tests that take seconds beside others of the same thing, and the rest of tables: `make test-slow` runs them, by file and name.
 SLOW = {
-    "tests/autograd/test_gradcheck.py": "test_fast_mode_overlooks_no_single_element",
     "tests/autograd/test_interrupts.py": r"test_an_interrupt_leaves_no_mode_active\[transformed\]",
     "tests/compile/test_compile_lines.py": r"test_random_programs_on_lines\[1\]",
     "tests/compile/test_compile_loops.py": r"test_random_loops\[1\]",

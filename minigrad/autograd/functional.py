@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from .. import func as transforms
 from ..core.tensor import Tensor
 from ..errors import error
 from ..func.tree import zeros
 from ..ops.create import eye
 from ..ops.join import stack
-from .grad_mode import enable_grad
+from .grad_mode import enable_grad, no_grad
 from .gradients import grad
 
 __all__ = [
@@ -30,21 +31,27 @@ __all__ = [
 Tensors = Tensor | tuple[Tensor, ...]
 
 
-def vjp(func: Callable, inputs: Tensors, v: Tensors | None = None, create_graph: bool = False) -> tuple:
+def vjp(
+    func: Callable, inputs: Tensors, v: Tensors | None = None, create_graph: bool = False, strict: bool = False
+) -> tuple:
     """Return (func(inputs), v times the Jacobian).  v is nested like the outputs; a single output of one element needs none.
+
+    With `strict`, an output that does not depend on the inputs raises RuntimeError instead of giving zeros.
 
     >>> import minigrad
     >>> vjp(lambda x: x ** 2, minigrad.tensor([1., 2.]), minigrad.ones(2))
     (tensor([1., 4.]), tensor([2., 4.]))
     """
     with enable_grad():
-        at = EvaluatedFunction("vjp", func, inputs, create_graph)
+        at = Point("vjp", func, inputs, create_graph, strict)
         v = at.vectors(v, at.outputs, "the user-provided function returns")
         found = at.pull(at.outputs, at.inputs, v)
     return at.result(at.outputs, at.several), at.result(found, at.nested)
 
 
-def jvp(func: Callable, inputs: Tensors, v: Tensors | None = None, create_graph: bool = False) -> tuple:
+def jvp(
+    func: Callable, inputs: Tensors, v: Tensors | None = None, create_graph: bool = False, strict: bool = False
+) -> tuple:
     """Return (func(inputs), the Jacobian times v).  v is nested like the inputs; a single input of one element needs none.
 
     >>> import minigrad
@@ -52,7 +59,7 @@ def jvp(func: Callable, inputs: Tensors, v: Tensors | None = None, create_graph:
     (tensor([1., 4.]), tensor([2., 0.]))
     """
     with enable_grad():
-        at = EvaluatedFunction("jvp", func, inputs, create_graph)
+        at = Point("jvp", func, inputs, create_graph, strict)
         v = at.vectors(v, at.inputs, "the input to the user-provided function is")
         probes = tuple([zeros(o).requires_grad_() for o in at.outputs])
         found = at.pull(at.pull(at.outputs, at.inputs, probes, create=True), probes, v)
@@ -63,19 +70,26 @@ def jacobian(
     func: Callable,
     inputs: Tensors,
     create_graph: bool = False,
+    strict: bool = False,
     vectorize: bool = False,
+    strategy: str = "reverse-mode",
 ) -> Any:
     """Return the Jacobian of func, of shape (*output, *input); a tuple of outputs or of inputs gives a tuple, outputs first.
 
-    `vectorize` computes all rows as one batch; minigrad.func.jacfwd computes columns.
+    `vectorize` computes all rows as one batch; `strategy="forward-mode"` computes columns instead of rows, and requires it.
 
     >>> import minigrad
     >>> jacobian(lambda x: x ** 2, minigrad.tensor([1., 2.]))
     tensor([[2., 0.],
             [0., 4.]])
     """
+    check_strategy("jacobian", strategy, vectorize, create_graph, strict)
+    if strategy == "forward-mode":
+        nested, inputs = as_tensors(inputs, "inputs", "jacobian")
+        with no_grad():
+            return transforms.jacfwd(func, tuple(range(len(inputs))) if nested else 0)(*inputs)
     with enable_grad():
-        at = EvaluatedFunction("jacobian", func, inputs, create_graph)
+        at = Point("jacobian", func, inputs, create_graph, strict)
         found = tuple([at.result(at.rows(o, vectorize), at.nested) for o in at.outputs])
     return found if at.several else found[0]
 
@@ -84,7 +98,9 @@ def hessian(
     func: Callable,
     inputs: Tensors,
     create_graph: bool = False,
+    strict: bool = False,
     vectorize: bool = False,
+    outer_jacobian_strategy: str = "reverse-mode",
 ) -> Any:
     """Return the second derivatives of a func with one output element, of shape (*input, *input), nested like the inputs twice.
 
@@ -93,36 +109,44 @@ def hessian(
     tensor([[ 6.,  0.],
             [ 0., 12.]])
     """
+    check_strategy("hessian", outer_jacobian_strategy, vectorize, create_graph, strict)
     nested, inputs = as_tensors(inputs, "inputs", "hessian")
     scalar = lambda *xs: one_element("hessian", func(*xs)).reshape(())
-    found = jacobian(lambda *xs: jacobian(scalar, xs, True), inputs, create_graph, vectorize)
+    if outer_jacobian_strategy == "forward-mode":
+        with no_grad():
+            return transforms.hessian(scalar, tuple(range(len(inputs))) if nested else 0)(*inputs)
+    found = jacobian(lambda *xs: jacobian(scalar, xs, True, strict), inputs, create_graph, strict, vectorize)
     return found if nested else found[0][0]
 
 
-def vhp(func: Callable, inputs: Tensors, v: Tensors | None = None, create_graph: bool = False) -> tuple:
+def vhp(
+    func: Callable, inputs: Tensors, v: Tensors | None = None, create_graph: bool = False, strict: bool = False
+) -> tuple:
     """Return (func(inputs), v times the Hessian), for a func that returns one element.
 
     >>> import minigrad
     >>> vhp(lambda x: (x ** 3).sum(), minigrad.tensor([1., 2.]), minigrad.ones(2))
     (tensor(9.), tensor([ 6., 12.]))
     """
-    return hessian_product("vhp", func, inputs, v, create_graph)
+    return hessian_product("vhp", func, inputs, v, create_graph, strict)
 
 
-def hvp(func: Callable, inputs: Tensors, v: Tensors | None = None, create_graph: bool = False) -> tuple:
+def hvp(
+    func: Callable, inputs: Tensors, v: Tensors | None = None, create_graph: bool = False, strict: bool = False
+) -> tuple:
     """Return (func(inputs), the Hessian times v), for a func that returns one element; equal to vhp, by symmetry.
 
     >>> import minigrad
     >>> minigrad.autograd.functional.hvp(lambda x: (x ** 3).sum(), minigrad.tensor([1., 2.]), minigrad.tensor([1., 0.]))
     (tensor(9.), tensor([6., 0.]))
     """
-    return hessian_product("hvp", func, inputs, v, create_graph)
+    return hessian_product("hvp", func, inputs, v, create_graph, strict)
 
 
-def hessian_product(who: str, func: Callable, inputs: Tensors, v: Any, create_graph: bool) -> tuple:
+def hessian_product(who: str, func: Callable, inputs: Tensors, v: Any, create_graph: bool, strict: bool) -> tuple:
     """Return the function's output and its gradient pulled back once more, by v."""
     with enable_grad():
-        at = EvaluatedFunction(who, func, inputs, create_graph)
+        at = Point(who, func, inputs, create_graph, strict)
         one_element(who, at.outputs if at.several else at.outputs[0])
         v = at.vectors(v, at.inputs, "the input to the user-provided function is")
         gradient = at.pull(at.outputs, at.inputs, create=True)
@@ -130,14 +154,18 @@ def hessian_product(who: str, func: Callable, inputs: Tensors, v: Any, create_gr
     return at.result(at.outputs, at.several), at.result(found, at.nested)
 
 
-class EvaluatedFunction:
+class Point:
     """A function's inputs, as new tensors so that captured ones do not matter, and its outputs, both as tuples."""
 
-    def __init__(self, who: str, func: Callable, inputs: Any, create_graph: bool):
-        self.who, self.create = who, create_graph
+    def __init__(self, who: str, func: Callable, inputs: Any, create_graph: bool, strict: bool):
+        self.who, self.create, self.strict = who, create_graph, strict
         self.nested, given = as_tensors(inputs, "inputs", who)
         self.inputs = tuple([self.fresh(x, True) for x in given])
         self.several, self.outputs = as_tensors(func(*self.inputs), "outputs of the user-provided function", who)
+        self.check_dependent(
+            [o.requires_grad for o in self.outputs],
+            "output {} of the user-provided function is independent of the inputs",
+        )
 
     def fresh(self, x: Tensor, tracked: bool) -> Tensor:
         """Return a tensor that is a view of x if x has to be differentiated, and else is detached from it."""
@@ -151,6 +179,13 @@ class EvaluatedFunction:
         if pairs:
             outputs, vectors = zip(*pairs)
             found = grad(outputs, inputs, vectors, keep, create, allow_unused=True)
+        self.check_dependent(
+            [g is not None for g in found], "the output of the user-provided function is independent of input {}"
+        )
+        fixed = [create and g is not None and not g.requires_grad for g in found]
+        self.check_dependent(
+            [not f for f in fixed], "the derivative with respect to input {} is independent of the inputs"
+        )
         return tuple([zeros(x) if g is None else g for g, x in zip(found, inputs)])
 
     def rows(self, out: Tensor, vectorize: bool) -> tuple:
@@ -164,6 +199,17 @@ class EvaluatedFunction:
             found = [self.pull((out,), self.inputs, (u,), keep=True) for u in units]
             blocks = [stack(block) for block in zip(*found)]
         return tuple([x.new_zeros(s) if b is None else b.reshape(s) for b, x, s in zip(blocks, self.inputs, shapes)])
+
+    def check_dependent(self, depends: list[bool], what: str) -> None:
+        """Raise, for strict mode, unless all of these depend on the inputs."""
+        if self.strict and False in depends:
+            raise error(
+                RuntimeError,
+                self.who,
+                f"{what.format(depends.index(False))}. This is not allowed in strict mode",
+                "compute with the function's argument, without detach() and not with a captured tensor; or drop "
+                "strict=True for a result of zeros",
+            )
 
     def vectors(self, v: Any, like: tuple, which: str) -> tuple:
         """Return the vectors, checked against the tensors that they weight."""
@@ -210,3 +256,18 @@ def one_element(who: str, out: Any) -> Tensor:
         fix = "reduce it, e.g. with .sum(), or use jacobian, which takes outputs of any shape"
         raise error(RuntimeError, who, f"{what}{tuple(out.shape)}", fix)
     return out
+
+
+def check_strategy(who: str, strategy: str, vectorize: bool, create_graph: bool, strict: bool) -> None:
+    """Raise for options that do not go together, as PyTorch does."""
+    if strategy not in ("forward-mode", "reverse-mode"):
+        what = f"expected strategy to be either 'forward-mode' or 'reverse-mode', got {strategy!r}"
+        raise error(AssertionError, who, what)
+    if strategy == "forward-mode" and create_graph:
+        what = "create_graph=True is not supported with strategy='forward-mode'"
+        raise error(NotImplementedError, who, what, "use minigrad.func.jacfwd")
+    if strategy == "forward-mode" and not vectorize:
+        what = "strategy='forward-mode' is only supported with vectorize=True"
+        raise error(NotImplementedError, who, what, "pass vectorize=True")
+    if vectorize and strict:
+        raise error(RuntimeError, who, "strict=True and vectorize=True are not supported together", "drop one of them")

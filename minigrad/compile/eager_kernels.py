@@ -13,8 +13,7 @@ import numpy as np
 
 from ..core.tensor import wrap
 from ..errors import InternalError, error
-from ..kernels import cache, row_kernels
-from ..kernels.cuda import cuda_kernels
+from ..kernels import cache, cuda_kernels, row_kernels
 from ..kernels.row_kernels import HOLDS, NUMBER, WEIGHT, Kernel, Layout, Plan
 from ..ops.base.primitive import ShapeOf
 from .capture import tracing

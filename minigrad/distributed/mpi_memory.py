@@ -22,7 +22,7 @@ from ..core.frames import OFF, ON, current
 from ..core.saved import INFERENCE, memory, plain_tensor
 from ..core.tensor import Box, Tensor, wrap
 from ..errors import error, warn
-from ..kernels.cuda import cuda_kernels
+from ..kernels import cuda_kernels
 from ..ops.transfer import placed
 from .calls import CollectiveCall, report_communication
 from .groups import seconds

@@ -62,6 +62,18 @@ def again(cause: Exception, f: Callable, *args: Any, **kwargs: Any) -> Any:
     return result
 
 
+def retried(f: Callable) -> Callable:
+    """Return f as a function that computes by NumPy alone what the compiler cannot."""
+
+    def run(*args: Any) -> Any:
+        try:
+            return f(*args)
+        except Exception as e:
+            return again(e, f, *args)
+
+    return run
+
+
 def from_compiler(e: Exception) -> bool:
     """Return True if the exception comes from compiling a kernel, looking it up in the cache, or importing it."""
     if isinstance(e, MinigradError):

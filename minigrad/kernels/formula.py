@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..arrays.memory import sum_down
+from . import fallback
 
 # Functions that formulas may call on scalars, and the module that a generated module imports them from.
 VECMATH = ("acos acosh asin asinh atan atan2 atanh ceil copysign cos cosh erf erfc erfinv exp exp2 expm1 floor floor_divide "
@@ -132,7 +133,7 @@ def converted(f: Callable, made: dict) -> dict:
         elif isinstance(given, ModuleType) and given.__name__.partition(".")[0] == "minigrad":
             scope[name] = OnArrays(given)
         elif isinstance(given, type) and getattr(given, "primitive", False):
-            scope[name] = SimpleNamespace(apply=given.impl)
+            scope[name] = SimpleNamespace(apply=fallback.retried(given.impl))
         elif isinstance(given, FunctionType) and given.__module__ == f.__module__:
             scope[name] = made.get(given) or converted(given, made)[given]
     return made

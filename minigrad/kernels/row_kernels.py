@@ -21,9 +21,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..arrays.kinds import KINDS, on_device
-from . import threads
+from . import cuda_kernels, threads, unguarded
 from .compiler import loading
-from .cuda import cuda_kernels, unguarded
 from .fallback import only_definitions
 
 I8 = np.dtype(np.int64)

@@ -11,8 +11,7 @@ import numpy as np
 
 from ..arrays import dtypes, halves
 from ..arrays.kinds import on_device
-from . import formula, pointwise_calls
-from .cuda import cuda_kernels
+from . import cuda_kernels, formula, pointwise_calls
 from .operands import cast, convert, plain
 from .pointwise_calls import FUSE_FROM, kernel_threshold, read_by, worth_a_kernel
 

@@ -16,8 +16,8 @@ from ..arrays.kinds import as_array, contiguous, on_device, zeros
 from ..arrays.shapes import sketch
 from ..core.tensor import Tensor, wrap
 from ..errors import error
+from ..kernels import cuda_kernels
 from ..kernels.cpu import topk as ranking
-from ..kernels.cuda import cuda_kernels
 from ..layers.batching import front
 from ..return_types import Selected
 from .base.families import NonDifferentiable

@@ -17,8 +17,8 @@ from ..arrays.meta import has_numbers
 from ..core.saved import plain_tensor
 from ..core.tensor import Tensor
 from ..errors import error, warn
+from ..kernels import cuda_kernels
 from ..kernels.cpu.reductions_cpu import REDUCE_FROM
-from ..kernels.cuda import cuda_kernels
 from .base.families import Reduce
 from .base.registry import op
 from .dimensions import axes, shown_dims

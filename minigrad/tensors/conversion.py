@@ -19,7 +19,7 @@ from ..core.graph import Leaf, operation_of
 from ..core.tensor import Tensor, wrap
 from ..errors import error, warn
 from ..events import events
-from ..kernels.cuda import cuda_kernels
+from ..kernels import cuda_kernels
 from .printing import text
 
 # NumPy's function behind an operator -> the method that Python calls on a tensor to its right

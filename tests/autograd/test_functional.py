@@ -1,4 +1,4 @@
-"""autograd.functional in closed forms: nesting, create_graph and refusals."""
+"""autograd.functional in closed forms: nesting, strict, create_graph, strategies and refusals."""
 
 import pytest
 
@@ -27,7 +27,7 @@ def test_jvp_nests_like_inputs_and_outputs():
 
 @pytest.mark.parametrize(
     "options",
-    [{}, {"vectorize": True}, {"create_graph": True}],
+    [{}, {"vectorize": True}, {"vectorize": True, "strategy": "forward-mode"}, {"create_graph": True}],
     ids=str,
 )
 def test_jacobian_has_the_same_value_for_every_option(options):
@@ -37,7 +37,7 @@ def test_jacobian_has_the_same_value_for_every_option(options):
     assert (c.tolist(), d.tolist()) == ([[1.0, 1.0]], [[1.0]])
 
 
-@pytest.mark.parametrize("options", [{}, {"vectorize": True}], ids=str)
+@pytest.mark.parametrize("options", [{}, {"vectorize": True}, {"vectorize": True, "strategy": "forward-mode"}], ids=str)
 @pytest.mark.parametrize("shape", [(), (0,), (2, 0), (1, 3)])
 def test_jacobian_of_odd_shapes(shape, options):
     x = minigrad.rand(shape)
@@ -48,7 +48,7 @@ def test_jacobian_of_odd_shapes(shape, options):
 
 @pytest.mark.parametrize(
     "options",
-    [{}, {"vectorize": True}, {"create_graph": True}],
+    [{}, {"vectorize": True}, {"vectorize": True, "outer_jacobian_strategy": "forward-mode"}, {"create_graph": True}],
     ids=str,
 )
 def test_hessian_has_the_same_value_for_every_option(options):
@@ -79,9 +79,19 @@ def test_create_graph_gives_differentiable_results(f):
 
 
 @pytest.mark.parametrize("f", [vjp, jvp, jacobian, hessian, hvp, vhp])
-def test_a_constant_has_zeros_for_derivatives(f):
-    found = f(lambda t: minigrad.ones(1), minigrad.ones(1))
+def test_strict_refuses_independence(f):
+    x = minigrad.ones(1)
+    constant = lambda t: minigrad.ones(1)
+    with pytest.raises(RuntimeError, match="strict"):
+        f(constant, x, strict=True)
+    found = f(constant, x)
     assert (found[1] if isinstance(found, tuple) else found).reshape(-1).tolist() == [0.0]
+
+
+def test_strict_refuses_a_constant_derivative():
+    for f in (lambda *a, **k: jacobian(*a, create_graph=True, **k), hessian, hvp, vhp):
+        with pytest.raises(RuntimeError, match="strict"):
+            f(lambda t: 2 * t.sum(), minigrad.ones(1), strict=True)
 
 
 @pytest.mark.parametrize(
@@ -93,6 +103,9 @@ def test_a_constant_has_zeros_for_derivatives(f):
         (lambda: vjp(lambda t: t * 2, X, (minigrad.ones(2),) * 2), RuntimeError),
         (lambda: jacobian(lambda t: 3.0, X), TypeError),
         (lambda: jacobian(lambda t: t, [X]), TypeError),
+        (lambda: jacobian(lambda t: t, X, strategy="forward-mode"), NotImplementedError),
+        (lambda: jacobian(lambda t: t, X, strategy="sideways"), AssertionError),
+        (lambda: jacobian(lambda t: t, X, strict=True, vectorize=True), RuntimeError),
         (lambda: hessian(lambda t: t, X), RuntimeError),
         (lambda: hessian(lambda t: (t.sum(), t.sum()), X), RuntimeError),
         (lambda: hvp(lambda t: t, X, X), RuntimeError),

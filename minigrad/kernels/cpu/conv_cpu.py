@@ -21,8 +21,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...arrays.kinds import on_device
+from .. import cuda_kernels
 from ..cache import load
-from ..cuda import cuda_kernels
 from ..fallback import only_definitions
 from ..threads import launch
 from .conv_cost import BY_INPUT, BY_WEIGHT, FORWARD, of_single_elements

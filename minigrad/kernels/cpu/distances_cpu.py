@@ -11,8 +11,8 @@ from functools import partial
 import numpy as np
 
 from ...arrays.kinds import on_device
+from .. import cuda_kernels
 from ..cache import by_dtype
-from ..cuda import cuda_kernels
 from ..fallback import only_definitions
 from ..threads import launch
 from .reductions_cpu import pairwise

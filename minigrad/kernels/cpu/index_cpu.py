@@ -15,8 +15,8 @@ import numpy as np
 
 from ...arrays.kinds import on_device
 from ...errors import error
+from .. import cuda_kernels
 from ..cache import by_dtype
-from ..cuda import cuda_kernels
 from ..fallback import worth
 from ..threads import launch
 

@@ -13,8 +13,8 @@ from functools import partial
 import numpy as np
 
 from ...arrays.kinds import contiguous, on_device
+from .. import cuda_kernels
 from ..cache import by_dtype
-from ..cuda import cuda_kernels
 from ..fallback import worth
 from ..pool_windows import Windows, bounds, runs
 from ..threads import launch

@@ -14,8 +14,8 @@ from functools import cache
 import numpy as np
 
 from ...arrays.kinds import on_device
+from .. import cuda_kernels
 from ..cache import by_dtype, load
-from ..cuda import cuda_kernels
 from ..fallback import only_definitions
 from ..threads import GRAIN, launch
 

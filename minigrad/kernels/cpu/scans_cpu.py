@@ -12,8 +12,8 @@ import math
 import numpy as np
 
 from ...arrays.kinds import on_device
+from .. import cuda_kernels
 from ..cache import by_dtype
-from ..cuda import cuda_kernels
 from ..fallback import worth
 from ..threads import launch
 
