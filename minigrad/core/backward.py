@@ -62,7 +62,7 @@ def formulas_on_arrays(node: Node, g: Gradient | list, freed: Freed | None) -> l
                 return None  # a hook unpacks once, and the formulas may still ask for Tensors
             s = saved_array(s, node)
         bound.append(s)
-    outs = node._fn.gradients(edges, gs, tuple(bound))
+    outs = node._fn.gradients_on_arrays(edges, tuple(gs), tuple(bound))
     if outs is None:
         return None
     if freed is not None:

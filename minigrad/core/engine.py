@@ -61,9 +61,11 @@ class BackwardRun:
 
     def add_to_part(self, edge: Edge, index: tuple, g: Array) -> bool:
         """Add g to a part of the array that has arrived at an edge so far; return False if none has."""
-        first, arrived = edge not in self.owned, self.leaves if edge in self.leaves else self.waiting
+        arrived: dict = self.leaves if edge in self.leaves else self.waiting
+        known: Any = arrived.get(edge)
+        first = edge not in self.owned
         self.owned.add(edge)
-        if type(known := arrived.get(edge)) not in KINDS:
+        if type(known) not in KINDS:
             return False
         if first:
             known = arrived[edge] = known.copy("K")

@@ -1,6 +1,6 @@
 """Compiled code: from the source of formulas to kernels for the processor, and for GPUs (cuda/)."""
 
-from functools import cache
+import functools
 from importlib import import_module
 from typing import Any
 
@@ -13,7 +13,7 @@ def cuda_kernels(name: str) -> Any:
     return Guarded(module) if MetaFlag.used else module
 
 
-@cache
+@functools.cache
 def unguarded(name: str) -> Any:
     """Return the module itself, which computes meta arrays only inside `entered`."""
     return import_module(f"{__name__}.cuda.{name}")

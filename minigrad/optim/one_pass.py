@@ -24,7 +24,7 @@ FROM = 1024  # elements of all parameters of a group
 DTYPES = tuple(map(np.dtype, ("f4", "f8")))
 UNNUMBERED = ("params", "param_names")
 kernels: dict[
-    tuple, list[optimizer_kernels.Kernel]
+    tuple, list[optimizer_kernels.UpdateKernel]
 ] = {}  # kind of update -> a kernel for each set of decisions met so far
 
 

@@ -356,7 +356,7 @@ class Primitive(Function):
         return tuple([None if e is None else cls.gradient(i, bound, n, grads) for i, e in enumerate(ctx._edges)])
 
     @classmethod
-    def gradients(cls, edges: Sequence, gs: Sequence, bound: tuple) -> Any:
+    def gradients_on_arrays(cls, edges: Sequence, gs: tuple, bound: tuple) -> Any:
         """Return the gradients of the arguments, computed on arrays; None if only Tensors will do."""
         if cls.arrays is True:
             n = len(edges)

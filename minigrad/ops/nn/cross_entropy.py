@@ -211,6 +211,8 @@ def counted(x: Tensor, target: Tensor, ignore: int) -> Tensor:
 
 def check_targets(target: np.ndarray, shape: tuple, dim: int, ignore: int) -> tuple:
     """Check the targets; return the mask of those that are not `ignore` (True for all), and the index of each class."""
+    if not has_numbers(target):
+        return True, places(target, dim)
     valid: Any = target != ignore
     if valid.all():
         valid, safe = True, target
