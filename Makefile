@@ -56,6 +56,9 @@ QUICK := tests/test_interpreters.py tests/test_errors.py tests/spec tests/mistak
   tests/autograd/test_function.py tests/core/test_user_methods.py tests/core/test_ctx.py tests/viz/test_notebook.py \
   tests/viz/test_displays.py tests/record/test_recording.py tests/explain/test_recompute.py
 
+# run once more without code that is written out, because the generic path is the definition
+ENGINE := tests/table tests/autograd tests/layers tests/ops/test_new_operation.py
+
 check: $(call with,dev demo) ## check what changed since main, in about a minute: style, types, some tests
 	$(PY) -m tools.check
 
@@ -84,6 +87,7 @@ test-slow: $(call with,dev demo) ## run the tests that take longest; with NIGHTL
 	$(PY) -m tools.wheels
 	$(ON_GPU) -m "$(SLOW)" tests/kernels/cuda tests/viz/test_threads.py
 	$(ON_GPU) --device cuda $(if $(NIGHTLY),$(ON_DEVICE),-m "not slow" $(OTHERS))
+	MINIGRAD_GENERIC=1 $(PYTEST) -m "not slow" $(ENGINE)
 	$(PYTEST) -m "$(SLOW)" --ignore=tests/parity
 	$(end)
 
