@@ -142,3 +142,10 @@ def test_an_empty_tensor_has_no_extreme(name):
 def test_a_missing_dimension_is_an_index_error(name):
     with pytest.raises(IndexError, match="Dimension out of range"):
         getattr(torch, name)(torch.zeros(2, 3), 2)
+
+
+@pytest.mark.parametrize("dtype", [torch.int64, torch.float32, torch.bool])
+def test_extremes_of_no_rows_are_no_elements(dtype):
+    x = torch.zeros(0, 3, dtype=dtype)
+    for found in (x.amax(1), x.amin(1), x.aminmax(dim=1).max, x.max(1).values):
+        assert tuple(found.shape) == (0,) and found.dtype == dtype
