@@ -2,7 +2,7 @@
 
 Pickle writes a function or class as the name of a module, which other processes cannot import if it is a notebook's cell or the
 program itself. cloudpickle, a part of Numba, writes these by value: their code, and what their global names stand for. The
-text of cells goes with them, so that messages and tracebacks of the ranks show their lines.
+text of code that is in no file goes with them, so that messages and tracebacks of the ranks show its lines.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import inspect
 import io
 import linecache
+import os
 import pickle
 import sys
 from types import CodeType, FunctionType
@@ -43,7 +44,7 @@ def unpacked(content: bytes) -> tuple[Any, tuple]:
 
 
 def dumped(obj: Any) -> tuple[bytes, bytes, dict[str, list[str]]]:
-    """Return an object as bytes, the classes of `__main__` in it by name, also as bytes, and the lines of its cells."""
+    """Return an object as bytes, the classes of `__main__` in it by name, also as bytes, and the lines of code in no file."""
     from numba import cloudpickle  # takes as long to import as Numba itself
 
     classes: dict[str, type] = {}
@@ -51,9 +52,11 @@ def dumped(obj: Any) -> tuple[bytes, bytes, dict[str, list[str]]]:
 
     class Packer(cloudpickle.CloudPickler):
         def reducer_override(self, obj: Any) -> Any:
-            if isinstance(obj, CodeType) and (cell := cell_name(obj.co_filename)):
-                texts[cell] = linecache.getlines(obj.co_filename)
-                return self.dispatch_table[CodeType](obj.replace(co_filename=cell))
+            if isinstance(obj, CodeType):
+                cell = cell_name(file := obj.co_filename)
+                if cell or not os.path.exists(file):
+                    texts[cell or file] = linecache.getlines(file)
+                    return self.dispatch_table[CodeType](obj.replace(co_filename=cell or file))
             if isinstance(obj, type) and obj.__module__ == "__main__":
                 classes[obj.__qualname__] = obj
             return super().reducer_override(obj)

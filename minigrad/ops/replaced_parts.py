@@ -82,6 +82,9 @@ def slice_scatter(
     tensor([0., 1., 1., 0.])
     """
     d = axis(dim, input.ndim, "slice_scatter")
+    if not input.ndim:
+        what = "slice() cannot be applied to a 0-dim tensor: input has no dimensions"
+        raise error(RuntimeError, "slice_scatter", what, "pass input.reshape(1)")
     if step < 1:
         what = f"step must be greater than zero, got {step}"
         raise error(RuntimeError, "slice_scatter", what, "write src.flip(dim) and a step above 0")

@@ -39,6 +39,7 @@ CASES = [
     ('T(2, 3)[T(2)]', 'index', 'tensors used as indices must be of int64, int32, uint8 or bool,', 'convert: index.long()'),
     ('T(2, 3)[B(3)]', 'index', 'the shape of the mask [3] at index 0 does not match the', 'make the mask from the tensor'),
     ('torch.slice_scatter(T(5), T(2), step=0)', 'slice_scatter', 'must be greater than zero, got 0', 'src.flip(dim)'),
+    ('torch.slice_scatter(T(), T(2))', 'slice_scatter', 'input has no dimensions', 'input.reshape(1)'),
     ('T(2, 3)[::-1]', 'index', 'step must be greater than zero, got -1', 'write x.flip(dim) to reverse a'),
     ("T(2, 3)['a':]", 'index', 'slice indices must be integers or None or have an __index__ method, got', 'write int(i)'),
     ('T(2, 3)[torch.tensor([0, 5])]', 'index', 'index 5 is out of bounds for dimension 0', 'use indices from -2 to 1'),
