@@ -1,4 +1,4 @@
-"""What notebooks show of tensors, nodes, records and explanations, and `%load_ext minigrad`.
+"""Show tensors, nodes, records and explanations in notebooks; `%load_ext minigrad`.
 
 The drawing package is imported by name when something is shown, so that the engine does not depend on it; without it, there
 is only text.

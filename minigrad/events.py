@@ -6,6 +6,7 @@ anywhere in the process.  `services` holds five functions, each of which another
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -141,20 +142,26 @@ class Events:
 
     def add(self, observer: Observer) -> None:
         """Add an observer, unless it is there."""
-        if observer not in self.observers:
-            self.set((*self.observers, observer))
+        with lock:
+            if observer not in self.observers:
+                self.set((*self.observers, observer))
 
     def remove(self, observer: Observer) -> None:
         """Remove an observer."""
-        self.set(tuple([o for o in self.observers if o is not observer]))
+        with lock:
+            self.set(tuple([o for o in self.observers if o is not observer]))
 
     def set(self, observers: tuple[Observer, ...]) -> None:
         """Set the observers, and for each event the function that tells those who have a method for it."""
-        self.observers = observers
+        found: dict[str, Any] = {"observers": observers}
         for name, empty in vars(Observer).items():
             if not name.startswith("_"):
                 tell = [getattr(o, name) for o in observers if getattr(type(o), name) is not empty]
-                setattr(self, name, partial(tell_all, tell) if len(tell) > 1 else tell[0] if tell else unheard)
+                found[name] = partial(tell_all, tell) if len(tell) > 1 else tell[0] if tell else unheard
+        vars(self).update(found)  # at once, because Ctrl-C may come between two lines
+
+
+lock = threading.RLock()  # two threads may each add an observer
 
 
 def tell_all(listeners: list[Callable], *facts: Any, **named: Any) -> Any:
@@ -180,11 +187,20 @@ class Services:
         """Call a method that a user wrote (diagnose explains its exceptions)."""
         return getattr(cls, name)(*args)
 
-    accelerate: Callable = staticmethod(lambda cls: False)
-    """Write out an operation at its first call; return True if that was possible (fast)."""
+    @staticmethod
+    def accelerate(cls: type) -> bool:
+        """Write out an operation at its first call; return True if that was possible (fast)."""
+        return False
 
-    write: Callable = staticmethod(lambda frame, fn, x, others: False)
-    """Write in place if no history changes; return False if it is not that simple (fast)."""
+    @staticmethod
+    def write(frame: Frame, fn: type, x: Tensor, others: tuple) -> bool:
+        """Write in place if no history changes; return False if it is not that simple (fast)."""
+        return False
+
+    def provide(self, **functions: Callable) -> None:
+        """Replace services, by name."""
+        assert set(functions) <= set(vars(Services)), functions
+        vars(self).update(functions)
 
 
 events, services = Events(), Services()

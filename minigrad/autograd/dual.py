@@ -175,7 +175,18 @@ class OtherThreads(Observer):
 
     def dual_level_of(self, args: Sequence, roots: Sequence = ()) -> Level | None:
         """Return the open level of another thread at which an argument, or a tensor saved behind `roots`, has a tangent."""
-        return level_elsewhere(args, roots)
+        known = _known.get()
+        for level in list(opened):
+            if level not in known and (any([tangent_of(a, level) is not None for a in args]) or saves(roots, level)):
+                if any([other in opened for other in known]):
+                    raise error(
+                        RuntimeError,
+                        "dual_level",
+                        "a tensor has a tangent of another thread's dual level, but this thread has opened a level, too",
+                        "open one level, outside the threads, or unpack_dual(x).primal, which has no tangent",
+                    )
+                return level
+        return None
 
 
 OTHER_THREADS = OtherThreads()
@@ -195,22 +206,6 @@ def publish(level: Level, on: bool) -> None:
             return
 
 
-def level_elsewhere(args: Sequence, roots: Sequence = ()) -> Level | None:
-    """Return the open level of another thread at which an argument, or a tensor saved behind `roots`, has a tangent."""
-    known = _known.get()
-    for level in list(opened):
-        if level not in known and (any([tangent_of(a, level) is not None for a in args]) or saves(roots, level)):
-            if any([other in opened for other in known]):
-                raise error(
-                    RuntimeError,
-                    "dual_level",
-                    "a tensor has a tangent of another thread's dual level, but this thread has opened a level, too",
-                    "open one level, outside the threads, or unpack_dual(x).primal, which has no tangent",
-                )
-            return level
-    return None
-
-
 def saves(roots: Sequence, level: Level) -> bool:
     """Return True if a node behind these edges has saved a tensor with a tangent."""
     kept = [s for node in reachable(roots)[0] if type(node._saved) is tuple for s in node._saved if type(s) is Saved]
@@ -219,7 +214,7 @@ def saves(roots: Sequence, level: Level) -> bool:
 
 def level_here(tensor: Tensor) -> Level | None:
     """Return the level at which the calling code may make `tensor` dual, or unpack it: the one open level, in any thread."""
-    if (dual := current().dual) is not None or (dual := level_elsewhere((tensor,))) is not None:
+    if (dual := current().dual) is not None or (dual := OTHER_THREADS.dual_level_of((tensor,))) is not None:
         return dual
     others = [level for level in list(opened) if level not in _known.get()]
     return others[0] if len(others) == 1 and current().layer.transparent else None

@@ -28,8 +28,7 @@ from . import (
 
 def install() -> None:
     """Take over the services for errors, warnings and calls of users' methods, and observe the process."""
-    services.problem, services.notice = report.problem, report.notice  # type: ignore[method-assign]
-    services.call_method = user_methods.call_method  # type: ignore[method-assign]
+    services.provide(problem=report.problem, notice=report.notice, call_method=user_methods.call_method)
     events.add(observer.DIAGNOSIS)
     misspelt_names.install(Tensor)
     if debug.ALWAYS:

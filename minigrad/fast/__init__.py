@@ -66,7 +66,7 @@ MOST = 8  # tensors for `*xs` in generated code; with more, the loop dominates t
 def install() -> None:
     """Install the fast path: operations are generated at their first call, and writes that change no history are short."""
     if not GENERIC:
-        services.accelerate, services.write = accelerate, write_plain
+        services.provide(accelerate=accelerate, write=write_plain)
 
 
 def accelerate(cls: Any) -> bool:

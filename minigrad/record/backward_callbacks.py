@@ -70,7 +70,7 @@ class Running:
             outs = vjp(node, gs)
         finally:
             self.log.append([EventLog.backward_ended])
-        self.log.append([EventLog.flowed, node, gs, list(zip(range(len(outs)), node._edges, outs))])
+        self.log.append([EventLog.gradients_flowed, node, gs, list(zip(range(len(outs)), node._edges, outs))])
         return outs
 
     def pull_arrived(self, node: Any, gs: list) -> tuple:

@@ -193,7 +193,7 @@ def constants(groups: list[OpEntry], rec: Record) -> set[int]:
     read = {(i, g) for g in groups for e in g.events for i in e.inputs if not isinstance(i, dict)}
     leaves = {i for i, g in read if rec.values[i].kind == "input" and not rec.values[i].name}
     given = {(i, g) for i, g in read if i in leaves and (g.given is None or i in refs_in(list(g.given.values())))}
-    known = {*rec.outputs, *rec.drawn, *[i for i, _ in given]}
+    known = {*rec.outputs, *rec.draws, *[i for i, _ in given]}
     return {i for i in leaves - known if is_brief(rec.values[i])}
 
 

@@ -29,15 +29,17 @@ def begin(rec: Any) -> None:
     """Register a recording that begins, and observe the process."""
     recordings.append(rec)
     unsettled.add(rec)
-    events.add(RECORDINGS)
+    events.add(WRAPPING)
+    events.add(rec)
     collect_seldom(True)
 
 
 def end(rec: Any) -> None:
-    """Unregister a recording; the last one ends the observation."""
+    """Unregister a recording."""
     recordings.remove(rec)
+    events.remove(rec)
     if not recordings:
-        events.remove(RECORDINGS)
+        events.remove(WRAPPING)
         collect_seldom(False)
 
 
@@ -53,55 +55,20 @@ def collect_seldom(recording: bool) -> None:
             gc.set_threshold(before, *rest)
 
 
-class Recordings(Observer):
-    """Passes what happens in the process on to all recordings that run."""
+class Wrapping(Observer):
+    """Wraps the methods of layers and of users' Functions, once for all recordings that run."""
 
     def layer_process(self, process: Any) -> Any:
         """Return a layer's method `process` that notes that operations come through the layer."""
         layer = process.__self__
         return process if layer.records else partial(through, layer)
 
-    def node_made(self, node: Any) -> None:
-        """Note a new node of a transform inside a recording."""
-        for rec in recordings:
-            rec.claim(node)
-
-    def dual_made(self, t: Any, tangent: Any) -> None:
-        """Note a tensor that the program has given a tangent."""
-        for rec in recordings:
-            rec.note_dual(t, tangent)
-
-    def drawn(self, t: Any) -> None:
-        """Note drawn random numbers."""
-        for rec in recordings:
-            rec.note_drawn(t)
-
-    def communicated(self, call: Any, ended: bool) -> None:
-        """Note a communicating call."""
-        for rec in recordings:
-            rec.note_transfer(call, ended)
-
-    def module_begins(self, module: Any) -> None:
-        """Note that a module's call begins."""
-        for rec in recordings:
-            rec.entered(module)
-
-    def module_ends(self, module: Any) -> None:
-        """Note that a module's call is over."""
-        for rec in recordings:
-            rec.left(module)
-
-    def checkpoint(self, what: str, node: Any, inputs: Any) -> None:
-        """Note a checkpoint by a method of Regions: not the checkpoint itself, whose inputs the log would keep alive."""
-        for rec in recordings:
-            rec.note_region(what, node, inputs)
-
     def method(self, cls: Any, name: str, method: Any) -> Any:
         """Return a method of a user's Function that runs under a separate recording."""
         return recordings[-1].watching(cls, name, method)
 
 
-RECORDINGS = Recordings()
+WRAPPING = Wrapping()
 
 
 def through(layer: Layer, frame: Frame, cls: Any, args: tuple) -> Any:

@@ -55,7 +55,7 @@ class EventLog(Transfers):
         self._settling = RLock()
         self._places = Places()
         self.around: frozenset = frozenset()  # the transforms around the recording
-        self.drawn: set[int] = set()  # values that are random numbers
+        self.draws: set[int] = set()  # values that are random numbers
         self._owners: dict[int, Leaf] = {}  # id of an array -> the leaf that it identifies
         self._around: list = []  # the modules that are running
         self._modules: list[str] = []  # their names
@@ -245,7 +245,7 @@ class EventLog(Transfers):
             found = {value: t if isinstance(t, int) else self.ref(t, "tangent") for value, t in known}
             group.tangents = {**group.tangents, **found}
 
-    def dual_made(self, t: Tensor, tangent: Tensor) -> None:
+    def dual_began(self, t: Tensor, tangent: Tensor) -> None:
         """Note that the last operation has given its result a tangent from the program."""
         if self._last is not None and self._last.group is not None:
             value = self.ref(tangent)
@@ -255,7 +255,7 @@ class EventLog(Transfers):
 
     def drew(self, t: Tensor) -> None:
         """Note random numbers, which differ in each run."""
-        self.drawn.add(self.ref(t))
+        self.draws.add(self.ref(t))
 
     def note(self, event: Event, outs: tuple, nodes: list) -> None:
         """Note the results of an event, and their nodes."""

@@ -130,7 +130,9 @@ class GradientFlow:
         if event is not None:
             self.backward_group(event.group)
             edges = node._edges
-            self.flowed(node, grads, [(i, edges[i], d) for i, d in zip(node.places or range(len(edges)), gives)])
+            self.gradients_flowed(
+                node, grads, [(i, edges[i], d) for i, d in zip(node.places or range(len(edges)), gives)]
+            )
 
     def arrived(self, node: Any, grads: Any) -> None:
         """Note the complete gradient of a node's outputs, or of a leaf."""
@@ -224,7 +226,7 @@ class GradientFlow:
         self._others.append(a)
 
     # ------------------------------------------------------------------ gradients flow on
-    def flowed(self, node: Any, grads: Any, given: Any) -> None:
+    def gradients_flowed(self, node: Any, grads: Any, given: Any) -> None:
         """Note the gradients along those edges of a node that leave its operation, given as (position, edge, gradient)."""
         event = self._made_by.get(node)
         if event is None:

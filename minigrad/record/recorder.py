@@ -28,6 +28,7 @@ from ..core.graph import Leaf, history
 from ..core.inplace import inplace, inplace_at, shares
 from ..core.saved import INFERENCE, version
 from ..core.tensor import Tensor, wrap
+from ..events import Observer
 from ..files import written
 from ..tensors.nested import tensors_in
 from .backward_callbacks import Running
@@ -43,7 +44,7 @@ from .transfers import transfer_entry
 from .values import Event, bottom
 
 
-class Record(EventLog, Layer):
+class Record(EventLog, Layer, Observer):
     """A running or finished recording, used as `with minigrad.record() as rec:`.
 
     `jvp=True` also pushes tangents through the program, seeded with ones at the leaves; `inside=True` also records the methods
@@ -323,21 +324,21 @@ class Record(EventLog, Layer):
             self._seeded.append((t, t._tan))
             t._tan = (self.level, wrap(np.ones_like(t._a, order="C")))
 
-    def claim(self, node: Any) -> None:
+    def node_made(self, node: Any) -> None:
         """Log a node of a Grad layer inside this recording, whose operation may just have run below."""
         if node._layer is not None:
             self.log.append([EventLog.claimed, node, node._saved])
 
-    def note_dual(self, t: Tensor, tangent: Tensor) -> None:
+    def dual_made(self, t: Tensor, tangent: Tensor) -> None:
         """Log that the program has given a tensor a tangent."""
         self.ran_jvp = True
-        self.log.append([EventLog.dual_made, t, tangent])
+        self.log.append([EventLog.dual_began, t, tangent])
 
-    def note_drawn(self, t: Tensor) -> None:
+    def drawn(self, t: Tensor) -> None:
         """Log that random numbers were drawn."""
         self.log.append([EventLog.drew, t])
 
-    def note_transfer(self, call: Any, ended: bool) -> None:
+    def communicated(self, call: Any, ended: bool) -> None:
         """Log that a communicating call is about to write its results, or has ended."""
         self._outer = None
         self.log.append(
@@ -347,7 +348,7 @@ class Record(EventLog, Layer):
         )
 
     # ------------------------------------------------------------------ checkpoints, layers, Functions and modules
-    def note_region(self, what: str, node: Any, inputs: Any) -> None:
+    def checkpoint(self, what: str, node: Any, inputs: Any) -> None:
         """Log that a checkpoint begins, or runs again (regions.py)."""
         facts = (inputs, edges_of(inputs)) if what == "region_began" else ()
         self._outer = None
@@ -368,11 +369,11 @@ class Record(EventLog, Layer):
         dims = [dims_of(o, self.around) for o in outs]
         self.log.append([EventLog.sight_ended, event, [below(o, self.around) for o in outs], dims])
 
-    def entered(self, module: Any) -> None:
+    def module_begins(self, module: Any) -> None:
         """Log that a module's call begins."""
         self.log.append([EventLog.module_entered, module])
 
-    def left(self, module: Any) -> None:
+    def module_ends(self, module: Any) -> None:
         """Log that a module's call is over."""
         self.log.append([EventLog.module_left, module])
 
