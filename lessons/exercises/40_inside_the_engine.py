@@ -5,7 +5,7 @@ from contextlib import contextmanager
 import minigrad as torch
 from lessons import expect
 from lessons.exercise import Wrong, exercise
-from minigrad.ops.base.primitive import PrimitiveNode
+from minigrad.ops.base.nodes import PrimitiveNode
 
 
 @exercise(

@@ -23,7 +23,7 @@ from ..core.tensor import Tensor
 from ..errors import error
 from ..events import Observer, services
 from ..ops import transfer
-from ..ops.base.primitive import PrimitiveNode
+from ..ops.base.nodes import PrimitiveNode
 from ..ops.pin import pinned
 from ..places import defined_at
 from ..tensors.hooks import Handle

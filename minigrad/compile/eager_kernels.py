@@ -15,7 +15,7 @@ from ..core.tensor import wrap
 from ..errors import InternalError, error
 from ..kernels import cache, cuda_kernels, row_kernels
 from ..kernels.row_kernels import HOLDS, NUMBER, WEIGHT, Kernel, Layout, Plan
-from ..ops.base.primitive import ShapeOf
+from ..ops.base.nodes import ShapeOf
 from .capture import tracing
 from .captured_steps import CapturedStep, CapturedValue
 from .guards import Guards

@@ -36,7 +36,8 @@ from ..core.tensor import Tensor, wrap
 from ..events import services
 from ..ops.base import registry
 from ..ops.base.families import spread
-from ..ops.base.primitive import ShapeOf, as_tensor
+from ..ops.base.nodes import ShapeOf
+from ..ops.base.primitive import as_tensor
 from ..ops.tensor_methods import OPERAND, not_implemented
 from . import formula_text, pointwise_text
 from .flat_nodes import (

@@ -18,7 +18,7 @@ from ..errors import error
 from ..events import services
 from ..kernels import select
 from ..ops.base.layouts import arranged
-from ..ops.base.primitive import PrimitiveNode, ShapeOf
+from ..ops.base.nodes import PrimitiveNode, ShapeOf
 from .text_plan import Plan
 
 PLAIN: set = {Tensor}  # the types of plain eager tensors; nn.Parameter joins them

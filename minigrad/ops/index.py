@@ -30,7 +30,7 @@ from ..tensors.printing import error_notes
 from .base import registry
 from .base.families import Linear, NonDifferentiable, Operation, View
 from .base.layouts import wrap_near
-from .base.primitive import ShapeOf
+from .base.nodes import ShapeOf
 from .base.registry import op, raise_explained, rename_code
 from .compare import Where, where
 from .copy import Copy, value_on_device, written

@@ -14,7 +14,8 @@ import numpy as np
 
 from ..kernels import formula, row_kernels
 from .base.families import Operation
-from .base.primitive import Primitive, ShapeOf
+from .base.nodes import ShapeOf
+from .base.primitive import Primitive
 
 
 class OnLines(Primitive):

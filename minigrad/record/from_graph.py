@@ -16,7 +16,7 @@ from ..core.tensor import Tensor
 from ..diagnose.first_backward import nearest
 from ..errors import error
 from ..fast.text_plan import is_pointwise
-from ..ops.base.primitive import ShapeOf
+from ..ops.base.nodes import ShapeOf
 from ..ops.nn.linear import Affine
 from .recorder import Record
 from .schema import Where

@@ -5,7 +5,7 @@ import pytest
 
 import minigrad
 from minigrad.kernels import cache, row_kernels
-from minigrad.ops.nn.cross_entropy import NLL, MeanNLL
+from minigrad.ops.nn.class_losses import NLL, MeanNLL
 from minigrad.ops.nn.softmax import Softmax
 from minigrad.ops.nn.standardize import LayerNorm
 from tests.kernels.definitions import kernels, numbers

@@ -45,7 +45,8 @@ from ...kernels import formula, pointwise_calls, select
 from ...layers.batching import lift
 from ...layers.transform import laid_out_in
 from .layouts import row_major
-from .primitive import Primitive, ShapeOf, widened_tensors
+from .nodes import ShapeOf
+from .primitive import Primitive, widened_tensors
 
 
 class Pointwise(Primitive):
