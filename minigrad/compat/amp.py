@@ -26,9 +26,8 @@ __all__ = ["GradScaler", "autocast", "custom_bwd", "custom_fwd", "is_autocast_av
 PRODUCTS = {"Affine", "MatMul", "Mm", "Bmm", "Conv", "ConvBias", "ConvInput", "Einsum", "Prelu"}  # in half precision
 IN_FLOAT32 = {
     f"minigrad.ops.{name}"
-    for name in """nn.loss nn.cross_entropy nn.similarity prod quantiles decompositions
-determinants linalg lapack""".split()
-}  # modules of operations that need float32
+    for name in "nn.loss nn.class_losses prod quantiles decompositions determinants linalg".split()
+} | {"Cdist"}  # modules of operations that need float32, and single operations
 DTYPES = {"cpu": dtypes.bfloat16, "cuda": dtypes.float16}  # the default for each device
 
 
@@ -48,7 +47,7 @@ class Autocast(Layer):
         """Return True for listed operations and the user's Functions, unless they belong to an outer transform."""
         if not fn.primitive:
             return not any(isinstance(a, Tensor) and a._layer is not None for a in args)
-        return fn.__name__ in PRODUCTS or fn.__module__ in IN_FLOAT32
+        return fn.__name__ in PRODUCTS or not IN_FLOAT32.isdisjoint((fn.__module__, fn.__name__))
 
     def process(self, frame: Frame, cls: Any, args: tuple) -> Any:
         if not cls.primitive:

@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 
 import minigrad as torch
+from minigrad.compat import amp
 from minigrad.nn import functional as F
+from minigrad.ops.base.primitive import Primitive
 
 BF16, F32 = torch.bfloat16, torch.float32
 
@@ -192,3 +194,17 @@ def test_it_is_off_where_asked_and_scales_lists():
     x = torch.ones(1)
     assert off.scale(x) is x and off.get_scale() == 1.0 and not off.is_enabled() and off.state_dict() == {}
     assert torch.amp.GradScaler("cpu", init_scale=2.0).scale([x, x])[1].item() == 2.0
+
+
+def test_distances_of_products_are_in_float32():
+    with torch.autocast("cpu"):
+        x = torch.ones(3, 2) @ torch.ones(2, 2)
+        assert x.dtype is BF16 and torch.cdist(x, x).dtype is F32
+
+
+def test_the_lists_name_operations_that_exist():
+    classes = [Primitive]
+    for cls in classes:  # grows while it is iterated over
+        classes += cls.__subclasses__()
+    names, modules = {cls.__name__ for cls in classes}, {cls.__module__ for cls in classes}
+    assert names >= amp.PRODUCTS and names | modules >= amp.IN_FLOAT32
