@@ -75,7 +75,7 @@ def slice_scatter(
 ) -> Tensor:
     """Return a copy of `input` with its slice from `start` to `end` along a dimension replaced by `src`.
 
-    Raises RuntimeError if `src` does not have the slice's shape, and for a step below 1.
+    Raises RuntimeError if `src` does not have the slice's shape, and for a step below 1; IndexError for an input without dimensions.
 
     >>> import minigrad
     >>> minigrad.slice_scatter(minigrad.zeros(4), minigrad.ones(2), start=1, end=3)
@@ -84,7 +84,7 @@ def slice_scatter(
     d = axis(dim, input.ndim, "slice_scatter")
     if not input.ndim:
         what = "slice() cannot be applied to a 0-dim tensor: input has no dimensions"
-        raise error(RuntimeError, "slice_scatter", what, "pass input.reshape(1)")
+        raise error(IndexError, "slice_scatter", what, "pass input.reshape(1)")
     if step < 1:
         what = f"step must be greater than zero, got {step}"
         raise error(RuntimeError, "slice_scatter", what, "write src.flip(dim) and a step above 0")
