@@ -2089,7 +2089,8 @@ def slice_scatter(
 ) -> Tensor:
     """Return a copy of `input` with its slice from `start` to `end` along a dimension replaced by `src`.
 
-    Raises RuntimeError if `src` does not have the slice's shape, and for a step below 1; IndexError for an input without dimensions.
+    Raises RuntimeError if `src` does not have the slice's shape, and for a step below 1, IndexError for an
+    input without dimensions.
 
     >>> import minigrad
     >>> minigrad.slice_scatter(minigrad.zeros(4), minigrad.ones(2), start=1, end=3)

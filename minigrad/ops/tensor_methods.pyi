@@ -1158,7 +1158,8 @@ class Operations:
     ) -> Tensor:
         """Return a copy of `input` with its slice from `start` to `end` along a dimension replaced by `src`.
 
-        Raises RuntimeError if `src` does not have the slice's shape, and for a step below 1; IndexError for an input without dimensions.
+        Raises RuntimeError if `src` does not have the slice's shape, and for a step below 1, IndexError for an
+        input without dimensions.
         """
     def slogdet(self) -> SignAndLog:
         """Return (sign, logabsdet) of determinants that may be too large or small for a number; (0, -inf) if singular."""
