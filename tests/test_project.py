@@ -188,11 +188,12 @@ def test_command_line_help_answers():
 
 # Lines at most, docstrings and blank lines included.  They are to become fewer; a change that needs more says why.
 # ops/base has 26 for the numbers among operands, for the order of saving, by which graphs look as in PyTorch, and for what an
-# in-place form keeps for a layer below; 160 for the family Program and for calls, which stood in other folders.
+# in-place form keeps for a layer below; 160 for the family Program and for calls, which stood in other folders; 11 for the
+# rules of formulas, compile and autocast that an operation's class names, in place of lists of operations in those folders.
 # layers has 110 for tangents that no reader changes, and for outputs of Functions in other tensors' memory, which eager code
 # and all transforms check (outputs.py).
 # core has 28 and ops/base 42 for the types, signatures and sources that editors show.
-SIZES = {"core": 2018, "layers": 902, "ops/base": 1461}
+SIZES = {"core": 2018, "layers": 902, "ops/base": 1472}
 
 
 def test_size_of_the_nucleus():

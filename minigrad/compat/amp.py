@@ -1,8 +1,9 @@
 """torch.amp: `autocast`, which runs products and convolutions in half precision, and `GradScaler`, for float16.
 
 `autocast` is a layer in the chain of frames, like a transform: it receives an operation, converts its arguments, and runs it
-one layer down. So the conversions are ordinary operations, with derivatives, and appear in pictures.
-Source of the lists: PyTorch's "Automatic Mixed Precision package", "CPU Ops that can autocast".
+one layer down. So the conversions are ordinary operations, with derivatives, and appear in pictures. The class of an
+operation says in which dtype it runs (`autocast`).
+Source: PyTorch's "Automatic Mixed Precision package", "CPU Ops that can autocast".
 """
 
 from __future__ import annotations
@@ -23,11 +24,6 @@ from ..errors import error, warn
 
 __all__ = ["GradScaler", "autocast", "custom_bwd", "custom_fwd", "is_autocast_available"]
 
-PRODUCTS = {"Affine", "MatMul", "Mm", "Bmm", "Conv", "ConvBias", "ConvInput", "Einsum", "Prelu"}  # in half precision
-IN_FLOAT32 = {
-    f"minigrad.ops.{name}"
-    for name in "nn.loss nn.class_losses prod quantiles decompositions determinants linalg".split()
-} | {"Cdist"}  # modules of operations that need float32, and single operations
 DTYPES = {"cpu": dtypes.bfloat16, "cuda": dtypes.float16}  # the default for each device
 
 
@@ -44,17 +40,17 @@ class Autocast(Layer):
         return converted(t, self.low)
 
     def handles(self, fn: Any, args: tuple) -> bool:
-        """Return True for listed operations and the user's Functions, unless they belong to an outer transform."""
+        """Return True for operations that name a dtype, and for the user's Functions unless of an outer transform."""
         if not fn.primitive:
             return not any(isinstance(a, Tensor) and a._layer is not None for a in args)
-        return fn.__name__ in PRODUCTS or not IN_FLOAT32.isdisjoint((fn.__module__, fn.__name__))
+        return fn.autocast != ""
 
     def process(self, frame: Frame, cls: Any, args: tuple) -> Any:
         if not cls.primitive:
             return cls.eager(frame, args)
         below = frame.below()
         with use(below):
-            wanted = self.low if cls.__name__ in PRODUCTS else dtypes.float32
+            wanted = self.low if cls.autocast == "half" else dtypes.float32
             args = tuple([converted(a, wanted) for a in args])
         return apply_at(below, cls, args)
 

@@ -62,7 +62,7 @@ class CapturedStep:
 class Draw:
     """A step that draws random numbers."""
 
-    name, primitive, view = "draw", True, False
+    name, primitive, view, lowering = "draw", True, False, ""
 
     @staticmethod
     def compute(sample: Any, generator: Any, size: tuple) -> Any:

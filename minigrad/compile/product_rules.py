@@ -176,8 +176,4 @@ def copy_into_rows(low: Lowering) -> None:
             op.ins[1] = rows
 
 
-PRODUCT_RULES = {
-    **dict.fromkeys(("MatMul", "Mm", "Bmm", "Mv", "Dot"), product_rule),
-    "Affine": affine_rule,
-    "Einsum": einsum_rule,
-}
+PRODUCT_RULES = {"product": product_rule, "affine": affine_rule, "contraction": einsum_rule}

@@ -95,6 +95,8 @@ def number_valid(low: Lowering, target: Value, ignore: int, dtype: Any, lead: in
 
 
 ROW_RULES = {
-    "AtTarget": at_target_rule, "CountValid": count_valid_rule, "FromLogits": from_logits_rule,
-    **dict.fromkeys(("MeanNLL", "NLL"), losses_rule),
-}  # fmt: skip
+    "put_at_class": at_target_rule,
+    "count_valid": count_valid_rule,
+    "softmax_minus_one_hot": from_logits_rule,
+    "pick_class": losses_rule,
+}

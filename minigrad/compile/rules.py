@@ -2,8 +2,8 @@
 
 A rule takes the operation's arguments and returns its result. A rule that returns None or False declines: the operation is
 then called as it is, which is correct but not fused. Pointwise operations share one rule, because their declaration contains
-the formula. RULES has the others, including those of product_rules.py and row_rules.py. Next: fuse.py puts the lowered
-operations into loops.
+the formula. The class of any other names its rule (`lowering`); RULES has them, including those of product_rules.py and
+row_rules.py. Next: fuse.py puts the lowered operations into loops.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from ..arrays import dtypes
 from ..arrays.dtypes import HALVES
 from ..kernels import formula
 from ..ops.base.families import Pointwise
-from ..ops.index import Index
 from .captured_steps import HANDLED, CapturedStep, CapturedValue
 from .ir import BOOL, F4, F8, I8, Count, Lowering, Names, Value
 from .product_rules import PRODUCT_RULES
@@ -50,10 +49,10 @@ def lower(low: Lowering, steps: list[CapturedStep]) -> None:
 
 def rule_for(low: Lowering, step: CapturedStep) -> tuple[Callable | None, list]:
     """Return the rule for an operation on these dtypes, or None, and its arguments in the form that the rule takes."""
-    name, args = step.cls.__name__, [low.v(a) for a in step.args]
+    name, args = step.cls.lowering, [low.v(a) for a in step.args]
     rule = RULES.get(name) or (pointwise if issubclass(step.cls, Pointwise) else None)
     kinds = {a.dtype for a in [*step.args, *step.outs] if isinstance(a, CapturedValue) and a.kind != "number"}
-    if kinds - low.handled or kinds & HALVES and name in WHOLE:
+    if kinds - low.handled or kinds & HALVES and name in NOT_IN_HALF:
         return None, args
     return rule, args if name in MOVES else [low.widened(a) for a in args]
 
@@ -201,7 +200,7 @@ def cat_rule(low: Lowering, step: CapturedStep, dim: int, starts: tuple, *xs: Va
 
 
 def replace_rule(low: Lowering, step: CapturedStep, x: Value, part: Value, view: type, *args: Any) -> Any:
-    return view is Index and joined(low, (x, part), [(slice(None),) * len(x.shape), *args], "replace")
+    return view.lowering == "part" and joined(low, (x, part), [(slice(None),) * len(x.shape), *args], "replace")
 
 
 def joined(low: Lowering, xs: tuple, index: list[tuple], name: str) -> Any:
@@ -228,21 +227,30 @@ def write_rule(low: Lowering, step: CapturedStep, x: Value, y: Any) -> Any:
 
 
 MOVES = {  # pure data movement: halves stay halves
-    "Expand": move_rule(lambda low, x, size, out: low.alias_expand(x, out)),
-    "Index": move_rule(lambda low, x, index, out: low.alias_index(x, out, index)),
-    **dict.fromkeys(("Permute", "Transpose", "T"), move_rule(Lowering.permuted)),
-    "Reshape": move_rule(Lowering.reshape), "Unindex": unindex_rule,
-}  # fmt: skip
+    "repeat": move_rule(lambda low, x, size, out: low.alias_expand(x, out)),
+    "part": move_rule(lambda low, x, index, out: low.alias_index(x, out, index)),
+    "reorder": move_rule(Lowering.permuted),
+    "regroup": move_rule(Lowering.reshape),
+    "fill_part": unindex_rule,
+}
+PLACED = {  # these read memory as it is, like products; for halves they run as calls
+    "scatter": scatter_rule,
+    "replace_part": replace_rule,
+    "join_new": stack_rule,
+    "join": cat_rule,
+}
 RULES: dict[str, Callable] = {
     **PRODUCT_RULES,
     **ROW_RULES,
-    **dict.fromkeys(("Amax", "MaxOfAll"), reduce_rule("max", "f")),
-    **dict.fromkeys(("Alias", "Clone", "Contiguous", "To"), to_rule),
-    "AllOf": logical_rule("np.int64(x == 0)", "n == 0"),
-    "AnyOf": logical_rule("np.int64(x != 0)", "n > 0"),
-    "Sum": reduce_rule("sum", "if"), "Mean": mean_rule, "MaskedFill": masked_fill_rule, "ScatterAdd": scatter_rule,
-    "Copy": write_rule, "Replace": replace_rule, "Stack": stack_rule, "Cat": cat_rule,
     **MOVES,
-}  # fmt: skip
-# these read memory as it is; for halves they run as calls
-WHOLE = {*PRODUCT_RULES, "MeanNLL", "NLL", "ScatterAdd", "Replace", "Stack", "Cat"}
+    **PLACED,
+    "maximum": reduce_rule("max", "f"),
+    "total": reduce_rule("sum", "if"),
+    "average": mean_rule,
+    "none_zero": logical_rule("np.int64(x == 0)", "n == 0"),
+    "some_nonzero": logical_rule("np.int64(x != 0)", "n > 0"),
+    "convert": to_rule,
+    "choose": masked_fill_rule,
+    "overwrite": write_rule,
+}
+NOT_IN_HALF = {*PRODUCT_RULES, *PLACED, "pick_class"}

@@ -8,14 +8,13 @@ from typing import Any
 import numpy as np
 
 from ..core.tensor import Tensor
-from ..ops import compare, elementary, logic, pointwise, rounding
 from . import expression as e
 from .expression import Tree
-from .spelling import written
+from .spelling import spelling
 from .terms import Term, Terms, least, numbers
 
 
-@written(pointwise.Add)
+@spelling("leave_out_zeros")
 def add(layer: Terms, cls: Any, out: Tensor, x: Any, y: Any) -> Term:
     """Leave out zeros that an operation has created."""
     return without(layer, "zeros", x, y, out) or layer.each_element(lambda x, y: e.operator("+", x, y), (x, y), out)
@@ -31,7 +30,7 @@ def without(layer: Terms, word: str, x: Any, y: Any, out: Tensor) -> Term | None
     return None
 
 
-@written(pointwise.Mul)
+@spelling("leave_out_ones")
 def mul(layer: Terms, cls: Any, out: Tensor, x: Any, y: Any) -> Term:
     """Write the product of a column and a row as `outer`; leave out ones that an operation has created."""
     if (other := without(layer, "ones", x, y, out)) is not None:
@@ -45,7 +44,7 @@ def mul(layer: Terms, cls: Any, out: Tensor, x: Any, y: Any) -> Term:
     return layer.each_element(lambda x, y: e.operator("*", x, y), (x, y), out)
 
 
-@written(rounding.Div)
+@spelling("leave_out_count_of_one")
 def div(layer: Terms, cls: Any, out: Tensor, x: Any, y: Any) -> Term:
     """Leave out a division by a count of 1."""
     if isinstance(y, Tensor) and isinstance(x, Tensor) and x.shape == out.shape:
@@ -55,7 +54,7 @@ def div(layer: Terms, cls: Any, out: Tensor, x: Any, y: Any) -> Term:
     return layer.each_element(lambda x, y: e.operator("/", x, y), (x, y), out)
 
 
-@written(elementary.Exp)
+@spelling("recognize_softmax")
 def exp(layer: Terms, cls: Any, out: Tensor, x: Tensor) -> Tree | Term:
     """Write softmax by its name."""
     tree = layer.tree(x)
@@ -64,7 +63,7 @@ def exp(layer: Terms, cls: Any, out: Tensor, x: Tensor) -> Tree | Term:
     return layer.each_element(lambda x: e.call("exp", x), (x,), out)
 
 
-@written(compare.ClampMin)
+@spelling("leave_out_guard")
 def clamp_min(layer: Terms, cls: Any, out: Tensor, x: Tensor, lo: Any) -> Term:
     """Leave out a clamp that only guards a quotient, if it changes nothing."""
     if isinstance(lo, float) and 0 < lo <= TINY and (numbers(x) > lo).all():
@@ -77,7 +76,7 @@ TINY = 1e-6
 OPPOSITES = {ast.Lt: ast.GtE, ast.LtE: ast.Gt, ast.Gt: ast.LtE, ast.GtE: ast.Lt}
 
 
-@written(compare.Where)
+@spelling("leave_out_condition")
 def where(layer: Terms, cls: Any, out: Tensor, condition: Any, x: Any, y: Any) -> Tree | Term:
     """Leave out a `where` that only guards a corner case, if one branch is taken everywhere."""
     asks = least(layer.term(condition)) if isinstance(condition, Tensor) else None
@@ -123,7 +122,7 @@ def guards(condition: Tree) -> bool:
     return isinstance(condition, ast.Call) and e.text(condition.func) in ("isfinite", "isnan", "isinf")
 
 
-@written(logic.BitwiseOr)
+@spelling("leave_out_false")
 def bitwise_or(layer: Terms, cls: Any, out: Tensor, x: Any, y: Any) -> Tree | Term:
     for one, other in ((x, y), (y, x)):
         if guards(layer.tree(one)) and not numbers(one).any() and other.shape == out.shape:

@@ -7,13 +7,9 @@ from typing import Any
 import numpy as np
 
 from ..core.tensor import Tensor
-from ..ops import order, reduce
-from ..ops.base.families import Reduce
-from ..ops.nn import softmax
-from ..ops.prod import Prod
 from . import expression as e
 from .expression import Tree
-from .spelling import written
+from .spelling import spelling
 from .terms import Term, Terms
 
 
@@ -30,15 +26,15 @@ def counted(layer: Terms, x: Tensor) -> Tree:
     return term.plain.tree if term.plain is not None and x._np_dtype == np.int64 else term.tree
 
 
-@written(Reduce, reduce.AnyOf, reduce.AllOf)
+@spelling("reduction")
 def reduced(layer: Terms, cls: Any, out: Tensor, x: Tensor, dims: tuple, keepdim: bool) -> Tree | Term:
     """Write a reduction as a method, with the dimensions unless all are reduced."""
-    if not dims and cls in (reduce.Sum, reduce.Mean, order.Amax, order.Amin, Prod):
+    if not dims and cls.keeps_elements:
         return layer.term(x)
     places, keywords = over(x, dims, keepdim)
-    if cls is softmax.Logsumexp and not places:
+    if cls.takes_dims and not places:
         places = [dims]
-    word = cls.name[1:] if cls in (order.Amax, order.Amin) and not places else cls.name
+    word = cls.name if places else cls.name_of_all or cls.name
     made, plain = e.method(counted(layer, x), word, *places, **keywords), None
     if keepdim and dims == tuple(range(len(dims))):  # broadcasting adds the kept dimensions in front
         shape = tuple(out.shape[len(dims) :])

@@ -13,16 +13,16 @@ from ..ops.index_places import WHOLE
 from ..ops.replaced_parts import Replace
 from . import expression as e
 from .expression import Tree
-from .spelling import written
+from .spelling import spelling
 from .terms import Term, Terms, least, numbers
 
 
-@written(copy.Copy)
+@spelling("repetition")
 def copied(layer: Terms, cls: Any, out: Tensor, x: Tensor, y: Any) -> Term:
     return layer.repeated(y, out)
 
 
-@written(copy.To)
+@spelling("conversion")
 def to(layer: Terms, cls: Any, out: Tensor, x: Tensor, dtype: Any) -> Term:
     term = layer.term(x)
     if x._np_dtype == out._np_dtype:
@@ -30,7 +30,7 @@ def to(layer: Terms, cls: Any, out: Tensor, x: Tensor, dtype: Any) -> Term:
     return Term.of(e.method(term.tree, "to", out.dtype), out, term)
 
 
-@written(shape.Reshape)
+@spelling("new_shape")
 def reshape(layer: Terms, cls: Any, out: Tensor, x: Tensor, size: tuple) -> Tree | Term:
     term, old, new = layer.term(x), tuple(x.shape), tuple(out.shape)
     if old == new:
@@ -52,7 +52,7 @@ def reshape(layer: Terms, cls: Any, out: Tensor, x: Tensor, size: tuple) -> Tree
     return Term.of(e.method(term.tree, "reshape", *new or ((),)), out, plain)
 
 
-@written(shape.Expand)
+@spelling("expansion")
 def expand(layer: Terms, cls: Any, out: Tensor, x: Tensor, size: tuple) -> Tree | Term:
     term = layer.term(x)
     if x.shape == out.shape:
@@ -60,7 +60,7 @@ def expand(layer: Terms, cls: Any, out: Tensor, x: Tensor, size: tuple) -> Tree 
     return layer.expanded(least(term), out)
 
 
-@written(shape.Permute)
+@spelling("permutation")
 def permute(layer: Terms, cls: Any, out: Tensor, x: Tensor, order: tuple) -> Tree | Term:
     n, term = x.ndim, layer.term(x)
     if (inner := least(term)).shape == ():
@@ -86,14 +86,14 @@ def written_index(parts: tuple) -> Any:
     return kept[0] if len(kept) == 1 else tuple(kept)
 
 
-@written(index.Index)
+@spelling("subscript")
 def indexed(layer: Terms, cls: Any, out: Tensor, x: Tensor, parts: tuple) -> Tree | Term:
     short = written_index(parts)
     whole = x.shape == out.shape and all(isinstance(p, slice) and p.step in (None, 1) for p in parts)
     return layer.term(x) if short == () or whole else e.subscript(layer.tree(x), short)
 
 
-@written(index.Take)
+@spelling("subscript_of_tensors")
 def take(layer: Terms, cls: Any, out: Tensor, x: Tensor, dims: tuple, *indices: Tensor) -> Tree:
     return e.subscript(layer.tree(x), places(layer, x.ndim, dims, indices))
 
@@ -123,13 +123,13 @@ def short(tree: Tree) -> Tree:
     return tree.args[0] if made and isinstance(tree.args[0], e.List) else tree
 
 
-@written(index.Untake)
+@spelling("added_to_zeros")
 def untake(layer: Terms, cls: Any, out: Tensor, x: Tensor, size: tuple, dims: tuple, *indices: Tensor) -> Tree:
     """Write zeros with the elements added at the positions they were taken from."""
     return written_at(layer, out, layer.filled("zeros", tuple(size), x), x, dims, indices, True)
 
 
-@written(index.Put)
+@spelling("put")
 def put(
     layer: Terms, cls: Any, out: Tensor, x: Tensor, value: Any, dims: tuple, accumulate: bool, *indices: Tensor
 ) -> Tree:
@@ -152,7 +152,7 @@ def written_at(layer: Terms, out: Tensor, x: Tree, value: Any, dims: tuple, indi
 
 
 # ---------------------------------------------------------------------- joining and moving
-@written(diagonal.Undiagonal)
+@spelling("embedded_diagonal")
 def undiagonal(layer: Terms, cls: Any, out: Tensor, x: Tensor, size: tuple, offset: int, i: int, j: int) -> Tree:
     """Write a square matrix with the diagonal, cropped or padded to size."""
     n, last = x.shape[-1] + abs(offset), (out.ndim - 2, out.ndim - 1)
@@ -182,7 +182,7 @@ def replaced(base: Tensor, view: Tensor, region: tuple, order: tuple | None = No
     return view if fn is copy.Alias else Replace.apply(base, view, fn, *args)
 
 
-@written(Replace)
+@spelling("replaced_part")
 def replace(layer: Terms, cls: Any, out: Tensor, x: Tensor, value: Any, fn: Any, *args: Any) -> Tree:
     part = layer.tree(value) if isinstance(value, Tensor) else layer.filled("zeros", tuple(fn.apply(x, *args).shape), x)
     if fn is diagonal.Diagonal:

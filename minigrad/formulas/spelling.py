@@ -2,7 +2,8 @@
 
 An operation declares its call as an expression in the names of its arguments (`call`, see ops/base/primitive.py); most need
 not, because they are the call of the public function of the same name. One that is internal to the library has a
-`definition` in public operations. The rules of this folder simplify what follows.
+`definition` in public operations. Where a person would write something shorter than the call, it declares a `spelling`, a rule
+of this folder.
 """
 
 from __future__ import annotations
@@ -19,15 +20,15 @@ from . import expression as e
 from .expression import Tree
 
 NONE = Parameter("none", Parameter.KEYWORD_ONLY, default=None)  # for a parameter that a function does not have
-# class -> (layer, class, output or outputs, *arguments) -> the expression or term of the output, or one for each
-WRITTEN: dict[type, Callable] = {}
+# an operation's `spelling` -> (layer, class, output or outputs, *arguments) -> the output's expression or term, or one for each
+SPELLINGS: dict[str, Callable] = {}
 
 
-def written(*classes: type) -> Callable:
-    """Register the spelling of operations."""
+def spelling(name: str) -> Callable:
+    """Register a rule that operations may declare as their `spelling`."""
 
     def enter(f: Callable) -> Callable:
-        WRITTEN.update(dict.fromkeys(classes, f))
+        SPELLINGS[name] = f
         return f
 
     return enter

@@ -24,7 +24,7 @@ from ..core.tensor import Box, Tensor
 from ..layers.transform import Transform
 from . import expression as e
 from .expression import Tree
-from .spelling import WRITTEN, declared_call
+from .spelling import SPELLINGS, declared_call
 
 
 class Term:
@@ -134,9 +134,9 @@ class Terms(Transform):
 
     def written(self, cls: Any, args: tuple, outs: tuple) -> list[Term]:
         """Return the term of each output of an operation."""
-        kind = next((c for c in cls.__mro__ if c in WRITTEN or c.__dict__.get("call")), None)
-        if kind in WRITTEN:
-            found: Any = WRITTEN[kind](self, cls, outs if len(outs) > 1 else outs[0], *args)
+        declared = next((c for c in map(vars, cls.__mro__) if c.get("spelling") or c.get("call")), {})
+        if rule := declared.get("spelling"):
+            found: Any = SPELLINGS[rule](self, cls, outs if len(outs) > 1 else outs[0], *args)
         elif cls.call in cls.names:
             found = self.term(args[cls.names.index(cls.call)])
         elif cls.elementwise:

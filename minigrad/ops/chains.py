@@ -104,6 +104,7 @@ def matrix_power(input: Tensor, n: int) -> Tensor:
 class MatrixExp(OfMatrices):
     """The exponential of square matrices; its derivative is a block of the exponential of a matrix of twice the size."""
 
+    autocast = ""
     node = "LinalgMatrixExp"
     impl = lambda x: exponential(x)
     dx = lambda g, x: exponential_gradient(g, x)

@@ -219,6 +219,7 @@ def equal(input: Tensor, other: Tensor) -> bool:
 class Where(Pointwise):
     """x where the condition holds, y elsewhere.  The operand that is not chosen gets gradient 0."""
 
+    spelling = "leave_out_condition"
     n_conditions = 1
     ufunc = np.where
     kernel = lambda condition, x, y: x if condition else y
@@ -323,6 +324,7 @@ maximum, minimum, fmax, fmin = functions(Maximum, Minimum, Fmax, Fmin)
 class ClampMin(Pointwise):
     """The larger of the element and lo."""
 
+    spelling = "leave_out_guard"
     node, number_nodes = "ClampMinBackward1", {1: "ClampMinBackward0"}
     ufunc = np.maximum
     accepts = "iuf"

@@ -40,6 +40,7 @@ CALLED = {
 class Clone(Linear):
     """A copy in separate memory."""
 
+    lowering = "convert"
     arrays = quiet = takes_half = True
     impl = lambda x: repeated(x) if 0 in x.strides else x.copy(order="K")  # an expanded tensor has no order to keep
     dx = lambda g: g
@@ -75,6 +76,8 @@ class Conversion(Linear):
 class To(Conversion):
     """The elements converted to another dtype (its gradient is converted back by the engine)."""
 
+    spelling = "conversion"
+    lowering = "convert"
     impl = lambda x, dtype: x.astype(dtype, "C" if 0 in x.strides else "K")
     dx = lambda g: g
 
@@ -121,6 +124,7 @@ TO_LATER = {"cuda": ToCudaLater, "cpu": ToPinned, "meta": ToMeta}  # with non_bl
 class Alias(View):
     """The memory of another tensor."""
 
+    lowering = "convert"
     impl = lambda x: x.view()
     dx = lambda g: g
     batch = lambda x: (x,)
@@ -130,6 +134,8 @@ class Alias(View):
 class Copy(Primitive):
     """The contents of x after `y` is written over it: y, broadcast to x's shape and converted to x's dtype."""
 
+    spelling = "repetition"
+    lowering = "overwrite"
     elementwise = takes_half = True
     impl = lambda x, y: np.broadcast_to(written(y, x), x.shape)
     dx = lambda g: g.new_zeros(g.shape)

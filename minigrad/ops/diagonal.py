@@ -30,6 +30,7 @@ class Diagonal(View):
 class Undiagonal(Linear):
     """Zeros of a shape with a diagonal filled in: the transpose of Diagonal."""
 
+    spelling = "embedded_diagonal"
     node = "DiagEmbed"
 
     @staticmethod

@@ -32,6 +32,8 @@ class Einsum(Bilinear):
     Each label occurs once in a tensor, and in at least two of x, y and out.
     """
 
+    autocast = "half"
+    lowering = "contraction"
     dimensions = "contraction"
     call = lambda of_x, of_y, of_out: f"einsum({written(of_x, of_y, of_out)!r}, x, y)"
     impl = lambda x, y, of_x, of_y, of_out: contract(x, y, of_x, of_y, of_out)

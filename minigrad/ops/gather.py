@@ -68,6 +68,7 @@ class Scatter(Write):
 class ScatterAdd(Write):
     """x with out[index[i, j], j] += src[i, j], here along dimension 0."""
 
+    lowering = "scatter"
     call = "x.{name}(dim, index, src)"
     value = 3
 

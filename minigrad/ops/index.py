@@ -56,6 +56,8 @@ METHODS: dict = {}  # of Tensor; `writes` adds the in-place forms
 class Index(View):
     """A part of a tensor by integers, slices and None: a view."""
 
+    spelling = "subscript"
+    lowering = "part"
     impl = lambda x, index: x[(*index, ...)]
     dx = lambda g, shape, index: Unindex.apply(g, shape, index)
     batch = lambda x, index: (x, (WHOLE, *index))
@@ -83,6 +85,8 @@ class Index(View):
 class Unindex(Linear):
     """Zeros of a shape with a part of it filled in: the transpose of Index."""
 
+    lowering = "fill_part"
+
     @staticmethod
     def impl(x: np.ndarray, size: tuple, index: tuple) -> np.ndarray:
         out = zeros(size, x)
@@ -96,6 +100,7 @@ class Unindex(Linear):
 class Take(Linear):
     """The elements at index tensors, broadcast together, in some dimensions, and all elements of the others."""
 
+    spelling = "subscript_of_tensors"
     node = "Index"
     any_device = integers = ("indices",)
     impl = lambda x, dims, *indices: take_at(x, dims, indices)
@@ -116,6 +121,7 @@ class Take(Linear):
 class Untake(Linear):
     """Zeros of a shape with values added at index tensors, which may repeat: the transpose of Take."""
 
+    spelling = "added_to_zeros"
     any_device = integers = ("indices",)
 
     @staticmethod
@@ -194,6 +200,7 @@ def writes(*samples: str, node: Any = "", **options: Any) -> Callable:
 class Put(Write):
     """x with values written at index tensors (the last of repeated ones stays), or with `accumulate` added there."""
 
+    spelling = "put"
     node = "IndexPut"
     any_device = integers = ("indices",)
 
@@ -263,6 +270,7 @@ def surviving_values(g: Tensor, dims: tuple, indices: tuple) -> Tensor:
 class MaskedFill(Write):
     """x with one value where the mask holds."""
 
+    lowering = "choose"
     call = "x.masked_fill(mask, value)"
     node, number_nodes = "MaskedFillBackward1", {2: "MaskedFillBackward0"}
     value = 2

@@ -45,6 +45,7 @@ class Join(Operation):
 class Stack(Join):
     """Tensors of equal shape, stacked along a new dimension."""
 
+    lowering = "join_new"
     dimensions = "stack"
     call = "stack(xs, dim)"
     impl = lambda dim, *xs: joined(dim, [x[(*(WHOLE,) * dim, None)] for x in xs])  # half the time of np.stack
@@ -61,6 +62,7 @@ class Stack(Join):
 class Cat(Join):
     """Tensors concatenated along a dimension; `starts` holds where each begins, and where the last ends."""
 
+    lowering = "join"
     call = "cat(xs, dim)"
     impl = lambda dim, starts, *xs: joined(dim, xs)
     dxs = lambda g, dim, starts, index: Index.apply(g, (WHOLE,) * dim + (slice(starts[index], starts[index + 1]),))

@@ -48,6 +48,7 @@ class LinAlgError(MinigradRuntimeError):
 class OfMatrices(Operation):
     """An operation on the last two dimensions of its one tensor, for any dimensions in front."""
 
+    autocast = "float32"
     batch = lambda *args: args
 
 
@@ -71,6 +72,7 @@ class InvTriangular(Inv):
 class Solution(Operation):
     """The solution X of A X = B; the batches of both are broadcast."""
 
+    autocast = "float32"
     layout = column_major
 
     def vmap(info: Any, in_dims: tuple, a: Tensor, b: Tensor, *settings: bool) -> tuple:

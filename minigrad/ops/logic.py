@@ -75,6 +75,7 @@ class BitwiseAnd(Bitwise):
 class BitwiseOr(Bitwise):
     """The bits that one or both have set; on bools, or."""
 
+    spelling = "leave_out_false"
     ufunc = np.bitwise_or
     kernel = lambda x, y: x | y
 

@@ -32,6 +32,8 @@ BATCHES = ("batch1", "batch2")
 class MatMul(Bilinear):
     """The matrix product, of vectors and of batches of matrices too."""
 
+    autocast = "half"
+    lowering = "product"
     dimensions = "product"
     call = "x @ y"
     name = "matmul"
@@ -82,12 +84,14 @@ class Bmm(MatMul):
 class Mv(MatMul):
     """The product of a matrix and a vector."""
 
+    autocast = ""
     call = "x @ y"
 
 
 class Dot(MatMul):
     """The scalar product of two vectors."""
 
+    autocast = ""
     call = "x @ y"
 
 
@@ -112,6 +116,7 @@ class Outer(Bilinear):
 class Cross(Bilinear):
     """The vector product along a dimension of size 3; since (x × y) · g = x · (y × g), it is its own transpose up to order."""
 
+    spelling = "cross_product"
     layout = row_major
     node = "LinalgCross"
     impl = lambda x, y, dim: np.cross(x, y, axis=dim)

@@ -144,6 +144,7 @@ def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
 class Cdist(Operation):
     """Distances between all points of one set and all of another; `fast` allows matrix products for p = 2."""
 
+    autocast = "float32"
     call = "cdist(x, y, p)"
     layout = row_major
     impl = lambda x, y, p, fast: distances(x, y, p, fast)

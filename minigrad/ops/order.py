@@ -29,6 +29,9 @@ from .reduce import Sum, reduced
 class Amax(Reduce):
     """The maximum over dimensions; of no elements, which only other operations ask for, it is -inf."""
 
+    name_of_all = "max"
+    keeps_elements = True
+    lowering = "maximum"
     kernel_takes_half = True
     impl = lambda x, dims, keepdim: reduced("maximum", np.maximum, x, dims, keepdim, -np.inf)
     dx = lambda g, x, out, dims: shared(g, x == out, dims)
@@ -37,6 +40,8 @@ class Amax(Reduce):
 class Amin(Reduce):
     """The minimum over dimensions."""
 
+    name_of_all = "min"
+    keeps_elements = True
     kernel_takes_half = True
     impl = lambda x, dims, keepdim: reduced("minimum", np.minimum, x, dims, keepdim)
     dx = lambda g, x, out, dims: shared(g, x == out, dims)
@@ -52,6 +57,7 @@ class Whole(Reduce):
 class MaxOfAll(Whole):
     """The maximum of all elements."""
 
+    lowering = "maximum"
     node = "MaxBackward1"
     name = "max"
     impl = lambda x, dims, keepdim: reduced("maximum", np.maximum, x, dims, keepdim)

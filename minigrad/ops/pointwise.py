@@ -34,6 +34,7 @@ UNARY = ("T(3, 4)", "T()", "T(0, 2)", "T(1)", "I(3, 9)", "T(4, 3).mT", "T(6)[1::
 class Add(Pointwise):
     """Sum of two tensors."""
 
+    spelling = "leave_out_zeros"
     ufunc = np.add
     kernel = lambda x, y: x + y
     dx = lambda: 1
@@ -88,6 +89,7 @@ class SubScaled(Subtraction):
 class Mul(Pointwise):
     """Product of two tensors, element by element."""
 
+    spelling = "leave_out_ones"
     ufunc = np.multiply
     kernel = lambda x, y: x * y
     dx = lambda y: y

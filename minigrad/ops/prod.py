@@ -21,6 +21,8 @@ from .scan import Cumprod, Shift, can_divide
 class Prod(OverAll):
     """The product over dimensions.  The partial is the product of the others, without a division."""
 
+    keeps_elements = True
+    autocast = "float32"
     kernel_takes_half = True
     impl = lambda x, dims, keepdim: reduced("product", np.multiply, x, dims, keepdim)
     dx = lambda x, dims: others(x, dims)

@@ -17,7 +17,7 @@ from ..core.tensor import Tensor
 from ..errors import error
 from ..kernels import fallback
 from ..kernels.cpu import reductions_cpu
-from .base.families import NonDifferentiable, Reduce
+from .base.families import NonDifferentiable, OverDims, Reduce
 from .base.registry import op
 from .compare import where
 from .dimensions import axes, shown_dims
@@ -106,6 +106,8 @@ class OverAll(Reduce):
 class Sum(OverAll):
     """The sum over dimensions."""
 
+    keeps_elements = True
+    lowering = "total"
     arrays = quiet = kernel_takes_half = True
     impl = lambda x, dims, keepdim: add_up(x, dims, keepdim)
     dx = lambda: 1
@@ -114,6 +116,8 @@ class Sum(OverAll):
 class Mean(OverAll):
     """The arithmetic mean over dimensions."""
 
+    keeps_elements = True
+    lowering = "average"
     arrays = quiet = True
     impl = lambda x, dims, keepdim: add_up(x, dims, keepdim) / count(x.shape, dims)
     dx = lambda g, shape, dims: g / max(count(shape, dims), 1)
@@ -138,28 +142,27 @@ class NanSum(Reduce):
     dx = lambda g, x: where(x == x, g, 0.0)
 
 
-class AnyOf(NonDifferentiable):
+class AnyOf(OverDims, NonDifferentiable):
     """True if any element over the dimensions is not zero."""
 
+    lowering = "some_nonzero"
     name, kernel_takes_half = "any", True
     impl = lambda x, dims, keepdim: np.logical_or.reduce(x, axis=dims, keepdims=keepdim)
-    batch = Reduce.batch
 
 
-class AllOf(NonDifferentiable):
+class AllOf(OverDims, NonDifferentiable):
     """True if no element over the dimensions is zero."""
 
+    lowering = "none_zero"
     name, kernel_takes_half = "all", True
     impl = lambda x, dims, keepdim: np.logical_and.reduce(x, axis=dims, keepdims=keepdim)
-    batch = Reduce.batch
 
 
-class CountNonzero(NonDifferentiable):
+class CountNonzero(OverDims, NonDifferentiable):
     """Number of elements over dimensions that are not zero."""
 
     call = lambda x, dims, keepdim: f"(x != 0).sum({shown_dims(x, dims, keepdim)}, keepdim=keepdim)"
     impl = lambda x, dims, keepdim: np.add.reduce(x != 0, axis=dims, keepdims=keepdim, dtype=dtypes.I8)
-    batch = Reduce.batch
 
 
 @op("T(3, 4)", "T(2, 3, 4), 1", "T(2, 3, 4), (0, -1), True", "T()", "T(0, 3), 0", "I(3, 4, 9)", "B(3), 0",

@@ -21,6 +21,9 @@ from .index_places import WHOLE
 class Replace(Write):
     """x with its view `fn(x, *args)` replaced by value, which has the view's shape."""
 
+    spelling = "replaced_part"
+    lowering = "replace_part"
+
     @staticmethod
     def update(x: np.ndarray, value: Any, fn: Any, *args: Any) -> None:
         fn.impl(x, *args)[...] = written(value, x)

@@ -26,6 +26,7 @@ RESTS = tuple([s.replace("9)", "9) + 1") for s in BINARY if s[0] != "2"])
 class Div(Pointwise):
     """Quotient of two tensors; integers are divided as floating-point numbers."""
 
+    spelling = "leave_out_count_of_one"
     kind = "float"
     ufunc = np.true_divide
     kernel = lambda x, y: x / y

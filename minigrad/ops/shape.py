@@ -32,6 +32,8 @@ from .dimensions import axes, axis
 class Reshape(View):
     """The same elements in the same order under another shape, without copying."""
 
+    spelling = "new_shape"
+    lowering = "regroup"
     dimensions = "regrouped"
     arrays = True
     impl = lambda x, size: x.reshape(size, copy=False)
@@ -55,6 +57,8 @@ class Reshape(View):
 class Permute(View):
     """Dimensions in another order."""
 
+    spelling = "permutation"
+    lowering = "reorder"
     impl = lambda x, order: x.transpose(order)
     dx = lambda g, order: Permute.apply(g, inverse_permutation(order))
     arrays = True
@@ -72,6 +76,8 @@ class T(Permute):
 class Expand(View):
     """Dimensions of size 1, and new ones in front, repeated without copying."""
 
+    spelling = "expansion"
+    lowering = "repeat"
     dimensions = "repeated"
     impl = lambda x, size: strided(x, size, strides_of(x, size))
     dx = lambda g, shape: sum_to(g, shape)

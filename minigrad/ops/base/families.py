@@ -263,8 +263,18 @@ def times(g: Tensor | Array, d: Tensor | Array | float) -> Any:
     return g.new_zeros(g.shape) if isinstance(g, Tensor) else zeros(g.shape, g)[()]
 
 
-class Reduce(Primitive):
-    """A reduction `impl(x, dims, keepdim)` over a tuple of dimensions.
+class OverDims(Primitive):
+    """An operation `impl(x, dims, keepdim)` over a tuple of dimensions."""
+
+    spelling = "reduction"
+    keeps_elements = False  # over no dimensions it changes nothing
+    takes_dims = False  # its public function needs dimensions
+    name_of_all = ""  # the name of its public function over all dimensions, if it is another: amax is max
+    batch = lambda x, dims, keepdim, *rest: (x, tuple([d + 1 for d in dims]), keepdim, *rest)
+
+
+class Reduce(OverDims):
+    """A differentiable reduction over a tuple of dimensions.
 
     dx is the partial with respect to one element, or with `g` among its parameters g times it.  In dx the reduced dimensions
     of `out` and `g` have size 1, so that both broadcast against x.
@@ -300,8 +310,6 @@ class Reduce(Primitive):
             outs = tuple([o.reshape(kept) for o in outs])
         t = cls.term(primals + outs, len(primals), tangents[0])
         return t.sum(dims, keepdim) if dims else t
-
-    batch = lambda x, dims, keepdim, *rest: (x, tuple([d + 1 for d in dims]), keepdim, *rest)
 
 
 def spread(d: Array, shape: tuple) -> Array:

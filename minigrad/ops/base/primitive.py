@@ -53,11 +53,14 @@ class Primitive(Function):
     # the call as users write it, an expression in the names of impl's parameters (`{name}` is the operation's name), or a
     # function of some of them that returns it, or one for each result; without it, see default_call
     call: Any = ""
+    spelling = ""  # the rule that writes it in formulas more briefly than its call (SPELLINGS in formulas/spelling.py)
     definition: Any = None  # the result in public operations, which formulas show if no single call has it
     # formulas of a textbook, such as "dx", shown where they give the same: for finite numbers that are not huge, and
     # only if the function "when" returns True for the arguments
     textbook: dict = {}
     dimensions = ""  # the rule for the dimensions of its result (RULES in explain/dim_origins.py)
+    lowering = ""  # the rule by which compiled programs fuse it (RULES in compile/rules.py); pointwise ones need none
+    autocast = ""  # "half" or "float32": the dtype in which torch.autocast computes it, if not in that of its arguments
     node = ""  # PyTorch's name of its node, if not from the class's name; with Backward and a number in full
     number_nodes: dict = {}  # position of an operand -> PyTorch's node if that operand is a number, which then is no input
     n_settings = 0  # the number of trailing parameters that are plain settings, not operands

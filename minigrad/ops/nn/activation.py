@@ -244,6 +244,7 @@ class Glu(Operation):
 class Prelu(Activation):
     """x where positive, else weight * x."""
 
+    autocast = "half"
     node, operands = "PreluKernel", ("input", "weight")
     depends_on_operand = True
     kernel = lambda x, weight: where(x > 0, x, weight * x)

@@ -29,6 +29,7 @@ from .softmax import LogSoftmax
 class OfClasses(OnLines):
     """A loss of classes: kernels check these themselves, and take one mean for all examples."""
 
+    autocast = "float32"
     integers = ("target",)
 
     @classmethod
@@ -53,6 +54,7 @@ class OfClasses(OnLines):
 class NLL(OfClasses, Linear):
     """-x at each example's class, along dimension dim; 0 where the class is `ignore`."""
 
+    lowering = "pick_class"
     call = 'nll_loss(x, target, ignore_index=ignore, reduction="none")'
     node = "NllLoss"
     depends_on_operand, gives = True, (row_kernels.EACH,)
@@ -73,6 +75,7 @@ class NLL(OfClasses, Linear):
 class MeanNLL(OfClasses, Linear):
     """Mean of NLL over all dimensions but the first `lead`, without targets equal to `ignore`."""
 
+    lowering = "pick_class"
     call = "nll_loss(x, target, ignore_index=ignore)"
     node = "NllLoss"
     depends_on_operand, gives = True, (row_kernels.NUMBER,)
@@ -90,6 +93,8 @@ class MeanNLL(OfClasses, Linear):
 class AtTarget(Linear):
     """Zeros of a shape, with x at each example's class unless that is `ignore`: the transpose of -NLL."""
 
+    autocast = "float32"
+    lowering = "put_at_class"
     integers = ("target",)
 
     @staticmethod
@@ -131,6 +136,8 @@ class CrossEntropy(OfClasses, Rows):
 class FromLogits(Operation):
     """Gradient of the logits: w times (softmax - one_hot(target)); 0 where the target is `ignore`."""
 
+    autocast = "float32"
+    lowering = "softmax_minus_one_hot"
     integers, gives = ("target",), (row_kernels.ALL,)
 
     @staticmethod
@@ -181,6 +188,7 @@ class MeanCrossEntropy(OfClasses, Rows):
 class CountValid(NonDifferentiable):
     """Number of targets that are not `ignore`, over all dimensions but the first `lead`, as a float."""
 
+    lowering = "count_valid"
     call = lambda target, ignore: "(target != ignore).sum()" if ignores(target, ignore) else "target.numel()"
     impl = lambda target, ignore, dtype, lead: np.add.reduce(
         target != ignore, axis=tuple(range(lead, target.ndim)), dtype=np.dtype(dtype)

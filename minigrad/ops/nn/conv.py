@@ -45,6 +45,7 @@ class Geometry(NamedTuple):
 class Conv(Bilinear):
     """out[n, o, i] = sum over c and k of x[n, c, i * stride + k * dilation - padding] * w[o, c, k]."""
 
+    autocast = "half"
     dimensions = "convolution"
     call = lambda x, geometry: f"conv{x.ndim - 2}d(x, w, {geometry.text()})"
     layout = channels_last
@@ -70,6 +71,7 @@ class Conv(Bilinear):
 class ConvBias(Operation):
     """Conv, plus one number per channel of the result."""
 
+    autocast = "half"
     dimensions = "convolution"
     call = lambda x, geometry: f"conv{x.ndim - 2}d(x, w, bias, {geometry.text()})"
     layout = channels_last
@@ -110,6 +112,7 @@ class ConvBias(Operation):
 class ConvInput(Bilinear):
     """The input of spatial shape `size` for an output y and a weight: Conv's transpose by its input."""
 
+    autocast = "half"
     call = lambda y, w, size, geometry: transposed_text(y.shape[2:], w.shape[2:], size, geometry)
     layout = channels_last
     node = "Convolution"

@@ -22,6 +22,8 @@ from .entry import functional
 class Affine(Primitive):
     """x @ weight.T + bias, for a weight matrix and any number of examples."""
 
+    autocast = "half"
+    lowering = "affine"
     dimensions = "affine"
     call = "linear(x, weight, bias)"
     node = "Addmm"

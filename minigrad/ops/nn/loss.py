@@ -28,6 +28,7 @@ PAIRS = ("T(3, 4), T(3, 4)", "T(3), T(3), reduction='none'", "T(2, 3), T(2, 3), 
 class SquaredError(Pointwise):
     """(x - y) ** 2."""
 
+    autocast = "float32"
     call = "(x - y) ** 2"
     name, node = "mse_loss", "MseLoss"
     operands = ("input", "target")
@@ -40,6 +41,7 @@ class SquaredError(Pointwise):
 class Huber(Pointwise):
     """d * d / 2 for d = x - y up to a limit of |d|, and linear beyond."""
 
+    autocast = "float32"
     call = "where(abs(x - y) < limit, 0.5 * (x - y) ** 2, limit * (abs(x - y) - 0.5 * limit))"
     name, node = "huber_loss", "HuberLoss"
     operands = ("input", "target")
@@ -56,6 +58,7 @@ class Huber(Pointwise):
 class WithLogits(Pointwise):
     """-(y * log(s) + (1 - y) * log(1 - s)) with s = sigmoid(x); the gradient, s - y, stays precise where y is 0 or 1."""
 
+    autocast = "float32"
     node = "BinaryCrossEntropyWithLogits"
     accepts, operands = "f", ("input", "target")
     kernel = lambda x, y: (1 - y) * x - logsigmoid(x)
@@ -67,6 +70,7 @@ class WithLogits(Pointwise):
 class WeightedLogits(Pointwise):
     """WithLogits, with the term of y multiplied by p."""
 
+    autocast = "float32"
     node = "BinaryCrossEntropyWithLogits"
     accepts = "f"
     kernel = lambda x, y, p: (1 - y) * x - (1 + (p - 1) * y) * logsigmoid(x)
@@ -77,6 +81,8 @@ class WeightedLogits(Pointwise):
 
 class Probability(Operation):
     """-(y * log(x) + (1 - y) * log(1 - x)), with logarithms clamped to at least -100."""
+
+    autocast = "float32"
 
     @staticmethod
     def impl(x: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -97,6 +103,8 @@ class Probability(Operation):
 
 class Variance(Operation):
     """x clamped to at least `least`; the gradient passes unchanged, as in PyTorch."""
+
+    autocast = "float32"
 
     @staticmethod
     def impl(x: np.ndarray, least: float) -> np.ndarray:

@@ -69,6 +69,7 @@ class LogSoftmax(Rows):
 class Logsumexp(OnLines, Reduce):
     """log(sum(exp(x))) over dimensions; its gradient is the softmax."""
 
+    takes_dims = True
     gives, arrays = (row_kernels.LINE,), False
 
     @staticmethod
