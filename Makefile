@@ -16,9 +16,8 @@ with  = $(foreach extra,$(1),$(VENV)/.with-$(extra))
 # many tests start a Python of their own: the first one keeps bytecode for the others
 export PYTHONDONTWRITEBYTECODE :=
 
-# the suites that also run with their tensors on a device (docs/howto/cuda.md); `make test` runs the first ones, in a minute
-DEVICE_FIRST := tests/spec tests/core/test_user_methods.py tests/core/test_inplace.py \
-  tests/autograd/test_function.py tests/autograd/test_once_differentiable.py tests/ops/test_pointwise.py tests/ops/test_index.py
+# the suites that also run with their tensors on a device (docs/howto/cuda.md); `make test` runs the first ones
+DEVICE_FIRST := tests/spec tests/core/test_user_methods.py tests/core/test_inplace.py tests/autograd/test_function.py
 ON_DEVICE    := tests/spec tests/core tests/autograd tests/compile/test_compile_random.py tests/compile/test_compile_numbers.py \
   tests/compile/test_compile_training.py tests/compile/test_compile_grads.py tests/compile/test_compile_reads.py \
   tests/compile/test_compile_memory.py tests/compile/test_compile_random_effects.py tests/compile/test_compile_outside.py \

@@ -33,7 +33,6 @@ SLOW = {
     "tests/compile/test_compile_lines.py": r"test_random_programs_on_lines\[1\]",
     "tests/compile/test_compile_loops.py": r"test_random_loops\[1\]",
     "tests/compile/test_compile_numbers.py": "test_random_arithmetic_of_numbers",
-    "tests/compile/test_compile_outside.py": r"test_operations_see_what_tensors_outside_hold_now\[.*-detached\]",
     "tests/compile/test_compile_random_effects.py": "test_random_training_loops",
     "tests/docs/test_decks.py": r"test_a_deck_is_whole\w*\[semester-week-(?!14)",
     "tests/layers/test_reading_values.py": r"test_a_look_changes_no_derivative\[20\]",

@@ -7,6 +7,7 @@ modules, and diagnose/missing_names.py reports missing ones.
 
 from __future__ import annotations
 
+import functools
 import re
 import sys
 from collections.abc import Sequence
@@ -120,13 +121,18 @@ def imports_torch(modules: list[ModuleType]) -> bool:
     """Return True if all of a package's modules are written in Python, and one of their texts imports PyTorch."""
     if any(str(getattr(m, "__file__", "")).endswith(tuple(EXTENSION_SUFFIXES)) for m in modules):
         return False
-    return any(IMPORTS_TORCH.search(text_of(m)) for m in modules)
+    return any(file_imports_torch(getattr(m, "__loader__", None)) for m in modules)
 
 
-def text_of(module: ModuleType) -> str:
-    """Return the text of a module that was loaded from a Python file; "" for others."""
-    loader = getattr(module, "__loader__", None)
+def file_imports_torch(loader: object) -> bool:
+    """Return True if a module was loaded from a Python file that imports PyTorch."""
     try:
-        return loader.get_source(module.__name__) or "" if isinstance(loader, SourceFileLoader) else ""
+        return isinstance(loader, SourceFileLoader) and found_in(loader, loader.path_stats(loader.path)["mtime"])
     except (ImportError, OSError, SyntaxError):
-        return ""
+        return False
+
+
+@functools.cache  # each as_torch asks for all files of all packages, when it begins and when it ends
+def found_in(loader: SourceFileLoader, changed: float) -> bool:
+    """Return True if the text of a file, as it was at the time `changed`, imports PyTorch."""
+    return IMPORTS_TORCH.search(loader.get_source(loader.name) or "") is not None
