@@ -14,11 +14,11 @@ from dataclasses import dataclass, field, replace
 from . import cards as closed
 from . import text
 from .card_parts import GAP, SIDE, Block, Card, Line
-from .drawn_graph import Frame, Graph, Node
+from .drawn_graph import Edge, Frame, Graph, Node
 from .layout import Layout, Point, layout
 from .orientation import WAYS
 
-PAD, LEAD = 12.0, 26.0  # between a frame and its cards; room along the edges, for bends between border and ports
+PAD, LEAD = 12.0, 32.0  # between a frame and its cards; room along the edges, for bends between border and ports
 BEND = 60.0  # the longest bend
 TURNED = {"TB": "BT", "BT": "TB", "LR": "RL", "RL": "LR"}
 COLUMNS = 36  # characters of the line below a frame's title
@@ -158,3 +158,31 @@ def many(cards: dict[str, Card], name: str) -> int:
     """Count the operations in the frames of a pass, nested ones too."""
     rooms = [card.seen_in(name) for card in cards.values() if isinstance(card, OpenCard)]
     return sum(sum(node.is_op for node in room.frame.graph.nodes) + many(room.cards, name) for room in rooms)
+
+
+def ends_of(cards: dict[str, Card], edge: Edge, name: str) -> tuple[str, str]:
+    """Return the keys of the nodes that an edge joins in a pass; in an open node, those of its ports."""
+    source, target = cards[edge.source.key], cards[edge.target.key]
+    start, end = edge.source.key, edge.target.key
+    if isinstance(source, OpenCard):
+        start = port_of(source, source.seen_in(name).frame.exits, edge.port, name)
+    if isinstance(target, OpenCard):
+        end = port_of(target, target.seen_in(name).frame.entries, edge.slot, name)
+    return start, end
+
+
+def port_of(card: OpenCard, ports: dict[int, str], place: int, name: str) -> str:
+    """Return the key of a port; without one, that of the first card inside."""
+    key = ports.get(place) or next(iter(card.seen_in(name).cards))
+    inner = card.seen_in(name).cards[key]
+    return port_of(inner, {}, 0, "forward") if isinstance(inner, OpenCard) else key
+
+
+def kinds_in(cards: dict[str, Card]) -> dict[str, None]:
+    """Return the kinds of cards, in frames too, in their order."""
+    kinds: dict[str, None] = {}
+    for card in cards.values():
+        kinds[card.node.kind] = None
+        for room in card.rooms.values() if isinstance(card, OpenCard) else ():
+            kinds |= kinds_in(room.cards)
+    return kinds
