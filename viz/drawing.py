@@ -182,10 +182,7 @@ class Drawing:
         with _uncollected():
             most = len(self.whole.nodes) if self.max_nodes is None else self.max_nodes
             graph = fold(self.whole, most, self.depth)
-        try:
-            return opened(graph, self.open)
-        except ValueError as unknown:
-            raise ValueError(f"draw: open names {unknown}, which is no custom Function in this picture.") from None
+        return opened(graph, self.open)
 
     @cached_property
     def cards(self) -> dict[str, Card]:
@@ -208,7 +205,10 @@ class Drawing:
 
     def _placed(self, graph: Graph, cards_of: Callable[[Graph], dict[str, Card]]) -> slide.Placed:
         if self.view.slide:
-            return slide.placed(graph, self.passes, cards_of)
+            found = slide.placed(graph, self.passes, cards_of)
+            if self.open is None and not slide.readable(found, self.passes):
+                found = slide.placed(opened(graph, ("none",)), self.passes, cards_of)
+            return found
         cards = cards_of(graph)
         return graph, cards, layout(graph, cards)
 

@@ -38,6 +38,7 @@ class OpenCard(Card):
     """The card of an open node; `rooms` are its frames by pass."""
 
     rooms: dict[str, Room] = field(default_factory=dict)
+    used: set[int] = field(default_factory=set)  # outputs that other nodes read
 
     def __post_init__(self):
         super().__post_init__()
@@ -98,6 +99,8 @@ class OpenCard(Card):
         length = self.way.size(self.width, self.height)[1]
         for ports, is_entry in ((room.frame.entries, True), (room.frame.exits, False)):
             for place, key in ports.items():
+                if not is_entry and place not in self.used:
+                    continue
                 place_across = self.entry(place) if is_entry else self.exit(place)
                 border = self.way.point((place_across, 0.0 if is_entry else length), length)
                 x, y = self._side(room, key, -1 if is_entry else 1)
@@ -131,8 +134,11 @@ def card_of(graph: Graph, node: Node, passes: Sequence[str], together: bool = Fa
         return made
     rooms = {name: room_of(graph, frame, passes) for name, frame in node.frames.items() if name in passes}
     rooms = rooms or {name: room_of(graph, frame, passes) for name, frame in node.frames.items() if name == "forward"}
+    used = {edge.port for edge in graph.edges if edge.source is node}
     longest = max((room.frame.title for room in rooms.values()), key=len)
-    return OpenCard(node, [title(graph, node, longest)], labels=made.labels, way=made.way, room=made.room, rooms=rooms)
+    return OpenCard(
+        node, [title(graph, node, longest)], labels=made.labels, way=made.way, room=made.room, rooms=rooms, used=used
+    )
 
 
 def room_of(graph: Graph, frame: Frame, passes: Sequence[str]) -> Room:
@@ -152,12 +158,6 @@ def title(graph: Graph, node: Node, words: str) -> Block:
     where = text.source(op.get("where")) if "lines" in graph.view.show else ""
     lines = [Line([(words, "name")]), *([Line([(" · ".join(tags), "tag")])] if tags else [])]
     return Block("head", [*lines, *(Line([(line, "code")]) for line in text.wrap(where, COLUMNS, 3) if line)])
-
-
-def many(cards: dict[str, Card], name: str) -> int:
-    """Count the operations in the frames of a pass, nested ones too."""
-    rooms = [card.seen_in(name) for card in cards.values() if isinstance(card, OpenCard)]
-    return sum(sum(node.is_op for node in room.frame.graph.nodes) + many(room.cards, name) for room in rooms)
 
 
 def ends_of(cards: dict[str, Card], edge: Edge, name: str) -> tuple[str, str]:

@@ -6,6 +6,8 @@ tensor has a tag where `forward` makes it and where the other methods read it.
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from itertools import chain
 
@@ -15,20 +17,27 @@ from .drawn_graph import Edge, Frame, Graph, Node
 SMALL = 8  # operations: a Function whose methods have more stays closed, unless it is named
 FULL = 40  # nodes: Functions in larger graphs stay closed, unless they are named
 METHODS = {"forward": ("forward", "setup_context"), "backward": ("backward", "vjp"), "jvp": ("jvp",)}
+WORD = re.compile(r"(?<![\w.])[A-Za-z_]\w*")
 HUES = {"forward": "", "backward": "-backward", "jvp": "-jvp"}
+
+
+class UnknownFunction(ValueError):
+    """A Function to open is not in the picture."""
 
 
 def opened(graph: Graph, names: Sequence[str] | None) -> Graph:
     """Open the custom Functions of a graph that `names` contains; None opens small ones, "all" all, "none" none.
 
-    Raises ValueError(name) if the graph has no such Function.
+    Raises UnknownFunction if the graph has no such Function.
     """
     functions = [node for node in graph.nodes if node.kind == "function"]
-    wanted = {*(names or ())} - {"all", "none"}
-    if unknown := sorted(wanted - {*chain.from_iterable(map(named, functions))}):
-        raise ValueError(unknown[0])
+    wanted, known = {*(names or ())} - {"all", "none"}, {*chain.from_iterable(map(named, functions))}
+    if unknown := sorted(wanted - known):
+        there = f"The picture has {', '.join(sorted(known))}" if known else "The picture has none"
+        raise UnknownFunction(f"draw: open names {unknown[0]!r}, which is no custom Function here. {there}.")
     small = names is None and len(graph.nodes) <= FULL
     for node in functions:
+        node.frames = {}
         if "all" in (names or ()) or wanted or small:
             node.frames = frames(graph, node, None if small else wanted or None, SMALL if small else None)
     return graph
@@ -50,6 +59,15 @@ def methods(op: dict, pass_name: str) -> list[dict]:
 def size(op: dict) -> int:
     """Return the number of operations of a custom Function's largest method."""
     return max((sum(len(ran["ops"]) for ran in methods(op, name)) for name in METHODS), default=0)
+
+
+def summary(op: dict) -> str:
+    """Return what a closed custom Function does: the number of operations in forward, and the first line of these."""
+    ops = [inner for ran in methods(op, "forward") for inner in ran["ops"]]
+    if not ops:
+        return ""
+    code = text.shorten((ops[0]["where"]["code"]).strip(), 40)
+    return f"{len(ops)} operation{'s' * (len(ops) > 1)}: {code}" + " …" * (len(ops) > 1)
 
 
 def frames(graph: Graph, node: Node, wanted: Collection[str] | None, most: int | None) -> dict[str, Frame]:
@@ -76,9 +94,14 @@ class Method:
         self.outside = self.names_in_forward()
         record = merged(calls, self.outside)
         self.of: dict[int, int] = record.pop("same")  # inner value -> outer value
+        made = {value for op in record["ops"] for value in op["outputs"]}
+        if self.op.get("inplace"):  # before and after the write, the tensor is the same
+            before = {i for i, outer in self.of.items() if i not in made and outer in self.op["outputs"]}
+            self.of |= dict.fromkeys(before, self.op["inputs"][0])
         self.inner = {outer: inner for inner, outer in reversed(self.of.items())}
         self.results = record["outputs"]
         self.graph = Graph({**record, "outputs": [], "program": {"passes": ["forward"]}, "gradients": {}}, outer.view)
+        self.name_arguments()
         self.maker = {v: (n, port) for n in self.graph.nodes for port, v in enumerate(n.outputs) if n.kind != "copy"}
         self.frame = Frame(f"{self.op['function']}.{calls[0]['method']}", self.graph)
         self.frame.turned, self.frame.hue = name == "backward", HUES[name]
@@ -93,6 +116,18 @@ class Method:
             given = {v["id"]: v["name"] for v in ran["values"] if v["name"]}
             names |= {int(outer): given[int(i)] for i, outer in ran["same"].items() if int(i) in given}
         return names
+
+    def name_arguments(self) -> None:
+        """Name values as the method does, also those whose name has a meaning in other formulas, such as g."""
+        count = Counter(value["name"] for value in self.graph.values.values())
+        given = {
+            value["label"]: value["name"]
+            for i, value in self.graph.values.items()
+            if value["name"].isidentifier() and count[value["name"]] == 1 and self.graph.names[i] == value["label"]
+        }
+        words, names = self.graph.words, self.graph.names
+        names.update({i: given[name] for i, name in names.items() if name in given})
+        self.graph.words = lambda formula: words(WORD.sub(lambda m: given.get(m[0], m[0]), formula))
 
     def forward(self) -> None:
         """Let inputs in, results out, and tag what is saved."""
@@ -113,7 +148,7 @@ class Method:
             arrived += [edge["upstream"] for edge in self.op.get("edges", ()) if len(self.op["outputs"]) == 1]
             if found := [self.inner[one] for one in arrived if one in self.inner]:
                 self.let_in(found[0], self.frame.exits, port)
-        self.arguments("gradient")
+        self.arguments()
         edges = [edge for edge in self.node.inputs if edge.flow]
         for place, edge in enumerate(edges):
             gives = (edge.flow or {}).get("gives")
@@ -126,23 +161,29 @@ class Method:
         for edge in self.node.inputs:
             if (tangent := tangents.get(str(edge.value))) in self.inner:
                 self.let_in(self.inner[tangent], self.frame.entries, edge.slot)
-        self.arguments("tangent")
+        self.arguments()
         for port, value in enumerate(self.op["outputs"]):
             result = self.result(tangents.get(str(value)), self.op["outputs"], port)
             self.let_out(result, self.frame.exits, port, f"tangent of {self.outer.name(value)}")
 
-    def arguments(self, style: str) -> None:
+    def arguments(self) -> None:
         """Write the values of arguments and of saved tensors on their ports and tags."""
         saved = set(self.outer.saved(self.op))
         for node in self.graph.nodes:
             if node.is_op or not node.outputs or node.inputs:
                 continue
             inner = node.outputs[0]
-            words = f"{self.graph.name(inner)} = {text.gist(self.graph.values[inner])}"
             if self.of.get(inner) in saved and node.kind != "port":
-                node.kind, node.label = "saved", f"saved {words}"
+                node.kind, node.label = "saved", "saved " + self.with_amount(inner, "values")
             elif node.kind == "port" or node.kind == "input" and self.graph.values[inner]["name"]:
-                node.kind, node.label = "port", words
+                node.kind, node.label = "port", self.with_amount(inner, "grads")
+
+    def with_amount(self, inner: int, part: str) -> str:
+        """Return a value's name and its elements if they are few, else its shape; only the name if `part` is hidden."""
+        name, entry, show = self.graph.name(inner), self.graph.values[inner], self.outer.view.show
+        if part in show and (amount := text.whole(entry)):
+            return f"{name} = {amount}"
+        return f"{name} {text.shape(entry['shape'])}" if part in show or "shapes" in show else name
 
     def is_read(self, inner: int) -> bool:
         """Return True if an operation reads a value, or it leaves the method."""

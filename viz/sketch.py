@@ -86,6 +86,7 @@ def _node_lines(graph: Graph, cards: dict[str, Card], card: Card, passes: Sequen
         if flow := flow_text(cards, edge):
             back.append(f"back to {text.shorten(graph.name(edge.value), 16)}: {' '.join(flow)}")
     inside = _inside(card, passes) if isinstance(card, OpenCard) else []
+    lines[0] = card.node.record["name"] if inside else lines[0]
     return [*lines, *inside, *back]
 
 
