@@ -157,6 +157,7 @@ def title(graph: Graph, node: Node, words: str) -> Block:
     tags += [text.shorten(" › ".join(op["layer"]), COLUMNS)] if op.get("layer") else []
     where = text.source(op.get("where")) if "lines" in graph.view.show else ""
     lines = [Line([(words, "name")]), *([Line([(" · ".join(tags), "tag")])] if tags else [])]
+    lines += [Line([(line, "sum")]) for line in text.wrap(op.get("note", ""), COLUMNS, 3) if line]
     return Block("head", [*lines, *(Line([(line, "code")]) for line in text.wrap(where, COLUMNS, 3) if line)])
 
 

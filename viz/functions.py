@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import chain
 
 from . import text
@@ -70,7 +70,7 @@ def summary(op: dict) -> str:
     return f"{len(ops)} operation{'s' * (len(ops) > 1)}: {code}" + " …" * (len(ops) > 1)
 
 
-def frames(graph: Graph, node: Node, wanted: Collection[str] | None, most: int | None) -> dict[str, Frame]:
+def frames(graph: Graph, node: Node, wanted: set[str] | None, most: int | None) -> dict[str, Frame]:
     """Return the frames of a custom Function by pass; {} if it is not wanted, too large, or ran no recorded operation."""
     op = node.record
     unwanted = wanted is not None and wanted.isdisjoint(named(node))
@@ -243,7 +243,7 @@ def merged(calls: Iterable[dict], names: dict[int, str]) -> dict:
         known = {outer: inner for inner, outer in same.items()}
         new: dict[int, int] = {}
         for value in ran["values"]:
-            outer = outside.get(value["id"])
+            outer = outside.get(value["id"], -1)
             new[value["id"]] = known[outer] if outer in known else len(values)
             if outer not in known:
                 values.append({**value, "id": len(values), "name": value["name"] or names.get(outer, "")})

@@ -258,9 +258,9 @@ class Placed:
                 lines += _texts(line, x + left + SIDE + shift, x + right - SIDE, down)
                 down += line.height
             own = block.value is not None and block.role == "value" and card.node.is_op and not self.inner
-            known = block.value is not None and not self.inner
-            classes = block.role + f" value-{block.value}" * known
-            data = {"value": block.value} if known else {}
+            known = None if self.inner else block.value
+            classes = block.role + (f" value-{known}" if known is not None else "")
+            data = {} if known is None else {"value": known}
             items.append(Group(f"value-{block.value}" if own else "", classes, lines, data))
         return items
 

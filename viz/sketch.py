@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from . import text
 from .card_parts import Card
-from .cards import flow_text, words
+from .cards import called, flow_text, words
 from .drawn_graph import Graph, Node
 from .frames import OpenCard, kinds_in
 
@@ -86,7 +86,7 @@ def _node_lines(graph: Graph, cards: dict[str, Card], card: Card, passes: Sequen
         if flow := flow_text(cards, edge):
             back.append(f"back to {text.shorten(graph.name(edge.value), 16)}: {' '.join(flow)}")
     inside = _inside(card, passes) if isinstance(card, OpenCard) else []
-    lines[0] = card.node.record["name"] if inside else lines[0]
+    lines[0] = "".join(called(graph, card.node)[:2]) if inside else lines[0]
     return [*lines, *inside, *back]
 
 
