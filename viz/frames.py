@@ -19,6 +19,7 @@ from .layout import Layout, Point, layout
 from .orientation import WAYS
 
 PAD, LEAD = 12.0, 32.0  # between a frame and its cards; room along the edges, for bends between border and ports
+APART = 40.0  # between outgoing edges beside the title
 BEND = 60.0  # the longest bend
 TURNED = {"TB": "BT", "BT": "TB", "LR": "RL", "RL": "LR"}
 COLUMNS = 36  # characters of the line below a frame's title
@@ -47,7 +48,10 @@ class OpenCard(Card):
         tall = max(room.placed.height for room in self.rooms.values())
         across, along = self.way.size(wide, tall)
         need, clear = sum(self.slots), self.way.size(*title)[0]  # edges pass beside the title
+        self.clear = clear
         half = (need - self.slots[0]) / 2 if self.slots else 0.0
+        if self.way != WAYS["TB"]:  # the title is beside the outgoing edges, too
+            half = max(half, APART * (len(self.node.outputs) - 1) / 2)
         inner = across + 2 * PAD + (title[1] if self.way.sideways else 0.0)
         self.across = max(inner, need, clear)
         self.middle = max(self.across / 2, clear + GAP + half)
@@ -64,7 +68,9 @@ class OpenCard(Card):
     @property
     def foot_ends(self) -> tuple[float, float]:
         """The part of the frame's foot from which edges leave: around the middle of the incoming ones."""
-        half = min(self.middle, self.across - self.middle)
+        half, many = min(self.middle, self.across - self.middle), len(self.node.outputs)
+        if self.way != WAYS["TB"] and many > 1:
+            half = min(half, (self.middle - self.clear - GAP) / (1 - 1 / many))
         return self.middle - half, self.middle + half
 
     def seen_in(self, name: str) -> Room:

@@ -66,8 +66,9 @@ def summary(op: dict) -> str:
     ops = [inner for ran in methods(op, "forward") for inner in ran["ops"]]
     if not ops:
         return ""
-    code = text.shorten((ops[0]["where"]["code"]).strip(), 40)
-    return f"{len(ops)} operation{'s' * (len(ops) > 1)}: {code}" + " …" * (len(ops) > 1)
+    code = text.shorten(ops[0]["where"]["code"].strip(), 40)
+    begun = f": {code}" + " …" * (len(ops) > 1) if code else ""
+    return f"{len(ops)} operation{'s' * (len(ops) > 1)}{begun}"
 
 
 def frames(graph: Graph, node: Node, wanted: set[str] | None, most: int | None) -> dict[str, Frame]:

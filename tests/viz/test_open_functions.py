@@ -231,6 +231,16 @@ def test_lines_lead_from_the_edges_to_the_ports():
         assert enters == (name == "forward")
 
 
+@pytest.mark.parametrize("rankdir", ["TB", "BT", "LR", "RL"])
+def test_no_line_crosses_the_title(rankdir):
+    both = lambda x: sum(Cube.apply(x))
+    card = frame(drawn(both, rankdir=rankdir))
+    wide = max(line.width for block in card.head for line in block.lines)
+    for name in ("forward", "backward"):
+        for points, _, _ in card.leads(name):
+            assert not any(x < wide and y < card.parts[0] for x, y in points)
+
+
 def test_outer_cards_stay_where_they_are_from_pass_to_pass():
     svg = ElementTree.fromstring(drawn(cube).svg())
     ids = [element.get("id") for element in svg.iter() if element.get("id")]
