@@ -66,7 +66,7 @@ def summary(op: dict) -> str:
     ops = [inner for ran in methods(op, "forward") for inner in ran["ops"]]
     if not ops:
         return ""
-    code = text.shorten(ops[0]["where"]["code"].strip(), 40)
+    code = text.shorten(((ops[0].get("where") or {}).get("code") or "").strip(), 40)
     begun = f": {code}" + " …" * (len(ops) > 1) if code else ""
     return f"{len(ops)} operation{'s' * (len(ops) > 1)}{begun}"
 
@@ -114,7 +114,7 @@ class Method:
         """Return the names of outer values, as forward calls them if it does."""
         names = {i: n for i, n in self.outer.names.items() if n.isidentifier() and n != f"v{i}"}
         for ran in methods(self.op, "forward"):
-            given = {v["id"]: v["name"] for v in ran["values"] if v["name"]}
+            given = {v["id"]: v["name"] for v in ran["values"] if v.get("name")}
             names |= {int(outer): given[int(i)] for i, outer in ran["same"].items() if int(i) in given}
         return names
 
@@ -122,9 +122,9 @@ class Method:
         """Name values as the method does, also those whose name has a meaning in other formulas, such as g."""
         count = Counter(value["name"] for value in self.graph.values.values())
         given = {
-            value["label"]: value["name"]
+            value.get("label"): value["name"]
             for i, value in self.graph.values.items()
-            if value["name"].isidentifier() and count[value["name"]] == 1 and self.graph.names[i] == value["label"]
+            if value["name"].isidentifier() and count[value["name"]] == 1 and self.graph.names[i] == value.get("label")
         }
         words, names = self.graph.words, self.graph.names
         names.update({i: given[name] for i, name in names.items() if name in given})
@@ -247,9 +247,9 @@ def merged(calls: Iterable[dict], names: dict[int, str]) -> dict:
             outer = outside.get(value["id"], -1)
             new[value["id"]] = known[outer] if outer in known else len(values)
             if outer not in known:
-                values.append({**value, "id": len(values), "name": value["name"] or names.get(outer, "")})
+                values.append({**value, "id": len(values), "name": value.get("name") or names.get(outer, "")})
         same |= {new[i]: outer for i, outer in outside.items()}
-        outputs += [new[i] for i in ran["outputs"]]
+        outputs += [new[i] for i in ran.get("outputs", ())]
         ops += [renumbered(op, len(ops), new) for op in ran["ops"]]
     return {"values": values, "ops": ops, "outputs": outputs, "same": same}
 
