@@ -109,13 +109,19 @@ class Card:
         """Return the height of a section with its padding."""
         return max(top + block.height for block, *_, top in self.arranged(section)) + 2 * ABOVE
 
+    @property
+    def foot_ends(self) -> tuple[float, float]:
+        """The part of the card's foot from which edges leave."""
+        return 0.0, self.across
+
     def entry(self, slot: int) -> float:
         """Return the position of an incoming edge across the card."""
         return self.inset + sum(self.slots[:slot]) + self.slots[slot] / 2
 
     def exit(self, port: int) -> float:
         """Return the position of an outgoing edge across the card."""
-        return self.across * (2 * port + 1) / (2 * len(self.node.outputs))
+        start, end = self.foot_ends
+        return start + (end - start) * (2 * port + 1) / (2 * len(self.node.outputs))
 
 
 @dataclass

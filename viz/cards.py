@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from . import mathematics, text
 from .card_parts import GAP, NARROW, ROOM, SIDE, Bar, Block, Card, Line, label_size
 from .drawn_graph import Edge, Graph, Node, View
+from .functions import summary
 from .orientation import WAYS
 from .ranks import travelling
 from .style import TEXTS, measure
@@ -186,6 +187,8 @@ def _op_head(graph: Graph, node: Node) -> Block:
     tags += [text.shorten(" › ".join(op["layer"]), columns)] if op.get("layer") else []
     tags += ["output"] * any(value in graph.outputs for value in node.outputs)
     lines += [Line([(" · ".join(tags), "tag")])] if tags else []
+    inside = summary(op) if node.kind == "function" and not node.frames else ""
+    lines += [Line([(line, "tag")]) for line in text.wrap(inside, columns, 2) if line]
     lines += [Line([(line, "sum")]) for line in text.wrap(op.get("note", ""), columns, 3) if line]
     return Block("head", lines)
 

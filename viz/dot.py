@@ -12,6 +12,7 @@ from . import text
 from .card_parts import Card
 from .cards import flow_text, words
 from .drawn_graph import Edge, Graph
+from .frames import OpenCard, ends_of
 from .themes import LIGHT, Theme
 
 ENTITY = re.compile(r"&(?=#?\w+;)")
@@ -22,7 +23,10 @@ STYLES = {
     "constant": "dashed,filled",
     "computed": "dashed,filled",
     "copy": "diagonals,dashed,filled",
+    "port": "rounded,filled",
+    "saved": "filled",
 }
+PAPER = ("copy", "port", "saved")  # cards without a band
 
 
 def dot(graph: Graph, cards: dict[str, Card], passes: list[str], theme: Theme = LIGHT) -> str:
@@ -60,27 +64,56 @@ def quoted(*lines: str, end: str = "") -> str:
 def _pass(graph: Graph, cards: dict[str, Card], name: str, prefix: str, theme: Theme) -> list[str]:
     lines: list[str] = []
     lanes: dict[int, list[str]] = {lane: [] for lane in range(len(graph.lanes))}
-    for key, card in cards.items():
-        kind = card.node.kind
-        output = bool(graph.outputs & set(card.node.outputs)) and kind != "copy"
-        attributes = {
-            "id": quoted(prefix + key),
-            "class": quoted(f"node {kind}" + " output" * output),
-            "label": quoted(*words(card, name), end="\\l"),
-            "fillcolor": quoted(theme.looks["paper-copy" if kind == "copy" else f"band-{kind}"].fill),
-        }
-        attributes |= {"shape": SHAPES[kind]} if kind in SHAPES else {}
-        attributes |= {"style": quoted(STYLES[kind])} if kind in STYLES else {}
-        attributes |= {"penwidth": "2.5"} if output else {}
+    for card in cards.values():
         where = lanes[card.node.lanes[0]] if len(card.node.lanes) == 1 else lines
-        where.append(f"  {quoted(prefix + key)} {_written(attributes)}")
+        where += _node(graph, card, name, prefix, theme)
     for lane, inner in lanes.items():
         cluster = f"cluster_{prefix.replace('-', '_')}lane_{lane}"
         lines += [f"  subgraph {cluster} {{", f"  label={quoted(graph.lane_title(lane))}", *inner, "  }"]
     for edge in graph.edges:
-        ends = f"{quoted(prefix + edge.source.key)} -> {quoted(prefix + edge.target.key)}"
+        start, end = ends_of(cards, edge, name)
+        ends = f"{quoted(prefix + start)} -> {quoted(prefix + end)}"
         lines.append(f"  {ends} {_written({'id': quoted(prefix + edge.key), **_edge(edge, cards, name, theme)})}")
     return lines
+
+
+def _node(graph: Graph, card: Card, name: str, prefix: str, theme: Theme) -> list[str]:
+    if isinstance(card, OpenCard):
+        return _frame(card, name, prefix, theme)
+    kind = card.node.kind
+    output = bool(graph.outputs & set(card.node.outputs)) and kind != "copy"
+    attributes = {
+        "id": quoted(prefix + card.node.key),
+        "class": quoted(f"node {kind}" + " output" * output),
+        "label": quoted(*words(card, name), end="\\l"),
+        "fillcolor": quoted(theme.looks[f"paper-{kind}" if kind in PAPER else f"band-{kind}"].fill),
+    }
+    attributes |= {"shape": SHAPES[kind]} if kind in SHAPES else {}
+    attributes |= {"style": quoted(STYLES[kind])} if kind in STYLES else {}
+    attributes |= {"penwidth": "2.5"} if output else {}
+    return [f"  {quoted(prefix + card.node.key)} {_written(attributes)}"]
+
+
+def _frame(card: OpenCard, name: str, prefix: str, theme: Theme) -> list[str]:
+    """Write an open node as a cluster; a frame that runs backward keeps the direction of the graph, as edges do."""
+    room = card.seen_in(name)
+    frame = room.frame
+    shown = "forward" if frame.shows == "forward" else name
+    cluster = re.sub(r"\W", "_", f"cluster_{prefix}{card.node.key}")
+    look = theme.looks["frame"]
+    style = {"style": "filled", "fillcolor": quoted(look.fill), "color": quoted(look.stroke)}
+    about = {"id": quoted(prefix + card.node.key), "class": quoted(f"node {card.node.kind} open"), **style}
+    lines = [f"  subgraph {cluster} {{", f"  graph {_written({'label': quoted(frame.title), **about})}"]
+    for inner in room.cards.values():
+        lines += _node(frame.graph, inner, shown, prefix, theme)
+    line = {"color": quoted(theme.looks["edge" + frame.hue].stroke)}
+    for edge in frame.graph.edges:
+        start, end = ends_of(room.cards, edge, shown)
+        ends = [quoted(prefix + start), quoted(prefix + end)]
+        more = _edge(edge, room.cards, shown, theme) | line | ({"dir": "back"} if frame.turned else {})
+        joined = " -> ".join(ends[::-1] if frame.turned else ends)
+        lines.append(f"  {joined} {_written({'id': quoted(prefix + edge.key), **more})}")
+    return [*lines, "  }"]
 
 
 def _edge(edge: Edge, cards: dict[str, Card], name: str, theme: Theme) -> dict[str, str]:

@@ -14,9 +14,10 @@ from typing import Any
 
 from . import files, slide
 from .card_parts import Card
-from .cards import card
 from .drawn_graph import ADDED, PASSES, RANKDIRS, SHOW, SIZES, Graph, View, view_of
 from .fold import MOST, fold
+from .frames import card_of
+from .functions import opened
 from .layout import Layout, graphviz_fault, layout
 from .picture import Picture, picture
 from .themes import LIGHT, THEMES, Theme
@@ -34,6 +35,7 @@ def draw(
     max_nodes: int | None = MOST,
     theme: str = "light",
     size: str | None = None,
+    open: str | Iterable[str] | None = None,
 ) -> Drawing:
     """Draw a record, the graph behind a tensor, or a function called with `args`.
 
@@ -51,13 +53,15 @@ def draw(
         max_nodes: larger graphs are folded until they have at most this many nodes; None means never.
         theme: the colours, "light" or "dark", or "print" for black and white, with line styles and hatching.
         size: "slide" for a 16:9 page per pass in large type, with room for up to 12 boxes.
+        open: custom Functions that show their inside, by name; "all" or "none". The default opens those of at most 8
+            operations in graphs of at most 40 nodes.
 
     Returns:
         A `Drawing`, which displays itself in a notebook and saves itself in the formats of `viz.FORMATS`.
 
-    Raises ValueError for an unknown word in `passes`, `show`, `rankdir`, `theme` or `size`, for a dictionary that is not a
-    record, for a record without a requested pass, and for a graph too large for a slide; TypeError for an object that cannot
-    be drawn.
+    Raises ValueError for an unknown word in `passes`, `show`, `rankdir`, `theme`, `size` or `open`, for a dictionary that is
+    not a record, for a record without a requested pass, and for a graph too large for a slide; TypeError for an object that
+    cannot be drawn.
 
     >>> from minigrad import tensor
     >>> w = tensor(2.0, requires_grad=True)
@@ -80,7 +84,8 @@ def draw(
     record = _validated(what) if isinstance(what, dict) else what.to_dict()
     if name:
         record = {**record, "program": {**record["program"], "name": name}}
-    return Drawing(record, wanted, getattr(what, "notes", ()), seen, depth, max_nodes, THEMES[look])
+    inside = (open,) if isinstance(open, str) else None if open is None else tuple(open)
+    return Drawing(record, wanted, getattr(what, "notes", ()), seen, depth, max_nodes, THEMES[look], inside)
 
 
 def _validated(record: dict) -> dict:
@@ -153,7 +158,9 @@ class Drawing:
         depth: int | None = None,
         max_nodes: int | None = MOST,
         theme: Theme = LIGHT,
+        open: tuple[str, ...] | None = None,
     ):
+        self.open = open
         self.record = record = without(record, view.show)
         self.passes, self.view, self.depth, self.max_nodes, self.theme = passes, view, depth, max_nodes, theme
         with _uncollected():
@@ -173,7 +180,9 @@ class Drawing:
     def graph(self) -> Graph:
         """The graph in pictures, possibly folded; the viewer folds the whole graph itself."""
         with _uncollected():
-            return fold(self.whole, len(self.whole.nodes) if self.max_nodes is None else self.max_nodes, self.depth)
+            most = len(self.whole.nodes) if self.max_nodes is None else self.max_nodes
+            graph = fold(self.whole, most, self.depth)
+        return opened(graph, self.open)
 
     @cached_property
     def cards(self) -> dict[str, Card]:
@@ -192,11 +201,14 @@ class Drawing:
 
     def _cards(self, graph: Graph, together: bool = False) -> dict[str, Card]:
         passes = self.passes if together or self.view.slide else tuple(self.graph.passes)
-        return {node.key: card(graph, node, passes, together) for node in graph.nodes}
+        return {node.key: card_of(graph, node, passes, together) for node in graph.nodes}
 
     def _placed(self, graph: Graph, cards_of: Callable[[Graph], dict[str, Card]]) -> slide.Placed:
         if self.view.slide:
-            return slide.placed(graph, self.passes, cards_of)
+            found = slide.placed(graph, self.passes, cards_of)
+            if self.open is None and not slide.readable(found, self.passes):
+                found = slide.placed(opened(graph, ("none",)), self.passes, cards_of)
+            return found
         cards = cards_of(graph)
         return graph, cards, layout(graph, cards)
 

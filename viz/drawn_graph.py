@@ -100,11 +100,15 @@ def view_of(show: Iterable[str] | None = None, rankdir: str | None = None, size:
 class Node:
     """A card of the picture: an operation, a leaf value, or a small copy of a leaf."""
 
-    key: str  # its id in the picture: op-3, fold-3-7, value-1, value-1-copy-2
-    kind: str  # op | function | fold | transfer | input | parameter | constant | computed | copy
+    key: str  # its id in the picture: op-3, fold-3-7, value-1, value-1-copy-2; op-3-backward-op-0 in a frame
+    kind: (
+        str  # op | function | fold | transfer | input | parameter | constant | computed | copy; in frames port | saved
+    )
     record: dict  # the record's entry: an operation or a value
     outputs: list[int]  # its output values, one port each
     inputs: list[Edge] = field(default_factory=list)  # in the order of the arguments
+    label: str = ""  # the text of a port, or of a saved tensor in a frame
+    frames: dict[str, Frame] = field(default_factory=dict)  # by pass, what an open node has inside; {}: it is closed
 
     @property
     def is_op(self) -> bool:
@@ -128,6 +132,33 @@ class Edge:
     target: Node
     slot: int  # which input of the target
     flow: dict | None = None  # its gradient contribution: formula, upstream, gives; parts, if there are several
+
+
+@dataclass(slots=True)
+class Frame:
+    """The inside of an open node in one pass: a graph that is laid out by itself, within the node's card.
+
+    The card is as large as its largest frame needs, so all passes keep one outer layout.  Edges of the outer graph end at the
+    card's border, and ports continue them inside.
+    """
+
+    title: str
+    graph: Graph
+    entries: dict[int, str] = field(default_factory=dict)  # slot of the node -> key of its port
+    exits: dict[int, str] = field(default_factory=dict)  # output of the node -> key of its port
+    turned: bool = False  # True if it runs from the exits to the entries, as gradients do
+    shows: str = "forward"  # the pass in which its cards are drawn
+    hue: str = ""  # "-backward" or "-jvp": the colour of its edges
+
+    @property
+    def first(self) -> list[str]:
+        """The keys of the ports where the frame begins, in order."""
+        return list(dict.fromkeys((self.exits if self.turned else self.entries).values()))
+
+    @property
+    def last(self) -> list[str]:
+        """The keys of the ports where the frame ends, in order."""
+        return list(dict.fromkeys((self.entries if self.turned else self.exits).values()))
 
 
 class Graph:
@@ -159,6 +190,7 @@ class Graph:
         self.passes = [name for name in PASSES if name in record["program"].get("passes", PASSES)]
         self.nodes: list[Node] = []
         self.edges: list[Edge] = []
+        self.ends: tuple[list[str], list[str]] = ([], [])  # nodes that layouts keep in the first and in the last row
         self.again = {op["of"] for op in record["ops"] if op.get("again")}  # operations that a checkpoint recomputes
         self.gradient_of = {gradient: value for value, gradient in self.gradients.items()}
         self._build()

@@ -93,12 +93,21 @@ class Times:
 
 
 def _timed(group: Group, card: Card, times: Times) -> Group:
-    """Give each section of a card the step at which it appears."""
-    items = [
-        replace(item, at=times.of(item.classes.split()[0], card)) if isinstance(item, Group) else item
-        for item in group.items
+    """Give each section of a card the step at which it appears, and each room of an open node its time."""
+    items = [item for item in group.items if not isinstance(item, Group) or not item.classes.startswith("room ")]
+    made = [
+        replace(item, at=times.of(item.classes.split()[0], card)) if isinstance(item, Group) else item for item in items
     ]
-    return replace(group, items=items)
+    return replace(group, items=[*made, *_rooms([item for item in group.items if item not in items], card, times)])
+
+
+def _rooms(rooms: list[Group], card: Card, times: Times) -> Iterator[Group]:
+    """Yield the rooms of an open node: each appears when its pass arrives, and gives way to the next one."""
+    begin = {name: getattr(times, name).get(card.node.key) for name in times.starts}
+    seen = [(room, begin.get(room.classes.split()[1])) for room in rooms]
+    seen = [(room, at) for room, at in seen if at is not None]
+    for (room, at), (_, until) in zip(seen, [*seen[1:], (None, None)]):
+        yield replace(room, at=at, until=until)
 
 
 def _titles(graph: Graph, times: Times, titles: list[str]) -> Iterator[Group]:

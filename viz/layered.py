@@ -8,6 +8,7 @@ which keep their lane free of boxes.  Plain Python: 10,000 nodes take about two 
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 from itertools import accumulate
 
 GAP, LANE, ROWS = 24.0, 10.0, 44.0  # between boxes, between lanes, between ranks
@@ -17,14 +18,24 @@ SWEEPS = 4
 Link = tuple[str, str, float, str, float]  # edge, tail, offset in the tail, head, offset in the head
 
 
-def layered(boxes: dict[str, tuple[float, float]], links: list[Link], leaves: set[str]):
+def layered(
+    boxes: dict[str, tuple[float, float]],
+    links: list[Link],
+    leaves: set[str],
+    first: Sequence[str] = (),
+    last: Sequence[str] = (),
+):
     """Return the corners of boxes, the routes of links, and the total width and height.
+
+    `first` and `last` stay in the first and in the last row.
 
     >>> corners, routes, width, height = layered({"a": (10, 10), "b": (10, 10)}, [("e", "a", 5, "b", 5)], {"a"})
     >>> corners["a"], corners["b"], routes["e"][0], routes["e"][-1]
     ((0.0, 0.0), (0.0, 54.0), (5.0, 10.0), (5.0, 54.0))
     """
     rank = ranks_of(boxes, links, leaves)
+    rank |= dict.fromkeys(first, 0)
+    rank |= dict.fromkeys(last, max(rank.values()))
     sizes = dict(boxes)
     lanes = stand_ins(rank, sizes, links)
     rows = rows_of(rank, max(rank.values()) + 1)

@@ -92,7 +92,8 @@ def _own(graph: Graph, cards: dict[str, Card]) -> Layout:
         )
         for edge in graph.edges
     ]
-    return Layout(*layered(boxes, links, {node.key for node in graph.nodes if not node.is_op}))
+    leaves = {node.key for node in graph.nodes if not node.is_op and not node.inputs}
+    return Layout(*layered(boxes, links, leaves, *graph.ends))
 
 
 def _graphviz(graph: Graph, cards: dict[str, Card]) -> Layout | None:
@@ -106,12 +107,13 @@ def _graphviz(graph: Graph, cards: dict[str, Card]) -> Layout | None:
         f"weight={5 if e.source.is_op else 1}]"
         for e in graph.edges
     ]  # heavy edges keep the main line straight, with leaves beside it
+    text += [_row(where, [numbers[key] for key in row]) for where, row in zip(("source", "sink"), graph.ends) if row]
     drawn = placed_by_dot("\n".join([*text, "}"]), len(cards))
     if drawn is None:
         return None
     width, height = (float(end) - 2 * HALO for end in drawn["bb"].split(",")[2:])
     corners, routes = {}, {}
-    for (key, card), thing in zip(cards.items(), drawn["objects"]):
+    for (key, card), thing in zip(cards.items(), [one for one in drawn["objects"] if "pos" in one]):
         x, y = map(float, thing["pos"].split(","))
         corners[key] = (x - HALO - card.across / 2, height - (y - HALO) - card.along / 2)
     for edge, thing in zip(graph.edges, drawn.get("edges", ())):
@@ -121,6 +123,12 @@ def _graphviz(graph: Graph, cards: dict[str, Card]) -> Layout | None:
         start, end = (x0, y0 - HALO), (x1, y1 + HALO)
         routes[edge.key] = [start, start, inner[0], *inner, inner[-1], end, end]
     return Layout(corners, routes, width, height)
+
+
+def _row(where: str, nodes: list[int]) -> str:
+    """Return the statement that keeps nodes in the first or last row, in this order."""
+    order = " -> ".join(map(str, nodes)) + " [style=invis]" * (len(nodes) > 1)
+    return f"{{rank={where}; {order}}}"
 
 
 def _ports(card: Card) -> str:
@@ -137,9 +145,12 @@ def _ports(card: Card) -> str:
 
     outputs = max(len(card.node.outputs), 1)  # a Function may return no tensor
     wide, tall = card.across + 2 * HALO, card.along + 2 * HALO - 2
-    rows = row("i", [card.inset + HALO, *card.slots, card.inset + HALO], 1)
+    after = card.across - card.inset - sum(card.slots)
+    rows = row("i", [card.inset + HALO, *card.slots, after + HALO], 1)
     rows += f'<TR><TD FIXEDSIZE="TRUE" WIDTH="{wide:.0f}" HEIGHT="{tall:.0f}"></TD></TR>'
-    return table + rows + row("o", [HALO, *[card.across / outputs] * outputs, HALO], 1) + "</TABLE>"
+    start, end = card.foot_ends
+    each = [(end - start) / outputs] * outputs
+    return table + rows + row("o", [start + HALO, *each, card.across - end + HALO], 1) + "</TABLE>"
 
 
 def graphviz_fault() -> tuple[str, str]:

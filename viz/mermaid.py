@@ -9,6 +9,7 @@ from __future__ import annotations
 from .card_parts import Card
 from .cards import flow_text, words
 from .drawn_graph import Graph
+from .frames import OpenCard, ends_of, kinds_in
 from .themes import LIGHT, Theme
 
 SHAPES = {
@@ -21,6 +22,8 @@ SHAPES = {
     "constant": '("{}")',
     "computed": '("{}")',
     "copy": '>"{}"]',
+    "port": '(["{}"])',
+    "saved": '["{}"]',
 }
 TURNED = {"TB": "BT", "BT": "TB", "LR": "RL", "RL": "LR"}
 
@@ -36,8 +39,7 @@ def mermaid(graph: Graph, cards: dict[str, Card], passes: list[str], theme: Them
         for name in passes:
             out += [f"  subgraph {name}", f"    direction {TURNED[way] if name == 'backward' else way}"]
             out += ["  " + line for line in _pass(graph, cards, name, name + "_")] + ["  end"]
-    kinds = dict.fromkeys(node.kind for node in graph.nodes)
-    for kind in kinds:
+    for kind in kinds_in(cards):
         paper = theme.looks[f"paper-{kind}"]
         fill, ink = theme.looks.get(f"band-{kind}", paper).fill, theme.texts["call"].colour
         out.append(f"  classDef {kind} fill:{fill},stroke:{paper.stroke},color:{ink},text-align:left")
@@ -58,21 +60,39 @@ def escaped(line: str) -> str:
 def _pass(graph: Graph, cards: dict[str, Card], name: str, prefix: str) -> list[str]:
     lines: list[str] = []
     lanes: dict[int, list[str]] = {lane: [] for lane in range(len(graph.lanes))}
-    for key, card in cards.items():
+    for card in cards.values():
         node = card.node
         where = lanes[node.lanes[0]] if len(node.lanes) == 1 else lines
-        label = "<br/>".join(map(escaped, words(card, name)))
-        where.append(f"  {_id(prefix, key)}{SHAPES[node.kind].format(label or ' ')}:::{node.kind}")
-        if graph.outputs & set(node.outputs) and node.kind != "copy":
-            where.append(f"  class {_id(prefix, key)} output")
+        where += _node(graph, card, name, prefix)
     for lane, inner in lanes.items():
         lines += [
             f'  subgraph {prefix}lane_{lane}["{graph.lane_title(lane)}"]',
             *("  " + one for one in inner),
             "  end",
         ]
+    return lines + _edges(graph, cards, name, prefix)
+
+
+def _node(graph: Graph, card: Card, name: str, prefix: str) -> list[str]:
+    node = card.node
+    if isinstance(card, OpenCard):
+        frame, shown = card.seen_in(name).frame, card.seen_in(name).cards
+        inner = "forward" if frame.shows == "forward" else name
+        lines = [line for one in shown.values() for line in _node(frame.graph, one, inner, prefix)]
+        lines += _edges(frame.graph, shown, inner, prefix)
+        begin = f'  subgraph {_id(prefix, node.key)}["{escaped(frame.title)}"]'
+        return [begin, *("  " + line for line in lines), "  end"]
+    label = "<br/>".join(map(escaped, words(card, name)))
+    lines = [f"  {_id(prefix, node.key)}{SHAPES[node.kind].format(label or ' ')}:::{node.kind}"]
+    if graph.outputs & set(node.outputs) and node.kind != "copy":
+        lines.append(f"  class {_id(prefix, node.key)} output")
+    return lines
+
+
+def _edges(graph: Graph, cards: dict[str, Card], name: str, prefix: str) -> list[str]:
+    lines = []
     for edge in graph.edges:
-        ends = [_id(prefix, edge.source.key), _id(prefix, edge.target.key)]
+        ends = [_id(prefix, key) for key in ends_of(cards, edge, name)]
         if name == "backward":
             label = escaped(" ".join(flow_text(cards, edge)))
             arrow = "-.-" if edge.flow is None else f'-->|"{label}"|' if label else "-->"

@@ -15,6 +15,7 @@ from . import legend, slide, text
 from .card_parts import ABOVE, SIDE, Block, Card, Line, label_size, sections
 from .cards import flow_formula
 from .drawn_graph import Edge, Graph
+from .frames import OpenCard, title
 from .layout import Layout
 from .orientation import WAYS, Way
 from .shapes import Group, Path, Text, outline
@@ -40,7 +41,10 @@ SHAPES = {
     "constant": ("cut", 0),
     "computed": ("cut", 0),
     "copy": ("cut", 6),
+    "port": ("round", 9),
+    "saved": ("cut", 4),
 }
+PILLS = ("port", "saved")  # small cards in frames, with their text in the middle
 
 
 @dataclass
@@ -142,6 +146,8 @@ class Placed:
     cards: dict[str, Card]
     placed: Layout
     name: str
+    hue: str = ""  # the colour of all edges in a frame: "-backward" or "-jvp"
+    inner: bool = False  # True in a frame, whose ids of values and operations are not the record's
 
     @property
     def way(self) -> Way:
@@ -159,6 +165,8 @@ class Placed:
     def card(self, card: Card) -> Group:
         """Draw a card: paper, band under the head, sections, texts."""
         node, (x, y) = card.node, self.way.paper(self.placed.corners[card.node.key], card.strip)
+        if isinstance(card, OpenCard):
+            return self.frame(card, x, y)
         form, corner = SHAPES[node.kind]
         head, body, _, foot = card.parts
         items: list = []
@@ -169,7 +177,7 @@ class Placed:
             sheet = outline(x + apart, y + apart, wide, tall, [corner] * 4, form)
             items.append(Path(sheet, "paper-fold"))
         items.append(Path(outline(x, y, card.width, card.height, [corner] * 4, form), "paper-" + node.kind))
-        if node.kind != "copy":
+        if node.kind not in (*PILLS, "copy"):
             edge = 0.7  # the band stays inside the outline, at the bottom too if the card is only a head
             alone = head > card.height - corner
             corners = [corner - edge] * 2 + [alone * (corner - edge)] * 2
@@ -186,7 +194,44 @@ class Placed:
         items += self._extra(card, x, y + head + body)
         items += self._section(card.foot, x, y + card.height - foot, card)
         classes = f"node {node.kind}" + " output" * bool(self.graph.outputs & set(node.outputs))
-        return Group(node.key, classes, items, _record_ids(card), _tip(card))
+        return Group(node.key, classes, items, {} if self.inner else _record_ids(card), _tip(card))
+
+    def frame(self, card: OpenCard, x: float, y: float) -> Group:
+        """Draw an open node: the frame, its title, lines from the border to the ports, and its inside."""
+        node, (form, corner) = card.node, SHAPES[card.node.kind]
+        items: list = []
+        if self.graph.outputs & set(node.outputs):
+            items.append(Path(around(x, y, card, RING, corner, form), "ring"))
+        items.append(Path(outline(x, y, card.width, card.height, [corner] * 4, form), "frame"))
+        if self.name == "together":
+            names = [name for name in ("forward", "backward", "jvp") if name in card.rooms]
+            items += [Group("", f"room {name}", self.room(card, name, x, y)) for name in names]
+        else:
+            items += self.room(card, self.name, x, y)
+        classes = f"node {node.kind} open" + " output" * bool(self.graph.outputs & set(node.outputs))
+        return Group(node.key, classes, items, {} if self.inner else _record_ids(card))
+
+    def room(self, card: OpenCard, name: str, x: float, y: float) -> list:
+        """Draw the inside of an open node in one pass."""
+        room = card.seen_in(name)
+        frame, (dx, dy) = room.frame, card.corner(name)
+        shown = name if frame.shows != "forward" else "forward"
+        here = Placed(frame.graph, room.cards, room.placed, shown, frame.hue, inner=True)
+        lines: list = []
+        for points, enters, _ in card.leads(name):
+            points = [(x + a, y + b) for a, b in points]
+            steps = [("M", *points[0])]
+            steps += [("C", *points[i], *points[i + 1], *points[i + 2]) for i in range(1, len(points) - 2, 3)]
+            lines.append(Path(steps, "edge" + frame.hue))
+            if enters:
+                lines.append(Path(tip_back(points[::-1], 0.5), "tip" + frame.hue))
+        head = self._section([title(self.graph, card.node, frame.title)], x, y, card)
+        layers = {
+            "edges": [here.edge(edge) for edge in frame.graph.edges],
+            "nodes": [here.card(one) for one in room.cards.values()],
+        }
+        inside = [Group("", kind, items, shift=(x + dx, y + dy)) for kind, items in layers.items()]
+        return [*head, Group("", "leads", lines), *inside]
 
     def _extra(self, card: Card, x: float, y: float) -> list:
         """Draw the section that differs between the passes, on its own tint."""
@@ -209,11 +254,13 @@ class Placed:
             lines: list = []
             down = y + ABOVE + top
             for line in block.lines:
-                lines += _texts(line, x + left + SIDE, x + right - SIDE, down)
+                shift = (right - left - line.width) / 2 - SIDE if card.node.kind in PILLS else 0.0
+                lines += _texts(line, x + left + SIDE + shift, x + right - SIDE, down)
                 down += line.height
-            own = block.value is not None and block.role == "value" and card.node.is_op
-            classes = block.role + (f" value-{block.value}" if block.value is not None else "")
-            data = {} if block.value is None else {"value": block.value}
+            own = block.value is not None and block.role == "value" and card.node.is_op and not self.inner
+            known = None if self.inner else block.value
+            classes = block.role + (f" value-{known}" if known is not None else "")
+            data = {} if known is None else {"value": known}
             items.append(Group(f"value-{block.value}" if own else "", classes, lines, data))
         return items
 
@@ -225,18 +272,21 @@ class Placed:
         ring = RING + 1 if self.graph.outputs & set(edge.target.outputs) else 0
         end = (box[0] + x * (card.strip - ring), box[1] + y * (card.strip - ring))
         look, back = self._look(edge), self.name == "backward"
-        stop = 0 if back else TIP - 1
+        into = isinstance(card, OpenCard) and edge.slot in card.seen_in(self.name).frame.entries  # goes on inside
+        stop = 0 if back or into else TIP - 1
         steps = [("M", *points[0])]
         steps += [("C", *points[i], *points[i + 1], *points[i + 2]) for i in range(1, len(points) - 2, 3)]
         items: list = [Path([*steps, ("L", end[0] - x * stop, end[1] - y * stop)], "edge" + look)]
         if not back:
-            items.append(Path(_tip_at(end, (x, y)), "tip" + look))
+            items += [Path(_tip_at(end, (x, y)), "tip" + look)] * (not into)
         elif edge.flow:
-            gap = 2 * PLUS if self._adds(edge.source.key, edge.value) else 0.5
-            items.append(Path(tip_back(points, gap), "tip" + look))
+            adds, source = self._adds(edge.source.key, edge.value), self.cards[edge.source.key]
+            goes_on = isinstance(source, OpenCard) and edge.port in source.seen_in(self.name).frame.exits and not adds
+            tip = Path(tip_back(points, 2 * PLUS if adds else 0.5), "tip" + look)
+            items += [tip] * (not goes_on)
             items += self.label(edge)
         classes = "edge" + " no-gradient" * (back and not edge.flow)
-        data = {"value": edge.value, "op": edge.target.record["id"]}
+        data = {} if self.inner else {"value": edge.value, "op": edge.target.record["id"]}
         return Group(edge.key, classes, items, data)
 
     def label(self, edge: Edge) -> list[Group]:
@@ -249,9 +299,11 @@ class Placed:
         return [_label(lines, edge.flow, (box[0] + x * card.strip / 2, box[1] + y * card.strip / 2), tip)]
 
     def _look(self, edge: Edge) -> str:
+        if self.hue:
+            return self.hue
         if self.name == "backward":
             return "-backward" if edge.flow else "-quiet"
-        moves = edge.target.record["phase"] != "update" and self.graph.tangent(edge.value)
+        moves = edge.target.record.get("phase") != "update" and self.graph.tangent(edge.value)
         return "-jvp" if self.name == "jvp" and moves else ""
 
     def _adds(self, key: str, value: int) -> bool:

@@ -7,11 +7,13 @@ requested passes.  The drawing always runs from top to bottom.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 
 from . import text
 from .card_parts import Card
-from .cards import flow_text, words
+from .cards import called, flow_text, words
 from .drawn_graph import Graph, Node
+from .frames import OpenCard, kinds_in
 
 KINDS = {
     "input": ("○", "input"),
@@ -22,6 +24,8 @@ KINDS = {
     "op": ("■", "operation"),
     "function": ("▣", "custom Function"),
     "fold": ("▤", "folded operations"),
+    "port": ("○", "edge of a frame"),
+    "saved": ("◈", "saved tensor"),
     "transfer": ("⇄", "communication between ranks"),
 }
 UP, DOWN, LEFT, RIGHT = 1, 2, 4, 8
@@ -32,6 +36,12 @@ Lane = tuple[str, int]  # a value that is still needed: node and output
 
 def sketch(graph: Graph, cards: dict[str, Card], passes: list[str]) -> str:
     """Draw the graph between a heading and a legend."""
+    legend = "   ".join(" ".join(KINDS[kind]) for kind in kinds_in(cards))
+    return "\n".join([*_heading(graph, passes), "", *_drawn(graph, cards, passes), "", legend, ""])
+
+
+def _drawn(graph: Graph, cards: dict[str, Card], passes: Sequence[str]) -> list[str]:
+    """Draw cards one below the other, with the lines of values beside them."""
     lanes = Lanes(Counter((edge.source.key, edge.port) for edge in graph.edges))
     lines, lane = [], ""
     for card in cards.values():
@@ -43,9 +53,18 @@ def sketch(graph: Graph, cards: dict[str, Card], passes: list[str]) -> str:
         lines.append(f"{lanes.row(column, KINDS[card.node.kind][0])}  {shown[0]}".rstrip())
         lines += lanes.out_of(card.node)
         lines += [f"{lanes.row()}  {line}".rstrip() for line in shown[1:]]
-    kinds = dict.fromkeys(node.kind for node in graph.nodes)
-    legend = "   ".join(" ".join(KINDS[kind]) for kind in kinds)
-    return "\n".join([*_heading(graph, passes), "", *lines, "", legend, ""])
+    return lines
+
+
+def _inside(card: OpenCard, passes: Sequence[str]) -> list[str]:
+    """Draw the frames of an open node one below the other, each within a border."""
+    lines = []
+    for name in passes:
+        if room := card.rooms.get(name):
+            shown = (room.frame.shows,) if room.frame.shows == "forward" else passes
+            inner = _drawn(room.frame.graph, room.cards, shown)
+            lines += [f"┌ {room.frame.title}", *("│ " + line for line in inner), "└"]
+    return lines
 
 
 def _heading(graph: Graph, passes: list[str]) -> list[str]:
@@ -57,7 +76,7 @@ def _heading(graph: Graph, passes: list[str]) -> list[str]:
     return [" · ".join(filter(None, (name, file, graph.ranks, counts, saved))), "passes: " + ", ".join(passes)]
 
 
-def _node_lines(graph: Graph, cards: dict[str, Card], card: Card, passes: list[str]) -> list[str]:
+def _node_lines(graph: Graph, cards: dict[str, Card], card: Card, passes: Sequence[str]) -> list[str]:
     """Return the lines beside a node: the text of its card, and the contributions along its edges."""
     lines = words(card, *passes)
     if graph.outputs & set(card.node.outputs) and not card.node.is_op and "output" not in lines[0]:
@@ -66,7 +85,9 @@ def _node_lines(graph: Graph, cards: dict[str, Card], card: Card, passes: list[s
     for edge in card.node.inputs if "backward" in passes else ():
         if flow := flow_text(cards, edge):
             back.append(f"back to {text.shorten(graph.name(edge.value), 16)}: {' '.join(flow)}")
-    return [*lines, *back]
+    inside = _inside(card, passes) if isinstance(card, OpenCard) else []
+    lines[0] = "".join(called(graph, card.node)[:2]) if inside else lines[0]
+    return [*lines, *inside, *back]
 
 
 class Lanes:

@@ -81,6 +81,11 @@ def fitting(graph: Graph, placed: Layout, bottom: float) -> float:
     return size
 
 
+def readable(found: Placed, passes: Sequence[str]) -> bool:
+    """Return True if the type of a slide is large enough."""
+    return scale(found[2], legend_height(found[0], passes)) >= SMALLEST
+
+
 def placed(graph: Graph, passes: Sequence[str], cards_of: Callable[[Graph], dict[str, Card]]) -> Placed:
     """Lay the graph out in the requested direction, else in the direction that makes it largest."""
     bottom = legend_height(graph, passes)

@@ -92,6 +92,8 @@ IN_PRINT = RULED | {
     "band-transfer": Look(WHITE, BLACK, 1.6),
     "waited": Look(WHITE, BLACK, 0.6, (1, 1)),
     "lane": Look("none", BLACK, 0.6, (6, 4)),
+    "frame": Look(WHITE, BLACK, 1.6),
+    "paper-saved": Look(WHITE, BLACK, 0.8, (1, 2)),
     "head-text": Look(WHITE),  # keeps the hatching away from the text
     "saved": Look(WHITE, BLACK, 0.8, (1, 2)),
     "gradient": Look(WHITE, BLACK, 0.8),

@@ -137,10 +137,18 @@ def written_over(document: schema.Document) -> set[int]:
 
 
 def insides(rec: Record) -> Iterator[tuple[OpEntry, Inside]]:
-    """Yield the calls of custom Functions' methods, each with the operation that it ran for."""
+    """Yield the calls of custom Functions' methods, each with the operation that it ran for.
+
+    A Function that a method of another one applies has no node: its operation is the next one of its name.
+    """
     home = {node: g for g in rec.groups if g.phase == "forward" for node in g.nodes}
+    nameless = [g for g in rec.groups if g.function and not g.nodes]
     forward = None  # it runs before there is a ctx, if setup_context receives it
     for ran in rec.insides:
+        if ran.ctx is not None and ran.ctx not in home and ran.name in ("forward", "setup_context"):
+            named = [g for g in nameless if ran.record.program_name == f"{g.function}.{ran.name}"]
+            home |= {ran.ctx: named[0]} if named else {}
+            nameless = [g for g in nameless if g is not home.get(ran.ctx)]
         if ran.ctx is None:
             forward = ran
         elif ran.ctx in home:

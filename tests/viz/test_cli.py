@@ -188,7 +188,7 @@ def test_the_viewer_is_written_and_options_it_does_not_use_are_named(net):
 def test_open_hands_the_file_to_the_systems_program(net):
     (net / "shower.py").write_text("import sys\nopen('opened', 'w').write(sys.argv[1])\n")
     shower = f"{sys.executable} shower.py %s"
-    assert minigrad(net, "render", "net.py:loss", "--open", BROWSER=shower).returncode == 0
+    assert minigrad(net, "render", "net.py:loss", "--view", BROWSER=shower).returncode == 0
     assert (net / "opened").read_text().endswith("/loss.svg")
 
 

@@ -106,7 +106,7 @@ WRONG = {
     "render net.py:loss --pass backwrd": 'Did you mean "backward"?',
     "render net.py:loss --show values,gradss": "Did you mean grads?",
     "render net.py:loss --rankdir UP": 'Choose from: "TB"',
-    "render net.py:loss --open -o -": "--open needs a file",
+    "render net.py:loss --view -o -": "--view needs a file",
     "check square.py --skip gradient": "there is no row 'gradient'",
     "step net.py:loss -o x.svg": "Unknown option: -o",
     "explain net.py:loss --depth 1": "Unknown option: --depth",

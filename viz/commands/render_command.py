@@ -15,6 +15,7 @@ import viz
 
 from ..drawn_graph import PASSES, requested_passes
 from ..files import FORMATS, SUFFIXES, format_of, maker, nearest, write
+from ..functions import UnknownFunction
 from ..ranks.start import start
 from ..ranks.timeline import rendered
 from ..run_program import Usage
@@ -71,7 +72,7 @@ def render(
     args: Args = None,
     look: Look = LOOK,
     processes: Processes = PROCESSES,
-    open: Annotated[bool, Parameter(name=["--open"], negative="", show_default=False)] = False,
+    view: Annotated[bool, Parameter(name=["--view"], negative="", show_default=False)] = False,
     as_torch: AsTorch = False,
     json: Json = False,
 ) -> None:
@@ -95,7 +96,7 @@ def render(
     args
         Arguments for the function, in Python: --args "tensor([1., 2.]), 3". They may use the program's names.
         Default: the program's example_inputs.
-    open
+    view
         Open the file afterwards, in the system's default program.
     as_torch
         Replace the program's torch with minigrad.
@@ -107,8 +108,8 @@ def render(
         raise Usage(f"--tex and -f {format} contradict each other. Choose one.")
     place, kind = destination(output, "tex" if tex else format, name)
     final = place and place.absolute()  # the program may change the working directory
-    if place is None and (open or json):
-        raise Usage(f"{'--open' if open else '--json'} needs a file. Name one with -o.")
+    if place is None and (view or json):
+        raise Usage(f"{'--view' if view else '--json'} needs a file. Name one with -o.")
     seen = look.view(kind)
     processes.check(kind, seen, from_file=args is None and not target.startswith("-:"))
     if processes.n is not None:
@@ -127,7 +128,7 @@ def render(
         if processes.timeline:
             made, about = rendered(record, kind), {}
         else:
-            settings = seen, *look.fold(kind), look.colours
+            settings = seen, *look.fold(kind), look.colours, look.opened
             drawing, made = drawn(lambda: viz.Drawing(record, there, notes, *settings), kind)
             about = counts(drawing)
             notes += drawing.warnings(kind)
@@ -138,7 +139,7 @@ def render(
         print(js.dumps({"file": str(place), "format": kind, **about, "notes": notes}))
     elif place is not None:
         print(clean(f"wrote {place}"))
-    if open and final is not None:
+    if view and final is not None:
         webbrowser.open(final.as_uri())
 
 
@@ -148,8 +149,8 @@ def drawn(draw: Callable[[], viz.Drawing], kind: str) -> tuple[viz.Drawing, str 
         drawing = draw()
         with working(f"drawing {drawing.whole.operations} operations"):
             return drawing, maker(drawing, kind)()
-    except TooMuch as much:
-        raise Usage(str(much).removeprefix("draw: ")) from None
+    except (TooMuch, UnknownFunction) as wrong:
+        raise Usage(str(wrong).removeprefix("draw: ")) from None
 
 
 def destination(output: str | None, format: str | None, name: str) -> tuple[Path | None, str]:

@@ -40,6 +40,9 @@ class Look:
     max_nodes
         Fold a graph with more nodes than this: lines, loop iterations, modules or functions become boxes. 0: never.
         Default: 500; in JSON, never.
+    open
+        Custom Functions that show the operations of their methods: names with commas, all, or none.
+        Default: those of at most 8 operations, in graphs of at most 40 nodes.
     size
         slide: a 16:9 page per pass in large type, with room for up to 12 boxes.
     theme
@@ -50,6 +53,7 @@ class Look:
     rankdir: Rankdir | None = None
     depth: int | None = None
     max_nodes: int | None = None
+    open: str | None = None
     size: Literal["slide"] | None = None
     theme: Literal["light", "dark", "print"] = "light"
 
@@ -64,6 +68,11 @@ class Look:
         return self.depth, most if self.max_nodes is None else self.max_nodes or None
 
     @property
+    def opened(self) -> tuple[str, ...] | None:
+        """The custom Functions to open; None for the default."""
+        return None if self.open is None else tuple(name.strip() for name in self.open.split(","))
+
+    @property
     def colours(self) -> Theme:
         """The theme."""
         return THEMES[self.theme]
@@ -74,6 +83,7 @@ class Look:
             "--show": None if seen.show.issuperset(SHOW) else self.show,
             "--depth": self.depth,
             "--max-nodes": self.max_nodes,
+            "--open": self.open,
             "--rankdir": self.rankdir,
             "--size": self.size,
             "--theme": None if self.theme == "light" else self.theme,
@@ -84,6 +94,7 @@ class Look:
         if kind == "html":
             return [f"the viewer ignores {', '.join(given)}: it shows everything and folds on request"] if given else []
         without = [] if kind in PICTURES else ["--size"] + ["--theme"] * (kind in ("txt", "json"))
+        without += ["--open"] * (kind == "json")
         return [f"the format {kind} ignores {name}" for name in without if name in given]
 
 
