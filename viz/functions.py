@@ -98,7 +98,7 @@ class Method:
         made = {value for op in record["ops"] for value in op["outputs"]}
         if self.op.get("inplace"):  # before and after the write, the tensor is the same
             before = {i for i, outer in self.of.items() if i not in made and outer in self.op["outputs"]}
-            self.of |= dict.fromkeys(before, self.op["inputs"][0])
+            self.of |= dict.fromkeys(before, next(i for i in self.op["inputs"] if not isinstance(i, dict)))
         self.inner = {outer: inner for inner, outer in reversed(self.of.items())}
         self.results = record["outputs"]
         self.graph = Graph({**record, "outputs": [], "program": {"passes": ["forward"]}, "gradients": {}}, outer.view)

@@ -288,3 +288,26 @@ def test_a_slide_closes_functions_that_would_make_its_type_too_small():
     small, large = drawn(exp, size="slide"), drawn(lambda x: cube(Exp.apply(x) + x) * cube(x), size="slide")
     assert any(isinstance(card, OpenCard) for card in small.placed[1].values())
     assert large.svg() and not any(isinstance(card, OpenCard) for card in large.placed[1].values())
+
+
+class Scaled(Function):
+    @staticmethod
+    def forward(ctx, n, x):
+        x.mul_(n)
+        ctx.mark_dirty(x)
+        ctx.n = n
+        return x
+
+    @staticmethod
+    def backward(ctx, g):
+        return None, g * ctx.n
+
+
+@pytest.mark.parametrize("name", ["forward", "backward"])
+def test_a_number_may_come_before_the_tensor_that_a_function_writes(name):
+    def written(x):
+        return Scaled.apply(6, x.clone()).sum()
+
+    _, room = inside(drawn(written), name)
+    assert [node.record["name"] for node in room.frame.graph.nodes if node.is_op] == ["mul"]
+    assert set(room.frame.entries) == set(room.frame.exits) == {0}
