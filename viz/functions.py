@@ -72,7 +72,7 @@ def summary(op: dict) -> str:
 
 
 def frames(graph: Graph, node: Node, wanted: set[str] | None, most: int | None) -> dict[str, Frame]:
-    """Return the frames of a custom Function by pass; {} if it is not wanted, too large, or ran no recorded operation."""
+    """Return the frames of a custom Function by pass; {} if it is not wanted, too large, or one of them would be empty."""
     op = node.record
     unwanted = wanted is not None and wanted.isdisjoint(named(node))
     if unwanted or not 0 < size(op) <= (most or size(op)):
@@ -84,7 +84,7 @@ def frames(graph: Graph, node: Node, wanted: set[str] | None, most: int | None) 
             for inner in frame.graph.nodes:
                 if inner.kind == "function":
                     inner.frames = frames(frame.graph, inner, wanted, most)
-    return made
+    return made if all(frame.graph.nodes for frame in made.values()) else {}  # a backward in NumPy has no operations
 
 
 class Method:

@@ -3,6 +3,7 @@
 import re
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 
 import minigrad as torch
@@ -311,3 +312,21 @@ def test_a_number_may_come_before_the_tensor_that_a_function_writes(name):
     _, room = inside(drawn(written), name)
     assert [node.record["name"] for node in room.frame.graph.nodes if node.is_op] == ["mul"]
     assert set(room.frame.entries) == set(room.frame.exits) == {0}
+
+
+class BackwardInNumPy(Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2 + 1
+
+    @staticmethod
+    def backward(ctx, g):
+        return torch.tensor(np.full(3, 2.0, dtype="float32"))
+
+
+@pytest.mark.parametrize("format", ["svg", "text", "tex", "dot", "mermaid", "film"])
+def test_a_function_with_an_empty_method_is_closed(format):
+    x = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    drawing = viz.draw(lambda x: BackwardInNumPy.apply(x).sum(), x, passes=("forward", "backward"), open="all")
+    assert "BackwardInNumPy" in getattr(drawing, format)()
+    assert not any(isinstance(card, OpenCard) for card in drawing.cards.values())
