@@ -108,8 +108,8 @@ def serve(connection: socket.socket) -> None:
     atexit.register(end_at_once)  # the last function of all, since it is the first one here
     for name in IMPORTED:
         importlib.import_module(name)
-    numba = sys.modules["numba"]
-    numba.njit(lambda x: x).compile("float64(float64)")  # the first one takes 0.6 s longer than those after it
+    identity = importlib.import_module("numba").njit(lambda x: x)
+    identity.compile("float64(float64)")  # the first function takes 0.6 s longer than those after it
     sys.modules.pop("viz.cli", None)  # Python warns of a program that is a module already
     gc.freeze()  # the forks share these pages
     while True:

@@ -188,7 +188,7 @@ def _op_head(graph: Graph, node: Node) -> Block:
     tags += ["output"] * any(value in graph.outputs for value in node.outputs)
     lines += [Line([(" · ".join(tags), "tag")])] if tags else []
     inside = summary(op) if node.kind == "function" and not node.frames else ""
-    lines += [Line([(line, "tag")]) for line in text.wrap(inside, columns, 2) if line]
+    lines += [Line([(text.shorten(inside, columns), "tag")])] if inside else []
     lines += [Line([(line, "sum")]) for line in text.wrap(op.get("note", ""), columns, 3) if line]
     return Block("head", lines)
 

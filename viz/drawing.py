@@ -17,7 +17,7 @@ from .card_parts import Card
 from .drawn_graph import ADDED, PASSES, RANKDIRS, SHOW, SIZES, Graph, View, view_of
 from .fold import MOST, fold
 from .frames import card_of
-from .functions import opened
+from .functions import check_names, opened
 from .layout import Layout, graphviz_fault, layout
 from .picture import Picture, picture
 from .themes import LIGHT, THEMES, Theme
@@ -84,8 +84,7 @@ def draw(
     record = _validated(what) if isinstance(what, dict) else what.to_dict()
     if name:
         record = {**record, "program": {**record["program"], "name": name}}
-    inside = (open,) if isinstance(open, str) else None if open is None else tuple(open)
-    return Drawing(record, wanted, getattr(what, "notes", ()), seen, depth, max_nodes, THEMES[look], inside)
+    return Drawing(record, wanted, getattr(what, "notes", ()), seen, depth, max_nodes, THEMES[look], open)
 
 
 def _validated(record: dict) -> dict:
@@ -158,13 +157,14 @@ class Drawing:
         depth: int | None = None,
         max_nodes: int | None = MOST,
         theme: Theme = LIGHT,
-        open: tuple[str, ...] | None = None,
+        open: str | Iterable[str] | None = None,
     ):
         self.open = open
         self.record = record = without(record, view.show)
         self.passes, self.view, self.depth, self.max_nodes, self.theme = passes, view, depth, max_nodes, theme
         with _uncollected():
             self.whole = Graph(record, view=view)
+        check_names(self.whole, open)
         if view.slide:
             slide.check(self.whole, self.graph)
         if not passes:
@@ -207,7 +207,7 @@ class Drawing:
         if self.view.slide:
             found = slide.placed(graph, self.passes, cards_of)
             if self.open is None and not slide.readable(found, self.passes):
-                found = slide.placed(opened(graph, ("none",)), self.passes, cards_of)
+                found = slide.placed(opened(graph, "none"), self.passes, cards_of)
             return found
         cards = cards_of(graph)
         return graph, cards, layout(graph, cards)

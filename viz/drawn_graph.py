@@ -101,9 +101,8 @@ class Node:
     """A card of the picture: an operation, a leaf value, or a small copy of a leaf."""
 
     key: str  # its id in the picture: op-3, fold-3-7, value-1, value-1-copy-2; op-3-backward-op-0 in a frame
-    kind: (
-        str  # op | function | fold | transfer | input | parameter | constant | computed | copy; in frames port | saved
-    )
+    # op | function | fold | transfer | input | parameter | constant | computed | copy; in frames also port | saved
+    kind: str
     record: dict  # the record's entry: an operation or a value
     outputs: list[int]  # its output values, one port each
     inputs: list[Edge] = field(default_factory=list)  # in the order of the arguments

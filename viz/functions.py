@@ -25,21 +25,27 @@ class UnknownFunction(ValueError):
     """A Function to open is not in the picture."""
 
 
-def opened(graph: Graph, names: Sequence[str] | None) -> Graph:
-    """Open the custom Functions of a graph that `names` contains; None opens small ones, "all" all, "none" none.
+def names_of(open: str | Iterable[str] | None) -> set[str]:
+    """Return the words of an argument `open`: names of Functions, "all" or "none"."""
+    return {open} if isinstance(open, str) else {*(open or ())}
 
-    Raises UnknownFunction if the graph has no such Function.
-    """
-    functions = [node for node in graph.nodes if node.kind == "function"]
-    wanted, known = {*(names or ())} - {"all", "none"}, {*chain.from_iterable(map(named, functions))}
-    if unknown := sorted(wanted - known):
+
+def check_names(graph: Graph, open: str | Iterable[str] | None) -> None:
+    """Raise UnknownFunction if `open` names a custom Function that a graph does not have."""
+    known = {*chain.from_iterable(named(node) for node in graph.nodes if node.kind == "function")}
+    if unknown := sorted(names_of(open) - known - {"all", "none"}):
         there = f"The picture has {', '.join(sorted(known))}" if known else "The picture has none"
         raise UnknownFunction(f"draw: open names {unknown[0]!r}, which is no custom Function here. {there}.")
-    small = names is None and len(graph.nodes) <= FULL
-    for node in functions:
-        node.frames = {}
-        if "all" in (names or ()) or wanted or small:
-            node.frames = frames(graph, node, None if small else wanted or None, SMALL if small else None)
+
+
+def opened(graph: Graph, open: str | Iterable[str] | None) -> Graph:
+    """Open the custom Functions of a graph that `open` names; None opens small ones, "all" all, "none" none."""
+    wanted = names_of(open) - {"none"}
+    small = open is None and len(graph.nodes) <= FULL
+    for node in graph.nodes:
+        if node.kind == "function":
+            chosen = None if small or "all" in wanted else wanted
+            node.frames = frames(graph, node, chosen, SMALL if small else None) if small or wanted else {}
     return graph
 
 
@@ -95,10 +101,12 @@ class Method:
         self.outside = self.names_in_forward()
         record = merged(calls, self.outside)
         self.of: dict[int, int] = record.pop("same")  # inner value -> outer value
-        made = {value for op in record["ops"] for value in op["outputs"]}
-        if self.op.get("inplace"):  # before and after the write, the tensor is the same
-            before = {i for i, outer in self.of.items() if i not in made and outer in self.op["outputs"]}
-            self.of |= dict.fromkeys(before, next(i for i in self.op["inputs"] if not isinstance(i, dict)))
+        if self.op.get("inplace") and name == "forward":
+            made = {value for op in record["ops"] for value in op["outputs"]}
+            # before and after the write, the tensor is the same: the input that no other value is
+            before = [i for i, outer in self.of.items() if i not in made and outer in self.op["outputs"]]
+            others = [i for i in self.op["inputs"] if not isinstance(i, dict) and i not in self.of.values()]
+            self.of |= dict(zip(before, others))
         self.inner = {outer: inner for inner, outer in reversed(self.of.items())}
         self.results = record["outputs"]
         self.graph = Graph({**record, "outputs": [], "program": {"passes": ["forward"]}, "gradients": {}}, outer.view)
@@ -227,7 +235,7 @@ class Method:
         begin = f"{self.node.key}-{self.name}-"
         for one in (*self.graph.nodes, *self.graph.edges):
             one.key = begin + one.key
-        for keys in (*self.graph.ends,):
+        for keys in self.graph.ends:
             keys[:] = [begin + key for key in keys]
         for ports in (self.frame.entries, self.frame.exits):
             ports.update({place: begin + key for place, key in ports.items()})

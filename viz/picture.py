@@ -300,7 +300,7 @@ class Placed:
 
     def _look(self, edge: Edge) -> str:
         if self.hue:
-            return self.hue
+            return "" if edge.source.kind == "saved" else self.hue
         if self.name == "backward":
             return "-backward" if edge.flow else "-quiet"
         moves = edge.target.record.get("phase") != "update" and self.graph.tangent(edge.value)

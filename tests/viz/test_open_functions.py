@@ -173,6 +173,24 @@ def test_a_function_with_many_operations_is_closed_and_says_what_it_does():
     assert "9 operations: x = x * 1.5 …" in drawing.text()
 
 
+def test_a_closed_function_says_it_in_one_line_of_a_slide():
+    drawing = drawn(lambda x: Long.apply(x).sum(), "backward", size="slide")
+    lines = [line.text for line in next(c for c in drawing.cards.values() if c.node.kind == "function").head[0].lines]
+    assert sum("operations" in line or "…" in line for line in lines) == 1
+
+
+def test_saved_tensors_do_not_look_like_gradients():
+    svg = ElementTree.fromstring(drawn(cube, "backward").svg())
+    classes = {
+        path.get("class")
+        for group in svg.iter()
+        if re.fullmatch(r"op-0-backward-edge-.*", group.get("id") or "")
+        for path in group.iter()
+        if (path.get("class") or "").startswith("l-edge")
+    }
+    assert classes == {"l-edge", "l-edge-backward"}
+
+
 def test_names_open_functions_and_none_closes_all():
     both = lambda x: Long.apply(Exp.apply(x)).sum()
     opened = lambda **options: [
@@ -188,7 +206,12 @@ def test_names_open_functions_and_none_closes_all():
 
 def test_an_unknown_name_is_refused_with_those_that_exist():
     with pytest.raises(UnknownFunction, match="'Cubic', which is no custom Function here. The picture has Exp."):
-        drawn(exp, open="Cubic").svg()
+        drawn(exp, open="Cubic")
+
+
+def test_a_program_without_functions_has_none_to_open():
+    with pytest.raises(UnknownFunction, match="'Exp', which is no custom Function here. The picture has none."):
+        drawn(lambda x: x.exp().sum(), open="Exp")
 
 
 def test_functions_of_a_large_graph_stay_closed():
@@ -291,27 +314,32 @@ def test_a_slide_closes_functions_that_would_make_its_type_too_small():
     assert large.svg() and not any(isinstance(card, OpenCard) for card in large.placed[1].values())
 
 
-class Scaled(Function):
+class AddScaled(Function):
     @staticmethod
-    def forward(ctx, n, x):
-        x.mul_(n)
+    def forward(ctx, n, a, x):
+        x.add_(n * a)
         ctx.mark_dirty(x)
+        ctx.save_for_backward(x)
         ctx.n = n
         return x
 
     @staticmethod
     def backward(ctx, g):
-        return None, g * ctx.n
+        (result,) = ctx.saved_tensors
+        return None, g * ctx.n, g * result / result
 
 
-@pytest.mark.parametrize("name", ["forward", "backward"])
-def test_a_number_may_come_before_the_tensor_that_a_function_writes(name):
+def test_the_tensor_that_a_function_writes_may_be_any_of_its_arguments():
     def written(x):
-        return Scaled.apply(6, x.clone()).sum()
+        return AddScaled.apply(6, x, x.clone()).sum()
 
-    _, room = inside(drawn(written), name)
-    assert [node.record["name"] for node in room.frame.graph.nodes if node.is_op] == ["mul"]
-    assert set(room.frame.entries) == set(room.frame.exits) == {0}
+    drawing = drawn(written)
+    _, forward = inside(drawing, "forward")
+    ports = {card.node.key: card.node.label for card in forward.cards.values() if card.node.kind == "port"}
+    assert [ports[forward.frame.entries[slot]] for slot in (0, 1)] == ["a", "x"]
+    _, backward = inside(drawing, "backward")
+    assert labels(backward, "saved") == ["saved x = [7, 14]"]  # after the write
+    assert {0, 1} == set(backward.frame.entries)
 
 
 class BackwardInNumPy(Function):

@@ -64,7 +64,7 @@ def step(
     program, name = program_of(target, words)
     with stdout_to_stderr(), computing(as_torch, program):
         record, notes, there = recorded(program, name, passes, args)
-        drawing = viz.Drawing(record, there, notes, seen, depth, max_nodes or None, open=("none",))
+        drawing = viz.Drawing(record, there, notes, seen, depth, max_nodes or None, open="none")
         steps = walk(drawing.graph, drawing.cards, there)
     print_notes(notes)
     if json:
