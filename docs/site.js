@@ -61,4 +61,13 @@ for (const frame of document.querySelectorAll("article iframe")) {
   frame.addEventListener("load", tell);
   new MutationObserver(tell).observe(document.body, { attributeFilter: ["data-md-color-scheme"] });
   tell();
+  if (!frame.closest(".live")) continue;
+  const ask = () => frame.contentWindow.postMessage({ minigrad: "height" }, "*");
+  addEventListener("resize", ask);
+  addEventListener("message", ({ source, data }) => {
+    if (source !== frame.contentWindow || data?.minigrad !== "height") return;
+    frame.style.height = `${Math.min(data.height, 720)}px`;
+    tell();
+  });
+  ask(); // a page that opens later tells it unasked
 }

@@ -22,11 +22,18 @@ b = a * a
 draw(b, passes=("forward", "backward"))
 
 # %% [markdown]
-# In a notebook the picture starts before the first step: press Play, or → for each step.
+# The picture shows the last step: press Play to see all steps, or ← and → for single ones.
 #
 # Two edges lead from `a` to the product, one for each use. In the backward pass, each edge multiplies and the leaf adds.
-# (A tensor does not know the name of its variable, so the picture calls `a` `v0` and `b` `v1`.)
 #
+# **Try it.** Drag `a` in the picture, or click it and type, until its gradient is -5. Which value has `a` then?
+
+# %%
+leaf_dragged = ...
+
+lessons.check("leaf_dragged", leaf_dragged)
+
+# %% [markdown]
 # ## One step
 #
 # `b` is computed from `a`, so it has a `grad_fn`: the node of the operation that produced it.

@@ -44,6 +44,14 @@ draw(tripled, x, passes=("forward", "backward"))
 # %% [markdown]
 # The whole `Function` is one card. In the backward pass it multiplies the incoming gradient, here 3, by its slope.
 #
+# **Try it.** Drag the first number of `x` until its gradient is 6. Which number does `Exp` save for it then?
+
+# %%
+combined_saved = ...
+
+lessons.check("combined_saved", combined_saved)
+
+# %% [markdown]
 # ## An exponential
 #
 # minigrad knows the derivative of each of its operations. Write a `Function` for an operation that minigrad lacks, or to
@@ -358,7 +366,7 @@ class CombinedSine(torch.autograd.Function):
 lessons.check("CombinedSine", CombinedSine)
 
 # %% [markdown]
-# ### 4. A gradient that is not the derivative
+# ### 4. A gradient that is not the derivative (at home)
 #
 # Sometimes you want a gradient that is wrong on purpose. Write a `Function` of a tensor `x` and a number `bound` that
 # returns `x` unchanged. Its gradient is the incoming gradient, with each element clipped to the range from `-bound` to

@@ -54,11 +54,19 @@ def total(x):
 
 
 x = torch.tensor([0.0, 1.0], requires_grad=True)
-draw(total, x)
+draw(total, x, passes=("forward", "backward"))
 
 # %% [markdown]
 # In the graph the two forms look the same: each is one node that saves its result, 8 bytes.
 #
+# **Try it.** Drag the second number of `x` to 0. Which gradient does it have then?
+
+# %%
+separate_gradient = ...
+
+lessons.check("separate_gradient", separate_gradient)
+
+# %% [markdown]
 # ## Exp again
 #
 # In the combined form, `forward` does two jobs: it computes, and it saves tensors on the `ctx`. In the separate form each
@@ -352,7 +360,7 @@ class SeparateSilu(torch.autograd.Function):
 lessons.check("SeparateSilu", SeparateSilu)
 
 # %% [markdown]
-# ### 4. From scratch
+# ### 4. From scratch (at home)
 #
 # Write a `Function` in the separate form that computes `x**n` for a number `n`, 2 by default. The derivative is
 # `n * x**(n - 1)`; `torch.func.grad` should work any number of times.

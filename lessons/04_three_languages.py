@@ -51,6 +51,15 @@ draw(both, x, passes="backward")
 # %% [markdown]
 # This is Python in the style of the other two languages. Both cards pass on the same gradient.
 #
+# **Try it.** Backward begins with 1 at the result. Drag this gradient until that of `x` is 2.718, the slope of exp at
+# 1. With which number does backward begin then?
+
+# %%
+languages_seed = ...
+
+lessons.check("languages_seed", languages_seed)
+
+# %% [markdown]
 # ## Exp, the combined form
 #
 # One class, two static methods. Go through the tabs line by line.
@@ -378,7 +387,7 @@ class LanguagesHypot(torch.autograd.Function):
 lessons.check("LanguagesHypot", LanguagesHypot)
 
 # %% [markdown]
-# ### 4. Repair the example
+# ### 4. Repair the example (at home)
 #
 # Repair `MyFunction`: `LanguagesTimes.apply(n, var)` returns one tensor, `n` times `var`, with the right gradient. It
 # accepts a leaf, and leaves `var` unchanged.

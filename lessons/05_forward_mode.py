@@ -29,9 +29,17 @@ def f(x):
 draw(f, torch.tensor(3.0), passes="jvp")
 
 # %% [markdown]
-# The tangents stand below the values, each with its rule; `dx` is the tangent of `x`. The arrows run with the
-# computation, not against it. (In a notebook, press Play: the tangents come in the second pass, Jvp.)
+# The tangents stand below the values. The arrows run with the computation, not against it: press Play to see the tangents
+# move.
 #
+# **Try it.** Drag `x`, and leave its tangent at 1. Which is the smallest tangent that the result can have?
+
+# %%
+forward_smallest = ...
+
+lessons.check("forward_smallest", forward_smallest)
+
+# %% [markdown]
 # ## Dual numbers
 #
 # A dual number is a value together with a tangent: how fast the value changes when the input does. Sums and products of

@@ -50,9 +50,17 @@ one = torch.tensor(1.0)
 draw(exp_of_square, one.clone().requires_grad_(), passes=("backward", "jvp"))
 
 # %% [markdown]
-# In the first picture the gradient moves up from the bottom, in the second the tangent moves down from the top. Both end
-# at the same number. The custom Function takes part in both, since it has both formulas.
+# Press Play: in the backward pass the gradient moves up from the bottom, in the jvp pass the tangent moves down from the
+# top. Both end at the same number. The custom Function takes part in both, since it has both formulas.
 #
+# **Try it.** Drag `x` until its gradient is 0. The tangent of the result is 0 there, too. Which value has the result?
+
+# %%
+forward_flat = ...
+
+lessons.check("forward_flat", forward_flat)
+
+# %% [markdown]
 # ## The jvp staticmethod
 #
 # A tangent says how fast a value changes. `jvp` receives one tangent for each argument of `forward` and returns one for each

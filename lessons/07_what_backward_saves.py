@@ -27,8 +27,17 @@ def f(x):
 draw(f, x, passes=("forward", "backward"))
 
 # %% [markdown]
-# The green lines name the tensors that each operation saves. (In a notebook they say `kept`, and turn green step by step.)
+# Each card names the tensors that its operation saves. Press Play to see backward free them.
 #
+# **Try it.** Drag the first number of `x` to the left until its gradient is 0. Which number does `exp` save for it
+# there, with two digits?
+
+# %%
+saved_at_zero = ...
+
+lessons.check("saved_at_zero", saved_at_zero)
+
+# %% [markdown]
 # ## Which operation saves what
 #
 # The derivative of $e^x$ is its own result. The derivative of $\sin x$ is $\cos x$ and needs `x`. The derivatives of `+` and

@@ -51,12 +51,21 @@ def squares(x):
 
 
 x = torch.tensor([0.0, 1.0, 2.0, 3.0], requires_grad=True)
-draw(squares, x)
+draw(squares, x, passes=("forward", "backward"))
 
 # %% [markdown]
-# Both Functions keep `x`, and both gradients are right. But only one card has a green line: an attribute is not a saved
-# tensor. Backward neither checks nor frees it.
+# Both Functions keep `x`, and both gradients are right. But only one card names a saved tensor: an attribute is none.
+# Backward neither checks nor frees it.
 #
+# **Try it.** Drag the last number of `x` to 5. Which contribution to its gradient does each of the two Functions send
+# back?
+
+# %%
+saved_contributions = ...
+
+lessons.check("saved_contributions", saved_contributions)
+
+# %% [markdown]
 # ## A change goes unnoticed
 #
 # `save_for_backward` remembers the version of the tensor: the number of writes to it so far. Backward raises an error if

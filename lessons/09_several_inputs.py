@@ -41,6 +41,14 @@ draw(scaled_product, x, y, passes=("forward", "backward"))
 # %% [markdown]
 # Two edges lead into the Function, and two gradients go out.
 #
+# **Try it.** Drag the first number of `x` from 1 to 7. Which of the four gradients changes, and to which number?
+
+# %%
+several_dragged = ...
+
+lessons.check("several_dragged", several_dragged)
+
+# %% [markdown]
 # ## One gradient for each argument
 #
 # `forward` takes two tensors and a number. `backward` returns three values in the same order: two gradients and `None`.
@@ -329,7 +337,7 @@ class SeveralLean(torch.autograd.Function):
 lessons.check("SeveralLean", SeveralLean)
 
 # %% [markdown]
-# ### 4. As many as you like
+# ### 4. As many as you like (at home)
 #
 # `SeveralWeighted.apply(a, b, c, ...)` should return `1 * a + 2 * b + 3 * c + ...` for any number of tensors.
 

@@ -31,6 +31,13 @@ draw(times_fifteen, leaf, passes=("forward", "backward"))
 # %% [markdown]
 # A write is an operation like any other, marked "in place". The picture shows the values before and after it separately,
 # although they share their memory.
+#
+# **Try it.** Drag the first number of `leaf` to 0. Which gradient does it have then?
+
+# %%
+inplace_dragged = ...
+
+lessons.check("inplace_dragged", inplace_dragged)
 
 
 # %%

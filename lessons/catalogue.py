@@ -18,7 +18,7 @@ class Lesson:
     """A lesson: its number and file, the text of its first cell, and the exercises that it calls `lessons.check` for.
 
     >>> lesson(1).minutes, lesson(1).needs, lesson(1).exercises[0]
-    (20, (), 'three_uses')
+    (20, (), 'leaf_dragged')
     """
 
     number: int

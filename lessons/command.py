@@ -17,7 +17,7 @@ from cyclopts import App, Parameter
 from minigrad.config import install
 from viz.commands.common import STDOUT, Json, place_of, working
 from viz.commands.render_command import deliver
-from viz.run_program import Usage
+from viz.errors import Usage
 from viz.text import clean
 
 from . import as_notebook, progress

@@ -11,9 +11,9 @@ import minigrad
 from minigrad import Tensor
 from minigrad.record.build import numbered
 from viz import Drawing
-from viz.drawn_graph import passes_of
 from viz.record_diff import Change, compare, same
 from viz.text import contents
+from viz.view import passes_of
 
 
 @dataclass

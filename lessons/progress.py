@@ -65,9 +65,9 @@ def show(lessons: tuple[Lesson, ...], days: dict[str, str], console: Console) ->
     >>> from rich.console import Console
     >>> from lessons import lessons
     >>> show(lessons()[:1], {"three_uses": "2026-01-01"}, Console(file=sys.stdout))
-     1  Numbers that remember  20 min  1 of 4
+     1  Numbers that remember  20 min  1 of 5
     <BLANKLINE>
-    1 of 4 exercises solved. Next: minigrad lessons open 1
+    1 of 5 exercises solved. Next: minigrad lessons open 1
     """
     from rich.progress_bar import ProgressBar
     from rich.table import Table

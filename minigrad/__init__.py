@@ -73,6 +73,7 @@ from .autograd import (
 from .compile import compile
 from .compile.eager_kernels import install as _install_kernels
 from .core.tensor import Tensor
+from .display import draw_at_exit as _draw_at_exit
 from .display import install as _install_display
 from .display import load_ipython_extension
 from .errors import InternalError, MinigradError, MinigradWarning, silence
@@ -260,6 +261,7 @@ _install_records()  # let recordings observe a tensor before it gets another arr
 _install_kernels()  # let eager operations use the compiler's fused kernels
 _install_pool()
 _install_traceback()
+_draw_at_exit()  # with MINIGRAD_VIZ=1
 
 if _collects:
     _gc.enable()

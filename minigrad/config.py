@@ -9,6 +9,8 @@ PUBLISHED = False  # True once `pip install minigrad-viz` finds it: hints and no
 # https://github.com/OWNER/NAME: then pages link to it, to their sources, to Binder and to Colab, and the theme of the site
 # asks api.github.com for the repository's stars
 REPOSITORY = ""
+# https://...: the published address of the documentation, which has the page play.html; `minigrad share` makes links to it
+SITE = ""
 
 
 def requirement(extra: str) -> str:

@@ -7,6 +7,7 @@ is only text.
 from __future__ import annotations
 
 import importlib
+import os
 from typing import Any
 
 from .events import Observer, events
@@ -27,6 +28,13 @@ class Notebook(Observer):
 def install() -> None:
     """Let notebooks draw tensors and their graphs."""
     events.add(Notebook())
+
+
+def draw_at_exit() -> None:
+    """Draw the last backward of the program at its exit, if `MINIGRAD_VIZ=1` or `MINIGRAD_VIZ=name.svg` asks for it."""
+    wish = os.environ.get("MINIGRAD_VIZ", "")
+    if wish not in ("", "0"):
+        importlib.import_module("viz.last_backward").begin(wish)
 
 
 def load_ipython_extension(shell: Any) -> None:

@@ -93,6 +93,9 @@ class Observer:
     def numbers(self, data: Any) -> Any:
         """Answer with the Python numbers of which to make a tensor, instead of `data`."""
 
+    def built(self, t: Tensor) -> None:
+        """Observe that the user has made a tensor of an array."""
+
     def changes(self, what: str, t: Tensor | None = None) -> None:
         """Observe that something that outlives the call is about to change, for example a generator."""
 

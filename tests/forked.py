@@ -44,7 +44,16 @@ IMPORTED = [
     "docstring_parser",
 ]
 # what Python and the libraries read when they are loaded
-READ_AT_START = "PYTHON", "NUMBA", "MINIGRAD_GENERIC", "MINIGRAD_DEBUG", "MINIGRAD_CUDA", "MALLOC", "GLIBC"
+READ_AT_START = (
+    "PYTHON",
+    "NUMBA",
+    "MINIGRAD_GENERIC",
+    "MINIGRAD_DEBUG",
+    "MINIGRAD_VIZ",
+    "MINIGRAD_CUDA",
+    "MALLOC",
+    "GLIBC",
+)
 LONGEST = 1 << 17  # bytes of a message
 SPENT: list[float] = []  # seconds of processor time of each program
 Done = subprocess.CompletedProcess[bytes]

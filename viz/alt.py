@@ -18,13 +18,14 @@ def alt(graph: Graph, passes: Sequence[str]) -> str:
     >>> def square(a):
     ...     return (a * a).sum()
     >>> draw(square, tensor([3.0, 4.0]), passes=("forward", "backward")).alt()
-    'Graph of square, forward and backward pass: mul, sum; result: v5 25; gradients: a [6, 8].'
+    'Graph of square, forward and backward pass: mul, sum; result: v1 25; gradients: a [6, 8].'
     """
     name, show = text.shorten(graph.record["program"].get("name") or "", 60), graph.view.show
     parts = [
         f"Graph{' of ' * bool(name)}{name}, {named(passes)}: {listed(map(_operation, graph.ops)) or 'no operation'}"
     ]
     leaves = [node.outputs[0] for node in graph.nodes if not node.is_op and node.kind != "copy"]
+    leaves += [held.value for node in graph.nodes for held in node.held]
     results = sorted(graph.outputs & graph.shown)
     if "values" in show:
         parts += _values(graph, "result", results, graph.values.get)

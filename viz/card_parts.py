@@ -8,14 +8,18 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from itertools import groupby
+from itertools import groupby, takewhile
 
 from .drawn_graph import Node
+from .heat import Heat
 from .orientation import WAYS, Way
 from .style import TEXTS, measure
 
 SIDE, ABOVE, BETWEEN = 11, 6, 16  # padding left and right, above and below a section, between texts
-GAP, ROOM, NARROW = 14.0, 24.0, 18.0  # between labels of edges; along an edge beside its label, and there on a slide
+HEAT = 3.0  # above and below a picture of a value
+BOTH = 220.0  # the largest width of a line with a picture beside it that makes a card wider
+GAP, ROOM, NARROW = 14.0, 21.0, 18.0  # between labels of edges; along an edge beside its label, and there on a slide
+TIGHT, CLOSE = 12.0, 4  # along an edge, and above and below a section, in a brief picture
 
 Run = tuple[str, str]  # a text and the name of its style
 
@@ -54,15 +58,41 @@ class Line:
 class Block:
     """Lines that belong together, and the id of the value they describe."""
 
-    role: str  # head | value | saved | gradient | tangent | waited | source
+    role: str  # head | value | parameter | saved | gradient | tangent | waited | source
     lines: list[Line]
     value: int | None = None
     lane: int | None = None  # on a Bar: the lane it belongs to
+    heat: Heat | None = None  # a picture of the value: at the right of the last lines if they leave room, else below
+    room: float = 0.0  # the width of the card's texts
+
+    def texts(self, with_blocks: bool = False) -> list[str]:
+        """Return the lines as plain text; `with_blocks` adds the picture in block characters."""
+        return [line.text for line in self.lines] + ([self.heat.line] if with_blocks and self.heat else [])
 
     @property
     def height(self) -> float:
-        """The height of the lines, without padding."""
-        return sum(line.height for line in self.lines)
+        """The height of the lines and the picture, without padding."""
+        lines = sum(line.height for line in self.lines)
+        return max(lines, self.heat_at[1] + self.heat.size[1] + HEAT) if self.heat else lines
+
+    @property
+    def heat_at(self) -> tuple[float, float]:
+        """The left end and the top of the picture in the block."""
+        wide = self.heat.size[0] if self.heat else 0.0
+        beside = list(takewhile(lambda line: line.width + BETWEEN + wide <= self.room, reversed(self.lines)))
+        top = sum(line.height for line in self.lines) - sum(line.height for line in beside)
+        return self.room - wide if beside else 0.0, top + HEAT
+
+    @property
+    def width(self) -> float:
+        """The width of the widest line, or of the picture; in a brief picture of both, if they are narrow."""
+        lines = max((line.width for line in self.lines), default=0.0)
+        if self.heat is None:
+            return lines
+        if self.heat.beside:
+            both = lines + BETWEEN + self.heat.size[0]
+            return both if both <= BOTH else lines
+        return max(lines, self.heat.size[0])
 
 
 @dataclass
@@ -77,22 +107,27 @@ class Card:
     labels: list[list[Line]] = field(default_factory=list)  # backward: one per incoming edge
     way: Way = WAYS["TB"]
     room: float = ROOM
+    above: float = ABOVE
 
     def __post_init__(self):
         blocks = [*self.head, *self.body, *self.foot, *(b for section in self.passes.values() for b in section)]
-        widest = max(line.width for block in blocks for line in block.lines) + 2 * SIDE
+        widest = max(block.width for block in blocks) + 2 * SIDE
         self.width = float(math.ceil(max(widest, 60)))
-        filled = lambda blocks: sum(map(self.filled, sections(blocks)))
-        extra = max(map(filled, self.passes.values()), default=0)
-        self.parts = [filled(self.head), filled(self.body), extra, filled(self.foot)]
-        self.height = float(round(sum(self.parts)))
         sizes = [label_size(label) for label in self.labels]
         self.slots = [self.way.size((wide or 12.0) + GAP, (tall or 12.0) + GAP)[0] for wide, tall in sizes]
         need = sum(self.slots)
+        if not self.way.sideways:
+            self.width = float(math.ceil(max(self.width, need)))
+        for block in blocks:
+            block.room = self.width - 2 * SIDE
+            if block.heat and block.heat.beside and block.heat_at[0] <= 0:
+                block.heat = None
+        filled = lambda blocks: sum(map(self.filled, sections(blocks)))
+        extra = max(map(filled, self.passes.values()), default=0)
+        self.parts = [filled(self.head), self.filled(self.body) if self.body else 0, extra, filled(self.foot)]
+        self.height = float(round(sum(self.parts)))
         if self.way.sideways:
             self.height = max(self.height, need)
-        else:
-            self.width = float(math.ceil(max(self.width, need)))
         room = self.room
         self.strip = max((self.way.size(wide + room, tall + room)[1] for wide, tall in sizes if wide), default=0.0)
         self.across, paper = self.way.size(self.width, self.height)
@@ -107,7 +142,7 @@ class Card:
 
     def filled(self, section: list[Block]) -> float:
         """Return the height of a section with its padding."""
-        return max(top + block.height for block, *_, top in self.arranged(section)) + 2 * ABOVE
+        return max(top + block.height for block, *_, top in self.arranged(section)) + 2 * self.above
 
     @property
     def foot_ends(self) -> tuple[float, float]:
@@ -139,7 +174,7 @@ class Bar(Card):
         blocks = [*self.body, *(b for section in self.passes.values() for b in section)]
         self.wide: dict[int, float] = {}
         for lane in self.node.record["lanes"]:
-            texts = [line.width + 2 * SIDE for block in blocks if block.lane == lane for line in block.lines]
+            texts = [block.width + 2 * SIDE for block in blocks if block.lane == lane]
             self.wide[lane] = max([60.0, *texts, sum(self._slots(lane))])
         need = max(line.width for block in (*self.head, *self.foot) for line in block.lines) + 2 * SIDE
         more = max(0.0, need - sum(self.wide.values())) / len(self.wide)

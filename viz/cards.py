@@ -7,20 +7,24 @@ large as its largest pass needs, so the pictures of the passes can be laid over 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from . import mathematics, text
-from .card_parts import GAP, NARROW, ROOM, SIDE, Bar, Block, Card, Line, label_size
-from .drawn_graph import Edge, Graph, Node, View
+from .card_lines import amount_of, assigned, formula_lines
+from .card_parameters import bars, gradients_of_parameters, parameters, tangents_of_parameters
+from .card_parts import ABOVE, CLOSE, GAP, NARROW, ROOM, SIDE, TIGHT, Bar, Block, Card, Line, Run, label_size
+from .drawn_graph import Edge, Graph, Node
 from .functions import summary
+from .heat import heat_of
 from .orientation import WAYS
 from .ranks import travelling
-from .style import TEXTS, measure
+from .style import measure
 
+NARROW_LABEL = 18  # characters of a label in a brief picture, beside two others or more
 WIDE = 72  # characters that a value and its type may have on one line of text
+CODE = 10  # lines of an operation that consists of several
 KINDS = {"computed": "value"}  # a leaf made before the recording began
-
-READABLE = 0.7  # a formula that needs a smaller scale than this to fit is not typeset
 
 
 def card(graph: Graph, node: Node, passes: Sequence[str], together: bool = False) -> Card:
@@ -36,16 +40,16 @@ def card(graph: Graph, node: Node, passes: Sequence[str], together: bool = False
     if together:
         extra = {"together": [block for section in extra.values() for block in section]}
     body = [_value(graph, value, with_name=node.is_op) for value in node.outputs]
-    body = [block for block in body if block.lines]
+    body = [block for block in (*body, *parameters(graph, node)) if block.lines]
     if not node.is_op:
         return Card(node, [_leaf_head(graph, node)], body, extra, way=way)
     labels = [flow_label(graph, edge) if "backward" in passes else [] for edge in node.inputs]
     room = 0 if way.sideways else sum((label_size(label)[0] or 12.0) + GAP for label in labels) - 2 * SIDE
     columns = max(graph.view.columns + 6, int(room / measure("x", "code")))
     head = _fold_head(graph, node) if node.kind == "fold" else _op_head(graph, node)
-    return Card(
-        node, [head], body, extra, _source(graph, node, columns), labels, way, NARROW if graph.view.slide else ROOM
-    )
+    room = NARROW if graph.view.slide else TIGHT if graph.view.brief else ROOM
+    above = CLOSE if graph.view.brief else ABOVE
+    return Card(node, [head], body, extra, _source(graph, node, columns), labels, way, room, above)
 
 
 def _transfer(graph: Graph, node: Node, passes: Sequence[str], together: bool) -> Card:
@@ -69,7 +73,21 @@ def _transfer(graph: Graph, node: Node, passes: Sequence[str], together: bool) -
     return Bar(node, [head], body, extra, foot, labels, way, ins=ins, outs=outs, names=names)
 
 
+def _flow_lines(graph: Graph, name: str, entry: dict | None, role: str) -> list[Line]:
+    """Return the lines of a gradient or tangent: its contents, or in a picture of many operations its norm."""
+    if not graph.view.brief or entry is None or text.whole(entry, 1):
+        return assigned(name, amount_of(graph, entry), role, graph.view)
+    return [Line([(f"{text.shorten(name, 28)} {text.norm(entry)}", role)])]
+
+
+def _flow_name(graph: Graph, node: Node, flow: str, value: int) -> str:
+    """Return the name of a result's gradient or tangent on its card: of one of several results, it says which."""
+    return flow if len(node.outputs) == 1 else f"{flow} of {text.shorten(graph.name(value), 24)}"
+
+
 def _source(graph: Graph, node: Node, columns: int) -> list[Block]:
+    if graph.view.brief:
+        return []
     where = text.source(node.record.get("where")) if "lines" in graph.view.show else ""
     if where and node.kind == "fold":
         first, last = node.record["folded"]["lines"] or (0, 0)
@@ -85,13 +103,19 @@ def flow_label(graph: Graph, edge: Edge) -> list[Line]:
     if edge.flow is None:
         return []
     formula, latex = formula_of(graph, edge), edge.flow.get("latex")
-    lines = formula_lines(graph, formula, "flow", latex, graph.view.label_columns) if formula else []
-    return lines + given_lines(graph, edge)
+    if graph.view.brief and formula:
+        room = graph.view.label_columns if len(edge.target.inputs) < 3 else NARROW_LABEL
+        return [Line([(text.shorten(flow_formula(graph, edge), room), "flow")])]
+    # the only label of a card may be nearly as wide as the card
+    alone = len(edge.target.inputs) == 1 and not graph.view.slide
+    columns = graph.view.columns - 6 if alone else graph.view.label_columns
+    lines = formula_lines(graph, formula, "flow", latex, columns, owner=edge.flow) if formula else []
+    return lines + given_lines(graph, edge, columns)
 
 
 def flow_formula(graph: Graph, edge: Edge) -> str:
     """Return the formula of a contribution as plain text; a record without formulas gives the local derivative's name."""
-    return text.clean(graph.words(formula_of(graph, edge)))
+    return text.clean(graph.said(formula_of(graph, edge), edge.flow or {}))
 
 
 def formula_of(graph: Graph, edge: Edge) -> str:
@@ -103,27 +127,7 @@ def formula_of(graph: Graph, edge: Edge) -> str:
     return flow.get("formula") or flow.get("partial") or ""
 
 
-def formula_lines(
-    graph: Graph, formula: str, style: str, latex: str | None, columns: int, begin: str = ""
-) -> list[Line]:
-    """Break a formula into lines, a long one into named parts; or return it in LaTeX if requested and not too wide."""
-    from minigrad.formulas.named_parts import in_parts  # the record was made by minigrad, so this costs no import time
-
-    line_of = lambda formula: begin + text.clean(graph.words(formula))
-    if graph.view.tex and latex and mathematics.is_formula(latex):
-        wide, rows = mathematics.extent(latex)
-        size, most = TEXTS[style].size, measure("x" * columns, style)
-        if wide * size * READABLE <= most:
-            return [
-                Line([(line_of(formula), style)], None, latex, (min(wide * size, most), rows * TEXTS[style].height))
-            ]
-    whole, parts = (formula, {}) if graph.view.slide else in_parts(formula)
-    formulas = [line_of(whole), *(f"{name} = {text.clean(graph.words(part))}" for name, part in parts.items())]
-    most = graph.view.lines if graph.view.slide else 2 * graph.view.lines  # enough lines to show the whole formula
-    return [Line([(line, style)]) for one in formulas for line in text.wrap(one, columns, most)]
-
-
-def given_lines(graph: Graph, edge: Edge) -> list[Line]:
+def given_lines(graph: Graph, edge: Edge, columns: int) -> list[Line]:
     """Return the value of an edge's contribution as lines."""
     alone = graph.view.slide and len(graph.back[edge.value]) == 1  # then it equals the gradient, which the card shows
     if edge.flow is None or "grads" not in graph.view.show or alone:
@@ -132,7 +136,7 @@ def given_lines(graph: Graph, edge: Edge) -> list[Line]:
         return [Line([(line, "gives")]) for one in equations for line in text.wrap(one, graph.view.columns, 6)]
     given = [graph.values.get(one["gives"]) for one in edge.flow.get("parts", [edge.flow])]
     gives = " + ".join(text.gist(one) for one in given if not graph.view.slide or text.whole(one))
-    return [Line([(line, "gives")]) for line in text.wrap(f"= {gives}", graph.view.label_columns, 2) if gives]
+    return [Line([(line, "gives")]) for line in text.wrap(f"= {gives}", columns, 2) if gives]
 
 
 def flow_text(cards: dict[str, Card], edge: Edge) -> list[str]:
@@ -141,14 +145,14 @@ def flow_text(cards: dict[str, Card], edge: Edge) -> list[str]:
     return [line.text for line in labels[edge.slot]] if labels and edge.flow else []
 
 
-def words(card: Card, *passes: str) -> list[str]:
-    """Return the text on a card in these passes, line by line."""
+def words(card: Card, *passes: str, with_blocks: bool = False) -> list[str]:
+    """Return the text on a card in these passes, line by line; `with_blocks` adds large values in block characters."""
     lines = [line.text for block in card.head for line in block.lines]
     blocks = [*(block for name in passes for block in card.passes.get(name, ())), *card.foot]
     return [
         *lines,
-        *body_words(card),
-        *(lane_prefix(card, block) + line.text for block in blocks for line in block.lines),
+        *body_words(card, with_blocks),
+        *(lane_prefix(card, block) + line for block in blocks for line in block.texts(with_blocks)),
     ]
 
 
@@ -157,11 +161,11 @@ def lane_prefix(card: Card, block: Block) -> str:
     return f"{card.names[block.lane]}: " if isinstance(card, Bar) and block.lane is not None else ""
 
 
-def body_words(card: Card) -> list[str]:
+def body_words(card: Card, with_blocks: bool = False) -> list[str]:
     """Return a card's values as plain text; a value and its type share a line if they fit."""
     lines = []
     for block in card.body:
-        texts = [line.text for line in block.lines]
+        texts = block.texts(with_blocks)
         rows = ["   ".join(texts)] if sum(map(len, texts)) <= WIDE else texts
         lines += [lane_prefix(card, block) + row for row in rows]
     return lines
@@ -172,7 +176,10 @@ def _op_head(graph: Graph, node: Node) -> Block:
     name, call, shown = called(graph, node)
     name += " backward" * (op["phase"] == "backward")
     lines = [Line([(name, "name"), (call, "call")])]
-    if len(name) + len(call) > columns:
+    if graph.view.brief:
+        whole = text.shorten(f"{name}{call}" if not shown or shown == name else f"{name}  {shown}", columns + 2)
+        lines, shown = [Line([(whole[: len(name)], "name"), (whole[len(name) :], "call")])], ""
+    elif len(name) + len(call) > columns:
         lines = [
             Line([(name, "name")]),
             *(Line([(line, "call")]) for line in text.wrap(call, columns, graph.view.lines)),
@@ -182,15 +189,24 @@ def _op_head(graph: Graph, node: Node) -> Block:
             lines[0].right = (shown, "formula")
         else:
             lines += formula_lines(graph, shown, "formula", mathematics.of(graph, shown), columns)
+    lines += [Line([(line, "formula")]) for line in statements(graph, op)]
     tags = ["custom Function"] * (node.kind == "function") + ["in place"] * bool(op.get("inplace"))
     tags += ["update"] * (op["phase"] == "update")
     tags += [text.shorten(" › ".join(op["layer"]), columns)] if op.get("layer") else []
     tags += ["output"] * any(value in graph.outputs for value in node.outputs)
+    tags += [text.shorten(f"then {', '.join(op['then'])}", columns)] if op.get("then") else []
     lines += [Line([(" · ".join(tags), "tag")])] if tags else []
+    lines += [Line([(line, "code")]) for line in text.several(op.get("where"), columns + 8, CODE)]
     inside = summary(op) if node.kind == "function" and not node.frames else ""
     lines += [Line([(text.shorten(inside, columns), "tag")])] if inside else []
     lines += [Line([(line, "sum")]) for line in text.wrap(op.get("note", ""), columns, 3) if line]
     return Block("head", lines)
+
+
+def statements(graph: Graph, op: dict) -> list[str]:
+    """Return the lines of a training step."""
+    lines = [text.clean(graph.words(line)) for line in op.get("lines", ())]
+    return [part for line in lines for part in text.wrap(line, graph.view.columns + 10, 3)]
 
 
 def called(graph: Graph, node: Node) -> tuple[str, str, str]:
@@ -207,6 +223,8 @@ def called(graph: Graph, node: Node) -> tuple[str, str, str]:
     if call := text.clean(graph.words(op.get("call") or "")):
         same = call.startswith(name + "(") or call.startswith(name + ".apply(")
         return (name, call[len(name) :].removeprefix(".apply"), "") if same else (name, "", call)
+    if op.get("lines"):
+        return name, "", ""
     operands = [_constant(i) if isinstance(i, dict) else text.shorten(graph.name(i), 16) for i in op["inputs"]]
     if len(operands) > 5:
         operands = [*operands[:3], f"… {len(operands) - 3} more"]
@@ -215,15 +233,26 @@ def called(graph: Graph, node: Node) -> tuple[str, str, str]:
 
 def _fold_head(graph: Graph, node: Node) -> Block:
     """Return the head of a box of several operations: its name, and the operations in it."""
-    inner = node.record["folded"]
+    inner, columns = node.record["folded"], graph.view.columns
+    times = inner.get("times", 1)
+    title = text.shorten(node.record["name"], columns - (len(f"  × {times}") if times > 1 else 0))
+    lines = [Line([(title, "name")], _times(inner))]
     counted = [f"{many} {name}" if many > 1 else name for name, many in inner["names"].items()]
     more = [f"{len(counted) - 5} other kinds"] if len(counted) > 6 else []
-    words = f"{len(inner['ops'])} operations: {', '.join([*counted[: 6 - len(more)], *more])}"
-    lines = [Line([(text.shorten(node.record["name"], 40), "name")], (inner["kind"], "tag"))]
-    lines += [Line([(line, "tag")]) for line in text.wrap(words, 60, 3)]
+    words = f"{text.counted(len(inner['ops']), 'operation')}: {', '.join([*counted[: 6 - len(more)], *more])}"
+    if times > 1:
+        words = f"each: {', '.join(inner.get('each', ()))}"
+    lines += [Line([(line, "tag")]) for line in text.wrap(words, columns + 10, 2 if graph.view.brief else 3)]
     if inner["parameters"]:
         lines.append(Line([(f"{inner['parameters']} parameters with {inner['elements']:,} elements", "tag")]))
     return Block("head", lines)
+
+
+def _times(inner: dict) -> Run:
+    """Return the number of equal stretches in a box, or the kind of the box."""
+    if inner.get("times", 1) > 1:
+        return f"× {inner['times']}", "name"
+    return ("as above" if inner["kind"] == "repeat" else inner["kind"]), "tag"
 
 
 def _leaf_head(graph: Graph, node: Node) -> Block:
@@ -231,6 +260,7 @@ def _leaf_head(graph: Graph, node: Node) -> Block:
     of = graph.gradient_of.get(value)
     kind = KINDS.get(node.kind, node.kind) if of is None else f"gradient of {text.shorten(graph.name(of), 24)}"
     kind += " · output" * (value in graph.outputs)
+    kind = graph.values[value].get("tag", kind)  # of a story
     name = graph.name(value)
     path = graph.values[value].get("name") or ""  # a module's parameter; formulas use a short label for a long path
     words = [(text.shorten(path, 40), "name"), (f"  {name}", "call")] if "." in path and "." not in name else []
@@ -245,23 +275,22 @@ def _constant(entry: dict) -> str:
 def _value(graph: Graph, value: int, with_name: bool) -> Block:
     entry, show = graph.values[value], graph.view.show
     name = text.shorten(graph.name(value), 24) if with_name else ""
-    lines = _assigned(name, _amount(graph, entry) if "values" in show else "", "value", graph.view)
-    return Block("value", [*lines, *([Line([(text.kind_of(entry), "type")])] if "shapes" in show else [])], value)
-
-
-def _assigned(name: str, amount: str, style: str, view: View) -> list[Line]:
-    """Return `name = amount` in lines; an unknown part is left out."""
-    joint = " " if amount.startswith(("min ", "all ", "(")) else " = "
-    whole = f"{name}{joint}{amount}" if name and amount else name or amount
-    return [Line([(line, style)]) for line in text.wrap(whole, view.columns, view.lines)] if whole else []
-
-
-def _amount(graph: Graph, entry: dict | None) -> str:
-    """Return a value's contents; on a slide a large one shows only its shape, unless there are lines for shapes."""
-    amount = text.contents(entry)
-    if entry is None or not amount or text.whole(entry) or not graph.view.slide or "shapes" in graph.view.show:
-        return amount
-    return text.shape(entry["shape"])
+    if graph.view.brief and not text.whole(entry):
+        words = f"{name} {text.shape(entry['shape'])}".strip() if "shapes" in show else name
+        extent = text.extent(entry) if "values" in show else ""
+        if made := heat_of(graph, entry, "values"):  # beside both lines
+            lines = [Line([(words, "value")]), *([Line([(extent, "type")])] if extent else [])]
+            return Block("value", lines, value, heat=made)
+        return Block("value", [Line([(words, "value")], (extent, "type") if extent else None)], value)
+    lines = assigned(name, amount_of(graph, entry) if "values" in show else "", "value", graph.view)
+    if (before := entry.get("before")) is not None and "values" in show:  # of a training step
+        lines += [
+            Line([(f"before: {amount}", "type")]) for amount in [amount_of(graph, graph.values[before])] if amount
+        ]
+    if graph.view.brief:
+        return Block("value", lines, value)
+    lines += [Line([(text.kind_of(entry), "type")])] if "shapes" in show else []
+    return Block("value", lines, value, heat=heat_of(graph, entry, "values"))
 
 
 def _saved(graph: Graph, node: Node) -> list[Block]:
@@ -270,14 +299,13 @@ def _saved(graph: Graph, node: Node) -> list[Block]:
     blocks = [Block("saved", [Line([("computed again in backward", "saved")])])] if again else []
     if not kept:
         return blocks
+    if graph.view.brief:
+        return [Block("saved", [Line([(f"saved for backward: {text.size(sum(kept.values()))}", "saved")])]), *blocks]
     if node.kind == "fold":
         words = f"saved for backward: {len(kept)} values, {text.size(sum(kept.values()))}"
         return [Block("saved", [Line([(words, "saved")])]), *blocks]
-    named = {value: size for value, size in kept.items() if value in graph.shown}
-    inner = [size for value, size in kept.items() if value not in graph.shown]
-    items = [f"{text.shorten(graph.name(value), 16)} ({text.size(size)})" for value, size in list(named.items())[:6]]
-    items += [f"{len(named) - 6} more"] if len(named) > 6 else []
-    items += [f"{len(inner)} inner value{'s' * (len(inner) > 1)} ({text.size(sum(inner))})"] if inner else []
+    items = [f"{text.shorten(graph.name(value), 24)} ({text.size(size)})" for value, size in list(kept.items())[:6]]
+    items += [f"{len(kept) - 6} more"] if len(kept) > 6 else []
     items = [item.replace(" ", "\u00a0") for item in items]
     words = text.wrap("saved for backward: " + ", ".join(items), graph.view.columns + 6, 3)
     return [Block("saved", [Line([(line, "saved")]) for line in words]), *blocks]
@@ -296,20 +324,43 @@ def _gradients(graph: Graph, node: Node) -> list[Block]:
         gradient, terms = graph.gradient(value), graph.contributions(value)
         if gradient is None and not terms:
             continue
-        lines = _assigned("grad", _amount(graph, gradient), "gradient", graph.view)
-        if len(terms) > 1:
+        lines = _flow_lines(graph, _flow_name(graph, node, "grad", value), gradient, "gradient")
+        if len(terms) > 1 and not graph.view.brief:
             lines += [Line([(line, "sum")]) for line in text.wrap(_sum(terms), columns, 2)]
         elif not terms and value in graph.outputs:
             lines += [Line([("backward starts here", "sum")])]
+        if terms and not graph.view.brief and not _is_sum(gradient, terms):
+            lines += [Line([("changed by a hook", "sum")])]
         if gradient and "note" in gradient:  # a note of minigrad check
             lines += [Line([(line, "sum")]) for line in text.wrap(gradient["note"], columns, 3)]
         if gradient and gradient["id"] in graph.outputs:  # as the result of func.grad is
             lines += [Line([(f"output: {text.shorten(graph.name(gradient['id']), 24)}", "sum")])]
-        blocks.append(Block("gradient", lines, gradient["id"] if gradient else None))
-    freed = "saved" in graph.view.show and sum(graph.saved(node.record, freed=True).values())
+        blocks.append(
+            Block("gradient", lines, gradient["id"] if gradient else None, heat=heat_of(graph, gradient, "grads"))
+        )
+    blocks += bars(graph, node)
+    blocks += gradients_of_parameters(graph, node) if "grads" in graph.view.show else []
+    freed = "saved" in graph.view.show and not graph.view.brief and sum(graph.saved(node.record, freed=True).values())
     if blocks and freed:
         blocks[-1].lines.append(Line([(f"frees {text.size(freed)}", "saved")]))
     return blocks
+
+
+def _is_sum(gradient: dict | None, terms: list[dict | None]) -> bool:
+    """Return False if a gradient is not the sum of its contributions, all known in full: a hook has replaced it.
+
+    >>> value = lambda *numbers: {"dtype": "float32", "summary": {"values": list(numbers)}}
+    >>> _is_sum(value(3.0, 4.0), [value(1.0, 2.0), value(2.0, 2.0)]), _is_sum(value(1.0), [value(3.0)])
+    (True, False)
+    """
+    known = [((value or {}).get("summary") or {}).get("values") for value in (gradient, *terms)]
+    if gradient is None or None in known:
+        return True
+    numbers = [[complex(one) for one in text.flat(values)] for values in known]
+    small = text.rounding(gradient["dtype"]) * max((abs(one) for each in numbers for one in each), default=0.0)
+    if len({len(each) for each in numbers}) > 1 or not math.isfinite(small):
+        return True
+    return all(abs(whole - sum(parts)) <= small for whole, *parts in zip(*numbers))
 
 
 def _sum(terms: list[dict | None]) -> str:
@@ -330,11 +381,11 @@ def _tangents(graph: Graph, node: Node) -> list[Block]:
         tangent = graph.tangent(value)
         if tangent is None:
             continue
-        lines = _assigned("tangent", _amount(graph, tangent), "tangent", graph.view)
-        if push := push_of(node, value):
-            lines += formula_lines(graph, pushed(node, push), "rule", push.get("latex"), columns, begin="= ")
-        blocks.append(Block("tangent", lines, tangent["id"]))
-    return blocks
+        lines = _flow_lines(graph, _flow_name(graph, node, "tangent", value), tangent, "tangent")
+        if not graph.view.brief and (push := push_of(node, value)):
+            lines += formula_lines(graph, pushed(node, push), "rule", push.get("latex"), columns, "= ", push)
+        blocks.append(Block("tangent", lines, tangent["id"], heat=heat_of(graph, tangent, "grads")))
+    return blocks + (tangents_of_parameters(graph, node) if "grads" in graph.view.show else [])
 
 
 def pushed(node: Node, push: dict) -> str:

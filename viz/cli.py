@@ -14,7 +14,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, NoReturn
 
 if TYPE_CHECKING:
-    from .run_program import Failure
+    from .errors import Failure
 
 
 def version() -> str:
@@ -43,12 +43,11 @@ def main(tokens: list[str] | None = None) -> None:
 
     from .commands.app import app
     from .commands.common import given
-    from .run_program import Failure, Usage, is_users
+    from .errors import Failure, Usage, is_users
     from .text import clean
 
     given[:] = words
-    if words[:1] == ["run"]:
-        words = with_programs_own(words)
+    words = with_programs_own(words)
     try:
         app(words, exit_on_error=False, print_error=False, result_action="return_value")
         sys.stdout.flush()
@@ -88,9 +87,14 @@ def open_standard_files() -> None:
 def with_programs_own(words: list[str]) -> list[str]:
     """Insert -- after the program of `run`: the words that follow belong to the program, --help included.
 
+    Only `run` obeys the variable MINIGRAD_VIZ.
+
     >>> with_programs_own(["run", "-n", "2", "train.py", "--help"])
     ['run', '-n', '2', 'train.py', '--', '--help']
     """
+    if words[:1] != ["run"]:
+        os.environ.pop("MINIGRAD_VIZ", None)  # the command itself draws the program, if it runs one
+        return words
     at = 1  # index of the program
     while at < len(words) and words[at].startswith("-") and words[at] != "-":
         at += 2 if words[at] == "-n" else 1

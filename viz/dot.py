@@ -103,7 +103,7 @@ def _frame(card: OpenCard, name: str, prefix: str, theme: Theme) -> list[str]:
     look = theme.looks["frame"]
     style = {"style": "filled", "fillcolor": quoted(look.fill), "color": quoted(look.stroke)}
     about = {"id": quoted(prefix + card.node.key), "class": quoted(f"node {card.node.kind} open"), **style}
-    lines = [f"  subgraph {cluster} {{", f"  graph {_written({'label': quoted(frame.title), **about})}"]
+    lines = [f"  subgraph {cluster} {{", f"  graph {_written({'label': quoted(frame.heading), **about})}"]
     for inner in room.cards.values():
         lines += _node(frame.graph, inner, shown, prefix, theme)
     line = {"color": quoted(theme.looks["edge" + frame.hue].stroke)}

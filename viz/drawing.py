@@ -2,32 +2,40 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from copy import copy
 from dataclasses import replace
 from functools import cached_property, partial
+from graphlib import CycleError
 from html import escape
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
-from . import files, slide
+from . import files, slide, stories, updates
 from .card_parts import Card
-from .drawn_graph import ADDED, PASSES, RANKDIRS, SHOW, SIZES, Graph, View, view_of
+from .directions import below
+from .drawn_graph import Graph
 from .fold import MOST, fold
 from .frames import card_of
 from .functions import check_names, opened
 from .layout import Layout, graphviz_fault, layout
 from .picture import Picture, picture
+from .recorded import recorded, validated
+from .run_program import document_of
+from .text import counted
 from .themes import LIGHT, THEMES, Theme
 from .trimmed_record import document, without
+from .view import ADDED, BRIEF, COLORS, PASSES, RANKDIRS, SHOW, SIZES, SMALL, View, view_of
 
 
 def draw(
     what: Any,
     *args: Any,
-    passes: str | tuple[str, ...] = ("forward",),
+    passes: str | tuple[str, ...] | None = None,
     name: str | None = None,
     show: str | Iterable[str] | None = None,
     rankdir: str | None = None,
@@ -36,32 +44,43 @@ def draw(
     theme: str = "light",
     size: str | None = None,
     open: str | Iterable[str] | None = None,
+    color: str | None = None,
+    tangent: Mapping[str, Any] | str | None = None,
+    grad: Any = None,
 ) -> Drawing:
     """Draw a record, the graph behind a tensor, or a function called with `args`.
 
     Args:
         what: a record of `minigrad.record` (or its dict), a tensor with a graph, its `grad_fn`, or a function.
         args: the function's arguments.
-        passes: any of "forward", "backward", "jvp"; "all" for all three.
+        passes: any of "forward", "backward", "jvp"; "all" for all three. The default is the forward pass, or, if the program
+            differentiates a derivative, all passes of the program itself as one picture.
         name: a title; the default is the program's or function's name.
-        show: parts of the cards besides operations, any of "values", "grads" (and tangents), "shapes", "saved", "lines".
-            "all", the default, shows all of these; slides show the first two. "setup" adds the operations that initialize
-            parameters, "update" those of a training step.
+        show: parts of the cards besides operations, any of "values", "grads" (and tangents), "maps" (pictures of values
+            with more than 16 elements), "shapes", "saved", "lines". "all", the default, shows all of these; slides show the
+            first three. "setup" adds the operations that initialize parameters, "update" those of a training step, "views"
+            the reshapes and transposes of a large picture.
         rankdir: the direction of the graph, as in Graphviz: "TB" (top to bottom, the default), "BT", "LR" or "RL". A slide
             uses the best fit, in two or three rows if necessary.
         depth: the number of levels of modules (functions, if there are no modules) to open; the default is all.
         max_nodes: larger graphs are folded until they have at most this many nodes; None means never.
         theme: the colours, "light" or "dark", or "print" for black and white, with line styles and hatching.
+        color: colours the cards by size: "grad" by the norm of the gradient, "memory" by the bytes saved for backward, "time"
+            by the time of the operation in the pass; a record has times if it was made with `times=True`.
         size: "slide" for a 16:9 page per pass in large type, with room for up to 12 boxes.
         open: custom Functions that show their inside, by name; "all" or "none". The default opens those of at most 8
             operations in graphs of at most 40 nodes.
+        tangent: the direction of the jvp pass of a function, by the names of its arguments: `{"x": [1.0, 0.0]}`; "random", or
+            "first" for the first basis vector.  The default is ones, or "first" if ones give 0 at the result.
+        grad: the gradient with which backward begins: `[0.0, 1.0]`, or by the names of results; "random" or "first".  The
+            default is ones, or "first" if ones give 0 at all leaves.
 
     Returns:
         A `Drawing`, which displays itself in a notebook and saves itself in the formats of `viz.FORMATS`.
 
-    Raises ValueError for an unknown word in `passes`, `show`, `rankdir`, `theme`, `size` or `open`, for a dictionary that is
-    not a record, for a record without a requested pass, and for a graph too large for a slide; TypeError for an object that
-    cannot be drawn.
+    Raises ValueError for an unknown word in `passes`, `show`, `rankdir`, `theme`, `size`, `open` or `color`, for unknown names
+    and wrong shapes in `tangent` and `grad`, for a dictionary that is not a record, for a record without a requested pass,
+    and for a graph too large for a slide; TypeError for an object that cannot be drawn.
 
     >>> from minigrad import tensor
     >>> w = tensor(2.0, requires_grad=True)
@@ -72,58 +91,41 @@ def draw(
         from minigrad.explain.blackboard import labelled
 
         what, passes = labelled(what), part["program"]["passes"][-1]
-    wanted = PASSES if passes == "all" else _known("pass", passes, PASSES)
+    chosen = passes not in (None, "all")
+    wanted = PASSES if passes == "all" else _known("pass", ("forward",) if passes is None else passes, PASSES)
     seen = view_of(
         None if show is None else _known("part", show, (*SHOW, "all", *ADDED)),
         None if rankdir is None else _known("rankdir", rankdir, RANKDIRS)[0],
         None if size is None else _known("size", size, SIZES)[0],
+        None if color is None else _known("color", color, COLORS)[0],
     )
     (look,) = _known("theme", theme, tuple(THEMES))
-    if not isinstance(what, dict) and not hasattr(what, "to_dict"):
-        what = _recorded(what, args, wanted)
-    record = _validated(what) if isinstance(what, dict) else what.to_dict()
+    directions: dict[str, str] = {}
+    if isinstance(what, dict) or hasattr(what, "to_dict"):
+        if tangent is not None or grad is not None:
+            raise ValueError("draw: the record has its passes. Give tangent and grad to minigrad.record instead.")
+    else:
+        seeds = {"tangent": tangent, "grad": grad}
+        what, directions = recorded(what, args, wanted, chosen, seeds, sys._getframe(1), color == "time")
+    record = validated(what) if isinstance(what, dict) else document_of(what)
+    if not chosen and stories.is_nested(record):
+        wanted = tuple(record["program"]["passes"])
+    if color == "time" and not record.get("times"):
+        raise ValueError("draw: the record has no times. Pass a function, or minigrad.record(f, *args, times=True).")
     if name:
         record = {**record, "program": {**record["program"], "name": name}}
-    return Drawing(record, wanted, getattr(what, "notes", ()), seen, depth, max_nodes, THEMES[look], open)
-
-
-def _validated(record: dict) -> dict:
-    """Return the dictionary if it is a valid record, else raise ValueError."""
-    from minigrad.record.validate import NotARecord, validate
-
-    try:
-        validate(record)
-    except NotARecord as wrong:
-        raise ValueError(f"draw: the dictionary is not a record: {wrong}. Make one with minigrad.record.") from wrong
-    return record
+    made = Drawing(record, wanted, getattr(what, "notes", ()), seen, depth, max_nodes, THEMES[look], open)
+    made.directions = directions
+    return made
 
 
 def _known(what: str, words: str | Iterable[str], known: tuple[str, ...]) -> tuple[str, ...]:
     """Return the words as a tuple; raise ValueError if one is unknown."""
-    chosen = (words,) if isinstance(words, str) else tuple(words)
+    chosen = tuple(words.split(",")) if isinstance(words, str) else tuple(words)
     if unknown := [one for one in chosen if one not in known]:
         also = ", and 'all'" if known is PASSES else ""
         raise ValueError(f"draw: unknown {what} {unknown[0]!r}. Choose from {', '.join(known)}{also}.")
     return chosen
-
-
-def _recorded(what: Any, args: tuple, wanted: tuple[str, ...]):
-    """Record a tensor or a function."""
-    import minigrad
-    from minigrad.places import users_code
-    from minigrad.record.passes import applied
-
-    if isinstance(what, minigrad.Tensor) or hasattr(what, "next_functions"):
-        return minigrad.record_of(what)
-    if isinstance(what, Callable):
-        made = minigrad.record(what, *args, passes=wanted, inside=True)
-        function = applied(what)
-        code = users_code(what if function is None else function.forward)
-        made.file = code.co_filename if code else ""
-        return made
-    raise TypeError(
-        f"draw: {type(what).__name__} cannot be drawn. Pass a record, a tensor, or a function with its arguments."
-    )
 
 
 def _uncollected() -> AbstractContextManager:
@@ -159,14 +161,15 @@ class Drawing:
         theme: Theme = LIGHT,
         open: str | Iterable[str] | None = None,
     ):
-        self.open = open
+        self.open, self.drawn = open, passes
+        self.story: Graph | None = None
         self.record = record = without(record, view.show)
         self.passes, self.view, self.depth, self.max_nodes, self.theme = passes, view, depth, max_nodes, theme
         with _uncollected():
             self.whole = Graph(record, view=view)
         check_names(self.whole, open)
-        if view.slide:
-            slide.check(self.whole, self.graph)
+        if self.whole.operations > SMALL and not (view.slide or view.full):
+            self.view = self.whole.view = replace(view, brief=True, columns=BRIEF)
         if not passes:
             raise MissingPass("draw: passes is empty. Choose from forward, backward, jvp.")
         if missing := [one for one in passes if one not in self.whole.passes]:
@@ -174,14 +177,38 @@ class Drawing:
             why = "; ".join(notes) or f"record it: minigrad.record(f, *args, passes={passes!r})"
             raise MissingPass(f"draw: the record has no {missing[0]} pass (it has: {have}): {why}.")
 
+        self.story = self._story()
+        self.drawn = passes if self.story is None else ("forward",)  # the passes of the graph, one picture each
+        if view.slide:
+            slide.check(self.whole, self.graph)
+
+    def _story(self) -> Graph | None:
+        """Return the connected graph of all passes if the program differentiates one of them, and if it is small."""
+        asked = {"forward", "backward"} <= set(self.passes) and self.depth is None
+        told = asked and not self.whole.lanes and (stories.is_nested(self.record) or self._shows_step())
+        if not told:
+            return None
+        try:
+            graph = Graph(stories.story(self.record), self.whole.view)
+        except (updates.Untold, CycleError, KeyError):
+            return None  # a picture for each pass is better than none; a record of another program may lack optional fields
+        fits = self.max_nodes is None or len(graph.nodes) <= self.max_nodes
+        return graph if fits and (not self.view.slide or slide.holds(graph)) else None
+
+    def _shows_step(self) -> bool:
+        """Return True if the picture shows a training step."""
+        return "update" in self.view.show and stories.is_step(self.record)
+
     remark = ""  # a line below the picture in a notebook
+    directions: Mapping[str, str] = MappingProxyType({})  # sentences below the passes that do not begin with ones
 
     @cached_property
     def graph(self) -> Graph:
         """The graph in pictures, possibly folded; the viewer folds the whole graph itself."""
+        if self.story is not None:
+            return self.story
         with _uncollected():
-            most = len(self.whole.nodes) if self.max_nodes is None else self.max_nodes
-            graph = fold(self.whole, most, self.depth)
+            graph = fold(self.whole, self.max_nodes, self.depth)
         return opened(graph, self.open)
 
     @cached_property
@@ -200,27 +227,35 @@ class Drawing:
         return self.placed[2]
 
     def _cards(self, graph: Graph, together: bool = False) -> dict[str, Card]:
-        passes = self.passes if together or self.view.slide else tuple(self.graph.passes)
-        return {node.key: card_of(graph, node, passes, together) for node in graph.nodes}
+        passes = self.drawn if together or self.view.slide else tuple(self.graph.passes)
+        return {node.key: card_of(graph, node, passes, together, self.drawn) for node in graph.nodes}
 
     def _placed(self, graph: Graph, cards_of: Callable[[Graph], dict[str, Card]]) -> slide.Placed:
         if self.view.slide:
-            found = slide.placed(graph, self.passes, cards_of)
-            if self.open is None and not slide.readable(found, self.passes):
-                found = slide.placed(opened(graph, "none"), self.passes, cards_of)
+            found = slide.placed(graph, self.drawn, cards_of)
+            if self.open is None and not slide.readable(found, self.drawn):
+                found = slide.placed(opened(graph, "none"), self.drawn, cards_of)
             return found
         cards = cards_of(graph)
         return graph, cards, layout(graph, cards)
 
     def pictures(self) -> dict[str, Picture]:
         """Return the picture of each pass."""
-        return {name: picture(*self.placed, name) for name in self.passes}
+        return self._pages(self.placed)
+
+    def _pages(self, placed: slide.Placed) -> dict[str, Picture]:
+        """Return the picture of each pass on a layout."""
+        made = {name: picture(*placed, name) for name in self.drawn}
+        for name in [] if self.view.slide else self.directions:
+            if name in made:
+                made[name] = below(made[name], self.directions[name])
+        return made
 
     def alt(self) -> str:
         """Return a one-sentence description of the picture, which its SVG offers to screen readers."""
         from .alt import alt
 
-        return alt(self.graph, self.passes)
+        return alt(self.graph, self.drawn)
 
     def svg(self) -> str:
         """Return SVG text; several passes are side by side."""
@@ -233,7 +268,7 @@ class Drawing:
         from .viewer import page
 
         with _uncollected():
-            return page(self.whole, self.depth)
+            return page(self.whole, self.depth, open=self.open)
 
     def film(self) -> str:
         """Return SVG text of all passes in one animated picture: values, gradients and tangents appear in turn."""
@@ -241,25 +276,26 @@ class Drawing:
         from .svg import svg
 
         placed = self._placed(self.graph, partial(self._cards, together=True))
-        return svg({"film": film(*placed, self.passes)}, self.alt(), self.theme)
+        return svg({"film": film(*placed, self.drawn)}, self.alt(), self.theme)
 
     def dot(self) -> str:
         """Return DOT text; several passes are clusters."""
         from .dot import dot
 
-        return dot(self.graph, self.cards, list(self.passes), self.theme)
+        return dot(self.graph, self.cards, list(self.drawn), self.theme)
 
     def mermaid(self) -> str:
         """Return Mermaid text; several passes are subgraphs."""
         from .mermaid import mermaid
 
-        return mermaid(self.graph, self.cards, list(self.passes), self.theme)
+        return mermaid(self.graph, self.cards, list(self.drawn), self.theme)
 
     def text(self) -> str:
         """Return a plain-text drawing, with all passes beside one graph."""
         from .sketch import sketch
 
-        return sketch(self.graph, self.cards, list(self.passes))
+        remarks = "".join(f"{self.directions[name]}\n" for name in self.drawn if name in self.directions)
+        return sketch(self.graph, self.cards, list(self.drawn)) + remarks
 
     def png(self, scale: float = 2.0) -> bytes:
         """Return a PNG with `scale` pixels per unit; several passes are side by side."""
@@ -280,13 +316,17 @@ class Drawing:
         graph = copy(self.graph)
         graph.view = replace(graph.view, tex=True)
         placed = self._placed(graph, self._cards)
-        return tikz({name: picture(*placed, name) for name in self.passes}, self.alt(), self.theme)
+        return tikz(self._pages(placed), self.alt(), self.theme)
 
     def json(self) -> str:
         """Return the record without the hidden parts, as JSON; in a folded graph boxes replace their operations."""
         import json
 
-        return json.dumps(document(self.record, self.whole, self.graph), indent=1) + "\n"
+        whole = self.depth is None and self.max_nodes == MOST  # JSON is folded only on request
+        return (
+            json.dumps(document(self.record, self.whole, self.whole if whole or self.story else self.graph), indent=1)
+            + "\n"
+        )
 
     def warnings(self, format: str) -> list[str]:
         """Return warnings about a format: a plainer layout without Graphviz; in PNG and PDF, characters that no font has."""
@@ -315,20 +355,27 @@ class Drawing:
             warnings.warn(f"draw: {warning}", stacklevel=2)
         return files.write(path, made)
 
-    def shown(self) -> dict[str, str]:
+    def shown(self, kinds: Sequence[str] = ("text/html", "image/svg+xml", "text/plain")) -> dict[str, str]:
         """Return the representations for a notebook: the viewer, an SVG for pages without scripts, text for a terminal.
 
-        A slide, or a picture in another theme than light, comes without the viewer.
+        A slide, and a picture in another theme than light or with coloured cards, come without the viewer.
         """
-        from .viewer import frame
+        makers = {"text/html": self._viewer, "image/svg+xml": self.svg, "text/plain": self.text}
+        if self.view.slide or self.view.color or self.theme is not LIGHT:
+            del makers["text/html"]
+        return {kind: make() for kind, make in makers.items() if kind in kinds}
 
-        below = f"<p>{escape(self.remark)}</p>" if self.remark else ""
-        viewer = {} if self.view.slide or self.theme is not LIGHT else {"text/html": frame(self.html()) + below}
-        return {**viewer, "image/svg+xml": self.svg(), "text/plain": self.text()}
+    def _viewer(self) -> str:
+        """Return the viewer for a notebook's output, at its last step."""
+        from .viewer.shared import output
+
+        words = "".join(f"<p>{escape(one)}</p>" for one in (self.remark, *self.directions.values()) if one)
+        with _uncollected():
+            return output(self.whole, self.depth, self.open) + words
 
     def _repr_mimebundle_(self, include=None, exclude=None) -> dict[str, str]:
         return self.shown()
 
     def __repr__(self) -> str:
-        nodes, name = self.whole.operations, self.record["program"].get("name") or ""
-        return f"<Drawing {name}: {nodes} operations, {', '.join(self.passes)}>"
+        nodes, name = counted(self.whole.operations, "operation"), self.record["program"].get("name") or ""
+        return f"<Drawing {name}: {nodes}, {', '.join(self.passes)}>"

@@ -9,91 +9,12 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from . import text
+from .view import PASSES, SMALL, WHOLE, View
 
-PASSES = ("forward", "backward", "jvp")
-# parts of cards besides operations and their formulas
-SHOW: tuple[str, ...] = ("values", "grads", "shapes", "saved", "lines")
-ON_SLIDES = ("values", "grads")  # the default on slides
-# operations that a picture leaves out by default: the initialization of parameters, and the writes of a training step
-ADDED = ("setup", "update")
-RANKDIRS = ("TB", "BT", "LR", "RL")
-SIZES = ("slide",)
 MANY, FAR = 3, 8  # a leaf with more uses, or a use more operations after the first, is drawn as a copy
-
-
-def parts(words: Iterable[str]) -> frozenset[str]:
-    """Return the parts that words of `show` name; "all" means all parts of cards.  Raises ValueError(word) if one is unknown.
-
-    >>> sorted(parts(["all", "update"]) - parts(["all"]))
-    ['update']
-    """
-    named = frozenset(words)
-    if unknown := sorted(named - {*SHOW, *ADDED, "all"}):
-        raise ValueError(unknown[0])
-    return named - {"all"} | (frozenset(SHOW) if "all" in named else frozenset())
-
-
-def requested_passes(passes: str | Sequence[str]) -> tuple[str, ...]:
-    """Return the requested passes as a tuple: "all", one by name, or several.
-
-    >>> requested_passes("all"), requested_passes("jvp")
-    (('forward', 'backward', 'jvp'), ('jvp',))
-    """
-    return PASSES if passes == "all" else (passes,) if isinstance(passes, str) else tuple(passes)
-
-
-def passes_of(record: dict, notes: Sequence[str] = ()) -> tuple[tuple[str, ...], dict[str, str]]:
-    """Return the passes that a record holds, and the reason for each missing one.
-
-    A jvp pass that stops at a custom Function is incomplete, and counts as missing.
-    """
-    stops = [op["function"] for op in record["ops"] if any(f"stops at {op['function']}," in note for note in notes)]
-    have = tuple(one for one in PASSES if one in record["program"]["passes"] and not (one == "jvp" and stops))
-    others = [note for note in notes if not note.startswith("the jvp pass")]
-    reasons = dict.fromkeys(PASSES, "nothing in it requires grad")
-    reasons |= {"backward": others[0]} if others else {}
-    reasons |= {"jvp": f"{stops[0]} has no jvp"} if stops else {}
-    return have, {one: reasons[one] for one in PASSES if one not in have}
-
-
-@dataclass(frozen=True)
-class View:
-    """The contents of a picture, the direction of the graph, and the settings of slides and LaTeX."""
-
-    show: frozenset[str] = frozenset(SHOW)
-    rankdir: str = "TB"  # TB | BT | LR | RL: from the first operations to the last
-    slide: bool = False
-    any_way: bool = False  # True if a slide may choose its rankdir
-    tex: bool = False  # True if formulas are typeset in LaTeX
-    columns: int = 50  # characters after which a text on a card is wrapped
-
-    @property
-    def lines(self) -> int:
-        """The largest number of lines of a text; it is higher on slides, which have narrow columns."""
-        return 5 if self.slide else 3
-
-    @property
-    def label_columns(self) -> int:
-        """Characters after which the label of an edge is wrapped."""
-        return max(20, self.columns * 3 // 4)
-
-
-WHOLE = View()
-
-
-def view_of(show: Iterable[str] | None = None, rankdir: str | None = None, size: str | None = None) -> View:
-    """Build a View, with defaults for the arguments that are None.
-
-    >>> view_of(rankdir="LR").rankdir, sorted(view_of(size="slide").show)
-    ('LR', ['grads', 'values'])
-    """
-    slide = size == "slide"
-    usual = ON_SLIDES if slide else SHOW
-    return View(parts(usual if show is None else show), rankdir or "TB", slide, slide and rankdir is None)
 
 
 @dataclass(slots=True)
@@ -106,6 +27,7 @@ class Node:
     record: dict  # the record's entry: an operation or a value
     outputs: list[int]  # its output values, one port each
     inputs: list[Edge] = field(default_factory=list)  # in the order of the arguments
+    held: list[Held] = field(default_factory=list)  # the parameters inside its card
     label: str = ""  # the text of a port, or of a saved tensor in a frame
     frames: dict[str, Frame] = field(default_factory=dict)  # by pass, what an open node has inside; {}: it is closed
 
@@ -134,6 +56,14 @@ class Edge:
 
 
 @dataclass(slots=True)
+class Held:
+    """A parameter inside the card of the only operation that uses it."""
+
+    value: int
+    flow: dict | None = None  # its gradient contribution
+
+
+@dataclass(slots=True)
 class Frame:
     """The inside of an open node in one pass: a graph that is laid out by itself, within the node's card.
 
@@ -148,6 +78,12 @@ class Frame:
     turned: bool = False  # True if it runs from the exits to the entries, as gradients do
     shows: str = "forward"  # the pass in which its cards are drawn
     hue: str = ""  # "-backward" or "-jvp": the colour of its edges
+    notes: list[str] = field(default_factory=list)  # what else happens in the pass, such as "frees 24 B"
+
+    @property
+    def heading(self) -> str:
+        """The title with the notes."""
+        return " · ".join([self.title, *self.notes])
 
     @property
     def first(self) -> list[str]:
@@ -183,8 +119,11 @@ class Graph:
             self._read()
         else:
             self.values, self.names, self.words = whole.values, whole.names, whole.words
+            self.rounded = whole.rounded
             self.gradients, self.tangents, self.transfers = whole.gradients, whole.tangents, whole.transfers
+            self.times = whole.times
         self.lanes: list[dict] = record.get("lanes", [])
+        self.bands: list[dict] = record.get("bands", [])  # the passes of a story (stories.py)
         self.outputs = set(record.get("outputs", ()))
         self.passes = [name for name in PASSES if name in record["program"].get("passes", PASSES)]
         self.nodes: list[Node] = []
@@ -194,15 +133,17 @@ class Graph:
         self.gradient_of = {gradient: value for value, gradient in self.gradients.items()}
         self._build()
         self.shown = {value for node in self.nodes for value in node.outputs}
+        self.shown |= {held.value for node in self.nodes for held in node.held}
+        self.scales: dict | None = None  # the colour scales of its heat maps, when they are known (scales.py)
         self.back: dict[int, list[dict]] = defaultdict(list)  # gradient contributions by value
-        for edge in self.edges:
-            if edge.flow:
-                self.back[edge.value].extend(edge.flow.get("parts", [edge.flow]))
+        for use in (*self.edges, *(held for node in self.nodes for held in node.held)):
+            if use.flow:
+                self.back[use.value].extend(use.flow.get("parts", [use.flow]))
 
     @property
     def operations(self) -> int:
-        """The number of operations, including those inside boxes."""
-        return sum(len(op["folded"]["ops"]) if "folded" in op else 1 for op in self.ops)
+        """The number of operations, including those inside boxes and hidden views."""
+        return sum(len(op["folded"]["ops"]) if "folded" in op else 1 + len(op.get("hides", ())) for op in self.ops)
 
     @property
     def ranks(self) -> str:
@@ -213,6 +154,10 @@ class Graph:
     def name(self, value: int) -> str:
         """Return the name of a value."""
         return self.names[value]
+
+    def said(self, formula: str, owner: dict) -> str:
+        """Return the formula of an edge or a push in shown names; one with `names` is in the author's words already."""
+        return self.rounded(formula) if owner.get("names") is not None else self.words(formula)
 
     def kind(self, value: int) -> str:
         """Return the kind of a leaf; "computed" if it was computed before the recording."""
@@ -251,6 +196,17 @@ class Graph:
         """Return the number of elements of a value; 0 if the record does not have it."""
         return math.prod(self.values[value]["shape"]) if value in self.values else 0
 
+    def band(self, node: Node) -> dict | None:
+        """Return the band of a node in a story; that of its first use for a leaf."""
+        if not self.bands:
+            return None
+        if node.is_op:
+            number = node.record["band"]
+        else:
+            uses = [edge.target.record["band"] for edge in self.edges if edge.source is node]
+            number = min([use for use in uses if use is not None], default=None)
+        return None if number is None else self.bands[number]
+
     def gradient(self, value: int) -> dict | None:
         """Return the record's entry for the gradient of `value`, or None."""
         return self.values.get(self.gradients.get(value))
@@ -277,10 +233,11 @@ class Graph:
         from minigrad.record.labels import ShownNames  # the record was made by minigrad, so this costs no import time
 
         values = self.record["values"]
-        there = _mentioned(self.record)
-        shown = ShownNames([v if v["id"] in there else {**v, "name": ""} for v in values])
+        shown = ShownNames(values)
         self.values, self.names, self.words = {value["id"]: value for value in values}, shown.names, shown.words
+        self.rounded = shown.rounded
         self.gradients, self.tangents = self._gradients(), self._tangents()
+        self.times = self._times()
         self.transfers: dict[int, dict[str, list[dict]]] = defaultdict(dict)  # collectives, by operation and pass
         for op in self.record["ops"]:
             if op.get("transfers"):
@@ -298,6 +255,16 @@ class Graph:
         moved = [op["tangents"] for op in self.record["ops"] if op.get("tangents")]
         return {int(value): tangent for tangents in moved for value, tangent in tangents.items()}
 
+    def _times(self) -> dict[str, Counter]:
+        """Return the seconds of each operation by pass, if the record has them."""
+        known, found = self.record.get("times") or {}, {name: Counter() for name in PASSES}
+        own = {op["id"] for op in self.ops}
+        for op in self.record["ops"] if known else ():
+            for name, of in (("forward", op["id"]), (op["phase"], op.get("of"))):
+                if of in own and name in found:
+                    found[name][of] += known.get(str(op["id"]), 0.0)
+        return found
+
     def _build(self) -> None:
         made = {value: (op["id"], port) for op in self.ops for port, value in enumerate(op["outputs"])}
         uses = Counter(i for op in self.ops for i in op["inputs"] if not isinstance(i, dict) and i not in made)
@@ -305,12 +272,19 @@ class Graph:
         leaves: dict[int, Node] = {}
         first: dict[int, int] = {}  # by leaf, the index of the operation that uses it first
         copies: Counter = Counter()
+        held, hidden = self._held(uses), self._without_gradient(uses)
         for time, op in enumerate(self.ops):
             node = _operation(op)
             pending = list(op.get("edges", ()))
             slot = 0
             for i, value in enumerate(op["inputs"]):
                 if isinstance(value, dict):  # a Python constant: it is text on the card
+                    continue
+                flow = _take(pending, value, last=value not in op["inputs"][i + 1 :]) if pending else None
+                if value in held and node.kind != "transfer":
+                    node.held.append(Held(value, flow))
+                    continue
+                if value in hidden and i:
                     continue
                 if value in made and made[value][0] in homes:
                     source, port = homes[made[value][0]], made[value][1]
@@ -321,7 +295,6 @@ class Graph:
                 else:
                     source, port = self._leaf(value, leaves), 0
                     first.setdefault(value, time)
-                flow = _take(pending, value, last=value not in op["inputs"][i + 1 :]) if pending else None
                 edge = Edge(f"edge-{value}-{op['id']}-{slot}", value, source, port, node, slot, flow)
                 node.inputs.append(edge)
                 self.edges.append(edge)
@@ -331,20 +304,44 @@ class Graph:
         for value in sorted(self.outputs - set(made) - set(self.gradients.values())):  # an output that is an input
             self._leaf(value, leaves)
 
+    def take_out(self, node: Node) -> None:
+        """Give the parameters inside an operation's card cards and edges, in the order of its arguments."""
+        order = [value for value in node.record["inputs"] if not isinstance(value, dict)]
+        for held in node.held:
+            leaf = Node(f"value-{held.value}", self.kind(held.value), self.values[held.value], [held.value])
+            self.nodes.insert(self.nodes.index(node), leaf)
+            key = f"edge-{held.value}-{node.record['id']}-{order.index(held.value)}"
+            node.inputs.append(Edge(key, held.value, leaf, 0, node, 0, held.flow))
+            self.edges.append(node.inputs[-1])
+        node.held = []
+        node.inputs.sort(key=lambda edge: order.index(edge.value))
+        for slot, edge in enumerate(node.inputs):
+            edge.slot = slot
+
+    def _held(self, uses: Counter[int]) -> set[int]:
+        """Return the leaves inside the card of the only operation that uses them.
+
+        They are the parameters and buffers of modules; beyond SMALL operations, all parameters.
+        """
+        once = {v for v, many in uses.items() if many == 1 and v not in self.outputs}
+        if self.lanes or self.view.slide or self.view.full:
+            return set()
+        if self.operations > SMALL:
+            return {v for v in once if self.kind(v) == "parameter"}
+        return {v for v in once if "." in (self.values[v].get("name") or "")}
+
+    def _without_gradient(self, uses: Counter[int]) -> set[int]:
+        """Return the leaves that a picture of many operations leaves out: no gradient, and no variable of the program."""
+        if self.lanes or self.view.full or self.operations <= SMALL or "backward" not in self.passes:
+            return set()
+        named = lambda v: (name := self.values[v].get("name") or "") and "." not in name
+        return {v for v in uses if self.kind(v) != "parameter" and v not in self.gradients and not named(v)}
+
     def _leaf(self, value: int, leaves: dict[int, Node]) -> Node:
         if value not in leaves:
             leaves[value] = Node(f"value-{value}", self.kind(value), self.values[value], [value])
             self.nodes.append(leaves[value])
         return leaves[value]
-
-
-def _mentioned(record: dict) -> set[int]:
-    """Return the values that a record's operations read, make or send; part of a record may contain others."""
-    found = {*record.get("outputs", ())}
-    for op in record["ops"]:
-        found.update(v for v in op["inputs"] if not isinstance(v, dict))
-        found.update(op["outputs"], op.get("tangents", {}).values(), [flow["gives"] for flow in op.get("edges", ())])
-    return found
 
 
 def _operation(op: dict) -> Node:

@@ -126,7 +126,8 @@ class Pen:
         self._add(
             PathPatch(
                 Steps(points, kinds),
-                facecolor=look.fill,
+                facecolor=path.fill or look.fill,
+                antialiased=not path.look.startswith("heat"),
                 edgecolor=look.stroke,
                 linestyle=dash,
                 linewidth=look.width * scale * self.points,

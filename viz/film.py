@@ -12,14 +12,15 @@ from dataclasses import replace
 from .alt import named
 from .card_parts import Card
 from .drawn_graph import Edge, Graph
+from .drawn_pass import RING, SHAPES, Placed, around, tip_back
 from .layout import Layout
-from .picture import RING, SHAPES, Picture, Placed, around, heading, page, tip_back
+from .picture import Picture, heading, page
 from .shapes import Group, Path
 
 LONGEST, BEAT = 40.0, 0.9  # the longest film and step, in seconds
 REST = 5  # steps for which the end stays, before a looping film begins again
 CAPTIONS = {"forward": "Forward: values appear", "backward": "Backward: gradients, against the arrows",
-            "jvp": "Jvp: tangents beside the values"}  # fmt: skip
+            "jvp": "JVP: tangents beside the values"}  # fmt: skip
 
 
 def film(graph: Graph, cards: dict[str, Card], placed: Layout, passes: Sequence[str]) -> Picture:
@@ -27,7 +28,7 @@ def film(graph: Graph, cards: dict[str, Card], placed: Layout, passes: Sequence[
     times = Times(graph, passes)
     here = Placed(graph, cards, placed, "together")
     titles = [CAPTIONS[name] for name in passes] + [named(passes).capitalize()]
-    made, place = page(graph, placed, passes, titles)
+    made, place = page(graph, cards, placed, passes, titles)
     layers = {
         "lanes": here.lanes(),
         "edges": [*map(here.edge, graph.edges), *_flashes(here, times)],
@@ -88,7 +89,7 @@ class Times:
         if role in ("value", "saved"):
             return self.forward.get(key)
         if role == "gradient":
-            return max(map(self.arrived, card.node.outputs))
+            return max(map(self.arrived, card.node.outputs), default=self.starts["backward"])
         return self.jvp.get(key, self.starts.get("jvp", 0) + 1) if role == "tangent" else None
 
 

@@ -7,14 +7,17 @@ folded graph never has cycles.  The result is a Graph like any other, and every 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil, inf
 
 from . import text
 from .drawn_graph import Graph
+from .repeats import loop_of, mark, repeats
+from .view import SMALL
+from .views import VIEWS, grouped, without_dead_ends
 
-MOST = 500  # nodes; a graph with more is folded
+MOST = 40  # nodes; a graph with more is folded
 FEW = 8  # boxes; a folding with fewer shows too little of a large graph
 
 Key = Callable[[dict], tuple]
@@ -28,6 +31,7 @@ class Box:
     name: str
     start: int  # index of its first operation
     stop: int  # index after its last operation
+    times: int = 1  # the number of equal stretches in it
 
 
 class Folding:
@@ -35,6 +39,7 @@ class Folding:
 
     def __init__(self, graph: Graph, kind: str, key: Key):
         self.ops, self.kind, self.key = graph.ops, kind, key
+        self.classes = graph.record["program"].get("classes", {})
         # a box stays in one lane, and a collective is never in a box
         places = [(*op.get("lanes", ()), op["id"] if op.get("transfers") else None) for op in self.ops]
         marks = [(place, key(op)) for place, op in zip(places, self.ops)]
@@ -56,21 +61,27 @@ class Folding:
         one, other = self.title(first), self.title(last)
         if one == other:
             return one
-        return f"rounds {first + 1} to {last + 1}" if self.kind == "round" else f"{one} to {other}"
+        return f"iterations {first + 1} to {last + 1}" if self.kind == "round" else f"{one} to {other}"
 
     def title(self, place: int) -> str:
         """Return the name of one group of operations."""
         op = self.ops[self.starts[place]]
         where = op.get("where") or {}
         if self.kind == "round":
-            return f"round {place + 1}"
+            return f"iteration {place + 1}"
         if self.kind == "line":
-            return f"{text.file_name(where.get('file'))}:{where.get('line', '?')}"
-        return str((self.key(op) or ("",))[-1] or text.file_name(where.get("file")) or "operations")
+            return text.clean(where.get("code") or "").strip() or f"line {where.get('line', '?')}"
+        levels = self.key(op) or ("",)
+        if levels[0] and op.get("module"):
+            return module_title(levels, self.classes)
+        return str(levels[-1] or text.file_name(where.get("file")) or "operations")
 
 
-def fold(graph: Graph, most: int = MOST, depth: int | None = None) -> Graph:
-    """Return the graph itself if it has at most `most` nodes, else a folded one that does.
+def fold(graph: Graph, most: int | None = MOST, depth: int | None = None) -> Graph:
+    """Return the graph itself if it has at most `most` nodes, else a folded one that does; None means no limit.
+
+    A graph of more than SMALL operations hides its views first, then folds modules from the inside out, and equal neighbours
+    (rounds of a loop, layers) after the first.  Other programs fold by line, function or stretches.
 
     `depth` is the number of levels that stay open, whatever the size.  An operation's levels are the modules around it, or
     its function if there are none.
@@ -80,13 +91,91 @@ def fold(graph: Graph, most: int = MOST, depth: int | None = None) -> Graph:
     >>> ops = [{**op, "id": i, "inputs": [i], "outputs": [i + 1]} for i in range(100)]
     >>> values = [{**value, "id": i} for i in range(101)]
     >>> graph = fold(Graph({"program": {}, "values": values, "ops": ops, "outputs": [100]}), most=20)
-    >>> graph.nodes[1].record["name"], len(graph.nodes) <= 20
-    ('rounds 1 to 6', True)
+    >>> graph.nodes[2].record["name"], len(graph.nodes) <= 20
+    ('y = y.sin()', True)
     """
+    if most is not None and "views" not in graph.view.show and not (graph.view.full or graph.lanes):
+        graph = without_dead_ends(graph)
+        if graph.operations > SMALL and not graph.view.slide:
+            graph = without_views(graph)
     if depth is not None:
         graph = Uses(graph).folded(Folding(graph, "module", at_depth(depth)).boxes())
-    if len(graph.nodes) <= most:
+    if most is None or len(graph.nodes) <= most:
         return graph
+    return by_repeats(graph, most) or by_size(graph, most)
+
+
+def without_views(graph: Graph) -> Graph:
+    """Return the graph with each view on the card of the operation whose result it looks at."""
+    groups = grouped(graph)
+    if len(groups) == len(graph.ops):
+        return graph
+    record = {**graph.record, "ops": [op for group in groups for op in group]}
+    ordered, boxes, start = Graph(record, graph.view, graph), [], 0
+    for group in groups:
+        boxes.append(Box("views", "", start, start + len(group)))
+        start += len(group)
+    return Uses(ordered).folded(boxes)
+
+
+def by_repeats(graph: Graph, most: int) -> Graph | None:
+    """Fold modules from the inside out, and of equal neighbours all but the first; None if too many nodes are left."""
+    uses = Uses(graph)
+    deepest = max((len(op.get("module", ())) for op in graph.ops), default=0)
+    for depth in range(deepest + 1, 0, -1):
+        boxes = Folding(graph, "module", at_depth(depth, functions=False)).boxes()
+        made = uses.folded(once_each(graph, boxes))
+        if len(made.nodes) <= most and (depth > deepest or len(made.nodes) >= FEW):
+            return made
+    return None
+
+
+def once_each(graph: Graph, boxes: list[Box]) -> list[Box]:
+    """Return the boxes with the repeats of equal ones in a single box, after the first of them."""
+    made, done = [], 0
+    for start, period, rounds in repeats([mark(graph.ops[box.start : box.stop]) for box in boxes]):
+        first = boxes[start : start + period]
+        if any(op.get("transfers") for op in graph.ops[first[0].start : first[-1].stop]) or period * rounds == 2:
+            continue
+        rest = boxes[start + period : start + period * rounds]
+        ends = [graph.ops[some[0].start : some[-1].stop] for some in (rest[:period], rest[-period:])]
+        one, other = map(common_module, ends)
+        name = f"{one} to {other}" if one and other and one != other else one or loop_of(ends[0])
+        made += [*boxes[done : start + period], Box("repeat", name, rest[0].start, rest[-1].stop, rounds - 1)]
+        done = start + period * rounds
+    return made + boxes[done:]
+
+
+def common_module(ops: list[dict]) -> str:
+    """Return the path of the innermost module around all operations, if it is inside another one: layers.0, Sequential[0]."""
+    paths = [op.get("module", ()) for op in ops]
+    shared = [level[0] for level in zip(*paths) if len(set(level)) == 1]
+    if len(shared) < 2:
+        return ""
+    return module_name(shared)
+
+
+def module_name(levels: Sequence[str]) -> str:
+    """Return the name of the innermost of nested modules, as Python writes it.
+
+    >>> module_name(["Net", "layers", "layers.0"]), module_name(["Sequential", "4", "4.0"]), module_name(["Net"])
+    ('layers[0]', 'Sequential[4][0]', 'Net')
+    """
+    if len(levels) < 2:
+        return str(*levels)
+    first, *rest = levels[-1].split(".")
+    begun = f"{levels[0]}[{first}]" if first.isdigit() else first
+    return begun + "".join(f"[{part}]" if part.isdigit() else f".{part}" for part in rest)
+
+
+def module_title(levels: Sequence[str], classes: Mapping[str, Mapping[str, str]]) -> str:
+    """Return the name of a module and its class, if the record has it."""
+    kind = classes.get(levels[0], {}).get(levels[-1])
+    return module_name(levels) + (f" · {kind}" if kind else "")
+
+
+def by_size(graph: Graph, most: int) -> Graph:
+    """Fold by the kind of group that leaves the most visible, or else by stretches of one kind."""
     uses = Uses(graph)
     found = sorted(foldings(graph), key=lambda one: len(one.starts))
     small = [uses.folded(one.boxes()) for one in found if 1 < len(one.starts) <= most]
@@ -113,11 +202,11 @@ def foldings(graph: Graph) -> Iterator[Folding]:
     yield Folding(graph, "function", lambda op: ((op.get("where") or {}).get("function"),))
 
 
-def at_depth(depth: int) -> Key:
+def at_depth(depth: int, functions: bool = True) -> Key:
     """Return a key that groups operations by their outermost `depth` levels; shallower operations stay single."""
 
     def key(op: dict) -> tuple:
-        levels = tuple(op.get("module") or [(op.get("where") or {}).get("function")])
+        levels = tuple(op.get("module") or [(op.get("where") or {}).get("function")] * functions)
         return levels[:depth] if len(levels) >= depth else ("", op["id"])
 
     return key
@@ -184,26 +273,39 @@ class Uses:
         seen = {*inputs, *outputs}
         tangents = {v: t for op in ops for v, t in op.get("tangents", {}).items() if int(v) in seen}
         saved = {entry["value"]: entry for op in ops for entry in op.get("saved", ())}
+        made = {"outputs": outputs, "saved": list(saved.values()), "tangents": tangents}
+        if box.kind == "views":
+            return self.with_views(ops, made, read)
         return {
             **ops[0],
+            **made,
             "name": box.name,
             "formula": "",
             "inputs": inputs,
-            "outputs": outputs,
             "inplace": False,
             "function": None,
-            "saved": list(saved.values()),
             "edges": self.flows(ops, inputs),
-            "tangents": tangents,
             "folded": {
                 "kind": box.kind,
-                "ops": [op["id"] for op in ops],
+                "times": box.times,
+                "ops": [id for op in ops for id in (op["id"], *op.get("hides", ()))],
                 "lines": lines_of(ops),
                 "names": dict(Counter(op.get("function") or op["name"] for op in ops).most_common()),
+                "each": [op.get("function") or op["name"] for op in ops[: len(ops) // box.times] if box.times > 1],
                 "parameters": sum(graph.kind(v) == "parameter" for v in inner),
                 "elements": sum(graph.elements(v) for v in inner if graph.kind(v) == "parameter"),
+                "gradients": [graph.gradients[v] for v in inner if v in graph.gradients],
             },
         }
+
+    def with_views(self, ops: list[dict], made: dict, read: dict[int, None]) -> dict:
+        """Return the entry of an operation with the views of its inputs and of its result."""
+        main = next((op for op in ops if op["name"] not in VIEWS), ops[0])
+        inputs = [*read, *(v for v in main["inputs"] if isinstance(v, dict))]
+        names = [op["name"] for op in ops[ops.index(main) + 1 :]]
+        hides = [op["id"] for op in ops if op is not main]
+        edges = self.flows(ops, list(read))
+        return {**main, **made, "inputs": inputs, "edges": edges, "pushes": [], "then": names, "hides": hides}
 
     def flows(self, ops: list[dict], inputs: list[int]) -> list[dict]:
         """Return a box's contribution to each input; for a sum, the input's gradient if nothing else adds to it."""
@@ -217,7 +319,7 @@ class Uses:
             if parts:
                 whole = graph.gradients.get(value) if len(parts) == len(graph.back[value]) else None
                 gives = parts[0]["gives"] if len(parts) == 1 else whole
-                words = "" if len(parts) == 1 else f"{len(parts)} contributions"
+                words = parts[0].get("formula", "") if len(parts) == 1 else f"{len(parts)} contributions"
                 flows.append({"input": value, "formula": words, "upstream": None, "gives": gives})
         return flows
 

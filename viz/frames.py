@@ -7,7 +7,7 @@ like any other, and outer cards stay where they are from pass to pass.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 
@@ -15,8 +15,10 @@ from . import cards as closed
 from . import text
 from .card_parts import GAP, SIDE, Block, Card, Line
 from .drawn_graph import Edge, Frame, Graph, Node
+from .heat import Heat
 from .layout import Layout, Point, layout
 from .orientation import WAYS
+from .scales import scales
 
 PAD, LEAD = 12.0, 32.0  # between a frame and its cards; room along the edges, for bends between border and ports
 APART = 40.0  # between outgoing edges beside the title
@@ -129,8 +131,10 @@ class OpenCard(Card):
         return [border, *curve, end, end, end]
 
 
-def card_of(graph: Graph, node: Node, passes: Sequence[str], together: bool = False) -> Card:
-    """Make the card of a node, open or closed."""
+def card_of(
+    graph: Graph, node: Node, passes: Sequence[str], together: bool = False, drawn: Sequence[str] | None = None
+) -> Card:
+    """Make the card of a node, open or closed: with room for the texts of `passes`, and for the frames of those `drawn`."""
     if node.kind in ("port", "saved"):
         style = "saved" if node.kind == "saved" else "call"
         lines = [Line([(line, style)]) for line in text.wrap(node.label, graph.view.columns, 2)]
@@ -138,12 +142,20 @@ def card_of(graph: Graph, node: Node, passes: Sequence[str], together: bool = Fa
     made = closed.card(graph, node, passes, together)
     if not node.frames:
         return made
-    rooms = {name: room_of(graph, frame, passes) for name, frame in node.frames.items() if name in passes}
-    rooms = rooms or {name: room_of(graph, frame, passes) for name, frame in node.frames.items() if name == "forward"}
+    drawn = drawn or passes
+    rooms = {name: room_of(graph, frame, drawn) for name, frame in node.frames.items() if name in drawn}
+    rooms = rooms or {name: room_of(graph, frame, drawn) for name, frame in node.frames.items() if name == "forward"}
     used = {edge.port for edge in graph.edges if edge.source is node}
     longest = max((room.frame.title for room in rooms.values()), key=len)
+    notes = max((room.frame.notes for room in rooms.values()), key=lambda notes: len(" · ".join(notes)))
     return OpenCard(
-        node, [title(graph, node, longest)], labels=made.labels, way=made.way, room=made.room, rooms=rooms, used=used
+        node,
+        [title(graph, node, longest, notes)],
+        labels=made.labels,
+        way=made.way,
+        room=made.room,
+        rooms=rooms,
+        used=used,
     )
 
 
@@ -151,16 +163,18 @@ def room_of(graph: Graph, frame: Frame, passes: Sequence[str]) -> Room:
     """Lay out a frame by itself, in the direction in which its pass runs."""
     inner, way = copy(frame.graph), graph.view.rankdir
     inner.view = replace(graph.view, rankdir=TURNED[way] if frame.turned else way)
+    inner.scales = scales(graph)
     shown = (frame.shows,) if frame.shows == "forward" else tuple(passes)
     cards = {node.key: card_of(inner, node, shown) for node in inner.nodes}
     return Room(replace(frame, graph=inner), cards, layout(inner, cards))
 
 
-def title(graph: Graph, node: Node, words: str) -> Block:
-    """Return the head of a frame: its title, what else is known of the operation, and its line."""
+def title(graph: Graph, node: Node, words: str, notes: Sequence[str]) -> Block:
+    """Return the head of a frame: its title, what else is known of the operation and of the pass, and its line."""
     op = node.record
     tags = ["custom Function"] * (node.kind == "function") + ["in place"] * bool(op.get("inplace"))
     tags += [text.shorten(" › ".join(op["layer"]), COLUMNS)] if op.get("layer") else []
+    tags += notes
     where = text.source(op.get("where")) if "lines" in graph.view.show else ""
     lines = [Line([(words, "name")]), *([Line([(" · ".join(tags), "tag")])] if tags else [])]
     lines += [Line([(line, "sum")]) for line in text.wrap(op.get("note", ""), COLUMNS, 3) if line]
@@ -193,3 +207,13 @@ def kinds_in(cards: dict[str, Card]) -> dict[str, None]:
         for room in card.rooms.values() if isinstance(card, OpenCard) else ():
             kinds |= kinds_in(room.cards)
     return kinds
+
+
+def heats_in(cards: Iterable[Card], passes: Sequence[str]) -> Iterator[Heat]:
+    """Yield the pictures of values on cards, in frames too, that some passes show."""
+    for card in cards:
+        shown = [block for name in (*passes, "together") for block in card.passes.get(name, ())]
+        yield from (block.heat for block in (*card.body, *shown) if block.heat)
+        rooms = [(name, card.seen_in(name)) for name in passes] if isinstance(card, OpenCard) else []
+        for name, room in rooms:
+            yield from heats_in(room.cards.values(), ["forward" if room.frame.shows == "forward" else name])

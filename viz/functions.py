@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from itertools import chain
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, count
 
 from . import text
 from .drawn_graph import Edge, Frame, Graph, Node
 
 SMALL = 8  # operations: a Function whose methods have more stays closed, unless it is named
-FULL = 40  # nodes: Functions in larger graphs stay closed, unless they are named
+FULL = 40  # nodes: in a picture that would have more with its Functions open, they stay closed, unless they are named
 METHODS = {"forward": ("forward", "setup_context"), "backward": ("backward", "vjp"), "jvp": ("jvp",)}
 WORD = re.compile(r"(?<![\w.])[A-Za-z_]\w*")
+Names = str | Iterable[str] | None  # the custom Functions to open; "all", "none", or None for the small ones
 HUES = {"forward": "", "backward": "-backward", "jvp": "-jvp"}
 
 
@@ -25,12 +26,12 @@ class UnknownFunction(ValueError):
     """A Function to open is not in the picture."""
 
 
-def names_of(open: str | Iterable[str] | None) -> set[str]:
+def names_of(open: Names) -> set[str]:
     """Return the words of an argument `open`: names of Functions, "all" or "none"."""
     return {open} if isinstance(open, str) else {*(open or ())}
 
 
-def check_names(graph: Graph, open: str | Iterable[str] | None) -> None:
+def check_names(graph: Graph, open: Names) -> None:
     """Raise UnknownFunction if `open` names a custom Function that a graph does not have."""
     known = {*chain.from_iterable(named(node) for node in graph.nodes if node.kind == "function")}
     if unknown := sorted(names_of(open) - known - {"all", "none"}):
@@ -38,15 +39,28 @@ def check_names(graph: Graph, open: str | Iterable[str] | None) -> None:
         raise UnknownFunction(f"draw: open names {unknown[0]!r}, which is no custom Function here. {there}.")
 
 
-def opened(graph: Graph, open: str | Iterable[str] | None) -> Graph:
+def opened(graph: Graph, open: Names) -> Graph:
     """Open the custom Functions of a graph that `open` names; None opens small ones, "all" all, "none" none."""
     wanted = names_of(open) - {"none"}
-    small = open is None and len(graph.nodes) <= FULL
-    for node in graph.nodes:
-        if node.kind == "function":
-            chosen = None if small or "all" in wanted else wanted
-            node.frames = frames(graph, node, chosen, SMALL if small else None) if small or wanted else {}
+    functions = [node for node in graph.nodes if node.kind == "function"]
+    chosen = None if open is None or "all" in wanted else wanted
+    many = len(graph.nodes)
+    for node in functions:
+        node.frames = frames(graph, node, chosen, SMALL if open is None else None) if open is None or wanted else {}
+        many += inner_nodes(node)
+        if open is None and many > FULL:
+            return opened(graph, "none")
+    for node in functions:
+        if node.frames and node.held:
+            graph.take_out(node)
+            node.frames = frames(graph, node, chosen, SMALL if open is None else None)
     return graph
+
+
+def inner_nodes(node: Node) -> int:
+    """Return the number of nodes in a node's frame of the pass that has most, and in the frames there."""
+    inside = [frame.graph.nodes for frame in node.frames.values()]
+    return max((len(nodes) + sum(map(inner_nodes, nodes)) for nodes in inside), default=0)
 
 
 def named(node: Node) -> set[str]:
@@ -72,8 +86,8 @@ def summary(op: dict) -> str:
     ops = [inner for ran in methods(op, "forward") for inner in ran["ops"]]
     if not ops:
         return ""
-    code = text.shorten(((ops[0].get("where") or {}).get("code") or "").strip(), 40)
-    begun = f": {code}" + " …" * (len(ops) > 1) if code else ""
+    code = ((ops[0].get("where") or {}).get("code") or "").strip().splitlines()
+    begun = f": {text.shorten(code[0], 40)}" + " …" * (len(ops) > 1 or len(code) > 1) if code else ""
     return f"{len(ops)} operation{'s' * (len(ops) > 1)}{begun}"
 
 
@@ -99,14 +113,12 @@ class Method:
     def __init__(self, outer: Graph, node: Node, name: str, calls: list[dict]):
         self.outer, self.node, self.name, self.op = outer, node, name, node.record
         self.outside = self.names_in_forward()
-        record = merged(calls, self.outside)
+        ports = {outer.name(v) for v in (*self.op["inputs"], *self.op["outputs"]) if not isinstance(v, dict)}
+        record = merged(calls, self.outside, ports)
         self.of: dict[int, int] = record.pop("same")  # inner value -> outer value
+        self.given: list[int | None] = record.pop("inputs")
         if self.op.get("inplace") and name == "forward":
-            made = {value for op in record["ops"] for value in op["outputs"]}
-            # before and after the write, the tensor is the same: the input that no other value is
-            before = [i for i, outer in self.of.items() if i not in made and outer in self.op["outputs"]]
-            others = [i for i in self.op["inputs"] if not isinstance(i, dict) and i not in self.of.values()]
-            self.of |= dict(zip(before, others))
+            self.pair_written(record["ops"])
         self.inner = {outer: inner for inner, outer in reversed(self.of.items())}
         self.results = record["outputs"]
         self.graph = Graph({**record, "outputs": [], "program": {"passes": ["forward"]}, "gradients": {}}, outer.view)
@@ -117,6 +129,18 @@ class Method:
         {"forward": self.forward, "backward": self.backward, "jvp": self.jvp}[name]()
         self.graph.ends = self.frame.first, self.frame.last
         self.rename()
+
+    def pair_written(self, ops: list[dict]) -> None:
+        """Pair written tensors before and after: they are the same tensor, which is found outside as the result."""
+        for i, before in zip(self.given, self.op["inputs"]):
+            if i is None or isinstance(before, dict):
+                continue
+            if (result := self.of.get(i)) is not None and result in self.op["outputs"]:
+                self.of[i], after = before, i
+                for op in ops:
+                    if op.get("inplace") and op["inputs"][:1] == [after] and op["outputs"]:
+                        after = op["outputs"][0]
+                self.of.setdefault(after, result)
 
     def names_in_forward(self) -> dict[int, str]:
         """Return the names of outer values, as forward calls them if it does."""
@@ -140,40 +164,66 @@ class Method:
 
     def forward(self) -> None:
         """Let inputs in, results out, and tag what is saved."""
-        for edge in self.node.inputs:
-            if edge.value in self.inner and self.is_read(self.inner[edge.value]):
-                self.let_in(self.inner[edge.value], self.frame.entries, edge.slot)
+        for edge, place in self.places():
+            if (inner := self.argument(place, edge.value)) is not None and self.is_read(inner):
+                self.let_in(inner, self.frame.entries, edge.slot)
         for port, value in enumerate(self.op["outputs"]):
-            self.let_out(self.result(value, self.op["outputs"], port), self.frame.exits, port, self.outer.name(value))
+            name = text.shorten(self.outer.name(value), 32)
+            self.let_out(self.result(value, self.op["outputs"], port), self.frame.exits, port, name)
         if "saved" in self.outer.view.show:
             for value, bytes in self.outer.saved(self.op).items():
                 if value in self.inner and (inner := self.inner[value]) in self.maker:
                     self.sink("saved", inner, f"saves {self.graph.name(inner)} ({text.size(bytes)})")
 
     def backward(self) -> None:
-        """Let gradients in at the outputs, and out at the inputs."""
+        """Let gradients in at the outputs, and out at the inputs; of several, each says which output it belongs to."""
+        entered: dict[int, list[str]] = {}  # one gradient can be that of two outputs
         for port, value in enumerate(self.op["outputs"]):
             arrived = [self.outer.gradients.get(value)]
             arrived += [edge["upstream"] for edge in self.op.get("edges", ()) if len(self.op["outputs"]) == 1]
-            if found := [self.inner[one] for one in arrived if one in self.inner]:
-                self.let_in(found[0], self.frame.exits, port)
+            found = [self.argument(port, one) for one in arrived if one is not None]
+            if (inner := next((one for one in found if one is not None), None)) is not None:
+                self.let_in(inner, self.frame.exits, port)
+                entered.setdefault(inner, []).append(self.outer.name(value))
         self.arguments()
+        for inner, outputs in entered.items() if len(self.op["outputs"]) > 1 else ():
+            node = self.maker[inner][0]
+            node.label = f"grad of {' and '.join(outputs)}: {node.label}"
+        self.frame.notes = notes(self.outer, self.node)
         edges = [edge for edge in self.node.inputs if edge.flow]
         for place, edge in enumerate(edges):
             gives = (edge.flow or {}).get("gives")
             result = self.result(gives, [None] * len(edges), place)
-            self.let_out(result, self.frame.entries, edge.slot, f"grad of {self.outer.name(edge.value)}")
+            label = text.shorten(f"grad of {self.outer.name(edge.value)}", 32)
+            note = (self.outer.gradient(edge.value) or {}).get("note", "")  # of minigrad check: it is wrong
+            self.let_out(result, self.frame.entries, edge.slot, f"{label} {note.partition(': ')[0]}".strip())
 
     def jvp(self) -> None:
         """Let tangents in at the inputs, and out at the outputs."""
         tangents = self.op.get("tangents", {})
-        for edge in self.node.inputs:
-            if (tangent := tangents.get(str(edge.value))) in self.inner:
-                self.let_in(self.inner[tangent], self.frame.entries, edge.slot)
+        for edge, place in self.places():
+            if (inner := self.argument(place, tangents.get(str(edge.value)))) is not None:
+                self.let_in(inner, self.frame.entries, edge.slot)
         self.arguments()
         for port, value in enumerate(self.op["outputs"]):
             result = self.result(tangents.get(str(value)), self.op["outputs"], port)
-            self.let_out(result, self.frame.exits, port, f"tangent of {self.outer.name(value)}")
+            self.let_out(result, self.frame.exits, port, text.shorten(f"tangent of {self.outer.name(value)}", 32))
+
+    def places(self) -> Iterator[tuple[Edge, int]]:
+        """Yield the edges of the node, each with the number of the argument that it leads to."""
+        left = list(enumerate(self.op["inputs"]))
+        for edge in self.node.inputs:
+            found = next(entry for entry in left if entry[1] == edge.value)
+            left.remove(found)
+            yield edge, found[0]
+
+    def argument(self, place: int, outer: int | None) -> int | None:
+        """Return the inner value of an outer value: argument number `place` of the method if that is the same."""
+        given = self.given[place] if place < len(self.given) else None
+        if outer is None:
+            return None
+        same = given is not None and self.of.get(given) == outer
+        return given if same else self.inner.get(outer)
 
     def arguments(self) -> None:
         """Write the values of arguments and of saved tensors on their ports and tags."""
@@ -199,7 +249,12 @@ class Method:
         return inner in self.maker or inner in self.results or self.of.get(inner) in self.outer.saved(self.op)
 
     def result(self, outer: int | None, among: Sequence, place: int) -> int | None:
-        """Return the inner value of a result: by its outer value, or else by its place if all results are there."""
+        """Return the inner value of a result: by its outer value, or else by its place if all results are there.
+
+        A result that was written in place is known outside by one value; its last content leaves.
+        """
+        if same := [inner for inner in self.results if outer is not None and self.of.get(inner) == outer]:
+            return same[-1]
         if outer in self.inner:
             return self.inner[outer]
         return self.results[place] if len(self.results) == len(among) else None
@@ -218,7 +273,7 @@ class Method:
     def let_out(self, inner: int | None, ports: dict[int, str], place: int, label: str) -> None:
         """Lead a value to a port."""
         if inner in self.maker:
-            ports[place] = self.sink("port", inner, text.shorten(label, 32)).key
+            ports[place] = self.sink("port", inner, label).key
 
     def sink(self, kind: str, inner: int, label: str) -> Node:
         """Add a node that a value leads to."""
@@ -241,12 +296,27 @@ class Method:
             ports.update({place: begin + key for place, key in ports.items()})
 
 
-def merged(calls: Iterable[dict], names: dict[int, str]) -> dict:
-    """Return calls of methods as one record, with the names of values that are also outside."""
+def notes(graph: Graph, node: Node) -> list[str]:
+    """Return what a closed card says about backward besides gradients: that it starts here, and what it frees."""
+    show = graph.view.show
+    begins = [v for v in node.outputs if v in graph.outputs and graph.gradient(v) and not graph.back.get(v)]
+    freed = sum(graph.saved(node.record, freed=True).values())
+    return ["backward starts here"] * bool(begins and "grads" in show) + [f"frees {text.size(freed)}"] * bool(
+        freed and "saved" in show
+    )
+
+
+def merged(calls: Iterable[dict], names: dict[int, str], ports: Iterable[str] = ()) -> dict:
+    """Return calls of methods as one record, with the names of values that are also outside.
+
+    Values that only the method knows have other numbers than those, and than the values at its `ports`. `of` is the call that
+    a value is from, with its id there.
+    """
     values: list[dict] = []
     ops: list[dict] = []
     outputs: list[int] = []
     same: dict[int, int] = {}
+    inputs: list[int | None] = []
     for ran in calls:
         outside = {int(i): outer for i, outer in ran["same"].items()}
         known = {outer: inner for inner, outer in same.items()}
@@ -255,11 +325,20 @@ def merged(calls: Iterable[dict], names: dict[int, str]) -> dict:
             outer = outside.get(value["id"], -1)
             new[value["id"]] = known[outer] if outer in known else len(values)
             if outer not in known:
-                values.append({**value, "id": len(values), "name": value.get("name") or names.get(outer, "")})
+                name = value.get("name") or names.get(outer, "")
+                shown = value.get("shown", "") if value.get("name") or not name else name
+                values.append({**value, "id": len(values), "name": name, "shown": shown, "of": (ran, value["id"])})
         same |= {new[i]: outer for i, outer in outside.items()}
+        inputs = inputs or [new.get(i) for i in ran.get("inputs", ())]
         outputs += [new[i] for i in ran.get("outputs", ())]
         ops += [renumbered(op, len(ops), new) for op in ran["ops"]]
-    return {"values": values, "ops": ops, "outputs": outputs, "same": same}
+    taken = {value["shown"] for value in values if value["name"]}.union(ports)
+    for value in values:
+        if not value["name"]:
+            free = (f"v{n}" for n in count())
+            value["shown"] = value["shown"] if value["shown"] not in taken else next(n for n in free if n not in taken)
+            taken.add(value["shown"])
+    return {"values": values, "ops": ops, "outputs": outputs, "same": same, "inputs": inputs}
 
 
 def renumbered(op: dict, first: int, new: dict[int, int]) -> dict:

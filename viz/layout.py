@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import math
 import os
 import subprocess
 import sys
@@ -18,9 +19,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from .card_parts import Card
-from .drawn_graph import Graph
+from .drawn_graph import Edge, Graph
 from .layered import layered
 from .orientation import WAYS, Way
+from .style import measure
 
 SMALL = 600  # nodes that Graphviz lays out in about half a second
 HERE = 60  # nodes that it lays out instantly, whatever the edges
@@ -31,7 +33,8 @@ EXACT = 99_999  # the largest coordinate that five digits represent to a point
 SYSTEM = "apt install libglib2.0-0 libxext6 libxrender1 (Debian, Ubuntu; the first may be called libglib2.0-0t64)"
 REINSTALL = "pip install --force-reinstall pygraphviz"
 
-HALO = 10  # points around a box that Graphviz keeps free of edges
+TITLE = 16  # height of the title of a band
+HALO, CLOSE = 10, 5  # points around a box that Graphviz keeps free of edges, and in a brief picture
 IN_A_PROCESS = """
 import sys, pygraphviz
 sys.stdout.buffer.write(pygraphviz.AGraph(string=sys.stdin.buffer.read().decode()).draw(format="json0", prog="dot"))
@@ -100,29 +103,64 @@ def _graphviz(graph: Graph, cards: dict[str, Card]) -> Layout | None:
     """Return the layout by Graphviz, or None if it takes too long."""
     numbers = {key: i for i, key in enumerate(cards)}  # neutral names: no user text reaches Graphviz
     apart = 0.1 if graph.view.slide and all(len(flows) < 2 for flows in graph.back.values()) else 0.3  # inches
+    halo = CLOSE if graph.view.brief else HALO
+    apart = 0.02 if graph.view.brief else apart
     text = ["digraph {", f"ranksep={apart}; nodesep=0.1; node [shape=plain]; edge [dir=none]"]
-    text += [f"{numbers[key]} [label=<{_ports(card)}>]" for key, card in cards.items()]
+    text += [f"{numbers[key]} [label=<{_ports(card, halo)}>]" for key, card in cards.items()]
     text += [
         f'{numbers[e.source.key]} -> {numbers[e.target.key]} [tailport="o{e.port + 1}:s", headport="i{e.slot + 1}:n", '
-        f"weight={5 if e.source.is_op else 1}]"
+        f"weight={5 if e.source.is_op else 1}{', constraint=false' * begins(graph, e)}]"
         for e in graph.edges
     ]  # heavy edges keep the main line straight, with leaves beside it
     text += [_row(where, [numbers[key] for key in row]) for where, row in zip(("source", "sink"), graph.ends) if row]
+    text += _clusters(graph, numbers)
     drawn = placed_by_dot("\n".join([*text, "}"]), len(cards))
     if drawn is None:
         return None
-    width, height = (float(end) - 2 * HALO for end in drawn["bb"].split(",")[2:])
+    width, height = (float(end) - 2 * halo for end in drawn["bb"].split(",")[2:])
     corners, routes = {}, {}
     for (key, card), thing in zip(cards.items(), [one for one in drawn["objects"] if "pos" in one]):
         x, y = map(float, thing["pos"].split(","))
-        corners[key] = (x - HALO - card.across / 2, height - (y - HALO) - card.along / 2)
+        corners[key] = (x - halo - card.across / 2, height - (y - halo) - card.along / 2)
+    lanes = _bands(graph, drawn, height, halo)
     for edge, thing in zip(graph.edges, drawn.get("edges", ())):
         points = [tuple(map(float, point.split(","))) for point in thing["pos"].split()]
-        inner = [(x - HALO, height - (y - HALO)) for x, y in points]
+        inner = [(x - halo, height - (y - halo)) for x, y in points]
         (x0, y0), (x1, y1) = inner[0], inner[-1]  # edges cross the halo vertically
-        start, end = (x0, y0 - HALO), (x1, y1 + HALO)
+        start, end = (x0, y0 - halo), (x1, y1 + halo)
         routes[edge.key] = [start, start, inner[0], *inner, inner[-1], end, end]
-    return Layout(corners, routes, width, height)
+    return Layout(corners, routes, width, height, lanes)
+
+
+def begins(graph: Graph, edge: Edge) -> bool:
+    """Return True if an edge leads to the beginning of the next pass of a story, which stands beside the one before."""
+    return bool(graph.bands) and edge.target.record["name"] == "backward"
+
+
+def _clusters(graph: Graph, numbers: dict[str, int]) -> list[str]:
+    """Return a cluster for each band of a story, with room for its title."""
+    found: dict[int, list[int]] = {}
+    for node in graph.nodes:
+        if (band := graph.band(node)) is not None:
+            found.setdefault(graph.bands.index(band), []).append(numbers[node.key])
+    room = '<TABLE BORDER="0"><TR><TD FIXEDSIZE="TRUE" WIDTH="{}" HEIGHT="{}"></TD></TR></TABLE>'
+    return [
+        f"subgraph cluster_{band} {{margin=4; "
+        f"label=<{room.format(math.ceil(measure(graph.bands[band]['title'], 'lane')) + 12, TITLE)}>; "
+        f"{'; '.join(map(str, inside))}}}"
+        for band, inside in sorted(found.items())
+    ]
+
+
+def _bands(graph: Graph, drawn: dict, height: float, halo: int) -> list[tuple[str, Point, Point]]:
+    """Return the frames of a story's bands: title, corner and size."""
+    frames = []
+    for thing in drawn["objects"]:
+        if "bb" in thing and thing["name"].startswith("cluster_"):
+            left, low, right, high = (float(end) for end in thing["bb"].split(","))
+            title = graph.bands[int(thing["name"].removeprefix("cluster_"))]["title"]
+            frames.append((title, (left - halo, height - (high - halo)), (right - left, high - low)))
+    return frames
 
 
 def _row(where: str, nodes: list[int]) -> str:
@@ -131,7 +169,7 @@ def _row(where: str, nodes: list[int]) -> str:
     return f"{{rank={where}; {order}}}"
 
 
-def _ports(card: Card) -> str:
+def _ports(card: Card, halo: int) -> str:
     """Return an HTML table of the card's size with its halo, and a cell for each incoming edge and each output."""
     table = '<TABLE BORDER="0" CELLBORDER="0" CELLSPACING="0" CELLPADDING="0">'
 
@@ -144,13 +182,13 @@ def _ports(card: Card) -> str:
         return f"<TR><TD>{table}<TR>{cells}</TR></TABLE></TD></TR>"
 
     outputs = max(len(card.node.outputs), 1)  # a Function may return no tensor
-    wide, tall = card.across + 2 * HALO, card.along + 2 * HALO - 2
+    wide, tall = card.across + 2 * halo, card.along + 2 * halo - 2
     after = card.across - card.inset - sum(card.slots)
-    rows = row("i", [card.inset + HALO, *card.slots, after + HALO], 1)
+    rows = row("i", [card.inset + halo, *card.slots, after + halo], 1)
     rows += f'<TR><TD FIXEDSIZE="TRUE" WIDTH="{wide:.0f}" HEIGHT="{tall:.0f}"></TD></TR>'
     start, end = card.foot_ends
     each = [(end - start) / outputs] * outputs
-    return table + rows + row("o", [start + HALO, *each, card.across - end + HALO], 1) + "</TABLE>"
+    return table + rows + row("o", [start + halo, *each, card.across - end + halo], 1) + "</TABLE>"
 
 
 def graphviz_fault() -> tuple[str, str]:

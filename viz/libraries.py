@@ -6,9 +6,11 @@ PyTorch is optional: only programs that import it load it.
 from __future__ import annotations
 
 import ast
+import inspect
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from types import FunctionType, ModuleType
@@ -127,64 +129,96 @@ class Libraries:
 
         return uncompiled()
 
-    def record(self, program: Callable[[], Any], passes: Sequence[str], name: str, unseen: bool = False) -> Any:
+    def record(
+        self,
+        program: Callable[[], Any],
+        passes: Sequence[str],
+        name: str,
+        unseen: bool = False,
+        times: bool = False,
+        **seeds: Any,
+    ) -> Any:
         """Run a program, and return the recording of the library whose tensors it returns.
 
-        An `unseen` backward pass calls no hook of the program, and leaves its graph as it was.
+        An `unseen` backward pass calls no hook of the program, and leaves its graph as it was.  `times` are recorded of
+        minigrad's operations.  `seeds` are `tangent` and `grad` of `minigrad.record`.
         """
         given: list[Any] = []
         run = lambda: given.append(program()) or given[0]
         if not self.torch:
-            return _recorded(run, passes, name, unseen)
+            return _recorded(run, passes, name, unseen, times, seeds)
+        from minigrad.record.seeds import Seeds
+
         from .pytorch.torch_recording import TorchRecording
         from .pytorch.torch_words import tensors_in
 
-        recording = TorchRecording(passes, name)
+        recording = TorchRecording(passes, name, seeds=Seeds(**seeds) if any_given(seeds) else None)
         with self.uncompiled(), recording:
-            ours = _recorded(run, passes, name, unseen) if self.minigrad else run()
+            ours = _recorded(run, passes, name, unseen, times, seeds) if self.minigrad else run()
         theirs = tensors_in(given[0])
         recording.end(theirs, keep=True)
         return ours if self.minigrad and not theirs else recording
 
-    def record_function(self, fn: Callable, args: tuple, passes: Sequence[str], name: str) -> Any:
+    def record_function(
+        self, fn: Callable, args: tuple, passes: Sequence[str], name: str, times: bool = False, **seeds: Any
+    ) -> Any:
         """Record a call of a function."""
         import minigrad
 
         if self.of(fn, args) is minigrad:
-            return minigrad.record(fn, *args, passes=passes, name=name, inside=True)
+            return minigrad.record(
+                fn, *args, passes=passes, name=name, inside=True, times=times, contents=True, **seeds
+            )
         from .pytorch.torch_recording import recording_of
 
         with self.uncompiled():
-            return recording_of(fn, args, passes, name)
+            return recording_of(fn, args, passes, name, **seeds)
 
     def of(self, fn: Any, args: Any = ()) -> ModuleType:
-        """Return the library that a function uses, judged by its arguments, itself (a module), and the names it calls."""
+        """Return the library that a function uses; PyTorch if that is uncertain and the program imports it."""
         import minigrad
 
         if not self.torch:
             return minigrad
         import torch  # type: ignore[import-not-found]
 
-        if not self.minigrad:
-            return torch
-        inside = getattr(fn, "__globals__", {})
-        words = getattr(getattr(fn, "__code__", None), "co_names", ())
-        for one in (*leaves(args), fn, *[inside[word] for word in words if word in inside]):
-            home = one.__name__ if isinstance(one, ModuleType) else getattr(type(one), "__module__", "")
-            homes = [home, *[base.__module__ for base in type(one).__mro__], str(getattr(one, "__module__", ""))]
-            for library in (torch, minigrad):
-                if any(where.partition(".")[0] == library.__name__ for where in homes):
-                    return library
-        return torch
+        return minigrad if self.minigrad and library_of(fn, args) == "minigrad" else torch
 
 
-def _recorded(run: Callable[[], Any], passes: Sequence[str], name: str, unseen: bool) -> Any:
+def library_of(fn: Any, args: Any = ()) -> str:
+    """Return the library that a function computes with, judged by its arguments, itself (a module), and the names it reads.
+
+    >>> from minigrad import tensor
+    >>> library_of(lambda x: x * x, [tensor(1.0)]), library_of(lambda: tensor(1.0)), library_of(abs)
+    ('minigrad', 'minigrad', '')
+    """
+    if isinstance(fn, partial):
+        return library_of(fn.func, [args, fn.args, fn.keywords])
+    names = inspect.getclosurevars(fn) if inspect.isroutine(fn) and hasattr(fn, "__code__") else None
+    read = () if names is None else (*names.nonlocals.values(), *names.globals.values())
+    for one in (*leaves(args), fn, *read):
+        home = one.__name__ if isinstance(one, ModuleType) else getattr(type(one), "__module__", "")
+        homes = [home, *[base.__module__ for base in type(one).__mro__], str(getattr(one, "__module__", ""))]
+        for library in ("torch", "minigrad"):
+            if any(where.partition(".")[0] == library for where in homes):
+                return library
+    return ""
+
+
+def any_given(seeds: dict[str, Any]) -> bool:
+    """Return True if a direction or a gradient is given."""
+    return any(one is not None for one in seeds.values())
+
+
+def _recorded(
+    run: Callable[[], Any], passes: Sequence[str], name: str, unseen: bool, times: bool, seeds: dict[str, Any]
+) -> Any:
     """Record a program that computes with minigrad."""
     import minigrad
     from minigrad.record.unseen import add_backward
 
     now = [one for one in passes if not (unseen and one == "backward")]
-    rec = minigrad.record(run, passes=now, name=name, inside=True)
+    rec = minigrad.record(run, passes=now, name=name, inside=True, times=times, contents=True, **seeds)
     if unseen and "backward" in passes:
         add_backward(rec)
     return rec

@@ -80,7 +80,7 @@ def _node(graph: Graph, card: Card, name: str, prefix: str) -> list[str]:
         inner = "forward" if frame.shows == "forward" else name
         lines = [line for one in shown.values() for line in _node(frame.graph, one, inner, prefix)]
         lines += _edges(frame.graph, shown, inner, prefix)
-        begin = f'  subgraph {_id(prefix, node.key)}["{escaped(frame.title)}"]'
+        begin = f'  subgraph {_id(prefix, node.key)}["{escaped(frame.heading)}"]'
         return [begin, *("  " + line for line in lines), "  end"]
     label = "<br/>".join(map(escaped, words(card, name)))
     lines = [f"  {_id(prefix, node.key)}{SHAPES[node.kind].format(label or ' ')}:::{node.kind}"]

@@ -6,19 +6,33 @@
 from __future__ import annotations
 
 import ast
+import sys
+from copy import copy
 from typing import Any
 
+from minigrad.core.graph import history
+from minigrad.core.tensor import Tensor
+
 from .drawing import Drawing, draw
-from .drawn_graph import PASSES, WHOLE, View, passes_of
+from .errors import Usage
 from .libraries import Libraries, leaves, library_of_tensor
-from .run_program import Usage, document_of, names_of_tensors, view_from
+from .mathematics import is_formula
+from .mathml import mathml
+from .plain_tensor import MOST, display, in_lines
+from .run_program import document_of, names_of_tensors, view_from
 from .trimmed_record import leading_to_outputs
+from .view import PASSES, WHOLE, View, passes_of
+from .viewer.shared import carried_size, data_size
 
 SMALL = 300  # operations: larger graphs are drawn only on request
+FOLDED = 24, 12, 6  # boxes of a picture that does not fit
+LARGEST = 40  # boxes of a picture that may fit
 
 
 def mimebundle(what: Any) -> dict[str, str]:
     """Return the notebook display of a tensor, node, record or explanation: its text, and the viewer and picture of a graph.
+
+    A tensor without a graph has its numbers and, if they are many, their picture.
 
     >>> from minigrad import tensor
     >>> w = tensor(2.0, requires_grad=True)
@@ -26,13 +40,14 @@ def mimebundle(what: Any) -> dict[str, str]:
     (['image/svg+xml', 'text/html', 'text/plain'], ['text/plain'])
     """
     if isinstance(getattr(what, "record", None), dict):  # an explanation
-        return {**draw(what).shown(), "text/plain": str(what)}
+        shown = draw(what).shown()
+        return {**shown, "text/html": derivation(what) + shown["text/html"], "text/plain": str(what)}
     if hasattr(what, "to_dict"):
-        return drawn(what.to_dict(), getattr(what, "notes", ())).shown()
+        return drawn(document_of(what), getattr(what, "notes", ())).shown()
     words = repr(what)
     try:
         drawing = drawn_graph(what)
-        shown = {} if drawing is None else drawing.shown()
+        shown = brief(drawing) if drawing else display(what, words) if isinstance(what, Tensor) else {}
     except Exception as e:  # a cell whose last line shows a value must not end a notebook
         return {"text/plain": f"{words}\nThere is no picture, because drawing raises {type(e).__name__}: {e}"}
     return {**shown, "text/plain": "\n".join([words, *([drawing.remark] if drawing and drawing.remark else [])])}
@@ -45,10 +60,58 @@ def drawn_graph(what: Any) -> Drawing | None:
     if not 0 < operations_behind(what, SMALL + 1) <= SMALL:
         return None
     rec = shown_record(what)
-    drawing = drawn(rec.to_dict(), rec.notes)
+    name_after_cells(rec)
+    drawing = drawn(document_of(rec), rec.notes)
     for note in rec.notes[:1]:
         drawing.remark = f"{note}." if "backward" in drawing.passes else f"The backward pass is left out: {note}."
     return drawing
+
+
+def brief(drawing: Drawing) -> dict[str, str]:
+    """Return the representations of a drawing that the user did not request: a notebook stores at most MOST characters.
+
+    The viewer, which has all of it, comes first. A picture is there for pages without scripts: with all passes if that fits,
+    else the last pass, in the end folded. The first viewer in a notebook also has the script (viewer/shared.py). It
+    does not compute if what it needs for that would take more than half of the room.
+    """
+    whole = drawing.whole
+    if data_size(whole, drawing.depth, drawing.open) > MOST // 2:
+        whole.record = {**whole.record, "contents": None}
+    made = drawing.shown(("text/html",))
+    room = MOST - sum(map(len, made.values())) + carried_size(made.get("text/html", ""))
+    for most in (None, *FOLDED):
+        for passes in (drawing.passes, drawing.passes[-1:]):
+            smaller = copy(drawing)
+            vars(smaller).pop("graph", None)
+            smaller.passes, smaller.max_nodes = passes, drawing.max_nodes if most is None else most
+            if (most or len(drawing.whole.nodes)) <= LARGEST and len(picture := smaller.svg()) <= room:
+                return {**made, "image/svg+xml": picture}
+    return made
+
+
+def name_after_cells(rec: Any) -> None:
+    """Name values after the variables of the notebook: leaves, and results by their place in the graph."""
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    names = {key: value for key, value in getattr(shell, "user_ns", {}).items() if not key.startswith("_")}
+    rec.name_values(names_of_tensors(names))
+    for name, value in names.items():
+        if library_of_tensor(value) == "minigrad" and (number := rec.value_of(history(value))) is not None:
+            rec.values[number].name = rec.values[number].name or name
+    rec.program_name = ", ".join(rec.values[number].name for number in rec.outputs if rec.values[number].name)
+
+
+def derivation(explanation: Any) -> str:
+    """Return an explanation as HTML: its text, and its formulas as mathematics."""
+    ops = {op["id"]: op for op in explanation.record["ops"]}
+    rows = []
+    for step in explanation.steps:
+        if (op := ops.get(getattr(step, "op", None))) is None:
+            continue
+        flows = [flow for flow in op["edges"] if explanation.kind == "gradient" and flow["input"] == step.value]
+        flows += [push for push in op["pushes"] if explanation.kind == "tangent" and push["output"] == step.value]
+        rows += [flow["latex"] for flow in flows if is_formula(flow.get("latex") or "")][:1]
+    mathematics = "".join(f'<p style="margin: 0.4em 0">{mathml(row)}</p>' for row in dict.fromkeys(rows))
+    return f"{in_lines(str(explanation))}{mathematics}"
 
 
 def drawn(record: dict, notes: Any = (), view: View = WHOLE) -> Drawing:
@@ -141,7 +204,7 @@ def _asked(line: str) -> tuple[str, View]:
 
 def _assigned(tree: ast.Module, names: dict[str, Any]) -> Any:
     """Return the value of a cell's last assignment."""
-    from minigrad.record.build import assigned
+    from minigrad.record.assignments import assigned
 
-    words = [assigned(ast.unparse(line))[0] for line in tree.body]
+    words = [assigned(ast.unparse(line)) for line in tree.body]
     return next((names[word] for word in reversed(words) if word in names), None)

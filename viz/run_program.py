@@ -1,51 +1,26 @@
-"""Run a user's program for the command line: as a script, with tracebacks cut to the user's own lines."""
+"""Run a user's program for the command line, as a script, and record what it computes."""
 
 from __future__ import annotations
 
 import ast
 import inspect
+import io
 import linecache
-import os
 import sys
-import sysconfig
-import traceback
 from collections.abc import Callable, Sequence
+from contextlib import redirect_stdout
 from dataclasses import dataclass, field
 from functools import cached_property
-from importlib.util import decode_source
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from .drawn_graph import ADDED, SHOW, View, view_of
+from .errors import Failure, Usage
 from .files import nearest
 from .libraries import Libraries, installed, is_drawn, is_module, library_of_tensor, needs, sources, tree_of
+from .source_text import python_text, text_of
 from .trimmed_record import leading_to_outputs
-
-FORMS = {".ipynb": "a notebook", ".json": "JSON, such as a record"}  # both may also be valid Python
-
-
-class Usage(Exception):
-    """The command is wrong; the message ends with the fix."""
-
-    @classmethod
-    def of(cls, error: Exception) -> Usage:
-        """Return the problem and the fix of one of minigrad's errors as sentences, without its operation and its line."""
-        lines = [line for line in str(error).splitlines() if not line.startswith("  at ")]
-        first, *more = [line.removeprefix("  To fix: ") for line in lines]
-        sentences = [first.partition(": ")[2] or first, *[line[:1].upper() + line[1:] for line in more]]
-        return cls(". ".join(sentences) + ".")
-
-
-class Failure(Exception):
-    """The user's program failed; the message is its traceback."""
-
-    @classmethod
-    def of(cls, error: BaseException) -> Failure:
-        """Return a failure with the traceback of an error, without the frames of minigrad and viz."""
-        text = "".join(_trimmed(traceback.TracebackException.from_exception(error)).format()).rstrip()
-        lacks = isinstance(error, ModuleNotFoundError) and error.name == "torch" and not installed("torch")
-        return cls(text + "\n  To fix: add --as-torch to compute with minigrad" * lacks)
+from .view import ADDED, SHOW, View, view_of
 
 
 @dataclass
@@ -57,6 +32,9 @@ class Program:
     words: Sequence[str] = ()
     names: dict[str, Any] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)  # such as the example input that a module was called with
+    seeds: dict[str, Any] = field(default_factory=dict)  # tangent and grad, as for minigrad.record
+    directions: dict[str, str] = field(default_factory=dict)  # by pass, a sentence if it does not begin with ones
+    times: bool = False  # True to record the time of each operation
 
     @classmethod
     def read(cls, file: str, words: Sequence[str] = ()) -> Program:
@@ -109,14 +87,50 @@ class Program:
         return not installed("torch") and needs(sources(self.text, self.folder), "torch")
 
     def record(self, name: str, passes: Sequence[str], args: str | None = None) -> tuple[dict, list[str]]:
-        """Run it and record the computation of its tensor `name`, or its function `name` on `args`; return record and notes."""
-        rec = self.recording(name, passes, args)
+        """Run it and record the computation of its tensor `name`, or its function `name` on `args`; return record and notes.
+
+        Without a name, the tensor is the one from which the program's last backward began.
+        """
+        try:
+            rec = self.recording(name, passes, args) if name else self.recording_of_backward(passes)
+        except ValueError as wrong:
+            if is_of_seeds(wrong):
+                raise Usage.of(wrong) from wrong
+            raise
         if rec is None:
             return self.record_function(name, passes, args)
         made = leading_to_outputs(document_of(rec, leading_to_outputs))
+        if not name:
+            names = [v["name"] for v in made["values"] if v["id"] in made["outputs"] and v["name"]]
+            made["program"] = {**made["program"], "name": ", ".join(names) or Path(self.file).stem}
         if not any(op["phase"] == "forward" for op in made["ops"]):
             raise Usage(f"{name} in {self.file} has no graph: no operation made it. Name the result of an operation.")
+        if (again := self.in_another_direction(rec, made, lambda: self.record(name, passes, args))) is not None:
+            return again
         return {**made, "program": {**made["program"], "file": self.file}}, rec.notes
+
+    def in_another_direction(self, rec: Any, made: dict, again: Callable) -> tuple[dict, list[str]] | None:
+        """If the tangents or gradients of a record are 0, record `again`, silently, with other seeds.
+
+        Return None if they are not, if that fails, and if it gives 0, too.
+        """
+        from .directions import instead_of_ones, vanishing
+
+        seeds, said = instead_of_ones(rec, made, self.seeds)
+        if not seeds:
+            return None
+        given, self.seeds = self.seeds, {**self.seeds, **seeds}
+        try:
+            with redirect_stdout(io.StringIO()):
+                found = again()
+        except (Failure, Usage):
+            found = None
+        if found is None or said.keys() <= vanishing(found[0]):
+            self.seeds = given
+            return None
+        self.directions = said
+        self.notes += said.values()
+        return found
 
     def recording(self, name: str, passes: Sequence[str], args: str | None = None) -> Any:
         """Run it under a recording, and run the passes from its tensor `name`; return None if that is a function.
@@ -132,7 +146,7 @@ class Program:
             with self.libraries.uncompiled():
                 program()
             return None
-        rec = self.libraries.record(program, passes, name)
+        rec = self.libraries.record(program, passes, name, times=self.times, **self.seeds)
         library = library_of_tensor(self.names[name])
         if not library:
             return None
@@ -144,17 +158,39 @@ class Program:
         rec.name_values(names_of_tensors(self.names))
         return rec
 
+    def recording_of_backward(self, passes: Sequence[str]) -> Any:
+        """Run it under a recording that ends at the tensors from which its last backward began."""
+        from .last_backward import Roots
+        from .listing import Listing
+
+        with Roots(self.libraries.torch) as roots:
+
+            def program():
+                self.run()
+                if found := roots.tensors():
+                    return found
+                raise Usage(f"{self.file} runs no backward. {Listing.of(self).advice(self.file)}")
+
+            rec = self.libraries.record(program, passes, "", times=self.times, **self.seeds)
+        rec.name_values(names_of_tensors(self.names))
+        return rec
+
     def record_function(self, name: str, passes: Sequence[str], args: str | None) -> tuple[dict, list[str]]:
         """Record a call of the program's function or module `name`."""
         what = self.names[name]
         inputs = self.inputs(name, args)
         try:
-            rec = self.libraries.record_function(what, inputs, passes, name)
+            rec = self.libraries.record_function(what, inputs, passes, name, times=self.times, **self.seeds)
         except Exception as error:
+            if is_of_seeds(error):
+                raise Usage.of(error) from error
             raise Failure.of(error) from error
-        made = document_of(rec, lambda record: record)
+        made = document_of(rec)
         if not made["ops"]:
             raise Usage(f"{name} in {self.file} has no graph: it runs no operation on these arguments. Pass others.")
+        record_again = lambda: self.record_function(name, passes, args)
+        if (again := self.in_another_direction(rec, made, record_again)) is not None:
+            return again
         return {**made, "program": {**made["program"], "file": self.file}}, rec.notes
 
     def find(self, name: str) -> Any:
@@ -247,6 +283,11 @@ class Program:
             raise Usage(f"--args {text!r} cannot be evaluated: {type(error).__name__}: {error}.") from error
 
 
+def is_of_seeds(error: Exception) -> bool:
+    """Return True if --tangent or --grad does not fit the program."""
+    return isinstance(error, ValueError) and getattr(error, "operation", "") == "record"
+
+
 def misfit(function: Any, given: tuple) -> str:
     """Return the reason why a function or module cannot be called with these arguments, or "".
 
@@ -264,55 +305,43 @@ def misfit(function: Any, given: tuple) -> str:
     return ""
 
 
-def text_of(file: str) -> bytes:
-    """Return the bytes of a program's file; raise Usage if they are not Python source."""
-    place = Path(file)
-    try:
-        there = place.exists()
-    except OSError as refused:  # such as a name that is too long
-        raise Usage(f"cannot read {file}: {refused.strerror}.") from refused
-    if not there:
-        raise Usage(f"the file {file} does not exist.{_did_you_mean(file)}")
-    if not place.is_file():  # a pipe can be read only once, and linecache reads the lines again later
-        raise Usage(
-            f"{file} is {'a folder' if place.is_dir() else 'not a file'}. Name a file, or - for the standard input."
-        )
-    if place.suffix in FORMS:
-        raise Usage(f"{file} is not a Python program, but {FORMS[place.suffix]}. Name a .py file.")
-    try:
-        text = place.read_bytes()
-    except OSError as refused:
-        raise Usage(f"cannot read {file}: {refused.strerror}.") from refused
-    python_text(file, text)
-    return text
+def document_of(rec: Any, part: Callable[[dict], dict] = lambda record: record) -> dict:
+    """Return the record of a recording of either library; PyTorch's computes calls and formulas only for `part`.
 
+    It has the contents from which a page computes.
+    """
+    from minigrad import Record
 
-def python_text(file: str, text: bytes) -> str:
-    """Decode a program, as UTF-8 or in the encoding that it declares."""
-    if b"\0" in text:
-        raise Usage(f"{file} is not a Python program: it contains null bytes.")
-    try:
-        return decode_source(text)
-    except (SyntaxError, ValueError, LookupError) as wrong:  # LookupError: its coding line names no text encoding
-        raise Usage(f"{file} is not a Python program: {wrong}. Save it as UTF-8.") from wrong
-
-
-def document_of(rec: Any, part: Callable[[dict], dict]) -> dict:
-    """Return the record of a recording of either library; PyTorch's computes calls and formulas only for `part`."""
+    if isinstance(rec, Record):
+        return rec.to_dict(contents=True)
     return rec.to_dict() if hasattr(rec, "to_dict") else rec.document(part).to_dict()
 
 
 def names_of_tensors(names: dict[str, Any]) -> dict[int, str]:
-    """Return the program's names for its tensors, by id: a variable, or a module's variable and a parameter in it.
+    """Return the program's names for its tensors, by id: a variable, or a module's variable and a parameter or buffer in it.
 
-    If several variables hold a tensor, the last one counts.  If several modules contain it, the first one does: it existed
-    before the others were built from it.
+    If several variables hold a tensor, the first one counts, and the last one is often that of a loop: `for p in (w, b)`.  If
+    several modules contain it, the first one existed before the others were built from it.
     """
     inside: dict[int, str] = {}
+    names = {key: value for key, value in names.items() if key != "_"}  # which people write for a result without a name
     for key, value in names.items():
-        for path, parameter in value.named_parameters() if is_module(value) else ():
-            inside.setdefault(id(parameter), f"{key}.{path}")
-    return inside | {id(value): key for key, value in names.items() if library_of_tensor(value)}
+        for path, t in (*value.named_parameters(), *value.named_buffers()) if is_module(value) else ():
+            inside.setdefault(id(t), f"{key}.{path}")
+    variables = {id(value): key for key, value in reversed(names.items()) if library_of_tensor(value) and key != "_"}
+    known = inside | variables
+    return known | state_names([value for value in names.values() if hasattr(value, "param_groups")], known)
+
+
+def state_names(optimizers: list[Any], known: dict[int, str]) -> dict[int, str]:
+    """Return the names of the tensors in optimizers' states, by id: `w.exp_avg` for the parameter w."""
+    return {
+        id(tensor): f"{known[id(p)]}.{key}"
+        for optimizer in optimizers
+        for p, state in optimizer.state.items()
+        for key, tensor in (state.items() if isinstance(state, dict) and id(p) in known else ())
+        if library_of_tensor(tensor)
+    }
 
 
 def defines(text: bytes, name: str) -> bool:
@@ -335,48 +364,3 @@ def view_from(show: str | None, rankdir: str | None = None, size: str | None = N
         raise Usage(
             f"--show {word!r} is unknown. {meant + ' ' * bool(meant)}Choose from {','.join(known)}."
         ) from unknown
-
-
-def _did_you_mean(file: str) -> str:
-    """Return the question "Did you mean ...?" if a file in the same folder has nearly this name, else ""."""
-    folder = Path(file).parent
-    found = [path.name for path in folder.glob("*.py")] if folder.is_dir() else []
-    return " " + meant if (meant := nearest(Path(file).name, found)) else ""
-
-
-def is_users(error: Exception) -> bool:
-    """Return True for an error of minigrad, and for one that the user's program raised or passed on."""
-    import minigrad
-
-    frames = _inside_the_command(traceback.extract_tb(error.__traceback__))
-    own = [frame for frame in frames if not frame.filename.startswith((*_packages(), *INSTALLED, "<frozen "))]
-    return isinstance(error, minigrad.MinigradError) or bool(own)
-
-
-INSTALLED = tuple(f"{path}{os.sep}" for name, path in sysconfig.get_paths().items() if name in ("stdlib", "purelib"))
-
-
-def _trimmed(error: traceback.TracebackException) -> traceback.TracebackException:
-    """Remove the frames of the command, minigrad, viz and PyTorch from a traceback and from its causes."""
-    ours = _packages()
-    todo: list[traceback.TracebackException | None] = [error]
-    while todo:
-        if (one := todo.pop()) is not None:
-            kept = [frame for frame in _inside_the_command(one.stack) if not frame.filename.startswith(ours)]
-            one.stack = traceback.StackSummary.from_list(kept)
-            todo += [one.__cause__, one.__context__]
-    return error
-
-
-def _inside_the_command(frames: Sequence[traceback.FrameSummary]) -> Sequence[traceback.FrameSummary]:
-    """Return the frames of a traceback from the function of a command on, or all if no command runs."""
-    commands = f"{Path(__file__).parent / 'commands'}{os.sep}"
-    return frames[next((i for i, frame in enumerate(frames) if frame.filename.startswith(commands)), 0) :]
-
-
-def _packages() -> tuple[str, ...]:
-    """Return the folders of minigrad, viz and PyTorch."""
-    import minigrad
-
-    torch = getattr(sys.modules.get("torch"), "__file__", None)
-    return tuple(f"{Path(file).parent}{os.sep}" for file in (minigrad.__file__, __file__, torch) if file)

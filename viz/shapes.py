@@ -12,10 +12,14 @@ ROUND = 0.5523  # length of the Bézier handles of a quarter circle, relative to
 
 @dataclass
 class Path:
-    """Steps ("M", x, y), ("L", x, y), ("C", x1, y1, x2, y2, x, y), ("Z",) in a look of `style.LOOKS`."""
+    """Steps ("M", x, y), ("L", x, y), ("C", x1, y1, x2, y2, x, y), ("Z",) in a look of `style.LOOKS`.
+
+    A pixel of an image has its own `fill`, the same in all themes.
+    """
 
     steps: list[tuple]
     look: str
+    fill: str = ""
 
 
 @dataclass

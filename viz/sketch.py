@@ -19,7 +19,7 @@ KINDS = {
     "input": ("○", "input"),
     "parameter": ("◆", "parameter (requires grad)"),
     "constant": ("□", "constant"),
-    "computed": ("□", "earlier value"),
+    "computed": ("□", "computed elsewhere"),
     "copy": ("◇", "leaf, drawn again"),
     "op": ("■", "operation"),
     "function": ("▣", "custom Function"),
@@ -72,13 +72,13 @@ def _heading(graph: Graph, passes: list[str]) -> list[str]:
     name, file = text.shorten(program.get("name") or "", 60), text.shorten(text.file_name(program.get("file")), 60)
     size = 0 if passes == ["jvp"] else graph.saved_bytes()  # which only backward needs
     saved = f"{text.size(size)} saved for backward" if size else ""
-    counts = f"{graph.operations} operation{'s' * (graph.operations != 1)}"
+    counts = text.counted(graph.operations, "operation")
     return [" · ".join(filter(None, (name, file, graph.ranks, counts, saved))), "passes: " + ", ".join(passes)]
 
 
 def _node_lines(graph: Graph, cards: dict[str, Card], card: Card, passes: Sequence[str]) -> list[str]:
     """Return the lines beside a node: the text of its card, and the contributions along its edges."""
-    lines = words(card, *passes)
+    lines = words(card, *passes, with_blocks=True)
     if graph.outputs & set(card.node.outputs) and not card.node.is_op and "output" not in lines[0]:
         lines[0] += "  output"
     back = []

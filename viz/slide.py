@@ -17,6 +17,7 @@ from . import legend
 from .card_parts import Card
 from .drawn_graph import Edge, Graph
 from .fold import fold
+from .frames import card_of
 from .layout import Layout, Point, layout
 
 COLUMNS = (28, 20)  # widths of a card in characters: both are tried
@@ -42,6 +43,13 @@ def check(whole: Graph, graph: Graph) -> None:
         raise TooMuch(f"draw: {many} boxes are too many for a slide, which holds {BOXES}. {advice(whole, graph)}")
 
 
+def holds(graph: Graph) -> bool:
+    """Return True if a graph in one pass fits on a slide."""
+    one = ("forward",)
+    cards_of = lambda graph: {node.key: card_of(graph, node, one) for node in graph.nodes}
+    return boxes(graph) <= BOXES and readable(placed(graph, one, cards_of), one)
+
+
 def boxes(graph: Graph) -> int:
     """Count the cards of a graph, without the small copies of leaves."""
     return sum(node.kind != "copy" for node in graph.nodes)
@@ -60,9 +68,10 @@ def advice(whole: Graph, graph: Graph) -> str:
     return f"{fold_it}{'Or draw' if fewer else 'Draw'} a part: a function, or a tensor with fewer operations behind it."
 
 
-def legend_height(graph: Graph, shown: Sequence[str]) -> float:
+def legend_height(graph: Graph, cards: dict[str, Card], shown: Sequence[str]) -> float:
     """Return the height of the legend, the same for all passes."""
-    return LEGEND * max(legend.height(graph, each, LEGEND_WIDTH) for each in (shown, *([name] for name in shown)))
+    each = (shown, *([name] for name in shown))
+    return LEGEND * max(legend.height(graph, cards.values(), names, LEGEND_WIDTH) for names in each)
 
 
 def scale(placed: Layout, bottom: float) -> float:
@@ -83,14 +92,28 @@ def fitting(graph: Graph, placed: Layout, bottom: float) -> float:
 
 def readable(found: Placed, passes: Sequence[str]) -> bool:
     """Return True if the type of a slide is large enough."""
-    return scale(found[2], legend_height(found[0], passes)) >= SMALLEST
+    return scale(found[2], legend_height(*found[:2], passes)) >= SMALLEST
 
 
 def placed(graph: Graph, passes: Sequence[str], cards_of: Callable[[Graph], dict[str, Card]]) -> Placed:
-    """Lay the graph out in the requested direction, else in the direction that makes it largest."""
-    bottom = legend_height(graph, passes)
+    """Lay the graph out in the requested direction, else in the direction that makes it largest.
+
+    If there is no room for pictures of large values, they are left out.
+    """
+    bottom = legend_height(graph, cards_of(graph), passes)
+    best = largest(graph, cards_of, bottom)
+    if "maps" in graph.view.show and scale(best[2], bottom) < SMALLEST:
+        bare = copy(graph)
+        bare.view = replace(graph.view, show=graph.view.show - {"maps"})
+        best = largest(bare, cards_of, bottom)
+    return best
+
+
+def largest(graph: Graph, cards_of: Callable[[Graph], dict[str, Card]], bottom: float) -> Placed:
+    """Return the layout with the largest type, of all directions and widths of cards that are allowed."""
     found = []
-    for way, columns in product(("LR", "TB") if graph.view.any_way else (graph.view.rankdir,), COLUMNS):
+    ways = ("TB",) if graph.bands else ("LR", "TB")  # a frame's title stands above its cards
+    for way, columns in product(ways if graph.view.any_way else (graph.view.rankdir,), COLUMNS):
         turned = copy(graph)
         turned.view = replace(graph.view, rankdir=way, columns=columns)
         cards = cards_of(turned)
@@ -99,7 +122,10 @@ def placed(graph: Graph, passes: Sequence[str], cards_of: Callable[[Graph], dict
 
 
 def in_rows(graph: Graph, cards: dict[str, Card], bottom: float) -> Layout:
-    """Lay the graph out in one, two or three rows, whichever can be drawn largest."""
+    """Lay the graph out in one, two or three rows, whichever can be drawn largest; in one if it has frames around passes."""
+    if graph.bands:
+        return layout(graph, cards)
+
     ops = [node for node in graph.nodes if node.is_op]
     readers: dict[str, int] = {}
     for edge in reversed(graph.edges):

@@ -96,6 +96,7 @@ LOOKS = {
     "tangent": Look("#efe8fb"),
     "waited": Look("#e4f3f8"),
     "lane": Look("none", "#b4bac3", 1.0, (6, 4)),
+    "paper-title": Look("#ffffff"),
     "edge": Look("none", LINE, 1.5),
     "edge-quiet": Look("none", "#a9b0ba", 1.1, (3, 4)),
     "edge-backward": Look("none", "#b2443c", 1.6),
@@ -109,6 +110,25 @@ LOOKS = {
     "tip-jvp": Look("#7d4fc4"),
     "label": Look("#ffffff", "#d9a8a3", 0.9),
     "plus": Look("#ffffff", "#8f1d1d", 1.5),
+}
+
+# heat maps: shades for positive numbers, and for negative ones
+LEVELS = 7
+ORANGES = "#f8d8cb #edbfab #e1a68c #d48d6e #c67550 #b85c30 #a84300".split()
+BLUES = "#cbdcf2 #abc4e4 #8bacd5 #6d95c6 #4f7db6 #3166a5 #0b4f94".split()
+LOOKS |= {
+    f"heat-{sign}{i}": Look(fill) for sign, row in (("p", ORANGES), ("n", BLUES)) for i, fill in enumerate(row, 1)
+}
+TINTS = "#fff5ef #ffe3d1 #ffd1b3 #ffbe94 #fdab75".split()  # of cards by size, light enough for dark letters
+LOOKS |= {f"tint-{i}": Look(fill) for i, fill in enumerate(TINTS, 1)}
+LOOKS |= {
+    "heat-0": Look("#ffffff"),
+    "heat-nan": Look("#d81b8c"),
+    "heat-inf": Look("#101418"),
+    "heat-zero": Look("#79828f"),
+    "heat-beyond": Look("#ffffff"),
+    "heat-frame": Look("none", "#9aa2ad", 0.6),
+    "heat-pixel": Look("#808080"),
 }
 
 # advance widths of the characters 32 to 126 in hundredths of the font size (DejaVu Sans, regular and bold)

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from html import escape
 
-from .picture import MARGIN, Picture, arranged
+from .export import texts
+from .picture import MARGIN, Picture, arranged, looks_of
 from .shapes import Group, Path, Text
 from .themes import LIGHT, WHITE, Theme
 
@@ -37,6 +38,8 @@ def svg(pictures: dict[str, Picture], alt: str, theme: Theme = LIGHT, remark: st
     pages, width, height = arranged(pictures)
     below = [Text(MARGIN, height + 12, remark, "note")] if remark else []
     width, height = max(width, *[2 * MARGIN + line.width for line in below], 0), height + 24 * len(below)
+    looks = looks_of(pictures.values())
+    styles = {one.style for page in pictures.values() for one in texts(page.items)} | {line.style for line in below}
     beat, end = max((page.beat, page.end) for page in pictures.values())
     # inline, since each picture has its own times, but CSS rules apply to all pictures on a page
     time = f' style="--beat:{beat:.2f}s;--end:{end}"' if beat else ""
@@ -45,9 +48,10 @@ def svg(pictures: dict[str, Picture], alt: str, theme: Theme = LIGHT, remark: st
         f'<svg xmlns="http://www.w3.org/2000/svg" class="{_class(theme, " ")}{moving}" '
         f'width="{_n(width)}" height="{_n(height)}" viewBox="0 0 {_n(width)} {_n(height)}" '
         f'role="img" aria-label="{escape(alt)}"{time}>',
-        f"<style>{_css(theme)}{MOVING if beat else ''}</style>",
+        f"<style>{_css(theme, looks, styles)}{MOVING if beat else ''}</style>",
     ]
-    out += [_hatching(lean) for lean in dict.fromkeys(look.hatch for look in theme.looks.values() if look.hatch)]
+    hatches = (look.hatch for name, look in theme.looks.items() if look.hatch and name in looks)
+    out += [_hatching(lean) for lean in dict.fromkeys(hatches)]
     if ground := theme.page or (WHITE if all(page.slide for page in pictures.values()) else ""):
         out.append(f'<rect width="100%" height="100%" fill="{ground}"/>')
     for name, page, x, y in pages:
@@ -64,12 +68,13 @@ def _class(theme: Theme, joint: str) -> str:
     return "minigrad" + (joint + theme.name if theme is not LIGHT else "")
 
 
-def _css(theme: Theme) -> str:
-    """Return the styles of a theme as CSS rules that apply only to minigrad's pictures."""
+def _css(theme: Theme, looks: set[str], styles: set[str]) -> str:
+    """Return the looks and text styles of a theme that pictures use, as CSS rules that apply only to these pictures."""
     here = "." + _class(theme, ".")
     rules = [
         f"{here} .t-{name}{{font:{'bold ' if t.bold else ''}{t.size}px {FAMILIES[t.family]};fill:{t.colour}}}"
         for name, t in theme.texts.items()
+        if name in styles
     ]
     rules += [
         f"{here} .l-{name}{{fill:{look.fill if not look.hatch else f'url(#{HATCHES[look.hatch]})'};stroke:{look.stroke}"
@@ -77,8 +82,10 @@ def _css(theme: Theme) -> str:
         + (f";stroke-dasharray:{','.join(map(_n, look.dash))}" if look.dash else "")
         + "}"
         for name, look in theme.looks.items()
-        if look.seen
+        if look.seen and name in looks
     ]
+    if any(name.startswith("heat") for name in looks):
+        rules.append(f"{here} .heat{{shape-rendering:crispEdges}}")
     return "\n".join(rules)
 
 
@@ -118,8 +125,19 @@ def _group(group: Group, prefix: str, theme: Theme, out: list[str]) -> None:
 
 
 def _path(path: Path) -> str:
-    steps = "".join(letter + " ".join(map(_n, numbers)) for letter, *numbers in path.steps)
-    return f'<path class="l-{path.look}" d="{steps}"/>'
+    if path.look.startswith("heat"):
+        steps = "".join(_cell(*path.steps[i : i + 5]) for i in range(0, len(path.steps), 5))
+    else:
+        steps = "".join(letter + " ".join(map(_n, numbers)) for letter, *numbers in path.steps)
+    look = f'fill="{path.fill}"' if path.fill else f'class="l-{path.look}"'  # a pixel has no outline
+    return f'<path {look} d="{steps}"/>'
+
+
+def _cell(start: tuple, _: tuple, end: tuple, *rest: tuple) -> str:
+    """Return the outline of a cell, which is a rectangle, in few letters: a picture may have hundreds."""
+    (_, x, y), (_, right, low) = start, end
+    wide, tall = right - x, low - y
+    return f"M{_n(x)} {_n(y)}h{_n(wide)}v{_n(tall)}h{_n(-wide)}z"
 
 
 def _text(text: Text) -> str:

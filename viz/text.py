@@ -59,6 +59,11 @@ def flat(values) -> list:
     return [x for v in values for x in flat(v)]
 
 
+def rounding(dtype: str) -> float:
+    """Return what rounding may leave of a sum that is 0, relative to its largest term; float32 leaves 1e-8."""
+    return {"float16": 1e-2, "bfloat16": 1e-1}.get(dtype, 1e-6)
+
+
 def whole(value: dict | None, most: int = WHOLE) -> str:
     """Return all elements of a value as text; "" if there are more than `most` or the record lacks them.
 
@@ -98,6 +103,46 @@ def gist(value: dict | None) -> str:
     if value is None or whole(value):
         return whole(value)
     return "  ".join(filter(None, (shape(value["shape"]) * bool(contents(value)), contents(value))))
+
+
+def extent(value: dict | None) -> str:
+    """Return the smallest and the largest element, for places with little room.
+
+    >>> extent({"summary": {"min": -2.351, "mean": 0.1, "max": 1.98, "std": 1.0}})
+    '-2.35 … 1.98'
+    """
+    summary = summed(value)
+    odd = [f"{key} {summary[key]}×" for key in ("nan", "inf") if summary.get(key)]
+    if summary.get("min") is None:
+        return " ".join(odd)
+    if summary["min"] == summary["max"]:
+        return " ".join([f"all {number(summary['min'], 3)}", *odd])
+    return " ".join([f"{number(summary['min'], 3)} … {number(summary['max'], 3)}", *odd])
+
+
+def norm(value: dict | None) -> str:
+    """Return the Euclidean norm of a value in words, from its elements or from their mean and spread; "" if unknown.
+
+    >>> norm({"shape": [2], "summary": {"values": [3.0, 4.0]}})
+    'norm 5'
+    >>> norm({"shape": [100], "summary": {"min": -1.0, "mean": 0.0, "max": 1.0, "std": 0.5, "nan": 0, "inf": 0}})
+    'norm 5'
+    """
+    size = norm_of(value)
+    return "" if size is None else f"norm {number(size, 3)}"
+
+
+def norm_of(value: dict | None) -> float | None:
+    """Return the Euclidean norm of a value; None if the record lacks its numbers, NaN if an element is not finite."""
+    summary = (value or {}).get("summary") or {}
+    if "values" in summary:
+        numbers = [abs(complex(x)) for x in flat(summary["values"]) if isinstance(x, (int, float, str))]
+        return math.hypot(*numbers)
+    if summary.get("nan") or summary.get("inf"):
+        return math.nan
+    if value is None or summary.get("std") is None:
+        return None
+    return math.sqrt(math.prod(value["shape"])) * math.hypot(summary["mean"], summary["std"])
 
 
 def summed(value: dict | None) -> dict:
@@ -154,6 +199,15 @@ def seconds(time: float) -> str:
     return f"{amount:.1f} {unit}" if 0 < amount < 9.95 else f"{amount:.0f} {unit}"
 
 
+def counted(number: int, thing: str) -> str:
+    """Return a number of things.
+
+    >>> counted(1, "operation"), counted(12, "operation")
+    ('1 operation', '12 operations')
+    """
+    return f"{number} {thing}{'s' * (number != 1)}"
+
+
 def ranks(numbers: Sequence[int]) -> str:
     """Name ranks by their numbers.
 
@@ -190,7 +244,24 @@ def source(where: dict | None) -> str:
     """
     if not where or not where.get("file"):
         return ""
-    return f"{file_name(where['file'])}:{where.get('line', '?')}  {clean(where.get('code') or '').strip()}"
+    code = (where.get("code") or "").strip()
+    place = f"{file_name(where['file'])}:{where.get('line', '?')}"
+    return f"{place}  {clean(code)}" if len(code.splitlines()) < 2 else place
+
+
+def several(where: dict | None, width: int, most: int) -> list[str]:
+    """Return the user's lines if they are several, as for an operation in NumPy.
+
+    >>> several({"code": "a = x.numpy()\\nif a.any():\\n    a = a[0]"}, 20, 2), several({"code": "y = x"}, 20, 2)
+    (['a = x.numpy()', '…'], [])
+    """
+    lines = ((where or {}).get("code") or "").splitlines()
+    if len(lines) < 2:
+        return []
+    indented = ["\u00a0" * (len(line) - len(line.lstrip())) + line.strip() for line in lines]
+    return [shorten(line, width) for line in indented[: most if len(lines) <= most else most - 1]] + ["…"] * (
+        len(lines) > most
+    )
 
 
 def file_name(path: str | None) -> str:

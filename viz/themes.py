@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from .style import LOOKS, TEXTS, Look, TextStyle
+from .style import LEVELS, LOOKS, TEXTS, Look, TextStyle
 
 BLACK, WHITE = "#000000", "#ffffff"
 
@@ -104,9 +104,17 @@ IN_PRINT = RULED | {
     "label": Look(WHITE, BLACK, 0.8),
 }
 
+# heat maps: greys, and for negative numbers greys with a white border
+GREYS = [from_oklab(1 - 0.8 * i / LEVELS, 0.0, 0.0) for i in range(LEVELS + 1)]
+IN_PRINT |= {f"heat-p{i}": Look(GREYS[i]) for i in range(1, LEVELS + 1)}
+IN_PRINT |= {f"heat-n{i}": Look(GREYS[i], WHITE, 1.4) for i in range(1, LEVELS + 1)}
+IN_PRINT |= {"heat-nan": Look(WHITE, BLACK, 0.4, hatch="/"), "heat-inf": Look(WHITE, BLACK, 0.4, hatch="\\")}
+IN_PRINT |= {f"tint-{i}": Look(from_oklab(1 - 0.07 * i, 0.0, 0.0), BLACK, 0.6) for i in range(1, 6)}
+IN_DARK = {"heat-nan": Look("#f03fa8")}
+
 THEMES = {
     "light": Theme("light", TEXTS, LOOKS),
-    "dark": repainted("dark", inverted, "#12161c"),
+    "dark": repainted("dark", inverted, "#12161c", IN_DARK),
     "print": repainted("print", as_ink, WHITE, IN_PRINT),
 }
 LIGHT = THEMES["light"]

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from . import text
 from .export import SLIDE
-from .picture import Picture
+from .picture import Picture, looks_of
 from .shapes import Group, Path, Text
 from .style import Look, TextStyle
 from .themes import LIGHT, WHITE, Theme
@@ -44,7 +44,7 @@ def tikz(pictures: dict[str, Picture], alt: str, theme: Theme = LIGHT) -> str:
     pages = list(pictures.values())
     unit = SLIDE if pages[0].slide else 1.0
     size = {"width": n(unit * pages[0].width), "height": n(unit * pages[0].height)}
-    out = [f"% {text.clean(alt)}", HEAD % size, *styles(theme), r"\begin{document}"]
+    out = [f"% {text.clean(alt)}", HEAD % size, *styles(theme, looks_of(pictures.values())), r"\begin{document}"]
     for i, page in enumerate(pages):
         out += [r"\newpage"] * bool(i)
         out += [
@@ -58,9 +58,13 @@ def tikz(pictures: dict[str, Picture], alt: str, theme: Theme = LIGHT) -> str:
     return "\n".join([*out, r"\end{document}", ""])
 
 
-def styles(theme: Theme) -> Iterator[str]:
-    """Yield the definitions of a theme's colours and styles."""
-    seen = {name: look for name, look in theme.looks.items() if look.seen}
+def styles(theme: Theme, used: set[str]) -> Iterator[str]:
+    """Yield the definitions of a theme's colours and styles; those of heat maps only if they are used."""
+    seen = {
+        name: look
+        for name, look in theme.looks.items()
+        if look.seen and (name in used or not name.startswith(("heat", "tint")))
+    }
     colours = {t.colour for t in theme.texts.values()} | {c for look in seen.values() for c in (look.fill, look.stroke)}
     for colour in sorted((colours | {theme.page or WHITE}) - {"none"}):
         yield rf"\definecolor{{{coloured(colour)}}}{{HTML}}{{{colour[1:].upper()}}}"
@@ -107,7 +111,8 @@ def drawn(group: Group, theme: Theme) -> Iterator[str]:
                 yield lettered(item, before)
             before = item
         elif theme.looks[item.look].seen:
-            yield rf"\path[l-{item.look}] {steps(item)};"
+            fill = f",fill={inline(item.fill)}" if item.fill else ""
+            yield rf"\path[l-{item.look}{fill}] {steps(item)};"
     if scoped:
         yield r"\end{scope}"
 
@@ -170,6 +175,16 @@ GREEK = set(
     """alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi pi rho sigma tau upsilon phi chi psi omega
 Gamma Delta Theta Lambda Xi Pi Sigma Upsilon Phi Psi Omega""".split()
 )
+
+
+def inline(colour: str) -> str:
+    """Return a colour that is used once, as a pixel's.
+
+    >>> inline("#ff8000")
+    '{rgb,255:red,255;green,128;blue,0}'
+    """
+    red, green, blue = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
+    return f"{{rgb,255:red,{red};green,{green};blue,{blue}}}"
 
 
 def coloured(colour: str) -> str:

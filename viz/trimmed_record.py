@@ -11,9 +11,13 @@ from collections.abc import Iterator
 from itertools import accumulate
 from typing import Any
 
-from .drawn_graph import SHOW, Graph
+from .drawn_graph import Graph
+from .view import SHOW
 
 FLOWS = ("gradient", "tangent")
+FILLS = frozenset(("zero", "fill", "normal", "uniform"))  # in-place operations whose result ignores the earlier content
+SCALES = frozenset(("div", "mul"))
+NOWHERE = {"file": "", "line": 0, "code": "", "function": "", "columns": []}
 WRITTEN = ("forward", "update")  # the phases whose operations make the program's values
 
 
@@ -55,7 +59,28 @@ def leading_to_outputs(record: dict) -> dict:
     has = {"forward": True, "backward": any(op["edges"] for op in ops), "jvp": any(op["tangents"] for op in ops)}
     program = {**record["program"], "passes": [name for name in record["program"]["passes"] if has[name]]}
     part = {**record, "program": program, "values": list(record["values"]), "ops": ops, "gradients": gradients}
-    return added_up(part, Counter(flow["input"] for flow, _ in flows))
+    if record.get("times"):
+        part["times"] = {str(op["id"]): record["times"].get(str(op["id"]), 0.0) for op in ops}
+    part = added_up(part, Counter(flow["input"] for flow, _ in flows))
+    seen = mentioned(part)
+    contents = {value: text for value, text in record.get("contents", {}).items() if int(value) in seen}
+    return {**part, "contents": contents, "reads": [read for read in record.get("reads", ()) if read["value"] in seen]}
+
+
+def mentioned(record: dict) -> set[int]:
+    """Return the values of a record's operations, and their gradients."""
+    found = set(record.get("outputs", ()))
+    for op in record["ops"]:
+        moving = {int(value): tangent for value, tangent in op.get("tangents", {}).items()}
+        edges, pushes = op.get("edges", ()), op.get("pushes", ())
+        found.update([*tensors(op), *op["outputs"], *moving, *moving.values()])
+        found.update(one["value"] for one in op.get("saved", ()))
+        for edge in edges:
+            found.update({edge["input"], edge["upstream"], edge["gives"], *edge.get("upstreams", ())} - {None})
+        found.update(push["output"] for push in pushes)
+        found.update(value for one in (*edges, *pushes) for value in (one.get("names") or {}).values())
+        found.update(outer for ran in op.get("inside", ()) for outer in ran["same"].values())
+    return found | {gradient for value, gradient in record.get("gradients", {}).items() if int(value) in found}
 
 
 def with_transfers(record: dict, part: dict) -> dict:
@@ -67,14 +92,33 @@ def with_transfers(record: dict, part: dict) -> dict:
     ]
     if not begins:
         return part
-    after = record["ops"][places[-1] + 1 :]
-    end = next((i for i, op in enumerate(after) if op["phase"] == "forward" and not op["transfers"]), len(after))
+    after, averages = record["ops"][places[-1] + 1 :], averages_of(record)
+    goes_on = lambda op: op["phase"] != "forward" or op["transfers"] or op["id"] in averages
+    end = next((i for i, op in enumerate(after) if not goes_on(op)), len(after))
     wanted: set[int] = set()
     for op in reversed(record["ops"][begins[0] : places[-1] + 1 + end]):
-        if op["phase"] != "jvp" and op["id"] not in kept and (op["transfers"] or not wanted.isdisjoint(op["outputs"])):
+        needed = op["transfers"] or op["id"] in averages or not wanted.isdisjoint(op["outputs"])
+        if op["phase"] != "jvp" and op["id"] not in kept and needed:
             kept.add(op["id"])
             wanted.update(tensors(op))
     return {**part, "ops": [op for op in record["ops"] if op["id"] in kept or op["of"] in kept]}
+
+
+def averages_of(record: dict) -> set[int]:
+    """Return the operations that multiply or divide the results of collectives outside of the graph by a number.
+
+    They are the averages of gradients: dist.all_reduce(w.grad); w.grad /= dist.get_world_size().
+    """
+    summed: set[int] = set()
+    found: set[int] = set()
+    for op in record["ops"]:
+        read = set(tensors(op))
+        if op.get("transfers") and op["phase"] == "update":
+            summed.update(op["outputs"])
+        elif op["name"] in SCALES and op["phase"] in WRITTEN and not op.get("edges") and read and read <= summed:
+            summed.update(op["outputs"])
+            found.add(op["id"])
+    return found
 
 
 def tensors(op: dict) -> Iterator[int]:
@@ -145,7 +189,7 @@ def _sum(terms: list) -> Any:
 def without(record: dict, shown: frozenset[str]) -> dict:
     """Return the record without the operations of setup and updates, unless `shown` names them."""
     parts = parts_of(record)
-    hidden = {op for op, part in parts.items() if part not in shown}
+    hidden = {op for op, part in parts.items() if part not in shown} - averages_of(record)
     if not hidden:
         return record
     travels: set[int] = set()  # values behind the collectives of an update, which stay visible
@@ -159,7 +203,8 @@ def without(record: dict, shown: frozenset[str]) -> dict:
 def parts_of(record: dict) -> dict[int, str]:
     """Return "setup" or "update" for each operation that is one of them, by id.
 
-    Updates are computed from gradients, and written, by a training step; setup leads to parameters and nowhere else.
+    Updates are computed from gradients, and written, by a training step; setup leads to parameters and nowhere
+    else, or fills a tensor without a history.
 
     >>> values = [{"id": 0, "kind": "constant"}, {"id": 1, "kind": "parameter"}, {"id": 2, "kind": "computed"}]
     >>> ops = [{"id": i, "phase": "forward", "inputs": [i], "outputs": [i + 1], "edges": []} for i in (0, 1)]
@@ -185,12 +230,14 @@ def parts_of(record: dict) -> dict[int, str]:
     needed = {v for op in record["ops"] if op["phase"] == "backward" for v in tensors(op)}
     read = needed | {v for op in ops for v in tensors(op)}
     needed |= {value for value in record.get("outputs", ()) if kinds[value] != "parameter"}
+    made = {v for op in ops if op.get("edges") for v in op["outputs"]}  # with a history
     for op in reversed(ops):
         if op["id"] in found or received(op):
             needed.update(tensors(op) if op["id"] not in found else ())
             continue
         begun = [kinds[v] == "parameter" or v in read and v not in needed for v in op["outputs"]]
-        if begun and all(begun) and not op.get("edges"):
+        filled = op.get("name") in FILLS and op.get("inplace") and made.isdisjoint(tensors(op))
+        if (filled or begun and all(begun)) and not op.get("edges"):
             found[op["id"]] = "setup"
         else:
             needed.update(tensors(op))
@@ -212,13 +259,19 @@ def document(record: dict, whole: Graph, graph: Graph) -> dict:
     values = [_value(value, hidden) for value in record["values"]]
     ops = [_op(op, hidden) for op in record["ops"]]
     gradients = {} if "grads" in hidden else record["gradients"]
-    return {**record, "values": values, "ops": ops, "gradients": gradients}
+    contents = {} if "shapes" in hidden else record.get("contents", {})
+    kept = {str(value["id"]) for value in values if value["summary"]}
+    less = {"contents": {value: text for value, text in contents.items() if value in kept}}
+    less |= {"reads": [{**read, "where": NOWHERE} for read in record.get("reads", ())]} if "lines" in hidden else {}
+    return {**record, "values": values, "ops": ops, "gradients": gradients, **less}
 
 
 def _value(value: dict, hidden: frozenset[str]) -> dict:
     """Remove a value's numbers, or its shape, dtype and bytes."""
     if ("grads" if value["kind"] in FLOWS else "values") in hidden:
         value = {**value, "summary": {}}
+    if "maps" in hidden and "grid" in (value.get("summary") or {}):
+        value = {**value, "summary": {key: part for key, part in value["summary"].items() if key != "grid"}}
     return {**value, "shape": [], "dtype": "", "bytes": 0} if "shapes" in hidden else value
 
 
@@ -226,5 +279,12 @@ def _op(op: dict, hidden: frozenset[str]) -> dict:
     """Remove an operation's saved tensors, its gradients and tangents, or its line."""
     less: dict = {"saved": []} if "saved" in hidden else {}
     less |= {"edges": [], "tangents": {}} if "grads" in hidden else {}
-    less |= {"where": {"file": "", "line": 0, "code": "", "function": "", "columns": []}} if "lines" in hidden else {}
+    if "lines" in hidden:
+        less |= {"where": NOWHERE, "inside": [_without_lines(ran) for ran in op.get("inside", ())]}
     return {**op, **less}
+
+
+def _without_lines(ran: dict) -> dict:
+    """Return a method without the lines of its operations and reads."""
+    ops = [_op(op, frozenset({"lines"})) for op in ran["ops"]]
+    return {**ran, "ops": ops, "reads": [{**read, "where": NOWHERE} for read in ran.get("reads", ())]}

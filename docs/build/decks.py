@@ -21,7 +21,7 @@ from nbformat import NotebookNode
 
 from lessons import Lesson
 from lessons.as_notebook import untabbed
-from viz.drawn_graph import PASSES
+from viz.view import PASSES
 
 from . import DOCS, dark, large, slides
 from .execute import ESCAPES

@@ -17,7 +17,8 @@ WEIGHTS = {"reference/": 10.0, "howto/": 10.0, "operations": 5.0, "mistakes/": 0
 
 
 def on_config(config: Any) -> None:
-    """Set the address of the repository, and its name in the header."""
+    """Set the address of the site, the address of the repository, and its name in the header."""
+    config.site_url = config.site_url or settings.SITE
     if settings.REPOSITORY:
         config.repo_url, config.repo_name = settings.REPOSITORY, name()
 

@@ -21,7 +21,8 @@ from lessons.as_notebook import QUESTION, notebook
 
 from . import hooks
 from .execute import ESCAPES, LessonError
-from .markup import fence, folded, picture, raw
+from .live import live
+from .markup import fence, folded, picture, raw, words_of
 from .pages import put
 
 CHECK = re.compile(r'lessons\.check\("(\w+)"')
@@ -99,7 +100,8 @@ class Page:
             return printed(output.text) if output.name == "stdout" else ""
         data = output.data
         if "image/svg+xml" in data:
-            return self.svg(data["image/svg+xml"], alt)
+            shown = self.svg(data["image/svg+xml"], alt)
+            return live(data.get("text/html", ""), shown, alt or words_of(data["image/svg+xml"]), "../")
         if "image/png" in data:
             return self.png(base64.b64decode(data["image/png"]), alt)
         if "text/html" in data:

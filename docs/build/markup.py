@@ -1,11 +1,12 @@
 """Make pieces of Markdown: code blocks, collapsible blocks, and HTML and pictures embedded in a page."""
 
 import re
-from html import escape
+from html import escape, unescape
 from textwrap import indent
 
 OPENING = re.compile(r"<svg\b[^>]*>")
 PASS = re.compile(r'<g id="[^"]*" class="pass" transform="translate\(([\d.]+) ([\d.]+)\)">')
+TITLES = {"forward": "Forward", "backward": "Backward", "jvp": "JVP"}  # of the tabs
 
 
 def fence(language: str, text: object) -> str:
@@ -43,10 +44,16 @@ def picture(text: str, prefix: str, words: str = "") -> str:
         return raw('class="figure"', text)
     tabs = [
         f'<input type="radio" class="{name}" name="{prefix}" id="{prefix}-{name}"{" checked" * (name == next(iter(pages)))}>'
-        f'<label class="{name}" for="{prefix}-{name}">{name.capitalize()}</label>'
+        f'<label class="{name}" for="{prefix}-{name}">{TITLES[name]}</label>'
         for name in pages
     ]
     return raw('class="figure passes"', "\n".join([*tabs, *pages.values()]))
+
+
+def words_of(text: str) -> str:
+    """Return the description of an SVG."""
+    found = re.search(r'aria-label="([^"]*)"', text)
+    return unescape(found[1]) if found else ""
 
 
 def apart(text: str) -> dict[str, str]:
@@ -62,7 +69,7 @@ def apart(text: str) -> dict[str, str]:
     for start, end in zip(starts, [*(s.start() for s in starts[1:]), text.index("</svg>")]):
         name = re.search(r'pass-(\w+)"', start[0])[1]
         head = re.sub(r' (?:width|height|viewBox)="[^"]*"', "", opening[0])
-        head = head.replace('aria-label="', f'aria-label="{name.capitalize()}: ').replace('class="', f'class="{name} ')
+        head = head.replace('aria-label="', f'aria-label="{TITLES[name]}: ').replace('class="', f'class="{name} ')
         size = f'width="{width:g}" height="{height:g}" viewBox="{start[1]} {start[2]} {width:g} {height:g}"'
         found[name] = f"{head[:-1]} {size}>{style if not found else ''}{text[start.start() : end]}</svg>"
     return found

@@ -4,6 +4,7 @@ A marker is a separate line, such as `<!-- operations -->`; FILLED maps it to th
 """
 
 import contextlib
+import json
 import re
 import shutil
 import tempfile
@@ -11,8 +12,8 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
 
-from . import DOCS, ROOT, bank, dark, plans
-from .markup import fence, picture, raw, svg
+from . import DOCS, ROOT, bank, dark, live, plans
+from .markup import fence, picture, raw, svg, words_of
 from .programs import append, printed_by, written_by
 from .slides import gallery
 
@@ -21,12 +22,15 @@ LEFT_OUT = shutil.ignore_patterns("gen", "build", "__pycache__", "*.py")
 
 
 def write(out: Path) -> None:
-    """Copy the pages and the files beside them, fill the markers, and add the changelog."""
+    """Copy the pages and the files beside them, fill the markers, and add the changelog and the page of links."""
+    from viz.viewer.links import play
+
     shutil.copytree(DOCS, out, ignore=LEFT_OUT)
     for name in FILLED:
         (out / name).write_text(filled(name, (DOCS / name).read_text(encoding="utf-8")), encoding="utf-8")
     for page in (*out.glob("*.md"), *out.glob("howto/*.md")):
         page.write_text(drawn(page), encoding="utf-8")
+    (out / "play.html").write_text(play(), encoding="utf-8")
     with (out / "pictures.css").open("a", encoding="utf-8") as styles:
         styles.write(dark.rules())
     changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
@@ -36,10 +40,14 @@ def write(out: Path) -> None:
 def drawn(page: Path) -> str:
     """Return a page with framed pictures; minigrad's are embedded, so that they follow the page's theme."""
 
+    viewers = live.viewers(page) if page.name in live.PAGES else {}
+
     def shown(line: re.Match) -> str:
-        text = (page.parent / line[2]).read_text(encoding="utf-8")
+        text, name = (page.parent / line[2]).read_text(encoding="utf-8"), Path(line[2]).stem
         if 'class="minigrad' in text:
-            return picture(text, f"picture-{Path(line[2]).stem}", line[1])
+            shown = picture(text, f"picture-{name}", line[1])
+            up = line[2].partition("pictures/")[0]
+            return live.framed(viewers[name], shown, line[1], up) if name in viewers else shown
         return f'<div class="figure" markdown="1">\n\n{line[0]}\n\n</div>'
 
     return PICTURE.sub(shown, page.read_text(encoding="utf-8"))
@@ -73,6 +81,14 @@ def viewer(page: str) -> str:
     from viz.viewer import frame
 
     return frame(names_of(example(page), "f.py")["drawing"].html(), "46rem")
+
+
+def link(page: str) -> str:
+    """Return a link to the page's own example, beside it on the site."""
+    from viz.viewer.links import letters, shared_data
+
+    drawing = names_of(example(page), "f.py")["drawing"]
+    return f"[Open the example of this page as a link](play.html#r={letters(shared_data(drawing.whole))})"
 
 
 def rows(page: str) -> str:
@@ -116,6 +132,15 @@ def film(page: str) -> str:
     return "\n".join(raw(f'class="film figure {name}"', svg(text, name)) for name, text in films.items())
 
 
+def live_picture(page: str) -> str:
+    """Return the viewer of the page's own example, whose numbers a reader can drag."""
+    from viz.viewer.links import shared_data
+
+    drawing = names_of(example(page), "f.py")["drawing"]
+    picture_of_it = picture(drawing.svg(), "hero")
+    return live.framed(json.loads(shared_data(drawing.whole)), picture_of_it, words_of(picture_of_it), lazy=False)
+
+
 def example(page: str) -> str:
     """Return the first example of a page."""
     found = re.search(r"```python\n(.*?)```", page, re.DOTALL)
@@ -148,9 +173,9 @@ def output_of(command: str, file: str, program: str) -> str:
 
 # page -> marker -> function that makes its text from the text of the page
 FILLED: dict[str, dict[str, Callable[[str], str]]] = {
-    "index.md": {"film": film},
+    "index.md": {"live": live_picture, "film": film},
     "operations.md": {"operations": operations},
-    "viewer.md": {"viewer": viewer},
+    "viewer.md": {"viewer": viewer, "link": link},
     "teachers.md": {
         "slides": gallery,
         "decks": plans.listed,

@@ -30,6 +30,7 @@ COMMAND = re.compile(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", re.MULTILINE)
 PAGES = [ROOT / "README.md", *sorted(p for folder in ("", "howto") for p in (DOCS / folder).glob("*.md"))]
 OTHERS = re.compile(r"^(?:import|from) (torch|jax|micrograd)\b", re.MULTILINE)
 PROCESSES = re.compile(r"^(?:import|from) minigrad\.distributed\b", re.MULTILINE)
+LOOK = re.compile(r" --(?:show|rankdir) \S+")
 PICTURE = re.compile(r"!\[[^\]]+\]\((?:\.\./|docs/)?pictures/([\w-]+\.svg)\)")
 
 
@@ -63,8 +64,11 @@ def run(page: Path, folder: Path) -> list[Written]:
     return found
 
 
-def draw(page: Path, folder: Path) -> list[Path]:
-    """Run only the commands of a page that write pictures; return the pictures that the page shows."""
+def draw(page: Path, folder: Path, suffix: str = ".svg") -> list[Path]:
+    """Run only the commands of a page that write pictures, in a format; return those that the page shows.
+
+    The viewer, ".html", has no directions, and shows everything.
+    """
     with contextlib.chdir(folder):
         for language, title, text in BLOCK.findall(page.read_text()):
             if language == "python" and title:
@@ -72,8 +76,8 @@ def draw(page: Path, folder: Path) -> list[Path]:
             elif language == "console":
                 for command, _ in COMMAND.findall(text):
                     if ".svg" in command:
-                        written_by(command)
-    return [made for name in pictures(page) if (made := folder / name).exists()]
+                        written_by(command if suffix == ".svg" else LOOK.sub("", command).replace(".svg", suffix))
+    return [made for name in pictures(page) if (made := (folder / name).with_suffix(suffix)).exists()]
 
 
 def pictures(page: Path) -> list[str]:

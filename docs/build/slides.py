@@ -60,7 +60,7 @@ def backward() -> Drawing:
 
 @slide
 def jvp() -> Drawing:
-    """Jvp pass: tangents flow alongside the values.
+    """JVP pass: tangents flow alongside the values.
 
     Forward mode multiplies the same local derivatives in the other order. It saves no tensors, but needs a pass for each input.
     """

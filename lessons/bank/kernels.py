@@ -234,7 +234,7 @@ def written_for_backward(r: random.Random) -> Task:
         f"it write? Backward has `x` anyway.{fence(program)}",
         right,
         solution=f"{program}\ncompiled = torch.compile(f, fullgraph=True)\ncompiled(torch.rand(1000, requires_grad=True))\n"
-        'written_for_backward = compiled.source().count("np.empty")',
+        'written_for_backward = compiled.source().count(" = empty(")',
         why=f"One array is the result. Of the other results, backward needs those that a derivative uses: {why}.",
         mistakes={
             operations: "that is eager mode, with an array for each operation, but not every derivative needs one",

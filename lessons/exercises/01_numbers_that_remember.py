@@ -8,6 +8,20 @@ from lessons.exercise import Wrong, exercise
 
 
 @exercise(
+    "Each of the two edges sends `a` back as its contribution, so the gradient is 2 · a.",
+    "Drag to the left, below 0.",
+)
+def leaf_dragged(answer):
+    """Two edges contribute a each: 2a = -5 for a = -2.5."""
+    mistakes = {
+        -5.0: "that is the gradient; each of the two edges contributes half of it",
+        2.5: "with this value the gradient is 5",
+        6.25: "that is the value of b",
+    }
+    expect.number(answer, -2.5, mistakes)
+
+
+@exercise(
     "There is one edge to `a` for each use of it, and each sends back a contribution.",
     "Each contribution is the product of the other two factors: 2 * 2.",
 )

@@ -6,6 +6,20 @@ from lessons.exercise import Wrong, exercise
 
 
 @exercise(
+    "The gradient is 3, which comes in, times the number that `Exp` saves.",
+    "The saved number is the result, below `x` in the picture.",
+)
+def combined_saved(answer):
+    """`backward` multiplies the incoming 3 by the saved result: 3 · 2 = 6."""
+    mistakes = {
+        6.0: "that is the gradient: 3 times the saved number",
+        0.693: "that is x; `Exp` saves its result",
+        3.0: "that is the gradient that comes in",
+    }
+    expect.number(answer, 2.0, mistakes, rtol=0.02)
+
+
+@exercise(
     "Claim's incoming gradient is the derivative of 10 * y with respect to y.",
     "backward multiplies the incoming gradient by 5. The values of forward play no part.",
 )

@@ -7,6 +7,20 @@ from minigrad.func import grad
 
 
 @exercise(
+    "Both cards send back a contribution, which `x` adds.",
+    "Each contribution is the saved result, exp(0).",
+)
+def separate_gradient(answer):
+    """Each form multiplies by its saved result, exp(0) = 1, and `x` adds both contributions."""
+    mistakes = {
+        1.0: "that is the contribution of one of the two forms",
+        0.0: "that is the value of x",
+        5.437: "that is the gradient at 1",
+    }
+    expect.number(answer, 2.0, mistakes, rtol=0.02)
+
+
+@exercise(
     "`inputs` holds all arguments of forward, given or not.",
     "The ctx is not an argument of forward in this form.",
 )

@@ -6,6 +6,20 @@ from lessons.exercise import Wrong, exercise
 
 
 @exercise(
+    "Each of the two Functions multiplies the number at the result by 2.718.",
+    "`x` adds two contributions, so half of the number is enough.",
+)
+def languages_seed(answer):
+    """Every rule multiplies, so the gradient of x is 2 · 2.718 times the number with which backward begins."""
+    mistakes = {
+        1.0: "then two contributions of 2.718 arrive at x",
+        2.0: "then the gradient of x is twice as large as at first",
+        2.718: "that is the gradient of x",
+    }
+    expect.number(answer, 0.5, mistakes, rtol=0.02)
+
+
+@exercise(
     "One for each argument of forward. The ctx does not count.",
     "The number s has no gradient, but still an element in the list: Variable().",
 )

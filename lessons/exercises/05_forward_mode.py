@@ -8,6 +8,20 @@ from lessons.exercise import Wrong, exercise
 
 
 @exercise(
+    "To the left of 0 the tangent grows again.",
+    "At 0 the products of x do not change; only `2 * x` is left.",
+)
+def forward_smallest(answer):
+    """At x = 0 the tangent, 3 · x · x + 2, is smallest."""
+    mistakes = {
+        0.0: "that is the x where the tangent is smallest",
+        29.0: "that is the tangent at 3",
+        5.0: "that is the tangent at 1 and at -1; go on between them",
+    }
+    expect.number(answer, 2.0, mistakes)
+
+
+@exercise(
     "First x · x: its value is 9, its tangent 3 · 1 + 1 · 3.",
     "Then (x · x) · y: the value of each factor times the tangent of the other: 9 · 10 + 6 · 2.",
 )

@@ -8,6 +8,19 @@ from minigrad.func import jvp
 
 
 @exercise(
+    "The slope is 2 · x · exp(x · x), and exp is never 0.",
+    "x is 0 there.",
+)
+def forward_flat(answer):
+    """At x = 0 the square is flat: 2 · 0 · exp(0) = 0. The result is exp(0) = 1."""
+    mistakes = {
+        0.0: "that is the gradient, and x; look at the result of `Exp`",
+        2.718: "that is the result at 1",
+    }
+    expect.number(answer, 1.0, mistakes, rtol=0.01)
+
+
+@exercise(
     "There are two tangents, and three saved tensors: x, y, r.",
     "x, y, r = ctx.saved_tensors; return (x * x_tangent + y * y_tangent) / r",
 )

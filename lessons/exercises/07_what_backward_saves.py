@@ -6,6 +6,20 @@ from lessons.exercise import exercise
 
 
 @exercise(
+    "The gradient is twice the sum of two slopes: that of exp, its result, and that of sin.",
+    "x is about -1.75 there. `exp` saves its result.",
+)
+def saved_at_zero(answer):
+    """Both slopes cancel: that of exp, 0.17, which is the result that it saves, and that of sin, cos(-1.75) = -0.17."""
+    mistakes = {
+        -1.746: "that is x; `exp` saves its result",
+        -0.9847: "that is the result of sin",
+        0.0: "that is the gradient",
+    }
+    expect.number(answer, 0.1745, mistakes, rtol=0.03)
+
+
+@exercise(
     "Which of the four operations save a tensor? Write down what each derivative needs.",
     "sin needs x, cos needs x, and the product needs both of its factors. A tensor saved twice is in memory once.",
     "Those are x and the two factors: three tensors of 1000 numbers with 4 bytes each.",

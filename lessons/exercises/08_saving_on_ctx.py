@@ -9,6 +9,21 @@ from lessons.exercise import Wrong, exercise
 
 
 @exercise(
+    "Both multiply the incoming 1 by 2 · x.",
+    "An attribute of `ctx` serves as well as a saved tensor, if no code changes it.",
+)
+def saved_contributions(answer):
+    """Both send back 1 · 2 · 5 = 10. The gradient is the sum of both, 20."""
+    mistakes = {
+        20.0: "that is the sum of both",
+        5.0: "that is x itself",
+        25.0: "that is the square",
+        6.0: "that is the contribution at 3",
+    }
+    expect.number(answer, 10.0, mistakes)
+
+
+@exercise(
     "The number becomes an attribute: ctx.rate = rate. backward returns None for it.",
     "The result goes through save_for_backward, which recognizes outputs and makes no cycle.",
     "In backward: (result,) = ctx.saved_tensors; the gradient is grad_output * -ctx.rate * result.",

@@ -5,6 +5,21 @@ from lessons import expect
 from lessons.exercise import Wrong, exercise
 
 
+@exercise(
+    "The gradient of a factor contains the other factor, not itself.",
+    "It is the first gradient of `y`: x times the scale.",
+)
+def several_dragged(answer):
+    """Only y's first gradient changes: 1 · x · 10 = 70. The gradient of x itself does not contain x."""
+    mistakes = {
+        50.0: "that gradient of x stays as it is: it contains y",
+        7.0: "the scale is missing",
+        10.0: "that was the gradient before",
+        350.0: "that is the value of the product",
+    }
+    expect.number(answer, 70.0, mistakes)
+
+
 def by_formula(f):
     """Wrap an ordinary function as `apply`, for comparison with a learner's Function."""
     return type("Expected", (), {"apply": staticmethod(f)})

@@ -5,6 +5,20 @@ from lessons import expect
 from lessons.exercise import Wrong, exercise
 
 
+@exercise(
+    "Which of the two operations saves a value?",
+    "Both multiply by numbers, so the gradient does not depend on `leaf`.",
+)
+def inplace_dragged(answer):
+    """Both operations multiply by fixed numbers: 5 · 3 = 15, wherever the leaf is."""
+    mistakes = {
+        0.0: "that is the value of the result, not the gradient",
+        5.0: "the write multiplies by 3 as well",
+        3.0: "that is the gradient of x after the first operation",
+    }
+    expect.number(answer, 15.0, mistakes)
+
+
 def leaf(*numbers):
     return torch.tensor(numbers, requires_grad=True)
 

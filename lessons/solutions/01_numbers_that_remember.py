@@ -1,3 +1,6 @@
+# %% leaf_dragged
+leaf_dragged = -2.5
+
 # %% three_uses
 three_uses = 12.0
 

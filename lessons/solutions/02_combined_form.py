@@ -1,3 +1,6 @@
+# %% combined_saved
+combined_saved = 2.0
+
 # %% combined_claim
 combined_claim = 50.0
 

@@ -1,3 +1,6 @@
+# %% separate_gradient
+separate_gradient = 2.0
+
 # %% separate_inputs
 separate_inputs = 4
 

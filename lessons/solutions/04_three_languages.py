@@ -1,3 +1,6 @@
+# %% languages_seed
+languages_seed = 0.5
+
 # %% languages_gradients
 languages_gradients = 3
 

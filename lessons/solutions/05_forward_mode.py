@@ -1,3 +1,6 @@
+# %% forward_smallest
+forward_smallest = 2.0
+
 # %% forward_tangent
 forward_tangent = 102.0
 

@@ -1,3 +1,7 @@
+# %% forward_flat
+forward_flat = 1.0
+
+
 # %% ForwardHypot
 class ForwardHypot(torch.autograd.Function):
     @staticmethod

@@ -1,3 +1,6 @@
+# %% saved_at_zero
+saved_at_zero = 0.1745
+
 # %% saved_bytes_of_product
 saved_bytes_of_product = 3 * 1000 * 4
 

@@ -1,3 +1,7 @@
+# %% saved_contributions
+saved_contributions = 10.0
+
+
 # %% SavedDecay
 class SavedDecay(torch.autograd.Function):
     @staticmethod

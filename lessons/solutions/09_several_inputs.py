@@ -1,3 +1,6 @@
+# %% several_dragged
+several_dragged = 70.0
+
 # %% several_nones
 several_nones = ["n", "mode", "bias"]
 

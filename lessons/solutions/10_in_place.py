@@ -1,3 +1,6 @@
+# %% inplace_dragged
+inplace_dragged = 15.0
+
 # %% inplace_gradient
 inplace_gradient = [2.0 * 5.0 * 3.0, 2.0 * 3.0, 2.0 * 3.0]
 

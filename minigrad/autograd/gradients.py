@@ -17,6 +17,7 @@ from ..arrays.kinds import KINDS
 from ..arrays.meta import has_numbers
 from ..core import engine
 from ..core.backward import accumulate
+from ..core.frames import current, recorder_of
 from ..core.graph import Leaf, history, key
 from ..core.tensor import Tensor, wrap
 from ..diagnose import debug as debugging
@@ -133,6 +134,8 @@ def grad(
         results = tuple([on_own_device(t, g) for t, g in zip(inputs, results)])
     if not (allow_unused or materialize_grads):
         refuse_unused(results, targets)
+    if (recorder := recorder_of(current())) is not None:
+        recorder.hand_over(results)
     if materialize_grads:
         return tuple([zero_gradient(t, e) if r is None else r for r, t, e in zip(results, inputs, targets)])
     return results

@@ -242,6 +242,11 @@ class Profiler(Layer, Observer):
         outer = recorder_of(self.around)
         return gradients if outer is None else outer.found(gradients)
 
+    def hand_over(self, tensors: tuple) -> None:
+        """Tell an enclosing recording that the program receives tensors."""
+        if (outer := recorder_of(self.around)) is not None:
+            outer.hand_over(tensors)
+
     def module_begins(self, module: Any) -> None:
         """Record that a module is called."""
         if self in current().layers():

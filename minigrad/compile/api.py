@@ -23,6 +23,7 @@ from ..core.frames import OFF, ON, current
 from ..errors import OutsideError, error, warn
 from ..events import events, unheard
 from ..func.tree import check_function, flatten
+from ..kernels.fallback import by_numpy
 from .captured_steps import Refused
 from .guards import MISS
 from .specialization import Eager, Specialisation, kind
@@ -193,7 +194,8 @@ class CompiledCallable:
             if self._once > OFTEN:
                 why = f"{self._once} calls each changed state that the next call depends on"
                 self._add(key, Eager(why, None, True, GROWS))
-            return self.function(*args, **kwargs)
+            # kernels for single operations would take seconds to compile, and the next call does not need them
+            return by_numpy(self.function, *args, **kwargs)
         result = made.fast_path(self, args, kwargs)
         return self.function(*args, **kwargs) if result is MISS else result
 

@@ -281,6 +281,10 @@ class Lowering:
                 fills[out] = op
         self.drop_unused(wanted)
 
+    def is_product_or_sum(self, x: Any) -> bool:
+        """Return True if a value is in memory as soon as it is computed."""
+        return any(x in op.outs for op in self.ops if op.kind in ("dot", "reduce"))
+
     def write_apart(self, x: Op, y: Op) -> bool:
         """Return True if two fills write to different places: in some dimension their fixed indices differ."""
         pairs = itertools.product(*[[self.seen(p)[1] for p in op.data["places"]] for op in (x, y)])

@@ -16,7 +16,7 @@ from .ir import Lowering, Op, Value
 
 def postpone(low: Lowering, groups: list[FusedGroup], kept: set) -> list[FusedGroup]:
     """Return the groups with values moved into the loops that read them; values in `kept` must exist at the end."""
-    order = Order(low, groups, kept)
+    order, first = Order(low, groups, kept), {op: k for k, op in enumerate(low.ops)}
     for k in reversed(range(len(groups))):
         for op in [op for op in reversed(groups[k].ops) if op.kind == "map" and op.outs[0].shape]:
             if order.place[op] == k:
@@ -25,6 +25,8 @@ def postpone(low: Lowering, groups: list[FusedGroup], kept: set) -> list[FusedGr
         for op in [op for op in reversed(g.ops) if op.kind == "map" and op.outs[0].shape]:
             if op in order.place:
                 order.repeat(op)
+    for g in groups:
+        g.ops.sort(key=lambda op: first.get(op, -1))  # as the user wrote them, so that equal steps give equal code
     low.ops = [op for g in groups for op in g.ops]
     return [g for g in groups if g.ops]
 

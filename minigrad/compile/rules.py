@@ -21,7 +21,7 @@ from ..arrays.dtypes import HALVES
 from ..kernels import formula
 from ..ops.base.families import Pointwise
 from .captured_steps import HANDLED, CapturedStep, CapturedValue
-from .ir import BOOL, F4, F8, I8, Count, Lowering, Names, Value
+from .ir import BOOL, F4, F8, I8, Count, Lowering, Names, Value, straight
 from .product_rules import PRODUCT_RULES
 from .row_rules import ROW_RULES
 from .symbols import is_symbolic, plain
@@ -218,6 +218,8 @@ def to_rule(low: Lowering, step: CapturedStep, x: Any, dtype: Any = None) -> Any
     own = x.dtype if isinstance(x, Value) else I8 if isinstance(plain(x), int) else F8
     if dtypes.kind(own) == "f" and dtypes.kind(out.dtype) != "f":
         return False
+    if low.is_product_or_sum(x) and (x.dtype, x.shape) == (out.dtype, out.shape):
+        return low.alias(x, out, straight(x))  # a copy, such as a gradient that a leaf keeps: no value changes later
     return low.map("x", {"x": x}, out.shape, own, out)
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from ..arrays.dtypes import FLOATS
 from ..events import events, services, unheard
 from ..signatures import OpenAttributes
-from .frames import current, node_made
+from .frames import current, node_made, recorder_of
 from .graph import NO_GRAD, Edge, FullNode, Leaf, OutputEdge, ViewOf, history, move_retained
 from .inplace import alias_with_history, check_writable, rebase
 from .saved import memory, next_number, save, unpack
@@ -92,9 +92,11 @@ class Ctx(FullNode, OpenAttributes):
     @property
     def saved_tensors(self) -> tuple[Tensor, ...]:
         """The tensors from save_for_backward; in jvp those from save_for_forward, if it was called."""
-        if self._forward is not None:  # forward is still running: this is jvp
-            return self._forward  # type: ignore[return-value]
-        return tuple([unpack(s, self) for s in self._alive()])
+        # while forward is still running, this is jvp
+        saved = self._forward if self._forward is not None else tuple([unpack(s, self) for s in self._alive()])
+        if (recorder := recorder_of(current())) is not None:
+            recorder.hand_over(saved)
+        return saved  # type: ignore[return-value]
 
     @saved_tensors.setter
     def saved_tensors(self, value: object) -> None:
@@ -152,11 +154,8 @@ def attach(ctx: Ctx, args: tuple, given: tuple, returned: tuple, outs: tuple | N
             services.notice("saved on ctx", ctx=ctx, given=given, returned=returned, outs=outs)
     for i, o in enumerate(outs):
         if isinstance(o, Tensor):
-            smooth = (
-                tracked
-                and ctx._meta[i][1] in FLOATS
-                and not (ctx._nondiff and contains_identical(returned[i], ctx._nondiff))
-            )
+            marked = ctx._nondiff and contains_identical(returned[i], ctx._nondiff)
+            smooth = tracked and ctx._meta[i][1] in FLOATS and not marked
             set_history(ctx, o, None if not smooth else ctx if len(outs) == 1 else OutputEdge(ctx, i))
     events.attached(ctx._fn.__name__, args, outs)
     if events.node_made is not unheard or current().observers:

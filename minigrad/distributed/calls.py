@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 listeners: list[Callable[[CollectiveCall], Any]] = []
 _label: ContextVar[str] = ContextVar("minigrad.distributed.label", default="")
+_divisor: ContextVar[int] = ContextVar("minigrad.distributed.divisor", default=1)
 
 
 @dataclass(slots=True, eq=False)
@@ -46,6 +47,7 @@ class CollectiveCall:
     waited: float | None = None  # when the program began to wait for it
     done: float | None = None
     reads: tuple = ()  # tensors that are sent and keep their values: a recording reads them
+    divisor: int = 1  # the caller has divided its tensors by this number, so that their sum is the mean
 
     def __str__(self) -> str:
         return self.words if self.place is None else f"{self.words} at {self.place}"
@@ -71,7 +73,9 @@ class CollectiveCall:
 def collective(name: str, words: str, group: ProcessGroup, nbytes: int) -> CollectiveCall:
     """Return the CollectiveCall of a group's next collective, with `nbytes` bytes on this rank."""
     group.calls += 1
-    return CollectiveCall(name, words, group, group.calls, nbytes, user_place(), _label.get(), began=perf_counter())
+    call = CollectiveCall(name, words, group, group.calls, nbytes, user_place(), _label.get(), began=perf_counter())
+    call.divisor = _divisor.get()
+    return call
 
 
 def message(name: str, words: str, group: ProcessGroup, nbytes: int, peer: int | None, tag: int) -> CollectiveCall:
@@ -86,18 +90,19 @@ def report_communication(name: str) -> None:
 
 
 @contextmanager
-def labelled(label: str) -> Iterator[None]:
-    """Label the calls inside the block, for example with the gradients that they carry.
+def labelled(label: str, divisor: int = 1) -> Iterator[None]:
+    """Label the calls inside the block, for example with the gradients that they carry, already divided by `divisor`.
 
     >>> from minigrad.distributed.calls import labelled
     >>> with labelled("bucket 0: fc.weight, fc.bias"):
     ...     pass  # dist.all_reduce(bucket)
     """
-    token = _label.set(label)
+    token, number = _label.set(label), _divisor.set(divisor)
     try:
         yield
     finally:
         _label.reset(token)
+        _divisor.reset(number)
 
 
 @contextmanager

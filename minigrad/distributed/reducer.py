@@ -121,7 +121,12 @@ class Reducer:
             raise error(RuntimeError, WHO, what, fix)
         self.ready.add(number)
         bucket, i = self.place[number]
-        bucket.take(i, self.group.size() if self.hook is None else 1)
+        bucket.take(i, self.divisor)
+
+    @property
+    def divisor(self) -> int:
+        """The number by which each rank divides its gradients before they are summed; a hook averages by itself."""
+        return self.group.size() if self.hook is None else 1
 
     def launch(self) -> None:
         """Start to reduce the next full buckets, and let MPI make progress on the running ones."""
@@ -134,7 +139,7 @@ class Reducer:
 
     def begin(self, bucket: Bucket) -> None:
         """Start to reduce a bucket."""
-        with labelled(bucket.label):
+        with labelled(bucket.label, self.divisor):
             if self.hook is None:
                 bucket.work = all_reduce(bucket.buffer, ReduceOp.SUM, self.group, async_op=True)
             else:

@@ -9,7 +9,7 @@ from typing import Any
 from ..autograd import forward_ad
 from ..core.tensor import Tensor
 from ..errors import error
-from ..record.labels import is_free
+from ..record.labels import as_expression, is_free
 from ..record.passes import parameter_names, record, run_backward
 from ..record.recorder import Record
 from .derive import Asked
@@ -36,7 +36,7 @@ def function(f: Callable, inputs: tuple, of: Any, tangents: tuple | None) -> Ask
     """Return the derivative of a function's result, or its tangent."""
     if tangents is not None:
         return pushed(f, inputs, tangents)
-    rec = record(f, *inputs, passes=("forward",))
+    rec = record(f, *inputs, passes=("forward",), inside=True)
     name_result(rec, f)
     back = {gradient: value for value, gradient in rec.gradients.items()}
     for out in rec.outputs:
@@ -78,7 +78,7 @@ def pushed(f: Callable, inputs: tuple, tangents: tuple) -> Asked:
 
     with forward_ad.dual_level():
         duals = [x if t is None else forward_ad.make_dual(x, t) for x, t in zip(inputs, tangents)]
-        rec = record(lambda: f(*duals), passes=("forward",), name=getattr(f, "__name__", ""))
+        rec = record(lambda: f(*duals), passes=("forward",), name=getattr(f, "__name__", ""), inside=True)
     rec.name_arguments(parameter_names(f, len(inputs)), duals)
     name_result(rec, f)
     out = next((o for o in rec.outputs if any(o in g.tangents for g in rec.groups)), None)
@@ -96,13 +96,14 @@ def chosen(rec: Record, of: Any) -> int:
     """Return the value to differentiate with respect to: the first one, or the one that `of` names, counts or is."""
     able = [v for v in rec.values if v.index in rec.gradients and v.kind == "parameter"]
     if of is not None:
-        found = [v for v in rec.values if v.index in rec.gradients and (v.name == of or v.tensor is of)]
+        named = lambda v: isinstance(of, str) and of in (v.name, as_expression(v.name))  # as in pictures: net[0].weight
+        found = [v for v in rec.values if v.index in rec.gradients and (named(v) or v.tensor is of)]
         found += [able[of]] if isinstance(of, int) and -len(able) <= of < len(able) else []
     else:
         found = able
     if not found:
         wanted = f"the tensor of shape {tuple(of.shape)}" if isinstance(of, Tensor) else repr(of)
-        there = ", ".join(v.name or "an unnamed tensor" for v in able) or "none"
+        there = ", ".join(as_expression(v.name) or v.name or "an unnamed tensor" for v in able) or "none"
         raise error(
             ValueError,
             "explain",

@@ -17,6 +17,7 @@ from ..formulas.expression import coefficient
 from ..formulas.named_parts import in_parts
 from ..places import Place
 from ..record.labels import ShownNames
+from . import inside_methods
 from .steps import Part, Step, Sum
 
 if TYPE_CHECKING:
@@ -87,13 +88,7 @@ class Board:
 
     def summed_up(self, value: int, summary: dict) -> str:
         """Return a few numbers in full, or the extremes of many."""
-        if math.prod(shape := self.shape(value)) <= SMALL:
-            return array(np.ravel(summary["values"]), shape)
-        numbers = np.ravel(summary["values"]).astype(float) if "values" in summary else [summary["min"], summary["max"]]
-        if numbers[0] is None:
-            return f"shape {shape}, nothing finite"
-        low, high = min(numbers), max(numbers)
-        return f"shape {shape}, all {number(low)}" if low == high else f"shape {shape}, {number(low)} to {number(high)}"
+        return amount({"shape": self.shape(value), "summary": summary})
 
     def beginning(self, value: int) -> str:
         """Return the remark on a derivative that comes from no step."""
@@ -117,10 +112,14 @@ class Board:
 
     def step(self, step: Step) -> Iterator[str]:
         """Yield the lines of one operation: its call, its local partial, its numbers."""
-        if self.count(step):
+        begins = self.count(step)
+        if begins:
             yield self.heading(step)
         if rule := self.rule(step):
             yield f"      {rule}"
+        if begins and step.function:
+            op = next(op for op in self.e.record["ops"] if op["id"] == step.op)
+            yield from (f"        {line}" for line in inside_methods.lines(op, self.e.kind, amount, self.e.names))
         shape = self.shape(step.value)
         if len(step.parts) > 1 and len(step.parts) == math.prod(shape):
             if all(part.known and len(part.terms) == 1 and not part.others for part in step.parts):
@@ -242,6 +241,20 @@ def paths(e: Explanation) -> Iterator[str]:
         yield f"    {plural(e.count, 'path')}; the {len(shown)} largest contribute {listed(sums)} of {listed(e.numbers)}"
     else:
         yield f"    {listed(e.numbers):>12}   in all"
+
+
+def amount(value: dict) -> str:
+    """Return the few numbers of a record's value in full, or the extremes of many."""
+    shape, summary = tuple(value["shape"]), value["summary"]
+    if math.prod(shape) <= SMALL and "values" in summary:
+        return array(np.ravel(summary["values"]), shape)
+    numbers = (
+        np.ravel(summary["values"]).astype(float) if "values" in summary else [summary.get("min"), summary.get("max")]
+    )
+    if numbers[0] is None:
+        return f"shape {shape}, nothing finite"
+    low, high = min(numbers), max(numbers)
+    return f"shape {shape}, all {number(low)}" if low == high else f"shape {shape}, {number(low)} to {number(high)}"
 
 
 def with_definitions(formula: str, where: list[str]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
+from ..record.labels import tangent, written
 from ..record.schema import jsonable
 from ..record.show import mimebundle
 from . import blackboard
@@ -39,7 +40,7 @@ class Explanation:
     def derivative(self, value: int) -> str:
         """Return the notation for a value's derivative."""
         if self.kind == "tangent":
-            return f"d{self.names[value]}"
+            return tangent(written(self.names[value]))
         given = {step.value for step in self.steps}
         begins = [v for v in self.seeds if v not in given] or list(self.seeds)
         top = self.names[begins[0]] if len(begins) == 1 else "out"

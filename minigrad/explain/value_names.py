@@ -8,6 +8,7 @@ from typing import Any
 from ..core.graph import history
 from ..core.tensor import Tensor
 from ..places import variables
+from ..record.passes import named_tensors
 from ..record.recorder import Record
 
 
@@ -21,7 +22,7 @@ def name_after(rec: Record, frame: FrameType | None) -> None:
             if made is not None and rec.values[made].tensor is None and not rec.values[made].name:
                 rec.values[made].name = name
         elif hasattr(value, "named_parameters") and not isinstance(value, type):
-            known = {id(p): f"{name}.{path}" for path, p in value.named_parameters()} | known
+            known = {id(t): f"{name}.{path}" for path, t in named_tensors(value)} | known
     rec.name_values(known)
 
 

@@ -6,6 +6,7 @@ Gradients have a bar, tangents a dot; \odot multiplies tensors elementwise, and 
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Collection, Mapping
 from typing import Any
 
@@ -20,6 +21,7 @@ COMPARED = {ast.Eq: "=", ast.NotEq: r"\ne", ast.Lt: "<", ast.LtE: r"\le", ast.Gt
 BITWISE = {ast.BitAnd: r"\land", ast.BitOr: r"\lor", ast.BitXor: r"\oplus", ast.LShift: r"\ll", ast.RShift: r"\gg"}
 OVER = {"sum": r"\sum", "prod": r"\prod", "amax": r"\max", "amin": r"\min", "max": r"\max", "min": r"\min"}
 STATISTICS = ("mean", "var", "std")  # their other settings are left out, like those of a sum
+PLAIN_DIGITS = str.maketrans("₀₁₂₃₄₅₆₇₈₉", "0123456789")
 LN2, LN10 = 0.6931471805599453, 2.302585092994046
 
 
@@ -29,13 +31,19 @@ def latex(tree: Tree, names: Mapping[str, str] | None = None, numbers: Collectio
 
 
 def symbol(name: str) -> str:
-    r"""Return the LaTeX symbol of a name.
+    r"""Return the LaTeX symbol of a name, as people write it; of the gradient or the tangent of a value, its accent.
 
     >>> symbol("x"), symbol("v3"), symbol("scores"), symbol("hidden_size")
     ('x', 'v_{3}', '\\mathrm{scores}', '\\mathrm{hidden\\_size}')
+    >>> symbol("h[2]"), symbol("x₂"), symbol("net[0].weight"), symbol("grad of x"), symbol("tangent of h[2]")
+    ('h_{2}', 'x_{2}', '\\mathrm{net[0].weight}', '\\bar{x}', '\\dot{h_{2}}')
     """
-    stem = name.rstrip("0123456789")
-    digits = name[len(stem) :]
+    for words, accent in (("grad of ", "bar"), ("tangent of ", "dot")):
+        if name.startswith(words):
+            return rf"\{accent}{{{symbol(name.removeprefix(words))}}}"
+    name = name.translate(PLAIN_DIGITS)
+    stem = re.sub(r"_?(\d*|\[\d+\])$", "", name)
+    digits = name[len(stem) :].strip("_[]")
     set_stem = stem if len(stem) == 1 else rf"\mathrm{{{stem}}}".replace("_", r"\_")
     return f"{set_stem}_{{{digits}}}" if digits else set_stem
 

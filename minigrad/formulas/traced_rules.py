@@ -117,8 +117,8 @@ class Program:
         return found
 
     def pushed(self, tangents: dict[int, Any], label: Callable) -> dict[int, Any]:
-        """Return the existing tangents of the outputs, from tangents of outside arguments."""
-        moving = {ref: self.layer.variable("d" + label(ref), wrap(t)) for ref, t in tangents.items()}
+        """Return the existing tangents of the outputs, from tangents of outside arguments; `label` names these."""
+        moving = {ref: self.layer.variable(label(ref), wrap(t)) for ref, t in tangents.items()}
         with self.layer.running():
             for step in self.steps:
                 args = self.arguments(step)

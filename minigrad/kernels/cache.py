@@ -32,6 +32,7 @@ import numpy as np
 
 from ..errors import warn
 from . import compiler, seal
+from .cpu import scipy_blas
 
 without: ContextVar[bool] = ContextVar("minigrad.without", default=False)  # NumPy computes alone, nothing is compiled
 _modules: dict[str, Any] = {}
@@ -55,7 +56,10 @@ def stamp() -> str:
     import numpy
 
     here = pathlib.Path(__file__).parent
-    files = [*sorted((here / "vecmath").glob("*.py")), here / "cpu" / "gemm.py", here / "cpu" / "conv_tiles.py"]
+    files = [
+        *sorted((here / "vecmath").glob("*.py")),
+        *[here / "cpu" / f"{n}.py" for n in ("gemm", "new_arrays", "conv_tiles")],
+    ]
     functions = hashlib.sha256(b"".join(f.read_bytes() for f in files)).hexdigest()
     versions = sys.version_info[:2], numba.__version__, llvmlite.__version__, numpy.__version__
     return f"{functions} {versions} {sys.platform} {platform.machine()}"
@@ -90,9 +94,12 @@ def build(key: str, source: str) -> Any:
     from numba.core.dispatcher import Dispatcher
 
     module = executed(key, source)
+    if "product" in vars(module):
+        scipy_blas.load()
     for name, f in vars(module).items():
         if isinstance(f, Dispatcher) and not f.targetoptions.get("forceinline"):
             f._cache = CompiledCache(f"{key}.{name}")
+            f._compiler.compile = compiler.uncollected(f._compiler.compile)
     return module
 
 

@@ -8,6 +8,8 @@ thread holds while it loads or compiles would stay locked for ever, so a fork wa
 from __future__ import annotations
 
 import concurrent.futures.thread  # noqa: F401  registers a fork handler, and Numba imports it
+import functools
+import gc
 import logging  # noqa: F401  the same
 import os
 import signal
@@ -15,6 +17,8 @@ import sys
 import threading
 from collections.abc import Callable
 from typing import Any
+
+from .cpu import scipy_blas
 
 loading = threading.RLock()  # held while Numba or a module for it loads; taken before Numba's own lock, never after
 _held: list = []  # the locks that a fork holds
@@ -35,6 +39,25 @@ def uninterrupted(load: Callable, *args: Any) -> Any:
             handler(*interrupts[-1])
 
 
+def uncollected(f: Callable) -> Callable:
+    """Return f with a pause of Python's garbage collector, which takes a tenth of the time in which Numba compiles.
+
+    Numba creates many objects that it needs to the end, and the collector examines them again and again.
+    """
+
+    @functools.wraps(f)
+    def run(*args: Any) -> Any:
+        enabled = gc.isenabled()
+        gc.disable()
+        try:
+            return f(*args)
+        finally:
+            if enabled:
+                gc.enable()
+
+    return run
+
+
 def load_numba() -> None:
     """Import Numba, including the parts that it imports on its first array."""
     import numba
@@ -47,8 +70,9 @@ def fill_tables(target: Any) -> None:
     """Fill Numba's tables of compilable functions, which it otherwise does on the first compilation."""
     from numba.core.registry import cpu_target
 
-    cpu_target.typing_context.refresh()
-    target.refresh()
+    with scipy_blas.alone():
+        cpu_target.typing_context.refresh()
+        target.refresh()
 
 
 def prepare() -> None:

@@ -52,14 +52,19 @@ def again(cause: Exception, f: Callable, *args: Any, **kwargs: Any) -> Any:
             raise cause
         finally:
             del cause  # as in raise_instead
+    result = by_numpy(f, *args, **kwargs)
+    give_up(cause)
+    return result
+
+
+def by_numpy(f: Callable, *args: Any, **kwargs: Any) -> Any:
+    """Return f(*args, **kwargs) computed by NumPy alone."""
     before = without.get()
     try:
         without.set(True)
-        result = f(*args, **kwargs)
+        return f(*args, **kwargs)
     finally:
         without.set(before)
-    give_up(cause)
-    return result
 
 
 def retried(f: Callable) -> Callable:

@@ -22,6 +22,7 @@ from ..arrays.meta import is_meta
 from ..core.frames import current
 from ..core.tensor import Box, Tensor
 from ..errors import error, no_room
+from ..events import events
 from ..layers.transform import layers_of
 from . import transfer
 from .base.registry import TABLE, op, raise_explained, rename_code, write_out
@@ -380,7 +381,10 @@ def new_tensor(
     if isinstance(data, Tensor):
         warn_copy("new_tensor(t)")
         return copied(data, kind, requires_grad, place)
-    return made(array_of(data, kind, "new_tensor"), requires_grad, device=place)
+    t = made(array_of(data, kind, "new_tensor"), requires_grad, device=place)
+    if isinstance(data, np.ndarray):
+        events.built(t)
+    return t
 
 
 def new(name: str, value: Any, meaning: str) -> Any:

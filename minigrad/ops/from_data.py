@@ -46,6 +46,8 @@ def tensor(
         t = copied(data, dtype, False, device)
     else:
         t = leaf(array_of(data, dtype, "tensor"), False, device)
+        if isinstance(data, (np.ndarray, np.generic)):
+            events.built(t)
     t = pinned(t, "tensor") if pin_memory else t
     return t.requires_grad_() if requires_grad else t
 
@@ -175,7 +177,9 @@ def from_numpy(array: np.ndarray) -> Tensor:
             "pass array.copy()",
         )
     events.lent(storage(array), "from_numpy")
-    return made(array)
+    t = made(array)
+    events.built(t)
+    return t
 
 
 def on_gpu(data: Any) -> Tensor:

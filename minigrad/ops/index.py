@@ -24,6 +24,7 @@ from ..core.frames import current
 from ..core.inplace import inplace
 from ..core.tensor import Tensor
 from ..errors import error, warn
+from ..events import events
 from ..kernels import pointwise_calls
 from ..layers.batching import front, lift
 from ..tensors.printing import error_notes
@@ -327,10 +328,11 @@ def data_dependent(who: str, what: str = "") -> Exception:
 SIZED_BY_VALUES = "the size of the result of {} depends on values, which differ from call to call"
 
 
-def reading(who: str) -> None:
-    """Tell the surrounding layers that the size of a result is about to depend on values."""
+def reading(who: str, t: Tensor) -> None:
+    """Tell the surrounding layers that the size of a result is about to depend on a tensor's values, and that they are read."""
     for layer in current().layers():
         layer.varies(SIZED_BY_VALUES.format(who))
+    events.read(t, "tolist")
 
 
 # ---------------------------------------------------------------------- x[index], x[index] = value

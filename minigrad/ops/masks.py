@@ -160,7 +160,7 @@ def one_hot(input: Tensor, num_classes: int = -1) -> Tensor:
     if num_classes == -1:
         if lead:
             raise data_dependent("one_hot")
-        reading("one_hot")
+        reading("one_hot", input)
         if not a.size:
             raise error(
                 RuntimeError, "one_hot", "can not infer total number of classes from empty tensor", "pass num_classes"

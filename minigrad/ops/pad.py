@@ -285,7 +285,7 @@ def repeat_interleave(
         counts, lead = layout(repeats)
         if lead:  # each example would have a result of another length
             raise data_dependent("repeat_interleave")
-        reading("repeat_interleave")
+        reading("repeat_interleave", repeats)
         if counts.shape != (input.shape[d],):
             raise error(
                 RuntimeError,

@@ -24,7 +24,8 @@ class Running:
     def __init__(self, rec: Any, run: BackwardRun, frame: Frame | None):
         self.rec, self.log, self.frame, self.end, self.summing = rec, rec.log, frame, run.end, False
         run.end, run.arrived = self.accumulated, self.note_arrived
-        run.step = self.step_on_tensors if frame is None else self.step_on_arrays
+        step = self.step_on_tensors if frame is None else self.step_on_arrays
+        run.step = step if rec.clock is None else rec.clock.step(step)
         run.pull = self.pull_arrived if frame is None else self.pull
 
     def __enter__(self) -> None:

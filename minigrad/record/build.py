@@ -4,12 +4,11 @@ the tensors that each operation saves and the operation that frees them.
 
 from __future__ import annotations
 
-import ast
 import inspect
 import math
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cache
-from itertools import chain, groupby, pairwise, repeat
+from itertools import chain, repeat
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,10 +21,15 @@ from ..core.tensor import wrap
 from ..formulas.terms import Terms
 from ..kernels import formula
 from . import schema
+from .assignments import Handed, name_variables
+from .callers import module_classes
 from .constants import brief
-from .inner_calls import Inside
-from .labels import labels
+from .contents import contents_of
+from .inner_calls import Inside, named_by_author
+from .labels import Labels, is_state, tangents_of
+from .method_formulas import compose
 from .operation_texts import Wording
+from .reads import reads_of
 from .values import Event, Flow, OpEntry, ValueInfo, refs_in
 
 if TYPE_CHECKING:
@@ -53,6 +57,18 @@ class Numbers:
         groups = [g for g in rec.groups if g.events or g.phase == "backward" or g.transfers]
         self.ops = {g: i for i, g in enumerate(groups)}
         self.constants = constants(groups, rec)
+        # by run of the engine and value: the gradient that arrived there, and the operations that it came from
+        self.arrived = {(run, value): g for group in groups for run, value, g in group.upstreams}
+        self.came_from: dict[tuple, set] = {}
+        for group in groups:
+            for flow in group.edges:
+                self.came_from.setdefault((flow.run, flow.value), set()).add(group)
+
+    def whole(self, flow: Flow) -> Flow:
+        """Return a flow with the gradient that arrived at its value, if all of that came from the flow's operation."""
+        arrived = self.arrived.get((flow.run, flow.value))
+        several = len(self.came_from[flow.run, flow.value]) > 1
+        return flow if arrived is None or several else flow._replace(gives=arrived)
 
     def __call__(self, ref: Any) -> Any:
         """Return a reference of the recording as one of the document."""
@@ -63,8 +79,11 @@ class Numbers:
         return [value(self.noted[old], new) for old, new in self.new.items()]
 
 
-def numbered(rec: Record) -> tuple[schema.Document, Numbers]:
-    """Return the document of a recording, and the numbers of its values there."""
+def numbered(rec: Record, outside: Collection[int] = (), contents: bool = False) -> tuple[schema.Document, Numbers]:
+    """Return the document of a recording, possibly with contents of values, and the numbers of its values there.
+
+    Arrays `outside` are known by their identity to a record around this one, and shown by their names there.
+    """
     rec.settle()
     number = Numbers(rec)
     ids, groups = number.ops, list(number.ops)
@@ -81,18 +100,37 @@ def numbered(rec: Record) -> tuple[schema.Document, Numbers]:
     ops = [entry(g, ids, sides, number, freeing.get(g)) for g in groups]
     for ref in [r for g in groups if g.given for r in refs_in(list(g.given.values()))]:
         number(ref)  # arguments can also be values used only for their shape, as in x.view_as(y)
-    ops += tangent_entries(groups, ids, sides, number, len(ops))
+    tangents = tangent_entries(groups, ids, sides, number, len(ops))
+    ops += tangents
     gradients = {number(v): number(g) for v, g in sorted(rec.gradients.items()) if v in number.new}
     passes = [p for p, ran in (("forward", True), ("backward", rec.ran_backward), ("jvp", rec.ran_jvp)) if ran]
-    program = {"file": rec.file, "name": rec.program_name, "passes": passes}
+    program: dict[str, Any] = {"file": rec.file, "name": rec.program_name, "passes": passes}
+    if classes := module_classes(rec.module_paths, (g.modules for g in groups)):
+        program["classes"] = classes
     outputs = [number(o) for o in rec.outputs]
     settle_phases(ops)
+    times = times_of(rec, ids, tangents)
+    document = schema.Document(program, number.values(), ops, outputs, gradients, times)
+    moved = set(tangents_of(ops).values())
+    for v in document.values:  # the directions of a jacfwd, but not a tangent that the program has in a variable
+        v.kind = "tangent" if v.kind == "input" and not v.name and v.id in moved else v.kind
+    kinds = {v.id: v.kind for v in document.values}
     for g, ran in insides(rec):
         if g in ids:
-            ops[ids[g]].inside.append(method(ran, rec, number))
-    document = schema.Document(program, number.values(), ops, outputs, gradients)
-    write_words(rec, document, number, sides)
+            ops[ids[g]].inside.append(method(ran, rec, number, kinds))
+    known = {new for old, new in number.new.items() if id(number.noted[old].array) in outside}
+    write_words(rec, document, number, sides, known)
+    document.reads = list(reads_of(rec, number))
+    document.contents = contents_of(rec, document, number) if contents else {}
     return document, number
+
+
+def times_of(rec: Record, ids: dict[OpEntry, int], tangents: list[schema.Op]) -> dict[int, float]:
+    """Return the seconds of each operation of the document, in nanoseconds' precision; nothing without a clock."""
+    found = {ids[g]: time for g, time in rec.times.items() if g in ids}
+    pushing = {ids[g]: time for g, time in rec.pushing.items() if g in ids}
+    found |= {op.id: pushing[op.of] for op in tangents if op.of in pushing}
+    return {id: round(time, 9) for id, time in sorted(found.items())}
 
 
 def settle_phases(ops: list[schema.Op]) -> None:
@@ -106,77 +144,112 @@ def settle_phases(ops: list[schema.Op]) -> None:
                 op.phase = "forward"
 
 
-def write_words(rec: Record, document: schema.Document, number: Numbers, sides: dict) -> None:
+def write_words(rec: Record, document: schema.Document, number: Numbers, sides: dict, outside: Collection[int]) -> None:
     """Set the names and labels of values, and the texts of operations and edges, which use these labels."""
-    assigned, own = assigned_names(document.ops), {v.name for v in document.values}
-    later = set()  # after h = f(h), the first h keeps the label h
-    for v in document.values:
-        if not v.name and (name := assigned.get(v.id)):
-            v.name = name
-            later |= {v.id} if name in own else set()
-    names = labels(document.values, written_over(document) | later)
-    for v in document.values:
-        v.label = names[v.id]
-    wording = Wording(rec, number, names)
+    handed = [Handed(where, [number.new.get(i) for i in values]) for where, values in rec.handed]
+    later = name_variables(document.values, document.ops, handed)
+    program = [document.ops[i] for group, i in number.ops.items() if group.events]
+    named = choose_labels(document, program, later, outside)
+    saved: dict[int, str] = {}
     for group, i in number.ops.items():
-        wording.write(document.ops[i], group, flows_of(group, number), *sides[group])
+        if group.function and group.events:
+            saved |= named_by_author(group.events[0].cls, document.ops[i].saved)
+    named.write(document.ops, document.gradients, saved)
+    wording = Wording(rec, number, named)
+    for group, i in number.ops.items():
+        op = document.ops[i]
+        wording.write(op, group, flows_of(group, number), *sides[group])
+        if op.inside:
+            compose(op, document.values)
 
 
-def written_over(document: schema.Document) -> set[int]:
-    """Return the contents of parameters other than those that the outputs were last computed with, or else the last ones."""
-    read, outputs = set(document.outputs), set(document.outputs)
-    for op in reversed(document.ops):
-        if op.phase == "forward" and (not outputs or not read.isdisjoint(op.outputs)):
-            read.update(v for v in op.inputs if isinstance(v, int))
+def behind(ops: Sequence[schema.Op], results: Collection[int], parameters: set[int]) -> list[schema.Op]:
+    """Return the operations that results are computed by, also through gradients, but not those that fill `parameters`.
+
+    These are the initialization and earlier training steps.  Without results, return all operations of the passes.
+    """
+    found = []
+    read, differentiated = set(results), set()
+    for op in reversed(ops):
+        leads = not results or op.id in differentiated or not read.isdisjoint(op.outputs)
+        leads = leads and not (op.inplace and op.outputs and parameters.issuperset(op.outputs))
+        if leads and op.phase in ("forward", "backward"):
+            found.append(op)
+            read.update(tensors(op))
+            differentiated.update([] if op.of is None else [op.of])
+    return found
+
+
+def tensors(op: schema.Op) -> set[int]:
+    """Return the values that an operation reads."""
+    return {v for v in op.inputs if isinstance(v, int)}
+
+
+def choose_labels(
+    document: schema.Document, program: Iterable[schema.Op], later: Collection[int], outside: Collection[int]
+) -> Labels:
+    """Return the labels of a document. Values that lead to no result, and those `outside`, have the last numbers.
+
+    Values `later` leave the plain name of their variable to another value.
+    """
+    parameters = {v.id for v in document.values if v.kind == "parameter"}
+    leading = behind(document.ops, document.outputs, parameters)
+    read = set(document.outputs).union(*map(tensors, leading))
+    shown = read.union(*[op.outputs for op in leading]) - set(outside)
+    others = written_over(document.values, read) | set(later)
+    return Labels(document.values, program, others, {v.id for v in document.values} - shown)
+
+
+def written_over(values: list[schema.Value], read: set[int]) -> set[int]:
+    """Return the contents of parameters and buffers other than those that are `read`, or else the last ones."""
     contents: dict[str, list[int]] = {}
-    for v in document.values:
-        if v.kind == "parameter" and v.name:
+    for v in values:
+        if is_state(v):
             contents.setdefault(v.name, []).append(v.id)
     current = {[v for v in several if v in read or read.isdisjoint(several)][-1] for several in contents.values()}
     return {v for several in contents.values() for v in several} - current
 
 
 def insides(rec: Record) -> Iterator[tuple[OpEntry, Inside]]:
-    """Yield the calls of custom Functions' methods, each with the operation that it ran for.
-
-    A Function that a method of another one applies has no node: its operation is the next one of its name.
-    """
+    """Yield the calls of custom Functions' methods, each with the operation that it ran for."""
     home = {node: g for g in rec.groups if g.phase == "forward" for node in g.nodes}
-    nameless = [g for g in rec.groups if g.function and not g.nodes]
     forward = None  # it runs before there is a ctx, if setup_context receives it
     for ran in rec.insides:
-        if ran.ctx is not None and ran.ctx not in home and ran.name in ("forward", "setup_context"):
-            named = [g for g in nameless if ran.record.program_name == f"{g.function}.{ran.name}"]
-            home |= {ran.ctx: named[0]} if named else {}
-            nameless = [g for g in nameless if g is not home.get(ran.ctx)]
         if ran.ctx is None:
             forward = ran
-        elif ran.ctx in home:
+        elif (group := home.get(ran.ctx, ran.group)) is not None:
             if ran.name == "setup_context" and forward is not None:
-                yield home[ran.ctx], forward
+                yield group, forward
                 forward = None
-            yield home[ran.ctx], ran
+            yield group, ran
 
 
-def method(ran: Inside, rec: Record, number: Numbers) -> schema.Method:
-    """Return one call of a method as a record; `same` maps its values to values outside."""
-    document, inner = numbered(ran.record)
+def method(ran: Inside, rec: Record, number: Numbers, kinds: dict[int, str]) -> schema.Method:
+    """Return one call of a method as a record; `same` maps its values to values outside, which have these kinds."""
     outside = {id(number.noted[old].array): new for old, new in number.new.items()}
     outside |= {array: number.new[old] for array, old in rec._ids.items() if old in number.new}  # gradients' tensors
-    at = {new: id(inner.noted[old].array) for old, new in inner.new.items()}
+    flows = ("gradient", "tangent")  # have their own names inside
+    document, inner = numbered(ran.record, {a for a, new in outside.items() if kinds.get(new) not in flows})
+    given = {i for i in ran.inputs if i is not None}
+    current = {old: new for old, new in inner.new.items() if old in given or not inner.noted[old].is_past}
+    at = {new: id(inner.noted[old].array) for old, new in current.items()}  # output += b makes the result, not output
     same = {new: outside[array] for new, array in at.items() if array in outside}
     made = document.to_dict()
-    return schema.Method(ran.name, made["values"], made["ops"], made["outputs"], same)
+    inputs = [inner.new.get(i) for i in ran.inputs]
+    return schema.Method(ran.name, made["values"], made["ops"], made["outputs"], same, inputs, made["reads"])
 
 
 def value(noted: ValueInfo, new: int) -> schema.Value:
     """Return the schema's value, with a summary of its content if that is known."""
     if noted.summary is None:
-        noted.summary = {} if noted.array is None or is_meta(noted.array) else schema.summary(noted.held())
+        known = noted.array is not None and not is_meta(noted.array)
+        noted.summary = schema.summary(noted.held(), noted.kind in schema.LEAVES) if known else {}
     dtype = np.dtype(noted.dtype or "f4")
     size = math.prod(noted.shape) * dtype.itemsize
     place = DEVICE if noted.array is None else str(place_of(noted.array))
-    return schema.Value(new, noted.name, "", noted.kind, list(noted.shape), name_of(dtype), place, size, noted.summary)
+    return schema.Value(
+        new, noted.name, "", "", noted.kind, list(noted.shape), name_of(dtype), place, size, noted.summary
+    )
 
 
 @cache
@@ -217,7 +290,7 @@ def ends(group: OpEntry, used: dict, constants: Collection[int] = ()) -> tuple[l
     """Return a group's inputs from outside, in the order of its arguments, and its results that are used outside."""
     if not group.events:
         return NO_ENDS
-    made = dict.fromkeys([o for e in group.events for o in e.outputs])
+    made, events = dict.fromkeys([o for e in group.events for o in e.outputs]), group.without_tangents()
     if len(group.events) == 1:
         (event,) = group.events
         inputs = [i for i in event.inputs if isinstance(i, dict) or i not in constants]
@@ -225,12 +298,13 @@ def ends(group: OpEntry, used: dict, constants: Collection[int] = ()) -> tuple[l
             inputs.pop()  # a NestedIOFunction's call, which knows the nesting of its tensors
     else:
         inner = lambda i: isinstance(i, dict) or i in made or i in constants
-        read = [i for e in group.events for i in e.inputs if not inner(i)]
+        read = [i for e in events for i in e.inputs if not inner(i)]
         there = set(read)
         inputs = [i for i in dict.fromkeys([*group.arguments.values(), *read]) if i in there]
     started = {value for _, value, _ in group.upstreams if value not in used}  # a backward began there
-    outputs = [o for o in made if o in started or o in used and used[o] is not group]
-    return inputs, outputs or [o for e in group.events for o in shown(e) if used.get(o) is not group]
+    results = dict.fromkeys([o for e in events for o in e.outputs])
+    outputs = [o for o in results if o in started or o in used and used[o] is not group]
+    return inputs, outputs or [o for e in events for o in shown(e) if used.get(o) is not group]
 
 
 def flows_of(g: OpEntry, number: Numbers) -> list[Flow]:
@@ -240,48 +314,7 @@ def flows_of(g: OpEntry, number: Numbers) -> list[Flow]:
         end = (flow.run, flow.value) if len(g.same_layer(flow.event)) > 1 else (flow.run, flow.value, flow.position)
         before = merged.get(end)
         merged[end] = flow if before is None else before._replace(gives=number.rec.plus(before.gives, flow.gives))
-    return list(merged.values())
-
-
-def assigned_names(ops: list[schema.Op]) -> dict[int, str]:
-    """Return the variable that each result is assigned to: value -> name.
-
-    The result of a line is the value of its whole right side or, without column information, the last value computed there.
-    """
-    found: dict[int, str] = {}
-    forward = [op for op in ops if op.phase == "forward"]
-    for _, of_line in groupby(forward, key=lambda op: (op.where.file, op.where.line)):
-        run = list(of_line)
-        name, width = assigned(run[0].where.code)
-        if not name:
-            continue
-        whole = [len(c := op.where.columns) == 2 and c[1] - c[0] + 1 == width for op in run]
-        whole[-1] = whole[-1] or not any(op.where.columns for op in run)
-        goes_on = [is_whole and not is_round(*two) for is_whole, two in zip(whole[1:], pairwise(run))]
-        for op, is_whole, more in zip(run, whole, [*goes_on, False]):
-            if is_whole and not more and len(op.outputs) == 1:
-                found.setdefault(op.outputs[0], name)
-    return found
-
-
-def is_round(op: schema.Op, following: schema.Op) -> bool:
-    """Return True if an operation is the next round of a loop over a line with a single operation: h = h.tanh()."""
-    return op.name == following.name and not op.module and not following.module
-
-
-@cache
-def assigned(code: str) -> tuple[str, int]:
-    """Return the variable that a line assigns its whole result to, or "", and the length of the assigned expression."""
-    code = code.strip()
-    try:
-        (statement,) = ast.parse(code).body
-    except (SyntaxError, ValueError):
-        return "", 0
-    if isinstance(statement, ast.AugAssign) and isinstance(statement.target, ast.Name):
-        return statement.target.id, len(code)
-    if isinstance(statement, ast.Assign) and len(statement.targets) == 1 and isinstance(statement.targets[0], ast.Name):
-        return statement.targets[0].id, len(ast.get_source_segment(code, statement.value) or "")
-    return "", 0
+    return [number.whole(flow) if len(end) == 2 else flow for end, flow in merged.items()]
 
 
 def shown(event: Event) -> list:
@@ -293,11 +326,15 @@ def entry(g: OpEntry, ids: dict, sides: dict, number: Numbers, back: int | None)
     """Return one operation of the document."""
     inputs, outputs = sides[g]
     if g.phase == "backward" and g.of is not None and not g.events:
-        edges = [flow for flow in g.of.edges if flow.run == g.run]
-        inputs = list(dict.fromkeys([flow.upstream for flow in edges if flow.upstream is not None]))
+        edges = [flow for flow in flows_of(g.of, number) if flow.run == g.run]
+        results = sides[g.of][1]
+        arrived = [gradient for run, value, gradient in g.of.upstreams if run == g.run and value in results]
+        arrived += [flow.upstream for flow in edges if flow.upstream is not None]
+        inputs = list(dict.fromkeys(arrived)) if edges else []
         outputs = list(dict.fromkeys([flow.gives for flow in edges]))
     refs_in, refs_out, new = [number(i) for i in inputs], [number(o) for o in outputs], number.new
     op = operation(g, ids[g], g.phase, refs_in, refs_out, None if g.of is None else ids[g.of])
+    op.run = g.run
     op.transfers = list(g.transfers[: len(g.transfers) // (2 if has_tangent(g, outputs) else 1)])
     if not g.events and g.phase == "backward":
         return op

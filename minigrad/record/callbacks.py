@@ -82,7 +82,7 @@ def through(layer: Layer, frame: Frame, cls: Any, args: tuple) -> Any:
     finally:
         passed.set(before)
         for rec, sight in sights:
-            rec.log_result(sight, out)
+            rec.log_result(sight, layer, out)
 
 
 def tracked_noter(rec: Any) -> Any:

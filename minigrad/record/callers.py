@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import inspect
 from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from itertools import islice
 from types import CodeType, FrameType
@@ -74,6 +76,13 @@ def called(frame: FrameType | None) -> tuple:
     return name, outer, frame
 
 
+def outermost(frame: FrameType) -> tuple[FrameType, FrameType | None]:
+    """Return the outermost frame of minigrad around one of its frames, and its caller's frame."""
+    while (around := frame.f_back) is not None and (id(around.f_code) in OURS or is_library_code(around.f_code)):
+        frame = around
+    return frame, around
+
+
 def module_names(around: list, paths: dict[Any, dict]) -> list[str]:
     """Return the names of nested module calls: the outermost by its class, the others by their path inside it.
 
@@ -90,6 +99,23 @@ def module_names(around: list, paths: dict[Any, dict]) -> list[str]:
         inside = paths[module]
         names.append(type(module).__name__)
     return names
+
+
+def module_classes(paths: dict[Any, dict], called: Iterable[Sequence[str]]) -> dict[str, dict[str, str]]:
+    """Return the classes of the modules that were called, by the class of the outermost and the path inside it.
+
+    A path that stands for several classes, because two models have the same class, is left out.
+    """
+    used = {(names[0], path) for names in set(map(tuple, called)) if names for path in names[1:]}
+    found: dict[tuple[str, str], set[str]] = defaultdict(set)
+    for outer, parts in paths.items():
+        for part, path in parts.items():
+            found[type(outer).__name__, path].add(type(part).__name__)
+    made: dict[str, dict[str, str]] = {}
+    for (outer, path), names in found.items():
+        if (outer, path) in used and len(names) == 1:
+            made.setdefault(outer, {})[path] = names.pop()
+    return made
 
 
 @lru_cache(maxsize=4096)

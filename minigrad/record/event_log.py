@@ -31,7 +31,7 @@ from ..fast.text_plan import is_pointwise
 from ..ops.base.families import ViewScatter
 from ..ops.base.primitive import read_by
 from ..ops.base.registry import TABLE
-from . import schema
+from . import contents, schema
 from .callers import OURS, PLAIN, Places, is_seen, module_names
 from .layer_views import below
 from .snapshots import memory_key, same_view
@@ -57,12 +57,17 @@ class EventLog(Transfers):
         self.around: frozenset = frozenset()  # the transforms around the recording
         self.draws: set[int] = set()  # values that are random numbers
         self._owners: dict[int, Leaf] = {}  # id of an array -> the leaf that it identifies
+        self.times: dict[OpEntry, float] = {}  # seconds, if the recording has a clock (times.py)
+        self.pushing: dict[OpEntry, float] = {}  # the seconds of their tangents
         self._around: list = []  # the modules that are running
         self._modules: list[str] = []  # their names
-        self._paths: dict[Any, dict] = {}  # module -> the paths of its submodules
+        self.module_paths: dict[Any, dict] = {}  # module -> the paths of its submodules
         self._stale: dict[int, OpEntry] = {}  # id of an array whose memory was written through another tensor
         self._by_memory: dict[int, list[ValueInfo]] = {}  # memory_key -> the values there
         self._sorted = 0  # number of values in that table
+        self.handed: list[tuple] = []  # a line, and the values that it received without an operation
+        self.contents = False  # True to keep the elements of values that no expression gives
+        self.reads: list[tuple] = []  # see reads.py
 
     def settle(self) -> None:
         """Evaluate the log."""
@@ -102,8 +107,11 @@ class EventLog(Transfers):
                 self.seen_again(t, index, edge, stale)
         if leaf is not None:
             self.leaves[leaf] = index
-            if self.values[index].kind in ("input", "computed"):  # written without grad, or set to require grad since
-                self.values[index].kind = "parameter"
+            known = self.values[index]
+            if known.kind == "input":  # possibly of another tensor, which the leaf was made from: Parameter(randn(3))
+                known.tensor = t
+            if known.kind in ("input", "computed", "gradient"):  # since written, or made to require grad
+                known.kind = "parameter"
         return index
 
     def key(self, t: Tensor, a: np.ndarray, leaf: Leaf | None) -> int:
@@ -148,7 +156,8 @@ class EventLog(Transfers):
         for noted in self.overlapping(x):
             if noted.before is None and not noted.lost:
                 if copy is None:
-                    noted.summary, noted.lost = schema.summary(noted.array), True
+                    noted.summary, noted.lost = schema.summary(noted.array, noted.kind in schema.LEAVES), True
+                    noted.contents = contents.written(noted.array) if self.contents else None
                 else:
                     noted.before = same_view(noted.array, storage(bottom(x)), copy)
 
@@ -238,6 +247,29 @@ class EventLog(Transfers):
             event.moving = tuple([t is not None for t in tangents[: len(event.inputs)]])
         self.note_tangents(event.group, (*event.inputs, *event.outputs), tangents)
 
+    def took(self, event: Event, time: float, pushing: float) -> None:
+        """Note the seconds of an operation and of its tangents; in a backward, the time of the node has the operation's."""
+        group = event.group
+        if group is None or group.phase == "backward":
+            return
+        self.times[group] = self.times.get(group, 0.0) + time
+        self.pushing[group] = self.pushing.get(group, 0.0) + pushing
+
+    def node_took(self, node: Any, time: float) -> None:
+        """Note the seconds of a node's backward."""
+        if (event := self._made_by.get(node)) is not None:
+            group = self.backward_group(event.group)
+            self.times[group] = self.times.get(group, 0.0) + time
+
+    def method_ran(self, ran: Any) -> None:
+        """Note the operation for which a method of a custom Function ran; without gradients, its ctx does not tell."""
+        if self._begun is not None and not self._begun.cls.primitive:
+            ran.group = self._begun.group
+
+    def also_seen(self, t: Tensor, view: Tensor, kind: str) -> None:
+        """Note that a method of a custom Function sees a tensor as a view, because another argument is the same tensor."""
+        self.also(self.ref(t, kind), bottom(view))
+
     def note_tangents(self, group: OpEntry, values: Any, tangents: Any) -> None:
         """Note tangents of values: tensors, numbers of tensors seen before, or None."""
         known = [(value, t) for value, t in zip(values, tangents) if t is not None]
@@ -252,6 +284,10 @@ class EventLog(Transfers):
             self.note_tangents(self._last.group, [self.ref(t)], [value])
             if self.values[value].kind == "input" or value in self._last.outputs:  # the operation may convert it
                 self.values[value].kind = "tangent"
+
+    def received(self, tensors: tuple, code: CodeType, offset: int) -> None:
+        """Note the line that receives gradients or saved tensors, whose variables are their names."""
+        self.handed.append((self._places(code, offset), [None if t is None else self.ref(t) for t in tensors]))
 
     def drew(self, t: Tensor) -> None:
         """Note random numbers, which differ in each run."""
@@ -315,13 +351,13 @@ class EventLog(Transfers):
     def module_entered(self, module: Any) -> None:
         """Note that a module's call begins; the following operations belong to it."""
         self._around.append(module)
-        self._modules = module_names(self._around, self._paths)
+        self._modules = module_names(self._around, self.module_paths)
 
     def module_left(self, module: Any) -> None:
         """Note that a module's call is over; it may have begun before the recording."""
         if self._around and self._around[-1] is module:
             self._around.pop()
-            self._modules = module_names(self._around, self._paths)
+            self._modules = module_names(self._around, self.module_paths)
 
 
 def bound(name: str, given: dict) -> dict:

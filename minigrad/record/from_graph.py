@@ -20,25 +20,26 @@ from ..ops.base.nodes import ShapeOf
 from ..ops.nn.linear import Affine
 from .recorder import Record
 from .schema import Where
+from .seeds import Seeds, names_of
 from .unseen import run_backward
 from .values import NOWHERE, UNKNOWN, Event, OpEntry, ValueInfo, bottom
 
 
-def record_of(what: Tensor | Node) -> Record:
+def record_of(what: Tensor | Node, grad: Any = None) -> Record:
     """Return the record of a tensor's computation, or of a node's (`y.grad_fn`), with its backward pass if it has one.
 
-    It touches no `.grad` and calls no hook for gradients.  Raise ValueError for a tensor that is not the result of a recorded
-    operation.
+    It touches no `.grad` and calls no hook for gradients.  The pass begins with ones, or with the gradient `grad`, as in
+    `record`.  Raise ValueError for a tensor that is not the result of a recorded operation.
 
     >>> import minigrad
     >>> w = minigrad.tensor(3., requires_grad=True)
     >>> [op["name"] for op in record_of(w * w).to_dict()["ops"]]
     ['mul', 'mul']
     """
-    return recorded_graph(what, asked=True)
+    return recorded_graph(what, asked=True, grad=grad)
 
 
-def recorded_graph(what: Tensor | Node, asked: bool) -> Record:
+def recorded_graph(what: Tensor | Node, asked: bool, grad: Any = None) -> Record:
     """Return the record of a graph, with the backward pass that `asked` allows (unseen.py)."""
     edge = edge_of(what)
     if edge is None or type(edge) is Leaf:
@@ -49,7 +50,10 @@ def recorded_graph(what: Tensor | Node, asked: bool) -> Record:
             "pass the result of operations on tensors that require grad",
         )
     rec = graph_of([edge], what)
-    run_backward(rec, [edge], asked)
+    seed = None
+    if grad is not None:
+        (seed,) = Seeds(grad=grad).gradients([edge._shape], [edge._dtype], [list(names_of(what))])
+    run_backward(rec, [edge], asked, seed)
     return rec
 
 

@@ -220,6 +220,12 @@ class GradientFlow:
         """Note that `other` is the same gradient as g."""
         self.also(self.gradient(g), other)
 
+    def handed_out(self, g: Any, t: Tensor) -> None:
+        """Note that the program has a gradient as a tensor, whose variable names it."""
+        index = self.gradient(g)
+        self.values[index].tensor = t
+        self.also(index, bottom(t))
+
     def also(self, index: int, a: Any) -> None:
         """Identify a gradient by another array as well."""
         self._ids[id(a)] = index

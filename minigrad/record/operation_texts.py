@@ -1,7 +1,7 @@
 """Express a record in code that can be pasted: labels, calls, and formulas of the backward and jvp pass.
 
 `call` is the operation as the user would write it; `formula` is the gradient along an edge in terms of labels, with `g` for the
-gradient of the operation's result and `d` before a label for a tangent. The folder formulas/ computes them.
+gradient of the operation's result and `_t` after a label for a tangent. The folder formulas/ computes them.
 """
 
 from __future__ import annotations
@@ -30,6 +30,8 @@ from ..ops.reduce import Mean, Sum
 from . import schema
 from .call_style import FUNCTIONS, as_operator, as_ordered, by_method, given_as_written, gives_one_tensor, parameters
 from .constants import brief
+from .labels import Labels
+from .numpy_box import NumPy
 from .values import NOTHING, UNKNOWN, Event, Flow, OpEntry, Ref, ValueInfo, refs_in
 
 if TYPE_CHECKING:
@@ -44,13 +46,21 @@ class Wording:
     value's position between two marks instead of its label, unless the values' numbers influenced the text.
     """
 
-    def __init__(self, rec: Record, number: Numbers, names: dict[int, str]):
-        self.rec, self.number, self.names = rec, number, names
+    def __init__(self, rec: Record, number: Numbers, named: Labels):
+        self.rec, self.number, self.named = rec, number, named
         self.kinds: dict[int, tuple] = {}
 
     def label(self, ref: int) -> str:
         """Return the label of a value in formulas."""
-        return self.names[self.number.new[ref]]
+        return self.named.values[self.number.new[ref]].label
+
+    def tangent(self, ref: int) -> str:
+        """Return the name of a value's tangent in formulas."""
+        return self.named.tangent(self.number.new[ref])
+
+    def symbol(self, ref: int) -> str:
+        """Return the symbol of a value in LaTeX."""
+        return symbol(self.named.values[self.number.new[ref]].shown)
 
     def kind(self, ref: int) -> tuple:
         """Return the properties of a value that formulas depend on: shape, dtype, tame numbers or not; a constant's bytes."""
@@ -83,12 +93,14 @@ class Wording:
         if group.transfers and not group.function:
             op.call = f"{group.name}({', '.join(self.label(i) for i in inputs)})"
             return
-        if not group.events or group.events[0].cls is DelayedError:
+        if not group.events or group.events[0].cls in (DelayedError, NumPy):
             return
         if not group.events[0].cls.primitive:
             return self.write_custom(op, group, flows, outputs)
         words = Words(self, group, outputs, group.events)
-        called = self.words(words, outputs, group.called())
+        called = within = self.words(words, outputs, group.called())
+        if called.dims and group.phase == "backward" and "vmap" not in group.layers:  # jacrev's batch, seen as a whole
+            called = words
         op.call = self.call(group, called)
         runs: dict[int, tuple[Words, dict, dict]] = {}
         for edge, flow in zip(op.edges, flows):
@@ -103,15 +115,20 @@ class Wording:
         # an output without a gradient: the rule was only transposed halfway, which is no derivative of the program
         op.edges = [edge for edge in op.edges if any(up is not None for up in edge.upstreams)]
         if group.name == "make_dual":
-            (o,), t = outputs, self.label(group.tangents[outputs[0]])
-            op.pushes.append(
-                {"output": self.number(o), "formula": t, "latex": rf"\dot{{{symbol(self.label(o))}}} = {symbol(t)}"}
-            )
+            (o,), t = outputs, group.tangents[outputs[0]]
+            set_formula = rf"\dot{{{self.symbol(o)}}} = {self.symbol(t)}"
+            op.pushes.append({"output": self.number(o), "formula": self.label(t), "latex": set_formula, "names": None})
         elif op.tangents:
             moving = {i: group.tangents[i] for i in inputs if isinstance(i, int) and i in group.tangents}
-            for o, text in called.pushes(moving).items():
-                formula, set_formula = map(called.filled, text)
-                op.pushes.append({"output": self.number(called.refs[o]), "formula": formula, "latex": set_formula})
+            seeing = [
+                one for one in (called, within, words) if moving.keys() <= one.place.keys()
+            ]  # a transform sees others
+            pushed = ((one, one.pushes(moving)) for one in seeing)
+            seen, texts = next((found for found in pushed if found[1]), (words, {}))
+            for o, text in texts.items():
+                formula, set_formula = map(seen.filled, text)
+                out = self.number(seen.refs[o])
+                op.pushes.append({"output": out, "formula": formula, "latex": set_formula, "names": None})
 
     def write_custom(self, op: schema.Op, group: OpEntry, flows: list[Flow], outputs: list) -> None:
         """Fill in the texts of a custom Function, by the names of its methods."""
@@ -121,9 +138,10 @@ class Wording:
         for edge, flow in zip(op.edges, flows):
             arrived = {v: self.number(g) for run, v, g in group.upstreams if run == flow.run}
             edge.formula, edge.upstreams = f"{name}.backward({grads})", [arrived.get(o) for o in outputs]
-        moving = [f"d{self.label(i)}" for i in event.inputs if isinstance(i, int) and i in group.tangents]
+        moving = [self.tangent(i) for i in event.inputs if isinstance(i, int) and i in group.tangents]
         for o in [o for o in event.outputs if o in group.tangents and self.number(o) in op.outputs]:
-            op.pushes.append({"output": self.number(o), "formula": f"{name}.jvp({', '.join(moving)})", "latex": ""})
+            formula = f"{name}.jvp({', '.join(moving)})"
+            op.pushes.append({"output": self.number(o), "formula": formula, "latex": "", "names": None})
 
     def call(self, group: OpEntry, words: Words) -> str:
         """Return the operation as the user would write it; a plain call if an operand is unknown."""
@@ -175,7 +193,8 @@ class Wording:
         return e.literal(str(a))
 
 
-MARK, SYMBOL = "\0", "\1"  # around the position of a value, for its label or its symbol
+MARK, SYMBOL, TANGENT = "\0", "\1", "\2"  # around a value's position, for its label, its symbol or its tangent's name
+MARKED = re.compile("([\0\1\2]\\d+[\0\1\2])")
 TEMPLATES: dict[tuple, dict] = {}  # by pattern: the templates of each kind
 LONGEST = 8_000  # characters of LaTeX: more is unreadable, and KaTeX does not render more
 MOST = 3_000  # number of patterns whose templates are kept
@@ -237,6 +256,10 @@ class Words:
         """Return the placeholder of a value's label in a template."""
         return f"{MARK}{self.place[max(ref, ~ref)]}{MARK}"
 
+    def moving(self, ref: int) -> str:
+        """Return the placeholder of the name of a value's tangent in a template."""
+        return f"{TANGENT}{self.place[max(ref, ~ref)]}{TANGENT}"
+
     def symbol(self, ref: int) -> str:
         """Return the placeholder of a value's symbol in a template."""
         return f"{SYMBOL}{self.place[ref]}{SYMBOL}"
@@ -245,9 +268,11 @@ class Words:
         """Return a template filled with the labels of this operation's values."""
         pieces, places = parsed(template)
         pieces = pieces.copy()
-        for i, place, is_symbol in places:
-            label = self.wording.label(self.refs[place])
-            pieces[i] = symbol(label) if is_symbol else label
+        for i, place, mark in places:
+            ref = self.refs[place]
+            pieces[i] = self.wording.tangent(ref) if mark == TANGENT else self.wording.label(ref)
+            if mark == SYMBOL:
+                pieces[i] = self.wording.symbol(ref)
         return "".join(pieces)
 
     def computed(self) -> str:
@@ -304,11 +329,11 @@ class Words:
 
         def make(program: Program) -> dict:
             if call is None:
-                pushed = program.pushed({i: self.derivative(i, v) for i, v in moving.items()}, self.marked)
+                pushed = program.pushed({i: self.derivative(i, v) for i, v in moving.items()}, self.moving)
                 trees = {o: tidied(t) for o, t in pushed.items()}
             else:
                 trees = {self.outputs[0]: call}
-            dots, found = {"d" + self.marked(i): rf"\dot{{{self.symbol(i)}}}" for i in moving}, {}
+            dots, found = {self.moving(i): rf"\dot{{{self.symbol(i)}}}" for i in moving}, {}
             for o, tree in trees.items():
                 text = rf"\dot{{{self.symbol(o)}}} = {latex(tree, self.symbols(dots), self.numbers())}"
                 found[self.place[o]] = e.text(tree), text if len(text) <= LONGEST else ""
@@ -331,7 +356,7 @@ class Words:
                     continue
                 if issubclass(event.cls, Join) or self.array(i).dtype.kind == "f":
                     return None
-        return self.wording.called(group, lambda ref: "d" * (ref in moving) + self.marked(ref))
+        return self.wording.called(group, lambda ref: self.moving(ref) if ref in moving else self.marked(ref))
 
     def derivative(self, ref: int, other: int) -> np.ndarray:
         """Return a value's gradient or tangent; if a vmap computes several at once, the first of them."""
@@ -349,7 +374,7 @@ class Words:
         shapes = {ref: self.array(ref).shape for ref in self.refs}
         single = {self.marked(ref) for ref, shape in shapes.items() if not shape}
         whole = all(not shapes[o] for o in self.outputs)
-        return single | {"d" + n for n in single} | ({"g"} if whole else set())
+        return single | {self.moving(ref) for ref, shape in shapes.items() if not shape} | ({"g"} if whole else set())
 
 
 def templates(pattern: tuple) -> dict:
@@ -362,10 +387,10 @@ def templates(pattern: tuple) -> dict:
 
 
 @lru_cache(maxsize=MOST)
-def parsed(template: str) -> tuple[list[str], list[tuple[int, int, bool]]]:
-    """Return the pieces of a template and the placeholders among them: index, value's position, True for a symbol."""
-    pieces = re.split(f"({MARK}\\d+{MARK}|{SYMBOL}\\d+{SYMBOL})", template)
-    return pieces, [(i, int(pieces[i][1:-1]), pieces[i][0] == SYMBOL) for i in range(1, len(pieces), 2)]
+def parsed(template: str) -> tuple[list[str], list[tuple[int, int, str]]]:
+    """Return the pieces of a template and the placeholders among them: index, value's position, mark."""
+    pieces = MARKED.split(template)
+    return pieces, [(i, int(pieces[i][1:-1]), pieces[i][0]) for i in range(1, len(pieces), 2)]
 
 
 def kind_of(a: np.ndarray) -> tuple:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from types import FrameType
 from typing import Any
 
 from .. import autograd
@@ -15,10 +16,11 @@ from ..core.saved import Freed
 from ..core.tensor import Tensor, is_float
 from ..diagnose.wording import argument_names
 from ..errors import error
-from ..places import user_frame
+from ..places import user_frame, variables
 from ..tensors.nested import tensors_in
 from .live_recordings import remember
 from .recorder import Record
+from .seeds import Seeds, refuse_gradient
 from .unseen import FREED
 from .values import NOWHERE
 
@@ -26,13 +28,29 @@ PASSES = ("forward", "backward", "jvp")
 
 
 def record(
-    fn: Callable | None = None, *args: Any, passes: Any = PASSES, name: str | None = None, inside: bool = False
+    fn: Callable | None = None,
+    *args: Any,
+    passes: Any = PASSES,
+    name: str | None = None,
+    inside: bool = False,
+    times: bool = False,
+    contents: bool = False,
+    tangent: Mapping[str, Any] | str | None = None,
+    grad: Any = None,
 ) -> Record:
     """Record a program: `record(f, *args)` runs f and its passes, `with record() as rec:` records the block.
 
     Passes that f does not run itself are added, seeded with ones: backward from its results (no `.grad` is touched), jvp from
-    all leaves that require grad. If nothing requires grad, the float tensors among `args` are differentiated. With `inside`,
-    the methods of custom Functions are recorded, too, several times slower; the commands and `viz.draw` do this.
+    all leaves that require grad. If nothing requires grad, the float tensors among `args` are differentiated; with `passes=()`
+    nothing is, and only what f runs itself is recorded. With `inside`,
+    the methods of custom Functions are recorded, too, several times slower; the commands and `viz.draw` do this. With `times`,
+    the record has the time of each operation, in each pass. With `contents`, it has all elements, up to 4,096, of values that
+    no operation gives, as the commands and `viz.draw` need them for pages that compute.
+
+    `tangent={"x": [1., 0.]}` chooses the direction of the jvp pass: the named leaves move, the others do not; "first" is the
+    first basis vector of the first leaf. `grad=[0., 1.]` is the gradient of the result, `grad={"y": ...}` that of the result
+    `y`, and "first" the first basis vector of the first result. "random" stands for random numbers, the same in each run.
+    Raise ValueError for unknown names and wrong shapes.
 
     >>> import minigrad
     >>> rec = minigrad.record(lambda x: x * x, minigrad.tensor(3.))
@@ -43,13 +61,16 @@ def record(
     wanted = (passes,) if isinstance(passes, str) else tuple(passes)
     if unknown := [p for p in wanted if p not in PASSES]:
         raise error(ValueError, "record", f"{unknown[0]!r} is not a pass", f"use some of {', '.join(PASSES)}")
+    seeds = None if tangent is None and grad is None else Seeds(tangent, grad)
     frame, caller = user_frame(2), sys._getframe(1)
+    owner = name or variable_of(fn, frame)
     name = name or getattr(applied(fn) or fn, "__name__", "")
-    rec = Record("jvp" in wanted, name, "" if frame is None else frame.f_code.co_filename, inside)
+    rec = Record("jvp" in wanted, name, "" if frame is None else frame.f_code.co_filename, inside, times, contents)
+    rec.seeds = seeds
     remember(rec)
     if fn is None:
         return rec
-    if not tracks(fn, args):
+    if wanted and not tracks(fn, args):
         args = tuple([a.detach().requires_grad_() if is_float(a) else a for a in args])
     with rec:
         rec.name_arguments(parameter_names(fn, len(args)), args)
@@ -57,15 +78,25 @@ def record(
         rec.settle()
         outs = list(tensors_in(result))
         rec.outputs = [rec.ref(o, "computed") for o in outs]
-        if "backward" in wanted and not any(o in rec.gradients for o in rec.outputs):
+        if seeds is not None:
+            seeds.check()
+        if "backward" in wanted and not began_backward(rec):
             run_backward(rec, outs)
     rec.settle()
-    rec.name_values(names_around(fn))
+    rec.name_values(names_around(fn, owner))
     here = rec._places(caller.f_code, caller.f_lasti)
     for group in rec.groups:
         if group.where is here:  # fn itself is an operation: only the line with `record` calls it
             group.where = NOWHERE
     return rec
+
+
+def began_backward(rec: Record) -> bool:
+    """Return True if the program has run backward from its results; then their gradients cannot be chosen."""
+    ran = any(o in rec.gradients for o in rec.outputs)
+    if ran:
+        refuse_gradient(rec.seeds)
+    return ran
 
 
 def applied(fn: Any) -> type[Function] | None:
@@ -100,31 +131,81 @@ def run_backward(rec: Record, outs: list) -> None:
         return
     leaves = {id(v.tensor): v.tensor for v in rec.values if v.kind == "parameter" and type(v.tensor._edge) is Leaf}
     if roots and leaves:
-        seeds = [o.new_ones(o.shape) for o in roots]
-        autograd.grad(roots, list(leaves.values()), seeds, retain_graph=False, allow_unused=True)
+        rec.added_backward = True
+        autograd.grad(roots, list(leaves.values()), seeds_of(rec, roots), retain_graph=False, allow_unused=True)
+
+
+def seeds_of(rec: Record, roots: Sequence[Tensor]) -> list[Tensor]:
+    """Return the gradients with which backward begins at some results."""
+    if rec.seeds is None or rec.seeds.grad is None:
+        return [o.new_ones(o.shape) for o in roots]
+    arrays = rec.seeds.gradients(
+        [tuple(o.shape) for o in roots], [o._np_dtype for o in roots], [names_of_result(rec, o, roots) for o in roots]
+    )
+    return [o.new_tensor(a) for o, a in zip(roots, arrays)]
+
+
+def names_of_result(rec: Record, result: Tensor, roots: Sequence[Tensor]) -> list[str]:
+    """Return the names of a result: that of the value, and that of the program if there is no other result."""
+    document = rec.to_dict()
+    names = {value["id"]: value["name"] for value in document["values"]}
+    of = dict(zip(rec.outputs, document["outputs"]))
+    found = [names.get(of.get(rec.ref(result)), ""), rec.program_name if len(roots) == 1 else ""]
+    return [one for one in found if one]
 
 
 def parameter_names(fn: Callable, count: int) -> list[str]:
-    """Return the names of a function's first parameters, with arg0 and so on where it has none."""
+    """Return the names of a function's first parameters: xs.0, xs.1 of *xs, or arg0 and so on where it has none."""
     if (function := applied(fn)) is not None:
         return argument_names(function, count)
+    fn = getattr(fn, "forward", fn)  # of a module
     try:
         parameters = inspect.signature(fn).parameters.values()
-        names = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     except (TypeError, ValueError):
-        names = []
-    return [*names, *[f"arg{i}" for i in range(len(names), count)]][:count]
+        parameters = ()
+    names = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    rest = next((p.name for p in parameters if p.kind is p.VAR_POSITIONAL), "")
+    more = [f"{rest}.{i - len(names)}" if rest else f"arg{i}" for i in range(len(names), count)]
+    return [*names, *more][:count]
 
 
-def names_around(fn: Any) -> dict[int, str]:
-    """Return f's names for tensors, by id: a module's parameters, or the variables that a function closes over."""
+def named_tensors(module: Any) -> list[tuple[str, Tensor]]:
+    """Return the parameters and the buffers of a module, with their paths."""
+    buffers = module.named_buffers() if hasattr(module, "named_buffers") else ()
+    return [*module.named_parameters(), *buffers]
+
+
+def names_around(fn: Any, name: str = "") -> dict[int, str]:
+    """Return f's names for tensors, by id: a module's parameters, or the variables that a function closes over.
+
+    `name` is that of a module, if it has one. It, or the module's class, goes before paths that begin with a number.
+    """
     owner = getattr(fn, "__self__", fn)
     if hasattr(owner, "named_parameters"):
-        return {id(p): n for n, p in owner.named_parameters()}
+        return {id(t): path_in(owner, name, path) for path, t in named_tensors(owner)}
     known: dict[int, str] = {}
     for n, v in closed_over(fn).items():
         if isinstance(v, Tensor):
             known.setdefault(id(v), n)
         elif hasattr(v, "named_parameters"):
-            known.update({id(p): f"{n}.{k}" for k, p in v.named_parameters()})
+            known.update({id(t): f"{n}.{k}" for k, t in named_tensors(v)})
     return known
+
+
+def path_in(module: Any, name: str, path: str) -> str:
+    """Return the name of a module's parameter: its path, if that begins with an attribute, or the module's name before it.
+
+    >>> from minigrad.nn import Sequential
+    >>> path_in(Sequential(), "", "0.weight"), path_in(Sequential(), "net", "0.weight"), path_in(Sequential(), "", "a.0.b")
+    ('sequential.0.weight', 'net.0.weight', 'a.0.b')
+    """
+    if not path.partition(".")[0].isdigit():
+        return path
+    return f"{name if name.isidentifier() else type(module).__name__.lower()}.{path}"
+
+
+def variable_of(fn: Any, frame: FrameType | None) -> str:
+    """Return the public variable of a frame that holds a module, or ""."""
+    if not hasattr(fn, "named_parameters"):
+        return ""
+    return next((name for name, value in variables(frame).items() if value is fn and name[0] != "_"), "")

@@ -11,7 +11,7 @@ When the document is requested, event_log.py evaluates the log and build.py crea
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -37,9 +37,11 @@ from .callbacks import bases_of, begin, edges_of, end, ignore, names_of, nodes_o
 from .callers import arguments_of, called, is_seen
 from .event_log import NO_LAYERS, EventLog, uncollected
 from .inner_calls import Inside, watched
-from .layer_views import below, dims_of, sight
+from .layer_views import below, dims_of, sight, tangents_of
+from .reads import READING, noted_read, reader
 from .show import mimebundle
 from .snapshots import copied, is_sole_owner, restored_copy
+from .times import Clock
 from .transfers import transfer_entry
 from .values import Event, bottom
 
@@ -48,7 +50,8 @@ class Record(EventLog, Layer, Observer):
     """A running or finished recording, used as `with minigrad.record() as rec:`.
 
     `jvp=True` also pushes tangents through the program, seeded with ones at the leaves; `inside=True` also records the methods
-    of custom Functions, which makes them several times slower.
+    of custom Functions, which makes them several times slower; `times=True` also records the time of each operation, and
+    `contents=True` all elements of values from which the program can be computed again.
 
     >>> import minigrad
     >>> x = minigrad.tensor(2., requires_grad=True)
@@ -60,16 +63,28 @@ class Record(EventLog, Layer, Observer):
 
     name, records = "record", True
 
-    def __init__(self, jvp: bool = False, name: str = "", file: str = "", inside: bool = False):
+    def __init__(
+        self,
+        jvp: bool = False,
+        name: str = "",
+        file: str = "",
+        inside: bool = False,
+        times: bool = False,
+        contents: bool = False,
+    ):
         super().__init__()
+        self.contents = contents
         self.inside = inside  # True to record the methods of custom Functions, too
         self.program_name, self.file = name, file
         self.outputs: list[int] = []
         self.notes: list[str] = []  # things that could not be recorded, with reasons
-        self.level = Level() if jvp else None
+        self.clock = Clock(self.log, jvp) if times else None
+        self.level = None if not jvp else Level() if self.clock is None else self.clock.level
         self.ran_backward = self.ran_jvp = False
+        self.added_backward = False  # True if the recording ran backward, because the program did not
         self._backward = 0  # number of running backwards
         self._outer: Any = None  # the frame of the function of the table that ran last
+        self.seeds: Any = None  # seeds.Seeds, if they are not all ones
         self._seeded: list[tuple] = []
         self._scope: Any = None
         self.insides: list[Inside] = []  # calls of custom Functions' methods
@@ -96,7 +111,7 @@ class Record(EventLog, Layer, Observer):
 
     def on_op(self, frame: Frame) -> Any:
         """Return the callback for operations on the fast path; None if they must come through `process`."""
-        if not self.lies_on_plain(frame) or self.level is not None or self._backward and frame.grad:
+        if not self.lies_on_plain(frame) or self.level is not None or self._backward and frame.grad or self.clock:
             return None
         if self._backward:  # a first-order backward: the edges contain everything
             return ignore
@@ -156,7 +171,7 @@ class Record(EventLog, Layer, Observer):
         if not stops:
             below = self.with_tangents(below, frame.grad)
         watched = () if cls.primitive else self.may_write(args)
-        out = apply_at(below, cls, args)
+        out = self.timed(event, apply_at, below, cls, args)
         self._sights = []
         outs = tuple(out) if isinstance(out, (tuple, list)) else (out,)
         if stops:
@@ -166,6 +181,10 @@ class Record(EventLog, Layer, Observer):
         else:
             self.end(event, args, outs, below)
         return out
+
+    def timed(self, event: Event, apply: Callable, *args: Any) -> Any:
+        """Return apply(*args), an operation, and log its time if the recording has a clock."""
+        return apply(*args) if self.clock is None else self.clock.run(event, apply, *args)
 
     def may_write(self, args: tuple) -> list:
         """Save the state of a custom Function's arguments, because it may write to them (mark_dirty)."""
@@ -199,7 +218,7 @@ class Record(EventLog, Layer, Observer):
         below = frame.below()
         if self._backward and not frame.grad:
             return inplace_at(below, fn, x, others)
-        if below is OFF and self.level is None and self.write_simply(fn, x, others):
+        if below is OFF and self.level is None and self.clock is None and self.write_simply(fn, x, others):
             return x
         args = (x, *self.cloned_overlaps(frame, fn, x, others))
         event, bases = self.begin(frame, fn, args), bases_of(x)
@@ -216,7 +235,7 @@ class Record(EventLog, Layer, Observer):
         written = [t for t in (x, tangents[0]) if t is not None]
         for t in written:
             self.freeze(t)
-        inplace_at(below, fn, x, args[1:])
+        self.timed(event, inplace_at, below, fn, x, args[1:])
         for t in written:
             self.forget(t, event.group)
         if stops:
@@ -265,8 +284,14 @@ class Record(EventLog, Layer, Observer):
         tensors = {k: to_tensor(g) for k, g in gradients.items()}
         for k, t in tensors.items():
             if t is not gradients[k]:
-                self.note_same(gradients[k], t._a)
+                self.log.append([EventLog.handed_out, gradients[k], t])
         return tensors
+
+    def hand_over(self, tensors: tuple) -> None:
+        """Log that the program receives tensors that no operation returns: from autograd.grad, from ctx.saved_tensors."""
+        caller = sys._getframe(2)
+        if called(caller)[2] is caller:  # the user's code, not the library's
+            self.log.append([EventLog.received, tensors, caller.f_code, caller.f_lasti])
 
     def note_same(self, g: Any, other: Any) -> None:
         """Log that a gradient continues as another object."""
@@ -317,12 +342,16 @@ class Record(EventLog, Layer, Observer):
             if isinstance(t, Tensor):
                 t._tan = (self.level, None)
 
-    def meet(self, t: Tensor) -> None:
-        """Give the tangent 1 to a leaf that a jvp pass meets for the first time."""
+    def meet(self, t: Tensor, name: str = "") -> None:
+        """Give a leaf that a jvp pass meets for the first time its tangent: ones, unless the seeds say otherwise."""
         new = self.level is not None and (t._tan is None or t._tan[0] is not self.level)
         if type(history(t)) is Leaf and t._layer is None and t._np_dtype in FLOATS and new:
+            if self.seeds is None:
+                seed = np.ones_like(t._a, order="C")
+            elif (seed := self.seeds.direction(t, t._a.shape, t._np_dtype, name)) is None:
+                return
             self._seeded.append((t, t._tan))
-            t._tan = (self.level, wrap(np.ones_like(t._a, order="C")))
+            t._tan = (self.level, wrap(seed))
 
     def node_made(self, node: Any) -> None:
         """Log a node of a Grad layer inside this recording, whose operation may just have run below."""
@@ -333,6 +362,11 @@ class Record(EventLog, Layer, Observer):
         """Log that the program has given a tensor a tangent."""
         self.ran_jvp = True
         self.log.append([EventLog.dual_began, t, tangent])
+
+    def read(self, t: Tensor, how: str) -> None:
+        """Log that the program reads a tensor's elements."""
+        if how in READING and not self._backward and recorder_of(current()) is self:
+            self.log.append([noted_read, t, edges_of((t,))[0], *reader(sys._getframe(1))])
 
     def drawn(self, t: Tensor) -> None:
         """Log that random numbers were drawn."""
@@ -360,14 +394,15 @@ class Record(EventLog, Layer, Observer):
             return None
         self._sights.append((layer.name, [list(a.shape) for a in args if isinstance(a, Tensor)]))
         event, *seen = sight(layer, cls, args, self.around)
+        self.ran_jvp = self.ran_jvp or any(seen[-1])
         self.log.append([EventLog.sight_began, event, *seen])
         return event
 
-    def log_result(self, event: Event, out: Any) -> None:
+    def log_result(self, event: Event, layer: Layer, out: Any) -> None:
         """Log the transform's result, or None if it failed."""
         outs = [o for o in (out if isinstance(out, (tuple, list)) else (out,)) if isinstance(o, Tensor)]
-        dims = [dims_of(o, self.around) for o in outs]
-        self.log.append([EventLog.sight_ended, event, [below(o, self.around) for o in outs], dims])
+        seen = [below(o, self.around) for o in outs], [dims_of(o, self.around) for o in outs]
+        self.log.append([EventLog.sight_ended, event, *seen, tangents_of(layer, outs, self.around)])
 
     def module_begins(self, module: Any) -> None:
         """Log that a module's call begins."""
@@ -388,7 +423,7 @@ class Record(EventLog, Layer, Observer):
         """Name the tensors among arguments after the parameters."""
         for name, a in zip(names, args):
             if isinstance(a, Tensor):
-                self.meet(a)
+                self.meet(a, name)
                 self.values[self.ref(a)].name = name
 
     def name_values(self, names: dict[int, str]) -> None:
@@ -396,15 +431,18 @@ class Record(EventLog, Layer, Observer):
         for value in self.values:
             value.name = value.name or names.get(id(value.tensor), "")
 
-    def to_dict(self) -> dict:
-        """Return the record as plain data of the schema minigrad.record/1 (docs/record.md)."""
+    def to_dict(self, contents: bool = False) -> dict:
+        """Return the record as plain data of the schema minigrad.record/1 (docs/record.md).
+
+        With `contents` it has those elements that are still known, even if it was made without `contents=True`.
+        """
         with uncollected():
-            return numbered(self)[0].to_dict()
+            return numbered(self, contents=contents or self.contents)[0].to_dict()
 
     def to_json(self, indent: int | None = 1) -> str:
         """Return the record as JSON text."""
         with uncollected():
-            return numbered(self)[0].to_json(indent)
+            return numbered(self, contents=self.contents)[0].to_json(indent)
 
     def save(self, path: Any) -> None:
         """Write the record to a JSON file."""

@@ -15,8 +15,10 @@ import numpy as np
 from ..arrays.dtypes import FLOATS
 from ..arrays.kinds import host
 from .constants import brief
+from .grid import grid
 
 SCHEMA = "minigrad.record/1"
+LEAVES = ("input", "parameter", "constant")
 WHOLE = 16  # up to this many elements, a value's summary holds all of them
 BINS = 16
 SMALL = 1e-150  # its square is still a normal number
@@ -28,7 +30,8 @@ class Value:
 
     id: int
     name: str
-    label: str  # its name in formulas
+    label: str  # its name in formulas, an identifier
+    shown: str  # the same as people write it: net[0].weight, h[2], grad of x
     kind: str  # input | parameter | constant | computed | gradient | tangent
     shape: list
     dtype: str
@@ -59,6 +62,7 @@ class Edge:
     formula: str = ""  # the gradient it passes on, an expression in labels and g
     latex: str = ""
     upstreams: list = dataclasses.field(default_factory=list)  # of all results, None for those without one
+    names: dict | None = None  # of a custom Function: the value of each name in the formula
 
 
 @dataclasses.dataclass
@@ -87,6 +91,10 @@ class Method:
     ops: list
     outputs: list
     same: dict
+    inputs: list = dataclasses.field(
+        default_factory=list
+    )  # its arguments without ctx, None for unused ones and numbers
+    reads: list = dataclasses.field(default_factory=list)  # of its values by Python
 
 
 @dataclasses.dataclass
@@ -102,6 +110,7 @@ class Transfer:
     tag: int
     bytes: int
     label: str  # its content, such as the gradients of a bucket
+    divisor: int  # the number by which each rank has divided its tensors before
     rank: int  # the rank that makes the call
     began: float
     waited: float | None  # when the program began to wait for it
@@ -132,6 +141,7 @@ class Op:
     inside: list = dataclasses.field(default_factory=list)
     module: list = dataclasses.field(default_factory=list)
     again: bool = False  # backward: a checkpoint repeats the operation `of`
+    run: int = 0  # backward: the number of its backward pass in the program, from 1
     transfers: list = dataclasses.field(default_factory=list)
 
     def to_dict(self, where: dict) -> dict:
@@ -149,6 +159,15 @@ class Op:
 
 
 @dataclasses.dataclass
+class Read:
+    """A use of a value's elements that no operation is: by Python, or for the shape of a result."""
+
+    value: int
+    how: str  # the function that reads: bool, item, numpy, nonzero
+    where: Where
+
+
+@dataclasses.dataclass
 class Document:
     """A whole record."""
 
@@ -157,6 +176,11 @@ class Document:
     ops: list
     outputs: list
     gradients: dict
+    times: dict = dataclasses.field(default_factory=dict)  # operation -> seconds, if they are recorded
+    contents: dict = dataclasses.field(
+        default_factory=dict
+    )  # value -> its elements, if they are recorded (contents.py)
+    reads: list = dataclasses.field(default_factory=list)  # of values by Python
 
     def to_dict(self) -> dict:
         """Return the record as a JSON object: keys are strings, and operations on one line share its description."""
@@ -168,6 +192,9 @@ class Document:
             "ops": [op.to_dict(lines[id(op.where)]) for op in self.ops],
             "outputs": self.outputs,
             "gradients": with_names(self.gradients),
+            "times": with_names(self.times),
+            "contents": with_names(self.contents),
+            "reads": [vars(read) | {"where": vars(read.where).copy()} for read in self.reads],
         }
 
     def to_json(self, indent: int | None = 1) -> str:
@@ -175,11 +202,19 @@ class Document:
         return json.dumps(self.to_dict(), indent=indent, ensure_ascii=False)
 
 
-def summary(a: np.ndarray) -> dict:
-    """Return all elements of a small array; else extremes, mean, spread, histogram, and counts of NaN and infinities."""
+def summary(a: np.ndarray, leaf: bool = False) -> dict:
+    """Return all elements of a small array; else extremes, mean, spread, histogram, counts of NaN and infinities, and a grid.
+
+    A leaf may be an image, whose grid has the values of pixels.
+    """
     a = host(a)
     if a.size <= WHOLE:
         return {"values": jsonable(a.tolist())}
+    return statistics(a) | {"grid": grid(a, leaf)}
+
+
+def statistics(a: np.ndarray) -> dict:
+    """Return what describes the elements of an array apart from their places."""
     elements = a.size
     a = a[
         tuple([slice(1) if step == 0 else slice(None) for step in a.strides])

@@ -89,5 +89,5 @@ def transfer_entry(call: Any) -> schema.Transfer:
     done = perf_counter() if call.done is None else call.done
     return schema.Transfer(
         call.name, call.words, group, ranks, number, call.peer, call.tag, call.nbytes, call.label,
-        call.group.ranks[call.group.rank()], call.began, call.waited, done,
+        call.divisor, call.group.ranks[call.group.rank()], call.began, call.waited, done,
     )  # fmt: skip

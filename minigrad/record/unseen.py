@@ -45,8 +45,10 @@ def add_backward(rec: Record) -> None:
         run_backward(rec, roots, asked=False)
 
 
-def run_backward(rec: Record, roots: Sequence, asked: bool) -> None:
-    """Add to a recording the backward pass from some edges, seeded with ones; if it cannot run, note the reason.
+def run_backward(rec: Record, roots: Sequence, asked: bool, seed: np.ndarray | None = None) -> None:
+    """Add to a recording the backward pass from some edges, seeded with ones, or with the `seed` of the only one.
+
+    If it cannot run, note the reason.
 
     Only if the user has `asked` for it, it calls hooks for saved tensors and checkpointed functions, and may take long.
     """
@@ -63,20 +65,22 @@ def run_backward(rec: Record, roots: Sequence, asked: bool) -> None:
     calls_users_code = any(isinstance(node, Ctx) for node in nodes)
     same = same_random_numbers() if calls_users_code else nullcontext()
     with suppressed_warnings(), same, use(ON), rec:  # ON: no recording, profiler or mode around sees it
-        seeds = [ones_at(rec, e, leaves) for e in roots]
+        seeds = [seed_at(rec, e, leaves, seed) for e in roots]
         engine.run([moved(e, made) for e in roots], seeds, {(leaf, 0) for leaf in leaves})
+    rec.added_backward = True
     old_of = {new: old for old, new in made.items()}
     for ran in rec.insides:
         ran.ctx = old_of.get(ran.ctx, ran.ctx)
 
 
-def ones_at(rec: Record, edge: Any, leaves: list) -> Any:
+def seed_at(rec: Record, edge: Any, leaves: list, seed: np.ndarray | None) -> Any:
     """Return the gradient with which backward begins at an edge, on the device of its value, or else of a leaf."""
     number = rec.value_of(edge)
     known = [] if number is None else [rec.values[number].array]
     known += [bottom(t) for leaf in leaves if (t := leaf.variable) is not None]
     like = next((a for a in known if a is not None), None)
-    return wrap(to_device_of(blank(edge._shape, 1, edge._dtype, CPU, "record_of"), like))
+    given = blank(edge._shape, 1, edge._dtype, CPU, "record_of") if seed is None else seed
+    return wrap(to_device_of(given, like))
 
 
 def refusal(nodes: Sequence, asked: bool) -> str:

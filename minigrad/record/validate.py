@@ -11,6 +11,8 @@ import math
 from collections.abc import Callable, Container
 from typing import Any, NamedTuple, NoReturn
 
+from .contents import fault
+from .grid import CODES, letters_of
 from .schema import SCHEMA
 
 LARGEST = 2**63  # sizes, bytes and lines are smaller
@@ -18,6 +20,7 @@ DEEPEST = 50  # of lists in a constant, and of records in a record; Python itsel
 KINDS = ("input", "parameter", "constant", "computed", "gradient", "tangent")
 PHASES = ("forward", "backward", "jvp", "update")
 WORDS = ("nan", "inf", "-inf")  # for the numbers that JSON lacks
+CELLS = ("element", "largest", "mean")  # the content of a cell of a grid
 
 
 class NotARecord(ValueError):
@@ -189,6 +192,18 @@ def fields(table: dict[str, Check], *needed: str) -> Check:
     return check
 
 
+def each_value(of: Check) -> Check:
+    """Return a check of an object by its values; its keys are free."""
+
+    def check(x: Any, ids: Ids) -> None:
+        if not isinstance(x, dict):
+            refuse(f"{shown_data(x)} is not an object")
+        for name, value in x.items():
+            part(f"[{name!r}]", of, value, ids)
+
+    return check
+
+
 def each(of: Check, *, lengths: Container[int] | None = None) -> Check:
     """Return a check of a list by its elements, and by its length if `lengths` is given."""
 
@@ -225,6 +240,25 @@ def is_key(key: Any, ids: Ids) -> bool:
         return False
 
 
+def times(x: Any, ids: Ids) -> None:
+    """Accept an object whose keys are ids of operations, also of those inside of boxes, and whose values are seconds."""
+    if not isinstance(x, dict):
+        refuse(f"{shown_data(x)} is not an object")
+    for key, time in x.items():
+        if not str(key).isdecimal():
+            refuse(f"{shown_data(key)} is not an operation")
+        part(f".{key}", finite, time, ids)
+
+
+def contents(x: Any, ids: Ids) -> None:
+    """Accept an object whose keys are ids of values, and whose values are all of their elements in base64."""
+    pairs(text)(x, ids)
+    for key, written in x.items():
+        of = ids.values[int(key)]
+        if why := fault(written, of["shape"], of["dtype"]):
+            refuse(why, f".{key}")
+
+
 def counts(x: Any, ids: Ids) -> None:
     """Accept an object that maps kinds to counts."""
     if not isinstance(x, dict):
@@ -236,6 +270,14 @@ def counts(x: Any, ids: Ids) -> None:
 def same(x: Any, ids: Ids) -> None:
     """Accept an object that maps values of a nested record to values of the enclosing one."""
     pairs(lambda other, _: value(other, ids.around or OUTSIDE))(x, ids)
+
+
+def named(x: Any, ids: Ids) -> None:
+    """Accept an object that maps names in a formula to values."""
+    if not isinstance(x, dict):
+        refuse(f"{shown_data(x)} is not an object")
+    for word, of in x.items():
+        part(f".{word}", value, of, ids)
 
 
 def optional(of: Check) -> Check:
@@ -281,6 +323,22 @@ def statistics(x: dict, ids: Ids) -> None:
         refuse("min and max must be both numbers or both null", ".max")
     if (histogram := x.get("histogram")) and len(histogram["edges"]) not in (0, len(histogram["counts"]) + 1):
         refuse("there must be one more edge than counts", ".histogram.edges")
+    if "grid" in x:
+        part(".grid", grid, x["grid"], ids)
+
+
+def grid(x: Any, ids: Ids) -> None:
+    """Check the cells of a large value: panels of the same length, in whole rows."""
+    GRID(x, ids)
+    if not x["cells"]:
+        refuse("there is no panel", ".cells")
+    for i, panel in enumerate(x["cells"]):
+        if len(panel) != len(x["cells"][0]):
+            refuse(f"the panel has {len(panel)} letters, but the first has {len(x['cells'][0])}", f".cells[{i}]")
+        if not panel or not x["rows"] or len(panel) % (x["rows"] * letters_of(x["cell"])):
+            refuse(f"{len(panel)} letters do not make {x['rows']} rows", f".cells[{i}]")
+        if odd := set(panel) - CODES.keys():
+            refuse(f"{shown_data(min(odd))} is not a letter of a cell", f".cells[{i}]")
 
 
 def operation(x: Any, ids: Ids) -> None:
@@ -333,10 +391,20 @@ def check_chains(ops: list) -> None:
 
 # ---------------------------------------------------------------------- the objects of docs/record.md
 shape = each(count)
-PROGRAM = fields({"file": text, "name": text, "passes": each(one_of(PHASES[:3]))}, "passes")
+CLASSES = each_value(each_value(text))
+PROGRAM = fields({"file": text, "name": text, "passes": each(one_of(PHASES[:3])), "classes": CLASSES}, "passes")
 IDENTIFIED = fields({"id": count}, "id")
 VALUE = fields(
-    {"name": text, "label": text, "kind": one_of(KINDS), "shape": shape, "dtype": text, "device": text, "bytes": count}
+    {
+        "name": text,
+        "label": text,
+        "shown": text,
+        "kind": one_of(KINDS),
+        "shape": shape,
+        "dtype": text,
+        "device": text,
+        "bytes": count,
+    }
     | {"summary": fields({}), "note": text, "lanes": each(lane)},
     *("kind", "shape", "dtype", "bytes"),
 )
@@ -346,22 +414,27 @@ STATISTICS = fields(
         "nan": count,
         "inf": count,
         "histogram": fields({"edges": each(finite), "counts": each(count)}, "edges", "counts"),
+        "grid": fields({}),
     },
     *("min", "max"),
+)
+GRID = fields(
+    {"rows": count, "panels": count, "image": flag, "cell": one_of(CELLS), "unit": finite, "cells": each(text)},
+    *("rows", "panels", "image", "cell", "unit", "cells"),
 )
 WHERE = fields({"file": text, "line": count, "code": text, "function": text, "columns": each(count)}, "line", "code")
 SAVED = fields({"value": value, "bytes": count, "freed_by": optional(count)}, "value", "bytes")
 EDGE = fields(
     {"input": value, "partial": text, "upstream": optional(value), "gives": optional(value), "equations": each(text)}
-    | {"formula": text, "latex": text, "upstreams": each(optional(value))},
+    | {"formula": text, "latex": text, "upstreams": each(optional(value)), "names": optional(named)},
     *("input", "partial", "upstream", "gives"),
 )
-PUSH = fields({"output": value, "formula": text, "latex": text}, "output", "formula")
+PUSH = fields({"output": value, "formula": text, "latex": text, "names": optional(named)}, "output", "formula")
 VIEW = fields({"layer": text, "inputs": each(shape)}, "layer", "inputs")
 METHOD = fields({"method": text}, "method", "same")
 TRANSFER = fields(
     {"name": text, "words": text, "group": count, "ranks": each(count), "number": optional(count), "label": text}
-    | {"peer": optional(count), "tag": count, "bytes": count, "rank": count}
+    | {"peer": optional(count), "tag": count, "bytes": count, "rank": count, "divisor": count}
     | {"began": finite, "waited": optional(finite), "done": finite},
     *("name", "words", "group", "ranks", "number", "peer", "bytes", "label", "rank", "began", "waited", "done"),
 )
@@ -376,6 +449,7 @@ FOLDED = fields(
     | {"parameters": count, "elements": count},
     *("kind", "ops", "lines", "names", "parameters", "elements"),
 )
+READ = fields({"value": value, "how": text, "where": WHERE}, "value", "how", "where")
 OP = fields(
     {
         "phase": one_of(PHASES),
@@ -391,6 +465,7 @@ OP = fields(
         "of": optional(op),
         "inplace": flag,
         "again": flag,
+        "run": count,
         "where": WHERE,
         "function": optional(text),
     }
@@ -400,5 +475,6 @@ OP = fields(
 )
 DOCUMENT = fields(
     {"values": each(described), "ops": each(operation), "outputs": each(value), "gradients": pairs(value), "same": same}
-    | {"lanes": each(LANE), "timeline": each(TIMES)}
+    | {"inputs": each(optional(value)), "times": times, "lanes": each(LANE), "timeline": each(TIMES)}
+    | {"contents": contents, "reads": each(READ)}
 )

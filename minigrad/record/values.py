@@ -26,7 +26,8 @@ class ValueInfo:
     """A value of the program: its tensor, its kind, and its content if the memory was written since.
 
     Tensor and array are None if only shape and dtype are known; a gradient has no tensor. `before` is a copy of the old
-    content; if `lost` is set, only `summary` is left of it. `key` is the value's identity in the ledger.
+    content; if `lost` is set, only `summary` is left of it, and `contents` (contents.py), if they are recorded. `key` is the
+    value's identity in the ledger.
     """
 
     index: int
@@ -39,7 +40,13 @@ class ValueInfo:
     name: str = ""
     before: np.ndarray | None = None
     summary: dict | None = None
+    contents: str | None = None
     lost: bool = False
+
+    @property
+    def is_past(self) -> bool:
+        """True if the memory was written since."""
+        return self.lost or self.before is not None
 
     def held(self) -> Any:
         """Return the array, or a copy of its content before it was written."""
@@ -73,13 +80,14 @@ NO_MODULES: list[str] = []
 class Event:
     """A primitive or custom Function that ran, or its view by a transform (layer_views.py), with its inputs and outputs."""
 
-    __slots__ = ("above", "cls", "dims", "group", "inputs", "moving", "outputs", "views")
+    __slots__ = ("above", "cls", "dims", "group", "inputs", "moving", "outputs", "tangents", "views")
 
     def __init__(self, cls: Any, group: OpEntry | None = None, inputs: Any = (), outputs: Any = (), above: Any = None):
         self.cls, self.group, self.inputs, self.outputs = cls, group, inputs, outputs
         self.above = above  # the transform that passed it on
         self.dims: Mapping[int, tuple] = NOTHING  # of a sight: the hidden dimensions of values
         self.moving: tuple | None = None  # True for inputs with a tangent, if that was noted
+        self.tangents: Mapping[int, int] = NOTHING  # of a sight: those that a jvp of the program gives its values
         self.views: Sequence = ()  # (transform, shapes of the arguments as it saw them), outermost first
 
 
@@ -121,6 +129,15 @@ class OpEntry:
     def called(self) -> Sequence[Event]:
         """Return the events as the user's code called them: as they came to the innermost transform, if there is one."""
         return [s for s in self.sights if s.above is None] or self.events
+
+    def without_tangents(self) -> Sequence[Event]:
+        """Return the events without those of a jvp of the program, which computes tangents beside the operation's results."""
+        pushed = next((s for s in self.sights if s.tangents), None)
+        if pushed is None:
+            return self.events
+        moved = set(self.tangents.values()) - self.tangents.keys()
+        seen = [s for s in self.sights if s.above is pushed.above] + [e for e in self.events if e.above is None]
+        return [event for event in seen if moved.isdisjoint(event.outputs)]
 
     def same_layer(self, event: Event) -> Sequence[Event]:
         """Return all events on the layer of one of them."""

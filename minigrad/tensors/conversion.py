@@ -131,6 +131,8 @@ class Conversions:
         if out:
             return out[0] if len(out) == 1 else out
         made = tuple([wrap(np.asarray(r)) for r in (results if isinstance(results, tuple) else (results,))])
+        for t in made:
+            events.built(t)
         return made if isinstance(results, tuple) else made[0]
 
     def __dlpack__(self, **options: Any):

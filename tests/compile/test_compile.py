@@ -155,7 +155,7 @@ def test_a_training_step_is_one_function_for_every_batch_and_rate():
     names = set(re.findall(r"\w+", text))
     assert {"images", "labels", "hidden", "logits", "loss", "rate"} <= names
     assert "hidden = F.linear(images, w1, b1).tanh()" in text  # the user's line
-    assert len(re.findall("^def (?!plus|row_sum|higher32|peak32)", text, re.M)) == 1  # the entry, besides helpers
+    assert len(re.findall("^def (?!row_sum)", text, re.M)) == 1  # the entry, besides helpers
     assert "one loop over" in compiled.explain()
     record = compiled.graph().to_dict()
     assert record["schema"] == "minigrad.record/1"
@@ -378,7 +378,7 @@ def test_what_can_be_made_of_an_array_and_numbers_of_its_rows_is_not_kept():
 
     args = T(6, 5), T(5, 5)
     same((c := compile(f))(*args), f(*args), 1e-5)
-    assert "scaled = np.empty" not in c.source() and "scaled_i" in c.source()
+    assert "scaled = empty(" not in c.source() and "scaled_i" in c.source()
 
 
 @pytest.mark.cpu("the text of a program for the processor")
@@ -390,7 +390,7 @@ def test_a_difference_is_computed_again_in_place_of_an_array():
     x = T(4, 3, 5)
     for a, b in zip((c := compile(f))(x), f(x)):
         same(a, b, 1e-5)
-    assert "centred = np.empty" not in c.source()
+    assert "centred = empty(" not in c.source()
 
 
 @pytest.mark.parametrize("step", [

@@ -48,7 +48,8 @@ def compare(seed):
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("part", [0, *[pytest.param(k, marks=pytest.mark.slow) for k in range(1, 16)]])
-def test_random_loops(part, interpreted):
+def test_random_loops(part, interpreted, monkeypatch):
+    monkeypatch.setattr(subfunctions, "SAVED", 1)  # share as much as possible
     compiled = [compare(seed) for seed in range(part * 25, part * 25 + 25)]
     assert sum(["def repeated" in c.source() for c in compiled]) > 7
 

@@ -97,7 +97,8 @@ def test_the_summary_of_an_expanded_array_equals_that_of_its_copy():
     a[0, 0] = np.nan
     wide = np.broadcast_to(a[:, None], (40, 7, 3))
     found, expected = summary(wide), summary(wide.copy())
-    assert found.pop("histogram") == expected.pop("histogram") and found == pytest.approx(expected)
+    assert found.pop("histogram") == expected.pop("histogram") and found.pop("grid") == expected.pop("grid")
+    assert found == pytest.approx(expected)
     assert summary(np.broadcast_to(np.float32(2), (10**9, 10**9)))["max"] == 2
 
 

@@ -102,15 +102,10 @@ def test_a_reader_who_wants_no_motion_sees_the_end_of_the_film_and_may_start_it(
 
 @pytest.mark.parametrize("screen", SCREENS)
 def test_pictures_fit_their_column_and_open_large_at_a_click(visit, screen):
-    page = visit("start.html", **SCREENS[screen])
-    figure = page.locator(".figure.passes").first
-    column = page.locator("article").bounding_box()
-    for name in ("Backward", "Jvp", "Forward"):
-        figure.get_by_text(name, exact=True).click()
-        shown = figure.locator("svg:visible")
-        assert shown.count() == 1 and name in shown.get_attribute("aria-label")
-        at = shown.bounding_box()
-        assert column["x"] <= at["x"] and at["x"] + at["width"] <= column["x"] + column["width"]
+    page = visit("howto/paper.html", **SCREENS[screen])
+    figure = page.locator(".figure").last
+    column, at = page.locator("article").bounding_box(), figure.locator("svg").bounding_box()
+    assert column["x"] <= at["x"] and at["x"] + at["width"] <= column["x"] + column["width"]
     figure.get_by_role("button", name="Larger").click()
     dialog = page.get_by_role("dialog", name="The picture, large")
     assert dialog.locator("svg").bounding_box()["width"] > at["width"]
@@ -118,23 +113,61 @@ def test_pictures_fit_their_column_and_open_large_at_a_click(visit, screen):
     dialog.wait_for(state="detached")
 
 
-def test_the_passes_of_a_picture_are_reached_with_the_keyboard(visit):
-    page = visit("start.html", **SCREENS["light"])
+@pytest.mark.parametrize("screen", SCREENS)
+def test_without_scripts_a_live_picture_has_a_tab_for_each_pass(visit, screen):
+    page = visit("start.html", **SCREENS[screen], java_script_enabled=False)
+    figure = page.locator(".figure.passes").first
+    for name in ("Backward", "JVP", "Forward"):
+        figure.get_by_text(name, exact=True).click()
+        shown = figure.locator("svg:visible")
+        assert shown.count() == 1 and name in shown.get_attribute("aria-label")
     page.locator(".figure.passes input").first.focus()
     page.keyboard.press("ArrowRight")
     assert "Backward" in page.locator(".figure.passes").first.locator("svg:visible").get_attribute("aria-label")
 
 
 def test_pictures_are_dark_in_the_dark_also_when_the_reader_changes_the_theme(visit):
-    page = visit("start.html", **SCREENS["light"])
+    page = visit("howto/paper.html", **SCREENS["light"])
     paper = "getComputedStyle(document.querySelector('.figure .l-paper-op')).fill"
     assert page.evaluate(paper) == "rgb(255, 255, 255)"
     page.locator("label[title=Dark]").click()
     assert max(map(int, re.findall(r"\d+", page.evaluate(paper)))) < 80
 
 
-def test_a_viewer_in_a_page_has_the_theme_of_the_page(visit):
-    page = visit("viewer.html", **SCREENS["light"])
+def changed(page, label, number):
+    """Change a number in the first live picture of a page; return the gradient of its value."""
+    frame = page.frames[1]
+    page.locator(".live iframe").first.scroll_into_view_if_needed()
+    frame.wait_for_selector("[role=slider]")
+    return frame.evaluate("([label, x]) => (minigrad.set(label, x), minigrad.get(label).grad)", [label, number])
+
+
+@pytest.mark.parametrize("screen", SCREENS)
+@pytest.mark.parametrize(
+    ("path", "label", "number", "gradient"),
+    [("index.html", "w", 0.0, 0.0), ("lessons/01_numbers_that_remember.html", "a", -2.5, -5.0)],
+)
+def test_pictures_follow_a_changed_number(visit, path, screen, label, number, gradient):
+    page = visit(path, **SCREENS[screen])
+    assert changed(page, label, number) == pytest.approx(gradient)
+    frame = page.locator(".live iframe").first.bounding_box()
+    assert 300 < frame["height"] <= 720 and frame["width"] <= SCREENS[screen]["viewport"]["width"]
+
+
+def test_the_first_picture_is_dragged_with_the_mouse(visit):
+    page = visit("index.html", **SCREENS["light"])
+    before = changed(page, "w", 0.5)
+    at = page.frames[1].locator("[role=slider]", has_text="").first.bounding_box()
+    page.mouse.move(at["x"] + 3, at["y"] + 3)
+    page.mouse.down()
+    page.mouse.move(at["x"] + 60, at["y"] + 3, steps=5)
+    page.mouse.up()
+    assert page.frames[1].evaluate("minigrad.get('w').grad") != before
+
+
+@pytest.mark.parametrize("path", ["viewer.html", "index.html"])
+def test_a_viewer_in_a_page_has_the_theme_of_the_page(visit, path):
+    page = visit(path, **SCREENS["light"])
     (frame,) = page.frames[1:]
     frame.wait_for_function("document.documentElement.dataset.theme === 'light'")
     page.locator("label[title=Dark]").click()

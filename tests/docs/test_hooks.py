@@ -21,14 +21,14 @@ def page(address):
 
 
 def test_without_a_repository_nothing_links_to_one():
-    site, shown = SimpleNamespace(repo_url=None, repo_name=None), page("start.md")
+    site, shown = SimpleNamespace(repo_url=None, repo_name=None, site_url=""), page("start.md")
     hooks.on_config(site)
     assert shown.edit_url is None and site.repo_url is None and not hooks.name()
 
 
 def test_one_setting_makes_the_links_to_the_repository_and_to_the_source_of_each_page(monkeypatch):
     monkeypatch.setattr(config, "REPOSITORY", ADDRESS)
-    site = SimpleNamespace(repo_url=None, repo_name=None)
+    site = SimpleNamespace(repo_url=None, repo_name=None, site_url="")
     hooks.on_config(site)
     assert (site.repo_url, site.repo_name) == (ADDRESS, "ada/engine")
     for address in [path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").glob("[!g]*/*.md")]:
@@ -38,6 +38,14 @@ def test_one_setting_makes_the_links_to_the_repository_and_to_the_source_of_each
     for address, file in made.items():
         assert page(address).edit_url == f"{ADDRESS}/edit/main/{file}"
         assert (ROOT / file).is_file()
+
+
+def test_the_site_has_the_address_to_which_links_lead_unless_the_build_names_another(monkeypatch):
+    monkeypatch.setattr(config, "SITE", "https://ada.example/")
+    for given, wanted in (("", "https://ada.example/"), ("https://other.example/", "https://other.example/")):
+        site = SimpleNamespace(repo_url=None, repo_name=None, site_url=given)
+        hooks.on_config(site)
+        assert site.site_url == wanted
 
 
 def test_the_reference_counts_more_in_the_search_than_the_mistakes():

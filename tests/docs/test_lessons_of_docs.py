@@ -88,10 +88,12 @@ def test_lines_of_cells_are_not_called_by_a_file_of_this_machine(page):
     assert re.search(r"result = x \* x +cell:6\n", page.text) and "ipykernel" not in page.text
 
 
-def test_a_drawing_is_an_svg_within_the_page_and_no_viewer(page):
-    assert page.text.count("<svg") == 2 and "<iframe" not in page.text
-    assert page.text.count('aria-label="Graph of exp, forward pass: exp; ') == 2
-    assert 'id="picture-1-op-0"' in page.text and 'id="picture-2-op-0"' in page.text
+def test_a_drawing_is_a_viewer_and_without_scripts_an_svg_within_the_page(page):
+    without = re.findall(r"<noscript>(.*?)</noscript>", page.text, re.DOTALL)
+    assert len(without) == page.text.count("<iframe") == page.text.count("<svg") == 2
+    assert all('aria-label="Graph of exp, forward pass: exp; ' in picture for picture in without)
+    assert 'id="picture-1-op-0"' in without[0] and 'id="picture-2-op-0"' in without[1]
+    assert page.text.count("play.html#r=") == 2
 
 
 def test_a_png_is_a_file_with_words(page):

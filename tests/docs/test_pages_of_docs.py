@@ -50,12 +50,12 @@ def test_the_passes_of_a_picture_stand_behind_tabs_each_in_its_own_size():
     width, height = (float(re.search(rf' {side}="([\d.]+)"', text)[1]) for side in ("width", "height"))
     passes = markup.apart(text)
     assert list(passes) == ["forward", "backward", "jvp"]
-    for name, one in passes.items():
+    for (name, one), title in zip(passes.items(), ["Forward", "Backward", "JVP"]):
         root = ET.fromstring(one)
         x, y, wide, tall = map(float, root.get("viewBox").split())
         assert (wide, tall) in ((width / 3, height), (width, height / 3)) and (x + wide, y + tall) <= (width, height)
         assert [g.get("id") for g in root if "pass" in (g.get("class") or "").split()] == [f"pass-{name}"]
-        assert root.get("aria-label").startswith(f"{name.capitalize()}: Graph of")
+        assert root.get("aria-label").startswith(f"{title}: Graph of")
     shown = markup.picture(text, "p")
     assert shown.count("<svg") == shown.count('type="radio"') == 3 and shown.count(" checked") == 1
 

@@ -151,7 +151,7 @@ def test_tangents_are_explained_forward():
     a, b = torch.tensor([1.0, 2.0]), torch.tensor([3.0, 4.0])
     e = torch.explain(lambda a, b: (a * b).sum(), a, b, tangents=(torch.tensor([1.0, 0.0]), torch.tensor([0.0, 1.0])))
     assert e.kind == "tangent" and e.numbers == [5.0] and [s.name for s in steps(e)] == ["mul", "sum"]
-    assert "da = [1, 0]" in str(e) and [path.names for path in e.paths] == [["mul", "sum"]] * 2
+    assert "a_t = [1, 0]" in str(e) and [path.names for path in e.paths] == [["mul", "sum"]] * 2
     adds_up(e)
 
 
@@ -280,4 +280,66 @@ def test_values_of_a_loop_have_different_names_in_formulas():
 
     e = torch.explain(f, torch.tensor(0.3, requires_grad=True))
     adds_up(e)
-    assert "x₂" in str(e) and all("x₂" not in step.formula for step in steps(e))
+    assert "x[2]" in str(e) and all("x[2]" not in step.formula for step in steps(e))
+
+
+# ---------------------------------------------------------------------- inside custom Functions
+class Cubed(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        slope = 3 * x**2
+        ctx.save_for_backward(x, slope)
+        return x**3
+
+    @staticmethod
+    def backward(ctx, grad):
+        x, slope = ctx.saved_tensors
+        half = grad / 2
+        return Doubled.apply(half) * slope
+
+    @staticmethod
+    def jvp(ctx, x_t):
+        return x_t * ctx.saved_tensors[0]
+
+
+class Doubled(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, a):
+        return torch.tensor(a.numpy() * 2)
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * 2
+
+
+def told(text, first):
+    lines = [line.split("test_explain.py")[-1].strip() for line in str(text).splitlines()]
+    return [line.partition("  ")[2] if line.startswith(":") else line for line in lines[lines.index(first) :]]
+
+
+def test_an_explanation_continues_into_backward_line_by_line():
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    assert told(torch.explain(lambda x: Cubed.apply(x).sum(), x), "grad = [1, 1]")[:11] == [
+        "grad = [1, 1]",
+        "slope = [3, 12]   (saved)",
+        "half = grad / 2",
+        "half = grad / 2 = [0.5, 0.5]",
+        "return Doubled.apply(half) * slope",
+        "v0 = Doubled.apply(half) = [1, 1]",
+        "a = [0.5, 0.5]",
+        "return torch.tensor(a.numpy() * 2)",
+        "v0 = [1, 1]",
+        "v1 = v0 * slope = [3, 12]",
+        "∂result/∂x = Cubed.backward([1, 1]) = [3, 12]",
+    ]
+
+
+def test_an_explanation_of_a_tangent_continues_into_jvp():
+    x = torch.tensor([1.0, 2.0])
+    found = torch.explain(Cubed.apply, x, tangents=(torch.tensor([1.0, 10.0]),))
+    assert told(found, "x_t = [1, 10]")[:4] == [
+        "x_t = [1, 10]",
+        "x = [1, 2]   (saved)",
+        "return x_t * ctx.saved_tensors[0]",
+        "v0 = x_t * x = [1, 20]",
+    ]

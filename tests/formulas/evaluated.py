@@ -8,6 +8,7 @@ import minigrad
 from minigrad.core.tensor import wrap
 from minigrad.formulas.traced_rules import Program, Step, written
 from minigrad.record.build import consumed, ends, numbered
+from minigrad.record.labels import tangent
 from tests.table import tensors
 
 NAMES = {
@@ -39,15 +40,17 @@ def held(noted):
     return None if noted.array is None else np.asarray(noted.numbers())
 
 
-def check(made, arrays):
+def check(made, arrays, calls=True):
     """Evaluate all that the document says of values that are known; return how many sayings there were."""
     labels = {v.label: wrap(arrays[v.id].copy()) for v in made.values if v.id in arrays}
     assert len({v.label for v in made.values}) == len(made.values) and all(v.label.isidentifier() for v in made.values)
     unknown = re.compile(rf"\b({'|'.join([v.label for v in made.values if v.id not in arrays] or ['(?!)'])})\b")
+    taken = {v.label for v in made.values if v.kind != "tangent"}
     said = 0
     for op in made.ops:
         if (
-            op.phase == "forward"
+            calls
+            and op.phase == "forward"
             and op.name not in RANDOM
             and set(op.outputs) <= set(arrays)
             and not unknown.search(op.call)
@@ -63,7 +66,9 @@ def check(made, arrays):
             same(eval(edge.formula, names), arrays[edge.gives], edge.formula)
             assert edge.latex.startswith(r"\bar{") or len(edge.formula) > 3000  # too long to typeset
             said += 1
-        tangents = {f"d{made.values[v].label}": wrap(arrays[t]) for v, t in op.tangents.items() if t in arrays}
+        tangents = {
+            tangent(made.values[v].label, taken): wrap(arrays[t]) for v, t in op.tangents.items() if t in arrays
+        }
         for push in op.pushes if set(op.tangents.values()) <= set(arrays) else ():
             if unknown.search(push["formula"]):
                 continue
@@ -115,9 +120,9 @@ def check_all_tangents(rec):
         names = {label(ref): wrap(numbers(ref)) for ref in [*refs, *outputs]}
         floats = [i for i in dict.fromkeys(refs) if rec.values[i].dtype == np.float64]
         tangents = {i: random.uniform(-1, 1, rec.values[i].shape) for i in floats}
-        names |= {"d" + label(i): wrap(t) for i, t in tangents.items()}
+        names |= {f"{label(i)}_t": wrap(t) for i, t in tangents.items()}
         program = Program([Step(e.cls, e.inputs, e.outputs) for e in group.events], numbers, label, outputs)
-        for ref, tangent in program.pushed(tangents, label).items():
-            assert tuple(tangent.shape) == rec.values[ref].shape
-            text = written(tangent)
-            same(eval(text, {**NAMES, **names}), tangent._value.numpy(), text)
+        for ref, moved in program.pushed(tangents, "x{}_t".format).items():
+            assert tuple(moved.shape) == rec.values[ref].shape
+            text = written(moved)
+            same(eval(text, {**NAMES, **names}), moved._value.numpy(), text)

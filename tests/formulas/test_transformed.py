@@ -8,6 +8,7 @@ from minigrad import func
 from minigrad.core.tensor import wrap
 from minigrad.nn import functional as F
 from minigrad.record.build import consumed, ends, flows_of, numbered
+from minigrad.record.labels import tangent
 from minigrad.record.operation_texts import Wording, Words
 
 from .evaluated import NAMES
@@ -94,7 +95,7 @@ def check_push(rec, document, number, op, events, push):
     for k in range(MANY):
         known, _ = names(rec, document, number, events, k)
         tangents = {v: example(rec.values[old[t]].numbers(), dims.get(v, ()), k) for v, t in op.tangents.items()}
-        given = {f"d{document.values[v].label}": wrap(t) for v, t in tangents.items()}
+        given = {tangent(document.values[v].label): wrap(t) for v, t in tangents.items()}
         same(eval(push["formula"], known | given), tangents[push["output"]], push["formula"])
 
 

@@ -227,7 +227,7 @@ def test_stamp_changes_with_the_text_of_vecmath(monkeypatch, tmp_path):
     (tmp_path / "vecmath").mkdir()
     (tmp_path / "vecmath" / "exponential.py").write_text("EXP = 3")
     (tmp_path / "cpu").mkdir()
-    for name in ("gemm.py", "conv_tiles.py"):
+    for name in ("gemm.py", "new_arrays.py", "conv_tiles.py"):
         (tmp_path / "cpu" / name).touch()
     monkeypatch.setattr(cache, "__file__", str(tmp_path / "cache.py"))
     assert cache.stamp.__wrapped__() != before

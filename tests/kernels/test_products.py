@@ -1,6 +1,8 @@
 """kernels/cpu/gemm.py against NumPy, for all layouts and sizes."""
 
 import itertools
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -43,3 +45,12 @@ def test_rows_and_columns_may_lie_apart(turn):
         out = np.empty((left.shape[0], right.shape[1]))
         run(left, right, out)
         np.testing.assert_allclose(out, left @ right, 1e-12, 1e-12)
+
+
+def test_blas_alone_leaves_scipy_as_it_is():
+    program = (
+        "import sys; from minigrad.kernels import compiler; from minigrad.kernels.cpu import scipy_blas as blas; "
+        "compiler.load_numba(); blas.load(); assert blas.module() is not None and 'scipy.linalg' not in sys.modules; "
+        "import scipy.linalg; assert scipy.linalg.cython_blas.__pyx_capi__"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)

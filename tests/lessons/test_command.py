@@ -37,10 +37,10 @@ def solve(path):
 
 def test_the_list_shows_what_is_solve(tmp_path):
     done = minigrad(tmp_path, "lessons")
-    assert done.returncode == 0 and re.search(r"^ 1  .* 0 of 4$", done.stdout.decode(), re.MULTILINE)
+    assert done.returncode == 0 and re.search(r"^ 1  .* 0 of 5$", done.stdout.decode(), re.MULTILINE)
     assert "Next: minigrad lessons open 1" in done.stdout.decode()
     (tmp_path / "progress.json").write_text(json.dumps({"three_uses": "2026-01-01"}))
-    assert re.search(r"^ 1  .* 1 of 4$", minigrad(tmp_path, "lessons").stdout.decode(), re.MULTILINE)
+    assert re.search(r"^ 1  .* 1 of 5$", minigrad(tmp_path, "lessons").stdout.decode(), re.MULTILINE)
     listed = json.loads(minigrad(tmp_path, "lessons", "--json").stdout)
     assert len(listed) == len(lessons()) and listed[0]["exercises"]["three_uses"] == "2026-01-01"
 
@@ -54,11 +54,11 @@ def shown(days, **options):
 
 def test_a_terminal_gets_a_bar_as_long_as_what_is_solved():
     at_terminal = {"force_terminal": True, "color_system": "standard", "no_color": False, "legacy_windows": False}
-    half = [ONE.exercises[0], ONE.exercises[2]]
-    first, second = (line for line in shown(half, **at_terminal).splitlines() if " min " in line)
+    two = [ONE.exercises[0], ONE.exercises[2]]
+    first, second = (line for line in shown(two, **at_terminal).splitlines() if " min " in line)
     solved = re.findall(r"\x1b\[\S*?m(━+)", first)
-    assert len(solved[0]) == progress.WIDTH / 2 and "2 of 4" in first and "0 of" in second
-    assert "━" not in shown(half) and "\x1b" not in shown(half) and "2 of 4" in shown(half)
+    assert len(solved[0]) == progress.WIDTH * 2 // 5 and "2 of 5" in first and "0 of" in second
+    assert "━" not in shown(two) and "\x1b" not in shown(two) and "2 of 5" in shown(two)
 
 
 def test_when_all_is_solved_no_lesson_is_next():
@@ -78,19 +78,19 @@ def test_a_learner_opens_solves_checks_and_resets(tmp_path):
     assert (tmp_path / WRITTEN).read_text() == before
     done = minigrad(tmp_path, "lessons", "check", "1")
     assert done.returncode == 0, done.stdout.decode()
-    assert "4 of 4 solved" in done.stdout.decode()
-    assert " 4 of 4" in minigrad(tmp_path, "lessons").stdout.decode()
+    assert "5 of 5 solved" in done.stdout.decode()
+    assert " 5 of 5" in minigrad(tmp_path, "lessons").stdout.decode()
     done = minigrad(tmp_path, "lessons", "reset", "1")
     assert done.returncode == 0 and "the old notebook is now" in done.stdout.decode()
     assert (tmp_path / "minigrad-lessons" / f"{ONE.name}.1.ipynb").read_text() == before
-    assert " 4 of 4" not in minigrad(tmp_path, "lessons").stdout.decode()
+    assert " 5 of 5" not in minigrad(tmp_path, "lessons").stdout.decode()
 
 
 def test_check_takes_a_path_and_writes_json(tmp_path):
     minigrad(tmp_path, "lessons", "open", "1", "--no-lab", "--folder", "mine")
     done = minigrad(tmp_path, "lessons", "check", f"mine/{ONE.name}.ipynb", "--json")
     graded = json.loads(done.stdout)
-    assert done.returncode == 1 and graded["points"] == 0 and graded["of"] == 4
+    assert done.returncode == 1 and graded["points"] == 0 and graded["of"] == len(ONE.exercises)
 
 
 def test_an_instructor_opens_a_notebook_whose_answers_are_right(tmp_path):
@@ -98,7 +98,7 @@ def test_an_instructor_opens_a_notebook_whose_answers_are_right(tmp_path):
     path = f"minigrad-lessons/{ONE.name}.instructor.ipynb"
     assert done.stdout.decode() == f"wrote {path}\n", done.stderr.decode()
     done = minigrad(tmp_path, "lessons", "check", path)
-    assert done.returncode == 0 and "4 of 4 solved" in done.stdout.decode()
+    assert done.returncode == 0 and "5 of 5 solved" in done.stdout.decode()
     assert b"already exists" in minigrad(tmp_path, "lessons", "open", "1", "--instructor", "--no-lab").stdout
     assert b"wrote" in minigrad(tmp_path, "lessons", "open", "1", "--no-lab").stdout, "the learner's is another one"
 

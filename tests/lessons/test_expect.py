@@ -78,7 +78,7 @@ def test_the_graph_counts_where_it_is_asked_for():
 
     expect.computes(longer, lambda x: x * x, (X,))
     wrong = refused(expect.computes, longer, lambda x: x * x, (X,), graph=True)
-    assert "mul(v1, 1.0) is not expected" in str(wrong)
+    assert "mul(v0, 1.0) is not expected" in str(wrong)
     assert "✗ is not expected" in wrong.drawing.text()
 
 

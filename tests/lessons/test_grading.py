@@ -128,7 +128,7 @@ def test_a_folder_becomes_a_table(tmp_path):
     write_csv(grade_folder(tmp_path, Limits(), jobs=2), file)
     rows = list(csv.DictReader(io.StringIO(file.getvalue())))
     assert [(r["file"], r["points"], r["of"], r["three_uses"]) for r in rows] == [
-        ("a/ann.ipynb", "1", "4", "right"), ("ben.ipynb", "0", "4", "wrong")
+        ("a/ann.ipynb", "1", "5", "right"), ("ben.ipynb", "0", "5", "wrong")
     ]  # fmt: skip
 
 

@@ -16,6 +16,8 @@ import tempfile
 from pathlib import Path
 from typing import NamedTuple
 
+from .fuzz import MODES, difference, restore_thresholds
+
 ROOT = Path(__file__).parent.parent.parent
 MOST = 10_000
 
@@ -132,8 +134,21 @@ def found_after(fault: Fault) -> int | None:
         variables = {"PYTHONPATH": folder, "MINIGRAD_CACHE": str(place / "kernels")}
         subprocess.run(command, cwd=place, env={**os.environ, **variables}, capture_output=True, check=False)
         state = json.loads((place / "state").read_text())
+        for kept in (place / "found").glob("*.json"):
+            check_agreement(kept)
     modes = [state[name] for name in fault.modes.split()]
     return sum(sum(mode["counts"].values()) for mode in modes) if any(mode["found"] for mode in modes) else None
+
+
+def check_agreement(kept: Path) -> None:
+    """Raise if the program of that file differs without the fault, too: then it does not find the fault."""
+    name, seed = kept.stem.split("-")
+    try:
+        lines = difference(MODES[name], MODES[name].write(int(seed)))
+    finally:
+        restore_thresholds()
+    if lines:
+        raise ValueError(f"{kept.stem} differs without the fault, too: {lines[0]}")
 
 
 def main() -> None:

@@ -236,7 +236,7 @@ class Chunk:
     def ended(self) -> bool:
         """Take what the process has said; say whether the chunk has come to its end."""
         try:
-            while self.next < self.end and self.answers.poll(0.1):
+            while self.next < self.end and len(self.found) < self.most and self.answers.poll(0.1):
                 kind, file = self.answers.recv()
                 self.next, self.heard = self.next + 1, time.monotonic()
                 self.counts[kind] += 1

@@ -4,7 +4,8 @@ import pytest
 
 pytest.importorskip("torch")
 
-from .faults import FAULTS, MOST, ROOT, found_after
+from . import faults
+from .faults import FAULTS, MOST, ROOT, check_agreement, found_after
 
 
 @pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS)
@@ -16,3 +17,9 @@ def test_a_fault_is_one_line_of_the_library(fault):
 def test_a_fault_is_found(part):
     (fault,) = [fault for name, fault in FAULTS.items() if name.startswith(part)]
     assert found_after(fault) <= MOST
+
+
+def test_a_program_that_differs_without_the_fault_finds_none(monkeypatch):
+    monkeypatch.setattr(faults, "difference", lambda mode, program: ["it differs"])
+    with pytest.raises(ValueError, match="programs-3 differs without the fault, too: it differs"):
+        check_agreement(ROOT / "programs-3.json")

@@ -56,3 +56,13 @@ def test_a_crash_and_a_program_without_end_cost_themselves_alone(tmp_path, monke
     state = load(tmp_path / "fuzz.json")["programs"]
     assert state["found"] == [f"programs: no answer from seed {FIRST + n}" for n in (2, 4)]
     assert sum(state["counts"].values()) == 4
+
+
+def test_a_chunk_ends_at_the_program_that_differs(tmp_path, monkeypatch):
+    monkeypatch.setattr(fuzzing, "CHUNK", 20)
+    differs = lambda program: ["it differs"] if program.lines == written[2].lines or not program.lines else []
+    written = [MODES["programs"].write(FIRST + n) for n in range(3)]
+    monkeypatch.setitem(MODES, "programs", MODES["programs"]._replace(differs=differs))
+    assert not fuzz(["programs"], lambda done: done >= 20, 1, tmp_path / "fuzz.json", tmp_path, most=1)
+    state = load(tmp_path / "fuzz.json")["programs"]
+    assert state["found"] == [f"programs-{FIRST + 2}.json"] and sum(state["counts"].values()) == 3

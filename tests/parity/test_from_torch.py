@@ -55,10 +55,10 @@ def test_parameters_have_the_names_and_operations_the_modules_of_the_module():
     record = viz.from_torch(net(), leaf(1, 3))
     assert {v.name for v in record.values if v.kind == "parameter"} == {
         "input",
-        "0.weight",
-        "0.bias",
-        "2.weight",
-        "2.bias",
+        "sequential.0.weight",
+        "sequential.0.bias",
+        "sequential.2.weight",
+        "sequential.2.bias",
     }
     assert [op.module for op in ops(record)] == [["Sequential", "0"], ["Sequential", "1"], ["Sequential", "2"]]
     assert record.program["name"] == "Sequential"
@@ -291,7 +291,7 @@ def test_a_recording_in_a_recording():
 
 def test_a_record_shows_and_saves_itself(tmp_path):
     record = viz.from_torch(lambda x: x * x, leaf(3), name="square")
-    assert repr(record) == "<TorchRecord square: 1 operations, forward, backward, jvp>"
+    assert repr(record) == "<TorchRecord square: 1 operation, forward, backward, jvp>"
     assert record._repr_mimebundle_()["image/svg+xml"].startswith("<svg")
     record.save(tmp_path / "square.json")
     assert (tmp_path / "square.json").read_text() == record.to_json()
@@ -331,3 +331,63 @@ def test_a_gradient_that_is_differentiated_does_not_count_as_part_of_the_second_
     assert numbers[record["gradients"][str(leaf)]] == 30.0
     edges = [(op["phase"], numbers[e["gives"]]) for op in record["ops"] for e in op["edges"] if e["input"] == leaf]
     assert edges == [("backward", 30.0)]
+
+
+def shown(record):
+    return [v.shown for v in record.values if v.kind not in ("gradient", "tangent")]
+
+
+def test_draw_records_a_module_and_a_function_as_from_torch_does():
+    net, x = torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.Tanh()), torch.ones(1, 2)
+    for fn, args in ((net, (x,)), (lambda x: (x * x).sum(), (x,)), (lambda: net(x), ()), (torch.tanh, (x,))):
+        drawn = viz.draw(fn, *args, passes="all")
+        assert drawn.record["ops"] and drawn.text() == viz.draw(viz.from_torch(fn, *args), passes="all").text()
+    drawn = viz.draw(lambda x: x.prod(), x, passes="all", tangent={"x": [[1.0, 2.0]]}, grad=3.0)
+    assert "tangent = 3" in drawn.text() and "= [[3, 3]]" in drawn.text()
+
+
+@pytest.mark.parametrize(
+    "what, word",
+    [
+        (torch.ones(2, requires_grad=True) * 2, "Pass the function that computes it"),
+        ((torch.ones(2, requires_grad=True) * 2).grad_fn, "Pass the function that computes it"),
+        (lambda: 3, "viz.from_torch"),
+    ],
+)
+def test_draw_never_draws_nothing_in_silence(what, word):
+    with pytest.raises(TypeError, match=word):
+        viz.draw(what)
+
+
+def test_draw_knows_no_times_of_pytorch():
+    with pytest.raises(ValueError, match="PyTorch"):
+        viz.draw(torch.tanh, torch.ones(2), color="time")
+
+
+class Inner(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.blocks = torch.nn.ModuleList([torch.nn.Linear(2, 2), torch.nn.BatchNorm1d(2)])
+        self.by_name = torch.nn.ModuleDict({"a": torch.nn.Linear(2, 1)})
+
+    def forward(self, x):
+        return self.by_name["a"](self.blocks[1](self.blocks[0](x)))
+
+
+def test_parameters_and_buffers_have_their_paths_and_the_rest_has_numbers_without_gaps():
+    net = torch.nn.Sequential(Inner(), torch.nn.Tanh())
+    names = shown(viz.from_torch(net, torch.rand(3, 2)))
+    paths = ["blocks[0].weight", "blocks[1].running_mean", "blocks[1].running_var₂", "by_name.a.bias"]
+    assert {f"net[0].{path}" for path in paths} < {*names}
+    assert [one for one in names if one[0] == "v"] == ["v0", "v1", "v2", "v3"]
+
+
+def test_parameters_in_arguments_have_the_names_of_the_arguments():
+    net = Inner().eval()
+    params = dict(net.named_parameters())
+    f = lambda params, pair: torch.func.functional_call(net, params, pair[0]).sum()
+    assert {"params.blocks[0].weight", "params.by_name.a.bias", "pair[0]", "blocks[1].running_mean"} < {
+        one.removeprefix("net.") for one in shown(viz.from_torch(f, params, (torch.rand(3, 2),)))
+    }
+    g = lambda module, x: module(x)
+    assert "module.blocks[0].weight" in shown(viz.from_torch(g, net, torch.rand(3, 2)))

@@ -1,5 +1,6 @@
 """The record shows the inside of PyTorch's custom Functions as it shows the inside of minigrad's."""
 
+import numpy as np
 import pytest
 import torch
 
@@ -39,6 +40,50 @@ def functions(lib):
             x, dx = ctx.saved_tensors
             return grad_output * dx + grad_dx * 6 * x
 
+    class Sine(lib.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, scale):
+            slope = x.cos()
+            ctx.save_for_backward(slope)
+            ctx.save_for_forward(slope)
+            return x.sin()
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            (slope,) = ctx.saved_tensors
+            return grad_output * slope, None
+
+        @staticmethod
+        def jvp(ctx, x_t, _):
+            (slope,) = ctx.saved_tensors
+            return x_t * slope
+
+    class Sort(lib.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            array = x.detach().numpy()
+            order = np.argsort(array)
+            back = lib.from_numpy(np.argsort(order))
+            ctx.save_for_backward(back)
+            ctx.mark_non_differentiable(back)
+            return lib.tensor(array[order]), back
+
+        @staticmethod
+        def backward(ctx, grad_output, _):
+            (back,) = ctx.saved_tensors
+            return lib.from_numpy(np.asarray(grad_output)[back.numpy()])
+
+    class Written(lib.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            x.mul_(3)
+            ctx.mark_dirty(x)
+            return x
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            return grad_output * 3
+
     class Twice(lib.autograd.Function):
         @staticmethod
         def forward(ctx, x):
@@ -48,16 +93,19 @@ def functions(lib):
         def backward(ctx, grad_output):
             return Exp.apply(grad_output)
 
-    return Exp, Cube, Twice
+    return Exp, Cube, Twice, Sine, Sort, Written
 
 
 def program(lib):
-    exp, cube, twice = functions(lib)
+    exp, cube, twice, sine, sort, written = functions(lib)
     return {
         "combined": lambda x: exp.apply(x).sum(),
         "separate": lambda x: cube.apply(x)[0].sum(),
         "two": lambda x: (exp.apply(x) * cube.apply(x)[0]).sum(),
         "one in another": lambda x: twice.apply(x).sum(),
+        "jvp": lambda x: sine.apply(x, 2).sum(),
+        "NumPy": lambda x: sort.apply(x)[0].sum(),
+        "written": lambda x: written.apply(x * 1).sum(),
         "twice derived": lambda x: lib.autograd.grad(cube.apply(x)[0].sum(), x, create_graph=True)[0].sum(),
         "a transform": lambda x: lib.func.grad(lambda x: cube.apply(x)[0].sum())(x),
     }
@@ -69,7 +117,7 @@ def told(record):
     found = {}
     for op in record["ops"]:
         for ran in op["inside"]:
-            names = [v["name"] for v in ran["values"] if v["name"]]
+            names = {v["name"] for v in ran["values"] if v["name"]}
             ops = [inner for inner in ran["ops"] if inner["phase"] == "forward"]
             did = [(inner["name"], len(inner["inputs"]), inner["call"] != "") for inner in ops]
             found.setdefault((op["name"], ran["method"]), (sorted(names), did, len(ran["outputs"])))
@@ -96,11 +144,14 @@ def test_values_inside_are_those_outside():
     assert len(methods["forward"]["same"]) == 3  # x, the result and what is kept
     back, (cube, total) = methods["backward"]["same"], [op for op in record["ops"] if op["phase"] == "forward"]
     gradients = {record["gradients"][str(value)] for value in (cube["inputs"][0], total["inputs"][0])}
-    assert len(back) == 4 and set(back.values()) >= gradients
+    zeros = [
+        v["id"] for v in record["values"] if v["summary"]["values"] == [0.0, 0.0]
+    ]  # for the result that is not used
+    assert len(back) == 5 and set(back.values()) >= gradients | set(zeros) and len(zeros) == 1
 
 
 def test_the_classes_are_as_before_afterwards():
-    exp, cube, _ = functions(torch)
+    exp, cube, *_ = functions(torch)
     before = [dict(vars(cls)) for cls in (exp, cube)]
     viz.from_torch(lambda x: (exp.apply(x) * cube.apply(x)[0]).sum(), torch.ones(2, requires_grad=True))
     assert [dict(vars(cls)) for cls in (exp, cube)] == before
@@ -113,6 +164,7 @@ def test_the_classes_are_as_before_afterwards():
     with pytest.raises(ValueError, match="so it is"):
         viz.from_torch(Fails.apply, torch.ones(2, requires_grad=True))
     assert not hasattr(Fails.forward, "__wrapped__")
+    assert torch.from_numpy.__module__ != "viz.pytorch.torch_calls"
 
 
 def test_a_backward_that_the_script_runs_is_looked_into(tmp_path):
@@ -138,3 +190,36 @@ def test_a_backward_that_the_script_runs_is_looked_into(tmp_path):
     methods = [ran for op in record["ops"] for ran in op["inside"]]
     assert [ran["method"] for ran in methods] == ["forward", "backward"]
     assert [op["call"] for op in methods[1]["ops"]][-1] == "grad_output * slope"
+
+
+def recorded(lib, name):
+    """Return the record of a program in either library."""
+    x = lib.tensor([3.0, 1.0], requires_grad=True)
+    made = (
+        minigrad.record(program(lib)[name], x, inside=True)
+        if lib is minigrad
+        else viz.from_torch(program(lib)[name], x)
+    )
+    return made.to_dict()
+
+
+@pytest.mark.parametrize("name", ["jvp", "NumPy", "separate", "one in another"])
+def test_frames_show_what_minigrads_show(name):
+    def lines(lib):
+        drawing = viz.draw(recorded(lib, name), passes="all" if name == "jvp" else ("forward", "backward"), name="f")
+        return [line for line in drawing.text().splitlines() if ".py:" not in line and "custom Function" not in line]
+
+    assert lines(torch) == lines(minigrad)
+
+
+@pytest.mark.parametrize("lib", [torch, minigrad])
+def test_numpy_is_one_operation_and_saved_tensors_have_their_authors_names(lib):
+    record = recorded(lib, "NumPy")
+    (op,) = [op for op in record["ops"] if op["inside"]]
+    forward, backward = op["inside"]
+    (box,) = forward["ops"]
+    assert box["name"] == "NumPy" and len(box["inputs"]) == 1 and len(box["outputs"]) == 2
+    first, last = box["where"]["code"].splitlines()[0], box["where"]["code"].splitlines()[-1]
+    assert first == "array = x.detach().numpy()" and last == "return lib.tensor(array[order]), back"
+    assert [one["shown"] for one in record["values"] if one["id"] == op["saved"][0]["value"]] == ["back"]
+    assert "back" in [value["name"] for value in backward["values"]]

@@ -1,5 +1,6 @@
 """The record shows the methods of custom Functions, and the values of each transform."""
 
+import numpy as np
 import pytest
 
 import minigrad
@@ -134,3 +135,133 @@ def test_transforms_are_listed_from_the_outermost_to_the_innermost(nested):
 
 def test_an_operation_outside_of_all_transforms_has_no_views():
     assert forward(minigrad.record(layer, *inputs()).to_dict())[0]["views"] == []
+
+
+class Product(Function):
+    @staticmethod
+    def forward(ctx, x, y):
+        ctx.save_for_backward(x, y)
+        return x * y, 2 * y
+
+    @staticmethod
+    def backward(ctx, g, h):
+        x, y = ctx.saved_tensors
+        return g * y, g * x + 2 * h
+
+    @staticmethod
+    def jvp(ctx, x_t, y_t):
+        return x_t + y_t, 2 * y_t
+
+
+def test_arguments_of_a_method_that_are_one_tensor_are_separate_values():
+    def program(x):
+        first, second = Product.apply(x, x)
+        return (first + second).sum()  # so the gradient of both results is one tensor
+
+    x = minigrad.tensor([3.0, 4.0], requires_grad=True)
+    ran = methods_of(
+        forward(minigrad.record(program, x, passes=("forward", "backward", "jvp"), inside=True).to_dict())[0]
+    )
+    for method in ran.values():
+        reads = {i for op in method["ops"] for i in op["inputs"] if isinstance(i, int)}
+        assert set(method["inputs"]) <= reads
+        one, other = method["inputs"]
+        assert one != other and method["same"][str(one)] == method["same"][str(other)]
+
+
+def test_a_recorded_second_derivative_is_right_though_forward_sees_one_tensor_as_two():
+    x = minigrad.tensor([3.0, 4.0], requires_grad=True)
+    with minigrad.record(inside=True):
+        first, second = Product.apply(x, x)
+        (slope,) = minigrad.autograd.grad((first + second).sum(), x, create_graph=True)
+        slope.sum().backward()
+    assert slope.tolist() == [8.0, 10.0] and x.grad.tolist() == [2.0, 2.0]
+
+
+# ---------------------------------------------------------------------- NumPy
+def in_numpy(compute):
+    """Return the operations of a forward that computes with NumPy: name, names of inputs, number of outputs, lines."""
+
+    class Computed(Function):
+        @staticmethod
+        def forward(ctx, x, y):
+            return compute(x, y)
+
+        @staticmethod
+        def backward(ctx, g):
+            return g, g
+
+    values = minigrad.tensor([3.0, 1.0]), minigrad.tensor([1.0, 2.0])
+    document = minigrad.record(lambda x, y: Computed.apply(x, y) * 1, *values, passes=("forward",), inside=True)
+    ran = methods_of(forward(document.to_dict())[0])["forward"]
+    names = {value["id"]: value["name"] for value in ran["values"]}
+    return [
+        (op["name"], [names[i] for i in op["inputs"] if isinstance(i, int)], len(op["outputs"])) for op in ran["ops"]
+    ]
+
+
+def converted(x, y):
+    return minigrad.from_numpy(np.asarray(x) + y.detach().numpy())
+
+
+def in_between(x, y):
+    array = x.numpy()
+    twice = minigrad.tensor(array * 2)
+    return minigrad.tensor(y.numpy() + 1) + twice * y
+
+
+def in_turn(x, y):
+    z = minigrad.tensor(np.sin(x.numpy()))
+    return x.new_tensor(np.cos(z.numpy()))
+
+
+def after_an_operation(x, y):
+    array = x.numpy()
+    z = minigrad.tensor(array) * y
+    return z + minigrad.tensor(array + 1)
+
+
+def functions_of_numpy(x, y):
+    return np.sin(x) * y
+
+
+def read_only(x, y):
+    assert x.numpy().any() and x.numpy().shape
+    return minigrad.from_numpy(x.numpy()) + y
+
+
+@pytest.mark.parametrize(
+    "compute, ops",
+    [
+        (converted, [("NumPy", ["x", "y"], 1)]),
+        (in_between, [("NumPy", ["x", "y"], 2), ("mul", ["twice", "y"], 1), ("add", ["", ""], 1)]),
+        (in_turn, [("NumPy", ["x"], 1), ("NumPy", [""], 1)]),
+        (after_an_operation, [("NumPy", ["x"], 1), ("mul", ["", "y"], 1), ("NumPy", ["x"], 1), ("add", ["z", ""], 1)]),
+        (functions_of_numpy, [("NumPy", ["x"], 1), ("mul", ["", "y"], 1)]),
+        (read_only, [("add", ["x", "y"], 1)]),
+    ],
+)
+def test_numpy_in_a_method_is_an_operation_between_what_it_reads_and_what_it_makes(compute, ops):
+    assert in_numpy(compute) == ops
+
+
+class Shifted(Function):
+    @staticmethod
+    def forward(ctx, x, b):
+        output = x * 2
+        output += b
+        return output
+
+    @staticmethod
+    def backward(ctx, g):
+        return 2 * g, g
+
+
+def test_a_value_that_a_method_writes_over_is_not_its_result():
+    ran = minigrad.record(Shifted.apply, minigrad.ones(2), minigrad.ones(2), inside=True).to_dict()["ops"][0]["inside"][
+        0
+    ]
+    shown = {v["id"]: v["shown"] for v in ran["values"]}
+    assert {shown[int(i)] for i in ran["same"]} == {"x", "b", "output₂"} and [shown[i] for i in ran["outputs"]] == [
+        "output₂"
+    ]

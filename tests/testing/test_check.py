@@ -174,7 +174,8 @@ def test_the_smallest_input_of_a_wrong_factor_is_a_single_one():
     found = check(BROKEN["HalfOfIt"][0], torch.rand(4, 5) + 1)["gradients"]
     assert found.input.startswith("x = minigrad.tensor(1.0, ")
     assert found.disagreement == {
-        "argument": "x", "position": 0, "index": [], "output": 0, "analytical": 1.0, "numerical": pytest.approx(2.0)
+        "argument": "x", "position": 0, "index": [], "output": 0, "analytical": 1.0, "numerical": pytest.approx(2.0),
+        "cause": "off by a factor of 2",
     }  # fmt: skip
 
 

@@ -32,6 +32,27 @@ with torch.no_grad():
     w -= 0.1 * w.grad
 """
 )
+# the sum of gradients, divided by hand
+AVERAGE = (
+    BEGIN
+    + """
+w = torch.tensor([1.0, 2.0], requires_grad=True)
+loss = (w * (rank + 1)).sum()
+loss.backward()
+dist.all_reduce(w.grad)
+w.grad /= size
+"""
+)
+# the same by DistributedDataParallel, which divides before it sums
+PARALLEL = (
+    BEGIN
+    + """
+from minigrad.nn.parallel import DistributedDataParallel
+net = DistributedDataParallel(torch.nn.Linear(2, 1))
+loss = net(torch.ones(1, 2) * (rank + 1)).sum()
+loss.backward()
+"""
+)
 # a skip connection past the collective, in tensors of which each rank has a part
 SPLIT = (
     BEGIN

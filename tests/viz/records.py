@@ -40,6 +40,7 @@ class Builder:
             "id": len(self.record["values"]),
             "name": name,
             "label": name if name.isidentifier() else f"v{len(self.record['values'])}",
+            "shown": name if "." in name else "",
             "kind": kind,
             "shape": list(array.shape),
             "dtype": "float32",

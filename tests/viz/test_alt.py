@@ -78,6 +78,9 @@ def test_films_on_one_page_keep_their_own_pace():
         return x
 
     films = [viz.draw(f, torch.tensor(1.0), passes="all").film() for f in (long, torch.sin)]
-    rules = [re.search("<style>.*</style>", film, re.DOTALL)[0] for film in films]
+    whole = [re.search("<style>(.*)</style>", film, re.DOTALL)[1].splitlines() for film in films]
+    rules = [
+        [rule for rule in one if not re.match(r"\.minigrad \.[tl]-", rule)] for one in whole
+    ]  # not the looks they use
     pace, end = zip(*(re.search(r"<svg[^>]* style=\"--beat:([\d.]+)s;--end:(\d+)\"", film).groups() for film in films))
-    assert rules[0] == rules[1] and pace[0] != pace[1] and end[0] != end[1]
+    assert rules[0] == rules[1] != [] and pace[0] != pace[1] and end[0] != end[1]

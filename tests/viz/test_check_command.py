@@ -49,6 +49,20 @@ def folder(tmp_path):
     return tmp_path
 
 
+SWAPPED = """
+import minigrad
+class Swap(minigrad.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, y):
+        ctx.save_for_backward(x, y)
+        return x * y
+    @staticmethod
+    def backward(ctx, g):
+        x, y = ctx.saved_tensors
+        return g * x, g * y
+"""
+
+
 def test_a_right_function_ends_with_0_and_a_table(folder):
     done = minigrad(folder, "check", "right.py:Double", "--args", "tensor([1., 2.])")
     text = done.stdout.decode()
@@ -66,7 +80,17 @@ def test_a_wrong_function_ends_with_1_the_line_the_input_the_remedy_and_a_sketch
     assert "wrong.py:27: return g * x ** (ctx.n - 1), None" in text
     assert "x = minigrad.tensor(1.0, dtype=minigrad.float64, requires_grad=True)\n      Cube.apply(x, 3)" in text
     assert "return ...  # multiply by 3 for x" in text
-    assert "✗ 1, but finite differences give 3" in text and "▣  Cube(x, 3)" in text
+    assert "✗ 1, but finite differences give 3: off by" in text and "▣  Cube(x, 3)" in text
+    frame = text.partition("┌ Cube.backward")[2]
+    assert "mul  g * v1" in frame and "○  grad of x ✗ 1, but finite differences give 3\n" in frame
+
+
+def test_swapped_gradients_are_named_in_the_drawing(folder):
+    (folder / "swap.py").write_text(SWAPPED)
+    text = minigrad(folder, "check", "swap.py:Swap", "-o", "swap.txt").stdout.decode()
+    drawn = (folder / "swap.txt").read_text()
+    assert "gradients of x and y are swapped" in text and "the\n│  gradients of x and y are swapped" in drawn
+    assert "○  grad of x ✗" in drawn and "○  grad of y\n" in drawn
 
 
 def test_all_functions_of_a_file_are_checked(folder):

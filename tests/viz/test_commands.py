@@ -28,9 +28,84 @@ def test_step_tells_all_passes_where_there_is_no_terminal(net):
     assert "\033" not in text
 
 
+def test_step_tells_the_gradient_of_each_parameter_of_a_module(net):
+    (net / "layer.py").write_text(
+        "import minigrad as torch\nlayer = torch.nn.Linear(2, 1)\ny = layer(torch.ones(1, 2))\n"
+    )
+    told = minigrad(net, "step", "layer.py:y").stdout.decode()
+    assert "back to layer.weight" in told and "back to layer.bias" in told
+
+
 def test_step_as_json_names_the_operations(net):
     steps = json.loads(minigrad(net, "step", "net.py:loss", "-p", "backward", "--json").stdout)
     assert [(one["phase"], one["op"]) for one in steps] == [("backward", 2), ("backward", 1), ("backward", 0)]
+
+
+FUNCTION = """
+import minigrad as torch
+class Cube(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x ** 3
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return Scale.apply(g * x ** 2)
+    @staticmethod
+    def jvp(ctx, x_t):
+        (x,) = ctx.saved_tensors
+        return 3 * x_t * x ** 2
+class Scale(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 3
+    @staticmethod
+    def backward(ctx, g):
+        return g * 3
+x = torch.tensor(2.0, requires_grad=True)
+y = Cube.apply(x)
+"""
+
+
+def test_step_enters_the_methods_of_custom_functions(net):
+    (net / "cube.py").write_text(FUNCTION)
+    steps = json.loads(minigrad(net, "step", "cube.py:y", "--json").stdout)
+    told = [(one["phase"], one["within"], one["title"].split()[0]) for one in steps]
+    assert told == [
+        ("forward", [], "Cube(x)"),
+        ("forward", ["Cube.forward"], "pow"),
+        ("backward", [], "Cube(x)"),
+        ("backward", ["Cube.backward"], "pow"),
+        ("backward", ["Cube.backward"], "mul"),
+        ("backward", ["Cube.backward"], "Scale(v1)"),
+        ("backward", ["Cube.backward", "Scale.forward"], "mul"),
+        ("jvp", [], "Cube(x)"),
+        ("jvp", ["Cube.jvp"], "mul"),
+        ("jvp", ["Cube.jvp"], "pow"),
+        ("jvp", ["Cube.jvp"], "mul"),
+    ]
+    assert "reads  g = 1" in steps[4]["lines"] and "cube.py:11  return Scale.apply(g * x ** 2)" in steps[4]["lines"]
+    text = minigrad(net, "step", "cube.py:y", "-p", "backward").stdout.decode()
+    assert "│ │ backward · step 5 of 5 › Cube.backward › Scale.forward" in text
+
+
+def test_step_says_which_output_a_gradient_belongs_to(net):
+    program = "import minigrad\nx = minigrad.tensor([3.0, 1.0], requires_grad=True)\nlow, high = x.aminmax()\ny = low + high\n"
+    (net / "two.py").write_text(program)
+    text = minigrad(net, "step", "two.py:y", "-p", "backward").stdout.decode()
+    assert "arrives  grad of low = 1\n" in text and "arrives  grad of high = 1\n" in text
+
+
+def test_step_leaves_functions_closed_on_request(net):
+    (net / "cube.py").write_text(FUNCTION)
+    steps = lambda names: json.loads(
+        minigrad(net, "step", "cube.py:y", "-p", "backward", "--open", names, "--json").stdout
+    )
+    assert [one["within"] for one in steps("none")] == [[]]
+    assert len(steps("Cube")) == 4 and len(steps("all")) == 5  # Cube.backward applies Scale
+    done = minigrad(net, "step", "cube.py:y", "--open", "Cuba")
+    assert done.returncode == 2 and b"--open names 'Cuba', which is no custom Function here" in done.stderr
 
 
 def by_hand(folder, keys, **variables):

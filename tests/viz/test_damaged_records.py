@@ -11,10 +11,10 @@ import viz
 from minigrad import nn
 from viz.commands.diff_command import record_of
 from viz.drawing import Drawing, MissingPass
-from viz.drawn_graph import passes_of
+from viz.errors import Usage
 from viz.record_diff import compare
-from viz.run_program import Usage
 from viz.step_through import walk
+from viz.view import passes_of
 
 from .command import minigrad as command
 from .records import mlp, odd, recurrent, two_uses

@@ -51,7 +51,7 @@ def test_a_small_graph_is_left_as_it_is():
     assert fold(graph) is graph
 
 
-@pytest.mark.parametrize("depth, names", [(1, ["Net"]), (2, [f"layers.{i}" for i in range(4)]), (9, [])])
+@pytest.mark.parametrize("depth, names", [(1, ["Net"]), (2, [f"layers[{i}] · Layer" for i in range(4)]), (9, [])])
 def test_depth_says_how_many_levels_of_modules_are_open(net, depth, names):
     assert [box["name"] for box in boxes(viz.draw(net, depth=depth).graph)] == names
 
@@ -82,10 +82,82 @@ def test_folding_leaves_at_most_so_many_nodes(most):
     assert graph.operations == 300
 
 
-def test_rounds_of_a_loop_are_boxes():
+def test_of_a_loop_one_round_is_open_and_the_others_are_one_box():
     graph = viz.draw(records.recurrent(steps=300), max_nodes=100).graph
-    assert {box["folded"]["kind"] for box in boxes(graph)} == {"round"}
-    assert boxes(graph)[0]["name"].startswith("rounds 1 to ")
+    (box,) = boxes(graph)
+    assert (box["name"], box["folded"]["times"], box["folded"]["each"]) == ("h = h @ W", 299, ["matmul"])
+    assert [node.kind for node in graph.nodes if node.is_op] == ["op", "fold"]
+
+
+LOOP = """import minigrad as torch
+
+def program(x, w):
+    h = x.sin()
+    for step in range(30):
+        h = (h * w).tanh()
+    return h.sum()
+"""
+
+
+def test_a_box_holds_whole_rounds_under_the_head_of_their_loop(tmp_path):
+    path = tmp_path / "loop.py"
+    path.write_text(LOOP)
+    space = {}
+    exec(compile(LOOP, str(path), "exec"), space)
+    graph = viz.draw(space["program"], minigrad.ones(2), minigrad.tensor(0.5)).graph
+    (box,) = boxes(graph)
+    assert box["name"] == "for step in range(30)" and box["folded"]["each"] == ["mul", "tanh"]
+    assert [node.record["name"] for node in graph.nodes if node.is_op and node.kind != "fold"] == [
+        *["sin", "mul", "tanh"],
+        "sum",
+    ]
+
+
+def deep(layers):
+    return nn.Sequential(
+        *[nn.Sequential(nn.Linear(3, 3), nn.Tanh(), nn.Linear(3, 3), nn.Sigmoid()) for _ in range(layers)]
+    )
+
+
+def test_of_equal_layers_the_first_is_open_and_the_others_are_one_box():
+    graph = viz.draw(minigrad.record(deep(12), minigrad.ones(2, 3))).graph
+    (box,) = boxes(graph)
+    assert (
+        box["name"] == "Sequential[1] to Sequential[11]"
+        and box["folded"]["times"] == 11
+        and box["folded"]["parameters"] == 44
+    )
+    assert [node.record["name"] for node in graph.nodes if node.kind == "op"] == ["linear", "tanh", "linear", "sigmoid"]
+
+
+def test_a_box_shows_the_norms_of_its_parameters_gradients():
+    drawing = viz.draw(minigrad.record(deep(12), minigrad.ones(2, 3)), passes="backward")
+    (box,) = boxes(drawing.graph)
+    assert len(box["folded"]["gradients"]) == 44
+    assert "norms of its parameters' gradients" in drawing.text()
+
+
+def test_views_are_on_the_card_of_the_operation_that_they_look_at():
+    def program(x, w):
+        h = (x.T @ w).reshape(-1)
+        for _ in range(8):
+            h = h.sin()
+        return h.exp().log().tanh().reshape(2, 2).sum()
+
+    x, w = minigrad.ones(2, 2), minigrad.ones(2, 2).requires_grad_()
+    record = minigrad.record(program, x, w).to_dict()
+    few, every = viz.draw(record), viz.draw(record, show=("values", "views"))
+    names = [node.record["name"] for node in few.graph.nodes if node.is_op]
+    assert names[0] == "matmul" and "reshape" not in names and "transpose" not in names
+    assert few.graph.operations == every.graph.operations == len(every.graph.ops) == 16
+    assert few.graph.nodes[-1].record["name"] == "sum" and "then reshape" in few.text()
+    assert all(edge.flow for edge in few.graph.edges if few.graph.name(edge.value) not in ("x",))
+
+
+def test_json_is_the_whole_record_unless_folding_is_requested():
+    record = minigrad.record(deep(12), minigrad.ones(2, 3)).to_dict()
+    assert json.loads(viz.draw(record).json())["ops"] == record["ops"]
+    assert len(json.loads(viz.draw(record, max_nodes=20).json())["ops"]) < 20
 
 
 def test_every_operation_is_in_one_place_in_its_order(net):
@@ -126,7 +198,7 @@ def test_every_format_draws_boxes(net, suffix):
     drawing = viz.draw(net, depth=2, passes="all")
     made = drawing.rendered(suffix)
     if suffix in (".dot", ".gv", ".mmd", ".mermaid", ".txt", ".json"):
-        assert b"layers.2" in made
+        assert b"layers[2]" in made
 
 
 def test_a_box_is_an_element_that_names_its_operations(net):
@@ -176,8 +248,8 @@ def test_the_work_on_a_step_of_training_is_the_same_after_many():
     for steps in (10, 100, 200):  # the first looks up what is looked up once
         rec = training(steps)
         recorded, record = lines_run(rec.to_dict)
-        drawing = viz.Drawing(record, ("forward", "backward"), max_nodes=30)
-        folded, graph = lines_run(lambda: fold(drawing.whole, most=30))  # noqa: B023  it runs at once
+        drawing = viz.Drawing(record, ("forward", "backward"), max_nodes=10)
+        folded, graph = lines_run(lambda: fold(drawing.whole, most=10))  # noqa: B023  it runs at once
         written, _ = lines_run(drawing.html)
         assert graph is not drawing.whole
         work.append((recorded, folded, written))

@@ -1,9 +1,16 @@
 """Notebooks: what shows itself, and the magic that records a cell."""
 
+import base64
+import gzip
+import json
+import re
+
 import pytest
 
 import minigrad
 import viz
+from viz import notebook
+from viz.viewer import shared
 
 pytest.importorskip("IPython")
 from IPython.core.interactiveshell import InteractiveShell  # noqa: E402
@@ -54,8 +61,8 @@ def test_the_cells_own_backward_is_kept(shell):
 
 def test_the_line_of_the_magic_says_what_is_shown(shell, capsys):
     step = "loss = w * 3\nloss.backward()\nwith torch.no_grad():\n    w -= 0.1 * w.grad"
-    assert "w.sub_" in traced(shell, step, "loss --show all,update").text()
-    assert "w.sub_" not in traced(shell, step, "loss").text()
+    assert "w = 0.2   before: 0.5" in " ".join(traced(shell, step, "loss --show all,update").text().splitlines())
+    assert "before" not in traced(shell, step, "loss").text()
     text = traced(shell, "w * 3", "--show=lines").text()
     assert "In[1]:1" in text and "float32" not in text
     assert traced(shell, "w * 3", "--show lins") is None and traced(shell, "w * 3", "loss w") is None
@@ -167,3 +174,19 @@ def test_a_display_whose_drawing_raises_says_so(monkeypatch):
     monkeypatch.setattr(notebook, "drawn_graph", failing)
     w = minigrad.tensor(2.0, requires_grad=True)
     assert "There is no picture, because drawing raises OSError: no fonts" in (w * w)._repr_mimebundle_()["text/plain"]
+
+
+def live_part(shown):
+    """Return the part of a viewer's data from which it computes, or the reason why it does not."""
+    text = re.search('data-record="(.*?)"', shown["text/html"])[1]
+    return json.loads(gzip.decompress(base64.b64decode(text)))["live"]
+
+
+@pytest.mark.parametrize(("size", "computes"), [(20, True), (64, False)])
+def test_a_display_can_be_changed_if_there_is_room(monkeypatch, size, computes):
+    monkeypatch.setattr(shared, "running_cell", lambda: ("cell", 2))
+    monkeypatch.setattr(shared, "carried", [("other cell", 1)])
+    w = minigrad.rand(size, size, requires_grad=True)
+    shown = notebook.mimebundle((w * w).sum())
+    assert isinstance(live_part(shown), dict) is computes
+    assert sum(map(len, shown.values())) <= notebook.MOST

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import viz
+from minigrad import tensor
 
 from . import records
 
@@ -133,7 +134,7 @@ def test_jvp_shows_tangents_beside_values_and_their_rule():
 def test_kinds_are_classes():
     root = tree(viz.draw(records.mlp()))
     classes = {g.get("id"): g.get("class") for g in root.iter(f"{SVG}g") if (g.get("class") or "").startswith("node")}
-    assert classes["value-0"] == "node input" and classes["value-2"] == "node parameter"
+    assert classes["value-0"] == "node input"
     assert classes["op-1"] == "node function" and classes["op-3"] == "node op output"
 
 
@@ -148,7 +149,7 @@ def test_the_band_of_a_card_without_a_body_ends_in_the_corners_of_the_card():
 
 def test_a_small_copy_names_the_value_it_stands_for():
     record = records.recurrent(steps=40, weights=1)
-    copy = by_id(tree(viz.draw(record)))["value-0-copy-1"]
+    copy = by_id(tree(viz.draw(record, max_nodes=None)))["value-0-copy-1"]
     assert copy.get("data-value") == "0" and copy.get("class") == "node copy" and words(copy) == "W0"
 
 
@@ -203,7 +204,7 @@ def test_every_text_states_its_width():
 
 
 def test_colours_are_not_needed_to_tell_kinds_apart():
-    from viz.picture import SHAPES
+    from viz.drawn_pass import SHAPES
     from viz.style import LOOKS
 
     def outline(kind):
@@ -329,10 +330,19 @@ def test_a_new_file_has_the_rights_that_new_files_have(tmp_path):
     assert made.stat().st_mode == (tmp_path / "usual").stat().st_mode
 
 
-def test_inner_values_that_are_saved_count_as_one_entry():
+def test_inner_values_that_are_saved_have_names():
     record = records.two_uses()
     record["ops"][2]["saved"] += [{"value": value, "bytes": 24, "freed_by": None} for value in (7, 8)]
-    assert "saved for backward: h (4 B), 2 inner values (48 B)" in words(by_id(tree(viz.draw(record)))["op-2"])
+    names = [viz.draw(record).graph.name(value) for value in (7, 8)]
+    expected = f"saved for backward: h (4 B), {names[0]} (24 B), {names[1]} (24 B)"
+    assert expected in words(by_id(tree(viz.draw(record)))["op-2"])
+
+
+def test_a_drawing_of_a_tensor_calls_values_by_the_callers_variables():
+    a = tensor(3.0, requires_grad=True)
+    result = a * a
+    graph = viz.draw(result).graph
+    assert [graph.name(node.outputs[0]) for node in graph.nodes] == ["a", "result"]
 
 
 def test_what_is_shortened_stands_whole_in_the_title_of_its_element():

@@ -54,6 +54,29 @@ def test_a_step_of_training_is_one_record():
 
 
 @needs_mpi
+def test_the_division_of_a_sum_of_gradients_by_the_number_of_ranks_is_drawn():
+    made = record(programs.AVERAGE, 2)
+    validate(made)
+    (mean,) = [op for op in made["ops"] if op["name"] == "div"]
+    (summed,) = ops(made, "all_reduce", "update")
+    assert mean["inputs"][0] == summed["outputs"][0] and mean["inputs"][1] == {"const": 2}
+    assert values(made, mean["outputs"]) == [[1.5, 1.5]]
+    graph = viz.draw(made).graph
+    (node,) = [node for node in graph.nodes if node.is_op and node.record["name"] == "div"]
+    assert [edge.source.record["name"] for edge in node.inputs] == ["all_reduce"]
+
+
+@needs_mpi
+def test_a_collective_says_that_data_parallel_training_divides_first():
+    made = record(programs.PARALLEL, 2)
+    validate(made)
+    (mean,) = ops(made, "all_reduce", "update")
+    assert [t["divisor"] for t in mean["transfers"]] == [2, 2]
+    assert values(made, mean["outputs"])[0] == [1.0] and values(made, mean["outputs"])[1] == [[1.5, 1.5]]
+    assert "each rank's gradients / 2, then their sum" in viz.draw(made).text()
+
+
+@needs_mpi
 def test_ranks_that_do_the_same_share_a_lane():
     made = record(programs.APART, 3)
     assert made["lanes"] == [{"ranks": [0]}, {"ranks": [1, 2]}]

@@ -92,8 +92,8 @@ def test_a_long_chain_goes_on_in_the_row_below_and_is_larger_for_it():
 
 
 def test_more_boxes_than_a_slide_holds_are_refused_with_foldings_that_fit():
-    record = records.recurrent(steps=30, weights=1)
-    with pytest.raises(TooMuch, match=r"32 boxes are too many for a slide, which holds 12") as refused:
+    record = records.recurrent(steps=20, weights=1)
+    with pytest.raises(TooMuch, match=r"22 boxes are too many for a slide, which holds 12") as refused:
         viz.draw(record, size="slide")
     ways = re.findall(r"--max-nodes (\d+) leaves (\d+)", str(refused.value))
     assert ways
@@ -103,7 +103,7 @@ def test_more_boxes_than_a_slide_holds_are_refused_with_foldings_that_fit():
 
 
 def test_letters_that_would_be_too_small_are_refused_with_what_to_leave_out():
-    drawing = viz.draw(records.mlp(), passes="backward", size="slide", show=viz.drawn_graph.SHOW)
+    drawing = viz.draw(records.mlp(), passes="backward", size="slide", show=viz.view.SHOW)
     with pytest.raises(TooMuch, match=r"only \d\d% of the readable height.* show less"):
         drawing.svg()
 

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 import minigrad
 import viz
 from tests.browser import launched
-from viz.drawn_graph import SHOW
-from viz.text import contents, gist, number
+from tests.formulas.test_programs import PROGRAMS
+from viz.text import contents, gist, norm_of, number
+from viz.view import SHOW
 
 from . import records
 from .test_pictures import HOSTILE
@@ -56,6 +57,48 @@ def test_several_results_get_a_line_each():
     assert re.search(r"▣  Split\(v3\)\n│ │ ├─╮\n", text)
 
 
+def test_a_gradient_that_a_hook_changed_says_so():
+    def f(x, hook):
+        y = x * 2
+        y.register_hook(hook)
+        return (y * y).exp().sum()
+
+    x = minigrad.tensor([1.0, -2.0], requires_grad=True)
+    drawn = lambda hook: viz.draw(lambda x: f(x, hook), x, passes="backward").text()
+    assert "changed by a hook" not in drawn(lambda grad: None)
+    clamped = lambda x: (y := x.exp(), y.register_hook(lambda grad: grad.clamp(-1, 1)), y.square().sum())[-1]
+    assert viz.draw(clamped, x, passes="backward").text().count("changed by a hook") == 1
+
+
+@pytest.mark.parametrize("most", [None, 5])
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_only_programs_with_hooks_have_gradients_that_a_hook_changed(name, most):
+    program, x = PROGRAMS[name]
+    drawn = viz.draw(program, x.clone(), passes="backward", open="none", max_nodes=most).text()
+    assert ("changed by a hook" in drawn) == (name == "hooks")
+
+
+def test_a_gradient_of_several_contributions_that_a_hook_changed_says_so():
+    def f(x):
+        y = x.exp()
+        y.register_hook(lambda grad: grad.clamp(-1, 1))
+        return (y * y + y.sin()).sum()
+
+    said = viz.draw(f, minigrad.tensor([1.0, 2.0]), passes="backward").text()
+    assert (
+        said.index("sum of 3 contributions") < said.index("changed by a hook") and said.count("changed by a hook") == 1
+    )
+
+
+def test_an_accumulated_gradient_was_not_changed_by_a_hook():
+    x = minigrad.tensor([1.0, -0.0], requires_grad=True)
+    x.grad = minigrad.tensor([2.0, 3.0])
+    assert (
+        "changed by a hook"
+        not in viz.draw(lambda x: (x * minigrad.tensor([1.0, -0.0])).sum(), x, passes="backward").text()
+    )
+
+
 def test_no_line_of_the_drawing_ends_in_blanks():
     assert not re.search(r" +$", viz.draw(records.odd()).text(), re.M)
 
@@ -79,10 +122,10 @@ def test_mermaid_has_a_subgraph_for_each_pass():
 
 
 def test_mermaid_tells_kinds_by_shape_and_class():
-    text = viz.draw(records.mlp()).mermaid()
+    text = viz.draw(records.mlp()).mermaid() + viz.draw(records.two_uses()).mermaid()
     for part in (
         '(["images',
-        '{{"hidden.weight',
+        '{{"w',
         '[["Softclip',
         ":::function",
         "classDef parameter",
@@ -115,7 +158,7 @@ NEEDED = {
 }
 
 
-@pytest.mark.parametrize("part", SHOW)
+@pytest.mark.parametrize("part", sorted(NEEDED))
 @pytest.mark.parametrize("form", ["svg", "dot", "mermaid", "text", "film"])
 def test_what_is_not_to_be_shown_is_in_no_format(part, form):
     def made(show):
@@ -126,7 +169,7 @@ def test_what_is_not_to_be_shown_is_in_no_format(part, form):
     assert NEEDED[part] not in made([one for one in SHOW if one != part])
 
 
-@pytest.mark.parametrize("part", SHOW)
+@pytest.mark.parametrize("part", sorted(NEEDED))
 def test_json_leaves_out_what_is_not_to_be_shown(part):
     record = records.two_uses()
     less = json.loads(viz.draw(record, show=[one for one in SHOW if one != part]).json())
@@ -140,6 +183,25 @@ def test_json_leaves_out_what_is_not_to_be_shown(part):
     }
     assert gone[part] and sum(gone.values()) == 1
     viz.draw(less).svg()
+
+
+class Reading(minigrad.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * x.max().item()
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * 2
+
+
+def test_hidden_lines_are_gone_from_the_methods_of_functions():
+    drawing = viz.draw(Reading.apply, minigrad.tensor([1.0, 2.0]), show=[one for one in SHOW if one != "lines"])
+    text = drawing.json()
+    assert "x.max().item()" not in text and "test_texts.py" not in text.partition('"values"')[2]
+    (forward, *_) = json.loads(text)["ops"][0]["inside"]
+    assert forward["ops"] and forward["reads"] and not any(op["where"]["line"] for op in forward["ops"])
+    assert "Reading" in drawing.svg()
 
 
 @pytest.mark.parametrize("way", ["TB", "BT", "LR", "RL"])
@@ -222,4 +284,8 @@ def test_a_long_formula_stands_in_named_parts_whole():
     record = minigrad.record(norm, minigrad.randn(3, 4).requires_grad_(), passes=("forward", "backward", "jvp"))
     text = viz.draw(record, passes="backward").text()
     said = " ".join(text.replace("│", " ").split())
-    assert "p = sqrt(arg0.var(1, correction=0, keepdim=True) + 1e-5)" in said and "…" not in said
+    assert "p = sqrt(input.var(1, correction=0, keepdim=True) + 1e-5)" in said and "…" not in said
+
+
+def test_the_norm_of_complex_numbers_is_that_of_their_magnitudes():
+    assert norm_of({"summary": {"values": ["(3+4j)", "12j"]}}) == 13

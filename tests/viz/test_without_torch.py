@@ -49,6 +49,7 @@ def command(folder, *words, **options):
 
 
 COMMANDS = {
+    "render net.py --list": "net.py:main_value  float32 ()  line 20",
     "render net.py:loss -f txt -o -": "loss = 0.3808",
     "step net.py:loss": "step 1 of 9",
     "explain net.py:loss --of w": "∂loss/∂w = 1.182",

@@ -12,6 +12,7 @@ from . import (
     maintenance,
     render_command,
     run_command,
+    share_command,
     source_command,
     step_command,
 )
@@ -22,6 +23,7 @@ EXAMPLES = """Examples:
   minigrad render net.py:loss -f txt -o -  as text, in the terminal
   minigrad step net.py:loss                step through the operations
   minigrad explain net.py:loss --of w      explain the gradient of w
+  minigrad share net.py:loss               print a link to the picture
   minigrad diff before.json net.py:loss    list the changes since before.json
   minigrad check functions.py:MyCube       test a custom Function
   minigrad run train.py                    run a PyTorch program on minigrad
@@ -39,6 +41,7 @@ app = App(
 app.command(render_command.render, help_epilogue=render_command.EXAMPLES)
 app.command(step_command.step, help_epilogue=step_command.EXAMPLES)
 app.command(explain_command.explain, help_epilogue=explain_command.EXAMPLES)
+app.command(share_command.share, help_epilogue=share_command.EXAMPLES)
 app.command(diff_command.diff, help_epilogue=diff_command.EXAMPLES)
 app.command(check_command.check, help_epilogue=check_command.EXAMPLES)
 app.command(run_command.run, help_epilogue=run_command.RUN_EXAMPLES)

@@ -11,9 +11,10 @@ from cyclopts import Parameter
 
 import viz
 
-from ..drawn_graph import passes_of
+from ..errors import Usage
 from ..files import maker, nearest
-from ..run_program import Program, Usage
+from ..run_program import Program
+from ..view import passes_of
 from .common import Args, AsTorch, Json, Target, computing, own_words, print_notes, stdout_to_stderr, working
 from .render_command import deliver, destination
 
@@ -202,12 +203,17 @@ def drawn(program: Program, function: Any, given: tuple, one: Outcome) -> viz.Dr
     linecache.cache[INPUT] = (len(text), None, text.splitlines(True), INPUT)  # the recording looks up code lines here
     exec(compile(text, INPUT, "exec"), names)
     record = minigrad.record if module is minigrad else from_torch
+    inside: Any = {"inside": True} if module is minigrad else {}  # of PyTorch's, the methods are always recorded
     rec = record(
-        names["run"], *tensors.values(), passes=("forward", "backward"), name=f"{function.__name__}, {one.name}"
+        names["run"],
+        *tensors.values(),
+        passes=("forward", "backward"),
+        name=f"{function.__name__}, {one.name}",
+        **inside,
     )
     document = annotated(rec.to_dict(), list(tensors).index(wrong["argument"]), wrong)
     document["program"]["file"] = program.file
-    return viz.Drawing(document, passes_of(document)[0], rec.notes)
+    return viz.Drawing(document, passes_of(document)[0], rec.notes, open=function.__name__)
 
 
 def annotated(record: dict, place: int, wrong: dict) -> dict:
@@ -221,6 +227,8 @@ def annotated(record: dict, place: int, wrong: dict) -> dict:
     gradient = next(value for value in record["values"] if value["id"] == record["gradients"][str(leaf["id"])])
     where = f" at [{', '.join(map(str, wrong['index']))}]" if wrong["index"] else ""
     gradient["note"] = f"✗ {wrong['analytical']:.6g}{where}, but finite differences give {wrong['numerical']:.6g}"
+    if wrong["cause"]:
+        gradient["note"] += f": {wrong['cause']}"
     return record
 
 

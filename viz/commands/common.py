@@ -13,9 +13,10 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
-from ..drawn_graph import passes_of, requested_passes
-from ..run_program import Program, Usage
+from ..errors import Usage
+from ..run_program import Program
 from ..text import clean
+from ..view import passes_of, requested_passes
 
 Target = Annotated[str, Parameter(allow_leading_hyphen=True)]
 Words = Annotated[str, Parameter(name="PROGRAM_ARGS")]
@@ -29,9 +30,11 @@ closed: set[int] = set()  # the standard files that are closed
 STDOUT = ("-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")  # as the output: nothing else is printed there
 
 
-def target_of(target: str) -> tuple[str, str]:
-    """Split PROG.py:NAME into the file (- for the standard input) and the name."""
+def target_of(target: str, nameless: bool = False) -> tuple[str, str]:
+    """Split PROG.py:NAME into the file (- for the standard input) and the name; if it may be `nameless`, :NAME may lack."""
     file, colon, name = target.rpartition(":")
+    if nameless and target and (not colon or os.path.isfile(target)):
+        return target, ""
     if not file and colon:
         raise Usage(f"{target!r} has no file. Write PROG.py:NAME, such as net.py:loss.")
     if not colon or not name.isidentifier():
@@ -39,9 +42,9 @@ def target_of(target: str) -> tuple[str, str]:
     return file, name
 
 
-def program_of(target: str, words: tuple[str, ...] = ()) -> tuple[Program, str]:
+def program_of(target: str, words: tuple[str, ...] = (), nameless: bool = False) -> tuple[Program, str]:
     """Read the program of a target; return it and the name to draw."""
-    file, name = target_of(target)
+    file, name = target_of(target, nameless)
     return Program.read(file, own_words(words)), name
 
 
@@ -60,7 +63,9 @@ def recorded(program: Program, name: str, passes: str, args: str | None) -> tupl
     """
     with working(f"running {program.file}"):
         record, notes = program.record(name, requested_passes(passes), args)
-    return with_passes(record, notes, program, name, requested_passes(passes))
+    if program.times and not record.get("times"):
+        program.notes.append("--color time colours nothing: PyTorch's operations are not timed; add --as-torch")
+    return with_passes(record, notes, program, name or record["program"]["name"], requested_passes(passes))
 
 
 def recorded_by_ranks(

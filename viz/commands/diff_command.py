@@ -9,8 +9,8 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from ..errors import Usage
 from ..record_diff import compare
-from ..run_program import Usage
 from ..text import clean
 from .common import Args, AsTorch, Json, Target, computing, print_notes, program_of, recorded, stdout_to_stderr
 

@@ -8,8 +8,9 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
+from ..errors import Failure, Usage
 from ..files import SUFFIXES, nearest
-from ..run_program import Failure, Program, Usage
+from ..run_program import Program
 from .common import (
     STDOUT,
     Args,

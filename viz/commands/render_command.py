@@ -13,14 +13,14 @@ from cyclopts import Parameter
 
 import viz
 
-from ..drawn_graph import PASSES, requested_passes
+from ..errors import Usage
 from ..files import FORMATS, SUFFIXES, format_of, maker, nearest, write
 from ..functions import UnknownFunction
 from ..ranks.start import start
 from ..ranks.timeline import rendered
-from ..run_program import Usage
 from ..slide import TooMuch
-from ..text import clean
+from ..text import clean, counted
+from ..view import PASSES, requested_passes
 from .common import (
     STDOUT,
     Args,
@@ -40,13 +40,15 @@ from .common import (
     target_of,
     working,
 )
-from .render_options import Look, Processes
+from .render_options import Directions, Look, Processes
 
 Format = Literal["html", "svg", "film", "png", "pdf", "tex", "dot", "mmd", "txt", "json"]
-LOOK, PROCESSES = Look(), Processes()
+LOOK, DIRECTIONS, PROCESSES = Look(), Directions(), Processes()
 
 EXAMPLES = """Examples:
 
+  minigrad render net.py                            what its last backward began from
+  minigrad render net.py --list                     all names that can be drawn
   minigrad render net.py:loss                       all passes, into loss.svg
   minigrad render net.py:loss -p backward -o -      one pass, to stdout
   minigrad render net.py:loss -o loss.html          the viewer, to step through
@@ -71,7 +73,9 @@ def render(
     tex: Annotated[bool, Parameter(name=["--tex"], negative="", show_default=False)] = False,
     args: Args = None,
     look: Look = LOOK,
+    directions: Directions = DIRECTIONS,
     processes: Processes = PROCESSES,
+    names: Annotated[bool, Parameter(name=["--list"], negative="", show_default=False)] = False,
     view: Annotated[bool, Parameter(name=["--view"], negative="", show_default=False)] = False,
     as_torch: AsTorch = False,
     json: Json = False,
@@ -82,7 +86,7 @@ def render(
     ----------
     target
         PROG.py:NAME. The program, written for minigrad or PyTorch, runs as a script.
-        NAME is a tensor, function or module that it defines.
+        NAME is a tensor, function or module that it defines. Without :NAME, the tensor from which the last backward began.
         -:NAME reads the program from the standard input.
     passes
         Pass to draw. minigrad runs a pass that the program does not run, seeded with ones.
@@ -96,6 +100,8 @@ def render(
     args
         Arguments for the function, in Python: --args "tensor([1., 2.]), 3". They may use the program's names.
         Default: the program's example_inputs.
+    names
+        List the tensors with a graph, modules and functions that NAME can be, and draw nothing.
     view
         Open the file afterwards, in the system's default program.
     as_torch
@@ -103,10 +109,13 @@ def render(
     json
         Write a summary as JSON: the file, its format, passes, counts and notes.
     """
-    _, name = target_of(target)
+    file, name = target_of(target, nameless=True)
+    if names:
+        return listed(target, words, as_torch, json)
+    check_name(file, name, {"--args": args is not None, "--ranks": processes.ranks})
     if tex and format not in (None, "tex"):
         raise Usage(f"--tex and -f {format} contradict each other. Choose one.")
-    place, kind = destination(output, "tex" if tex else format, name)
+    place, kind = destination(output, "tex" if tex else format, name or stem(file))
     final = place and place.absolute()  # the program may change the working directory
     if place is None and (view or json):
         raise Usage(f"{'--view' if view else '--json'} needs a file. Name one with -o.")
@@ -114,7 +123,8 @@ def render(
     processes.check(kind, seen, from_file=args is None and not target.startswith("-:"))
     if processes.n is not None:
         return start(processes.n, given)
-    program, name = program_of(target, words)
+    program, name = program_of(target, words, nameless=True)
+    program.seeds, program.times = directions.given(), look.color == "time"
     as_torch = as_torch or processes.ranks  # ranks compute with minigrad
     with stdout_to_stderr(place is None or json), computing(as_torch, program):
         if processes.ranks:
@@ -129,7 +139,7 @@ def render(
             made, about = rendered(record, kind), {}
         else:
             settings = seen, *look.fold(kind), look.colours, look.opened
-            drawing, made = drawn(lambda: viz.Drawing(record, there, notes, *settings), kind)
+            drawing, made = drawn(lambda: viz.Drawing(record, there, notes, *settings), kind, program.directions)
             about = counts(drawing)
             notes += drawing.warnings(kind)
         notes += look.unused("timeline" if processes.timeline else kind, seen)
@@ -143,11 +153,39 @@ def render(
         webbrowser.open(final.as_uri())
 
 
-def drawn(draw: Callable[[], viz.Drawing], kind: str) -> tuple[viz.Drawing, str | bytes]:
-    """Return a drawing, and its text or bytes in a format."""
+def check_name(file: str, name: str, options: dict[str, bool]) -> None:
+    """Raise Usage for an option that needs the name of what to draw."""
+    for option in [option for option, used in options.items() if used and not name]:
+        raise Usage(f"{option} needs a name to draw. Write {file}:NAME; minigrad render {file} --list shows the names.")
+
+
+def stem(file: str) -> str:
+    """Return the name of a program's file, for the picture of its last backward."""
+    return "backward" if file == "-" else Path(file).stem
+
+
+def listed(target: str, words: tuple[str, ...], as_torch: bool, json: bool) -> None:
+    """Run a program and print the names that can be drawn."""
+    from ..last_backward import Roots
+    from ..listing import Listing
+
+    program, _ = program_of(target, words, nameless=True)
+    with stdout_to_stderr(), computing(as_torch, program), Roots(program.libraries.torch) as roots:
+        with working(f"running {program.file}"), program.libraries.uncompiled():
+            program.run()
+        found = Listing.of(program, roots.began_from)
+    if json:
+        return print(js.dumps(found.plain(program.file)))
+    for row in found.rows(program.file):
+        print(clean(row))
+
+
+def drawn(draw: Callable[[], viz.Drawing], kind: str, directions: dict[str, str]) -> tuple[viz.Drawing, str | bytes]:
+    """Return a drawing with sentences about its directions, and its text or bytes in a format."""
     try:
         drawing = draw()
-        with working(f"drawing {drawing.whole.operations} operations"):
+        drawing.directions = directions
+        with working(f"drawing {counted(drawing.whole.operations, 'operation')}"):
             return drawing, maker(drawing, kind)()
     except (TooMuch, UnknownFunction) as wrong:
         raise Usage(str(wrong).removeprefix("draw: ")) from None

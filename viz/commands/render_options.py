@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Annotated, Literal
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from ..drawn_graph import SHOW, View
+from ..errors import Usage
 from ..fold import MOST
-from ..run_program import Usage, view_from
+from ..run_program import view_from
 from ..themes import THEMES, Theme
+from ..view import SHOW, View
 from .common import Rankdir
 
 PICTURES = ("svg", "film", "png", "pdf", "tex")
@@ -31,15 +32,17 @@ class Look:
     Parameters
     ----------
     show
-        Parts to show besides operations, any of values,grads,shapes,saved,lines. Default: all; on a slide values,grads.
-        all,update adds the writes of a training step; all,setup adds the initialization of the parameters.
+        Parts to show besides operations, any of values,grads,maps,shapes,saved,lines.
+        Default: all; on a slide values,grads,maps.
+        all,update adds the writes of a training step; all,setup adds the initialization of the parameters;
+        all,views adds the reshapes and transposes of a large picture.
     rankdir
         Direction of the graph: top to bottom (TB), BT, LR or RL. Default: TB; on a slide, the best fit.
     depth
         Number of levels of modules (or functions, if there are no modules) to open; each deeper one becomes one box.
     max_nodes
-        Fold a graph with more nodes than this: lines, loop iterations, modules or functions become boxes. 0: never.
-        Default: 500; in JSON, never.
+        Fold a graph with more nodes than this: modules, rounds of loops, lines or functions become boxes. 0: never.
+        Default: 40; in JSON, never.
     open
         Custom Functions that show the operations of their methods: names with commas, all, or none.
         Default: those of at most 8 operations, in graphs of at most 40 nodes.
@@ -47,6 +50,9 @@ class Look:
         slide: a 16:9 page per pass in large type, with room for up to 12 boxes.
     theme
         Colours: light or dark, or print for black and white, with line styles and hatching instead of colours.
+    color
+        Colour the cards by size: grad, the norm of the gradient; memory, the bytes saved for backward; time, the time in
+        each pass, which the format json has, too.
     """
 
     show: str | None = None
@@ -56,11 +62,13 @@ class Look:
     open: str | None = None
     size: Literal["slide"] | None = None
     theme: Literal["light", "dark", "print"] = "light"
+    color: Literal["grad", "memory", "time"] | None = None
 
     def view(self, kind: str) -> View:
         """Return the view for a format.  Raises Usage for unknown words and for negative numbers."""
         check_counts(self.depth, self.max_nodes)
-        return view_from(self.show, self.rankdir, self.size if kind in PICTURES else None)
+        seen = view_from(self.show, self.rankdir, self.size if kind in PICTURES else None)
+        return replace(seen, color=self.color or "")
 
     def fold(self, kind: str) -> tuple[int | None, int | None]:
         """Return the number of open levels and the largest number of nodes; None means no limit."""
@@ -86,16 +94,62 @@ class Look:
             "--open": self.open,
             "--rankdir": self.rankdir,
             "--size": self.size,
+            "--color": None if (kind, self.color) == ("json", "time") else self.color,
             "--theme": None if self.theme == "light" else self.theme,
         }
         given = [name for name, value in options.items() if value is not None]
         if kind == "timeline":
             return [f"a timeline ignores {', '.join(given)}"] if given else []
         if kind == "html":
+            given = [name for name in given if name != "--open"]
             return [f"the viewer ignores {', '.join(given)}: it shows everything and folds on request"] if given else []
-        without = [] if kind in PICTURES else ["--size"] + ["--theme"] * (kind in ("txt", "json"))
+        without = [] if kind in PICTURES else ["--size", "--color"] + ["--theme"] * (kind in ("txt", "json"))
         without += ["--open"] * (kind == "json")
         return [f"the format {kind} ignores {name}" for name in without if name in given]
+
+
+@Parameter(name="*", group="Seeds")
+@dataclass(frozen=True)
+class Directions:
+    """The seeds of the backward and the jvp pass.
+
+    Parameters
+    ----------
+    tangent
+        Direction of the jvp pass: x=[1,0] moves the leaf x and no other one; x=random; random for all leaves. Repeat it
+        for more leaves. Default: ones, or, if these give 0, the first basis vector.
+    grad
+        Gradient with which backward begins: [0,1] for the only result, or y=[0,1], or random. Default: ones, or, if these
+        give 0, the first basis vector.
+    """
+
+    tangent: Annotated[list[str] | None, Parameter(allow_leading_hyphen=True)] = None
+    grad: Annotated[list[str] | None, Parameter(allow_leading_hyphen=True)] = None
+
+    def given(self) -> dict[str, Any]:
+        """Return the arguments `tangent` and `grad` of `minigrad.record`."""
+        tangent, grad = seeds_from("--tangent", self.tangent), seeds_from("--grad", self.grad)
+        if isinstance(tangent, list | int | float):
+            raise Usage(f"--tangent {tangent} does not name a leaf. Write --tangent NAME={tangent}.")
+        return {"tangent": tangent, "grad": grad}
+
+
+def seeds_from(option: str, texts: list[str] | None) -> Any:
+    """Return the values of --tangent or --grad: None, a dictionary by names, or a single value without a name."""
+    from minigrad.record.seeds import parsed
+
+    found: dict[str, Any] = {}
+    for text in texts or ():
+        try:
+            name, value = parsed(text)
+        except (ValueError, SyntaxError):
+            raise Usage(
+                f"{option} {text} is not a value. Write {option} NAME=[1,0], or {option} NAME=random."
+            ) from None
+        found[name] = value
+    if "" in found and len(found) > 1:
+        raise Usage(f"{option} is given with a name and without one. Name all of them.")
+    return found.get("", found or None)
 
 
 @Parameter(name="*", group="Many processes")
@@ -135,5 +189,7 @@ class Processes:
         if seen.slide or seen.rankdir in ("LR", "RL"):
             option = "--size slide" if seen.slide else f"--rankdir {seen.rankdir}"
             raise Usage(f"--ranks draws lanes side by side, from top to bottom. Leave out {option}.")
+        if seen.color == "time":
+            raise Usage("--color time is for a single process. With --ranks, --timeline draws the times.")
         if self.timeline and kind not in ("svg", "png", "pdf", "json"):
             raise Usage(f"--timeline cannot write {kind}. Use .svg, .png, .pdf, or .json for a trace.")

@@ -9,9 +9,10 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from ..errors import Usage
 from ..libraries import sources, tree_of
 from ..ranks.start import start
-from ..run_program import Program, Usage
+from ..run_program import Program
 from ..text import clean
 from .common import Json, Target, given
 

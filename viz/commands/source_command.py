@@ -11,7 +11,7 @@ from cyclopts import Parameter
 import viz
 
 from .. import text
-from ..run_program import Failure
+from ..errors import Failure
 from .common import Args, AsTorch, Json, Target, computing, program_of, stdout_to_stderr, working
 
 EXAMPLES = """Examples:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json as js
 import sys
+from dataclasses import replace
 from typing import Annotated
 
 from cyclopts import Parameter
 
 import viz
 
+from ..errors import Usage
+from ..functions import UnknownFunction, check_names, opened
 from ..run_program import view_from
 from ..step_through import Step, walk
 from .common import Args, AsTorch, Json, Pass, Target, computing, print_notes, program_of, recorded, stdout_to_stderr
@@ -19,6 +22,7 @@ EXAMPLES = """Examples:
 
   minigrad step net.py:loss                Enter: next, b: back, q: quit
   minigrad step net.py:loss -p backward    one pass only
+  minigrad step net.py:loss --open none    custom Functions as one step
   minigrad step net.py:loss | less         all steps at once"""
 
 KEYS = "Enter next · b back · number go there · a all · q quit"
@@ -34,6 +38,7 @@ def step(
     show: Annotated[str | None, Parameter(name=["--show"])] = None,
     depth: Annotated[int | None, Parameter(name=["--depth"])] = None,
     max_nodes: Annotated[int, Parameter(name=["--max-nodes"])] = 500,
+    open: Annotated[str, Parameter(name=["--open"])] = "all",
     as_torch: AsTorch = False,
     json: Json = False,
 ) -> None:
@@ -48,24 +53,32 @@ def step(
     args
         Arguments for the function, in Python.
     show
-        Parts to show, any of values,grads,shapes,saved,lines. Default: all.
+        Parts to show, any of values,grads,maps,shapes,saved,lines. Default: all.
         update and setup add operations, as for render.
     depth
         Number of levels of modules or functions to open; each deeper one becomes one step.
     max_nodes
         Fold a graph with more nodes than this. 0: never.
+    open
+        Custom Functions whose methods are stepped through, line by line: names separated by commas, all or none.
     as_torch
         Replace the program's torch with minigrad.
     json
-        Write all steps as a JSON list of {phase, op, title, lines}.
+        Write all steps as a JSON list of {phase, op, title, lines, within}.
     """
     check_counts(depth, max_nodes)
     seen = view_from(show)
     program, name = program_of(target, words)
     with stdout_to_stderr(), computing(as_torch, program):
         record, notes, there = recorded(program, name, passes, args)
-        drawing = viz.Drawing(record, there, notes, seen, depth, max_nodes or None, open="none")
-        steps = walk(drawing.graph, drawing.cards, there)
+        drawing = viz.Drawing(record, there, notes, replace(seen, full=True), depth, max_nodes or None, open="none")
+        cards = drawing.cards  # closed: a step says what a closed card says
+        names = [name.strip() for name in open.split(",")]
+        try:
+            check_names(drawing.graph, names)
+        except UnknownFunction as wrong:
+            raise Usage(str(wrong).removeprefix("draw: ").replace("open names", "--open names", 1)) from wrong
+        steps = walk(opened(drawing.graph, names), cards, there)
     print_notes(notes)
     if json:
         print(js.dumps([one.to_dict() for one in steps], indent=1))
@@ -79,10 +92,11 @@ def step(
 def step_text(steps: list[Step], number: int) -> str:
     """Return a step as text, in the colour of its pass if the terminal has colours."""
     one = steps[number]
-    head = f"{one.phase} · step {number + 1} of {len(steps)}"
+    head = " › ".join([f"{one.phase} · step {number + 1} of {len(steps)}", *one.within])
     if coloured():
         head = f"\033[1;{COLOURS[one.phase]}m{head}\033[0m"
-    return "\n".join([head, f"  {one.title}", *(f"    {line}" for line in one.lines)])
+    margin = "│ " * len(one.within)
+    return "\n".join(margin + line for line in [head, f"  {one.title}", *(f"    {line}" for line in one.lines)])
 
 
 def coloured() -> bool:

@@ -19,7 +19,14 @@ if TYPE_CHECKING:
 PASSES = ("forward", "backward", "jvp")
 
 
-def from_torch(fn: Callable, *args: Any, passes: str | Sequence[str] = PASSES, name: str | None = None) -> TorchRecord:
+def from_torch(
+    fn: Callable,
+    *args: Any,
+    passes: str | Sequence[str] = PASSES,
+    name: str | None = None,
+    tangent: Any = None,
+    grad: Any = None,
+) -> TorchRecord:
     """Run a PyTorch function or module once and record its forward, backward and jvp passes.
 
     Passes that the program does not run are added, seeded with ones, as `minigrad.record` does: backward from
@@ -32,6 +39,7 @@ def from_torch(fn: Callable, *args: Any, passes: str | Sequence[str] = PASSES, n
         args: its arguments.
         passes: any of "forward", "backward", "jvp".
         name: a title; the default is the function's name.
+        tangent, grad: the direction of the jvp pass and the gradient of the result, as in `minigrad.record`.
 
     Returns:
         The record: `viz.draw` draws it, `to_json()` returns it as text (docs/record.md).
@@ -60,4 +68,4 @@ def from_torch(fn: Callable, *args: Any, passes: str | Sequence[str] = PASSES, n
         raise error(ModuleNotFoundError, "from_torch", "PyTorch is not installed", "pip install torch") from e
     from .torch_recording import recording_of
 
-    return recording_of(fn, args, wanted, name).document()
+    return recording_of(fn, args, wanted, name, tangent, grad).document()

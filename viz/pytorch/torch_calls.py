@@ -1,7 +1,8 @@
 """Interception of a PyTorch program's calls: functions and methods by a TorchFunctionMode, custom Functions by a patch.
 
 `Function.apply` bypasses the mode.  While a recording is active, its base class has an `apply` that first checks whether this
-thread is recording; so even a program that bound `f = MyFunction.apply` long ago is recorded.
+thread is recording; so even a program that bound `f = MyFunction.apply` long ago is recorded.  `torch.from_numpy` bypasses
+it as well, and is replaced.
 """
 
 # pyright: reportMissingImports=false, reportAttributeAccessIssue=false, reportPrivateImportUsage=false
@@ -28,6 +29,7 @@ class Running(threading.local):
 
 RUNNING = Running()
 LOCK = threading.Lock()
+FROM_NUMPY = torch.from_numpy
 REPLACED: list[tuple] = []  # patched methods: (class, name of a method, the class's own attribute before)
 everywhere = 0  # number of active recordings, in all threads
 
@@ -60,12 +62,23 @@ def apply(cls: Any, *args: Any, **kwargs: Any) -> Any:
     return recorder.call(run, cls.__name__, args, kwargs, cls)
 
 
+def from_numpy(*args: Any) -> Any:
+    """Replace `torch.from_numpy`, which no mode sees: record the call if this thread is recording."""
+    recorder = RUNNING.recorders[-1] if RUNNING.recorders else None
+    if recorder is None or not sees(recorder):
+        return FROM_NUMPY(*args)
+    return recorder.asked(FROM_NUMPY, args, {})
+
+
 @contextmanager
 def watching(recorder: Any) -> Iterator[None]:
     """Pass this thread's calls to the recorder."""
     global everywhere
     with LOCK:
         everywhere += 1
+        if everywhere == 1:
+            torch.from_numpy = from_numpy
+            REPLACED.append((torch, "from_numpy", FROM_NUMPY))
         _SingleLevelFunction.apply = classmethod(apply)
     RUNNING.recorders.append(recorder)
     try:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import copy
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,9 +24,14 @@ from torch._functorch.pyfunctorch import temporarily_clear_interpreter_stack
 from minigrad.errors import error
 from minigrad.files import written
 from minigrad.record import schema
-from minigrad.record.build import assigned_names
-from minigrad.record.labels import labels
+from minigrad.record.assignments import name_variables
+from minigrad.record.build import choose_labels
+from minigrad.record.inner_calls import named_by_author
+from minigrad.record.method_formulas import compose
 from minigrad.record.show import mimebundle
+
+from ..text import counted
+from ..trimmed_record import mentioned
 
 if TYPE_CHECKING:
     from .torch_graph import Backward
@@ -54,7 +59,8 @@ class Noted:
         a = self.array
         if a is None:
             return {}
-        return schema.summary(np.abs(a) if a.dtype.kind == "c" and a.size > schema.WHOLE else a)
+        a = np.abs(a) if a.dtype.kind == "c" and a.size > schema.WHOLE else a
+        return schema.summary(a, self.kind in schema.LEAVES)
 
 
 class Call:
@@ -67,7 +73,7 @@ class Call:
         self.cls: Any = None  # the user's Function
         self.layers: list[str] = []
         self.modules: list[str] = []
-        self.word = name  # PyTorch's own name; in args and kwargs values replace tensors
+        self.word = name  # PyTorch's own name, "" for lines of NumPy; in args and kwargs values replace tensors
         self.args: tuple[Any, ...] = ()
         self.kwargs: dict[str, Any] = {}
         self.dims: dict[Noted, list[int]] = {}  # the `batches` of each argument and result
@@ -128,7 +134,7 @@ class TorchRecord(schema.Document):
 
     def __repr__(self) -> str:
         forward = sum(op.phase == "forward" for op in self.ops)
-        return f"<TorchRecord {self.program['name']}: {forward} operations, {', '.join(self.program['passes'])}>"
+        return f"<TorchRecord {self.program['name']}: {counted(forward, 'operation')}, {', '.join(self.program['passes'])}>"
 
     _repr_mimebundle_ = mimebundle
 
@@ -139,6 +145,7 @@ class Builder:
     def __init__(self, calls: list[Call], outputs: list[Noted], backward: Backward):
         self.calls, self.returned, self.backward = calls, outputs, backward
         self.numbers: dict[Noted, int] = {}
+        self.outside: Sequence[Noted] = ()  # of a method: values that the record around it shows by its names
         self.ids = {call: i for i, call in enumerate(calls)}
         self.used = {one for call in calls for one in call.inputs if isinstance(one, Noted)} | set(outputs)
         self.edges = {call: call.edges() for call in calls}
@@ -148,8 +155,8 @@ class Builder:
         """Return a value's number in the document, or a constant in JSON form."""
         return schema.jsonable(one) if isinstance(one, dict) else self.numbers.setdefault(one, len(self.numbers))
 
-    def document(self, program: dict) -> dict[str, Any]:
-        """Return the fields of the document."""
+    def document(self, program: dict) -> schema.Document:
+        """Return the document, without calls and formulas."""
         gradients = self.backward.gradients()
         ops = [self.entry(call) for call in self.calls]
         with_tangents = [call for call in self.calls if any(o in call.tangents for o in call.outputs)]
@@ -159,19 +166,21 @@ class Builder:
         outputs = [self.number(o) for o in self.returned]
         whole = {self.number(v): self.number(gradients[v]) for v in list(self.numbers) if v in gradients}
         values = [
-            schema.Value(i, v.name, "", v.kind, v.shape, v.dtype, v.device, v.bytes, v.summary)
+            schema.Value(i, v.name, "", "", v.kind, v.shape, v.dtype, v.device, v.bytes, v.summary)
             for v, i in self.numbers.items()
         ]
-        assigned = assigned_names(ops)
-        for v in values:
-            v.name = v.name or assigned.get(v.id, "")
-        known = labels(values)
-        for v in values:
-            v.label = known[v.id]
+        later = name_variables(values, ops)
+        own = [op for op, call in zip(ops, self.calls) if call.of is None or call.inputs]
+        outside = {self.numbers[v] for v in self.outside if v in self.numbers}
         ran = {"forward", *[op.phase for op in ops]}
         passes = [one for one in ("forward", "backward", "jvp") if one in ran]
-        return {"program": {**program, "passes": passes}, "values": values, "ops": ops, "outputs": outputs,
-                "gradients": whole}  # fmt: skip
+        document = schema.Document({**program, "passes": passes}, values, ops, outputs, whole)
+        self.named = choose_labels(document, own, later, outside)
+        saved: dict[int, str] = {}
+        for op, call in zip(ops, self.calls):
+            saved |= {} if call.cls is None else named_by_author(call.cls, op.saved)
+        self.named.write(ops, whole, saved)
+        return document
 
     def entry(self, call: Call) -> schema.Op:
         """Build the entry of an operation, or of its backward."""
@@ -221,18 +230,24 @@ class Builder:
         return [edge for edge in self.edges[call] if edge[0] not in self.backward.differentiated]
 
     def write_words(self, document: schema.Document, part: Callable[[dict], dict]) -> None:
-        """Add calls and derivative formulas to the operations in a part of the record."""
+        """Add calls, derivative formulas and contents to a part of the record."""
+        from .torch_contents import contents_of
         from .torch_wording import Words
 
         known = {value: document.values[i].label for value, i in self.numbers.items()}
-        there = {op["id"] for op in part(document.to_dict())["ops"]}
+        tangents = {value: self.named.tangent(i) for value, i in self.numbers.items()}
+        record = part(document.to_dict())
+        there = {op["id"] for op in record["ops"]}
         for op, call in zip(document.ops, self.calls):
             if op.id in there and call.of is None:
                 flows, used = self.flows(call), self.ends(call)[1]
                 arrived = self.backward.arrived
                 runs = dict.fromkeys(run for run, *_ in flows)
                 grads = {run: {o: arrived[o][run] for o in used if run in arrived.get(o, ())} for run in runs}
-                Words(op, call, known, used).write(flows, grads)
+                Words(op, call, known, tangents, used).write(flows, grads)
+                if op.inside:
+                    compose(op, document.values)
+        document.contents = contents_of(document, self.numbers, self.ids, mentioned(record))
 
     def through(self, call: Call) -> list[tuple]:
         """Return the edges of the forward operation along which this entry of backward sent a gradient."""

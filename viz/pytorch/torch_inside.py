@@ -8,7 +8,7 @@ thread is recording.  The ctx, which is the node of the results, identifies the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
@@ -16,11 +16,12 @@ from weakref import WeakSet
 import torch
 
 from minigrad.record import schema
-from minigrad.record.inner_calls import parameters
+from minigrad.record.inner_calls import parameters, unpacked_names
 
 from .torch_calls import REPLACED, RUNNING, watching
-from .torch_document import Builder, Call, Noted
-from .torch_graph import run_now
+from .torch_document import Builder, Call, Noted, bottom, numbers
+from .torch_graph import run_now, same
+from .torch_numpy import Crossings
 from .torch_words import tensors_in
 
 if TYPE_CHECKING:
@@ -36,7 +37,10 @@ class Inside:
 
     def __init__(self, name: str, ctx: Any, recorder: Recorder):
         self.name, self.ctx, self.recorder, self.run = name, ctx, recorder, run_now()
+        self.kept: tuple = ()  # of a jvp, the saved tensors
+        self.unpacked: tuple[str, ...] = ()  # the names that a backward gives to the saved tensors
         self.gradients: list[Noted | None] = []  # for a backward, the gradient of each result
+        self.inputs: list[Noted | None] = []  # the arguments without ctx, None for those that are no tensors
         self.outputs: list[Noted] = []
         self.same: dict[Noted, Noted] = {}
 
@@ -46,16 +50,36 @@ class Inside:
             if value not in self.same and (there := outer.known(t)) is not None:
                 self.same[value] = there
 
+    def match(self, twins: Iterable[tuple[torch.Tensor, Noted]], call: Call, place: Callable) -> None:
+        """Match values with values outside that a second run of the operation had in other memory, or computed again."""
+        left = [value for value, *_ in call.kept]
+        there = {}
+        for t in self.kept:
+            if t is not None and (found := [one for one in left if same(one.array, numbers(bottom(t)))]):
+                left.remove(found[0])
+                there[place(t)] = found[0]
+        there |= {place(t): value for t, value in twins}
+        for value, t in self.recorder.held():
+            if self.recorder.known(t) is value and (known := there.get(place(t))) is not None:
+                self.same.setdefault(value, known)
+
     def document(self, builder: Builder, call: Call) -> schema.Method:
         """Return the method in the record's form."""
+        kept = [value for value, *_ in call.kept]
+        if len(self.unpacked) == len(kept):
+            names = dict(zip(kept, self.unpacked))
+            for value, there in self.same.items():
+                value.name = value.name or names.get(there, "")
         inner = Builder(self.recorder.calls, self.outputs, self.recorder.backward)
-        document = schema.Document(**inner.document({"file": "", "name": self.name}))
+        inner.outside = [a for a, b in self.same.items() if b.kind not in ("gradient", "tangent")]
+        document = inner.document({"file": "", "name": self.name})
         inner.write_words(document, lambda record: record)
         same = {**self.same, **dict(self.passed(builder, call))}
         made = document.to_dict()
         both = [(inner.numbers.get(a), builder.numbers.get(b)) for a, b in same.items()]
         known = {a: b for a, b in both if a is not None and b is not None}
-        return schema.Method(self.name, made["values"], made["ops"], made["outputs"], known)
+        inputs = [None if a is None else inner.numbers.get(a) for a in self.inputs]
+        return schema.Method(self.name, made["values"], made["ops"], made["outputs"], known, inputs)
 
     def passed(self, builder: Builder, call: Call) -> Iterator[tuple[Noted, Noted]]:
         """Yield pairs of inner and outer values for the gradients that a run of backward passed in and out."""
@@ -94,18 +118,26 @@ def asking(name: str, method: Callable) -> Callable:
 def watched(outer: Recorder, name: str, method: Callable, args: tuple) -> Any:
     """Run a method under a recording, and pass that to the outer recording."""
     inner = type(outer)(jvp=False)
+    inner.crossings = Crossings(inner, method)
     ran = Inside(name, args[0] if args and hasattr(args[0], "next_functions") else None, inner)
     try:
-        with watching(inner):
+        with watching(inner), torch._C._EnableTorchFunction():  # PyTorch calls jvp without
+            names = {id(a): word for word, a in zip(parameters(method), args) if isinstance(a, torch.Tensor)}
             with inner.aside():
-                for word, a in zip(parameters(method), args):
-                    if isinstance(a, torch.Tensor):
-                        inner.ref(a).name = word
+                for a in args:
+                    if id(a) in names:
+                        inner.ref(a).name = names[id(a)]
+                given = args if ran.ctx is None else args[1:]
+                ran.inputs = [inner.ref(a) if isinstance(a, torch.Tensor) else None for a in given]
+                if name == "jvp":
+                    ran.kept = getattr(ran.ctx, "saved_for_forward", None) or ()
                 if name in BACK:
-                    ran.gradients = [inner.ref(a) if isinstance(a, torch.Tensor) else None for a in args[1:]]
+                    ran.gradients, ran.unpacked = ran.inputs, unpacked_names(method)
             result = method(*args)
             with inner.aside():
                 ran.outputs = inner.returned(tensors_in(result))
+                for value, t in inner.owners():  # also what is written to an argument
+                    value.name = value.name or names.get(id(t), "")
     finally:
         inner.backward.close()
     outer.ran(ran)

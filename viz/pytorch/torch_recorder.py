@@ -11,7 +11,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from types import FrameType, FunctionType
+from functools import partial
+from types import FunctionType
 from typing import Any
 
 import torch
@@ -19,11 +20,14 @@ from torch._functorch.autograd_function import custom_function_call
 from torch.utils._pytree import tree_map
 
 from minigrad.record.callers import module_names
+from minigrad.record.seeds import Seeds, refuse_gradient
 
 from .torch_calls import Calls
+from .torch_contents import READING, WORDS
 from .torch_document import Call, Noted, batches, bottom, has_memory, is_leaf
 from .torch_graph import Backward, edges_of, run_now, same
 from .torch_inside import BACK, Inside, look_into
+from .torch_numpy import Crossings
 from .torch_tangents import Tangents, version
 from .torch_words import (
     MADE,
@@ -34,6 +38,7 @@ from .torch_words import (
     defaults,
     formula_of,
     forward_parameters,
+    modules_around,
     op_name,
     parameters_of,
     primitive_of,
@@ -49,16 +54,17 @@ REFUSED = (  # errors of PyTorch that mean it cannot run another backward
 )
 RUNNING = ("batch_norm", "instance_norm")  # these write running statistics without a version change
 COMPOSED = ("multi_head_attention_forward",)  # recorded as the many operations that they consist of
-MODULE = torch.nn.Module._wrapped_call_impl.__code__  # the code that calls a module
 
 
 class Recorder:
     """Records the calls of a program while `with watching(recorder):` is open."""
 
-    def __init__(self, jvp: bool):
+    def __init__(self, jvp: bool, seeds: Seeds | None = None):
+        self.seeds = seeds
         self.within = run_now()  # the run of backward that it began in, for the backward method of a Function
         self.calls: list[Call] = []
         self.backward, self.tangents = Backward(self), Tangents(self, jvp)
+        self.reads: list[tuple] = []  # of elements by Python (torch_contents.py)
         self.notes: list[str] = []  # gaps in the recording, with the reasons
         self.tensors: dict[Noted, torch.Tensor] = {}  # of leaves, and of values that no recorded operation made
         self._known: dict[int, tuple] = {}  # id -> (tensor, state of its memory, value)
@@ -68,7 +74,9 @@ class Recorder:
         self._views: dict[int, Call] = {}  # id of a view -> the operation that made it
         self._writers: dict[int, Call] = {}  # memory -> the operation that wrote there last
         self._writes: dict[int, int] = {}  # memory -> number of writes: `.data` has a separate version counter
-        self._paths: dict[Any, dict] = {}
+        self.module_paths: dict[Any, dict] = {}
+        self.crossings: Crossings | None = None  # to NumPy and back, in a method of a custom Function
+        self.added_backward = False  # True if `run_backward` ran, because the program ran none
         self._busy = False
         self._insides: list[Inside] = []  # calls of methods of the Function that is running
 
@@ -89,6 +97,8 @@ class Recorder:
     def asked(self, func: Any, args: tuple, kwargs: dict) -> Any:
         """Handle a call of the user: an operation, or only a query."""
         name = getattr(func, "__name__", type(func).__name__)
+        if self.crossings is not None and self.crossings.concerns(name, args):
+            return self.crossings.crossed(name, args, func(*args, **kwargs))
         if name in ("__get__", "__set__", "__delete__"):
             attribute = func.__self__.__name__
             if name == "__get__" and attribute in PROPERTIES:
@@ -140,6 +150,7 @@ class Recorder:
                 written |= {key: pair for key, pair in given.items() if not pair[0].requires_grad and changed(*pair)}
             new = name in MADE or name.endswith("_like") or name.startswith("new_")
             if not given or not written and (new or not fresh):
+                self.note_read(name.strip("_"), args, given)
                 return out  # a query, or a tensor made from no tensor
             made = self.begin(run, name, cls, args, {key: one for key, one in kwargs.items() if key != "out"}, given)
             made.boundary = boundary
@@ -158,8 +169,26 @@ class Recorder:
                 inside.find(self)
             made.insides = list({inside.name: inside for inside in reversed(insides)}.values())[::-1]
             if push is not None and made.phase == "forward":
-                push(made, out, results)
+                values = {key: value for key, (_, value) in given.items()} | {id(t): value for t, value in results}
+                self.push(made, partial(push, made, out, results), values)
             return out
+
+    def note_read(self, name: str, args: tuple, given: dict[int, tuple]) -> None:
+        """Note that Python reads the elements of a tensor."""
+        if name in READING and args and id(args[0]) in given:
+            value = given[id(args[0])][1]
+            self.reads.append((len(self.calls), value, WORDS.get(name, name), where(sys._getframe(2))))
+
+    def push(self, call: Call, push: Callable, values: dict[int, Noted]) -> None:
+        """Push an operation's tangents, and note the call of a custom Function's jvp; `values` are those of its tensors."""
+        self._insides, outer = [], self._insides
+        try:
+            push()
+        finally:
+            insides, self._insides = self._insides, outer
+        for inside in [inside for inside in insides if inside.name == "jvp"]:
+            inside.match(self.tangents.twins(call, values), call, self.place)
+            call.insides.append(inside)
 
     def ran(self, inside: Inside) -> None:
         """Note that a method of a custom Function ran, in a call or in backward."""
@@ -174,7 +203,7 @@ class Recorder:
         phase = "update" if self.backward.ran and not torch.is_grad_enabled() else "forward"
         frame = sys._getframe(2)
         made = Call(phase, op_name(name) if cls is None else cls.__name__, where(frame))
-        made.modules, made.layers = module_names(modules_around(frame), self._paths), self.layers()
+        made.modules, made.layers = module_names(modules_around(frame), self.module_paths), self.layers()
         args = args[::-1] if name in SWAPPED else args[1:] if args and args[0] is cls and cls is not None else args
         usual = defaults(run) if cls is None else {}
         kwargs = {key: one for key, one in kwargs.items() if key not in usual or one is not usual[key]}
@@ -271,7 +300,11 @@ class Recorder:
         known = self._places.get(at or ()) or self._extents.get(self.extent(t) if at else ())
         if known is None and (low := bottom(t)).dim() == 0 and {"const": low.item()} in call.inputs:
             return None
-        return known or call.internal.setdefault(at, Noted(t, "computed"))
+        if known is None and at not in call.internal:
+            call.internal[at] = Noted(t, "computed")
+            if call.cls is not None:  # its methods have the same tensor
+                self.assign(t, call.internal[at])
+        return known or call.internal[at]
 
     def seen_again(self, t: torch.Tensor) -> Noted:
         """Return the value of a tensor whose memory was written through another tensor since its last read.
@@ -312,6 +345,10 @@ class Recorder:
             if at == self.state(t):
                 yield value, t
 
+    def owners(self) -> Iterator[tuple[Noted, torch.Tensor]]:
+        """Yield all values, with the tensors that had them first."""
+        yield from self._owners.items()
+
     def returned(self, outs: list[torch.Tensor]) -> list[Noted]:
         """Return the values of the program's results."""
         given = set(self.tensors)
@@ -322,24 +359,36 @@ class Recorder:
             )
         return values
 
-    def run_backward(self, outs: list[torch.Tensor], keep: bool) -> None:
+    def run_backward(self, outs: list[torch.Tensor], keep: bool, name: str = "") -> None:
         """Run backward from all results that require grad, seeded with ones, unless the program ran it itself.
 
-        `keep` the saved tensors if the program may go on with its graph.
+        `name` is that of the only result.  `keep` the saved tensors if the program may go on with its graph.
         """
         roots = [o for o in outs if o.requires_grad]
         leaves = [*{id(t): t for t in self.tensors.values() if t.requires_grad}.values()]
-        if not roots or not leaves or any(self.backward.gradient(self.ref(o)) is not None for o in outs):
+        if not roots or not leaves:
             return
+        if any(self.backward.gradient(self.ref(o)) is not None for o in outs):
+            return refuse_gradient(self.seeds)
         try:
-            seeds = [torch.ones_like(o) for o in roots]
+            seeds = self.gradients(roots, name)
             found = torch.autograd.grad(roots, leaves, seeds, retain_graph=keep, allow_unused=True)
         except RuntimeError as e:
             if not any(reason in str(e) for reason in REFUSED):
                 raise
             self.notes.append(f"PyTorch could not run backward for the program: {str(e).splitlines()[0]}")
             return
+        self.added_backward = True
         self.backward.returned(leaves, found)
+
+    def gradients(self, roots: list[torch.Tensor], name: str) -> list[torch.Tensor]:
+        """Return the gradients with which backward begins at the results."""
+        if self.seeds is None or self.seeds.grad is None:
+            return [torch.ones_like(o) for o in roots]
+        names = [[*filter(None, (self.ref(o).name, name if len(roots) == 1 else ""))] for o in roots]
+        dtypes = [o.detach().cpu().numpy().dtype for o in roots]
+        arrays = self.seeds.gradients([tuple(o.shape) for o in roots], dtypes, names)
+        return [o.new_tensor(a) for o, a in zip(roots, arrays)]
 
 
 def changed(t: torch.Tensor, value: Noted) -> bool:
@@ -359,13 +408,3 @@ def memory(t: torch.Tensor) -> int:
     """Return an identifier of a tensor's storage."""
     t = bottom(t)
     return t.untyped_storage()._cdata if has_memory(t) else id(t)
-
-
-def modules_around(frame: FrameType | None) -> list:
-    """Return the modules in whose call a frame runs, outermost first."""
-    found = []
-    while frame is not None:
-        if frame.f_code is MODULE:
-            found.append(frame.f_locals["self"])
-        frame = frame.f_back
-    return found[::-1]

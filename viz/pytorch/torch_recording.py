@@ -5,21 +5,26 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torch
 from torch.utils._pytree import tree_map_only
 
 from minigrad.errors import error
-from minigrad.record.passes import parameter_names
+from minigrad.places import user_frame
+from minigrad.record import schema
+from minigrad.record.callers import module_classes
+from minigrad.record.passes import parameter_names, path_in, variable_of
 from minigrad.record.recorder import Record
+from minigrad.record.seeds import Seeds
 
 from .torch_calls import watching
+from .torch_contents import reads_of
 from .torch_document import Builder, TorchRecord
 from .torch_inside import look_into
 from .torch_recorder import Recorder
-from .torch_words import tensors_in
+from .torch_words import tensors_in, where
 
 
 class TorchRecording:
@@ -29,9 +34,9 @@ class TorchRecording:
     gaps in the recording, with the reasons.
     """
 
-    def __init__(self, passes: Sequence[str], name: str, file: str = ""):
-        self.passes, self.name, self.file = passes, name, file
-        self.recorder = Recorder("jvp" in passes)
+    def __init__(self, passes: Sequence[str], name: str, file: str = "", seeds: Seeds | None = None):
+        self.passes, self.name, self.file, self.seeds = passes, name, file, seeds
+        self.recorder = Recorder("jvp" in passes, seeds)
         self.outputs: list = []
 
     @property
@@ -60,28 +65,49 @@ class TorchRecording:
                     if call.cls is not None:
                         look_into(call.cls)
                 self.outputs = self.recorder.returned(outs)
+                if self.seeds is not None:
+                    self.seeds.check()
                 if "backward" in self.passes:
-                    self.recorder.run_backward(outs, keep)
+                    self.recorder.run_backward(outs, keep, self.name)
         finally:
             self.recorder.backward.close()
 
-    def name_arguments(self, fn: Any, args: tuple) -> None:
+    @property
+    def ran_backward(self) -> bool:
+        """True if a backward ran."""
+        return self.recorder.backward.ran
+
+    @property
+    def ran_jvp(self) -> bool:
+        """True if tangents are computed."""
+        return "jvp" in self.passes
+
+    @property
+    def added_backward(self) -> bool:
+        """True if the recording ran backward, because the program did not."""
+        return self.recorder.added_backward
+
+    def name_arguments(self, given: dict[str, Any]) -> None:
         """Register the arguments of a function under the names of its parameters."""
         with self.recorder.aside():
-            for name, a in zip(parameter_names(getattr(fn, "forward", fn), len(args)), args):
-                if isinstance(a, torch.Tensor):
-                    self.recorder.ref(a).name = name
+            for name, a in given.items():
+                for path, t in nested(name, a):
+                    self.recorder.ref(t).name = path
 
     def name_values(self, names: dict[int, str]) -> None:
-        """Name the unnamed values, by the ids of their tensors."""
-        for value, t in self.recorder.held():
+        """Name the unnamed values, by the ids of their tensors; a tensor that was written had several values."""
+        for value, t in (*self.recorder.held(), *self.recorder.owners()):
             value.name = value.name or names.get(id(t), "")
 
     def document(self, part: Callable[[dict], dict] = lambda record: record) -> TorchRecord:
         """Build the record; calls and formulas, which take most of the time, are computed only for a part of it."""
         recorder = self.recorder
         builder = Builder(recorder.calls, self.outputs, recorder.backward)
-        document = TorchRecord(**builder.document({"file": self.file, "name": self.name}), notes=self.notes)
+        program: dict[str, Any] = {"file": self.file, "name": self.name}
+        if classes := module_classes(recorder.module_paths, (call.modules for call in recorder.calls)):
+            program["classes"] = classes
+        document = TorchRecord(**vars(builder.document(program)), notes=self.notes)
+        document.reads = reads_of(recorder.reads, builder.ids, builder.numbers)
         builder.write_words(document, part)
         return document
 
@@ -97,22 +123,32 @@ class TorchRecording:
         return made
 
 
-def recording_of(fn: Callable, args: tuple, passes: Sequence[str], name: str | None = None) -> TorchRecording:
+def recording_of(
+    fn: Callable, args: tuple, passes: Sequence[str], name: str | None = None, tangent: Any = None, grad: Any = None
+) -> TorchRecording:
     """Run a function or a module under a recording."""
+    seeds = None if tangent is None and grad is None else Seeds(tangent, grad)
     fn = getattr(fn, "_orig_mod", fn)  # the module that torch.compile wraps
     around = surroundings(fn)
     if not tracks(around, args):
         args = tree_map_only(torch.Tensor, lambda t: t.detach().requires_grad_() if t.is_floating_point() else t, args)
     code = getattr(inspect.unwrap(fn), "__code__", None)
-    recording = TorchRecording(passes, name or title(fn), code.co_filename if code else "")
+    recording = TorchRecording(passes, name or title(fn), code.co_filename if code else "", seeds)
+    caller = user_frame(2)
+    here = where(caller)
     with recording:
-        recording.name_arguments(fn, args)
+        given = dict(zip(parameter_names(getattr(fn, "forward", fn), len(args)), args))
+        recording.name_arguments(given)
         outs = tensors_in(fn(*args))
         if not outs:
             fix = "return a tensor, or a structure of tensors"
             raise error(TypeError, "from_torch", f"the result of {title(fn)} contains no tensor", fix)
     recording.end(outs)
-    recording.name_values(names_in(around))
+    for call in recording.recorder.calls:
+        if call.where == here:  # fn is PyTorch's own: only the line that records it calls it
+            call.where = schema.Where()
+    around |= {name: a for name, a in given.items() if hasattr(a, "named_parameters")}
+    recording.name_values(names_in(around, name or variable_of(fn, caller)))
     return recording
 
 
@@ -140,15 +176,25 @@ def surroundings(fn: Any) -> dict[str, Any]:
     return {**found.globals, **found.nonlocals}
 
 
-def names_in(names: dict[str, Any]) -> dict[int, str]:
+def names_in(names: dict[str, Any], module: str = "") -> dict[int, str]:
     """Return the program's names for its tensors, by id: a variable, or a module's variable and a parameter in it.
 
-    If several variables hold a tensor, the first one counts.
+    If several variables hold a tensor, the first one counts. `module` is the name of a module that has none among `names`.
     """
     known: dict[int, str] = {}
     for name, one in names.items():
-        known.setdefault(id(one), name)
+        for path, t in nested(name, one):
+            known.setdefault(id(t), path)
         for members in ("named_parameters", "named_buffers"):
             for path, t in [] if isinstance(one, type) else getattr(one, members, dict)():
-                known.setdefault(id(t), f"{name}.{path}" if name else path)
+                known.setdefault(id(t), f"{name}.{path}" if name else path_in(one, module, path))
     return known
+
+
+def nested(name: str, tree: Any) -> Iterator[tuple[str, torch.Tensor]]:
+    """Yield the tensors in nested dictionaries, lists and tuples, with paths as modules have them: `params.0.weight`."""
+    if isinstance(tree, torch.Tensor):
+        yield name, tree
+    elif isinstance(tree, (dict, list, tuple)):
+        for key, part in tree.items() if isinstance(tree, dict) else enumerate(tree):
+            yield from nested(f"{name}.{key}", part)

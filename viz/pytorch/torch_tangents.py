@@ -35,6 +35,7 @@ class Tangents:
     def __init__(self, recorder: Any, wanted: bool):
         self.recorder, self.wanted = recorder, wanted
         self._known: dict[int, tuple] = {}  # id -> (tensor, version, tangent, its value)
+        self.ran: list[tuple] = []  # of the last second run: id of a tensor, its primal and tangent there
 
     def of(self, t: torch.Tensor) -> tuple[torch.Tensor | None, Noted | None] | None:
         """Return the tangent of a tensor and its value; a leaf that requires grad starts with ones, a view reads its base's."""
@@ -46,7 +47,8 @@ class Tangents:
             return None
         with quiet():
             if is_leaf(t):
-                return self.put(t, torch.ones_like(t.detach()))
+                seed = self.seed(t)
+                return None if seed is None else self.put(t, seed)
             base = t._base if t._is_view() else None
             if base is not None and base.layout is torch.strided and (whole := self.of(base)) is not None:
                 if whole[0] is None:
@@ -54,6 +56,14 @@ class Tangents:
                 flat = laid_out(base, whole[0])
                 return self.put(t, flat.as_strided(t.shape, t.stride(), t.storage_offset()).clone())
         return STOPPED if self.recorder.ref(t).kind == "gradient" else None
+
+    def seed(self, t: torch.Tensor) -> torch.Tensor | None:
+        """Return the tangent with which a leaf starts; None if it does not move."""
+        seeds = self.recorder.seeds
+        if seeds is None or seeds.tangent is None:
+            return torch.ones_like(t.detach())
+        array = seeds.direction(t, tuple(t.shape), t.detach().cpu().numpy().dtype, self.recorder.ref(t).name)
+        return None if array is None else t.detach().new_tensor(array)
 
     def put(self, t: torch.Tensor, tangent: torch.Tensor) -> tuple[torch.Tensor, Noted]:
         """Store the tangent of a tensor."""
@@ -102,6 +112,7 @@ class Tangents:
             return t.detach().clone() if apart else t.detach()
 
         def push(call: Call, out: Any, results: list) -> None:
+            self.ran = []
             known = {key: one for key, (one, _) in tangents.items() if one is not None}
             call.tangents = {given[key][1]: noted for key, (_, noted) in tangents.items() if noted is not None}
             if len(known) < len(tangents):
@@ -130,6 +141,14 @@ class Tangents:
                     call.tangents[value] = noted
 
         return push
+
+    def twins(self, call: Call, values: dict[int, Noted]) -> Iterator[tuple[torch.Tensor, Noted]]:
+        """Yield the tensors of the last second run, with what they are in the program; `values` are those of its tensors."""
+        for key, primal, tangent in self.ran:
+            if (value := values.get(key)) is not None:
+                yield primal, value
+                if tangent is not None and value in call.tangents:
+                    yield tangent, call.tangents[value]
 
     def take(self, out: Any, twins: list, given: dict, inputs: dict, versions: dict) -> None:
         """Store the tangents of a call's results and of its written arguments."""
@@ -164,6 +183,8 @@ class Tangents:
             again = run(*tree_map_only(torch.Tensor, made, args), **tree_map_only(torch.Tensor, made, kwargs))
             if not all(runs_agree(t, twin) for t, twin in zip(tensors_in(out), tensors_in(again))):
                 raise NotImplementedError("a second run gives other results")
+            pairs = [*duals.items(), *[(id(t), twin) for t, twin in zip(tensors_in(out), tensors_in(again))]]
+            self.ran = [(key, *forward_ad.unpack_dual(t)) for key, t in pairs if t.is_floating_point()]
             return [tangent_of(t) for t in tensors_in(again)], {key: tangent_of(t) for key, t in duals.items()}
 
     def nested(

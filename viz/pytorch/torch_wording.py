@@ -32,14 +32,18 @@ PUBLIC = {
 
 
 class Words:
-    """The texts of one operation; `used` are the results that the record shows."""
+    """The texts of one operation; `labels` name values, `dots` their tangents, `used` are the results that the record shows."""
 
-    def __init__(self, op: schema.Op, call: Call, labels: dict[Noted, str], used: Sequence[Noted]):
-        self.op, self.call, self.labels, self.used = op, call, labels, used
+    def __init__(
+        self, op: schema.Op, call: Call, labels: dict[Noted, str], dots: dict[Noted, str], used: Sequence[Noted]
+    ):
+        self.op, self.call, self.labels, self.dots, self.used = op, call, labels, dots, used
 
     def write(self, flows: Sequence[tuple], grads: dict[int, dict]) -> None:
         """Write call and formulas; `flows` belong to the edges, `grads` are the gradients of the results by run of backward."""
         call, op = self.call, self.op
+        if not call.word:
+            return None  # lines of NumPy
         op.call = self.called()
         if call.function:
             return self.write_custom()
@@ -72,7 +76,7 @@ class Words:
     def write_pushes(self, ours: schema.Op, values: dict[int, Noted], names: dict) -> None:
         """Give each tangent of a result minigrad's formula if the formula gives its number."""
         tangents = {value: array(t, self.call, value) for value, t in self.call.tangents.items()}
-        names = {**names, **{f"d{self.labels[value]}": wrap(np.array(t)) for value, t in tangents.items()}}
+        names = {**names, **{self.dots[value]: wrap(np.array(t)) for value, t in tangents.items()}}
         read = max(map(largest, tangents.values()), default=0.0)
         for push in ours.pushes:
             if (value := values[push["output"]]) in tangents and gives_number(
@@ -94,7 +98,7 @@ class Words:
                 d, moved = [array(self.call.tangents[one], self.call, one) for one in (x, out)]
                 if near(d * kept, moved):
                     latex = rf"\dot{{{dotted[1]}}} = \dot{{{dotted[0]}}} \odot {symbol(word)}"
-                    self.push(out, f"d{self.labels[x]} * {word}", latex)
+                    self.push(out, f"{self.dots[x]} * {word}", latex)
 
     def write_custom(self) -> None:
         """Write the formulas of a custom Function: calls of its methods."""
@@ -103,11 +107,12 @@ class Words:
             edge.formula = f"{self.op.name}.backward({grads})"
         moving = [one for one in self.call.inputs if isinstance(one, Noted) and one in self.call.tangents]
         for value in [one for one in self.used if one in self.call.tangents]:
-            self.push(value, f"{self.op.name}.jvp({', '.join([f'd{self.labels[one]}' for one in moving])})", "")
+            self.push(value, f"{self.op.name}.jvp({', '.join([self.dots[one] for one in moving])})", "")
 
     def push(self, value: Noted, formula: str, latex: str) -> None:
         """Add the formula for the tangent of a result."""
-        self.op.pushes.append({"output": self.op.outputs[self.used.index(value)], "formula": formula, "latex": latex})
+        out = self.op.outputs[self.used.index(value)]
+        self.op.pushes.append({"output": out, "formula": formula, "latex": latex, "names": None})
 
     def tensor(self, value: Noted, of: Noted | None = None) -> Tensor:
         """Return a value, or the gradient `of` one, as a minigrad tensor."""

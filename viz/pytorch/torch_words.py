@@ -36,6 +36,7 @@ INPLACE = {
 PROPERTIES = {"T": "permute", "mT": "transpose", "H": "adjoint", "mH": "adjoint", "real": "real", "imag": "imag"}
 SIZES = ("view", "reshape", "permute", "expand", "repeat", "tile", "flip")  # methods that take sizes one by one
 CONVERSIONS = "float double half bfloat16 int long short char byte bool type type_as".split()
+MODULE = torch.nn.Module._wrapped_call_impl.__code__  # the code that calls a module
 MADE = ("tensor", "__deepcopy__")  # these make new tensors, as zeros does, from the contents of others
 SAME = ("detach", "detach_", "data", "requires_grad_", "_make_dual", "_unpack_dual")  # these return the same value
 
@@ -137,3 +138,13 @@ def where(frame: FrameType | None) -> schema.Where:
     at = Place(code.co_filename, frame.f_lineno)
     name = "" if code.co_name == "<module>" else code.co_qualname
     return schema.Where(at.file, at.line, at.code, name, columns(code, frame.f_lasti))
+
+
+def modules_around(frame: FrameType | None) -> list:
+    """Return the modules in whose call a frame runs, outermost first."""
+    found = []
+    while frame is not None:
+        if frame.f_code is MODULE:
+            found.append(frame.f_locals["self"])
+        frame = frame.f_back
+    return found[::-1]

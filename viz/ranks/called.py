@@ -12,7 +12,7 @@ import minigrad
 from minigrad.distributed import Ranks, run
 
 from ..drawing import Drawing
-from ..drawn_graph import PASSES, requested_passes
+from ..view import PASSES, requested_passes
 from .collect import Report, merged_record, record_of_step, timed
 
 

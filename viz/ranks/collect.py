@@ -18,8 +18,9 @@ from minigrad.distributed.failures import ends
 from minigrad.record.live_recordings import alive
 from minigrad.record.transfers import transfer_entry
 
-from ..run_program import Program, Usage, names_of_tensors
-from ..trimmed_record import leading_to_outputs, tensors, with_transfers
+from ..errors import Usage
+from ..run_program import Program, names_of_tensors
+from ..trimmed_record import leading_to_outputs, mentioned, tensors, with_transfers
 from .merge import merged
 
 
@@ -77,21 +78,6 @@ def record_of_step(rec: Any, names: dict[str, Any], file: str) -> dict:
     part["values"] = [value for value in part["values"] if value["id"] in seen]
     part["gradients"] = {v: g for v, g in part["gradients"].items() if int(v) in seen and g in seen}
     return {**part, "program": {**part["program"], "file": file}}
-
-
-def mentioned(record: dict) -> set[int]:
-    """Return the values of a record's operations, and their gradients."""
-    found = set(record["outputs"])
-    for op in record["ops"]:
-        found.update([*tensors(op), *op["outputs"], *op["tangents"].values(), *(one["value"] for one in op["saved"])])
-        found.update(map(int, op["tangents"]))
-        for edge in op["edges"]:
-            found.update(
-                v for v in (edge["input"], edge["upstream"], edge["gives"], *edge["upstreams"]) if v is not None
-            )
-        found.update(push["output"] for push in op["pushes"])
-        found.update(outer for ran in op["inside"] for outer in ran["same"].values())
-    return found | {gradient for value, gradient in record["gradients"].items() if int(value) in found}
 
 
 def in_buckets(record: dict) -> list[dict]:

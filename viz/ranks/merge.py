@@ -11,7 +11,7 @@ from collections import Counter, defaultdict, deque
 from collections.abc import Iterable, Iterator, Sequence
 from operator import itemgetter
 
-from minigrad.record.labels import ALONE
+from minigrad.record.labels import tangent
 from minigrad.record.schema import SCHEMA
 
 from ..trimmed_record import tensors
@@ -113,7 +113,7 @@ class _Merge:
         suffix = f"_r{part.ranks[0]}" * bool(part.lane)
         for value in part.record["values"]:
             old, part.values[value["id"]] = value["label"], len(self.values)
-            part.labels |= {old: old + suffix, f"d{old}": f"d{old}{suffix}"}
+            part.labels |= {old: old + suffix, tangent(old): tangent(old + suffix)}
             self.values.append({**value, "id": len(self.values), "label": old + suffix, "lanes": [part.lane]})
 
     def _deliver(self, sender: dict, receiver: dict) -> None:
@@ -121,7 +121,7 @@ class _Merge:
         (received, *_), message = receiver["outputs"], len(self.values)
         like, gradient = self.values[received], self.gradients.get(received)
         sent = next(tensors(sender), received)  # whose name the message has
-        label = f"{ALONE.sub('', self.values[sent]['label'])}_r{sender['transfers'][0]['rank']}_{message}"
+        label = f"{self.values[sent]['label'].rpartition('_r')[0]}_r{sender['transfers'][0]['rank']}_{message}"
         new = {"id": message, "name": "", "label": label, "kind": "computed", "lanes": sender["lanes"]}
         self.values.append({**like, **new})
         sender["outputs"].append(message)
@@ -139,7 +139,7 @@ def renumbered(part: _Part, op: dict) -> dict:
     values, ops, words = part.values, part.ops, part.words
     to = lambda value: None if value is None else values[value]
     edges = [
-        {**edge, "input": values[edge["input"]], "formula": words(edge["formula"]), "upstream": to(edge["upstream"])}
+        {**edge, **formula(part, edge), "input": values[edge["input"]], "upstream": to(edge["upstream"])}
         | {"gives": to(edge["gives"]), "upstreams": [to(up) for up in edge["upstreams"]]}
         for edge in op["edges"]
     ]
@@ -155,11 +155,18 @@ def renumbered(part: _Part, op: dict) -> dict:
         "saved": saved,
         "edges": edges,
         "tangents": {str(values[int(v)]): values[t] for v, t in op["tangents"].items()},
-        "pushes": [{**one, "output": values[one["output"]], "formula": words(one["formula"])} for one in op["pushes"]],
+        "pushes": [{**one, **formula(part, one), "output": values[one["output"]]} for one in op["pushes"]],
         "inside": [{**ran, "same": same(ran)} for ran in op["inside"]],
         "transfers": part.transfers[op["id"]],
         "lanes": [part.lane],
     }
+
+
+def formula(part: _Part, of: dict) -> dict:
+    """Return the formula of an edge or push in the merged record; a formula with names keeps them."""
+    if of["names"] is None:
+        return {"formula": part.words(of["formula"])}
+    return {"names": {word: part.values[value] for word, value in of["names"].items()}}
 
 
 def joined(ops: list[dict]) -> dict:

@@ -45,6 +45,8 @@ def head(graph: Graph, node: Node) -> Block:
     lines += [Line([(line, "call")]) for line in text.wrap(f"{what} · {size}" if what else size, columns, 2)]
     labels = dict.fromkeys(t["label"] for t in op["transfers"] if t["label"])
     lines += [Line([(line, "formula")]) for label in labels for line in text.wrap(label, columns, 4)]
+    if (divisor := first.get("divisor", 1)) > 1:  # as DistributedDataParallel does
+        lines.append(Line([(f"each rank's gradients / {divisor}, then their sum", "formula")]))
     tags = ["output"] * any(value in graph.outputs for value in node.outputs)
     tags += [text.shorten(" › ".join(op["layer"]), columns)] if op.get("layer") else []
     lines += [Line([(" · ".join(tags), "tag")])] if tags else []

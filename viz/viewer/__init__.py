@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from html import escape
 from itertools import islice
@@ -20,19 +20,29 @@ from typing import Any
 
 from .. import text
 from ..drawn_graph import Graph
-from .content import content, packed
+from ..functions import Names
+from ..live import library
+from ..live.record import live_record, texts_of
+from ..run_program import document_of
+from .content import content, packed, summary_of
+from .site import page_at, site
 
+NO_ROOM = "the display of a tensor has no room for them; viz.draw has"
 HERE = Path(__file__).parent
 SCRIPTS = """
-    dom model beats steps fold layered lanes cards camera draw edges mount far state caption values inside paths source memory
-    search look stepping keys main
+    dom model summary live beats steps modules fold layered lanes cards frames rooms room_layout motion camera draw edges mount
+    far state caption numbers heat values inside paths source memory colour search look link_text links stepping gestures keys
+    follow differences mistakes experiments tangent downhill whatif main interface
 """.split()
 
+IN_MISTAKES = ("-x", "ones(1)", "x.sum_to_size(1)")  # what common mistakes add to formulas (mistakes.js)
 
-def page(record: Any, depth: int | None = None) -> str:
+
+def page(record: Any, depth: int | None = None, finished: bool = False, open: Names = None) -> str:
     """Return the page of a record (of `minigrad.record`, its dict, or its graph) as the text of an HTML file.
 
-    With a `depth` the page opens folded: modules, or functions if there are none, are open to this level.
+    With a `depth` the page opens folded: modules, or functions if there are none, are open to this level.  A `finished` page
+    opens at the last step, not at the first.  `open` names custom Functions, as for pictures.
 
     >>> value = {"id": 0, "name": "</script>", "kind": "input", "shape": [], "dtype": "float32", "device": "cpu",
     ...          "bytes": 4, "summary": {"values": 1.0}}
@@ -40,16 +50,51 @@ def page(record: Any, depth: int | None = None) -> str:
     >>> "<title>&lt;f&gt; · minigrad</title>" in made, made.count("</script>")
     (True, 2)
     """
-    graph = record if isinstance(record, Graph) else Graph(record if isinstance(record, dict) else record.to_dict())
-    style, script = _read("viewer.css"), _script()
+    graph = record if isinstance(record, Graph) else Graph(record if isinstance(record, dict) else document_of(record))
     name = text.shorten(graph.record["program"].get("name") or "", 60) or "program"
-    return Template(_read("page.html")).substitute(
+    live = live_of(graph)
+    texts = None if isinstance(live, str) else frozenset([*texts_of(live), *IN_MISTAKES])
+    return page_of(f"{name} · minigrad", _data(graph, depth, finished, open, live), _script(texts))
+
+
+def written(graph: Graph, depth: int | None, finished: bool, open: Names = None) -> str:
+    """Return the data of a page as the text of its script element."""
+    return _data(graph, depth, finished, open, live_of(graph))
+
+
+def _data(graph: Graph, depth: int | None, finished: bool, open: Names, live: dict | str) -> str:
+    data, address = packed(content(graph, open)), page_at(site())
+    if isinstance(live, dict):
+        data["values"] = list(data["values"])
+        live = _without_repeats(live, data["values"])
+    more = {"depth": depth, "finished": finished, "live": live}
+    return _embedded({**data, **more, **({"site": address} if address else {})})
+
+
+def _without_repeats(live: dict, values: list[dict]) -> dict:
+    """Remove the summaries of computed values that the page shows as they are; live.js puts them back."""
+    shown = {value.get("id", i): summary_of(value) for i, value in enumerate(values)}
+    repeated = lambda value: "summary" in value and value["summary"] == shown.get(value["id"])
+    kept = lambda value: {name: part for name, part in value.items() if name != "summary" or not repeated(value)}
+    return {**live, "values": [kept(value) for value in live["values"]]}
+
+
+def live_of(graph: Graph) -> dict | str:
+    """Return what the page computes from, or the reason for which it cannot; `contents` are None where there is no room."""
+    return NO_ROOM if graph.record.get("contents", {}) is None else live_record(graph.record)
+
+
+def page_of(title: str, data: str, script: str, intro: str = "") -> str:
+    """Return the page with a title, the text of its data, its script, and a further section if one is given."""
+    style = read("viewer.css") + read("links.css")
+    return Template(read("page.html")).substitute(
         policy=f"default-src 'none'; script-src {_hash(script)}; style-src {_hash(style)}; "
         "base-uri 'none'; form-action 'none'",
-        title=escape(f"{name} · minigrad"),
+        title=escape(title),
         style=style,
-        data=_embedded({**packed(content(graph)), "depth": depth}),
+        data=data,
         script=script,
+        intro=intro,
     )
 
 
@@ -65,15 +110,29 @@ def frame(made: str, height: str = "36rem") -> str:
 
 
 @cache
-def _read(name: str) -> str:
+def read(name: str) -> str:
+    """Return the text of a file of this folder."""
     return (HERE / name).read_text(encoding="utf-8")
 
 
-@cache
-def _script() -> str:
-    """Return all scripts, wrapped in one function so that none of their names is global."""
-    parts = [_read(f"{name}.js") for name in SCRIPTS]
-    return '\n(() => {\n"use strict";\n' + "\n".join(parts) + "})();\n"
+def assembled(names: Sequence[str]) -> str:
+    """Return several scripts, one after the other."""
+    return "\n".join(read(f"{name}.js") for name in names)
+
+
+def whole_script() -> str:
+    """Return the script for any record."""
+    return _wrapped(library.script())
+
+
+def _script(texts: frozenset[str] | None) -> str:
+    """Return the script for records whose expressions are `texts`; None for a record whose numbers cannot be changed."""
+    return _wrapped("const live = null;\n" if texts is None else library.script(texts))
+
+
+def _wrapped(first: str) -> str:
+    """Return all scripts in one function, so that none of their names is global."""
+    return f'\n(() => {{\n"use strict";\n{first}\n{assembled(SCRIPTS)}}})();\n'
 
 
 def _hash(inline: str) -> str:

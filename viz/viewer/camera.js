@@ -6,6 +6,7 @@ let onCamera = () => {};
 let glide = 0; // the request for the next frame of a smooth move, or 0
 const NARROW = 600; // pixels: a phone
 const LOW = 420; // pixels: a notebook's frame
+const READABLE = 0.78; // the smallest scale of a whole graph
 let fitted = null; // the last result of `fit`, and its input
 
 function stopGliding() {
@@ -51,7 +52,7 @@ function fit(size, whole = false) {
   stopGliding();
   const narrow = stage.clientWidth < NARROW; // small type over the whole width, rather than a part of the graph
   const low = stage.clientHeight < LOW; // small type, rather than two cards
-  const readable = low ? 0.6 : 0.78;
+  const readable = low ? 0.6 : READABLE;
   const margin = narrow ? 8 : 24;
   const [w, h] = [stage.clientWidth - 2 * margin, stage.clientHeight - 40];
   const all = Math.min(w / size.width, h / size.height, 1.25);

@@ -1,6 +1,7 @@
 // The caption of a step: an equation with a word under each of its terms.
 
-const TITLES = { forward: "Forward", backward: "Backward", jvp: "Jvp" };
+const DRAG = " Drag a number of an input sideways: everything follows.";
+const TITLES = { forward: "Forward", backward: "Backward", jvp: "JVP" };
 const STARTS = {
   forward: "The inputs have values. Each step runs one operation of the program: press → or Play.",
   backward:
@@ -20,9 +21,10 @@ const sign = (text) => el("span", { class: "sign" }, text);
 
 function caption(step) {
   const { pass, op, slot } = steps[step];
-  if (!op) return [el("p", {}, STARTS[pass])];
+  if (!op) return [el("p", {}, STARTS[pass] + (pass === "forward" && isLive ? DRAG : ""))];
   const fold = foldOf(steps[step]);
   if (fold) return foldCaption(fold, pass, step);
+  if (steps[step].inside) return insideCaption(steps[step]);
   if (pass === "forward") return forwardCaption(op);
   if (pass === "jvp") return jvpCaption(op);
   return backwardCaption(op, op.flows[slot], op.tensors[slot], step);
@@ -58,12 +60,22 @@ function forwardCaption(op) {
   return [term(op.formula || op.name + op.call, op.formula ? op.name : "operation"), ...terms];
 }
 
+/** Describe an operation inside a custom Function: the method and its line, the values that it reads, and its results. */
+function insideCaption({ box, within }) {
+  const named = ([name, amount, of]) => `${name} = ${minus(amountInside(amount, of))}`;
+  const line = box.at ? `, line ${box.at[1]}: ${shorten(codeOf(box), 60)}` : "";
+  const method = within.join(" › ") + line;
+  const amount = ([, text, of]) => minus(amountInside(text, of));
+  const made = box.made.slice(0, 3).flatMap((one, i) => [sign(i ? "," : "="), term(amount(one), one[0])]);
+  return [term(minus(box.text), method, "", (box.reads ?? []).map(named).join(", ")), ...made];
+}
+
 function jvpCaption(op) {
   const [value] = op.out.filter((one) => tangentOf.has(one));
   const rule = (op.rule ?? "").replace(/^= /, "") || `tangent rule of ${op.name}`;
   const moved = op.tensors
     .filter((one) => tangentOf.has(one))
-    .map((one) => `d${values[one].name} = ${gist(values[tangentOf.get(one)], 4)}`);
+    .map((one) => `${values[tangentOf.get(one)].name} = ${gist(values[tangentOf.get(one)], 4)}`);
   return [
     term(rule, "rule for the tangents of the inputs", "", moved.join(", ")),
     sign("="),
@@ -74,9 +86,14 @@ function jvpCaption(op) {
 function backwardCaption(op, flow, value, step) {
   const gives = term(gist(values[flow.gives]), "contribution", "grad", `to the gradient of ${values[value].name}`);
   const upstream = term(gist(values[flow.up]), "incoming gradient g");
-  const rule = term(flow.rule, "rule of " + op.name, "", flow.figures ? `= ${minus(flow.figures)}` : "");
+  const rule = term(flow.rule, "rule of " + op.name, "", flow.figures ? `= ${withFigures(flow.figures)}` : "");
   return [upstream, sign("→"), rule, sign("="), gives, sumSoFar(value, step)].filter(Boolean);
 }
+
+/** Return a formula with numbers; negative ones are in parentheses. */
+const withFigures = (pieces) =>
+  pieces.map((piece) => (Number.isInteger(piece) ? figure(whole(values[piece], 1)) : minus(piece))).join("");
+const figure = (text) => (text[0] === "\u2212" ? `(${text})` : text);
 
 /** Describe a sum of contributions: the sum so far, and the numbers of known and of all contributions. */
 function sumSoFar(value, step) {
@@ -93,17 +110,18 @@ function sumSoFar(value, step) {
   );
 }
 
-/** Return the caption of one step; if several processes step at once, with the name of its process. */
+/** Return the caption of one step; if several processes step at once, or inside a Function, with the name of its process. */
 function captionWithLane(step, several) {
-  const { op } = steps[step];
-  if (!several || !op) return caption(step);
+  const { op, inside } = steps[step];
+  if (!op || !(several || (inside && lanes.length > 1))) return caption(step);
   const whose = op.lanes.length > 1 ? laneOf(op.tensors[steps[step].slot ?? 0]) : op.lanes[0];
   return [el("span", { class: "whose" }, lanes[whose]), ...caption(step)];
 }
 
 function showCaption(step) {
-  const { pass, op } = steps[step];
-  const place = op ? placeOf(op) : "";
+  const { pass, op, beat, inside } = steps[step];
+  const many = inside && steps.findLast((one) => one.beat === beat && one.inside).inside;
+  const place = inside ? `operation ${inside} of ${many}` : op ? placeOf(op) : "";
   $("where").replaceChildren(
     el("strong", { class: `p-${pass}` }, TITLES[pass]),
     ` ${placeIn(step)} of ${placeIn(lastOf(pass))}`,
@@ -122,6 +140,7 @@ function spokenStep() {
       ? spokenTerm([...["b", "i", "small"].map((tag) => one.querySelector(tag)?.textContent)])
       : (SPOKEN[one.textContent] ?? one.textContent),
   );
-  const [pass, rest] = [...$("where").childNodes].map((node) => node.textContent.trim());
-  return `${pass} ${rest}: ${parts.join(" ").replaceAll(" ,", ",")}`;
+  const [pass, rest, part] = [...$("where").childNodes].map((node) => node.textContent.trim());
+  const inside = steps[state.step].inside ? `, ${part}` : "";
+  return `${pass} ${rest}${inside}: ${parts.join(" ").replaceAll(" ,", ",")}`;
 }

@@ -9,6 +9,7 @@ const LABEL_LINE = 16;
 const LABEL_WIDTH = 30; // characters of a rule on the label of an edge; a longer one takes two lines
 const MOST_ROWS = 4;
 const WIDEST = 58; // characters of a head
+let short = false; // true if a card is one line
 
 const FONTS = {
   name: "600 14px system-ui, 'DejaVu Sans', sans-serif",
@@ -37,9 +38,9 @@ function measure(boxes) {
     if (box.kind !== "fold") cards.set(box.key, card); // the outputs of a fold depend on which others are open
     Object.assign(box, card);
     box.labels = box.ins.map((edge) => edgeLabel(edge));
-    const tallest = box.labels.reduce((most, label) => Math.max(most, label ? label.height : 0), 0);
+    const tallest = short ? 0 : box.labels.reduce((most, label) => Math.max(most, label ? label.height : 0), 0);
     box.strip = tallest ? tallest + 18 : box.ins.length ? 4 : 0;
-    box.slots = box.labels.map((label) => (label ? label.width + 20 : 24));
+    box.slots = box.labels.map((label) => (short ? 16 : label ? label.width + 20 : 24));
     const wanted = box.slots.reduce((a, b) => a + b, 0);
     box.w = Math.ceil(Math.max(card.width, wanted, 64));
     box.h = box.strip + card.tall;
@@ -56,9 +57,12 @@ function describe(box) {
     const name = shorten(values[box.out[0]].name, 24);
     return { title: name, note: "", tag: "", rows: [], width: textWidth(name, "mono") + 2 * SIDE, tall: 26 };
   }
+  if (isOpen(box)) return roomCard(box);
+  if (short && !isBar(box)) return shortCard(box);
   const { title, note, right, tag } = heading(box);
   const most = isBar(box) ? MOST_ROWS * box.lanes.length : MOST_ROWS;
   const rows = box.out.slice(0, most).flatMap((value) => rowsOf(box, value));
+  if (box.kind !== "fold" && !box.leaf) rows.push(...heldRows(ops[box.from]));
   if (box.kind !== "fold" && !box.leaf) rows.push(...waitRows(ops[box.from]), ...keptRows(ops[box.from]));
   if (isBar(box)) rows.forEach((row) => (row.lane ??= laneOf(row.value)));
   const inLane = (row) => rows.filter((other) => other.lane === row.lane);
@@ -78,6 +82,34 @@ function describe(box) {
     width,
     tall: HEAD + (tag ? TAG : 0) + (rows.length ? (1 + Math.max(...rows.map((row) => row.at))) * LINE + FOOT : 0),
   };
+}
+
+/** Return a card of one line: the name, and the first result. */
+function shortCard(box) {
+  const [value] = box.out;
+  const names = box.leaf ? heading(box) : { title: box.kind === "fold" ? shorten(box.label, 44) : shorten(ops[box.from].name, 32) };
+  const alone = box.leaf ? "" : box.kind === "fold" ? count(box.to - box.from, "operation") : moduleAlone(box.from);
+  const note = alone ? `  ${shorten(alone, 24)}` : "";
+  const card = { title: names.title, note, right: "", tag: "", brief: true, rows: [], tall: HEAD };
+  const head = textWidth(card.title, "name") + textWidth(note, "mono") + 2 * SIDE + 6;
+  if (value === undefined) return { ...card, width: head };
+  const size = values[value].shape.length ? sizes(values[value].shape) : "";
+  const type = size ? textWidth(size, "small") + 12 : 0;
+  const ends = [0, steps.length - 1, ...passes.slice(1).map((pass) => startOf[pass] - 1)];
+  const longest = Math.max(...ends.map((step) => textWidth(briefText(value, step)[1], "mono")));
+  return { ...card, width: head + 18 + longest + type, rows: [{ kind: "brief", value, shape: size, type, at: 0 }] };
+}
+
+/** Return the kind and the text of what a short card shows at a step, by its pass. */
+function briefText(value, step) {
+  const { pass } = steps[step];
+  if (pass === "backward" && gradientOf.has(value)) {
+    const known = gradientAt(value, step).state === "known";
+    return ["grad", `grad ${known ? gist(values[gradientOf.get(value)], 1) : "–"}`];
+  }
+  if (pass === "jvp" && tangentOf.has(value))
+    return ["tangent", `tangent ${step >= tangentKnown.get(value) ? gist(values[tangentOf.get(value)], 1) : "–"}`];
+  return ["value", step >= known[value] ? gist(values[value], 1) : ""];
 }
 
 const rowWidth = (row) =>
@@ -127,7 +159,8 @@ function heading(box) {
   ];
   const title = shorten(op.name, 32);
   const note = shorten(op.formula ? "" : op.call, WIDEST - title.length);
-  return { title, note, right: op.formula ? shorten(op.formula, WIDEST - title.length) : "", tag: tag.join(" · ") };
+  const sign = op.rooms ? "▸ " : ""; // it opens
+  return { title: sign + title, note, right: op.formula ? shorten(op.formula, WIDEST - title.length) : "", tag: tag.join(" · ") };
 }
 
 /** Make the rows of one result: value, gradient and tangent; each is as wide as its longest text. */
@@ -147,8 +180,31 @@ function rowsOf(box, value) {
     made.push({ kind: "grad", value, label: "grad = ", last: gradientText(value, end) });
   if (passes.includes("jvp") && tangentOf.has(value))
     made.push({ kind: "tangent", value, label: "tangent = ", last: tangentText(value, end) });
-  for (const row of made) row.longest = Math.max(textWidth(row.last, row.kind === "value" ? "mono" : "bold"), 30);
+  for (const row of made) row.longest = Math.max(textWidth(roomy(row.last), row.kind === "value" ? "mono" : "bold"), 30);
   return made;
+}
+
+/** Return the text of a row at a step, when it stands as it does. */
+function rowText(row, stands, step) {
+  if (row.kind === "kept") return row.last;
+  if (row.kind === "grad") return gradientText(row.value, step);
+  if (stands !== "known") return "–";
+  return row.kind === "tangent" ? tangentText(row.value, step) : gist(values[row.value]);
+}
+
+/** Return the parameters on an operation's card; if there are none, nothing. */
+function heldParameters(op) {
+  const held = (op.held ?? []).map((slot) => op.tensors[slot]).filter((value) => leafKind(value) === "parameter");
+  return held.length ? held : null;
+}
+
+/** Make the rows of the parameters on an operation's card. */
+function heldRows(op) {
+  return (heldParameters(op) ?? []).slice(0, MOST_ROWS).flatMap((value) => {
+    const name = shorten(values[value].name, 20);
+    const labels = { value: `${name} = `, grad: `${name}.grad = `, tangent: `tangent of ${name} = ` };
+    return rowsOf({ leaf: false }, value).map((row) => ({ ...row, label: labels[row.kind], held: true }));
+  });
 }
 
 /** List the tensors that an operation saves for backward, each with its bytes and the step that frees it. */
@@ -156,7 +212,7 @@ function keptRows(op) {
   const shown = (op.saved ?? []).filter(([value], i, all) => all.findIndex(([other]) => other === value) === i);
   const rows = shown.slice(0, MOST_ROWS).map(([value, size, freer]) => {
     const freed = freer === null ? undefined : freedAt.get(freer);
-    const when = freed === undefined ? "" : `, freed at ${stepName(freed)}`;
+    const when = freed === undefined ? "" : `, freed in ${steps[freed].pass} step ${placeIn(freed)}`;
     const text = `${shorten(values[value].name, 20)} (${bytes(size)})${when}`;
     return {
       kind: "kept",
@@ -183,11 +239,13 @@ function edgeLabel(edge) {
   const [op, slot, flow] = flows[0];
   const several = flows.length > 1;
   const rule = several ? [`${flows.length} contributions`] : wrapped(flow.rule, LABEL_WIDTH);
-  const gives = several ? "" : `= ${gist(values[flow.gives])}`;
+  const gives = several ? "" : givesText(flow.gives);
   const step = stepFor.backward.get(op) + ops[op].flows.slice(0, slot).filter(Boolean).length;
-  const width = Math.max(...rule.map((line) => textWidth(line, "mono")), textWidth(gives, "bold"));
-  return { rule, gives, step, width, height: (rule.length + (gives ? 1 : 0)) * LABEL_LINE + 6 };
+  const width = Math.max(...rule.map((line) => textWidth(line, "mono")), textWidth(roomy(gives), "bold"));
+  return { rule, gives, value: flow.gives, step, width, height: (rule.length + (gives ? 1 : 0)) * LABEL_LINE + 6 };
 }
+
+const givesText = (value) => `= ${gist(values[value])}`;
 
 /** Break a text into at most two lines, at the space nearest to the middle. */
 function wrapped(text, most) {

@@ -13,14 +13,20 @@ from typing import Any
 from .. import text
 from ..cards import called, flow_formula, push_of, pushed
 from ..drawn_graph import Edge, Graph, Node
+from ..functions import Names
 from ..ranks import travelling
+from ..trimmed_record import mentioned
+from ..view import SMALL
+from ..views import without_dead_ends
+from .rooms import lines, rooms
 from .sources import sources
 
 INFINITY = float("inf")
+STATISTICS = ("min", "max", "mean", "std", "nan", "inf")
 READ = re.compile(r"(?<![\w.])[A-Za-z_]\w*(?![\w(])(?!=[^=])")  # a name in a formula that is not a function or keyword
 
 
-def content(graph: Graph) -> dict:
+def content(graph: Graph, open: Names = None) -> dict:
     """Return the record of a graph in the page's form; values and operations are generated lazily.
 
     >>> value = {"id": 0, "name": "x", "kind": "input", "shape": [], "dtype": "float32", "device": "cpu", "bytes": 4,
@@ -30,33 +36,42 @@ def content(graph: Graph) -> dict:
     >>> made["passes"], list(made["values"])
     (['forward'], [{'id': 0, 'name': 'x', 'kind': 'input', 'shape': [], 'dtype': 'float32', 'bytes': 4, 'all': 0.1}])
     """
+    if graph.operations > SMALL and not graph.lanes:
+        graph = without_dead_ends(graph)
     record = graph.record
-    translator = Translator(graph)
+    translator = Translator(graph, open)
     nodes = [node for node in graph.nodes if node.is_op]
     places = [node.record["where"] for node in nodes if (node.record.get("where") or {}).get("file")]
-    files, in_file = sources(places)
+    methods = [*lines(room for one in translator.rooms.values() for room in one["rooms"].values())]
+    files, in_file = sources([*places, *({**box["at"], "code": box["at"]["code"].split("\n")[0]} for box in methods)])
+    for box, number in zip(methods, in_file[len(places) :]):
+        box["at"] = [number, box["at"]["line"]]
     numbers = iter(in_file)
     program = record["program"]
+    shown = mentioned(record)
     return {
         "program": {"name": text.clean(program.get("name") or ""), "file": text.file_name(program.get("file"))},
         "passes": graph.passes,
-        "values": (described(value, graph.name(value["id"])) for value in record["values"]),
+        "values": (described(value, graph.name(value["id"]), value["id"] in shown) for value in record["values"]),
         "ops": (translator.op(node, numbers) for node in nodes),
         "outputs": translator.places(record.get("outputs", ())),
         "gradients": translator.pairs(graph.gradients),
         "tangents": translator.pairs(graph.tangents),
         "backward": translator.order(nodes),
         "files": files,
+        "classes": program.get("classes", {}),
+        "color": graph.view.color,
     } | translator.lanes()
 
 
 class Translator:
     """Translates the parts of a graph for the page; ids become list indices."""
 
-    def __init__(self, graph: Graph):
+    def __init__(self, graph: Graph, open: Names = None):
         self.graph = graph
         self.place = {value["id"]: i for i, value in enumerate(graph.record["values"])}
         self.ran = {op["id"]: i for i, op in enumerate(graph.ops)}
+        self.rooms = rooms(graph, open)
         self.back = {
             op["id"]: op.get("of") for op in graph.record["ops"] if op["phase"] == "backward" and not op.get("again")
         }
@@ -84,13 +99,14 @@ class Translator:
     def order(self, nodes: list[Node]) -> list[int]:
         """Return the operations in the order in which backward ran them."""
         went = [self.ran[of] for of in self.back.values() if of in self.ran]
-        through = [self.ran[node.record["id"]] for node in reversed(nodes) if any(edge.flow for edge in node.inputs)]
+        through = [self.ran[node.record["id"]] for node in reversed(nodes) if any(read.flow for read in reads(node))]
         return list(dict.fromkeys([*went, *through]))
 
     def op(self, node: Node, files: Any) -> dict:
         """Describe an operation: its call and formula, inputs and outputs, saved tensors and gradient contributions."""
         op, where = node.record, node.record.get("where") or {}
         name, call, shown = called(self.graph, node)
+        edges = reads(node)
         if node.kind == "transfer":
             name, call, shown = travelling.called(op), "", ""
         entry: dict[str, Any] = {
@@ -111,13 +127,15 @@ class Translator:
             "layer": [text.clean(layer) for layer in op.get("layer", ())],
             "views": [{**view, "layer": text.clean(view["layer"])} for view in op.get("views", ())],
             "saved": [self._saved(entry) for entry in op.get("saved", ()) if entry["value"] in self.place],
-            "flows": [self._flow(edge) for edge in node.inputs] if any(edge.flow for edge in node.inputs) else [],
+            "flows": [self._flow(edge) for edge in edges] if any(edge.flow for edge in edges) else [],
+            "held": [slot for slot, edge in enumerate(edges) if not edge.key],
             "rule": self._rule(node),
             "lanes": list(node.lanes),
+            "times": {name: found[op["id"]] for name, found in self.graph.times.items() if op["id"] in found},
             "transfer": self._transfer(node),
             "inside": [{"method": ran["method"], "steps": self._steps(ran)} for ran in op.get("inside", ())],
         }
-        return entry | {key: value for key, value in more.items() if value}
+        return entry | {key: value for key, value in (more | self.rooms.get(op["id"], {})).items() if value}
 
     def _transfer(self, node: Node) -> dict | None:
         """Describe a collective or message: the text of its card, and the waiting time of each lane by pass."""
@@ -140,7 +158,7 @@ class Translator:
             value for value in node.record["outputs"] if value in self.graph.tangents and self.graph.tangent(value)
         ]
         push = push_of(node, moved[0]) if moved else None
-        return "= " + text.clean(self.graph.words(pushed(node, push))) if push else ""
+        return "= " + text.clean(self.graph.said(pushed(node, push), push)) if push else ""
 
     def _input(self, entry: Any) -> Any:
         return self.place.get(entry) if isinstance(entry, int) else [_constant(entry)]
@@ -157,7 +175,7 @@ class Translator:
         made = {i: f"({step})" for step, op in enumerate(inner.ops, 1) for i in op["outputs"]}
         inner.names.update({value["id"]: value["name"] for value in ran["values"] if value.get("name")})
         inner.names.update({i: name for i, name in outside.items() if i not in given and i not in made})
-        unnamed = {i: name for i, name in made.items() if inner.names[i] == f"v{i}"}
+        unnamed = {i: name for i, name in made.items() if not inner.values[i].get("name")}
         inner.names.update(unnamed)  # their names are their numbers in the list
         return [self._step(inner, node) for node in inner.nodes if node.is_op]
 
@@ -175,37 +193,52 @@ class Translator:
         up, gives = edge.flow["upstream"], edge.flow["gives"]
         contribution = {"up": self.place[up], "gives": self.place[gives], "rule": flow_formula(self.graph, edge)}
         figures = self._figures(edge.target.record, edge.flow)
-        return {**contribution, "figures": figures} if figures not in ("", contribution["rule"]) else contribution
+        return {**contribution, "figures": figures} if figures else contribution
 
-    def _figures(self, op: dict, flow: dict) -> str:
-        """Replace the names in a formula by numbers; return "" unless all are single numbers."""
+    def _figures(self, op: dict, flow: dict) -> list[str | int]:
+        """Divide a formula at its names, which are replaced by values; return nothing unless all are single numbers."""
         formula = flow.get("formula") or ""
         entries = [self._entry(i) for i in (*op["inputs"], *op["outputs"])]
         labelled = {**{entry.get("label"): entry for entry in entries}, "g": self._entry(flow["upstream"])}
-        shown: dict[str, str] = {}
-        for name in READ.findall(formula):
-            shown[name] = text.whole(labelled.get(name), 1)
-            if not shown[name]:
-                return ""
-        return READ.sub(lambda m: f"({shown[m[0]]})" if shown[m[0]][0] == "-" else shown[m[0]], formula)
+        if (names := flow.get("names")) is not None:
+            labelled = {name: self._entry(value) for name, value in names.items()}
+        pieces: list[str | int] = []
+        end = 0
+        for found in READ.finditer(formula):
+            entry = labelled.get(found[0]) or {}
+            if not text.whole(entry, 1) or entry["id"] not in self.place:
+                return []
+            pieces += [formula[end : found.start()], self.place[entry["id"]]]
+            end = found.end()
+        return [piece for piece in [*pieces, formula[end:]] if piece != ""] if pieces else []
 
     def _entry(self, value: Any) -> dict:
         return self.graph.values.get(value, {}) if isinstance(value, int) else {}
 
 
-def described(value: dict, name: str) -> dict:
-    """Describe a value: its type, and all its elements or their statistics."""
+def described(value: dict, name: str, shown: bool = True) -> dict:
+    """Describe a value: its type, and if the page shows it, all its elements or their statistics."""
     fields = {"id": value["id"], "name": text.clean(name)}
     fields |= {key: value[key] for key in ("kind", "shape", "dtype", "bytes")}
     if value.get("device", "cpu") != "cpu":
         fields["device"] = value["device"]
-    summary = value.get("summary") or {}
+    summary = (shown and value.get("summary")) or {}
     if "values" in summary:
         return {**fields, "all": rounded(summary["values"])}
     if not summary:
         return fields
-    statistics = [rounded(summary.get(key)) for key in ("min", "max", "mean", "std", "nan", "inf")]
-    return {**fields, "statistics": statistics, "histogram": summary.get("histogram", {}).get("counts", [])}
+    statistics = [rounded(summary.get(key)) for key in STATISTICS]
+    fields |= {"statistics": statistics, "histogram": summary.get("histogram", {}).get("counts", [])}
+    return {**fields, "grid": summary["grid"]} if "grid" in summary else fields
+
+
+def summary_of(value: dict) -> dict:
+    """Return the summary of a value in the page's form as records have it.
+
+    >>> summary_of({"all": [1.0, 2.0]})
+    {'values': [1.0, 2.0]}
+    """
+    return {"values": value["all"]} if "all" in value else dict(zip(STATISTICS, value.get("statistics", ())))
 
 
 def packed(data: dict) -> dict:
@@ -231,7 +264,7 @@ def _sorted(values: Iterable[dict], sorts: list[list]) -> Iterator[dict]:
             sorts.append([value["kind"], value["shape"], *sort[2:]])
         usual = {"id": i, "name": f"v{value['id']}"}
         own = {key: value[key] for key in usual if value[key] != usual[key]}
-        rest = {key: value[key] for key in ("all", "statistics", "histogram") if key in value}
+        rest = {key: value[key] for key in ("all", "statistics", "histogram", "grid") if key in value}
         yield {"sort": known[sort], **own, **rest}
 
 
@@ -246,6 +279,18 @@ def rounded(numbers: Any) -> Any:
     if isinstance(numbers, (list, tuple)):
         return [rounded(x) for x in numbers]
     return numbers if numbers is None or isinstance(numbers, (int, bool)) else text.clean(str(numbers))
+
+
+def reads(node: Node) -> list[Edge]:
+    """Return an edge for each tensor argument of an operation; one without a key has no line in pictures."""
+    lines, held, found = list(node.inputs), list(node.held), []
+    for value in [entry for entry in node.record["inputs"] if isinstance(entry, int)]:
+        if lines and lines[0].value == value:
+            found.append(lines.pop(0))
+        else:
+            flow = held.pop(0).flow if held and held[0].value == value else None
+            found.append(Edge("", value, node, 0, node, len(found), flow))
+    return found
 
 
 def _constant(entry: Any) -> str:

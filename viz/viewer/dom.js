@@ -16,6 +16,25 @@ const el = (tag, attributes = {}, ...children) => fill(document.createElement(ta
 const shape = (tag, attributes = {}, ...children) =>
   fill(document.createElementNS("http://www.w3.org/2000/svg", tag), attributes, children);
 
+function setAll(element, attributes) {
+  for (const [name, value] of Object.entries(attributes))
+    if (element.getAttribute(name) !== String(value)) element.setAttribute(name, value);
+}
+
+/** Make an element like another one, and keep the elements that both have: their listeners, the focus, a drag. */
+function become(old, made) {
+  if (old.nodeName !== made.nodeName) return old.replaceWith(made);
+  if (old.nodeType === Node.TEXT_NODE) return old.data === made.data || (old.data = made.data);
+  for (const { name } of [...old.attributes])
+    if (!made.hasAttribute(name) && name !== "open") old.removeAttribute(name);
+  setAll(old, Object.fromEntries([...made.attributes].map(({ name, value }) => [name, value])));
+  if (old.hasAttribute("data-own")) return undefined; // its text depends on the pointer
+  const [before, after] = [[...old.childNodes], [...made.childNodes]];
+  after.forEach((child, k) => (before[k] ? become(before[k], child) : old.append(child)));
+  before.slice(after.length).forEach((child) => child.remove());
+  return undefined;
+}
+
 function setText(element, text) {
   if (element.textContent !== text) element.textContent = text;
 }

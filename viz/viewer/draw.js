@@ -1,6 +1,7 @@
 // Cards as SVG.  A card is built once, when it enters the window; a step updates only the texts and classes that change.
 
-const layers = { lanes: $("lanes"), edges: $("edges"), over: $("over"), cards: $("cards"), labels: $("labels") };
+const LAYERS = ["lanes", "frames", "edges", "tabs", "cards", "heads", "over", "labels"]; // from the bottom to the top
+const layers = Object.fromEntries(LAYERS.map((id) => [id, $(id)]));
 const mounted = new Map(); // by key, the elements of a card
 const BAR = 4; // width of the bar of a custom Function
 const FORMS = {
@@ -31,14 +32,17 @@ function mountCard(box) {
     role: "button",
     tabindex: box === (focused ?? graph.boxes[0]) ? "0" : "-1",
     "aria-label": spoken(box),
+    "aria-expanded": box.kind === "fold" || canOpen(box) ? String(isOpen(box)) : null,
     "data-value": box.leaf ? values[box.out[0]].id : null,
     "data-op": box.leaf || box.kind === "fold" ? null : ops[box.from].id,
   });
   const headTall = HEAD + (box.tag ? TAG : 0);
   g.append(...frame(box, headTall), ...headTexts(box));
-  const rows = box.rows.map((row) => mountRow(g, box, row, box.strip + headTall + 2 + row.at * LINE));
+  const rows = box.rows.map((row) =>
+    row.kind === "brief" ? mountBrief(g, box, row) : mountRow(g, box, row, box.strip + headTall + 2 + row.at * LINE),
+  );
   layers.cards.append(g);
-  const made = { box, g, rows, sum: mountSum(box) };
+  const made = { box, g, rows, rooms: isOpen(box) ? mountRooms(g, box) : null, sum: mountSum(box) };
   mounted.set(box.key, made);
   updateCard(made);
 }
@@ -54,7 +58,7 @@ function frame(box, headTall) {
   if (kind === "copy") return made;
   if (box.out.some((value) => outputs.has(value))) made.unshift(path("ring", around(4)));
   if (kind === "fold") made.unshift(...[8, 4].map((by) => path("under", outline(by, top + by, w, tall, corner, form))));
-  const [bandTall, low] = box.rows.length ? [headTall, 0] : [tall, corner - 0.8];
+  const [bandTall, low] = (box.rows.length || box.rooms) && !box.brief ? [headTall, 0] : [tall, corner - 0.8];
   made.push(path("band", outline(0.8, top + 0.8, w - 1.6, bandTall - 1, corner - 0.8, form, low)));
   const barTall = Math.max(0, tall - headTall - corner);
   if (kind === "function")
@@ -97,36 +101,64 @@ function mountRow(g, box, row, y) {
   const text = shape("tspan", { class: styles[1] });
   const line = shape("g", { "data-gradient": row.kind === "grad" ? row.value : null }); // a click shows its paths
   const tint = { x: left, y: y + 1, width: from + wide - left - 5, height: LINE - 2, rx: 4 };
-  if (row.kind !== "value") line.append(shape("rect", tint));
+  if (row.kind !== "value" || row.held) line.append(shape("rect", tint));
   line.append(shape("text", { x: from + SIDE, y: base }, shape("tspan", { class: styles[0] }, row.label), text));
   const type = { class: "small type", x: from + wide - SIDE, y: base, "text-anchor": "end" };
   if (row.type) line.append(shape("text", type, row.type));
   g.append(line);
+  const begin = from + SIDE + textWidth(row.label, styles[0].split(" ")[0]);
+  return { row, line, text, box, changes: changeable(row), x: begin, y };
+}
+
+/** Draw the text at the right of a short card: its value, gradient or tangent, by the pass, and its shape. */
+function mountBrief(g, box, row) {
+  const y = box.strip + 20;
+  const text = shape("text", { class: "mono", x: box.w - SIDE - row.type, y, "text-anchor": "end" });
+  const line = shape("g", {}, text, shape("text", { class: "small", x: box.w - SIDE, y, "text-anchor": "end" }, row.shape));
+  g.append(line);
   return { row, line, text };
 }
 
-function updateCard({ box, g, rows, sum }) {
-  for (const { row, line, text } of rows) {
+function updateCard({ box, g, rows, rooms, sum }) {
+  if (rooms) updateRooms(box, rooms);
+  for (const drawn of rows) {
+    const { row, line, text } = drawn;
+    if (row.kind === "brief") {
+      const [kind, words] = briefText(row.value, state.step);
+      const doubt = kind === "grad" ? doubtOf(row.value) : "";
+      setAll(line, { class: `brief b-${kind}${doubt}` });
+      setText(text, doubt ? `grad \u2717${doubt}` : words);
+      continue;
+    }
     const stands = standing(row);
-    line.setAttribute("class", `row r-${row.kind} ${stands}`);
+    const doubt = row.kind === "grad" && stands === "known" ? doubtOf(row.value) : "";
+    setAll(line, { class: `row r-${row.kind} ${stands}${row.held ? " held" : ""}${liveMark(row)}${doubt}` });
     if (row.kind === "wait") {
       setText(text, stands === "known" ? row.texts[steps[state.step].pass] : "");
       continue;
     }
-    const finished = row.kind === "kept" || stands === "known";
-    setText(text, finished ? row.last : row.kind === "grad" ? gradientText(row.value, state.step) : "–");
+    setText(text, `${doubt && "\u2717 "}${doubt === " impossible" ? "impossible" : rowText(row, stands, state.step)}`);
+    if (drawn.changes !== undefined) placeSliders(drawn);
   }
   const reached = box.leaf || state.step >= stepFor.forward.get(box.from);
   const kinds = ["card", `k-${box.kind}`];
   if (!reached) kinds.push("todo");
+  if (box.shades) kinds.push(`shade-${box.shades[steps[state.step].pass]}`);
   if (state.now.has(box.key)) kinds.push("now", `p-${steps[state.step].pass}`);
   if (state.found) kinds.push(matches(box) ? "found" : "dim");
   else if (state.paths && !state.paths.boxes.has(box.key)) kinds.push("dim");
   if (state.selected === box.key) kinds.push("selected");
-  g.setAttribute("class", kinds.join(" "));
+  setAll(g, { class: kinds.join(" ") });
   if (state.now.has(box.key)) g.setAttribute("aria-current", "step");
   else g.removeAttribute("aria-current");
-  if (sum) sum.setAttribute("class", gradientAt(box.sums, state.step).terms.length ? "sum on" : "sum");
+  if (sum) setAll(sum, { class: gradientAt(box.sums, state.step).terms.length ? "sum on" : "sum" });
+}
+
+/** Return the class of a row whose number was changed, or is from the recorded run while others were changed. */
+function liveMark({ kind, value }) {
+  const i = { value, grad: gradientOf.get(value), tangent: tangentOf.get(value) }[kind];
+  if (i === undefined || !isLive || isOriginal()) return "";
+  return changed.has(values[i].id) ? " changed" : asRecorded(i) ? " recorded" : "";
 }
 
 /** Return the state of a row at this step: todo, part or known; saved tensors may be freed again. */
@@ -144,7 +176,7 @@ function spoken(box) {
   const [value] = box.out;
   const copy = box.kind === "copy" ? "copy of " : "";
   if (box.leaf) return `${copy}${leafKind(value)} ${values[value].name}, ${typeOf(values[value])}`;
-  if (box.kind === "fold") return `fold ${box.label}, ${count(box.to - box.from, "operation")}, closed`;
+  if (box.kind === "fold") return `${box.label}, ${count(box.to - box.from, "operation")}`;
   const op = ops[box.from];
   return `operation ${op.name}${op.call}${op.formula ? `, ${op.formula}` : ""}`;
 }

@@ -16,7 +16,7 @@ function mountEdge(edge) {
 
 /** Draw the label of an edge just above its target. */
 function mountLabel(label, x, low) {
-  if (!label) return null;
+  if (!label || short) return null;
   const [y, w] = [low - 8 - label.height, label.width + 14];
   const lines = [...label.rule, label.gives].map((text, i) => {
     const style = i === label.rule.length ? "mono strong" : "mono";
@@ -47,15 +47,17 @@ function updateEdge({ edge, g, line, label }) {
   if (passed) kinds.push("passed");
   if (state.now.has(edge.key)) kinds.push("now");
   if (state.paths) kinds.push(share === undefined ? "dim" : "path");
-  g.setAttribute("class", kinds.join(" "));
-  line.style.strokeWidth = share === undefined ? "" : `${(1.5 + 6 * Math.min(1, Math.abs(share))).toFixed(1)}px`;
+  setAll(g, { class: kinds.join(" ") });
+  const wide = share === undefined ? "" : `${(1.5 + 6 * Math.min(1, Math.abs(share))).toFixed(1)}px`;
+  if (line.style.strokeWidth !== wide) line.style.strokeWidth = wide;
   if (label) updateLabel(label, flow, share, pass === "backward" && passed, state.now.has(edge.key));
 }
 
 /** Show the rule and the contribution after backward has passed; with paths on, the share. */
 function updateLabel(label, flow, share, passed, now) {
   const on = state.paths ? share !== undefined : passed;
-  label.setAttribute("class", `flow${on ? " on" : ""}${now ? " now" : ""}${share !== undefined ? " path" : ""}`);
+  setAll(label, { class: `flow${on ? " on" : ""}${now ? " now" : ""}${share !== undefined ? " path" : ""}` });
   const words = share === undefined ? flow.rule : [percent(share)];
   flow.rule.forEach((_, i) => setText(label.children[1 + i], words[i] ?? ""));
+  if (flow.gives) setText(label.lastElementChild, givesText(flow.value));
 }

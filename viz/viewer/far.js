@@ -54,6 +54,7 @@ function paintFar() {
     paint.lineTo(x1, y1);
   }
   paint.stroke();
+  paintFrames();
   const boxes = boxesIn(view);
   for (const box of boxes) paintBox(box);
   paint.setTransform(ratio, 0, 0, ratio, 0, 0);

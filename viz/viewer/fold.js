@@ -1,7 +1,7 @@
 // Folding: groups of operations as single boxes, and the resulting graph of boxes.
 //
 // A fold is always a stretch of consecutive operations of the program, so the graph of boxes never has a cycle.  Stretches
-// nest and form a tree, whose open nodes show their parts.
+// nest and form a tree; an open one is a frame around its parts.
 
 const MANY = 150; // a graph with more boxes than this opens folded
 const FEW_BOXES = 4; // with fewer, the outermost folds start open
@@ -13,7 +13,7 @@ const FOLDS = {
   module: (op) => op.module ?? [],
   function: (op) => (op.within ? [op.within] : []),
   line: (op) => (op.at ? [placeOf(op)] : []),
-  round: (op) => (rounds.at(-1) > 1 ? [`round ${rounds[op.index]}`] : []),
+  round: (op) => (rounds.at(-1) > 1 ? [`iteration ${rounds[op.index]}`] : []),
 };
 
 /** Return the loop iteration of each operation: a new one begins when an expression repeats. */
@@ -52,6 +52,17 @@ function tree(pathOf) {
   return simpler(root);
 }
 
+/** Return the tree of modules, with their names; equal neighbours are together. */
+function moduleTree() {
+  const root = tree(FOLDS.module);
+  const name = (node) => {
+    if (node !== root) node.label = moduleTitle(FOLDS.module(ops[node.from]).slice(0, node.level));
+    for (const part of node.parts) if (part.parts) name(part);
+  };
+  name(root);
+  return grouped(root);
+}
+
 /** Remove folds that contain only one operation or one other fold. */
 function simpler(node) {
   node.parts = node.parts.map((part) => {
@@ -87,10 +98,12 @@ const foldModes = () => Object.keys(FOLDS).filter((mode) => tree(FOLDS[mode]).pa
 
 /** Fold by a rule: open to a given depth, else as far as necessary to show a few boxes. */
 function foldBy(mode, depth = null) {
-  folded = mode === "none" ? null : gathered(tree(FOLDS[mode] ?? (() => [])));
+  folded = mode === "none" ? null : gathered(mode === "module" ? moduleTree() : tree(FOLDS[mode] ?? (() => [])));
   if (folded && depth !== null) return openTo(folded, depth);
+  if (mode === "module") return openToScreen();
   const largest = () =>
     visibleParts()
+      .map(([part]) => part)
       .filter((part) => part.parts)
       .sort((a, b) => b.to - b.from - (a.to - a.from))[0];
   while (folded && visibleParts().length < FEW_BOXES && largest()?.parts.some((part) => part.parts))
@@ -99,7 +112,7 @@ function foldBy(mode, depth = null) {
 
 function openTo(node, depth) {
   for (const part of node.parts.filter((part) => part.parts)) {
-    part.open = part.level < depth;
+    part.open = part.times > 1 || part.level < depth;
     openTo(part, depth);
   }
 }
@@ -122,18 +135,21 @@ function reveal(index) {
   }
 }
 
+/** Return the operations and closed folds, each with the open folds around it, the innermost first. */
 function visibleParts() {
-  if (!folded) return ops.map((_, index) => index);
+  if (!folded) return ops.map((_, index) => [index, []]);
   const found = [];
-  const walk = (node) => node.parts.forEach((part) => (part.open ? walk(part) : found.push(part)));
-  walk(folded);
+  const walk = (node, around) =>
+    node.parts.forEach((part) => (part.open ? walk(part, [part, ...around]) : found.push([part, around])));
+  walk(folded, []);
   return found;
 }
 
 /** Make the box of one visible part: an operation, or a fold. */
 function boxFor(part) {
   if (part.parts) {
-    const { from, to, label } = part;
+    const { from, to } = part;
+    const label = part.label + (part.times > 1 ? ` × ${part.times}` : "");
     const across = [...new Set(ops.slice(from, to).flatMap((op) => op.lanes ?? []))];
     return { key: `fold-${from}-${to}`, kind: "fold", from, to, label, fold: part, out: [], lanes: across };
   }
@@ -144,18 +160,41 @@ function boxFor(part) {
 
 /** Build the visible boxes and the edges between them. */
 function boxGraph() {
-  const made = { boxes: [], edges: [], leaves: new Map(), copies: new Map() };
+  const made = { boxes: [], edges: [], frames: [], frameOf: new Map(), leaves: new Map(), copies: new Map() };
   boxOf = new Array(ops.length);
-  for (const part of visibleParts()) {
+  for (const [time, [part, around]] of visibleParts().entries()) {
     const box = boxFor(part);
+    box.frame = frameFor(made, around);
     boxOf.fill(box, box.from, box.to);
-    const edges = edgesInto(made, box); // before the box itself: each box comes after its inputs
+    const edges = edgesInto(made, box, time); // before the box itself: each box comes after its inputs
     addBox(made, box);
     for (const edge of edges) connect(made, edge, box);
   }
+  const readers = new Map();
+  for (const { source, target } of made.edges) if (source.leaf) listed(readers, source).push(target);
+  for (const [leaf, targets] of readers) leaf.frame = frameOfLeaf(leaf, targets);
   for (const value of outputs) if (isLeaf(value) && !made.leaves.has(value)) leafBox(made, value, 0);
   for (const box of made.boxes) if (box.kind === "fold") box.out = box.exits.length ? box.exits : ops[box.to - 1].out;
   return made;
+}
+
+/** Return the frame of the innermost of several open folds; records of several processes have lanes instead. */
+function frameFor(made, [fold, ...outer]) {
+  if (!fold || lanes.length) return null;
+  if (made.frameOf.has(fold)) return made.frameOf.get(fold);
+  const { from, to, label } = fold;
+  const frame = { key: `frame-${from}-${to}`, fold, from, to, label, frame: frameFor(made, outer) };
+  made.frames.push(frame);
+  made.frameOf.set(fold, frame);
+  return frame;
+}
+
+/** Return the innermost frame around all uses of a leaf; variables of the program are outside all frames. */
+function frameOfLeaf(box, targets) {
+  const [first, ...others] = targets.map(framesAround);
+  const shared = first.find((frame) => others.every((frames) => frames.includes(frame))) ?? null;
+  const variable = box.kind === "input" && /^(?!v\d)[^.[\]]+$/.test(values[box.out[0]].name);
+  return variable ? null : shared;
 }
 
 function addBox({ boxes }, box) {
@@ -164,16 +203,17 @@ function addBox({ boxes }, box) {
 }
 
 /** Return the edges into a box; a fold reads a value once, and its parameters stay inside. */
-function edgesInto(made, box) {
+function edgesInto(made, box, time) {
   const found = [];
   const seen = new Map();
   const fold = box.kind === "fold";
   for (let i = box.from; i < box.to; i++) {
     ops[i].tensors.forEach((value, slot) => {
+      if (ops[i].held?.includes(slot)) return; // it is on the card of the operation
       const source = isLeaf(value) ? null : boxOf[maker[value]];
       if (source === box || (fold && isLeaf(value) && leafKind(value) !== "input")) return;
       if (fold && seen.has(value)) return void seen.get(value).uses.push([i, slot]);
-      const edge = { value, source: source ?? leafBox(made, value, box.from), uses: [[i, slot]] };
+      const edge = { value, source: source ?? leafBox(made, value, time), uses: [[i, slot]] };
       found.push(edge);
       seen.set(value, edge);
     });

@@ -21,17 +21,17 @@ function transforms(op) {
 
 /** List the methods of a custom Function as they ran, operation by operation. */
 function inside(op) {
-  return (op.inside ?? []).map(({ method, steps }) =>
+  return (op.inside ?? []).map(({ method, steps }, call) =>
     el(
       "details",
       { class: "inside", open: true },
       el("summary", {}, el("code", {}, `${op.name}.${method}`)),
-      insideSteps(op, method, steps),
+      insideSteps(op, method, steps, call),
     ),
   );
 }
 
-function insideSteps(op, method, steps) {
+function insideSteps(op, method, steps, call) {
   const saves = (op.saved ?? []).map(([value]) => values[value].name);
   if (method === "setup_context" && saves.length)
     return el("p", { class: "note" }, `saves ${[...new Set(saves)].join(", ")} for backward`);
@@ -39,13 +39,14 @@ function insideSteps(op, method, steps) {
   return el(
     "ol",
     {},
-    steps.map((step) => insideStep(op, step)),
+    steps.map((step) => insideStep(op, step, call)),
   );
 }
 
-function insideStep(op, step) {
+function insideStep(op, step, call) {
+  const amount = (value) => amountInside(gist(value), `${op.id}:${call}:${value.id}`);
   const made = step.out
-    .map((value) => (/^\(\d+\)$/.test(value.name) ? `= ${gist(value)}` : `${value.name} = ${gist(value)}`))
+    .map((value) => (/^\(\d+\)$/.test(value.name) ? `= ${amount(value)}` : `${value.name} = ${amount(value)}`))
     .join(", ");
   const marks =
     step.line && op.at ? { onmouseenter: () => markLine(op.at[0], step.line), onmouseleave: () => markLine(null) } : {};

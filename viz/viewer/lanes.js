@@ -43,10 +43,8 @@ function laneLayout({ boxes, edges }) {
     edge.over = column.wayOf(edge).some(([, row]) => bars.some((bar) => bar.rank === row && liesAcross(bar, column.lane)));
   }
   const height = tops.at(-1) + heights.at(-1) + MARGIN;
-  const rows = Array.from({ length: many }, () => []);
-  for (const box of boxes) rows[box.rank].push(box.index);
-  const frames = columns.map(({ left, width }, lane) => ({ title: data.titles[lane], left, width, height }));
-  return { start: boxes[0].x + boxes[0].w / 2, width: left - BETWEEN, height, rows, tops, frames };
+  const titled = columns.map(({ left, width }, lane) => ({ title: data.titles[lane], left, width, height }));
+  return { start: boxes[0].x + boxes[0].w / 2, width: left - BETWEEN, height, titled };
 }
 
 /** Return the points of an edge, from its source past the rows in between to its target. */
@@ -168,7 +166,7 @@ function measureBar(box, card) {
 /** Draw the frames of the lanes, and their titles. */
 function mountLanes() {
   layers.lanes.replaceChildren(
-    ...(graph.size.frames ?? []).flatMap(({ title, left, width, height }) => [
+    ...(graph.size.titled ?? []).flatMap(({ title, left, width, height }) => [
       shape("rect", { class: "lane", x: left, y: 0, width, height, rx: 8 }),
       shape("text", { class: "name lane-name", x: left + width / 2, y: 22, "text-anchor": "middle" }, title),
     ]),

@@ -4,26 +4,108 @@
 const GAP = 26; // between boxes
 const LANE = 12; // room for an edge that passes a rank
 const ROW = 42; // between ranks
+const SHORT_ROW = 26; // between ranks of short cards
 const FAR_RANKS = 40; // an edge across more ranks is drawn straight
 const SWEEPS = 4;
 const STUB = 22; // edges of one value leave it together, at the plus where contributions add up
 
-/** Give boxes x and y, and edges their routes: points that a curve passes vertically. */
-function layout({ boxes, edges }) {
-  if (!boxes.length) return { start: 0, width: 0, height: 0, rows: [], tops: [] };
-  const rank = ranks(boxes);
-  const width = boxes.map((box) => box.w);
-  const up = boxes.map(() => []);
-  const down = boxes.map(() => []);
-  const lanes = edges.map((edge) => {
-    const path = [[edge.source.index, edge.source.exitAt(edge.value)]];
-    const [top, low] = [rank[edge.source.index], rank[edge.target.index]];
+/** Give boxes and frames x and y, and edges their routes: points that a curve passes vertically. */
+function layout({ boxes, edges, frames }) {
+  if (!boxes.length) return { start: 0, width: 0, height: 0 };
+  const root = containers(boxes, frames);
+  for (const edge of edges) edge.legs = legsOf(edge, root);
+  place(root);
+  settle(root, 0, 0);
+  for (const edge of edges) edge.points = edge.legs.flatMap((link) => link.points);
+  return { start: boxes[0].x + boxes[0].w / 2, width: root.w, height: root.h };
+}
+
+/** Give each frame, and the whole, the boxes and frames in it. */
+function containers(boxes, frames) {
+  const root = { frame: null };
+  for (const one of [root, ...frames])
+    Object.assign(one, { items: [], links: new Map(), ports: new Map(), strip: 0 });
+  for (const item of [...boxes, ...frames]) (item.frame ??= root).items.push(item);
+  return root;
+}
+
+const framesAround = (item) => (item.frame ? [item.frame, ...framesAround(item.frame)] : []);
+
+/** Return the parts of an edge, one in each frame that it passes; they meet at ports in the frames' borders. */
+function legsOf(edge, root) {
+  const { source, target, value, slot } = edge;
+  const [out, into] = [framesAround(source), framesAround(target)];
+  const shared = out.find((one) => into.includes(one)) ?? root;
+  const legs = [];
+  let [item, at] = [source, () => source.exitAt(value)];
+  const leadTo = (container, next, nextAt, mark) => {
+    const key = `${item.key} ${next.key} ${value} ${mark}`;
+    const link = { source: item, target: next, from: at, to: nextAt };
+    if (!container.links.has(key)) container.links.set(key, link);
+    legs.push(container.links.get(key));
+  };
+  for (const frame of out.slice(0, out.indexOf(shared))) {
+    const port = portOf(frame, "exit", value);
+    leadTo(frame, port, middle, "");
+    [item, at] = [frame, () => port.x + LANE / 2 + FRAME_SIDE];
+  }
+  let container = shared;
+  for (const frame of into.slice(0, into.indexOf(shared)).reverse()) {
+    const port = portOf(frame, "entry", value);
+    leadTo(container, frame, () => port.x + LANE / 2 + FRAME_SIDE, "");
+    [item, at, container] = [port, middle, frame];
+  }
+  leadTo(container, target, () => target.entryAt(slot), slot);
+  return legs;
+}
+
+const middle = () => LANE / 2;
+
+function portOf({ ports }, port, value) {
+  const key = `${port}-${value}`;
+  if (!ports.has(key)) ports.set(key, { key, port, w: LANE, h: 0, strip: 0 });
+  return ports.get(key);
+}
+
+/** Lay out the frames in a container, and then the container itself. */
+function place(container) {
+  for (const item of container.items) if (item.items) place(item);
+  const began = (item) => (item.leaf ? -1 : item.from);
+  const ports = [...container.ports.values()];
+  const inside = [...container.items].sort((a, b) => began(a) - began(b));
+  const items = [...ports.filter(({ port }) => port === "entry"), ...inside, ...ports.filter(({ port }) => port === "exit")];
+  const [width, height] = arrange(items, [...container.links.values()]);
+  container.w = container.frame ? Math.max(width + 2 * FRAME_SIDE, frameTitleWidth(container)) : width;
+  container.h = container.frame ? height + FRAME_HEAD + FRAME_SIDE : height;
+}
+
+/** Move everything in a container from its place in the container to its place in the graph. */
+function settle(container, dx, dy) {
+  const moved = ([x, y]) => [x + dx, y + dy];
+  for (const link of container.links.values()) link.points = link.points.map(moved);
+  for (const item of container.items) {
+    [item.x, item.y] = moved([item.x, item.y]);
+    if (item.items) settle(item, item.x + FRAME_SIDE, item.y + FRAME_HEAD);
+  }
+}
+
+/** Place items in ranks and draw the links between them; return the width and the height. */
+function arrange(items, links, gap = short ? SHORT_ROW : ROW) {
+  const number = new Map(items.map((item, i) => [item, i]));
+  const rank = ranks(items, links, number);
+  const width = items.map((item) => item.w);
+  const up = items.map(() => []);
+  const down = items.map(() => []);
+  const lanes = links.map((link) => {
+    const [source, target] = [number.get(link.source), number.get(link.target)];
+    const path = [[source, link.from()]];
+    const [top, low] = [rank[source], rank[target]];
     for (let level = top + 1; level < low && low - top <= FAR_RANKS; level++) {
       path.push([width.length, LANE / 2]);
       (rank.push(level), width.push(LANE), up.push([]), down.push([]));
     }
-    path.push([edge.target.index, edge.target.entryAt(edge.slot)]);
-    const strong = edge.source.leaf ? 1 : 5; // keeps the main line straight, with leaves beside it
+    path.push([target, link.to()]);
+    const strong = link.source.leaf ? 1 : 5; // keeps the main line straight, with leaves beside it
     for (let i = 1; i < path.length; i++) {
       const [[a, atA], [b, atB]] = [path[i - 1], path[i]];
       down[a].push([b, atA, atB, strong]);
@@ -36,51 +118,51 @@ function layout({ boxes, edges }) {
   order(rows, width, [up, down]);
   const x = across(rows, width, [up, down]);
   const left = x.reduce((a, b) => Math.min(a, b), Infinity);
-  const heights = rows.map((row) => row.reduce((tall, i) => Math.max(tall, boxes[i]?.h ?? 0), 0));
+  const heights = rows.map((row) => row.reduce((tall, i) => Math.max(tall, items[i]?.h ?? 0), 0));
   const tops = [];
-  heights.reduce((y, tall) => (tops.push(y), y + tall + ROW), 0);
-  for (const box of boxes) {
-    box.rank = rank[box.index];
-    box.x = x[box.index] - left;
-    box.y = tops[box.rank] + heights[box.rank] - box.h; // boxes of a rank share their bottom line
-  }
-  edges.forEach((edge, i) => {
-    const { source, target } = edge;
-    const start = source.x + source.exitAt(edge.value);
-    const points = [[start, source.y + source.h]];
-    if (source.exits.length < edge.source.outs.length) points.push([start, source.y + source.h + STUB]);
+  const below = (tall, i) => (i === rows.length - 1 ? 0 : tall ? gap : 6); // a row of ports alone is the frame's border
+  const height = heights.reduce((y, tall, i) => (tops.push(y), y + tall + below(tall, i)), 0);
+  items.forEach((item, i) => {
+    item.x = x[i] - left;
+    item.y = tops[rank[i]] + heights[rank[i]] - item.h; // those of a rank share their bottom line
+  });
+  links.forEach((link, i) => {
+    const [source, target] = [number.get(link.source), number.get(link.target)];
+    const start = link.source.x + link.from();
+    const points = [[start, link.source.port ? 0 : link.source.y + link.source.h]];
+    if (link.source.exits?.length < link.source.outs?.length) points.push([start, points[0][1] + (short ? 12 : STUB)]);
+    if (link.source.port) points.push([start, heights[rank[source]]]); // past the leaves beside it
     for (const lane of lanes[i]) {
       const at = x[lane] - left + LANE / 2;
       points.push([at, tops[rank[lane]]], [at, tops[rank[lane]] + heights[rank[lane]]]);
     }
-    const end = target.x + target.entryAt(edge.slot);
-    edge.points = [...points, [end, tops[target.rank]], [end, target.y + target.strip]];
+    const end = link.target.x + link.to();
+    link.points = [...points, [end, tops[rank[target]]], [end, link.target.port ? height : link.target.y + link.target.strip]];
   });
-  const right = x.reduce((most, at, i) => Math.max(most, at - left + width[i]), 0);
-  const start = boxes[0].x + boxes[0].w / 2;
-  return {
-    start,
-    width: right,
-    height: tops.at(-1) + heights.at(-1),
-    rows: rows.map((row) => row.filter((i) => i < boxes.length)),
-    tops,
-  };
+  return [x.reduce((most, at, i) => Math.max(most, at - left + width[i]), 0), height];
 }
 
-/** Rank boxes by their longest path; a leaf, or a value computed from parameters alone, is just above its first use. */
-function ranks(boxes) {
-  const rank = new Array(boxes.length).fill(0);
-  const loose = new Array(boxes.length).fill(false);
-  for (const box of boxes) {
-    for (const { source } of box.ins) rank[box.index] = Math.max(rank[box.index], rank[source.index] + 1);
-    loose[box.index] = box.leaf ? box.kind !== "input" : box.ins.every(({ source }) => loose[source.index]);
+/** Rank items by their longest path; a leaf, or a value computed from parameters alone, is just above its first use. */
+function ranks(items, links, number) {
+  const [ins, outs] = [items.map(() => []), items.map(() => [])];
+  for (const { source, target } of links) {
+    ins[number.get(target)].push(number.get(source));
+    outs[number.get(source)].push(number.get(target));
   }
-  for (const box of [...boxes].reverse()) {
-    if (!loose[box.index] && !box.leaf) continue;
-    const first = box.outs.reduce((least, { target }) => Math.min(least, rank[target.index]), Infinity);
-    if (first < Infinity) rank[box.index] = first - 1;
+  const entered = items[0].port === "entry";
+  const rank = items.map((item) => (entered && item.port !== "entry" ? 1 : 0));
+  const loose = items.map(() => false);
+  items.forEach((item, i) => {
+    for (const from of ins[i]) rank[i] = Math.max(rank[i], rank[from] + 1);
+    loose[i] = item.leaf ? item.kind !== "input" : !item.port && ins[i].every((from) => loose[from]);
+  });
+  for (let i = items.length - 1; i >= 0; i--) {
+    if (!loose[i] && !items[i].leaf) continue;
+    const first = outs[i].reduce((least, to) => Math.min(least, rank[to]), Infinity);
+    if (first < Infinity) rank[i] = first - 1;
   }
-  return rank;
+  const last = Math.max(...new Set(rank));
+  return items.map((item, i) => (item.port === "exit" ? last : rank[i]));
 }
 
 /** Sort each rank by the mean position of its neighbours' ports, downwards and upwards in turn. */

@@ -7,7 +7,7 @@ const current = () => hovered ?? graph.boxes.find((one) => one.key === state.sel
 
 function look(box) {
   showDetails(box);
-  showSource(steps[state.step].op, box && !box.leaf ? ops[box.from] : null);
+  showSource(ranAt(state.step), box && !box.leaf ? ops[box.from] : null);
 }
 
 function select(box, jump = false) {
@@ -24,7 +24,9 @@ function select(box, jump = false) {
 function focusCard(box, grab = true) {
   for (const one of [focused ?? graph.boxes[0], box])
     mounted.get(one?.key)?.g.setAttribute("tabindex", one === box ? "0" : "-1");
+  const old = focused;
   focused = box;
+  if (isLive) refresh([old?.key, box.key]); // the keyboard reaches the numbers of the card in focus
   if (grab) mounted.get(box.key)?.g.focus({ preventScroll: true });
 }
 

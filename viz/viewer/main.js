@@ -30,22 +30,25 @@ function boxUnder(event) {
 }
 
 stage.addEventListener("pointermove", (event) => {
-  if (fingers.size) return;
+  if (fingers.size || dragging) return;
   const box = boxUnder(event);
   if (box === hovered) return;
   hovered = box;
   look(current());
 });
 stage.addEventListener("pointerleave", () => ((hovered = null), look(current())));
-let pressedOn = null; // the selection before the press, which itself selects
-stage.addEventListener("pointerdown", () => (pressedOn = state.selected));
 stage.addEventListener("click", (event) => {
   if (stage.dataset.moved) return;
+  const frame = frameAt(event.target);
+  if (frame) return refold(frame.fold);
+  const head = headAt(event.target);
+  if (head) return toggleInside(head);
   const box = boxUnder(event);
   const gradient = event.target.closest?.("[data-gradient]");
   if (gradient) (select(box), showPaths(Number(gradient.dataset.gradient)));
   else if (!box) clearPaths() || select(null);
-  else if (box.kind === "fold" && pressedOn === box.key) unfold(box);
+  else if (box.kind === "fold" && !distant) return unfold(box);
+  else if (canOpen(box) && event.target.closest(".band")) return toggleFunction(box);
   else select(box, distant);
   if (box) (openPane("details"), show(box));
 });
@@ -116,8 +119,10 @@ for (const one of $("panes").children)
 $("slider").addEventListener("input", () => go(stops[Number($("slider").value)]));
 $("speed").addEventListener("input", () => (speed = Number($("speed").value)));
 $("fold").addEventListener("change", () => refoldAll($("fold").value));
+$("colour").addEventListener("change", () => colourCards($("colour").value));
+$("short").addEventListener("change", () => shortCards($("short").checked));
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => (readColours(), onCamera()));
-window.addEventListener("hashchange", () => go(stepInLink()));
+window.addEventListener("hashchange", () => reach(stepInLink()));
 new ResizeObserver(() => {
   if (!graph.boxes.length) return;
   refit();
@@ -143,6 +148,17 @@ window.addEventListener("afterprint", () => {
   moveTo(x, y, k);
 });
 
+const WORDS = { module: "modules", function: "functions", line: "lines", round: "iterations of loops" };
+
+/** Switch between cards of one line and cards with all rows. */
+function shortCards(on) {
+  short = on;
+  cards.clear();
+  rebuild(state.selected);
+  fit(graph.size);
+  go(state.step);
+}
+
 function start() {
   const { name, file } = data.program;
   $("name").textContent = name || file || "program";
@@ -152,21 +168,34 @@ function start() {
   const modes = foldModes();
   const large = ops.length > MANY;
   $("fold").replaceChildren(
-    el("option", { value: "none" }, "nothing"),
-    ...modes.map((mode) => el("option", { value: mode }, mode)),
-    ...(ops.length > CROWD ? [el("option", { value: "stretch" }, "stretch")] : []),
+    el("option", { value: "none" }, "every operation"),
+    ...modes.map((mode) => el("option", { value: mode }, WORDS[mode])),
+    ...(ops.length > CROWD ? [el("option", { value: "stretch" }, "parts of equal size")] : []),
   );
   $("fold").parentElement.hidden = !modes.length && !large;
+  const sizes = colourings();
+  $("colour").replaceChildren(
+    el("option", { value: "" }, "kind"),
+    ...sizes.map((size) => el("option", { value: size }, { grad: "gradient" }[size] ?? size)),
+  );
+  $("colour").parentElement.hidden = !sizes.length;
+  colourBy = sizes.includes(data.color) ? data.color : "";
+  $("colour").value = colourBy;
   openPane("");
   readColours();
   const levels = data.depth !== null && modes.find((mode) => mode === "module" || mode === "function");
-  const mode = levels || (large ? (modes[0] ?? "stretch") : "none");
+  const mode = levels || (large ? (modes[0] ?? "stretch") : modes.includes("module") ? "module" : "none");
+  short = mode === "module" && ops.length > SMALL;
+  $("short").checked = short;
   foldBy(mode, levels ? data.depth : null);
   $("fold").value = mode;
+  if (isLive) startExperiments();
+  const linked = opened(stepInLink());
   rebuild();
-  go(stepInLink(), false); // the caption takes its space before the graph is fitted into the rest
+  const first = data.finished && !linkParts().at ? stops.at(-1) : linked;
+  go(first, false); // the caption takes its space before the graph is fitted into the rest
   fit(graph.size);
-  if (state.step) go(state.step);
+  if (state.step && first !== stops.at(-1)) go(state.step);
   document.documentElement.dataset.ready = Math.round(performance.now());
 }
 

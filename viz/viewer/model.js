@@ -110,6 +110,7 @@ function gist(value, most = 6) {
 }
 
 const shorten = (text, most) => (text.length > most ? `${text.slice(0, most - 1)}…` : text);
-const count = (n, thing) => `${n.toLocaleString("en")} ${thing}${n === 1 ? "" : "s"}`;
+const withCommas = new Intl.NumberFormat("en"); // made once, as it takes a while
+const count = (n, thing) => `${withCommas.format(n)} ${thing}${n === 1 ? "" : "s"}`;
 const placeOf = (op) => (op.at ? `${files[op.at[0]].name}:${op.at[1]}` : "");
 const codeOf = (op) => (op.at ? (files[op.at[0]].lines[op.at[1]] ?? "").trim() : "");

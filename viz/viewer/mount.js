@@ -17,49 +17,56 @@ function mount(everything = graph.boxes.length <= FEW) {
     links.add(edge.key);
     if (!mountedEdges.has(edge.key)) mountEdge(edge);
   }
-  for (const [key, { box, g, sum }] of mounted)
-    if (!wanted.has(key) && box !== focused) (g.remove(), sum?.remove(), mounted.delete(key));
+  for (const [key, card] of mounted)
+    if (!wanted.has(key) && card.box !== focused) (removeCard(card), mounted.delete(key));
   for (const [key, { g, label }] of mountedEdges)
     if (!links.has(key)) (g.remove(), label?.remove(), mountedEdges.delete(key));
 }
 
+function removeCard({ g, sum, rooms }) {
+  g.remove();
+  sum?.remove();
+  for (const { heads } of rooms ?? []) heads.remove();
+}
+
 function unmount() {
-  for (const { g, sum } of mounted.values()) (g.remove(), sum?.remove());
+  for (const card of mounted.values()) removeCard(card);
   for (const { g, label } of mountedEdges.values()) (g.remove(), label?.remove());
   mounted.clear();
   mountedEdges.clear();
 }
 
-/** Return the ranks that a view shows, as indices of graph.rows. */
-function ranksIn({ top, bottom }) {
-  const { tops } = graph.size;
-  return [Math.max(0, firstFrom(tops, top) - 1), firstFrom(tops, bottom)];
+const BAND = 240; // boxes are listed by the band of this height in which they begin, so that a view finds its boxes fast
+
+function inBands(boxes) {
+  const bands = [];
+  for (const box of boxes) (bands[Math.floor(box.y / BAND)] ??= []).push(box);
+  return { bands, tallest: boxes.reduce((most, { h }) => Math.max(most, h), 0) };
 }
 
 function boxesIn(view) {
-  const [from, to] = ranksIn(view);
+  const { bands, tallest } = graph.placed;
+  const last = Math.min(bands.length - 1, Math.floor(view.bottom / BAND));
   const found = [];
-  for (let rank = from; rank < to; rank++) {
-    for (const i of graph.size.rows[rank]) {
-      const box = graph.boxes[i];
-      if (box.x < view.right && box.x + box.w > view.left) found.push(box);
-    }
-  }
+  for (let i = Math.max(0, Math.floor((view.top - tallest) / BAND)); i <= last; i++)
+    for (const box of bands[i] ?? [])
+      if (box.x < view.right && box.x + box.w > view.left && box.y < view.bottom && box.y + box.h > view.top) found.push(box);
   return found;
 }
 
-/** Return the edges that pass through a view: those that enter or leave one of its ranks, and the few longer ones. */
+/** Return the edges that pass through a view: those of the boxes beside it, too, and the few longer ones. */
 function edgesIn(view) {
-  const [from, to] = ranksIn(view);
   const found = new Set();
-  for (let rank = from; rank < to; rank++)
-    for (const i of graph.size.rows[rank]) {
-      for (const edge of graph.boxes[i].ins) found.add(edge);
-      for (const edge of graph.boxes[i].outs) found.add(edge);
-    }
-  for (const edge of graph.long) if (edge.source.rank < from && edge.target.rank >= to) found.add(edge);
+  for (const { ins, outs } of boxesIn({ ...view, left: -Infinity, right: Infinity })) {
+    for (const edge of ins) found.add(edge);
+    for (const edge of outs) found.add(edge);
+  }
+  for (const edge of graph.long) if (edge.source.y < view.top && edge.target.y + edge.target.h > view.bottom) found.add(edge);
   return found;
 }
+
+/** Return true if an edge may pass through a view without a box of its ends in it. */
+const isLong = ({ source, target }) => target.y - source.y - source.h > BAND / 2;
 
 /** Update the cards and edges with these keys; without keys, all that are drawn. */
 function refresh(keys) {

@@ -6,9 +6,13 @@ const AROUND = 4;
 let shownFile = null;
 let marks = [];
 const lineOf = new Map(); // "file:line" -> element, for the shown file
-const opsAt = new Map(); // "file:line" -> operations
+const stepsAt = new Map(); // "file:line" -> the steps of its operations, in a method those of all passes
 
-for (const op of ops) if (op.at) listed(opsAt, op.at.join(":")).push(op.index);
+/** Return what ran at a step and has a line: the operation inside a Function, or the operation itself. */
+const ranAt = (step) => (steps[step].box?.at ? steps[step].box : steps[step].op);
+
+for (const op of ops) if (op.at) listed(stepsAt, op.at.join(":")).push(stepFor.forward.get(op.index));
+steps.forEach(({ box }, step) => box?.at && listed(stepsAt, box.at.join(":")).push(step));
 
 function showFile(file) {
   if (file === shownFile || !files[file]) return;
@@ -20,18 +24,18 @@ function showFile(file) {
     numbers.length <= LONG
       ? () => true
       : (n) =>
-          Array.from({ length: 2 * AROUND + 1 }, (_, i) => `${file}:${n - AROUND + i}`).some((key) => opsAt.has(key));
+          Array.from({ length: 2 * AROUND + 1 }, (_, i) => `${file}:${n - AROUND + i}`).some((key) => stepsAt.has(key));
   source.replaceChildren(
     ...numbers.filter(near).map((n) => {
       const at = `${file}:${n}`;
-      const ran = opsAt.has(at);
+      const ran = stepsAt.has(at);
       const line = el(
         "li",
         {
           class: ran ? "ran" : "",
           value: n,
           ...(ran
-            ? { onclick: () => toLine(at), title: `${count(opsAt.get(at).length, "operation")}: click to go there` }
+            ? { onclick: () => toLine(at), title: `${count(stepsAt.get(at).length, "operation")}: click to go there` }
             : {}),
         },
         el("span", { class: "n", "aria-hidden": "true" }, String(n)),
@@ -44,8 +48,8 @@ function showFile(file) {
 }
 
 function toLine(at) {
-  const after = opsAt.get(at).find((index) => stepFor.forward.get(index) > state.step);
-  go(stepFor.forward.get(after ?? opsAt.get(at)[0]));
+  const found = stepsAt.get(at);
+  reach(found.find((step) => step > state.step) ?? found[0]);
 }
 
 /** Mark the line of the step, and the line of the card under the pointer. */

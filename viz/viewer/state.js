@@ -1,7 +1,7 @@
 // The state of the page: the folded graph, the steps to halt at, and the highlights, search hits and selection.
 
 const state = { step: 0, now: new Set(), found: null, paths: null, selected: null };
-let graph = { boxes: [], edges: [], long: [], size: { start: 0, width: 0, height: 0, rows: [], tops: [] } };
+let graph = { boxes: [], edges: [], frames: [], long: [], placed: { bands: [], tallest: 0 }, size: { start: 0, width: 0, height: 0 } };
 let stops = []; // the steps to halt at: all steps inside a closed fold are one stop
 let edgeAt = []; // by operation and slot, the edge
 let home = new Map(); // by value, the box that shows it
@@ -16,7 +16,10 @@ function rebuild(keep) {
   measure(graph.boxes);
   graph.size = lanes.length ? laneLayout(graph) : layout(graph);
   mountLanes();
-  graph.long = graph.edges.filter((edge) => edge.target.rank - edge.source.rank > 1);
+  mountFrames();
+  shadeBoxes();
+  graph.placed = inBands(graph.boxes);
+  graph.long = graph.edges.filter(isLong);
   edgeAt = ops.map(() => []);
   home = new Map();
   for (const edge of graph.edges) {
@@ -39,18 +42,21 @@ function foldOf({ op, slot }) {
   return box?.kind === "fold" && (slot === null || !edgeAt[op.index][slot]) ? box : null;
 }
 
-/** Return the last step of each beat, and of each run of beats inside the same closed folds. */
+/** Return true if a step is one of the drawing: not inside a closed Function. */
+const isDrawn = ({ op, inside, around }) => !inside || (isOpen(boxOf[op.index]) && around.every((box) => box.open));
+
+/** Return the last step of each beat and of each run of beats inside the same closed folds, and those in open Functions. */
 function halts() {
   const names = new Map(); // by beat, the folds; null if something happens outside them
-  for (const step of steps) {
+  for (const step of steps.filter((one) => !one.inside)) {
     const [fold, before] = [foldOf(step), names.get(step.beat)];
     const name = fold && before !== null ? `${before ?? step.pass} ${fold.key}` : null;
     if (before?.endsWith(fold?.key)) continue;
     names.set(step.beat, name);
   }
-  const last = steps.map((_, i) => i).filter((i) => steps[i].beat !== steps[i + 1]?.beat);
+  const last = steps.map((_, i) => i).filter((i) => !isTogether(i, i + 1));
   const nameAt = (i) => names.get(steps[i]?.beat);
-  return last.filter((i, k) => nameAt(i) === null || nameAt(i) !== nameAt(last[k + 1]));
+  return last.filter((i, k) => (nameAt(i) === null ? isDrawn(steps[i]) : nameAt(i) !== nameAt(last[k + 1])));
 }
 
 /** Return the index of a step among the stops. */
@@ -60,9 +66,10 @@ const stopAt = (step) => Math.min(firstFrom(stops, step), stops.length - 1);
 const inPlay = (step) => new Set(together(step).flatMap((one) => [...inPlayAt(one)]));
 
 function inPlayAt(step) {
-  const { pass, op, slot } = steps[step];
+  const { pass, op, slot, inside } = steps[step];
   if (!op) return new Set(startsWith(pass, step).map((value) => home.get(value)?.key));
   const at = boxOf[op.index];
+  if (inside) return new Set([at.key]);
   const keys = (edges) => edges.map((edge) => edge?.key);
   if (pass !== "backward") return new Set([at.key, ...keys(at.kind === "fold" ? at.ins : edgeAt[op.index])]);
   const edge = edgeAt[op.index][slot];
@@ -84,23 +91,40 @@ function refoldAll(mode) {
   go(stops[stopAt(state.step)]);
 }
 
-/** Open or close a fold, and keep the rest of the picture in place as far as possible. */
+/** Change the picture; the middle of a box's top stays in its place on the screen, and the box is in view and has the focus. */
+function inPlace(shown, change) {
+  const before = shown();
+  const old = placesOnScreen();
+  const [x, y] = [(before.x + before.w / 2) * camera.k + camera.x, (before.y + before.strip) * camera.k + camera.y];
+  change();
+  const after = shown();
+  const room = Math.min((stage.clientWidth - 32) / after.w, (stage.clientHeight - 32) / after.h);
+  const k = Math.min(camera.k, Math.max(room, READABLE)); // a large frame may get smaller type
+  moveTo(x - (after.x + after.w / 2) * k, y - (after.y + after.strip) * k, k);
+  go(stops[stopAt(state.step)], false);
+  moveFrom(old);
+  show(after);
+  const card = graph.boxes.includes(after);
+  state.selected = card ? after.key : null;
+  card ? focusCard(after) : $(after.key)?.focus({ preventScroll: true });
+}
+
+/** Open or close a fold. */
 function refold(node, open = false) {
-  node.open = open;
-  const before = boxOf[node.from];
-  const [x, y] = [before.x * camera.k + camera.x, (before.y + before.strip) * camera.k + camera.y];
-  const opened = open ? node.from : null;
-  rebuild(open ? boxOf[node.from]?.key : `fold-${node.from}-${node.to}`);
-  const after = boxOf[opened ?? node.from];
-  state.selected = after.key;
-  moveTo(x - after.x * camera.k, y - (after.y + after.strip) * camera.k);
-  go(stops[stopAt(state.step)]);
-  focusCard(after);
+  inPlace(
+    () => graph.frames.find((frame) => frame.fold === node) ?? boxOf[node.from],
+    () => {
+      node.open = open;
+      rebuild(open ? null : `fold-${node.from}-${node.to}`);
+    },
+  );
 }
 
 const unfold = (box) => refold(box.fold, true);
 
 function closeAround(box) {
+  const frame = frameAt(document.activeElement);
+  if (frame) return refold(frame.fold);
   const fold = box && foldAround(box.leaf ? (uses.get(box.out[0])?.[0]?.[0] ?? 0) : box.from);
   if (fold) refold(fold);
 }

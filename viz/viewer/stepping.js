@@ -20,12 +20,12 @@ function go(step, follow = true) {
 /** Bring the cards of the step into the window. */
 function followStep() {
   const { op, pass } = steps[state.step];
-  const lit = op ? around(together(state.step).map((step) => bounds(step, pass))) : graph.boxes.find((one) => state.now.has(one.key));
+  const lit = op ? rectangle(together(state.step).map((step) => bounds(step, pass))) : graph.boxes.find((one) => state.now.has(one.key));
   if (lit) show(lit);
 }
 
 /** Return the rectangle around several boxes, or the first if the window is too small for all. */
-function around(boxes) {
+function rectangle(boxes) {
   const [x, y] = [Math.min(...boxes.map((box) => box.x)), Math.min(...boxes.map((box) => box.y))];
   const [w, h] = [Math.max(...boxes.map((box) => box.x + box.w)) - x, Math.max(...boxes.map((box) => box.y + box.h)) - y];
   const fits = w * camera.k < stage.clientWidth * 0.96 && h * camera.k < stage.clientHeight * 0.96;
@@ -40,11 +40,12 @@ function tell() {
   $("slider").setAttribute("aria-valuetext", stepName(state.step));
   for (const button of $("passes").children) button.setAttribute("aria-pressed", button.dataset.pass === pass);
   document.body.dataset.pass = pass;
+  if (!playing) $("play").textContent = i && i === stops.length - 1 ? "Replay" : "Play";
   $("back").disabled = i === 0;
   $("forth").disabled = i === stops.length - 1;
   showCaption(state.step);
   showMemory(state.step);
-  showSource(op, current() && !current().leaf ? ops[current().from] : null);
+  showSource(ranAt(state.step), current() && !current().leaf ? ops[current().from] : null);
   showDetails(current());
   keepPlace();
   if (!playing || SPEEDS[speed] <= SPEECH) announce(spokenStep());
@@ -52,8 +53,9 @@ function tell() {
 
 /** Return the rectangle of a step: its card and, in backward, the card that gets the gradient, unless it is far away. */
 function bounds(step, pass) {
-  const { op, slot } = steps[step];
+  const { op, slot, box } = steps[step];
   const at = boxOf[op.index];
+  if (box && isOpen(at)) return boundsInside(at, itemOf(at, box));
   const edge = pass === "backward" && edgeAt[op.index][slot];
   if (!edge || edge.target.y - edge.source.y > (stage.clientHeight / camera.k) * 0.8) return at;
   const [x, y] = [Math.min(at.x, edge.source.x), edge.source.y];
@@ -74,9 +76,9 @@ function play(on) {
     playing = setTimeout(tick, 1000 / SPEEDS[speed]);
   };
   if (on) playing = setTimeout(tick, 0);
-  $("play").textContent = on ? "Pause" : "Play";
+  if (on) $("play").textContent = "Pause";
   $("play").setAttribute("aria-pressed", String(on));
-  if (!on) announce(spokenStep()); // the step it stopped at
+  if (!on) tell(); // the step it stopped at
 }
 
 function changeSpeed(by) {
@@ -87,14 +89,35 @@ function changeSpeed(by) {
 /** Store the step in the page's address; an iframe without its own address has no place for it. */
 function keepPlace() {
   if (!/^(file|https?):$/.test(location.protocol) || playing) return;
-  history.replaceState(null, "", `#${stepName(state.step).replace(" ", "-")}`);
+  history.replaceState(null, "", fragmentAt(placeOfStep()));
 }
 
-/** Return the step in the address: its number in a pass, or among all steps, as in `#12`. */
+/** Return the step in the address: its number in a pass, or among all steps outside Functions, as in `#12`. */
 function stepInLink() {
-  const [, pass, n] = /^#(?:(forward|backward|jvp)-)?(\d+)$/.exec(location.hash) ?? [];
-  if (n !== undefined && pass === undefined) return Math.min(Number(n), steps.length - 1);
+  const [, pass, n, inside] = /^(?:(forward|backward|jvp)-)?(\d+)(?:\.(\d+))?$/.exec(linkParts().at) ?? [];
+  const outside = steps.map((_, i) => i).filter((i) => !steps[i].inside);
+  if (n !== undefined && pass === undefined) return outside[Math.min(Number(n), outside.length - 1)];
   if (!passes.includes(pass)) return 0;
-  const at = steps.findLastIndex(({ beat }) => beat === steps[startOf[pass]].beat + Number(n));
+  const beat = steps[startOf[pass]].beat + Number(n);
+  const within = steps.findIndex((one) => one.beat === beat && one.inside === Number(inside));
+  const at = within < 0 ? steps.findLastIndex((one) => one.beat === beat) : within;
   return at < 0 ? lastOf(pass) : Math.min(at, lastOf(pass));
+}
+
+/** Open the Functions around a step, and return it. */
+function opened(step) {
+  const { op, inside, around } = steps[step];
+  if (inside) for (const one of [op, ...around]) one.open = true;
+  return step;
+}
+
+/** Go to a step that may be inside closed Functions. */
+function reach(step) {
+  const { op, inside } = steps[step];
+  if (inside && !isDrawn(steps[step]) && boxOf[op.index].kind === "function") {
+    opened(step);
+    cards.delete(boxOf[op.index].key);
+    inPlace(() => boxOf[op.index], () => rebuild(null));
+  }
+  go(step);
 }

@@ -1,8 +1,9 @@
 // The three passes as one row of steps, and the step at which each value, gradient and tangent is known.
 //
 // A step is an operation (forward, jvp) or one edge into an operation (backward); the first step of each pass shows its
-// starting values.  A few tables by value determine the content of every card at every step, so the page can jump to any step,
-// and a move updates only the cards that the steps in between name.
+// starting values.  Before the step of a custom Function come those of the method that the pass runs; they have its number in
+// the pass, and their number `inside` it.  A few tables by value determine the content of every card at every step, so the page
+// can jump to any step, and a move updates only the cards that the steps in between name.
 
 const steps = [];
 const startOf = {}; // by pass, its first step
@@ -14,20 +15,38 @@ const freedAt = new Map(); // by operation, the step that completes its backward
 const stepFor = { forward: new Map(), backward: new Map(), jvp: new Map() }; // by operation, its first step in a pass
 
 let beat = 0; // the current beat; steps that several processes take together share one
+let entered = 0; // the number of steps inside custom Functions in this beat
 
 function begin(pass) {
   startOf[pass] = steps.length;
-  steps.push({ pass, op: null, slot: null, beat: ++beat });
+  steps.push({ pass, op: null, slot: null, beat: ++beat, inside: 0 });
+}
+
+/** Begin a beat with the steps inside its custom Functions, unless the pass has been there. */
+function beginBeat(pass, units) {
+  beat++;
+  entered = 0;
+  for (const { op } of units) if (op.rooms?.[pass] && !stepFor[pass].has(op.index)) enterRoom(pass, op, op.rooms[pass]);
+}
+
+/** Add a step for each operation of a method; those of a Function that it applies come first. */
+function enterRoom(pass, op, room, around = [], methods = []) {
+  const within = [...methods, room.title];
+  for (const box of room.boxes.filter((one) => one.made)) {
+    if (box.room) enterRoom(pass, op, box.room, [...around, box], within);
+    box.step = steps.length;
+    steps.push({ pass, op, slot: null, beat, inside: ++entered, box, around, within });
+  }
 }
 
 function enter(pass, op, slot = null) {
   if (!stepFor[pass].has(op.index)) stepFor[pass].set(op.index, steps.length);
-  steps.push({ pass, op, slot, beat });
+  steps.push({ pass, op, slot, beat, inside: 0 });
 }
 
 begin("forward");
 for (const units of beatsOf(ops.map((op) => ({ op })), makersOf)) {
-  beat++;
+  beginBeat("forward", units);
   for (const { op } of units) {
     for (const value of op.out) known[value] = steps.length;
     enter("forward", op);
@@ -38,7 +57,7 @@ if (passes.includes("backward")) {
   begin("backward");
   for (const [value] of gradientOf) if (!flowsInto.has(value)) gradientKnown.set(value, startOf.backward);
   for (const units of beatsOf(unitsBack(), readersOf)) {
-    beat++;
+    beginBeat("backward", units);
     for (const { op, slots } of units) {
       for (const slot of slots) {
         const value = op.tensors[slot];
@@ -56,7 +75,7 @@ if (passes.includes("jvp")) {
   for (const [value] of tangentOf) if (isLeaf(value)) tangentKnown.set(value, startOf.jvp);
   const moves = ops.filter((op) => op.out.some((value) => tangentOf.has(value)));
   for (const units of beatsOf(moves.map((op) => ({ op })), makersOf)) {
-    beat++;
+    beginBeat("jvp", units);
     for (const { op } of units) {
       for (const value of op.out.filter((one) => tangentOf.has(one))) tangentKnown.set(value, steps.length);
       enter("jvp", op);
@@ -69,17 +88,19 @@ const lastOf = (pass) => {
   return (next.length ? Math.min(...next) : steps.length) - 1;
 };
 
-/** Return the steps of a beat, given one of them. */
+const isTogether = (one, other) => steps[one]?.beat === steps[other]?.beat && steps[one]?.inside === steps[other]?.inside;
+
+/** Return the steps of a beat, given one of them; a step inside a Function is alone. */
 function together(step) {
-  const same = (other) => steps[other]?.beat === steps[step].beat;
+  const same = (other) => isTogether(other, step);
   let [from, to] = [step, step];
   while (same(from - 1)) from--;
   while (same(to + 1)) to++;
   return Array.from({ length: to - from + 1 }, (_, i) => from + i);
 }
 
-/** Name a step by its pass and its number in the pass, counted from 1. */
-const stepName = (step) => `${steps[step].pass} ${placeIn(step)}`;
+/** Name a step by its pass and its number in the pass, counted from 1; inside a Function as in `backward 3.2`. */
+const stepName = (step) => `${steps[step].pass} ${placeIn(step)}${steps[step].inside ? `.${steps[step].inside}` : ""}`;
 
 /** Return the number of a step in its pass; if several processes step together, the number of its beat. */
 const placeIn = (step) => steps[step].beat - steps[startOf[steps[step].pass]].beat;

@@ -5,12 +5,23 @@ const HASTE = 6; // from this speed on, the pane pauses while the steps play
 
 /** Show a card in full; without one, the current operation, or the current fold as a whole. */
 function showDetails(looked) {
+  if (!looked && steps[state.step].op && playing && speed >= HASTE) return;
+  details.replaceChildren(...detailsOf(looked));
+}
+
+/** Show other numbers of the same card; the elements of the pane stay. */
+function updateDetails(looked) {
+  const made = details.cloneNode();
+  made.append(...detailsOf(looked));
+  become(details, made);
+}
+
+function detailsOf(looked) {
   const { op } = steps[state.step];
-  if (!looked && op && playing && speed >= HASTE) return;
   const box = looked ?? (op ? (foldOf(steps[state.step]) ?? cardOf(op)) : null);
-  if (!box) return details.replaceChildren(el("p", { class: "hint" }, HINT));
+  if (!box) return [el("p", { class: "hint" }, HINT)];
   const parts = box.leaf ? leafDetails(box) : box.kind === "fold" ? foldDetails(box) : opDetails(box);
-  details.replaceChildren(...parts.flat(Infinity).filter(Boolean));
+  return parts.flat(Infinity).filter(Boolean);
 }
 
 const HINT =
@@ -28,6 +39,7 @@ function leafDetails(box) {
     title(values[value].name, leafKind(value)),
     valueParts(value),
     users.length ? el("p", { class: "note" }, `used by ${count(users.length, "operation")}`) : null,
+    whyNotLive ? el("p", { class: "note" }, `Its numbers cannot be changed: ${whyNotLive}.`) : null,
     jumps(box),
   ];
 }
@@ -43,7 +55,7 @@ function foldDetails(box) {
     el(
       "p",
       {},
-      button("Unfold", () => unfold(box), { class: "wide" }),
+      button("Open", () => unfold(box), { class: "wide" }),
     ),
     part(
       "Operations",
@@ -90,10 +102,10 @@ function opDetails(box) {
 
 /** Show value, gradient and tangent of one value, as far as they are known at this step. */
 function valueParts(value) {
-  const parts = [part(values[value].name, onePart(values[value], known[value], "value"))];
+  const parts = [part(values[value].name, onePart(value, known[value], "value"))];
   if (passes.includes("backward") && gradientKnown.has(value) && gradientOf.has(value)) {
     const terms = (arrivals.get(value) ?? []).length;
-    const made = onePart(values[gradientOf.get(value)], gradientKnown.get(value), "grad");
+    const made = onePart(gradientOf.get(value), gradientKnown.get(value), "grad");
     const paths = terms
       ? button(terms > 1 ? `Paths of its ${terms} contributions` : "Paths to this gradient", () => showPaths(value))
       : null;
@@ -103,13 +115,14 @@ function valueParts(value) {
     parts.push(
       part(
         `tangent of ${values[value].name}`,
-        onePart(values[tangentOf.get(value)], tangentKnown.get(value), "tangent"),
+        onePart(tangentOf.get(value), tangentKnown.get(value), "tangent"),
       ),
     );
   return parts;
 }
 
-function onePart(value, from, kind) {
+function onePart(i, from, kind) {
+  const value = values[i];
   if (state.step < from)
     return el(
       "p",
@@ -119,11 +132,12 @@ function onePart(value, from, kind) {
       button("go there", () => go(from), { class: "link" }),
     );
   const type = el("p", { class: "note" }, `${typeOf(value)} · ${bytes(value.bytes)}`);
-  return el("div", { class: `contents ${kind}` }, contents(value), type);
+  return el("div", { class: `contents ${kind}` }, contents(value, i), type, remarks(i));
 }
 
-/** Show all elements of a small value, statistics and histogram of a large one. */
-function contents(value) {
+/** Show all elements of a small value, statistics, picture and histogram of a large one. */
+function contents(value, i) {
+  if (canChange(i) && elements(value) <= FEW_ELEMENTS) return liveElements(i);
   if (value.all !== undefined) {
     const rows = value.shape.length === 2 && elements(value) ? value.all : null;
     if (!rows) return el("code", { class: "all" }, nested(value.all));
@@ -158,7 +172,10 @@ function contents(value) {
       ),
     ),
   );
-  return [list, value.histogram?.length ? histogram(value) : null]
+  const differ = found[0] !== found[1] || found[4] || found[5];
+  const grid = canChange(i) ? gridOf(tensorNow(i), value.grid) : differ ? value.grid : null;
+  const picture = grid ? heatMap(value, grid, canChange(i) ? i : null) : null;
+  return [list, picture, canChange(i) ? fieldsForAll(i) : null, value.histogram?.length ? histogram(value) : null]
     .filter(Boolean)
     .reduce((all, one) => (all.append(one), all), el("div"));
 }
@@ -216,6 +233,7 @@ function formulas(op) {
         "li",
         {},
         el("code", {}, `to ${values[op.tensors[slot]].name}: ${flow.rule}`),
+        mistakeChoice(op, slot),
       ),
   );
   return rows.some(Boolean) ? part("Backward along each edge", el("ul", { class: "plain" }, rows)) : null;
@@ -231,7 +249,9 @@ function kept(op) {
       {},
       el("code", {}, values[value].name),
       ` ${typeOf(values[value])}, ${bytes(size)}: `,
-      freed === undefined ? "never freed" : button(`freed at ${stepName(freed)}`, () => go(freed), { class: "link" }),
+      freed === undefined ? "never freed" : button(`freed in ${steps[freed].pass} step ${placeIn(freed)}`, () => go(freed), { class: "link" }),
+      " ",
+      forgetButton(op, value),
     );
   });
   return part("Saves for backward", el("ul", { class: "plain" }, rows));

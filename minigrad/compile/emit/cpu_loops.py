@@ -18,31 +18,6 @@ from ..fuse import FusedGroup, element_read, extent, loop_index, over, reduced
 from ..ir import F4, F8, Names, Op, Value
 from .names import Spelling, cast, grouped
 
-PLUS = '''\
-@njit(error_model="numpy", fastmath={"reassoc", "nsz"})
-def plus(total, x):
-    """Add a term to a sum, in any order, so that a loop over it is vectorised."""
-    return total + x
-'''
-
-HIGHER = '''\
-@njit(nogil=True)
-def higher{bits}(top, x):
-    """Return the larger of a running maximum and x, or NaN; as integers in the same order, which vectorise."""
-    whole = np.float{bits}(x).view(np.int{bits})
-    turned = whole ^ ((whole >> np.int{bits}({sign})) & np.int{bits}({mask}))
-    return np.int{bits}(max(top, np.int{bits}(turned - np.int{bits}({nans}))))  # -nan turns into the largest
-
-
-@njit(nogil=True)
-def peak{bits}(top):
-    """Return the float of a running maximum."""
-    turned = np.int{bits}(top + np.int{bits}({nans}))
-    return np.int{bits}(turned ^ ((turned >> np.int{bits}({sign})) & np.int{bits}({mask}))).view(np.float{bits})
-'''
-HIGHER32 = HIGHER.format(bits=32, sign=31, mask="0x7FFFFFFF", nans="0x7FFFFF")
-HIGHER64 = HIGHER.format(bits=64, sign=63, mask="0x7FFFFFFFFFFFFFFF", nans="0xFFFFFFFFFFFFF")
-
 
 class FusedLoop:
     """The source of one group. `stored` values get memory; `direct` maps an input to the value computed in it (buffers.py)."""
@@ -70,7 +45,7 @@ class FusedLoop:
     def lines(self) -> list[str]:
         """Return the lines of the loop, with those before and after it."""
         self.take_operations()
-        views = [f"{short} = {name}.reshape({name}.size)" for name, short in self.flats.items() if short != name]
+        views = [f"{short} = flat({name})" for name, short in self.flats.items() if short != name]
         return [*self.before, *views, *nested(self.counters(), self.body, self.starts, self.ends), *self.after]
 
     def take_operations(self) -> None:
@@ -231,7 +206,7 @@ class FusedLoop:
         running = f"{name}_sum" if wide != out.dtype else name
         shape, place = self.spelling.shape(out), f"{running}[{self.place(op)}]"
         zeros = op.name == "sum" and wide.kind == "f"
-        self.before.append(f"{running} = np.zeros({shape}, np.{wide.name})" if zeros else
+        self.before.append(f"{running} = zeros({shape}, np.{wide.name})" if zeros else
                            f"{running} = np.full({shape}, {start(op, accumulator_dtype(op))})")  # fmt: skip
         lines += more_lines(op, place, term)
         if running != name:
@@ -304,8 +279,8 @@ def running_lines(op: Op, name: str, running: str, term: str) -> tuple[str, str,
         bits, top = 8 * dtype.itemsize, f"{name}_top"
         return (
             f"{top} = np.int{bits}({-(1 << (bits - 1))})",
-            f"{top} = higher{bits}({top}, {term})",
-            f"peak{bits}({top})",
+            f"{top} = higher({top}, {term})",
+            f"peak({top})",
         )
     term = cast(term, dtype, wide)
     more = f"plus({running}, {term})" if wide.kind == "f" else f"{running} + {grouped(term)}"

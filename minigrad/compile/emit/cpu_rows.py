@@ -58,7 +58,7 @@ class RowLoops:
     def buffer(self, out: Value) -> str:
         """Allocate memory for one line of a value, and return its name."""
         name, sizes = f"{self.spelling.name(out)}_row", self.spelling.extent(out)[self.group.lead :]
-        self.before.append(f"{name} = np.empty({grouped_sizes(sizes)}, np.{out.dtype.name})")
+        self.before.append(f"{name} = empty({grouped_sizes(sizes)}, np.{out.dtype.name})")
         self.buffers[out] = name
         return name
 
@@ -73,8 +73,8 @@ class RowLoops:
 
 
 def grouped_sizes(sizes: list) -> str:
-    """Return a shape as an argument of np.empty."""
-    return sizes[0] if len(sizes) == 1 else f"({', '.join(sizes)})"
+    """Return a shape as source text."""
+    return f"({', '.join(sizes)}{',' * (len(sizes) == 1)})"
 
 
 def readers(spelling: Spelling, group: FusedGroup) -> dict[Value, set]:
@@ -154,7 +154,7 @@ class LinePart(FusedLoop):
             self.rows.flats.add(name)
             lead = at[: at.index(self.live[self.lead])]
             line = name if name in self.rows.buffers.values() else f"{name}[{', '.join(lead)}]"
-            self.first.append(f"{name}_flat = {line}.reshape(-1)")
+            self.first.append(f"{name}_flat = flat({line})")
         return f"{name}_flat"
 
     def element(self, base: Value, at: list) -> str:

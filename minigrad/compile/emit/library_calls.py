@@ -111,7 +111,7 @@ def fill(s: Spelling, op: Op) -> list[str]:
     """Write zeros with parts filled in, or arrays that together fill everything."""
     out = op.outs[0]
     name = s.name(out, op.name)
-    zeros = f"np.zeros({s.shape(out)}, np.{out.dtype.name})"
+    zeros = f"zeros({s.shape(out)}, np.{out.dtype.name})"
     lines = [f"{name} = {zeros if op.name == 'unindex' else s.empty(out)}"]
     for x, place in zip(op.ins, op.data["places"]):
         index = loop_index(x.shape)

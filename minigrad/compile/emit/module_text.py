@@ -21,11 +21,22 @@ from ..fuse import FusedGroup, by_rows, schedule
 from ..ir import Lowering, Op, Value
 from ..postponing import postpone
 from ..symbols import is_symbolic
-from .cpu_loops import HIGHER32, HIGHER64, PLUS, FusedLoop
+from .cpu_loops import FusedLoop
 from .cpu_rows import ROW_SUM, RowLoops
 from .library_calls import STATEMENTS, whole
 from .names import Spelling
-from .subfunctions import JIT, LineBlock, connect, freed, identifiers, indent, merge_repeated, merged, shared
+from .subfunctions import (
+    JIT,
+    LineBlock,
+    connect,
+    freed,
+    identifiers,
+    indent,
+    merge_repeated,
+    merged,
+    shared,
+    shared_loops,
+)
 
 LOOPS = {"loop": FusedLoop, **dict.fromkeys(("rows", "pick", "scatter"), RowLoops)}
 LONGEST = 24  # maximum length of a number's variable
@@ -45,8 +56,12 @@ class ModuleWriter:
     spelled: type[Spelling] = Spelling  # writes values
     reserved: set[str] = set()  # other names used in the module
     title = "{}, compiled by minigrad: each loop implements the program lines above it."
-    decorator, helpers = "njit", (PLUS, ROW_SUM, HIGHER32, HIGHER64)
-    offered = [("minigrad.compile.emit.module_text", "call")]  # possible imports of the source
+    decorator, helpers = "njit", (ROW_SUM,)
+    offered = [  # possible imports of the source
+        ("minigrad.compile.emit.module_text", "call"),
+        *[("minigrad.kernels.cpu.new_arrays", n) for n in ("empty", "flat", "zeros")],
+        *[("minigrad.kernels.vecmath", n) for n in ("higher", "peak", "plus")],
+    ]
 
     def __init__(
         self, low: Lowering, inputs: list[Value], outputs: list[Value], writes: list[tuple[Value, Value]], name: str
@@ -170,9 +185,13 @@ class ModuleWriter:
             blocks.append(LineBlock(lines))
         returns = f"return {tupled(results)}"
         self.read = set(identifiers([*[line for b in blocks for line in b.lines], returns]))
-        steps = merge_repeated(self.connected([block for block in blocks if block.lines], returns))
+        blocks = self.connected([block for block in blocks if block.lines], returns)
+        arrays = {n for v, name in self.spelling.names.items() if v.shape for n in (name, f"{name}_flat")}
+        known = {*arrays, *self.spelling.names.values(), *self.known}
+        loops = shared_loops(blocks, arrays, known, self.spelling.free)
+        steps = merge_repeated(self.connected(blocks, returns))
         repeated, blocks = shared(self.connected(steps, returns), self.spelling.free)
-        return "\n\n\n".join([*repeated, *self.entry_of(merged(blocks), returns)])
+        return "\n\n\n".join([*loops, *repeated, *self.entry_of(merged(blocks), returns)])
 
     def connected(self, blocks: list[LineBlock], returns: str) -> list[LineBlock]:
         """Return the blocks with their inputs and outputs."""

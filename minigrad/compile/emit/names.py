@@ -22,7 +22,7 @@ from ..ir import F4, F8, Count, Lowering, Op, Value
 from ..symbols import SymbolicFloat, SymbolicInt, is_symbolic
 
 LOOP = {"i", "k", "term", "start", "end", *[f"i{d}" for d in range(32)]}
-HELPERS = {"plus", "row_sum", "higher32", "higher64", "peak32", "peak64"}
+HELPERS = {"plus", "row_sum", "higher", "peak", "empty", "flat", "zeros"}
 SINGLE = ast.Attribute, ast.Call, ast.Constant, ast.Name, ast.Subscript  # expressions that need no parentheses
 TAKEN = {"np", "njit", "statics", "call", *HELPERS, *LOOP, *dir(builtins), *keyword.kwlist, *keyword.softkwlist}
 
@@ -113,7 +113,7 @@ class Spelling:
 
     def empty(self, v: Value) -> str:
         """Return new memory for v."""
-        return f"np.empty({self.shape(v)}, np.{v.dtype.name})"
+        return f"empty({self.shape(v)}, np.{v.dtype.name})"
 
     def at(self, v: Value, index: list) -> str:
         """Return one element of any value."""

@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterable
 
 JIT = '@njit(nogil=True, error_model="numpy")'
 LONG = 1000  # lines in one function: compiling twice as many takes four times as long
-OFTEN = 3  # a separate function takes about 0.2 s to compile, a loop among others half of that
+OFTEN = 3
+SAVED = 15  # lines that a function must save: it takes about 0.1 s to compile, as long as 10 lines among others
 
 NAME = re.compile(r"(?<![.\w])[A-Za-z_]\w*")  # a name after a dot is not a variable
 NUMBER = re.compile(r"(?<![.\w])\d+(?![.\w])")
@@ -113,7 +114,8 @@ def group_by_form(forms: Iterable[Form]) -> list[list[Form]]:
     found: dict[str, list[Form]] = {}
     for form in forms:
         found.setdefault(form.text, []).append(form)
-    return [same for same in found.values() if len(same) >= OFTEN and len(same[0].code) > 1]
+    saved = lambda same: (len(same) - 1) * len(same[0].code)
+    return [same for same in found.values() if len(same) >= OFTEN and saved(same) >= SAVED and len(same[0].code) > 1]
 
 
 def shared(blocks: list[LineBlock], free: Callable[[str], str]) -> tuple[list[str], list[LineBlock]]:
@@ -121,6 +123,29 @@ def shared(blocks: list[LineBlock], free: Callable[[str], str]) -> tuple[list[st
     often = [Repeated(same, free) for same in group_by_form([Form(block) for block in blocks if not block.is_call])]
     calls = {form.block: r.call(form) for r in often for form in r.forms}
     return [r.function() for r in often], [calls.get(block, block) for block in blocks]
+
+
+def shared_loops(blocks: list[LineBlock], arrays: set[str], known: set[str], free: Callable[[str], str]) -> list[str]:
+    """Return functions for loops that are repeated often, and call them in the blocks.
+
+    The lines before a loop prepare its arrays, so loops over arrays of different shapes can be equal.
+    """
+    found = [(block, loop) for block in blocks if (loop := loop_of(block, arrays, known)) is not None]
+    functions, after = shared([loop for _, loop in found], free)
+    for (block, loop), new in zip(found, after):
+        block.lines = [*block.lines[: -len(loop.lines)], *new.lines]
+    return functions
+
+
+def loop_of(block: LineBlock, arrays: set[str], known: set[str]) -> LineBlock | None:
+    """Return a block's lines without those that prepare arrays; None if later blocks take other results of theirs."""
+    prepares = lambda line: is_comment(line) or bool(made := assigned([line])) and arrays.issuperset(made)
+    start = next((k for k, line in enumerate(block.lines) if not prepares(line)), len(block.lines))
+    lines = block.lines[start:]
+    made = assigned(lines)
+    if block.is_call or not lines or {*made} & {*block.gives}:
+        return None
+    return LineBlock(lines, takes=[n for n in dict.fromkeys(identifiers(lines)) if n in known and n not in made])
 
 
 def merge_repeated(blocks: list[LineBlock]) -> list[LineBlock]:

@@ -12,6 +12,7 @@ from .exponential import cosh, exp, exp2, expm1, sigmoid, sinh, tanh
 from .gamma import lgamma, trigamma
 from .logarithm import acosh, asinh, atanh, log, log1p, log2, log10
 from .power import pow
+from .running_totals import higher, peak, plus
 from .simple import ceil, copysign, floor, hypot, rsqrt, sqrt, trunc, where
 from .special import erf, erfc, erfinv
 from .trigonometric import acos, asin, atan, atan2, cos, sin, tan

@@ -99,10 +99,11 @@ def wrong(case: Case, i: int, slopes: dict, method: str, worst: tuple, flat: boo
     element, k, place, a, n = worst
     name = case.names[i]
     where, of = indexed(name, element), indexed(f"output {k}", place)
+    what, remedy = diagnosis(case, i, slopes, method, (k, a, n), flat)
     numbers = {
         "argument": name, "position": i, "index": list(element), "output": k, "analytical": a, "numerical": n
     }  # fmt: skip
-    what, remedy = diagnosis(case, i, slopes, method, (k, a, n), flat)
+    numbers["cause"] = what.removeprefix(": ")
     gives = f"{method} gives {a:.6g} for the derivative of {of} with respect to {where}, but finite differences give {n:.6g}"
     return Fault(f"{gives}{what}", remedy, method, numbers=numbers if method != "jvp" else None)
 

@@ -59,7 +59,7 @@ class Outcome:
     line: str = ""  # FILE:LINE: code
     remedy: str = ""  # code to type
     about: str = ""  # the rule that the row checks
-    disagreement: dict | None = None  # argument, position, index, analytical and numerical derivative
+    disagreement: dict | None = None  # argument, position, index, analytical and numerical derivative, cause
 
 
 @dataclass

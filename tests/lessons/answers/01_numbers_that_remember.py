@@ -1,3 +1,11 @@
+# %% values leaf_dragged
+-2.5  # right
+[-2.5]  # right
+-2.51  # not right
+-5.0  # that is the gradient
+2.5  # with this value the gradient is 5
+6.25  # that is the value of b
+
 # %% values three_uses
 12  # right
 torch.tensor(12.0)  # right

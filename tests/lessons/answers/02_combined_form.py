@@ -1,3 +1,11 @@
+# %% values combined_saved
+2.0  # right
+torch.tensor(2.003)  # right
+2.1  # not right
+6.0  # that is the gradient
+0.693  # that is x
+3.0  # that is the gradient that comes in
+
 # %% values combined_claim
 50  # right
 torch.tensor([50.0])  # right

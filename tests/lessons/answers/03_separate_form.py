@@ -1,3 +1,11 @@
+# %% values separate_gradient
+2.0  # right
+torch.tensor([2.0])  # right
+4.0  # not right
+1.0  # that is the contribution of one of the two forms
+0.0  # that is the value of x
+5.437  # that is the gradient at 1
+
 # %% values separate_inputs
 4.0  # right
 len(("x", "y", "factor", "shift"))  # right

@@ -1,3 +1,11 @@
+# %% values languages_seed
+0.5  # right
+[0.501]  # right
+0.4  # not right
+1.0  # then two contributions of 2.718 arrive at x
+2.0  # then the gradient of x is twice as large as at first
+2.718  # that is the gradient of x
+
 # %% values languages_gradients
 3.0  # right
 len("a s b".split())  # right

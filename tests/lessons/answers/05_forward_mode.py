@@ -1,3 +1,11 @@
+# %% values forward_smallest
+2.0  # right
+torch.tensor(2.0)  # right
+-10  # not right
+0.0  # that is the x where the tangent is smallest
+29.0  # that is the tangent at 3
+5.0  # that is the tangent at 1 and at -1
+
 # %% values forward_tangent
 102  # right
 12  # contribution of x

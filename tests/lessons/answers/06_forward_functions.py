@@ -1,3 +1,11 @@
+# %% values forward_flat
+1.0  # right
+[1.0001]  # right
+-1.0  # not right
+0.0  # that is the gradient, and x
+2.718  # that is the result at 1
+
+
 # %% right ForwardHypot
 class ForwardHypot(torch.autograd.Function):
     @staticmethod

@@ -1,3 +1,12 @@
+# %% values saved_at_zero
+0.1745  # right
+0.17  # right
+0.175  # right
+1.0  # not right
+-1.746  # that is x
+-0.9847  # that is the result of sin
+0.0  # that is the gradient
+
 # %% values saved_bytes_of_product
 12000  # right
 16000  # once

@@ -1,3 +1,13 @@
+# %% values saved_contributions
+10.0  # right
+torch.tensor(10.0)  # right
+0.0  # not right
+20.0  # that is the sum of both
+5.0  # that is x itself
+25.0  # that is the square
+6.0  # that is the contribution at 3
+
+
 # %% right SavedDecay
 class SavedDecay(torch.autograd.Function):
     @staticmethod

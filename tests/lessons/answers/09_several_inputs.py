@@ -1,3 +1,12 @@
+# %% values several_dragged
+70.0  # right
+[70]  # right
+60.0  # not right
+50.0  # that gradient of x stays as it is
+7.0  # the scale is missing
+10.0  # that was the gradient before
+350.0  # that is the value of the product
+
 # %% values several_nones
 ("bias", "mode", "n")  # right
 {"n", "mode", "bias"}  # right

@@ -1,3 +1,11 @@
+# %% values inplace_dragged
+15.0  # right
+torch.tensor(15.0)  # right
+30.0  # not right
+0.0  # that is the value of the result, not the gradient
+5.0  # the write multiplies by 3 as well
+3.0  # that is the gradient of x after the first operation
+
 # %% values inplace_gradient
 (30, 6, 6)  # right
 torch.tensor([30.0, 6.0, 6.0])  # right

@@ -41,7 +41,7 @@ def loop(x, w):
 
 
 def recorded(fn, *args, **options):
-    return minigrad.record(fn, *args, inside=True, **options).to_dict()
+    return minigrad.record(fn, *args, inside=True, contents=True, **options).to_dict()
 
 
 def branches_record():

@@ -58,10 +58,10 @@ def test_of_steps_that_play_faster_than_speech_only_the_last_is_read_aloud(viewe
             new MutationObserver(() => window.announced.push(status.textContent)).observe(status, {childList: true}); }"""
     )
     page.press("]", "]", "]", "]", "Space")
-    page.page.locator("#where", has_text="Jvp 4 of 4").wait_for()
+    page.page.locator("#where", has_text="JVP 4 of 4").wait_for()
     page.page.locator("#play", has_text="Play").wait_for()
     announced = page.page.evaluate("window.announced")
-    assert len(announced) == 1 and announced[0].startswith("Jvp 4 of 4")
+    assert len(announced) == 1 and announced[0].startswith("JVP 4 of 4")
 
 
 def test_the_card_of_the_step_says_so(viewer):

@@ -79,10 +79,10 @@ def test_contributions_of_all_backward_steps_add_up_to_the_engines_gradients(vie
     w, x = tensor(0.7, requires_grad=True), tensor(-1.3, requires_grad=True)
     programs.branches(w, x).backward()
     page, sums = viewer(programs.branches_record()).press("b"), {}
-    steps = int(re.search(r"of (\d+)", page.step())[1])
-    for _ in range(steps):
-        page.press("ArrowRight")
+    while page.press("ArrowRight").step().startswith("Backward"):
         given = page.page.locator("#caption > .term.grad")
+        if not given.count():  # inside Cube.backward
+            continue
         name = given.locator("small").text_content().split()[-1]
         sums[name] = sums.get(name, 0.0) + float(given.locator("b").text_content().replace("\u2212", "-"))
     assert sums["w"] == pytest.approx(w.grad.item(), rel=2e-3)
@@ -98,20 +98,20 @@ def test_only_the_passes_of_the_record_can_be_stepped(viewer):
 
 def test_home_end_slider_and_buttons_go_to_steps(viewer):
     page = viewer(records.two_uses()).press("End")
-    assert page.step().startswith("Jvp 4 of 4")
+    assert page.step().startswith("JVP 4 of 4")
     page.press("Home")
     page.page.click("#forth")
     assert page.step().startswith("Forward 1")
     page.page.locator("#slider").fill("6")
     assert page.step().startswith("Backward 1")
     page.page.click("#passes [data-pass=jvp]")
-    assert page.step().startswith("Jvp 0")
+    assert page.step().startswith("JVP 0")
 
 
 def test_play_runs_to_the_end_and_pauses(viewer):
     page = viewer(records.two_uses())
     page.press("]", "]", "]", "]", "Space")
-    page.page.locator("#where", has_text="Jvp 4 of 4").wait_for()
+    page.page.locator("#where", has_text="JVP 4 of 4").wait_for()
     page.page.locator("#play", has_text="Play").wait_for()
 
 
@@ -121,7 +121,7 @@ def test_a_link_leads_to_its_step(viewer):
     page.press("ArrowRight").page.wait_for_url("**#backward-4")  # the browser tells of it later
 
 
-@pytest.mark.parametrize("fragment, step", [("#2", "Forward 2 of 4"), ("#6", "Backward 1 of"), ("#999", "Jvp 4 of 4")])
+@pytest.mark.parametrize("fragment, step", [("#2", "Forward 2 of 4"), ("#6", "Backward 1 of"), ("#999", "JVP 4 of 4")])
 def test_a_number_in_the_address_is_a_step_of_all(viewer, fragment, step):
     assert viewer(records.two_uses(), fragment).step().startswith(step)
 
@@ -161,7 +161,7 @@ def test_it_runs_inside_a_notebooks_frame(viewer, chromium):
 def test_saved_tensors_stand_at_their_node_with_bytes_and_the_step_that_frees_them(viewer):
     page = viewer(programs.branches_record())
     row = "[id^=op]:has(.name:text('tanh')) .r-kept"
-    assert re.search(r"saved h \(4 B\), freed at backward \d", page.text(row))
+    assert re.search(r"saved h \(4 B\), freed in backward step \d", page.text(row))
     page.press("ArrowRight", "ArrowRight")
     assert "known" in page.classes(row)
     assert "saved for backward: 12 B" in page.text("#amount") or "B of at most" in page.text("#amount")
@@ -219,7 +219,7 @@ def test_a_custom_function_opens_to_what_its_methods_did(viewer):
     methods = page.page.locator("#details details summary").all_text_contents()
     assert methods == ["Cube.forward", "Cube.setup_context", "Cube.jvp", "Cube.backward"]
     steps = page.page.locator("#details details").last.locator("li code:first-child").all_text_contents()
-    assert steps == ["3 * h", "(1) * h", "(2) * g"]
+    assert steps == ["3 * x", "(1) * x", "(2) * g"]
 
 
 def test_an_operation_under_transforms_shows_what_each_saw(viewer):
@@ -243,11 +243,10 @@ def test_search_dims_the_rest_and_enter_goes_to_the_next(viewer):
     assert "dim" not in page.classes("#op-2")
 
 
-@pytest.mark.parametrize("mode, label", [("line", "chain.py:1"), ("round", "round 1"), ("module", "net.0")])
+@pytest.mark.parametrize("mode, label", [("line", "chain.py:1"), ("round", "iteration 1")])
 def test_folds_stand_as_one_box_with_a_count_and_open_again(viewer, mode, label):
     record = programs.chain(12, every=3)
     for op in record["ops"]:
-        op["module"] = ["Net", f"net.{op['id'] // 3}"] if mode == "module" else []
         op["where"]["line"] = {"line": op["id"] // 3 + 1}.get(mode, op["id"] % 3 + 1)
     page = viewer(record)
     page.page.select_option("#fold", mode)
@@ -265,12 +264,11 @@ def test_folds_stand_as_one_box_with_a_count_and_open_again(viewer, mode, label)
     assert page.page.locator(".k-fold").count() == 4
 
 
-def test_one_click_selects_a_fold_and_another_opens_it(viewer):
+def test_pointing_at_a_fold_shows_it_and_a_click_opens_it(viewer):
     page = viewer(programs.chain(12, every=3))
     page.page.select_option("#fold", "round")
-    page.page.locator(".k-fold .band").first.click()
-    assert page.page.locator(".k-fold").count() == 4
-    assert page.text("#details h2").startswith("round 1")
+    page.page.locator(".k-fold .band").first.hover()
+    assert page.text("#details h2").startswith("iteration 1")
     page.page.locator(".k-fold .band").first.click()
     assert page.page.locator(".k-fold").count() == 3
 
@@ -290,7 +288,7 @@ def test_a_large_program_opens_folded(viewer):
 
 
 @pytest.mark.parametrize(
-    "depth, folds, operations", [(1, ["Net"], 0), (2, ["net.0", "net.1", "net.2", "net.3"], 0), (3, [], 12)]
+    "depth, folds, operations", [(1, ["Net"], 0), (2, ["net[0]", "net[1]", "net[2]", "net[3]"], 0), (3, [], 12)]
 )
 def test_a_page_opens_folded_to_the_depth_that_is_asked_for(viewer, depth, folds, operations):
     record = programs.chain(12)
@@ -360,7 +358,7 @@ def test_hostile_words_are_shown_as_words(viewer, name):
     page.page.keyboard.type("a")
     page.press("Escape", "ArrowUp", "ArrowUp")
     assert page.page.evaluate("document.querySelectorAll('script').length") == 2
-    assert page.step().startswith("Jvp 4")
+    assert page.step().startswith("JVP 4")
 
 
 @pytest.mark.slow
@@ -389,3 +387,22 @@ STEPS = """() => { const times = [];
         times.push(performance.now() - begun);
     }
     return times.sort((a, b) => a - b)[30]; }"""
+
+
+def test_a_large_value_is_a_picture_whose_cells_can_be_read(viewer):
+    a = minigrad.eye(6) * -0.5
+    a[1, 2] = float("nan")
+    page = viewer(minigrad.record(lambda a: a * 2, a))
+    page.press("End")
+    assert page.page.locator("#details .heat rect.negative").count() == 6
+    page.page.locator("#details .heat rect.negative").nth(3).hover()
+    assert page.text("#details .cell") == "[3, 3] = -1"
+    page.page.locator("#details .heat rect.nan").click()
+    assert page.text("#details .cell") == "[1, 2] = NaN"
+
+
+def test_a_cell_of_a_larger_value_names_the_part_it_stands_for(viewer):
+    page = viewer(minigrad.record(lambda a: a * 2, minigrad.ones(64, 64).triu()))
+    page.press("End")
+    page.page.locator("#details .heat rect.positive").nth(1).hover()
+    assert page.text("#details .cell") == "largest of [0:4, 4:8] = 2"

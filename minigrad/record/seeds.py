@@ -1,0 +1,174 @@
+"""The seeds of the derivative passes: the tangents of leaves and the gradients of results; both are ones unless given.
+
+They are named as the program names its tensors, and serve the recordings of both libraries: they are NumPy arrays.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..core.tensor import Tensor
+from ..errors import error
+from ..places import is_library_frame, local_variables
+from .values import bottom
+
+RANDOM, FIRST = "random", "first"
+SEED = 0  # of random directions: the same picture in each run
+
+
+class Seeds:
+    """The seeds of one recording.
+
+    Args:
+        tangent: values by the names of leaves, each possibly "random"; the other leaves do not move.  "random" alone is for all
+            leaves, "first" is 1 at the first element of the first leaf and 0 elsewhere.  None: ones at all leaves.
+        grad: the gradient of the only result, or gradients by the names of results, each possibly "random".  "first" is 1 at
+            the first element of the first result and 0 elsewhere.  None: ones.
+
+    >>> seeds = Seeds(tangent={"x": [1, 0]})
+    >>> seeds.direction(None, (2,), np.dtype("float32"), "x"), seeds.direction(None, (), np.dtype("float32"), "w")
+    (array([1., 0.], dtype=float32), None)
+    """
+
+    def __init__(self, tangent: Mapping | str | None = None, grad: Any = None):
+        if isinstance(tangent, str) and tangent not in (RANDOM, FIRST):
+            fix = f'pass a dictionary such as {{"x": [1.0, 0.0]}}, "{RANDOM}" or "{FIRST}"'
+            raise error(ValueError, "record", f"the tangent {tangent!r} is no direction", fix)
+        self.tangent, self.grad = tangent, grad
+        self.leaves: dict[int, tuple] = {}  # by id: each leaf so far, its name and its shape
+        self.problems: list[tuple[str, str]] = []
+        self.used: set[str] = set()
+
+    def direction(self, t: Any, shape: tuple, dtype: np.dtype, name: str = "") -> np.ndarray | None:
+        """Return the tangent of a leaf that a recording meets; None if it does not move, or has no name yet."""
+        if self.tangent is None:
+            return np.ones(shape, dtype)
+        names = [name] if name else list(names_of(t)) or [""]
+        self.leaves[id(t)] = t, names[-1], tuple(shape)
+        if self.tangent == FIRST:
+            return unit(shape, dtype) if next(iter(self.leaves)) == id(t) and np.prod(shape) else None
+        if isinstance(self.tangent, str):
+            return self.fitting("tangent", names[-1], self.tangent, shape, dtype)
+        for one in names:
+            if one in self.tangent:
+                self.used.add(one)
+                return self.fitting("tangent", one, self.tangent[one], shape, dtype)
+        return None
+
+    def gradients(self, shapes: Sequence[tuple], dtypes: Sequence, names: Sequence[Sequence[str]]) -> list[np.ndarray]:
+        """Return the gradients of the results, each of which may have several names; raise ValueError for unknown names."""
+        given = self.grad
+        if isinstance(given, str) and given == FIRST:
+            return [
+                unit(shape, dtype) if i == 0 and np.prod(shape) else np.zeros(shape, dtype)
+                for i, (shape, dtype) in enumerate(zip(shapes, dtypes))
+            ]
+        if given is not None and not isinstance(given, Mapping) and len(shapes) > 1:
+            known = ", ".join(filter(None, map(one_of, names)))
+            fix = f"pass a dictionary with the names of results{': ' * bool(known)}{known}"
+            raise error(ValueError, "record", f"grad is one gradient, and there are {len(shapes)} results", fix)
+        if not isinstance(given, Mapping):
+            given = {} if given is None else {one_of(names[0]): given}
+        if unknown := [one for one in given if not any(one in some for some in names)]:
+            self.unknown("grad", unknown[0], "a result", [(one_of(some), shape) for some, shape in zip(names, shapes)])
+        found = []
+        for shape, dtype, some in zip(shapes, dtypes, names):
+            name = next((one for one in some if one in given), None)
+            seed = np.ones(shape, dtype) if name is None else self.fitting("grad", name, given[name], shape, dtype)
+            found.append(np.ones(shape, dtype) if seed is None else seed)
+        self.check()
+        return found
+
+    def fitting(self, what: str, name: str, given: Any, shape: tuple, dtype: Any) -> np.ndarray | None:
+        """Return a seed as an array, or note why it does not fit."""
+        if isinstance(given, str) and given == RANDOM:
+            return np.random.default_rng(SEED).standard_normal(shape).astype(dtype)
+        try:
+            array = np.asarray(bottom(given) if isinstance(given, Tensor) else given).astype(dtype)
+        except (TypeError, ValueError):
+            array = None
+        if array is not None and array.shape == tuple(shape):
+            return array
+        has = "is not a tensor of numbers" if array is None else f"has shape {array.shape}"
+        title = name or "the result"
+        self.problems.append(
+            (f"the {what} of {title} {has}, and {title} has shape {tuple(shape)}", f"pass {example(shape)}")
+        )
+        return None
+
+    def unknown(self, what: str, name: str, kind: str, known: Sequence[tuple[str, tuple]]) -> None:
+        """Raise ValueError for a name that has no seed."""
+        there = ", ".join(f"{one} {shape}" for one, shape in known if one) or "none with a name"
+        raise error(ValueError, "record", f"{what} names {name!r}, which is not {kind} here", f"choose from {there}")
+
+    def check(self) -> None:
+        """Raise ValueError if a seed does not fit, or its name is unknown, now that all leaves are known."""
+        for problem, fix in self.problems:
+            raise error(ValueError, "record", problem, fix)
+        for name in self.tangent if isinstance(self.tangent, Mapping) else ():
+            if name not in self.used and self.leaves:
+                self.unknown(
+                    "tangent", name, "a leaf that requires grad", [known[1:] for known in self.leaves.values()]
+                )
+
+
+def refuse_gradient(seeds: Seeds | None) -> None:
+    """Raise ValueError if a gradient is given for a program that runs backward itself."""
+    if seeds is not None and seeds.grad is not None:
+        fix = "leave out grad, or remove backward from the program"
+        raise error(ValueError, "record", "the program runs backward itself, with its own gradient", fix)
+
+
+def unit(shape: tuple, dtype: Any) -> np.ndarray:
+    """Return the first basis vector."""
+    made = np.zeros(shape, dtype)
+    made[(0,) * len(shape)] = 1
+    return made
+
+
+def one_of(names: Sequence[str]) -> str:
+    """Return the first of a result's names, or ""."""
+    return names[0] if names else ""
+
+
+def example(shape: tuple) -> str:
+    """Return a value of a shape as one would type it.
+
+    >>> example((3,)), example((20, 20))
+    ('[1.0, 0.0, 0.0]', '"random", or a tensor of shape (20, 20)')
+    """
+    small = int(np.prod(shape)) <= 8
+    return (
+        str(unit(shape, float).tolist())
+        if small and 0 not in shape
+        else f'"{RANDOM}", or a tensor of shape {tuple(shape)}'
+    )
+
+
+def names_of(t: Any) -> Iterator[str]:
+    """Yield the names that the running functions of the user have for a tensor, from the innermost to the module's."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        if not is_library_frame(frame):
+            for name, value in local_variables(frame).items():
+                if value is t:
+                    yield name
+                elif hasattr(value, "named_parameters") and not isinstance(value, type):
+                    yield from (f"{name}.{path}" for path, one in value.named_parameters() if one is t)
+        frame = frame.f_back
+
+
+def parsed(text: str) -> tuple[str, Any]:
+    """Return the name and the value of x=[1, 0], or of x=random; raise ValueError for other texts.
+
+    >>> parsed("x=[1, 0]"), parsed("y = random"), parsed("[2.0]")
+    (('x', [1, 0]), ('y', 'random'), ('', [2.0]))
+    """
+    name, _, value = text.partition("=") if "=" in text else ("", "", text)
+    value = value.strip()
+    return name.strip(), value if value in (RANDOM, FIRST) else ast.literal_eval(value)

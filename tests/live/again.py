@@ -1,0 +1,41 @@
+"""Whole records computed again in a page, with the recorded numbers or with others."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from minigrad.record.schema import jsonable
+from tests.formulas.evaluated import read
+from viz.live.record import live_record
+
+from .node import received, sent, whole
+
+
+class Again(NamedTuple):
+    """A run of a page: numbers by the ids of the record's values, and the reasons why others do not follow."""
+
+    numbers: dict[int, np.ndarray]
+    frozen: dict[int, str]
+    behind: dict[int, str]
+    otherwise: list[dict]
+
+
+def computed(live: Any, changes: Any = (), **options: Any) -> Again:
+    """Return what a page computes from a live record with other numbers for some values."""
+    question = {"record": live, "changes": {i: sent(a) for i, a in dict(changes).items()}, "options": options}
+    found = whole().ask(question)
+    listed = range(live["size"])
+    itself = {str(i): i for i in listed}
+    where = {"contributions": itself, "values": itself, "gradients": live["gradients"], "tangents": live["tangents"]}
+    numbers = {where[kind][i]: received(t[0]) for kind in where for i, t in found[kind].items()}
+    frozen, behind = [{int(i): text for i, text in found[name].items()} for name in ("frozen", "behind")]
+    return Again(numbers, frozen, behind, found["otherwise"])
+
+
+def recorded(record: Any) -> tuple[Any, dict, dict[int, np.ndarray]]:
+    """Return the live record of a record with contents, its document, and the arrays of its values."""
+    _, arrays = read(record)
+    document = record.to_dict()
+    listed = {v["id"]: v["summary"].get("values") for v in document["values"]}
+    arrays = {i: a for i, a in arrays.items() if listed[i] is None or jsonable(a.tolist()) == listed[i]}
+    return live_record(document), document, arrays  # without values that only methods of Functions know

@@ -1,0 +1,104 @@
+// Calls of functions, methods, operators and attributes by their names in Python.
+//
+// `signatures`, `kernels` and `pointwiseFunctions` are generated (kernels.py). Each function gets its arguments in order.
+const functions = new Map();
+const OPERATORS = { "+": "add", "-": "sub", "*": "mul", "/": "div", "//": "floor_divide", "%": "remainder", "**": "pow",
+  "@": "matmul", "&": "bitwise_and", "|": "bitwise_or", "^": "bitwise_xor", "<<": "bitwise_left_shift",
+  ">>": "bitwise_right_shift", "==": "eq", "!=": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge" }; // prettier-ignore
+const ON_NUMBERS = { "+": (x, y) => x + y, "-": (x, y) => x - y, "*": (x, y) => x * y, "/": (x, y) => x / y,
+  "//": (x, y) => Math.floor(x / y), "%": (x, y) => m.remainder(x, y), "**": (x, y) => x ** y, "==": (x, y) => x === y,
+  "!=": (x, y) => x !== y, "<": (x, y) => x < y, "<=": (x, y) => x <= y, ">": (x, y) => x > y,
+  ">=": (x, y) => x >= y }; // prettier-ignore
+const ATTRIBUTES = {
+  T: (t) => transposed(t, t.shape.map((_, d) => t.ndim - 1 - d)),
+  mT: (t) => run("transpose", t, -2, -1),
+  shape: (t) => t.shape,
+  ndim: (t) => t.ndim,
+  dtype: (t) => t.dtype,
+}; // prettier-ignore
+const RESULTS = { values: 0, indices: 1 };
+
+function define(implementations) {
+  for (const [name, f] of Object.entries(implementations)) functions.set(name, f);
+}
+
+function truth(a) {
+  if (isTensor(a)) return a.data[0] !== 0;
+  return Array.isArray(a) || typeof a === "string" ? a.length > 0 : +(a ?? 0) !== 0;
+}
+
+const repeated = (list, times) => range(checkedSize([times, list.length]) ? times : 0).flatMap(() => list);
+
+function operate(operator, a, b) {
+  if (isTensor(a) || isTensor(b)) return run(OPERATORS[operator], a, b);
+  if (typeof a === "string" || Array.isArray(a) || a === null || b === null) {
+    if (operator === "==") return a === b;
+    if (operator === "!=") return a !== b;
+    if (operator === "+" && Array.isArray(a)) return [...a, ...b];
+    if (operator === "*" && Array.isArray(a)) return repeated(a, Math.max(0, +b));
+    return fail(`${operator} is not defined for these operands`);
+  }
+  const f = ON_NUMBERS[operator] ?? fail(`${operator} is for tensors`);
+  const found = f(+a, +b);
+  const real = a instanceof Real || b instanceof Real || operator === "/" || (operator === "**" && b < 0);
+  return real && typeof found === "number" ? new Real(found) : found;
+}
+
+function operateOnOne(operator, a) {
+  if (isTensor(a)) return operator === "+" ? a : run(operator === "-" ? "neg" : "bitwise_not", a);
+  if (operator === "~") return ~a;
+  return operator === "+" ? a : a instanceof Real ? new Real(-a) : -a;
+}
+
+// Runs a function on arguments in the order of its signature; missing ones have their defaults.
+function run(name, ...args) {
+  const f = functions.get(name) ?? fail(`${name} is not live`);
+  if (!Object.hasOwn(signatures, name) || signatures[name].length <= args.length) return f(...args);
+  return f(...args, ...defaultsOf(name).slice(args.length));
+}
+
+function callFunction(name, args, keywords) {
+  const f = functions.get(name) ?? fail(`${name} is not live`);
+  return f(...bound(name, args, keywords));
+}
+
+function callMethod(name, object, args, keywords) {
+  if (!isTensor(object)) fail(`.${name}() is for tensors`);
+  const known = functions.has(`Tensor.${name}`) ? `Tensor.${name}` : name;
+  if (name.endsWith("_") && !functions.has(known)) return callMethod(name.slice(0, -1), object, args, keywords);
+  return callFunction(known, [object, ...args], keywords);
+}
+
+function bound(name, args, keywords) {
+  const signature = Object.hasOwn(signatures, name) ? signatures[name] : undefined;
+  if (!signature) return keywords.length ? fail(`${name} takes no keywords`) : args;
+  const result = [...defaultsOf(name)];
+  let given = 0;
+  signature.forEach(({ several, only }, k) => {
+    if (several) result[k] = args.slice(given);
+    else if (given < args.length && !only) result[k] = args[given++];
+    if (several) given = args.length;
+  });
+  for (const [word, v] of keywords) {
+    const at = signature.findIndex((p) => p.parameter === word);
+    if (at < 0) fail(`${name} has no argument ${word}`);
+    result[at] = v;
+  }
+  if (given < args.length) fail(`${name} takes at most ${given} arguments`);
+  return result;
+}
+
+// Floats of defaults are {"float": text}, so that 1.0 is one.
+const pythonDefaults = new Map();
+function defaultsOf(name) {
+  const real = (value) =>
+    value && typeof value === "object" && "float" in value ? new Real(Number(value.float)) : value;
+  if (!pythonDefaults.has(name)) pythonDefaults.set(name, signatures[name].map(({ value }) => real(value))); // prettier-ignore
+  return pythonDefaults.get(name);
+}
+
+function attributeOf(object, name) {
+  if (Array.isArray(object) && Object.hasOwn(RESULTS, name)) return object[RESULTS[name]];
+  if (!isTensor(object) || !Object.hasOwn(ATTRIBUTES, name)) fail(`.${name} is not live`);
+  return ATTRIBUTES[name](object);
+}

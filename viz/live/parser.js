@@ -1,0 +1,253 @@
+// The parser for the labels of a record: expressions of Python, as closures that take the values of names.
+//
+// It knows names, numbers, strings, lists, tuples, slices, attributes, calls with keywords, subscripts, operators, comparisons
+// and conditional expressions. Everything else is an error with its column; nothing is ever evaluated as JavaScript.
+const TOKEN =
+  /\s*(?:(\d+\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?)|([A-Za-z_]\w*)|'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)"|(\*\*|\/\/|<<|>>|<=|>=|==|!=|\.\.\.|[-+*/%@&|^~<>()[\]{},:.=]))/y;
+const DEEPEST = 200; // as Python's own parser
+// operators from the loosest to the tightest; unary ones and ** follow
+const BINARY = [["|"], ["^"], ["&"], ["<<", ">>"], ["+", "-"], ["*", "/", "//", "%", "@"]];
+const COMPARISONS = ["<", "<=", ">", ">=", "==", "!="];
+const ELLIPSIS = Symbol("...");
+const WORDS = new Map([["None", null], ["True", true], ["False", false], ["inf", new Real(Infinity)],
+  ["nan", new Real(NaN)], ["pi", new Real(Math.PI)], ["e", new Real(Math.E)]]); // prettier-ignore
+const MODULES = new Set(["linalg", "special"]);
+
+class Slice {
+  constructor(start, stop, step) {
+    Object.assign(this, { start, stop, step });
+  }
+}
+
+function tokens(text) {
+  const found = [];
+  TOKEN.lastIndex = 0;
+  while (text.slice(TOKEN.lastIndex).trim()) {
+    const begin = TOKEN.lastIndex;
+    const match = TOKEN.exec(text) ?? fail(`column ${begin + 1}: "${text[begin]}" has no meaning in a label`);
+    const [whole, number, name, single, double, operator] = match;
+    const column = begin + whole.length - whole.trimStart().length + 1;
+    if (number) found.push({ kind: "number", text: number, column });
+    else if (name) found.push({ kind: "name", text: name, column });
+    else if (operator) found.push({ kind: "operator", text: operator, column });
+    else found.push({ kind: "string", text: single ?? double, column });
+  }
+  return [...found, { kind: "end", text: "the end", column: text.length + 1 }];
+}
+
+class Parser {
+  constructor(text) {
+    this.tokens = tokens(text);
+    this.at = 0;
+    this.depth = 0;
+  }
+  get token() {
+    return this.tokens[this.at];
+  }
+  is(...texts) {
+    return (this.token.kind === "operator" || this.token.kind === "name") && texts.includes(this.token.text);
+  }
+  accept(...texts) {
+    return this.is(...texts) ? this.tokens[this.at++].text : undefined;
+  }
+  expect(text) {
+    if (!this.accept(text)) this.wrong(`expected "${text}", found "${this.token.text}"`);
+  }
+  wrong(message) {
+    fail(`column ${this.token.column}: ${message}`);
+  }
+
+  // Parses expressions up to the end or a closing bracket, which is consumed: one value, or a list.
+  tuple(close) {
+    const { items, comma } = this.items(close);
+    return items.length === 1 && !comma ? items[0] : (scope) => items.map((f) => f(scope));
+  }
+
+  items(close, one = () => this.expression()) {
+    const ends = () => (close ? this.accept(close) : this.token.kind === "end");
+    const items = [];
+    let comma = false;
+    while (!ends()) {
+      if (items.length && !comma) this.expect(close ?? ",");
+      items.push(one());
+      comma = !!this.accept(",");
+    }
+    return { items, comma };
+  }
+
+  expression() {
+    if (++this.depth > DEEPEST) this.wrong(`the expression is more than ${DEEPEST} levels deep`);
+    const value = this.either();
+    this.depth--;
+    if (!this.accept("if")) return value;
+    const condition = this.either();
+    this.expect("else");
+    const other = this.expression();
+    return (scope) => (truth(condition(scope)) ? value(scope) : other(scope));
+  }
+
+  // Parses operands with operators of one level between them, from the left.
+  chain(operators, next, combine) {
+    let left = next();
+    for (let operator; (operator = this.accept(...operators));) left = combine(left, next(), operator);
+    return left;
+  }
+
+  either() {
+    return this.chain(["or"], () => this.both(), (a, b) => (scope) => (truth(a(scope)) ? a(scope) : b(scope))); // prettier-ignore
+  }
+
+  both() {
+    return this.chain(["and"], () => this.negation(), (a, b) => (scope) => (truth(a(scope)) ? b(scope) : a(scope))); // prettier-ignore
+  }
+
+  negation() {
+    if (!this.accept("not")) return this.comparison();
+    const value = this.negation();
+    return (scope) => !truth(value(scope));
+  }
+
+  comparison() {
+    const left = this.binary(0);
+    if (this.accept("is")) {
+      const negated = this.accept("not");
+      const right = this.binary(0);
+      return (scope) => (left(scope) === right(scope)) === !negated;
+    }
+    const operator = this.accept(...COMPARISONS);
+    if (!operator) return left;
+    const right = this.binary(0);
+    if (this.is(...COMPARISONS)) this.wrong("a chain of comparisons");
+    return (scope) => operate(operator, left(scope), right(scope));
+  }
+
+  binary(level) {
+    if (level === BINARY.length) return this.unary();
+    const combine = (a, b, operator) => (scope) => operate(operator, a(scope), b(scope));
+    return this.chain(BINARY[level], () => this.binary(level + 1), combine);
+  }
+
+  unary() {
+    const operator = this.accept("-", "+", "~");
+    if (!operator) return this.power();
+    if (++this.depth > DEEPEST) this.wrong(`the expression is more than ${DEEPEST} levels deep`);
+    const value = this.unary();
+    this.depth--;
+    return (scope) => operateOnOne(operator, value(scope));
+  }
+
+  power() {
+    const base = this.postfix();
+    if (!this.accept("**")) return base;
+    const exponent = this.unary();
+    return (scope) => operate("**", base(scope), exponent(scope));
+  }
+
+  postfix() {
+    const path = this.path();
+    let value = path === undefined ? this.atom() : this.is("(") ? this.call(path) : this.name(path);
+    for (;;) {
+      if (this.accept(".")) value = this.attribute(value);
+      else if (this.accept("[")) value = this.subscript(value);
+      else return value;
+    }
+  }
+
+  // Returns the name of a function or value, such as "exp" or "linalg.inv".
+  path() {
+    if (this.token.kind !== "name") return undefined;
+    const { text } = this.tokens[this.at++];
+    if (!MODULES.has(text) || !this.accept(".")) return text;
+    return `${text}.${this.tokens[this.at++].text}`;
+  }
+
+  name(name) {
+    return (scope) => {
+      if (scope.has(name)) return scope.get(name);
+      if (WORDS.has(name)) return WORDS.get(name);
+      return Object.hasOwn(DTYPES, name) ? name : fail(`"${name}" is not a name of the record`);
+    };
+  }
+
+  atom() {
+    const token = this.tokens[this.at++];
+    if (token.kind === "number") {
+      const value = /[.eE]/.test(token.text) ? new Real(Number(token.text)) : Number(token.text);
+      return () => value;
+    }
+    if (token.kind === "string") return () => token.text;
+    if (token.text === "...") return () => ELLIPSIS;
+    if (token.text === "(") return this.tuple(")");
+    if (token.text === "[") {
+      const { items } = this.items("]");
+      return (scope) => items.map((f) => f(scope));
+    }
+    this.at--;
+    return this.wrong(`unexpected "${token.text}"`);
+  }
+
+  call(name) {
+    const given = this.arguments();
+    return (scope) => callFunction(name, ...given(scope));
+  }
+
+  attribute(object) {
+    const name = this.tokens[this.at++].text;
+    if (!this.is("(")) return (scope) => attributeOf(object(scope), name);
+    const given = this.arguments();
+    return (scope) => callMethod(name, object(scope), ...given(scope));
+  }
+
+  // Returns a function for the arguments, and for those with keywords; a starred one is several.
+  arguments() {
+    this.expect("(");
+    const keywords = [];
+    const starred = new Set();
+    const { items } = this.items(")", () => {
+      const star = this.accept("*");
+      const [name, next] = [this.token, this.tokens[this.at + 1]];
+      const keyword = name.kind === "name" && next.kind === "operator" && next.text === "=";
+      if (keyword) this.at += 2;
+      const value = this.expression();
+      if (star) starred.add(value);
+      if (keyword) keywords.push([name.text, value]);
+      return keyword ? undefined : value;
+    });
+    const given = items.filter((value) => value);
+    const all = starred.size
+      ? (scope) => given.flatMap((f) => (starred.has(f) ? f(scope) : [f(scope)]))
+      : (scope) => given.map((f) => f(scope));
+    return (scope) => [all(scope), keywords.map(([word, f]) => [word, f(scope)])];
+  }
+
+  subscript(object) {
+    const { items, comma } = this.items("]", () => this.sliceOrIndex());
+    return (scope) => {
+      const index = items.map((f) => f(scope));
+      return getItem(object(scope), index.length === 1 && !comma ? index[0] : index, comma || index.length > 1);
+    };
+  }
+
+  sliceOrIndex() {
+    const parts = [];
+    let colons = 0;
+    while (!this.is(",", "]")) {
+      if (this.accept(":")) colons++;
+      else parts[colons] = this.expression();
+    }
+    if (!colons) return parts[0] ?? this.wrong("an empty subscript");
+    return (scope) => new Slice(...[0, 1, 2].map((i) => parts[i]?.(scope) ?? null));
+  }
+}
+
+const parsed = new Map();
+
+// Returns the value of an expression; `scope` is a Map from names to tensors, numbers or lists of them.
+function evaluate(text, scope) {
+  try {
+    if (!parsed.has(text)) parsed.set(text, new Parser(text).tuple());
+    return parsed.get(text)(scope);
+  } catch (error) {
+    throw error instanceof RangeError ? new LiveError("the expression calls itself too often") : error;
+  }
+}

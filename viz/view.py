@@ -1,0 +1,97 @@
+"""The contents of a picture: the passes, the parts of cards, the direction and the size that are asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+PASSES = ("forward", "backward", "jvp")
+# parts of cards besides operations and their formulas
+SHOW: tuple[str, ...] = ("values", "grads", "maps", "shapes", "saved", "lines")
+ON_SLIDES = ("values", "grads", "maps")  # the default on slides
+# operations that a picture leaves out by default: the initialization of parameters, the writes of a training step, and in
+# pictures of more than SMALL operations the views, whose results stand on the card of the operation that they look at
+ADDED = ("setup", "update", "views")
+RANKDIRS = ("TB", "BT", "LR", "RL")
+SIZES = ("slide",)
+COLORS = ("grad", "memory", "time")
+SMALL = 12  # operations in a small picture, which draws all
+BRIEF = 30  # columns of a card in a larger picture
+
+
+def parts(words: Iterable[str]) -> frozenset[str]:
+    """Return the parts that words of `show` name; "all" means all parts of cards.  Raises ValueError(word) if one is unknown.
+
+    >>> sorted(parts(["all", "update"]) - parts(["all"]))
+    ['update']
+    """
+    named = frozenset(words)
+    if unknown := sorted(named - {*SHOW, *ADDED, "all"}):
+        raise ValueError(unknown[0])
+    return named - {"all"} | (frozenset(SHOW) if "all" in named else frozenset())
+
+
+def requested_passes(passes: str | Sequence[str]) -> tuple[str, ...]:
+    """Return the requested passes as a tuple: "all", one by name, or several.
+
+    >>> requested_passes("all"), requested_passes("jvp")
+    (('forward', 'backward', 'jvp'), ('jvp',))
+    """
+    return PASSES if passes == "all" else (passes,) if isinstance(passes, str) else tuple(passes)
+
+
+def passes_of(record: dict, notes: Sequence[str] = ()) -> tuple[tuple[str, ...], dict[str, str]]:
+    """Return the passes that a record holds, and the reason for each missing one.
+
+    A jvp pass that stops at a custom Function is incomplete, and counts as missing.
+    """
+    stops = [op["function"] for op in record["ops"] if any(f"stops at {op['function']}," in note for note in notes)]
+    have = tuple(one for one in PASSES if one in record["program"]["passes"] and not (one == "jvp" and stops))
+    others = [note for note in notes if not note.startswith("the jvp pass")]
+    reasons = dict.fromkeys(PASSES, "nothing in it requires grad")
+    reasons |= {"backward": others[0]} if others else {}
+    reasons |= {"jvp": f"{stops[0]} has no jvp"} if stops else {}
+    return have, {one: reasons[one] for one in PASSES if one not in have}
+
+
+@dataclass(frozen=True)
+class View:
+    """The contents of a picture, the direction of the graph, and the settings of slides and LaTeX."""
+
+    show: frozenset[str] = frozenset(SHOW)
+    rankdir: str = "TB"  # TB | BT | LR | RL: from the first operations to the last
+    slide: bool = False
+    any_way: bool = False  # True if a slide may choose its rankdir
+    tex: bool = False  # True if formulas are typeset in LaTeX
+    color: str = ""  # grad | memory | time: the size that colours the cards
+    columns: int = 50  # characters after which a text on a card is wrapped
+    full: bool = False  # True for steps: each value in full, each leaf by itself, in any number of operations
+    brief: bool = False  # True in a picture of many operations: a card has one number for each value
+
+    @property
+    def lines(self) -> int:
+        """The largest number of lines of a text; it is higher on slides, which have narrow columns."""
+        return 5 if self.slide else 2 if self.brief else 3
+
+    @property
+    def label_columns(self) -> int:
+        """Characters after which the label of an edge is wrapped."""
+        return max(20, self.columns * 3 // 4)
+
+
+WHOLE = View()
+
+
+def view_of(
+    show: Iterable[str] | None = None, rankdir: str | None = None, size: str | None = None, color: str | None = None
+) -> View:
+    """Build a View, with defaults for the arguments that are None.
+
+    >>> view_of(rankdir="LR").rankdir, sorted(view_of(size="slide").show)
+    ('LR', ['grads', 'maps', 'values'])
+    """
+    slide = size == "slide"
+    usual = ON_SLIDES if slide else SHOW
+    return View(
+        parts(usual if show is None else show), rankdir or "TB", slide, slide and rankdir is None, color=color or ""
+    )

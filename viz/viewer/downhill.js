@@ -1,0 +1,121 @@
+// Gradient descent in the page: each step subtracts lr * grad from all parameters, and a curve shows the output.
+
+const PACE = 120; // milliseconds of a step that plays
+const MOST_STEPS = 1000;
+const downhill = { rate: 0.1, curve: [], run: null, playing: 0 };
+
+/** Subtract rate * grad from each parameter that has a gradient; return how many there are. */
+function stepDownhill(rate) {
+  computeNow();
+  const moved = descended(data.live, held, run, rate);
+  if (downhill.run !== run || !downhill.curve.length) downhill.curve = [objective(data.live, held, run)];
+  for (const [id, tensor] of moved) change(id, tensor);
+  computeNow();
+  downhill.curve.push(objective(data.live, held, run));
+  downhill.run = run;
+  return moved.size;
+}
+
+/** Return the reason why steps end here, or nothing. */
+function endOfSteps() {
+  const [last, n] = [downhill.curve.at(-1), downhill.curve.length - 1];
+  if (!Number.isFinite(last))
+    return `After ${count(n, "step")} ${objectiveName()} is ${Number.isNaN(last) ? "nan" : minus(last > 0 ? "inf" : "-inf")}: each step overshot the one before. Reset, and choose a smaller lr.`;
+  const stays = parametersWithGrad().every(({ id }) => run.gradients.get(id).data.every((g) => g === 0));
+  if (stays) return `The gradient is 0: further steps change nothing.`;
+  return n >= MOST_STEPS ? `${count(n, "step")}: Play goes on.` : "";
+}
+
+const parametersWithGrad = () =>
+  leavesOf(data.live, held, ["parameter"]).filter(({ id }) => run.gradients.has(id) && !isRecorded(data.live, run, id));
+
+/** Return the name of the number that goes downhill. */
+function objectiveName() {
+  const [seed] = seedsOf(data.live, held);
+  const whole = data.live.outputs.length === 1 && seed?.[1].data.length === 1;
+  const names = listedWords(data.live.outputs.map((id) => values[indexOfId.get(id)].name));
+  return whole ? names : `the sum of ${names}`;
+}
+
+function downhillPanel() {
+  const parameters = parametersWithGrad().map(({ id }) => values[indexOfId.get(id)].name);
+  if (!parameters.length) {
+    const why = passes.includes("backward")
+      ? "No leaf requires grad: create one with requires_grad=True."
+      : 'The record has no backward pass: draw it with passes="all".';
+    return { parts: [el("p", { class: "note" }, why)] };
+  }
+  const [curve, words] = [el("figure"), el("p", { class: "note", role: "status" })];
+  const slider = powerSlider("lr", [-4, 1], downhill.rate, (rate) => (downhill.rate = rate));
+  const start = button("Play", () => playDownhill(!downhill.playing), { "aria-pressed": "false", class: "start" });
+  const line = el("p", {}, el("code", {}, "p -= lr * p.grad"), ` for ${shorten(listedWords(parameters), 60)}`);
+  const buttons = el(
+    "p",
+    { class: "buttons" },
+    button("Step", () => (stepDownhill(downhill.rate), playDownhill(false))),
+    start,
+  );
+  const follow = () => {
+    if (downhill.run !== run) {
+      [downhill.curve, downhill.run] = [[objective(data.live, held, run)], run]; // other changes than steps
+      if (isOriginal()) stopDownhill();
+    }
+    curve.replaceChildren(...descentCurve());
+    const ends = downhill.curve.length > 1 ? endOfSteps() : "";
+    setText(words, ends || aboutObjective());
+    setText(start, downhill.playing ? "Pause" : "Play");
+    start.setAttribute("aria-pressed", String(Boolean(downhill.playing)));
+  };
+  return { parts: [line, slider, buttons, curve, words], follow, end: () => playDownhill(false) };
+}
+
+/** Say which number goes downhill, if that is no single output. */
+function aboutObjective() {
+  const name = objectiveName();
+  return name.startsWith("the sum") ? `Backward starts from ${name}: this number goes downhill.` : "";
+}
+
+function descentCurve() {
+  const { curve } = downhill;
+  const finite = curve.filter(Number.isFinite);
+  const logarithmic = Math.min(...finite) > 0 && Math.max(...finite) > 100 * Math.min(...finite);
+  const points = curve.map((y, n) => [n, y]);
+  const steps = curve.length - 1;
+  const now = `${objectiveName()} = ${number(curve.at(-1))}`;
+  const label = `${objectiveName()} over ${count(steps, "step")}: from ${number(curve[0])} to ${number(curve.at(-1))}`;
+  const ends = [
+    `start: ${number(curve[0])}`,
+    logarithmic ? "logarithmic" : "",
+    steps ? `${count(steps, "step")}: ${now}` : now,
+  ];
+  return curveOf(points, {
+    label,
+    across: [0, Math.max(steps, 10)],
+    mark: points.findLast(([, y]) => Number.isFinite(y)),
+    ends,
+    logarithmic,
+  });
+}
+
+function stopDownhill() {
+  cancelAnimationFrame(downhill.playing);
+  downhill.playing = 0;
+}
+
+/** Repeat the step at a calm pace, until it is paused or has an end. */
+function playDownhill(on) {
+  stopDownhill();
+  let last = -Infinity;
+  const tick = (now) => {
+    if (now - last >= PACE) {
+      stepDownhill(downhill.rate);
+      last = now;
+      if (endOfSteps()) return playDownhill(false);
+    }
+    downhill.playing = requestAnimationFrame(tick);
+  };
+  if (on) downhill.playing = requestAnimationFrame(tick);
+  experiment?.follow?.();
+}
+
+document.addEventListener("visibilitychange", () => document.hidden && downhill.playing && playDownhill(false));

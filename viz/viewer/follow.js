@@ -1,0 +1,57 @@
+// The page follows changed numbers: texts of cards and edges, the caption, the pane, paths and colours, without a new layout.
+
+let rest = 0; // the timer after which the cards outside of the window follow, too
+
+/** Draw what has changed. */
+function followChanges() {
+  if (state.paths) state.paths = trace(state.paths.value);
+  placePaths();
+  if (colourBy === "grad") shadeBoxes();
+  refreshInView();
+  drawFar();
+  showCaption(state.step);
+  updateDetails(current());
+  if (dragging?.element.dataset.read) readCell(dragging.element);
+  $("reset").hidden = isOriginal();
+  showNotice();
+}
+
+/** Update the cards and edges in the window at once, all others when the numbers rest. */
+function refreshInView() {
+  const view = windowOnGraph(20);
+  refresh([...boxesIn(view), ...edgesIn(view)].map(({ key }) => key));
+  clearTimeout(rest);
+  rest = setTimeout(refresh, 150);
+}
+
+/** Say below the drawing that the program itself would do something else with these numbers. */
+function showNotice() {
+  const { otherwise = [] } = isOriginal() ? {} : run;
+  const lines = otherwise.map(
+    ({ text, line }) => text ?? `with these numbers the program would take another way at line ${line}`,
+  );
+  const text = lines.join("; ");
+  setText($("notice"), text && text[0].toUpperCase() + text.slice(1));
+  $("notice").hidden = !text;
+}
+
+/** Return the reason why a value does not follow changes of numbers; nothing if it does. */
+function asRecorded(i) {
+  if (!isLive) return "";
+  const { id } = values[i];
+  if (run.frozen.has(id)) return `from the recorded run: ${run.frozen.get(id)}`;
+  return run.behind?.has(id) ? `follows from ${run.behind.get(id)}, which is from the recorded run` : "";
+}
+
+/** Return remarks below the elements of a value: its changes, or the reason why it does not follow changes. */
+function remarks(i) {
+  const reason = asRecorded(i);
+  if (reason) return el("p", { class: "note recorded" }, reason);
+  if (!isLive || !changed.has(values[i].id)) return null;
+  return el("p", { class: "note changed" }, `changed; in the recorded run ${gist(recordedValue(i))}`);
+}
+
+if (isLive) {
+  onLive(followChanges);
+  $("reset").addEventListener("click", resetLive);
+}
