@@ -110,14 +110,15 @@ def content(record: dict, value: dict) -> dict:
 
 
 def shortest(numbers: Any) -> Any:
-    """Return float32 numbers with the fewest digits that they need.
+    """Return float32 numbers with the fewest digits that they need; one beyond float32 (a damaged record) stays.
 
-    >>> shortest([0.3641519248485565, [1, "nan"]])
-    [0.36415192, [1, 'nan']]
+    >>> shortest([0.3641519248485565, [1, "nan", 1e300]])
+    [0.36415192, [1, 'nan', 1e+300]]
     """
     if isinstance(numbers, list):
         return [shortest(one) for one in numbers]
-    return float(str(np.float32(numbers))) if isinstance(numbers, float) else numbers
+    fits = isinstance(numbers, float) and abs(numbers) <= float(np.finfo(np.float32).max)
+    return float(str(np.float32(numbers))) if fits else numbers
 
 
 def trimmed(op: dict) -> dict:
