@@ -20,7 +20,9 @@ from .parts import Part, in_javascript, in_python, needed, parts
 FOLDER = Path(__file__).parent
 BEFORE = ("tensor", "scalars")
 AFTER = tuple("parser calls shapes indexing reductions products matrices composed record".split())
-EXPORTS = "Real, Tensor, LiveError, evaluate, fromNested, toNested, functions, computeAgain, heldOf, limits"
+EXPORTS = (
+    "Real, Tensor, LiveError, evaluate, fromNested, toNested, functions, computeAgain, heldOf, recordedTensor, limits"
+)
 
 Tables = dict[str, dict[str, Any]]
 

@@ -282,6 +282,7 @@ const PAGE = {
   titles: list(text, 64),
   laneOf: list(lane),
   live: computable,
+  now: map(idKey, text),
 };
 const PLACES = ["program", "passes", "sorts", "values", "ops", "outputs", "gradients", "tangents", "backward", "files"];
 
@@ -303,7 +304,15 @@ function checked(x) {
   flowsArrive(made);
   inLanes(made);
   if (typeof made.live === "object") agree(made);
+  if (made.now) part(".now", () => changesFit(made));
   return { ...made, finished: false, depth: made.depth ?? null };
+}
+
+/** Check that changed contents belong to values with which the page computes. */
+function changesFit({ now, live: { values: computed = [] } = {} }) {
+  const known = new Map(computed.map((one) => [String(one.id), one]));
+  for (const [key, content] of Object.entries(now))
+    part(`.${key}`, () => contentOf({ ...(known.get(key) ?? refuse("it is not a value with which the page computes")), content }));
 }
 
 function unique(ids, step) {

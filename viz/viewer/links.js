@@ -20,9 +20,10 @@ function fragmentAt(at) {
 /** Return the step of the page as addresses have it: backward-7. */
 const placeOfStep = () => stepName(state.step).replace(" ", "-");
 
-/** Return the record without the program's text, as `minigrad share` writes it. */
+/** Return the record without the program's text, as `minigrad share` writes it, with the numbers that were changed. */
 function sharedRecord() {
-  const { site, ...record } = JSON.parse($("record").textContent);
+  const { site, now, ...record } = JSON.parse($("record").textContent);
+  if (isLive && changed.size) record.now = changedContents();
   const files = record.files.map(({ name }) => ({ name, lines: {} }));
   return JSON.stringify({ ...record, files, finished: false });
 }

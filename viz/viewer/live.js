@@ -133,3 +133,17 @@ const isSeed = (i) => isLive && seeds.has(i) && recordedContents.has(values[i].i
 
 /** Return true for a value whose elements can be changed. */
 const canChange = (i) => leafTensor(i) || leafTangent(i) || isSeed(i);
+
+/** Return the contents of the changed tensors by id, as a record holds them. */
+function changedContents() {
+  const bytes = ({ data: { buffer, byteOffset, byteLength } }) => new Uint8Array(buffer, byteOffset, byteLength);
+  const content = (id) => btoa(bytes(held.get(id)).reduce((all, byte) => all + String.fromCharCode(byte), ""));
+  return Object.fromEntries([...changed].map((id) => [id, content(id)]));
+}
+
+// the numbers of the page from which a link was copied
+if (isLive)
+  for (const [key, content] of Object.entries(data.now ?? {})) {
+    const [id, of] = [Number(key), data.live.values.find((one) => one.id === Number(key))];
+    if (canChange(indexOfId.get(id))) change(id, live.recordedTensor({ ...of, content }));
+  }

@@ -113,6 +113,7 @@ LINKS = {
     "a negative index": (lambda: changed(lambda m: m["outputs"].append(-1)), "-1 is not a value"),
     "a fraction as index": (lambda: changed(lambda m: m["outputs"].append(0.5)), "0.5 is not a value"),
     "a cycle": (lambda: changed(cycle), "is not made before it is read"),
+    "changes of nothing": (lambda: changed(lambda made: made.update(now={"77": "AAAA"})), "is not a value with which the page"),
     "two makers": (lambda: changed(lambda m: m["ops"][-1].update(out=m["ops"][0]["out"])), "too"),
     "one id twice": (lambda: changed(lambda m: m["ops"][-1].update(id=m["ops"][0]["id"])), "id of another"),
     "negative sizes": (lambda: changed(lambda m: m["sorts"][0].__setitem__(1, [-3])), "not a whole number"),

@@ -112,3 +112,18 @@ def test_errors_give_the_place(tmp_path):
     made = json.loads(text("cube"))
     made["ops"][1]["in"] = [0, 99]
     assert answers(tmp_path, [json.dumps(made)]) == [{"error": "ops[1].in[1]: 99 is not a value"}]
+
+
+def test_changed_contents_fit_their_values(tmp_path):
+    def with_changes(now):
+        return json.dumps(json.loads(text("branches")) | {"now": now})
+
+    number = base64.b64encode(bytes(4)).decode()
+    assert "now" in answers(tmp_path, [with_changes({"0": number})])[0]["made"]
+    assert answers(
+        tmp_path, [with_changes({"0": number[:4]}), with_changes({"99999": number}), with_changes({"x": number})]
+    ) == [
+        {"error": "now.0: the content is not that of 1 elements"},
+        {"error": "now.99999: it is not a value with which the page computes"},
+        {"error": 'now: "x" is not a number in range'},
+    ]

@@ -129,6 +129,25 @@ def test_a_page_without_a_site_copies_the_part_from_the_sign_on_and_says_so(open
     assert link.startswith("#r=") and "does not know the address of the site" in told
 
 
+def test_a_copied_link_has_the_changed_numbers_and_reset_brings_the_recorded_ones_back(opened):
+    opened.play(linked(text("branches")))
+    opened.page.evaluate("minigrad.set('w', 2.5)")
+    changed = opened.page.evaluate("[minigrad.get('w'), minigrad.get('x')]")
+    link, _ = copied(opened)
+    opened.play("")
+    opened.play(link[link.index("#") :])
+    opened.page.reload()  # the address differs from the one before only behind the sign
+    opened.page.wait_for_selector("html[data-ready]")
+    assert opened.page.evaluate("[minigrad.get('w'), minigrad.get('x')]") == changed and changed[0]["value"] == 2.5
+    assert opened.page.locator("#reset").is_visible()
+    again, _ = copied(opened)
+    assert parts(again)[0]["now"] == parts(link)[0]["now"]
+    opened.page.keyboard.press("Escape")
+    opened.page.evaluate("minigrad.reset()")
+    assert opened.page.evaluate("minigrad.get('w').value") == pytest.approx(data("branches")["values"][0]["all"])
+    assert "now" not in parts(copied(opened)[0])[0]
+
+
 def test_a_page_too_large_for_a_link_says_how_to_make_one(opened, tmp_path):
     opened.file = tmp_path / "page.html"
     opened.file.write_text(page_of(programs.chain(1900)))
