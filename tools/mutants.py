@@ -114,18 +114,27 @@ def changes(source: Source, node: ast.AST) -> Iterator[tuple[int, int, str, str]
         case ast.Constant(bool() | int() | float() as value):
             new = not value if isinstance(value, bool) else value + 1
             yield *source.span(node), repr(new), f"{value} -> {new}"
+        case ast.IfExp(test):
+            yield *source.span(test), f"(not ({source.code(test)}))", "negate the condition"
+        case ast.Call(args=[first, second, *_]) if not isinstance(first, ast.Starred | ast.GeneratorExp):
+            yield from exchanged(source, first, second, "arguments")
+        case ast.stmt():
+            yield from changes_of_statement(source, node)
+
+
+def changes_of_statement(source: Source, node: ast.stmt) -> Iterator[tuple[int, int, str, str]]:
+    """Yield the changes of a statement that are none of an expression in it."""
+    match node:
         case ast.Return(ast.expr() as value) if source.code(value) != "None":
             yield *source.span(value), "None", "return None"
             if isinstance(value, ast.Tuple) and len(value.elts) > 1:
                 yield from exchanged(source, value.elts[0], value.elts[1], "results")
-        case ast.If(test) | ast.IfExp(test):
+        case ast.If(test):
             yield *source.span(test), f"(not ({source.code(test)}))", "negate the condition"
         case ast.Expr(ast.Call()):
             yield *source.span(node), "pass", "drop the call"
         case ast.AugAssign() | ast.Assign(targets=[ast.Attribute() | ast.Subscript()]):
             yield *source.span(node), "pass", "drop the assignment"
-        case ast.Call(args=[first, second, *_]) if not isinstance(first, ast.Starred | ast.GeneratorExp):
-            yield from exchanged(source, first, second, "arguments")
 
 
 def exchanged(source: Source, first: ast.expr, second: ast.expr, words: str) -> Iterator[tuple[int, int, str, str]]:
