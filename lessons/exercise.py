@@ -110,11 +110,14 @@ def check(name: str, answer: Any, student: str = "") -> Verdict:
     >>> check("three_uses", ...)
     ○ three_uses: not answered yet. Replace the dots with your answer; lessons.hint("three_uses") helps.
     """
+    from .incoming import for_learner  # not earlier: the list of lessons needs no minigrad
+
     found = _exercise(name, student)
     with warnings.catch_warnings(record=True) as warned:  # the verdict shows each once
         warnings.simplefilter("always", UserWarning)
         try:
-            found.judge(answer)
+            with for_learner(name, student):
+                found.judge(answer)
         except Exception as e:
             if has_gap(answer):
                 words = "not answered yet. Replace the dots with your answer"
@@ -123,26 +126,29 @@ def check(name: str, answer: Any, student: str = "") -> Verdict:
             words = str(wrong)
             if words.endswith("is not right"):  # no reason is known
                 words += f'; lessons.hint("{name}") helps'
-            words += _warnings(warned)
+            words += _warnings(warned, known=wrong.mistake)
             return Verdict(name, "wrong", words, wrong.drawing, wrong.mistake, _given_answer(answer, wrong.line))
     progress.solved(name)
     return Verdict(name, "right", " ".join(found.why.split()) + _warnings(warned))
 
 
-def _warnings(warned: list[warnings.WarningMessage]) -> str:
-    """Return the first line of each warning, without repeats: minigrad's texts are equal for the same mistake."""
+def _warnings(warned: list[warnings.WarningMessage], known: str = "") -> str:
+    """Return the first line of each warning, without repeats: minigrad's texts are equal for the same mistake.
+
+    Leave out the one about a mistake that the verdict itself names, which is `known`.
+    """
     texts = dict.fromkeys(text for w in warned for text in getattr(w.message, "args", ())[:1])
-    return "".join(f"\nyour code warns: {str(text).partition(chr(10))[0]}" for text in texts)
+    lines = [str(text).partition("\n")[0] for text in texts]
+    told = "ignores the incoming gradient" if known == "without the incoming gradient" else "\n"
+    return "".join(f"\nyour code warns: {line}" for line in lines if told not in line)
 
 
 def _failed(e: Exception) -> Wrong:
     """Return the error that the learner's code raised, with its line but without lines of the checks."""
     from minigrad.places import PACKAGE
 
-    checks = re.escape(f"{FOLDER}{os.sep}")
-    message = re.sub(
-        rf"^  (.* )?at {checks}(expect|difference|loops|(?:exercises|bank).\w+)\.py:.*\n", "", f"{e}\n", flags=re.M
-    )
+    checks = rf"{re.escape(f'{FOLDER}{os.sep}')}(expect|values|difference|incoming|loops|(?:exercises|bank).\w+)\.py"
+    message = re.sub(rf"^  (.* )?at {checks}:.*\n", "", f"{e}\n", flags=re.M)
     steps = traceback.extract_tb(e.__traceback__)
     own = [step.line for step in steps if not step.filename.startswith((PACKAGE, f"{FOLDER}{os.sep}")) and step.line]
     line = own[-1] if own else ""

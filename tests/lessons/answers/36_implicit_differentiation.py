@@ -63,11 +63,11 @@ class ImplicitSolve(Function):
         return -torch.outer(u, torch.linalg.solve(A, b)), u
 
 
-# %% wrong ImplicitSolve: gradient of argument 0
+# %% wrong ImplicitSolve: gradient of A
 # -         u = torch.linalg.solve(A.mT, grad_output)
 # +         u = torch.linalg.solve(A, grad_output)
 
-# %% wrong ImplicitSolve: gradient of argument 0
+# %% wrong ImplicitSolve: gradient of A
 # -         return -torch.outer(u, x), u
 # +         return torch.outer(u, x), u
 
