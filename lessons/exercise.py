@@ -147,7 +147,7 @@ def _failed(e: Exception) -> Wrong:
     """Return the error that the learner's code raised, with its line but without lines of the checks."""
     from minigrad.places import PACKAGE
 
-    checks = rf"{re.escape(f'{FOLDER}{os.sep}')}(expect|values|difference|incoming|loops|(?:exercises|bank).\w+)\.py"
+    checks = rf"{re.escape(f'{FOLDER}{os.sep}')}(expect|values|forbidden|difference|incoming|loops|(?:exercises|bank).\w+)\.py"
     message = re.sub(rf"^  (.* )?at {checks}:.*\n", "", f"{e}\n", flags=re.M)
     steps = traceback.extract_tb(e.__traceback__)
     own = [step.line for step in steps if not step.filename.startswith((PACKAGE, f"{FOLDER}{os.sep}")) and step.line]

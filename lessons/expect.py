@@ -3,14 +3,14 @@
 `number`, `numbers`, `tensor` and `choice` compare values (values.py).  `computes` calls the learner's function and the expected
 one, names the mistake (mistakes.py) and draws where their graphs differ (difference.py); `function` does the same for a custom
 Function, `tangents` for its jvp.  `saves` limits the bytes saved for backward, and `keeps` compares the saved tensors.
-`raises` and `quiet` check errors and warnings.  `compiles` compiles a function, with no eager part.
+`raises` and `quiet` check errors and warnings.  `compiles` compiles a function, with no eager part.  `by_hand`,
+`methods_by_hand`, `refused` and `without_loop` refuse what an exercise forbids (forbidden.py).
 """
 
 from __future__ import annotations
 
 import contextlib
 import re
-import sys
 import warnings
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -19,21 +19,23 @@ import numpy as np
 
 import minigrad
 from minigrad import Tensor
-from minigrad.places import PACKAGE
 from minigrad.record.passes import parameter_names
 
 from .difference import Difference
 from .exercise import Wrong
+from .forbidden import by_hand, methods_by_hand, refused, without_loop
 from .incoming import called, copies, names_of, pushed
 from .mistakes import Mistake, Sample, of_gradients, of_tangent, of_value
 from .values import array, choice, described, number, numbers, tensor
 
 __all__ = [
+    "by_hand",
     "choice",
     "compiles",
     "computes",
     "function",
     "holds",
+    "methods_by_hand",
     "number",
     "numbers",
     "quiet",
@@ -42,6 +44,7 @@ __all__ = [
     "saves",
     "tangents",
     "tensor",
+    "without_loop",
 ]
 
 SHORT = 12  # elements of a tensor that a message shows
@@ -217,21 +220,6 @@ def compiles(answer: Any) -> Callable:
             raise Wrong(f"it runs, but not compiled: {words}") from None
 
     return called
-
-
-def refused(name: str) -> None:
-    """Expect that minigrad's function `name` is not among the callers.  Call this in a function that you pass to the answer.
-
-    >>> minigrad.func.jacrev(lambda x: refused("jacrev") or x)(minigrad.ones(1))
-    Traceback (most recent call last):
-    lessons.exercise.Wrong: your code calls jacrev; solve the exercise without it
-    """
-    frame = sys._getframe(1)
-    while frame is not None:
-        code = frame.f_code
-        if code.co_filename.startswith(PACKAGE) and code.co_qualname.split(".")[0] == name:
-            raise Wrong(f"your code calls {name}; solve the exercise without it")
-        frame = frame.f_back
 
 
 def _same_results(answer: Callable, expected: Callable, args: tuple, rtol: float) -> None:

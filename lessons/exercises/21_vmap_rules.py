@@ -84,6 +84,8 @@ def CumsumRule(answer):
             except Wrong as wrong:
                 raise Wrong(f"dim={dim}: {wrong}") from None
     as_in_a_loop(answer.apply, expected, (1, None), cube[0], 0)
+    mapped = torch.vmap(lambda x: answer.apply(x, 0))
+    expect.without_loop(mapped, (cube[0],), (torch.ones(9, 4),))
 
 
 @exercise(
@@ -113,3 +115,4 @@ def DotRule(answer):
         ((1, None), torch.stack([matrix, matrix + 2]), torch.stack([pair, pair - 1])),
     ):
         as_in_a_loop(answer.apply, expected, in_dims, a, b)
+    expect.without_loop(torch.vmap(answer.apply), (matrix, matrix), (torch.ones(9, 2), torch.ones(9, 2)))

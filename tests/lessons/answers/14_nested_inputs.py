@@ -39,6 +39,10 @@ class NestedScale(NestedIOFunction):
 # -         return {name: g * factor for name, g in grads.items()}
 # +         return {n: g * factor for n, g in grads.items()}, grads["a"] * tensors["a"]
 
+# %% wrong NestedScale: the gradient of factor
+# -         return {name: g * factor for name, g in grads.items()}
+# +         return {name: g * factor for name, g in grads.items()}, sum(g.sum() for g in grads.values())
+
 # %% wrong NestedScale: gradient of a
 # -         return {name: g * factor for name, g in grads.items()}
 # +         return {name: factor.expand_as(g) for name, g in grads.items()}, sum(t.sum() for t in tensors.values())

@@ -38,6 +38,10 @@ list("acde")  # one number
 # -         return CumsumRule.apply(x.movedim(in_dims[0], 0), dim if dim < 0 else dim + 1), 0
 # +         return CumsumRule.apply(x.movedim(in_dims[0], 0), dim if dim < 0 else dim + 1)
 
+# %% wrong CumsumRule: more operations
+# -         return CumsumRule.apply(x.movedim(in_dims[0], 0), dim if dim < 0 else dim + 1), 0
+# +         return torch.stack([CumsumRule.apply(row, dim) for row in x.movedim(in_dims[0], 0)]), 0
+
 # %% right DotRule
 # -         def front(t, dim):
 # -             return t.expand(info.batch_size, *t.shape) if dim is None else t.movedim(dim, 0)
@@ -53,6 +57,10 @@ list("acde")  # one number
 # +         a = a.movedim(in_dims[0], 0) if in_dims[0] is not None else a.unsqueeze(0)
 # +         b = b.movedim(in_dims[1], 0) if in_dims[1] is not None else b.unsqueeze(0)
 # +         a, b = torch.broadcast_tensors(a, b)
+
+# %% wrong DotRule: more operations
+# -         return DotRule.apply(a, b), 0
+# +         return torch.stack([DotRule.apply(*rows) for rows in zip(a, b)]), 0
 
 # %% wrong DotRule: in_dims=(1, 1)
 # -         a = a.expand(info.batch_size, *a.shape) if in_dims[0] is None else a.movedim(in_dims[0], 0)

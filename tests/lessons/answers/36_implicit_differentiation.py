@@ -37,6 +37,13 @@ class ImplicitQuintic(ImplicitQuintic):
 # -         return grad_output * (5 * y**4 + 1)
 # +         return 1 / (5 * y**4 + 1)
 
+# %% wrong ImplicitQuintic: a loop, where one division is enough
+# -         return grad_output * (5 * y**4 + 1)
+# +         slope, found = 5 * y**4 + 1, torch.zeros_like(y)
+# +         for _ in range(40):
+# +             found = found + (grad_output - slope * found) / (2 * slope)
+# +         return found
+
 # %% right ImplicitSolve
 # -     def backward(ctx, grad_output):
 # +     def backward(ctx, g):
