@@ -122,7 +122,7 @@ def check(name: str, answer: Any, student: str = "") -> Verdict:
             if has_gap(answer):
                 words = "not answered yet. Replace the dots with your answer"
                 return Verdict(name, "open", f'{words}; lessons.hint("{name}") helps.')
-            wrong = e if isinstance(e, Wrong) else _failed(e)
+            wrong = e if isinstance(e, Wrong) else failed(e)
             words = str(wrong)
             if words.endswith("is not right"):  # no reason is known
                 words += f'; lessons.hint("{name}") helps'
@@ -143,8 +143,11 @@ def _warnings(warned: list[warnings.WarningMessage], known: str = "") -> str:
     return "".join(f"\nyour code warns: {line}" for line in lines if told not in line)
 
 
-def _failed(e: Exception) -> Wrong:
-    """Return the error that the learner's code raised, with its line but without lines of the checks."""
+def failed(e: Exception, when: str = "") -> Wrong:
+    """Return the error that the learner's code raised, with its line and its fix, but without lines of the checks.
+
+    `when` says in which case it was raised.
+    """
     from minigrad.places import PACKAGE
 
     checks = rf"{re.escape(f'{FOLDER}{os.sep}')}(expect|values|forbidden|difference|incoming|loops|(?:exercises|bank).\w+)\.py"
@@ -154,7 +157,9 @@ def _failed(e: Exception) -> Wrong:
     line = own[-1] if own else ""
     at = f"\nin the line: {line}" if line not in message else ""
     return Wrong(
-        f"your code raises {type(e).__name__}: {message.rstrip()}{at}", mistake=f"raises {type(e).__name__}", line=line
+        f"{when}your code raises {type(e).__name__}: {message.rstrip()}{at}",
+        mistake=f"raises {type(e).__name__}",
+        line=line,
     )
 
 

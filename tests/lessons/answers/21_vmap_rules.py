@@ -19,8 +19,8 @@ list("acde")  # one number
 
 # %% right CumsumRule
 # -         return CumsumRule.apply(x.movedim(in_dims[0], 0), dim if dim < 0 else dim + 1), 0
-# +         results = [CumsumRule.apply(x.select(in_dims[0], i), dim) for i in range(info.batch_size)]
-# +         return torch.stack(results), 0
+# +         last = dim if dim < 0 else dim - (x.dim() - 1)
+# +         return CumsumRule.apply(x.transpose(in_dims[0], 0) if x.dim() == 2 else x.movedim(in_dims[0], 0), last), 0
 
 # %% wrong CumsumRule: dim=-1
 # -         return CumsumRule.apply(x.movedim(in_dims[0], 0), dim if dim < 0 else dim + 1), 0
@@ -40,7 +40,8 @@ list("acde")  # one number
 
 # %% wrong CumsumRule: more operations
 # -         return CumsumRule.apply(x.movedim(in_dims[0], 0), dim if dim < 0 else dim + 1), 0
-# +         return torch.stack([CumsumRule.apply(row, dim) for row in x.movedim(in_dims[0], 0)]), 0
+# +         results = [CumsumRule.apply(x.select(in_dims[0], i), dim) for i in range(info.batch_size)]
+# +         return torch.stack(results), 0
 
 # %% right DotRule
 # -         def front(t, dim):
@@ -72,6 +73,6 @@ list("acde")  # one number
 # -         return DotRule.apply(a, b), 0
 # +         return DotRule.apply(a.movedim(in_dims[0], 0), b.movedim(in_dims[1], 0)), 0
 
-# %% wrong DotRule: gradient of argument
+# %% wrong DotRule: the gradient of b
 # -             return t.expand(info.batch_size, *t.shape) if dim is None else t.movedim(dim, 0)
 # +             return t.detach().expand(info.batch_size, *t.shape) if dim is None else t.movedim(dim, 0)
