@@ -357,11 +357,11 @@ def _arguments(names: list[str], args: tuple) -> dict[str, np.ndarray]:
 
 def _told(names: Iterable[str], values: Iterable[Any]) -> str:
     """Return named values as words: x = 2, y = [1, 3] and grad_output = 0.7."""
-    parts = [f"{name} = {_short(value)}" for name, value in zip(names, values)]
+    parts = [f"{name} = {_short(value)}" for name, value in zip(names, values)] or ["no arguments"]
     return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
 
 
 def _short(value: Any) -> str:
     if isinstance(value, Tensor) and 0 < value.numel() <= SHORT:
         return re.sub(r"(?<=\d)\.0\b", "", str(np.round(value.detach().numpy().astype(float), 4).tolist()))
-    return described(value)
+    return "a function" if callable(value) else described(value)
