@@ -46,8 +46,10 @@ GRADIENTS = {
     "grad_output * y * y, grad_output * x": ("one factor y too many", "the gradient of x has one factor y too many"),
     "grad_output * x, grad_output * x": ("grad_output * x as the gradient", "as if the derivative were x"),
     "0 * y, grad_output * x": ("zero", "the gradient of x is 0"),
-    "grad_output**2 * y, grad_output * x": ("one factor", "")
-    and ("not linear in the incoming gradient", "not grad_output"),
+    "grad_output**2 * y, grad_output * x": (
+        "not linear in the incoming gradient",
+        "the gradient of x is not grad_output times a slope",
+    ),
     "None, grad_output * x": ("the gradient of x is None", "the gradient of x is None, expected a tensor"),
     "grad_output * y + x, grad_output * x": (
         "not linear in the incoming gradient",
@@ -65,8 +67,9 @@ GRADIENTS = {
 def test_a_wrong_gradient_is_explained_before_its_numbers(backward):
     name, words = GRADIENTS[backward]
     wrong = refused(product(backward), times, X, Y)
-    assert wrong.mistake == name and str(wrong).startswith(words if "numbers" in words else str(wrong)[:0] + words[:3])
-    assert words in str(wrong) and "grad_output = [" in str(wrong)
+    assert wrong.mistake == name and words in str(wrong)
+    assert name.startswith("the gradient") or str(wrong).index(words) < str(wrong).index("for x = ")
+    assert re.search(r"and grad_output = \[-?\d\.\d, -?\d\.\d\], the gradient of x is", str(wrong))
 
 
 def test_a_transposed_gradient_and_one_without_its_sum():
@@ -95,10 +98,8 @@ def test_of_several_incoming_gradients_the_forgotten_one_is_named():
 
 
 def test_factors_that_agree_in_one_call_by_chance_are_not_named():
-    wrong = refused(
-        lambda x: 3 * x, lambda x: x * x * 1.5, torch.tensor(2.0)
-    )  # 6 for 3 is no factor: 6 here, but by chance
-    assert wrong.mistake == "the result is wrong" or wrong.mistake == "without the factor x"
+    wrong = refused(lambda x: 4 * x, lambda x: x**4, torch.tensor(2.0))  # 8 instead of 16, but not for another x
+    assert wrong.mistake == "the result is wrong" and str(wrong) == "for x = 2, the result is 8, expected 16"
 
 
 class Area(torch.autograd.Function):
