@@ -114,6 +114,7 @@ def DotRule(answer):
         ((0, None), matrix, pair),
         ((None, 1), triple, matrix),
         ((None, 0), pair, square),
+        ((2, 2), torch.stack([matrix, matrix + 2]), torch.stack([matrix, 1 - matrix])),
         ((1, None), torch.stack([matrix, matrix + 2]), torch.stack([pair, pair - 1])),
     ):
         as_in_a_loop(answer.apply, expected, in_dims, a, b)
