@@ -134,7 +134,11 @@ def holds(answer: type, *args: Any, skip: Iterable[str] = ()) -> None:
     """
     failures = minigrad.testing.check(answer, *args, skip=skip).failures
     if failures:
-        raise Wrong(f"minigrad check finds a mistake ({failures[0].name}): {failures[0].message}")
+        first = failures[0]
+        fix = f"\nTo fix: {first.remedy}" if first.remedy else ""
+        cause = (first.disagreement or {}).get("cause") or first.name
+        message = f"minigrad check finds a mistake ({first.name}): {first.message}{fix}"
+        raise Wrong(message, mistake=cause, line=first.line.partition(": ")[2])
 
 
 def saves(f: Callable, args: tuple, most: int) -> None:
@@ -223,7 +227,8 @@ def compiles(answer: Any) -> Callable:
 
 
 def _same_results(answer: Callable, expected: Callable, args: tuple, rtol: float) -> None:
-    given, wanted = answer(*copies(args)), expected(*copies(args))
+    given: Any = answer(*copies(args))
+    wanted: Any = expected(*copies(args))
     names = parameter_names(answer, len(args))
     at = f"for {_told(names, args)}"
     if given is None and wanted is not None:
@@ -237,7 +242,7 @@ def _same_results(answer: Callable, expected: Callable, args: tuple, rtol: float
         given, wanted = ([_numbers(r) for r in (one if several else (one,))] for one in both)
         return Sample(_arguments(names, args), given, wanted)
 
-    for i, (a, b) in enumerate(zip(given, wanted) if several else [(given, wanted)]):
+    for i, (a, b) in enumerate(zip(given, wanted) if several and given is not None else [(given, wanted)]):
         which = f"result {i}" if several else "the result"
         try:
             tensor(a, b, f"{at}, {which}", rtol)
@@ -259,24 +264,23 @@ def _same_tangents(answer: Callable, expected: Callable, point: tuple, direction
     at = f"for {_told([*names, *moving], [*point, *direction])}"
 
     def sample(point: tuple, direction: tuple = direction) -> Sample:
-        found = (pushed(f, copies(point), direction) for f in (answer, expected))
-        return Sample(_arguments(names, point), *([_numbers(t) for t in tangents] for tangents in found))
+        mine, right = ([_numbers(t) for t in pushed(f, copies(point), direction)] for f in (answer, expected))
+        return Sample(_arguments(names, point), mine, right)
 
     given, wanted = (pushed(f, copies(point), direction) for f in (answer, expected))
     for i, (a, b) in enumerate(zip(given, wanted)):
         which = f"the tangent of result {i}" if len(wanted) > 1 else "the tangent"
         if a is None:
             raise Wrong(f"{at}, {which} is None: is there a return in jvp?", mistake=f"{which} is None")
+
+        def mistake(i: int = i, which: str = which) -> Mistake | None:
+            along = lambda direction: sample(point, direction)
+            return of_tangent(which, names, _samples(sample, point), i, along, direction)
+
         try:
             tensor(a, b, f"{at}, {which}")
         except Wrong as wrong:
-            raise _explained(
-                wrong,
-                which,
-                lambda i=i, which=which: of_tangent(
-                    which, names, _samples(sample, point), i, lambda direction: sample(point, direction), direction
-                ),
-            ) from None
+            raise _explained(wrong, which, mistake) from None
 
 
 def _same_gradients(answer: Callable, expected: Callable, args: tuple, rtol: float) -> None:

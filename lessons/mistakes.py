@@ -105,7 +105,8 @@ def of_gradients(
     first one with incoming gradient k multiplied by 2.
     """
     here, name = samples[0], names[i]
-    if (given := here.given[i]) is None or here.wanted[i] is None:
+    given, wanted = here.given[i], here.wanted[i]
+    if given is None or wanted is None:
         return None
     for j, other in enumerate(names):
         if j != i and all(crossed(s, i, j) for s in samples):
@@ -116,13 +117,11 @@ def of_gradients(
                 f"return them in the order of forward's arguments: {order}",
             )
     for k, (grad, twice) in enumerate(zip(incoming, scaled)):
-        if close(twice.given[i], given) and not close(twice.wanted[i], here.wanted[i]) and (given.any() or k):
+        if close(twice.given[i], given) and not close(twice.wanted[i], wanted) and (given.any() or k):
             return Mistake(
                 "without the incoming gradient",
                 f"the gradient of {name} does not depend on {grad}" + ", the incoming gradient" * (" " not in grad),
-                f"multiply the slope by it: {grad} * slope"
-                if len(incoming) == 1
-                else f"add {grad} times the slope of that result",
+                f"multiply the slope by it: {grad} * slope",
             )
     if (found := of_value(f"the gradient of {name}", samples, i)) is not None:
         return found
@@ -131,11 +130,11 @@ def of_gradients(
         if all(s.seed is not None and close(s.given[i], s.seed * s.arguments.get(factor, 1.0)) for s in samples):
             formula = f"{grad} * {factor}" if factor else grad
             return Mistake(
-                f"{formula} as the gradient",
+                f"as if the derivative were {factor or 1}",
                 f"the gradient of {name} is {formula}, as if the derivative were {factor or 1}",
                 f"multiply {grad} by the derivative of the result with respect to {name}",
             )
-    linear = close(scaled[0].wanted[i], 2 * here.wanted[i])
+    linear = close(scaled[0].wanted[i], 2 * wanted)
     if len(incoming) == 1 and linear and not close(scaled[0].given[i], 2 * given):
         return Mistake(
             "not linear in the incoming gradient",

@@ -104,7 +104,9 @@ def test_a_custom_function_is_compared_with_another():
     assert "subclass of autograd.Function" in str(refused(expect.function, Double.apply, Double, (X,)))
     x = torch.tensor([1.0, 2.0], dtype=torch.float64, requires_grad=True)
     expect.holds(Double, x)
-    assert "minigrad check finds" in str(refused(expect.holds, Half, x))
+    wrong = refused(expect.holds, Half, x)
+    assert "minigrad check finds" in str(wrong) and "\nTo fix: return" in str(wrong)
+    assert (wrong.mistake, wrong.line) == ("off by a factor of 4", "return g / 2")
 
 
 def test_bytes_that_are_kept_are_counted():

@@ -1,6 +1,7 @@
 """A verdict names the mistake in a gradient, result or tangent before its numbers, which are those of the picture."""
 
 import re
+from collections.abc import Callable
 
 import pytest
 
@@ -44,7 +45,7 @@ GRADIENTS = {
     "grad_output * y / 2, grad_output * x": ("factor 1/2", "the gradient of x has to be 2 times as large"),
     "grad_output, grad_output * x": ("without the factor y", "the gradient of x lacks the factor y"),
     "grad_output * y * y, grad_output * x": ("one factor y too many", "the gradient of x has one factor y too many"),
-    "grad_output * x, grad_output * x": ("grad_output * x as the gradient", "as if the derivative were x"),
+    "grad_output * x, grad_output * x": ("as if the derivative were x", "as if the derivative were x"),
     "0 * y, grad_output * x": ("zero", "the gradient of x is 0"),
     "grad_output**2 * y, grad_output * x": (
         "not linear in the incoming gradient",
@@ -114,7 +115,7 @@ class Area(torch.autograd.Function):
         return FORMULA[0](x, y, x_tangent, y_tangent)
 
 
-FORMULA = [None]
+FORMULA: list[Callable] = [lambda x, y, dx, dy: dx]
 TANGENTS = {
     "swapped": (lambda x, y, dx, dy: dx * x + dy * y, "in the tangent, the tangents of x and y are swapped"),
     "without the incoming tangent": (lambda x, y, dx, dy: dx * y, "the tangent does not depend on the tangent of y"),
@@ -159,6 +160,7 @@ def test_text_and_picture_have_the_same_numbers_and_the_warning_is_not_repeated(
     verdict = lessons.check("CombinedReciprocal", CombinedReciprocal, "ada")
     assert verdict.mistake == "without the incoming gradient" and verdict.given == "return -result * result"
     said = re.search(r"grad_output = (\S+), the gradient of x is -4, expected (\S+)", verdict.message)
+    assert verdict.drawing is not None
     picture = " ".join(verdict.drawing.text().split())
     assert said and f"the incoming gradient, {said[1]}, is not used" in picture
     assert f"✗ expected {said[2]}" in picture and "CombinedReciprocal.backward" in picture
