@@ -339,7 +339,7 @@ lessons.check("may_generate", may_generate)
 # %% [markdown]
 # ### 3. A rule for the running sum
 #
-# Fill in `vmap`. The batch may be in any dimension, and `dim` may be negative.
+# Fill in `vmap`, without a loop. The batch may be in any dimension, and `dim` may be negative.
 
 
 # %%
@@ -366,8 +366,8 @@ lessons.check("CumsumRule", CumsumRule)
 # ### 4. Two arguments (at home)
 #
 # `forward` and `backward` are given. They work along the last dimension, with any number of dimensions before it, as
-# long as both arguments have the same shape. Write `vmap`: each argument may have the batch in any dimension, or be the
-# same for all examples. Think of the gradient of an argument that is the same for all.
+# long as both arguments have the same shape. Write `vmap` without a loop: each argument may have the batch in any dimension,
+# or be the same for all examples. Think of the gradient of an argument that is the same for all.
 
 
 # %%

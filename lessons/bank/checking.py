@@ -398,7 +398,11 @@ def worst_element(r: random.Random) -> Task:
 
     def judge(answer):
         slope, x = _double([[10.0, 2.0, -4.0], [0.5, -8.0, 1.0]]), _double([0.5, -1.0, 2.0])
-        for large, small in (((0, 0), (1, 2)), ((1, 1), (0, 1))):  # one is off by more, the other by a larger part
+        for large, small in (
+            ((0, 0), (1, 2)),
+            ((1, 1), (0, 1)),
+            ((0, 2), (1, 0)),
+        ):  # one is off by more, the other by a larger part
             claimed = slope.clone()
             claimed[large] *= 1.5
             claimed[small] *= -0.2

@@ -291,6 +291,10 @@ def JvpOfTwoOutputs(r: random.Random) -> Task:
             y_dual = y if dy is None else fwAD.make_dual(y, torch.full_like(y, dy))
             results = answer.apply(*[{"x": x_dual, "y": y_dual, "k": k}[name] for name in order])
             tangents = [fwAD.unpack_dual(one).tangent for one in results]
+        for i, (result, value) in enumerate(zip(results, (a * k * x * y, x * x - b * y))):
+            expect.tensor(
+                fwAD.unpack_dual(result).primal, value, f"output {i} at x = {x.tolist()}, y = {y.tolist()}, k = {k}"
+            )
         wanted = a * k * (dx * y + x * (dy or 0)), 2 * x * dx - b * (dy or 0)
         for i, (given, right) in enumerate(zip(tangents, wanted)):
             where = f"the tangent of output {i} at x = {x.tolist()}, y = {y.tolist()}, k = {k}, with the tangents {dx} and {dy}"
@@ -398,7 +402,7 @@ def dual_horner(r: random.Random) -> Task:
     def judge(answer):
         polynomials = given, [4.0], [1.0, -2.0], [0.5, 0.0, -1.0, 3.0, 2.0]
         calls = [(one, x, t) for one in polynomials for x, t in ((2.0, 1.0), (-1.5, 3.0))]
-        expect.computes(answer, expected, *calls, gradients=False)
+        expect.computes(expect.by_hand(answer), expected, *calls, gradients=False)
 
     orders = ["reversed(coefficients)", "coefficients"]
 

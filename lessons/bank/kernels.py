@@ -372,8 +372,9 @@ def block_scan(r: random.Random) -> Task:
         f: Callable = {"sum": sum, "max": max, "min": min}[function]
         for size in (8, 5, 1, 32):
             values = [round(math.sin(7 * i + size) * 9, 2) for i in range(size)]
-            wanted = [f(values[: t + 1] if before else values[t:]) for t in range(size)]
-            _run_block(answer, values, wanted)
+            for numbers in (values, sorted(values), sorted(values, reverse=True)):
+                wanted = [f(numbers[: t + 1] if before else numbers[t:]) for t in range(size)]
+                _run_block(answer, numbers, wanted)
 
     def source(partner: str, after_read: str = "yield", after_write: str = "yield") -> str:
         return (

@@ -327,7 +327,8 @@ def OneByteMask(r: random.Random) -> Task:
     def judge(answer):
         matrix = torch.tensor([[1.5, -2.0, 0.25], [-0.75, 3.0, -4.0]], requires_grad=True)
         expected = applied(lambda x: torch.where(x > t, x, slope * x))
-        expect.function(answer, expected, (matrix,), (torch.tensor([4.0, -4.0], requires_grad=True),))
+        around = torch.tensor([t, t + 0.4, t - 0.4, 4.0, -4.0], requires_grad=True)
+        expect.function(answer, expected, (matrix,), (around,))
         expect.saves(answer.apply, (matrix,), most=matrix.numel())
 
     def source(kept: str, gradient: str) -> str:
@@ -360,6 +361,7 @@ def extra_bytes(r: random.Random) -> Task:
         shapes = (4, 25), (25, 32), (4,)
         x, w, bias = (torch.ones(shape).requires_grad_() for shape in shapes)
         double = torch.ones(32, 3, dtype=torch.float64).requires_grad_()
+        enough, few = (torch.ones(n).requires_grad_() for n in (least, least - 1))
         programs = (
             ("x.exp() * x", lambda x: x.exp() * x, (x,), 400),
             ("x.sin() * x.cos()", lambda x: x.sin() * x.cos(), (x,), 800),
@@ -367,6 +369,9 @@ def extra_bytes(r: random.Random) -> Task:
             ("a small tensor and a large one", lambda x, b: x.tanh().sum() * b.exp(), (x, bias), 400),
             ("x.reshape(-1).sin(), a view of its argument,", lambda x: x.reshape(-1).sin(), (x,), 0),
             ("x.exp() in float64", lambda x: x.exp(), (double,), 768),
+            (f"x.exp() with {least} elements", lambda x: x.exp(), (enough,), 4 * least),
+            (f"x.exp() with {least - 1} elements", lambda x: x.exp(), (few,), 0),
+            ("a backward pass in f", lambda x: torch.autograd.grad(x.exp().sum(), x), (x,), 400),
         )
         for name, f, args, wanted in programs:
             given = answer(f, *args)

@@ -353,9 +353,9 @@ def helmholtz(r: random.Random) -> Task:
         judge,
         "The trace of the Hessian adds up the pure second derivatives, and the graph leads to x and the weights.",
         (source(f"return {a} * torch.func.hessian(f)(x).sum() + {k} * f(x)"), "expected"),
-        (source(f"return {a} * torch.func.hessian(f)(x.detach()).trace() + {k} * f(x)"), "the gradient of argument 1"),
+        (source(f"return {a} * torch.func.hessian(f)(x.detach()).trace() + {k} * f(x)"), "the gradient of x is"),
         (source(f"return torch.func.hessian(f)(x).trace() + {k} * f(x)"), "expected"),
-        (source(f"return {a} * torch.func.hessian(f)(x).trace().item() + {k} * f(x)"), "the gradient of argument"),
+        (source(f"return {a} * torch.func.hessian(f)(x).trace().item() + {k} * f(x)"), "the gradient of"),
     )
 
 
@@ -415,6 +415,8 @@ def safe_newton_step(r: random.Random) -> Task:
         stepped = expected(well, lambda x: 4 * x**3 - 4 * x, lambda x: 12 * x**2 - 4)
         calls = [(torch.tensor(v),) for v in ([1.5, 0.1, -0.2, -2.0], [[0.3, 0.9], [-0.5, 3.0]], -0.25)]
         expect.computes(lambda x: answer(well, x), stepped, *calls, gradients=False)
+        cube = expected(lambda x: x**3, lambda x: 3 * x * x, lambda x: 6 * x)
+        expect.computes(lambda x: answer(lambda x: x**3, x), cube, (torch.tensor([0.0, 1.0, -1.0]),), gradients=False)
         wave = expected(torch.cos, lambda x: -x.sin(), lambda x: -x.cos())
         expect.computes(lambda x: answer(torch.cos, x), wave, (torch.tensor([3.0, 0.5, 2.0]),), gradients=False)
 

@@ -308,6 +308,9 @@ def adam_by_hand(r: random.Random) -> Task:
             expect.tensor(w, wanted, f"w after {steps} step{'s' * (steps > 1)}", rtol=1e-3)
             if not w.is_leaf or not w.requires_grad:
                 raise Wrong("w is no longer a leaf that requires grad: update it under no_grad")
+        w = torch.zeros(1, requires_grad=True)
+        answer(lambda w: (1e-8 * w).sum(), w, 1)
+        expect.tensor(w, [-rate / 2], "w after a step from 0 with a gradient of 1e-8, as small as ε,", rtol=1e-3)
 
     def source(m: str = f"m / (1 - {beta1}**t)", v: str = f"v / (1 - {beta2}**t)", clear: str = "w.grad = None") -> str:
         return (

@@ -115,6 +115,7 @@ def bytes_saved(answer):
         ("x.exp() * x", lambda x: x.exp() * x, (x,)),
         ("x + 1, which saves nothing,", lambda x: x + 1, (x,)),
         ("a * b.sin() of 6 float64 numbers each", lambda a, b: a * b.sin(), (double, double.detach())),
+        ("a backward pass in f", lambda x: torch.autograd.grad(x.exp().sum(), x), (x,)),
         ("x.exp() * x without grad", lambda x: x.exp() * x, (x.detach(),)),
     ]
     for what, f, args in cases:

@@ -60,6 +60,13 @@ def level_kind(answer):
             "the eigenvalues are 6 and -2; the elements off the diagonal count, too",
         ),
         (
+            lambda x: x[0] ** 2 / 4 - x[1] ** 2,
+            doubles(0.0, 0.0),
+            "saddle",
+            "a² / 4 - b²",
+            "the eigenvalues are 0.5 and -2",
+        ),
+        (
             lambda x: x[0] ** 2 - x[1] ** 2 - x[2] ** 2,
             doubles(0.0, 0.0, 0.0),
             "saddle",

@@ -50,6 +50,7 @@ def cuda_largest(answer):
         "11 negative numbers": [-3.0, -1.0, -4.0, -1.5, -5.0, -9.0, -2.0, -6.0, -5.0, -3.5, -8.0],
         "20 numbers, the last one the largest": [float(n) for n in range(-10, 10)],
         "3 numbers, the second one the largest": [1.0, 7.0, 2.0],
+        "4 numbers, the first one the largest": [7.0, 1.0, 2.0, 3.0],
     }
     for what, numbers in cases.items():
         blocks = -(-len(numbers) // 8)

@@ -51,7 +51,7 @@ class GotchaDense(Function):
 # -         return grad_output @ weight, torch.outer(grad_output, x)
 # +         return grad_output @ weight, torch.outer(x, grad_output)
 
-# %% wrong GotchaDense: gradient of argument 1
+# %% wrong GotchaDense: gradient of weight
 # -         return grad_output @ weight, torch.outer(grad_output, x)
 # +         return grad_output @ weight, None
 

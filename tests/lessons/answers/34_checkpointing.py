@@ -116,7 +116,7 @@ class OwnCheckpoint(torch.autograd.Function):
 # +         x = x.detach().requires_grad_()
 # +         return None, torch.autograd.grad(ctx.f(x), x, grad_output)[0]
 
-# %% wrong OwnCheckpoint: incoming gradients
+# %% wrong OwnCheckpoint: incoming gradient
 # -             y = ctx.f(x)
 # -         return None, *torch.autograd.grad(y, x, grad_output)
 # +             y = ctx.f(x).sum()
