@@ -1,0 +1,2 @@
+# %% may_generate
+may_generate = ["a", "d", "e"]
