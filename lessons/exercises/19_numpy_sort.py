@@ -37,3 +37,18 @@ def inverse_permutation(answer):
             if np.array_equal(given, ind[::-1]):
                 raise Wrong(f"for {ind} it returns the permutation in reverse; the inverse is {wanted.tolist()}")
         expect.tensor(given, wanted.astype(float), f"the inverse of {ind}")
+
+
+@exercise(
+    "A result has a gradient for x if a path of the graph leads from it to x. NumPy cuts the path, a Function is one step of it.",
+    "Look for an x that is not detached. And remember mark_non_differentiable.",
+)
+def keeps_graph(answer):
+    """In c, the factor x is still in the graph, so x gets a gradient, but not the one of the sorted factor."""
+    mistakes = {
+        "a": "NumPy computed it from detached values, so it is a new leaf",
+        "d": "it is the permutation, which NumpySort marks as not differentiable",
+    }
+    if isinstance(answer, str) and len(answer.strip()) > 1:
+        answer = [letter for letter in answer.lower() if letter in "abcde"]
+    expect.choice(answer, ["b", "c", "e"], mistakes)

@@ -7,3 +7,7 @@ def inverse_permutation(ind):
     inverse = np.empty_like(ind)
     inverse[ind] = np.arange(len(ind))
     return inverse
+
+
+# %% keeps_graph
+keeps_graph = ["b", "c", "e"]

@@ -34,3 +34,12 @@ def inverse_permutation(ind):
 # %% wrong inverse_permutation: the inverse
 def inverse_permutation(ind):
     return ind[ind]  # the inverse where no cycle is longer than three
+
+
+# %% values keeps_graph
+{"b", "c", "e"}  # right
+"b, c, e"  # right
+["b", "e"]  # 1 more
+["a", "b", "c", "e"]  # detached values
+list("bcde")  # permutation
+"b"  # expected several answers
