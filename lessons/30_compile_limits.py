@@ -244,27 +244,7 @@ assert "outlives the call" in noting.explain() and noting(three).tolist() == [2.
 # %% [markdown]
 # If a size depends on values, as in `x[x > 0]`, a module would keep the size of the first call. So such a function runs
 # eagerly, too. The sum of `x[x > 0]` needs no size, so it compiles.
-
-
-# %%
-def positive(x):
-    return x[x > 0]
-
-
-def sum_of_positive(x):
-    return x[x > 0].sum()
-
-
-x = torch.tensor([1.0, -2.0, 3.0])
-assert torch.compile(sum_of_positive, fullgraph=True)(x).item() == 4.0
-try:
-    torch.compile(positive, fullgraph=True)(x)
-except RuntimeError as e:
-    print(e)
-else:
-    raise AssertionError("the size was fixed")
-
-# %% [markdown]
+#
 # ## Exercises
 #
 # ### 1. Count

@@ -64,7 +64,6 @@ def saved_kilobytes(f, *args):
     return draw(f, *args).graph.saved_bytes() // 1024
 
 
-print(saved_kilobytes(stack, x), "kB without checkpoints,", saved_kilobytes(forgetful, x), "kB with them")
 assert saved_kilobytes(stack, x) == 7 and saved_kilobytes(forgetful, x) == 2
 draw(stack, x, show="saved", name="two layers without checkpoints")
 
@@ -128,15 +127,14 @@ lessons.predict(
 # %% [markdown]
 # ## The price
 #
-# The record marks the operations that run again. The price is one more forward pass, or a little less, because the second run
+# The price is one more forward pass, or a little less, because the second run
 # stops when backward has everything it needs.
 
 # %%
 ops = torch.record(forgetful, x).to_dict()["ops"]
 forward = [op["name"] for op in ops if op["phase"] == "forward"]
 again = [op["name"] for op in ops if op.get("again")]
-print("forward: ", *forward)
-print("again:   ", *again)
+print(*again)
 assert forward == [*again, "sum"]
 
 # %% [markdown]
