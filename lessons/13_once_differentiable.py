@@ -222,7 +222,7 @@ else:
     raise AssertionError("a once_differentiable backward was differentiated")
 
 # %% [markdown]
-# The error comes only with the second derivative: a gradient whose history is never used does no harm.
+# The error comes only with the second derivative.
 #
 # ## When not to use it
 #

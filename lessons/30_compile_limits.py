@@ -46,12 +46,11 @@ axes.set(xlabel="call", ylabel="microseconds", xticks=range(1, 13))
 axes.legend(frameon=False)
 
 # %% [markdown]
-# The first call of each kind is slow, because minigrad captures the function: it runs your Python code once and records the
-# operations.
+# The first call of each kind is slow: minigrad runs your Python code once and records the operations.
 #
 # ## One specialisation for each kind of call
 #
-# A module fits one kind of call: the dtypes, sizes and layouts of the tensors, and which of them require grad. The module for
+# A module fits one kind of call: dtypes, sizes and layouts of tensors, and which require grad. The module for
 # a kind is a *specialisation*. For other sizes the text of the module is usually the same, and then minigrad does not compile
 # it twice.
 
@@ -87,7 +86,6 @@ lessons.predict(
 # %%
 scaled(three, 2)
 scaled(three, 3)
-print(scaled, "after two ints")
 assert "4 specialisations" in repr(scaled)
 
 
@@ -155,7 +153,7 @@ history = []
 for _ in range(50):
     history.append(training_step(inputs, targets))
     schedule.step()
-print(history[0], history[-1], training_step)
+print(training_step)
 assert history[-1] < 0.1 * history[0] and "2 specialisations" in repr(training_step)
 
 # %% [markdown]

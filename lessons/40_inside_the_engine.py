@@ -75,7 +75,7 @@ x.grad = None
 # %% [markdown]
 # ## The first idea: recursion
 #
-# Call the node, and do the same for the node behind each edge. That is the whole chain rule, and the gradients are right.
+# Call the node, and do the same for the node behind each edge. That is the chain rule, and the gradients are right.
 
 
 # %%
@@ -129,8 +129,7 @@ lessons.predict(
 )
 
 # %% [markdown]
-# Thirty additions would take two billion calls. In addition, a chain of a thousand operations exceeds Python's limit on
-# recursion.
+# Thirty additions would take two billion calls. And a thousand operations exceed Python's limit on recursion.
 #
 # ## Count first
 #
@@ -226,7 +225,7 @@ assert largest_first == ["AddBackward0", "SinBackward0", "MulBackward0"], "the s
 # PyTorch's names are from `torch/csrc/autograd/engine.cpp`, `engine.h`, `graph_task.h` and `node.h`; the note "Autograd
 # mechanics" in its documentation describes the threads.
 #
-# One row is easy to overlook. A node knows nothing about broadcasting: in this sum, `b` has one element, but the node returns
+# A node knows nothing about broadcasting: in this sum, `b` has one element, but the node returns
 # a gradient with three. The engine adds them up before it passes them on.
 
 # %%
@@ -292,7 +291,6 @@ lessons.check("engine_grad", engine_grad)
 # - The engine starts at `loss.grad_fn` with a gradient of 1 and follows `next_functions`.
 # - A node with several uses waits: its gradients are added, and it is called once.
 # - PyTorch counts edges to know when a gradient is complete; minigrad takes the node with the largest number.
-# - `AccumulateGrad` ends each path: it adds to `.grad`.
 #
 # ## Questions
 #
@@ -300,7 +298,7 @@ lessons.check("engine_grad", engine_grad)
 # <summary>Why does the engine use a loop and a queue instead of recursion?</summary>
 #
 # Recursion follows every path, and their number can double with each operation. It would also need a stack as deep as the
-# graph. The loop calls each node once, and a chain of a million nodes needs no more stack than one node.
+# graph.
 #
 # </details>
 #
