@@ -204,7 +204,7 @@ assert np.allclose([whole(x).item() for x in (three, -three)], results, rtol=1e-
 
 # %% [markdown]
 # Some lines have an effect besides their value: they print, or append to a list. A recorded program would repeat only the
-# operations. minigrad compiles only what it knows to have no such effect.
+# operations. minigrad compiles only what has no such effect.
 
 # %%
 seen = []

@@ -4,7 +4,7 @@
 # *Needs lesson 1.*
 #
 # **What does `loss.backward()` do, line by line?** It walks over the graph from the loss to the leaves and calls each node
-# once. You will call the nodes yourself, see why some must wait, and write the walk in about 25 lines.
+# once. You will call the nodes yourself, see why some must wait, and write the walk.
 #
 # After this lesson you can:
 #
