@@ -18,7 +18,7 @@ import minigrad as torch
 from minigrad.nn import functional as F
 from viz import draw
 
-x = torch.tensor([[1.0, 2.0], [0.0, 1.0], [3.0, -1.0]])  # three examples with two numbers each
+x = torch.tensor([[1.0, 2.0], [0.0, 1.0], [3.0, -1.0]])  # three examples
 W = torch.tensor([[0.5, -0.5, 0.0], [1.0, 0.0, -1.0]], requires_grad=True)
 b = torch.zeros(3, requires_grad=True)
 labels = torch.tensor([0, 2, 1])  # the right class of each example
