@@ -160,7 +160,7 @@ def test_a_lesson_of_two_tracks_has_its_summary_once_and_names_what_it_needs():
     two = lesson(2)
     text = listed([Track("A", "a", (lesson(1), two)), Track("B", "b", (two,))])
     assert text.count(f"]({two.name}.md)**") == 2
-    assert text.count(f'"{re.sub(r"[*]|(?<=[?]).*", "", two.summary, flags=re.DOTALL)}"') == 1
+    assert text.count('??? abstract "How do I give an operation my own derivative?"') == 1
     assert text.rstrip().endswith(f"minutes at home · needs [1]({lesson(1).name}.md)")
 
 
