@@ -134,18 +134,19 @@ assert losses[-1] < 0.15 < losses[0] and right > 0.95
 
 # %% [markdown]
 # The *learning rate* is the factor of the step. Here are the losses for other rates. A small rate needs many steps. A large one
-# overshoots: the loss jumps.
+# overshoots: the loss jumps and does not settle.
 
 
 # %%
 def curve(rate):
     figure, axes = plt.subplots(figsize=(4, 3), layout="constrained")
     axes.plot(trained(rate, 100)[1])
-    axes.set(xlabel="step", ylabel="loss", yscale="log", ylim=(0.05, 20))
+    axes.set(xlabel="step", ylabel="loss", yscale="log", ylim=(0.05, 200))
     return figure
 
 
-lessons.slider(curve, alt="The loss over 100 steps", rate=[0.02, 0.5, 10.0])
+assert max(trained(20.0, 100)[1]) > 10 > 1 > max(losses)
+lessons.slider(curve, alt="The loss over 100 steps", rate=[0.02, 0.5, 20.0])
 
 # %% [markdown]
 # ## The same with nn and optim
