@@ -1,7 +1,7 @@
 # %% [markdown]
 # # One Function in three languages
 #
-# *20 minutes. Needs lessons 2 and 3.*
+# *Needs lessons 2 and 3.*
 #
 # **Can I read a `Function` in C++ or TypeScript if I know the Python version?** Yes. It has the same parts in each
 # language, under other names. The C++ and TypeScript code follows the documentation of each; this lesson runs only the
@@ -18,7 +18,11 @@ import lessons
 import minigrad as torch
 from viz import draw
 
+# %% [markdown]
+# This is `exp` in Python, in the style of the other two languages.
 
+
+# %%
 class LikeCpp(torch.autograd.Function):
     @staticmethod
     def forward(ctx, x):
@@ -49,7 +53,7 @@ x = torch.tensor(1.0, requires_grad=True)
 draw(both, x, passes="backward")
 
 # %% [markdown]
-# This is Python in the style of the other two languages. Both cards pass on the same gradient.
+# Both cards pass on the same gradient.
 #
 # **Try it.** Backward begins with 1 at the result. Drag this gradient until that of `x` is 2.718, the slope of exp at
 # 1. With which number does backward begin then?
@@ -62,7 +66,7 @@ lessons.check("languages_seed", languages_seed)
 # %% [markdown]
 # ## Exp, the combined form
 #
-# One class, two static methods. Go through the tabs line by line.
+# One class, two static methods. Compare the tabs.
 #
 # === "Python"
 #

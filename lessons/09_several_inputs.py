@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Several inputs, several outputs
 #
-# *20 minutes. Needs lessons 2, 3 and 7.*
+# *Needs lessons 2, 3 and 7.*
 #
 # **How many gradients must `backward` return?** One for each argument of `forward`. And it receives one for each output.
 #
@@ -16,7 +16,11 @@ import lessons
 import minigrad as torch
 from viz import draw
 
+# %% [markdown]
+# This `Function` has three inputs: two tensors and a number.
 
+
+# %%
 class ScaledProduct(torch.autograd.Function):
     @staticmethod
     def forward(ctx, x, y, scale):
@@ -275,7 +279,7 @@ lessons.predict(
         "[(1.0, 0.0)]": "The result does not depend on north, so its gradient is zero.",
         "[(1.0, 1.0)]": "Only the result itself starts with 1. It does not depend on north.",
         "[(1.0, 0.0), (0.0, 0.0)]": "Both outputs have the same node, and the engine calls a node once.",
-        "[]": "One output is used, so the node has its turn.",
+        "[]": "One output is used, so backward visits the node.",
     },
     received,
 )
@@ -315,7 +319,7 @@ class SeveralMix(torch.autograd.Function):
 lessons.check("SeveralMix", SeveralMix)
 
 # %% [markdown]
-# ### 3. Less work
+# ### 3. Less work (at home)
 #
 # This product saves and computes everything, needed or not. Repair it so that it saves a tensor only for a gradient that
 # is needed, and computes no other gradient.

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Kernels: from a formula to a loop
 #
-# *20 minutes. Needs lesson 1.*
+# *Needs lesson 1.*
 #
 # **Why is one operation faster than the four that compute the same result?** Each of the four reads arrays from memory and
 # writes an array for the next. One loop reads once and writes once. minigrad writes this loop from the text of a formula.
@@ -13,10 +13,7 @@
 # - write such a loop yourself, and keep it in float32
 
 # %%
-import inspect
 import math
-import pathlib
-import sys
 import time
 
 import numpy as np
@@ -25,13 +22,15 @@ from numba import njit
 
 import lessons
 import minigrad as torch
-from minigrad.compile import eager_kernels
-from minigrad.kernels import cache, formula, generate, row_kernels
+from minigrad.kernels import cache, formula, generate
 from minigrad.ops.nn.activation import Silu
-from minigrad.ops.nn.softmax import Softmax
 from viz import draw
 
+# %% [markdown]
+# Here is `silu`, written with four operations.
 
+
+# %%
 def steps(x):
     return x / (1 + (-x).exp())
 
@@ -52,9 +51,6 @@ draw(steps, torch.tensor(numbers))
 # %%
 print("kernel:", formula.text(Silu.kernel))
 print("dx:    ", formula.text(Silu.dx))
-value = torch.nn.functional.silu(torch.tensor(1.0))
-print(value)
-assert math.isclose(value.item(), 1 / (1 + math.exp(-1)), rel_tol=1e-6)
 
 # %% [markdown]
 # minigrad uses one formula in three ways. On tensors it calls the formula as it is. On small arrays the same code runs with
@@ -63,8 +59,7 @@ assert math.isclose(value.item(), 1 / (1 + math.exp(-1)), rel_tol=1e-6)
 # %%
 on_tensor = Silu.kernel(torch.tensor(numbers))
 on_array = formula.on_arrays(Silu.kernel)(np.array(numbers))
-print(on_tensor)
-print(on_array)
+print(on_tensor, on_array, sep="\n")
 assert np.allclose(on_tensor.numpy(), on_array, rtol=1e-6)
 
 # %% [markdown]
@@ -108,6 +103,9 @@ assert "float32(1)" in source and "float32" not in for_doubles
 # the module, a file that you can open, together with its machine code.
 
 # %%
+import pathlib
+import sys
+
 torch.nn.functional.silu(torch.zeros(10_000))
 assert [name for name in sys.modules if name.startswith("minigrad_kernel_silu_forward")]
 
@@ -240,6 +238,12 @@ assert np.allclose(out, other, rtol=1e-5, atol=1e-6)
 # other operations.
 
 # %%
+import inspect
+
+from minigrad.compile import eager_kernels
+from minigrad.kernels import row_kernels
+from minigrad.ops.nn.softmax import Softmax
+
 print(inspect.getsource(Softmax.program))
 
 # %% [markdown]

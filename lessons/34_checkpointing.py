@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Forget and compute again
 #
-# *20 minutes. Needs lessons 1, 2 and 7.*
+# *Needs lessons 1, 2 and 7.*
 #
 # **My model does not fit into memory. What can I forget?** The forward pass keeps tensors for backward, more of them with each
 # layer. Backward can compute most of these tensors again when it needs them.
@@ -26,7 +26,11 @@ from minigrad.utils.checkpoint import checkpoint, checkpoint_sequential
 from viz import draw
 from viz.figures import saved_memory
 
+# %% [markdown]
+# Two layers, each in a checkpoint.
 
+
+# %%
 def layer(x):
     return (x.sin() * x.exp()).tanh()
 
@@ -41,12 +45,12 @@ x = torch.linspace(-1, 1, 256, requires_grad=True)  # 256 numbers of 4 bytes: 1 
 draw(forgetful, x, passes=("forward", "backward"), show="saved", name="two layers with checkpoints")
 
 # %% [markdown]
-# Only the input of each layer stays in memory. Backward computes all other tensors again, as their cards show.
+# Only the input of each layer stays in memory. Backward computes the others again, as their cards show.
 #
 # ## The tensors that stay
 #
 # The same two layers without checkpoints: a product keeps its two factors, `exp` and `tanh` keep their results, `sin` keeps
-# its input. The title of the picture has the sum.
+# its input. The title has the sum.
 
 
 # %%
@@ -60,7 +64,6 @@ def saved_kilobytes(f, *args):
     return draw(f, *args).graph.saved_bytes() // 1024
 
 
-print(saved_kilobytes(stack, x), "kB without checkpoints,", saved_kilobytes(forgetful, x), "kB with them")
 assert saved_kilobytes(stack, x) == 7 and saved_kilobytes(forgetful, x) == 2
 draw(stack, x, show="saved", name="two layers without checkpoints")
 
@@ -77,7 +80,7 @@ lessons.predict(
 )
 
 # %% [markdown]
-# Over a whole step, the memory grows in the forward pass and shrinks in the backward pass.
+# Over a step, the memory grows in forward and shrinks in backward.
 
 # %% alt="The saved memory of ten layers rises in steps to 31 kB at the end of forward and falls to 0 in backward"
 saved_memory(torch.record(stack, x, 10))
@@ -124,15 +127,14 @@ lessons.predict(
 # %% [markdown]
 # ## The price
 #
-# The record marks the operations that run again. The price is one more forward pass, or a little less, because the second run
+# The price is one more forward pass, or a little less, because the second run
 # stops when backward has everything it needs.
 
 # %%
 ops = torch.record(forgetful, x).to_dict()["ops"]
 forward = [op["name"] for op in ops if op["phase"] == "forward"]
 again = [op["name"] for op in ops if op.get("again")]
-print("forward: ", *forward)
-print("again:   ", *again)
+print(*again)
 assert forward == [*again, "sum"]
 
 # %% [markdown]
@@ -141,7 +143,7 @@ assert forward == [*again, "sum"]
 #
 # ## Too many at once
 #
-# The number in the picture is the memory between forward and backward. In backward, the tensors of one checkpoint come back.
+# The number in the picture is the memory between forward and backward. In backward, tensors come back.
 # `measured` reads the memory of all arrays at the end of each layer, in both passes, and returns the maximum.
 
 # %%
@@ -196,9 +198,8 @@ lessons.predict(
 #
 # $$m(k) = \frac{n}{k} + c\,k \qquad m'(k) = -\frac{n}{k^2} + c = 0 \qquad k = \sqrt{n/c} \qquad m = 2\sqrt{c\,n}$$
 #
-# So a network that is four times as deep needs only twice the memory. The formula is in the same paper. Compare it with the
-# measurement: in forward, the memory climbs one step for each checkpoint, and in backward, each group that comes back makes a
-# peak. Large groups make high peaks, and small groups make a high staircase.
+# So a network that is four times as deep needs only twice the memory. The formula is in the same paper. Compare: in forward, the memory climbs one step for each checkpoint, and in backward, each group that comes back makes a
+# peak.
 
 # %%
 ks = [2, 4, 8, 16, 48]
@@ -315,7 +316,7 @@ def checkpointed(functions, k, x): ...
 lessons.check("checkpointed", checkpointed)
 
 # %% [markdown]
-# ### 4. Your own checkpoint
+# ### 4. Your own checkpoint (at home)
 #
 # Write a checkpoint as a `Function`. `forward` receives a function `f` and a tensor `x`, saves only `x`, and returns `f(x)`.
 # `backward` runs `f` again, with recording switched on, and gets the gradient from `torch.autograd.grad`.

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Hooks and clipping
 #
-# *20 minutes. Needs lessons 1 and 2.*
+# *Needs lessons 1 and 2.*
 #
 # **How do I see or change a gradient on its way?** You register a hook: a function that the engine calls with a gradient
 # during backward. If it returns another gradient, backward continues with that one.
@@ -24,16 +24,16 @@ import minigrad as torch
 from viz import draw
 
 # %% [markdown]
-# This program registers five hooks, and each one notes its turn. In the picture, each note is at the place where its hook
+# This program registers five hooks, and each one notes when it ran. In the picture, each note is at the place where its hook
 # fires. Three belong to `h`, whose gradient is the sum of three contributions; two belong to the leaf `w`.
 
 # %%
-turns = []
+calls = []
 
 
 def note(text):
     """Return a hook that notes its turn; it returns None, so it changes nothing."""
-    return lambda *gradients: turns.append(f"{len(turns) + 1} {text}")
+    return lambda *gradients: calls.append(f"{len(calls) + 1} {text}")
 
 
 def f(x, w):
@@ -49,7 +49,7 @@ w = torch.tensor([2.0, 2.0], requires_grad=True)
 w.register_hook(note("tensor hook"))
 w.register_post_accumulate_grad_hook(note("post-accumulate"))
 f(x, w).backward()
-fired = list(turns)
+fired = list(calls)
 
 record = torch.record(f, x, w, passes=("forward", "backward")).to_dict()
 gradient_of_w = record["values"][record["gradients"]["1"]]
@@ -301,7 +301,7 @@ def hook_clip(parameters, max_norm): ...
 lessons.check("hook_clip", hook_clip)
 
 # %% [markdown]
-# ### 3. A probe
+# ### 3. A probe (at home)
 #
 # Apply a list of functions one after the other: the first to `x`, each other one to the result before it. Then call
 # `.sum().backward()` on the last result, and return the gradients of all results, in the order of the list. Use hooks, not

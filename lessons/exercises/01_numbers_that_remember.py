@@ -63,11 +63,11 @@ def count_paths(answer):
 
 
 @exercise(
-    "Which node is the youngest? No younger node is left to send it anything.",
-    "The names end in Backward0: `*` makes MulBackward0, `+` makes AddBackward0. The last operation made the youngest node.",
+    "Which node was created last? No other node uses its result, so it comes first.",
+    "The names end in Backward0: `*` makes MulBackward0, `+` makes AddBackward0. The last operation made the last node.",
 )
 def walking_order(answer):
-    """From the youngest to the oldest: when a node's turn comes, its gradient is complete."""
+    """From the last node to the first, in reverse topological order: when backward visits a node, its gradient is complete."""
     if isinstance(answer, (str, set)) or not isinstance(answer, Iterable):
         raise Wrong(f"expected a list of names, got {answer!r}")
     given = [str(name).strip() for name in answer]
