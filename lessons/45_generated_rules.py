@@ -80,7 +80,13 @@ assert torch.allclose(result, x**3)
 at = torch.tensor([1.0, 2.0])
 assert torch.vmap(torch.func.grad(torch.func.grad(my_cube)))(at).tolist() == [6.0, 12.0]
 assert torch.func.jacrev(my_cube)(at).tolist() == [[3.0, 0.0], [0.0, 12.0]]
-draw(torch.vmap(my_cube), at.requires_grad_(), passes=("forward", "backward"))
+
+
+def cubes_by_rule(x):
+    return torch.vmap(my_cube)(x)
+
+
+draw(cubes_by_rule, at.requires_grad_(), passes=("forward", "backward"))
 
 # %% [markdown]
 # ## All methods are mapped
