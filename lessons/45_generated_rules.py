@@ -37,7 +37,6 @@ draw(cubes, xs, passes=("forward", "backward"))
 # autograd.Function", and so is the check below it.
 
 
-
 # %%
 class MyCube(torch.autograd.Function):
     # Set generate_vmap_rule to True to ask PyTorch to automatically generate

@@ -126,7 +126,7 @@ result = torch.vmap(numpy_sort)(x)
 assert torch.allclose(result, numpy_sort(result, 1))
 
 # %% [markdown]
-# ## What the check sees
+# ## The limits of the check
 #
 # The last line sorts `result` once more and compares. A right result passes: sorting sorted rows changes nothing. Which wrong
 # ones pass as well?

@@ -32,7 +32,7 @@ draw(conv_then_norm, x, weight, passes=("forward", "backward"))
 # The forward picture shows what each layer saves. The convolution saves its two inputs, and the normalization saves `v0`, the
 # result of the convolution: in a real network the largest tensor of the three.
 #
-# ## What the pair saves
+# ## The memory of the pair
 
 
 # %%

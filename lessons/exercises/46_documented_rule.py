@@ -10,7 +10,7 @@ from lessons.exercise import Wrong, exercise
     "dim is -1, and x.dim() is 2 there: -1 + 2 - 1 = 0 is the dimension of one example.",
 )
 def documented_call(answer):
-    """The batch of 4 comes first, and dimension 0 of an example is dimension 1 of the batch."""
+    """With the batch of 4 in front, dimension 0 of an example becomes dimension 1."""
     mistakes = {
         (3, 4, 1): "the batch of 4 examples has moved to the front",
         (4, 3, 0): "0 is the dimension of one example; the batch comes before it",
@@ -120,7 +120,7 @@ class NoRule(Reversed):
     "Put all of it into try, and return False in except Exception.",
 )
 def rule_holds(answer):
-    """A loop is the measure: the same values, and the same gradients for incoming gradients that differ."""
+    """Each rule is measured by a loop: the same values, and the same gradients for incoming gradients that differ."""
     batch = torch.tensor([[1.0, 2.0, 4.0], [8.0, 3.0, 5.0]])
     for function, wanted, what in (
         (Reversed, True, "a right rule"),
@@ -134,4 +134,6 @@ def rule_holds(answer):
         if given is not wanted:
             raise Wrong(f"it returns {given!r} for {what}, expected {wanted}")
     if answer(lambda row: row.sin().sum(), batch) is not True:
-        raise Wrong("it returns False for an f whose result is one number, row.sin().sum(), which vmap computes rightly")
+        raise Wrong(
+            "it returns False for an f whose result is one number, row.sin().sum(), which vmap computes rightly"
+        )

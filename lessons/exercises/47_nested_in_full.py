@@ -70,7 +70,7 @@ def NestedPolar(answer):
     "Save kept with self.save_for_backward(kept). The gradient is grads[name] where kept[name], and 0 elsewhere.",
 )
 def NestedClamp(answer):
-    """The write is marked, the bools are marked, and a clamped number has the gradient 0."""
+    """Now the write is marked, the bools are marked, and a clamped number has the gradient 0."""
     nested(answer)
     values = {"a": torch.tensor([0.5, -3.0, 1.0]), "b": torch.tensor([[2.0], [-0.25]])}
     leaves = {name: t.clone().requires_grad_() for name, t in values.items()}

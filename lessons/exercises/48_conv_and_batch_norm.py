@@ -30,7 +30,7 @@ def conv_norm_bytes(answer):
     "Return conv2d_input(x.shape, weight, grad_c) and conv2d_weight(x, weight.shape, grad_c).",
 )
 def FusedRelu(answer):
-    """The sign of the convolution is computed again, so only the inputs are saved."""
+    """backward computes the sign of the convolution again, so only the inputs are saved."""
     if not (isinstance(answer, type) and issubclass(answer, torch.autograd.Function)):
         raise Wrong(f"expected a subclass of autograd.Function, got {answer!r}")
 
@@ -69,5 +69,9 @@ def folded(answer):
         expect.tensor(given[0], weight / s.reshape(-1, 1, 1, 1), f"the weight for eps = {eps:g}")
         expect.tensor(given[1], -mean / s, f"the bias for eps = {eps:g}")
         expect.tensor(
-            F.conv2d(x, *given), F.batch_norm(F.conv2d(x, weight), mean, var, eps=eps), "the result", rtol=1e-3, atol=1e-4
+            F.conv2d(x, *given),
+            F.batch_norm(F.conv2d(x, weight), mean, var, eps=eps),
+            "the result",
+            rtol=1e-3,
+            atol=1e-4,
         )

@@ -67,6 +67,7 @@ torch.tensor([4, 3, 1])  # right
 # -         return DocumentedSort.apply(x, dim + 1), (0, 0, 0)
 # +         return DocumentedSort.apply(x, dim + 1), 0
 
+
 # %% right rule_holds
 def rule_holds(f, batch):
     results = []

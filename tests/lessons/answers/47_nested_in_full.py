@@ -20,6 +20,7 @@ torch.tensor([3, 2])  # right
 # +         dr, dphi = tangents.values()
 # +         return {"y": s * dr + r * c * dphi, "x": c * dr - r * s * dphi}
 
+
 # %% right NestedPolar
 class NestedPolar(NestedIOFunction):
     def forward_extended(self, point):
@@ -33,6 +34,7 @@ class NestedPolar(NestedIOFunction):
         x = tangents["r"] * phi.cos() - r * phi.sin() * tangents["phi"]
         y = tangents["r"] * phi.sin() + r * phi.cos() * tangents["phi"]
         return {"x": x, "y": y}
+
 
 # %% wrong NestedPolar: the tangent of x at r = 2, phi = 0.5, with the tangents 0 and 3
 # -         x = tangents["r"] * phi.cos() - r * phi.sin() * tangents["phi"]
@@ -78,17 +80,20 @@ class NestedPolar(NestedIOFunction):
 # -         c, s = phi.cos(), phi.sin()
 # +         c, s = phi.cos(), tangents["s"]
 
+
 # %% wrong NestedPolar: NestedIOFunction
 class NestedPolar(torch.autograd.Function):
     @staticmethod
     def forward(ctx, point):
         return {"x": point["r"] * point["phi"].cos(), "y": point["r"] * point["phi"].sin()}
 
+
 # %% right NestedClamp
 # -         (kept,) = self.saved_tensors
 # -         return ({name: g * kept[name] for name, g in grads.items()},)
 # +         (kept,) = self.saved_tensors
 # +         return ({name: torch.where(kept[name], g, torch.zeros_like(g)) for name, g in grads.items()},)
+
 
 # %% right NestedClamp
 class NestedClamp(NestedIOFunction):
@@ -102,6 +107,7 @@ class NestedClamp(NestedIOFunction):
 
     def backward_extended(self, grads, _):
         return ({name: g * self.kept[name] for name, g in grads.items()},)
+
 
 # %% wrong NestedClamp: without ctx.mark_dirty
 # -         self.mark_dirty(tensors)

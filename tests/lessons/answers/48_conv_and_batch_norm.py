@@ -71,15 +71,18 @@ torch.tensor(460800)  # right
 # -         return conv2d_input(x.shape, weight, grad_c), conv2d_weight(x, weight.shape, grad_c)
 # +         return conv2d_input(x.shape, weight, grad_c) / 2, conv2d_weight(x, weight.shape, grad_c)
 
+
 # %% right folded
 def folded(weight, mean, var, eps):
     s = torch.sqrt(var + eps)
     return weight / s[:, None, None, None], -mean / s
 
+
 # %% right folded
 def folded(weight, mean, var, eps):
     scale = (var + eps) ** -0.5
     return [(weight.movedim(0, -1) * scale).movedim(-1, 0), -scale * mean]
+
 
 # %% wrong folded: the weight for eps
 # -     s = (var + eps).sqrt()
