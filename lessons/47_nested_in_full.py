@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Nested Functions in full
 #
-# *28 minutes. Needs lessons 6, 11, 12 and 14.*
+# *29 minutes. Needs lessons 6, 11, 12 and 14.*
 #
 # **`NestedIOFunction` has all methods of ctx. What do they take when the tensors are nested?** The same structure: you save,
 # mark and return dicts and lists as they are. This lesson runs each method, compares the class with pytrees, and shows how
@@ -17,7 +17,7 @@
 import lessons
 import minigrad as torch
 import minigrad.autograd.forward_ad as fwAD
-from minigrad.autograd.function import NestedIOFunction
+from minigrad.autograd.function import Function, NestedIOFunction
 from viz import draw
 
 
@@ -95,38 +95,57 @@ assert [g.tolist() for g in torch.autograd.grad(out["value"].sum(), (a, b))] == 
 # %% [markdown]
 # ## mark_dirty
 #
-# A Function that writes into its inputs marks them and returns them. `mark_dirty` finds the tensors in the dict.
+# A Function that writes into its inputs marks them and returns them. `mark_dirty` finds the tensors in the dict. This class
+# also has a constructor: call an instance where you would call `apply`.
 
 
 # %%
 class Decay(NestedIOFunction):
-    def forward_extended(self, params, rate):
-        for t in params.values():
-            t.mul_(rate)
-        self.mark_dirty(params)
+    def __init__(self, rate):
+        super().__init__()
         self.rate = rate
+
+    def forward_extended(self, params):
+        for t in params.values():
+            t.mul_(self.rate)
+        self.mark_dirty(params)
         return params
 
     def backward_extended(self, grads):
-        return {name: g * self.rate for name, g in grads.items()}, None
-
-
-class Unmarked(Decay):
-    def mark_dirty(self, params):
-        pass
+        return ({name: g * self.rate for name, g in grads.items()},)
 
 
 params = {"weight": a * 1, "bias": b * 1}
-decayed = Decay.apply(params, 0.5)
+decayed = Decay(0.5)(params)
 assert decayed["bias"] is params["bias"] and params["bias"].tolist() == [1.5, 2.0]
 assert torch.autograd.grad(decayed["bias"].sum(), b)[0].tolist() == [0.5, 0.5]
-try:
-    Unmarked.apply(params, 0.5)
-except RuntimeError as e:
-    print(e)
-    assert "without ctx.mark_dirty" in str(e)
-else:
-    raise AssertionError("a write without a mark was accepted")
+
+# %% [markdown]
+# ## None, in every place
+#
+# An argument that is no tensor has the tangent `None`, and an output that is no tensor has the gradient `None`. A method
+# returns `None` for them as well. `save_for_forward` accepts `None` among its tensors. This holds for every Function.
+
+
+# %%
+class Labelled(Function):
+    @staticmethod
+    def forward(ctx, x, label):
+        ctx.save_for_forward(None, x)
+        return x * x, label
+
+    @staticmethod
+    def jvp(ctx, x_t, label_t):
+        nothing, x = ctx.saved_tensors
+        received.append((nothing, label_t))
+        return 2 * x * x_t, None
+
+
+received = []
+with fwAD.dual_level():
+    square, label = Labelled.apply(fwAD.make_dual(torch.tensor(3.0), torch.tensor(1.0)), "x")
+    assert fwAD.unpack_dual(square).tangent.item() == 6.0
+assert received == [(None, None)] and label == "x"
 
 # %% [markdown]
 # ## Pytrees
@@ -140,7 +159,7 @@ print(by_dict)
 assert {name: g.item() for name, g in by_dict.items()} == {"width": 5.0, "height": 3.0}
 
 # %% [markdown]
-# A custom Function does not: only its direct arguments are tracked.
+# A custom Function does not: only its direct arguments are tracked. The documentation of C++ says the same of vectors and sets.
 #
 # | | nested tensors | what you return |
 # | --- | --- | --- |
@@ -153,12 +172,29 @@ assert {name: g.item() for name, g in by_dict.items()} == {"width": 5.0, "height
 #
 # ## Keywords
 #
-# PyTorch writes the signature as `forward(ctx, *args, **kwargs)`. `apply` takes keywords and defaults, and puts each at its
-# position: `setup_context` sees them all in `inputs`.
+# PyTorch's documentation writes the two forms like this:
+#
+# ```python
+# @staticmethod
+# def forward(ctx: Any, *args: Any, **kwargs: Any) -> Any:
+#     pass
+# ```
+#
+# ```python
+# @staticmethod
+# def forward(*args: Any, **kwargs: Any) -> Any:
+#     pass
+#
+# @staticmethod
+# def setup_context(ctx: Any, inputs: Tuple[Any, ...], output: Any) -> None:
+#     pass
+# ```
+#
+# `apply` takes keywords and defaults, and puts each at its position: `setup_context` sees them all in `inputs`.
 
 
 # %%
-class Power(torch.autograd.Function):
+class Power(Function):
     @staticmethod
     def forward(x, power=2):
         return x**power
