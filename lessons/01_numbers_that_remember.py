@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Numbers that remember
 #
-# *20 minutes. Needs no other lesson.*
+# *Needs no other lesson.*
 #
 # **How can a number know its derivative?** It remembers its history. Each result computed from a tensor with
 # `requires_grad=True` remembers its operation and its inputs, and `backward` walks back through that memory.
@@ -236,7 +236,7 @@ walking_order = ...
 lessons.check("walking_order", walking_order)
 
 # %% [markdown]
-# ### 4. By hand
+# ### 4. By hand (at home)
 #
 # Let `b = 2 * a` and `c = b * b`. Write a function that returns the derivative of `c` with respect to `a` as a backward
 # pass computes it: begin with 1, and go through both uses of `b`. Do not call `backward`.

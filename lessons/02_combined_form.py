@@ -1,7 +1,7 @@
 # %% [markdown]
 # # A Function of your own: the combined form
 #
-# *20 minutes. Needs lesson 1.*
+# *Needs lesson 1.*
 #
 # **How do I give an operation my own derivative?** You write a `Function`: `forward` computes the result, and `backward`
 # multiplies the incoming gradient by the slope.
@@ -20,7 +20,11 @@ import lessons
 import minigrad as torch
 from viz import draw
 
+# %% [markdown]
+# Here is `exp` as a `Function`: `forward` computes the result and saves it, `backward` multiplies by the slope.
 
+
+# %%
 class Exp(torch.autograd.Function):
     @staticmethod
     def forward(ctx, i):
@@ -344,7 +348,7 @@ class CombinedReciprocal(torch.autograd.Function):
 lessons.check("CombinedReciprocal", CombinedReciprocal)
 
 # %% [markdown]
-# ### 3. Repair
+# ### 3. Repair (at home)
 #
 # This `Function` should compute `scale * sin(x)`, where `scale` is a number. It has three mistakes. Run the cell, read
 # the message, fix one mistake, and run the cell again.

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # A Function in two parts: the separate form
 #
-# *20 minutes. Needs lessons 1 and 2.*
+# *Needs lessons 1 and 2.*
 #
 # **Why does `torch.func.grad` raise an error for my `Function`?** Its `forward` computes and saves in one step. In the
 # separate form, `forward` knows nothing of `ctx`, and `setup_context` saves. Then a transform can do one without the
@@ -20,7 +20,11 @@ import lessons
 import minigrad as torch
 from viz import draw
 
+# %% [markdown]
+# The same `Function` in two forms. In the second, `forward` does not take `ctx`, and `setup_context` saves.
 
+
+# %%
 class Combined(torch.autograd.Function):
     @staticmethod
     def forward(ctx, i):
@@ -337,7 +341,7 @@ class SeparateTanh(torch.autograd.Function):
 lessons.check("SeparateTanh", SeparateTanh)
 
 # %% [markdown]
-# ### 3. Split it
+# ### 3. Split it (at home)
 #
 # This `Function` is right, but in the combined form. Write it in the separate form, so that `torch.func.grad` works and
 # the second derivative is right, too.

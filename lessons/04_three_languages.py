@@ -1,7 +1,7 @@
 # %% [markdown]
 # # One Function in three languages
 #
-# *20 minutes. Needs lessons 2 and 3.*
+# *Needs lessons 2 and 3.*
 #
 # **Can I read a `Function` in C++ or TypeScript if I know the Python version?** Yes. It has the same parts in each
 # language, under other names. The C++ and TypeScript code follows the documentation of each; this lesson runs only the
@@ -18,7 +18,11 @@ import lessons
 import minigrad as torch
 from viz import draw
 
+# %% [markdown]
+# This is `exp` in Python, in the style of the other two languages.
 
+
+# %%
 class LikeCpp(torch.autograd.Function):
     @staticmethod
     def forward(ctx, x):

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Forward mode
 #
-# *20 minutes. Needs lessons 2 and 3.*
+# *Needs lessons 2 and 3.*
 #
 # **Can I compute a derivative without a graph?** Yes: together with the values, from the inputs to the outputs. Each
 # value carries a tangent, which says how fast the value changes.
@@ -325,7 +325,7 @@ def forward_quotient(a, a_tangent, b, b_tangent): ...
 lessons.check("forward_quotient", forward_quotient)
 
 # %% [markdown]
-# ### 3. A Jacobian, column by column
+# ### 3. A Jacobian, column by column (at home)
 #
 # Write a function that takes `f` and a vector `x` and returns the Jacobian of `f` at `x`: one row for each output, one
 # column for each input. Use forward mode only: the check has a `Function` without `backward`.
@@ -338,7 +338,7 @@ def forward_jacobian(f, x): ...
 lessons.check("forward_jacobian", forward_jacobian)
 
 # %% [markdown]
-# ### 4. A robot's arm
+# ### 4. A robot's arm (at home)
 #
 # Six angles determine the three coordinates of a hand. Give three numbers of passes in a list: forward mode for the whole
 # Jacobian, `backward` for the whole Jacobian, and forward mode for the hand's velocity while all six angles turn.

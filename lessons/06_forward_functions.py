@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Forward mode in a Function
 #
-# *20 minutes. Needs lessons 3 and 5.*
+# *Needs lessons 3 and 5.*
 #
 # **How does forward mode get through a Function that I wrote?** It needs a second formula: the `jvp` staticmethod turns the
 # tangents of the inputs into the tangents of the outputs. `backward` alone is not enough.
@@ -20,7 +20,11 @@ import minigrad as torch
 import minigrad.autograd.forward_ad as fwAD
 from viz import draw
 
+# %% [markdown]
+# This `Function` has two formulas: `backward` for gradients, and `jvp` for tangents.
 
+
+# %%
 class Exp(torch.autograd.Function):
     @staticmethod
     def forward(i):
@@ -309,7 +313,7 @@ class ForwardCube(torch.autograd.Function):
 lessons.check("ForwardCube", ForwardCube)
 
 # %% [markdown]
-# ### 3. Two outputs
+# ### 3. Two outputs (at home)
 #
 # A point with the radius `r` and the angle `phi` is at $x = r \cos \varphi$, $y = r \sin \varphi$. Write `jvp`: the velocity
 # of the point in $x$ and in $y$.
@@ -332,7 +336,7 @@ class ForwardPolar(torch.autograd.Function):
 lessons.check("ForwardPolar", ForwardPolar)
 
 # %% [markdown]
-# ### 4. A linear Function
+# ### 4. A linear Function (at home)
 #
 # `forward` returns the differences between neighbours: `n - 1` numbers from `n`. Write `jvp`. It needs no saved tensors.
 

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # What backward saves
 #
-# *20 minutes. Needs lessons 2 and 3.*
+# *Needs lessons 2 and 3.*
 #
 # **Why does training need more memory than the model?** Most derivatives need values from the forward pass. They stay in
 # memory until backward has run.
@@ -279,7 +279,7 @@ def saved_then_changed(x):
 lessons.check("saved_then_changed", saved_then_changed)
 
 # %% [markdown]
-# ### 4. The same values, fewer bytes
+# ### 4. The same values, fewer bytes (at home)
 #
 # This function saves four tensors. Write one with the same results and gradients that saves a single tensor, without a
 # Function.

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # What to keep on ctx
 #
-# *20 minutes. Needs lessons 6 and 7.*
+# *Needs lessons 6 and 7.*
 #
 # **Why not just write `ctx.x = x`?** It works until the tensor changes or is an output: then the gradient is wrong, or
 # the memory stays in use. `save_for_backward` prevents both. Attributes are for numbers.
@@ -22,7 +22,11 @@ import minigrad as torch
 import minigrad.autograd.forward_ad as fwAD
 from viz import draw
 
+# %% [markdown]
+# Two squares. The second one keeps its input as an attribute.
 
+
+# %%
 class Square(torch.autograd.Function):
     @staticmethod
     def forward(ctx, x):
@@ -364,7 +368,7 @@ class SavedPower(torch.autograd.Function):
 lessons.check("SavedPower", SavedPower)
 
 # %% [markdown]
-# ### 3. Measure it yourself
+# ### 3. Measure it yourself (at home)
 #
 # Write `bytes_saved(f, *args)`: call `f` and return the number of bytes that it saves for backward. Count each save
 # separately (so `x.exp() * x` of four float32 numbers saves 48). Use `saved_tensors_hooks`.

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Several inputs, several outputs
 #
-# *20 minutes. Needs lessons 2, 3 and 7.*
+# *Needs lessons 2, 3 and 7.*
 #
 # **How many gradients must `backward` return?** One for each argument of `forward`. And it receives one for each output.
 #
@@ -16,7 +16,11 @@ import lessons
 import minigrad as torch
 from viz import draw
 
+# %% [markdown]
+# This `Function` has three inputs: two tensors and a number.
 
+
+# %%
 class ScaledProduct(torch.autograd.Function):
     @staticmethod
     def forward(ctx, x, y, scale):
@@ -315,7 +319,7 @@ class SeveralMix(torch.autograd.Function):
 lessons.check("SeveralMix", SeveralMix)
 
 # %% [markdown]
-# ### 3. Less work
+# ### 3. Less work (at home)
 #
 # This product saves and computes everything, needed or not. Repair it so that it saves a tensor only for a gradient that
 # is needed, and computes no other gradient.

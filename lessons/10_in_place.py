@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Writing in place
 #
-# *20 minutes. Needs lessons 7 and 9.*
+# *Needs lessons 7 and 9.*
 #
 # **When may I overwrite a tensor?** An operation whose name ends in an underscore writes into its input's memory instead
 # of making a new tensor. This is allowed unless backward still needs the old values, or the tensor is a leaf that
@@ -273,7 +273,7 @@ def inplace_repaired(x):
 lessons.check("inplace_repaired", inplace_repaired)
 
 # %% [markdown]
-# ### 4. One column
+# ### 4. One column (at home)
 #
 # Write `inplace_column(x)` for a matrix `x`, which may be a leaf that requires grad. Return `x` with its first column doubled
 # by a write to a view. `x` itself stays unchanged, and gets the right gradient.

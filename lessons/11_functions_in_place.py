@@ -1,7 +1,7 @@
 # %% [markdown]
 # # A Function that writes in place
 #
-# *20 minutes. Needs lessons 7, 9 and 10.*
+# *Needs lessons 7, 9 and 10.*
 #
 # **How does the graph learn that my `forward` has overwritten its input?** You tell it: `ctx.mark_dirty(x)` names the
 # input, and `forward` returns it. The tensor then gets a new history, with your Function in it, and `backward` sees the
@@ -18,7 +18,11 @@ import lessons
 import minigrad as torch
 from viz import draw
 
+# %% [markdown]
+# `Exp_` writes the result into its input and marks the input as dirty.
 
+
+# %%
 class Exp_(torch.autograd.Function):
     @staticmethod
     def forward(ctx, x):
@@ -312,7 +316,7 @@ class InplaceRelu(torch.autograd.Function):
 lessons.check("InplaceRelu", InplaceRelu)
 
 # %% [markdown]
-# ### 3. A correct square
+# ### 3. A correct square (at home)
 #
 # Write a correct version of `WrongSquare_`: it squares its input in place and has the right gradient.
 

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Outputs without a derivative
 #
-# *20 minutes. Needs lessons 8 and 9.*
+# *Needs lessons 8 and 9.*
 #
 # **My function returns an index or a mask as well. What is its gradient?** There is none: you mark such an output with
 # `mark_non_differentiable`. For an output that is not used, `backward` receives zeros or `None`.
@@ -21,16 +21,11 @@ from minigrad.autograd import Function
 from minigrad.autograd.function import once_differentiable
 from viz import draw
 
-
-def message_of(f, *args):
-    """Return the message of the error that f raises."""
-    try:
-        f(*args)
-    except (RuntimeError, TypeError) as e:
-        return str(e)
-    raise AssertionError("no error was raised")
+# %% [markdown]
+# `KeepPositive` returns two results: the positive numbers, and a mask of ones and zeros.
 
 
+# %%
 class KeepPositive(Function):
     @staticmethod
     def forward(ctx, x):
@@ -90,7 +85,17 @@ assert largest.requires_grad and not index.requires_grad
 # A float may have a derivative, so minigrad assumes that it does. `forward` has to mark the exceptions, as `KeepPositive`
 # does. Asking for the derivative of a marked output raises an error.
 
+
 # %%
+def message_of(f, *args):
+    """Return the message of the error that f raises."""
+    try:
+        f(*args)
+    except (RuntimeError, TypeError) as e:
+        return str(e)
+    raise AssertionError("no error was raised")
+
+
 kept, mask = KeepPositive.apply(x)
 print(kept, mask)
 assert kept.requires_grad and not mask.requires_grad
@@ -333,7 +338,7 @@ class NondiffClip(torch.autograd.Function):
 lessons.check("NondiffClip", NondiffClip)
 
 # %% [markdown]
-# ### 3. Repair
+# ### 3. Repair (at home)
 #
 # This Function splits numbers into the nearest whole number and the rest. The whole part should have no derivative, but
 # its mark has no effect. `backward` also claims that the rest has no derivative, though the rest grows like `x`. Repair
@@ -355,7 +360,7 @@ class NondiffParts(torch.autograd.Function):
 lessons.check("NondiffParts", NondiffParts)
 
 # %% [markdown]
-# ### 4. No zeros
+# ### 4. No zeros (at home)
 #
 # Write a Function that returns `x`, `2 * x` and `3 * x` as three new tensors. Its backward must not receive zeros, and
 # has to work whichever outputs are used.

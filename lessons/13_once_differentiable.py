@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Derivatives of derivatives
 #
-# *20 minutes. Needs lessons 2, 7 and 12.*
+# *Needs lessons 2, 7 and 12.*
 #
 # **Can I differentiate a gradient?** Yes: minigrad records the operations of `backward` like any others. But your own
 # `backward` must allow it, and some cannot.
@@ -24,7 +24,11 @@ from minigrad.autograd import Function
 from minigrad.autograd.function import once_differentiable
 from viz import draw
 
+# %% [markdown]
+# A cube, and its gradient, computed with `create_graph=True`.
 
+
+# %%
 class Cube(Function):
     @staticmethod
     def forward(ctx, x):
@@ -328,7 +332,7 @@ class OnceExp(Function):
 lessons.check("OnceExp", OnceExp)
 
 # %% [markdown]
-# ### 4. A penalty on slopes
+# ### 4. A penalty on slopes (at home)
 #
 # Some training needs a function that is not too steep. Write the penalty: the sum of the squares of the gradient of
 # `f(x)` with respect to `x`, where `f` returns a single number and `x` requires grad. The penalty must be differentiable

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Tensors in lists and dicts
 #
-# *20 minutes. Needs lessons 2, 3 and 9.*
+# *Needs lessons 2, 3 and 9.*
 #
 # **My parameters are in a dict. Can a Function take the dict?** A plain `Function` takes tensors one by one and raises an
 # error for a dict. `NestedIOFunction` takes it, and this lesson shows how to do the same without that class.
@@ -20,7 +20,11 @@ from minigrad.autograd import Function
 from minigrad.autograd.function import NestedIOFunction
 from viz import draw
 
+# %% [markdown]
+# `Line` takes its parameters in a dict.
 
+
+# %%
 class Line(NestedIOFunction):
     def forward_extended(self, params, x):
         self.save_for_backward(params, x)
@@ -314,7 +318,7 @@ class NestedDistance(NestedIOFunction):
 lessons.check("NestedDistance", NestedDistance)
 
 # %% [markdown]
-# ### 4. Without NestedIOFunction
+# ### 4. Without NestedIOFunction (at home)
 #
 # `nested_squares(params)` takes a dict whose values are tensors or lists of tensors, and returns half the sum of the
 # squares of all numbers in it. Compute it with your own `Function` (not NestedIOFunction): the gradient of each tensor

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Is this gradient right?
 #
-# *20 minutes. Needs lessons 2 and 9.*
+# *Needs lessons 2 and 9.*
 #
 # **How do I find out that my gradient is wrong?** A wrong `backward` raises no error; training just goes worse than it
 # should. But `forward` alone also gives the slope, by differences. `gradcheck` compares the two.
@@ -21,7 +21,11 @@ import minigrad as torch
 from minigrad.autograd import Function, gradcheck
 from viz import draw
 
+# %% [markdown]
+# One of these lines is wrong. Can you see it in the picture?
 
+
+# %%
 class Tanh(Function):
     @staticmethod
     def forward(ctx, x):
@@ -297,7 +301,7 @@ checked_elements = ...
 lessons.check("checked_elements", checked_elements)
 
 # %% [markdown]
-# ### 4. Your own gradcheck
+# ### 4. Your own gradcheck (at home)
 #
 # Write `checked_gradient(f, x)`: return True if the gradient of `f(x).sum()` with respect to the float64 tensor `x`
 # agrees with differences for each element of `x`. `f` may mix the elements. Do not use `gradcheck`, and leave `x`

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Steps, kinks and second derivatives
 #
-# *20 minutes. Needs lessons 13 and 15.*
+# *Needs lessons 13 and 15.*
 #
 # **`gradcheck` fails. Is my gradient wrong, or the check?** Usually the gradient. But differences need a good step, a
 # point away from corners, and a function without random numbers. And a gradient that passes may still have a wrong
@@ -14,11 +14,6 @@
 # - check second derivatives with `gradgradcheck`, and everything else with `minigrad check`.
 
 # %%
-import json
-import pathlib
-import subprocess
-import sys
-import tempfile
 import warnings
 
 import numpy as np
@@ -258,6 +253,12 @@ assert not result and "second" in result.failures[0].name
 # can draw the record here. Save the Function in a file and run the command on it.
 
 # %%
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+
 program = """import minigrad as torch
 
 class Tanh(torch.autograd.Function):
@@ -318,7 +319,7 @@ checked_by = ...
 lessons.check("checked_by", checked_by)
 
 # %% [markdown]
-# ### 3. Repair
+# ### 3. Repair (at home)
 #
 # This Function computes the length of the hypotenuse, $\sqrt{a^2 + b^2}$. Repair it until `minigrad check` finds no
 # mistake.

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Functions in, functions out
 #
-# *20 minutes. Needs lessons 1 and 5.*
+# *Needs lessons 1 and 5.*
 #
 # **Can I get a derivative without `requires_grad`, `backward` and `.grad`?** Yes: `torch.func` takes a function and returns
 # a function. `grad` is one case of `vjp`, which multiplies the Jacobian from the left, as `jvp` does from the right.
@@ -25,6 +25,7 @@ def f(x):
     return torch.stack([p * q, p + q, 5 * q])
 
 
+# %%
 def message_of(f, *args):
     """Return the message of the error that f raises."""
     try:
@@ -307,7 +308,7 @@ def gradient_and_worst(w, xs, ys):
 lessons.check("gradient_and_worst", gradient_and_worst)
 
 # %% [markdown]
-# ### 4. A slope in a direction
+# ### 4. A slope in a direction (at home)
 #
 # Write a function that says how fast `f(x, y)` changes when `x` moves with speed `u` and `y` does not move. `f` takes
 # two tensors of any shapes. Save nothing for a backward pass: use forward mode.

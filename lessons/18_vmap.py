@@ -1,7 +1,7 @@
 # %% [markdown]
 # # One example, all examples
 #
-# *20 minutes. Needs lesson 17.*
+# *Needs lesson 17.*
 #
 # **My function takes one example. Do I have to rewrite it for a batch?** No: `vmap` turns it into a function of a whole
 # batch, without a loop. It also gives the gradient of each single example, which a sum over the batch would hide.
@@ -321,7 +321,7 @@ def robust_losses(errors):
 lessons.check("robust_losses", robust_losses)
 
 # %% [markdown]
-# ### 4. Whose gradient is longest?
+# ### 4. Whose gradient is longest? (at home)
 #
 # Write a function that returns the index of the example whose gradient with respect to `w` is longest, for the `loss` of
 # this lesson.

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Your own gradient, twice
 #
-# *20 minutes. Needs lessons 3, 16 and 17.*
+# *Needs lessons 3, 16 and 17.*
 #
 # **I already compute the slope in `forward`. Why is my second derivative zero?** Because the graph does not know how the
 # slope changes with `x`. Return the slope as an output, and add its term in `backward`.
@@ -20,7 +20,11 @@ import lessons
 import minigrad as torch
 from viz import draw
 
+# %% [markdown]
+# `MyCube` computes the slope in `forward`, returns it as a second output, and saves it.
 
+
+# %%
 class MyCube(torch.autograd.Function):
     @staticmethod
     def forward(x):
@@ -325,7 +329,7 @@ class MyFourth(torch.autograd.Function):
 lessons.check("MyFourth", MyFourth)
 
 # %% [markdown]
-# ### 3. Repair
+# ### 3. Repair (at home)
 #
 # This Function computes the sine and the cosine together. First derivatives of the sine are right, second ones are
 # zero. Repair `backward`; you need not save anything more.

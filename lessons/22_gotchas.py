@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Gotchas
 #
-# *20 minutes. Needs lessons 13, 14, 16, 20 and 21.*
+# *Needs lessons 13, 14, 16, 20 and 21.*
 #
 # **My gradient is wrong, and there was no error. Where do I look?** Look for a tensor that your Function hides: it is not an
 # argument of `apply`, not saved by `save_for_backward`, or not an output. Autograd cannot follow such a tensor.
@@ -22,18 +22,11 @@ import minigrad as torch
 from minigrad.autograd import Function
 from viz import draw
 
-
-def outcome(f):
-    """Return the result of a call with its first warning, or "an error" with the error's message."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        try:
-            result = f()
-        except Exception as e:
-            return "an error", str(e)
-    return result, str(caught[0].message) if caught else ""
+# %% [markdown]
+# Two Functions for `x * w`: one takes `w` as an argument, the other finds it outside.
 
 
+# %%
 class Captures(Function):
     @staticmethod
     def forward(ctx, x):
@@ -57,6 +50,17 @@ class Takes(Function):
     def backward(ctx, grad_output):
         x, w = ctx.saved_tensors
         return grad_output * w, grad_output * x
+
+
+def outcome(f):
+    """Return the result of a call with its first warning, or "an error" with the error's message."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            result = f()
+        except Exception as e:
+            return "an error", str(e)
+    return result, str(caught[0].message) if caught else ""
 
 
 def both(x, w):
@@ -314,7 +318,7 @@ class GotchaDense(Function):
 lessons.check("GotchaDense", GotchaDense)
 
 # %% [markdown]
-# ### 3. Two mistakes at once
+# ### 3. Two mistakes at once (at home)
 #
 # `GotchaReciprocal` makes two of this lesson's mistakes. Repair it so that its second derivative is right, too. `apply` should
 # still return one tensor, `1 / x`.
@@ -341,7 +345,7 @@ class GotchaReciprocal(Function):
 lessons.check("GotchaReciprocal", GotchaReciprocal)
 
 # %% [markdown]
-# ### 4. A vmap rule for NumPy
+# ### 4. A vmap rule for NumPy (at home)
 #
 # `GotchaSums.apply(x, dim)` computes cumulative sums along the dimension `dim`, which counts from 0. Write a rule for `vmap`
 # that replaces the generated one. The batch may be any dimension of `x`.

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Jacobians and Hessians
 #
-# *20 minutes. Needs lessons 5 and 21.*
+# *Needs lessons 5 and 21.*
 #
 # **My function has several results. Which way gives all its derivatives, forward or backward?** Both do, one row or one
 # column of a matrix at a time. The shape of the matrix says which way is cheaper.
@@ -301,7 +301,7 @@ def jacobian_diagonal(f, x): ...
 lessons.check("jacobian_diagonal", jacobian_diagonal)
 
 # %% [markdown]
-# ### 4. A Hessian by hand
+# ### 4. A Hessian by hand (at home)
 #
 # Work out the Hessian of $a^2 b + b^3$ at $a = 1$, $b = 2$. Give it as a list of rows.
 

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Newton's method
 #
-# *20 minutes. Needs lessons 13 and 23.*
+# *Needs lessons 13 and 23.*
 #
 # **Gradient descent takes hundreds of steps. How can seven be enough?** The slope gives the direction, but not how far to go.
 # The Hessian says how the slope changes. Newton's method uses both, and steps to the point where the slope should be zero.
@@ -30,6 +30,7 @@ def newton_step(f, x):
     return x - torch.linalg.solve(hessian(f)(x), grad(f)(x))
 
 
+# %%
 def newton(f, x, steps):
     """Return the start and the points that Newton's method reaches."""
     points = [x]
@@ -280,7 +281,7 @@ def newton_root(f, x): ...
 lessons.check("newton_root", newton_root)
 
 # %% [markdown]
-# ### 4. How much a function bends
+# ### 4. How much a function bends (at home)
 #
 # Write `curvature(f, x, v)`, which returns $v^\top H v$: how fast the slope of `f` along `v` changes along `v`. Do not compute
 # the Hessian: `x` may have a million elements.

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Kernels: from a formula to a loop
 #
-# *20 minutes. Needs lesson 1.*
+# *Needs lesson 1.*
 #
 # **Why is one operation faster than the four that compute the same result?** Each of the four reads arrays from memory and
 # writes an array for the next. One loop reads once and writes once. minigrad writes this loop from the text of a formula.
@@ -13,10 +13,7 @@
 # - write such a loop yourself, and keep it in float32
 
 # %%
-import inspect
 import math
-import pathlib
-import sys
 import time
 
 import numpy as np
@@ -25,13 +22,15 @@ from numba import njit
 
 import lessons
 import minigrad as torch
-from minigrad.compile import eager_kernels
-from minigrad.kernels import cache, formula, generate, row_kernels
+from minigrad.kernels import cache, formula, generate
 from minigrad.ops.nn.activation import Silu
-from minigrad.ops.nn.softmax import Softmax
 from viz import draw
 
+# %% [markdown]
+# Here is `silu`, written with four operations.
 
+
+# %%
 def steps(x):
     return x / (1 + (-x).exp())
 
@@ -108,6 +107,9 @@ assert "float32(1)" in source and "float32" not in for_doubles
 # the module, a file that you can open, together with its machine code.
 
 # %%
+import pathlib
+import sys
+
 torch.nn.functional.silu(torch.zeros(10_000))
 assert [name for name in sys.modules if name.startswith("minigrad_kernel_silu_forward")]
 
@@ -240,6 +242,12 @@ assert np.allclose(out, other, rtol=1e-5, atol=1e-6)
 # other operations.
 
 # %%
+import inspect
+
+from minigrad.compile import eager_kernels
+from minigrad.kernels import row_kernels
+from minigrad.ops.nn.softmax import Softmax
+
 print(inspect.getsource(Softmax.program))
 
 # %% [markdown]

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # A kernel of your own
 #
-# *20 minutes. Needs lessons 7, 16 and 25.*
+# *Needs lessons 7, 16 and 25.*
 #
 # **Can my own operation be as fast as minigrad's?** Yes. Declare a formula for the result and a formula for the derivative.
 # minigrad makes a loop from each, and `gradcheck` tells you if the two belong together.
@@ -27,7 +27,11 @@ from minigrad.ops.elementary import exp
 from minigrad.ops.nn.softmax import Softmax
 from viz import draw
 
+# %% [markdown]
+# This is a whole operation: a formula and its derivative.
 
+
+# %%
 class Bell(Pointwise):
     """exp(-x²)."""
 
@@ -273,7 +277,7 @@ class KernelLean(Pointwise):
 lessons.check("KernelLean", KernelLean)
 
 # %% [markdown]
-# ### 4. From scratch
+# ### 4. From scratch (at home)
 #
 # Declare an operation of two operands, $\sqrt{x^2 + y^2 + 1}$, with the derivatives with respect to both. A formula may use
 # `torch.sqrt`, and you may change the names that each formula reads.

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # CUDA: the same program on a GPU
 #
-# *20 minutes. Needs lessons 1, 2, 7, 15 and 25.*
+# *Needs lessons 1, 2, 7, 15 and 25.*
 #
 # **What changes when my tensors are on a GPU?** Your program stays the same. Moving a tensor becomes an operation, and every
 # other operation becomes a kernel: a small program that thousands of threads run.
@@ -332,7 +332,7 @@ def cuda_doubled(x_, out_):
 lessons.check("cuda_doubled", cuda_doubled)
 
 # %% [markdown]
-# ### 4. A backward kernel
+# ### 4. A backward kernel (at home)
 #
 # The derivative of $y = \tanh x$ is $1 - y^2$. Write the kernel that reads the gradient of the result, `g_`, and the result,
 # `out_`, and writes the gradient of x to `dx_`.

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Threads that share memory
 #
-# *20 minutes. Needs lessons 1, 25 and 27.*
+# *Needs lessons 1, 25 and 27.*
 #
 # **Thousands of threads run at once. When do they disturb each other?** When two of them use the same number and at least one
 # writes it: then the result depends on their order. Atomic additions and barriers prevent that.
@@ -323,7 +323,7 @@ def cuda_largest(x_, out_): ...
 lessons.check("cuda_largest", cuda_largest)
 
 # %% [markdown]
-# ### 4. Every second number
+# ### 4. Every second number (at home)
 #
 # In one warp, thread `t` reads `x_[2 * t]`, a float32. The array begins at the start of a piece. How many pieces of 128 bytes
 # does the warp read?

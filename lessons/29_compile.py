@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Compile: read your training step
 #
-# *20 minutes. Needs lessons 2, 10 and 25.*
+# *Needs lessons 2, 10 and 25.*
 #
 # **What does `torch.compile` make of my function?** It runs the function once and records its operations. From the record it
 # writes a module with as few loops as possible, gradients and updates included. You can read this module.
@@ -27,6 +27,7 @@ def wave(x, w):
     return ((x * w).sin() + x).sum()
 
 
+# %%
 compiled = torch.compile(wave)
 x = torch.tensor([0.0, 1.0, 2.0])
 w = torch.tensor([2.0, 0.0, 1.0], requires_grad=True)
@@ -269,7 +270,7 @@ compile_saved = ...
 lessons.check("compile_saved", compile_saved)
 
 # %% [markdown]
-# ### 4. From scratch
+# ### 4. From scratch (at home)
 #
 # Write a training step with momentum for the model `x @ w`, with the mean of squared errors as its loss. `velocity` is a tensor
 # like `w`. The step computes `velocity = 0.9 * velocity + gradient`, then `w = w - rate * velocity`, both in place, and

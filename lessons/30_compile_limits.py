@@ -1,7 +1,7 @@
 # %% [markdown]
 # # When compile runs your function again
 #
-# *20 minutes. Needs lessons 2 and 29.*
+# *Needs lessons 2 and 29.*
 #
 # **Does a compiled function ever run my Python code again?** Yes, for each new kind of call, because a module fits one choice
 # of dtypes, sizes and decisions. A line that depends on the values of a tensor even runs in Python at every call.
@@ -12,7 +12,7 @@
 # - compile a training loop with an optimizer and a schedule
 # - recognize a line that cannot be compiled, and rewrite it
 
-# %% alt="Time of 12 calls on a logarithmic axis. Calls 1, 5 and 9, the first with 3 floats, 5 floats and 3 doubles, take between milliseconds and seconds. All other calls take a few microseconds."
+# %%
 import time
 import warnings
 
@@ -28,6 +28,7 @@ def scaled(x, factor):
     return x * factor
 
 
+# %% alt="Time of 12 calls on a logarithmic axis. Calls 1, 5 and 9, the first with 3 floats, 5 floats and 3 doubles, take between milliseconds and seconds. All other calls take a few microseconds."
 def microseconds(*arguments):
     start = time.perf_counter()
     scaled(*arguments)

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Digits from nothing
 #
-# *20 minutes. Needs lesson 1.*
+# *Needs lesson 1.*
 #
 # **What does a network need to learn to read digits?** It needs pictures with their answers, a loss, and the gradient of the
 # loss for each parameter. You write all of it with tensors and `backward`; `nn` and `optim` come at the end.
@@ -25,6 +25,11 @@ from minigrad.nn import functional as F
 from viz import draw
 from viz.training import TrainingFilm
 
+# %% [markdown]
+# A network with two layers, its loss, and the first step of its training.
+
+
+# %%
 pixels, written = load_digits(return_X_y=True)
 images, labels = torch.tensor(pixels / 16, dtype=torch.float32), torch.tensor(written)
 

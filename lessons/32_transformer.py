@@ -1,7 +1,7 @@
 # %% [markdown]
 # # A transformer that learns to sort
 #
-# *20 minutes. Needs lessons 23 and 31.*
+# *Needs lessons 23 and 31.*
 #
 # **How does a position in a text learn from the others?** Through attention: it computes a mean of their values, with weights
 # that say how well the others fit its question. You build a small transformer from attention, and teach it in half a minute to
@@ -26,7 +26,11 @@ from viz.figures import running_mean
 
 torch.set_num_threads(1)  # the matrices here are so small that a second thread costs more than it saves
 
+# %% [markdown]
+# Here is attention with two queries and three keys.
 
+
+# %%
 def attention_weights(q, k):
     return (q @ k.mT / q.shape[-1] ** 0.5).softmax(-1)
 
@@ -314,7 +318,7 @@ transformer_size = ...
 lessons.check("transformer_size", transformer_size)
 
 # %% [markdown]
-# ### 3. A repair
+# ### 3. A repair (at home)
 #
 # This attention has two mistakes. It runs and returns the right shape, so such mistakes are easy to miss.
 
@@ -328,7 +332,7 @@ def attention_repaired(q, k, v):
 lessons.check("attention_repaired", attention_repaired)
 
 # %% [markdown]
-# ### 4. Only look back
+# ### 4. Only look back (at home)
 #
 # A model that writes a text word by word must not look ahead. Write `attention_causal(q, k, v)`, in which position `i` looks
 # at the positions up to and including `i`, but at none after it. All three arguments have the shape `(..., positions, width)`.

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Many processes, one gradient
 #
-# *20 minutes. Needs lessons 17 and 31.*
+# *Needs lessons 17 and 31.*
 #
 # **How do several processes train one model?** Each process computes the gradient for its part of the pictures. The mean of
 # these gradients is the gradient for all pictures. A sum over processes is an operation, and its backward is again a sum over
@@ -329,7 +329,7 @@ def gradient_of_all(grad, count, all_reduce): ...
 lessons.check("gradient_of_all", gradient_of_all)
 
 # %% [markdown]
-# ### 3. The backward of all_gather
+# ### 3. The backward of all_gather (at home)
 #
 # `all_gather` gives each rank the tensors of all ranks, concatenated along dimension 0: if two ranks have three rows each,
 # both get six. In backward, a rank receives `grad`, the gradient of *its copy* of these rows, and must return the gradient of
@@ -343,7 +343,7 @@ def all_gather_backward(grad, rank, size, all_reduce): ...
 lessons.check("all_gather_backward", all_gather_backward)
 
 # %% [markdown]
-# ### 4. Clipped together
+# ### 4. Clipped together (at home)
 #
 # A large gradient is divided among the ranks, so that each has one part. Write `clipped_part(part, all_reduce)`, which returns
 # this rank's part of the clipped gradient: if the norm of the *whole* gradient exceeds 1, divide the gradient by the norm.

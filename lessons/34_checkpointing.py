@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Forget and compute again
 #
-# *20 minutes. Needs lessons 1, 2 and 7.*
+# *Needs lessons 1, 2 and 7.*
 #
 # **My model does not fit into memory. What can I forget?** The forward pass keeps tensors for backward, more of them with each
 # layer. Backward can compute most of these tensors again when it needs them.
@@ -26,7 +26,11 @@ from minigrad.utils.checkpoint import checkpoint, checkpoint_sequential
 from viz import draw
 from viz.figures import saved_memory
 
+# %% [markdown]
+# Two layers, each in a checkpoint.
 
+
+# %%
 def layer(x):
     return (x.sin() * x.exp()).tanh()
 
@@ -315,7 +319,7 @@ def checkpointed(functions, k, x): ...
 lessons.check("checkpointed", checkpointed)
 
 # %% [markdown]
-# ### 4. Your own checkpoint
+# ### 4. Your own checkpoint (at home)
 #
 # Write a checkpoint as a `Function`. `forward` receives a function `f` and a tensor `x`, saves only `x`, and returns `f(x)`.
 # `backward` runs `f` again, with recording switched on, and gets the gradient from `torch.autograd.grad`.

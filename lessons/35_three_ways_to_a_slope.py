@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Three ways to a slope
 #
-# *20 minutes. Needs lessons 1 and 5.*
+# *Needs lessons 1 and 5.*
 #
 # **Why not just use (f(x + h) - f(x)) / h?** It is one line, and it needs no graph. But it loses half of the digits, and you
 # must choose `h`. Two other ways lose none: a complex step and dual numbers.
@@ -28,6 +28,7 @@ def f(x, lib=np):
     return lib.exp(lib.sin(x))
 
 
+# %%
 exact = math.cos(1.0) * math.exp(math.sin(1.0))
 
 
@@ -293,7 +294,7 @@ def complex_abs(z): ...
 lessons.check("complex_abs", complex_abs)
 
 # %% [markdown]
-# ### 4. A gradient in forward mode
+# ### 4. A gradient in forward mode (at home)
 #
 # Write `forward_gradient(f, x)` for a vector `x`: it returns the gradient of `f(x)`, which is a single number. Use one
 # `torch.func.jvp` per element.

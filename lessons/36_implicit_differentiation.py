@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Differentiate the equation, not the loop
 #
-# *20 minutes. Needs lessons 2, 7 and 16.*
+# *Needs lessons 2, 7 and 16.*
 #
 # **My function solves an equation with a loop. Do I have to differentiate the loop?** No. The solution depends on the
 # equation, not on the loop that finds it. So a custom `Function` computes the derivative from the equation alone.
@@ -27,6 +27,18 @@ def kepler(E, M, e):
     return M + e * E.sin()
 
 
+M = torch.tensor([0.5, 1.0, 2.0], dtype=torch.float64, requires_grad=True)
+e = torch.tensor(0.3, dtype=torch.float64, requires_grad=True)
+
+# %% [markdown]
+# ## The equation
+#
+# Where is a planet at a given time? Kepler's equation says $E = M + e \sin E$: `M` is the time, `e` says how flat the ellipse
+# is, and the angle `E` is unknown. No formula gives `E`. But if you put a guess into the right side, you get a better one. The
+# loop stops at the *fixed point*, where the result is `E` itself.
+
+
+# %%
 def solve(M, e, rounds=100):
     """Repeat E = M + e sin E until it holds."""
     E = M
@@ -37,49 +49,7 @@ def solve(M, e, rounds=100):
     return E
 
 
-class Kepler(Function):
-    @staticmethod
-    def forward(ctx, M, e):
-        E = solve(M, e)
-        ctx.save_for_backward(E, M, e)
-        return E
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx, grad_output):
-        E, M, e = [t.detach().requires_grad_() for t in ctx.saved_tensors]
-        with torch.enable_grad():
-            again = kepler(E, M, e)  # one round, at the solution
-        u = grad_output
-        for _ in range(100):
-            (by_E,) = torch.autograd.grad(again, E, u, retain_graph=True)
-            u, before = grad_output + by_E, u
-            if torch.allclose(u, before, rtol=0, atol=1e-13):
-                break
-        return torch.autograd.grad(again, (M, e), u)
-
-
-M = torch.tensor([0.5, 1.0, 2.0], dtype=torch.float64, requires_grad=True)
-e = torch.tensor(0.3, dtype=torch.float64, requires_grad=True)
-
-
-def planet(M, e):
-    return Kepler.apply(M, e)
-
-
-draw(planet, M, e, passes=("forward", "backward"))
-
-# %% [markdown]
-# One card stands for the whole loop. It keeps the solution and the inputs, for any number of rounds.
-#
-# ## The equation
-#
-# Where is a planet at a given time? Kepler's equation says $E = M + e \sin E$: `M` is the time, `e` says how flat the ellipse
-# is, and the angle `E` is unknown. No formula gives `E`. But if you put a guess into the right side, you get a better one. The
-# loop stops at the *fixed point*, where the result is `E` itself.
-
-# %%
-E = planet(M, e)
+E = solve(M, e)
 print(E.detach())
 assert torch.allclose(E, kepler(E, M, e), rtol=0, atol=1e-12)
 
@@ -103,9 +73,75 @@ def saved(f, *args):
 
 
 for rounds in (2, 10, 50):
-    print(f"{rounds} rounds keep {saved(unrolled, M, e, rounds)} bytes, the Function keeps {saved(planet, M, e)}")
+    print(f"{rounds} rounds keep {saved(unrolled, M, e, rounds)} bytes")
 assert saved(unrolled, M, e, 50) - saved(unrolled, M, e, 10) == 40 * 2 * 24
 draw(unrolled, M, e, show="saved", name="two rounds of the loop")
+
+# %% [markdown]
+# ## The derivative of the equation
+#
+# Let $x = f(x, a)$ be the equation. When $a$ changes a little, the solution $x$ changes so that both sides stay equal:
+#
+# $$\begin{aligned} x &= f(x, a) \\ dx &= f_x\,dx + f_a\,da \\ dx &= (1 - f_x)^{-1} f_a\,da \end{aligned}$$
+#
+# This is the implicit function theorem (Krantz and Parks wrote a whole book, "The Implicit Function Theorem", 2002). It
+# needs $1 - f_x$ to have an inverse. For Kepler's equation with one number, $f_x = e \cos E$ and $f_M = 1$:
+
+# %%
+(by_M,) = torch.autograd.grad(solve(M, e).sum(), M)
+print(by_M, "=", (1 / (1 - e * E.cos())).detach())
+assert torch.allclose(by_M, 1 / (1 - e * E.cos()))
+
+# %% [markdown]
+# ## Backward is a loop, too
+#
+# Backward receives $g$ and has to return $g^\top dx$. With several numbers, $f_x$ is a matrix. Never build it. Instead,
+# compute a vector $u$, which solves an equation of the same kind. Each round of its loop is one call of `torch.autograd.grad`.
+#
+# $$g^\top dx = u^\top f_a\,da \qquad u = (1 - f_x)^{-\top} g \qquad u = g + f_x^\top u$$
+#
+# Christianson described this in 1994 ("Reverse Accumulation and Attractive Fixed Points", Optimization Methods and Software
+# 3); deep equilibrium models (Bai, Kolter and Koltun, 2019, arXiv:1909.01377) are networks built on it. `Kepler.backward`
+# computes these three equations. `gradcheck` uses neither loop: it compares with differences.
+
+
+# %%
+class Kepler(Function):
+    @staticmethod
+    def forward(ctx, M, e):
+        E = solve(M, e)
+        ctx.save_for_backward(E, M, e)
+        return E
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, grad_output):
+        E, M, e = [t.detach().requires_grad_() for t in ctx.saved_tensors]
+        with torch.enable_grad():
+            again = kepler(E, M, e)  # one round, at the solution
+        u = grad_output
+        for _ in range(100):
+            (by_E,) = torch.autograd.grad(again, E, u, retain_graph=True)
+            u, before = grad_output + by_E, u
+            if torch.allclose(u, before, rtol=0, atol=1e-13):
+                break
+        return torch.autograd.grad(again, (M, e), u)
+
+
+def planet(M, e):
+    return Kepler.apply(M, e)
+
+
+draw(planet, M, e, passes=("forward", "backward"))
+
+# %% [markdown]
+# One card stands for the whole loop.
+
+# %%
+assert gradcheck(planet, (M, e))
+many = [unrolled(M, e, rounds=50).sum(), planet(M, e).sum()]
+for by_loop, by_equation in zip(*[torch.autograd.grad(total, (M, e)) for total in many]):
+    assert torch.allclose(by_loop, by_equation, rtol=1e-10)
 
 # %%
 flat = torch.tensor(0.9, dtype=torch.float64, requires_grad=True)  # each round removes at least a tenth of the error
@@ -119,39 +155,6 @@ lessons.predict(
     },
     lambda: saved(planet, M, flat),
 )
-
-# %% [markdown]
-# ## The derivative of the equation
-#
-# Let $x = f(x, a)$ be the equation. When $a$ changes a little, the solution $x$ changes so that both sides stay equal:
-#
-# $$\begin{aligned} x &= f(x, a) \\ dx &= f_x\,dx + f_a\,da \\ dx &= (1 - f_x)^{-1} f_a\,da \end{aligned}$$
-#
-# This is the implicit function theorem (Krantz and Parks wrote a whole book, "The Implicit Function Theorem", 2002). It
-# needs $1 - f_x$ to have an inverse. For Kepler's equation with one number, $f_x = e \cos E$ and $f_M = 1$:
-
-# %%
-(by_M,) = torch.autograd.grad(planet(M, e).sum(), M)
-print(by_M, "=", (1 / (1 - e * E.cos())).detach())
-assert torch.allclose(by_M, 1 / (1 - e * E.cos()))
-
-# %% [markdown]
-# ## Backward is a loop, too
-#
-# Backward receives $g$ and has to return $g^\top dx$. With several numbers, $f_x$ is a matrix. Never build it. Instead,
-# compute a vector $u$, which solves an equation of the same kind. Each round of its loop is one call of `torch.autograd.grad`.
-#
-# $$g^\top dx = u^\top f_a\,da \qquad u = (1 - f_x)^{-\top} g \qquad u = g + f_x^\top u$$
-#
-# Christianson described this in 1994 ("Reverse Accumulation and Attractive Fixed Points", Optimization Methods and Software
-# 3); deep equilibrium models (Bai, Kolter and Koltun, 2019, arXiv:1909.01377) are networks built on it. Read `Kepler.backward`
-# again: it computes these three equations. `gradcheck` uses neither loop: it compares with differences.
-
-# %%
-assert gradcheck(planet, (M, e))
-many = [unrolled(M, e, rounds=50).sum(), planet(M, e).sum()]
-for by_loop, by_equation in zip(*[torch.autograd.grad(total, (M, e)) for total in many]):
-    assert torch.allclose(by_loop, by_equation, rtol=1e-10)
 
 # %%
 start = torch.tensor([0.0, 3.0, -5.0], dtype=torch.float64, requires_grad=True)
@@ -295,7 +298,7 @@ assert gradcheck(lambda b: ImplicitSolve.apply(symmetric, b), b[:2].detach().req
 lessons.check("ImplicitSolve", ImplicitSolve)
 
 # %% [markdown]
-# ### 4. Any equation
+# ### 4. Any equation (at home)
 #
 # Write `implicit_gradient(f, x, a, g)`: `x` solves `x = f(x, a)`, and `g` is the incoming gradient of `x`. Return the
 # gradient of `a`.

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Gradients that are not there
 #
-# *20 minutes. Needs lessons 2 and 16.*
+# *Needs lessons 2 and 16.*
 #
 # **How do I train through a step function, or through a random choice?** A step has slope 0 or none, and a random number has
 # no derivative at all. You either invent a gradient, or rewrite the program so that the gradient takes another path.
@@ -23,7 +23,11 @@ from minigrad.autograd import Function, gradcheck
 from minigrad.distributions import Bernoulli, Normal
 from viz import draw
 
+# %% [markdown]
+# `Round` passes its gradient on as if it did nothing.
 
+
+# %%
 class Round(Function):
     @staticmethod
     def forward(x):
@@ -300,7 +304,7 @@ def waiting_time(rate, u): ...
 lessons.check("waiting_time", waiting_time)
 
 # %% [markdown]
-# ### 4. Learn from rewards
+# ### 4. Learn from rewards (at home)
 #
 # `b` has the results of coins that show 1 with the probability `logit.sigmoid()`, and `rewards` has one number for each. Write
 # `score_loss(logit, b, rewards)`: its gradient with respect to `logit` is the mean of the score-function estimates.

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Hooks and clipping
 #
-# *20 minutes. Needs lessons 1 and 2.*
+# *Needs lessons 1 and 2.*
 #
 # **How do I see or change a gradient on its way?** You register a hook: a function that the engine calls with a gradient
 # during backward. If it returns another gradient, backward continues with that one.
@@ -301,7 +301,7 @@ def hook_clip(parameters, max_norm): ...
 lessons.check("hook_clip", hook_clip)
 
 # %% [markdown]
-# ### 3. A probe
+# ### 3. A probe (at home)
 #
 # Apply a list of functions one after the other: the first to `x`, each other one to the result before it. Then call
 # `.sum().backward()` on the last result, and return the gradients of all results, in the order of the list. Use hooks, not

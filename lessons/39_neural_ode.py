@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Neural ODEs: a gradient through a solver
 #
-# *20 minutes. Needs lessons 2, 3 and 7.*
+# *Needs lessons 2, 3 and 7.*
 #
 # **How do you differentiate through an ODE solver?** There are two ways. A solver is a loop of additions and multiplications,
 # so backward can go through all of its steps. Or you solve a second ODE, backward in time, and save nothing on the way.
@@ -322,7 +322,7 @@ def ode_midpoint(f, h, state): ...
 lessons.check("ode_midpoint", ode_midpoint)
 
 # %% [markdown]
-# ### 3. An adjoint by hand
+# ### 3. An adjoint by hand (at home)
 #
 # For the decay you know both derivatives of $f(z) = -k z$, so you need no small backward pass. Write `backward`: with `solve`,
 # solve the equations of $z$, $a$ and the gradient of $k$ from the end back to 0. All tensors have one element.

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Inside the engine
 #
-# *20 minutes. Needs lessons 1 and 2.*
+# *Needs lessons 1 and 2.*
 #
 # **What does `loss.backward()` do, line by line?** It walks over the graph from the loss to the leaves and calls each node
 # once. You will call the nodes yourself, see why some must wait, and write the walk in about 25 lines.

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Reading a kernel
 #
-# *20 minutes. Needs lessons 1, 7 and 29.*
+# *Needs lessons 1, 7 and 29.*
 #
 # **What does the compiler make of my formula?** It makes a text that you can read: a loop for the processor, or a kernel for a
 # GPU. You will find your lines in it, and predict its time from the bytes that it reads and writes.

@@ -15,11 +15,10 @@ from pathlib import Path
 from minigrad import config
 
 from . import instructor, sheet
-from .catalogue import Lesson, lessons
+from .catalogue import QUESTION, Lesson, lessons
 from .sheet import KERNEL, Sheet
 
 TAB = re.compile(r'^=== "(.+)"\n((?:[ \t]*\n| {4}.*\n?)+)', re.MULTILINE)
-QUESTION = re.compile(r"^lessons\.predict\(.*", re.MULTILINE | re.DOTALL)
 HIDDEN = {"jupyter": {"source_hidden": True}, "cellView": "form"}  # in JupyterLab, in Colab
 LARGEST = 20_000_000  # bytes of a notebook; as Python objects they may take forty times the memory
 INSTALL = """# Installs minigrad if it is missing, as on Colab.
@@ -56,6 +55,7 @@ def notebook(one: Lesson, installs: bool = False, solved: bool = False) -> str:
     from nbformat.v4 import new_code_cell, new_markdown_cell
 
     made, known = jupytext.read(one.path, fmt="py:percent"), instructor.solutions(one)
+    made.cells[0].source = one.timed(made.cells[0].source)
     cells = [new_code_cell(installation())] if installs else []
     for cell in made.cells:
         if cell.cell_type == "code" and (question := QUESTION.search(cell.source)):

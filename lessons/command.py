@@ -26,10 +26,11 @@ from .class_report import page
 from .confinement import confinement
 from .exercise import COLOURS, SIGNS
 from .grading import Graded, Limits, grade, grade_folder, write_csv
+from .tracks import tracks
 
 EXAMPLES = """Examples:
 
-  minigrad lessons                  all lessons, and the solved exercises
+  minigrad lessons                  all lessons by track, and the solved exercises
   minigrad lessons open 1           lesson 1, as a notebook in JupyterLab
   minigrad lessons check 1          run the notebook and judge its answers
   minigrad lessons reset 1          start again; the old notebook is kept
@@ -77,22 +78,24 @@ USUAL = Running()
 
 @app.default
 def listed(*, json: Json = False) -> None:
-    """List the lessons and the solved exercises.
+    """List the lessons and the solved exercises, track by track.
 
     Parameters
     ----------
     json
-        Write the list as JSON: {number, name, title, minutes, needs, exercises: {name: day of its solution or null}}.
+        Write the list as JSON: {number, name, title, minutes, home, needs, tracks, exercises}, the last as
+        {name: day of its solution or null}.
     """
     days = progress.load()
     if json:
-        rows = [{"number": one.number, "name": one.name, "title": one.title, "minutes": one.minutes, "needs": one.needs,
+        rows = [{"number": one.number, "name": one.name, "title": one.title, "minutes": one.minutes, "home": one.home,
+                 "needs": one.needs, "tracks": [track.name for track in tracks() if one in track.lessons],
                  "exercises": {name: days.get(name) for name in one.exercises}} for one in lessons()]  # fmt: skip
         print(js.dumps(rows, indent=1))
         return
     from rich.console import Console
 
-    progress.show(lessons(), days, Console(highlight=False))
+    progress.show(tracks(), days, Console(highlight=False))
 
 
 @app.command(help_epilogue="")

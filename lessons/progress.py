@@ -1,12 +1,13 @@
 """Record of solved exercises in a user's file: MINIGRAD_LESSONS_PROGRESS, or lessons.json in the folder for user data.
 
-`show` prints it: a bar for each lesson at a terminal, plain text elsewhere.
+`show` prints it, track by track: a bar for each lesson at a terminal, plain text elsewhere.
 """
 
 from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import date
 from pathlib import Path
@@ -14,8 +15,10 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.table import Table
 
     from .catalogue import Lesson
+    from .tracks import Track
 
 WIDTH = 16  # of a bar, in characters
 
@@ -58,30 +61,43 @@ def forget(names: tuple[str, ...]) -> None:
     save({name: day for name, day in load().items() if name not in names})
 
 
-def show(lessons: tuple[Lesson, ...], days: dict[str, str], console: Console) -> None:
-    """Print each lesson with its number of solved exercises, and the next one to open.
+def show(tracks: Sequence[Track], days: dict[str, str], console: Console) -> None:
+    """Print each track with its lessons and their numbers of solved exercises, and the next lesson to open.
 
     >>> import sys
     >>> from rich.console import Console
-    >>> from lessons import lessons
-    >>> show(lessons()[:1], {"three_uses": "2026-01-01"}, Console(file=sys.stdout))
-     1  Numbers that remember  20 min  1 of 5
-    <BLANKLINE>
-    1 of 5 exercises solved. Next: minigrad lessons open 1
+    >>> from lessons.tracks import tracks
+    >>> show(tracks()[:1], {"three_uses": "2026-01-01"}, Console(file=sys.stdout, width=200))
+    Backprop (..., 1 of ... solved). Afterwards you can compute a gradient by hand, ...
+      1  Numbers that remember ... 1 of 5
+    ...
+    1 of ... exercises solved. Next: minigrad lessons open 1
     """
+    counts = {one: sum(name in days for name in one.exercises) for track in tracks for one in track.lessons}
+    for track in tracks:
+        done = sum(counts[one] for one in track.lessons)
+        total = sum(len(one.exercises) for one in track.lessons)
+        head = f"{track.name} ({track.lasting}; {done} of {total} solved)"
+        console.print(f"[bold]{head}[/bold]. Afterwards you can {track.able.replace('`', '')}.")
+        console.print(_table(track, counts, console.is_terminal))
+    unsolved = [one for one, done in counts.items() if done < len(one.exercises)]
+    solved_of_all = f"{sum(counts.values())} of {sum(len(one.exercises) for one in counts)} exercises solved."
+    console.print(solved_of_all + (f" Next: minigrad lessons open {unsolved[0].number}" if unsolved else ""))
+
+
+def _table(track: Track, counts: Mapping[Lesson, int], bars: bool) -> Table:
+    """Return the lessons of a track as a table, with a bar for each if `bars`."""
     from rich.progress_bar import ProgressBar
     from rich.table import Table
 
-    counts = {one: sum(name in days for name in one.exercises) for one in lessons}
     table = Table.grid(padding=(0, 2, 0, 0))
-    for one, done in counts.items():
-        total = len(one.exercises)
-        bar = [ProgressBar(total, done, width=WIDTH)] if console.is_terminal else []
+    for one in track.lessons:
+        done, total = counts[one], len(one.exercises)
+        before = f"needs {', '.join(map(str, track.before(one)))}" if track.before(one) else ""
         table.add_row(
-            f"{one.number:2}", one.title, f"{one.minutes} min", *bar, f"{done} of {total}",
+            f" {one.number:2}", one.title, f"{one.minutes} min", f"+ {one.home} at home" * bool(one.home),
+            *[ProgressBar(total, done, width=WIDTH)] * bars, f"{done} of {total}", before,
             style="green" if done == total else "",
         )  # fmt: skip
-    console.print(table)
-    unsolved = [one for one, done in counts.items() if done < len(one.exercises)]
-    solved_of_all = f"{sum(counts.values())} of {sum(len(one.exercises) for one in lessons)} exercises solved."
-    console.print(f"\n{solved_of_all}" + (f" Next: minigrad lessons open {unsolved[0].number}" if unsolved else ""))
+    table.add_row()
+    return table

@@ -1,4 +1,4 @@
-"""Hooks of MkDocs: link each page to its source in the repository that minigrad/config.py names, and weigh it in the search.
+"""Hooks of MkDocs: put the tracks into the navigation, link each page to its source, and weigh it in the search.
 
 A reader who types the name of a function looks for its description. The collection of mistakes, the changelog and the tables
 of measurements repeat such names hundreds of times, so they count less.
@@ -7,6 +7,7 @@ of measurements repeat such names hundreds of times, so they count less.
 from pathlib import Path
 from typing import Any
 
+from lessons.tracks import once, tracks
 from minigrad import config as settings
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -17,10 +18,25 @@ WEIGHTS = {"reference/": 10.0, "howto/": 10.0, "operations": 5.0, "mistakes/": 0
 
 
 def on_config(config: Any) -> None:
-    """Set the address of the site, the address of the repository, and its name in the header."""
+    """Set the navigation of the lessons, the address of the site, and the address and name of the repository."""
+    config.nav = with_tracks(config.nav)
     config.site_url = config.site_url or settings.SITE
     if settings.REPOSITORY:
         config.repo_url, config.repo_name = settings.REPOSITORY, name()
+
+
+def with_tracks(nav: list) -> list:
+    """Return a navigation with a section for each track below "Lessons", after the first page; a lesson is in one of them.
+
+    >>> _, backprop, *_ = with_tracks([{"Lessons": ["lessons/index.md"]}])[0]["Lessons"]
+    >>> backprop["Backprop"][0]
+    'lessons/01_numbers_that_remember.md'
+    """
+    sections = [{track.name: [f"lessons/{one.name}.md" for one in own]} for track, own in once(tracks()).items() if own]
+    return [
+        {"Lessons": [part["Lessons"][0], *sections, *part["Lessons"][1:]]} if "Lessons" in part else part
+        for part in nav
+    ]
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> None:

@@ -11,13 +11,14 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from textwrap import indent
 
 from nbformat import NotebookNode
 
 import lessons
 from lessons import Lesson
-from lessons.as_notebook import QUESTION, notebook
+from lessons.as_notebook import notebook
+from lessons.catalogue import CHECK, QUESTION, lasting
+from lessons.tracks import Track, once, tracks
 
 from . import hooks
 from .execute import ESCAPES, LessonError
@@ -25,7 +26,6 @@ from .live import live
 from .markup import fence, folded, picture, raw, words_of
 from .pages import put
 
-CHECK = re.compile(r'lessons\.check\("(\w+)"')
 BINDER = "https://mybinder.org/v2/gh/{repository}/HEAD?urlpath=lab/tree/minigrad-lessons/{name}.ipynb"
 NOTEBOOKS = "notebooks"
 COLAB = f"https://colab.research.google.com/github/{{repository}}/blob/{NOTEBOOKS}/{{name}}.ipynb"
@@ -35,7 +35,7 @@ CELL = re.compile(r"\bIn\[\d+\](?=:\d)")  # cells have no numbers on a page
 def write(notebooks: Mapping[Lesson, NotebookNode], folder: Path) -> None:
     """Write the pages of executed lessons, their PNG pictures and notebooks, and the list of lessons."""
     index = folder / "index.md"
-    index.write_text(put(index.read_text(encoding="utf-8"), {"lessons": listed(list(notebooks))}), encoding="utf-8")
+    index.write_text(put(index.read_text(encoding="utf-8"), {"lessons": listed(tracks())}), encoding="utf-8")
     for lesson, made in notebooks.items():
         page = Page(lesson)
         text = page.markdown(made.cells)
@@ -45,12 +45,28 @@ def write(notebooks: Mapping[Lesson, NotebookNode], folder: Path) -> None:
             (folder / name).write_bytes(content)
 
 
-def listed(all_lessons: Sequence[Lesson]) -> str:
-    """Return the lessons as a list, each with its minutes and summary."""
+def listed(chosen: Sequence[Track]) -> str:
+    """Return the tracks with their lessons: minutes, required lessons that are not before it, and summary.
+
+    A lesson of several tracks has its summary where it is first.
+    """
+    first = once(chosen)
     return "\n".join(
-        f"{one.number}. **[{one.title}]({one.name}.md)** · {one.minutes} minutes\n\n{indent(one.summary, '    ')}\n"
-        for one in all_lessons
+        "\n".join([head(track), *(row(track, one, one in first[track]) for one in track.lessons)]) for track in chosen
     )
+
+
+def head(track: Track) -> str:
+    """Return the heading of a track, its duration and its aim."""
+    return f"## {track.name}\n\n{track.lasting.capitalize()}. Afterwards you can {track.able}.\n"
+
+
+def row(track: Track, one: Lesson, full: bool) -> str:
+    """Return a lesson of a track, with its summary in a block that opens on click if `full`."""
+    needs = [f"[{number}]({lessons.lesson(number).name}.md)" for number in track.before(one)]
+    also = f" · needs {', '.join(needs)}" if needs else ""
+    title = f"**[{one.number}. {one.title}]({one.name}.md)** · {lasting(one.minutes, one.home)}{also}\n"
+    return f"{title}\n{one.summary}\n" if full else title
 
 
 def doors(lesson: Lesson, repository: str) -> str:
@@ -79,7 +95,7 @@ class Page:
         """Return the text of the page."""
         first, *others = cells
         title = json.dumps(f"{self.lesson.number}. {self.lesson.title}", ensure_ascii=False)
-        words = f"---\ntitle: {title}\n---\n\n{first.source}\n"
+        words = f"---\ntitle: {title}\n---\n\n{self.lesson.timed(first.source)}\n"
         return "\n".join([words, doors(self.lesson, hooks.name()), *map(self.cell, others)])
 
     def cell(self, cell) -> str:

@@ -49,21 +49,6 @@ def rule_shape(answer):
 
 
 @exercise(
-    "The generated rule runs all methods under vmap. Which of these methods cannot run there?",
-    "NumPy cannot, and neither can item(), which needs one number. Operations and Functions that have a rule can.",
-)
-def may_generate(answer):
-    """Tensor operations and Functions that have a rule can run under vmap."""
-    mistakes = {
-        "b": "its forward calls NumPy, which cannot be run under vmap",
-        "c": "item() needs one number, but under vmap each example has its own",
-    }
-    if isinstance(answer, str) and len(answer.strip()) > 1:
-        answer = [letter for letter in answer.lower() if letter in "abcde"]
-    expect.choice(answer, ["a", "d", "e"], mistakes)
-
-
-@exercise(
     "Bring the batch to the front: x.movedim(in_dims[0], 0). Then every dimension of an example is one further right.",
     "A negative dim counts from the end and stays as it is; any other dim becomes dim + 1.",
     "return CumsumRule.apply(x.movedim(in_dims[0], 0), dim if dim < 0 else dim + 1), 0",

@@ -1,9 +1,6 @@
 # %% rule_shape
 rule_shape = [3, 5]
 
-# %% may_generate
-may_generate = ["a", "d", "e"]
-
 
 # %% CumsumRule
 class CumsumRule(torch.autograd.Function):

@@ -5,13 +5,6 @@ torch.ones(3, 5).shape  # right
 [5, 3]  # moved the batch
 15  # expected 2 numbers
 
-# %% values may_generate
-{"a", "d", "e"}  # right
-"a, d and e"[:4] + ", e"  # right
-["a", "d"]  # 1 more
-["a", "b", "d", "e"]  # NumPy
-list("acde")  # one number
-
 # %% right CumsumRule
 # -         return CumsumRule.apply(x.movedim(in_dims[0], 0), dim if dim < 0 else dim + 1), 0
 # +         x = x.movedim(in_dims[0], -1)

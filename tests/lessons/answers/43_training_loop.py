@@ -1,0 +1,150 @@
+# %% right digit_training
+def digit_training(loss, parameters, steps, rate):
+    optimizer = optim.SGD(parameters, lr=rate)
+    losses = []
+    for _ in range(steps):
+        optimizer.zero_grad()
+        now = loss()
+        now.backward()
+        optimizer.step()
+        losses.append(float(now))
+    return losses
+
+
+# %% right digit_training
+def digit_training(loss, parameters, steps, rate):
+    losses = []
+    for _ in range(steps):
+        now = loss()
+        losses.append(now.detach())
+        for p, slope in zip(parameters, torch.autograd.grad(now, parameters)):
+            p.data -= rate * slope
+    return losses
+
+
+# %% wrong digit_training: have not changed
+# -         with torch.no_grad():
+# -             for p in parameters:
+# -                 p -= rate * p.grad
+# +         for p in parameters:
+# +             p = p - rate * p.grad
+
+# %% wrong digit_training: gradient of an earlier step
+# -         for p in parameters:
+# -             p.grad = None
+
+
+# %% wrong digit_training: no_grad
+def digit_training(loss, parameters, steps, rate):
+    losses = []
+    for _ in range(steps):
+        now = loss()
+        now.backward()
+        for p in parameters:
+            p -= rate * p.grad
+        losses.append(now.item())
+    return losses
+
+
+# %% wrong digit_training: keep their graphs
+# -         losses.append(now.item())
+# +         losses.append(now)
+
+
+# %% wrong digit_training: losses in a list
+def digit_training(loss, parameters, steps, rate):
+    for _ in range(steps):
+        for p in parameters:
+            p.grad = None
+        loss().backward()
+        with torch.no_grad():
+            for p in parameters:
+                p -= rate * p.grad
+
+
+# %% wrong digit_training: the loss before step 2
+# -                 p -= rate * p.grad
+# +                 p += rate * p.grad
+
+
+# %% right digit_momentum
+def digit_momentum(loss, parameters, steps, rate, momentum):
+    optimizer = optim.SGD(parameters, lr=rate, momentum=momentum)
+    losses = []
+    for _ in range(steps):
+        optimizer.zero_grad()
+        losses.append(loss())
+        losses[-1].backward()
+        losses[-1] = losses[-1].item()
+        optimizer.step()
+    return losses
+
+
+# %% right digit_momentum
+def digit_momentum(loss, parameters, steps, rate, momentum):
+    losses, velocity = [], [0] * len(parameters)
+    for _ in range(steps):
+        now = loss()
+        losses.append(now.item())
+        slopes = torch.autograd.grad(now, parameters)
+        velocity = [momentum * v + g for v, g in zip(velocity, slopes)]
+        with torch.no_grad():
+            for p, v in zip(parameters, velocity):
+                p.copy_(p - rate * v)
+    return losses
+
+
+# %% wrong digit_momentum: velocity
+def digit_momentum(loss, parameters, steps, rate, momentum):
+    losses = []
+    for _ in range(steps):
+        velocity = [torch.zeros_like(p) for p in parameters]
+        now = loss()
+        losses.append(now.item())
+        slopes = torch.autograd.grad(now, parameters)
+        with torch.no_grad():
+            for p, v, g in zip(parameters, velocity, slopes):
+                v.mul_(momentum).add_(g)
+                p -= rate * v
+    return losses
+
+
+# %% wrong digit_momentum: the loss before step 2
+def digit_momentum(loss, parameters, steps, rate, momentum):
+    velocity, losses = [torch.zeros_like(p) for p in parameters], []
+    for _ in range(steps):
+        now = loss()
+        losses.append(now.item())
+        slopes = torch.autograd.grad(now, parameters)
+        with torch.no_grad():
+            for p, v, g in zip(parameters, velocity, slopes):
+                v.mul_(momentum).add_(g, alpha=1 - momentum)
+                p -= rate * v
+    return losses
+
+
+# %% wrong digit_momentum: gradient of one step alone
+def digit_momentum(loss, parameters, steps, rate, momentum):
+    velocity, losses = [torch.zeros_like(p) for p in parameters], []
+    for _ in range(steps):
+        now = loss()
+        now.backward()
+        losses.append(now.item())
+        with torch.no_grad():
+            for p, v in zip(parameters, velocity):
+                v.mul_(momentum).add_(p.grad)
+                p -= rate * v
+    return losses
+
+
+# %% wrong digit_momentum: 1 losses
+def digit_momentum(loss, parameters, steps, rate, momentum):
+    velocity = [torch.zeros_like(p) for p in parameters]
+    for _ in range(steps):
+        now = loss()
+        slopes = torch.autograd.grad(now, parameters)
+        with torch.no_grad():
+            for p, v, g in zip(parameters, velocity, slopes):
+                v.mul_(momentum).add_(g)
+                p -= rate * v
+    return [now.item()]

@@ -1,0 +1,43 @@
+# %% values may_generate
+{"a", "d", "e"}  # right
+"a, d and e"[:4] + ", e"  # right
+["a", "d"]  # 1 more
+["a", "b", "d", "e"]  # NumPy
+list("acde")  # one number
+
+# %% values taken_dims
+(1, 2)  # right
+torch.tensor([1, 2])  # right
+[0, 2]  # adds 1 for the batch
+[2, 2]  # in_dims[0] - 1
+[2, 1]  # other way round
+[1, 1]  # three dimensions
+1  # expected 2 numbers
+
+# %% right FlipRule
+# -         return FlipRule.apply(x.movedim(in_dims[0], 0), tuple(dim + 1 for dim in dims)), 0
+# +         return FlipRule.apply(x, tuple(dim + (dim >= in_dims[0]) for dim in dims)), in_dims[0]
+
+# %% right FlipRule
+# -         return FlipRule.apply(x.movedim(in_dims[0], 0), tuple(dim + 1 for dim in dims)), 0
+# +         return FlipRule.apply(x.movedim(in_dims[0], -1), dims), x.dim() - 1
+
+# %% wrong FlipRule: in_dims=0
+# -         return FlipRule.apply(x.movedim(in_dims[0], 0), tuple(dim + 1 for dim in dims)), 0
+# +         return FlipRule.apply(x, dims), in_dims[0]
+
+# %% wrong FlipRule: out_dim 0
+# -         return FlipRule.apply(x.movedim(in_dims[0], 0), tuple(dim + 1 for dim in dims)), 0
+# +         return FlipRule.apply(x, tuple(dim + 1 for dim in dims)), 0
+
+# %% wrong FlipRule: the gradient
+# -         return FlipRule.apply(grad_output, ctx.dims), None
+# +         return grad_output, None
+
+# %% wrong FlipRule: in_dims=0 and dims=(0,)
+# -         return FlipRule.apply(x.movedim(in_dims[0], 0), tuple(dim + 1 for dim in dims)), 0
+# +         return FlipRule.apply(x.movedim(in_dims[0], 0), dims), 0
+
+# %% wrong FlipRule: pair
+# -         return FlipRule.apply(x.movedim(in_dims[0], 0), tuple(dim + 1 for dim in dims)), 0
+# +         return FlipRule.apply(x.movedim(in_dims[0], 0), tuple(dim + 1 for dim in dims))
