@@ -1,7 +1,7 @@
 # %% [markdown]
 # # A generated rule, and random numbers
 #
-# *29 minutes. Needs lessons 18, 20 and 21.*
+# *Needs lessons 18, 20 and 21.*
 #
 # **Can `vmap` find the rule for my Function by itself?** Yes, if all its methods consist of tensor operations: set
 # `generate_vmap_rule = True`. For another system you write the rule, and the rule has to answer one more question: do all

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # The documentation's rule, read closely
 #
-# *27 minutes. Needs lessons 19 and 21.*
+# *Needs lessons 19 and 21.*
 #
 # **I copied the example with a `vmap` staticmethod. Is it right?** Its check passes, and three of its lines need repair. This
 # lesson runs the example of PyTorch's documentation as it stands, and asks what each check can see.
@@ -181,7 +181,7 @@ assert [op["name"] for op in ops].count("NumpySort") == 2
 
 # %% [markdown]
 # In `NumpyTake.vmap`, `logical_dim` is a position minus 1, and should be the number of dimensions of one example,
-# `x.dim() - 1`. Lesson 21 shows where that goes wrong. `NumpySort.backward` never gets there: under vmap it passes a `dim`
+# `x.dim() - 1`. Lesson 50 shows where that goes wrong. `NumpySort.backward` never gets there: under vmap it passes a `dim`
 # that is not negative.
 #
 # The documentation asks for more than equal values: `grad(vmap(f))` must be replaceable with `grad(map(f))`. So compare

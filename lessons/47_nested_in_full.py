@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Nested Functions in full
 #
-# *29 minutes. Needs lessons 6, 11, 12 and 14.*
+# *Needs lessons 6, 11, 12 and 14.*
 #
 # **`NestedIOFunction` has all methods of ctx. What do they take when the tensors are nested?** The same structure: you save,
 # mark and return dicts and lists as they are. This lesson runs each method, compares the class with pytrees, and shows how

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Two layers in one Function
 #
-# *25 minutes. Needs lessons 7, 9, 15 and 34.*
+# *Needs lessons 7, 9, 15 and 34.*
 #
 # **My network saves too much for backward. Can two layers share their memory?** Yes: put both into one `Function` that saves
 # only the inputs. Its `backward` computes the value in between once more. PyTorch's tutorials do it with a convolution and a

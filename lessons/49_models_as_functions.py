@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Models as functions
 #
-# *24 minutes. Needs lessons 14, 17, 18 and 31.*
+# *Needs lessons 14, 17, 18 and 31.*
 #
 # **A module keeps its parameters inside. How do `grad` and `vmap` get at them?** `functional_call` runs a module with
 # parameters that you pass. So a model becomes a function of a dict, and each transform works on it: gradients of each

@@ -60,10 +60,13 @@ def documents() -> list[Document]:
     ['extending_torch_func', 'function_forward']
     """
     data = tomllib.loads(DATA.read_text(encoding="utf-8"))
-    return [
-        Document(name, one["title"], one["address"], tuple(Row(*cells, tuple(tests.split())) for *cells, tests in one["rows"]))
-        for name, one in data.items()
-    ]
+    return [Document(name, one["title"], one["address"], tuple(map(row, one["rows"]))) for name, one in data.items()]
+
+
+def row(written: list[str]) -> Row:
+    """Return a row of documents.toml, whose last column has the tests with spaces between them."""
+    says, place, exercise, words, tests = written
+    return Row(says, place, exercise, words, tuple(tests.split()))
 
 
 def examples() -> dict[str, tuple[str, str]]:
@@ -80,7 +83,10 @@ def listed(page: str = "") -> str:
     """Return a table for each document."""
     parts = []
     for one in documents():
-        rows = [f"| {row.says} | {link(lesson(row.lesson))} | {link(of_exercise(row.exercise), row.exercise)} |" for row in one.rows]
+        rows = [
+            f"| {row.says} | {link(lesson(row.lesson))} | {link(of_exercise(row.exercise), row.exercise)} |"
+            for row in one.rows
+        ]
         head = ["| Example or statement | Lesson | Exercise |", "| --- | --- | --- |"]
         parts.append("\n".join([f"## {one.named()}\n", *head, *rows, ""]))
     return "\n".join(parts)
@@ -113,7 +119,9 @@ def gaps(tables: Sequence[Document] | None = None) -> Iterator[str]:
         elif row.says not in known:
             yield f"{row.says}: is no example of {EXAMPLES.name}, and names no words of its lesson"
         else:
-            yield from (f"{row.says}: {place.path.name} has no code {line!r}" for line in absent(place, *known[row.says]))
+            yield from (
+                f"{row.says}: {place.path.name} has no code {line!r}" for line in absent(place, *known[row.says])
+            )
 
 
 def untold(one: Document) -> Iterator[str]:
@@ -132,21 +140,24 @@ def absent(place: Lesson, language: str, code: str) -> list[str]:
     words = plain(text_of(place))
     if language != "python":
         return [] if plain(code) in words else [code.partition("\n")[0]]
-    here = {meaning(node) for title, cell in cells(place.path) if not title.startswith("[") for node in ast.parse(cell).body}
-    statements = [node for node in ast.parse(code).body if not isinstance(node, ast.Import)]
-    lines = code.splitlines()
-    if plain(code) in words:
+    if plain(code) in words:  # in a text cell: the signature of a method is no program
         return []
-    return [lines[node.lineno - 1] for node in statements if meaning(node) not in here]
+    programs = [cell for title, cell in cells(place.path) if not title.startswith("[markdown]")]
+    here = {meaning for cell in programs for node in ast.parse(cell).body for meaning in meanings(node)}
+    statements = [node for node in ast.parse(code).body if not isinstance(node, ast.Import)]
+    return [code.splitlines()[node.lineno - 1] for node in statements if ast.dump(node) not in here]
 
 
-def meaning(node: ast.AST) -> str:
-    """Return a statement without its comments, quotes and layout.
+def meanings(node: ast.stmt) -> Iterator[str]:
+    """Yield a statement without comments and layout; of a with block, also its beginnings.
 
-    >>> meaning(ast.parse("x, = 1,").body[0]) == meaning(ast.parse("(x,) = (1,)  # one").body[0])
+    >>> first, second = (ast.parse(f"with f(): x = 1{more}").body[0] for more in ("", "; print(x)  # one"))
+    >>> next(meanings(first)) in list(meanings(second))
     True
     """
-    return ast.dump(node)
+    yield ast.dump(node)
+    if isinstance(node, ast.With):
+        yield from (ast.dump(ast.With(node.items, node.body[:n])) for n in range(1, len(node.body)))
 
 
 def text_of(place: Lesson) -> str:
