@@ -146,7 +146,8 @@ assert values == "a result" and "NumpySlope.backward: runs under `vmap`" in grad
 # %% [markdown]
 # PyTorch's documentation calls the outcome undefined; minigrad names method and line. There are two ways out: write
 # `backward` with `x.cos()`, or write a `vmap` staticmethod. Do not do both: a class that has its rule and asks for one
-# raises an error.
+# raises an error. The documentation recommends a rule for every Function, above all in a library, because users combine
+# transforms.
 
 
 # %%

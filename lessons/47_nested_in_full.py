@@ -148,6 +148,28 @@ with fwAD.dual_level():
 assert received == [(None, None)] and label == "x"
 
 # %% [markdown]
+# Each of the two methods that save is called once, with all tensors. A second call is an error, because it would replace the
+# first.
+
+
+# %%
+class SavesTwice(Labelled):
+    @staticmethod
+    def forward(ctx, x, label):
+        ctx.save_for_forward(x)
+        ctx.save_for_forward(2 * x)
+        return x * x, label
+
+
+try:
+    SavesTwice.apply(a, "x")
+except RuntimeError as e:
+    print(e)
+    assert "calls save_for_forward a second time" in str(e)
+else:
+    raise AssertionError("tensors were saved in two calls")
+
+# %% [markdown]
 # ## Pytrees
 #
 # A *pytree* is a tensor, or a tuple, list or dict of pytrees. The transforms of `torch.func` accept them: they flatten the

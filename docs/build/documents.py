@@ -60,10 +60,10 @@ def documents() -> list[Document]:
     ['extending_torch_func', 'function_forward']
     """
     data = tomllib.loads(DATA.read_text(encoding="utf-8"))
-    return [Document(name, one["title"], one["address"], tuple(map(row, one["rows"]))) for name, one in data.items()]
+    return [Document(name, one["title"], one["address"], tuple(map(row_of, one["rows"]))) for name, one in data.items()]
 
 
-def row(written: list[str]) -> Row:
+def row_of(written: list[str]) -> Row:
     """Return a row of documents.toml, whose last column has the tests with spaces between them."""
     says, place, exercise, words, tests = written
     return Row(says, place, exercise, words, tuple(tests.split()))
@@ -102,8 +102,8 @@ def gaps(tables: Sequence[Document] | None = None) -> Iterator[str]:
     tables = documents() if tables is None else tables
     known = examples()
     rows = [row for one in tables for row in one.rows]
-    for heading in known.keys() - {row.says for row in rows if not row.words}:
-        yield f"{EXAMPLES.name}: no row has the example {heading!r}"
+    headings = [row.says for row in rows if not row.words]
+    yield from (f"{EXAMPLES.name}: no row has the example {one!r}" for one in known if one not in headings)
     for one in tables:
         yield from untold(one)
     for row in rows:
