@@ -35,7 +35,7 @@ draw(area, box, passes=("forward", "backward", "jvp"))
 # ## save_for_backward, save_for_forward and jvp
 #
 # `save_for_backward` takes the dict as it is, and `saved_tensors` returns it as it was. So does `save_for_forward`, for
-# `jvp`. `jvp` is a static method. It receives tangents nested like the inputs, and returns tangents nested like the output.
+# the static method `jvp`. That receives tangents nested like the inputs, and returns tangents nested like the output.
 
 
 # %%
@@ -282,17 +282,18 @@ lessons.check("nested_keywords", nested_keywords)
 # %% [markdown]
 # ### 2. Forward mode
 #
-# The Function turns `{"r": r, "phi": phi}` into `{"x": r cos(phi), "y": r sin(phi)}`. Write its `jvp`.
+# The Function turns `{"r": r, "phi": phi}` and a name, which is text, into `{"x": r cos(phi), "y": r sin(phi), "name": name}`.
+# Write its `jvp`.
 
 
 # %%
 class NestedPolar(NestedIOFunction):
-    def forward_extended(self, point):
+    def forward_extended(self, point, name):
         self.save_for_forward(point)
-        return {"x": point["r"] * point["phi"].cos(), "y": point["r"] * point["phi"].sin()}
+        return {"x": point["r"] * point["phi"].cos(), "y": point["r"] * point["phi"].sin(), "name": name}
 
     @staticmethod
-    def jvp(ctx, tangents): ...
+    def jvp(ctx, tangents, _): ...
 
 
 lessons.check("NestedPolar", NestedPolar)

@@ -83,13 +83,15 @@ def listed(page: str = "") -> str:
     """Return a table for each document."""
     parts = []
     for one in documents():
-        rows = [
-            f"| {row.says} | {link(lesson(row.lesson))} | {link(of_exercise(row.exercise), row.exercise)} |"
-            for row in one.rows
-        ]
+        rows = [f"| {row.says} | {link(lesson(row.lesson))} | {practised(row.exercise)} |" for row in one.rows]
         head = ["| Example or statement | Lesson | Exercise |", "| --- | --- | --- |"]
         parts.append("\n".join([f"## {one.named()}\n", *head, *rows, ""]))
     return "\n".join(parts)
+
+
+def practised(exercise: str) -> str:
+    """Return a link to an exercise, or a dash if there is none."""
+    return link(of_exercise(exercise), exercise) if exercise else "–"
 
 
 def link(one: Lesson, exercise: str = "") -> str:
@@ -109,10 +111,12 @@ def gaps(tables: Sequence[Document] | None = None) -> Iterator[str]:
     for row in rows:
         try:
             place = lesson(row.lesson)
-            of_exercise(row.exercise)
+            practised(row.exercise)
         except ValueError as e:
             yield f"{row.says}: {e}"
             continue
+        if not (row.words or row.exercise):
+            yield f"{row.says}: an example has an exercise"
         if row.words:
             if plain(row.words) not in plain(text_of(place)):
                 yield f"{row.says}: {place.path.name} has no words {row.words!r}"

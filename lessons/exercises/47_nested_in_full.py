@@ -39,7 +39,7 @@ def dicts_like(given, names, what):
 @exercise(
     "The saved dict: (point,) = ctx.saved_tensors. The tangents are tangents['r'] and tangents['phi'].",
     "x changes by cos(phi) times the tangent of r, minus r sin(phi) times the tangent of phi.",
-    "y changes by sin(phi) times the tangent of r, plus r cos(phi) times the tangent of phi. Return a dict.",
+    "y changes by sin(phi) times the tangent of r, plus r cos(phi) times the tangent of phi. The name has the tangent None.",
 )
 def NestedPolar(answer):
     """Each output's tangent adds up the contributions of r and of phi."""
@@ -51,9 +51,9 @@ def NestedPolar(answer):
             "y": r_t * phi.sin() + r * phi.cos() * phi_t,
         }
         with fwAD.dual_level():
-            out = answer.apply({"r": fwAD.make_dual(r, r_t), "phi": fwAD.make_dual(phi, phi_t)})
-            dicts_like(out, ["x", "y"], "the result")
-            tangents = {name: fwAD.unpack_dual(t).tangent for name, t in out.items()}
+            out = answer.apply({"r": fwAD.make_dual(r, r_t), "phi": fwAD.make_dual(phi, phi_t)}, "A")
+            dicts_like(out, ["x", "y", "name"], "the result")
+            tangents = {name: fwAD.unpack_dual(out[name]).tangent for name in ("x", "y")}
         for name in ("x", "y"):
             if tangents[name] is None:
                 raise Wrong(f"{name} has no tangent")

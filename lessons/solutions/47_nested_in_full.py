@@ -4,17 +4,17 @@ nested_keywords = [3, 2]
 
 # %% NestedPolar
 class NestedPolar(NestedIOFunction):
-    def forward_extended(self, point):
+    def forward_extended(self, point, name):
         self.save_for_forward(point)
-        return {"x": point["r"] * point["phi"].cos(), "y": point["r"] * point["phi"].sin()}
+        return {"x": point["r"] * point["phi"].cos(), "y": point["r"] * point["phi"].sin(), "name": name}
 
     @staticmethod
-    def jvp(ctx, tangents):
+    def jvp(ctx, tangents, _):
         (point,) = ctx.saved_tensors
         r, phi = point["r"], point["phi"]
         x = tangents["r"] * phi.cos() - r * phi.sin() * tangents["phi"]
         y = tangents["r"] * phi.sin() + r * phi.cos() * tangents["phi"]
-        return {"x": x, "y": y}
+        return {"x": x, "y": y, "name": None}
 
 
 # %% NestedClamp

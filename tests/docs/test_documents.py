@@ -55,6 +55,7 @@ def test_a_test_without_a_row_and_a_test_that_does_not_exist_are_gaps():
         ("`mark_dirty`", {"lesson": "no_such_lesson"}, "there is no lesson no_such_lesson"),
         ("`mark_dirty`", {"exercise": "NestedClam"}, "there is no exercise 'NestedClam'. Did you mean NestedClamp?"),
         ("`mark_dirty`", {"words": MISSING}, f"47_nested_in_full.py has no words '{MISSING}'"),
+        ("Example 2: MyCube", {"exercise": ""}, "Example 2: MyCube: an example has an exercise"),
         ("`mark_dirty`", {"words": ""}, "is no example of documents.md"),
         ("Example 2: MyCube", {"lesson": "numpy_sort"}, "has no code 'class MyCube(torch.autograd.Function):'"),
         ("save_for_forward", {"lesson": "numpy_sort"}, "has no code 'with fwAD.dual_level():'"),
@@ -82,6 +83,11 @@ def test_the_page_links_every_row_to_its_lesson_and_its_exercise():
     assert len(rows) == sum(len(one.rows) for one in documents.documents())
     assert "| Example 2: MyCube | [20. Your own gradient, twice](20_my_cube.md) | [`MyFourth`](20_my_cube.md) |" in rows
     assert "## Function in TypeScript\n" in made
+
+
+def test_only_a_few_statements_have_no_exercise():
+    rows = [row for one in documents.documents() for row in one.rows]
+    assert sum(not row.exercise for row in rows) == 6 and len(rows) >= 100
 
 
 def test_the_command_prints_the_page():

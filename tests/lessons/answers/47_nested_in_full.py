@@ -15,57 +15,57 @@ torch.tensor([3, 2])  # right
 # %% right NestedPolar
 # -         x = tangents["r"] * phi.cos() - r * phi.sin() * tangents["phi"]
 # -         y = tangents["r"] * phi.sin() + r * phi.cos() * tangents["phi"]
-# -         return {"x": x, "y": y}
+# -         return {"x": x, "y": y, "name": None}
 # +         c, s = phi.cos(), phi.sin()
 # +         dr, dphi = tangents.values()
-# +         return {"y": s * dr + r * c * dphi, "x": c * dr - r * s * dphi}
+# +         return {"y": s * dr + r * c * dphi, "x": c * dr - r * s * dphi, "name": None}
 
 
 # %% right NestedPolar
 class NestedPolar(NestedIOFunction):
-    def forward_extended(self, point):
+    def forward_extended(self, point, name):
         r, phi = point["r"], point["phi"]
         self.save_for_forward(r, phi)
-        return {"x": r * phi.cos(), "y": r * phi.sin()}
+        return {"x": r * phi.cos(), "y": r * phi.sin(), "name": name}
 
     @staticmethod
-    def jvp(ctx, tangents):
+    def jvp(ctx, tangents, name_tangent):
         r, phi = ctx.saved_tensors
         x = tangents["r"] * phi.cos() - r * phi.sin() * tangents["phi"]
         y = tangents["r"] * phi.sin() + r * phi.cos() * tangents["phi"]
-        return {"x": x, "y": y}
+        return {"x": x, "y": y, "name": None}
 
 
 # %% wrong NestedPolar: the tangent of x at r = 2, phi = 0.5, with the tangents 0 and 3
 # -         x = tangents["r"] * phi.cos() - r * phi.sin() * tangents["phi"]
 # -         y = tangents["r"] * phi.sin() + r * phi.cos() * tangents["phi"]
-# -         return {"x": x, "y": y}
+# -         return {"x": x, "y": y, "name": None}
 # +         x = tangents["r"] * phi.cos() + r * phi.sin() * tangents["phi"]
 # +         y = tangents["r"] * phi.sin() + r * phi.cos() * tangents["phi"]
-# +         return {"x": x, "y": y}
+# +         return {"x": x, "y": y, "name": None}
 
 # %% wrong NestedPolar: the tangents of x and y are swapped
-# -         return {"y": s * dr + r * c * dphi, "x": c * dr - r * s * dphi}
-# +         return {"x": s * dr + r * c * dphi, "y": c * dr - r * s * dphi}
+# -         return {"y": s * dr + r * c * dphi, "x": c * dr - r * s * dphi, "name": None}
+# +         return {"x": s * dr + r * c * dphi, "y": c * dr - r * s * dphi, "name": None}
 
 # %% wrong NestedPolar: the tangent of x
-# -         return {"y": s * dr + r * c * dphi, "x": c * dr - r * s * dphi}
-# +         return {"y": s * dr + c * dphi, "x": c * dr - s * dphi}
+# -         return {"y": s * dr + r * c * dphi, "x": c * dr - r * s * dphi, "name": None}
+# +         return {"y": s * dr + c * dphi, "x": c * dr - s * dphi, "name": None}
 
 # %% wrong NestedPolar: the tangent of x
-# -         return {"y": s * dr + r * c * dphi, "x": c * dr - r * s * dphi}
-# +         return {"y": s * dr, "x": c * dr}
+# -         return {"y": s * dr + r * c * dphi, "x": c * dr - r * s * dphi, "name": None}
+# +         return {"y": s * dr, "x": c * dr, "name": None}
 
 # %% wrong NestedPolar: the tangent of y
-# -         return {"y": s * dr + r * c * dphi, "x": c * dr - r * s * dphi}
-# +         return {"y": c * dr + r * c * dphi, "x": c * dr - r * s * dphi}
+# -         return {"y": s * dr + r * c * dphi, "x": c * dr - r * s * dphi, "name": None}
+# +         return {"y": c * dr + r * c * dphi, "x": c * dr - r * s * dphi, "name": None}
 
 # %% wrong NestedPolar: the tangent of x
-# -         return {"y": s * dr + r * c * dphi, "x": c * dr - r * s * dphi}
-# +         return {"y": s + r * c, "x": c - r * s}
+# -         return {"y": s * dr + r * c * dphi, "x": c * dr - r * s * dphi, "name": None}
+# +         return {"y": s + r * c, "x": c - r * s, "name": None}
 
 # %% wrong NestedPolar: y has no tangent
-# -         return {"y": s * dr + r * c * dphi, "x": c * dr - r * s * dphi}
+# -         return {"y": s * dr + r * c * dphi, "x": c * dr - r * s * dphi, "name": None}
 # +         return {"x": c * dr - r * s * dphi}
 
 # %% wrong NestedPolar: the tangent of x
@@ -73,8 +73,8 @@ class NestedPolar(NestedIOFunction):
 # +         dphi, dr = tangents.values()
 
 # %% wrong NestedPolar: y has no tangent
-# -         return {"y": s * dr + r * c * dphi, "x": c * dr - r * s * dphi}
-# +         return {"y": None, "x": c * dr - r * s * dphi}
+# -         return {"y": s * dr + r * c * dphi, "x": c * dr - r * s * dphi, "name": None}
+# +         return {"y": None, "x": c * dr - r * s * dphi, "name": None}
 
 # %% wrong NestedPolar: KeyError
 # -         c, s = phi.cos(), phi.sin()
