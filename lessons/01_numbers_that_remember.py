@@ -9,7 +9,7 @@
 # After this lesson you can:
 #
 # - follow the memory from a result to its leaves,
-# - compute a gradient by hand, edge by edge,
+# - compute a gradient by hand with the chain rule,
 # - explain why `backward` visits each node once, and in which order.
 
 # %%
@@ -53,15 +53,28 @@ for node, output in b.grad_fn.next_functions:
 assert [node.name() for node, _ in b.grad_fn.next_functions] == ["AccumulateGrad", "AccumulateGrad"]
 
 # %% [markdown]
-# ## Walking back
+# ## The chain rule
 #
-# `backward` starts with the derivative of `b` with respect to itself, which is 1, and multiplies it by each edge's
-# local derivative. Both edges of `a * a` lead to `a`. Each contributes 3, and the leaf adds the contributions.
+# Let $L$ depend on $a$ through $p$ and $q$. If $a$ grows a little, $p$ grows $dp/da$ times as much, and $L$ grows $dL/dp$
+# times as much as $p$. Along a path the derivatives multiply, and different paths add up. That is the chain rule:
+#
+# $$\frac{dL}{da} = \frac{dL}{dp}\,\frac{dp}{da} + \frac{dL}{dq}\,\frac{dq}{da}$$
+#
+# `backward` computes it from left to right. It starts with $dL/dL = 1$ and multiplies by each edge's local derivative.
 
 # %%
-b.backward()
+a = torch.tensor(2.0, requires_grad=True)
+p, q = 3 * a, a + 1
+L = p * q
+draw(L, passes=("forward", "backward"))
+
+# %% [markdown]
+# Here $dL/dp = q = 3$ and $dL/dq = p = 6$, with $dp/da = 3$ and $dq/da = 1$: the leaf adds up $3 \cdot 3 + 6 \cdot 1 = 15$.
+
+# %%
+L.backward()
 print(a.grad)
-assert a.grad.item() == 6.0
+assert a.grad.item() == 15.0
 
 # %% [markdown]
 # What does a second call do?
@@ -83,7 +96,7 @@ lessons.predict(
     "x is 3.0 and y = x * x. What does a second y.backward() give?",
     {
         "x.grad is 12.0": "Gradients do add up in .grad, but this graph no longer has its saved factors.",
-        "x.grad is 6.0": "A second call would add to .grad, not replace it. But the walk cannot even begin.",
+        "x.grad is 6.0": "A second call would add to .grad, not replace it. But the second call cannot even begin.",
         "an error": "The first call frees the saved tensors, here the factors. Nothing is left to multiply by.",
     },
     called_twice,
@@ -91,17 +104,17 @@ lessons.predict(
 
 # %%
 try:
-    b.backward()
+    L.backward()
 except RuntimeError as e:
     print(e)
 else:
-    raise AssertionError("a freed graph was walked again")
+    raise AssertionError("a freed graph was used again")
 
 # %% [markdown]
 # ## Why the order matters
 #
-# `c` depends on `a` along four paths, two through each use of `b`. A walk that went on from `b` as soon as one gradient
-# arrived would pass on half a sum, and visit everything below `b` twice.
+# `c` depends on `a` along four paths, two through each use of `b`. If `backward` went on from `b` as soon as one gradient
+# arrived, it would pass on half a sum, and visit everything below `b` twice.
 
 # %%
 a = torch.tensor(1.0, requires_grad=True)
@@ -110,18 +123,18 @@ c = b + b
 draw(c, passes=("forward", "backward"))
 
 # %% [markdown]
-# Here is such a walk: it continues from a node as soon as a gradient arrives. The result is right, but watch the number
-# of visits as the doubling is repeated.
+# This recursion does it: it follows every path separately. The result is right, but watch the number of visits as the
+# doubling is repeated.
 
 
 # %%
-def hasty_walk(node, upstream):
-    """Follow every path separately; return the gradient of the leaf and the number of nodes visited."""
+def recursive(node, upstream):
+    """Follow every path; return the gradient of the leaf and the number of visits to nodes."""
     if node.name() == "AccumulateGrad":
         return upstream, 1
     arrived, visits = 0.0, 1
     for following, _ in node.next_functions:
-        more, below = hasty_walk(following, upstream)  # + passes its gradient on unchanged
+        more, below = recursive(following, upstream)  # + passes its gradient on unchanged
         arrived, visits = arrived + more, visits + below
     return arrived, visits
 
@@ -130,14 +143,14 @@ def visits_after(doublings):
     last = a
     for _ in range(doublings):
         last = last + last
-    return hasty_walk(last.grad_fn, 1.0)[1]
+    return recursive(last.grad_fn, 1.0)[1]
 
 
 lessons.predict(
-    "How many visits does the hasty walk need for 12 doublings?",
+    "How many visits does the recursion need for 12 doublings?",
     {
-        13: "That is the number of nodes. The hasty walk visits a node once for each path.",
-        25: "That is the start plus 24 edges. But the walk follows an edge again for each path that leads to it.",
+        13: "That is the number of nodes. The recursion visits a node once for each path.",
+        25: "That is the start plus 24 edges. But the recursion follows an edge again for each path that leads to it.",
         4096: "That is the number of visits to the leaf, one for each path. But the nodes above it count as well.",
         8191: "Each doubling doubles the number of paths: 1 + 2 + 4 + ... + 4096 visits.",
     },
@@ -147,13 +160,13 @@ lessons.predict(
 # %%
 for doublings in (2, 4, 8, 12):
     print(f"{doublings} doublings, {visits_after(doublings)} visits")
-assert hasty_walk(c.grad_fn, 1.0)[0] == 4.0
+assert recursive(c.grad_fn, 1.0)[0] == 4.0
 assert visits_after(12) == 2**13 - 1
 
 # %% [markdown]
-# minigrad visits each node once. It always continues with the youngest node that has received a gradient. Gradients flow
-# only from younger nodes to older ones, so no remaining node can send that node anything more. Such an order is called
-# topological.
+# minigrad visits each node once, in *reverse topological order*: a node comes after all nodes that use its result. Then all
+# contributions have arrived, and it passes on their sum. The order is easy to find. Nodes are numbered as the program
+# creates them, and an input is created before the result. So the node with the largest number comes first.
 
 # %%
 c.backward()
@@ -161,11 +174,12 @@ print(a.grad)
 assert a.grad.item() == 4.0
 
 # %% [markdown]
-# Hooks show the order. A node calls its hooks when its turn comes, with the gradient it received; the hooks here record it.
+# Hooks show the order. A node calls its hooks when `backward` visits it, with the gradient it received; the hooks here
+# record it.
 
 
 # %%
-def turns_of_b():
+def received_by_b():
     b, received = a + a, []
     b.grad_fn.register_prehook(lambda gradients: received.append(gradients[0].item()))
     torch.autograd.grad(b + b, a)
@@ -173,29 +187,29 @@ def turns_of_b():
 
 
 lessons.predict(
-    "Which gradients does the node of b receive, one for each of its turns?",
+    "Which gradients does the node of b receive, one for each visit?",
     {
-        "[1.0, 1.0]": "That is the hasty walk: a turn for each contribution.",
-        "[1.0]": "One turn is right. But b has two uses, and each contributes 1.",
-        "[2.0]": "It waits for both contributions and has one turn, with their sum.",
+        "[1.0, 1.0]": "That is the recursion: a visit for each contribution.",
+        "[1.0]": "One visit is right. But b has two uses, and each contributes 1.",
+        "[2.0]": "It waits for both contributions and is visited once, with their sum.",
         "[4.0]": "4 is the gradient of a: a contributes twice to b, and b twice to c.",
     },
-    turns_of_b,
+    received_by_b,
 )
 
 # %%
 a = torch.tensor(1.0, requires_grad=True)
 b = a + a
 c = b + b
-turns = []
-c.grad_fn.register_prehook(lambda gradients: turns.append(("c", gradients[0].item())))
-b.grad_fn.register_prehook(lambda gradients: turns.append(("b", gradients[0].item())))
+visits = []
+c.grad_fn.register_prehook(lambda gradients: visits.append(("c", gradients[0].item())))
+b.grad_fn.register_prehook(lambda gradients: visits.append(("b", gradients[0].item())))
 c.backward()
-print(turns)
-assert turns == [("c", 1.0), ("b", 2.0)]
+print(visits)
+assert visits == [("c", 1.0), ("b", 2.0)]
 
 # %% [markdown]
-# `b` had one turn, after both contributions had arrived: 1 + 1 = 2.
+# `b` was visited once, after both contributions had arrived: 1 + 1 = 2.
 #
 # ## Exercises
 #
@@ -222,7 +236,7 @@ def count_paths(node): ...
 lessons.check("count_paths", count_paths)
 
 # %% [markdown]
-# ### 3. The order of the walk
+# ### 3. The order of the nodes
 #
 # In which order does `y.backward()` visit the nodes of the three operations? Give the list of their names.
 
@@ -252,8 +266,8 @@ lessons.check("gradient_by_hand", gradient_by_hand)
 # ## Summary
 #
 # - A result has a `grad_fn`, the node of its operation; `next_functions` leads to the nodes of its inputs.
-# - `backward` starts with 1, multiplies along each edge, and adds where edges meet.
-# - Each node waits for all its contributions and has one turn. The order is topological: the youngest node first.
+# - The chain rule: derivatives multiply along a path, and paths add up. `backward` starts with 1 at the result.
+# - Each node is visited once, after all nodes that use its result: in reverse topological order.
 # - A leaf keeps the sum in `.grad`; the saved tensors are freed.
 #
 # ## Questions
@@ -274,8 +288,8 @@ lessons.check("gradient_by_hand", gradient_by_hand)
 # </details>
 #
 # <details markdown="1">
-# <summary>Why can the youngest node that has received a gradient go first?</summary>
+# <summary>Why can the node with the largest number go first?</summary>
 #
-# Its outputs are used only by younger operations, and all of those have had their turn. So its gradient is complete.
+# Only operations that were created later use its result, and those have been visited. So its gradient is complete.
 #
 # </details>

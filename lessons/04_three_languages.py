@@ -53,7 +53,7 @@ x = torch.tensor(1.0, requires_grad=True)
 draw(both, x, passes="backward")
 
 # %% [markdown]
-# This is Python in the style of the other two languages. Both cards pass on the same gradient.
+# Both cards pass on the same gradient.
 #
 # **Try it.** Backward begins with 1 at the result. Drag this gradient until that of `x` is 2.718, the slope of exp at
 # 1. With which number does backward begin then?
@@ -66,7 +66,7 @@ lessons.check("languages_seed", languages_seed)
 # %% [markdown]
 # ## Exp, the combined form
 #
-# One class, two static methods. Go through the tabs line by line.
+# One class, two static methods. Compare the tabs.
 #
 # === "Python"
 #

@@ -279,7 +279,7 @@ lessons.predict(
         "[(1.0, 0.0)]": "The result does not depend on north, so its gradient is zero.",
         "[(1.0, 1.0)]": "Only the result itself starts with 1. It does not depend on north.",
         "[(1.0, 0.0), (0.0, 0.0)]": "Both outputs have the same node, and the engine calls a node once.",
-        "[]": "One output is used, so the node has its turn.",
+        "[]": "One output is used, so backward visits the node.",
     },
     received,
 )

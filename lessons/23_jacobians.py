@@ -32,8 +32,7 @@ draw(pair, a, b, passes=("backward", "jvp"))
 
 # %% [markdown]
 # Two inputs and two results have four derivatives. The backward pass starts at the results and brings one number to `a`. The
-# forward pass starts at the inputs and brings one number to each result. Each of these numbers is the sum of two of the four
-# derivatives.
+# forward pass starts at the inputs and brings one number to each result.
 #
 # ## All derivatives in a table
 #
@@ -110,12 +109,11 @@ def my_jacfwd(f, x):
     return vmap(column, out_dims=1)(torch.eye(x.numel()))
 
 
-print(my_jacrev(f, x))
 assert my_jacrev(f, x).equal(jacrev(f)(x))
 assert my_jacfwd(f, x).equal(jacfwd(f)(x))
 
 # %% [markdown]
-# Inputs and results may have any shape: the shape of the Jacobian is the shape of the result followed by the shape of the
+# The shape of the Jacobian is the shape of the result followed by the shape of the
 # input. `grad` accepts only one result; for more, it raises an error.
 
 # %%

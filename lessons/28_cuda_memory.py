@@ -254,27 +254,6 @@ print(*lines, sep="\n")
 assert not simulated or all(line.endswith((": 1 transaction of 128 bytes", ": no two in one bank")) for line in lines)
 
 # %% [markdown]
-# ## Fewer launches
-#
-# Every operation is a launch that reads its inputs from the device's memory and writes its result there. `torch.compile`, the
-# subject of lesson 29, writes one kernel for several elementwise operations.
-
-
-# %%
-def wave(x):
-    return (x * x).sin() + x
-
-
-x, compiled = torch.linspace(0.0, 2.0, 10, device="cuda"), torch.compile(wave)
-assert torch.allclose(compiled(x), wave(x))
-if simulated:
-    with torch.cuda.watch() as trace:
-        wave(x)
-        compiled(x)
-    print(*[launch.kernel for launch in trace.launches], sep=", ")
-    assert len(trace.launches) == 4
-
-# %% [markdown]
 # ## Exercises
 #
 # ### 1. The gradient of an index
@@ -340,7 +319,6 @@ lessons.check("cuda_pieces", cuda_pieces)
 # - An atomic addition reads, adds and writes in one step.
 # - Threads of a block share memory, and wait for each other at a barrier.
 # - Neighbouring threads should use neighbouring numbers: a warp's 32 floats are then one piece.
-# - One kernel for several operations saves launches, and arrays in the device's memory.
 #
 # ## Questions
 #

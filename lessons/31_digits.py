@@ -1,17 +1,16 @@
 # %% [markdown]
 # # Digits from nothing
 #
-# *Needs lesson 1.*
+# *Needs lessons 42 and 43.*
 #
-# **What does a network need to learn to read digits?** It needs pictures with their answers, a loss, and the gradient of the
-# loss for each parameter. You write all of it with tensors and `backward`; `nn` and `optim` come at the end.
+# **What does a network need to learn to read digits?** It needs pictures with their answers, a loss, and parameters that start
+# with the right size. You write all of it with tensors and `backward`.
 #
 # After this lesson you can:
 #
-# - write a network, its loss and its training loop with tensors alone
+# - train a network on pictures, and test it on others
 # - explain why weights start as random numbers, and how large they should be
-# - find the usual mistakes in a training loop, and a learning rate that is too large
-# - replace your loop with `nn` and `optim`
+# - compute a loss that works for large scores
 
 # %%
 import numpy as np
@@ -20,7 +19,6 @@ from sklearn.datasets import load_digits
 
 import lessons
 import minigrad as torch
-from minigrad import nn, optim
 from minigrad.nn import functional as F
 from viz import draw
 from viz.training import TrainingFilm
@@ -136,12 +134,8 @@ assert vanished() == "w1, b1, w2"
 #
 # ## The loss
 #
-# `softmax` turns scores into probabilities: `exp` of each, divided by their sum. The loss is minus the logarithm of the
-# probability of the right digit, on average over the pictures. For one picture with scores $s$ and the right digit $r$:
-#
-# $$-\log \frac{e^{s_r}}{\sum_j e^{s_j}} = \log \sum_j e^{s_j} - s_r$$
-#
-# A network that knows nothing gives each digit the probability 1/10, so its loss is about $\log 10$.
+# The loss is the mean cross entropy of lesson 42: $\log \sum_j e^{s_j} - s_r$ for a picture with scores $s$ and the right digit
+# $r$. A network that knows nothing gives each digit the probability 1/10, so its loss is about $\log 10$.
 
 
 # %%
@@ -164,63 +158,10 @@ assert loss_by_hand(huge, torch.tensor([1])).item() == np.inf
 assert F.cross_entropy(huge, torch.tensor([1])).item() == 1000.0
 
 # %% [markdown]
-# ## A step
-#
-# A step goes against the gradient. It changes a parameter in place. It must not be recorded, because the update would become
-# part of the parameter's history. minigrad raises an error that shows the right way.
-
-# %%
-batch = train[:32]
-loss_of(parameters, batch).backward()
-try:
-    for p in parameters:
-        p -= 0.2 * p.grad
-except RuntimeError as e:
-    print(e)
-    assert "no_grad" in str(e)
-else:
-    raise AssertionError("a leaf that requires grad was changed while operations are recorded")
-
-# %%
-before = loss_of(parameters, batch).item()
-with torch.no_grad():
-    for p in parameters:
-        p -= 0.2 * p.grad
-after = loss_of(parameters, batch).item()
-print(before, "->", after)
-assert after < before
-
-# %% [markdown]
-# What does a second `backward` do to `grad`?
-
-# %%
-for p in parameters:
-    p.grad = None
-loss_of(parameters, batch).backward()
-once = parameters[0].grad.clone()
-loss_of(parameters, batch).backward()
-
-lessons.predict(
-    "The parameters have not changed. By what factor is grad larger after the second backward?",
-    {
-        1: "That would be true if backward replaced grad. It adds to it.",
-        2: "backward adds the same gradient twice.",
-        4: "Adding the same gradient once more doubles it.",
-        0: "Only your code clears grad, with None or zero_grad.",
-    },
-    lambda: round((parameters[0].grad.norm() / once.norm()).item()),
-)
-
-# %%
-assert parameters[0].grad.allclose(2 * once)
-
-# %% [markdown]
-# So clear `grad` before each step. Otherwise the step follows the sum of all past gradients.
-#
 # ## Training
 #
-# Train for twenty *epochs*: each goes through all pictures, 32 at a time, in a new order. Keep the losses and the norms of the
-# gradients as plain numbers: a loss that you keep as a tensor holds its whole graph.
+# Train for twenty *epochs*: each goes through all pictures, 32 at a time, in a new order. `descend` is
+# the loop of lesson 43.
 
 
 # %%
@@ -259,27 +200,6 @@ assert np.mean(norms["w1"][-45:]) < np.mean(norms["w1"][:45]) and np.mean(losses
 TrainingFilm(norms)
 
 # %% [markdown]
-# Why is the *learning rate* 0.2? Here are the losses of three epochs for other rates. A small rate needs many steps. A large
-# one overshoots, and the loss grows.
-
-
-# %%
-def losses_at(rate):
-    fresh = [*layer(64, 32), *layer(32, 10)]
-    return [descend(fresh, batch, rate) for batch in [*train.split(32)] * 3]
-
-
-def curve(rate):
-    figure, axes = plt.subplots(figsize=(4, 3), layout="constrained")
-    axes.plot(losses_at(rate))
-    axes.set(xlabel="step", ylabel="loss", yscale="log", ylim=(0.03, 100))
-    return figure
-
-
-assert np.mean(losses_at(0.02)[-45:]) > 1.5 and np.mean(losses_at(0.2)[-45:]) < 0.6 and min(losses_at(4.0)[5:]) > 2.3
-lessons.slider(curve, alt="The loss over the steps", rate=[0.02, 0.2, 1.0, 4.0])
-
-# %% [markdown]
 # ## Pictures it cannot read
 #
 # Some of the pictures that the network gets wrong are hard for people, too. The title gives the right digit and the network's
@@ -291,30 +211,6 @@ wrong = test[guesses != labels[test]]
 print(len(wrong), "of", len(test), "are read wrongly")
 assert 0 < len(wrong) < 0.07 * len(test)
 show(images[wrong[:8]], [f"{labels[i]}, not {guesses[test == i].item()}" for i in wrong[:8].tolist()])
-
-# %% [markdown]
-# ## The same with modules
-#
-# `nn.Linear` holds a weight and a bias, `nn.Sequential` calls one module after the other, and an optimizer knows the
-# parameters: `zero_grad` clears their gradients, and `step` is the update under `no_grad`. Starting from the same numbers,
-# they take the same steps. `nn.Linear` keeps its weight as `(outputs, inputs)`, hence the transpose.
-
-# %%
-model = nn.Sequential(nn.Linear(64, 32), nn.Tanh(), nn.Linear(32, 10))
-with torch.no_grad():
-    for p, own in zip(model.parameters(), parameters):
-        p.copy_(own.mT if own.ndim == 2 else own)
-optimizer = optim.SGD(model.parameters(), lr=0.2)
-
-for batch in train.split(32):
-    descend(parameters, batch)
-
-    optimizer.zero_grad()
-    F.cross_entropy(model(images[batch]), labels[batch]).backward()
-    optimizer.step()
-
-print("weights differ by at most", (model[0].weight - parameters[0].mT).abs().max().item())
-assert model[0].weight.allclose(parameters[0].mT, atol=1e-5)
 
 # %% [markdown]
 # ## Exercises
@@ -354,47 +250,10 @@ def digit_loss(scores, labels): ...
 lessons.check("digit_loss", digit_loss)
 
 # %% [markdown]
-# ### 4. A repair
-#
-# This function should take `steps` steps of gradient descent on `loss()`, a function without arguments that computes the loss
-# with the current parameters. It should return the loss before each step in a list of plain numbers. It runs, but the
-# parameters do not change, and that is not the only mistake. Find all three.
-
-
-# %%
-def digit_training(loss, parameters, steps, rate):
-    losses = []
-    for _ in range(steps):
-        now = loss()
-        now.backward()
-        for p in parameters:
-            p = p - rate * p.grad
-        losses.append(now)
-    return losses
-
-
-lessons.check("digit_training", digit_training)
-
-# %% [markdown]
-# ### 5. Momentum (at home)
-#
-# Write `digit_momentum(loss, parameters, steps, rate, momentum)`, which does the same with a *velocity* for each parameter. A
-# velocity starts with zeros; each step multiplies it by `momentum`, adds the gradient, and subtracts `rate` times the velocity
-# from the parameter.
-
-
-# %%
-def digit_momentum(loss, parameters, steps, rate, momentum): ...
-
-
-lessons.check("digit_momentum", digit_momentum)
-
-# %% [markdown]
 # ## Summary
 #
-# - A step computes the loss of some pictures and its gradients, and moves each parameter against its gradient.
 # - Weights start as random numbers: with zeros, most gradients are zero. Their size keeps `tanh` away from its flat ends.
-# - Update under `no_grad`, clear `grad` before each backward, and keep losses as plain numbers.
+# - The loss of a network that knows nothing is $\log 10$ for ten digits.
 # - Only pictures outside the training set show if the network can read.
 #
 # ## Questions
@@ -403,13 +262,6 @@ lessons.check("digit_momentum", digit_momentum)
 # <summary>With ten digits, the loss stays at about 2.3. What does that say about the network?</summary>
 #
 # It gives each digit the probability 1/10: $\log 10 \approx 2.3$. It has learned nothing, as if it did not see the pictures.
-#
-# </details>
-#
-# <details markdown="1">
-# <summary>Why does a list of loss tensors fill the memory?</summary>
-#
-# Each loss holds its graph, and the graph holds the saved tensors of the step. `item()` returns a plain number without a graph.
 #
 # </details>
 #

@@ -45,12 +45,12 @@ x = torch.linspace(-1, 1, 256, requires_grad=True)  # 256 numbers of 4 bytes: 1 
 draw(forgetful, x, passes=("forward", "backward"), show="saved", name="two layers with checkpoints")
 
 # %% [markdown]
-# Only the input of each layer stays in memory. Backward computes all other tensors again, as their cards show.
+# Only the input of each layer stays in memory. Backward computes the others again, as their cards show.
 #
 # ## The tensors that stay
 #
 # The same two layers without checkpoints: a product keeps its two factors, `exp` and `tanh` keep their results, `sin` keeps
-# its input. The title of the picture has the sum.
+# its input. The title has the sum.
 
 
 # %%
@@ -64,7 +64,6 @@ def saved_kilobytes(f, *args):
     return draw(f, *args).graph.saved_bytes() // 1024
 
 
-print(saved_kilobytes(stack, x), "kB without checkpoints,", saved_kilobytes(forgetful, x), "kB with them")
 assert saved_kilobytes(stack, x) == 7 and saved_kilobytes(forgetful, x) == 2
 draw(stack, x, show="saved", name="two layers without checkpoints")
 
@@ -81,7 +80,7 @@ lessons.predict(
 )
 
 # %% [markdown]
-# Over a whole step, the memory grows in the forward pass and shrinks in the backward pass.
+# Over a step, the memory grows in forward and shrinks in backward.
 
 # %% alt="The saved memory of ten layers rises in steps to 31 kB at the end of forward and falls to 0 in backward"
 saved_memory(torch.record(stack, x, 10))
@@ -128,15 +127,14 @@ lessons.predict(
 # %% [markdown]
 # ## The price
 #
-# The record marks the operations that run again. The price is one more forward pass, or a little less, because the second run
+# The price is one more forward pass, or a little less, because the second run
 # stops when backward has everything it needs.
 
 # %%
 ops = torch.record(forgetful, x).to_dict()["ops"]
 forward = [op["name"] for op in ops if op["phase"] == "forward"]
 again = [op["name"] for op in ops if op.get("again")]
-print("forward: ", *forward)
-print("again:   ", *again)
+print(*again)
 assert forward == [*again, "sum"]
 
 # %% [markdown]
@@ -145,7 +143,7 @@ assert forward == [*again, "sum"]
 #
 # ## Too many at once
 #
-# The number in the picture is the memory between forward and backward. In backward, the tensors of one checkpoint come back.
+# The number in the picture is the memory between forward and backward. In backward, tensors come back.
 # `measured` reads the memory of all arrays at the end of each layer, in both passes, and returns the maximum.
 
 # %%
@@ -200,9 +198,8 @@ lessons.predict(
 #
 # $$m(k) = \frac{n}{k} + c\,k \qquad m'(k) = -\frac{n}{k^2} + c = 0 \qquad k = \sqrt{n/c} \qquad m = 2\sqrt{c\,n}$$
 #
-# So a network that is four times as deep needs only twice the memory. The formula is in the same paper. Compare it with the
-# measurement: in forward, the memory climbs one step for each checkpoint, and in backward, each group that comes back makes a
-# peak. Large groups make high peaks, and small groups make a high staircase.
+# So a network that is four times as deep needs only twice the memory. The formula is in the same paper. Compare: in forward, the memory climbs one step for each checkpoint, and in backward, each group that comes back makes a
+# peak.
 
 # %%
 ks = [2, 4, 8, 16, 48]

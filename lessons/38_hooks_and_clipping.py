@@ -24,16 +24,16 @@ import minigrad as torch
 from viz import draw
 
 # %% [markdown]
-# This program registers five hooks, and each one notes its turn. In the picture, each note is at the place where its hook
+# This program registers five hooks, and each one notes when it ran. In the picture, each note is at the place where its hook
 # fires. Three belong to `h`, whose gradient is the sum of three contributions; two belong to the leaf `w`.
 
 # %%
-turns = []
+calls = []
 
 
 def note(text):
     """Return a hook that notes its turn; it returns None, so it changes nothing."""
-    return lambda *gradients: turns.append(f"{len(turns) + 1} {text}")
+    return lambda *gradients: calls.append(f"{len(calls) + 1} {text}")
 
 
 def f(x, w):
@@ -49,7 +49,7 @@ w = torch.tensor([2.0, 2.0], requires_grad=True)
 w.register_hook(note("tensor hook"))
 w.register_post_accumulate_grad_hook(note("post-accumulate"))
 f(x, w).backward()
-fired = list(turns)
+fired = list(calls)
 
 record = torch.record(f, x, w, passes=("forward", "backward")).to_dict()
 gradient_of_w = record["values"][record["gradients"]["1"]]

@@ -1,10 +1,10 @@
 # %% [markdown]
 # # Inside the engine
 #
-# *Needs lessons 1 and 2.*
+# *Needs lesson 1.*
 #
 # **What does `loss.backward()` do, line by line?** It walks over the graph from the loss to the leaves and calls each node
-# once. You will call the nodes yourself, see why some must wait, and write the walk in about 25 lines.
+# once. You will call the nodes yourself, see why some must wait, and write the walk.
 #
 # After this lesson you can:
 #
@@ -21,8 +21,8 @@ import minigrad as torch
 from viz import draw
 
 # %% [markdown]
-# Here is the backward pass of a small program. The record of a program has an entry for each step of the backward pass, in the
-# order in which they ran, and each card shows its turn. Look at `mul`: it receives two gradients, and its turn comes last.
+# Here is the backward pass of a small program. Each card shows at which step of the backward pass its node ran. Look at `mul`:
+# it receives two gradients, and runs last.
 
 
 # %%
@@ -35,8 +35,8 @@ x = torch.tensor([1.0, 2.0], requires_grad=True)
 w = torch.tensor([3.0, -1.0], requires_grad=True)
 record = torch.record(f, x, w, passes=("forward", "backward")).to_dict()
 steps = [op["of"] for op in record["ops"] if op["phase"] == "backward"]
-for turn, of in enumerate(steps, 1):
-    record["ops"][of]["note"] = f"turn {turn}"
+for step, of in enumerate(steps, 1):
+    record["ops"][of]["note"] = f"step {step}"
 draw(record, passes="backward", show=("values", "grads"))
 
 # %% [markdown]
@@ -75,7 +75,7 @@ x.grad = None
 # %% [markdown]
 # ## The first idea: recursion
 #
-# Call the node, and do the same for the node behind each edge. That is the whole chain rule, and the gradients are right.
+# Call the node, and do the same for the node behind each edge. That is the chain rule, and the gradients are right.
 
 
 # %%
@@ -128,13 +128,8 @@ lessons.predict(
     lambda: calls_of_recursion(10),
 )
 
-# %%
-print([calls_of_recursion(n) for n in (1, 2, 3, 10)])
-assert [calls_of_recursion(n) for n in (1, 2, 3, 10)] == [3, 7, 15, 2047]
-
 # %% [markdown]
-# Thirty additions would take two billion calls. In addition, a chain of a thousand operations exceeds Python's limit on
-# recursion.
+# Thirty additions would take two billion calls. And a thousand operations exceed Python's limit on recursion.
 #
 # ## Count first
 #
@@ -167,9 +162,9 @@ assert sorted(count.values()) == [1, 1, 1, 1, 2]
 #
 # ## Which ready node comes first?
 #
-# Often several nodes are ready. Every node has a sequence number, which counts the recorded operations. PyTorch keeps ready
-# nodes in a queue that returns the one with the largest number: the youngest. So backward visits the operations in reverse
-# order, and frees the youngest saved tensors first.
+# Often several nodes are ready. Every node has a *sequence number*, which counts the recorded operations. PyTorch keeps ready
+# nodes in a queue that returns the one with the largest number. So backward visits the operations in reverse order: one of
+# the reverse topological orders of lesson 1.
 
 # %%
 x.grad = None
@@ -185,7 +180,7 @@ lessons.predict(
     "loss = (first * second).sum(), and first was computed before second. Which node does backward call first?",
     {
         "first": "That is the order of the forward pass and of the edges. The queue returns the node with the largest number.",
-        "second": "It is younger: its sequence number is larger.",
+        "second": "It was computed later: its sequence number is larger.",
     },
     lambda: max(numbers, key=numbers.get),
 )
@@ -201,15 +196,16 @@ assert order == ["second", "first"]
 #
 # ## minigrad counts nothing
 #
-# An input is always older than the output. So among all nodes that have received a gradient, the youngest is complete: a
-# gradient that is still missing would come from a younger one. minigrad keeps these nodes in a heap by their numbers and pops
-# the youngest. The first lines of `minigrad/core/engine.py` explain this; `backward_loop` is the loop.
+# An input always has a smaller number than the output. So among all nodes that have received a gradient, the one with the
+# largest number is complete: a gradient that is still missing would come from a node with a larger number. minigrad keeps
+# these nodes in a heap and pops that node. The first lines of `minigrad/core/engine.py` explain this (it calls a node with a
+# larger number *younger*); `backward_loop` is the loop.
 
 # %%
 numbers = {node._sequence_nr(): node.name() for node in count if hasattr(node, "_sequence_nr")}
-youngest_first = [numbers[n] for n in sorted(numbers, reverse=True)]
-print(youngest_first)
-assert youngest_first == ["AddBackward0", "SinBackward0", "MulBackward0"], "the turns 2 to 4 in the first picture"
+largest_first = [numbers[n] for n in sorted(numbers, reverse=True)]
+print(largest_first)
+assert largest_first == ["AddBackward0", "SinBackward0", "MulBackward0"], "the steps 2 to 4 in the first picture"
 
 # %% [markdown]
 # ## Side by side
@@ -217,7 +213,7 @@ assert youngest_first == ["AddBackward0", "SinBackward0", "MulBackward0"], "the 
 # | step | PyTorch | minigrad |
 # | --- | --- | --- |
 # | the state of one backward | `GraphTask` | `BackwardRun` |
-# | when a node is ready | `dependencies_`, from `compute_dependencies`, are 0 | it is the youngest that waits |
+# | when a node is ready | `dependencies_`, from `compute_dependencies`, are 0 | it has the largest number of those that wait |
 # | waiting gradients | `not_ready_`: an `InputBuffer` for each node | the dictionary `waiting` |
 # | the next node | `ReadyQueue`, the largest `sequence_nr` first | `heappop` |
 # | one node | `call_function`: prehooks, the node, hooks | `step_on_arrays` or `step_on_tensors` |
@@ -229,7 +225,7 @@ assert youngest_first == ["AddBackward0", "SinBackward0", "MulBackward0"], "the 
 # PyTorch's names are from `torch/csrc/autograd/engine.cpp`, `engine.h`, `graph_task.h` and `node.h`; the note "Autograd
 # mechanics" in its documentation describes the threads.
 #
-# One row is easy to overlook. A node knows nothing about broadcasting: in this sum, `b` has one element, but the node returns
+# A node knows nothing about broadcasting: in this sum, `b` has one element, but the node returns
 # a gradient with three. The engine adds them up before it passes them on.
 
 # %%
@@ -243,7 +239,7 @@ assert to_b.shape == (3,) and b.grad.item() == 3.0
 # %% [markdown]
 # ## Exercises
 #
-# ### 1. Turns
+# ### 1. The order of the nodes
 #
 # In which order does the engine call the nodes of this program? Write the names of the variables, `loss` first.
 
@@ -294,8 +290,7 @@ lessons.check("engine_grad", engine_grad)
 #
 # - The engine starts at `loss.grad_fn` with a gradient of 1 and follows `next_functions`.
 # - A node with several uses waits: its gradients are added, and it is called once.
-# - PyTorch counts edges to know when a gradient is complete; minigrad takes the youngest node, whose gradient always is.
-# - `AccumulateGrad` ends each path: it adds to `.grad`.
+# - PyTorch counts edges to know when a gradient is complete; minigrad takes the node with the largest number.
 #
 # ## Questions
 #
@@ -303,7 +298,7 @@ lessons.check("engine_grad", engine_grad)
 # <summary>Why does the engine use a loop and a queue instead of recursion?</summary>
 #
 # Recursion follows every path, and their number can double with each operation. It would also need a stack as deep as the
-# graph. The loop calls each node once, and a chain of a million nodes needs no more stack than one node.
+# graph.
 #
 # </details>
 #
@@ -316,7 +311,7 @@ lessons.check("engine_grad", engine_grad)
 # </details>
 #
 # <details markdown="1">
-# <summary>Why can PyTorch not always take the youngest waiting node, as minigrad does?</summary>
+# <summary>Why can PyTorch not always take the waiting node with the largest number, as minigrad does?</summary>
 #
 # Its sequence numbers count within a thread, and a graph can be built by several threads, so a smaller number does not always
 # mean an older node. In addition, its queues for several devices run at the same time. Counting works in any order.

@@ -95,7 +95,7 @@ def _table(track: Track, counts: Mapping[Lesson, int], bars: bool) -> Table:
         done, total = counts[one], len(one.exercises)
         before = f"needs {', '.join(map(str, track.before(one)))}" if track.before(one) else ""
         table.add_row(
-            f" {one.number:2}", one.title, f"{one.minutes} min", f"+ {one.home} at home" * bool(one.home),
+            f" {one.number:2}", one.title, f"{one.minutes:2}" + f" + {one.home}" * bool(one.home),
             *[ProgressBar(total, done, width=WIDTH)] * bars, f"{done} of {total}", before,
             style="green" if done == total else "",
         )  # fmt: skip

@@ -94,6 +94,11 @@ class Section:
         """Return the blocks of a kind."""
         return [one[1] for one in self.content if isinstance(one, tuple) and one[0] == kind]
 
+    def below(self, cell: NotebookNode) -> list[str]:
+        """Return the paragraphs below a code cell."""
+        place = next(i for i, one in enumerate(self.content) if one is cell)
+        return [one[1] for one in self.content[place:] if isinstance(one, tuple) and one[0] == "text"]
+
     @property
     def cells(self) -> list[NotebookNode]:
         """The code cells."""
@@ -253,8 +258,10 @@ class LessonSlides:
         """Yield the slides up to the exercises."""
         yield self.title(f"Lesson {self.lesson.number} · {self.lesson.minutes} minutes")
         cells = self.first.cells
-        drawn = next((made for cell in cells if (made := pictures(cell, self.lesson.title))), [])
-        about = self.first.texts("text")[:1] if drawn else []  # the text below the first picture is about it
+        place, drawn = next(
+            ((i, made) for i, cell in enumerate(cells) if (made := pictures(cell, self.lesson.title))), (0, [])
+        )
+        about = self.first.below(cells[place])[:1] if drawn else []  # the text below the first picture is about it
         yield from drawn
         yield from fitting(self.question, [words(cut(one)) for one in (self.answer, *about) if one])
         for cell in cells:

@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from lessons import lesson
+from lessons import Lesson, lesson
+from lessons.catalogue import cells, minutes
 
 PLAN = re.compile(r"^## (One (\w+) \([^\n]+\))\n(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
 STEP = re.compile(
@@ -50,6 +51,27 @@ class Block:
             found.append((kind, lesson(name).name if kind == "exercises" else name))
         return found
 
+    @property
+    def minutes(self) -> int:
+        """The minutes that the steps in class take: lessons without homework, and lessons up to their exercises."""
+        took = {"lesson": lambda one: one.minutes, "opening": opening_minutes}
+        return sum(took[kind](lesson(name)) for kind, name in self.steps if kind in took)
+
+
+def opening_minutes(one: Lesson) -> int:
+    """Return the minutes of a lesson up to its exercises.
+
+    >>> opening_minutes(lesson(1)) < lesson(1).minutes - 10
+    True
+    """
+    parts = []
+    for title, text in cells(one.path):
+        before, heading, _ = text.partition("# ## Exercises")
+        parts.append((title, before))
+        if heading:
+            break
+    return minutes(parts)[0]
+
 
 @dataclass(frozen=True)
 class Deck:
@@ -86,9 +108,9 @@ def rows(text: str) -> Iterator[Block]:
     """Yield the rows of the table in a plan."""
     table = [line.strip("| ") for line in text.splitlines() if line.startswith("|")]
     head, _, *others = [[cell.strip() for cell in line.split("|")] for line in table]
-    for first, *cells in others:
+    for first, *rest in others:
         unit = f"{first} minutes" if head[0] == "minutes" else f"{head[0].capitalize()} {first}"
-        yield Block(unit if first.isdigit() else first, dict(zip(head[1:], cells)))
+        yield Block(unit if first.isdigit() else first, dict(zip(head[1:], rest)))
 
 
 def links(page: str, name: str) -> str:

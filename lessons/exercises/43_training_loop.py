@@ -7,6 +7,22 @@ from minigrad import optim
 
 
 @exercise(
+    "The first step: the gradient of w * w is 2w = 2, so w becomes 1 - 0.1 * 2.",
+    "The second backward adds 2 * 0.8 to the 2 that are still in w.grad.",
+)
+def loop_uncleared(answer):
+    """w is 0.8 after the first step. Then w.grad is 2 + 1.6, and 0.8 - 0.1 * 3.6 = 0.44."""
+    mistakes = {
+        0.64: "that is the value if w.grad is cleared before the second step",
+        0.8: "that is the value after one step",
+        3.6: "that is w.grad in the second step",
+        0.6: "the second gradient is computed at w = 0.8",
+        0.4: "the second gradient is computed at w = 0.8: 1.6 is added to the 2",
+    }
+    expect.number(answer, 0.44, mistakes)
+
+
+@exercise(
     "`p = p - ...` creates a new tensor and forgets it. Change the values of the parameter, as the lesson does.",
     "What does backward do with a gradient that is already there?",
     "What does a list of tensors with a graph keep alive? `.item()` returns only the number.",

@@ -1,3 +1,7 @@
+# %% loop_uncleared
+loop_uncleared = 0.44
+
+
 # %% digit_training
 def digit_training(loss, parameters, steps, rate):
     losses = []

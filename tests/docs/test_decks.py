@@ -47,6 +47,35 @@ def test_the_decks_have_the_lessons_of_the_page_in_its_order():
     assert {name for kind, name in steps if kind == "exercises"} <= {one.name for one in lessons()}
 
 
+UNITS = {
+    "Hour": 60,
+    "Saturday": 75,
+    "Sunday": 75,
+    "Week": 120,
+}  # minutes for lessons: a block of 90 has 15 for questions
+
+
+@pytest.mark.parametrize("deck", ALL, ids=lambda deck: deck.name)
+def test_the_lessons_of_a_plan_fit_their_time(deck):
+    for block in deck.blocks:
+        unit, _, number = block.place.partition(" ")
+        assert block.minutes <= (int(unit) if number == "minutes" else UNITS[unit]), block.place
+
+
+def test_the_rows_of_the_lecture_fill_it():
+    (lecture,) = PLANS["lecture"]
+    times = [int(block.place.removesuffix(" minutes")) for block in lecture.blocks]
+    assert f"({sum(times)} minutes)" in lecture.plan
+
+
+def test_the_minutes_of_a_row_are_those_of_its_lessons_in_class():
+    one, two = lessons()[:2]
+    row = plans.Block("Hour 1", {"lessons": f"[1](lessons/{one.name}.md), [2](lessons/{two.name}.md) as homework"})
+    assert row.minutes == one.minutes
+    row = plans.Block("9 minutes", {"topic": "up to the exercises", "material": f"[1](lessons/{one.name}.md)"})
+    assert 0 < row.minutes == plans.opening_minutes(one) < one.minutes - 10
+
+
 def test_a_row_says_how_much_of_a_lesson_to_show():
     row = plans.Block("20 minutes", {"topic": "lesson 1, up to the exercises", "material": "[1](lessons/01_a.md)"})
     assert row.steps == [("opening", "01_a")] and row.goal == ("", "")

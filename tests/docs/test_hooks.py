@@ -21,14 +21,14 @@ def page(address):
 
 
 def test_without_a_repository_nothing_links_to_one():
-    site, shown = SimpleNamespace(repo_url=None, repo_name=None, site_url=""), page("start.md")
+    site, shown = SimpleNamespace(repo_url=None, repo_name=None, site_url="", nav=[]), page("start.md")
     hooks.on_config(site)
     assert shown.edit_url is None and site.repo_url is None and not hooks.name()
 
 
 def test_one_setting_makes_the_links_to_the_repository_and_to_the_source_of_each_page(monkeypatch):
     monkeypatch.setattr(config, "REPOSITORY", ADDRESS)
-    site = SimpleNamespace(repo_url=None, repo_name=None, site_url="")
+    site = SimpleNamespace(repo_url=None, repo_name=None, site_url="", nav=[])
     hooks.on_config(site)
     assert (site.repo_url, site.repo_name) == (ADDRESS, "ada/engine")
     for address in [path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").glob("[!g]*/*.md")]:
@@ -43,7 +43,7 @@ def test_one_setting_makes_the_links_to_the_repository_and_to_the_source_of_each
 def test_the_site_has_the_address_to_which_links_lead_unless_the_build_names_another(monkeypatch):
     monkeypatch.setattr(config, "SITE", "https://ada.example/")
     for given, wanted in (("", "https://ada.example/"), ("https://other.example/", "https://other.example/")):
-        site = SimpleNamespace(repo_url=None, repo_name=None, site_url=given)
+        site = SimpleNamespace(repo_url=None, repo_name=None, site_url=given, nav=[])
         hooks.on_config(site)
         assert site.site_url == wanted
 

@@ -15,15 +15,16 @@ from docs.build import ROOT, execute
 from docs.build import lessons as pages_of_lessons
 from docs.build.execute import LessonError
 from docs.build.lessons import Page, doors, listed
-from lessons import Lesson, lessons
+from lessons import Lesson, lesson, lessons
 from lessons.as_notebook import notebook
+from lessons.tracks import Track
 
 pytestmark = pytest.mark.slow  # kernels take a second to start
 
 OUTPUTS = """# %% [markdown]
 # # Outputs
 #
-# *1 minute. Needs no other lesson.*
+# *Needs no other lesson.*
 
 # %%
 import os, sys
@@ -63,7 +64,7 @@ HTML("<b>bold</b>\\n\\n<i>italic</i>")
 
 
 def made_lesson(path):
-    return Lesson(1, path, "Outputs: all", 1, (), "What there is.", ())
+    return Lesson(1, path, "Outputs: all", 3, 2, (), "What there is.", ())
 
 
 @pytest.fixture(scope="module")
@@ -116,6 +117,12 @@ def test_the_title_may_have_a_colon(page):
     assert page.text.startswith('---\ntitle: "1. Outputs: all"\n---\n\n# Outputs\n')
 
 
+def test_the_computed_minutes_are_on_the_page_and_in_the_notebook(page):
+    assert "\n*3 minutes, and 2 minutes at home. Needs no other lesson.*\n" in page.text
+    one = lessons()[0]
+    assert f"*{one.minutes} minutes, and {one.home} minutes at home. Needs no other lesson.*" in notebook(one)
+
+
 def cell(output, alt=""):
     return SimpleNamespace(cell_type="code", source="picture", outputs=[output], metadata={"alt": alt})
 
@@ -138,15 +145,23 @@ def test_an_exercise_has_hints_and_solution_below_it():
     assert below.index('??? question "Hint 1"') < below.index('??? success "Solution"') < below.index("### 2.")
 
 
-def test_the_list_of_lessons_has_title_minutes_and_summary(tmp_path):
-    assert listed([made_lesson(tmp_path / "01_outputs.py")]) == (
-        "1. **[Outputs: all](01_outputs.md)** · 1 minutes\n\n    What there is.\n"
+def test_the_list_of_a_track_has_its_aim_and_lessons_with_minutes_and_summary(tmp_path):
+    assert listed([Track("All", "see all", (made_lesson(tmp_path / "01_outputs.py"),))]) == (
+        "## All\n\n3 minutes, and 2 minutes at home. Afterwards you can see all.\n\n"
+        "**[1. Outputs: all](01_outputs.md)** · 3 minutes, and 2 minutes at home\n\nWhat there is.\n"
     )
 
 
+def test_a_lesson_of_two_tracks_has_its_summary_once_and_names_what_it_needs():
+    two = lesson(2)
+    text = listed([Track("A", "a", (lesson(1), two)), Track("B", "b", (two,))])
+    assert text.count(two.summary) == 1 and text.count(f"]({two.name}.md)**") == 2
+    assert text.rstrip().endswith(f"minutes at home · needs [1]({lesson(1).name}.md)")
+
+
 def test_the_list_of_lessons_has_a_line_for_each_thing_that_is_learned():
-    text = listed(lessons()[:1])
-    assert len(re.findall("^    - ", text, re.MULTILINE)) == 3 and "    After this lesson you can:\n\n    - " in text
+    text = listed([Track("A", "a", lessons()[:1])])
+    assert len(re.findall("^- ", text, re.MULTILINE)) == 3 and "After this lesson you can:\n\n- " in text
 
 
 def test_a_page_offers_its_notebook_and_with_a_repository_two_places_to_run_it(tmp_path):
@@ -225,7 +240,7 @@ def test_the_command_fails_with_a_lesson(tmp_path):
         shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("gen", "__pycache__", "[0-9]*"))
     for name in ("minigrad", "viz", "tests", "CHANGELOG.md"):
         (tmp_path / name).symlink_to(ROOT / name)
-    lesson = '# %% [markdown]\n# # Wrong\n#\n# *1 minutes. Needs no other lesson.*\n#\n# A lesson.\n\n# %%\nassert "a" == "b"\n'
+    lesson = '# %% [markdown]\n# # Wrong\n#\n# *Needs no other lesson.*\n#\n# A lesson.\n\n# %%\nassert "a" == "b"\n'
     (tmp_path / "lessons" / "01_wrong.py").write_text(lesson)
     environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
     build = [sys.executable, "-m", "docs.build"]

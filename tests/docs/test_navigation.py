@@ -1,25 +1,24 @@
-"""mkdocs.yml names every lesson, style and script, and the workflows pin their actions."""
+"""The navigation has every lesson, mkdocs.yml every style and script, and the workflows pin their actions."""
 
 import re
 
-import pytest
-
-from docs.build import DOCS, ROOT
+from docs.build import DOCS, ROOT, hooks
 from lessons import lessons
+from lessons.catalogue import steps
+from lessons.tracks import tracks
 
 NAVIGATION = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.y*ml"))
 ACTION = re.compile(r"^\s*(?:- )?uses: *(.*)$", re.MULTILINE)
 
 
-@pytest.mark.parametrize("lesson", lessons(), ids=lambda one: one.name)
-def test_every_lesson_is_in_the_navigation(lesson):
-    assert f"- lessons/{lesson.name}.md\n" in NAVIGATION
-
-
-def test_lessons_stand_in_their_order():
-    listed = re.findall(r"- lessons/(\d\d)_\w+\.md", NAVIGATION)
-    assert listed == sorted(set(listed))
+def test_every_lesson_is_in_the_navigation_once_below_a_track():
+    nav = hooks.with_tracks([{"Home": "index.md"}, {"Lessons": ["lessons/index.md", {"Bank": "exercises.md"}]}])
+    home, (first, *sections, bank) = nav[0], nav[1]["Lessons"]
+    assert (home, first, bank) == ({"Home": "index.md"}, "lessons/index.md", {"Bank": "exercises.md"})
+    assert [name for section in sections for name in section] == [track.name for track in tracks()]
+    pages = [page for section in sections for part in section.values() for page in part]
+    assert sorted(pages) == sorted(f"lessons/{one.name}.md" for one in [*lessons(), *steps()])
 
 
 def test_the_styles_and_scripts_of_the_site_are_there():

@@ -235,7 +235,7 @@ def test_a_long_message_is_cut():
 PREDICTED = """# %% [markdown]
 # # Title
 #
-# *20 minutes. Needs no other lesson.*
+# *Needs no other lesson.*
 #
 # **A question?**
 

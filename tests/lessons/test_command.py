@@ -17,12 +17,14 @@ import pytest
 from rich.console import Console
 
 from lessons import lesson, lessons, progress
+from lessons.tracks import Track, tracks
 from tests.viz import command
 
 from .solved import solutions, solved
 
 pytest.importorskip("jupytext")
 ONE = lesson(1)
+TWO = Track("Two", "do both", lessons()[:2])
 minigrad = functools.partial(command.minigrad, needs="jupytext")
 WRITTEN = f"minigrad-lessons/{ONE.name}.ipynb"
 
@@ -37,28 +39,38 @@ def solve(path):
 
 def test_the_list_shows_what_is_solve(tmp_path):
     done = minigrad(tmp_path, "lessons")
-    assert done.returncode == 0 and re.search(r"^ 1  .* 0 of 5$", done.stdout.decode(), re.MULTILINE)
+    assert done.returncode == 0 and re.search(r"^  1  .* 0 of 5 *$", done.stdout.decode(), re.MULTILINE)
+    for track in tracks():
+        assert f"{track.name} ({track.lasting}; 0 of " in " ".join(done.stdout.decode().split())
     assert "Next: minigrad lessons open 1" in done.stdout.decode()
     (tmp_path / "progress.json").write_text(json.dumps({"three_uses": "2026-01-01"}))
-    assert re.search(r"^ 1  .* 1 of 5$", minigrad(tmp_path, "lessons").stdout.decode(), re.MULTILINE)
+    assert re.search(r"^  1  .* 1 of 5 *$", minigrad(tmp_path, "lessons").stdout.decode(), re.MULTILINE)
     listed = json.loads(minigrad(tmp_path, "lessons", "--json").stdout)
     assert len(listed) == len(lessons()) and listed[0]["exercises"]["three_uses"] == "2026-01-01"
+    assert (listed[0]["minutes"], listed[0]["home"]) == (ONE.minutes, ONE.home) and listed[0]["tracks"] == ["Backprop"]
 
 
 def shown(days, **options):
-    """Return the list of the first two lessons, as a console with these options prints it."""
+    """Return the list of a track of the first two lessons, as a console with these options prints it."""
     console = Console(file=io.StringIO(), width=100, **options)
-    progress.show(lessons()[:2], dict.fromkeys(days, "2026-01-01"), console)
+    progress.show([TWO], dict.fromkeys(days, "2026-01-01"), console)
     return console.file.getvalue()
 
 
 def test_a_terminal_gets_a_bar_as_long_as_what_is_solved():
     at_terminal = {"force_terminal": True, "color_system": "standard", "no_color": False, "legacy_windows": False}
     two = [ONE.exercises[0], ONE.exercises[2]]
-    first, second = (line for line in shown(two, **at_terminal).splitlines() if " min " in line)
+    first, second = (line for line in shown(two, **at_terminal).splitlines() if " of 5" in line)
     solved = re.findall(r"\x1b\[\S*?m(━+)", first)
     assert len(solved[0]) == progress.WIDTH * 2 // 5 and "2 of 5" in first and "0 of" in second
     assert "━" not in shown(two) and "\x1b" not in shown(two) and "2 of 5" in shown(two)
+
+
+def test_the_list_names_lessons_that_a_track_does_not_have():
+    alone = Track("Alone", "see", (lesson(2),))
+    console = Console(file=io.StringIO(), width=100)
+    progress.show([alone], {}, console)
+    assert re.search(r"^  2 .* needs 1 *$", console.file.getvalue(), re.MULTILINE) and "needs" not in shown([])
 
 
 def test_when_all_is_solved_no_lesson_is_next():

@@ -6,12 +6,14 @@ Its checks accept right answers, and reject wrong ones with a word that helps.
 import pathlib
 import re
 import subprocess
+from graphlib import TopologicalSorter
 
 import pytest
 
-from lessons import Lesson, lessons
+from lessons import Lesson, catalogue, lessons
 from lessons.as_notebook import notebook
-from lessons.catalogue import cells
+from lessons.catalogue import cells, steps
+from lessons.tracks import tracks
 from tests.distributed.ranks import needs_mpi
 from tests.forked import python
 
@@ -100,14 +102,8 @@ def test_each_exercise_has_answers_hints_and_a_solution(one):
         assert lessons.hints(name) and all(hint.strip() for hint in lessons.hints(name)), name
 
 
-@ALL
-def test_lesson_needs_only_earlier_ones(one):
-    assert all(needed < one.number for needed in one.needs)
-
-
-AT_HOME = re.compile(r"^# ### .* \(at home\)$", re.MULTILINE)
 TRIED = re.compile(r"^# \*\*Try it\.\*\*", re.MULTILINE)
-ANSWERS = re.compile(r"<details.*?</details>", re.DOTALL)
+LONGEST, LONGEST_STEP, FIRST_CELL = 30, 45, 12  # minutes of a lesson and of a step of the track "Build it", lines
 
 
 def tried(one):
@@ -115,27 +111,58 @@ def tried(one):
     return len(TRIED.findall(one.path.read_text(encoding="utf-8")))
 
 
-@ALL
-def test_lesson_takes_at_most_20_minutes(one):
-    parts = cells(one.path)
-    text = ANSWERS.sub("", "\n".join(part for title, part in parts if title.startswith("[markdown]")))
-    code = [
-        line
-        for title, part in parts
-        if not title.startswith("[markdown]")
-        for line in part.splitlines()
-        if line.strip()
-    ]
-    in_class = len(one.exercises) - len(AT_HOME.findall(one.path.read_text(encoding="utf-8")))
-    words = len(text.split()) - text.count("\n")  # without the comment signs
-    # a reader reads 150 words or 25 lines of code in a minute; an exercise takes two, dragging a number one
-    assert one.minutes == 20 and words / 150 + len(code) / 25 + 2 * in_class - tried(one) < 20.5
+EVERY = pytest.mark.parametrize("one", [*lessons(), *steps()], ids=lambda one: one.name)
 
 
-def test_lessons_are_numbered_and_their_exercises_have_unique_names():
-    assert [one.number for one in lessons()] == list(range(1, len(lessons()) + 1))
-    names = [name for one in lessons() for name in one.exercises]
+@EVERY
+def test_lesson_is_short(one):
+    """If it is not, cut what it says twice, mark its last exercise with "(at home)", or divide it."""
+    assert one.minutes <= (LONGEST_STEP if one in steps() else LONGEST)
+
+
+@EVERY
+def test_first_cell_of_code_is_short(one):
+    first = next(text for title, text in cells(one.path) if not title.startswith("[markdown]"))
+    assert len([line for line in first.splitlines() if line.strip()]) <= FIRST_CELL
+
+
+def test_a_lesson_does_not_need_itself():
+    TopologicalSorter({one.number: one.needs for one in lessons()}).prepare()  # raises CycleError
+    assert {number for one in lessons() for number in one.needs} <= {one.number for one in lessons()}
+
+
+def test_numbers_and_names_of_exercises_are_unique():
+    numbers = [one.number for one in lessons()]
+    assert len(numbers) == len(set(numbers))
+    names = [name for one in [*lessons(), *steps()] for name in one.exercises]
     assert len(names) == len(set(names))
+
+
+def test_every_lesson_is_in_a_track():
+    assert {one.name for track in tracks() for one in track.lessons} == {one.name for one in [*lessons(), *steps()]}
+
+
+@pytest.mark.parametrize("track", tracks(), ids=lambda track: track.name)
+def test_lessons_of_a_track_come_after_those_of_it_that_they_need(track):
+    numbers = [one.number for one in track.lessons]
+    assert len(numbers) == len(set(numbers))
+    for one in track.lessons:
+        assert not set(track.before(one)) & set(numbers), f"lesson {one.number} is too early"
+
+
+@pytest.mark.parametrize("track", tracks()[:-1], ids=lambda track: track.name)
+def test_only_the_track_of_the_documents_is_about_other_languages(track):
+    assert not [one.name for one in track.lessons if "```cpp" in one.path.read_text(encoding="utf-8")]
+
+
+@pytest.mark.parametrize("about", ["*20 minutes. Needs lesson 1.*", "*Needs 1.*", "Needs lesson 1."])
+def test_a_lesson_with_another_first_cell_is_refused(about, tmp_path):
+    path = tmp_path / "01_other.py"
+    path.write_text(f"# %% [markdown]\n# # Other\n#\n# {about}\n#\n# Words.\n")
+    with pytest.raises(
+        ValueError, match=re.escape("01_other.py: begin with '# Title' and '*Needs lessons 1 and 2.*', got")
+    ):
+        catalogue._read(path)
 
 
 def test_gap_is_found_in_a_function_that_was_applied():

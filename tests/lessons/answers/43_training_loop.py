@@ -1,3 +1,14 @@
+# %% values loop_uncleared
+0.44  # right
+torch.tensor(0.44)  # right
+0.64  # cleared
+0.8  # one step
+3.6  # w.grad
+0.4  # 1.6 is added
+0.5  # not right
+[0.8, 0.44]  # expected a number
+
+
 # %% right digit_training
 def digit_training(loss, parameters, steps, rate):
     optimizer = optim.SGD(parameters, lr=rate)

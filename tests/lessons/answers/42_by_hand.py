@@ -1,0 +1,129 @@
+# %% values layer_weights
+[[1, -1], [5, -2]]  # right
+torch.tensor([[1.0, 2.0], [0.0, 1.0]]).T @ torch.tensor([[1.0, -1.0], [3.0, 0.0]])  # right
+[[7, -1], [3, 0]]  # that is x @ G
+[[1, 5], [-1, -2]]  # transposed
+[[0.5, -0.5], [2.5, -1.0]]  # mean
+[[1, -1], [5, 2]]  # not right
+5  # expected 4 numbers
+
+# %% right layer_backward
+# -     return G @ W.T, x.T @ G, G.sum(0)
+# +     return torch.einsum("nk,ik->ni", G, W), torch.einsum("ni,nk->ik", x, G), torch.ones(len(G)) @ G
+
+# %% right layer_backward
+# -     return G @ W.T, x.T @ G, G.sum(0)
+# +     return (W @ G.T).T, sum(torch.outer(a, g) for a, g in zip(x, G)), G.sum(0)
+
+
+# %% wrong layer_backward: runs a backward pass
+def layer_backward(x, W, G):
+    x, W, b = x.detach().requires_grad_(), W.detach().requires_grad_(), torch.zeros(G.shape[1], requires_grad=True)
+    return torch.autograd.grad(x @ W + b, (x, W, b), G)
+
+
+# %% wrong layer_backward: W is transposed
+# -     return G @ W.T, x.T @ G, G.sum(0)
+# +     return G @ W.T, G.T @ x, G.sum(0)
+
+# %% wrong layer_backward: row for each example
+# -     return G @ W.T, x.T @ G, G.sum(0)
+# +     return G @ W.T, x.T @ G, G
+
+# %% wrong layer_backward: the gradient of W
+# -     return G @ W.T, x.T @ G, G.sum(0)
+# +     return G @ W.T, x.T @ G / len(x), G.sum(0)
+
+# %% wrong layer_backward: the gradient of b
+# -     return G @ W.T, x.T @ G, G.sum(0)
+# +     return G @ W.T, x.T @ G, G.mean(0)
+
+# %% wrong layer_backward: the gradient of x
+# -     return G @ W.T, x.T @ G, G.sum(0)
+# +     return x.T @ G, G @ W.T, G.sum(0)
+
+# %% wrong layer_backward: a tuple with the gradients of x, W, b
+# -     return G @ W.T, x.T @ G, G.sum(0)
+# +     return G @ W.T, x.T @ G
+
+# %% wrong layer_backward: is None, expected a tensor
+# -     return G @ W.T, x.T @ G, G.sum(0)
+# +     return G @ W.T, x.T @ G, None
+
+# %% right loss_backward
+# -     return (scores.softmax(1) - F.one_hot(labels, scores.shape[1])) / len(labels)
+# +     p = scores.exp() / scores.exp().sum(1, keepdim=True)
+# +     p[torch.arange(len(labels)), labels] -= 1
+# +     return p / len(labels)
+
+# %% right loss_backward
+# -     return (scores.softmax(1) - F.one_hot(labels, scores.shape[1])) / len(labels)
+# +     right = torch.stack([torch.arange(scores.shape[1]) == label for label in labels])
+# +     return (scores.log_softmax(1).exp() - right.float()).div(len(scores))
+
+# %% wrong loss_backward: times as large
+# -     return (scores.softmax(1) - F.one_hot(labels, scores.shape[1])) / len(labels)
+# +     return scores.softmax(1) - F.one_hot(labels, scores.shape[1])
+
+# %% wrong loss_backward: wrong sign
+# -     return (scores.softmax(1) - F.one_hot(labels, scores.shape[1])) / len(labels)
+# +     return (F.one_hot(labels, scores.shape[1]) - scores.softmax(1)) / len(labels)
+
+# %% wrong loss_backward: subtract 1
+# -     return (scores.softmax(1) - F.one_hot(labels, scores.shape[1])) / len(labels)
+# +     return scores.softmax(1) / len(labels)
+
+# %% wrong loss_backward: along dimension 1
+# -     return (scores.softmax(1) - F.one_hot(labels, scores.shape[1])) / len(labels)
+# +     return (scores.softmax(0) - F.one_hot(labels, scores.shape[1])) / len(labels)
+
+# %% wrong loss_backward: the gradient of the scores
+# -     return (scores.softmax(1) - F.one_hot(labels, scores.shape[1])) / len(labels)
+# +     return (scores - F.one_hot(labels, scores.shape[1])) / len(labels)
+
+
+# %% wrong loss_backward: backward pass
+def loss_backward(scores, labels):
+    leaf = scores.detach().requires_grad_()
+    F.cross_entropy(leaf, labels).backward()
+    return leaf.grad
+
+
+# %% wrong loss_backward: expected numbers
+def loss_backward(scores, labels):
+    scores.softmax(1) - F.one_hot(labels, scores.shape[1])
+
+
+# %% right network_backward
+def network_backward(x, labels, W1, b1, W2, b2):
+    h = (x @ W1 + b1).tanh()
+    G = ((h @ W2 + b2).softmax(1) - F.one_hot(labels, len(b2))) / len(x)
+    H = (G @ W2.T) * (1 - h * h)
+    return x.T @ H, H.sum(0), h.T @ G, G.sum(0)
+
+
+# %% right network_backward
+# -     _, grad_W1, grad_b1 = layer_backward(x, W1, grad_h * (1 - h**2))
+# +     _, grad_W1, grad_b1 = layer_backward(x, W1, grad_h / torch.cosh(x @ W1 + b1) ** 2)
+
+# %% wrong network_backward: the gradient of W1
+# -     _, grad_W1, grad_b1 = layer_backward(x, W1, grad_h * (1 - h**2))
+# +     _, grad_W1, grad_b1 = layer_backward(x, W1, grad_h)
+
+# %% wrong network_backward: the gradient of W1
+# -     _, grad_W1, grad_b1 = layer_backward(x, W1, grad_h * (1 - h**2))
+# +     _, grad_W1, grad_b1 = layer_backward(x, W1, grad_h * (1 - h))
+
+# %% wrong network_backward: the gradient of W1
+# -     return grad_W1, grad_b1, grad_W2, grad_b2
+# +     return grad_W2, grad_b2, grad_W1, grad_b1
+
+# %% wrong network_backward: gradients of W1, b1, W2, b2
+# -     return grad_W1, grad_b1, grad_W2, grad_b2
+# +     return grad_W1, grad_W2
+
+
+# %% wrong network_backward: backward pass
+def network_backward(x, labels, *parameters):
+    W1, b1, W2, b2 = leaves = [p.detach().requires_grad_() for p in parameters]
+    return torch.autograd.grad(F.cross_entropy((x @ W1 + b1).tanh() @ W2 + b2, labels), leaves)
