@@ -255,7 +255,7 @@ lessons.check("GeneratedNorm", GeneratedNorm)
 # ### 3. A rule that obeys
 #
 # Write the rule of this Function, which multiplies each element by a random sign. Raise a `RuntimeError` for the option
-# `"error"`. The batch may be in any dimension. Call `RandomSigns.apply` for the signs, and let `backward` as it is.
+# `"error"`. The batch may be in any dimension. Call `RandomSigns.apply` for the signs, and leave `backward` as it is.
 
 
 # %%
@@ -294,7 +294,7 @@ lessons.check("RandomSigns", RandomSigns)
 # <details markdown="1">
 # <summary>When would you write a rule although minigrad can generate one?</summary>
 #
-# When you know a faster way to compute a batch, or when a batch shall behave differently. The result and the gradient still
+# When you know a faster way to compute a batch, or when a batch should behave differently. The result and the gradient still
 # have to be those of a loop.
 #
 # </details>

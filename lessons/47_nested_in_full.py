@@ -302,14 +302,14 @@ lessons.check("NestedPolar", NestedPolar)
 # ### 3. Repair
 #
 # This Function clamps each tensor of a dict to the range from -1 to 1, in place. It returns the dict, and a second dict that
-# says which numbers it has kept: those with an absolute value of at most 1. A number that is clamped has the gradient 0.
+# has a 1 for each number that it keeps, with an absolute value of at most 1, and a 0 for the others. A number that is clamped has the gradient 0.
 # Declare what has to be declared, and write `backward_extended`.
 
 
 # %%
 class NestedClamp(NestedIOFunction):
     def forward_extended(self, tensors):
-        kept = {name: t.abs() <= 1 for name, t in tensors.items()}
+        kept = {name: (t.abs() <= 1).float() for name, t in tensors.items()}
         for t in tensors.values():
             t.clamp_(-1, 1)
         return tensors, kept

@@ -136,8 +136,8 @@ small = [torch.randn(*shape, dtype=torch.float64, requires_grad=True) for shape 
 assert torch.autograd.gradcheck(fused, small) and torch.autograd.gradgradcheck(fused, small)
 
 # %% [markdown]
-# The price is time: a step runs the convolution twice forward. PyTorch's tutorial also saves the sums of the channels, which
-# are small, and its backward is for first derivatives only.
+# The price is time: a step runs the convolution twice forward. PyTorch's tutorial also saves the sums and deviations of the
+# channels, which are small, and its backward is for first derivatives only.
 #
 # ## Fusing and checkpointing
 #

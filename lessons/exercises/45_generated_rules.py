@@ -78,6 +78,8 @@ def RandomSigns(answer):
         out, drawn = mapped(leaf)
         if drawn.shape != front.shape or not (drawn.abs() == 1).all():
             raise Wrong(f"{where} the second output is {drawn}, expected signs of shape {tuple(front.shape)}")
+        if drawn.requires_grad:
+            raise Wrong(f"{where} the signs require grad: mark them as not differentiable, in setup_context")
         expect.tensor(out.detach(), front * drawn, f"the result {where}")
         if not out.requires_grad:
             raise Wrong(f"{where} the result does not require grad: something cut the graph")
@@ -85,7 +87,8 @@ def RandomSigns(answer):
         expect.tensor(gradient.movedim(in_dims, 0), front * drawn, f"the gradient {where}")
         return drawn
 
-    for in_dims, x in ((0, batch), (1, batch.T.clone())):
+    cube = batch.reshape(3, 2, 32).movedim(0, 2).contiguous()
+    for in_dims, x in ((0, batch), (1, batch.T.clone()), (2, cube)):
         different, same = signs(in_dims, "different", x), signs(in_dims, "same", x)
         if (different[0] == different[1]).all():
             raise Wrong('with randomness="different" all examples have the same signs')

@@ -53,6 +53,8 @@ def NestedPolar(answer):
         with fwAD.dual_level():
             out = answer.apply({"r": fwAD.make_dual(r, r_t), "phi": fwAD.make_dual(phi, phi_t)}, "A")
             dicts_like(out, ["x", "y", "name"], "the result")
+            for name, value in (("x", r * phi.cos()), ("y", r * phi.sin())):
+                expect.tensor(fwAD.unpack_dual(out[name]).primal, value, f"the result {name!r}")
             tangents = {name: fwAD.unpack_dual(out[name]).tangent for name in ("x", "y")}
         for name in ("x", "y"):
             if tangents[name] is None:
@@ -66,11 +68,11 @@ def NestedPolar(answer):
 
 @exercise(
     "forward_extended writes into its inputs: self.mark_dirty(tensors).",
-    "kept holds bools, which have no derivative: self.mark_non_differentiable(kept).",
+    "kept has no derivative, but it holds floats: self.mark_non_differentiable(kept).",
     "Save kept with self.save_for_backward(kept). The gradient is grads[name] where kept[name], and 0 elsewhere.",
 )
 def NestedClamp(answer):
-    """Now the write is marked, the bools are marked, and a clamped number has the gradient 0."""
+    """Now the write and the mask are marked, and a clamped number has the gradient 0."""
     nested(answer)
     values = {"a": torch.tensor([0.5, -3.0, 1.0]), "b": torch.tensor([[2.0], [-0.25]])}
     leaves = {name: t.clone().requires_grad_() for name, t in values.items()}
@@ -89,8 +91,8 @@ def NestedClamp(answer):
         expect.tensor(clamped[name].detach(), t.clamp(-1, 1), f"the result {name!r}")
         if kept[name].requires_grad:
             raise Wrong(f"kept[{name!r}] requires grad: mark it as not differentiable")
-        if not torch.equal(kept[name].to(torch.float32), inside.to(torch.float32)):
-            raise Wrong(f"kept[{name!r}] is {kept[name].tolist()}, expected {inside.tolist()}")
+        if not torch.equal(kept[name].float(), inside.float()):
+            raise Wrong(f"kept[{name!r}] is {kept[name].tolist()}, expected {inside.float().tolist()}")
     total = sum((clamped[name] * weights[name]).sum() for name in values)
     for name, gradient in zip(leaves, torch.autograd.grad(total, list(leaves.values()), allow_unused=True)):
         if gradient is None:

@@ -44,6 +44,11 @@ def FusedRelu(answer):
     for shape, filters in (((2, 3, 5, 5), (4, 3, 3, 3)), ((1, 1, 3, 4), (1, 1, 2, 2))):
         args = tuple(torch.randn(*one, generator=draw).requires_grad_() for one in (shape, filters))
         expect.computes(given, expected, args, rtol=1e-3)
+    x, zeros = torch.ones(1, 1, 3, 3, requires_grad=True), torch.zeros(1, 1, 2, 2, requires_grad=True)
+    try:
+        expect.computes(given, expected, (x, zeros))
+    except Wrong as wrong:
+        raise Wrong(f"where the convolution is 0, the gradient of ReLU is 0: {wrong}", wrong.drawing) from None
     expect.saves(given, args, sum(t.nbytes for t in args))
 
 

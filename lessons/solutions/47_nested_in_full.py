@@ -20,7 +20,7 @@ class NestedPolar(NestedIOFunction):
 # %% NestedClamp
 class NestedClamp(NestedIOFunction):
     def forward_extended(self, tensors):
-        kept = {name: t.abs() <= 1 for name, t in tensors.items()}
+        kept = {name: (t.abs() <= 1).float() for name, t in tensors.items()}
         for t in tensors.values():
             t.clamp_(-1, 1)
         self.mark_dirty(tensors)

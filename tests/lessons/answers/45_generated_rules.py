@@ -132,6 +132,15 @@ torch.tensor([5, 40])  # right
 # +         _, signs = RandomSigns.apply(x[0])
 # +         return (x * signs, signs), (0, None)
 
+# %% wrong RandomSigns: the signs require grad
+# -         ctx.mark_non_differentiable(output[1])
+
+# %% wrong RandomSigns: out_dim 0
+# -         x = x.movedim(in_dims[0], 0)
+# -         if info.randomness == "different":
+# +         x = x.movedim(0, in_dims[0])
+# +         if info.randomness == "different":
+
 # %% wrong RandomSigns: NumPy
 # -     @staticmethod
 # -     def vmap(info, in_dims, x):

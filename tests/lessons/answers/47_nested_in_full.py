@@ -76,6 +76,10 @@ class NestedPolar(NestedIOFunction):
 # -         return {"y": s * dr + r * c * dphi, "x": c * dr - r * s * dphi, "name": None}
 # +         return {"y": None, "x": c * dr - r * s * dphi, "name": None}
 
+# %% wrong NestedPolar: the result 'x'
+# -         return {"x": r * phi.cos(), "y": r * phi.sin(), "name": name}
+# +         return {"x": r * phi.sin(), "y": r * phi.cos(), "name": name}
+
 # %% wrong NestedPolar: KeyError
 # -         c, s = phi.cos(), phi.sin()
 # +         c, s = phi.cos(), tangents["s"]
@@ -92,13 +96,13 @@ class NestedPolar(torch.autograd.Function):
 # -         (kept,) = self.saved_tensors
 # -         return ({name: g * kept[name] for name, g in grads.items()},)
 # +         (kept,) = self.saved_tensors
-# +         return ({name: torch.where(kept[name], g, torch.zeros_like(g)) for name, g in grads.items()},)
+# +         return ({name: torch.where(kept[name] == 1, g, torch.zeros_like(g)) for name, g in grads.items()},)
 
 
 # %% right NestedClamp
 class NestedClamp(NestedIOFunction):
     def forward_extended(self, tensors):
-        self.kept = {name: t.abs() <= 1 for name, t in tensors.items()}
+        self.kept = {name: (t.abs() <= 1).float() for name, t in tensors.items()}
         self.mark_dirty(*tensors.values())
         self.mark_non_differentiable(*self.kept.values())
         for t in tensors.values():
@@ -122,7 +126,7 @@ class NestedClamp(NestedIOFunction):
 
 # %% wrong NestedClamp: gradient of 'a'
 # -         return ({name: g * kept[name] for name, g in grads.items()},)
-# +         return ({name: g * ~kept[name] for name, g in grads.items()},)
+# +         return ({name: g * (1 - kept[name]) for name, g in grads.items()},)
 
 # %% wrong NestedClamp: 'b' gets no gradient
 # -         return ({name: g * kept[name] for name, g in grads.items()},)
@@ -139,20 +143,16 @@ class NestedClamp(NestedIOFunction):
 # +         return tensors
 
 # %% wrong NestedClamp: kept['a']
-# -         kept = {name: t.abs() <= 1 for name, t in tensors.items()}
-# +         kept = {name: t.abs() < 1 for name, t in tensors.items()}
+# -         kept = {name: (t.abs() <= 1).float() for name, t in tensors.items()}
+# +         kept = {name: (t.abs() < 1).float() for name, t in tensors.items()}
 
 # %% wrong NestedClamp: kept['a']
-# -         kept = {name: t.abs() <= 1 for name, t in tensors.items()}
+# -         kept = {name: (t.abs() <= 1).float() for name, t in tensors.items()}
 # -         for t in tensors.values():
 # -             t.clamp_(-1, 1)
 # +         for t in tensors.values():
 # +             t.clamp_(-1, 1)
-# +         kept = {name: t.abs() <= 1 for name, t in tensors.items()}
+# +         kept = {name: (t.abs() <= 1).float() for name, t in tensors.items()}
 
 # %% wrong NestedClamp: requires grad
-# -         kept = {name: t.abs() <= 1 for name, t in tensors.items()}
-# +         kept = {name: 1.0 * (t.abs() <= 1) for name, t in tensors.items()}
 # -         self.mark_non_differentiable(kept)
-# -         self.save_for_backward(kept)
-# +         self.save_for_backward(kept)

@@ -59,6 +59,10 @@ torch.tensor(460800)  # right
 # -         return conv2d_input(x.shape, weight, grad_c), conv2d_weight(x, weight.shape, grad_c)
 # +         return conv2d_input(x.shape, weight, grad_c), conv2d_weight(x, weight.shape, grad_output)
 
+# %% wrong FusedRelu: where the convolution is 0
+# -         grad_c = grad_output * (F.conv2d(x, weight) > 0)
+# +         grad_c = grad_output * (F.conv2d(x, weight) >= 0)
+
 # %% wrong FusedRelu: is None
 # -         return conv2d_input(x.shape, weight, grad_c), conv2d_weight(x, weight.shape, grad_c)
 # +         return None, conv2d_weight(x, weight.shape, grad_c)
