@@ -198,8 +198,8 @@ assert order == ["second", "first"]
 #
 # An input always has a smaller number than the output. So among all nodes that have received a gradient, the one with the
 # largest number is complete: a gradient that is still missing would come from a node with a larger number. minigrad keeps
-# these nodes in a heap and pops that node. The first lines of `minigrad/core/engine.py` explain this (it calls a node with a
-# larger number *younger*); `backward_loop` is the loop.
+# these nodes in a heap and pops that node. `minigrad/core/engine.py` explains this (it calls a node with a larger number
+# *younger*); `backward_loop` is the loop.
 
 # %%
 numbers = {node._sequence_nr(): node.name() for node in count if hasattr(node, "_sequence_nr")}

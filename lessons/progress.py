@@ -66,12 +66,12 @@ def show(tracks: Sequence[Track], days: dict[str, str], console: Console) -> Non
 
     >>> import sys
     >>> from rich.console import Console
-    >>> from lessons.tracks import tracks
-    >>> show(tracks()[:1], {"three_uses": "2026-01-01"}, Console(file=sys.stdout, width=200))
-    Backprop (..., 1 of ... solved). Afterwards you can compute a gradient by hand, ...
-      1  Numbers that remember ... 1 of 5
-    ...
-    1 of ... exercises solved. Next: minigrad lessons open 1
+    >>> from lessons import lesson
+    >>> from lessons.tracks import Track
+    >>> show([Track("Start", "begin", (lesson(1),))], {"three_uses": "2026-01-01"}, Console(file=sys.stdout))
+    Start (... minutes, and 6 minutes at home; 1 of 5 solved). Afterwards you can begin.
+      1  Numbers that remember  ... + 6 min  1 of 5...
+    1 of 5 exercises solved. Next: minigrad lessons open 1
     """
     counts = {one: sum(name in days for name in one.exercises) for track in tracks for one in track.lessons}
     for track in tracks:
@@ -95,7 +95,7 @@ def _table(track: Track, counts: Mapping[Lesson, int], bars: bool) -> Table:
         done, total = counts[one], len(one.exercises)
         before = f"needs {', '.join(map(str, track.before(one)))}" if track.before(one) else ""
         table.add_row(
-            f" {one.number:2}", one.title, f"{one.minutes:2}" + f" + {one.home}" * bool(one.home),
+            f" {one.number:2}", one.title, f"{one.minutes:2}{f' + {one.home}' * bool(one.home)} min",
             *[ProgressBar(total, done, width=WIDTH)] * bars, f"{done} of {total}", before,
             style="green" if done == total else "",
         )  # fmt: skip
