@@ -79,7 +79,7 @@ def models_gradient_norms(answer):
             for why, wrong in mistakes.items():
                 if torch.allclose(given.detach(), wrong, rtol=1e-4):
                     raise Wrong(f"these are {why}")
-        expect.tensor(given, total.sqrt(), f"the lengths for {n} examples", rtol=1e-3)
+        expect.tensor(given, total.sqrt(), f"the tensor of lengths for {n} examples", rtol=1e-3)
         untouched(net, before)
 
     def ops(n):
@@ -109,14 +109,21 @@ def models_step(answer):
         rate = torch.tensor(0.3, requires_grad=True)
         given = answer(net, params, x, y, rate)
         if not isinstance(given, dict) or list(given) != list(params):
-            raise Wrong(f"expected a dict with the names {', '.join(params)}, got {given!r}")
+            raise Wrong(f"expected a dict with the names {', '.join(params)}, got a {type(given).__name__}")
         for name, p in copy.items():
             if not torch.equal(params[name], p):
                 raise Wrong(f"params[{name!r}] has changed: return new tensors in a new dict")
-            if torch.allclose(given[name], p + 0.3 * gradients[name]) and gradients[name].any():
-                raise Wrong("the step goes uphill: p - rate * gradient")
-            if torch.allclose(given[name], p - 0.3 * own[name]) and not torch.allclose(own[name], gradients[name]):
-                raise Wrong("the gradient is that of the parameters of net, not of params")
+            mistakes = {
+                "the step goes uphill: p - rate * gradient": p + 0.3 * gradients[name],
+                "the gradient is that of the parameters of net, not of params": p - 0.3 * own[name],
+                "the loss is the mean, not the sum": p - 0.3 * y.numel() * gradients[name],
+                "the step is the whole gradient: multiply it by rate": p - gradients[name],
+                "that is the step alone: add it to p": -0.3 * gradients[name],
+                "these are the gradients": gradients[name],
+            }
+            for why, wrong in mistakes.items():
+                if torch.allclose(given[name], wrong):
+                    raise Wrong(why)
             expect.tensor(given[name].detach(), p - 0.3 * gradients[name], f"the new {name}", rtol=1e-3)
         untouched(net, before)
         after = loss(given)

@@ -103,7 +103,7 @@ def models_step(net, params, x, y, rate):
 # +
 # +     gradients = grad(loss)({name: p.detach() for name, p in net.named_parameters()})
 
-# %% wrong models_step: the new 0.weight
+# %% wrong models_step: not the sum
 # -         return ((functional_call(net, params, (x,)) - y) ** 2).mean()
 # +         return ((functional_call(net, params, (x,)) - y) ** 2).sum()
 
@@ -119,7 +119,7 @@ def models_step(net, params, x, y, rate):
 # -     return {name: p - rate * gradients[name] for name, p in params.items()}
 # +     return {name: p - rate.item() * gradients[name] for name, p in params.items()}
 
-# %% wrong models_step: the new 0.weight
+# %% wrong models_step: multiply it by rate
 # -     return {name: p - rate * gradients[name] for name, p in params.items()}
 # +     return {name: p - gradients[name] for name, p in params.items()}
 
@@ -127,7 +127,7 @@ def models_step(net, params, x, y, rate):
 # -     return {name: p - rate * gradients[name] for name, p in params.items()}
 # +     return gradients.values()
 
-# %% wrong models_step: the new 0.weight
+# %% wrong models_step: the step alone
 # -     return {name: p - rate * gradients[name] for name, p in params.items()}
 # +     return {name: -rate * gradients[name] for name, p in params.items()}
 
