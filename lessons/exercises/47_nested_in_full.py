@@ -79,7 +79,7 @@ def NestedClamp(answer):
     given = {name: t * 1 for name, t in leaves.items()}
     result = answer.apply(given)
     if not isinstance(result, (tuple, list)) or len(result) != 2:
-        raise Wrong(f"it returns {result!r}, expected two dicts")
+        raise Wrong(f"it returns one {type(result).__name__}, expected two dicts")
     clamped, kept = result
     for what, one in (("the first result", clamped), ("the second result", kept)):
         dicts_like(one, ["a", "b"], what)

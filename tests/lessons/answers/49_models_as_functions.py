@@ -43,7 +43,7 @@ def models_gradient_norms(net, xs, ys):
 # -     return sum(g.flatten(1).square().sum(1) for g in gradients.values()).sqrt()
 # +     return gradients["0.weight"].flatten(1).norm(dim=1)
 
-# %% wrong models_gradient_norms: the lengths for 4 examples
+# %% wrong models_gradient_norms: lengths for 4 examples
 # -     return sum(g.flatten(1).square().sum(1) for g in gradients.values()).sqrt()
 # +     return sum(g.square().sum() for g in gradients.values()).sqrt()
 
