@@ -302,8 +302,8 @@ lessons.check("NestedPolar", NestedPolar)
 # ### 3. Repair
 #
 # This Function clamps each tensor of a dict to the range from -1 to 1, in place. It returns the dict, and a second dict that
-# has a 1 for each number that it keeps, with an absolute value of at most 1, and a 0 for the others. A number that is clamped has the gradient 0.
-# Declare what has to be declared, and write `backward_extended`.
+# has a 1 for each number that it keeps, with an absolute value of at most 1, and a 0 for the others. A number that is clamped
+# has the gradient 0. Declare what has to be declared, and write `backward_extended`.
 
 
 # %%
