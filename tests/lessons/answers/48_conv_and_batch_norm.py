@@ -31,19 +31,19 @@ torch.tensor(460800)  # right
 # +         x, weight, y = ctx.saved_tensors
 # +         grad_c = grad_output * (y > 0)
 
-# %% wrong FusedRelu: gradient of argument 0
+# %% wrong FusedRelu: the gradient of
 # -         grad_c = grad_output * (F.conv2d(x, weight) > 0)
 # +         grad_c = grad_output
 
-# %% wrong FusedRelu: gradient of argument 0
+# %% wrong FusedRelu: the gradient of
 # -         grad_c = grad_output * (F.conv2d(x, weight) > 0)
 # +         grad_c = 1.0 * (F.conv2d(x, weight) > 0)
 
-# %% wrong FusedRelu: gradient of argument 0
+# %% wrong FusedRelu: the gradient of
 # -         grad_c = grad_output * (F.conv2d(x, weight) > 0)
 # +         grad_c = grad_output * F.conv2d(x, weight)
 
-# %% wrong FusedRelu: gradient of argument 0
+# %% wrong FusedRelu: the gradient of
 # -         grad_c = grad_output * (F.conv2d(x, weight) > 0)
 # +         grad_c = grad_output * (F.conv2d(x, weight) < 0)
 
@@ -55,7 +55,7 @@ torch.tensor(460800)  # right
 # -         return conv2d_input(x.shape, weight, grad_c), conv2d_weight(x, weight.shape, grad_c)
 # +         return conv2d_input(x.shape, weight, grad_c)
 
-# %% wrong FusedRelu: gradient of argument 1
+# %% wrong FusedRelu: the gradient of
 # -         return conv2d_input(x.shape, weight, grad_c), conv2d_weight(x, weight.shape, grad_c)
 # +         return conv2d_input(x.shape, weight, grad_c), conv2d_weight(x, weight.shape, grad_output)
 
@@ -71,7 +71,7 @@ torch.tensor(460800)  # right
 # -         return F.conv2d(x, weight).relu()
 # +         return F.conv2d(x, weight)
 
-# %% wrong FusedRelu: gradient of argument 0
+# %% wrong FusedRelu: the gradient of
 # -         return conv2d_input(x.shape, weight, grad_c), conv2d_weight(x, weight.shape, grad_c)
 # +         return conv2d_input(x.shape, weight, grad_c) / 2, conv2d_weight(x, weight.shape, grad_c)
 
