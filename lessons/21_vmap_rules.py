@@ -185,7 +185,7 @@ lessons.check("rule_shape", rule_shape)
 # %% [markdown]
 # ### 2. A rule for the running sum
 #
-# Fill in `vmap`. The batch may be in any dimension, and `dim` may be negative.
+# Fill in `vmap`, without a loop. The batch may be in any dimension, and `dim` may be negative.
 
 
 # %%
@@ -212,8 +212,8 @@ lessons.check("CumsumRule", CumsumRule)
 # ### 3. Two arguments (at home)
 #
 # `forward` and `backward` are given. They work along the last dimension, with any number of dimensions before it, as
-# long as both arguments have the same shape. Write `vmap`: each argument may have the batch in any dimension, or be the
-# same for all examples. Think of the gradient of an argument that is the same for all.
+# long as both arguments have the same shape. Write `vmap` without a loop: each argument may have the batch in any dimension,
+# or be the same for all examples. Think of the gradient of an argument that is the same for all.
 
 
 # %%

@@ -248,7 +248,7 @@ assert "saved-intermediate" in message
 # Compute the slope in `backward`, from saved inputs and outputs. Or return it as an output and add its gradient, as
 # lesson 20 does: with $y = x^3$ and $s = 3x^2$, $\bar x = \bar y \, s + \bar s \cdot 6x$.
 #
-# A `backward` in NumPy loses the same term; lesson 19 shows its error.
+# A `backward` in NumPy loses the same term; lesson 44 shows its error.
 #
 # ## One check for all
 #

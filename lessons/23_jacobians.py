@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Jacobians and Hessians
 #
-# *Needs lessons 5 and 21.*
+# *Needs lessons 5 and 18.*
 #
 # **My function has several results. Which way gives all its derivatives, forward or backward?** Both do, one row or one
 # column of a matrix at a time. The shape of the matrix says which way is cheaper.

@@ -18,7 +18,7 @@ import minigrad as torch
 from minigrad.nn import functional as F
 from viz import draw
 
-x = torch.tensor([[1.0, 2.0], [0.0, 1.0], [3.0, -1.0]])  # three examples with two numbers each
+x = torch.tensor([[1.0, 2.0], [0.0, 1.0], [3.0, -1.0]])  # three examples
 W = torch.tensor([[0.5, -0.5, 0.0], [1.0, 0.0, -1.0]], requires_grad=True)
 b = torch.zeros(3, requires_grad=True)
 labels = torch.tensor([0, 2, 1])  # the right class of each example
@@ -41,7 +41,7 @@ draw(loss, passes=("forward", "backward"))
 # example, and paths add up. The same holds for $b_k$, with the local derivative 1. An input $x_{ni}$ is part of all scores of
 # its example:
 #
-# $$\frac{dL}{dW_{ik}} = \sum_n x_{ni} G_{nk} \qquad \frac{dL}{db_k} = \sum_n G_{nk} \qquad \frac{dL}{dx_{ni}} = \sum_k G_{nk} W_{ik}$$
+# $$\begin{aligned} \frac{dL}{dW_{ik}} &= \sum_n x_{ni} G_{nk} \\ \frac{dL}{db_k} &= \sum_n G_{nk} \\ \frac{dL}{dx_{ni}} &= \sum_k G_{nk} W_{ik} \end{aligned}$$
 #
 # The first and the last sum are matrix products: $x^\top G$ and $G W^\top$. You need not remember which one is transposed: a
 # gradient has the shape of its tensor, and only one order of the factors gives it.
@@ -79,7 +79,7 @@ lessons.predict(
 # `softmax` makes probabilities of the scores of an example, and the loss is minus the logarithm of the probability of the right
 # class $r$:
 #
-# $$p_k = \frac{e^{s_k}}{\sum_j e^{s_j}} \qquad L = -\log p_r = \log \sum_j e^{s_j} - s_r$$
+# $$\begin{aligned} p_k &= \frac{e^{s_k}}{\sum_j e^{s_j}} \\ L &= -\log p_r = \log \sum_j e^{s_j} - s_r \end{aligned}$$
 #
 # Differentiate the two parts. The logarithm of a sum has the derivative of the sum, divided by the sum. That is $p_k$. The
 # second part contributes $-1$, only for the right class:

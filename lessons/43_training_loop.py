@@ -4,7 +4,7 @@
 # *Needs lessons 1 and 42.*
 #
 # **Four lines train every network. What does each of them do, and what happens without it?** You write them with tensors and
-# `backward`, leave out one after the other, and find them again in `optim`.
+# `backward`, see what the forgotten one does, and find them again in `optim`.
 #
 # After this lesson you can:
 #
@@ -112,13 +112,12 @@ lessons.predict(
 
 
 # %%
-def trained(rate, steps, clear=True):
+def trained(rate, steps):
     """Return the parameters after some steps, and the loss before each."""
     parameters, losses = fresh(), []
     for _ in range(steps):
-        if clear:
-            for p in parameters:
-                p.grad = None
+        for p in parameters:
+            p.grad = None
         loss = loss_of(*parameters)
         loss.backward()
         with torch.no_grad():
@@ -134,19 +133,20 @@ print(f"loss {losses[0]:.2f} -> {losses[-1]:.2f}, {right:.0%} of the points are 
 assert losses[-1] < 0.15 < losses[0] and right > 0.95
 
 # %% [markdown]
-# The *learning rate* is the factor of the step. Here are the losses for other rates, and for a loop that never clears `grad`.
-# A small rate needs many steps. A large one overshoots: the loss jumps.
+# The *learning rate* is the factor of the step. Here are the losses for other rates. A small rate needs many steps. A large one
+# overshoots: the loss jumps and does not settle.
 
 
 # %%
-def curve(rate, clear):
+def curve(rate):
     figure, axes = plt.subplots(figsize=(4, 3), layout="constrained")
-    axes.plot(trained(rate, 100, clear)[1])
-    axes.set(xlabel="step", ylabel="loss", yscale="log", ylim=(0.05, 20))
+    axes.plot(trained(rate, 100)[1])
+    axes.set(xlabel="step", ylabel="loss", yscale="log", ylim=(0.05, 200))
     return figure
 
 
-lessons.slider(curve, alt="The loss over 100 steps", rate=[0.02, 0.5, 10.0], clear=[True, False])
+assert max(trained(20.0, 100)[1]) > 10 > 1 > max(losses)
+lessons.slider(curve, alt="The loss over 100 steps", rate=[0.02, 0.5, 20.0])
 
 # %% [markdown]
 # ## The same with nn and optim

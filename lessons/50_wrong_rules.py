@@ -212,7 +212,7 @@ lessons.check("taken_dims", taken_dims)
 # ### 3. Repair
 #
 # This Function flips its input along `dims`, a tuple of dimensions counted from 0, such as `(0, 1)`. The rule raises no
-# error. Repair it, for a batch in any dimension.
+# error. Repair it without a loop, for a batch in any dimension.
 
 
 # %%

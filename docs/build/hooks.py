@@ -7,7 +7,6 @@ of measurements repeat such names hundreds of times, so they count less.
 from pathlib import Path
 from typing import Any
 
-from lessons.tracks import once, tracks
 from minigrad import config as settings
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -32,6 +31,8 @@ def with_tracks(nav: list) -> list:
     >>> backprop["Backprop"][0]
     'lessons/01_numbers_that_remember.md'
     """
+    from lessons.tracks import once, tracks  # here: while MkDocs loads this file, "lessons" is the module beside it
+
     sections = [{track.name: [f"lessons/{one.name}.md" for one in own]} for track, own in once(tracks()).items() if own]
     return [
         {"Lessons": [part["Lessons"][0], *sections, *part["Lessons"][1:]]} if "Lessons" in part else part

@@ -46,27 +46,31 @@ def write(notebooks: Mapping[Lesson, NotebookNode], folder: Path) -> None:
 
 
 def listed(chosen: Sequence[Track]) -> str:
-    """Return the tracks with their lessons: minutes, required lessons that are not before it, and summary.
+    """Return a table of the tracks, and for each track its lessons: minutes, what it needs, and its summary, folded.
 
     A lesson of several tracks has its summary where it is first.
     """
     first = once(chosen)
-    return "\n".join(
-        "\n".join([head(track), *(row(track, one, one in first[track]) for one in track.lessons)]) for track in chosen
-    )
+    rows = [f"| [{one.name}](#{slug(one)}) | {one.able} | {one.lasting} |" for one in chosen]
+    parts = ["| track | afterwards you can | time |", "| --- | --- | --- |", *rows, ""]
+    for track in chosen:
+        parts.append(f"## {track.name} {{ #{slug(track)} }}\n\nAfterwards you can {track.able}. {track.lasting}.\n")
+        parts += [row(track, one, one in first[track]) for one in track.lessons]
+    return "\n".join(parts)
 
 
-def head(track: Track) -> str:
-    """Return the heading of a track, its duration and its aim."""
-    return f"## {track.name}\n\n{track.lasting.capitalize()}. Afterwards you can {track.able}.\n"
+def slug(track: Track) -> str:
+    """Return the name of a track in addresses."""
+    return track.name.lower().replace(" ", "-")
 
 
 def row(track: Track, one: Lesson, full: bool) -> str:
-    """Return a lesson of a track, with its summary in a block that opens on click if `full`."""
+    """Return a lesson of a track; if `full`, its question is a block that opens on click and has its summary."""
     needs = [f"[{number}]({lessons.lesson(number).name}.md)" for number in track.before(one)]
     also = f" · needs {', '.join(needs)}" if needs else ""
     title = f"**[{one.number}. {one.title}]({one.name}.md)** · {lasting(one.minutes, one.home)}{also}\n"
-    return f"{title}\n{one.summary}\n" if full else title
+    question, _, answer = one.summary.partition("**")[2].partition("**")
+    return f"{title}\n{folded('abstract', ' '.join(question.split()), answer.strip())}" if full else title
 
 
 def doors(lesson: Lesson, repository: str) -> str:

@@ -2,7 +2,6 @@
 
 import math
 import random
-from collections.abc import Callable
 
 import minigrad as torch
 from lessons import expect
@@ -227,7 +226,7 @@ def gradient_of_two_terms(r: random.Random) -> Task:
 
     def judge(answer):
         calls = [(torch.tensor(values),) for values in ([0.0], [1.0, -1.0], [0.5, 2.0, -0.25])]
-        expect.computes(answer, expected, *calls, gradients=False)
+        expect.computes(expect.by_hand(answer), expected, *calls, gradients=False)
 
     def source(body: str) -> str:
         return f"def gradient_of_two_terms(x):\n    return {body}"
@@ -272,7 +271,7 @@ def slope_of_composition(r: random.Random) -> Task:
                     math.prod(df(x) for df in dfs): "take each slope at the value that its function receives",
                     expected(fs[::-1], dfs[::-1], x): f"the {innermost} function is applied first",
                 }
-                expect.number(answer(fs, dfs, x), expected(fs, dfs, x), mistakes)
+                expect.number(expect.by_hand(answer)(fs, dfs, x), expected(fs, dfs, x), mistakes)
 
     def source(over: str, body: str) -> str:
         head = "def slope_of_composition(functions, slopes, x):\n    slope = 1\n"
@@ -316,7 +315,7 @@ def slope_of_recurrence(r: random.Random) -> Task:
 
     def judge(answer):
         calls = [(torch.tensor(x), torch.tensor(u), n) for x, u, n in ((0.5, 0.2, 1), (-0.4, 0.1, 2), (0.3, -0.2, 5))]
-        expect.computes(by_hand(answer), expected, *calls, gradients=False)
+        expect.computes(expect.by_hand(answer), expected, *calls, gradients=False)
 
     def source(*steps: str) -> str:
         body = "".join(f"\n        {one}" for one in steps)
@@ -356,7 +355,7 @@ def tiny_network_gradients(r: random.Random) -> Task:
         calls = [
             [torch.tensor(one) for one in call] for call in ((0.5, 0.1, 2.0, 0.7, 1.0), (-1.2, 0.4, -0.5, 1.5, -2.0))
         ]
-        expect.computes(by_hand(answer), expected, *map(tuple, calls), gradients=False)
+        expect.computes(expect.by_hand(answer), expected, *map(tuple, calls), gradients=False)
 
     def source(error: str, back: str) -> str:
         return f"""
@@ -387,8 +386,3 @@ STEPS = [
     ("sigmoid", "x.sigmoid() * (1 - x.sigmoid())"),
     ("exp", "x.exp()"),
 ]
-
-
-def by_hand(answer: Callable) -> Callable:
-    """Return a function that calls an answer where autograd records nothing."""
-    return torch.no_grad()(answer) if callable(answer) else answer

@@ -398,7 +398,7 @@ def dual_horner(r: random.Random) -> Task:
     def judge(answer):
         polynomials = given, [4.0], [1.0, -2.0], [0.5, 0.0, -1.0, 3.0, 2.0]
         calls = [(one, x, t) for one in polynomials for x, t in ((2.0, 1.0), (-1.5, 3.0))]
-        expect.computes(answer, expected, *calls, gradients=False)
+        expect.computes(expect.by_hand(answer), expected, *calls, gradients=False)
 
     orders = ["reversed(coefficients)", "coefficients"]
 

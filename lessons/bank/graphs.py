@@ -120,7 +120,7 @@ kept_gradients = [name for name, t in tensors.items() if (t.is_leaf or t.retains
 @exercise(
     2,
     "Start at y, and mark the operations that lead to a tensor that requires grad. backward never visits the others.",
-    "The youngest operation comes first. Every operation is older than the operations that use its result.",
+    "The last operation comes first. Every operation is older than the operations that use its result.",
 )
 def order_of_backward(r: random.Random) -> Task:
     """Give the order in which backward visits operations."""

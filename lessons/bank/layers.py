@@ -257,6 +257,7 @@ def SmoothedEntropy(r: random.Random) -> Task:
         labels = [torch.tensor(one) for one in ([2, 0, 1, 1], [4, 4], [0])]
         calls = [(scale * torch.randn(*size), one) for (scale, *size), one in zip(calls, labels)]
         expect.function(answer, expected, *[(scores.requires_grad_(), one) for scores, one in calls])
+        expect.methods_by_hand(answer, *calls[0])
 
     def source(backward: str, share: float = eps) -> str:
         forward = (
@@ -298,6 +299,7 @@ def NormedRows(r: random.Random) -> Task:
         torch.manual_seed(4)
         calls = [(torch.randn(*shape).requires_grad_(),) for shape in ((3,), (4, 2), (2, 3, 5))]
         expect.function(answer, expected, *calls)
+        expect.methods_by_hand(answer, *calls[0])
 
     def source(backward: str) -> str:
         root = f"root = ((x * x).{kind}(-1, keepdim=True) + {eps}).sqrt()"
@@ -390,7 +392,7 @@ def attention_gradients(r: random.Random) -> Task:
         for batch, queries, keys, width, out in (((), 2, 3, 4, 5), ((2,), 4, 3, 2, 1)):
             shapes = (queries, width), (keys, width), (keys, out), (queries, out)
             args = tuple(torch.randn(*batch, *shape) for shape in shapes)
-            expect.computes(answer, expected, args, gradients=False, rtol=1e-3)
+            expect.computes(expect.by_hand(answer), expected, args, gradients=False, rtol=1e-3)
 
     def source(scores: str = f"ds = {scale} * p * (dp - (dp * p).sum(-1, keepdim=True))", dv: str = "p.mT @ g") -> str:
         return (

@@ -353,9 +353,9 @@ def helmholtz(r: random.Random) -> Task:
         judge,
         "The trace of the Hessian adds up the pure second derivatives, and the graph leads to x and the weights.",
         (source(f"return {a} * torch.func.hessian(f)(x).sum() + {k} * f(x)"), "expected"),
-        (source(f"return {a} * torch.func.hessian(f)(x.detach()).trace() + {k} * f(x)"), "the gradient of argument 1"),
+        (source(f"return {a} * torch.func.hessian(f)(x.detach()).trace() + {k} * f(x)"), "the gradient of x is"),
         (source(f"return torch.func.hessian(f)(x).trace() + {k} * f(x)"), "expected"),
-        (source(f"return {a} * torch.func.hessian(f)(x).trace().item() + {k} * f(x)"), "the gradient of argument"),
+        (source(f"return {a} * torch.func.hessian(f)(x).trace().item() + {k} * f(x)"), "the gradient of"),
     )
 
 

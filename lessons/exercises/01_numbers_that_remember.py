@@ -55,14 +55,19 @@ def count_paths(answer):
     w, x = torch.tensor(2.0, requires_grad=True), torch.tensor(3.0)
     if answer((w * x + w).grad_fn) != 2:
         raise Wrong("in w * x + w, two paths lead to w; x does not require grad, so next_functions has None there")
+    for program, y in (("w * w + w", w * w + w), ("(w * w + w) * (w * w).exp()", (w * w + w) * (w * w).exp())):
+        if (given := answer(y.grad_fn)) != (wanted := expected(y.grad_fn)):
+            raise Wrong(
+                f"in {program}, {wanted} paths of different lengths lead to w, but count_paths returns {given!r}"
+            )
 
 
 @exercise(
-    "Which node is the youngest? No younger node is left to send it anything.",
-    "The names end in Backward0: `*` makes MulBackward0, `+` makes AddBackward0. The last operation made the youngest node.",
+    "Which node was created last? No other node uses its result, so it comes first.",
+    "The names end in Backward0: `*` makes MulBackward0, `+` makes AddBackward0. The last operation made the last node.",
 )
 def walking_order(answer):
-    """From the youngest to the oldest: when a node's turn comes, its gradient is complete."""
+    """From the last node to the first, in reverse topological order: when backward visits a node, its gradient is complete."""
     if isinstance(answer, (str, set)) or not isinstance(answer, Iterable):
         raise Wrong(f"expected a list of names, got {answer!r}")
     given = [str(name).strip() for name in answer]
@@ -84,14 +89,5 @@ def walking_order(answer):
 def gradient_by_hand(answer):
     """d(4a²)/da = 8a, whichever graph computes it."""
 
-    def without_recording(a):
-        try:
-            with torch.no_grad():
-                return answer(a)
-        except RuntimeError as e:
-            if "does not require grad" not in str(e):
-                raise
-            raise Wrong("do not call backward: nothing is recorded here. Multiply and add yourself") from None
-
     inputs = [(torch.tensor(v),) for v in (0.0, 1.0, -2.5)]
-    expect.computes(without_recording if callable(answer) else answer, lambda a: 8 * a, *inputs)
+    expect.computes(expect.by_hand(answer), lambda a: 8 * a, *inputs)

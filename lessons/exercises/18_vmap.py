@@ -10,13 +10,6 @@ def loss(w, x, y):
     return (torch.dot(w, x) - y) ** 2
 
 
-def without_loop(f, small, large):
-    """Check that a function runs no more operations for a large batch than for a small one."""
-    few, many = (len(torch.record(f, *args, passes="forward").to_dict()["ops"]) for args in (small, large))
-    if many > few:
-        raise Wrong(f"the numbers are right, but a larger batch takes more operations, {many} instead of {few}: a loop")
-
-
 @exercise(
     "Which arguments does torch.outer receive for one example? A has its batch in dimension 1.",
     "One example gives (3, 4), and there are 5 of them. out_dims=2 says where the 5 goes.",
@@ -73,7 +66,7 @@ def robust_losses(answer):
         return torch.where(errors.abs() <= 1, errors * errors, 2 * errors.abs() - 1)
 
     expect.computes(answer, expected, (errors,))
-    without_loop(answer, (torch.ones(2),), (torch.ones(20),))
+    expect.without_loop(answer, (torch.ones(2),), (torch.ones(20),))
 
 
 @exercise(
@@ -133,4 +126,4 @@ def clipped_mean(answer):
                     raise Wrong("that is the sum: take the mean")
             expect.tensor(given, wanted, f"the mean for most={most}", atol=1e-5)
     xs, ys = torch.randn(12, 2), torch.randn(12)
-    without_loop(answer, (w, xs[:3], ys[:3], 0.5), (w, xs, ys, 0.5))
+    expect.without_loop(answer, (w, xs[:3], ys[:3], 0.5), (w, xs, ys, 0.5))

@@ -2,12 +2,14 @@
 
 import minigrad as torch
 from lessons import expect
-from lessons.exercise import Wrong, exercise
+from lessons.exercise import Wrong, exercise, failed
+from lessons.incoming import drawn
+from minigrad.record.passes import parameter_names
 
 
 def as_in_a_loop(answer, expected, in_dims, *args):
     """Check that vmap of a Function gives the results and gradients of vmap of minigrad's own operations."""
-    where = f"with in_dims={in_dims}"
+    where, names = f"with in_dims={in_dims}", parameter_names(answer, len(args))
     tracked = [i for i, a in enumerate(args) if isinstance(a, torch.Tensor)]
     tensors, numbers = [args[i] for i in tracked], tuple(range(len(tracked)))
 
@@ -21,7 +23,7 @@ def as_in_a_loop(answer, expected, in_dims, *args):
     def gradients(f):
         def loss(*tensors):
             out = mapped(f)(*tensors)
-            return (out * torch.arange(1.0, out.numel() + 1).reshape(out.shape)).sum()
+            return (out * torch.tensor(drawn(tuple(out.shape))[0], dtype=out.dtype)).sum()
 
         return torch.func.grad(loss, numbers)(*tensors)
 
@@ -29,9 +31,9 @@ def as_in_a_loop(answer, expected, in_dims, *args):
         expect.tensor(mapped(answer)(*tensors), mapped(expected)(*tensors), f"the result {where}")
         by_each = gradients(answer)
     except RuntimeError as e:
-        raise Wrong(f"{where}: {str(e).splitlines()[0]}") from None
-    for i, (a, b) in enumerate(zip(by_each, gradients(expected))):
-        expect.tensor(a, b, f"the result is right, but the gradient of argument {i} {where}")
+        raise failed(e, f"{where}: ") from None
+    for i, a, b in zip(tracked, by_each, gradients(expected)):
+        expect.tensor(a, b, f"the result is right, but the gradient of {names[i]} {where}")
 
 
 @exercise(
@@ -67,8 +69,10 @@ def CumsumRule(answer):
             try:
                 as_in_a_loop(answer.apply, expected, (place, None), cube, dim)
             except Wrong as wrong:
-                raise Wrong(f"dim={dim}: {wrong}") from None
+                raise Wrong(f"dim={dim}: {wrong}", mistake=wrong.mistake, line=wrong.line) from None
     as_in_a_loop(answer.apply, expected, (1, None), cube[0], 0)
+    mapped = torch.vmap(lambda x: answer.apply(x, 0))
+    expect.without_loop(mapped, (cube[0],), (torch.ones(9, 4),))
 
 
 @exercise(
@@ -98,3 +102,4 @@ def DotRule(answer):
         ((1, None), torch.stack([matrix, matrix + 2]), torch.stack([pair, pair - 1])),
     ):
         as_in_a_loop(answer.apply, expected, in_dims, a, b)
+    expect.without_loop(torch.vmap(answer.apply), (matrix, matrix), (torch.ones(9, 2), torch.ones(9, 2)))

@@ -2,7 +2,7 @@
 
 import minigrad as torch
 from lessons import expect
-from lessons.exercise import exercise
+from lessons.exercise import Wrong, exercise
 from minigrad.autograd import Function
 
 
@@ -20,6 +20,9 @@ def implicit_slope(answer):
         1.0: "that leaves out y³",
     }
     expect.number(answer, 0.25, mistakes)
+
+
+MOST = 12  # operations of a backward without a loop: the formula has 5
 
 
 class Quintic(Function):
@@ -46,6 +49,14 @@ def ImplicitQuintic(answer):
     points = [(torch.tensor(a, dtype=torch.float64, requires_grad=True),) for a in (2.0, [0.0, -3.0], [[34.0, 0.5]])]
     expect.function(answer, Quintic, *points)
     expect.keeps(answer.apply(*points[1]), Quintic.apply(*points[1]), what="the solution")
+    (op,) = [
+        op for op in torch.record(answer.apply, *points[1], inside=True).to_dict()["ops"] if op["phase"] == "forward"
+    ]
+    steps = max((len(ran["ops"]) for ran in op["inside"] if ran["method"] in ("backward", "vjp")), default=0)
+    if steps > MOST:
+        raise Wrong(
+            f"the numbers are right, but backward runs {steps} operations: a loop, where one division is enough"
+        )
 
 
 class Solved(Function):

@@ -9,13 +9,18 @@ from minigrad.ops.base.nodes import PrimitiveNode
 
 
 @exercise(
-    "Which nodes are ready after the product? The younger of them comes first.",
+    "Which nodes are ready after the product? The one that was created later comes first.",
     "b has two uses. Its node waits for both gradients.",
 )
 def engine_turns(answer):
-    """After the product, c and d are ready, and d is younger. b comes last, after both of its gradients have arrived."""
+    """After the product, c and d are ready, and d was created later. b comes last, after both of its gradients have arrived."""
     mistakes = {
-        ("loss", "c", "d", "b"): "c and d are both ready after the product, and the queue returns the younger one",
+        (
+            "loss",
+            "c",
+            "d",
+            "b",
+        ): "c and d are both ready after the product, and the queue returns the one that was created later",
         ("b", "c", "d", "loss"): "that is the order of the forward pass",
         ("loss", "d", "b", "c"): "b waits for the gradients of both of its uses",
         ("loss", "c", "b", "d"): "b waits for the gradients of both of its uses",
@@ -26,7 +31,7 @@ def engine_turns(answer):
         raise Wrong(f"expected a list of four names, got {answer!r}")
     given = tuple(str(name).strip() for name in answer)
     if given != ("loss", "d", "c", "b"):
-        four = "it starts at loss, and each of the four nodes has one turn"
+        four = "it starts at loss, and each of the four nodes is called once"
         raise Wrong(f"{list(given)} is not right: {mistakes.get(given, four)}")
 
 

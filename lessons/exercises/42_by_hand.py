@@ -6,17 +6,6 @@ from lessons.exercise import Wrong, exercise
 from minigrad.nn import functional as F
 
 
-def by_hand(answer, *args):
-    """Return what an answer returns; it must not run a backward pass."""
-    if not callable(answer):
-        raise Wrong(f"expected a function, got {answer!r}")
-    given = []
-    record = torch.record(lambda *tensors: given.append(answer(*tensors)) or tensors[0].sum(), *args, passes="forward")
-    if any(op["phase"] == "backward" for op in record.to_dict()["ops"]):
-        raise Wrong("your code runs a backward pass: multiply and add yourself")
-    return given[0]
-
-
 def gradients(given, names, wanted):
     """Expect a tuple of gradients with these names; name a transposed or swapped one, or a forgotten sum."""
     if not isinstance(given, (tuple, list)) or len(given) != len(names):
@@ -57,7 +46,7 @@ def layer_backward(answer):
     torch.manual_seed(0)
     for n, i, k in ((4, 3, 2), (3, 3, 3), (1, 2, 5)):
         x, W, G = torch.randn(n, i), torch.randn(i, k), torch.randn(n, k)
-        gradients(by_hand(answer, x, W, G), ("x", "W", "b"), (G @ W.T, x.T @ G, G.sum(0)))
+        gradients(expect.by_hand(answer)(x, W, G), ("x", "W", "b"), (G @ W.T, x.T @ G, G.sum(0)))
 
 
 @exercise(
@@ -68,7 +57,7 @@ def loss_backward(answer):
     """softmax - one_hot, divided by the number of examples."""
     torch.manual_seed(0)
     scores, labels = torch.randn(4, 3), torch.tensor([2, 0, 1, 1])
-    given = by_hand(answer, scores, labels)
+    given = expect.by_hand(answer)(scores, labels)
     wanted = (scores.softmax(1) - F.one_hot(labels, 3)) / 4
     known = {
         "it is 4 times as large: the loss is the mean over the examples": 4 * wanted,
@@ -82,7 +71,7 @@ def loss_backward(answer):
     expect.tensor(given, wanted, "the gradient of the scores")
     one = torch.randn(1, 5)
     expect.tensor(
-        by_hand(answer, one, torch.tensor([4])),
+        expect.by_hand(answer)(one, torch.tensor([4])),
         one.softmax(1) - F.one_hot(torch.tensor([4]), 5),
         "for one example the gradient of the scores",
     )
@@ -98,7 +87,7 @@ def network_backward(answer):
     x, labels = torch.randn(5, 3), torch.tensor([0, 1, 1, 0, 1])
     shapes = (3, 4), (4,), (4, 2), (2,)
     parameters = [torch.randn(shape) for shape in shapes]
-    given = by_hand(answer, x, labels, *parameters)
+    given = expect.by_hand(answer)(x, labels, *parameters)
     leaves = [p.clone().requires_grad_() for p in parameters]
     W1, b1, W2, b2 = leaves
     loss = F.cross_entropy((x @ W1 + b1).tanh() @ W2 + b2, labels)

@@ -2,7 +2,7 @@
 
 import minigrad as torch
 from lessons import expect
-from lessons.exercise import Wrong, exercise
+from lessons.exercise import Wrong, exercise, failed
 
 
 @exercise(
@@ -50,7 +50,11 @@ def FlipRule(answer):
             where = f"with in_dims={place} and dims={dims}"
             weights = torch.arange(24.0).reshape(torch.movedim(cube, place, 0).shape)
             mapped = [torch.vmap(lambda x, f=f: f(x, dims), in_dims=place) for f in (answer.apply, torch.flip)]
-            given, wanted = (f(cube) for f in mapped)
-            expect.tensor(given, wanted, f"the result {where}")
-            by_answer, right = (torch.func.grad(lambda x, f=f: (f(x) * weights).sum())(cube) for f in mapped)
-            expect.tensor(by_answer, right, f"the result is right, but the gradient {where}")
+            try:
+                given, wanted = (f(cube) for f in mapped)
+                expect.tensor(given, wanted, f"the result {where}")
+                by_answer, right = (torch.func.grad(lambda x, f=f: (f(x) * weights).sum())(cube) for f in mapped)
+                expect.tensor(by_answer, right, f"the result is right, but the gradient {where}")
+            except RuntimeError as e:
+                raise failed(e, f"{where}: ") from None
+    expect.without_loop(torch.vmap(lambda x: answer.apply(x, (0,))), (cube,), (torch.ones(9, 3, 4),))

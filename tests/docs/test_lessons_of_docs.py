@@ -64,7 +64,7 @@ HTML("<b>bold</b>\\n\\n<i>italic</i>")
 
 
 def made_lesson(path):
-    return Lesson(1, path, "Outputs: all", 3, 2, (), "What there is.", ())
+    return Lesson(1, path, "Outputs: all", 3, 2, (), "**What is\nthere?** All of it.", ())
 
 
 @pytest.fixture(scope="module")
@@ -146,22 +146,27 @@ def test_an_exercise_has_hints_and_solution_below_it():
 
 
 def test_the_list_of_a_track_has_its_aim_and_lessons_with_minutes_and_summary(tmp_path):
-    assert listed([Track("All", "see all", (made_lesson(tmp_path / "01_outputs.py"),))]) == (
-        "## All\n\n3 minutes, and 2 minutes at home. Afterwards you can see all.\n\n"
-        "**[1. Outputs: all](01_outputs.md)** · 3 minutes, and 2 minutes at home\n\nWhat there is.\n"
+    lasting = "3 minutes, and 2 minutes at home"
+    assert listed([Track("See all", "see all", (made_lesson(tmp_path / "01_outputs.py"),))]) == (
+        "| track | afterwards you can | time |\n| --- | --- | --- |\n"
+        f"| [See all](#see-all) | see all | {lasting} |\n\n"
+        f"## See all {{ #see-all }}\n\nAfterwards you can see all. {lasting}.\n\n"
+        f"**[1. Outputs: all](01_outputs.md)** · {lasting}\n\n"
+        '??? abstract "What is there?"\n\n    All of it.\n'
     )
 
 
 def test_a_lesson_of_two_tracks_has_its_summary_once_and_names_what_it_needs():
     two = lesson(2)
     text = listed([Track("A", "a", (lesson(1), two)), Track("B", "b", (two,))])
-    assert text.count(two.summary) == 1 and text.count(f"]({two.name}.md)**") == 2
+    assert text.count(f"]({two.name}.md)**") == 2
+    assert text.count('??? abstract "How do I give an operation my own derivative?"') == 1
     assert text.rstrip().endswith(f"minutes at home · needs [1]({lesson(1).name}.md)")
 
 
 def test_the_list_of_lessons_has_a_line_for_each_thing_that_is_learned():
     text = listed([Track("A", "a", lessons()[:1])])
-    assert len(re.findall("^- ", text, re.MULTILINE)) == 3 and "After this lesson you can:\n\n- " in text
+    assert len(re.findall("^    - ", text, re.MULTILINE)) == 3 and "    After this lesson you can:\n\n    - " in text
 
 
 def test_a_page_offers_its_notebook_and_with_a_repository_two_places_to_run_it(tmp_path):

@@ -34,6 +34,14 @@ def count_paths(node):
     return len(node.next_functions)
 
 
+# %% wrong count_paths: 3 paths of different lengths
+def count_paths(node):
+    if node.name() == "AccumulateGrad":
+        return 1
+    known = [following for following, _ in node.next_functions if following is not None]
+    return len(known) * count_paths(known[0])
+
+
 # %% wrong count_paths: NoneType
 # -     return sum(count_paths(following) for following, _ in node.next_functions if following is not None)
 # +     return sum(count_paths(following) for following, _ in node.next_functions)
@@ -77,7 +85,13 @@ def gradient_by_hand(a):
     return "8a"
 
 
-# %% wrong gradient_by_hand: do not call backward
+# %% wrong gradient_by_hand: runs autograd (forward mode)
+def gradient_by_hand(a):
+    return torch.func.jvp(lambda a: (2 * a) * (2 * a), (a,), (torch.ones_like(a),))[1]
+
+
+# %% wrong gradient_by_hand: runs autograd (backward)
+@torch.enable_grad()
 def gradient_by_hand(a):
     a = a.detach().requires_grad_()
     ((2 * a) * (2 * a)).backward()

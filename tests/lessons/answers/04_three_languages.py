@@ -115,7 +115,7 @@ class LanguagesHypot(torch.autograd.Function):
 # -         return grad_output * x / r, grad_output * y / r
 # +         return grad_output * (x + y) / r
 
-# %% wrong LanguagesHypot: argument 0
+# %% wrong LanguagesHypot: the gradients of x and y are swapped
 # -         return grad_output * (x + y) / r
 # +         return grad_output * y / r, grad_output * x / r
 

@@ -52,7 +52,7 @@ class ForwardHypot(torch.autograd.Function):
 # +         x, y, r = ctx.saved_tensors
 # +         return x_tangent * x / r, y_tangent * y / r
 
-# %% wrong ForwardHypot: with the tangent
+# %% wrong ForwardHypot: y's tangent = 0, the tangent is 3
 # -         return x_tangent * x / r, y_tangent * y / r
 # +         return x * x_tangent + y * y_tangent
 
@@ -98,11 +98,11 @@ class ForwardCube(torch.autograd.Function):
         return 3 * x * x * x_tangent
 
 
-# %% wrong ForwardCube: the tangent at
+# %% wrong ForwardCube: the tangent is
 # -         ctx.save_for_forward(*inputs)
 # +         ctx.save_for_forward(output)
 
-# %% wrong ForwardCube: with the tangent 10.0
+# %% wrong ForwardCube: x's tangent = 10
 # -         return 3 * x**2 * x_tangent
 # +         return 3 * x**2
 
@@ -142,7 +142,7 @@ class ForwardPolar(torch.autograd.Function):
         return r_tangent * c - r * s * phi_tangent, r_tangent * s + r * c * phi_tangent
 
 
-# %% wrong ForwardPolar: the tangent of output 0
+# %% wrong ForwardPolar: the tangent of result 0
 class ForwardPolar(ForwardPolar):
     @staticmethod
     def jvp(ctx, r_tangent, phi_tangent):
@@ -153,7 +153,7 @@ class ForwardPolar(ForwardPolar):
         )
 
 
-# %% wrong ForwardPolar: the tangent of output 1
+# %% wrong ForwardPolar: the tangent of result 1
 class ForwardPolar(ForwardPolar):
     @staticmethod
     def jvp(ctx, r_tangent, phi_tangent):
@@ -185,7 +185,7 @@ class ForwardSteps(ForwardSteps):
     jvp = ForwardSteps.backward
 
 
-# %% wrong ForwardSteps: the tangent at
+# %% wrong ForwardSteps: the tangent is
 # -         return x_tangent.diff()
 # +         return x_tangent[:-1] - x_tangent[1:]
 

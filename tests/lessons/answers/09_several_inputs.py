@@ -36,7 +36,7 @@ class SeveralMix(SeveralMix):
         return (1 - ctx.t) * grad_output, ctx.t * grad_output
 
 
-# %% wrong SeveralMix: the gradient of argument 0
+# %% wrong SeveralMix: the gradients of x and y are swapped
 # -         return (1 - ctx.t) * grad_output, ctx.t * grad_output
 # +         return ctx.t * grad_output, (1 - ctx.t) * grad_output, None
 

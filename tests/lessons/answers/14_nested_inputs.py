@@ -35,15 +35,19 @@ class NestedScale(NestedIOFunction):
 # -         return grad_tensors, sum((g * tensors[name]).sum() for name, g in grads.items())
 # +         return {name: g * factor for name, g in grads.items()}
 
-# %% wrong NestedScale: of argument 3
+# %% wrong NestedScale: the gradient of factor
 # -         return {name: g * factor for name, g in grads.items()}
 # +         return {n: g * factor for n, g in grads.items()}, grads["a"] * tensors["a"]
 
-# %% wrong NestedScale: gradient of argument 0
+# %% wrong NestedScale: the gradient of factor
+# -         return {name: g * factor for name, g in grads.items()}
+# +         return {name: g * factor for name, g in grads.items()}, sum(g.sum() for g in grads.values())
+
+# %% wrong NestedScale: gradient of a
 # -         return {name: g * factor for name, g in grads.items()}
 # +         return {name: factor.expand_as(g) for name, g in grads.items()}, sum(t.sum() for t in tensors.values())
 
-# %% wrong NestedScale: argument 3
+# %% wrong NestedScale: the gradient of factor
 # -         return {name: g * factor for name, g in grads.items()}
 # +         return {name: g * factor for name, g in grads.items()}, None
 
@@ -79,11 +83,11 @@ class NestedDistance(NestedIOFunction):
 # +         dx, dy = point["x"] - other[0], point["y"] - other[1]
 # +         return {"x": 2 * dx * grad_output, "y": 2 * dy * grad_output}, [-2 * dy * grad_output]
 
-# %% wrong NestedDistance: gradient of argument 0
+# %% wrong NestedDistance: gradient of x
 # -         return {"x": 2 * dx * grad_output, "y": 2 * dy * grad_output}, [-2 * dy * grad_output]
 # +         return {"x": 2 * dx, "y": 2 * dy}, [-2 * dx, -2 * dy]
 
-# %% wrong NestedDistance: gradient of argument 2
+# %% wrong NestedDistance: gradient of u
 # -         dx, dy = point["x"] - other[0], point["y"] - other[1]
 # -         return {"x": 2 * dx * grad_output, "y": 2 * dy * grad_output}, [-2 * dy * grad_output]
 # +         gx, gy = [2 * grad_output * d for d in (point["x"] - other[0], point["y"] - other[1])]

@@ -37,6 +37,13 @@ class ImplicitQuintic(ImplicitQuintic):
 # -         return grad_output * (5 * y**4 + 1)
 # +         return 1 / (5 * y**4 + 1)
 
+# %% wrong ImplicitQuintic: a loop, where one division is enough
+# -         return grad_output * (5 * y**4 + 1)
+# +         slope, found = 5 * y**4 + 1, torch.zeros_like(y)
+# +         for _ in range(40):
+# +             found = found + (grad_output - slope * found) / (2 * slope)
+# +         return found
+
 # %% right ImplicitSolve
 # -     def backward(ctx, grad_output):
 # +     def backward(ctx, g):
@@ -63,11 +70,11 @@ class ImplicitSolve(Function):
         return -torch.outer(u, torch.linalg.solve(A, b)), u
 
 
-# %% wrong ImplicitSolve: gradient of argument 0
+# %% wrong ImplicitSolve: gradient of A
 # -         u = torch.linalg.solve(A.mT, grad_output)
 # +         u = torch.linalg.solve(A, grad_output)
 
-# %% wrong ImplicitSolve: gradient of argument 0
+# %% wrong ImplicitSolve: gradient of A
 # -         return -torch.outer(u, x), u
 # +         return torch.outer(u, x), u
 

@@ -1,7 +1,7 @@
 # %% values engine_turns
 ["loss", "d", "c", "b"]  # right
 ("loss", "d", "c", "b")  # right
-["loss", "c", "d", "b"]  # the younger one
+["loss", "c", "d", "b"]  # created later
 ["b", "c", "d", "loss"]  # forward pass
 ["loss", "c", "b", "d"]  # waits for the gradients
 ["loss", "d", "b", "c", "b"]  # called once

@@ -16,7 +16,7 @@ torch.tensor([[1.0, 2.0], [0.0, 1.0]]).T @ torch.tensor([[1.0, -1.0], [3.0, 0.0]
 # +     return (W @ G.T).T, sum(torch.outer(a, g) for a, g in zip(x, G)), G.sum(0)
 
 
-# %% wrong layer_backward: runs a backward pass
+# %% wrong layer_backward: runs autograd
 def layer_backward(x, W, G):
     x, W, b = x.detach().requires_grad_(), W.detach().requires_grad_(), torch.zeros(G.shape[1], requires_grad=True)
     return torch.autograd.grad(x @ W + b, (x, W, b), G)
@@ -82,7 +82,7 @@ def layer_backward(x, W, G):
 # +     return (scores - F.one_hot(labels, scores.shape[1])) / len(labels)
 
 
-# %% wrong loss_backward: backward pass
+# %% wrong loss_backward: runs autograd
 def loss_backward(scores, labels):
     leaf = scores.detach().requires_grad_()
     F.cross_entropy(leaf, labels).backward()
@@ -123,7 +123,7 @@ def network_backward(x, labels, W1, b1, W2, b2):
 # +     return grad_W1, grad_W2
 
 
-# %% wrong network_backward: backward pass
+# %% wrong network_backward: runs autograd
 def network_backward(x, labels, *parameters):
     W1, b1, W2, b2 = leaves = [p.detach().requires_grad_() for p in parameters]
     return torch.autograd.grad(F.cross_entropy((x @ W1 + b1).tanh() @ W2 + b2, labels), leaves)

@@ -89,7 +89,7 @@ class NumpySolve(torch.autograd.Function):
 # +         x = NumpySolve.apply(A, b)
 # +         grad_b = NumpySolve.apply(A.transpose(0, 1), grad_output)
 
-# %% wrong NumpySolve: the gradient of argument 0
+# %% wrong NumpySolve: the gradient of A
 # -         grad_b = NumpySolve.apply(A.T, grad_output)
 # +         grad_b = NumpySolve.apply(A, grad_output)
 

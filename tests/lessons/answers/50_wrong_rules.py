@@ -41,3 +41,7 @@ torch.tensor([1, 2])  # right
 # %% wrong FlipRule: pair
 # -         return FlipRule.apply(x.movedim(in_dims[0], 0), tuple(dim + 1 for dim in dims)), 0
 # +         return FlipRule.apply(x.movedim(in_dims[0], 0), tuple(dim + 1 for dim in dims))
+
+# %% wrong FlipRule: loop
+# -         return FlipRule.apply(x.movedim(in_dims[0], 0), tuple(dim + 1 for dim in dims)), 0
+# +         return torch.stack([FlipRule.apply(one, dims) for one in x.unbind(in_dims[0])]), 0
