@@ -7,7 +7,7 @@ differs from the expected one, and progress.py remembers the solved exercises.  
 student gets different numbers, and sheet.py makes notebooks of them.
 """
 
-from .catalogue import Lesson, lesson, lessons
+from .catalogue import Lesson, lesson, lessons, steps
 from .exercise import Verdict, check, hint, hints, solution
 from .prediction import Prediction, predict
 from .widgets import Slider, slider
@@ -25,4 +25,5 @@ __all__ = [
     "predict",
     "slider",
     "solution",
+    "steps",
 ]

@@ -20,6 +20,7 @@ import traceback
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from . import progress
@@ -125,7 +126,7 @@ def _failed(e: Exception) -> str:
 
     checks = re.escape(f"{FOLDER}{os.sep}")
     message = re.sub(
-        rf"^  (.* )?at {checks}(expect|difference|loops|(?:exercises|bank).\w+)\.py:.*\n", "", f"{e}\n", flags=re.M
+        rf"^  (.* )?at {checks}(expect|difference|loops|(?:exercises|bank|build).[\w/\\]+)\.py:.*\n", "", f"{e}\n", flags=re.M
     )
     steps = traceback.extract_tb(e.__traceback__)
     own = [step for step in steps if not step.filename.startswith((PACKAGE, f"{FOLDER}{os.sep}")) and step.line]
@@ -217,7 +218,7 @@ def solution(name: str, student: str = "") -> Words:
 def _exercise(name: str, student: str = "") -> Exercise:
     """Return an exercise of a lesson, or one of the bank with a student's numbers; raise ValueError if there is none."""
     if name not in (bank := _bank()):
-        return _exercises(of_exercise(name, bank).name)[name]
+        return _exercises(of_exercise(name, bank).path)[name]
     task = bank[name].task(student)
     return Exercise(task.judge, bank[name].hints, task.why)
 
@@ -230,9 +231,10 @@ def _bank() -> dict[str, Entry]:
 
 
 @functools.cache
-def _exercises(lesson: str) -> dict[str, Exercise]:
-    """Return the exercises of a lesson by name."""
-    spec = importlib.util.spec_from_file_location(f"lessons.exercises.{lesson}", FOLDER / "exercises" / f"{lesson}.py")
+def _exercises(lesson: Path) -> dict[str, Exercise]:
+    """Return the exercises of a lesson's file by name."""
+    place = lesson.parent / "exercises" / lesson.name
+    spec = importlib.util.spec_from_file_location(f"lessons.exercises.{lesson.stem}", place)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)

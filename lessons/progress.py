@@ -78,10 +78,10 @@ def show(lessons: tuple[Lesson, ...], days: dict[str, str], console: Console) ->
         total = len(one.exercises)
         bar = [ProgressBar(total, done, width=WIDTH)] if console.is_terminal else []
         table.add_row(
-            f"{one.number:2}", one.title, f"{one.minutes} min", *bar, f"{done} of {total}",
+            f"{one.called:>2}", one.title, f"{one.minutes} min", *bar, f"{done} of {total}",
             style="green" if done == total else "",
         )  # fmt: skip
     console.print(table)
     unsolved = [one for one, done in counts.items() if done < len(one.exercises)]
     solved_of_all = f"{sum(counts.values())} of {sum(len(one.exercises) for one in lessons)} exercises solved."
-    console.print(f"\n{solved_of_all}" + (f" Next: minigrad lessons open {unsolved[0].number}" if unsolved else ""))
+    console.print(f"\n{solved_of_all}" + (f" Next: minigrad lessons open {unsolved[0].called}" if unsolved else ""))

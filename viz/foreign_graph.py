@@ -130,7 +130,9 @@ def called(node: Any, known: Mapping[int, str]) -> str:
 
 
 def numbers(of: Any, what: str) -> np.ndarray:
-    """Return numbers as an array; raise TypeError for anything else."""
+    """Return numbers as an array; raise TypeError for anything else.  The value of a node may be a node of another engine."""
+    while is_node(of):
+        of = of.value if hasattr(of, "value") else of.data
     try:
         made = of.detach().numpy() if isinstance(of, Tensor) else np.asarray(of)
     except (TypeError, ValueError):
@@ -182,6 +184,8 @@ class Builder:
             data = node.value if hasattr(node, "value") else node.data
             self.ids[id(node)] = self.value(kind, numbers(data, f"the value of {called(node, self.known)}"), name)
         gradients, tangents = self.derivatives("grad", "gradient"), self.derivatives("tangent", "tangent")
+        for v in self.values[: len(self.nodes)] if gradients else ():  # a leaf without a gradient needs none
+            v.kind = "input" if v.kind == "parameter" and v.id not in gradients else v.kind
         ops = [op for node in self.nodes if (op := self.forward(node, gradients))]
         for number, op in enumerate(ops):
             op.id = number
@@ -224,7 +228,6 @@ class Builder:
         found = {}
         for node in self.nodes:
             if (d := getattr(node, attribute, None)) is not None and not callable(d):
-                d = getattr(d, "value", d)  # an engine may differentiate its gradients
                 found[self.ids[id(node)]] = numbers(d, f"the {attribute} of {called(node, self.known)}")
         if not any(a.any() for a in found.values()):
             return {}
@@ -242,7 +245,7 @@ class Builder:
                 inputs.append({"const": parent} if plain else self.value("input", numbers(parent, "a parent")))
                 continue
             i = self.ids[id(parent)]
-            if out in gradients and (local is not None or i not in inputs):
+            if out in gradients and (local is not None or i in gradients and i not in inputs):
                 gives = self.contribution(parent, local, gradients, out)
                 factor = "" if local is None else written(numbers(local, "a local derivative"))
                 formula = f"g * {factor}" if factor else ""

@@ -92,6 +92,18 @@ def test_a_contribution_of_another_shape_than_its_parent_is_unknown():
     assert contributions(made)[0] == ("x", None)
 
 
+def test_a_leaf_without_a_gradient_is_an_input():
+    scores, classes = Node(2.0, 1.0), Node(3.0)
+    made = draw(Node(1.0, 1.0, (scores, classes), op="loss")).record
+    assert [v["kind"] for v in made["values"]][:2] == ["parameter", "input"] and contributions(made) == [("scores", 1.0)]
+
+
+def test_values_gradients_and_tangents_may_be_nodes_of_an_engine():
+    x = Node(Node(3.0), Node(2.0), tangent=Node(1.0))
+    made = draw(Node(Node(6.0), Node(1.0), (x,), op="double", tangent=Node(2.0)), passes="jvp").record
+    assert [v["summary"]["values"] for v in made["values"]] == [3.0, 6.0, 2.0, 1.0, 1.0, 2.0]
+
+
 def test_names_come_from_nodes_lists_and_dictionaries():
     weights, config = [Node(1.0), Node(2.0)], {"b": Node(3.0)}
     result = Node(6.0, None, (*weights, config["b"], Node(0.0, name="named")), op="sum")
