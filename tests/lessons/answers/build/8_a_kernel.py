@@ -4,8 +4,10 @@ def loop_source(names, formula):
 
 
 # %% wrong loop_source: is not Python
-# -     return f"def loop({arrays}, result_):\n    for i in range(result_.size):\n{reads}        result_[i] = {formula}\n"
-# +     return f"def loop({arrays}, result_):\n    for i in range(result_.size):\n{reads}    result_[i] = {formula}\n"
+def loop_source(names, formula):
+    arrays = ", ".join(f"{name}_" for name in names)
+    reads = "".join(f"      {name} = {name}_[i]\n" for name in names)
+    return f"def loop({arrays}, result_):\n    for i in range(result_.size):\n{reads}        result_[i] = {formula}\n"
 
 
 # %% wrong loop_source: has the arguments
@@ -21,7 +23,7 @@ def loop_source(names, formula):
     return f"def kernel({arrays}, result_):\n    for i in range(result_.size):\n{reads}        result_[i] = {formula}\n"
 
 
-# %% wrong loop_source: leaves numbers of out_ unwritten, the first at 0
+# %% wrong loop_source: leaves numbers of result_ unwritten, the first at 0
 def loop_source(names, formula):
     arrays = ", ".join(f"{name}_" for name in names)
     reads = "".join(f"        {name} = {name}_[i]\n" for name in names)
@@ -116,10 +118,8 @@ def run_loop(loop, *arrays):
 
 # %% wrong run_loop: an argument has changed
 def run_loop(loop, *arrays):
-    arrays = np.broadcast_arrays(*arrays)
-    out = arrays[0]
-    out = arrays[0].base if arrays[0].base is not None and arrays[0].base.shape == arrays[0].shape else np.empty(arrays[0].shape)
-    loop(*[np.ascontiguousarray(a).reshape(-1) for a in arrays], out.reshape(-1))
+    out = arrays[0].reshape(arrays[0].shape)
+    loop(*[np.array(a).reshape(-1) for a in arrays], out.reshape(-1))
     return out
 
 
@@ -196,6 +196,12 @@ def run_loop(loop, *arrays):
 
 
 # %% wrong pointwise: they are swapped
+# -     return type(name, (Function,), {"forward": staticmethod(forward), "backward": staticmethod(backward)})
+# +     back = staticmethod(lambda ctx, g: backward(ctx, g)[::-1])
+# +     return type(name, (Function,), {"forward": staticmethod(forward), "backward": back})
+
+
+# %% wrong pointwise: the gradient of argument 0 is
 # -     loops = [compiled(loop_source([*derivatives, "out", "g"], f"g * ({d})")) for d in derivatives.values()]
 # +     loops = [compiled(loop_source([*derivatives, "out", "g"], f"g * ({d})")) for d in reversed(derivatives.values())]
 
@@ -222,7 +228,7 @@ def run_loop(loop, *arrays):
 # +         return tuple(run_loop(loop, *ctx.saved_tensors, 2 * g) for loop in loops)
 
 
-# %% wrong pointwise: AttributeError
+# %% wrong pointwise: the result has the shape []
 # -         return out
 # +         pass
 
