@@ -15,12 +15,10 @@
 
 # %%
 import inspect
-import operator
 
 import numpy as np
 
 import lessons
-import minigrad
 from engine import *
 from viz import draw
 
@@ -46,8 +44,7 @@ def zeros_like(x):
     return Value(np.zeros(np.shape(getattr(x, "value", x))))
 
 
-lessons.keep(Dual)
-lessons.keep(zeros_like)
+lessons.keep(Dual, zeros_like)
 
 # %% [markdown]
 # ## 1. Every product
@@ -69,20 +66,25 @@ lessons.check("product_jvp", product_jvp)
 # and can be differentiated again.
 
 # %%
-TANGENT = {
-    Add: lambda out, x, y, tx, ty: tx + ty,
-    Mul: lambda out, x, y, tx, ty: product_jvp(operator.mul, x, y, tx, ty),
-    MatMul: lambda out, x, y, tx, ty: product_jvp(operator.matmul, x, y, tx, ty),
-    Exp: lambda out, x, tx: out * tx,
-    Tanh: lambda out, x, tx: (1 - out * out) * tx,
-    Sum: lambda out, x, tx: tx.sum(),
-}
+def rule_of(function):
+    """Return the rule of a Function: the tangent of its result, from the result, the arguments and their tangents."""
+    return {
+        Add: lambda out, x, y, tx, ty: tx + ty,
+        Mul: lambda out, x, y, tx, ty: product_jvp(mul, x, y, tx, ty),
+        MatMul: lambda out, x, y, tx, ty: product_jvp(matmul, x, y, tx, ty),
+        Exp: lambda out, x, tx: out * tx,
+        Tanh: lambda out, x, tx: (1 - out * out) * tx,
+        Sum: lambda out, x, tx: total(tx),
+    }[function]
+
+
+lessons.keep(rule_of)
 
 # %% [markdown]
 # ## 2. The same operations
 #
 # Write `push(function, *args)`. Some arguments are duals, others are not, and those have the tangent `zeros_like(a)`. Apply the
-# Function to the values. Then call its rule in `TANGENT` with the result, all values and all tangents. Return a `Dual` with
+# Function to the values. Then call its rule, `rule_of(function)`, with the result, all values and all tangents. Return a `Dual` with
 # both; give it `args` and `function` as well, for the picture.
 
 
@@ -93,22 +95,44 @@ def push(function, *args): ...
 lessons.check("push", push)
 
 # %% [markdown]
-# One place has to learn of it: `apply`, where every operation of your engine begins. If an argument is a dual, it calls `push`.
+# The operators of your engine call `add`, `mul` and so on. Now these ask first if an argument is a dual.
+
 
 # %%
-plain = Function.apply.__func__
-
-
-def apply(cls, *args):
+def run(function, *args):
     """Apply a Function to nodes; with a dual among them, compute a tangent, too."""
-    return push(cls, *args) if any(isinstance(a, Dual) for a in args) else plain(cls, *args)
+    return push(function, *args) if any(isinstance(a, Dual) for a in args) else function.apply(*args)
 
 
-Function.apply = classmethod(apply)
+def add(x, y):
+    return run(Add, x, y)
+
+
+def mul(x, y):
+    return run(Mul, x, y)
+
+
+def matmul(x, y):
+    return run(MatMul, x, y)
+
+
+def exp(x):
+    return run(Exp, x)
+
+
+def tanh(x):
+    return run(Tanh, x)
+
+
+def total(x):
+    return run(Sum, x)
+
+
+lessons.keep(run, add, mul, matmul, exp, tanh, total)
 
 
 def f(x, w):
-    return (x * w).tanh() * x
+    return tanh(x * w) * x
 
 
 x = Dual(Value(2.0), Value(1.0))
@@ -144,7 +168,7 @@ mixing = Value(random.normal(size=(2, 3)))
 
 
 def two_of_three(x):
-    return (mixing @ x).tanh()
+    return tanh(mixing @ x)
 
 
 point = random.normal(size=3)
@@ -187,7 +211,7 @@ lessons.predict(
         100: "No square root is involved: backward takes one call for each result.",
         10000: "That is the number of columns. Backward gives a whole row at a time.",
     },
-    lambda: len(jacobian_backward(lambda x: (x * x).sum() * np.ones(1), np.ones(4))),
+    lambda: len(jacobian_backward(lambda x: total(x * x) * np.ones(1), np.ones(4))),
 )
 
 # %% [markdown]
@@ -199,7 +223,7 @@ lessons.predict(
 
 # %%
 x, v = Value(np.array([1.0, 2.0])), Value(np.array([1.0, 0.0]))
-_, slope = jvp(lambda x: (x * x * x).sum(), [x], [v])
+_, slope = jvp(lambda x: total(x * x * x), [x], [v])
 backward(slope)
 print(x.grad)
 assert np.allclose(x.grad, [6.0, 0.0]), "the second derivative of x**3 at 1 is 6, and the other input does not matter"

@@ -143,7 +143,7 @@ lessons.check("pointwise", pointwise)
 Silu = pointwise("Silu", "x / (1 + exp(-x))", x="(1 + out * exp(-x)) / (1 + exp(-x))")
 x = Value(np.array([-1.0, 0.0, 2.0]))
 w = Value(np.array([1.0, 2.0, 3.0]))
-loss = (Silu.apply(x) * w).sum()
+loss = total(Silu.apply(x) * w)
 backward(loss)
 draw(loss, passes=("forward", "backward"))
 
