@@ -7,6 +7,7 @@ differs from the expected one, and progress.py remembers the solved exercises.  
 student gets different numbers, and sheet.py makes notebooks of them.
 """
 
+from .build import keep
 from .catalogue import Lesson, lesson, lessons, steps
 from .exercise import Verdict, check, hint, hints, solution
 from .prediction import Prediction, predict
@@ -20,6 +21,7 @@ __all__ = [
     "check",
     "hint",
     "hints",
+    "keep",
     "lesson",
     "lessons",
     "predict",
