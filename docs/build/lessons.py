@@ -81,7 +81,7 @@ def doors(lesson: Lesson, repository: str) -> str:
     As a notebook: `minigrad lessons open 15` · [download](15_gradcheck.ipynb){ download="15_gradcheck.ipynb" }
     """
     file = f"{lesson.name}.ipynb"
-    ways = [f"`minigrad lessons open {lesson.number}`", f'[download]({file}){{ download="{file}" }}']
+    ways = [f"`minigrad lessons open {lesson.called}`", f'[download]({file}){{ download="{file}" }}']
     for title, address in (("Binder", BINDER), ("Colab", COLAB)) if repository else ():
         ways.append(f"[{title}]({address.format(repository=repository, name=lesson.name)})")
     return f"As a notebook: {' · '.join(ways)}\n{{ .door }}\n"
@@ -98,7 +98,8 @@ class Page:
     def markdown(self, cells: Sequence) -> str:
         """Return the text of the page."""
         first, *others = cells
-        title = json.dumps(f"{self.lesson.number}. {self.lesson.title}", ensure_ascii=False)
+        called = self.lesson.called
+        title = json.dumps(f"{called[:1].upper()}{called[1:]}. {self.lesson.title}", ensure_ascii=False)
         words = f"---\ntitle: {title}\n---\n\n{self.lesson.timed(first.source)}\n"
         return "\n".join([words, doors(self.lesson, hooks.name()), *map(self.cell, others)])
 
