@@ -3,7 +3,11 @@
 The command is killed after SECONDS, when its processes together exceed a limit of memory, processes or threads, when this
 process ends, or when the parent of this process is gone (standard input ends).  Afterwards all processes that it started are
 killed, too.  On Linux these include processes that left its session: when their parents end, they become children of this
-one.  The output is a line of JSON: {"code": the command's exit code, "ended": the reason if it was killed, else ""}.
+one.  The kernel refuses more than TASKS of them at a time, so a program that forks without end leaves others room.
+
+The output is a line of JSON: {"code": the command's exit code, negative for a signal, "ended": the reason if this process
+killed it, else "", "refused": True if the kernel refused a process, "starved": True if the system killed any process of the
+machine meanwhile, since memory ran out}.
 
 The grader runs this file by its path, once for each notebook, so it imports only the standard library.
 """
@@ -25,6 +29,12 @@ from pathlib import Path
 LINUX = sys.platform.startswith("linux")
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
 PROCESSES, THREADS = 200, 2000  # a zombie process counts as a thread
+TASKS = 1000  # processes and threads together that the kernel permits
+CGROUPS = "/sys/fs/cgroup/pids", "/sys/fs/cgroup"  # version 1 and 2
+UNUSED, SPREAD = 61184, 4000  # users that no account has
+# rights to files, which a process keeps when it becomes an unused user: CAP_CHOWN, DAC_OVERRIDE, DAC_READ_SEARCH, FOWNER, FSETID
+FILES = range(5)
+PR_SET_KEEPCAPS, PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, CAPABILITIES_3 = 8, 47, 2, 0x20080522
 USUAL = 1 << 30  # additional bytes for Python and minigrad
 FILE = 1 << 30  # bytes of the largest file
 LOOK = 0.1  # seconds between two checks
@@ -34,10 +44,9 @@ def supervise(command: list[str], seconds: float, extra: int) -> dict[str, objec
     """Run the command; return its exit code, and the reason if it was killed."""
     if LINUX:
         prctl(PR_SET_CHILD_SUBREAPER, 1)
-    quiet, before = subprocess.DEVNULL, shared()
-    process = subprocess.Popen(
-        command, start_new_session=True, stdin=quiet, stdout=quiet, preexec_fn=limit if os.name == "posix" else None
-    )
+    quiet, before, starved, group = subprocess.DEVNULL, shared(), out_of_memory(), control_group()
+    limited = (lambda: limit(group)) if os.name == "posix" else None
+    process = subprocess.Popen(command, start_new_session=True, stdin=quiet, stdout=quiet, preexec_fn=limited)
     end, ended = time.monotonic() + seconds, ""
     try:
         while process.poll() is None and not ended:
@@ -48,24 +57,113 @@ def supervise(command: list[str], seconds: float, extra: int) -> dict[str, objec
             else:
                 ended = excess(extra, before)
     finally:
+        refused = end_group(group)
         end_all(process)
-    return {"code": process.returncode, "ended": ended}
+        if group is not None:
+            with suppress(OSError):
+                group.rmdir()
+    found = {"code": process.returncode, "ended": ended, "refused": refused}
+    return found | {"starved": out_of_memory() > starved}
 
 
-def prctl(option: int, value: int) -> None:
+def prctl(option: int, *values: int) -> None:
     """Set an attribute of this process on Linux."""
-    ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
+    ctypes.CDLL(None).prctl(option, *values, *[0] * (4 - len(values)))
 
 
-def limit() -> None:
-    """Make the command end with this process, and limit the size of its files."""
-    if LINUX:
-        prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+def limit(group: Path | None) -> None:
+    """Make the command end with this process, and limit its processes and the size of its files."""
     with suppress(ImportError):
         import resource
 
         resource.setrlimit(resource.RLIMIT_FSIZE, (FILE, FILE))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    if not LINUX:
+        return
+    if group is not None:
+        (group / "cgroup.procs").write_text("0")  # this process
+    else:
+        with suppress(OSError):  # no right to change the user: then only `excess` counts
+            if os.getuid() == 0:  # for which the kernel has no such limit
+                become(unused_user())
+            most = tasks_of(os.getuid()) + TASKS
+            resource.setrlimit(resource.RLIMIT_NPROC, (most, most))
+    prctl(PR_SET_PDEATHSIG, signal.SIGKILL)  # last, since a change of the user clears it
+
+
+def control_group() -> Path | None:
+    """Return a new control group of at most TASKS processes and threads, or None if this user or system does not permit it."""
+    for base in CGROUPS:
+        place = Path(base, f"minigrad-{os.getpid()}")
+        with suppress(OSError):
+            place.mkdir()
+            if (place / "pids.max").exists() and (place / "cgroup.procs").exists():  # the folder may be an ordinary one
+                (place / "pids.max").write_text(str(TASKS))
+                return place
+            place.rmdir()
+    return None
+
+
+def end_group(group: Path | None) -> bool:
+    """Let a control group start no more processes, and kill those that it has; return True if it was refused one."""
+    if group is None:
+        return False
+    with suppress(OSError):
+        (group / "pids.max").write_text("0")
+        for pid in (group / "cgroup.procs").read_text().split():
+            with suppress(OSError):
+                os.kill(int(pid), signal.SIGKILL)
+        return "max 0" not in (group / "pids.events").read_text()
+    return False
+
+
+def unused_user() -> int:
+    """Return the number of a user that has no account and no process, so that the kernel counts for it only this command."""
+    import pwd
+
+    for i in range(SPREAD):
+        number = UNUSED + (os.getpid() + i) % SPREAD
+        try:
+            pwd.getpwuid(number)
+        except KeyError:
+            if not tasks_of(number):
+                return number
+    raise OSError("each user has an account")
+
+
+def become(user: int) -> None:
+    """Make this process, which is root's, one of another user with root's rights to files and no other rights."""
+    found = int(Path("/proc/self/status").read_text().partition("CapPrm:")[2].split()[0], 16)
+    kept = found & sum(1 << one for one in FILES)
+    prctl(PR_SET_KEEPCAPS, 1)
+    os.setgroups([])
+    os.setresgid(user, user, user)
+    os.setresuid(user, user, user)
+    header, rights = (ctypes.c_uint32 * 2)(CAPABILITIES_3, 0), (ctypes.c_uint32 * 6)(kept, kept, kept, 0, 0, 0)
+    if ctypes.CDLL(None).capset(header, rights):
+        raise OSError("the rights to files are lost")
+    for one in FILES:
+        if kept >> one & 1:
+            prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, one)  # they outlast exec
+
+
+def tasks_of(user: int) -> int:
+    """Return the number of threads of all processes of a user."""
+    found = 0
+    for entry in os.listdir("/proc"):
+        if entry.isdigit():
+            with suppress(OSError):
+                status = Path(f"/proc/{entry}/status").read_text(errors="replace")
+                if int(status.partition("\nUid:")[2].split()[0]) == user:
+                    found += int(status.partition("\nThreads:")[2].split()[0])
+    return found
+
+
+def out_of_memory() -> int:
+    """Return the number of processes that the system has killed since its start because memory ran out."""
+    with suppress(OSError, IndexError):
+        return int(Path("/proc/vmstat").read_text().partition("\noom_kill ")[2].split()[0])
+    return 0
 
 
 def abandoned() -> bool:
