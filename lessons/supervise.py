@@ -32,7 +32,7 @@ PROCESSES, THREADS = 200, 2000  # a zombie process counts as a thread
 TASKS = 1000  # processes and threads together that the kernel permits
 CGROUPS = "/sys/fs/cgroup/pids", "/sys/fs/cgroup"  # version 1 and 2
 UNUSED, SPREAD = 61184, 4000  # users that no account has
-# rights to files, which a process keeps when it becomes an unused user: CAP_CHOWN, DAC_OVERRIDE, DAC_READ_SEARCH, FOWNER, FSETID
+# rights to files, which a process keeps as an unused user: CAP_CHOWN, DAC_OVERRIDE, DAC_READ_SEARCH, FOWNER, FSETID
 FILES = range(5)
 PR_SET_KEEPCAPS, PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, CAPABILITIES_3 = 8, 47, 2, 0x20080522
 USUAL = 1 << 30  # additional bytes for Python and minigrad

@@ -17,8 +17,9 @@ import pytest
 from lessons import grading, lesson
 from lessons.as_notebook import notebook, sources
 from lessons.command import line
-from lessons.grading import Limits, grade, grade_folder, write_csv
+from lessons.grading import Limits, grade, grade_folder
 from lessons.run import TooLong, within
+from lessons.table import write_csv
 
 pytest.importorskip("IPython")
 pytest.importorskip("jupytext")
@@ -76,7 +77,7 @@ def test_an_answer_without_end_is_stopped(tmp_path):
 def test_a_notebook_that_cannot_be_stopped_is_ended_and_what_was_checked_counts(tmp_path):
     stubborn = "while True:\n    try:\n        while True:\n            pass\n    except BaseException:\n        pass"
     graded = grade(handed_in(tmp_path / "cat.ipynb", "three_uses = 12", stubborn), Limits(cell=1.0, total=6.0))
-    assert graded.points == 1 and graded.notes == ["ended after 6 s"]
+    assert graded.points == 1 and graded.notes == ["cell 2: ended after 6 s"]
 
 
 def test_memory_has_a_limit(tmp_path):
@@ -90,14 +91,16 @@ def test_memory_has_a_limit(tmp_path):
 def test_a_process_that_ends_itself_without_an_error_is_reported(tmp_path, cell):
     graded = grade(handed_in(tmp_path / "eve.ipynb", "three_uses = 12", cell))
     assert graded.points == 1
-    assert graded.notes == ["its process ended with exit code 0 before its last cell: does a cell call os._exit?"]
+    assert graded.notes == ["cell 2: its process ended with exit code 0 without an error: did it call os._exit?"]
 
 
 @pytest.mark.slow
 def test_a_process_that_ends_itself_is_reported(tmp_path):
     path = handed_in(tmp_path / "eve.ipynb", "three_uses = 12", "import os; os._exit(3)")
     graded = grade(path)
-    assert graded.points == 1 and graded.notes == ["its process ended with exit code 3"]
+    assert graded.points == 1 and graded.notes == [
+        "cell 2: its process ended with exit code 3 without an error: did it call os._exit?"
+    ]
 
 
 @pytest.mark.slow
@@ -224,7 +227,7 @@ def test_a_folder_that_cannot_be_listed_is_a_row(tmp_path, monkeypatch):
 
 FORGED = """
 import json, sys
-path = sys.argv[3]
+path = sys.argv[2]
 with open(path, "a") as file:
     for line in (
         {"exercise": "no_such", "status": "right", "message": ""},
@@ -306,7 +309,9 @@ def test_a_notebook_that_ends_its_supervisor_ends_with_it(tmp_path, monkeypatch)
     name = f"kills-{os.getpid()}"[:15]
     kills = f"open('/proc/self/comm', 'w').write({name!r})\nimport os, time\nos.kill(os.getppid(), 9)\ntime.sleep(600)"
     graded = grade(handed_in(tmp_path / "ann.ipynb", "three_uses = 12", kills))
-    assert graded.points == 1 and graded.notes == ["its supervisor ended with exit code -9"]
+    assert graded.points == 1 and graded.notes == [
+        "cell 2: its supervisor was killed (SIGKILL): a cell kills other processes"
+    ]
     wait_until(lambda: not running(name))
 
 
@@ -319,7 +324,7 @@ def test_memory_is_counted_over_all_processes(tmp_path, both_ways):
     graded = grade(
         handed_in(tmp_path / "ann.ipynb", "three_uses = 12", greedy, "time.sleep(60)"), Limits(memory=1 << 30)
     )
-    assert graded.points == 1 and graded.notes[0].startswith("ended with more than 1 GiB in ")
+    assert graded.points == 1 and "ended with more than 1 GiB in " in graded.notes[0]
 
 
 @pytest.mark.slow
@@ -327,7 +332,7 @@ def test_memory_is_counted_over_all_processes(tmp_path, both_ways):
 def test_processes_have_a_limit(tmp_path, both_ways):
     many = "import os, time\nfor _ in range(250):\n    if not os.fork():\n        time.sleep(60); os._exit(0)\ntime.sleep(60)"
     graded = grade(handed_in(tmp_path / "ann.ipynb", "three_uses = 12", many))
-    assert graded.points == 1 and graded.notes == ["ended with more than 200 processes"]
+    assert graded.points == 1 and graded.notes == ["cell 2: ended with more than 200 processes"]
 
 
 @pytest.mark.slow
