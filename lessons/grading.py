@@ -165,12 +165,16 @@ def run(folder: Path, where: Path | None, limits: Limits, graded: Graded) -> Non
         where, variables = folder / "work", environment(folder, held)
         command = [*(confined(folder) if held else ()), *command]
     supervisor = [sys.executable, "-I", str(Path(__file__).with_name("supervise.py"))]
-    supervisor += [str(limits.total), str(limits.memory), *command]
+    cage = supervise.new_cage(users=not held)  # bubblewrap changes users itself
+    supervisor += [str(limits.total), str(limits.memory), cage, *command]
     options = {"cwd": where, "env": own_modules(variables), "stdin": subprocess.PIPE}
     # files, since a process that the notebook started may hold a pipe open
     with tempfile.TemporaryFile() as printed, tempfile.TemporaryFile() as errors:
-        with started(supervisor, stdout=printed, stderr=errors, **options) as process:
-            wait(process, limits.total)  # an exception closes its input, which ends it
+        try:
+            with started(supervisor, stdout=printed, stderr=errors, **options) as process:
+                wait(process, limits.total)  # an exception closes its input, which ends it
+        finally:
+            supervise.remove_cage(cage)
         said, code, errors_at_end = last(printed), process.returncode, last(errors).decode(errors="replace")
     folder.chmod(0o700)  # the notebook may have removed permissions
     complete = read(results, graded)

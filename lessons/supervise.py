@@ -1,9 +1,10 @@
-"""Run a command with limits for it and all processes that it starts: `python supervise.py SECONDS BYTES COMMAND ...`.
+"""Run a command with limits for it and all processes that it starts: `python supervise.py SECONDS BYTES CAGE COMMAND ...`.
 
 The command is killed after SECONDS, when its processes together exceed a limit of memory, processes or threads, when this
 process ends, or when the parent of this process is gone (standard input ends).  Afterwards all processes that it started are
 killed, too.  On Linux these include processes that left its session: when their parents end, they become children of this
-one.  The kernel refuses more than TASKS of them at a time, so a program that forks without end leaves others room.
+one.  The kernel refuses more than TASKS of them at a time, so a program that forks without end leaves others room.  For root,
+which has no such limit, they are in a CAGE: a control group, or else another user.
 
 The output is a line of JSON: {"code": the command's exit code, negative for a signal, "ended": the reason if this process
 killed it, else "", "refused": True if the kernel refused a process, "starved": True if the system killed any process of the
@@ -21,6 +22,7 @@ import select
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -37,15 +39,16 @@ FILES = range(5)
 PR_SET_KEEPCAPS, PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, CAPABILITIES_3 = 8, 47, 2, 0x20080522
 USUAL = 1 << 30  # additional bytes for Python and minigrad
 FILE = 1 << 30  # bytes of the largest file
+NICE = 10  # added to the command's priority number, if this process cannot go first
 LOOK = 0.1  # seconds between two checks
 
 
-def supervise(command: list[str], seconds: float, extra: int) -> dict[str, object]:
+def supervise(command: list[str], seconds: float, extra: int, cage: str = "") -> dict[str, object]:
     """Run the command; return its exit code, and the reason if it was killed."""
     if LINUX:
         prctl(PR_SET_CHILD_SUBREAPER, 1)
-    quiet, before, starved, group = subprocess.DEVNULL, shared(), out_of_memory(), control_group()
-    limited = (lambda: limit(group)) if os.name == "posix" else None
+    quiet, before, starved, first = subprocess.DEVNULL, shared(), out_of_memory(), goes_first()
+    limited = (lambda: limit(cage, first)) if os.name == "posix" else None
     process = subprocess.Popen(command, start_new_session=True, stdin=quiet, stdout=quiet, preexec_fn=limited)
     end, ended = time.monotonic() + seconds, ""
     try:
@@ -57,11 +60,8 @@ def supervise(command: list[str], seconds: float, extra: int) -> dict[str, objec
             else:
                 ended = excess(extra, before)
     finally:
-        refused = end_group(group)
+        refused = end_cage(cage)
         end_all(process)
-        if group is not None:
-            with suppress(OSError):
-                group.rmdir()
     found = {"code": process.returncode, "ended": ended, "refused": refused}
     return found | {"starved": out_of_memory() > starved}
 
@@ -71,50 +71,89 @@ def prctl(option: int, *values: int) -> None:
     ctypes.CDLL(None).prctl(option, *values, *[0] * (4 - len(values)))
 
 
-def limit(group: Path | None) -> None:
-    """Make the command end with this process, and limit its processes and the size of its files."""
+def goes_first() -> bool:
+    """Let this process run before all others when it has anything to do; return False if the system does not permit it."""
+    try:
+        os.sched_setscheduler(0, os.SCHED_RR | os.SCHED_RESET_ON_FORK, os.sched_param(1))
+    except (AttributeError, OSError):
+        return False
+    return True
+
+
+def limit(cage: str, first: bool) -> None:
+    """Make the command end with this process, limit its processes and the size of its files, and let others go before it.
+
+    If this process does not go `first` already, the command gets a lower priority.
+    """
     with suppress(ImportError):
         import resource
 
         resource.setrlimit(resource.RLIMIT_FSIZE, (FILE, FILE))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    if not first:
+        os.nice(NICE)
     if not LINUX:
         return
-    if group is not None:
-        (group / "cgroup.procs").write_text("0")  # this process
-    else:
-        with suppress(OSError):  # no right to change the user: then only `excess` counts
-            if os.getuid() == 0:  # for which the kernel has no such limit
-                become(unused_user())
-            most = tasks_of(os.getuid()) + TASKS
-            resource.setrlimit(resource.RLIMIT_NPROC, (most, most))
+    if cage.startswith("/"):
+        Path(cage, "cgroup.procs").write_text("0")  # this process
+    elif cage or os.getuid():
+        if cage:
+            become(int(cage))
+        most = tasks_of(os.getuid()) + TASKS
+        resource.setrlimit(resource.RLIMIT_NPROC, (most, most))
     prctl(PR_SET_PDEATHSIG, signal.SIGKILL)  # last, since a change of the user clears it
 
 
-def control_group() -> Path | None:
-    """Return a new control group of at most TASKS processes and threads, or None if this user or system does not permit it."""
+def new_cage(users: bool = True) -> str:
+    """Return a place for root's command in which the kernel counts processes: the path of a control group, or else a user.
+
+    Return "" if the system permits no control group and no user, or without `users` if it permits no control group.
+    """
+    if not LINUX or os.getuid():
+        return ""
     for base in CGROUPS:
-        place = Path(base, f"minigrad-{os.getpid()}")
         with suppress(OSError):
-            place.mkdir()
-            if (place / "pids.max").exists() and (place / "cgroup.procs").exists():  # the folder may be an ordinary one
+            place = Path(tempfile.mkdtemp(prefix="minigrad-", dir=base))
+            if (place / "pids.max").exists() and (place / "cgroup.procs").exists():  # else an ordinary folder
                 (place / "pids.max").write_text(str(TASKS))
-                return place
+                return str(place)
             place.rmdir()
-    return None
-
-
-def end_group(group: Path | None) -> bool:
-    """Let a control group start no more processes, and kill those that it has; return True if it was refused one."""
-    if group is None:
-        return False
     with suppress(OSError):
-        (group / "pids.max").write_text("0")
-        for pid in (group / "cgroup.procs").read_text().split():
-            with suppress(OSError):
-                os.kill(int(pid), signal.SIGKILL)
-        return "max 0" not in (group / "pids.events").read_text()
-    return False
+        return str(unused_user()) if users else ""
+    return ""
+
+
+def end_cage(cage: str) -> bool:
+    """Kill all processes in a cage, none of which can start another; return True if the kernel refused one before."""
+    refused = False
+    if cage.startswith("/"):
+        with suppress(OSError):
+            Path(cage, "pids.max").write_text("0")
+            for pid in Path(cage, "cgroup.procs").read_text().split():
+                with suppress(OSError):
+                    os.kill(int(pid), signal.SIGKILL)
+            refused = "max 0" not in Path(cage, "pids.events").read_text()
+    elif cage and not (child := os.fork()):
+        goes_first()
+        with suppress(OSError):
+            os.setresuid(int(cage), int(cage), int(cage))
+            os.kill(-1, signal.SIGKILL)  # all of this user, but not this process
+        os._exit(0)
+    elif cage:
+        os.waitpid(child, 0)
+    return refused
+
+
+def remove_cage(cage: str) -> None:
+    """End all processes in a cage, also if the supervisor is gone, and remove a control group."""
+    end = time.monotonic() + 10.0
+    end_cage(cage)
+    while cage.startswith("/") and os.path.exists(cage) and time.monotonic() < end:
+        with suppress(OSError):
+            os.rmdir(cage)
+            return
+        time.sleep(LOOK)
+        end_cage(cage)
 
 
 def unused_user() -> int:
@@ -246,4 +285,4 @@ def end_all(process: subprocess.Popen) -> None:
 
 if __name__ == "__main__":
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
-    print(json.dumps(supervise(sys.argv[3:], float(sys.argv[1]), int(sys.argv[2]))))
+    print(json.dumps(supervise(sys.argv[4:], float(sys.argv[1]), int(sys.argv[2]), sys.argv[3])))

@@ -336,6 +336,51 @@ def test_processes_have_a_limit(tmp_path, both_ways):
 
 
 @pytest.mark.slow
+@LINUX
+def test_a_notebook_that_forks_without_end_is_ended_and_its_checks_count(tmp_path, both_ways):
+    bomb = "import os\nwhile True:\n    try:\n        os.fork()\n    except OSError:\n        pass"
+    graded = grade(handed_in(tmp_path / "ann.ipynb", "three_uses = 12", bomb), Limits(total=20.0))
+    assert graded.points == 1 and graded.seconds < 40
+    assert graded.notes in (["cell 2: ended with more than 200 processes"], ["cell 2: ended after 20 s"])
+
+
+KILLS = {
+    "os.kill(os.getpid(), 9)": "its process was killed (SIGKILL), by its code or by the system",
+    "os.kill(os.getpid(), 15)": "its process was killed (SIGTERM), by its code or by the system",
+    "os.abort()": "its process was aborted (SIGABRT), by its code or by the system",
+    "import ctypes; ctypes.string_at(0)": "its process was ended by a memory fault (SIGSEGV), by its code or by the system",
+    "import sys; os._exit(200)": "its process ended with exit code 200 without an error: did it call os._exit?",
+}
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name != "posix", reason="signals")
+@pytest.mark.parametrize("cell", KILLS)
+def test_a_process_that_is_killed_is_reported_in_words(tmp_path, cell):
+    graded = grade(handed_in(tmp_path / "eve.ipynb", "three_uses = 12", f"import os\n{cell}", "three_uses = 4"))
+    assert graded.points == 1 and graded.notes == [f"cell 2: {KILLS[cell]}"]
+
+
+def ended(code=0, **found):
+    """Return what the supervisor prints."""
+    return json.dumps({"code": code, "ended": "", "refused": False, "starved": False, **found}).encode()
+
+
+def test_the_end_of_a_process_in_words():
+    how = grading.how_it_ended
+    assert how(ended(), 0, "", True, False) == ""
+    assert "since the memory of the machine ran out" in how(ended(-9, starved=True), 0, "", False, False)
+    assert how(ended(137), 0, "", False, True) == how(ended(-9), 0, "", False, False), "bubblewrap adds 128"
+    assert how(ended(-70), 0, "", False, False).startswith("its process was killed (signal 70)")
+    assert (
+        how(ended(1), 0, "x\nOSError: disk full", False, False)
+        == "its process ended with exit code 1: OSError: disk full"
+    )
+    assert how(ended(refused=True), 0, "", True, False) == "the system refused it more than 1000 processes"
+    assert how(b"", 1, "", False, False) == "its supervisor ended with exit code 1"
+
+
+@pytest.mark.slow
 def test_of_a_cell_that_forks_one_goes_on(tmp_path):
     graded = grade(handed_in(tmp_path / "ann.ipynb", "import os\nos.fork()", "1 / 0", "three_uses = 12"))
     assert graded.points == 1 and graded.notes == ["cell 2: ZeroDivisionError: division by zero"]
