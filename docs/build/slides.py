@@ -65,7 +65,7 @@ def neuron_live() -> Drawing:
 
     Click a number of a leaf: both passes are computed again.
     """
-    return neuron_drawn("all")
+    return neuron_drawn("backward")
 
 
 @slide

@@ -18,7 +18,7 @@ from viz import Drawing
 from . import dark, large, live, slides
 from .decks import TEMPLATE, blocks, items, passed
 from .programs import printed_by
-from .slide_parts import Part, Slide, code, drawing, formula, inline, listed, output, words
+from .slide_parts import Part, Slide, code, drawing, formula, image, inline, listed, output, words
 
 NOTES = re.compile(r"<!--\s*(.*?)\s*-->", re.DOTALL)
 RUN = re.compile(r'^```python title="run"\n(.*?)\n```', re.DOTALL)
@@ -81,8 +81,8 @@ def pictured(name: str, shown: str) -> Part:
     if shown != "live":
         return drawing(pages[shown] if shown in pages else next(iter(pages.values()), made.svg()))
     data = live.without_program(json.loads(live.DATA.search(made.html())[1]))  # type: ignore[index]
-    still = drawing(next(iter(pages.values()), made.svg()))
-    return Part(f"<figure>{live.framed(data, still.html, name, '../')}</figure>", "figure")
+    still = image(next(iter(pages.values()), made.svg()).encode(), "svg+xml", name).html.replace("plot", "still")
+    return Part(f"<figure>{live.framed(data, '', name, '../')}</figure>{still}", "figure")
 
 
 def page(name: str) -> str:
