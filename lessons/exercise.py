@@ -32,20 +32,32 @@ if TYPE_CHECKING:
 
 
 class Wrong(Exception):
-    """A wrong answer: the mistake in words for the learner, and a drawing of the difference if there is one."""
+    """A wrong answer: the mistake in words for the learner, and a drawing of the difference if there is one.
 
-    def __init__(self, message: str, drawing: Drawing | None = None):
+    `mistake` is a short name of the mistake, the same for all who make it; by default, the message without numbers.
+    `line` is the learner's line with the mistake, if it is known.
+
+    >>> Wrong("5 is not right: that is one path").mistake
+    'that is one path'
+    """
+
+    def __init__(self, message: str, drawing: Drawing | None = None, mistake: str = "", line: str = ""):
         super().__init__(message)
-        self.drawing = drawing
+        self.drawing, self.line = drawing, line
+        self.mistake = mistake or _without_numbers(message)
 
 
 SIGNS = {"right": "✓", "wrong": "✗", "open": "○"}
+GIVEN = 80  # characters of an answer in a report
 COLOURS = {"right": "#2e7d32", "wrong": "#c62828", "open": "#757575"}
 
 
 @dataclass(frozen=True)
 class Verdict:
     """Result of `check`.  A notebook shows it beside a coloured bar, with a drawing of the difference.
+
+    Of a wrong answer, `mistake` is a short name of the mistake, by which answers of many learners can be grouped, and `given`
+    is the answer: a value in short, or the line with the mistake.
 
     >>> print(Verdict("sum_of_two", "right", "Two and two are four."))
     ✓ sum_of_two: Two and two are four.
@@ -55,8 +67,8 @@ class Verdict:
     status: str  # right | wrong | open
     message: str
     drawing: Drawing | None = None
-    mistake: str = ""  # a short key that equal mistakes have in common
-    given: str = ""  # the answer as text
+    mistake: str = ""
+    given: str = ""
 
     def __bool__(self) -> bool:
         return self.status == "right"
@@ -107,10 +119,12 @@ def check(name: str, answer: Any, student: str = "") -> Verdict:
             if has_gap(answer):
                 words = "not answered yet. Replace the dots with your answer"
                 return Verdict(name, "open", f'{words}; lessons.hint("{name}") helps.')
-            words, drawing = (str(e), e.drawing) if isinstance(e, Wrong) else (_failed(e), None)
+            wrong = e if isinstance(e, Wrong) else _failed(e)
+            words = str(wrong)
             if words.endswith("is not right"):  # no reason is known
                 words += f'; lessons.hint("{name}") helps'
-            return Verdict(name, "wrong", words + _warnings(warned), drawing)
+            words += _warnings(warned)
+            return Verdict(name, "wrong", words, wrong.drawing, wrong.mistake, _given_answer(answer, wrong.line))
     progress.solved(name)
     return Verdict(name, "right", " ".join(found.why.split()) + _warnings(warned))
 
@@ -121,7 +135,7 @@ def _warnings(warned: list[warnings.WarningMessage]) -> str:
     return "".join(f"\nyour code warns: {str(text).partition(chr(10))[0]}" for text in texts)
 
 
-def _failed(e: Exception) -> str:
+def _failed(e: Exception) -> Wrong:
     """Return the error that the learner's code raised, with its line but without lines of the checks."""
     from minigrad.places import PACKAGE
 
@@ -130,9 +144,34 @@ def _failed(e: Exception) -> str:
         rf"^  (.* )?at {checks}(expect|difference|loops|(?:exercises|bank).\w+)\.py:.*\n", "", f"{e}\n", flags=re.M
     )
     steps = traceback.extract_tb(e.__traceback__)
-    own = [step for step in steps if not step.filename.startswith((PACKAGE, f"{FOLDER}{os.sep}")) and step.line]
-    line = f"\nin the line: {own[-1].line}" if own and str(own[-1].line) not in message else ""
-    return f"your code raises {type(e).__name__}: {message.rstrip()}{line}"
+    own = [step.line for step in steps if not step.filename.startswith((PACKAGE, f"{FOLDER}{os.sep}")) and step.line]
+    line = own[-1] if own else ""
+    at = f"\nin the line: {line}" if line not in message else ""
+    return Wrong(
+        f"your code raises {type(e).__name__}: {message.rstrip()}{at}", mistake=f"raises {type(e).__name__}", line=line
+    )
+
+
+def _without_numbers(message: str) -> str:
+    """Return the first line of a message without its numbers, and of a number that is explained, the explanation.
+
+    >>> _without_numbers("the result for tensor(2.) is -4.5, expected 8")
+    'the result for tensor(…) is …, expected …'
+    """
+    line = message.partition("\n")[0]
+    explained = re.fullmatch(r".* is not right: (.+)", line)
+    return re.sub(r"(?<![\w.])[-+]?\d+(\.\d*)?(e[-+]?\d+)?(?!\w)", "…", explained[1] if explained else line)
+
+
+def _given_answer(answer: Any, line: str) -> str:
+    """Return a wrong answer in short: a value, or a function's line with the mistake."""
+    if callable(answer):
+        return line
+    try:
+        words = " ".join(repr(answer.tolist() if hasattr(answer, "tolist") else answer).split())
+    except Exception:  # a repr may fail, and a tensor under a transform has no numbers
+        words = type(answer).__name__
+    return words if len(words) <= GIVEN else f"{words[:GIVEN]}…"
 
 
 def has_gap(answer: Any) -> bool:

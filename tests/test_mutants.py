@@ -42,9 +42,20 @@ def test_each_change_is_one_of_the_table_and_leaves_annotations_alone(root):
     assert sorted(found) == sorted([
         (3, "1.5 -> 2.5"), (4, "negate the condition"), (4, "or -> and"), (4, "< -> <="), (4, "0 -> 1"),
         (4, "is -> is not"), (6, "drop the call"), (6, "swap the first two arguments"),
-        (7, "return None"), (7, "* -> /"), (7, "* -> /"), (7, "drop -"), (11, "return None"), (11, "drop not"),
+        (7, "return None"), (7, "* -> /"), (7, "* -> /"), (7, "drop -"), *[(7, "drop an operand")] * 4,
+        (11, "return None"), (11, "drop not"),
         (11, "in -> not in"), (11, "1 -> 2"), (11, "2 -> 3"),
     ])  # fmt: skip
+
+
+def test_results_are_exchanged_and_assignments_that_others_read_are_dropped(tmp_path):
+    (tmp_path / "code.py").write_text(
+        "def f(ctx, a, x):\n    ctx.a = a\n    x[0] += a\n    b = a\n    return a, b, (x)\n"
+    )
+    found = [(m.line, m.change) for m in drawn(tmp_path, tmp_path / "code.py", 99, 0)]
+    found = [one for one in found if one[1].startswith(("drop the", "return", "swap"))]
+    assert found == [(2, "drop the assignment"), (3, "drop the assignment"), (5, "return None"),
+                     (5, "swap the first two results")]  # fmt: skip
 
 
 def test_a_mutant_differs_in_its_line_alone(root):
@@ -67,16 +78,16 @@ def test_outcomes_are_printed_and_written(root, capsys):
         (11, "return None"), (11, "drop not"), (11, "in -> not in"), (11, "1 -> 2"), (11, "2 -> 3"),
     }  # fmt: skip
     assert found[3, "1.5 -> 2.5"]["found_by"] == "test_code.py::test_area"
-    assert "code_here.py: 17 mutants, 8 killed, 0 too slow, 9 survived" in capsys.readouterr().out
+    assert "code_here.py: 21 mutants, 12 killed, 0 too slow, 9 survived" in capsys.readouterr().out
     assert Path("code_here.py").read_text() == CODE
 
 
 def test_a_mutant_that_does_not_end_is_too_slow(root):
-    (root / "code_here.py").write_text("def count(n):\n    while n > 0:\n        n = n - 1\n    return n\n")
+    (root / "code_here.py").write_text("def count(n):\n    while n > 0:\n        n -= 1\n    return n\n")
     (root / "test_code.py").write_text("from code_here import count\n\ndef test_count():\n    assert count(3) == 0\n")
     main(["code_here.py", "-n", "99", "--limit", "15", "--json", "found.json", "--", "test_code.py"])
     slow = [m["change"] for m in json.loads(Path("found.json").read_text()) if m["outcome"] == "too slow"]
-    assert slow == ["- -> +"]
+    assert slow == ["drop the assignment"]
 
 
 def test_tests_that_fail_without_a_change_are_refused(root):

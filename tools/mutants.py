@@ -101,6 +101,8 @@ def changes(source: Source, node: ast.AST) -> Iterator[tuple[int, int, str, str]
     match node:
         case ast.BinOp(left, op, right) if type(op) in ARITHMETIC:
             yield from between(source, left, right, *ARITHMETIC[type(op)])
+            for operand in (left, right):
+                yield *source.span(node), f"({source.code(operand)})", "drop an operand"
         case ast.BoolOp(op, values):
             words = ("and", "or") if isinstance(op, ast.And) else ("or", "and")
             yield from between(source, values[0], values[1], *words)
@@ -112,17 +114,35 @@ def changes(source: Source, node: ast.AST) -> Iterator[tuple[int, int, str, str]
         case ast.Constant(bool() | int() | float() as value):
             new = not value if isinstance(value, bool) else value + 1
             yield *source.span(node), repr(new), f"{value} -> {new}"
+        case ast.IfExp(test):
+            yield *source.span(test), f"(not ({source.code(test)}))", "negate the condition"
+        case ast.Call(args=[first, second, *_]) if not isinstance(first, ast.Starred | ast.GeneratorExp):
+            yield from exchanged(source, first, second, "arguments")
+        case ast.stmt():
+            yield from changes_of_statement(source, node)
+
+
+def changes_of_statement(source: Source, node: ast.stmt) -> Iterator[tuple[int, int, str, str]]:
+    """Yield the changes of a statement that are none of an expression in it."""
+    match node:
         case ast.Return(ast.expr() as value) if source.code(value) != "None":
             yield *source.span(value), "None", "return None"
-        case ast.If(test) | ast.IfExp(test):
+            if isinstance(value, ast.Tuple) and len(value.elts) > 1:
+                yield from exchanged(source, value.elts[0], value.elts[1], "results")
+        case ast.If(test):
             yield *source.span(test), f"(not ({source.code(test)}))", "negate the condition"
         case ast.Expr(ast.Call()):
             yield *source.span(node), "pass", "drop the call"
-        case ast.Call(args=[first, second, *_]) if not isinstance(first, ast.Starred | ast.GeneratorExp):
-            (start, middle), (begin, end) = source.span(first), source.span(second)
-            swapped = source.code(second) + source.data[middle:begin].decode() + source.code(first)
-            if source.code(first) != source.code(second) and not isinstance(second, ast.Starred):
-                yield start, end, swapped, "swap the first two arguments"
+        case ast.AugAssign() | ast.Assign(targets=[ast.Attribute() | ast.Subscript()]):
+            yield *source.span(node), "pass", "drop the assignment"
+
+
+def exchanged(source: Source, first: ast.expr, second: ast.expr, words: str) -> Iterator[tuple[int, int, str, str]]:
+    """Yield the change that exchanges two neighbours of a list."""
+    (start, middle), (begin, end) = source.span(first), source.span(second)
+    swapped = source.code(second) + source.data[middle:begin].decode() + source.code(first)
+    if source.code(first) != source.code(second) and not isinstance(second, ast.Starred):
+        yield start, end, swapped, f"swap the first two {words}"
 
 
 def drawn(root: Path, folder: Path, number: int, seed: int) -> list[Mutant]:

@@ -30,6 +30,29 @@ def test_an_error_of_an_answer_is_shown_with_its_line():
     assert "return len(node.no_such_thing)" in verdict.message
 
 
+def test_wrong_answers_with_the_same_mistake_have_the_same_name_for_it():
+    found = [lessons.check("three_uses", answer) for answer in (4.0, 7.0, -1e6)]
+    assert found[0].mistake == "that is the contribution of one of the three edges" and found[0].given == "4.0"
+    assert found[1].mistake == found[2].mistake == "… is not right"
+    errors = [lessons.check("count_paths", answer) for answer in (lambda node: 1 / 0, lambda node: 2 // 0)]
+    assert {verdict.mistake for verdict in errors} == {"raises ZeroDivisionError"}
+
+
+def test_the_given_answer_is_short_and_of_a_function_the_line_that_fails():
+    class Broken:
+        def __repr__(self):
+            raise ValueError
+
+    def count_paths(node):
+        return node.no_such_thing
+
+    given = [lessons.check("three_uses", answer).given for answer in (torch.tensor([1.0, 2.0]), "x" * 500, Broken())]
+    assert given == ["[1.0, 2.0]", f"'{'x' * 79}…", "Broken"]
+    assert lessons.check("count_paths", count_paths).given == "return node.no_such_thing"
+    right = lessons.check("three_uses", 12.0)
+    assert (right.mistake, right.given) == ("", "")
+
+
 def gap(x): ...
 def documented_gap(x):
     """Return the double of x."""
