@@ -127,7 +127,7 @@ def page(title: str, all_of_them: Sequence[Graded]) -> str:
     >>> "1 notebook from 1 student" in page("Class", [graded])
     True
     """
-    judged = [graded for graded in all_of_them if graded.statuses]
+    judged = [graded for graded in all_of_them if graded.file and graded.statuses]
     counts = counted(judged)
     handed_in, students = [one for one in all_of_them if one.file], {one.student for one in all_of_them}
     points, most = sum(graded.points for graded in judged), sum(len(graded.statuses) for graded in judged)
@@ -175,7 +175,8 @@ def needing_help(all_of_them: Sequence[Graded]) -> str:
     for graded in all_of_them:
         own.setdefault(graded.student, []).append(graded)
     counts = {
-        name: (sum(one.points for one in each), sum(len(one.statuses) for one in each)) for name, each in own.items()
+        name: (sum(one.points for one in each), sum(len(one.statuses) for one in each if one.file))
+        for name, each in own.items()
     }
     behind = sorted((solved / most, name) for name, (solved, most) in counts.items() if solved < NEEDS_HELP * most)
     rows = [f"<li>{text(name)}: <b>{counts[name][0]} of {counts[name][1]}</b> solved</li>" for _, name in behind]

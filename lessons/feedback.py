@@ -14,6 +14,7 @@ from .class_report import STYLE, number, program, text, title
 from .exercise import COLOURS, SIGNS
 from .grading import Graded
 from .sheet import slug
+from .students import ABSENT
 from .table import plain
 
 LONGEST = 80  # characters of a file's name
@@ -56,6 +57,8 @@ def of_notebook(one: Graded) -> str:
     """Return the part about a notebook: its verdicts in order, and the notes."""
     shown = title(one.lesson)
     head = f"Lesson {shown}" if shown != one.lesson else one.lesson or one.file
+    if not one.file:
+        return f"<h2>{text(head)}</h2>\n<p>{text(ABSENT)}</p>"
     verdicts = "".join(of_exercise(one, name) for name in one.statuses)
     notes = "".join(f"<li>{text(note)}</li>" for note in one.notes)
     listed = f"<h3>When your notebook ran</h3><ul>{notes}</ul>" if notes else ""

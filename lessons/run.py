@@ -8,10 +8,12 @@ solutions that it shows, the verdicts after it, and the end of the last one.
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
 import signal
 import sys
+import textwrap
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -134,8 +136,20 @@ def verdict(task: Task, name: str, answer: Any) -> dict[str, str]:
     """Return the verdict on an answer as an event, with its picture if the task asks for pictures."""
     found = check(name, answer, task.student)
     event = {"exercise": name, "status": found.status, "message": found.message}
-    event |= {"mistake": found.mistake, "given": found.given[:LINE]}
+    event |= {
+        "mistake": found.mistake,
+        "given": (found.given or source(answer))[:LINE] if found.status == "wrong" else "",
+    }
     return event | {"picture": picture(found) if task.pictures else ""}
+
+
+def source(answer: Any) -> str:
+    """Return the program of a function or class, or "" if there is none to show."""
+    plain = inspect.unwrap(answer) if callable(answer) else None
+    try:
+        return textwrap.dedent(inspect.getsource(getattr(plain, "py_func", plain))).strip()  # type: ignore[arg-type]
+    except (OSError, TypeError, ValueError):
+        return ""
 
 
 def picture(found: Verdict) -> str:

@@ -38,11 +38,11 @@ def assign(
             if not own:
                 graded.remarks.append("no name of the class belongs to it")
     handed_in = {(one.student, one.lesson) for one in all_of_them}
-    lessons = dict.fromkeys(one.lesson for one in all_of_them if one.statuses) or {"": None}
+    lessons = {one.lesson: dict.fromkeys(one.statuses, "missing") for one in all_of_them if one.statuses} or {"": {}}
     absent = [
-        Graded("", lesson, student=name, notes=[ABSENT])
+        Graded("", lesson, statuses, student=name, notes=[ABSENT])
         for name in listed
-        for lesson in lessons
+        for lesson, statuses in lessons.items()
         if (name, lesson) not in handed_in
     ]
     return [*all_of_them, *absent]

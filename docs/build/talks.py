@@ -68,7 +68,8 @@ def part(sort: str, block: str, file: str, scope: dict) -> list[Part]:
         return [listed(items(block), "ol" if block[0].isdigit() else "ul")]
     if sort == "table":
         rows = [row for row in block.splitlines() if not set(row) <= set("|-: ")]
-        return [Part(inline(block), "text", [max(re.split(r"\s*\|\s*", row), key=len) for row in rows] + [""] * (len(rows) // 2))]
+        longest = [max(re.split(r"\s*\|\s*", row), key=len) for row in rows]
+        return [Part(inline(block), "text", [*longest, *[" "] * (len(rows) // 2)])]  # half a line more for the rules
     return [words(block)]
 
 
