@@ -39,6 +39,8 @@ EXAMPLES = """Examples:
   minigrad lessons grade handed_in --class names.txt --marks marks.toml --feedback pages
                                     with marks, missing notebooks, and a page for each student
   minigrad lessons report handed_in a page of the class's mistakes
+  minigrad lessons package --without-solutions
+                                    a wheel that the class installs
   minigrad lessons bank             all exercises of the bank, by topic
   minigrad lessons sheet memory --class names.txt --title "Week 5"
                                     a notebook for each student"""
@@ -357,8 +359,41 @@ def sheets(
     if twice := [one for one in made if files.count(one.file) > 1]:
         raise Usage(f"two students would get the file {twice[0].file}: make their names differ in letters or digits.")
     for one in made:
-        path, new = sheet.write(one, folder, instructor)
+        try:
+            path, new = sheet.write(one, folder, instructor)
+        except LookupError as wrong:
+            raise Usage(f"{wrong}.") from None
         print(f"{'wrote' if new else 'already exists:'} {path}")
+
+
+@app.command(help_epilogue="")
+def package(
+    *,
+    solutions: Annotated[
+        bool, Parameter(name=["--solutions"], negative="--without-solutions", show_default=False)
+    ] = True,
+    folder: Annotated[Path, Parameter(name=["--folder", "-d"])] = Path("."),
+) -> None:
+    """Write a wheel of minigrad that a class installs with pip, if you like without the solutions of the exercises.
+
+    Without them, `lessons.solution` and the instructor's notebooks say that there are none.  The checks need the right numbers,
+    so they stay in the wheel, where a student who reads the source finds them.
+
+    Parameters
+    ----------
+    solutions
+        --without-solutions leaves out the solutions of the lessons and of the exercise bank.
+    folder
+        Folder of the wheel.
+    """
+    from . import package as wheel
+
+    try:
+        print(f"wrote {wheel.write(folder, solutions)}")
+    except LookupError as wrong:
+        raise Usage(f"{wrong}. To install: {install('lessons')}") from None
+    except OSError as wrong:
+        raise Usage(f"{folder} cannot be written: {wrong.strerror}.") from None
 
 
 def results(folder: Path, running: Running, pictures: bool = False) -> list[Graded]:
@@ -448,9 +483,11 @@ def needed(*modules: str) -> None:
 
 
 def write(one: Lesson, folder: Path, solved: bool = False) -> bool:
-    """Write a notebook; raise Usage if the file cannot be written."""
+    """Write a notebook; raise Usage if the file cannot be written, or if there are no solutions for it."""
     try:
         return as_notebook.write(one, folder, solved)
+    except LookupError as wrong:
+        raise Usage(f"{wrong}.") from None
     except OSError as wrong:
         raise Usage(f"{as_notebook.place(one, folder)} cannot be written: {wrong.strerror}.") from None
 
