@@ -50,6 +50,15 @@ def test_a_notebook_finds_the_exercises_beside_it(folder):
         check("slope_at_tree", 6.0)
 
 
+def test_the_example_for_teachers_works(folder):
+    page = (own.lessons()[0].path.parent.parent / "docs" / "teachers.md").read_text(encoding="utf-8")
+    text = page.partition('```python title="exercises.py"\n')[2].partition("```")[0]
+    (folder / own.FILE).write_text(text)
+    assert own.read(folder / own.FILE).exercises == ("slope_at_three", "slope_of_cube")
+    assert check("slope_at_three", 6.0) and check("slope_of_cube", lambda x: 3 * x**2)
+    assert check("slope_of_cube", lambda x: x**2).message == "at 2 the slope is 12, got 4"
+
+
 def test_a_changed_file_is_read_again(folder):
     assert check("slope_at_three", 6.0)
     (folder / own.FILE).write_text(FORGED + "# another size\n")
