@@ -222,7 +222,7 @@ def how_it_ended(printed: bytes, code: int, errors: str, complete: bool, held: b
         )
     if found["ended"]:
         return f"ended {found['ended']}"
-    refused = f"; the system refused it more than {supervise.TASKS} processes" if found["refused"] else ""
+    refused = f"; the system refused it more than {supervise.TASKS} processes and threads" if found["refused"] else ""
     number = (
         -found["code"] if found["code"] < 0 else found["code"] - 128 if held else 0
     )  # bubblewrap passes it on like this

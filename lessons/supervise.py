@@ -24,14 +24,16 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
 LINUX = sys.platform.startswith("linux")
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
 PROCESSES, THREADS = 200, 2000  # a zombie process counts as a thread
-TASKS = 1000  # processes and threads together that the kernel permits
+# processes and threads together that the kernel permits: several processes with a thread for each core, and some more
+TASKS = 100 + 8 * (os.cpu_count() or 1)
+REFUSED = 1000  # refusals after which the command is killed: it does not stop trying
 CGROUPS = "/sys/fs/cgroup/pids", "/sys/fs/cgroup"  # version 1 and 2
 UNUSED, SPREAD = 61184, 4000  # users that no account has
 # rights to files, which a process keeps as an unused user: CAP_CHOWN, DAC_OVERRIDE, DAC_READ_SEARCH, FOWNER, FSETID
@@ -40,7 +42,7 @@ PR_SET_KEEPCAPS, PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, CAPABILITIES_3 = 8, 47, 2
 USUAL = 1 << 30  # additional bytes for Python and minigrad
 FILE = 1 << 30  # bytes of the largest file
 NICE = 10  # added to the command's priority number, if this process cannot go first
-LOOK = 0.1  # seconds between two checks
+LOOK = 0.1  # seconds between two checks, or more if a check takes long
 
 
 def supervise(command: list[str], seconds: float, extra: int, cage: str = "") -> dict[str, object]:
@@ -50,20 +52,30 @@ def supervise(command: list[str], seconds: float, extra: int, cage: str = "") ->
     quiet, before, starved, first = subprocess.DEVNULL, shared(), out_of_memory(), goes_first()
     limited = (lambda: limit(cage, first)) if os.name == "posix" else None
     process = subprocess.Popen(command, start_new_session=True, stdin=quiet, stdout=quiet, preexec_fn=limited)
-    end, ended = time.monotonic() + seconds, ""
+    end, ended, look = time.monotonic() + seconds, "", LOOK
     try:
         while process.poll() is None and not ended:
-            if time.monotonic() > end:
-                ended = f"after {seconds:g} s"
-            elif abandoned():
+            ended = over(end, seconds, cage)
+            if not ended and abandoned(look):
                 ended = "since its parent process is gone"
-            else:
-                ended = excess(extra, before)
+            elif not ended:
+                begun = time.monotonic()
+                ended = excess(extra, before, lambda: over(end, seconds, cage))
+                look = max(LOOK, 5 * (time.monotonic() - begun))  # to look at many large processes takes long
     finally:
         refused = end_cage(cage)
         end_all(process)
     found = {"code": process.returncode, "ended": ended, "refused": refused}
     return found | {"starved": out_of_memory() > starved}
+
+
+def over(end: float, seconds: float, cage: str) -> str:
+    """Return the reason if the time is over, or if the kernel has refused many processes; else ""."""
+    if time.monotonic() > end:
+        return f"after {seconds:g} s"
+    if refusals(cage) > REFUSED:
+        return f"since it tried to have more than {TASKS} processes and threads"
+    return ""
 
 
 def prctl(option: int, *values: int) -> None:
@@ -125,14 +137,13 @@ def new_cage(users: bool = True) -> str:
 
 def end_cage(cage: str) -> bool:
     """Kill all processes in a cage, none of which can start another; return True if the kernel refused one before."""
-    refused = False
+    refused = refusals(cage) > 0
     if cage.startswith("/"):
         with suppress(OSError):
             Path(cage, "pids.max").write_text("0")
             for pid in Path(cage, "cgroup.procs").read_text().split():
                 with suppress(OSError):
                     os.kill(int(pid), signal.SIGKILL)
-            refused = "max 0" not in Path(cage, "pids.events").read_text()
     elif cage and not (child := os.fork()):
         goes_first()
         with suppress(OSError):
@@ -142,6 +153,14 @@ def end_cage(cage: str) -> bool:
     elif cage:
         os.waitpid(child, 0)
     return refused
+
+
+def refusals(cage: str) -> int:
+    """Return the number of processes and threads that the kernel has refused to a control group; 0 for another cage."""
+    if cage.startswith("/"):
+        with suppress(OSError, IndexError):
+            return int(Path(cage, "pids.events").read_text().split()[1])
+    return 0
 
 
 def remove_cage(cage: str) -> None:
@@ -205,25 +224,33 @@ def out_of_memory() -> int:
     return 0
 
 
-def abandoned() -> bool:
-    """Wait up to LOOK seconds; return True if the standard input has ended."""
+def abandoned(seconds: float) -> bool:
+    """Wait up to some seconds; return True if the standard input has ended."""
     if os.name != "posix":  # select takes only sockets there
-        time.sleep(LOOK)
+        time.sleep(seconds)
         return False
-    ready, _, _ = select.select([sys.stdin], [], [], LOOK)
+    ready, _, _ = select.select([sys.stdin], [], [], seconds)
     return bool(ready) and not os.read(sys.stdin.fileno(), 1)
 
 
-def excess(extra: int, before: int) -> str:
-    """Return the limit that the processes exceed, or ""; `before` is the size of files in memory at the start."""
+def excess(extra: int, before: int, stop: Callable[[], str] = str) -> str:
+    """Return the limit that the processes exceed, or ""; `before` is the size of files in memory at the start.
+
+    While many processes fork, the kernel gives their sizes slowly, so `stop` is asked for a reason to end before each.
+    """
     found = dict(descendants()) if LINUX else {}
     alive = [pid for pid, threads in found.items() if threads]
     if len(alive) > PROCESSES:
         return f"with more than {PROCESSES} processes"
     if sum(max(threads, 1) for threads in found.values()) > THREADS:
         return f"with more than {THREADS} threads"
-    if extra and sum(map(memory, alive)) > extra + USUAL:
-        return f"with more than {extra / 2**30:g} GiB in {len(alive)} processes"
+    used = 0
+    for pid in alive if extra else ():
+        if reason := stop():
+            return reason
+        used += memory(pid)
+        if used > extra + USUAL:
+            return f"with more than {extra / 2**30:g} GiB in {len(alive)} processes"
     if extra and shared() - before > extra + USUAL:
         return f"with more than {extra / 2**30:g} GiB in files in memory"
     return ""
