@@ -8,12 +8,13 @@ solutions that it shows, the verdicts after it, and the end of the last one.
 
 from __future__ import annotations
 
+import ast
 import inspect
 import json
+import linecache
 import os
 import signal
 import sys
-import textwrap
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -144,12 +145,24 @@ def verdict(task: Task, name: str, answer: Any) -> dict[str, str]:
 
 
 def source(answer: Any) -> str:
-    """Return the program of a function or class, or "" if there is none to show."""
-    plain = inspect.unwrap(answer) if callable(answer) else None
+    """Return the program of a function or class in a cell, or "" if there is none to show.
+
+    `inspect` finds no class of a notebook, so its methods lead to it.
+    """
+    found = [getattr(one, "__func__", one) for one in vars(answer).values()] if isinstance(answer, type) else [answer]
+    plain = [getattr(one, "py_func", one) for one in map(inspect.unwrap, found) if callable(one)]
+    codes = [one.__code__ for one in plain if inspect.isfunction(one)]
     try:
-        return textwrap.dedent(inspect.getsource(getattr(plain, "py_func", plain))).strip()  # type: ignore[arg-type]
-    except (OSError, TypeError, ValueError):
-        return ""
+        tree = ast.parse(text := "".join(linecache.getlines(codes[0].co_filename)))
+        for node in ast.walk(tree):
+            if (
+                getattr(node, "name", None) == answer.__name__
+                and node.lineno <= codes[0].co_firstlineno <= node.end_lineno
+            ):
+                return ast.get_source_segment(text, node) or ""
+    except (AttributeError, IndexError, SyntaxError, ValueError):
+        pass
+    return ""
 
 
 def picture(found: Verdict) -> str:

@@ -43,7 +43,7 @@ def assign(
         Graded("", lesson, statuses, student=name, notes=[ABSENT])
         for name in listed
         for lesson, statuses in lessons.items()
-        if (name, lesson) not in handed_in
+        if not handed_in & {(name, lesson), (name, "")}  # a notebook that cannot be read may be of any lesson
     ]
     return [*all_of_them, *absent]
 

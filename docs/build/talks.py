@@ -1,8 +1,8 @@
 """Make the decks that are written by hand: talks/NAME.md becomes slides/NAME.html.
 
 A line `---` separates slides.  A slide begins with `# ` (a title slide) or `## `, and ends with the notes for the speaker in
-`<!-- ... -->`.  Programs with the title "run" run when the site is built, one after another in one namespace, and their output
-follows them.  A line `![pass](name)` is a picture of slides.py: one pass, or "live", in which the class can change numbers.
+`<!-- ... -->`.  Blocks of the language "run" are Python; they run when the site is built, one after another in one namespace,
+and their output follows them.  A line `![pass](name)` is a picture of slides.py: one pass, or "live", in which the class can change numbers.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from .programs import printed_by
 from .slide_parts import Part, Slide, code, drawing, formula, image, inline, listed, output, words
 
 NOTES = re.compile(r"<!--\s*(.*?)\s*-->", re.DOTALL)
-RUN = re.compile(r'^```python title="run"\n(.*?)\n```', re.DOTALL)
+RUN = re.compile(r"^```run\n(.*?)\n```", re.DOTALL)  # not "python", whose blocks ruff makes longer
 PICTURE = re.compile(r"^!\[([\w ]+)\]\(([\w-]+)\)$")
 
 

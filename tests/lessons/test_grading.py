@@ -18,7 +18,7 @@ from lessons import grading, lesson, supervise
 from lessons.as_notebook import notebook, sources
 from lessons.command import line
 from lessons.grading import Limits, grade, grade_folder
-from lessons.run import TooLong, within
+from lessons.run import TooLong, source, within
 from lessons.table import write_csv
 
 pytest.importorskip("IPython")
@@ -142,6 +142,26 @@ def test_the_notebook_of_a_lesson_names_it_and_has_gaps(tmp_path):
     one, texts = sources(path)
     assert one is ONE and any("three_uses = ..." in text for text in texts)
     assert set(grade(path).statuses.values()) == {"open"}
+
+
+def test_a_wrong_program_is_kept_as_the_answer(tmp_path):
+    function = "def gradient_by_hand(a):\n    return 0.0 * a"
+    graded = grade(handed_in(tmp_path / "ann.ipynb", f"import minigrad as torch\n{function}", "three_uses = 4"))
+    assert graded.given["gradient_by_hand"].startswith(("def gradient_by_hand", "return 0.0 * a"))
+    assert graded.given["three_uses"] == "4" and graded.mistakes["three_uses"]
+
+
+def test_the_program_of_an_answer():
+    class Kernel:
+        @staticmethod
+        def forward(ctx, x):
+            return x
+
+    def decorated(x):
+        return x
+
+    assert source(Kernel).startswith("class Kernel:") and source(decorated).endswith("return x")
+    assert source(3) == source(print) == source(type("Made", (), {})) == source(eval("lambda x: x")) == ""
 
 
 def test_within_gives_the_result_and_stops_what_takes_too_long():
