@@ -54,7 +54,7 @@ def notebook(one: Lesson, installs: bool = False, solved: bool = False) -> str:
     import jupytext
     from nbformat.v4 import new_code_cell, new_markdown_cell
 
-    made, known = jupytext.read(one.path, fmt="py:percent"), instructor.solutions(one)
+    made, known = jupytext.read(one.path, fmt="py:percent"), instructor.solutions(one) if solved else {}
     made.cells[0].source = one.timed(made.cells[0].source)
     cells = [new_code_cell(installation())] if installs else []
     for cell in made.cells:
@@ -95,10 +95,13 @@ def place(one: Lesson, folder: Path, solved: bool = False) -> Path:
 
 def write(one: Lesson, folder: Path, solved: bool = False) -> bool:
     """Write the notebook of a lesson; return False if there is one already, and leave it unchanged."""
+    if place(one, folder, solved).exists():
+        return False
+    text = notebook(one, solved=solved)  # first, since it may fail
     folder.mkdir(parents=True, exist_ok=True)
     try:
         with place(one, folder, solved).open("x", encoding="utf-8") as file:
-            file.write(notebook(one, solved=solved))
+            file.write(text)
     except FileExistsError:
         return False
     return True

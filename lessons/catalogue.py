@@ -88,6 +88,11 @@ def steps() -> tuple[Lesson, ...]:
     return tuple(_read(path) for path in sorted((FOLDER / "build").glob("[0-9]_*.py")))
 
 
+def all_lessons() -> tuple[Lesson, ...]:
+    """Return all lessons, and after them the steps of the track "Build it"."""
+    return lessons() + steps()
+
+
 def lesson(which: int | str) -> Lesson:
     """Return the lesson or step with this number or name; raise ValueError if there is none.
 
@@ -97,7 +102,7 @@ def lesson(which: int | str) -> Lesson:
     True
     """
     words = " ".join(str(which).split()).lstrip("0")
-    for one in (*lessons(), *steps()):
+    for one in all_lessons():
         if words == one.called or which in (one.name, re.sub(r"^(build_)?\d+_", "", one.name)):
             return one
     known = f"a number from 1 to {lessons()[-1].number}, build and a number from 1 to {len(steps())}, or a name"
@@ -106,11 +111,10 @@ def lesson(which: int | str) -> Lesson:
 
 def of_exercise(name: str, others: Iterable[str] = ()) -> Lesson:
     """Return the lesson or step with an exercise; raise ValueError if there is none, with the nearest name or `others`."""
-    every = (*lessons(), *steps())
-    for one in every:
+    for one in all_lessons():
         if name in one.exercises:
             return one
-    known = [*(each for one in every for each in one.exercises), *others]
+    known = [*(each for one in all_lessons() for each in one.exercises), *others]
     raise ValueError(f"there is no exercise {name!r}. {nearest(name, known)}".rstrip())
 
 

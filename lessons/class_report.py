@@ -1,7 +1,8 @@
 """A class's results as one self-contained page: exercises to repeat, students who need help, mistakes to talk about, tables.
 
-grading.py computes the results; this file only counts them.  Wrong answers count as the same mistake if the check says the same
-words, whatever numbers are in them.  Names and messages come from notebooks, so `text` escapes all of them.
+grading.py computes the results; this file only counts them.  Wrong answers count as the same mistake if the verdicts have the
+same key, or else the same words, whatever numbers are in them.  Names, answers and messages come from notebooks, so `text`
+escapes all of them.
 """
 
 from __future__ import annotations
@@ -11,31 +12,32 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import date
-from pathlib import PurePosixPath
 
 from viz.text import shorten
 
 from .bank import TOPICS, entries
-from .catalogue import lessons, steps
+from .catalogue import all_lessons
 from .grading import Graded
+from .table import exercises
 
 LONGEST = 300  # characters of a message
 MOST = 10  # mistakes to talk about
+ANSWERS = 3  # to show for a mistake
 SOLVED_BY_FEW = 2 / 3  # of the class: an exercise that a smaller part has solved is one to repeat
 NEEDS_HELP = 1 / 2  # of the exercises: a student who has solved a smaller part needs help
 # numbers, lists of numbers, and addresses of objects: what differs between two answers with the same mistake
 NUMBERS = re.compile(r"0x[0-9a-f]+|\[[\[\]\d.,\s]*\]|(?<![\w.])-?\d+(?:\.\d+)?(?:e[-+]?\d+)?(?!\w)")
-COPY = re.compile(r"[-_ ]*(?:\(\d+\)|copy ?\d*)$", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
 class Mistake:
-    """A mistake in an exercise: the words of the verdict, and the students who made it."""
+    """A mistake in an exercise: the words of the verdict, the students who made it, and their answers without repeats."""
 
     place: str  # lesson 3, or the bank
     exercise: str
     words: str
     students: tuple[str, ...]
+    answers: tuple[str, ...] = ()
 
 
 @dataclass
@@ -47,7 +49,7 @@ class Counted:
     name: str
     solved: list[str] = field(default_factory=list)
     open: list[str] = field(default_factory=list)
-    wrong: dict[str, str] = field(default_factory=dict)  # student -> message
+    wrong: dict[str, Graded] = field(default_factory=dict)  # of each student
 
     @property
     def tried(self) -> int:
@@ -63,13 +65,19 @@ class Counted:
     def mistakes(self) -> list[Mistake]:
         """The mistakes, the most frequent first."""
         groups: dict[tuple, list[str]] = {}
-        for student, message in self.wrong.items():
-            groups.setdefault(tuple(NUMBERS.split(first_line(message))), []).append(student)
-        found = [
-            Mistake(self.place, self.name, common([first_line(self.wrong[one]) for one in group]), tuple(group))
-            for group in groups.values()
-        ]
+        for student, graded in self.wrong.items():
+            key = graded.mistakes.get(self.name, "")
+            groups.setdefault((key,) if key else tuple(NUMBERS.split(self.said(student))), []).append(student)
+        found = []
+        for group in groups.values():
+            answers = dict.fromkeys(self.wrong[one].given.get(self.name, "") for one in group)
+            words = common([self.said(one) for one in group])
+            found.append(Mistake(self.place, self.name, words, tuple(group), tuple(filter(None, answers))))
         return sorted(found, key=lambda one: -len(one.students))
+
+    def said(self, student: str) -> str:
+        """Return the first line of the verdict on a student's wrong answer."""
+        return first_line(self.wrong[student].messages.get(self.name, ""))
 
 
 def first_line(message: str) -> str:
@@ -78,70 +86,38 @@ def first_line(message: str) -> str:
 
 
 def common(messages: Sequence[str]) -> str:
-    """Return messages with the same words as one, with dots for the numbers that differ.
+    """Return messages about the same mistake as one: the first, with dots for the numbers that differ if the words are equal.
 
     >>> common(["4 is not right: take 2 * eps", "5 is not right: take 2 * eps"])
     '… is not right: take 2 * eps'
     """
     words = NUMBERS.split(messages[0])
+    if any(NUMBERS.split(message) != words for message in messages):
+        return messages[0]
     columns = zip(*(NUMBERS.findall(message) for message in messages))
     numbers = [column[0] if len(set(column)) == 1 else "…" for column in columns]
     return "".join(part for pair in zip(words, [*numbers, ""]) for part in pair)
 
 
-def names(all_of_them: Sequence[Graded]) -> list[str]:
-    """Return a student's name for each notebook: from its file name, or from its folder.
-
-    The lesson's name in a file name counts as no name.  If two notebooks of one lesson would have the same name, their paths
-    tell them apart.
-
-    >>> names([Graded("ann/01_numbers.ipynb", "01_numbers"), Graded("01_numbers_ben.ipynb", "01_numbers")])
-    ['ann', 'ben']
-    """
-    by_file, by_folder = [], []
-    for graded in all_of_them:
-        path = PurePosixPath(graded.file)
-        own = COPY.sub("", path.stem.replace(graded.lesson, "") if graded.lesson else path.stem).strip(" _-.")
-        own, folder = own if any(map(str.isalpha, own)) else "", path.parent.name
-        whole = str(path.with_suffix(""))
-        by_file.append(own or folder or whole)
-        by_folder.append(folder or own or whole)
-    found = min(by_file, by_folder, key=lambda names: len(clashes(names, all_of_them)))
-    twice = clashes(found, all_of_them)
-    return [
-        str(PurePosixPath(graded.file).with_suffix("")) if i in twice else name
-        for i, (graded, name) in enumerate(zip(all_of_them, found))
-    ]
-
-
-def clashes(found: Sequence[str], all_of_them: Sequence[Graded]) -> set[int]:
-    """Return the positions of notebooks that have both name and lesson in common with another."""
-    places: dict[tuple[str, str], list[int]] = {}
-    for i, (name, graded) in enumerate(zip(found, all_of_them)):
-        places.setdefault((name, graded.lesson), []).append(i)
-    return {i for group in places.values() if len(group) > 1 for i in group}
-
-
-def counted(students: Sequence[str], all_of_them: Sequence[Graded]) -> list[Counted]:
-    """Return the results of each exercise that was handed in, in the order of the lessons and of the bank's topics."""
-    handed_in = {name for graded in all_of_them for name in graded.statuses}
+def counted(judged: Sequence[Graded]) -> list[Counted]:
+    """Return the results of each exercise that was handed in: of the lessons, of the bank's topics, and then a teacher's."""
     found = {
         name: Counted(f"lesson {one.called}", f"{one.called}. {one.title}", name)
-        for one in (*lessons(), *steps())
+        for one in all_lessons()
         for name in one.exercises
     }
     for name, one in entries().items():
         found[name] = Counted("the bank", f"Exercise bank: {TOPICS[one.topic]}", name)
-    found = {name: one for name, one in found.items() if name in handed_in}
-    for student, graded in zip(students, all_of_them):
+    for graded in judged:
         for name, status in graded.statuses.items():
+            one = found.setdefault(name, Counted(graded.lesson, graded.lesson, name))
             if status == "right":
-                found[name].solved.append(student)
+                one.solved.append(graded.student)
             elif status == "wrong":
-                found[name].wrong[student] = graded.messages.get(name, "")
+                one.wrong[graded.student] = graded
             else:
-                found[name].open.append(student)
-    return list(found.values())
+                one.open.append(graded.student)
+    return [found[name] for name in exercises(judged)]
 
 
 def page(title: str, all_of_them: Sequence[Graded]) -> str:
@@ -151,26 +127,26 @@ def page(title: str, all_of_them: Sequence[Graded]) -> str:
     >>> "1 notebook from 1 student" in page("Class", [graded])
     True
     """
-    judged = [graded for graded in all_of_them if graded.statuses]
-    students = names(judged)
-    exercises = counted(students, judged)
+    judged = [graded for graded in all_of_them if graded.file and graded.statuses]
+    counts = counted(judged)
+    handed_in, students = [one for one in all_of_them if one.file], {one.student for one in all_of_them}
     points, most = sum(graded.points for graded in judged), sum(len(graded.statuses) for graded in judged)
     today = date.today()
     overview = (
-        f"{number(len(all_of_them), 'notebook')} from {number(len(set(students)), 'student')}, {today.day} {today:%B %Y}. "
+        f"{number(len(handed_in), 'notebook')} from {number(len(students), 'student')}, {today.day} {today:%B %Y}. "
         f"{points} of {number(most, 'exercise')} solved."
     )
     parts = [
         f"<header><h1>{text(title)}</h1><p>{overview}</p></header>",
-        f"<div class='glance'>{to_repeat(exercises)}{needing_help(students, judged)}</div>" if judged else "",
-        next_topics(exercises),
+        f"<div class='glance'>{to_repeat(counts)}{needing_help(all_of_them)}</div>" if judged else "",
+        next_topics(counts),
         "<h2>Exercises</h2>",
-        *(section(one, before) for before, one in zip([None, *exercises], exercises)),
+        *(section(one, before) for before, one in zip([None, *counts], counts)),
         "<h2>Students</h2>",
-        of_students(students, judged),
-        not_graded([graded for graded in all_of_them if not graded.statuses]),
+        of_students(judged),
+        not_graded([graded for graded in handed_in if not graded.statuses]),
     ]
-    return PAGE.format(title=text(title), body="\n".join(filter(None, parts)))
+    return PAGE.format(title=text(title), style=STYLE, body="\n".join(filter(None, parts)))
 
 
 def to_repeat(exercises: Iterable[Counted]) -> str:
@@ -190,21 +166,26 @@ def to_repeat(exercises: Iterable[Counted]) -> str:
     return f"<div><h2>Repeat next week</h2>{listed}</div>"
 
 
-def needing_help(students: Sequence[str], judged: Sequence[Graded]) -> str:
-    """Return two lists: students with few solved exercises, and those who did not hand in what half of the class did."""
+def needing_help(all_of_them: Sequence[Graded]) -> str:
+    """Return two lists: students with few solved exercises, and those who did not hand in a notebook.
+
+    Without a list of the class, a notebook is missing that half of the others handed in.
+    """
     own: dict[str, list[Graded]] = {}
-    for student, graded in zip(students, judged):
-        own.setdefault(student, []).append(graded)
+    for graded in all_of_them:
+        own.setdefault(graded.student, []).append(graded)
     counts = {
-        name: (sum(one.points for one in each), sum(len(one.statuses) for one in each)) for name, each in own.items()
+        name: (sum(one.points for one in each), sum(len(one.statuses) for one in each if one.file))
+        for name, each in own.items()
     }
     behind = sorted((solved / most, name) for name, (solved, most) in counts.items() if solved < NEEDS_HELP * most)
     rows = [f"<li>{text(name)}: <b>{counts[name][0]} of {counts[name][1]}</b> solved</li>" for _, name in behind]
     listed = f"<ol>{''.join(rows)}</ol>" if rows else "<p>Each student has solved half of the exercises or more.</p>"
     missing = []
-    for lesson in sorted({graded.lesson for graded in judged}):
-        without = [name for name, each in own.items() if lesson not in {one.lesson for one in each}]
-        if without and len(without) <= len(own) / 2:  # a sheet of few students is not asked of all
+    known = any(not one.file for one in all_of_them)
+    for lesson in sorted({one.lesson for one in all_of_them if one.lesson}):
+        without = [name for name, each in own.items() if lesson not in {one.lesson for one in each if one.file}]
+        if without and (known or len(without) <= len(own) / 2):  # a sheet of few students is not asked of all
             missing.append(f"<li>{text(place(lesson))}: {with_names(without)}</li>")
     more = f"<h3>Not handed in</h3><ul>{''.join(missing)}</ul>" if missing else ""
     return f"<div><h2>Who needs help</h2>{listed}{more}</div>"
@@ -232,11 +213,18 @@ def section(one: Counted, before: Counted | None) -> str:
         tables.append(
             table(
                 ["Mistake", "Students"],
-                [[text(each.words), with_names(each.students)] for each in one.mistakes],
+                [[text(each.words) + given(each.answers), with_names(each.students)] for each in one.mistakes],
                 "mistakes",
             )
         )
     return f"{head}<section id='{one.name}'><h4>{one.name}</h4>{bar(one)}{''.join(tables)}</section>"
+
+
+def given(answers: Sequence[str]) -> str:
+    """Return wrong answers, to stand below the words of a mistake."""
+    shown = "".join(f"<pre>{program(answer)}</pre>" for answer in answers[:ANSWERS])
+    more = f"<small>{number(len(answers) - ANSWERS, 'other answer')}</small>" if len(answers) > ANSWERS else ""
+    return shown + more
 
 
 def bar(one: Counted) -> str:
@@ -251,15 +239,15 @@ def with_names(students: Sequence[str]) -> str:
     return f"{len(students)}<small>{text(', '.join(sorted(students)))}</small>" if students else "0"
 
 
-def of_students(students: Sequence[str], judged: Sequence[Graded]) -> str:
+def of_students(judged: Sequence[Graded]) -> str:
     """Return a table with a row for each notebook, in order of the students' names and the lessons."""
     rows = []
-    for student, graded in sorted(zip(students, judged), key=lambda pair: (pair[0].lower(), pair[1].lesson)):
+    for graded in sorted(judged, key=lambda one: (one.student.lower(), one.lesson)):
         wrong = [name for name, status in graded.statuses.items() if status == "wrong"]
         unanswered = [name for name, status in graded.statuses.items() if status in ("open", "missing")]
-        row = [text(student), text(title(graded.lesson)), f"{graded.points} of {len(graded.statuses)}"]
+        row = [text(graded.student), text(title(graded.lesson)), f"{graded.points} of {len(graded.statuses)}"]
         row += [text(", ".join(wrong)), text(", ".join(unanswered))]
-        rows.append([*row, text("; ".join(shorten(note, LONGEST) for note in graded.notes))])
+        rows.append([*row, text("; ".join(shorten(note, LONGEST) for note in [*graded.notes, *graded.remarks]))])
     return table(["Student", "Lesson", "Solved", "Wrong", "Open", "Notes"], rows, "students")
 
 
@@ -269,7 +257,7 @@ def title(lesson: str) -> str:
     >>> title("01_numbers_that_remember"), title("week_3")
     ('1', 'week_3')
     """
-    return next((one.called for one in (*lessons(), *steps()) if one.name == lesson), lesson)
+    return next((one.called for one in all_lessons() if one.name == lesson), lesson)
 
 
 def place(lesson: str) -> str:
@@ -279,7 +267,10 @@ def place(lesson: str) -> str:
 
 def not_graded(others: Sequence[Graded]) -> str:
     """Return a table of the notebooks without grades, and the reasons."""
-    rows = [[text(one.file), text("; ".join(shorten(note, LONGEST) for note in one.notes))] for one in others]
+    rows = [
+        [text(one.file), text("; ".join(shorten(note, LONGEST) for note in [*one.notes, *one.remarks]))]
+        for one in others
+    ]
     return f"<h2>Not graded</h2>\n{table(['File', 'Reason'], rows)}" if rows else ""
 
 
@@ -300,6 +291,11 @@ def text(words: str) -> str:
     return html.escape(shorten(words, 100 * LONGEST))
 
 
+def program(words: str) -> str:
+    """Return text of several lines as HTML, with its line breaks."""
+    return "\n".join(map(text, words.splitlines()))
+
+
 def number(count: int, noun: str) -> str:
     """Return a number with its noun.
 
@@ -309,6 +305,55 @@ def number(count: int, noun: str) -> str:
     return f"{count} {noun}{'s' * (count != 1)}"
 
 
+STYLE = """:root { --ink: #18202b; --soft: #515c6b; --rule: #dedbd1; --well: #f2f0e9; --link: #1d55a0;
+  --right: #2e7d32; --wrong: #c62828; --open: #bdbdbd; }
+body { max-width: 60rem; margin: 0 auto; padding: 1rem; color: var(--ink); font: 1rem/1.45 system-ui, sans-serif;
+  overflow-wrap: anywhere; }
+h1 { margin: .5rem 0 0; font-size: 1.6rem; }
+h2 { margin: 2rem 0 .5rem; border-top: 2px solid var(--ink); padding-top: .5rem; font-size: 1.3rem; }
+h3 { margin: 1.5rem 0 .5rem; font-size: 1.1rem; }
+h4 { margin: 1.2rem 0 .2rem; font: 600 1rem ui-monospace, monospace; }
+header p, small, th { color: var(--soft); }
+a { color: var(--link); }
+li { margin: .4rem 0; }
+table { border-collapse: collapse; width: 100%; margin: .4rem 0; }
+th, td { padding: .3rem .8rem .3rem 0; border-bottom: 1px solid var(--rule); text-align: left; vertical-align: top; }
+th { font-size: .85rem; font-weight: 600; white-space: nowrap; }
+small { display: block; font-size: .85rem; }
+pre { margin: .3rem 0 0; font: .85rem/1.35 ui-monospace, monospace; white-space: pre-wrap; color: var(--soft); }
+.counts td { width: 20%; }
+.counts td:last-child { width: auto; }
+.counts td + td > div::before { content: "■ "; color: var(--right); }
+.counts td:nth-child(3) > div::before { color: var(--wrong); }
+.counts td:nth-child(4) > div::before { color: var(--open); }
+.mistakes td:last-child { width: 40%; }
+.students td:first-child { min-width: 8rem; }
+.students td:nth-child(3) { white-space: nowrap; }
+.glance { display: grid; grid-template-columns: repeat(auto-fit, minmax(18rem, 1fr)); gap: 0 2rem; }
+.glance ol, .glance ul { margin: 0; padding-left: 1.6rem; }
+.glance h3 { margin: 1rem 0 0; font-size: 1rem; }
+.bar { display: flex; gap: 2px; height: .5rem; }
+.right { background: var(--right); }
+.wrong { background: var(--wrong); }
+.open { background: var(--open); }
+@media screen and (max-width: 40rem) {
+  thead { position: absolute; left: 0; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
+  tr { display: block; padding: .4rem 0; border-bottom: 1px solid var(--rule); }
+  td { display: grid; grid-template-columns: 6rem 1fr; padding: .1rem 0; border: 0; width: auto !important; }
+  td::before { content: attr(data-label); color: var(--soft); font-size: .85rem; }
+  td:has(> div:empty), .students td:first-child::before { display: none; }
+  .students td:first-child { display: block; font-weight: 600; }
+  .counts td:nth-child(-n+3) { display: inline-grid; width: 32% !important; grid-template-columns: auto 1fr; gap: .4rem; }
+  .students td:nth-child(2), .students td:nth-child(3) { display: inline-grid; width: 49% !important;
+    grid-template-columns: 4rem 1fr; }
+}
+@media print {
+  body { max-width: none; padding: 0; font-size: 10pt; }
+  section, tr, li { break-inside: avoid; }
+  h2, h3, h4 { break-after: avoid; }
+  .bar span { print-color-adjust: exact; -webkit-print-color-adjust: exact; }
+}"""
+
 PAGE = """<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
@@ -316,53 +361,7 @@ PAGE = """<!doctype html>
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
 <title>{title}</title>
 <style>
-:root {{ --ink: #18202b; --soft: #515c6b; --rule: #dedbd1; --well: #f2f0e9; --link: #1d55a0;
-  --right: #2e7d32; --wrong: #c62828; --open: #bdbdbd; }}
-body {{ max-width: 60rem; margin: 0 auto; padding: 1rem; color: var(--ink); font: 1rem/1.45 system-ui, sans-serif;
-  overflow-wrap: anywhere; }}
-h1 {{ margin: .5rem 0 0; font-size: 1.6rem; }}
-h2 {{ margin: 2rem 0 .5rem; border-top: 2px solid var(--ink); padding-top: .5rem; font-size: 1.3rem; }}
-h3 {{ margin: 1.5rem 0 .5rem; font-size: 1.1rem; }}
-h4 {{ margin: 1.2rem 0 .2rem; font: 600 1rem ui-monospace, monospace; }}
-header p, small, th {{ color: var(--soft); }}
-a {{ color: var(--link); }}
-li {{ margin: .4rem 0; }}
-table {{ border-collapse: collapse; width: 100%; margin: .4rem 0; }}
-th, td {{ padding: .3rem .8rem .3rem 0; border-bottom: 1px solid var(--rule); text-align: left; vertical-align: top; }}
-th {{ font-size: .85rem; font-weight: 600; white-space: nowrap; }}
-small {{ display: block; font-size: .85rem; }}
-.counts td {{ width: 20%; }}
-.counts td:last-child {{ width: auto; }}
-.counts td + td > div::before {{ content: "■ "; color: var(--right); }}
-.counts td:nth-child(3) > div::before {{ color: var(--wrong); }}
-.counts td:nth-child(4) > div::before {{ color: var(--open); }}
-.mistakes td:last-child {{ width: 40%; }}
-.students td:first-child {{ min-width: 8rem; }}
-.students td:nth-child(3) {{ white-space: nowrap; }}
-.glance {{ display: grid; grid-template-columns: repeat(auto-fit, minmax(18rem, 1fr)); gap: 0 2rem; }}
-.glance ol, .glance ul {{ margin: 0; padding-left: 1.6rem; }}
-.glance h3 {{ margin: 1rem 0 0; font-size: 1rem; }}
-.bar {{ display: flex; gap: 2px; height: .5rem; }}
-.right {{ background: var(--right); }}
-.wrong {{ background: var(--wrong); }}
-.open {{ background: var(--open); }}
-@media screen and (max-width: 40rem) {{
-  thead {{ position: absolute; left: 0; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }}
-  tr {{ display: block; padding: .4rem 0; border-bottom: 1px solid var(--rule); }}
-  td {{ display: grid; grid-template-columns: 6rem 1fr; padding: .1rem 0; border: 0; width: auto !important; }}
-  td::before {{ content: attr(data-label); color: var(--soft); font-size: .85rem; }}
-  td:has(> div:empty), .students td:first-child::before {{ display: none; }}
-  .students td:first-child {{ display: block; font-weight: 600; }}
-  .counts td:nth-child(-n+3) {{ display: inline-grid; width: 32% !important; grid-template-columns: auto 1fr; gap: .4rem; }}
-  .students td:nth-child(2), .students td:nth-child(3) {{ display: inline-grid; width: 49% !important;
-    grid-template-columns: 4rem 1fr; }}
-}}
-@media print {{
-  body {{ max-width: none; padding: 0; font-size: 10pt; }}
-  section, tr, li {{ break-inside: avoid; }}
-  h2, h3, h4 {{ break-after: avoid; }}
-  .bar span {{ print-color-adjust: exact; -webkit-print-color-adjust: exact; }}
-}}
+{style}
 </style>
 {body}
 </html>

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json as js
 import os
+import re
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -20,12 +21,13 @@ from viz.commands.render_command import deliver
 from viz.errors import Usage
 from viz.text import clean
 
-from . import as_notebook, progress
-from .catalogue import Lesson, lesson, lessons, steps
+from . import as_notebook, feedback, own, progress
+from .catalogue import Lesson, all_lessons, lesson
 from .class_report import page
 from .confinement import confinement
 from .exercise import COLOURS, SIGNS
-from .grading import Graded, Limits, grade, grade_folder, write_csv
+from .grading import Graded, Limits, grade, grade_folder
+from .table import read_marks, write_csv
 from .tracks import tracks
 
 EXAMPLES = """Examples:
@@ -36,7 +38,11 @@ EXAMPLES = """Examples:
   minigrad lessons check 1          run the notebook and judge its answers
   minigrad lessons reset 1          start again; the old notebook is kept
   minigrad lessons grade handed_in  a table of what each student solved
+  minigrad lessons grade handed_in --class names.txt --marks marks.toml --feedback pages
+                                    with marks, missing notebooks, and a page for each student
   minigrad lessons report handed_in a page of the class's mistakes
+  minigrad lessons package --without-solutions
+                                    a wheel that the class installs
   minigrad lessons bank             all exercises of the bank, by topic
   minigrad lessons sheet memory --class names.txt --title "Week 5"
                                     a notebook for each student"""
@@ -72,6 +78,12 @@ class Running:
     """Memory limit of a notebook in GiB, beyond minigrad's own needs (on Linux); 0 for none."""
     jobs: Annotated[int, Parameter(name=["--jobs", "-j"])] = 2
     """Number of notebooks that run at a time."""
+    exercises: Annotated[Path | None, Parameter(name=["--exercises"])] = None
+    """Your exercises; without it, the file exercises.py in the folder, if there is one.  Copies of students do not count."""
+    student: Annotated[str, Parameter(name=["--student", "-s"], allow_leading_hyphen=True)] = ""
+    """Pattern with a group for the student in the file names, such as '(?P<student>[^_]+)_.*'."""
+    names: Annotated[Path | None, Parameter(name=["--class"])] = None
+    """A file with the class: a name in each line, or a .csv file.  Missing notebooks are noted."""
 
 
 USUAL = Running()
@@ -93,7 +105,7 @@ def listed(*, json: Json = False) -> None:
         rows = [{"number": one.number, "name": one.name, "title": one.title, "minutes": one.minutes, "home": one.home,
                  "needs": one.needs, "tracks": [track.name for track in tracks() if one in track.lessons],
                  "exercises": {name: days.get(name) for name in one.exercises}}
-                for one in (*lessons(), *steps())]  # fmt: skip
+                for one in all_lessons()]  # fmt: skip
         print(js.dumps(rows, indent=1))
         return
     from rich.console import Console
@@ -169,11 +181,15 @@ def check(which: str, step: str = "", /, *, folder: Folder = HERE, json: Json = 
     if not path.exists():
         raise Usage(
             f"there is no {path}. "
-            + (f"minigrad lessons open {which} {step}".rstrip() + " writes it." if path.name != which else "Name a notebook.")
+            + (
+                f"minigrad lessons open {which} {step}".rstrip() + " writes it."
+                if path.name != which
+                else "Name a notebook."
+            )
         )
     needed("IPython")
     with working(f"running {path}"):
-        graded = grade(path, Limits(memory=0), own_folder=False)
+        graded = grade(path, Limits(memory=0), own_folder=False, exercises=own_beside(path.parent))
     if json:
         print(js.dumps(graded.to_dict(), indent=1))
     else:
@@ -206,7 +222,16 @@ def reset(which: str, step: str = "", /, *, folder: Folder = HERE) -> None:
 
 
 @app.command(name="grade", help_epilogue="")
-def graded(folder: Path, /, *, output: Output = "grades.csv", running: Running = USUAL, json: Json = False) -> None:
+def graded(
+    folder: Path,
+    /,
+    *,
+    output: Output = "grades.csv",
+    marks: Path | None = None,
+    feedback_in: Annotated[Path | None, Parameter(name=["--feedback"])] = None,
+    running: Running = USUAL,
+    json: Json = False,
+) -> None:
     """Grade a folder of notebooks and write a table of the results.
 
     Each notebook runs in separate processes, with limits, in an empty folder that is removed afterwards.
@@ -219,11 +244,32 @@ def graded(folder: Path, /, *, output: Output = "grades.csv", running: Running =
         Folder of the notebooks, with subfolders of any depth.
     output
         File of the table, with a row for each notebook; - for standard output.
+    marks
+        A file with the marks of the exercises: lines such as `three_uses = 2` in a .toml file, `three_uses,2` in a .csv file.
+    feedback_in
+        Folder in which to write a page of feedback for each student.
     json
         Write the results as JSON instead, with all messages of the checks.
     """
     place = None if json or output in STDOUT else place_of(output)
-    all_of_them = results(folder, running)
+    worth = None
+    if marks is not None:
+        mine = exercises_of(folder, running)
+        try:
+            worth = read_marks(marks, mine.exercises if mine else ())
+        except ValueError as wrong:
+            raise Usage(f"{wrong}.".replace("..", ".")) from None
+    all_of_them = results(folder, running, pictures=feedback_in is not None)
+    for one in all_of_them:
+        one.marks = worth
+    if worth is not None and (without := {name for one in all_of_them for name in one.statuses} - set(worth)):
+        print(f"minigrad: without marks: {', '.join(sorted(without))}", file=sys.stderr)
+    if feedback_in is not None:
+        try:
+            pages = feedback.write(all_of_them, feedback_in)
+        except OSError as wrong:
+            raise Usage(f"{feedback_in} cannot be written: {wrong.strerror}.") from None
+        print(f"wrote {feedback_in}: {len(pages)} pages", file=sys.stderr)
     if json:
         print(js.dumps([one.to_dict() for one in all_of_them], indent=1))
     elif place is None:
@@ -232,7 +278,7 @@ def graded(folder: Path, /, *, output: Output = "grades.csv", running: Running =
         table = io.StringIO(newline="")
         write_csv(all_of_them, table)
         deliver(table.getvalue().encode(), place)
-        print(f"wrote {place}: {len(all_of_them)} notebooks")
+        print(f"wrote {place}: {sum(bool(one.file) for one in all_of_them)} notebooks")
 
 
 @app.command(help_epilogue="")
@@ -254,7 +300,7 @@ def report(folder: Path, /, *, output: Output = "report.html", running: Running 
     all_of_them = results(folder, running)
     deliver(page(f"Lessons: {folder.resolve().name}", all_of_them).encode(), place)
     if place is not None:
-        print(f"wrote {place}: {len(all_of_them)} notebooks")
+        print(f"wrote {place}: {sum(bool(one.file) for one in all_of_them)} notebooks")
 
 
 @app.command(help_epilogue="")
@@ -309,7 +355,7 @@ def sheets(
     student
         A student's name; repeat it for more.
     names
-        A file with a student's name in each line.
+        A file with a student's name in each line, or a .csv file.
     title
         The title of the sheet.
     level
@@ -324,11 +370,7 @@ def sheets(
     from . import sheet
 
     needed("nbformat")
-    try:
-        listed = names.read_text(encoding="utf-8").splitlines() if names else []
-    except (OSError, UnicodeDecodeError) as wrong:
-        raise Usage(f"{names} cannot be read: {getattr(wrong, 'strerror', None) or wrong}.") from None
-    students = [*dict.fromkeys(name.strip() for name in (*student, *listed) if name.strip())]
+    students = [*dict.fromkeys(name.strip() for name in (*student, *class_of(names)) if name.strip())]
     if not students:
         raise Usage("a sheet needs a student: --student NAME, or --class FILE with a name in each line.")
     if count < 1:
@@ -342,24 +384,103 @@ def sheets(
     if twice := [one for one in made if files.count(one.file) > 1]:
         raise Usage(f"two students would get the file {twice[0].file}: make their names differ in letters or digits.")
     for one in made:
-        path, new = sheet.write(one, folder, instructor)
+        try:
+            path, new = sheet.write(one, folder, instructor)
+        except LookupError as wrong:
+            raise Usage(f"{wrong}.") from None
         print(f"{'wrote' if new else 'already exists:'} {path}")
 
 
-def results(folder: Path, running: Running) -> list[Graded]:
-    """Run a class's notebooks; raise Usage, before anything runs, for a wrong folder or limit."""
+@app.command(help_epilogue="")
+def package(
+    *,
+    solutions: Annotated[
+        bool, Parameter(name=["--solutions"], negative="--without-solutions", show_default=False)
+    ] = True,
+    folder: Annotated[Path, Parameter(name=["--folder", "-d"])] = Path("."),
+) -> None:
+    """Write a wheel of minigrad that a class installs with pip, if you like without the solutions of the exercises.
+
+    Without them, `lessons.solution` and the instructor's notebooks say that there are none.  The checks need the right numbers,
+    so they stay in the wheel, where a student who reads the source finds them.
+
+    Parameters
+    ----------
+    solutions
+        --without-solutions leaves out the solutions of the lessons and of the exercise bank.
+    folder
+        Folder of the wheel.
+    """
+    from . import package as wheel
+
+    try:
+        print(f"wrote {wheel.write(folder, solutions)}")
+    except LookupError as wrong:
+        raise Usage(f"{wrong}. To install: {install('lessons')}") from None
+    except OSError as wrong:
+        raise Usage(f"{folder} cannot be written: {wrong.strerror}.") from None
+
+
+def results(folder: Path, running: Running, pictures: bool = False) -> list[Graded]:
+    """Run a class's notebooks; raise Usage, before anything runs, for a wrong folder, option or file."""
+    from .students import assign
+
     if not folder.is_dir():
         raise Usage(f"there is no folder {folder}.")
     if min(running.seconds, running.total) <= 0 or running.memory < 0 or running.jobs < 1:
         raise Usage("--seconds, --total and --jobs must be greater than 0, and --memory at least 0.")
     needed("IPython")
     limits = Limits(running.seconds, running.total, int(running.memory * 2**30))
+    pattern, listed, mine = pattern_of(running.student), class_of(running.names), exercises_of(folder, running)
+    if running.names is not None and not listed:
+        raise Usage(f"{running.names} has no names: write one in each line.")
+    if mine is not None:
+        print(f"exercises from {mine.path}: {', '.join(mine.exercises)}", file=sys.stderr)
     if not confinement():
         print(f"minigrad: {UNCONFINED}", file=sys.stderr)
-    found = grade_folder(folder, limits, running.jobs, lambda one: print(line(one), file=sys.stderr))
+    found = grade_folder(folder, limits, running.jobs, lambda one: print(line(one), file=sys.stderr), mine, pictures)
     if not found:
         raise Usage(f"there are no notebooks (*.ipynb) in {folder}.")
-    return found
+    return assign(found, pattern, listed)
+
+
+def pattern_of(text: str) -> re.Pattern | None:
+    """Return the pattern for students' names; raise Usage if it is none, or has no group `student`."""
+    try:
+        pattern = re.compile(text)
+    except re.error as wrong:
+        raise Usage(f"--student {text!r} is not a regular expression: {wrong}.") from None
+    if text and "student" not in pattern.groupindex:
+        raise Usage(f"--student {text!r} has no group for the name: write (?P<student>...) around it.")
+    return pattern if text else None
+
+
+def class_of(path: Path | None) -> list[str]:
+    """Return the names in a file; raise Usage if it cannot be read."""
+    from .students import read_class
+
+    try:
+        return read_class(path) if path else []
+    except (OSError, UnicodeDecodeError) as wrong:
+        raise Usage(f"{path} cannot be read: {getattr(wrong, 'strerror', None) or wrong}.") from None
+
+
+def exercises_of(folder: Path, running: Running) -> own.Own | None:
+    """Return the teacher's exercises: those of the option, or in the folder; raise Usage for a file that has none."""
+    if running.exercises is None:
+        return own_beside(folder)
+    try:
+        return own.read(running.exercises)
+    except ValueError as wrong:
+        raise Usage(f"{wrong}.") from None
+
+
+def own_beside(folder: Path) -> own.Own | None:
+    """Return a teacher's exercises in a folder, or None; raise Usage if the file has none."""
+    try:
+        return own.beside(folder)
+    except ValueError as wrong:
+        raise Usage(f"{wrong}.") from None
 
 
 def engine(one: Lesson, folder: Path, clean: bool) -> str:
@@ -402,16 +523,18 @@ def needed(*modules: str) -> None:
 
 
 def write(one: Lesson, folder: Path, solved: bool = False) -> bool:
-    """Write a notebook; raise Usage if the file cannot be written."""
+    """Write a notebook; raise Usage if the file cannot be written, or if there are no solutions for it."""
     try:
         return as_notebook.write(one, folder, solved)
+    except LookupError as wrong:
+        raise Usage(f"{wrong}.") from None
     except OSError as wrong:
         raise Usage(f"{as_notebook.place(one, folder)} cannot be written: {wrong.strerror}.") from None
 
 
 def line(graded: Graded) -> str:
     """Describe a grade in one line, without control characters for a terminal."""
-    notes = f"  ({'; '.join(graded.notes)})" if graded.notes else ""
+    notes = f"  ({'; '.join([*graded.notes, *graded.remarks])})" if graded.notes or graded.remarks else ""
     return clean(f"{graded.points}/{len(graded.statuses)}  {graded.file}{notes}")
 
 

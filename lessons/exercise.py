@@ -2,7 +2,7 @@
 
 A check is a function in exercises/NN_name.py with the name of the answer that it judges.  It returns if the answer is right,
 and its docstring tells the learner why.  For a wrong answer it raises Wrong, mostly through `expect`.  Exercises of the bank
-(bank/) make their check from the numbers of one student.
+(bank/) make their check from the numbers of one student.  A teacher's exercises (own.py) are in a file beside the notebook.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from . import progress
-from .catalogue import FOLDER, cells, of_exercise
+from . import instructor, own, progress
+from .catalogue import FOLDER, Lesson, all_lessons, of_exercise
 
 if TYPE_CHECKING:
     from viz import Drawing
@@ -247,6 +247,7 @@ class Words(str):
 
 
 _given: dict[str, Iterator[str]] = {}
+shown: list[str] = []  # the exercises whose solutions were shown; a grader reports them
 
 
 def hint(name: str) -> Words:
@@ -272,21 +273,38 @@ def hints(name: str) -> list[str]:
 def solution(name: str, student: str = "") -> Words:
     """Return the source of a right answer to an exercise; for one of the bank, with the numbers of `student`.
 
+    Raises ValueError if there is no such exercise, and LookupError if its solution is not on this machine.
+
     >>> solution("three_uses")
     three_uses = 12.0
     """
+    shown.append(name)
     if name in (bank := _bank()):
-        return Words(bank[name].task(student).solution)
-    path = of_exercise(name).path
-    return Words(dict(cells(path.parent / "solutions" / path.name))[name].strip())
+        found = bank[name].task(student).solution
+    elif (one := _lesson(name)) is None:
+        found = own.solution(name)
+    else:
+        found = instructor.solutions(one)[name].strip()
+    if not found:
+        raise LookupError(f"the solution of {name} is not on this machine: your teacher may have it")
+    return Words(found)
 
 
 def _exercise(name: str, student: str = "") -> Exercise:
-    """Return an exercise of a lesson, or one of the bank with a student's numbers; raise ValueError if there is none."""
+    """Return an exercise of a lesson or a teacher, or one of the bank with a student's numbers; or raise ValueError."""
     if name not in (bank := _bank()):
-        return _exercises(of_exercise(name, bank).path)[name]
+        one = _lesson(name)
+        return own.found()[name] if one is None else _exercises(one.path)[name]
     task = bank[name].task(student)
     return Exercise(task.judge, bank[name].hints, task.why)
+
+
+def _lesson(name: str) -> Lesson | None:
+    """Return the lesson with an exercise, or None if a teacher's file has it; raise ValueError if there is none."""
+    if any(name in one.exercises for one in all_lessons()):
+        return of_exercise(name)
+    mine = own.found()
+    return None if name in mine else of_exercise(name, [*_bank(), *mine])
 
 
 def _bank() -> dict[str, Entry]:

@@ -1,43 +1,38 @@
 """Grades for notebooks: each runs in separate processes with limits, and every failure becomes a note in its row.
 
 A notebook's code runs in `lessons.run`, under supervise.py, and on Linux inside bubblewrap if it works (confinement.py).
-There it sees none of the teacher's files, writes only to a temporary folder, and has no network.
+There it sees none of the teacher's files, writes only to a temporary folder, and has no network.  table.py writes the grades,
+class_report.py and feedback.py the pages.
 """
 
 from __future__ import annotations
 
-import csv
 import io
 import json
 import os
-import re
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, BinaryIO, TextIO
+from typing import Any, BinaryIO
 
-from viz.text import clean
-
+from . import own, supervise
 from .as_notebook import content, sources
-from .bank import entries
-from .catalogue import lessons, steps
 from .confinement import confined, confinement, environment, own_modules
-from .run import LINE
+from .own import Own
+from .run import LINE, PICTURE, Task
 from .sheet import Sheet
 
 STATUSES = ("right", "wrong", "open")
 MOST = 10_000_000  # bytes of results to read
 NOTES = 100  # per notebook
-CELL = 32_767  # characters that a spreadsheet's cell may have
-FORMULA = re.compile(r'(^|[;|])(?=[\s"]*[=+\-@＝＋－＠])')  # the start of one, also in full-width signs
 PATIENCE = 30.0  # seconds
 
 
@@ -55,15 +50,22 @@ USUAL = Limits()
 
 @dataclass
 class Graded:
-    """Grade of a notebook: the status and message of each exercise, and notes for the teacher."""
+    """Grade of a notebook: what the checks say of each exercise, and notes."""
 
-    file: str
-    lesson: str = ""  # or the title of a sheet
+    file: str  # "" for a notebook that was not handed in
+    lesson: str = ""  # or the title of a sheet, or of a teacher's exercises
     statuses: dict[str, str] = field(default_factory=dict)  # right | wrong | open | missing
     messages: dict[str, str] = field(default_factory=dict)
     seconds: float = 0.0
     notes: list[str] = field(default_factory=list)
-    student: str = ""  # whose numbers a sheet has
+    numbers_of: str = ""  # the student whose numbers a sheet has
+    student: str = ""  # students.py finds it
+    mistakes: dict[str, str] = field(default_factory=dict)  # keys that equal mistakes have in common
+    given: dict[str, str] = field(default_factory=dict)  # the wrong answers
+    pictures: dict[str, str] = field(default_factory=dict)  # SVG, if pictures were asked for
+    remarks: list[str] = field(default_factory=list)  # notes that name other students, for the teacher alone
+    marks: dict[str, float] | None = None  # what each exercise is worth, if the teacher weighs them
+    cell: int = 0  # the last one that began
 
     @property
     def points(self) -> int:
@@ -73,29 +75,59 @@ class Graded:
     @property
     def numbers(self) -> tuple[str, str]:
         """The sheet and the student whose numbers it has."""
-        return self.lesson, self.student
+        return self.lesson, self.numbers_of
+
+    @property
+    def earned(self) -> float:
+        """The sum of the marks of the solved exercises; of exercises without marks, each counts 1."""
+        return sum(self.worth(name) for name, status in self.statuses.items() if status == "right")
+
+    @property
+    def most(self) -> float:
+        """The sum of the marks of all exercises."""
+        return sum(map(self.worth, self.statuses))
+
+    def worth(self, name: str) -> float:
+        """Return the marks of an exercise: 1 if the teacher does not weigh them, and 0 if only this one has none."""
+        return 1 if self.marks is None else self.marks.get(name, 0)
 
     def to_dict(self) -> dict:
-        """Return all fields and the points, ready for JSON."""
-        return {**asdict(self), "points": self.points, "of": len(self.statuses)}
+        """Return all fields, the points and the marks, ready for JSON."""
+        found = {**asdict(self), "points": self.points, "of": len(self.statuses)}
+        return found | {"marks": None if self.marks is None else self.earned}
 
 
-def grade(path: Path, limits: Limits = USUAL, name: str = "", own_folder: bool = True) -> Graded:
-    """Run a notebook in a separate process and grade its answers.
+def grade(
+    path: Path,
+    limits: Limits = USUAL,
+    name: str = "",
+    own_folder: bool = True,
+    exercises: Own | None = None,
+    pictures: bool = False,
+) -> Graded:
+    """Run a notebook in a separate process and grade its answers, with pictures of the mistakes if asked.
 
     With `own_folder` it runs in an empty folder that is removed afterwards, confined if possible, and no progress is recorded.
-    A notebook that cannot run, or that belongs to no lesson, gets a note and no points; nothing is raised.
+    All `exercises` of a teacher belong to a notebook without a lesson, and those that it checks to one with a lesson.  A
+    notebook that cannot run, or that belongs to no lesson, gets a note and no points; nothing is raised.
     """
     graded, begun = Graded(name or str(path)), time.monotonic()
     try:
         one, texts = sources(path)
-        if one is None:
-            graded.notes.append("it belongs to no lesson or sheet: neither its metadata nor its file name names one")
+        names = list(one.exercises) if one else []
+        for each in exercises.exercises if exercises else ():
+            if one is None or any(f'check("{each}"' in text or f"check('{each}'" in text for text in texts):
+                names.append(each)
+        if not names:
+            words = "it belongs to no lesson or sheet: neither its metadata nor its file name names one"
+            graded.notes.append(f"{words}, and there is no {own.FILE}")
             return graded
-        graded.lesson, graded.statuses = one.name, dict.fromkeys(one.exercises, "missing")
-        graded.student = one.student if isinstance(one, Sheet) else ""
+        graded.lesson, graded.statuses = (one or exercises).name, dict.fromkeys(names, "missing")  # type: ignore[union-attr]
+        graded.numbers_of = one.student if isinstance(one, Sheet) else ""
         with folder_for(graded) as folder:
-            (folder / "cells").write_text(json.dumps(texts))
+            copy = str(shutil.copy(exercises.path, folder / own.FILE)) if exercises else ""
+            task = Task(texts, names, graded.numbers_of, copy, pictures, limits.cell, limits.memory)
+            (folder / "task").write_text(json.dumps(asdict(task)))
             (folder / "work").mkdir()
             run(folder, None if own_folder else path.parent, limits, graded)
     except ValueError as e:
@@ -126,26 +158,28 @@ def folder_for(graded: Graded) -> Iterator[Path]:
 def run(folder: Path, where: Path | None, limits: Limits, graded: Graded) -> None:
     """Run a notebook's cells under supervision and read the results.  Without `where`, confine them to `folder`."""
     results = folder / "results"
-    exercises = json.dumps([list(graded.statuses), graded.student])
-    command = [sys.executable, "-m", "lessons.run", exercises, str(folder / "cells"), str(results)]
-    command += [str(limits.cell), str(limits.memory)]
-    variables = dict(os.environ)
+    command = [sys.executable, "-m", "lessons.run", str(folder / "task"), str(results)]
+    variables, held = dict(os.environ), False
     if where is None:
         held = confinement()
         where, variables = folder / "work", environment(folder, held)
         command = [*(confined(folder) if held else ()), *command]
     supervisor = [sys.executable, "-I", str(Path(__file__).with_name("supervise.py"))]
-    supervisor += [str(limits.total), str(limits.memory), *command]
+    cage = supervise.new_cage(users=not held)  # bubblewrap changes users itself
+    supervisor += [str(limits.total), str(limits.memory), cage, *command]
     options = {"cwd": where, "env": own_modules(variables), "stdin": subprocess.PIPE}
     # files, since a process that the notebook started may hold a pipe open
     with tempfile.TemporaryFile() as printed, tempfile.TemporaryFile() as errors:
-        with started(supervisor, stdout=printed, stderr=errors, **options) as process:
-            wait(process, limits.total)  # an exception closes its input, which ends it
-        why = how_it_ended(last(printed), process.returncode, last(errors).decode(errors="replace"))
+        try:
+            with started(supervisor, stdout=printed, stderr=errors, **options) as process:
+                wait(process, limits.total)  # an exception closes its input, which ends it
+        finally:
+            supervise.remove_cage(cage)
+        said, code, errors_at_end = last(printed), process.returncode, last(errors).decode(errors="replace")
     folder.chmod(0o700)  # the notebook may have removed permissions
-    graded.notes += why
-    if not read(results, graded) and not why:
-        graded.notes.append("its process ended with exit code 0 before its last cell: does a cell call os._exit?")
+    complete = read(results, graded)
+    if why := how_it_ended(said, code, errors_at_end, complete, held):
+        graded.notes.append(f"cell {graded.cell}: {why}" if graded.cell and not complete else why)
 
 
 def started(command: list[str], **options: Any) -> subprocess.Popen:
@@ -176,16 +210,44 @@ def last(file: BinaryIO) -> bytes:
     return file.read(10_000)
 
 
-def how_it_ended(printed: bytes, code: int, errors: str) -> list[str]:
-    """Return a note if a notebook's process failed or was killed."""
+def how_it_ended(printed: bytes, code: int, errors: str, complete: bool, held: bool) -> str:
+    """Return a note if a notebook's process failed or was killed, or ended before its last cell (`complete` is False)."""
     try:
         found = json.loads(printed)
     except ValueError:
-        return [f"its supervisor ended with exit code {code}"]
+        return (
+            f"its supervisor was {killed(-code)}: a cell kills other processes"
+            if code < 0
+            else (f"its supervisor ended with exit code {code}")
+        )
     if found["ended"]:
-        return [f"ended {found['ended']}"]
+        return f"ended {found['ended']}"
+    refused = f"; the system refused it more than {supervise.TASKS} processes and threads" if found["refused"] else ""
+    number = (
+        -found["code"] if found["code"] < 0 else found["code"] - 128 if held else 0
+    )  # bubblewrap passes it on like this
+    if number > 0:
+        memory = ", since the memory of the machine ran out" if number == signal.SIGKILL and found["starved"] else ""
+        return f"its process was {killed(number)}{memory or ', by its code or by the system'}{refused}"
     last = (errors.strip().splitlines() or [""])[-1]
-    return [f"its process ended with exit code {found['code']}: {last}".removesuffix(": ")] if found["code"] else []
+    if found["code"] and last:
+        return f"its process ended with exit code {found['code']}: {last}{refused}"
+    if not complete:
+        return f"its process ended with exit code {found['code']} without an error: did it call os._exit?{refused}"
+    return refused.removeprefix("; ")
+
+
+def killed(number: int) -> str:
+    """Return a signal in words.
+
+    >>> killed(9)
+    'killed (SIGKILL)'
+    """
+    verb = {signal.SIGABRT: "aborted", signal.SIGSEGV: "ended by a memory fault"}.get(number, "killed")  # type: ignore[call-overload]
+    try:
+        return f"{verb} ({signal.Signals(number).name})"
+    except ValueError:
+        return f"{verb} (signal {number})"
 
 
 def read(results: Path, graded: Graded) -> bool:
@@ -213,6 +275,12 @@ def take(event: Any, graded: Graded, failed: list[str]) -> bool:
     """Add a verdict to the grade, or the failure of a cell to the notes; return True for the line after the last cell."""
     if "ended" in event:
         return True
+    if "begins" in event:
+        graded.cell = int(event["begins"])
+        return False
+    if "shows" in event:
+        failed.append(f"cell {int(event['cell'])} shows the solution of {event['shows']}"[:LINE])
+        return False
     if "exercise" not in event:
         failed.append(f"cell {int(event['cell'])}: {str(event['failed']).partition(chr(10))[0]}"[:LINE])
         return False
@@ -220,30 +288,41 @@ def take(event: Any, graded: Graded, failed: list[str]) -> bool:
     if name not in graded.statuses or status not in STATUSES:
         raise ValueError(name)
     graded.statuses[name], graded.messages[name] = status, str(event["message"])
+    graded.mistakes[name], graded.given[name] = str(event.get("mistake", ""))[:LINE], str(event.get("given", ""))[:LINE]
+    graded.pictures[name] = str(event.get("picture", ""))[:PICTURE]
     return False
 
 
 def grade_folder(
-    folder: Path, limits: Limits, jobs: int, done: Callable[[Graded], None] = lambda graded: None
+    folder: Path,
+    limits: Limits,
+    jobs: int,
+    done: Callable[[Graded], None] = lambda graded: None,
+    exercises: Own | None = None,
+    pictures: bool = False,
 ) -> list[Graded]:
     """Grade all notebooks in a folder and its subfolders, `jobs` at a time; return the grades in order of the names.
 
-    Sheets with the same title have the numbers of different students: a note names others that share a student's numbers.
+    Sheets with the same title have the numbers of different students: a remark names others that share a student's numbers.
     """
 
     def one(found: tuple[Path, str]) -> Graded:
         path, trouble = found
         name = path.relative_to(folder).as_posix()
-        graded = Graded(name, notes=[trouble]) if trouble else grade(path, limits, name)
+        graded = (
+            Graded(name, notes=[trouble])
+            if trouble
+            else grade(path, limits, name, exercises=exercises, pictures=pictures)
+        )
         done(graded)
         return graded
 
     with ThreadPoolExecutor(jobs) as pool:
         found = list(pool.map(one, notebooks(folder)))
     for graded in found:
-        twins = [o.file for o in found if o is not graded and graded.student and o.numbers == graded.numbers]
+        twins = [o.file for o in found if o is not graded and graded.numbers_of and o.numbers == graded.numbers]
         if twins:
-            graded.notes.append(f"it has the numbers of {graded.student}, like {', '.join(twins)}")
+            graded.remarks.append(f"it has the numbers of {graded.numbers_of}, like {', '.join(twins)}")
     return found
 
 
@@ -264,33 +343,3 @@ def notebooks(folder: Path) -> list[tuple[Path, str]]:
             if entry.name.lower().endswith(".ipynb"):
                 found.append((Path(entry.path), ""))
     return sorted(found)
-
-
-def write_csv(all_of_them: Iterable[Graded], file: TextIO) -> None:
-    """Write a row for each notebook, with a column for each exercise that one of them has.
-
-    >>> import sys
-    >>> write_csv([Graded("ann.ipynb", "01_numbers", {"three_uses": "right"})], sys.stdout)
-    file,lesson,points,of,seconds,notes,three_uses
-    ann.ipynb,01_numbers,1,1,0.0,,right
-    """
-    rows = list(all_of_them)
-    names = [*(name for one in (*lessons(), *steps()) for name in one.exercises), *entries()]
-    columns = [name for name in names if any(name in row.statuses for row in rows)]
-    table = csv.writer(file, lineterminator="\n")
-    table.writerow(["file", "lesson", "points", "of", "seconds", "notes", *columns])
-    for row in rows:
-        counts = [row.points, len(row.statuses), row.seconds, cell("; ".join(row.notes))]
-        table.writerow([cell(row.file), row.lesson, *counts, *(row.statuses.get(name, "") for name in columns)])
-
-
-def cell(text: str) -> str:
-    """Return text that a spreadsheet shows unchanged: an apostrophe goes before text that begins like a formula.
-
-    A semicolon starts a new cell where numbers have decimal commas.
-
-    >>> cell("=1+1"), cell("ann.ipynb"), cell("\x1b[2J"), cell("a; =1+1")
-    ("'=1+1", 'ann.ipynb', '\ufffd[2J', "a;' =1+1")
-    """
-    text = FORMULA.sub(r"\1'", clean(text))
-    return text if len(text) <= CELL else text[: CELL - 1] + "…"

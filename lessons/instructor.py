@@ -17,8 +17,11 @@ SHORT = 12  # letters: a message with fewer is a frame around another one
 
 
 def solutions(one: Lesson) -> dict[str, str]:
-    """Return the source of a right answer to each exercise of a lesson."""
-    return dict(cells(one.path.parent / "solutions" / one.path.name))
+    """Return the source of a right answer to each exercise of a lesson; raise LookupError if they are not on this machine."""
+    path = one.path.parent / "solutions" / one.path.name
+    if not path.exists():
+        raise LookupError(f"the solutions of lesson {one.number} are not on this machine: your teacher may have them")
+    return dict(cells(path))
 
 
 def solved(text: str, known: dict[str, str]) -> tuple[str, str]:

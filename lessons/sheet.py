@@ -103,6 +103,8 @@ def notebook(sheet: Sheet, solved: bool = False) -> str:
     for number, name in enumerate(sheet.exercises, 1):
         one = entries()[name]
         task = one.task(sheet.student)
+        if solved and not task.solution:
+            raise LookupError(f"the solution of {name} is not on this machine")
         cells.append(new_markdown_cell(f"## {number}. {one.title}\n\n{task.text}"))
         check = f'lessons.check("{name}", {name}, student={json.dumps(sheet.student, ensure_ascii=False)})'
         cell = f"{task.start}\n\n{check}"
@@ -125,11 +127,14 @@ def help_below(one: Entry, student: str) -> str:
 
 def write(sheet: Sheet, folder: Path, solved: bool = False) -> tuple[Path, bool]:
     """Write a sheet's notebook; return its path, and False if the file exists, which is left unchanged."""
-    folder.mkdir(parents=True, exist_ok=True)
     path = folder / sheet.file.replace(".ipynb", ".instructor.ipynb" if solved else ".ipynb")
+    if path.exists():
+        return path, False
+    text = notebook(sheet, solved)  # first, since it may fail
+    folder.mkdir(parents=True, exist_ok=True)
     try:
         with path.open("x", encoding="utf-8") as file:
-            file.write(notebook(sheet, solved))
+            file.write(text)
     except FileExistsError:
         return path, False
     return path, True

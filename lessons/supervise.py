@@ -1,9 +1,14 @@
-"""Run a command with limits for it and all processes that it starts: `python supervise.py SECONDS BYTES COMMAND ...`.
+"""Run a command with limits for it and all processes that it starts: `python supervise.py SECONDS BYTES CAGE COMMAND ...`.
 
 The command is killed after SECONDS, when its processes together exceed a limit of memory, processes or threads, when this
 process ends, or when the parent of this process is gone (standard input ends).  Afterwards all processes that it started are
 killed, too.  On Linux these include processes that left its session: when their parents end, they become children of this
-one.  The output is a line of JSON: {"code": the command's exit code, "ended": the reason if it was killed, else ""}.
+one.  The kernel refuses more than TASKS of them at a time, so a program that forks without end leaves others room.  For root,
+which has no such limit, they are in a CAGE: a control group, or else another user.
+
+The output is a line of JSON: {"code": the command's exit code, negative for a signal, "ended": the reason if this process
+killed it, else "", "refused": True if the kernel refused a process, "starved": True if the system killed any process of the
+machine meanwhile, since memory ran out}.
 
 The grader runs this file by its path, once for each notebook, so it imports only the standard library.
 """
@@ -17,76 +22,235 @@ import select
 import signal
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
 LINUX = sys.platform.startswith("linux")
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
 PROCESSES, THREADS = 200, 2000  # a zombie process counts as a thread
+# processes and threads together that the kernel permits: several processes with a thread for each core, and some more
+TASKS = 100 + 8 * (os.cpu_count() or 1)
+REFUSED = 1000  # refusals after which the command is killed: it does not stop trying
+CGROUPS = "/sys/fs/cgroup/pids", "/sys/fs/cgroup"  # version 1 and 2
+UNUSED, SPREAD = 61184, 4000  # users that no account has
+# rights to files, which a process keeps as an unused user: CAP_CHOWN, DAC_OVERRIDE, DAC_READ_SEARCH, FOWNER, FSETID
+FILES = range(5)
+PR_SET_KEEPCAPS, PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, CAPABILITIES_3 = 8, 47, 2, 0x20080522
 USUAL = 1 << 30  # additional bytes for Python and minigrad
 FILE = 1 << 30  # bytes of the largest file
-LOOK = 0.1  # seconds between two checks
+NICE = 10  # added to the command's priority number, if this process cannot go first
+LOOK = 0.1  # seconds between two checks, or more if a check takes long
 
 
-def supervise(command: list[str], seconds: float, extra: int) -> dict[str, object]:
+def supervise(command: list[str], seconds: float, extra: int, cage: str = "") -> dict[str, object]:
     """Run the command; return its exit code, and the reason if it was killed."""
     if LINUX:
         prctl(PR_SET_CHILD_SUBREAPER, 1)
-    quiet, before = subprocess.DEVNULL, shared()
-    process = subprocess.Popen(
-        command, start_new_session=True, stdin=quiet, stdout=quiet, preexec_fn=limit if os.name == "posix" else None
-    )
-    end, ended = time.monotonic() + seconds, ""
+    quiet, before, starved, first = subprocess.DEVNULL, shared(), out_of_memory(), goes_first()
+    limited = (lambda: limit(cage, first)) if os.name == "posix" else None
+    process = subprocess.Popen(command, start_new_session=True, stdin=quiet, stdout=quiet, preexec_fn=limited)
+    end, ended, look = time.monotonic() + seconds, "", LOOK
     try:
         while process.poll() is None and not ended:
-            if time.monotonic() > end:
-                ended = f"after {seconds:g} s"
-            elif abandoned():
+            ended = over(end, seconds, cage)
+            if not ended and abandoned(look):
                 ended = "since its parent process is gone"
-            else:
-                ended = excess(extra, before)
+            elif not ended:
+                begun = time.monotonic()
+                ended = excess(extra, before, lambda: over(end, seconds, cage))
+                look = max(LOOK, 5 * (time.monotonic() - begun))  # to look at many large processes takes long
     finally:
+        refused = end_cage(cage)
         end_all(process)
-    return {"code": process.returncode, "ended": ended}
+    found = {"code": process.returncode, "ended": ended, "refused": refused}
+    return found | {"starved": out_of_memory() > starved}
 
 
-def prctl(option: int, value: int) -> None:
+def over(end: float, seconds: float, cage: str) -> str:
+    """Return the reason if the time is over, or if the kernel has refused many processes; else ""."""
+    if time.monotonic() > end:
+        return f"after {seconds:g} s"
+    if refusals(cage) > REFUSED:
+        return f"since it tried to have more than {TASKS} processes and threads"
+    return ""
+
+
+def prctl(option: int, *values: int) -> None:
     """Set an attribute of this process on Linux."""
-    ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
+    ctypes.CDLL(None).prctl(option, *values, *[0] * (4 - len(values)))
 
 
-def limit() -> None:
-    """Make the command end with this process, and limit the size of its files."""
-    if LINUX:
-        prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+def goes_first() -> bool:
+    """Let this process run before all others when it has anything to do; return False if the system does not permit it."""
+    try:
+        os.sched_setscheduler(0, os.SCHED_RR | os.SCHED_RESET_ON_FORK, os.sched_param(1))
+    except (AttributeError, OSError):
+        return False
+    return True
+
+
+def limit(cage: str, first: bool) -> None:
+    """Make the command end with this process, limit its processes and the size of its files, and let others go before it.
+
+    If this process does not go `first` already, the command gets a lower priority.
+    """
     with suppress(ImportError):
         import resource
 
         resource.setrlimit(resource.RLIMIT_FSIZE, (FILE, FILE))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    if not first:
+        os.nice(NICE)
+    if not LINUX:
+        return
+    if cage.startswith("/"):
+        Path(cage, "cgroup.procs").write_text("0")  # this process
+    elif cage or os.getuid():
+        if cage:
+            become(int(cage))
+        most = tasks_of(os.getuid()) + TASKS
+        resource.setrlimit(resource.RLIMIT_NPROC, (most, most))
+    prctl(PR_SET_PDEATHSIG, signal.SIGKILL)  # last, since a change of the user clears it
 
 
-def abandoned() -> bool:
-    """Wait up to LOOK seconds; return True if the standard input has ended."""
-    if os.name != "posix":  # select takes only sockets there
+def new_cage(users: bool = True) -> str:
+    """Return a place for root's command in which the kernel counts processes: the path of a control group, or else a user.
+
+    Return "" if the system permits no control group and no user, or without `users` if it permits no control group.
+    """
+    if not LINUX or os.getuid():
+        return ""
+    for base in CGROUPS:
+        with suppress(OSError):
+            place = Path(tempfile.mkdtemp(prefix="minigrad-", dir=base))
+            if (place / "pids.max").exists() and (place / "cgroup.procs").exists():  # else an ordinary folder
+                (place / "pids.max").write_text(str(TASKS))
+                return str(place)
+            place.rmdir()
+    with suppress(OSError):
+        return str(unused_user()) if users else ""
+    return ""
+
+
+def end_cage(cage: str) -> bool:
+    """Kill all processes in a cage, none of which can start another; return True if the kernel refused one before."""
+    refused = refusals(cage) > 0
+    if cage.startswith("/"):
+        with suppress(OSError):
+            Path(cage, "pids.max").write_text("0")
+            for pid in Path(cage, "cgroup.procs").read_text().split():
+                with suppress(OSError):
+                    os.kill(int(pid), signal.SIGKILL)
+    elif cage and not (child := os.fork()):
+        goes_first()
+        with suppress(OSError):
+            os.setresuid(int(cage), int(cage), int(cage))
+            os.kill(-1, signal.SIGKILL)  # all of this user, but not this process
+        os._exit(0)
+    elif cage:
+        os.waitpid(child, 0)
+    return refused
+
+
+def refusals(cage: str) -> int:
+    """Return the number of processes and threads that the kernel has refused to a control group; 0 for another cage."""
+    if cage.startswith("/"):
+        with suppress(OSError, IndexError):
+            return int(Path(cage, "pids.events").read_text().split()[1])
+    return 0
+
+
+def remove_cage(cage: str) -> None:
+    """End all processes in a cage, also if the supervisor is gone, and remove a control group."""
+    end = time.monotonic() + 10.0
+    end_cage(cage)
+    while cage.startswith("/") and os.path.exists(cage) and time.monotonic() < end:
+        with suppress(OSError):
+            os.rmdir(cage)
+            return
         time.sleep(LOOK)
+        end_cage(cage)
+
+
+def unused_user() -> int:
+    """Return the number of a user that has no account and no process, so that the kernel counts for it only this command."""
+    import pwd
+
+    for i in range(SPREAD):
+        number = UNUSED + (os.getpid() + i) % SPREAD
+        try:
+            pwd.getpwuid(number)
+        except KeyError:
+            if not tasks_of(number):
+                return number
+    raise OSError("each user has an account")
+
+
+def become(user: int) -> None:
+    """Make this process, which is root's, one of another user with root's rights to files and no other rights."""
+    found = int(Path("/proc/self/status").read_text().partition("CapPrm:")[2].split()[0], 16)
+    kept = found & sum(1 << one for one in FILES)
+    prctl(PR_SET_KEEPCAPS, 1)
+    os.setgroups([])
+    os.setresgid(user, user, user)
+    os.setresuid(user, user, user)
+    header, rights = (ctypes.c_uint32 * 2)(CAPABILITIES_3, 0), (ctypes.c_uint32 * 6)(kept, kept, kept, 0, 0, 0)
+    if ctypes.CDLL(None).capset(header, rights):
+        raise OSError("the rights to files are lost")
+    for one in FILES:
+        if kept >> one & 1:
+            prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, one)  # they outlast exec
+
+
+def tasks_of(user: int) -> int:
+    """Return the number of threads of all processes of a user."""
+    found = 0
+    for entry in os.listdir("/proc"):
+        if entry.isdigit():
+            with suppress(OSError):
+                status = Path(f"/proc/{entry}/status").read_text(errors="replace")
+                if int(status.partition("\nUid:")[2].split()[0]) == user:
+                    found += int(status.partition("\nThreads:")[2].split()[0])
+    return found
+
+
+def out_of_memory() -> int:
+    """Return the number of processes that the system has killed since its start because memory ran out."""
+    with suppress(OSError, IndexError):
+        return int(Path("/proc/vmstat").read_text().partition("\noom_kill ")[2].split()[0])
+    return 0
+
+
+def abandoned(seconds: float) -> bool:
+    """Wait up to some seconds; return True if the standard input has ended."""
+    if os.name != "posix":  # select takes only sockets there
+        time.sleep(seconds)
         return False
-    ready, _, _ = select.select([sys.stdin], [], [], LOOK)
+    ready, _, _ = select.select([sys.stdin], [], [], seconds)
     return bool(ready) and not os.read(sys.stdin.fileno(), 1)
 
 
-def excess(extra: int, before: int) -> str:
-    """Return the limit that the processes exceed, or ""; `before` is the size of files in memory at the start."""
+def excess(extra: int, before: int, stop: Callable[[], str] = str) -> str:
+    """Return the limit that the processes exceed, or ""; `before` is the size of files in memory at the start.
+
+    While many processes fork, the kernel gives their sizes slowly, so `stop` is asked for a reason to end before each.
+    """
     found = dict(descendants()) if LINUX else {}
     alive = [pid for pid, threads in found.items() if threads]
     if len(alive) > PROCESSES:
         return f"with more than {PROCESSES} processes"
     if sum(max(threads, 1) for threads in found.values()) > THREADS:
         return f"with more than {THREADS} threads"
-    if extra and sum(map(memory, alive)) > extra + USUAL:
-        return f"with more than {extra / 2**30:g} GiB in {len(alive)} processes"
+    used = 0
+    for pid in alive if extra else ():
+        if reason := stop():
+            return reason
+        used += memory(pid)
+        if used > extra + USUAL:
+            return f"with more than {extra / 2**30:g} GiB in {len(alive)} processes"
     if extra and shared() - before > extra + USUAL:
         return f"with more than {extra / 2**30:g} GiB in files in memory"
     return ""
@@ -148,4 +312,4 @@ def end_all(process: subprocess.Popen) -> None:
 
 if __name__ == "__main__":
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
-    print(json.dumps(supervise(sys.argv[3:], float(sys.argv[1]), int(sys.argv[2]))))
+    print(json.dumps(supervise(sys.argv[4:], float(sys.argv[1]), int(sys.argv[2]), sys.argv[3])))

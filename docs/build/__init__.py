@@ -15,7 +15,7 @@ def assemble(out: Path, only: Collection[str] | None = None) -> None:
     """Create and fill the folder `out`; with `only`, pages of all other lessons have no output of their code."""
     from lessons import lessons as catalogue
 
-    from . import decks, execute, lessons, mistakes, pages, slides
+    from . import decks, execute, lessons, mistakes, pages, slides, talks
 
     notebooks = execute.notebooks(
         [one.path for one in catalogue()], only
@@ -26,3 +26,4 @@ def assemble(out: Path, only: Collection[str] | None = None) -> None:
     executed = dict(zip(catalogue(), notebooks))
     lessons.write(executed, out / "lessons")
     decks.write(executed, out / "slides")
+    talks.write(out / "slides")

@@ -1,8 +1,8 @@
 """Make slides for the course plans from executed lessons: an HTML file for each deck that plans.py finds.
 
 A lesson's slides are its question, its pictures, its outcomes, the beginning of each section with its formula and first code,
-the predictions, the exercises, the summary and the questions.  Nothing is written for slides alone: a long text is cut at the
-end of a sentence, long code leaves its output.
+the predictions, the summary and the questions.  Nothing is written for slides alone: a long text is cut at the end of a
+sentence, long code leaves its output, and code without a word or an output beside it is left to the notebook.
 """
 
 from __future__ import annotations
@@ -247,7 +247,7 @@ class LessonSlides:
     def all(self) -> Iterator[Slide]:
         """Yield all slides."""
         yield from self.opening()
-        yield from self.exercises()
+        yield from self.ending()
 
     def homework(self) -> Iterator[Slide]:
         """Yield the slides for a lesson that students do at home."""
@@ -270,7 +270,8 @@ class LessonSlides:
         for section in self.main:
             made = list(self.section(section))
             both = above(*made[:2]) if len(made) > 1 else None
-            yield from [both, *made[2:]] if both else made
+            made = [both, *made[2:]] if both else made
+            yield from (slide for slide in made if any(part.kind != "code" for part in slide.parts))
 
     def title(self, above: str) -> Slide:
         """Return the lesson's title with its question."""
@@ -303,11 +304,8 @@ class LessonSlides:
             yield from made
             yield from predictions(cell, [shown_code(first)] if first else [])
 
-    def exercises(self) -> Iterator[Slide]:
-        """Yield the exercises, the summary, and the questions, each before its answer."""
-        titles = [text.partition(". ")[2] for text in self.closing["Exercises"].texts("heading")]
-        command = words(f"In the notebook: `minigrad lessons open {self.lesson.number}`")
-        yield Slide("", "Exercises", [listed(titles, "ol"), command])
+    def ending(self) -> Iterator[Slide]:
+        """Yield the summary, and the questions, each before its answer."""
         yield Slide("", "Summary", [listed(items(self.closing["Summary"].texts("list")[0]))])
         for text in self.closing["Questions"].texts("answer"):
             question, _, answer = text.partition("\n")
@@ -326,7 +324,7 @@ def block_slides(block: Block, deck: Deck, lessons: Mapping[str, LessonSlides]) 
             yield deck.plan, Slide("", "Projects", [listed(found, "ol")])
         else:
             one = lessons[name]
-            made = {"lesson": one.all, "opening": one.opening, "exercises": one.exercises, "homework": one.homework}
+            made = {"lesson": one.all, "opening": one.opening, "exercises": one.ending, "homework": one.homework}
             yield from ((f"Lesson {one.lesson.number} · {one.lesson.title}", slide) for slide in made[kind]())
 
 

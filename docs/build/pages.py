@@ -15,7 +15,7 @@ from pathlib import Path
 from . import DOCS, ROOT, bank, dark, documents, live, plans
 from .markup import fence, picture, raw, svg, words_of
 from .programs import append, printed_by, written_by
-from .slides import gallery
+from .slides import gallery, talks
 
 PICTURE = re.compile(r"^!\[(.+)\]\((\S+\.svg)\)$", re.MULTILINE)
 LEFT_OUT = shutil.ignore_patterns("gen", "build", "__pycache__", "*.py")
@@ -179,6 +179,7 @@ FILLED: dict[str, dict[str, Callable[[str], str]]] = {
     "teachers.md": {
         "slides": gallery,
         "decks": plans.listed,
+        "talks": talks,
         "lecture slides": lambda page: f"Slides: {plans.links(page, 'lecture')}",
         "afternoon slides": lambda page: f"Slides: {plans.links(page, 'afternoon')}",
         "weekend slides": lambda page: f"Slides: {plans.links(page, 'weekend')}",

@@ -10,6 +10,7 @@ from viz import Drawing, draw
 from . import markup
 
 SLIDES: dict[str, Callable[[], Drawing | str]] = {}
+TALKS = Path(__file__).with_name("talks")  # decks that are written by hand
 SHOW = ("values", "grads", "saved")  # without lines: those of this file mean nothing to readers
 
 
@@ -54,6 +55,15 @@ def backward() -> Drawing:
     """Backward pass: the same graph, against the arrows.
 
     Each edge multiplies the incoming gradient by one local derivative. Nothing else happens.
+    """
+    return neuron_drawn("backward")
+
+
+@slide
+def neuron_live() -> Drawing:
+    """Neuron whose numbers can be changed.
+
+    Click a number of a leaf: both passes are computed again.
     """
     return neuron_drawn("backward")
 
@@ -226,3 +236,9 @@ def gallery(page: str) -> str:
         shown = markup.picture(picture(name), f"slide-{name}")
         parts.append(f"### {title}\n\n{words} [{name}.svg](slides/{name}.svg)\n\n{shown}")
     return "\n\n".join(parts)
+
+
+def talks(page: str) -> str:
+    """Return the links to the decks that are written by hand as a list for the teachers' page."""
+    titles = {path.stem: path.read_text(encoding="utf-8").partition("\n")[0] for path in sorted(TALKS.glob("*.md"))}
+    return "\n".join(f"- [{title.removeprefix('# ')}](slides/{name}.html)" for name, title in titles.items())

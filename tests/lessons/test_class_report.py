@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from lessons import catalogue, lesson
-from lessons.class_report import common, names, page
+from lessons.class_report import common, page
 from lessons.command import Running, results
 from lessons.grading import USUAL, Graded, grade_folder
+from lessons.students import assign, names
 from tests.browser import launched
 from tests.viz import command
 
@@ -56,7 +57,7 @@ def made(student: str, **answers: str) -> Graded:
     """Return a grade of lesson 1: an answer is right, open, missing or, if wrong, its message."""
     statuses = {name: answers.get(name, "open") for name in ONE.exercises}
     wrong = {name: text for name, text in statuses.items() if text not in ("right", "open", "missing")}
-    return Graded(f"{student}.ipynb", ONE.name, {**statuses, **dict.fromkeys(wrong, "wrong")}, wrong)
+    return Graded(f"{student}.ipynb", ONE.name, {**statuses, **dict.fromkeys(wrong, "wrong")}, wrong, student=student)
 
 
 def shown(pages: str, exercise: str):
@@ -175,7 +176,7 @@ def test_the_page_begins_with_the_exercises_that_few_have_solved_and_the_student
         made("cat/1", **{**right, "count_paths": "open", "three_uses": "4 is not right"}),
         made("dan/1", three_uses="right"),
     ]
-    text = page("Class", [*everyone, two])
+    text = page("Class", assign([*everyone, two]))
     repeat, help_ = part(text, "Repeat next week"), part(text, "Who needs help")
     assert repeat == ["count_paths, lesson 1: 1 of 4 solved, 1 wrong, 2 open"]
     assert help_ == ["dan: 1 of 5 solved"], "of lesson 2, one student is no reason to ask the others for it"
@@ -186,7 +187,7 @@ def test_the_page_begins_with_the_exercises_that_few_have_solved_and_the_student
 
 def test_students_without_a_notebook_that_most_others_handed_in_are_named():
     two = [Graded(f"{name}/2.ipynb", lesson(2).name, {"CombinedSine": "right"}) for name in ("ann", "ben")]
-    text = page("Class", [*(made(f"{name}/1", three_uses="right") for name in ("ann", "ben", "<cat>")), *two])
+    text = page("Class", assign([*(made(f"{name}/1", three_uses="right") for name in ("ann", "ben", "<cat>")), *two]))
     assert "lesson 2: 1&lt;cat&gt;" in part(text, "Who needs help")
 
 

@@ -13,7 +13,8 @@ import time
 import pytest
 
 from lessons import as_notebook, confinement, grading
-from lessons.grading import Graded, Limits, cell, grade, grade_folder, write_csv
+from lessons.grading import Graded, Limits, grade, grade_folder
+from lessons.table import cell, write_csv
 
 from .test_grading import LINUX, handed_in
 
@@ -253,7 +254,11 @@ time.sleep(60)
     path = handed_in(tmp_path / "ann.ipynb", "three_uses = 12", stop if way == "stopped" else hold)
     graded = grade(path, Limits(total=5.0))
     assert graded.points == 1 and graded.seconds < 15
-    assert graded.notes == (["ended after 5 s"] if way == "stopped" else ["its supervisor ended with exit code -9"])
+    assert graded.notes == (
+        ["cell 2: ended after 5 s"]
+        if way == "stopped"
+        else ["cell 2: its supervisor was killed (SIGKILL): a cell kills other processes"]
+    )
 
 
 def test_a_process_is_started_when_others_have_ended(monkeypatch):

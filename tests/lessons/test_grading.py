@@ -14,15 +14,17 @@ from pathlib import Path
 
 import pytest
 
-from lessons import grading, lesson
+from lessons import grading, lesson, supervise
 from lessons.as_notebook import notebook, sources
 from lessons.command import line
-from lessons.grading import Limits, grade, grade_folder, write_csv
-from lessons.run import TooLong, within
+from lessons.grading import Limits, grade, grade_folder
+from lessons.run import TooLong, source, within
+from lessons.table import write_csv
 
 pytest.importorskip("IPython")
 pytest.importorskip("jupytext")
 ONE = lesson(1)
+REFUSED = "cell 2: BlockingIOError: [Errno 11] Resource temporarily unavailable"
 
 
 def handed_in(path, *cells, metadata=True):
@@ -76,7 +78,7 @@ def test_an_answer_without_end_is_stopped(tmp_path):
 def test_a_notebook_that_cannot_be_stopped_is_ended_and_what_was_checked_counts(tmp_path):
     stubborn = "while True:\n    try:\n        while True:\n            pass\n    except BaseException:\n        pass"
     graded = grade(handed_in(tmp_path / "cat.ipynb", "three_uses = 12", stubborn), Limits(cell=1.0, total=6.0))
-    assert graded.points == 1 and graded.notes == ["ended after 6 s"]
+    assert graded.points == 1 and graded.notes == ["cell 2: ended after 6 s"]
 
 
 def test_memory_has_a_limit(tmp_path):
@@ -90,14 +92,16 @@ def test_memory_has_a_limit(tmp_path):
 def test_a_process_that_ends_itself_without_an_error_is_reported(tmp_path, cell):
     graded = grade(handed_in(tmp_path / "eve.ipynb", "three_uses = 12", cell))
     assert graded.points == 1
-    assert graded.notes == ["its process ended with exit code 0 before its last cell: does a cell call os._exit?"]
+    assert graded.notes == ["cell 2: its process ended with exit code 0 without an error: did it call os._exit?"]
 
 
 @pytest.mark.slow
 def test_a_process_that_ends_itself_is_reported(tmp_path):
     path = handed_in(tmp_path / "eve.ipynb", "three_uses = 12", "import os; os._exit(3)")
     graded = grade(path)
-    assert graded.points == 1 and graded.notes == ["its process ended with exit code 3"]
+    assert graded.points == 1 and graded.notes == [
+        "cell 2: its process ended with exit code 3 without an error: did it call os._exit?"
+    ]
 
 
 @pytest.mark.slow
@@ -138,6 +142,26 @@ def test_the_notebook_of_a_lesson_names_it_and_has_gaps(tmp_path):
     one, texts = sources(path)
     assert one is ONE and any("three_uses = ..." in text for text in texts)
     assert set(grade(path).statuses.values()) == {"open"}
+
+
+def test_a_wrong_program_is_kept_as_the_answer(tmp_path):
+    function = "def gradient_by_hand(a):\n    return 0.0 * a"
+    graded = grade(handed_in(tmp_path / "ann.ipynb", f"import minigrad as torch\n{function}", "three_uses = 4"))
+    assert graded.given["gradient_by_hand"].startswith(("def gradient_by_hand", "return 0.0 * a"))
+    assert graded.given["three_uses"] == "4" and graded.mistakes["three_uses"]
+
+
+def test_the_program_of_an_answer():
+    class Kernel:
+        @staticmethod
+        def forward(ctx, x):
+            return x
+
+    def decorated(x):
+        return x
+
+    assert source(Kernel).startswith("class Kernel:") and source(decorated).endswith("return x")
+    assert source(3) == source(print) == source(type("Made", (), {})) == source(eval("lambda x: x")) == ""
 
 
 def test_within_gives_the_result_and_stops_what_takes_too_long():
@@ -224,7 +248,7 @@ def test_a_folder_that_cannot_be_listed_is_a_row(tmp_path, monkeypatch):
 
 FORGED = """
 import json, sys
-path = sys.argv[3]
+path = sys.argv[2]
 with open(path, "a") as file:
     for line in (
         {"exercise": "no_such", "status": "right", "message": ""},
@@ -306,7 +330,9 @@ def test_a_notebook_that_ends_its_supervisor_ends_with_it(tmp_path, monkeypatch)
     name = f"kills-{os.getpid()}"[:15]
     kills = f"open('/proc/self/comm', 'w').write({name!r})\nimport os, time\nos.kill(os.getppid(), 9)\ntime.sleep(600)"
     graded = grade(handed_in(tmp_path / "ann.ipynb", "three_uses = 12", kills))
-    assert graded.points == 1 and graded.notes == ["its supervisor ended with exit code -9"]
+    assert graded.points == 1 and graded.notes == [
+        "cell 2: its supervisor was killed (SIGKILL): a cell kills other processes"
+    ]
     wait_until(lambda: not running(name))
 
 
@@ -319,15 +345,65 @@ def test_memory_is_counted_over_all_processes(tmp_path, both_ways):
     graded = grade(
         handed_in(tmp_path / "ann.ipynb", "three_uses = 12", greedy, "time.sleep(60)"), Limits(memory=1 << 30)
     )
-    assert graded.points == 1 and graded.notes[0].startswith("ended with more than 1 GiB in ")
+    assert graded.points == 1 and "ended with more than 1 GiB in " in graded.notes[0]
 
 
 @pytest.mark.slow
 @LINUX
 def test_processes_have_a_limit(tmp_path, both_ways):
-    many = "import os, time\nfor _ in range(250):\n    if not os.fork():\n        time.sleep(60); os._exit(0)\ntime.sleep(60)"
+    many = "import os, time\nfor _ in range(2500):\n    if not os.fork():\n        time.sleep(60); os._exit(0)\ntime.sleep(60)"
     graded = grade(handed_in(tmp_path / "ann.ipynb", "three_uses = 12", many))
-    assert graded.points == 1 and graded.notes == ["ended with more than 200 processes"]
+    assert graded.points == 1
+    assert graded.notes[0] in ("cell 2: ended with more than 200 processes", REFUSED)
+
+
+@pytest.mark.slow
+@LINUX
+def test_a_notebook_that_forks_without_end_is_ended_and_its_checks_count(tmp_path, both_ways):
+    bomb = "import os\nwhile True:\n    try:\n        os.fork()\n    except OSError:\n        pass"
+    graded = grade(handed_in(tmp_path / "ann.ipynb", "three_uses = 12", bomb), Limits(total=20.0))
+    assert graded.points == 1 and graded.seconds < 40
+    tried = f"cell 2: ended since it tried to have more than {supervise.TASKS} processes and threads"
+    assert graded.notes in ([tried], ["cell 2: ended after 20 s"])
+
+
+KILLS = {
+    "os.kill(os.getpid(), 9)": "its process was killed (SIGKILL), by its code or by the system",
+    "os.kill(os.getpid(), 15)": "its process was killed (SIGTERM), by its code or by the system",
+    "os.abort()": "its process was aborted (SIGABRT), by its code or by the system",
+    "import ctypes; ctypes.string_at(0)": "its process was ended by a memory fault (SIGSEGV), by its code or by the system",
+    "import sys; os._exit(200)": "its process ended with exit code 200 without an error: did it call os._exit?",
+}
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name != "posix", reason="signals")
+@pytest.mark.parametrize("cell", KILLS)
+def test_a_process_that_is_killed_is_reported_in_words(tmp_path, cell):
+    graded = grade(handed_in(tmp_path / "eve.ipynb", "three_uses = 12", f"import os\n{cell}", "three_uses = 4"))
+    assert graded.points == 1 and graded.notes == [f"cell 2: {KILLS[cell]}"]
+
+
+def ended(code=0, **found):
+    """Return what the supervisor prints."""
+    return json.dumps({"code": code, "ended": "", "refused": False, "starved": False, **found}).encode()
+
+
+def test_the_end_of_a_process_in_words():
+    how = grading.how_it_ended
+    assert how(ended(), 0, "", True, False) == ""
+    assert "since the memory of the machine ran out" in how(ended(-9, starved=True), 0, "", False, False)
+    assert how(ended(137), 0, "", False, True) == how(ended(-9), 0, "", False, False), "bubblewrap adds 128"
+    assert how(ended(-70), 0, "", False, False).startswith("its process was killed (signal 70)")
+    assert (
+        how(ended(1), 0, "x\nOSError: disk full", False, False)
+        == "its process ended with exit code 1: OSError: disk full"
+    )
+    assert (
+        how(ended(refused=True), 0, "", True, False)
+        == f"the system refused it more than {supervise.TASKS} processes and threads"
+    )
+    assert how(b"", 1, "", False, False) == "its supervisor ended with exit code 1"
 
 
 @pytest.mark.slow

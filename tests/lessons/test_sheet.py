@@ -81,7 +81,7 @@ def test_a_class_is_graded_with_its_own_numbers_and_a_copy_is_noted(tmp_path):
     grace.write_text(json.dumps(document))
     grades = {one.file: one for one in grade_folder(tmp_path, jobs=1, limits=Limits(memory=0))}
     assert grades[ada.name].points == 2 and grades[ada.name].lesson == "week_1"
-    assert grades[ada.name].notes[-1] == "it has the numbers of Ada, like copy.ipynb"
+    assert grades[ada.name].remarks[-1] == "it has the numbers of Ada, like copy.ipynb"
     assert grades[grace.name].statuses == {NAMES[0]: "wrong", NAMES[1]: "open"} and not grades[grace.name].notes
     report = page("Class", list(grades.values()))
     assert "Exercise bank: The chain rule" in report and "</b>, the bank, " in report and ">week_1<" in report

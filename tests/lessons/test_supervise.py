@@ -70,3 +70,84 @@ def test_files_in_memory_are_counted_though_no_process_has_them_mapped(of_this_p
         for _ in range(200):
             file.write(bytes(1 << 20))
         assert supervise.excess(100 << 20, before) == "with more than 0.0976562 GiB in files in memory"
+
+
+# ---------------------------------------------------------------------- the kernel's limit
+ROOT = pytest.mark.skipif(not supervise.LINUX or os.getuid() != 0, reason="others have RLIMIT_NPROC")
+FORKS = """
+import os, signal, sys
+made = 0
+while made < 100:
+    try:
+        child = os.fork()
+    except OSError:
+        break
+    if not child:
+        signal.pause()
+    made += 1
+open(sys.argv[1], "w").write(f"{made} {os.getuid()}")
+"""
+BOMB = "import os\nwhile True:\n    try:\n        os.fork()\n    except OSError:\n        pass\n"
+
+
+@pytest.fixture(params=["control group", "another user", "a user"])
+def cage(request, monkeypatch):
+    """Count processes in each way: in a cage of root's, or with the limit of an ordinary user."""
+    monkeypatch.setattr(supervise, "TASKS", 20)
+    monkeypatch.setattr(supervise, "PROCESSES", 10**6)  # the poll ends nothing here
+    monkeypatch.setattr(supervise, "goes_first", lambda: False)  # this process does not change its priority
+    root = supervise.LINUX and os.getuid() == 0
+    if (request.param == "a user") == root or not supervise.LINUX:
+        pytest.skip("for root" if not root else "for other users")
+    if request.param == "another user":
+        monkeypatch.setattr(supervise, "CGROUPS", ())
+    found = supervise.new_cage()
+    if request.param == "control group" and not found.startswith("/"):
+        pytest.skip("the system permits no control group")
+    yield found
+    supervise.remove_cage(found)
+    assert not found.startswith("/") or not os.path.exists(found)
+
+
+@pytest.fixture
+def input_of_a_parent(monkeypatch):
+    """Give the supervisor a standard input that does not end."""
+    reading, writing = os.pipe()
+    with open(reading) as file, open(writing, "w"):
+        monkeypatch.setattr(supervise.sys, "stdin", file)
+        yield
+    if supervise.LINUX:  # so that processes of other tests do not become children of this one
+        supervise.prctl(supervise.PR_SET_CHILD_SUBREAPER, 0)
+
+
+def test_the_kernel_refuses_processes_beyond_the_limit(tmp_path, cage, input_of_a_parent):
+    said = tmp_path / "said"
+    found = supervise.supervise([sys.executable, "-c", FORKS, str(said)], 20.0, 0, cage)
+    made, user = map(int, said.read_text().split())
+    assert found["code"] == 0 and 10 <= made <= 20
+    assert found["refused"] == cage.startswith("/") and (user == int(cage) if cage.isdigit() else user == os.getuid())
+
+
+def test_a_program_that_forks_without_end_costs_its_time_limit_and_leaves_no_process(cage, input_of_a_parent):
+    before = set(dict(supervise.descendants()))
+    found = supervise.supervise([sys.executable, "-c", BOMB], 1.0, 0, cage)
+    assert found["ended"] == "after 1 s" and set(dict(supervise.descendants())) <= before
+
+
+@ROOT
+def test_an_unused_user_has_roots_rights_to_files_and_no_others(tmp_path, monkeypatch, input_of_a_parent):
+    monkeypatch.setattr(supervise, "CGROUPS", ())
+    monkeypatch.setattr(supervise, "goes_first", lambda: False)
+    secret, said = tmp_path / "secret", tmp_path / "said"
+    secret.write_text("readable")
+    secret.chmod(0o600)
+    program = "import os, sys\ntry:\n    os.setuid(0)\nexcept OSError as e:\n    failed = type(e).__name__\n"
+    program += f"open({str(said)!r}, 'w').write(open({str(secret)!r}).read() + ' ' + failed)"
+    assert supervise.supervise([sys.executable, "-c", program], 20.0, 0, supervise.new_cage())["code"] == 0
+    assert said.read_text() == "readable PermissionError"
+
+
+def test_the_system_may_permit_no_cage(monkeypatch, tmp_path):
+    """Folders that are no control groups are not taken for some, and removed."""
+    monkeypatch.setattr(supervise, "CGROUPS", (str(tmp_path), str(tmp_path / "none")))
+    assert supervise.new_cage(users=False) == "" and not list(tmp_path.iterdir())
