@@ -100,6 +100,10 @@ lessons.check("loop_source", loop_source)
 # %%
 def compiled(source):
     """Return the compiled loop of a text."""
+    import math
+
+    from numba import njit
+
     names = {name: getattr(math, name) for name in ("exp", "log", "sin", "cos", "sqrt", "tanh")}
     exec(source, names)
     return njit(names["loop"])

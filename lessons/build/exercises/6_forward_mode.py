@@ -37,20 +37,21 @@ def product_jvp(answer):
             given = node(answer(product, *map(Value, (x, y, tx, ty))), f"the tangent of x {sign} y")
         except (ValueError, IndexError) as e:
             raise Wrong(f"for x {sign} y with the shapes {a} and {b}: {e}. Keep x before y in both terms") from e
+        of = np.multiply if sign == "*" else np.matmul
         mistakes = {
-            "it is the tangent for a y that does not change: add product(x, ty)": product(tx, y),
-            "it is the tangent for an x that does not change: add product(tx, y)": product(x, ty),
-            "it is the product of the two tangents, which belongs to no first derivative": product(tx, ty),
-            "the product of the tangents is too much: it is of second order": product(tx, y) + product(x, ty) + product(tx, ty),
-            "the terms are subtracted: add them": product(tx, y) - product(x, ty),
-            "it is the value of the product": product(x, y),
+            "it is the tangent for a y that does not change: add product(x, ty)": of(tx, y),
+            "it is the tangent for an x that does not change: add product(tx, y)": of(x, ty),
+            "it is the product of the two tangents, which belongs to no first derivative": of(tx, ty),
+            "the product of the tangents is too much: it is of second order": of(tx, y) + of(x, ty) + of(tx, ty),
+            "the terms are subtracted: add them": of(tx, y) - of(x, ty),
+            "it is the value of the product": of(x, y),
         }
         if sign == "*":
             mistakes["each tangent is multiplied by the value of its own factor: take the other"] = x * tx + y * ty
         for why, wrong in mistakes.items():
             if square and np.shape(given) == np.shape(wrong) and np.allclose(given, wrong):
                 raise Wrong(f"for x {sign} y, {why}")
-        close(given, product(tx, y) + product(x, ty), f"the tangent of x {sign} y")
+        close(given, of(tx, y) + of(x, ty), f"the tangent of x {sign} y")
 
 
 @exercise(
