@@ -7,7 +7,8 @@ differs from the expected one, and progress.py remembers the solved exercises.  
 student gets different numbers, and sheet.py makes notebooks of them.
 """
 
-from .catalogue import Lesson, lesson, lessons
+from .build import keep
+from .catalogue import Lesson, lesson, lessons, steps
 from .exercise import Verdict, check, hint, hints, solution
 from .prediction import Prediction, predict
 from .widgets import Slider, slider
@@ -20,9 +21,11 @@ __all__ = [
     "check",
     "hint",
     "hints",
+    "keep",
     "lesson",
     "lessons",
     "predict",
     "slider",
     "solution",
+    "steps",
 ]

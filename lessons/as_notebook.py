@@ -15,7 +15,7 @@ from pathlib import Path
 from minigrad import config
 
 from . import instructor, sheet
-from .catalogue import QUESTION, Lesson, lessons
+from .catalogue import QUESTION, Lesson, lessons, steps
 from .sheet import KERNEL, Sheet
 
 TAB = re.compile(r'^=== "(.+)"\n((?:[ \t]*\n| {4}.*\n?)+)', re.MULTILINE)
@@ -107,10 +107,13 @@ def write(one: Lesson, folder: Path, solved: bool = False) -> bool:
 def set_aside(one: Lesson, folder: Path) -> Path | None:
     """Rename the notebook of a lesson and return its new path, or None if there is no notebook."""
     old = place(one, folder)
-    if not old.exists():
-        return None
+    return aside(old) if old.exists() else None
+
+
+def aside(old: Path) -> Path:
+    """Rename a file to the first free name with a number, and return its new path."""
     number = 1
-    while (kept := old.with_suffix(f".{number}.ipynb")).exists():
+    while (kept := old.with_suffix(f".{number}{old.suffix}")).exists():
         number += 1
     return old.rename(kept)
 
@@ -141,8 +144,9 @@ def sources(path: Path) -> tuple[Lesson | Sheet | None, list[str]]:
     found = found if isinstance(found, dict) else {}
     if "sheet" in found:
         return sheet.read(found["sheet"]), texts
-    by_name = next((one for one in lessons() if one.name in path.stem), None)
-    return next((one for one in lessons() if one.name == found.get("lesson")), by_name), texts
+    every = (*steps(), *lessons())
+    by_name = next((one for one in every if one.name in path.stem), None)
+    return next((one for one in every if one.name == found.get("lesson")), by_name), texts
 
 
 def whole(path: Path) -> bytes:

@@ -38,14 +38,20 @@ class Lesson:
     title: str
     minutes: int
     home: int
-    needs: tuple[int, ...]
+    needs: tuple[int, ...]  # of a step, the steps before
     summary: str
     exercises: tuple[str, ...]
+    folder: str = ""  # "build" for a step
 
     @property
     def name(self) -> str:
-        """The file's name without its suffix, such as 01_numbers_that_remember."""
-        return self.path.stem
+        """The file's name without its suffix, such as 01_numbers_that_remember; of a step, build_1_scalars."""
+        return f"{self.folder}_{self.path.stem}".lstrip("_")
+
+    @property
+    def called(self) -> str:
+        """The words that name it in a command: 1, or build 1 for a step."""
+        return f"{self.folder} {self.number}".lstrip()
 
     def timed(self, markdown: str) -> str:
         """Return the text of the first cell with the minutes before the required lessons."""
@@ -74,28 +80,37 @@ def lessons() -> tuple[Lesson, ...]:
 
 @functools.cache
 def steps() -> tuple[Lesson, ...]:
-    """Return the steps of the track "Build it" in order."""
-    return tuple(_read(path) for path in sorted(FOLDER.glob("build/[0-9]_*.py")))
+    """Return the steps of the track "Build it", in which a learner writes an engine, in order.
+
+    >>> steps()[0].name, steps()[0].called
+    ('build_1_scalars', 'build 1')
+    """
+    return tuple(_read(path) for path in sorted((FOLDER / "build").glob("[0-9]_*.py")))
 
 
 def lesson(which: int | str) -> Lesson:
-    """Return the lesson with this number or name, with or without the leading number; raise ValueError if there is none.
+    """Return the lesson or step with this number or name; raise ValueError if there is none.
 
     >>> lesson(1) is lesson("01_numbers_that_remember") is lesson("numbers_that_remember")
     True
+    >>> lesson("build 1") is lesson("build_1_scalars")
+    True
     """
-    for one in lessons():
-        if str(which).lstrip("0") == str(one.number) or which in (one.name, one.name[3:]):
+    words = " ".join(str(which).split()).lstrip("0")
+    for one in (*lessons(), *steps()):
+        if words == one.called or which in (one.name, re.sub(r"^(build_)?\d+_", "", one.name)):
             return one
-    raise ValueError(f"there is no lesson {which}: give a number from 1 to {lessons()[-1].number}, or a name")
+    known = f"a number from 1 to {lessons()[-1].number}, build and a number from 1 to {len(steps())}, or a name"
+    raise ValueError(f"there is no lesson {which}: give {known}")
 
 
 def of_exercise(name: str, others: Iterable[str] = ()) -> Lesson:
-    """Return the lesson with an exercise; raise ValueError if there is none, with the nearest name, also among `others`."""
-    for one in lessons():
+    """Return the lesson or step with an exercise; raise ValueError if there is none, with the nearest name or `others`."""
+    every = (*lessons(), *steps())
+    for one in every:
         if name in one.exercises:
             return one
-    known = [*(each for one in lessons() for each in one.exercises), *others]
+    known = [*(each for one in every for each in one.exercises), *others]
     raise ValueError(f"there is no exercise {name!r}. {nearest(name, known)}".rstrip())
 
 
@@ -114,12 +129,13 @@ def _read(path: Path) -> Lesson:
     text = path.read_text(encoding="utf-8")
     first = re.sub(r"^# ?", "", cells(path)[0][1], flags=re.MULTILINE)
     title, about, summary = (part.strip() for part in first.split("\n\n", 2))
-    found = re.fullmatch(r"\*Needs (?:no other lesson|lessons? ([\d, and]+))\.\*", about)
+    found = re.fullmatch(r"\*Needs (?:no other lesson|(?:lessons?|build) ([\d, and]+))\.\*", about)
     if found is None or not title.startswith("# "):
         raise ValueError(f"{path.name}: begin with '# Title' and '*Needs lessons 1 and 2.*', got {about!r}")
     needs = tuple(map(int, re.findall(r"\d+", found[1] or "")))
     exercises = tuple(CHECK.findall(text))
-    return Lesson(int(path.stem[:2]), path, title[2:], *minutes(cells(path)), needs, summary, exercises)
+    number, folder = int(path.stem.partition("_")[0]), path.parent.name if path.parent != FOLDER else ""
+    return Lesson(number, path, title[2:], *minutes(cells(path)), needs, summary, exercises, folder)
 
 
 def minutes(parts: Iterable[tuple[str, str]]) -> tuple[int, int]:

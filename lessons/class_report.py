@@ -16,7 +16,7 @@ from pathlib import PurePosixPath
 from viz.text import shorten
 
 from .bank import TOPICS, entries
-from .catalogue import lessons
+from .catalogue import lessons, steps
 from .grading import Graded
 
 LONGEST = 300  # characters of a message
@@ -126,8 +126,8 @@ def counted(students: Sequence[str], all_of_them: Sequence[Graded]) -> list[Coun
     """Return the results of each exercise that was handed in, in the order of the lessons and of the bank's topics."""
     handed_in = {name for graded in all_of_them for name in graded.statuses}
     found = {
-        name: Counted(f"lesson {one.number}", f"{one.number}. {one.title}", name)
-        for one in lessons()
+        name: Counted(f"lesson {one.called}", f"{one.called}. {one.title}", name)
+        for one in (*lessons(), *steps())
         for name in one.exercises
     }
     for name, one in entries().items():
@@ -269,7 +269,7 @@ def title(lesson: str) -> str:
     >>> title("01_numbers_that_remember"), title("week_3")
     ('1', 'week_3')
     """
-    return next((str(one.number) for one in lessons() if one.name == lesson), lesson)
+    return next((one.called for one in (*lessons(), *steps()) if one.name == lesson), lesson)
 
 
 def place(lesson: str) -> str:

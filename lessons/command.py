@@ -21,7 +21,7 @@ from viz.errors import Usage
 from viz.text import clean
 
 from . import as_notebook, progress
-from .catalogue import Lesson, lesson, lessons
+from .catalogue import Lesson, lesson, lessons, steps
 from .class_report import page
 from .confinement import confinement
 from .exercise import COLOURS, SIGNS
@@ -32,6 +32,7 @@ EXAMPLES = """Examples:
 
   minigrad lessons                  all lessons by track, and the solved exercises
   minigrad lessons open 1           lesson 1, as a notebook in JupyterLab
+  minigrad lessons open build 1     the first step to an engine that you write
   minigrad lessons check 1          run the notebook and judge its answers
   minigrad lessons reset 1          start again; the old notebook is kept
   minigrad lessons grade handed_in  a table of what each student solved
@@ -85,12 +86,14 @@ def listed(*, json: Json = False) -> None:
     json
         Write the list as JSON: {number, name, title, minutes, home, needs, tracks, exercises}, the last as
         {name: day of its solution or null}.
+        The numbers of steps of the track "Build it" are those of the track, and their names begin with build.
     """
     days = progress.load()
     if json:
         rows = [{"number": one.number, "name": one.name, "title": one.title, "minutes": one.minutes, "home": one.home,
                  "needs": one.needs, "tracks": [track.name for track in tracks() if one in track.lessons],
-                 "exercises": {name: days.get(name) for name in one.exercises}} for one in lessons()]  # fmt: skip
+                 "exercises": {name: days.get(name) for name in one.exercises}}
+                for one in (*lessons(), *steps())]  # fmt: skip
         print(js.dumps(rows, indent=1))
         return
     from rich.console import Console
@@ -101,31 +104,42 @@ def listed(*, json: Json = False) -> None:
 @app.command(help_epilogue="")
 def open(
     which: str,
+    step: str = "",
     /,
     *,
     folder: Folder = HERE,
+    clean: Annotated[bool, Parameter(name=["--clean"], negative="", show_default=False)] = False,
     instructor: Annotated[bool, Parameter(name=["--instructor"], negative="", show_default=False)] = False,
     lab: Annotated[bool, Parameter(name=["--lab"], negative="--no-lab", show_default=False)] = True,
 ) -> None:
     """Write a lesson's notebook and open it in JupyterLab.
 
-    An existing notebook is opened unchanged.
+    An existing notebook is opened unchanged.  Beside the notebook of a step of the track "Build it" is engine.py, the engine
+    as far as the learner has written it.
 
     Parameters
     ----------
     which
-        The number of the lesson, or its name.
+        The number of the lesson, or its name; `build` for a step of the track.
+    step
+        After `build`, the number of the step.
     folder
         Folder of the notebooks.
+    clean
+        Begin the step with an engine.py in which all earlier steps are solved; the old file is kept under another name.
     instructor
         Open the instructor's notebook, with solutions, and with hints and common mistakes below each exercise.
     lab
         Start JupyterLab; --no-lab only writes the notebook.
     """
-    one = known(which)
+    one = known(which, step)
+    if clean and not one.folder:
+        raise Usage("--clean is for the steps of the track, such as `minigrad lessons open build 5 --clean`.")
     needed("jupytext", *(["jupyterlab"] if lab else []))
     new, path = write(one, folder, instructor), as_notebook.place(one, folder, instructor)
     print(f"{'wrote' if new else 'already exists:'} {path}", flush=True)
+    if one.folder:
+        print(engine(one, folder, clean), flush=True)
     if lab:
         command = [sys.executable, "-m", "jupyterlab", path.name]
         # users of containers are root, which Jupyter refuses by default
@@ -137,23 +151,29 @@ def open(
 
 
 @app.command(help_epilogue="")
-def check(which: str, /, *, folder: Folder = HERE, json: Json = False) -> None:
+def check(which: str, step: str = "", /, *, folder: Folder = HERE, json: Json = False) -> None:
     """Run a lesson's notebook and judge its answers; exit with 1 if not all are right.
 
     Parameters
     ----------
     which
-        The number of the lesson, its name, or the path of a notebook.
+        The number of the lesson, its name, or the path of a notebook; `build` for a step of the track.
+    step
+        After `build`, the number of the step.
     folder
         Folder of the notebooks.
     json
         Write the verdicts as JSON.
     """
-    path = Path(which) if which.endswith(".ipynb") else as_notebook.place(known(which), folder)
+    path = Path(which) if which.endswith(".ipynb") else as_notebook.place(known(which, step), folder)
     if not path.exists():
         raise Usage(
             f"there is no {path}. "
-            + (f"minigrad lessons open {which} writes it." if path.name != which else "Name a notebook.")
+            + (
+                f"minigrad lessons open {which} {step}".rstrip() + " writes it."
+                if path.name != which
+                else "Name a notebook."
+            )
         )
     needed("IPython")
     with working(f"running {path}"):
@@ -167,19 +187,21 @@ def check(which: str, /, *, folder: Folder = HERE, json: Json = False) -> None:
 
 
 @app.command(help_epilogue="")
-def reset(which: str, /, *, folder: Folder = HERE) -> None:
+def reset(which: str, step: str = "", /, *, folder: Folder = HERE) -> None:
     """Start a lesson again, with a fresh notebook and no solved exercises.
 
-    The old notebook is kept under another name.
+    The old notebook is kept under another name.  A step leaves engine.py as it is; `open build 5 --clean` replaces it.
 
     Parameters
     ----------
     which
-        The number of the lesson, or its name.
+        The number of the lesson, or its name; `build` for a step of the track.
+    step
+        After `build`, the number of the step.
     folder
         Folder of the notebooks.
     """
-    one = known(which)
+    one = known(which, step)
     needed("jupytext")
     kept = as_notebook.set_aside(one, folder)
     write(one, folder)
@@ -344,10 +366,25 @@ def results(folder: Path, running: Running) -> list[Graded]:
     return found
 
 
-def known(which: str) -> Lesson:
-    """Return the lesson with a number or name; raise Usage if there is none."""
+def engine(one: Lesson, folder: Path, clean: bool) -> str:
+    """Put engine.py beside the notebook of a step, and return what happened to it; raise Usage if it cannot be written."""
+    from . import build
+
+    place = folder / build.ENGINE
+    if place.exists() and not clean:
+        return f"already exists: {place}"
     try:
-        return lesson(which)
+        kept = as_notebook.aside(place) if place.exists() else None
+        place.write_text(build.state(one.number), encoding="utf-8")
+    except OSError as wrong:
+        raise Usage(f"{place} cannot be written: {wrong.strerror}.") from None
+    return f"wrote {place}, with the steps before this one solved" + (f"; the old file is now {kept}" if kept else "")
+
+
+def known(which: str, step: str = "") -> Lesson:
+    """Return the lesson with a number or name, or a step of the track; raise Usage if there is none."""
+    try:
+        return lesson(f"{which} {step}".rstrip())
     except ValueError as wrong:
         raise Usage(f"{wrong}. `minigrad lessons` lists them.") from None
 

@@ -20,6 +20,7 @@ import traceback
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from . import progress
@@ -129,7 +130,20 @@ def check(name: str, answer: Any, student: str = "") -> Verdict:
             words += _warnings(warned, known=wrong.mistake)
             return Verdict(name, "wrong", words, wrong.drawing, wrong.mistake, _given_answer(answer, wrong.line))
     progress.solved(name)
-    return Verdict(name, "right", " ".join(found.why.split()) + _warnings(warned))
+    return Verdict(name, "right", " ".join(found.why.split()) + _kept(name, answer) + _warnings(warned))
+
+
+def _kept(name: str, answer: Any) -> str:
+    """Write a right answer to a step of the track into engine.py; return a sentence about a file that cannot be written."""
+    if name in _bank() or not of_exercise(name).folder:
+        return ""
+    from .build import ENGINE, keep
+
+    try:
+        keep(answer)
+    except (OSError, SyntaxError, ValueError) as e:
+        return f" But {ENGINE} is unchanged: {e}"
+    return ""
 
 
 def _warnings(warned: list[warnings.WarningMessage], known: str = "") -> str:
@@ -150,8 +164,8 @@ def failed(e: Exception, when: str = "") -> Wrong:
     """
     from minigrad.places import PACKAGE
 
-    checks = rf"{re.escape(f'{FOLDER}{os.sep}')}(expect|values|forbidden|difference|incoming|loops|(?:exercises|bank).\w+)\.py"
-    message = re.sub(rf"^  (.* )?at {checks}:.*\n", "", f"{e}\n", flags=re.M)
+    files = r"(?:expect|values|forbidden|difference|incoming|loops|(?:exercises|bank|build).[\w/\\]+)\.py"
+    message = re.sub(rf"^  (.* )?at {re.escape(f'{FOLDER}{os.sep}')}{files}:.*\n", "", f"{e}\n", flags=re.M)
     steps = traceback.extract_tb(e.__traceback__)
     own = [step.line for step in steps if not step.filename.startswith((PACKAGE, f"{FOLDER}{os.sep}")) and step.line]
     line = own[-1] if own else ""
@@ -269,7 +283,7 @@ def solution(name: str, student: str = "") -> Words:
 def _exercise(name: str, student: str = "") -> Exercise:
     """Return an exercise of a lesson, or one of the bank with a student's numbers; raise ValueError if there is none."""
     if name not in (bank := _bank()):
-        return _exercises(of_exercise(name, bank).name)[name]
+        return _exercises(of_exercise(name, bank).path)[name]
     task = bank[name].task(student)
     return Exercise(task.judge, bank[name].hints, task.why)
 
@@ -282,9 +296,10 @@ def _bank() -> dict[str, Entry]:
 
 
 @functools.cache
-def _exercises(lesson: str) -> dict[str, Exercise]:
-    """Return the exercises of a lesson by name."""
-    spec = importlib.util.spec_from_file_location(f"lessons.exercises.{lesson}", FOLDER / "exercises" / f"{lesson}.py")
+def _exercises(lesson: Path) -> dict[str, Exercise]:
+    """Return the exercises of a lesson's file by name."""
+    place = lesson.parent / "exercises" / lesson.name
+    spec = importlib.util.spec_from_file_location(f"lessons.exercises.{lesson.stem}", place)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)

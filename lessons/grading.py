@@ -28,7 +28,7 @@ from viz.text import clean
 
 from .as_notebook import content, sources
 from .bank import entries
-from .catalogue import lessons
+from .catalogue import lessons, steps
 from .confinement import confined, confinement, environment, own_modules
 from .run import LINE
 from .sheet import Sheet
@@ -275,7 +275,7 @@ def write_csv(all_of_them: Iterable[Graded], file: TextIO) -> None:
     ann.ipynb,01_numbers,1,1,0.0,,right
     """
     rows = list(all_of_them)
-    names = [*(name for one in lessons() for name in one.exercises), *entries()]
+    names = [*(name for one in (*lessons(), *steps()) for name in one.exercises), *entries()]
     columns = [name for name in names if any(name in row.statuses for row in rows)]
     table = csv.writer(file, lineterminator="\n")
     table.writerow(["file", "lesson", "points", "of", "seconds", "notes", *columns])

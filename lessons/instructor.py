@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from .catalogue import FOLDER, Lesson, cells, of_exercise
+from .catalogue import Lesson, cells, of_exercise
 
 CHECK = re.compile(r"^lessons\.check\(\"(\w+)\".*$", re.MULTILINE)
 SHORT = 12  # letters: a message with fewer is a frame around another one
@@ -62,7 +62,8 @@ def mistakes(name: str) -> list[str]:
     >>> mistakes("walking_order")[0]
     'that is the order of the forward pass; backward begins at the end'
     """
-    path = FOLDER / "exercises" / of_exercise(name).path.name
+    one = of_exercise(name).path
+    path = one.parent / "exercises" / one.name
     return list(
         dict.fromkeys(words for words in named(name, functions(path), set()) if not words.startswith("expected"))
     )

@@ -82,7 +82,7 @@ def show(tracks: Sequence[Track], days: dict[str, str], console: Console) -> Non
         console.print(_table(track, counts, console.is_terminal))
     unsolved = [one for one, done in counts.items() if done < len(one.exercises)]
     solved_of_all = f"{sum(counts.values())} of {sum(len(one.exercises) for one in counts)} exercises solved."
-    console.print(solved_of_all + (f" Next: minigrad lessons open {unsolved[0].number}" if unsolved else ""))
+    console.print(solved_of_all + (f" Next: minigrad lessons open {unsolved[0].called}" if unsolved else ""))
 
 
 def _table(track: Track, counts: Mapping[Lesson, int], bars: bool) -> Table:
@@ -95,7 +95,7 @@ def _table(track: Track, counts: Mapping[Lesson, int], bars: bool) -> Table:
         done, total = counts[one], len(one.exercises)
         before = f"needs {', '.join(map(str, track.before(one)))}" if track.before(one) else ""
         table.add_row(
-            f" {one.number:2}", one.title, f"{one.minutes:2}{f' + {one.home}' * bool(one.home)} min",
+            f" {one.called:>2}", one.title, f"{one.minutes:2}{f' + {one.home}' * bool(one.home)} min",
             *[ProgressBar(total, done, width=WIDTH)] * bars, f"{done} of {total}", before,
             style="green" if done == total else "",
         )  # fmt: skip

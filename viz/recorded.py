@@ -38,12 +38,18 @@ def recorded(
     Return the recording, and sentences about the passes that do not begin with ones.
     """
     import minigrad
-    from minigrad.explain.value_names import name_after
+    from minigrad.explain.value_names import name_after, public_variables
+
+    from .foreign_graph import is_node, record_of_graph
 
     if of_torch(what):
         raise TypeError(
             "draw: PyTorch does not keep the values behind a tensor. Pass the function that computes it, with its arguments."
         )
+    if not isinstance(what, minigrad.Tensor) and is_node(what):
+        if given := [seed for seed in seeds if seeds[seed] is not None]:
+            raise ValueError(f"draw: the nodes have their gradients and tangents. Leave out {' and '.join(given)}.")
+        return record_of_graph(what, public_variables(caller)), {}
     if isinstance(what, minigrad.Tensor) or hasattr(what, "next_functions"):
         if seeds["tangent"] is not None:
             raise ValueError("draw: a tensor has no jvp pass. Pass a function with its arguments, and tangent.")

@@ -68,7 +68,7 @@ def row(track: Track, one: Lesson, full: bool) -> str:
     """Return a lesson of a track; if `full`, its question is a block that opens on click and has its summary."""
     needs = [f"[{number}]({lessons.lesson(number).name}.md)" for number in track.before(one)]
     also = f" · needs {', '.join(needs)}" if needs else ""
-    title = f"**[{one.number}. {one.title}]({one.name}.md)** · {lasting(one.minutes, one.home)}{also}\n"
+    title = f"**[{one.called.capitalize()}. {one.title}]({one.name}.md)** · {lasting(one.minutes, one.home)}{also}\n"
     question, _, answer = one.summary.partition("**")[2].partition("**")
     return f"{title}\n{folded('abstract', ' '.join(question.split()), answer.strip())}" if full else title
 
@@ -81,7 +81,7 @@ def doors(lesson: Lesson, repository: str) -> str:
     As a notebook: `minigrad lessons open 15` · [download](15_gradcheck.ipynb){ download="15_gradcheck.ipynb" }
     """
     file = f"{lesson.name}.ipynb"
-    ways = [f"`minigrad lessons open {lesson.number}`", f'[download]({file}){{ download="{file}" }}']
+    ways = [f"`minigrad lessons open {lesson.called}`", f'[download]({file}){{ download="{file}" }}']
     for title, address in (("Binder", BINDER), ("Colab", COLAB)) if repository else ():
         ways.append(f"[{title}]({address.format(repository=repository, name=lesson.name)})")
     return f"As a notebook: {' · '.join(ways)}\n{{ .door }}\n"
@@ -98,7 +98,7 @@ class Page:
     def markdown(self, cells: Sequence) -> str:
         """Return the text of the page."""
         first, *others = cells
-        title = json.dumps(f"{self.lesson.number}. {self.lesson.title}", ensure_ascii=False)
+        title = json.dumps(f"{self.lesson.called.capitalize()}. {self.lesson.title}", ensure_ascii=False)
         words = f"---\ntitle: {title}\n---\n\n{self.lesson.timed(first.source)}\n"
         return "\n".join([words, doors(self.lesson, hooks.name()), *map(self.cell, others)])
 

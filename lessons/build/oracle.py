@@ -1,0 +1,65 @@
+"""Expectations for the steps: a learner's engine against minigrad, with random numbers and random incoming gradients."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+import minigrad
+from lessons.exercise import Wrong
+
+
+def names_of(answer: Any) -> dict[str, Any]:
+    """Return the names that a learner's function or class sees: those of the notebook, with the engine's among them."""
+    functions = [answer, *(getattr(value, "__func__", value) for value in vars(answer).values())] if isinstance(answer, type) else [answer]
+    known = [one.__globals__ for one in functions if hasattr(one, "__globals__")]
+    return known[0] if known else vars(sys.modules["__main__"])
+
+
+def close(given: Any, right: Any, what: str, rtol: float = 1e-6) -> None:
+    """Expect the shape and the numbers of an array."""
+    try:
+        given = np.asarray(given, dtype=float)
+    except (TypeError, ValueError):
+        raise Wrong(f"{what}: expected numbers, got a {type(given).__name__}") from None
+    right = np.asarray(right)
+    if given.shape != right.shape:
+        raise Wrong(f"{what} has the shape {list(given.shape)}, expected {list(right.shape)}")
+    bad = ~np.isclose(given, right, rtol=rtol, atol=1e-8, equal_nan=True)
+    if bad.any():
+        at = tuple(int(i) for i in np.argwhere(bad)[0])
+        where = f" at {list(at)}" if at else ""
+        raise Wrong(f"{what} is {given[at]:.4g}{where}, expected {right[at]:.4g}")
+
+
+def same_gradients(
+    f: Callable, oracle: Callable, arrays: Sequence[np.ndarray], Value: Any, backward: Callable, what: str
+) -> None:
+    """Expect the result and the gradients of minigrad's function `oracle`, for a random incoming gradient."""
+    leaves = [Value(a.copy()) for a in arrays]
+    theirs = [minigrad.tensor(a, requires_grad=True) for a in arrays]
+    out, right = f(*leaves), oracle(*theirs)
+    if not hasattr(out, "value"):
+        raise Wrong(f"{what}: the result is a {type(out).__name__}, expected a node of your engine")
+    close(out.value, right.detach().numpy(), f"{what}: the result")
+    g = np.random.default_rng().uniform(0.5, 2.0, size=right.shape).round(2)
+    wanted = minigrad.autograd.grad(right, theirs, minigrad.tensor(g))
+    backward(out, g)
+    plain = minigrad.autograd.grad(oracle(*theirs), theirs, minigrad.tensor(np.ones(g.shape)))
+    for number, (leaf, grad, ones) in enumerate(zip(leaves, wanted, plain)):
+        which = f"{what}: the gradient of argument {number}"
+        if leaf.grad is None:
+            raise Wrong(f"{which} is None")
+        if not np.allclose(leaf.grad, grad.numpy()):
+            others = [i for i, other in enumerate(wanted) if i != number and np.shape(leaf.grad) == tuple(other.shape)
+                      and np.allclose(leaf.grad, other.numpy())]  # fmt: skip
+            if others:
+                raise Wrong(f"{which} is the one of argument {others[0]}: they are swapped")
+            if np.shape(leaf.grad) == tuple(ones.shape) and np.allclose(leaf.grad, ones.numpy()):
+                raise Wrong(f"{which} ignores the incoming gradient: multiply by g")
+            if np.shape(leaf.grad) == tuple(grad.shape) and np.allclose(leaf.grad, -grad.numpy()):
+                raise Wrong(f"{which} has the wrong sign")
+        close(leaf.grad, grad.numpy(), which)
