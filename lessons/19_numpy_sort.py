@@ -177,12 +177,13 @@ assert [output.requires_grad for output in NumpySort.apply(x, -1)] == [True, Fal
 # wrong one. Different weights are a better test, and so is `gradcheck`.
 
 # %%
-some = torch.randn(2, 3)
-grad_x = torch.func.grad(lambda x: numpy_sort(x).sum())(some)
-assert torch.allclose(grad_x, torch.ones_like(some))
+x = torch.randn(2, 3)
+grad_x = torch.func.grad(lambda x: numpy_sort(x).sum())(x)
+assert torch.allclose(grad_x, torch.ones_like(x))
 
-print(torch.func.grad(weighted)(x.detach()))
-assert torch.func.grad(weighted)(x.detach()).tolist() == [100.0, 1.0, 10.0]
+x = torch.tensor([3.0, 1.0, 2.0])
+print(torch.func.grad(weighted)(x))
+assert torch.func.grad(weighted)(x).tolist() == [100.0, 1.0, 10.0]
 
 different = torch.tensor([3.0, 1.0, 2.0], dtype=torch.float64, requires_grad=True)
 assert torch.autograd.gradcheck(numpy_sort, different)

@@ -19,11 +19,11 @@ TRACKS: dict[str, tuple[str, tuple[int, ...]]] = {
     ),
     "Your own Function": (
         "give any operation a derivative, choose what it saves, and prove that the derivative is right",
-        (2, 3, 7, 5, 6, 8, 9, 12, 10, 11, 13, 15, 16, 37),
+        (2, 3, 7, 5, 6, 8, 9, 12, 10, 11, 13, 15, 16, 37, 48),
     ),
     "Transforms": (
         "differentiate and batch functions with `torch.func`, write rules for your own, and differentiate a solver",
-        (5, 35, 17, 18, 19, 44, 20, 21, 50, 23, 24, 36, 39),
+        (5, 35, 17, 18, 49, 19, 44, 20, 21, 50, 45, 23, 24, 36, 39),
     ),
     "Kernels and speed": (
         "measure where the time goes, fuse operations into one kernel for the CPU or a GPU, and compile a training step",
@@ -31,7 +31,7 @@ TRACKS: dict[str, tuple[str, tuple[int, ...]]] = {
     ),
     "The documents": (
         "find each example and each warning of the documents that define custom Functions, also in C++ and TypeScript",
-        (2, 3, 17, 19, 44, 20, 18, 21, 50, 6, 14, 22, 4),
+        (2, 3, 17, 19, 44, 20, 18, 21, 50, 45, 46, 6, 14, 47, 22, 4),
     ),
 }
 BUILD = "Build it"

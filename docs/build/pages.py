@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
 
-from . import DOCS, ROOT, bank, dark, live, plans
+from . import DOCS, ROOT, bank, dark, documents, live, plans
 from .markup import fence, picture, raw, svg, words_of
 from .programs import append, printed_by, written_by
 from .slides import gallery
@@ -185,6 +185,7 @@ FILLED: dict[str, dict[str, Callable[[str], str]]] = {
         "semester slides": lambda page: f"Slides: {plans.links(page, 'semester')}",
     },
     "exercises.md": {"bank": bank.listed},
+    "lessons/documents.md": {"documents": documents.listed},
     "errors.md": {"printed error": lambda page: fence("text", run(example(page), "program.py")[1])},
     "howto/port.md": {"what is not there": not_there},
     "compile.md": {

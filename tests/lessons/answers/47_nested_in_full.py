@@ -1,0 +1,158 @@
+# %% values nested_keywords
+(3, 2)  # right
+torch.tensor([3, 2])  # right
+[2, 2]  # eps has a position
+[3, 1]  # passed by keyword
+[1, 1]  # position of its parameter
+[4, 2]  # ctx does not count
+[3, 3]  # None for eps
+[2, 3]  # swapped
+[3]  # expected 2 numbers
+3  # expected 2 numbers
+"three"  # list of 2 numbers
+[5, 2]  # is not right
+
+# %% right NestedPolar
+# -         x = tangents["r"] * phi.cos() - r * phi.sin() * tangents["phi"]
+# -         y = tangents["r"] * phi.sin() + r * phi.cos() * tangents["phi"]
+# -         return {"x": x, "y": y, "name": None}
+# +         c, s = phi.cos(), phi.sin()
+# +         dr, dphi = tangents.values()
+# +         return {"y": s * dr + r * c * dphi, "x": c * dr - r * s * dphi, "name": None}
+
+
+# %% right NestedPolar
+class NestedPolar(NestedIOFunction):
+    def forward_extended(self, point, name):
+        r, phi = point["r"], point["phi"]
+        self.save_for_forward(r, phi)
+        return {"x": r * phi.cos(), "y": r * phi.sin(), "name": name}
+
+    @staticmethod
+    def jvp(ctx, tangents, name_tangent):
+        r, phi = ctx.saved_tensors
+        x = tangents["r"] * phi.cos() - r * phi.sin() * tangents["phi"]
+        y = tangents["r"] * phi.sin() + r * phi.cos() * tangents["phi"]
+        return {"x": x, "y": y, "name": None}
+
+
+# %% wrong NestedPolar: the tangent of x at r = 2, phi = 0.5, with the tangents 0 and 3
+# -         x = tangents["r"] * phi.cos() - r * phi.sin() * tangents["phi"]
+# -         y = tangents["r"] * phi.sin() + r * phi.cos() * tangents["phi"]
+# -         return {"x": x, "y": y, "name": None}
+# +         x = tangents["r"] * phi.cos() + r * phi.sin() * tangents["phi"]
+# +         y = tangents["r"] * phi.sin() + r * phi.cos() * tangents["phi"]
+# +         return {"x": x, "y": y, "name": None}
+
+# %% wrong NestedPolar: the tangents of x and y are swapped
+# -         return {"y": s * dr + r * c * dphi, "x": c * dr - r * s * dphi, "name": None}
+# +         return {"x": s * dr + r * c * dphi, "y": c * dr - r * s * dphi, "name": None}
+
+# %% wrong NestedPolar: the tangent of x
+# -         return {"y": s * dr + r * c * dphi, "x": c * dr - r * s * dphi, "name": None}
+# +         return {"y": s * dr + c * dphi, "x": c * dr - s * dphi, "name": None}
+
+# %% wrong NestedPolar: the tangent of x
+# -         return {"y": s * dr + r * c * dphi, "x": c * dr - r * s * dphi, "name": None}
+# +         return {"y": s * dr, "x": c * dr, "name": None}
+
+# %% wrong NestedPolar: the tangent of y
+# -         return {"y": s * dr + r * c * dphi, "x": c * dr - r * s * dphi, "name": None}
+# +         return {"y": c * dr + r * c * dphi, "x": c * dr - r * s * dphi, "name": None}
+
+# %% wrong NestedPolar: the tangent of x
+# -         return {"y": s * dr + r * c * dphi, "x": c * dr - r * s * dphi, "name": None}
+# +         return {"y": s + r * c, "x": c - r * s, "name": None}
+
+# %% wrong NestedPolar: y has no tangent
+# -         return {"y": s * dr + r * c * dphi, "x": c * dr - r * s * dphi, "name": None}
+# +         return {"x": c * dr - r * s * dphi}
+
+# %% wrong NestedPolar: the tangent of x
+# -         dr, dphi = tangents.values()
+# +         dphi, dr = tangents.values()
+
+# %% wrong NestedPolar: y has no tangent
+# -         return {"y": s * dr + r * c * dphi, "x": c * dr - r * s * dphi, "name": None}
+# +         return {"y": None, "x": c * dr - r * s * dphi, "name": None}
+
+# %% wrong NestedPolar: the result 'x'
+# -         return {"x": r * phi.cos(), "y": r * phi.sin(), "name": name}
+# +         return {"x": r * phi.sin(), "y": r * phi.cos(), "name": name}
+
+# %% wrong NestedPolar: KeyError
+# -         c, s = phi.cos(), phi.sin()
+# +         c, s = phi.cos(), tangents["s"]
+
+
+# %% wrong NestedPolar: NestedIOFunction
+class NestedPolar(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, point):
+        return {"x": point["r"] * point["phi"].cos(), "y": point["r"] * point["phi"].sin()}
+
+
+# %% right NestedClamp
+# -         (kept,) = self.saved_tensors
+# -         return ({name: g * kept[name] for name, g in grads.items()},)
+# +         (kept,) = self.saved_tensors
+# +         return ({name: torch.where(kept[name] == 1, g, torch.zeros_like(g)) for name, g in grads.items()},)
+
+
+# %% right NestedClamp
+class NestedClamp(NestedIOFunction):
+    def forward_extended(self, tensors):
+        self.kept = {name: (t.abs() <= 1).float() for name, t in tensors.items()}
+        self.mark_dirty(*tensors.values())
+        self.mark_non_differentiable(*self.kept.values())
+        for t in tensors.values():
+            t.clamp_(-1, 1)
+        return [tensors, self.kept]
+
+    def backward_extended(self, grads, _):
+        return ({name: g * self.kept[name] for name, g in grads.items()},)
+
+
+# %% wrong NestedClamp: without ctx.mark_dirty
+# -         self.mark_dirty(tensors)
+
+# %% wrong NestedClamp: gradient of 'a'
+# -         return ({name: g * kept[name] for name, g in grads.items()},)
+# +         return (grads,)
+
+# %% wrong NestedClamp: gradient of 'a'
+# -         return ({name: g * kept[name] for name, g in grads.items()},)
+# +         return ({name: 1.0 * kept[name] for name, g in grads.items()},)
+
+# %% wrong NestedClamp: gradient of 'a'
+# -         return ({name: g * kept[name] for name, g in grads.items()},)
+# +         return ({name: g * (1 - kept[name]) for name, g in grads.items()},)
+
+# %% wrong NestedClamp: 'b' gets no gradient
+# -         return ({name: g * kept[name] for name, g in grads.items()},)
+# +         return ({"a": grads["a"] * kept["a"]},)
+
+# %% wrong NestedClamp: another tensor than the input
+# -         for t in tensors.values():
+# -             t.clamp_(-1, 1)
+# -         self.mark_dirty(tensors)
+# +         tensors = {name: t.clamp(-1, 1) for name, t in tensors.items()}
+
+# %% wrong NestedClamp: expected two dicts
+# -         return tensors, kept
+# +         return tensors
+
+# %% wrong NestedClamp: kept['a']
+# -         kept = {name: (t.abs() <= 1).float() for name, t in tensors.items()}
+# +         kept = {name: (t.abs() < 1).float() for name, t in tensors.items()}
+
+# %% wrong NestedClamp: kept['a']
+# -         kept = {name: (t.abs() <= 1).float() for name, t in tensors.items()}
+# -         for t in tensors.values():
+# -             t.clamp_(-1, 1)
+# +         for t in tensors.values():
+# +             t.clamp_(-1, 1)
+# +         kept = {name: (t.abs() <= 1).float() for name, t in tensors.items()}
+
+# %% wrong NestedClamp: requires grad
+# -         self.mark_non_differentiable(kept)
