@@ -169,7 +169,11 @@ def check(which: str, step: str = "", /, *, folder: Folder = HERE, json: Json = 
     if not path.exists():
         raise Usage(
             f"there is no {path}. "
-            + (f"minigrad lessons open {which} {step}".rstrip() + " writes it." if path.name != which else "Name a notebook.")
+            + (
+                f"minigrad lessons open {which} {step}".rstrip() + " writes it."
+                if path.name != which
+                else "Name a notebook."
+            )
         )
     needed("IPython")
     with working(f"running {path}"):

@@ -35,7 +35,10 @@ CELL = re.compile(r"\bIn\[\d+\](?=:\d)")  # cells have no numbers on a page
 def write(notebooks: Mapping[Lesson, NotebookNode], folder: Path) -> None:
     """Write the pages of executed lessons, their PNG pictures and notebooks, and the list of lessons."""
     index = folder / "index.md"
-    index.write_text(put(index.read_text(encoding="utf-8"), {"lessons": listed([one for one in notebooks if not one.folder])}), encoding="utf-8")
+    index.write_text(
+        put(index.read_text(encoding="utf-8"), {"lessons": listed([one for one in notebooks if not one.folder])}),
+        encoding="utf-8",
+    )
     for lesson, made in notebooks.items():
         page = Page(lesson)
         text = page.markdown(made.cells)
