@@ -187,7 +187,7 @@ print(inspect.getsource(write), inspect.getsource(inplace.inplace_at), sep="\n")
 # The extra lines there are for:
 #
 # - **any chain of views**: each parent of a view has its part replaced, up to the base
-# - **layers**: under a transform, each layer renews its own histories (step 7)
+# - **layers**: under a transform, each layer renews its own histories
 # - **memory**: an operation saves its own result without a circle of references
 # - **words**: the error names the operation that saved, the one that wrote, and both lines
 #

@@ -244,7 +244,7 @@ print(inspect.getsource(Jvp.process))
 # The extra lines there are for:
 #
 # - **no zeros**: an argument without a tangent stays without one, and no rule multiplies by zero
-# - **levels**: a jvp inside a jvp must not take the outer tangent for its own. Step 7 shows what goes wrong
+# - **levels**: a jvp inside a jvp must not take the outer tangent for its own
 # - **writes**: an in-place operation also writes to the tangent
 # - **Functions of users**: a custom Function has its own `jvp(ctx, *tangents)`, which reads what `setup_context` saved
 #

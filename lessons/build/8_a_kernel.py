@@ -1,7 +1,7 @@
 # %% [markdown]
 # # One kernel, and digits
 #
-# *44 minutes. Needs build 7.*
+# *44 minutes. Needs build 6.*
 #
 # **Can your engine read handwriting, and how far is it from minigrad?** You write a loop for Numba from the text of a formula,
 # make a Function of it, and train a network on 1797 digits. Then a clock compares your engine with minigrad, and with PyTorch if
@@ -321,4 +321,4 @@ for module in (engine, tensor, graph, function, context, saved, inplace, walk, e
 # - The gradient of softmax with cross entropy is the probability, minus 1 at the right class.
 # - A training loop is four calls: forward, loss, backward, step.
 #
-# You have written an engine: a graph, the walk over it, arrays, Functions, writes, two modes, transforms and a kernel.
+# You have written an engine: a graph, the walk over it, arrays, Functions, writes, two modes and a kernel.

@@ -346,7 +346,7 @@ def write(x, new):
 # +         x.node, x.seen = x.base.node, x.memory.version
 
 
-# %% wrong history: it returns the old node
+# %% wrong history: the value of a view's node
 # -     return x.node
 # +     return x.node if x.seen == x.memory.version == 0 or x.base is None else take(x.node, slice(None))
 # -     if x.base is not None and x.seen != x.memory.version:
