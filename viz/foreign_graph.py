@@ -131,7 +131,7 @@ def called(node: Any, known: Mapping[int, str]) -> str:
 
 def numbers(of: Any, what: str) -> np.ndarray:
     """Return numbers as an array; raise TypeError for anything else.  The value of a node may be a node of another engine."""
-    while is_node(of):
+    while is_node(of) and hasattr(of, "parents"):
         of = of.value if hasattr(of, "value") else of.data
     try:
         made = of.detach().numpy() if isinstance(of, Tensor) else np.asarray(of)

@@ -100,6 +100,10 @@ lessons.check("loop_source", loop_source)
 # %%
 def compiled(source):
     """Return the compiled loop of a text."""
+    import math
+
+    from numba import njit
+
     names = {name: getattr(math, name) for name in ("exp", "log", "sin", "cos", "sqrt", "tanh")}
     exec(source, names)
     return njit(names["loop"])
@@ -143,7 +147,7 @@ lessons.check("pointwise", pointwise)
 Silu = pointwise("Silu", "x / (1 + exp(-x))", x="(1 + out * exp(-x)) / (1 + exp(-x))")
 x = Value(np.array([-1.0, 0.0, 2.0]))
 w = Value(np.array([1.0, 2.0, 3.0]))
-loss = (Silu.apply(x) * w).sum()
+loss = total(Silu.apply(x) * w)
 backward(loss)
 draw(loss, passes=("forward", "backward"))
 
