@@ -40,7 +40,7 @@ from lessons.catalogue import cells, steps
 from lessons.exercise import Exercise, Wrong, exercise
 from lessons.instructor import solutions, solved
 
-__all__ = ["ENGINE", "keep", "put", "state", "stopped_after", "task"]
+__all__ = ["ENGINE", "keep", "put", "source_of", "state", "stopped_after", "task"]
 
 ENGINE = "engine.py"
 HEADER = '''"""My autograd engine."""
