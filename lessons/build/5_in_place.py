@@ -16,9 +16,9 @@
 import inspect
 
 import numpy as np
+from engine import *
 
 import lessons
-from engine import *
 from viz import draw
 
 # %% [markdown]

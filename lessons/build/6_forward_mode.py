@@ -17,9 +17,9 @@
 import inspect
 
 import numpy as np
+from engine import *
 
 import lessons
-from engine import *
 from viz import draw
 
 # %% [markdown]
@@ -64,6 +64,7 @@ lessons.check("product_jvp", product_jvp)
 # The rules of the other operations follow from school: the tangent goes through the same slope that backward multiplies by. A rule
 # receives the result, the arguments and their tangents, and computes with operations of the engine. So its result has a graph,
 # and can be differentiated again.
+
 
 # %%
 def rule_of(function):

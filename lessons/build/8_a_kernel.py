@@ -15,17 +15,16 @@
 
 # %%
 import inspect
-import math
 import time
 from importlib.util import find_spec
 
 import numpy as np
+from engine import *
 from numba import njit
 from sklearn.datasets import load_digits
 
 import lessons
 import minigrad
-from engine import *
 from viz import draw
 
 # %% [markdown]
@@ -306,6 +305,7 @@ print(inspect.getsource(loop_source))
 
 # %%
 import engine
+
 from minigrad.core import backward as entry
 from minigrad.core import context, frames, function, graph, inplace, saved, tensor
 from minigrad.core import engine as walk

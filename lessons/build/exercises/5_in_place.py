@@ -26,7 +26,9 @@ def Saved(answer):
     opened = saved.open()
     if opened is not memory.array:
         same = isinstance(opened, np.ndarray) and np.array_equal(opened, memory.array)
-        raise Wrong("open returns a copy of the array: return the array itself" if same else "open does not return the array")
+        raise Wrong(
+            "open returns a copy of the array: return the array itself" if same else "open does not return the array"
+        )
     if saved.open() is not memory.array:
         raise Wrong("the second call of open returns something else")
     later = answer(memory)
@@ -71,7 +73,9 @@ def take(answer):
             raise Wrong("the node of the part has no parents: apply a Function to base, so that backward reaches it")
         if hasattr(out, "value") and np.shares_memory(out.value, leaf.value):
             raise Wrong("the value of the part shares memory with base: copy it, or a write changes both")
-        same_gradients(lambda v, i=index: answer(v, i), lambda v, i=index: v[i], [x], known["Value"], known["backward"], what)
+        same_gradients(
+            lambda v, i=index: answer(v, i), lambda v, i=index: v[i], [x], known["Value"], known["backward"], what
+        )
 
 
 @exercise(
@@ -103,7 +107,9 @@ def put(answer):
         known["backward"](out, g.copy())
         if base.grad is not None and np.allclose(base.grad, g):
             raise Wrong(f"the numbers that {what} replaced receive a gradient: set it to 0 there")
-        same_gradients(lambda v, p, i=index: answer(v, p, i), oracle(index), [x, part], known["Value"], known["backward"], what)
+        same_gradients(
+            lambda v, p, i=index: answer(v, p, i), oracle(index), [x, part], known["Value"], known["backward"], what
+        )
 
 
 def leaf_and_tensor(known, x):
@@ -136,9 +142,13 @@ def write(answer):
         if t.memory.version != 1:
             raise Wrong(f"after one write to {what} the version is {t.memory.version}, expected 1")
         if t.node is old:
-            raise Wrong(f"after a write to {what} the base still stands for its old node: backward would not see the write")
+            raise Wrong(
+                f"after a write to {what} the base still stands for its old node: backward would not see the write"
+            )
         if index is not None and np.shape(t.node.value) != (4,):
-            raise Wrong("after a write to a view the base stands for the node of the part: put it into the old node of the base")
+            raise Wrong(
+                "after a write to a view the base stands for the node of the part: put it into the old node of the base"
+            )
         close(t.node.value, factor * x, f"the value of the base's node after a write to {what}")
         backward(total(mul(t.node, weights)))
         if leaf.grad is None:

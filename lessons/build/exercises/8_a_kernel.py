@@ -6,7 +6,6 @@ import math
 import numpy as np
 
 import minigrad
-from lessons import expect
 from lessons.build.oracle import close, names_of, same_gradients
 from lessons.exercise import Wrong, exercise
 
