@@ -100,7 +100,7 @@ def lesson(which: int | str) -> Lesson:
     for one in (*lessons(), *steps()):
         if words == one.called or which in (one.name, re.sub(r"^(build_)?\d+_", "", one.name)):
             return one
-    known = f"a number from 1 to {lessons()[-1].number}, build and a number from 1 to {len(steps())}, or a name"
+    known = f"a number from 1 to {lessons()[-1].number}, build and a number from 1 to {steps()[-1].number}, or a name"
     raise ValueError(f"there is no lesson {which}: give {known}")
 
 

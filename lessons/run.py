@@ -73,6 +73,7 @@ def main(exercises: str, cells: str, results: str, seconds: str, extra: str) -> 
     (names, student), texts = json.loads(exercises), json.loads(Path(cells).read_text())
     python, judged, process = shell(), {}, os.getpid()
     limit_memory(int(extra))
+    sys.path.append(os.getcwd())  # engine.py is there; at the end, so that no file hides a package
     with open(results, "w", encoding="utf-8", buffering=1) as lines:
         for number, text in enumerate(texts, 1):
             try:

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # One kernel, and digits
 #
-# *Needs build 7.*
+# *Needs build 6.*
 #
 # **Can your engine read handwriting, and how far is it from minigrad?** You write a loop for Numba from the text of a formula,
 # make a Function of it, and train a network on 1797 digits. Then a clock compares your engine with minigrad, and with PyTorch if
@@ -15,17 +15,16 @@
 
 # %%
 import inspect
-import math
 import time
 from importlib.util import find_spec
 
 import numpy as np
+from engine import *
 from numba import njit
 from sklearn.datasets import load_digits
 
 import lessons
 import minigrad
-from engine import *
 from viz import draw
 
 # %% [markdown]
@@ -306,6 +305,7 @@ print(inspect.getsource(loop_source))
 
 # %%
 import engine
+
 from minigrad.core import backward as entry
 from minigrad.core import context, frames, function, graph, inplace, saved, tensor
 from minigrad.core import engine as walk
@@ -321,4 +321,4 @@ for module in (engine, tensor, graph, function, context, saved, inplace, walk, e
 # - The gradient of softmax with cross entropy is the probability, minus 1 at the right class.
 # - A training loop is four calls: forward, loss, backward, step.
 #
-# You have written an engine: a graph, the walk over it, arrays, Functions, writes, two modes, transforms and a kernel.
+# You have written an engine: a graph, the walk over it, arrays, Functions, writes, two modes and a kernel.
