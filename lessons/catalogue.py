@@ -105,7 +105,7 @@ def lesson(which: int | str) -> Lesson:
     for one in all_lessons():
         if words == one.called or which in (one.name, re.sub(r"^(build_)?\d+_", "", one.name)):
             return one
-    known = f"a number from 1 to {lessons()[-1].number}, build and a number from 1 to {len(steps())}, or a name"
+    known = f"a number from 1 to {lessons()[-1].number}, build and a number from 1 to {steps()[-1].number}, or a name"
     raise ValueError(f"there is no lesson {which}: give {known}")
 
 
@@ -138,8 +138,7 @@ def _read(path: Path) -> Lesson:
         raise ValueError(f"{path.name}: begin with '# Title' and '*Needs lessons 1 and 2.*', got {about!r}")
     needs = tuple(map(int, re.findall(r"\d+", found[1] or "")))
     exercises = tuple(CHECK.findall(text))
-    folder = path.parent.name if path.parent != FOLDER else ""
-    number = int(path.stem.partition("_")[0])
+    number, folder = int(path.stem.partition("_")[0]), path.parent.name if path.parent != FOLDER else ""
     return Lesson(number, path, title[2:], *minutes(cells(path)), needs, summary, exercises, folder)
 
 

@@ -97,15 +97,15 @@ def listed(*, json: Json = False) -> None:
     ----------
     json
         Write the list as JSON: {number, name, title, minutes, home, needs, tracks, exercises}, the last as
-        {name: day of its solution or null}. The numbers of steps of the track "Build it" are those of the track, and their
-        names begin with build.
+        {name: day of its solution or null}.
+        The numbers of steps of the track "Build it" are those of the track, and their names begin with build.
     """
     days = progress.load()
     if json:
         rows = [{"number": one.number, "name": one.name, "title": one.title, "minutes": one.minutes, "home": one.home,
                  "needs": one.needs, "tracks": [track.name for track in tracks() if one in track.lessons],
                  "exercises": {name: days.get(name) for name in one.exercises}}
-                for one in all_lessons()]  # fmt: skip
+                 for one in all_lessons()]  # fmt: skip
         print(js.dumps(rows, indent=1))
         return
     from rich.console import Console

@@ -164,9 +164,8 @@ def failed(e: Exception, when: str = "") -> Wrong:
     """
     from minigrad.places import PACKAGE
 
-    checks = rf"{re.escape(f'{FOLDER}{os.sep}')}"
-    checks += r"(expect|values|forbidden|difference|incoming|loops|(?:exercises|bank|build).[\w/\\]+)\.py"
-    message = re.sub(rf"^  (.* )?at {checks}:.*\n", "", f"{e}\n", flags=re.M)
+    files = r"(?:expect|values|forbidden|difference|incoming|loops|(?:exercises|bank|build).[\w/\\]+)\.py"
+    message = re.sub(rf"^  (.* )?at {re.escape(f'{FOLDER}{os.sep}')}{files}:.*\n", "", f"{e}\n", flags=re.M)
     steps = traceback.extract_tb(e.__traceback__)
     own = [step.line for step in steps if not step.filename.startswith((PACKAGE, f"{FOLDER}{os.sep}")) and step.line]
     line = own[-1] if own else ""

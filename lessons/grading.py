@@ -25,6 +25,8 @@ from typing import Any, BinaryIO
 
 from . import own, supervise
 from .as_notebook import content, sources
+from .build import ENGINE, state
+from .catalogue import Lesson
 from .confinement import confined, confinement, environment, own_modules
 from .own import Own
 from .run import LINE, PICTURE, Task
@@ -129,6 +131,8 @@ def grade(
             task = Task(texts, names, graded.numbers_of, copy, pictures, limits.cell, limits.memory)
             (folder / "task").write_text(json.dumps(asdict(task)))
             (folder / "work").mkdir()
+            if isinstance(one, Lesson) and one.folder:  # earlier steps solved, so that a mistake counts once
+                (folder / "work" / ENGINE).write_text(state(one.number), encoding="utf-8")
             run(folder, None if own_folder else path.parent, limits, graded)
     except ValueError as e:
         graded.notes.append(str(e))

@@ -97,6 +97,7 @@ def main(task: str, results: str) -> None:
         own.pin(Path(given.own))
     python, judged, process = shell(), {}, os.getpid()
     limit_memory(given.memory)
+    sys.path.append(os.getcwd())  # engine.py is there; at the end, so that no file hides a package
     with open(results, "w", encoding="utf-8", buffering=1) as lines:
 
         def write(**event: Any) -> None:

@@ -37,7 +37,9 @@ class GraphRecord(schema.Document):
 
 def is_node(what: Any) -> bool:
     """Return True for an object with two of the three attributes of a node: the third may be forgotten."""
-    return not isinstance(what, (type, Tensor)) and sum(any(hasattr(what, name) for name in names) for names in NEEDED) > 1
+    return (
+        not isinstance(what, (type, Tensor)) and sum(any(hasattr(what, name) for name in names) for names in NEEDED) > 1
+    )
 
 
 def record_of_graph(result: Any, variables: Mapping[str, Any]) -> GraphRecord:

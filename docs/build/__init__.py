@@ -13,17 +13,17 @@ DOCS = ROOT / "docs"
 
 def assemble(out: Path, only: Collection[str] | None = None) -> None:
     """Create and fill the folder `out`; with `only`, pages of all other lessons have no output of their code."""
-    from lessons import lessons as catalogue
+    from lessons import lessons as numbered
+    from lessons import steps
 
     from . import decks, execute, lessons, mistakes, pages, slides, talks
 
-    notebooks = execute.notebooks(
-        [one.path for one in catalogue()], only
-    )  # first: they take longest and fail most often
+    every = (*numbered(), *steps())
+    notebooks = execute.notebooks([one.path for one in every], only)  # first: they take longest and fail most often
     pages.write(out)
     mistakes.write(out / "mistakes")
     slides.write(out / "slides")
-    executed = dict(zip(catalogue(), notebooks))
+    executed = dict(zip(every, notebooks))
     lessons.write(executed, out / "lessons")
     decks.write(executed, out / "slides")
     talks.write(out / "slides")

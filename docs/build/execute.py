@@ -19,6 +19,10 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 from nbformat import NotebookNode
 
+from lessons import Lesson, steps
+from lessons.build import ENGINE, state
+from lessons.instructor import solutions, solved
+
 from . import ROOT, large
 
 CACHE = ROOT / "build" / "lessons"
@@ -80,13 +84,33 @@ def dependencies(path: Path) -> list[Path]:
         for file in sorted((ROOT / package).rglob("*"))
         if file.is_file() and "__pycache__" not in file.parts and file.suffix != ".ipynb"
     ]
-    return [file for file in files if file.name == path.name or not re.match(r"\d\d_", file.name)]
+    step = path.parent.name == "build"  # it runs on the solutions of earlier steps
+    return [
+        file
+        for file in files
+        if file.name == path.name or not re.match(r"\d+_", file.name) or (step and "build" in file.parts)
+    ]
+
+
+def solve(made: NotebookNode, one: Lesson) -> list[tuple[NotebookNode, str]]:
+    """Fill the gaps of a step, whose later cells use the answers; return the cells with their text as it was."""
+    known, gaps = solutions(one), []
+    for cell in made.cells:
+        text, check = solved(cell.source, known)
+        if cell.cell_type == "code" and check:
+            gaps.append((cell, cell.source))
+            cell.source = f"{text}\n{check}"
+    return gaps
 
 
 def run(path: Path) -> NotebookNode:
     """Run a lesson from the first cell to the last in a new kernel, in an empty folder."""
     made, begun = jupytext.read(path), [0]  # cells that began to run: a kernel that dies does not report its last one
+    step = next((one for one in steps() if one.path == path), None)
+    gaps = [] if step is None else solve(made, step)
     with tempfile.TemporaryDirectory() as folder:
+        if step is not None:
+            (Path(folder) / ENGINE).write_text(state(step.number), encoding="utf-8")
         environment = {
             **os.environ,
             "PYTHONPATH": str(ROOT),
@@ -110,6 +134,8 @@ def run(path: Path) -> NotebookNode:
             raise LessonError(f"{place(path, made, begun[-1])} takes more than {TIMEOUT} s") from error
         except DeadKernelError as error:
             raise LessonError(f"{place(path, made, begun[-1])} ends the kernel") from error
+    for cell, text in gaps:
+        cell.source, cell.outputs = text, []
     return made
 
 

@@ -68,7 +68,7 @@ def row(track: Track, one: Lesson, full: bool) -> str:
     """Return a lesson of a track; if `full`, its question is a block that opens on click and has its summary."""
     needs = [f"[{number}]({lessons.lesson(number).name}.md)" for number in track.before(one)]
     also = f" · needs {', '.join(needs)}" if needs else ""
-    title = f"**[{one.number}. {one.title}]({one.name}.md)** · {lasting(one.minutes, one.home)}{also}\n"
+    title = f"**[{one.called.capitalize()}. {one.title}]({one.name}.md)** · {lasting(one.minutes, one.home)}{also}\n"
     question, _, answer = one.summary.partition("**")[2].partition("**")
     return f"{title}\n{folded('abstract', ' '.join(question.split()), answer.strip())}" if full else title
 
@@ -98,8 +98,7 @@ class Page:
     def markdown(self, cells: Sequence) -> str:
         """Return the text of the page."""
         first, *others = cells
-        called = self.lesson.called
-        title = json.dumps(f"{called[:1].upper()}{called[1:]}. {self.lesson.title}", ensure_ascii=False)
+        title = json.dumps(f"{self.lesson.called.capitalize()}. {self.lesson.title}", ensure_ascii=False)
         words = f"---\ntitle: {title}\n---\n\n{self.lesson.timed(first.source)}\n"
         return "\n".join([words, doors(self.lesson, hooks.name()), *map(self.cell, others)])
 

@@ -114,8 +114,12 @@ def rows(text: str) -> Iterator[Block]:
 
 
 def links(page: str, name: str) -> str:
-    """Return the links to the decks of a plan as a line of Markdown."""
-    return " · ".join(f"[{deck.place or deck.plan}](slides/{deck.name}.html)" for deck in decks(page)[name])
+    """Return the links to the decks of a plan as a line of Markdown, each with the minutes of its lessons in class."""
+    times = [(deck, sum(block.minutes for block in deck.blocks) if deck.place else 0) for deck in decks(page)[name]]
+    return " · ".join(
+        f"[{deck.place or deck.plan}](slides/{deck.name}.html){f' ({minutes} min)' * bool(minutes)}"
+        for deck, minutes in times
+    )
 
 
 def listed(page: str) -> str:

@@ -17,6 +17,7 @@ import inspect
 
 import lessons
 from engine import *
+from lessons.build import source_of
 from viz import draw
 
 # %% [markdown]
@@ -202,7 +203,7 @@ lessons.predict(
 # %%
 from minigrad.core import graph, tensor
 
-print(inspect.getsource(Value))
+print(source_of(Value))
 print(inspect.getsource(graph.Node))
 print(inspect.getsource(tensor)[:1500])
 

@@ -17,6 +17,7 @@ import inspect
 
 import lessons
 from engine import *
+from lessons.build import source_of
 from viz import draw
 
 # %% [markdown]
@@ -206,7 +207,7 @@ draw(loss, passes=("forward", "backward"))
 # %%
 from minigrad import Tensor
 
-print(inspect.getsource(Value))
+print(source_of(Value))
 print(inspect.getsource(Tensor)[:3000])
 
 # %% [markdown]

@@ -18,6 +18,7 @@ import inspect
 import lessons
 import minigrad
 from engine import *
+from lessons.build import source_of
 from viz import draw
 
 # %% [markdown]
@@ -285,9 +286,9 @@ lessons.check("Polar", Polar)
 # %%
 from minigrad.core import context, function
 
-print(inspect.getsource(Context))
+print(source_of(Context))
 print(inspect.getsource(context))
-print(inspect.getsource(Function))
+print(source_of(Function))
 print(inspect.getsource(function))
 
 # %% [markdown]

@@ -17,9 +17,9 @@
 import inspect
 
 import numpy as np
+from engine import *
 
 import lessons
-from engine import *
 from viz import draw
 
 # %% [markdown]
@@ -64,6 +64,7 @@ lessons.check("product_jvp", product_jvp)
 # The rules of the other operations follow from school: the tangent goes through the same slope that backward multiplies by. A rule
 # receives the result, the arguments and their tangents, and computes with operations of the engine. So its result has a graph,
 # and can be differentiated again.
+
 
 # %%
 def rule_of(function):
@@ -244,7 +245,7 @@ print(inspect.getsource(Jvp.process))
 # The extra lines there are for:
 #
 # - **no zeros**: an argument without a tangent stays without one, and no rule multiplies by zero
-# - **levels**: a jvp inside a jvp must not take the outer tangent for its own. Step 7 shows what goes wrong
+# - **levels**: a jvp inside a jvp must not take the outer tangent for its own
 # - **writes**: an in-place operation also writes to the tangent
 # - **Functions of users**: a custom Function has its own `jvp(ctx, *tangents)`, which reads what `setup_context` saved
 #

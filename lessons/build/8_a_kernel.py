@@ -15,17 +15,16 @@
 
 # %%
 import inspect
-import math
 import time
 from importlib.util import find_spec
 
 import numpy as np
+from engine import *
 from numba import njit
 from sklearn.datasets import load_digits
 
 import lessons
 import minigrad
-from engine import *
 from viz import draw
 
 # %% [markdown]
@@ -100,6 +99,10 @@ lessons.check("loop_source", loop_source)
 # %%
 def compiled(source):
     """Return the compiled loop of a text."""
+    import math
+
+    from numba import njit
+
     names = {name: getattr(math, name) for name in ("exp", "log", "sin", "cos", "sqrt", "tanh")}
     exec(source, names)
     return njit(names["loop"])
@@ -302,6 +305,7 @@ print(inspect.getsource(loop_source))
 
 # %%
 import engine
+
 from minigrad.core import backward as entry
 from minigrad.core import context, frames, function, graph, inplace, saved, tensor
 from minigrad.core import engine as walk
@@ -317,4 +321,4 @@ for module in (engine, tensor, graph, function, context, saved, inplace, walk, e
 # - The gradient of softmax with cross entropy is the probability, minus 1 at the right class.
 # - A training loop is four calls: forward, loss, backward, step.
 #
-# You have written an engine: a graph, the walk over it, arrays, Functions, writes, two modes, transforms and a kernel.
+# You have written an engine: a graph, the walk over it, arrays, Functions, writes, two modes and a kernel.

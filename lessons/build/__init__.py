@@ -31,16 +31,16 @@ import signal
 import sys
 import threading
 import types
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from lessons.catalogue import cells, steps
-from lessons.exercise import Wrong
+from lessons.exercise import Exercise, Wrong, exercise
 from lessons.instructor import solutions, solved
 
-__all__ = ["ENGINE", "keep", "put", "state", "stopped_after"]
+__all__ = ["ENGINE", "keep", "put", "source_of", "state", "stopped_after", "task"]
 
 ENGINE = "engine.py"
 HEADER = '''"""My autograd engine."""
@@ -162,3 +162,21 @@ def stopped_after(seconds: float) -> Iterator[None]:
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, old)
+
+
+def task(*hints: str) -> Callable[[Callable[[Any], None]], Exercise]:
+    """Mark a function as the check of a task, as `exercise` does; the answer may run for 10 seconds.
+
+    >>> task("Count again.")(print).hints
+    ('Count again.',)
+    """
+
+    def marked(judge: Callable[[Any], None]) -> Exercise:
+        @functools.wraps(judge)
+        def limited(answer: Any) -> None:
+            with stopped_after(10):
+                judge(answer)
+
+        return exercise(*hints)(limited)
+
+    return marked

@@ -14,7 +14,11 @@ from lessons.exercise import Wrong
 
 def names_of(answer: Any) -> dict[str, Any]:
     """Return the names that a learner's function or class sees: those of the notebook, with the engine's among them."""
-    functions = [answer, *(getattr(value, "__func__", value) for value in vars(answer).values())] if isinstance(answer, type) else [answer]
+    functions = (
+        [answer, *(getattr(value, "__func__", value) for value in vars(answer).values())]
+        if isinstance(answer, type)
+        else [answer]
+    )
     known = [one.__globals__ for one in functions if hasattr(one, "__globals__")]
     return known[0] if known else vars(sys.modules["__main__"])
 

@@ -76,6 +76,14 @@ def test_the_minutes_of_a_row_are_those_of_its_lessons_in_class():
     assert 0 < row.minutes == plans.opening_minutes(one) < one.minutes - 10
 
 
+def test_the_links_to_slides_say_the_minutes_of_the_lessons():
+    hour = PLANS["afternoon"][0]
+    assert f"[Hour 1](slides/{hour.name}.html) ({hour.blocks[0].minutes} min)" in plans.links(PAGE, "afternoon")
+    assert "min)" not in plans.links(PAGE, "lecture") and "Sunday 4](slides/weekend-sunday-4.html)" in plans.links(
+        PAGE, "weekend"
+    )
+
+
 def test_a_row_says_how_much_of_a_lesson_to_show():
     row = plans.Block("20 minutes", {"topic": "lesson 1, up to the exercises", "material": "[1](lessons/01_a.md)"})
     assert row.steps == [("opening", "01_a")] and row.goal == ("", "")

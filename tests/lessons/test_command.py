@@ -17,6 +17,7 @@ import pytest
 from rich.console import Console
 
 from lessons import lesson, lessons, progress
+from lessons.catalogue import steps
 from lessons.tracks import Track, tracks
 from tests.viz import command
 
@@ -46,7 +47,7 @@ def test_the_list_shows_what_is_solve(tmp_path):
     (tmp_path / "progress.json").write_text(json.dumps({"three_uses": "2026-01-01"}))
     assert re.search(r"^  1  .* 1 of 5 *$", minigrad(tmp_path, "lessons").stdout.decode(), re.MULTILINE)
     listed = json.loads(minigrad(tmp_path, "lessons", "--json").stdout)
-    assert len(listed) == len(lessons()) and listed[0]["exercises"]["three_uses"] == "2026-01-01"
+    assert len(listed) == len(lessons()) + len(steps()) and listed[0]["exercises"]["three_uses"] == "2026-01-01"
     assert (listed[0]["minutes"], listed[0]["home"]) == (ONE.minutes, ONE.home) and listed[0]["tracks"] == ["Backprop"]
 
 

@@ -16,7 +16,9 @@ def node(given, what):
     if given is None:
         raise Wrong(f"{what} is None: is there a return?")
     if not hasattr(given, "value"):
-        raise Wrong(f"{what} is a {type(given).__name__}, expected a node of your engine: compute with nodes, not with .value")
+        raise Wrong(
+            f"{what} is a {type(given).__name__}, expected a node of your engine: compute with nodes, not with .value"
+        )
     return given.value
 
 
@@ -37,20 +39,21 @@ def product_jvp(answer):
             given = node(answer(product, *map(Value, (x, y, tx, ty))), f"the tangent of x {sign} y")
         except (ValueError, IndexError) as e:
             raise Wrong(f"for x {sign} y with the shapes {a} and {b}: {e}. Keep x before y in both terms") from e
+        of = np.multiply if sign == "*" else np.matmul
         mistakes = {
-            "it is the tangent for a y that does not change: add product(x, ty)": product(tx, y),
-            "it is the tangent for an x that does not change: add product(tx, y)": product(x, ty),
-            "it is the product of the two tangents, which belongs to no first derivative": product(tx, ty),
-            "the product of the tangents is too much: it is of second order": product(tx, y) + product(x, ty) + product(tx, ty),
-            "the terms are subtracted: add them": product(tx, y) - product(x, ty),
-            "it is the value of the product": product(x, y),
+            "it is the tangent for a y that does not change: add product(x, ty)": of(tx, y),
+            "it is the tangent for an x that does not change: add product(tx, y)": of(x, ty),
+            "it is the product of the two tangents, which belongs to no first derivative": of(tx, ty),
+            "the product of the tangents is too much: it is of second order": of(tx, y) + of(x, ty) + of(tx, ty),
+            "the terms are subtracted: add them": of(tx, y) - of(x, ty),
+            "it is the value of the product": of(x, y),
         }
         if sign == "*":
             mistakes["each tangent is multiplied by the value of its own factor: take the other"] = x * tx + y * ty
         for why, wrong in mistakes.items():
             if square and np.shape(given) == np.shape(wrong) and np.allclose(given, wrong):
                 raise Wrong(f"for x {sign} y, {why}")
-        close(given, product(tx, y) + product(x, ty), f"the tangent of x {sign} y")
+        close(given, of(tx, y) + of(x, ty), f"the tangent of x {sign} y")
 
 
 @exercise(
@@ -84,7 +87,9 @@ def push(answer):
         finally:
             known["rule_of"] = original
         if not isinstance(out, Dual):
-            raise Wrong(f"for {what} it returns {'None' if out is None else f'a {type(out).__name__}'}, expected a Dual")
+            raise Wrong(
+                f"for {what} it returns {'None' if out is None else f'a {type(out).__name__}'}, expected a Dual"
+            )
         if not calls:
             raise Wrong(f"for {what} it never calls the rule of the Function")
         if any(isinstance(one, Dual) for one in calls[0]):
@@ -178,9 +183,13 @@ def same_jacobian(answer, known):
         if right.shape[0] != right.shape[1] and given.shape == right.shape[::-1] and np.allclose(given, right.T):
             raise Wrong(f"for {what} the Jacobian is transposed: a row for each result, a column for each input")
         if given.shape == right.shape[1:] or given.shape == right.shape[:1]:
-            raise Wrong(f"for {what} it has the shape {list(given.shape)}: that is one row or column, or their sum; stack them")
+            raise Wrong(
+                f"for {what} it has the shape {list(given.shape)}: that is one row or column, or their sum; stack them"
+            )
         if given.shape == right.shape and np.allclose(given, np.cumsum(right, axis=0)) and len(right) > 1:
-            raise Wrong(f"for {what} each row contains the rows before: .grad adds up, so take a fresh leaf for each row")
+            raise Wrong(
+                f"for {what} each row contains the rows before: .grad adds up, so take a fresh leaf for each row"
+            )
         close(given, right, f"the Jacobian of {what}")
         if not np.array_equal(x, before):
             raise Wrong("x has changed: the Jacobian only reads it")

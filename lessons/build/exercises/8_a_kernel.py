@@ -6,7 +6,6 @@ import math
 import numpy as np
 
 import minigrad
-from lessons import expect
 from lessons.build.oracle import close, names_of, same_gradients
 from lessons.exercise import Wrong, exercise
 
@@ -24,12 +23,16 @@ def loop_source(answer):
     for names, formula in FORMULAS:
         text = answer(list(names), formula)
         if not isinstance(text, str):
-            raise Wrong(f"for the formula {formula!r} it returns a {type(text).__name__}, expected the text of the loop")
+            raise Wrong(
+                f"for the formula {formula!r} it returns a {type(text).__name__}, expected the text of the loop"
+            )
         made = dict(NAMES)
         try:
             exec(text, made)
         except SyntaxError as e:
-            raise Wrong(f"line {e.lineno} of your text is not Python: {e.msg}. Print the text and look at its indents") from e
+            raise Wrong(
+                f"line {e.lineno} of your text is not Python: {e.msg}. Print the text and look at its indents"
+            ) from e
         if not callable(made.get("loop")):
             raise Wrong("your text defines no function `loop`")
         given = list(inspect.signature(made["loop"]).parameters)
@@ -63,7 +66,9 @@ def run_loop(answer):
             if getattr(a, "ndim", None) != 1:
                 raise Wrong(f"the loop receives {name} with the shape {list(np.shape(a))}: it needs flat arrays")
         if not len(x_) == len(y_) == len(result_):
-            raise Wrong(f"the loop receives {len(x_)}, {len(y_)} and {len(result_)} numbers: broadcast the arrays first")
+            raise Wrong(
+                f"the loop receives {len(x_)}, {len(y_)} and {len(result_)} numbers: broadcast the arrays first"
+            )
         for i in range(len(result_)):
             result_[i] = x_[i] - 2 * y_[i]
 
@@ -132,7 +137,9 @@ def CrossEntropy(answer):
     with np.errstate(all="ignore"):
         large = answer.apply(Value(scores + 1000.0), classes).value
     if not np.isfinite(large):
-        raise Wrong(f"for scores of about 1000 the loss is {float(large)}: exp overflows. Subtract the largest of each row")
+        raise Wrong(
+            f"for scores of about 1000 the loss is {float(large)}: exp overflows. Subtract the largest of each row"
+        )
     close(large, oracle(minigrad.tensor(scores)).numpy(), "the loss for scores of about 1000", 1e-5)
 
 

@@ -1,0 +1,198 @@
+# %% [markdown]
+# # In place
+#
+# *Needs build 4.*
+#
+# **What happens to a graph when a program writes into an array?** The numbers change, but the nodes that used them are already
+# there. You let tensors share memory, notice writes, and give each tensor the right history.
+#
+# After this step you can:
+#
+# - say why a write can make a gradient wrong, and how a version number finds out
+# - differentiate a part of an array, and an array with a part replaced
+# - write to a tensor and to its views, and keep all histories correct
+
+# %%
+import inspect
+
+import numpy as np
+from engine import *
+
+import lessons
+from viz import draw
+
+# %% [markdown]
+# ## A silent mistake
+#
+# The node of a product saves its arguments for backward. It saves the arrays themselves, not copies.
+
+# %%
+numbers = np.array([1.0, 2.0, 3.0])
+x = Value(numbers)
+y = total(mul(x, x))
+numbers[0] = 10.0
+backward(y)
+
+lessons.predict(
+    "The gradient of the sum of x * x is 2 * x. At forward time x was [1, 2, 3], and then numbers[0] = 10. What is x.grad[0]?",
+    {
+        2: "That would be right for the forward pass that ran. But backward reads the array as it is now.",
+        20: "Backward reads the array that it saved, and there is a 10 in it now. No error, a wrong gradient.",
+        11: "Backward does not mix the old number and the new one.",
+    },
+    lambda: int(x.grad[0]),
+)
+
+# %% [markdown]
+# ## 1. A promise
+#
+# The memory counts the writes to it. Who saves it also notes the count. Write `Saved(memory)`. Its method `open()` returns
+# `memory.array`, or raises a `RuntimeError` with both versions if there was a write since.
+
+
+# %%
+class Memory:
+    """An array that several tensors may share, and the number of writes to it."""
+
+    def __init__(self, array):
+        self.array, self.version = array, 0
+
+
+lessons.keep(Memory)
+
+
+# %%
+class Saved:
+    def __init__(self, memory): ...
+
+    def open(self): ...
+
+
+lessons.check("Saved", Saved)
+
+# %% [markdown]
+# ## 2. A part
+#
+# A view such as `x[0]` shares the memory of `x`. To a graph it is an operation. Write `take(base, index)`: define a Function inside
+# it, whose forward returns a copy of `x[index]`, and apply it to the node `base`. What is the gradient of the numbers that are
+# not in the part? No index names a number twice.
+
+
+# %%
+def take(base, index): ...
+
+
+lessons.check("take", take)
+
+# %% [markdown]
+# ## 3. A part replaced
+#
+# A write to a part is an operation, too: it makes the whole anew, with `part` at `index`. The old numbers there no longer matter.
+# Write `put(base, part, index)` for two nodes.
+
+
+# %%
+def put(base, part, index): ...
+
+
+lessons.check("put", put)
+
+# %%
+base, part = Value(np.array([1.0, 2.0, 3.0])), Value(np.array([20.0, 30.0]))
+loss = total(put(base, part, slice(1, 3)) * np.array([1.0, 10.0, 100.0]))
+backward(loss)
+draw(loss, passes=("forward", "backward"))
+
+# %% [markdown]
+# ## A tensor is not a node
+#
+# A node never changes: other nodes refer to it. A tensor is a name that stands for one node now, and for another after a write.
+# So it has `memory` and `node`. A view also has its `base` and the `index` in it.
+
+
+# %%
+class Tensor:
+    """A place in a memory, and the node that stands for its numbers now."""
+
+    def __init__(self, memory, node, base=None, index=...):
+        self.memory, self.node, self.base, self.index = memory, node, base, index
+        self.seen = memory.version
+
+
+def tensor(node):
+    """Return a tensor for a node."""
+    return Tensor(Memory(node.value), node)
+
+
+def view(x, index):
+    """Return a view of a tensor that is no view itself."""
+    return Tensor(x.memory, take(x.node, index), x, index)
+
+
+lessons.keep(Tensor, tensor, view)
+
+# %% [markdown]
+# ## 4. A write
+#
+# Write `write(x, new)`: `new` is a node that was computed from the tensor's numbers. Copy its value into the memory at `x.index`,
+# and count the write. Then the base needs a new node: `new` itself, or, if `x` is a view, the old node of the base with `new` put
+# in. Refuse a leaf with a `RuntimeError` before anything changes: a base whose node has no parents.
+
+
+# %%
+def write(x, new): ...
+
+
+lessons.check("write", write)
+
+# %% [markdown]
+# ## 5. All views follow
+#
+# After a write, the nodes of other views are out of date. They need not know at once: it is enough to look when one is used. Write
+# `history(x)`: return the tensor's node. If `x` is a view and the memory's version is not the one that it has `seen`, take its part
+# from the base's node first, and note the version.
+
+
+# %%
+def history(x): ...
+
+
+lessons.check("history", history)
+
+# %%
+leaf = Value(np.array([1.0, 2.0, 3.0]))
+x = tensor(mul(leaf, 2.0))
+first, rest = view(x, slice(0, 1)), view(x, slice(1, 3))
+write(rest, mul(history(rest), 5.0))
+write(x, mul(history(x), history(x)))
+loss = total(history(rest))
+backward(loss)
+print(x.memory.array, leaf.grad)
+assert leaf.grad.tolist() == [0.0, 400.0, 600.0], "(10 * leaf)**2 has the derivative 200 * leaf"
+draw(loss)
+
+# %% [markdown]
+# ## Your lines and minigrad's
+#
+# Two files of minigrad do this: `saved.py` has the versions, `inplace.py` the histories.
+
+# %%
+from lessons.build import source_of
+from minigrad.core import inplace, saved
+
+print(source_of(Saved), inspect.getsource(saved.Saved), sep="\n")
+print(inspect.getsource(write), inspect.getsource(inplace.inplace_at), sep="\n")
+
+# %% [markdown]
+# The extra lines there are for:
+#
+# - **any chain of views**: each parent of a view has its part replaced, up to the base
+# - **layers**: under a transform, each layer renews its own histories
+# - **memory**: an operation saves its own result without a circle of references
+# - **words**: the error names the operation that saved, the one that wrote, and both lines
+#
+# ## Summary
+#
+# - A graph stays correct if nodes never change. A write gives the tensor another node.
+# - A version number notices what a saved array has lost.
+# - A write to a part is "the whole with this part replaced"; views take their part from it when they are used.
