@@ -2,7 +2,8 @@
 
 A line `---` separates slides.  A slide begins with `# ` (a title slide) or `## `, and ends with the notes for the speaker in
 `<!-- ... -->`.  Blocks of the language "run" are Python; they run when the site is built, one after another in one namespace,
-and their output follows them.  A line `![pass](name)` is a picture of slides.py: one pass, or "live", in which the class can change numbers.
+and their output follows them.  A line `![pass](name)` is a picture of slides.py: one pass, or "live", in which the class can
+change numbers.
 """
 
 from __future__ import annotations
