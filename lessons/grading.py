@@ -36,6 +36,7 @@ STATUSES = ("right", "wrong", "open")
 MOST = 10_000_000  # bytes of results to read
 NOTES = 100  # per notebook
 PATIENCE = 30.0  # seconds
+SIGNALS = 64  # the largest number of one on Linux
 
 
 @dataclass(frozen=True)
@@ -227,9 +228,9 @@ def how_it_ended(printed: bytes, code: int, errors: str, complete: bool, held: b
     if found["ended"]:
         return f"ended {found['ended']}"
     refused = f"; the system refused it more than {supervise.TASKS} processes and threads" if found["refused"] else ""
-    number = (
-        -found["code"] if found["code"] < 0 else found["code"] - 128 if held else 0
-    )  # bubblewrap passes it on like this
+    number = -found["code"]
+    if held and 128 < found["code"] <= 128 + SIGNALS:  # bubblewrap passes it on like this
+        number = found["code"] - 128
     if number > 0:
         memory = ", since the memory of the machine ran out" if number == signal.SIGKILL and found["starved"] else ""
         return f"its process was {killed(number)}{memory or ', by its code or by the system'}{refused}"

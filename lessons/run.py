@@ -156,10 +156,9 @@ def source(answer: Any) -> str:
     try:
         tree = ast.parse(text := "".join(linecache.getlines(codes[0].co_filename)))
         for node in ast.walk(tree):
-            if (
-                getattr(node, "name", None) == answer.__name__
-                and node.lineno <= codes[0].co_firstlineno <= node.end_lineno
-            ):
+            if not isinstance(node, (ast.ClassDef, ast.FunctionDef)) or node.name != answer.__name__:
+                continue
+            if node.lineno <= codes[0].co_firstlineno <= (node.end_lineno or 0):
                 return ast.get_source_segment(text, node) or ""
     except (AttributeError, IndexError, SyntaxError, ValueError):
         pass

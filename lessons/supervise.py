@@ -65,8 +65,7 @@ def supervise(command: list[str], seconds: float, extra: int, cage: str = "") ->
     finally:
         refused = end_cage(cage)
         end_all(process)
-    found = {"code": process.returncode, "ended": ended, "refused": refused}
-    return found | {"starved": out_of_memory() > starved}
+    return {"code": process.returncode, "ended": ended, "refused": refused, "starved": out_of_memory() > starved}
 
 
 def over(end: float, seconds: float, cage: str) -> str:
@@ -97,11 +96,10 @@ def limit(cage: str, first: bool) -> None:
 
     If this process does not go `first` already, the command gets a lower priority.
     """
-    with suppress(ImportError):
-        import resource
+    import resource
 
-        resource.setrlimit(resource.RLIMIT_FSIZE, (FILE, FILE))
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (FILE, FILE))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     if not first:
         os.nice(NICE)
     if not LINUX:
@@ -144,13 +142,14 @@ def end_cage(cage: str) -> bool:
             for pid in Path(cage, "cgroup.procs").read_text().split():
                 with suppress(OSError):
                     os.kill(int(pid), signal.SIGKILL)
-    elif cage and not (child := os.fork()):
-        goes_first()
-        with suppress(OSError):
-            os.setresuid(int(cage), int(cage), int(cage))
-            os.kill(-1, signal.SIGKILL)  # all of this user, but not this process
-        os._exit(0)
     elif cage:
+        child = os.fork()
+        if child == 0:
+            goes_first()
+            with suppress(OSError):
+                os.setresuid(int(cage), int(cage), int(cage))
+                os.kill(-1, signal.SIGKILL)  # all of this user, but not this process
+            os._exit(0)
         os.waitpid(child, 0)
     return refused
 

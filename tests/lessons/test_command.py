@@ -123,7 +123,7 @@ def test_grade_writes_a_table(tmp_path):
     assert done.returncode == 0 and done.stdout.decode() == "wrote grades.csv: 1 notebooks\n", done.stderr.decode()
     (row,) = csv.DictReader((tmp_path / "grades.csv").read_text().splitlines())
     assert (row["points"], row["count_paths"]) == (str(len(ONE.exercises)), "right")
-    assert minigrad(tmp_path, "lessons", "grade", "class", "-o", "-").stdout.startswith(b"file,lesson,points")
+    assert minigrad(tmp_path, "lessons", "grade", "class", "-o", "-").stdout.startswith(b"student,file,lesson,points")
     (graded,) = json.loads(minigrad(tmp_path, "lessons", "grade", "class", "--json").stdout)
     assert "Three edges" in graded["messages"]["three_uses"]
     assert not (tmp_path / "progress.json").exists()

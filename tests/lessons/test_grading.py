@@ -394,6 +394,7 @@ def test_the_end_of_a_process_in_words():
     assert how(ended(), 0, "", True, False) == ""
     assert "since the memory of the machine ran out" in how(ended(-9, starved=True), 0, "", False, False)
     assert how(ended(137), 0, "", False, True) == how(ended(-9), 0, "", False, False), "bubblewrap adds 128"
+    assert "exit code 200" in how(ended(200), 0, "", False, True)
     assert how(ended(-70), 0, "", False, False).startswith("its process was killed (signal 70)")
     assert (
         how(ended(1), 0, "x\nOSError: disk full", False, False)
