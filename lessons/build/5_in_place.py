@@ -1,7 +1,7 @@
 # %% [markdown]
 # # In place
 #
-# *41 minutes. Needs build 4.*
+# *34 minutes. Needs build 4.*
 #
 # **What happens to a graph when a program writes into an array?** The numbers change, but the nodes that used them are already
 # there. You let tensors share memory, notice writes, and give each tensor the right history.

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Forward mode
 #
-# *43 minutes. Needs build 5.*
+# *36 minutes. Needs build 5.*
 #
 # **Can your engine differentiate without walking back?** Each operation also computes how fast its result changes. The same
 # functions run on pairs of a value and a tangent. At the end you have Jacobians both ways, and know which way is cheaper.

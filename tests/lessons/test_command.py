@@ -16,7 +16,7 @@ import urllib.request
 import pytest
 from rich.console import Console
 
-from lessons import lesson, lessons, progress
+from lessons import lesson, lessons, progress, steps
 from tests.viz import command
 
 from .solved import solutions, solved
@@ -42,7 +42,7 @@ def test_the_list_shows_what_is_solve(tmp_path):
     (tmp_path / "progress.json").write_text(json.dumps({"three_uses": "2026-01-01"}))
     assert re.search(r"^ 1  .* 1 of 5$", minigrad(tmp_path, "lessons").stdout.decode(), re.MULTILINE)
     listed = json.loads(minigrad(tmp_path, "lessons", "--json").stdout)
-    assert len(listed) == len(lessons()) and listed[0]["exercises"]["three_uses"] == "2026-01-01"
+    assert len(listed) == len(lessons()) + len(steps()) and listed[0]["exercises"]["three_uses"] == "2026-01-01"
 
 
 def shown(days, **options):
