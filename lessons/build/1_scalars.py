@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Numbers with a memory
 #
-# *36 minutes. Needs no other lesson.*
+# *34 minutes. Needs no other lesson.*
 #
 # **What does an autograd engine have to remember?** In eight steps you write one, in a file `engine.py` beside this notebook. You
 # answer each task here. A right answer is written into the file, and the next step goes on with it.

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Arrays
 #
-# *39 minutes. Needs build 2.*
+# *34 minutes. Needs build 2.*
 #
 # **What changes when a value is an array?** The walk stays as it is. A local derivative would be a huge matrix, so each
 # operation has a function instead: from the gradient of its result to the gradients of its inputs.

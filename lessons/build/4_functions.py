@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Functions and contexts
 #
-# *40 minutes. Needs build 3.*
+# *37 minutes. Needs build 3.*
 #
 # **How does one add an operation without touching the engine?** A Function has a forward and a backward, and a context carries
 # arrays from one to the other. PyTorch's `torch.autograd.Function` is this idea.
