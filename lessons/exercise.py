@@ -139,7 +139,10 @@ def _failed(e: Exception) -> str:
 
     checks = re.escape(f"{FOLDER}{os.sep}")
     message = re.sub(
-        rf"^  (.* )?at {checks}(expect|difference|loops|(?:exercises|bank|build).[\w/\\]+)\.py:.*\n", "", f"{e}\n", flags=re.M
+        rf"^  (.* )?at {checks}(expect|difference|loops|(?:exercises|bank|build).[\w/\\]+)\.py:.*\n",
+        "",
+        f"{e}\n",
+        flags=re.M,
     )
     steps = traceback.extract_tb(e.__traceback__)
     own = [step for step in steps if not step.filename.startswith((PACKAGE, f"{FOLDER}{os.sep}")) and step.line]

@@ -1,4 +1,4 @@
-"""The track "Build it": each step runs with its solutions, its checks judge answers, and its engine is what the solutions write."""
+"""Each step of the track "Build it" runs with its solutions and judges answers; its engine is what the solutions write."""
 
 import ast
 
@@ -74,6 +74,9 @@ def test_what_has_no_source_is_not_kept():
 
 
 def test_an_endless_loop_is_stopped():
-    with pytest.raises(Wrong, match=r"stopped after 0\.1 seconds: is there a loop without end"), build.stopped_after(0.1):
+    with (
+        pytest.raises(Wrong, match=r"stopped after 0\.1 seconds: is there a loop without end"),
+        build.stopped_after(0.1),
+    ):
         while True:
             pass

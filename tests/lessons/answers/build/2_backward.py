@@ -189,7 +189,7 @@ def accumulate(node, g):
 # +         pass
 
 
-# %% wrong backward: contributions had arrived
+# %% wrong backward: visited again and again
 # -                 heapq.heappush(heap, (-parent.number, parent))
 # +                 heapq.heappush(heap, (parent.number, parent))
 
