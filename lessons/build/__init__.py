@@ -43,6 +43,7 @@ from lessons.instructor import solutions, solved
 __all__ = ["ENGINE", "keep", "put", "source_of", "state", "stopped_after", "task"]
 
 ENGINE = "engine.py"
+SECONDS = 10  # of processor time for an answer
 HEADER = '''"""My autograd engine."""
 
 import heapq
@@ -145,7 +146,10 @@ def after(text: str, one: Any) -> str:
 
 @contextmanager
 def stopped_after(seconds: float) -> Iterator[None]:
-    """Raise Wrong if the block runs longer, as an endless loop does.  In another thread than the main one, do nothing."""
+    """Raise Wrong if the block computes longer, as an endless loop does; a busy machine does not count.
+
+    In another thread than the main one, and without such timers, do nothing.
+    """
     if not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -155,17 +159,17 @@ def stopped_after(seconds: float) -> Iterator[None]:
             f"stopped after {seconds:g} seconds: is there a loop without end, or a node that is visited again and again?"
         )
 
-    old = signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    old = signal.signal(signal.SIGVTALRM, stop)
+    signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, old)
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, old)
 
 
 def task(*hints: str) -> Callable[[Callable[[Any], None]], Exercise]:
-    """Mark a function as the check of a task, as `exercise` does; the answer may run for 10 seconds.
+    """Mark a function as the check of a task, as `exercise` does; the answer may run for SECONDS.
 
     >>> task("Count again.")(print).hints
     ('Count again.',)
@@ -174,7 +178,7 @@ def task(*hints: str) -> Callable[[Callable[[Any], None]], Exercise]:
     def marked(judge: Callable[[Any], None]) -> Exercise:
         @functools.wraps(judge)
         def limited(answer: Any) -> None:
-            with stopped_after(10):
+            with stopped_after(SECONDS):
                 judge(answer)
 
         return exercise(*hints)(limited)

@@ -20,7 +20,7 @@ def answers(one: Lesson) -> list[tuple[str, str, str, str]]:
     A cell is one answer, or under the title "values" one in each line, with the word as its comment.
     """
     found: list[tuple[str, str, str, str]] = []
-    for title, text in cells(ANSWERS / one.path.name):
+    for title, text in cells(ANSWERS / one.folder / one.path.name):
         match = re.fullmatch(r"(?:values|right|(wrong)) (\w+)(?:: (.+))?", title)
         assert match and bool(match[1]) == bool(match[3]), f"{one.path.name}: a cell is titled '# %% {title}'"
         name = match[2]

@@ -27,7 +27,9 @@ def Value(answer):
         if name == "parents" and isinstance(given, list):
             raise Wrong("parents is the list that was given: a tuple cannot change later. Write tuple(parents)")
         if name == "grad" and given is not None:
-            raise Wrong(f"grad is {given!r} before any backward pass, expected None: 0 would mean that x has no influence")
+            raise Wrong(
+                f"grad is {given!r} before any backward pass, expected None: 0 would mean that x has no influence"
+            )
         if given != right:
             raise Wrong(f"{name} is {given!r}, expected the argument {name}")
     if leaf.parents != ():
@@ -97,7 +99,11 @@ def mul(answer):
     """The local derivative for each factor is the other factor."""
     V = names_of(answer)["Value"]
     a, b = two_numbers()
-    wrong = [((a, b), "they are swapped"), ((1, 1), "those are the ones of a sum"), ((a * b, a * b), "that is the result")]
+    wrong = [
+        ((a, b), "they are swapped"),
+        ((1, 1), "those are the ones of a sum"),
+        ((a * b, a * b), "that is the result"),
+    ]
     for arguments in ((V(a), V(b)), (V(a), b), (a, V(b))):
         is_operation(answer, arguments, a * b, (b, a), "*", wrong)
 

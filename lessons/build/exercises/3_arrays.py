@@ -106,7 +106,9 @@ def pulls(answer, oracle, arrays, called, formula):
         if shape == right.T.shape and right.ndim == 2 and np.allclose(one, right.T):
             raise Wrong(f"the gradient of {name} is transposed")
         if shape != right.shape:
-            raise Wrong(f"the gradient of {name} has the shape {shape}, expected {right.shape}, that of {name}: {formula}")
+            raise Wrong(
+                f"the gradient of {name} has the shape {shape}, expected {right.shape}, that of {name}: {formula}"
+            )
         close(one, right, f"the gradient of {name}")
 
 
@@ -115,7 +117,13 @@ def mul_pull(answer):
     """Each factor gets the incoming gradient times the other factor."""
     random = np.random.default_rng()
     for shape in ((3,), (2, 3)):
-        pulls(answer, lambda x, y: x * y, [random.uniform(2, 3, size=shape), random.uniform(4, 5, size=shape)], ["x", "y"], "")
+        pulls(
+            answer,
+            lambda x, y: x * y,
+            [random.uniform(2, 3, size=shape), random.uniform(4, 5, size=shape)],
+            ["x", "y"],
+            "",
+        )
 
 
 @task(
@@ -129,7 +137,13 @@ def matmul_pull(answer):
     for n, k, m in ((2, 3, 4), (3, 3, 3), (1, 2, 1)):
         pulls(answer, lambda x, y: x @ y, [random.normal(size=(n, k)), random.normal(size=(k, m))], ["x", "y"], words)
     try:
-        pulls(answer, lambda x, y: x @ y, [random.normal(size=(2, 3)), random.normal(size=3)], ["x", "y"], "use np.outer(g, y)")
+        pulls(
+            answer,
+            lambda x, y: x @ y,
+            [random.normal(size=(2, 3)), random.normal(size=3)],
+            ["x", "y"],
+            "use np.outer(g, y)",
+        )
     except ValueError as e:
         raise Wrong(f"for a vector y it fails ({str(e).partition(':')[0]}): use np.outer(g, y)") from None
 
