@@ -15,8 +15,9 @@
 # %%
 import inspect
 
-import lessons
 from engine import *
+
+import lessons
 from lessons.build import source_of
 from viz import draw
 

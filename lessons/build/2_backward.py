@@ -15,8 +15,9 @@
 # %%
 import inspect
 
-import lessons
 from engine import *
+
+import lessons
 from viz import draw
 
 # %% [markdown]

@@ -15,9 +15,9 @@
 # %%
 import inspect
 
-import lessons
-import minigrad
 from engine import *
+
+import lessons
 from lessons.build import source_of
 from viz import draw
 
