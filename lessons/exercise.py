@@ -135,7 +135,7 @@ def check(name: str, answer: Any, student: str = "") -> Verdict:
 
 def _kept(name: str, answer: Any) -> str:
     """Write a right answer to a step of the track into engine.py; return a sentence about a file that cannot be written."""
-    if name in _bank() or not of_exercise(name).folder:
+    if name in _bank() or not (one := _lesson(name)) or not one.folder:
         return ""
     from .build import ENGINE, keep
 

@@ -71,7 +71,13 @@ def by_hand(answer: Any) -> Any:
 
 
 def methods_by_hand(answer: type, *args: Any) -> None:
-    """Expect a custom Function whose methods do not run autograd, called with `args`."""
+    """Expect a custom Function whose methods do not run autograd, called with `args`.
+
+    >>> class Double(minigrad.autograd.Function):
+    ...     forward = staticmethod(lambda ctx, x: 2 * x)
+    ...     backward = staticmethod(lambda ctx, g: 2 * g)
+    >>> methods_by_hand(Double, minigrad.ones(2, requires_grad=True))
+    """
     args = copies(args)
     with _without_autograd():
         answer.apply(*args)  # type: ignore[attr-defined]

@@ -34,7 +34,7 @@ numbers[0] = 10.0
 backward(y)
 
 lessons.predict(
-    "The gradient of the sum of x * x is 2 * x. At forward time x was [1, 2, 3], and then numbers[0] = 10. What is x.grad[0]?",
+    "The gradient of the sum of x * x is 2 * x. At forward time x was [1, 2, 3], and then numbers[0] = 10. Which number is x.grad[0]?",
     {
         2: "That would be right for the forward pass that ran. But backward reads the array as it is now.",
         20: "Backward reads the array that it saved, and there is a 10 in it now. No error, a wrong gradient.",
@@ -74,7 +74,7 @@ lessons.check("Saved", Saved)
 # ## 2. A part
 #
 # A view such as `x[0]` shares the memory of `x`. To a graph it is an operation. Write `take(base, index)`: define a Function inside
-# it, whose forward returns a copy of `x[index]`, and apply it to the node `base`. What is the gradient of the numbers that are
+# it, whose forward returns a copy of `x[index]`, and apply it to the node `base`. Which gradient have the numbers that are
 # not in the part? No index names a number twice.
 
 

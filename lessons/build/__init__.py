@@ -59,9 +59,14 @@ def keep(*things: Any) -> None:
     """Write functions and classes into engine.py, in the working directory, and into the module engine if it is loaded.
 
     Write nothing if there is no engine.py.  Raise ValueError for a thing without source, such as a number.
+
+    >>> keep(3)
+    Traceback (most recent call last):
+    ValueError: 3 is not kept in engine.py: write it as a function with def, or as a class
     """
     for thing in things:
-        name, source = thing.__name__, source_of(thing)
+        source = source_of(thing)
+        name = thing.__name__
         if (engine := sys.modules.get("engine")) is not None:
             setattr(engine, name, thing)
         if (place := Path(ENGINE)).exists():

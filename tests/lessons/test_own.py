@@ -51,7 +51,7 @@ def test_a_notebook_finds_the_exercises_beside_it(folder):
 
 
 def test_the_example_for_teachers_works(folder):
-    page = (own.lessons()[0].path.parent.parent / "docs" / "teachers.md").read_text(encoding="utf-8")
+    page = (own.all_lessons()[0].path.parent.parent / "docs" / "teachers.md").read_text(encoding="utf-8")
     text = page.partition('```python title="exercises.py"\n')[2].partition("```")[0]
     (folder / own.FILE).write_text(text)
     assert own.read(folder / own.FILE).exercises == ("slope_at_three", "slope_of_cube")

@@ -131,7 +131,7 @@ def Function(answer):
 
 
 @task(
-    "Begin with to_x = to_y = None, and compute each only if ctx.needs_input_grad says so.",
+    "Begin with to_x = to_y = None, and compute each only if its entry in ctx.needs_input_grad is True.",
     "if ctx.needs_input_grad[0]: to_x = np.outer(g, y) if y.ndim == 1 else g @ y.T.",
 )
 def MatMul(answer):
