@@ -68,9 +68,7 @@ lambda x, y: value_of(x) + value_of(y)  # a plain number has no memory
 lambda x, y: Value(x.value + y.value, (x, y), "+", (1.0, 1.0))  # AttributeError
 lambda x, y: Value(value_of(x) + value_of(y), (), "+", (1.0, 1.0))  # they are missing
 lambda x, y: Value(value_of(x) + value_of(y), (y, x), "+", (1.0, 1.0))  # they are swapped
-lambda x, y: Value(
-    value_of(x) + value_of(y), (value_of(x), value_of(y)), "+", (1.0, 1.0)
-)  # plain numbers have no memory: keep the nodes
+lambda x, y: Value(value_of(x) + value_of(y), (value_of(x), value_of(y)), "+", (1.0, 1.0))  # plain numbers have no memory: keep the nodes
 lambda x, y: Value(value_of(x) + value_of(y), (x, y), "+")  # expected a tuple with 2 numbers
 lambda x, y: Value(value_of(x) + value_of(y), (x, y), "+", (1.0,))  # expected a tuple with 2 numbers
 lambda x, y: Value(value_of(x) + value_of(y), (x, y), "+", (value_of(x), value_of(y)))  # those are the values
@@ -89,15 +87,11 @@ lambda x, y: Value(value_of(x) * value_of(y), (x, y), "*", (value_of(x) * value_
 lambda x, y: Value(value_of(x) * value_of(y), (x, y), "*", (y, x))  # take its number with value_of
 lambda x, y: Value(value_of(x) * value_of(y), (x, y), "*", value_of(y))  # expected a tuple with 2 numbers
 lambda x, y: Value(value_of(x) + value_of(y), (x, y), "*", (value_of(y), value_of(x)))  # the value is
-lambda x, y: Value(
-    value_of(x) * value_of(y), (x,), "*", (value_of(y), value_of(x))
-)  # the parents are not the arguments
+lambda x, y: Value(value_of(x) * value_of(y), (x,), "*", (value_of(y), value_of(x)))  # the parents are not the arguments
 lambda x, y: Value(value_of(x) * value_of(y), (x, y), "+", (value_of(y), value_of(x)))  # the picture shows it
 lambda x, y: Value(x * value_of(y), (x, y), "*", (value_of(y), value_of(x)))  # take the numbers with value_of
 lambda x, y: value_of(x) * value_of(y)  # a plain number has no memory
-lambda x, y: Value(
-    value_of(x) * value_of(y), (x, y), "*", (-value_of(y), value_of(x))
-)  # differentiate the formula again
+lambda x, y: Value(value_of(x) * value_of(y), (x, y), "*", (-value_of(y), value_of(x)))  # differentiate the formula again
 
 
 # %% values tanh
@@ -109,9 +103,7 @@ lambda x: Value(np.tanh(value_of(x)), (x,), "tanh", (1 + np.tanh(value_of(x)) **
 lambda x: Value(np.tanh(value_of(x)), (x,), "tanh", (1 - np.tanh(value_of(x)) ** 2))  # expected a tuple with 1 numbers
 lambda x: Value(np.tan(value_of(x)), (x,), "tanh", (1 - np.tanh(value_of(x)) ** 2,))  # the value is
 lambda x: Value(np.tanh(value_of(x)), x, "tanh", (1 - np.tanh(value_of(x)) ** 2,))  # TypeError
-lambda x: Value(
-    np.tanh(value_of(x)), (value_of(x),), "tanh", (1 - np.tanh(value_of(x)) ** 2,)
-)  # plain numbers have no memory
+lambda x: Value(np.tanh(value_of(x)), (value_of(x),), "tanh", (1 - np.tanh(value_of(x)) ** 2,))  # plain numbers have no memory
 lambda x: np.tanh(value_of(x))  # a plain number has no memory
 lambda x: Value(np.tanh(value_of(x)), (x,), "exp", (1 - np.tanh(value_of(x)) ** 2,))  # the picture shows it
 lambda x: Value(np.tanh(x), (x,), "tanh", (1.0,))  # TypeError

@@ -227,21 +227,15 @@ def backward(out, g=1.0):
 
 
 # %% values forget
-lambda out: [setattr(node, "grad", None) for node in reachable(out)] and None  # right
-lambda out: setattr(out, "grad", None)  # the gradient of the inner node is still there
-lambda out: [setattr(n, "grad", 0.0) for n in reachable(out)] and None  # 0, expected None
-lambda out: (
-    [setattr(n, "grad", None) for n in reachable(out) if n is not out] and None
-)  # the gradient of out is still there
-lambda out: (
-    [setattr(n, "grad", None) for n in reachable(out) if n.parents] and None
-)  # the gradient of the leaf is still there
-lambda out: (
-    [setattr(n, "grad", None) for n in reachable(out) if not n.parents] and None
-)  # the gradient of out is still there
-lambda out: [setattr(n, "grad", None) for n in out.parents] and None  # the gradient of out is still there
+lambda out: [setattr(node, 'grad', None) for node in reachable(out)] and None  # right
+lambda out: setattr(out, 'grad', None)  # the gradient of the inner node is still there
+lambda out: [setattr(n, 'grad', 0.0) for n in reachable(out)] and None  # 0, expected None
+lambda out: [setattr(n, 'grad', None) for n in reachable(out) if n is not out] and None  # the gradient of out is still there
+lambda out: [setattr(n, 'grad', None) for n in reachable(out) if n.parents] and None  # the gradient of the leaf is still there
+lambda out: [setattr(n, 'grad', None) for n in reachable(out) if not n.parents] and None  # the gradient of out is still there
+lambda out: [setattr(n, 'grad', None) for n in out.parents] and None  # the gradient of out is still there
 lambda out: reachable(out) and None  # still there
-lambda out: [setattr(n, "grad", None) for n in reachable(out)]  # it only changes the nodes
-lambda out: [setattr(n, "grad", None) or setattr(n, "parents", ()) for n in reachable(out)] and None  # only grad may
-lambda out: [setattr(n, "grad", None) or setattr(n, "value", 0.0) for n in reachable(out)] and None  # only grad may
-lambda out: [setattr(n, "gradient", None) for n in reachable(out)] and None  # still there
+lambda out: [setattr(n, 'grad', None) for n in reachable(out)]  # it only changes the nodes
+lambda out: [setattr(n, 'grad', None) or setattr(n, 'parents', ()) for n in reachable(out)] and None  # only grad may
+lambda out: [setattr(n, 'grad', None) or setattr(n, 'value', 0.0) for n in reachable(out)] and None  # only grad may
+lambda out: [setattr(n, 'gradient', None) for n in reachable(out)] and None  # still there

@@ -60,28 +60,14 @@
 
 
 # %% values unbroadcast
-lambda g, shape: (
-    np.asarray(g)
-    .sum(axis=tuple(range(np.ndim(g) - len(shape))))
-    .sum(axis=tuple(i for i, n in enumerate(shape) if n == 1), keepdims=True)
-)  # right
+lambda g, shape: np.asarray(g).sum(axis=tuple(range(np.ndim(g) - len(shape)))).sum(axis=tuple(i for i, n in enumerate(shape) if n == 1), keepdims=True)  # right
 lambda g, shape: g  # not summed over the broadcast dimension
 lambda g, shape: g.sum()  # has the shape
 lambda g, shape: g.reshape(shape)  # ValueError
-lambda g, shape: np.asarray(g).sum(
-    axis=tuple(range(np.ndim(g) - len(shape)))
-)  # not summed over the broadcast dimension
+lambda g, shape: np.asarray(g).sum(axis=tuple(range(np.ndim(g) - len(shape))))  # not summed over the broadcast dimension
 lambda g, shape: g if np.shape(g) == shape else np.full(shape, g.mean())  # the numbers are not the sums
-lambda g, shape: (
-    np.asarray(g)
-    .mean(axis=tuple(range(np.ndim(g) - len(shape))))
-    .mean(axis=tuple(i for i, n in enumerate(shape) if n == 1), keepdims=True)
-)  # it is the mean, expected the sum
-lambda g, shape: (
-    np.asarray(g)
-    .sum(axis=tuple(range(np.ndim(g) - len(shape))))
-    .sum(axis=tuple(i for i, n in enumerate(shape) if n == 1))
-)  # keepdims=True
+lambda g, shape: np.asarray(g).mean(axis=tuple(range(np.ndim(g) - len(shape)))).mean(axis=tuple(i for i, n in enumerate(shape) if n == 1), keepdims=True)  # it is the mean, expected the sum
+lambda g, shape: np.asarray(g).sum(axis=tuple(range(np.ndim(g) - len(shape)))).sum(axis=tuple(i for i, n in enumerate(shape) if n == 1))  # keepdims=True
 lambda g, shape: unbroadcast(g, shape)  # RecursionError
 lambda g, shape: None  # is there a return
 lambda g, shape: g[0] if np.ndim(g) > len(shape) else g  # the numbers are not the sums

@@ -56,12 +56,12 @@
 
 # %% wrong Context: assign to self, not to the class
 # -         self.saved_tensors = ()
-# -
+# - 
 # -     def save_for_backward(self, *arrays):
 # -         self.saved_tensors = arrays
-# +
+# + 
 # +     saved_tensors = ()
-# +
+# + 
 # +     def save_for_backward(self, *arrays):
 # +         Context.saved_tensors = arrays
 

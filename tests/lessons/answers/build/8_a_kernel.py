@@ -27,18 +27,14 @@ def loop_source(names, formula):
 def loop_source(names, formula):
     arrays = ", ".join(f"{name}_" for name in names)
     reads = "".join(f"        {name} = {name}_[i]\n" for name in names)
-    return (
-        f"def loop({arrays}, result_):\n    for i in range(1, result_.size):\n{reads}        result_[i] = {formula}\n"
-    )
+    return f"def loop({arrays}, result_):\n    for i in range(1, result_.size):\n{reads}        result_[i] = {formula}\n"
 
 
 # %% wrong loop_source: the first at 4
 def loop_source(names, formula):
     arrays = ", ".join(f"{name}_" for name in names)
     reads = "".join(f"        {name} = {name}_[i]\n" for name in names)
-    return (
-        f"def loop({arrays}, result_):\n    for i in range(result_.size - 1):\n{reads}        result_[i] = {formula}\n"
-    )
+    return f"def loop({arrays}, result_):\n    for i in range(result_.size - 1):\n{reads}        result_[i] = {formula}\n"
 
 
 # %% wrong loop_source: for the formula 'x * x + 1'
