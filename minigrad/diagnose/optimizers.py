@@ -47,6 +47,18 @@ def listed(who: str, params: Any) -> tuple[list, Any]:
     return list(params), model
 
 
+def warn_used_up(who: str, params: Any) -> None:
+    """Warn about an iterator of a module's parameters that has no more of them."""
+    if isinstance(params, Generator) and params.gi_frame is None and params in module_of:
+        warn(
+            "iterator-used-up",
+            who,
+            f"gets no parameters: another call has already read all that this iterator of "
+            f"{type(module_of[params]).__name__}.parameters() had",
+            "keep the parameters in a list: parameters = list(model.parameters())",
+        )
+
+
 def not_registered(model: Any, known: Iterable) -> tuple[str, str, Place | None]:
     """Return a phrase about parameters that a module holds but does not register, the fix and the line; or "", "" and None."""
     seen = {id(p) for p in (*known, *parameters_of(model))}
@@ -178,6 +190,9 @@ class Earlier:
         self.made = trained_models.made(who, params, optimizer.defaults)
         trained_models.alive.add(optimizer)
         warn_not_registered(who, models, params)
+        trained_models.warn_shared_memory(who, params)
+        for model in models:
+            trained_models.warn_results(who, model)
 
     def check_models(self, who: str) -> None:
         """Look at the models at a step."""

@@ -1,4 +1,5 @@
-"""Slips that the text of the user's program shows: a method that is named but not called, an update of a loop's variable.
+"""Slips that the text of the user's program shows: a method that is named but not called, `==` instead of `=`, an update of a
+loop's variable.
 
 Python accepts both, and they do nothing.  Lines that look like one are found by a pattern; only then is the program parsed.
 """
@@ -22,7 +23,9 @@ from .report import searches
 
 METHODS = "backward|step|zero_grad|zero_|eval|train|retain_grad|requires_grad_|detach_"
 NOT_CALLED = re.compile(rf"^\s*[A-Za-z_][\w.\[\]]*\.({METHODS})\s*(#.*)?$")
+COMPARED = re.compile(r"^\s*[A-Za-z_][\w.\[\]]*\.(requires_grad|grad|data|training) == ")
 LOOP_VARIABLE = re.compile(r"^\s*([A-Za-z_]\w*) = \1 [-+] .*\b\1\.grad\b")
+SLIPS = (NOT_CALLED, COMPARED, LOOP_VARIABLE)
 scanned: dict[str, tuple[list, bool]] = {}  # file -> its lines, and True if one looks like a slip
 
 
@@ -41,6 +44,8 @@ def check_source(*names: str) -> bool:
     found = [s for s in not_called(scope) if not names or s.value.attr in names]
     for s in found:
         warn_not_called(s, scope)
+    for s in () if names else comparisons(scope):
+        warn_compared(s, scope)
     for s in () if names else updates_of_loop_variables(scope.tree):
         name = s.targets[0].id
         warn(
@@ -57,7 +62,7 @@ def suspicious(file: str) -> bool:
     """Return True if a line of a file looks like a slip; the answer is kept while linecache keeps the file's lines."""
     lines = linecache.getlines(file)
     if scanned.get(file, (None, False))[0] is not lines:
-        scanned[file] = lines, any([NOT_CALLED.match(line) or LOOP_VARIABLE.match(line) for line in lines])
+        scanned[file] = lines, any([slip.match(line) for line in lines for slip in SLIPS])
     return scanned[file][1]
 
 
@@ -65,10 +70,36 @@ def not_called(scope: Scope) -> Iterator[Any]:
     """Yield the statements that only name a method of a tensor, module or optimizer."""
     for s in statements(scope.tree):
         if isinstance(s, ast.Expr) and isinstance(s.value, ast.Attribute) and re.fullmatch(METHODS, s.value.attr):
-            first = next((n for n in ast.walk(s) if isinstance(n, ast.Name)), None)
-            of = None if first is None else resolved(first, scope)
-            if isinstance(of, Tensor) or is_module(of) or hasattr(of, "param_groups"):
+            if is_known(s, scope):
                 yield s
+
+
+def is_known(s: ast.AST, scope: Scope) -> bool:
+    """Return True if the first name in a statement stands for a tensor, module or optimizer."""
+    first = next((n for n in ast.walk(s) if isinstance(n, ast.Name)), None)
+    of = None if first is None else resolved(first, scope)
+    return isinstance(of, Tensor) or is_module(of) or hasattr(of, "param_groups")
+
+
+def comparisons(scope: Scope) -> Iterator[Any]:
+    """Yield the statements that only compare an attribute of a tensor or module with a value."""
+    for s in statements(scope.tree):
+        if isinstance(s, ast.Expr) and isinstance(s.value, ast.Compare) and COMPARED.match(ast.unparse(s)):
+            if is_known(s.value.left, scope) and len(s.value.ops) == 1:
+                yield s
+
+
+def warn_compared(s: ast.Expr, scope: Scope) -> None:
+    """Warn about a statement that compares an attribute instead of assigning it."""
+    compared: Any = s.value
+    name, value = ast.unparse(compared.left), ast.unparse(compared.comparators[0])
+    warn(
+        "compared-not-assigned",
+        compared.left.attr,
+        f"{name} == {value} compares and forgets the answer, so this line does nothing",
+        f"assign with one equals sign: {name} = {value}",
+        Place(scope.file, s.lineno),
+    )
 
 
 def warn_not_called(s: ast.Expr, scope: Scope) -> None:
