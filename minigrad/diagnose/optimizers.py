@@ -44,7 +44,15 @@ def listed(who: str, params: Any) -> tuple[list, Any]:
             "keep the parameters in a list: parameters = list(model.parameters())",
         )
     model = module_of.get(params) if isinstance(params, Generator) else None
+    if model is not None:
+        source_lint.warn_read_again(who, params, model)
     return list(params), model
+
+
+def read_for(who: str, params: Any) -> None:
+    """Look at an iterator of parameters that a call is about to read."""
+    if isinstance(params, Generator) and params.gi_frame is not None and params in module_of:
+        source_lint.warn_read_again(who, params, module_of[params])
 
 
 def warn_used_up(who: str, params: Any) -> None:
@@ -203,6 +211,7 @@ class Earlier:
             if not self.stepped and (model := watched.model()) is not None:
                 trained_models.warn_layers_in_forward(model)
                 trained_models.warn_plain_tensors(who, model)
+                trained_models.warn_backward_of_module(model)
 
     def clearing(self, p: Tensor) -> None:
         """Note a gradient that is about to be cleared before a step has used it."""

@@ -18,7 +18,7 @@ from ..places import Place, parsed, user_frame, variables
 from .cut_lines import written_in_place
 from .histories import Scope, resolved
 from .modules import is_module
-from .program_tree import body_of, statements
+from .program_tree import body_of, called_name, position, reaches, statements, written
 from .report import searches
 
 METHODS = "backward|step|zero_grad|zero_|eval|train|retain_grad|requires_grad_|detach_"
@@ -129,3 +129,44 @@ def updates_of_loop_variables(tree: ast.AST) -> Iterator[Any]:
                 and LOOP_VARIABLE.match(ast.unparse(s))
             ):
                 yield s
+
+
+# ---------------------------------------------------------------------- iterators
+READERS = frozenset("zip list tuple sum enumerate sorted grad clip_grad_norm_ clip_grad_value_".split())
+
+
+@searches()
+def warn_read_again(who: str, params: Any, model: Any) -> None:
+    """Warn about an iterator of a model's parameters that a call reads to its end, and that a later line reads again."""
+    if (frame := user_frame()) is None or (tree := parsed(frame.f_code.co_filename)) is None:
+        return
+    scope, line, file = body_of(frame.f_code, tree), frame.f_lineno, frame.f_code.co_filename
+    name = next((name for name, value in variables(frame).items() if value is params), "")
+    runs = [s for s in statements(scope) if s.lineno <= line <= (s.end_lineno or 0)]
+    bound = [s for s, _ in written(scope).get(name, ())]
+    if not runs or len(bound) != 1:
+        return
+    leaves = [s.lineno for s in statements(scope) if isinstance(s, (ast.Return, ast.Raise, ast.Break, ast.Continue))]
+    for node in reads(scope, name):
+        after = node.lineno > (runs[-1].end_lineno or line) and bound[0].lineno < line
+        if after and reaches(runs[-1], scope, position(node), []) and not any(line < n < node.lineno for n in leaves):
+            warn(
+                "iterator-used-up",
+                name,
+                f"is an iterator of {type(model).__name__}.parameters(), which {who} reads to its end: line {node.lineno}, "
+                f"{linecache.getline(file, node.lineno).strip()!r}, gets no parameters from it",
+                f"keep the parameters in a list: {name} = list({ast.unparse(bound[0].value)})",
+                Place(file, bound[0].lineno),
+            )
+            return
+
+
+def reads(tree: ast.AST, name: str) -> Iterator[ast.expr]:
+    """Yield the places of a scope that read all items of a variable: a loop, or a call such as zip."""
+    for s in statements(tree):
+        own = [n for n in ast.iter_child_nodes(s) if not isinstance(n, ast.stmt)]
+        for n in [s, *[n for child in own for n in ast.walk(child)]]:
+            given = [n.iter] if isinstance(n, (ast.For, ast.comprehension)) else []
+            if isinstance(n, ast.Call) and called_name(n) in READERS:
+                given = [*n.args]
+            yield from [g for g in given if isinstance(g, ast.Name) and g.id == name]

@@ -18,7 +18,7 @@ from ..core.engine import reachable
 from ..core.graph import Leaf
 from ..core.tensor import Tensor
 from ..errors import warn
-from ..places import Place, noted, parsed, user_place, users_code
+from ..places import Place, defined_at, noted, parsed, user_frame, user_place, users_code
 from .cut_lines import cut_line_at_step, loss_before
 from .histories import Scope, resolved
 from .modules import is_module, modules_of, parameters_of, stored_at, switched
@@ -159,7 +159,11 @@ def warn_results(who: str, model: Any) -> None:
             place = stored_at(m, name)
             tree = None if place is None else parsed(place.file)
             for s in () if tree is None else ast.walk(tree):
-                if isinstance(s, ast.Assign) and s.lineno == place.line and (made := inner_parameter(s.value)) is not None:
+                if (
+                    isinstance(s, ast.Assign)
+                    and s.lineno == place.line
+                    and (made := inner_parameter(s.value)) is not None
+                ):
                     attribute, new = ast.unparse(s.targets[0]), ast.unparse(made.func)
                     warn(
                         "parameter-of-result",
@@ -237,6 +241,41 @@ def is_zero(t: Tensor) -> bool:
     """Return True if all elements of a tensor are 0, which its first one shows soon."""
     a = t._a
     return isinstance(a, np.ndarray) and a.size > 0 and not a.flat[0] and not a.any()
+
+
+@searches()
+def warn_backward_of_module(model: Any) -> None:
+    """Warn about a method backward of a module, with a gradient as its argument, that the program never calls."""
+    frame = user_frame()
+    for kind in dict.fromkeys(map(type, modules_of(model))):
+        method = inspect.getattr_static(kind, "backward", None)
+        plain = getattr(method, "__func__", method)
+        code = users_code(plain)
+        if code is None or frame is None or code.co_filename != frame.f_code.co_filename:
+            continue
+        own = list(inspect.signature(plain).parameters.values())[not isinstance(method, staticmethod) :]
+        takes = [p for p in own if p.default is p.empty and p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+        if takes and (tree := parsed(code.co_filename)) is not None and not calls_with_gradient(tree):
+            warn(
+                "backward-of-module",
+                f"{kind.__name__}.backward",
+                f"is never called: gradients come from the operations of {kind.__name__}.forward, and a Module has no "
+                "backward that autograd knows",
+                "remove it; or put forward and backward into a Function, and call its apply in the module's forward: "
+                f"class {kind.__name__}Function(minigrad.autograd.Function)",
+                defined_at(plain),
+                noted("the step was called", user_place()),
+            )
+            return
+
+
+def calls_with_gradient(tree: ast.AST) -> bool:
+    """Return True if a program may call a method backward with a gradient, or names it without calling it."""
+    nodes = list(ast.walk(tree))
+    plain = [n for n in nodes if isinstance(n, ast.Call) and called_name(n) == "backward" and not n.args]
+    plain = [n.func for n in plain if all(k.arg in ("retain_graph", "create_graph") for k in n.keywords)]
+    named = [n for n in nodes if isinstance(n, ast.Attribute) and n.attr == "backward"]
+    return len(plain) != len(named) or any(isinstance(n, ast.Constant) and n.value == "backward" for n in nodes)
 
 
 # ---------------------------------------------------------------------- eval mode

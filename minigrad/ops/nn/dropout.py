@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from ...core.tensor import Tensor
+from ...diagnose.modules import switched, warn_dropped
 from ...errors import error
 from ..compare import where
 from ..random import fine, uniform
@@ -101,6 +102,8 @@ def drop(who: str, input: Tensor, p: float, training: bool, inplace: bool, shape
     check_probability(who, p)
     if not training or p == 0:
         return input
+    if switched:
+        warn_dropped(who)
     noise = (uniform(shape, fine(input._np_dtype), None, who, input.device) >= p).to(input.dtype)
     if p < 1:
         noise = noise * (1 / (1 - p))
