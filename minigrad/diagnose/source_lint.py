@@ -69,9 +69,9 @@ def suspicious(file: str) -> bool:
 def not_called(scope: Scope) -> Iterator[Any]:
     """Yield the statements that only name a method of a tensor, module or optimizer."""
     for s in statements(scope.tree):
-        if isinstance(s, ast.Expr) and isinstance(s.value, ast.Attribute) and re.fullmatch(METHODS, s.value.attr):
-            if is_known(s, scope):
-                yield s
+        named = isinstance(s, ast.Expr) and isinstance(s.value, ast.Attribute) and re.fullmatch(METHODS, s.value.attr)
+        if named and is_known(s, scope):
+            yield s
 
 
 def is_known(s: ast.AST, scope: Scope) -> bool:
@@ -84,9 +84,9 @@ def is_known(s: ast.AST, scope: Scope) -> bool:
 def comparisons(scope: Scope) -> Iterator[Any]:
     """Yield the statements that only compare an attribute of a tensor or module with a value."""
     for s in statements(scope.tree):
-        if isinstance(s, ast.Expr) and isinstance(s.value, ast.Compare) and COMPARED.match(ast.unparse(s)):
-            if is_known(s.value.left, scope) and len(s.value.ops) == 1:
-                yield s
+        compares = isinstance(s, ast.Expr) and isinstance(s.value, ast.Compare) and len(s.value.ops) == 1
+        if compares and COMPARED.match(ast.unparse(s)) and is_known(s.value.left, scope):
+            yield s
 
 
 def warn_compared(s: ast.Expr, scope: Scope) -> None:
