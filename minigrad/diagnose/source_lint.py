@@ -149,7 +149,7 @@ def warn_read_again(who: str, params: Any, model: Any) -> None:
     leaves = [s.lineno for s in statements(scope) if isinstance(s, (ast.Return, ast.Raise, ast.Break, ast.Continue))]
     for node in reads(scope, name):
         after = node.lineno > (runs[-1].end_lineno or line) and bound[0].lineno < line
-        if after and reaches(runs[-1], scope, position(node), []) and not any(line < n < node.lineno for n in leaves):
+        if after and reaches(runs[-1], scope, position(node), []) and not any(line <= n < node.lineno for n in leaves):
             warn(
                 "iterator-used-up",
                 name,

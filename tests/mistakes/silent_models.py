@@ -10,7 +10,7 @@ X = torch.ones(4, 3)
 
 
 @mistake("Net.w", "(3, 2)", remedy="self.w = nn.Parameter(...)", says="parameter-of-result")
-def scaled_parameter():
+def scaled_parameter_of_a_module():
     """A parameter is scaled after it is made.
 
     `nn.Parameter(...) * 0.1` is the result of a product. The module does not register it, and the optimizer does not get it.
