@@ -16,12 +16,12 @@ class Scaled(nn.Module):
     def __init__(self):
         super().__init__()
         self.w = nn.Parameter(torch.ones(3, 1) * 0.1)
-        self.double = nn.Parameter((torch.ones(1) * 2).double())
+        self.factor = nn.Parameter((torch.ones(1) * 2).double())
         self.twice = self.w * 2  # of a parameter that is registered
         self.last = None
 
     def forward(self, x):
-        self.last = x @ self.w * self.double.float()
+        self.last = x @ self.w * self.factor.float()
         return self.last
 
 
