@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 from ...core.tensor import Tensor
-from ...diagnose.modules import switched, warn_dropped
 from ...errors import error
+from ...events import events
 from ..compare import where
 from ..random import fine, uniform
 from .activation import leaky_relu
@@ -102,8 +102,7 @@ def drop(who: str, input: Tensor, p: float, training: bool, inplace: bool, shape
     check_probability(who, p)
     if not training or p == 0:
         return input
-    if switched:
-        warn_dropped(who)
+    events.dropped(who)
     noise = (uniform(shape, fine(input._np_dtype), None, who, input.device) >= p).to(input.dtype)
     if p < 1:
         noise = noise * (1 / (1 - p))
