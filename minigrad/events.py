@@ -123,6 +123,9 @@ class Observer:
     def backward_ends(self, run: Any, found: dict) -> None:
         """Observe the end of a backward, with the gradients by edge."""
 
+    def dropped(self, who: str) -> None:
+        """Observe a functional dropout that drops elements."""
+
     def not_finite(self, who: str, what: str) -> None:
         """Observe that NumPy has made an infinity or a NaN: the operation, and NumPy's message."""
 

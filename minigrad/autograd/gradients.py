@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
+from types import GeneratorType
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from ..diagnose import debug as debugging
 from ..diagnose.data_writes import pending
 from ..diagnose.debug import anomaly as looking
 from ..diagnose.first_backward import is_due
+from ..diagnose.optimizers import read_for
 from ..errors import error
 from ..events import events, services
 from ..layers.batch import batched
@@ -120,6 +122,8 @@ def grad(
     if is_grads_batched:
         outs, options = as_sequence(outputs, "grad"), (True, allow_unused, False, materialize_grads)
         return batched_grad(lambda *ws: grad(outs, inputs, ws, retain_graph, create_graph, *options), grad_outputs)
+    if type(inputs) is GeneratorType:
+        read_for("grad", inputs)
     outputs, inputs = as_sequence(outputs, "grad"), as_sequence(inputs, "grad")
     if not inputs:
         raise error(RuntimeError, "grad", "inputs is empty: there is nothing to differentiate with respect to")

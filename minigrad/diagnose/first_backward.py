@@ -16,7 +16,7 @@ from ..core.engine import reachable
 from ..core.graph import Leaf, producer
 from ..core.saved import Saved, plain_tensor
 from ..errors import warn
-from ..places import Place
+from ..places import Place, noted, user_place
 from . import broadcast_losses, data_writes, debug, source_lint, zero_gradients
 from .cut_lines import line_of_call
 from .report import searches
@@ -108,10 +108,36 @@ def logarithms_above_zero(node: Any) -> None:
     )
 
 
+def likelihood(node: Any) -> None:
+    """Look at the input of a likelihood loss."""
+    logarithms_above_zero(node)
+    over_another_dimension(node)
+
+
+def over_another_dimension(node: Any) -> None:
+    """Warn about log-probabilities that a log_softmax has normalised over another dimension than that of the classes."""
+    maker, classes = producer(node._edges[0]), node._saved[2] if type(node._saved) is tuple else None
+    if built_in(maker) != "log_softmax" or type(classes) is not int or type(maker._saved) is not tuple:
+        return
+    shape, dims = maker._shape, next((d for d in maker._saved if type(d) is tuple), ())
+    if len(dims) != 1 or len(shape) < 2 or shape[dims[0]] == shape[classes]:
+        return  # in a square of similarities both dimensions are classes
+    which = "examples" if dims[0] % len(shape) == 0 else "positions"
+    warn(
+        "softmax-dimension",
+        "log_softmax",
+        f"normalises over dimension {dims[0]} of shape {tuple(shape)}, the {shape[dims[0]]} {which}, but nll_loss reads the "
+        f"{shape[classes]} classes from dimension {classes}, whose probabilities then do not add up to 1",
+        f"write log_softmax(scores, dim={classes})",
+        place_of(maker, "log_softmax"),
+        noted("backward was called", user_place()),
+    )
+
+
 def place_of(node: Any, name: str) -> Place | None:
     """Return the user's line that called the operation of a node, if it is found."""
     leaf = next(iter(reachable([e for e in node._edges if e is not None])[1]), None)
     return node._trace or line_of_call(name, leaf)
 
 
-OF_LOSSES = {"mean": targets_outside, "sum": targets_outside, "mean_nll": logarithms_above_zero}
+OF_LOSSES = {"mean": targets_outside, "sum": targets_outside, "mean_nll": likelihood, "nll": over_another_dimension}

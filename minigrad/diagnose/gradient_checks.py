@@ -22,7 +22,7 @@ from ..core.graph import history, name_of
 from ..core.saved import Saved, memory, plain_tensor
 from ..core.tensor import Box, Tensor, levels
 from ..errors import error, warn
-from ..places import defined_at, noted, return_of, returned_at, returns, steps, user_place, users_code
+from ..places import STORES, defined_at, noted, return_of, returned_at, returns, steps, user_place, users_code
 from . import debug
 from .report import explains
 from .wording import argument_names, counted, row
@@ -32,6 +32,8 @@ def check_gradients(node: Ctx, gs: list, outs: Any) -> None:
     """Check the results of a user's backward further than the engine does."""
     if outs is None:
         nothing(node)
+    if outs is None or type(outs) is tuple and all([o is None for o in outs]):
+        stored(node)
     for s in node._saved if type(node._saved) is tuple else ():
         if type(s) is Saved and s.unpack is None and (v := s.tensor._ver) is not None and v.n != s.version:
             check_private(node, s)
@@ -100,6 +102,21 @@ def nothing(node: Ctx) -> None:
         "return the gradient, or write `return None` if it is zero",
         notes=lines(node),
     )
+
+
+def stored(node: Ctx) -> None:
+    """Warn about a backward that returns no gradient, but assigns one to the attribute `grad` of a tensor."""
+    place = next((p for step, name, p in steps(node._fn.backward) if step in STORES and name == "grad"), None)
+    if place is not None and any(node._needs):
+        warn(
+            "gradient-stored",
+            who(node),
+            "assigns .grad itself and returns None, which stands for a gradient of zero: the tensors that the inputs were "
+            "computed from get none",
+            "return the gradient; the engine adds it to .grad of the leaves",
+            place,
+            lines(node),
+        )
 
 
 @explains("backward returns one gradient per argument")

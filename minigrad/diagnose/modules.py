@@ -2,17 +2,31 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 from collections.abc import Callable, Iterator
 from difflib import get_close_matches
 from functools import lru_cache
-from types import CodeType
+from types import CodeType, FrameType
 from typing import Any
 from weakref import WeakKeyDictionary, ref
 
 from ..core.tensor import Tensor
 from ..errors import MinigradError, error, warn
-from ..places import STORES, Place, defined_at, noted, steps, user_frame, user_place, users_code, users_part
+from ..places import (
+    STORES,
+    Place,
+    defined_at,
+    local_variables,
+    noted,
+    parsed,
+    steps,
+    user_frame,
+    user_place,
+    users_code,
+    users_part,
+)
+from .report import searches
 
 switched: WeakKeyDictionary = WeakKeyDictionary()  # module -> the line that last called its eval()
 
@@ -151,3 +165,43 @@ def warn_requires_grad(module: Any, value: Any) -> None:
         f"setting requires_grad on a module has no effect: its {n} parameters do not change",
         f"call model.requires_grad_({value!r})",
     )
+
+
+# ---------------------------------------------------------------------- functional dropout
+always: dict[tuple[CodeType, int], bool] = {}  # call in the user's code -> True if it drops without regard to the mode
+
+
+def warn_dropped(who: str) -> None:
+    """Warn about functional dropout in a method of a module in eval mode, if the call says nothing about training."""
+    frame = user_frame(2)
+    if frame is None or not frame.f_code.co_argcount:
+        return
+    call = frame.f_code, frame.f_lasti
+    if call not in always:
+        always[call] = omits_training(who, frame)
+    module = local_variables(frame).get(frame.f_code.co_varnames[0]) if always[call] else None
+    if is_module(module) and module.training is False:
+        warn(
+            "dropout-in-eval",
+            who,
+            f"drops elements although {type(module).__name__} is in eval mode: the function does not know the mode, and its "
+            "argument training is True unless it is given",
+            f"write {who}(..., training=self.training), or training=True if this is meant",
+        )
+
+
+@searches(False)
+def omits_training(who: str, frame: FrameType) -> bool:
+    """Return True if the only call of a dropout on the running line has no argument for `training`."""
+    tree = parsed(frame.f_code.co_filename)
+    nodes = () if tree is None else ast.walk(tree)
+    calls = [n for n in nodes if isinstance(n, ast.Call) and n.lineno <= frame.f_lineno <= (n.end_lineno or 0)]
+    calls = [n for n in calls if getattr(n.func, "attr", getattr(n.func, "id", "")) == who]
+    given = [*calls[0].args, *calls[0].keywords] if len(calls) == 1 else [ast.Starred()]
+    names = [getattr(g, "arg", "") for g in given]  # None for **kwargs
+    return len(calls) == 1 and len(calls[0].args) < 3 and not {"training", None} & set(names) and not starred(given)
+
+
+def starred(given: list) -> bool:
+    """Return True if a call gets *args."""
+    return any(isinstance(g, ast.Starred) for g in given)

@@ -11,7 +11,7 @@ from ..core.saved import Saved, plain_tensor
 from ..core.tensor import Tensor
 from ..events import Observer
 from ..places import user_place
-from . import captured_tensors, debug, detached, first_backward, lint, nan, user_methods
+from . import captured_tensors, debug, detached, first_backward, lint, modules, nan, user_methods
 from .data_writes import DataVersion
 from .debug import Lent, Notes, anomaly, mode
 from .saved_tensors import modified_unseen
@@ -101,6 +101,11 @@ class Diagnosis(Observer):
     def backward_begins(self, who: str, edges: list, wanted: set | None, *, create: bool, **facts: Any) -> None:
         """Look for mistakes in the graph of a loss."""
         first_backward.backward_begins(who, edges, wanted, **facts)
+
+    def dropped(self, who: str) -> None:
+        """Warn about functional dropout in eval mode, once a module has been in it."""
+        if modules.switched:
+            modules.warn_dropped(who)
 
     def not_finite(self, who: str, what: str) -> None:
         """Remember the first operations that made infinities and NaN."""

@@ -44,7 +44,27 @@ def listed(who: str, params: Any) -> tuple[list, Any]:
             "keep the parameters in a list: parameters = list(model.parameters())",
         )
     model = module_of.get(params) if isinstance(params, Generator) else None
+    if model is not None:
+        source_lint.warn_read_again(who, params, model)
     return list(params), model
+
+
+def read_for(who: str, params: Any) -> None:
+    """Look at an iterator of parameters that a call is about to read."""
+    if isinstance(params, Generator) and params.gi_frame is not None and params in module_of:
+        source_lint.warn_read_again(who, params, module_of[params])
+
+
+def warn_used_up(who: str, params: Any) -> None:
+    """Warn about an iterator of a module's parameters that has no more of them."""
+    if isinstance(params, Generator) and params.gi_frame is None and params in module_of:
+        warn(
+            "iterator-used-up",
+            who,
+            f"gets no parameters: another call has already read all that this iterator of "
+            f"{type(module_of[params]).__name__}.parameters() had",
+            "keep the parameters in a list: parameters = list(model.parameters())",
+        )
 
 
 def not_registered(model: Any, known: Iterable) -> tuple[str, str, Place | None]:
@@ -178,6 +198,9 @@ class Earlier:
         self.made = trained_models.made(who, params, optimizer.defaults)
         trained_models.alive.add(optimizer)
         warn_not_registered(who, models, params)
+        trained_models.warn_shared_memory(who, params)
+        for model in models:
+            trained_models.warn_results(who, model)
 
     def check_models(self, who: str) -> None:
         """Look at the models at a step."""
@@ -188,6 +211,7 @@ class Earlier:
             if not self.stepped and (model := watched.model()) is not None:
                 trained_models.warn_layers_in_forward(model)
                 trained_models.warn_plain_tensors(who, model)
+                trained_models.warn_backward_of_module(model)
 
     def clearing(self, p: Tensor) -> None:
         """Note a gradient that is about to be cleared before a step has used it."""

@@ -1,4 +1,5 @@
-"""Slips that the text of the user's program shows: a method that is named but not called, an update of a loop's variable.
+"""Slips that the text of the user's program shows: a method that is named but not called, `==` instead of `=`, an update of a
+loop's variable.
 
 Python accepts both, and they do nothing.  Lines that look like one are found by a pattern; only then is the program parsed.
 """
@@ -17,12 +18,14 @@ from ..places import Place, parsed, user_frame, variables
 from .cut_lines import written_in_place
 from .histories import Scope, resolved
 from .modules import is_module
-from .program_tree import body_of, statements
+from .program_tree import body_of, called_name, position, reaches, statements, written
 from .report import searches
 
 METHODS = "backward|step|zero_grad|zero_|eval|train|retain_grad|requires_grad_|detach_"
 NOT_CALLED = re.compile(rf"^\s*[A-Za-z_][\w.\[\]]*\.({METHODS})\s*(#.*)?$")
+COMPARED = re.compile(r"^\s*[A-Za-z_][\w.\[\]]*\.(requires_grad|grad|data|training) == ")
 LOOP_VARIABLE = re.compile(r"^\s*([A-Za-z_]\w*) = \1 [-+] .*\b\1\.grad\b")
+SLIPS = (NOT_CALLED, COMPARED, LOOP_VARIABLE)
 scanned: dict[str, tuple[list, bool]] = {}  # file -> its lines, and True if one looks like a slip
 
 
@@ -41,6 +44,8 @@ def check_source(*names: str) -> bool:
     found = [s for s in not_called(scope) if not names or s.value.attr in names]
     for s in found:
         warn_not_called(s, scope)
+    for s in () if names else comparisons(scope):
+        warn_compared(s, scope)
     for s in () if names else updates_of_loop_variables(scope.tree):
         name = s.targets[0].id
         warn(
@@ -57,18 +62,44 @@ def suspicious(file: str) -> bool:
     """Return True if a line of a file looks like a slip; the answer is kept while linecache keeps the file's lines."""
     lines = linecache.getlines(file)
     if scanned.get(file, (None, False))[0] is not lines:
-        scanned[file] = lines, any([NOT_CALLED.match(line) or LOOP_VARIABLE.match(line) for line in lines])
+        scanned[file] = lines, any([slip.match(line) for line in lines for slip in SLIPS])
     return scanned[file][1]
 
 
 def not_called(scope: Scope) -> Iterator[Any]:
     """Yield the statements that only name a method of a tensor, module or optimizer."""
     for s in statements(scope.tree):
-        if isinstance(s, ast.Expr) and isinstance(s.value, ast.Attribute) and re.fullmatch(METHODS, s.value.attr):
-            first = next((n for n in ast.walk(s) if isinstance(n, ast.Name)), None)
-            of = None if first is None else resolved(first, scope)
-            if isinstance(of, Tensor) or is_module(of) or hasattr(of, "param_groups"):
-                yield s
+        named = isinstance(s, ast.Expr) and isinstance(s.value, ast.Attribute) and re.fullmatch(METHODS, s.value.attr)
+        if named and is_known(s, scope):
+            yield s
+
+
+def is_known(s: ast.AST, scope: Scope) -> bool:
+    """Return True if the first name in a statement stands for a tensor, module or optimizer."""
+    first = next((n for n in ast.walk(s) if isinstance(n, ast.Name)), None)
+    of = None if first is None else resolved(first, scope)
+    return isinstance(of, Tensor) or is_module(of) or hasattr(of, "param_groups")
+
+
+def comparisons(scope: Scope) -> Iterator[Any]:
+    """Yield the statements that only compare an attribute of a tensor or module with a value."""
+    for s in statements(scope.tree):
+        compares = isinstance(s, ast.Expr) and isinstance(s.value, ast.Compare) and len(s.value.ops) == 1
+        if compares and COMPARED.match(ast.unparse(s)) and is_known(s.value.left, scope):
+            yield s
+
+
+def warn_compared(s: ast.Expr, scope: Scope) -> None:
+    """Warn about a statement that compares an attribute instead of assigning it."""
+    compared: Any = s.value
+    name, value = ast.unparse(compared.left), ast.unparse(compared.comparators[0])
+    warn(
+        "compared-not-assigned",
+        compared.left.attr,
+        f"{name} == {value} compares and forgets the answer, so this line does nothing",
+        f"assign with one equals sign: {name} = {value}",
+        Place(scope.file, s.lineno),
+    )
 
 
 def warn_not_called(s: ast.Expr, scope: Scope) -> None:
@@ -98,3 +129,44 @@ def updates_of_loop_variables(tree: ast.AST) -> Iterator[Any]:
                 and LOOP_VARIABLE.match(ast.unparse(s))
             ):
                 yield s
+
+
+# ---------------------------------------------------------------------- iterators
+READERS = frozenset("zip list tuple sum enumerate sorted grad clip_grad_norm_ clip_grad_value_".split())
+
+
+@searches()
+def warn_read_again(who: str, params: Any, model: Any) -> None:
+    """Warn about an iterator of a model's parameters that a call reads to its end, and that a later line reads again."""
+    if (frame := user_frame()) is None or (tree := parsed(frame.f_code.co_filename)) is None:
+        return
+    scope, line, file = body_of(frame.f_code, tree), frame.f_lineno, frame.f_code.co_filename
+    name = next((name for name, value in variables(frame).items() if value is params), "")
+    runs = [s for s in statements(scope) if s.lineno <= line <= (s.end_lineno or 0)]
+    bound = [s for s, _ in written(scope).get(name, ())]
+    if not runs or len(bound) != 1:
+        return
+    leaves = [s.lineno for s in statements(scope) if isinstance(s, (ast.Return, ast.Raise, ast.Break, ast.Continue))]
+    for node in reads(scope, name):
+        after = node.lineno > (runs[-1].end_lineno or line) and bound[0].lineno < line
+        if after and reaches(runs[-1], scope, position(node), []) and not any(line <= n < node.lineno for n in leaves):
+            warn(
+                "iterator-used-up",
+                name,
+                f"is an iterator of {type(model).__name__}.parameters(), which {who} reads to its end: line {node.lineno}, "
+                f"{linecache.getline(file, node.lineno).strip()!r}, gets no parameters from it",
+                f"keep the parameters in a list: {name} = list({ast.unparse(bound[0].value)})",
+                Place(file, bound[0].lineno),
+            )
+            return
+
+
+def reads(tree: ast.AST, name: str) -> Iterator[ast.expr]:
+    """Yield the places of a scope that read all items of a variable: a loop, or a call such as zip."""
+    for s in statements(tree):
+        own = [n for n in ast.iter_child_nodes(s) if not isinstance(n, ast.stmt)]
+        for n in [s, *[n for child in own for n in ast.walk(child)]]:
+            given = [n.iter] if isinstance(n, (ast.For, ast.comprehension)) else []
+            if isinstance(n, ast.Call) and called_name(n) in READERS:
+                given = [*n.args]
+            yield from [g for g in given if isinstance(g, ast.Name) and g.id == name]

@@ -12,15 +12,17 @@ from collections.abc import Iterator
 from typing import Any
 from weakref import WeakSet, ref
 
+import numpy as np
+
 from ..core.engine import reachable
 from ..core.graph import Leaf
 from ..core.tensor import Tensor
 from ..errors import warn
-from ..places import Place, noted, parsed, user_place, users_code
+from ..places import Place, defined_at, noted, parsed, user_frame, user_place, users_code
 from .cut_lines import cut_line_at_step, loss_before
 from .histories import Scope, resolved
 from .modules import is_module, modules_of, parameters_of, stored_at, switched
-from .program_tree import body_of, parts
+from .program_tree import body_of, called_name, parts
 from .report import searches
 from .wording import counted, row
 
@@ -145,6 +147,135 @@ def warn_plain_tensors(who: str, model: Any) -> None:
         if t._grad is not None:
             notes = noted("the step was called", user_place()) if place else []
             warn("unregistered-parameters", who, f"{text}; no step changes it", fix, place, notes)
+
+
+@searches()
+def warn_results(who: str, model: Any) -> None:
+    """Warn about a module's attribute that is computed from a Parameter which nothing else holds: nn.Parameter(...) * 0.1."""
+    for m in modules_of(model):
+        for name, value in vars(m).items():
+            if not isinstance(value, Tensor) or value._edge is None or type(value._edge) is Leaf:
+                continue
+            place = stored_at(m, name)
+            tree = None if place is None else parsed(place.file)
+            for s in () if tree is None else ast.walk(tree):
+                if (
+                    isinstance(s, ast.Assign)
+                    and s.lineno == place.line
+                    and (made := inner_parameter(s.value)) is not None
+                ):
+                    attribute, new = ast.unparse(s.targets[0]), ast.unparse(made.func)
+                    warn(
+                        "parameter-of-result",
+                        f"{type(m).__name__}.{name}",
+                        f"{ast.unparse(s.value)} is the result of an operation, of shape {tuple(value.shape)}, and no "
+                        "parameter, so the module does not register it; no step will change it",
+                        f"compute first, and make the parameter of the result: {attribute} = {new}(...)",
+                        place,
+                        noted(f"{who} is made", user_place()),
+                    )
+                    return
+
+
+def inner_parameter(value: ast.expr) -> ast.Call | None:
+    """Return the call of Parameter that an expression computes with: a part of a product, or a method's own tensor."""
+    while isinstance(value, (ast.BinOp, ast.UnaryOp, ast.Call)):
+        if isinstance(value, ast.Call) and called_name(value) == "Parameter":
+            return None  # the parameter is made last
+        if isinstance(value, ast.BinOp):
+            inner = [value.left, value.right]
+        elif isinstance(value, ast.UnaryOp):
+            inner = [value.operand]
+        else:
+            inner = [value.func.value] if isinstance(value.func, ast.Attribute) else []
+        for n in inner:
+            if isinstance(n, ast.Call) and called_name(n) == "Parameter":
+                return n
+        value = inner[0] if inner else ast.Constant(None)
+    return None
+
+
+@searches()
+def warn_shared_memory(who: str, params: list) -> None:
+    """Warn about two parameters that are the same memory: each has a gradient and a state, and a step writes to it twice."""
+    seen: dict[tuple, Tensor] = {}
+    for p in params:
+        if is_lazy_or_empty(p):
+            continue
+        first = seen.setdefault((p.data_ptr(), tuple(p.shape), p.stride(), p.dtype), p)
+        if first is not p:
+            warn(
+                "shared-memory",
+                who,
+                f"two of its parameters, of shape {tuple(p.shape)}, share their memory: nn.Parameter(weight) makes another "
+                "parameter of the same numbers, so each step updates them twice, with two gradients and two states",
+                "assign the parameter itself: decoder.weight = encoder.weight",
+            )
+            return
+
+
+def is_lazy_or_empty(p: Tensor) -> bool:
+    """Return True for a parameter without numbers: a lazy one, an empty one, or one on a device without memory."""
+    return not p.data.numel() or p.device.type != "cpu" or type(p).__name__.startswith("Uninitialized")
+
+
+@searches()
+def warn_all_zero(who: str, params: list) -> None:
+    """Warn at a first step if two weights are all zeros, and their gradients, too: each waits for the other.
+
+    Biases may have gradients; they show that the loss depends on the model.
+    """
+    weights = [p for p in params if p.ndim > 1 and p._grad is not None]
+    zeros = [p for p in weights if is_zero(p) and is_zero(p._grad)]
+    if len(zeros) > 1 and not all(is_zero(p._grad) for p in params if p._grad is not None):
+        warn(
+            "all-weights-zero",
+            who,
+            f"{len(zeros)} weights, of shapes {row([str(tuple(p.shape)) for p in zeros])}, are all zeros, and so are their "
+            "gradients: each is multiplied by the other weight, so no step changes them",
+            "begin with random weights, as the layers do: nn.init.xavier_uniform_(weight); zeros are for biases",
+        )
+
+
+def is_zero(t: Tensor) -> bool:
+    """Return True if all elements of a tensor are 0, which its first one shows soon."""
+    a = t._a
+    return isinstance(a, np.ndarray) and a.size > 0 and not a.flat[0] and not a.any()
+
+
+@searches()
+def warn_backward_of_module(model: Any) -> None:
+    """Warn about a method backward of a module, with a gradient as its argument, that the program never calls."""
+    frame = user_frame()
+    for kind in dict.fromkeys(map(type, modules_of(model))):
+        method = inspect.getattr_static(kind, "backward", None)
+        plain = getattr(method, "__func__", method)
+        code = users_code(plain)
+        if code is None or frame is None or code.co_filename != frame.f_code.co_filename:
+            continue
+        own = list(inspect.signature(plain).parameters.values())[not isinstance(method, staticmethod) :]
+        takes = [p for p in own if p.default is p.empty and p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+        if takes and (tree := parsed(code.co_filename)) is not None and not calls_with_gradient(tree):
+            warn(
+                "backward-of-module",
+                f"{kind.__name__}.backward",
+                f"is never called: gradients come from the operations of {kind.__name__}.forward, and a Module has no "
+                "backward that autograd knows",
+                "remove it; or put forward and backward into a Function, and call its apply in the module's forward: "
+                f"class {kind.__name__}Function(minigrad.autograd.Function)",
+                defined_at(plain),
+                noted("the step was called", user_place()),
+            )
+            return
+
+
+def calls_with_gradient(tree: ast.AST) -> bool:
+    """Return True if a program may call a method backward with a gradient, or names it without calling it."""
+    nodes = list(ast.walk(tree))
+    plain = [n for n in nodes if isinstance(n, ast.Call) and called_name(n) == "backward" and not n.args]
+    plain = [n.func for n in plain if all(k.arg in ("retain_graph", "create_graph") for k in n.keywords)]
+    named = [n for n in nodes if isinstance(n, ast.Attribute) and n.attr == "backward"]
+    return len(plain) != len(named) or any(isinstance(n, ast.Constant) and n.value == "backward" for n in nodes)
 
 
 # ---------------------------------------------------------------------- eval mode

@@ -16,6 +16,7 @@ THROUGH = "compute the loss without {name}; or pass the gradient straight throug
 SMOOTH = {
     **{name: THROUGH.format(name=name) for name in ("round", "floor", "ceil", "trunc")},
     "sign": "use a smooth function instead: tanh(x)",
+    "normal": "draw noise and transform it: mean + std * minigrad.randn_like(std)",
     "floor_divide": "divide without rounding: x / y",
     "softmax": "use sigmoid for one score, or give the dimension more than one element",
     "log_softmax": "use sigmoid for one score, or give the dimension more than one element",
@@ -38,7 +39,10 @@ def check_zeros(roots: Sequence, limit: float = float("inf")) -> None:
             elif e is not None:
                 stack.append(producer(e))
     found: dict[Any, set] = {}
+    others = any([type(node) is Leaf for node in reached])
     for node, e in ends:
+        if others and draws(node._fn):  # data for the others, such as actions for a critic
+            continue
         if leaves := reachable([e])[1] - reached:
             found.setdefault(node, set()).update(leaves)
     for node, leaves in found.items():
@@ -67,6 +71,8 @@ def why(node: Any) -> str:
     """Return the reason why a node's derivative is 0."""
     if alone(node):
         return "has a dimension of size 1, where its result is always the same"
+    if draws(node._fn):
+        return "draws random numbers, which have no derivative with respect to its parameters"
     return "has derivative 0 everywhere"
 
 
@@ -81,7 +87,14 @@ def flat(node: Any, i: int) -> bool:
 def flat_formula(fn: Any, i: int) -> bool:
     """Return True if an operation's formula for argument number i is the number 0."""
     f = fn.formulas.get(fn.parameter(i))
+    if fn.name == "normal" and draws(fn):
+        return True
     return f is not None and not fn.reads[fn.parameter(i)] and f() == 0
+
+
+def draws(fn: Any) -> bool:
+    """Return True if an operation draws random numbers, whose parameters get gradients of 0."""
+    return any([getattr(f, "of_draw", False) for f in fn.formulas.values()])
 
 
 def alone(node: Any) -> bool:

@@ -219,6 +219,9 @@ def zero_gradient(g: Tensor, shape: tuple) -> Tensor:
     return g.new_zeros(shape)
 
 
+zero_gradient.of_draw = True  # type: ignore[attr-defined]
+
+
 class Bernoulli(Operation):
     """1 where the noise is below the probability p, else 0."""
 

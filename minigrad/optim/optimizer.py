@@ -18,7 +18,7 @@ from ..autograd.grad_mode import enable_grad, set_grad_enabled
 from ..core.frames import EAGER, current
 from ..core.graph import operation_of
 from ..core.tensor import Tensor
-from ..diagnose import optimizers
+from ..diagnose import optimizers, trained_models
 from ..diagnose.loaded_names import no_optimizer_state
 from ..diagnose.untracked import switched_off
 from ..errors import error, warn
@@ -219,6 +219,8 @@ class Optimizer:
         """Warn about this step's parameters without a gradient, or with a gradient that was used before."""
         who, known = type(self).__name__, self._all() if without or twice else []
         self._earlier.check_models(who)
+        if not self._earlier.stepped:
+            trained_models.warn_all_zero(who, self._all())
         if twice:
             optimizers.warn_not_cleared(who, twice, len(known))
         if without and len(without) == len(known):

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from ...autograd.grad_mode import no_grad
 from ...core.tensor import Tensor
 from ...diagnose.debug import used_by_step
+from ...diagnose.optimizers import warn_used_up
 from ...errors import error, warn
 from ...ops.from_data import tensor
 from ...ops.join import stack
@@ -32,6 +33,7 @@ def clip_grad_norm_(
     >>> x.grad
     tensor([0.6000, 0.8000])
     """
+    warn_used_up("clip_grad_norm_", parameters)
     parameters = [parameters] if isinstance(parameters, Tensor) else list(parameters)
     if parameters and not gradients(parameters):
         warn(

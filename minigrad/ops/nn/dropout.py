@@ -6,6 +6,7 @@ import math
 
 from ...core.tensor import Tensor
 from ...errors import error
+from ...events import events
 from ..compare import where
 from ..random import fine, uniform
 from .activation import leaky_relu
@@ -101,6 +102,7 @@ def drop(who: str, input: Tensor, p: float, training: bool, inplace: bool, shape
     check_probability(who, p)
     if not training or p == 0:
         return input
+    events.dropped(who)
     noise = (uniform(shape, fine(input._np_dtype), None, who, input.device) >= p).to(input.dtype)
     if p < 1:
         noise = noise * (1 / (1 - p))
