@@ -81,6 +81,7 @@ def show(tracks: Sequence[Track], days: dict[str, str], console: Console) -> Non
         console.print(f"[bold]{head}[/bold]. Afterwards you can {track.able.replace('`', '')}.")
         console.print(_table(track, counts, console.is_terminal))
     unsolved = [one for one, done in counts.items() if done < len(one.exercises)]
+    unsolved.sort(key=lambda one: counts[one] == 0)  # those that are begun come first
     solved_of_all = f"{sum(counts.values())} of {sum(len(one.exercises) for one in counts)} exercises solved."
     console.print(solved_of_all + (f" Next: minigrad lessons open {unsolved[0].called}" if unsolved else ""))
 

@@ -137,7 +137,9 @@ def test_machine_path_pattern(text, is_one):
 def test_every_documentation_page_is_in_the_navigation():
     navigation = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
     pages = [path.relative_to(ROOT / "docs").as_posix() for path in repository_files() if ROOT / "docs" in path.parents]
-    missing = [page for page in pages if page.endswith(".md") and not page.startswith("build/") and page not in navigation]
+    missing = [
+        page for page in pages if page.endswith(".md") and not page.startswith("build/") and page not in navigation
+    ]
     assert not missing
 
 

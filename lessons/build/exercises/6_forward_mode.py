@@ -49,7 +49,9 @@ def product_jvp(answer):
             "it is the value of the product": of(x, y),
         }
         if sign == "*":
-            mistakes["each tangent is multiplied by the value of the factor that it belongs to: take the other one's"] = x * tx + y * ty
+            mistakes[
+                "each tangent is multiplied by the value of the factor that it belongs to: take the other one's"
+            ] = x * tx + y * ty
         for why, wrong in mistakes.items():
             if square and np.shape(given) == np.shape(wrong) and np.allclose(given, wrong):
                 raise Wrong(f"for x {sign} y, {why}")

@@ -28,7 +28,7 @@
 # +     return product(x, y)
 
 
-# %% wrong product_jvp: value of its own factor
+# %% wrong product_jvp: value of the factor that it belongs to
 # -     return product(tx, y) + product(x, ty)
 # +     return product(tx, x) + product(ty, y)
 
