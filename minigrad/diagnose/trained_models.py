@@ -238,9 +238,9 @@ def warn_all_zero(who: str, params: list) -> None:
 
 
 def is_zero(t: Tensor) -> bool:
-    """Return True if all elements of a tensor are 0, which its first one shows soon."""
+    """Return True if all elements of a tensor in the main memory are 0, which its first one shows soon."""
     a = t._a
-    return isinstance(a, np.ndarray) and a.size > 0 and not a.flat[0] and not a.any()
+    return type(a) is np.ndarray and a.size > 0 and not a.flat[0] and not a.any()
 
 
 @searches()
